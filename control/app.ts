@@ -2,7 +2,7 @@
 import { originateRoutes, testCallRoutes } from './calls/originate-routes.ts'
 import { kinds } from './resources/kinds.ts'
 import { latest } from '../schema/clock.ts'
-import type { OcsPort } from '../schema/contracts/ocs.ts'
+import type { OcsPort } from '../schema/contracts/charging.ts'
 import { Hono, type Context, type MiddlewareHandler } from 'hono'
 import { auditRoutes, auditTrail, mutatingMethods } from './changes/audit.ts'
 import type { Access } from './access.ts'

@@ -1,10 +1,8 @@
 /** What ended calls add up to since the start, by the names under which telemetry shows it. */
 import type { Charging } from '../schema/contracts/charging.ts'
-import { worstOf } from '../schema/call-quality.ts'
-import type { DelayHistogram, MosHistogram } from '../schema/contracts/engine-port.ts'
-import type { CallQuality } from '../schema/contracts/media.ts'
-import type { CallRecord } from '../schema/call-record.ts'
-import type { Disposition } from '../schema/contracts/field-values.ts'
+import { type CallRecord, worstOf } from '../schema/call-record.ts'
+import type { DelayHistogram, MosHistogram } from '../schema/contracts/engine.ts'
+import type { CallQuality, Disposition } from '../schema/contracts/field-values.ts'
 
 /** A node in the next rack answers within the first, a mobile network abroad within the last. */
 const boundsMs = [25, 50, 100, 250, 500, 1_000, 2_000, 3_000, 5_000, 8_000, 15_000, 30_000]

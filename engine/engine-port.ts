@@ -1,6 +1,5 @@
 /** The engine as the API sees it: its times, which are those of the steady clock, become stamps here. */
-import type { EnginePort } from '../schema/contracts/engine-port.ts'
-import type { ProbedStatus } from '../schema/contracts/dispatcher.ts'
+import type { EnginePort, ProbedStatus } from '../schema/contracts/engine.ts'
 import type { Engine } from './engine.ts'
 import { noRecordings } from './media/recording/recordings.ts'
 

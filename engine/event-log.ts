@@ -1,5 +1,5 @@
 /** What happens in the engine, numbered: the last events, in memory. */
-import type { EngineEvent, EngineHappening, EventsPort } from '../schema/contracts/engine-events.ts'
+import type { EngineEvent, EngineHappening, EventsPort } from '../schema/contracts/engine.ts'
 
 /** 100 calls a second for 50 seconds; about 0.4 kB each. */
 const CAPACITY = 20_000

@@ -1,10 +1,12 @@
 /** What of this process is loaded again when another process, or a command, has changed which tables. */
-import type { Changes, Details, Follower } from '../schema/changes/changes.ts'
 import type {
   ChangedPayers,
   ChangedRouting,
   ChangedRows,
-} from '../schema/contracts/changed-rows.ts'
+  Changes,
+  Details,
+  Follower,
+} from '../schema/changes/changes.ts'
 import type { Ocs } from './charging/ocs.ts'
 import type { Engine } from './engine.ts'
 

@@ -12,7 +12,7 @@ import { linkToOldProcess, startNewProcess } from './upgrade/channel.ts'
 import { OFFER, type Offer } from './upgrade/messages.ts'
 import { OldProcess } from './upgrade/old-process.ts'
 import type { Boot } from '../schema/clock.ts'
-import { timeOrderedUuid } from '../schema/time-ordered-uuid.ts'
+import { timeOrderedUuid } from '../schema/call-record.ts'
 
 const settingsFile = readEnvironmentFile('.env')
 const { [OFFER]: offerText, ...ownEnvironment } = process.env

@@ -20,7 +20,7 @@ import type { Boot, Clocks, Schedule } from '../schema/clock.ts'
 import type { Log } from '../schema/contracts/log.ts'
 import type { Changes } from '../schema/changes/changes.ts'
 import type { LocalStore, Store } from '../schema/open.ts'
-import { isAway } from '../schema/postgres/away.ts'
+import { isServerUnavailable } from '../schema/postgres/server-unavailable.ts'
 import { BACKUP_TICK_MS, type ScheduledBackups } from './backups/scheduled-backups.ts'
 import { costMicros } from './charging/pricing/price.ts'
 import { ExternalCharging } from './charging/external/external-charging.ts'
@@ -243,7 +243,7 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
   } catch (error) {
     await leaveCalls()
     // Nothing waits for the answers of a server that is away.
-    if (isAway(error)) stores.cut()
+    if (isServerUnavailable(error)) stores.cut()
     await closeAll()
     timers.end()
     throw error

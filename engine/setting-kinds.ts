@@ -1,7 +1,7 @@
 /** The kinds of values that settings take: how their text is read, and how what is allowed is said. */
 import { isIP, isIPv4 } from 'node:net'
 import { z } from 'zod'
-import { urlsOf } from '../schema/net/server-urls.ts'
+import { urlsOf } from '../schema/net/servers.ts'
 import { sipTarget } from '../schema/net/sip-target.ts'
 import { parseNetwork } from '../schema/net/ip-address.ts'
 import { bracketed, withoutBrackets } from './sip-server/message/index.ts'

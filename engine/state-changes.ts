@@ -3,7 +3,6 @@
  */
 import type { Insertable } from 'kysely'
 import type { Cancel, Schedule } from '../schema/clock.ts'
-import type { NodeState } from '../schema/contracts/dispatcher.ts'
 import type { Log } from '../schema/contracts/log.ts'
 import { OneAtATime } from '../schema/one-at-a-time.ts'
 import type { Store } from '../schema/open.ts'
@@ -12,6 +11,7 @@ import type { Storage, StorageProblem } from '../schema/storage/storage.ts'
 import type { StateChangeTable } from '../schema/tables/causes.ts'
 import type { Dispatcher, NodeChange } from './dispatcher/dispatcher.ts'
 import type { EventLog } from './event-log.ts'
+import type { NodeState } from '../schema/contracts/engine.ts'
 
 export interface StateChangesDeps {
   readonly store: Store

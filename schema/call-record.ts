@@ -1,10 +1,19 @@
-import type { Direction, Disposition, HangupParty } from './contracts/field-values.ts'
+/** Call records: what is stored of an ended call, how it is stored, and how many records are read at once. */
+import { sql } from 'kysely'
 import { toFlag } from './columns.ts'
-import { compile, type Param } from './sql/compiled.ts'
+import type {
+  CallQuality,
+  Direction,
+  Disposition,
+  HangupParty,
+  MosSource,
+  StreamQuality,
+} from './contracts/field-values.ts'
 import type { CdrTable } from './database.ts'
-import { bothDirections, worstOf } from './call-quality.ts'
-import type { CallQuality } from './contracts/media.ts'
 import type { Store } from './open.ts'
+import { compile, type Param } from './sql/sync-query.ts'
+import { first, prepare } from './sql/query.ts'
+import type { RefusedCallsTable } from './tables/refused-calls.ts'
 
 /** One destination that was tried. Times in milliseconds UTC; status 0 when there was no response. */
 export interface Attempt {
@@ -177,4 +186,143 @@ export function toColumns(record: CallRecord, cost: CallCost): CdrValues {
     denial_text: record.denialText ?? null,
     instance: record.instance ?? null,
   }
+}
+
+/** The quality of a call as its record has it, in the API's spelling. */
+export interface QualityColumns {
+  /** The lower one of both directions. */
+  readonly mos_score: number | null
+  /** Of that one. */
+  readonly mos_source: MosSource | null
+  /** The higher ones. */
+  readonly jitter_ms: number | null
+  readonly packet_loss_pct: number | null
+}
+
+const unknown: QualityColumns = {
+  mos_score: null,
+  mos_source: null,
+  jitter_ms: null,
+  packet_loss_pct: null,
+}
+
+export function worstOf(quality: CallQuality | undefined): QualityColumns {
+  if (quality === undefined) return unknown
+  const { caller, callee } = quality
+  const lower = [caller, callee].reduce((worst, each) => {
+    if (each?.mos === null || each === null) return worst
+    return worst?.mos === undefined || worst.mos === null || each.mos < worst.mos ? each : worst
+  }, null)
+  return {
+    mos_score: lower?.mos ?? null,
+    mos_source: lower?.mosSource ?? null,
+    jitter_ms: highest(caller?.jitterMs, callee?.jitterMs),
+    packet_loss_pct: highest(caller?.packetLossPct, callee?.packetLossPct),
+  }
+}
+
+function highest(...values: readonly (number | null | undefined)[]): number | null {
+  const known = values.filter((value) => typeof value === 'number')
+  return known.length === 0 ? null : Math.max(...known)
+}
+
+/** Both directions: what was heard from each party. */
+export const bothDirections = ({ caller, callee }: CallQuality) => ({
+  caller: caller && direction(caller),
+  callee: callee && direction(callee),
+})
+
+export type MediaQuality = ReturnType<typeof bothDirections>
+
+const direction = (stream: StreamQuality) => ({
+  mos: stream.mos,
+  mos_source: stream.mosSource,
+  jitter_ms: stream.jitterMs,
+  packet_loss_pct: stream.packetLossPct,
+  round_trip_ms: stream.roundTripMs,
+  packets: stream.packets,
+})
+
+/** Records of a period, newest first, in windows of a bounded number: each is a statement of some milliseconds. */
+type Readable = Pick<Store, 'db' | 'statements'>
+
+/** Which index leads to the records. */
+export interface WindowScope {
+  readonly tenantId: number | null
+  readonly customerId: number | undefined
+}
+
+/** Of the starts of calls; `before` is exclusive. */
+export interface Window {
+  readonly from: number
+  readonly before: number
+}
+
+/** Records of a window in the thread of reports: about 15 ms. */
+const WINDOW = 10_000
+
+export async function* windows(
+  store: Readable,
+  scope: WindowScope,
+  { from, before }: Window,
+  records = WINDOW,
+): AsyncGenerator<Window, void, undefined> {
+  for (let end = before; end > from;) {
+    const start = await startOf(store, scope, { from, before: end }, records)
+    yield { from: start, before: end }
+    end = start
+  }
+}
+
+/** The start of the last of so many records from the end; records of one millisecond stay together. */
+async function startOf(
+  store: Readable,
+  { tenantId, customerId }: WindowScope,
+  { from, before }: Window,
+  records: number,
+): Promise<number> {
+  let query = store.db
+    .selectFrom('cdr')
+    .select('start_stamp')
+    .where('start_stamp', '>=', from)
+    .where('start_stamp', '<', before)
+    .orderBy('start_stamp', 'desc')
+    .limit(1)
+    .offset(records - 1)
+  if (customerId !== undefined) query = query.where('customer_id', '=', customerId)
+  if (tenantId !== null)
+    query =
+      customerId === undefined
+        ? query.where('tenant_id', '=', tenantId)
+        : query.where(sql<boolean>`+tenant_id = ${tenantId}`)
+  return (await first(store, query))?.start_stamp ?? from
+}
+
+/** Adds to the counter of that minute, to which several nodes may add. */
+export function addRefusedCalls(
+  store: Store,
+): (row: Readonly<RefusedCallsTable>) => Promise<unknown> {
+  const add = prepare<RefusedCallsTable, unknown>(store, (db, param) =>
+    db
+      .insertInto('refused_calls')
+      .values({ minute: param('minute'), reason: param('reason'), calls: param('calls') })
+      .onConflict((conflict) =>
+        conflict.columns(['minute', 'reason']).doUpdateSet((row) => ({
+          calls: row('refused_calls.calls', '+', row.ref('excluded.calls')),
+        })),
+      ),
+  )
+  return ({ minute, reason, calls }) => add.run({ minute, reason, calls })
+}
+
+/**
+ * A UUID of version 7 (RFC 9562 §5.7): it begins with the time, so that the indexes of calls grow at their
+ * end. With random ones each record changed a page of its own in two indexes.
+ *
+ * @param random a UUID of version 4, from which the rest is taken.
+ * @param now milliseconds UTC.
+ */
+export function timeOrderedUuid(random: string, now: number): string {
+  const time = now.toString(16).padStart(12, '0')
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${random.slice(15)}`
 }

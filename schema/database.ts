@@ -9,10 +9,10 @@ import type {
   Disposition,
   EntryKind,
   HangupParty,
+  MediaPolicy,
   MosSource,
   RecordingError,
 } from './contracts/field-values.ts'
-import type { MediaPolicy } from './contracts/media.ts'
 import type {
   ApplicationKeyDayTable,
   ApplicationKeyMinuteTable,

@@ -4,8 +4,7 @@
  */
 import type { Schedule } from './clock.ts'
 import type { LocalStore } from './open.ts'
-import { isNews, retryDelayMs } from './storage/retries.ts'
-import { isViolation } from './storage/storage.ts'
+import { isNews, isViolation, retryDelayMs } from './storage/storage.ts'
 
 export interface GroupCommitDeps {
   readonly store: Pick<LocalStore, 'sqlite' | 'storage'>

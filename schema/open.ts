@@ -15,7 +15,7 @@ import Sqlite from 'better-sqlite3'
 import { Kysely, SqliteDialect } from 'kysely'
 import type { Database } from './database.ts'
 import { newestVersion } from './migrations/index.ts'
-import { asRefusal, DatabaseRefused } from './refusal.ts'
+import { APPLICATION_ID, asRefusal, DatabaseRefused, refuseNewer, unreleased } from './refusal.ts'
 import { LocalSecrets, type Secrets } from './secrets/secrets.ts'
 import { SqliteStatements } from './sql/sqlite-statements.ts'
 import type { Statements } from './sql/statements.ts'
@@ -185,7 +185,9 @@ export function refuseByHeader(path: string): void {
   if (length === 0) return
   if (length < 100 || header.toString('latin1', 0, 16) !== 'SQLite format 3\0')
     throw new DatabaseRefused(`cannot use database ${path}: the file is not an SQLite database`)
-  refuseNewer(path, header.readUInt32BE(60), newestVersion)
+  const version = header.readUInt32BE(60)
+  if (version > 0 && header.readUInt32BE(68) !== APPLICATION_ID) throw unreleased(path)
+  refuseNewer(path, version, newestVersion)
 }
 
 function readStart(path: string, into: Buffer): number {
@@ -200,14 +202,6 @@ function readStart(path: string, into: Buffer): number {
     const reason = error instanceof Error ? error.message : String(error)
     throw new DatabaseRefused(`cannot use database ${path}: ${reason}`)
   }
-}
-
-/** `user_version` is the number of the newest migration in the file. */
-export function refuseNewer(path: string, version: number, known: number): void {
-  if (version <= known) return
-  throw new DatabaseRefused(
-    `cannot use database ${path}: it has schema version ${version}, this program knows up to ${known}; use a newer Tollgate`,
-  )
 }
 
 /** Files up to this size are checked for damage; checking a larger one would delay the start. */

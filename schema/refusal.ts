@@ -3,6 +3,22 @@ export class DatabaseRefused extends Error {
   override readonly name = 'DatabaseRefused'
 }
 
+/** SQLite's `application_id` of a database of this program: "toll". Unreleased versions wrote none. */
+export const APPLICATION_ID = 0x74_6f_6c_6c
+
+export const unreleased = (database: string): DatabaseRefused =>
+  new DatabaseRefused(
+    `cannot use database ${database}: it was made by an unreleased version of Tollgate; move it away and start again, or keep using the version that made it`,
+  )
+
+/** @param version the number of the newest migration in the database. */
+export function refuseNewer(database: string, version: number, known: number): void {
+  if (version <= known) return
+  throw new DatabaseRefused(
+    `cannot use database ${database}: it has schema version ${version}, this program knows up to ${known}; use a newer Tollgate`,
+  )
+}
+
 const unusable = new Set([
   'SQLITE_CORRUPT',
   'SQLITE_NOTADB',

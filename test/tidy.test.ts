@@ -128,7 +128,7 @@ const bans: readonly Ban[] = [
   {
     what: 'moving money',
     pattern: /\binsertInto\('ledger_entry'\)|\bset\(\{[^}]*\b(balance_micros|is_depleted)\b/g,
-    instead: 'post it through a `LedgerPort` (schema/contracts/ocs.ts)',
+    instead: 'post it through a `LedgerPort` (schema/contracts/charging.ts)',
     rim: ['engine/charging/ledger'],
   },
   {

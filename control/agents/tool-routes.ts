@@ -11,7 +11,7 @@ import { ok } from '../http/envelope.ts'
 import { validate, describeRoute } from '../http/validate.ts'
 import type { OtherNodes } from '../nodes/other-nodes.ts'
 import { callerOf, type Toolbox } from './toolbox.ts'
-import { didYouMean } from '../../schema/rules/did-you-mean.ts'
+import { didYouMean } from '../../schema/rules/names.ts'
 import { data } from '../http/operation.ts'
 
 const scope = z.string().meta({ examples: ['dispatcher:read'] })

@@ -3,7 +3,7 @@
  * more than it has itself.
  */
 import { parseNetwork } from '../../schema/net/ip-address.ts'
-import { overlap } from '../../schema/net/place.ts'
+import { overlap } from '../../schema/net/sip-target.ts'
 import { toFlag } from '../../schema/columns.ts'
 import type { Store } from '../../schema/open.ts'
 import { first } from '../../schema/sql/query.ts'

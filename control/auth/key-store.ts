@@ -3,9 +3,16 @@ import { type Insertable, type RawBuilder, type Selectable, sql, type Updateable
 import { fromFlag, toFlag } from '../../schema/columns.ts'
 import type { ApplicationKeyTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
-import { prepare, type Prepared } from '../../schema/sql/prepared.ts'
-import { all, execute, first, insert, transaction } from '../../schema/sql/query.ts'
-import { readApart } from '../../schema/sql/read-apart.ts'
+import {
+  all,
+  execute,
+  first,
+  insert,
+  prepare,
+  type Prepared,
+  readApart,
+  transaction,
+} from '../../schema/sql/query.ts'
 import type { AppKey, KeyKind, KeyPatch, KeyState } from './app-key.ts'
 import { ApiError } from '../http/api-error.ts'
 import { contains, same } from '../http/rows.ts'

@@ -3,7 +3,7 @@ import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import { type Clocks, earliest, latest } from '../../schema/clock.ts'
 import { timeToText } from '../../schema/columns.ts'
-import { sourceKey } from '../../schema/net/source-address.ts'
+import { sourceKey } from '../../schema/net/ip-address.ts'
 import {
   clearSessionCookie,
   isBySessionCookie,

@@ -5,9 +5,16 @@ import type { Insertable, Selectable, Updateable } from 'kysely'
 import { fromFlag, timeToText } from '../../schema/columns.ts'
 import type { CustomerTable, UserTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
-import { prepare, type Prepared } from '../../schema/sql/prepared.ts'
-import { all, execute, first, insert, transaction } from '../../schema/sql/query.ts'
-import { readApart } from '../../schema/sql/read-apart.ts'
+import {
+  all,
+  execute,
+  first,
+  insert,
+  prepare,
+  type Prepared,
+  readApart,
+  transaction,
+} from '../../schema/sql/query.ts'
 import { contains } from '../http/rows.ts'
 
 export type UserRow = Selectable<UserTable> & { readonly tenant_slug: string | null }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { Selectable } from 'kysely'
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first } from '../../schema/sql/query.ts'
-import { recordingFile } from '../../schema/rules/recording-file.ts'
+import { recordingFile } from '../../schema/rules/media.ts'
 import type { RecordingTable } from '../../schema/tables/recordings.ts'
 
 export type Recording = Selectable<RecordingTable>

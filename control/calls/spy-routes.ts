@@ -5,7 +5,7 @@
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { requires } from '../auth/requires.ts'
-import { canSpy } from '../../schema/rules/spy-uri.ts'
+import { canSpy } from '../../schema/rules/media.ts'
 import type { Store } from '../../schema/open.ts'
 import { first } from '../../schema/sql/query.ts'
 import type { ActiveCall, SpyResult } from '../../schema/contracts/calls.ts'

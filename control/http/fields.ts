@@ -3,7 +3,7 @@ import { isIPv4, isIPv6 } from 'node:net'
 import { z } from 'zod'
 import { withoutBrackets } from '../../engine/sip-server/message/index.ts'
 import { MAX_AMOUNT_UNITS, parseMoney, parseTime } from '../../schema/columns.ts'
-import { readNumber, withoutSeparators } from '../../schema/rules/phone-number.ts'
+import { readNumber, withoutSeparators } from '../../schema/rules/numbers.ts'
 
 /** No control characters: texts are used in SIP headers and log lines. */
 // eslint-disable-next-line no-control-regex -- these are what is refused

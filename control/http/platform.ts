@@ -1,13 +1,12 @@
 /** What the API needs from outside. The engine is seen only through `EnginePort`, as plain data. */
 import type { Changes } from '../../schema/changes/changes.ts'
 import type { Clocks, Schedule } from '../../schema/clock.ts'
-import type { EnginePort } from '../../schema/contracts/engine-port.ts'
+import type { EnginePort, SettingsInForce } from '../../schema/contracts/engine.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import type { NodesPort } from '../../schema/contracts/nodes.ts'
-import type { OcsPort } from '../../schema/contracts/ocs.ts'
-import type { SettingsInForce } from '../../schema/contracts/settings.ts'
+import type { OcsPort } from '../../schema/contracts/charging.ts'
 import type { Store } from '../../schema/open.ts'
-import type { OwnPlaces } from '../../schema/rules/own-places.ts'
+import type { OwnPlaces } from '../../schema/rules/gateways.ts'
 import type { Storage } from '../../schema/storage/storage.ts'
 
 export interface Platform extends Clocks {

@@ -5,7 +5,7 @@
 import type { Context, Env, Hono, MiddlewareHandler } from 'hono'
 import { isUtf8 } from 'node:buffer'
 import { z } from 'zod'
-import { nearMiss } from '../../schema/rules/near-miss.ts'
+import { nearMiss } from '../../schema/rules/names.ts'
 import { ApiError, badRequest, type ErrorDetail } from './api-error.ts'
 import { parseJson, readBody } from './body.ts'
 import type { Operation } from './operation.ts'

@@ -3,8 +3,7 @@ import type { Selectable } from 'kysely'
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
 import type { AlertKind, BillingAlertTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
-import { all, execute, first } from '../../schema/sql/query.ts'
-import { readApart } from '../../schema/sql/read-apart.ts'
+import { all, execute, first, readApart } from '../../schema/sql/query.ts'
 import type { Rows } from '../resources/resource.ts'
 
 export interface Alert {

@@ -9,8 +9,8 @@ import {
   moneyToDecimal,
   moneyToNumber,
 } from '../../schema/columns.ts'
-import type { MoneyMoved, OcsPort } from '../../schema/contracts/ocs.ts'
-import { readApart } from '../../schema/sql/read-apart.ts'
+import type { MoneyMoved, OcsPort } from '../../schema/contracts/charging.ts'
+import { readApart } from '../../schema/sql/query.ts'
 import { requires } from '../auth/requires.ts'
 import { ApiError, conflict, notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'

@@ -3,17 +3,17 @@ import { Hono } from 'hono'
 import { z } from 'zod'
 import type { CallRecord } from '../../schema/call-record.ts'
 import { moneyToDecimal, moneyToNumber } from '../../schema/columns.ts'
-import type { Guard } from '../../schema/contracts/charging.ts'
-import { denialText } from '../../schema/contracts/denials.ts'
-import { directions, dispositions, hangupParties } from '../../schema/contracts/field-values.ts'
 import type {
   DenialCode,
+  Guard,
   NodeExtension,
   NodeGrant,
   OcsPort,
   ReportAnswer,
-} from '../../schema/contracts/ocs.ts'
-import { readUserPart, withoutSeparators } from '../../schema/rules/phone-number.ts'
+} from '../../schema/contracts/charging.ts'
+import { denialText } from '../../schema/contracts/denials.ts'
+import { directions, dispositions, hangupParties } from '../../schema/contracts/field-values.ts'
+import { readUserPart, withoutSeparators } from '../../schema/rules/numbers.ts'
 import { requiresGlobal } from '../auth/requires.ts'
 import { ApiError, conflict, type ErrorStatus } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'

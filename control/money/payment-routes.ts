@@ -2,7 +2,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { Hono } from 'hono'
 import { z } from 'zod'
-import type { OcsPort } from '../../schema/contracts/ocs.ts'
+import type { OcsPort } from '../../schema/contracts/charging.ts'
 import { openToAll, requiresGlobal } from '../auth/requires.ts'
 import { ApiError, badRequest, notFound } from '../http/api-error.ts'
 import { readBody, parseJson } from '../http/body.ts'

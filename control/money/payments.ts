@@ -3,7 +3,7 @@
  * one payment raises several. The transaction that credits stores the event and every name of the payment,
  * so a payment counts once.
  */
-import type { OcsPort } from '../../schema/contracts/ocs.ts'
+import type { OcsPort } from '../../schema/contracts/charging.ts'
 import type { PaymentEventTable } from '../../schema/database.ts'
 import { all, execute, first, transaction } from '../../schema/sql/query.ts'
 import { type Alert, AlertStore } from './alert-store.ts'

@@ -2,7 +2,7 @@
 import type { Readable } from 'node:stream'
 import type { Context, MiddlewareHandler } from 'hono'
 import type { Cancel, Schedule } from '../../schema/clock.ts'
-import type { EnginePort } from '../../schema/contracts/engine-port.ts'
+import type { EnginePort } from '../../schema/contracts/engine.ts'
 import { ApiError } from '../http/api-error.ts'
 import { readBody, parseJson } from '../http/body.ts'
 import { type ChangeDigests, type ControlEnv, setAnswerHeader } from '../http/control-env.ts'

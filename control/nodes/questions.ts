@@ -1,6 +1,6 @@
 /** What nodes ask each other for themselves, without a caller: no client can ask it, whatever it sends. */
 import { z } from 'zod'
-import { guardScopes } from '../../schema/contracts/spend-guards.ts'
+import { guardScopes } from '../../schema/contracts/limits.ts'
 
 /** Questions are answered below this path, in front of every route. */
 export const QUESTIONS_PATH = '/api/v1/nodes/question'

@@ -5,7 +5,7 @@ import { Kysely, type RawBuilder, sql, type SqlBool, SqliteDialect } from 'kysel
 import { DAY_MS } from '../../schema/clock.ts'
 import type { Direction, Disposition } from '../../schema/contracts/field-values.ts'
 import type { Database } from '../../schema/database.ts'
-import { sumTables } from '../../schema/migrations/several-nodes/033-call-sums.ts'
+import { sumTables } from '../../schema/migrations/first/calls.ts'
 import type { Store } from '../../schema/open.ts'
 import { SqliteStatements } from '../../schema/sql/sqlite-statements.ts'
 import { onNode, spellings } from './cdr-match.ts'

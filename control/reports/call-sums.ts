@@ -1,8 +1,8 @@
 /** Calls of a period in sums by customer, prefix, carrier and refusal, out of the records. */
 import { sql } from 'kysely'
 import type { Store } from '../../schema/open.ts'
-import { prepare } from '../../schema/sql/prepared.ts'
-import { type Window, windows } from '../../schema/record-windows.ts'
+import { prepare } from '../../schema/sql/query.ts'
+import { type Window, windows } from '../../schema/call-record.ts'
 
 export interface CallSum {
   readonly customerId: number | null

@@ -2,7 +2,7 @@
 import { type Expression, type ExpressionBuilder, type RawBuilder, sql, type SqlBool } from 'kysely'
 import type { z } from 'zod'
 import type { Database } from '../../schema/database.ts'
-import { numberOrText } from '../../schema/rules/phone-number.ts'
+import { numberOrText } from '../../schema/rules/numbers.ts'
 import { likePattern, queryId } from '../http/envelope.ts'
 import { text } from '../http/fields.ts'
 

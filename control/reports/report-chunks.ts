@@ -3,7 +3,7 @@
  * can run between them.
  */
 import { serialize } from 'node:v8'
-import type { SqlValue } from '../../schema/sql/sql-value.ts'
+import type { SqlValue } from '../../schema/sql/statements.ts'
 import type { Page } from '../http/envelope.ts'
 import { carrierSums } from './carrier-sums.ts'
 import {

@@ -7,9 +7,8 @@
 import { type RawBuilder, sql, type SqlBool } from 'kysely'
 import { type Cancel, DAY_MS, type Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
-import { onOneNodeLocked } from '../../schema/sql/one-node.ts'
-import { all, execute, first, rawRows } from '../../schema/sql/query.ts'
-import type { SqlValue } from '../../schema/sql/sql-value.ts'
+import { all, execute, first, onOneNodeLocked, rawRows } from '../../schema/sql/query.ts'
+import type { SqlValue } from '../../schema/sql/statements.ts'
 import { ALL, memberOf, NONE, OTHERS, paired, type Place, startOfDay } from './call-filters.ts'
 import { figureColumns, type FiguresOfRow, foldOf, ofCostChange, ofRecord } from './figures.ts'
 

@@ -7,7 +7,7 @@ import { all } from '../../schema/sql/query.ts'
 import { likePattern } from '../http/envelope.ts'
 import { type CallFilters, conditionsOf, type Place } from './call-filters.ts'
 import { matchingTimes } from './matching-times.ts'
-import { type Window, windows } from '../../schema/record-windows.ts'
+import { type Window, windows } from '../../schema/call-record.ts'
 
 /** Plain data: it is sent to the thread of reports. */
 export interface SearchRequest {

@@ -1,8 +1,7 @@
 /** Runs statements that read in the thread of reports, a few at a time. */
 import { deserialize } from 'node:v8'
-import type { Reader, ReadingThread } from '../../schema/sql/read-apart.ts'
-import type { SqlValue } from '../../schema/sql/sql-value.ts'
-import type { PreparedStatement } from '../../schema/sql/statements.ts'
+import type { Reader, ReadingThread } from '../../schema/sql/query.ts'
+import type { PreparedStatement, SqlValue } from '../../schema/sql/statements.ts'
 import type { RowsRequest } from './report-chunks.ts'
 import { type ReportThread, ThreadEnded } from './report-thread.ts'
 import { tooManySearches } from './searches.ts'

@@ -4,7 +4,7 @@ import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import type { Principal } from '../auth/principal.ts'
 import { requires } from '../auth/requires.ts'
-import type { EnginePort } from '../../schema/contracts/engine-port.ts'
+import type { EnginePort } from '../../schema/contracts/engine.ts'
 import {
   changeDuration,
   type ChangeOrder,

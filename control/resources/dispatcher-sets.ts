@@ -9,10 +9,10 @@ import type {
   NodeStatus,
   ProbedStatus,
   SetStatus,
-} from '../../schema/contracts/dispatcher.ts'
+} from '../../schema/contracts/engine.ts'
 import type { Store } from '../../schema/open.ts'
-import { nodeClaim } from '../../schema/ownership/claims.ts'
-import { renderSpyUri, type SpyValues } from '../../schema/rules/spy-uri.ts'
+import { nodeClaim } from '../../schema/ownership.ts'
+import { renderSpyUri, type SpyValues } from '../../schema/rules/media.ts'
 import { all, execute, first } from '../../schema/sql/query.ts'
 import { writeWithinLimits } from '../auth/tenant-limits.ts'
 import { everywhere, type RequestScope } from '../auth/tenants.ts'

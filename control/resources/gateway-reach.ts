@@ -4,19 +4,31 @@
  */
 import { isIP } from 'node:net'
 import type { Selectable } from 'kysely'
-import { carrierGatewaysAt } from '../../schema/carrier-gateways.ts'
-import type { DispatcherNodeTable } from '../../schema/database.ts'
-import { isSameSource, type Location, locationOf, overlap } from '../../schema/net/place.ts'
-import { type SipTarget, sipTarget } from '../../schema/net/sip-target.ts'
-import type { Store } from '../../schema/open.ts'
-import { type Claim, type StoredClaim, storedClaims } from '../../schema/ownership/claims.ts'
-import { type CarrierGateway, gatewayNamedBy, senderOf } from '../../schema/rules/gateway-reach.ts'
 import {
+  carrierGatewaysAt,
+  type Claim,
+  type StoredClaim,
+  storedClaims,
+} from '../../schema/ownership.ts'
+import type { DispatcherNodeTable } from '../../schema/database.ts'
+import {
+  isSameSource,
+  type Location,
+  locationOf,
+  overlap,
+  sipTarget,
+  type SipTarget,
+} from '../../schema/net/sip-target.ts'
+import type { Store } from '../../schema/open.ts'
+import {
+  type CarrierGateway,
+  gatewayNamedBy,
   innerCheck,
   isOwnListener,
   nowhere,
   type OwnPlaces,
-} from '../../schema/rules/own-places.ts'
+  senderOf,
+} from '../../schema/rules/gateways.ts'
 import { all } from '../../schema/sql/query.ts'
 import { hostPort } from '../../engine/sip-server/message/index.ts'
 import type { RequestScope } from '../auth/tenants.ts'

@@ -1,7 +1,7 @@
 /** What becomes of calls when a spend guard is set, or removed. */
 import { z } from 'zod'
 import { moneyToDecimal, timeToText } from '../../schema/columns.ts'
-import { guardActions, guardPeriods } from '../../schema/contracts/spend-guards.ts'
+import { guardActions, guardPeriods } from '../../schema/contracts/limits.ts'
 import type { Principal } from '../auth/principal.ts'
 import { requestScope } from '../auth/tenants.ts'
 import type { Plan } from '../changes/change.ts'

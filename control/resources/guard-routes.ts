@@ -2,7 +2,7 @@
 import type { ChangeDeps } from '../changes/kinds.ts'
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
-import type { OcsPort } from '../../schema/contracts/ocs.ts'
+import type { OcsPort } from '../../schema/contracts/charging.ts'
 import {
   answerOf,
   changeDuration,

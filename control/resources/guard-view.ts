@@ -7,12 +7,10 @@ import {
   guardActions,
   guardPeriods,
   guardScopes,
-} from '../../schema/contracts/spend-guards.ts'
+} from '../../schema/contracts/limits.ts'
 import type { Store } from '../../schema/open.ts'
-import { normalPrefix } from '../../schema/rules/called-prefix.ts'
-import type { ExitCodes } from '../../schema/rules/exit-codes.ts'
-import { all, first } from '../../schema/sql/query.ts'
-import { readApart } from '../../schema/sql/read-apart.ts'
+import { type ExitCodes, normalPrefix } from '../../schema/rules/numbers.ts'
+import { all, first, readApart } from '../../schema/sql/query.ts'
 import type { RequestScope } from '../auth/tenants.ts'
 import { badRequest } from '../http/api-error.ts'
 import { money, reference, type Reference } from '../http/fields.ts'

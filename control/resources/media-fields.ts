@@ -1,6 +1,6 @@
 /** The fields of carriers, sets, extensions, tenants and agents about media (SPECIFICATION.md §4.7). */
 import { z } from 'zod'
-import { codecNames, knownCodec } from '../../schema/rules/codecs.ts'
+import { codecNames, knownCodec } from '../../schema/rules/media.ts'
 import type { ErrorDetail } from '../http/api-error.ts'
 import { names, type Row } from './columns.ts'
 

@@ -1,7 +1,7 @@
 /** What becomes of a dispatcher set when an operator sets the state of one of its nodes. */
 import { timeToText } from '../../schema/columns.ts'
-import type { FoundNode, NodeState, SetStateResult } from '../../schema/contracts/dispatcher.ts'
-import { didYouMean } from '../../schema/rules/did-you-mean.ts'
+import type { FoundNode, NodeState, SetStateResult } from '../../schema/contracts/engine.ts'
+import { didYouMean } from '../../schema/rules/names.ts'
 import { all, first } from '../../schema/sql/query.ts'
 import type { Plan } from '../changes/change.ts'
 import type { ChangeDeps, Json, RestorableKind } from '../changes/kinds.ts'

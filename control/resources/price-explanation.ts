@@ -1,6 +1,6 @@
 /** Explains a price, part by part. */
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
-import type { Quote } from '../../schema/contracts/ocs.ts'
+import type { Quote } from '../../schema/contracts/charging.ts'
 
 /** The rate in force, and the parts of the price of `seconds`. A blocked prefix has no price. */
 export function explanation({ rate, costMicros, parts }: Quote, seconds: number) {

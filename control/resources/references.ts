@@ -2,7 +2,7 @@
 import { type RequestScope } from '../auth/tenants.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, first } from '../../schema/sql/query.ts'
-import { didYouMean } from '../../schema/rules/did-you-mean.ts'
+import { didYouMean } from '../../schema/rules/names.ts'
 import { ApiError, badRequest } from '../http/api-error.ts'
 import type { Reference } from '../http/fields.ts'
 

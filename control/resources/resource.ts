@@ -5,7 +5,7 @@
  */
 import { type Compilable, type RawBuilder, sql } from 'kysely'
 import type { z } from 'zod'
-import type { LedgerPort } from '../../schema/contracts/ocs.ts'
+import type { LedgerPort } from '../../schema/contracts/charging.ts'
 import type { Database } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first } from '../../schema/sql/query.ts'

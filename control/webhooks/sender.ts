@@ -4,7 +4,7 @@ import http from 'node:http'
 import https from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import type { Schedule } from '../../schema/clock.ts'
-import { isPublicAddress } from '../../schema/net/private-address.ts'
+import { isPublicAddress } from '../../schema/net/ip-address.ts'
 import { withoutBrackets } from '../../engine/sip-server/message/index.ts'
 
 export interface SenderDeps {

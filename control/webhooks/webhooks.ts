@@ -4,11 +4,10 @@
  */
 import { type Clocks, earliest, type Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
-import type { NodeIdentity } from '../../schema/node-identity.ts'
+import type { NodeIdentity } from '../../schema/contracts/nodes.ts'
 import type { Store } from '../../schema/open.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
-import { onOneNode } from '../../schema/sql/one-node.ts'
-import { transaction } from '../../schema/sql/query.ts'
+import { onOneNode, transaction } from '../../schema/sql/query.ts'
 import { isUnstored } from '../../schema/storage/storage.ts'
 import { DeliveryStore, type WebhookBacklog } from './delivery-store.ts'
 import { type Complete, Deliverer } from './deliverer.ts'

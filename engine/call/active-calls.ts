@@ -2,7 +2,6 @@
 import type { Attempt, CallRecord } from '../../schema/call-record.ts'
 import type { ActiveCall, CallState, CallTransfer, Unserved } from '../../schema/contracts/calls.ts'
 import type { Charging, SavedEntry } from '../../schema/contracts/charging.ts'
-import type { LiveCallEvent } from '../../schema/contracts/engine-events.ts'
 import { forgetCall } from './call-machine/call.ts'
 import {
   emptyWorld,
@@ -27,6 +26,7 @@ import { stamped } from './cdr/cdr.ts'
 import { cause, type End } from './cdr/end-reason.ts'
 import type { Deadlines } from './deadlines.ts'
 import type { DialogIds } from './signalling.ts'
+import type { LiveCallEvent } from '../../schema/contracts/engine.ts'
 
 export interface ActiveCallsDeps {
   /** Of this process: calls and their records name it. */

@@ -4,7 +4,6 @@
  * belongs to a leg (Via, Route, Record-Route, Contact, credentials) or reveals equipment behind us
  * (User-Agent, Server, Organization, Warning) never does.
  */
-import { readNumber, type ReadNumber, readUserPart } from '../../schema/rules/phone-number.ts'
 import type { Answer, Headers } from './signalling.ts'
 import {
   ANONYMOUS_HOST,
@@ -17,6 +16,7 @@ import {
   replaceUsers,
   splitList,
 } from '../sip-server/message/index.ts'
+import { readNumber, type ReadNumber, readUserPart } from '../../schema/rules/numbers.ts'
 
 /** The mark of our own calls towards nodes; never taken from outside. */
 export const CALL_UUID = 'X-Call-UUID'

@@ -10,10 +10,10 @@ import type {
   OpenCall,
   SavedState,
   Tariff,
-} from '../../schema/call-journal.ts'
+} from '../../schema/journal/call-journal.ts'
 import type { Cancel, Schedule } from '../../schema/clock.ts'
 import type { LeftCalls, Quality, SavedEntry } from '../../schema/contracts/charging.ts'
-import type { CallQuality } from '../../schema/contracts/media.ts'
+import type { CallQuality } from '../../schema/contracts/field-values.ts'
 import type { OutgoingEvent } from '../../schema/contracts/webhook-events.ts'
 import type { CallJournal } from '../../schema/journal/journal.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'

@@ -2,9 +2,9 @@
  * What stores ended calls, each once, whatever is repeated: its record, its debit, its events, in one transaction.
  * `settlement/local-calls.ts` does it on the SQLite of this process, `settlement/server-calls.ts` on PostgreSQL.
  */
-import type { JournalEntry } from '../../schema/call-journal.ts'
+import type { JournalEntry } from '../../schema/journal/call-journal.ts'
 import type { CallRecord } from '../../schema/call-record.ts'
-import type { ReportAnswer } from '../../schema/contracts/ocs.ts'
+import type { ReportAnswer } from '../../schema/contracts/charging.ts'
 import type { OutgoingEvent } from '../../schema/contracts/webhook-events.ts'
 import type { Posting } from './ledger/posting.ts'
 import type { Charge } from './settlement/charge.ts'

@@ -1,5 +1,5 @@
 /** Present figures of charging, and totals since the start. */
-import type { OcsStats } from '../../schema/contracts/ocs.ts'
+import type { OcsStats } from '../../schema/contracts/charging.ts'
 import type { Reservations } from './authorization/reservations.ts'
 import type { CallStore } from './call-store.ts'
 import type { Customers } from './customers/customers.ts'

@@ -7,42 +7,39 @@
  * they are made again before this process answers anyone.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { BegunCall, OpenCall, SavedState } from '../../schema/call-journal.ts'
+import type { BegunCall, OpenCall, SavedState } from '../../schema/journal/call-journal.ts'
 import type { CallJournal } from '../../schema/journal/journal.ts'
 import type { CallRecord } from '../../schema/call-record.ts'
 import { wrongBalancesIn } from '../../schema/check.ts'
 import type { Schedule } from '../../schema/clock.ts'
 import type {
   AuthorizationRequest,
+  Balance,
   Charging,
+  CostSoFar,
   Extension,
   Foreseen,
-  LeftCalls,
-  Quality,
-  RevokedCall,
-  Verdict,
-} from '../../schema/contracts/charging.ts'
-import type { ChangedPayers } from '../../schema/contracts/changed-rows.ts'
-import type { Shares } from '../../schema/contracts/limits.ts'
-import type { Log } from '../../schema/contracts/log.ts'
-import type {
-  Balance,
-  CostSoFar,
   Held,
+  LeftCalls,
   MoneyMove,
   MoneyMoved,
   NodeExtension,
   NodeVerdict,
   OcsPort,
   OcsStats,
+  Quality,
   Quote,
   Rate,
   ReportAnswer,
-} from '../../schema/contracts/ocs.ts'
-import type { Brake } from '../../schema/contracts/spend-guards.ts'
+  RevokedCall,
+  Verdict,
+} from '../../schema/contracts/charging.ts'
+import type { ChangedPayers } from '../../schema/changes/changes.ts'
+import type { Brake, Shares } from '../../schema/contracts/limits.ts'
+import type { Log } from '../../schema/contracts/log.ts'
 import type { EventSink } from '../../schema/contracts/webhook-events.ts'
 import type { Store } from '../../schema/open.ts'
-import { type ExitCodes, international } from '../../schema/rules/exit-codes.ts'
+import { type ExitCodes, international } from '../../schema/rules/numbers.ts'
 import { AccountingEvents } from './accounting-events.ts'
 import type { Books } from './authorization/authorize.ts'
 import { costSoFar } from './authorization/cost-so-far.ts'

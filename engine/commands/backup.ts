@@ -1,16 +1,16 @@
 import { copyFileSync, existsSync, linkSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { findFaults } from '../../schema/check.ts'
-import { journalFiles } from '../../schema/journal-file.ts'
 import { type LocalStore, openDatabase } from '../../schema/open.ts'
-import { keyFileOf } from '../../schema/secrets/key-file.ts'
 import { LocalSecrets } from '../../schema/secrets/secrets.ts'
 import { copyDatabase, sync, timeName } from '../../schema/storage/copy.ts'
-import { openUntouched } from '../../schema/storage/untouched.ts'
 import { type Command, type World, WrongUsage } from './command.ts'
 import { refuseServer } from './with-store.ts'
 import { readConfig } from '../config.ts'
 import { lockForServing } from '../serving-lock.ts'
+import { journalFiles } from '../../schema/journal/journal-file.ts'
+import { keyFileOf } from '../../schema/secrets/key.ts'
+import { openUnmodified } from '../../schema/storage/open-unmodified.ts'
 
 export const backup: Command = {
   name: 'backup',
@@ -51,7 +51,7 @@ export const restore: Command = {
     if (!existsSync(file)) throw new WrongUsage(`there is no file ${file}`)
     const lock = lockForServing(databasePath)
     try {
-      const backup = openUntouched(file, false)
+      const backup = openUnmodified(file, false)
       try {
         refuseDamaged(backup, file)
         put(backup, { file, path: databasePath, secretKey }, world)

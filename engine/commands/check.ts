@@ -1,15 +1,14 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { findDamage } from '../../schema/check.ts'
-import { JournalMark } from '../../schema/journal/journal-mark.ts'
+import { databaseId, databaseIdOf, JournalMark } from '../../schema/journal/journal-mark.ts'
 import { differencesOf, settingsOfLiving } from '../../schema/nodes/settings-of-nodes.ts'
 import type { Store } from '../../schema/open.ts'
-import { brokenClaims } from '../../schema/ownership/claims.ts'
+import { brokenClaims } from '../../schema/ownership.ts'
 import { LocalSecrets } from '../../schema/secrets/secrets.ts'
 import { readServer } from '../../schema/postgres/open.ts'
 import { newestVersion } from '../../schema/migrations/index.ts'
-import { databaseId, databaseIdOf } from '../../schema/storage/database-id.ts'
-import { openUntouched } from '../../schema/storage/untouched.ts'
+import { openUnmodified } from '../../schema/storage/open-unmodified.ts'
 import { type Config, readConfig } from '../config.ts'
 import { isServed } from '../serving-lock.ts'
 import { commonSettings } from '../stores/common-settings.ts'
@@ -32,8 +31,8 @@ export const check: Command = {
       world.print(`database: ${databasePath} does not exist yet; serve or migrate creates it`)
       return 0
     }
-    const untouched = openUntouched(databasePath, isServed(databasePath))
-    const { sqlite, close } = untouched
+    const unmodified = openUnmodified(databasePath, isServed(databasePath))
+    const { sqlite, close } = unmodified
     try {
       const damage = findDamage(sqlite)
       // Version 0: an empty file, without secrets.
@@ -44,15 +43,15 @@ export const check: Command = {
       if (problem !== undefined) damage.push(problem)
       const loss = isEmpty
         ? undefined
-        : await new JournalMark(untouched).loss({
+        : await new JournalMark(unmodified).loss({
             path: realpathSync(databasePath),
-            databaseId: databaseId(untouched),
+            databaseId: databaseId(unmodified),
           })
       if (loss !== undefined) world.print(`journal: ${loss}`)
       for (const line of damage) world.print(`database: ${line}`)
       if (damage.length === 0) world.print(`database: ${databasePath} is whole`)
       // They lose at recognition, which is no damage.
-      const notes = damage.length === 0 && !isEmpty ? await notesOf(untouched, config) : []
+      const notes = damage.length === 0 && !isEmpty ? await notesOf(unmodified, config) : []
       for (const line of notes) world.print(line)
       return damage.length === 0 && loss === undefined ? 0 : 1
     } finally {

@@ -1,8 +1,8 @@
 /** Which settings are in force, and where each comes from; secrets are left out. */
-import type { SettingInForce } from '../../schema/contracts/settings.ts'
-import { nearMiss } from '../../schema/rules/near-miss.ts'
 import type { Environment } from '../config.ts'
 import { type Setting, settings } from '../settings.ts'
+import type { SettingInForce } from '../../schema/contracts/engine.ts'
+import { nearMiss } from '../../schema/rules/names.ts'
 
 /** `fromFile`: names whose value is that of `.env`. An empty text counts as not set, as `readConfig` has it. */
 export const settingsInForce = (

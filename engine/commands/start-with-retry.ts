@@ -6,7 +6,10 @@ import { correlationIds } from '../../control/http/front.ts'
 import { serveWaiting } from '../../control/http/http-server.ts'
 import type { Clocks, Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
-import { isAway, whyAway } from '../../schema/postgres/away.ts'
+import {
+  isServerUnavailable,
+  whyServerUnavailable,
+} from '../../schema/postgres/server-unavailable.ts'
 import type { HostAndPort } from '../setting-kinds.ts'
 
 export interface PatientStart<Started> extends Pick<Clocks, 'steadyNow'> {
@@ -40,7 +43,7 @@ export async function startPatiently<Started>(
     try {
       return await start()
     } catch (error) {
-      if (databaseUrl === undefined || !isAway(error)) throw error
+      if (databaseUrl === undefined || !isServerUnavailable(error)) throw error
       if (!(await hasReturned(databaseUrl, error, deps))) return undefined
     }
   }
@@ -64,7 +67,7 @@ async function hasReturned(
     for (let attempt = 0; ; attempt += 1) {
       deps.onWaiting('waiting for the database server')
       if (!(await pause(DELAYS_MS[attempt] ?? LONGEST_MS, deps))) return false
-      const answer = await Promise.race([whyAway(url), stopped.then(() => null)])
+      const answer = await Promise.race([whyServerUnavailable(url), stopped.then(() => null)])
       if (answer === null) return false
       const waitedSeconds = Math.round((now() - since) / 1_000)
       if (answer === undefined) {

@@ -3,11 +3,11 @@
  * snapshot from which calls are answered. A snapshot is replaced whole, never edited, so a call
  * that holds one sees a consistent set.
  */
-import type { NodeState } from '../../schema/contracts/dispatcher.ts'
-import type { MediaRules } from '../../schema/contracts/media.ts'
 import { type AlgorithmCode, type Entry, type Order, prepareOrder } from './algorithms.ts'
 import type { OperatorState, ProbeThresholds } from './node-health.ts'
 import { hostPort, parseUri, plainHost } from '../sip-server/message/index.ts'
+import type { MediaRules } from '../../schema/contracts/field-values.ts'
+import type { NodeState } from '../../schema/contracts/engine.ts'
 
 /** Inclusive range of SIP status numbers. */
 export interface StatusRange {

@@ -4,12 +4,12 @@
  */
 import type { Schedule } from '../../schema/clock.ts'
 import type {
+  NodeStatus,
   FoundNode,
   NodeState,
-  NodeStatus,
   SetStateResult,
   SetStatus,
-} from '../../schema/contracts/dispatcher.ts'
+} from '../../schema/contracts/engine.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import { type AlgorithmCode, firstShares, type Pick as OrderedCall } from './algorithms.ts'
 import {

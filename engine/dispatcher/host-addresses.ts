@@ -7,7 +7,7 @@ import { ADDRCONFIG } from 'node:dns'
 import { lookup, Resolver } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import type { Cancel, Schedule } from '../../schema/clock.ts'
-import { canonicalAddress } from '../../schema/net/source-address.ts'
+import { canonicalAddress } from '../../schema/net/ip-address.ts'
 
 export interface Resolution {
   readonly addresses: readonly string[]

@@ -6,7 +6,7 @@
  */
 import { isIP } from 'node:net'
 import { namesBehind, sipTarget } from '../../schema/net/sip-target.ts'
-import { canonicalAddress } from '../../schema/net/source-address.ts'
+import { canonicalAddress } from '../../schema/net/ip-address.ts'
 import type { SetRecord } from './destination-set.ts'
 import type { HostDirectory } from './host-addresses.ts'
 

@@ -5,7 +5,7 @@
  * A node that was never probed is `active`: after a start the first call must not wait for three
  * probes, and a dead node costs one failover step until its first probes have failed.
  */
-import type { NodeState } from '../../schema/contracts/dispatcher.ts'
+import type { NodeState } from '../../schema/contracts/engine.ts'
 
 /** What is stored of an operator's wish; `probing` is never stored. */
 export type OperatorState = 'active' | 'inactive'

@@ -4,9 +4,9 @@
  * instance probes the gateways of carriers.
  */
 import type { Schedule } from '../../schema/clock.ts'
-import type { NodeState } from '../../schema/contracts/dispatcher.ts'
 import { afterCall, afterProbe, type Health, newHealth, type OperatorState } from './node-health.ts'
 import { Prober, type ProbeTarget, type SendProbe, type Verdict } from './prober.ts'
+import type { NodeState } from '../../schema/contracts/engine.ts'
 
 export interface ProbedTarget extends ProbeTarget {
   readonly operatorState: OperatorState

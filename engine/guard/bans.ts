@@ -1,5 +1,5 @@
 /** Sources that are not listened to until their time is over. Bounded; the oldest ban gives way. */
-import type { Ban } from '../../schema/contracts/engine-port.ts'
+import type { Ban } from '../../schema/contracts/engine.ts'
 
 /** As all nodes have it. */
 export type StoredBan = Omit<Ban, 'dropped'>

@@ -3,9 +3,7 @@
  * scanners meet silence, guessers are banned for a while. Carriers and nodes are never shut out. The source
  * of a datagram may be forged: it counts against sources that have proved nothing, and never against others.
  */
-import type { Ban } from '../../schema/contracts/engine-port.ts'
 import type { Log } from '../../schema/contracts/log.ts'
-import { sourceKey } from '../../schema/net/source-address.ts'
 import { Bans, type StoredBan } from './bans.ts'
 import { type ProvenFlow, type ProvenSource, ProvenSources } from './proven.ts'
 import {
@@ -16,6 +14,8 @@ import {
   takeFrom,
   TokenBuckets,
 } from './token-buckets.ts'
+import { sourceKey } from '../../schema/net/ip-address.ts'
+import type { Ban } from '../../schema/contracts/engine.ts'
 
 export interface GuardDeps {
   /** Milliseconds UTC. */

@@ -1,5 +1,5 @@
 /** Shares of limits in PostgreSQL. A share is set, never added to, so a request may be repeated. */
-import type { NodeIdentity } from '../../schema/node-identity.ts'
+import type { NodeIdentity } from '../../schema/contracts/nodes.ts'
 import type { Store } from '../../schema/open.ts'
 import type { PreparedStatement } from '../../schema/sql/statements.ts'
 

@@ -9,7 +9,7 @@
 import type { Cancel, Schedule } from '../../schema/clock.ts'
 import type { Share, Shares } from '../../schema/contracts/limits.ts'
 import type { Log } from '../../schema/contracts/log.ts'
-import type { NodeIdentity } from '../../schema/node-identity.ts'
+import type { NodeIdentity } from '../../schema/contracts/nodes.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import type { Store } from '../../schema/open.ts'
 import { NodeShare, type ShareHolder } from './node-share.ts'

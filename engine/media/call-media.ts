@@ -1,7 +1,7 @@
 /** What the rest of the engine knows of the media sessions of calls. */
-import type { MediaRules } from '../../schema/contracts/media.ts'
 import type { Description, SpokenProfile } from './description.ts'
 import type { NgDictionary, Relay } from './relay/relays.ts'
+import type { MediaRules } from '../../schema/contracts/field-values.ts'
 
 /** Two legs that exchange media through a relay. The ng call-id is `id`, the tags are the legs' ids. */
 export interface MediaSession {

@@ -1,6 +1,6 @@
 /** Which codecs of an offer the answerer is offered. Pure. */
-import { canTranscode } from '../../schema/rules/codecs.ts'
 import type { MediaParty } from './call-media.ts'
+import { canTranscode } from '../../schema/rules/media.ts'
 
 export type OfferedCodecs =
   | { readonly kind: 'unchanged' }

@@ -3,7 +3,6 @@ import { hash } from 'node:crypto'
 import type { Socket } from 'node:dgram'
 import { hostname } from 'node:os'
 import type { Log } from '../../schema/contracts/log.ts'
-import type { MediaPolicy, MediaRules } from '../../schema/contracts/media.ts'
 import type { ActiveCalls } from '../call/active-calls.ts'
 import type { Deadlines } from '../call/deadlines.ts'
 import type { LegGate } from '../call/legs.ts'
@@ -17,6 +16,7 @@ import type { Relays } from './relay/relays.ts'
 import type { RuleBooks } from './policy.ts'
 import { Listening } from './spy/listening.ts'
 import { MixerThread } from './spy/mixer-thread.ts'
+import type { MediaPolicy, MediaRules } from '../../schema/contracts/field-values.ts'
 
 /** What is asked at each call. */
 export interface MediaBooks {

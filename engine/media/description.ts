@@ -1,5 +1,5 @@
 /** What a session description says about how its party takes media (RFC 4566, RFC 3264). Pure. */
-import type { MediaProfile } from '../../schema/contracts/media.ts'
+import type { MediaProfile } from '../../schema/contracts/field-values.ts'
 
 export type SpokenProfile = Exclude<MediaProfile, 'auto'>
 

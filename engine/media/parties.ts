@@ -1,6 +1,4 @@
 /** Who the parties of legs are, and whether a relay stands between two. */
-import type { MediaPolicy, MediaRules } from '../../schema/contracts/media.ts'
-import { isHiddenFrom } from '../../schema/net/private-address.ts'
 import { noMediaRules } from '../../schema/rules/media.ts'
 import type { ActiveCalls } from '../call/active-calls.ts'
 import { callUuidOf } from '../call/call-machine/leg.ts'
@@ -10,6 +8,8 @@ import type { Description } from './description.ts'
 import type { MediaParty } from './call-media.ts'
 import { type MediaDecision, mediaDecision, type RuleBooks, rulesOf } from './policy.ts'
 import { inRecordedCodecs } from './codecs.ts'
+import type { MediaPolicy, MediaRules } from '../../schema/contracts/field-values.ts'
+import { isHiddenFrom } from '../../schema/net/ip-address.ts'
 
 /** What is known of the party of a leg: plain values, kept for as long as the leg. */
 export interface PartyFacts {

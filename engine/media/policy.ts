@@ -1,10 +1,10 @@
 /** Whether a relay stands between two parties. Pure. */
-import type { MediaPolicy, MediaRules } from '../../schema/contracts/media.ts'
 import { noMediaRules } from '../../schema/rules/media.ts'
 import type { Admission } from '../call/call-machine/protocol.ts'
 import type { Callee } from '../call/dialing/outgoing-invite.ts'
 import { convertsDigits, offeredCodecs } from './codecs.ts'
 import { type MediaParty, profileToward } from './call-media.ts'
+import type { MediaPolicy, MediaRules } from '../../schema/contracts/field-values.ts'
 
 export type MediaDecision =
   | { readonly kind: 'bypass' }

@@ -6,7 +6,7 @@
 import type { Cancel, Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
-import { inSlices, SLICE } from '../../schema/sql/in-slices.ts'
+import { inSlices, SLICE } from '../../schema/sql/query.ts'
 import { BINDING_CHANNEL, type BindingStore, type StoredBinding } from './binding-store.ts'
 
 /** What nodes that share a database tell each other. */

@@ -4,10 +4,8 @@
  */
 import { type Selectable, sql } from 'kysely'
 import type { Schedule } from '../../schema/clock.ts'
-import type { Param } from '../../schema/sql/compiled.ts'
-import { prepare, type Prepared } from '../../schema/sql/prepared.ts'
-import { inSlices, SLICE, slicesOf } from '../../schema/sql/in-slices.ts'
-import { all } from '../../schema/sql/query.ts'
+import type { Param } from '../../schema/sql/sync-query.ts'
+import { all, inSlices, prepare, type Prepared, SLICE, slicesOf } from '../../schema/sql/query.ts'
 import type { Store } from '../../schema/open.ts'
 import type { BindingTable } from '../../schema/tables/registration.ts'
 import { QueueFull, WriteQueue } from '../../schema/storage/write-queue.ts'

@@ -4,14 +4,13 @@
  */
 import { Buckets } from '../../schema/buckets.ts'
 import { fromFlag } from '../../schema/columns.ts'
-import type { CallRecording } from '../../schema/contracts/recordings.ts'
+import type { CallRecording } from '../../schema/contracts/calls.ts'
 import type { Flag } from '../../schema/database.ts'
-import type { MediaRules } from '../../schema/contracts/media.ts'
+import type { MediaRules } from '../../schema/contracts/field-values.ts'
 import { inheritedRules, mediaRulesOf, type MediaColumns } from '../../schema/rules/media.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import type { Store } from '../../schema/open.ts'
-import { inSlices, SLICE, slicesOf } from '../../schema/sql/in-slices.ts'
-import { all } from '../../schema/sql/query.ts'
+import { all, inSlices, SLICE, slicesOf } from '../../schema/sql/query.ts'
 
 /** An extension of an active tenant. */
 export interface ExtensionRecord {

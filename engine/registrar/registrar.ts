@@ -3,7 +3,6 @@
  * and answers are plain data; `engine/call/app.ts` joins them to the SIP server.
  */
 import type { Schedule } from '../../schema/clock.ts'
-import type { ExtensionStatus } from '../../schema/contracts/registrations.ts'
 import type { Registered } from './binding-table.ts'
 import {
   type Binding,
@@ -31,6 +30,7 @@ import { Registrations, type RegistrationsDeps } from './registrations.ts'
 import { type ContactTarget, targetOf } from './target.ts'
 import type { WrongPassword } from './wrong-passwords.ts'
 import { headerNamed } from '../sip-server/message/index.ts'
+import type { ExtensionStatus } from '../../schema/contracts/engine.ts'
 
 /** A request as it came. */
 export interface PhoneRequest {

@@ -1,5 +1,4 @@
 /** What a REGISTER asks for, and how its answer lists what there is. Pure. */
-import { numberOrText } from '../../schema/rules/phone-number.ts'
 import type { Binding, Registration, Source } from './bindings.ts'
 import { contactsOf } from './contact.ts'
 import {
@@ -13,6 +12,7 @@ import {
   splitList,
   unescapeText,
 } from '../sip-server/message/index.ts'
+import { numberOrText } from '../../schema/rules/numbers.ts'
 
 export function registrationOf(
   headers: RequestHeaders,

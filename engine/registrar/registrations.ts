@@ -5,7 +5,7 @@
 import type { Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import type { Store } from '../../schema/open.ts'
-import { inSlices } from '../../schema/sql/in-slices.ts'
+import { inSlices } from '../../schema/sql/query.ts'
 import { BindingFollower, type Notices } from './binding-follower.ts'
 import {
   type BindingChange,

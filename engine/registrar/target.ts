@@ -1,7 +1,7 @@
 /** How a call reaches a registered phone. Pure. */
 import type { Binding, Source } from './bindings.ts'
 import { hostPort } from '../sip-server/message/index.ts'
-import { isHiddenFrom } from '../../schema/net/private-address.ts'
+import { isHiddenFrom } from '../../schema/net/ip-address.ts'
 import { contactUri } from './contact.ts'
 
 /** One phone of an extension, as a call to it is addressed. */

@@ -6,11 +6,10 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { failureOf } from '../../schema/sql/failure.ts'
 import type { Cancel, Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
-import { sourceKey } from '../../schema/net/source-address.ts'
+import { sourceKey } from '../../schema/net/ip-address.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import type { Store } from '../../schema/open.ts'
-import { execute, transaction } from '../../schema/sql/query.ts'
-import { type Prepared, prepare } from '../../schema/sql/prepared.ts'
+import { execute, prepare, type Prepared, transaction } from '../../schema/sql/query.ts'
 import type { WrongPasswordTable } from '../../schema/tables/causes.ts'
 
 export interface WrongPassword {

@@ -1,8 +1,8 @@
 /** AI agents: which one a dialled number means, and whether it can take one more call. */
 import { Buckets } from '../../schema/buckets.ts'
 import type { CallLimit } from '../limits/call-limit.ts'
-import type { MediaRules } from '../../schema/contracts/media.ts'
-import { isName } from '../../schema/rules/phone-number.ts'
+import type { MediaRules } from '../../schema/contracts/field-values.ts'
+import { isName } from '../../schema/rules/numbers.ts'
 import type { AgentRecord } from './routing-records.ts'
 import type { Tenancy } from './tenancy.ts'
 

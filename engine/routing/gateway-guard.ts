@@ -1,12 +1,12 @@
 /** Which URIs lead to a carrier's gateway, of names too: from tables in memory, without a look-up. */
 import {
+  type CarrierGateway,
   isGatewayAddress,
   isNamed,
-  wantedPort,
-  type CarrierGateway,
+  recognizedNetwork,
   type Sender,
-} from '../../schema/rules/gateway-reach.ts'
-import { recognizedNetwork } from '../../schema/rules/gateway-source.ts'
+  wantedPort,
+} from '../../schema/rules/gateways.ts'
 import { namesBehind, sipTarget } from '../../schema/net/sip-target.ts'
 import { isIP } from 'node:net'
 import { plainHost } from '../sip-server/message/index.ts'

@@ -1,5 +1,5 @@
 /** Where a call from a trunk goes: called number prefix or domain → dispatcher set, extension or agent. */
-import { type ExitCodes, internationalPrefix } from '../../schema/rules/exit-codes.ts'
+import { type ExitCodes, internationalPrefix } from '../../schema/rules/numbers.ts'
 import { PrefixTable } from './prefix-table.ts'
 import type { InboundRouteRecord, InboundTarget } from './routing-records.ts'
 import type { Tenancy } from './tenancy.ts'

@@ -3,14 +3,6 @@
  * before global ones, longest prefix, lower priority number, then drawn by weight; or by price.
  */
 import { Buckets } from '../../schema/buckets.ts'
-import {
-  ANY_INTERNATIONAL,
-  codeLength,
-  exitCodeOf,
-  type ExitCodes,
-  internationalPrefix,
-} from '../../schema/rules/exit-codes.ts'
-import { withoutPlus as digitsOf } from '../../schema/rules/phone-number.ts'
 import { orderByPreference } from './by-preference.ts'
 import { gatewayPort, gatewayUri } from './gateway-uri.ts'
 import { PrefixTable } from './prefix-table.ts'
@@ -22,6 +14,14 @@ import type {
   OutboundRouteRecord,
   Transport,
 } from './routing-records.ts'
+import {
+  ANY_INTERNATIONAL,
+  codeLength,
+  exitCodeOf,
+  type ExitCodes,
+  internationalPrefix,
+  withoutPlus as digitsOf,
+} from '../../schema/rules/numbers.ts'
 
 export interface OutboundCaller {
   readonly customerId: number | null

@@ -2,7 +2,7 @@
 import { isIP } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { sipTarget } from '../../schema/net/sip-target.ts'
-import { type OwnListener, type OwnPlaces, usedPort } from '../../schema/rules/own-places.ts'
+import { type OwnListener, type OwnPlaces, usedPort } from '../../schema/rules/gateways.ts'
 import { plainHost } from '../sip-server/message/index.ts'
 
 interface Place {

@@ -4,8 +4,8 @@ import {
   codeLength,
   type ExitCodes,
   internationalPrefix,
-} from '../../schema/rules/exit-codes.ts'
-import { withoutPlus as digitsOf } from '../../schema/rules/phone-number.ts'
+  withoutPlus as digitsOf,
+} from '../../schema/rules/numbers.ts'
 
 export class PrefixTable<Value> {
   readonly #values = new Map<string, Value[]>()

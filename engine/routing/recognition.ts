@@ -4,12 +4,12 @@
  */
 import { isIP } from 'node:net'
 import { type Network, parseNetwork } from '../../schema/net/ip-address.ts'
-import { recognizedNetwork, recognizedPort } from '../../schema/rules/gateway-source.ts'
 import { gatewayNames, gatewayPort } from './gateway-uri.ts'
 import { NetworkTable } from './network-table.ts'
 import type { NodeOrigin, Origin } from './origin.ts'
 import type { CarrierRecord, GatewayRecord } from './routing-records.ts'
 import type { Tenancy } from './tenancy.ts'
+import { recognizedNetwork, recognizedPort } from '../../schema/rules/gateways.ts'
 
 export interface RecognitionDeps {
   /** Networks in CIDR notation, checked by `config.ts`. */

@@ -1,6 +1,6 @@
 /** Carriers and routes as they are stored, typed; `routing-store.ts` reads them. */
-import type { MediaRules } from '../../schema/contracts/media.ts'
-import type { CarrierGateway } from '../../schema/rules/gateway-reach.ts'
+import type { MediaRules } from '../../schema/contracts/field-values.ts'
+import type { CarrierGateway } from '../../schema/rules/gateways.ts'
 
 export type Transport = 'udp' | 'tcp' | 'tls'
 

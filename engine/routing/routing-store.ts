@@ -2,16 +2,9 @@
 import { fromFlag } from '../../schema/columns.ts'
 import type { Database } from '../../schema/database.ts'
 import { mediaRulesOf, readNames } from '../../schema/rules/media.ts'
-import {
-  type NumberRule,
-  compileNumberRules,
-  numberRuleProblem,
-} from '../../schema/rules/number-rule.ts'
 import type { Store } from '../../schema/open.ts'
-import { all } from '../../schema/sql/query.ts'
+import { all, inSlices, SLICE, slicesOf } from '../../schema/sql/query.ts'
 import { Buckets } from '../../schema/buckets.ts'
-import type { ChangedRouting } from '../../schema/contracts/changed-rows.ts'
-import { inSlices, SLICE, slicesOf } from '../../schema/sql/in-slices.ts'
 import type { Selectable } from 'kysely'
 import type {
   AgentRecord,
@@ -24,6 +17,12 @@ import type {
   RoutingRecords,
   TenantRecord,
 } from './routing-records.ts'
+import {
+  compileNumberRules,
+  type NumberRule,
+  numberRuleProblem,
+} from '../../schema/rules/numbers.ts'
+import type { ChangedRouting } from '../../schema/changes/changes.ts'
 
 /** All rows, a slice after the other, or those that have changed. */
 export async function loadRouting(store: Store, changed?: ChangedRouting): Promise<RoutingRecords> {

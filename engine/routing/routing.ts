@@ -4,15 +4,8 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Buckets } from '../../schema/buckets.ts'
-import type { ChangedRouting } from '../../schema/contracts/changed-rows.ts'
-import type { MediaRules } from '../../schema/contracts/media.ts'
 import { namesBehind, sipTarget } from '../../schema/net/sip-target.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
-import { countedNumbers, type ExitCodes, international } from '../../schema/rules/exit-codes.ts'
-import type { LookedUp, Sender } from '../../schema/rules/gateway-reach.ts'
-import { unchanged } from '../../schema/rules/number-rule.ts'
-import { isName, withoutPlus as digitsOf } from '../../schema/rules/phone-number.ts'
-import { SLICE } from '../../schema/sql/in-slices.ts'
 import { CallLimit, type SharedCounting } from '../limits/call-limit.ts'
 import { type AgentDecision, Agents } from './agents.ts'
 import { orderByPreference } from './by-preference.ts'
@@ -46,6 +39,18 @@ import type {
   RoutingRecords,
 } from './routing-records.ts'
 import { Tenancy } from './tenancy.ts'
+import type { ChangedRouting } from '../../schema/changes/changes.ts'
+import { SLICE } from '../../schema/sql/query.ts'
+import type { MediaRules } from '../../schema/contracts/field-values.ts'
+import {
+  countedNumbers,
+  international,
+  isName,
+  unchanged,
+  withoutPlus as digitsOf,
+  type ExitCodes,
+} from '../../schema/rules/numbers.ts'
+import type { LookedUp, Sender } from '../../schema/rules/gateways.ts'
 
 export type { ExtensionOrigin, Origin } from './origin.ts'
 export type { GatewayCandidate, OutboundDecision } from './outbound-routes.ts'

@@ -1,5 +1,5 @@
 /** What belongs to which tenant: numbers and SIP domains, as the platform has listed them. */
-import type { ExitCodes } from '../../schema/rules/exit-codes.ts'
+import type { ExitCodes } from '../../schema/rules/numbers.ts'
 import { PrefixTable } from './prefix-table.ts'
 import type { TenantRecord } from './routing-records.ts'
 

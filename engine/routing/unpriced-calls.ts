@@ -3,7 +3,7 @@
  * platform: the former are counted, few are logged.
  */
 import type { Log } from '../../schema/contracts/log.ts'
-import type { Sender } from '../../schema/rules/gateway-reach.ts'
+import type { Sender } from '../../schema/rules/gateways.ts'
 import type { Routing } from './routing.ts'
 import type { TenantNames } from './tenant-names.ts'
 

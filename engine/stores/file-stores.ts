@@ -1,15 +1,14 @@
 /** An SQLite file, which one process serves. */
 import { realpathSync } from 'node:fs'
-import { FileChanges } from '../../schema/changes/file-changes.ts'
+import { FileChanges } from '../../schema/changes/changes.ts'
 import { CallJournal } from '../../schema/journal/journal.ts'
-import { JournalMark } from '../../schema/journal/journal-mark.ts'
-import { JournalFiles, MemoryFile } from '../../schema/journal-file.ts'
+import { databaseId, JournalMark } from '../../schema/journal/journal-mark.ts'
+import { JournalFiles, MemoryFile } from '../../schema/journal/journal-file.ts'
 import { migrate } from '../../schema/migrate.ts'
-import { OnlyNode } from '../../schema/nodes/only-node.ts'
+import { OnlyNode } from '../../schema/nodes/heartbeat.ts'
 import { openDatabase, type LocalStore } from '../../schema/open.ts'
-import { brokenClaims } from '../../schema/ownership/claims.ts'
-import { databaseId } from '../../schema/storage/database-id.ts'
-import { copyOfLost } from '../../schema/storage/last-copy.ts'
+import { brokenClaims } from '../../schema/ownership.ts'
+import { saveLostDatabase } from '../../schema/storage/save-lost-database.ts'
 import { StorageWatch } from '../../schema/storage/storage-watch.ts'
 import { refuseMigrations, servingLock } from '../serving-lock.ts'
 import { nodeNameOf, nodeUrlOf } from './node-place.ts'
@@ -87,7 +86,7 @@ async function prepare(store: LocalStore, { config, log, now }: StoresDeps): Pro
 /** The file at `DATABASE_PATH` is not the one that has the records of this run. */
 function keepLost(store: LocalStore, { now, log }: StoresDeps): void {
   if (store.storage.fileProblem === undefined) return
-  const copy = copyOfLost(store, now())
+  const copy = saveLostDatabase(store, now())
   log('error', 'the database was removed while it was open; what it held is kept', { copy })
 }
 

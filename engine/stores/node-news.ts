@@ -2,7 +2,7 @@
  * Tells webhooks and readers of events that a node is lost, is heard again, or was fenced. All nodes that live see it;
  * the row of the first one that writes it is the claim, and the delivery is stored in its transaction.
  */
-import type { EngineHappening } from '../../schema/contracts/engine-events.ts'
+import type { EngineHappening } from '../../schema/contracts/engine.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import type { NodesPort, NodeStatus } from '../../schema/contracts/nodes.ts'
 import type { EventSink } from '../../schema/contracts/webhook-events.ts'

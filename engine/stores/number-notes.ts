@@ -7,8 +7,8 @@ import {
   type ExitCodes,
   internationalPrefix,
   usualExitCodes,
-} from '../../schema/rules/exit-codes.ts'
-import { withoutPlus } from '../../schema/rules/phone-number.ts'
+  withoutPlus,
+} from '../../schema/rules/numbers.ts'
 import { all, first } from '../../schema/sql/query.ts'
 
 type Queried = Pick<Store, 'statements' | 'db'>

@@ -3,20 +3,17 @@ import { realpathSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { ServerChanges } from '../../schema/changes/server-changes.ts'
 import { CallJournal } from '../../schema/journal/journal.ts'
-import { JournalMark } from '../../schema/journal/journal-mark.ts'
-import { JournalFiles } from '../../schema/journal-file.ts'
+import { databaseIdOf, JournalMark } from '../../schema/journal/journal-mark.ts'
+import { JournalFiles } from '../../schema/journal/journal-file.ts'
 import { Heartbeat } from '../../schema/nodes/heartbeat.ts'
-import { installIdAt } from '../../schema/nodes/install-id.ts'
-import { joinNode, registerNode } from '../../schema/nodes/node-registry.ts'
+import { installIdAt, joinNode, registerNode } from '../../schema/nodes/node-registry.ts'
 import { SettingsOfNodes } from '../../schema/nodes/settings-of-nodes.ts'
 import { refuseWithoutFolder, type Store } from '../../schema/open.ts'
-import { brokenClaims } from '../../schema/ownership/claims.ts'
+import { brokenClaims } from '../../schema/ownership.ts'
 import { ServerNotices } from '../../schema/postgres/notices.ts'
 import { openStore, refusalOf, type ServerStore } from '../../schema/postgres/open.ts'
-import { keyFileOf } from '../../schema/secrets/key-file.ts'
-import { databaseIdOf } from '../../schema/storage/database-id.ts'
-import { LOOK_MS, Patience } from '../../schema/storage/patience.ts'
-import { Storage } from '../../schema/storage/storage.ts'
+import { keyFileOf } from '../../schema/secrets/key.ts'
+import { POLL_MS, Patience, Storage } from '../../schema/storage/storage.ts'
 import { servingLock } from '../serving-lock.ts'
 import { commonSettings, SETTINGS_KEY } from './common-settings.ts'
 import { nodeNameOf, nodeUrlOf } from './node-place.ts'
@@ -147,7 +144,7 @@ async function joinInstallation(
     },
     { at: sentAt, state: isUpgrade ? 'beside' : 'starting' },
   )
-  await settings.look()
+  await settings.poll()
   return { node, settings }
 }
 
@@ -160,14 +157,14 @@ function watchBoth(
 ): () => void {
   const patience = [new Patience(storage), new Patience(disk)]
   let told: string | undefined
-  const look = (): void => {
-    cancel = schedule(look, LOOK_MS)
-    for (const each of patience) each.look()
+  const poll = (): void => {
+    cancel = schedule(poll, POLL_MS)
+    for (const each of patience) each.poll()
     const problem = disk.problem ?? storage.problem
     if (problem?.code === told) return
     told = problem?.code
     onChange(problem)
   }
-  let cancel = schedule(look, LOOK_MS)
+  let cancel = schedule(poll, POLL_MS)
   return () => cancel()
 }

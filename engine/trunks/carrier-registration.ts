@@ -1,6 +1,6 @@
 /** Registers at one carrier and keeps the registration (RFC 3261 §10.2), by a table of states. */
 import type { Schedule } from '../../schema/clock.ts'
-import type { CarrierRegistrationStatus } from '../../schema/contracts/registrations.ts'
+import type { CarrierRegistrationStatus } from '../../schema/contracts/engine.ts'
 import {
   parseExpires,
   parseNameAddr,

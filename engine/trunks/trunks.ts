@@ -1,7 +1,6 @@
 /** What is kept up with carriers beside calls: registrations, and knowing which gateways are alive. */
 import type { Log } from '../../schema/contracts/log.ts'
-import type { ProbedStatus } from '../../schema/contracts/dispatcher.ts'
-import type { CarrierRegistrationStatus } from '../../schema/contracts/registrations.ts'
+import type { CarrierRegistrationStatus, ProbedStatus } from '../../schema/contracts/engine.ts'
 import type { ProbedStateChange } from '../dispatcher/probed-targets.ts'
 import type { CarrierRecord } from '../routing/routing-records.ts'
 import { gatewayUri } from '../routing/gateway-uri.ts'

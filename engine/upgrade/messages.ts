@@ -1,5 +1,5 @@
 /** What the old process and the new one tell each other in a planned upgrade. */
-import type { Held } from '../../schema/contracts/ocs.ts'
+import type { Held } from '../../schema/contracts/charging.ts'
 import type { HeardDigit } from '../media/digits/heard-digit.ts'
 import type { PassedDatagram } from '../sip-server/index.ts'
 

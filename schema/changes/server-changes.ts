@@ -4,8 +4,7 @@
  */
 import type { Cancel, Schedule } from '../clock.ts'
 import type { ServerNotices } from '../postgres/notices.ts'
-import type { Changes, Follower } from './changes.ts'
-import { Followers, type FollowersDeps } from './followers.ts'
+import { type Changes, type Follower, Followers, type FollowersDeps } from './changes.ts'
 
 export interface ServerChangesDeps extends FollowersDeps {
   readonly notices: ServerNotices
@@ -14,10 +13,10 @@ export interface ServerChangesDeps extends FollowersDeps {
 }
 
 const CHANNEL = 'tollgate_changes'
-const LOOK_MS = 1_000
-/** Rows are kept for so long. Who has not looked for half of it loads everything. */
+const POLL_MS = 1_000
+/** Rows are kept for so long. Who has not polled for half of it loads everything. */
 const KEPT_MS = 600_000
-const LOOKS_PER_CLEANING = 300
+const POLLS_PER_CLEANING = 300
 /** All nodes hear of a gap at once, and read everything: each begins at another moment within this time. */
 const SPREAD_MS = 2_000
 
@@ -25,7 +24,7 @@ const SPREAD_MS = 2_000
  * `horizon` is the oldest transaction that may still be under way: all before it are seen. Numbers of transactions
  * fit a float, and a bigint arrives as text.
  */
-const look = `
+const pollQuery = `
   SELECT s.horizon, s.at, c.version, c.topic, c.detail
     FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS horizon,
                  floor(extract(epoch FROM clock_timestamp()) * 1000)::text AS at) s
@@ -53,16 +52,16 @@ export class ServerChanges implements Changes {
   #cancel: Cancel = () => undefined
   #cancelNotices: readonly Cancel[] = []
   #horizon = 0
-  #lookedAt: number | undefined
+  #polledAt: number | undefined
   /** Changes since the horizon that were told, with their versions. */
   readonly #seen = new Map<string, number>()
-  #looks = 0
+  #polls = 0
   #isStopped = false
 
   /** `notices` are started. */
   static async open(deps: ServerChangesDeps): Promise<ServerChanges> {
     const changes = new ServerChanges(deps)
-    await changes.#look()
+    await changes.#poll()
     return changes
   }
 
@@ -81,8 +80,8 @@ export class ServerChanges implements Changes {
       notices.on(CHANNEL, (payload) => this.#told(payload)),
       notices.onGap(() => this.#missed()),
     ]
-    await this.#look()
-    this.#lookLater()
+    await this.#poll()
+    this.#pollLater()
   }
 
   stop(): Promise<void> {
@@ -95,7 +94,7 @@ export class ServerChanges implements Changes {
 
   /** What the counter has kept is read by its details first. */
   #missed(): void {
-    void this.#look()
+    void this.#poll()
     this.#loadAll()
   }
 
@@ -115,31 +114,31 @@ export class ServerChanges implements Changes {
     this.#followers.changed(topic, detail)
   }
 
-  #lookLater(): void {
+  #pollLater(): void {
     if (this.#isStopped) return
     this.#cancel = this.#deps.schedule(() => {
-      void this.#look().finally(() => this.#lookLater())
-    }, LOOK_MS)
+      void this.#poll().finally(() => this.#pollLater())
+    }, POLL_MS)
   }
 
-  async #look(): Promise<void> {
-    const rows = await this.#deps.notices.query<Row>(look, [this.#horizon])
+  async #poll(): Promise<void> {
+    const rows = await this.#deps.notices.query<Row>(pollQuery, [this.#horizon])
     const [first] = rows ?? []
     if (rows === undefined || first === undefined) return
     const [horizon, at] = [Number(first.horizon), Number(first.at)]
-    const gapMs = at - (this.#lookedAt ?? at)
+    const gapMs = at - (this.#polledAt ?? at)
     // Another server, such as one from a backup, or a long pause: what was missed is unknown.
     if (horizon < this.#horizon || gapMs > KEPT_MS / 2) this.#loadAll()
     else for (const row of rows) if (isChange(row)) this.#changed(row)
     for (const [key, version] of this.#seen) if (version < horizon) this.#seen.delete(key)
     this.#horizon = horizon
-    this.#lookedAt = at
+    this.#polledAt = at
     await this.#clean(at)
   }
 
   async #clean(at: number): Promise<void> {
-    this.#looks += 1
-    if (this.#looks % LOOKS_PER_CLEANING !== 0) return
+    this.#polls += 1
+    if (this.#polls % POLLS_PER_CLEANING !== 0) return
     await this.#deps.notices.query('DELETE FROM change_counter WHERE changed_at < $1', [
       at - KEPT_MS,
     ])

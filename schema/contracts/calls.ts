@@ -1,7 +1,7 @@
 /** Live calls, calls that ended a moment ago, and what the API may do to calls. */
 import type { CallRecord } from '../call-record.ts'
 import type { Direction } from './field-values.ts'
-import type { SpyMode, SpySide } from '../rules/spy-uri.ts'
+import type { SpyMode, SpySide } from '../rules/media.ts'
 
 export type CallState = 'DIALING' | 'RINGING' | 'EARLY' | 'ACTIVE' | 'HELD'
 
@@ -128,3 +128,100 @@ export type SpyResult =
   | { readonly kind: 'unknown_call' | 'call_not_answered' | 'spy_mode_unavailable' }
   | { readonly kind: 'unknown_extension' | 'extension_unregistered' }
   | { readonly kind: ClosedCode }
+
+/** Recordings of calls: who is recorded, and what the API may do about it. */
+
+/** What an extension wishes for its calls. */
+export type CallRecording = 'always' | 'never' | 'on_demand'
+
+export type RecordingAction = 'start' | 'stop'
+
+export type RecordingResult =
+  | { readonly kind: 'recording' | 'stopped' }
+  | {
+      readonly kind:
+        | ('unknown_call' | 'call_not_answered')
+        /** No extension of the call allows it. */
+        | 'recording_not_allowed'
+        /** Its media does not go through a relay. */
+        | 'call_not_anchored'
+        /** Nothing is set up to record. */
+        | 'recording_unavailable'
+        /** The relay did not do it. */
+        | 'relay_failed'
+    }
+
+export interface RecordingsPort {
+  /** Relay, folder and spool are set. */
+  readonly isAvailable: boolean
+  /** Whether this call is being recorded at the moment. */
+  isRecording(callUuid: string): boolean
+  control(callUuid: string, action: RecordingAction): Promise<RecordingResult>
+}
+
+/** A finished file. */
+export interface RecordedCall {
+  readonly callUuid: string
+  readonly tenantId: number | null
+  /** Milliseconds UTC. */
+  readonly startedAt: number
+  readonly durationMs: number
+  readonly bytes: number
+  /** In small hexadecimal digits. */
+  readonly sha256: string
+}
+
+/** A finished recording as events and webhooks show it. */
+export const recordingView = ({ callUuid, durationMs, bytes, sha256 }: RecordedCall) => ({
+  call_uuid: callUuid,
+  /** Seconds. */
+  duration: Math.round(durationMs / 1_000),
+  bytes,
+  sha256,
+})
+
+/** The trace of one call: its SIP messages and decisions. */
+
+export interface TraceMessage {
+  readonly kind: 'message'
+  /** Milliseconds UTC. */
+  readonly at: number
+  readonly direction: 'received' | 'sent'
+  /** Its Call-ID. */
+  readonly leg: string
+  readonly transport: string
+  /** `address:port`: of the peer; of a message that was sent by UDP, ours. */
+  readonly address: string
+  readonly text: string
+}
+
+export type TraceEntry =
+  | TraceMessage
+  | {
+      readonly kind: 'decision'
+      readonly at: number
+      readonly what: string
+      readonly detail: Readonly<Record<string, unknown>>
+    }
+
+/** Who is at the far end of a leg. */
+export interface LegPeer {
+  /** It has sent the INVITE, or got it; null: no INVITE of the leg is kept. */
+  readonly role: 'caller' | 'called' | null
+  /** Of a carrier, an extension or an agent; else as the INVITE names the peer. Null: not known. */
+  readonly name: string | null
+  /** `address:port` that its first message came from; null: none is kept. */
+  readonly address: string | null
+}
+
+export interface Trace {
+  readonly tenantId: number | null
+  /** Call-IDs, the caller's first. */
+  readonly legs: readonly string[]
+  /** Of each leg. */
+  readonly peers: readonly LegPeer[]
+  /** In the order of time. */
+  readonly entries: readonly TraceEntry[]
+  /** False: the first messages are no longer kept. */
+  readonly isComplete: boolean
+}

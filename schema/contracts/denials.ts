@@ -3,8 +3,7 @@
  * It is made when the call is refused, stored with its record, and the same everywhere. What stands here is read by tenants
  * and by peers of calls: it tells nobody of other tenants.
  */
-import type { Guard } from './charging.ts'
-import type { DenialCode } from './ocs.ts'
+import type { DenialCode, Guard } from './charging.ts'
 
 interface Denial {
   readonly why: string

@@ -33,3 +33,42 @@ export type RecordingError = (typeof recordingErrors)[number]
 
 export const entryKinds = ['topup', 'debit', 'adjust', 'refund'] as const
 export type EntryKind = (typeof entryKinds)[number]
+
+/**
+ * Whether a relay stands between the parties: `bypass`, only where media could not flow otherwise; `prefer`, when a
+ * relay is alive; `anchor`, always: without a relay the call is refused.
+ */
+export type MediaPolicy = 'bypass' | 'prefer' | 'anchor'
+
+/** How a party sends media: `auto`, as its own description says; RTP; SRTP with keys in SDP (SDES); DTLS-SRTP with ICE. */
+export type MediaProfile = 'auto' | 'rtp' | 'srtp' | 'webrtc'
+
+/** How a party takes digits: RFC 4733 events in RTP, or SIP INFO; `auto`: as they come. */
+export type DtmfMode = 'auto' | 'rfc4733' | 'info'
+
+/** What a carrier, a dispatcher set, an extension, a tenant or an agent says about the media of its calls. */
+export interface MediaRules {
+  /** null: inherited, from the tenant of an extension, then from the setting `MEDIA_POLICY`. */
+  readonly policy: MediaPolicy | null
+  readonly profile: MediaProfile
+  /** Allowed codecs, the preferred first; null: as the parties agree. */
+  readonly codecs: readonly string[] | null
+  readonly dtmf: DtmfMode
+}
+
+/** What was heard from one party. Each value is null where it is not known. */
+export interface StreamQuality {
+  readonly mos: number | null
+  /** By the relay out of receiver reports; by us out of jitter and loss (ITU-T G.107); by the phone. */
+  readonly mosSource: MosSource | null
+  readonly jitterMs: number | null
+  readonly packetLossPct: number | null
+  readonly roundTripMs: number | null
+  readonly packets: number
+}
+
+/** Both directions of a call: what was heard from the caller, and from the callee. */
+export interface CallQuality {
+  readonly caller: StreamQuality | null
+  readonly callee: StreamQuality | null
+}

@@ -1,5 +1,5 @@
 /** The processes of an installation as the API sees them. */
-import type { NodeIdentity } from '../node-identity.ts'
+import { createHash } from 'node:crypto'
 
 export interface NodeStatus extends NodeIdentity {
   /** URL of its API, for the other nodes. */
@@ -33,3 +33,17 @@ export interface NodesPort {
   /** Milliseconds since this process was heard; 0 where no other process is. */
   readonly heartbeatAgeMs: number
 }
+
+/** Which process of an installation this is, and which of its runs. */
+export interface NodeIdentity {
+  /** `NODE_NAME`: one process of an installation has it at a time. */
+  readonly name: string
+  /** Grows with each start under this name; 0 on SQLite, which one process serves. A higher one has taken over. */
+  readonly epoch: number
+}
+
+export const RUN_MARK_BYTES = 8
+
+/** Begins what this run has taken for a time, so that the next run on the same disk finds it. */
+export const runMark = ({ name, epoch }: NodeIdentity): Buffer =>
+  createHash('sha256').update(`${name} ${epoch}`).digest().subarray(0, RUN_MARK_BYTES)

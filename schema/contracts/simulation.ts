@@ -1,5 +1,5 @@
 /** What would happen to a call, and why: asked of the same functions as a call, without being one. */
-import type { Tariff } from '../call-journal.ts'
+import type { Tariff } from '../journal/call-journal.ts'
 import type { Verdict } from './charging.ts'
 import type { Direction } from './field-values.ts'
 

@@ -1,8 +1,8 @@
 /** A mark in the database while there is a journal of calls: files of it that are gone after a crash are missed. */
-import { JOURNAL_OPEN } from '../call-journal.ts'
 import type { Log } from '../contracts/log.ts'
-import { journalFiles, isJournalOf, numberOf } from '../journal-file.ts'
-import type { Store } from '../open.ts'
+import { JOURNAL_OPEN } from './call-journal.ts'
+import { isJournalOf, journalFiles, numberOf } from './journal-file.ts'
+import type { LocalStore, Store } from '../open.ts'
 import { execute, first } from '../sql/query.ts'
 
 type Readable = Pick<Store, 'db' | 'statements'>
@@ -66,4 +66,14 @@ export class JournalMark {
         : `${path}${file} is empty or overwritten`
     return `${what}: calls that were open when the last run ended may have no record and no charge; compare the records of that time with those of your carriers`
   }
+}
+
+/** A copy of the file has the same. */
+export const databaseId = ({ sqlite }: Pick<LocalStore, 'sqlite'>): string =>
+  String(sqlite.prepare("SELECT value FROM setting WHERE name = 'database_id'").pluck().get())
+
+/** The same of any. */
+export async function databaseIdOf(store: Pick<Store, 'statements' | 'db'>): Promise<string> {
+  const query = store.db.selectFrom('setting').select('value').where('name', '=', 'database_id')
+  return (await first(store, query))?.value ?? ''
 }

@@ -11,11 +11,11 @@ import {
   type OpenCall,
   type SavedState,
   type Tariff,
-} from '../call-journal.ts'
+} from './call-journal.ts'
 import type { CallRecord } from '../call-record.ts'
 import type { Boot, Schedule } from '../clock.ts'
 import type { Log } from '../contracts/log.ts'
-import { bytesOf, type DamagedLine, type JournalFile, type LeftLines } from '../journal-file.ts'
+import { bytesOf, type DamagedLine, type JournalFile, type LeftLines } from './journal-file.ts'
 import type { Storage } from '../storage/storage.ts'
 import { bootText, callsIn, toAnswered, toBegun, toLine, toStateLine } from './lines.ts'
 import { OpenCalls, type OpenLines } from './open-calls.ts'

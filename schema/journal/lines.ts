@@ -1,10 +1,15 @@
 /** The lines of the journal: their form, and by whose clock their times are. */
-import type { BegunCall, EndTerms, OpenCall, SavedState, Tariff } from '../call-journal.ts'
 import type { CallRecord } from '../call-record.ts'
 import type { Boot } from '../clock.ts'
-import { checked, textOf } from '../journal-file.ts'
-import type { KeptLine } from './line-memory.ts'
-import { callForm, grantForm, tariffForm, type Values } from './values.ts'
+import type {
+  BegunCall,
+  EndTerms,
+  OpenCall,
+  SavedGrant,
+  SavedState,
+  Tariff,
+} from './call-journal.ts'
+import { checked, textOf } from './journal-file.ts'
 
 /** Lines that are JSON. `boot` says by whose steady clock the times of a line are. */
 export type Line =
@@ -97,4 +102,142 @@ export function shiftMs(from: string | undefined, to: string | undefined): numbe
   const [fromId, fromAt] = from.split(' ')
   const [toId, toAt] = to.split(' ')
   return fromId === toId ? Number(toAt) - Number(fromAt) : 0
+}
+
+/** Records are written as their values alone: the names are a third of a line, and all calls have the same. */
+export type Values = readonly unknown[]
+
+/** New fields come last: lines of an earlier version do not have them. */
+class Form<T extends object> {
+  readonly #names: readonly (keyof T & string)[]
+
+  constructor(names: readonly (keyof T & string)[]) {
+    this.#names = names
+  }
+
+  write(record: Partial<T>): Values {
+    return this.#names.map((name) => record[name])
+  }
+
+  read(values: Values): T {
+    const fields = this.#names.map((name, index) => [name, values[index]] as const)
+    // What is absent has become null; no field that may be absent is ever null.
+    const present = fields.filter(([name, value]) => value !== null || !optional.has(name))
+    return Object.fromEntries(present) as T
+  }
+}
+
+const optional: ReadonlySet<string> = new Set([
+  'isFree',
+  'answeredAt',
+  'extensionId',
+  'mayNamePayer',
+  'isEmergencyNumber',
+  'sentAs',
+  'instance',
+])
+
+/** The uuid comes first: a damaged line is named by it. */
+export const callForm = new Form<OpenCall>([
+  'callUuid',
+  'callId',
+  'direction',
+  'callerNumber',
+  'callerName',
+  'calledNumber',
+  'startedAt',
+  'answeredAt',
+  'postDialDelayMs',
+  'denialCode',
+  'setId',
+  'node',
+  'carrier',
+  'attempts',
+  'tenantId',
+  'customerId',
+  'ratePrefix',
+  'currency',
+  'sourceAddress',
+  'isUnauthorizedByOcs',
+  'isFree',
+  'instance',
+])
+
+export const tariffForm = new Form<Tariff>([
+  'prefix',
+  'currency',
+  'connectFeeMicros',
+  'firstIncrementSeconds',
+  'firstRatePerMinuteMicros',
+  'incrementSeconds',
+  'ratePerMinuteMicros',
+  'decimals',
+])
+
+export const grantForm = new Form<SavedGrant>([
+  'payerId',
+  'maxSeconds',
+  'grantedSeconds',
+  'amountMicros',
+  'isLastGrant',
+  'extensionId',
+  'sourceTenantId',
+  'mayNamePayer',
+  'isEmergencyNumber',
+  'sentAs',
+])
+
+/**
+ * Memory for the lines of open calls, outside the heap, that is used again. As strings, or as buffers of their own, they
+ * would be half of what lives as long as a call: V8 copies that twice, and marks it all the more often (D149).
+ */
+
+/** A line, in `slot` from its start on. */
+export interface KeptLine {
+  readonly slot: Buffer
+  /** 0: there is none. */
+  readonly length: number
+}
+
+export const noLine: KeptLine = { slot: Buffer.alloc(0), length: 0 }
+
+/** Slots have one of these sizes, from one step on. */
+const STEP_BYTES = 512
+/** What is longer has memory of its own. */
+const LARGEST_BYTES = 4_096
+/** Slots that are made at once. */
+const SLOTS = 64
+
+/** What the largest number of calls at a time has needed stays with the process. */
+export class LineMemory {
+  /** Free slots, by their size in steps. */
+  readonly #free: readonly Buffer[][] = Array.from(
+    { length: LARGEST_BYTES / STEP_BYTES + 1 },
+    () => [],
+  )
+
+  /** Copies a line. */
+  keep(line: Buffer): KeptLine {
+    const { length } = line
+    const slot = length > LARGEST_BYTES ? Buffer.allocUnsafeSlow(length) : this.#take(length)
+    line.copy(slot)
+    return { slot, length }
+  }
+
+  /** Nothing may read it any more. */
+  release({ slot }: KeptLine): void {
+    if (slot.length > 0 && slot.length <= LARGEST_BYTES)
+      this.#free[slot.length / STEP_BYTES]?.push(slot)
+  }
+
+  #take(length: number): Buffer {
+    const steps = Math.max(1, Math.ceil(length / STEP_BYTES))
+    const free = this.#free[steps] ?? []
+    if (free.length === 0) {
+      const size = steps * STEP_BYTES
+      const slab = Buffer.allocUnsafeSlow(SLOTS * size)
+      for (let at = 0; at < slab.length; at += size) free.push(slab.subarray(at, at + size))
+    }
+    return free.pop() ?? Buffer.allocUnsafeSlow(steps * STEP_BYTES)
+  }
 }

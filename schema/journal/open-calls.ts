@@ -1,19 +1,22 @@
 /** The calls that are not stored yet, each with its lines as they are written. */
 import { ReleasingMap } from '../../engine/sip-server/message/index.ts'
-import type { JournalEntry, LeftState } from '../call-journal.ts'
+import type { JournalEntry, LeftState } from './call-journal.ts'
 import type { CallRecord } from '../call-record.ts'
-import { checked, textOf } from '../journal-file.ts'
+import { checked, textOf } from './journal-file.ts'
 import {
+  callForm,
+  grantForm,
   isStateLine,
+  type KeptLine,
   type Line,
+  LineMemory,
+  noLine,
   readAnswered,
   readLine,
   readStateLine,
   shiftMs,
   toLine,
 } from './lines.ts'
-import { type KeptLine, LineMemory, noLine } from './line-memory.ts'
-import { callForm, grantForm } from './values.ts'
 
 const lineKinds = ['begun', 'answered', 'state', 'ended'] as const
 type LineKind = (typeof lineKinds)[number]

@@ -1,5 +1,5 @@
 /** IP addresses as numbers, for matching by network. IPv4-mapped IPv6 addresses are IPv4. */
-import { isIP, SocketAddress } from 'node:net'
+import { BlockList, isIP, isIPv4, isIPv6, SocketAddress } from 'node:net'
 
 export interface IpAddress {
   readonly family: 4 | 6
@@ -110,3 +110,103 @@ const groupsOf = (text: string) =>
 
 const wordOf = (bytes: readonly number[]) =>
   bytes.reduce((word, byte) => ((word << 8) | byte) >>> 0, 0)
+
+/** Whether an address is private and not the one that a packet came from. Addresses of one machine lead to each other. */
+export const isHiddenFrom = (address: string, source: string): boolean =>
+  address !== source && isPrivate(address) && !(isLoopback(address) && isLoopback(source))
+
+const isLoopback = networkCheck(['127.0.0.0/8', '::1'])
+
+/** RFC 1918, RFC 6598, RFC 3927, RFC 4193, RFC 4291. */
+const isPrivate = networkCheck([
+  '10.0.0.0/8',
+  '172.16.0.0/12',
+  '192.168.0.0/16',
+  '100.64.0.0/10',
+  '169.254.0.0/16',
+  '127.0.0.0/8',
+  '::1',
+  'fc00::/7',
+  'fe80::/10',
+])
+
+/** IANA special-purpose registries (RFC 6890 and its updates), multicast included. */
+const special = new BlockList()
+for (const [network, length] of [
+  ['0.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['172.16.0.0', 12],
+  ['192.0.0.0', 24],
+  ['192.0.2.0', 24],
+  ['192.88.99.0', 24],
+  ['192.168.0.0', 16],
+  ['198.18.0.0', 15],
+  ['198.51.100.0', 24],
+  ['203.0.113.0', 24],
+  ['224.0.0.0', 3],
+] as const)
+  special.addSubnet(network, length, 'ipv4')
+
+/** Only global unicast is public, except documentation ranges and ranges that embed an IPv4 address. */
+const publicIpv6 = new BlockList()
+publicIpv6.addSubnet('2000::', 3, 'ipv6')
+for (const [network, length] of [
+  ['2001::', 23],
+  ['2001:db8::', 32],
+  ['2002::', 16],
+  ['3fff::', 20],
+] as const)
+  special.addSubnet(network, length, 'ipv6')
+
+export function isPublicAddress(address: string): boolean {
+  if (isIPv4(address)) return !special.check(address, 'ipv4')
+  if (!isIPv6(address) || address.includes('%')) return false
+  return publicIpv6.check(address, 'ipv6') && !special.check(address, 'ipv6')
+}
+
+/** Returns IPv4-mapped IPv6 as IPv4, and IPv6 compressed, in lower case, without zone. */
+export function canonicalAddress(address: string): string {
+  if (!address.includes(':') || isIP(address) !== 6) return address
+  const [plain = ''] = address.split('%', 1)
+  const compressed = new SocketAddress({ address: plain, family: 'ipv6' }).address
+  return compressed.startsWith('::ffff:') && compressed.includes('.')
+    ? compressed.slice('::ffff:'.length)
+    : compressed
+}
+
+/**
+ * Returns an IPv4 address itself, or the /64 network of an IPv6 address, because one host may take every
+ * address of its /64. For addresses in the canonical form. The SIP server, which stands by itself, has the
+ * same rule in its `transport/sources.ts`.
+ */
+export function sourceKey(address: string): string {
+  if (!address.includes(':')) return address
+  // `::192.0.2.1` (RFC 4291 §2.5.5.1); in the canonical form no other one is mixed.
+  if (address.includes('.')) return address.startsWith('::ffff:') ? address : '::/64'
+  const zeros = address.indexOf('::')
+  let end = -1
+  for (let group = 0; group < 4 && (group === 0 || end !== zeros); group++)
+    end = address.indexOf(':', end + 1)
+  let network = address.slice(0, end)
+  if (end === zeros) {
+    const behind = address.slice(zeros + 2).split(':')
+    // With up to four groups behind them, the zeros go on up to the end of the network.
+    if (behind.length > 4) network = withZeros(network, behind)
+  }
+  while (network.endsWith(':0')) network = network.slice(0, -2)
+  return `${network === '0' ? '' : network}::/64`
+}
+
+/** The first four groups: `2001::1:5:6:7:8` is in `2001:0:0:1::/64`. */
+function withZeros(before: string, behind: readonly string[]): string {
+  const groups = before === '' ? [] : before.split(':')
+  for (let zeros = 8 - groups.length - behind.length; zeros > 0; zeros--) groups.push('0')
+  return [...groups, ...behind].slice(0, 4).join(':')
+}
+
+/** The same of an address in any spelling, or of such a source. */
+export const sourceIn = (given: string): string =>
+  sourceKey(canonicalAddress(given.replace(/\/64$/, '')))

@@ -4,12 +4,11 @@
  */
 import type { Cancel, Schedule } from '../clock.ts'
 import type { Log } from '../contracts/log.ts'
-import type { NodeCondition, NodesPort, NodeStatus } from '../contracts/nodes.ts'
-import type { NodeIdentity } from '../node-identity.ts'
+import type { NodeCondition, NodeIdentity, NodesPort, NodeStatus } from '../contracts/nodes.ts'
+import { HEARTBEAT_TTL_MS } from './node-registry.ts'
 import type { ServerNotices } from '../postgres/notices.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { NodeTable } from '../tables/node.ts'
-import { HEARTBEAT_TTL_MS } from './node-registry.ts'
 
 export interface HeartbeatDeps {
   readonly identity: NodeIdentity
@@ -255,3 +254,46 @@ const heard = (row: Row, now: number): Heard => ({
   heardAt: now - Math.max(0, row.silent),
   goneAt: now - Math.max(0, row.silent) + goneMs(row),
 })
+
+/** The one process that serves an SQLite database. */
+export interface OnlyNodeDeps {
+  readonly name: string
+  readonly address: () => string
+  readonly version: string
+  readonly state: () => 'starting' | 'serving' | 'draining'
+  readonly liveCalls: () => number
+  /** Milliseconds UTC. */
+  readonly startedAt: number
+  readonly now: () => number
+}
+
+export class OnlyNode implements NodesPort {
+  readonly identity: NodesPort['identity']
+  readonly condition = 'valid'
+  readonly differingSettings = new Map<string, readonly string[]>()
+  readonly heartbeatAgeMs = 0
+  readonly #deps: OnlyNodeDeps
+
+  constructor(deps: OnlyNodeDeps) {
+    this.identity = { name: deps.name, epoch: 0 }
+    this.#deps = deps
+  }
+
+  list(): readonly NodeStatus[] {
+    const { address, version, state, liveCalls, startedAt, now } = this.#deps
+    return [
+      {
+        ...this.identity,
+        address: address(),
+        version,
+        state: state(),
+        startedAt,
+        liveCalls: liveCalls(),
+        heartbeatAt: now(),
+        isThis: true,
+        sipUri: null,
+        sipAddresses: [],
+      },
+    ]
+  }
+}

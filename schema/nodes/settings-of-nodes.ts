@@ -4,8 +4,7 @@
  */
 import type { Cancel, Schedule } from '../clock.ts'
 import type { Log } from '../contracts/log.ts'
-import type { NodesPort } from '../contracts/nodes.ts'
-import type { NodeIdentity } from '../node-identity.ts'
+import type { NodeIdentity, NodesPort } from '../contracts/nodes.ts'
 import type { ServerNotices } from '../postgres/notices.ts'
 import type { Statements } from '../sql/statements.ts'
 import { HEARTBEAT_TTL_MS, SETTINGS_OF_NODE } from './node-registry.ts'
@@ -28,7 +27,7 @@ export interface SettingsOfNodesDeps {
   readonly log: Log
 }
 
-const LOOK_MS = 10_000
+const POLL_MS = 10_000
 /** More nodes are not compared. */
 const MAX_NODES = 200
 
@@ -79,12 +78,12 @@ export class SettingsOfNodes {
 
   #tick(): void {
     if (!this.#isServing) return
-    this.#cancel = this.#deps.schedule(() => this.#tick(), LOOK_MS)
-    void this.look()
+    this.#cancel = this.#deps.schedule(() => this.#tick(), POLL_MS)
+    void this.poll()
   }
 
   /** Compares now. Never rejects: without the server it is done the next time. */
-  async look(): Promise<void> {
+  async poll(): Promise<void> {
     const { connection, identity, own } = this.#deps
     if (this.#isServing && !this.#isTold) {
       const values = [identity.name, identity.epoch, textOf(own)]

@@ -5,7 +5,7 @@
 import pg from 'pg'
 import type { Cancel, Schedule } from '../clock.ts'
 import type { Log } from '../contracts/log.ts'
-import { Hosts } from './hosts.ts'
+import { Hosts } from '../net/servers.ts'
 
 export interface NoticesDeps {
   readonly url: string

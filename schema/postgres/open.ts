@@ -1,13 +1,22 @@
 /** Opens a database on a PostgreSQL server, at this program's schema. */
+import {
+  DummyDriver,
+  HandleEmptyInListsPlugin,
+  Kysely,
+  PostgresAdapter,
+  PostgresIntrospector,
+  PostgresQueryCompiler,
+  replaceWithNoncontingentExpression,
+} from 'kysely'
 import pg from 'pg'
-import { newestVersion } from '../migrations/index.ts'
-import { migratePostgres, type PostgresReport, versionOf } from './migrate.ts'
-import type { Store } from '../open.ts'
-import { urlsOf } from '../net/server-urls.ts'
-import { queryBuilder } from './query-builder.ts'
-import { DatabaseRefused } from '../refusal.ts'
+import type { Database } from '../database.ts'
+import { type Migration, migrations, newestVersion } from '../migrations/index.ts'
 import { servingNodes } from '../nodes/node-registry.ts'
-import { openServerSecrets, type ServerKey } from '../secrets/server-secrets.ts'
+import type { Store } from '../open.ts'
+import { migratePostgres, type PostgresReport, versionOf } from '../migrate.ts'
+import { urlsOf } from '../net/servers.ts'
+import { DatabaseRefused } from '../refusal.ts'
+import { openServerSecrets, type ServerKey } from '../secrets/secrets.ts'
 import { DatabaseUnavailable } from '../sql/failure.ts'
 import { PostgresStatements } from '../sql/postgres-statements.ts'
 import { Storage } from '../storage/storage.ts'
@@ -29,6 +38,8 @@ export interface ServerOptions extends ServerKey {
   /** This node may be in the list of those that serve: it is the one that starts. */
   readonly nodeName?: string
   readonly connections?: number
+  /** Absent: those of this program. */
+  readonly known?: readonly Migration[]
 }
 
 /** A migration of many rows takes its time, and another node may be at it. */
@@ -40,14 +51,14 @@ const MIGRATION_TIMEOUT_MS = 3_600_000
  */
 export async function openStore(url: string, options: ServerOptions): Promise<ServerStore> {
   const name = nameOf(url)
-  const { connections } = options
+  const { connections, known = migrations } = options
   const statements = new PostgresStatements({
     url,
     ...(connections !== undefined && { connections }),
   })
   try {
-    await refuseMigrations(statements, name, options)
-    const migrated = await migrateAt(url, name, options.now)
+    await refuseMigrations(statements, name, known.length, options)
+    const migrated = await migrateAt(url, name, options.now, known)
     const secrets = await openServerSecrets(statements, name, options)
     const close = (): Promise<void> => statements.close()
     return {
@@ -69,26 +80,27 @@ export async function openStore(url: string, options: ServerOptions): Promise<Se
 async function refuseMigrations(
   statements: PostgresStatements,
   name: string,
+  needed: number,
   { migrates, nodeName }: ServerOptions,
 ): Promise<void> {
-  const version = await versionOf(statements)
-  if (version === 0 || version >= newestVersion) return
+  const version = await versionOf(statements, name)
+  if (version === 0 || version >= needed) return
   const serving = (await servingNodes(statements)).filter((each) => each !== nodeName)
   if (migrates !== false && serving.length === 0) return
   const those = serving.length > 0 ? ` (${serving.join(', ')})` : ''
   throw new DatabaseRefused(
-    `cannot use database ${name}: it is at version ${version}, this program needs ${newestVersion}: stop the processes that serve from it${those}, and start this one then`,
+    `cannot use database ${name}: it is at version ${version}, this program needs ${needed}: stop the processes that serve from it${those}, and start this one then`,
   )
 }
 
 /**
  * What is to be known of a database before anything is changed.
  *
- * @param look reads from one that has this program's schema.
+ * @param read reads from one that has this program's schema.
  */
 export async function readServer<T>(
   url: string,
-  look: (store: Pick<Store, 'statements' | 'db'>) => Promise<T>,
+  read: (store: Pick<Store, 'statements' | 'db'>) => Promise<T>,
 ): Promise<{
   readonly name: string
   readonly version: number
@@ -98,9 +110,9 @@ export async function readServer<T>(
   const name = nameOf(url)
   const statements = new PostgresStatements({ url, connections: 1 })
   try {
-    const version = await versionOf(statements)
+    const version = await versionOf(statements, name)
     const isCurrent = version === newestVersion
-    const seen = isCurrent ? await look({ statements, db: queryBuilder() }) : undefined
+    const seen = isCurrent ? await read({ statements, db: queryBuilder() }) : undefined
     return { name, version, seen }
   } catch (error) {
     throw refusalOf(name, error)
@@ -109,14 +121,19 @@ export async function readServer<T>(
   }
 }
 
-async function migrateAt(url: string, name: string, now: number): Promise<PostgresReport> {
+async function migrateAt(
+  url: string,
+  name: string,
+  now: number,
+  known: readonly Migration[],
+): Promise<PostgresReport> {
   const patient = new PostgresStatements({
     url,
     connections: 1,
     statementTimeoutMs: MIGRATION_TIMEOUT_MS,
   })
   try {
-    return await migratePostgres(patient, name, now)
+    return await migratePostgres(patient, name, now, known)
   } finally {
     await patient.close()
   }
@@ -142,3 +159,16 @@ export function nameOf(url: string): string {
   const hosts = [...new Set(urls.map(({ host }) => host))].join(',')
   return `${protocol}//${username === '' ? '' : `${username}@`}${hosts}${pathname}`
 }
+
+/** Builds PostgreSQL's texts of queries; it cannot run any. */
+export const queryBuilder = (): Kysely<Database> =>
+  new Kysely<Database>({
+    dialect: {
+      createAdapter: () => new PostgresAdapter(),
+      createDriver: () => new DummyDriver(),
+      createIntrospector: (db) => new PostgresIntrospector(db),
+      createQueryCompiler: () => new PostgresQueryCompiler(),
+    },
+    // SQLite takes `in ()` for false; PostgreSQL has no such list.
+    plugins: [new HandleEmptyInListsPlugin({ strategy: replaceWithNoncontingentExpression })],
+  })

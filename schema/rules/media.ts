@@ -1,5 +1,5 @@
-/** Media rules as they are stored, and as they are inherited. Pure. */
-import type { DtmfMode, MediaPolicy, MediaProfile, MediaRules } from '../contracts/media.ts'
+/** Media rules as they are stored and inherited, codecs, files of recordings, and supervision by PBX nodes. Pure. */
+import type { DtmfMode, MediaPolicy, MediaProfile, MediaRules } from '../contracts/field-values.ts'
 
 export interface MediaColumns {
   readonly media: MediaPolicy | null
@@ -47,4 +47,64 @@ export function readNames(json: string): readonly string[] | undefined {
   } catch {
     return undefined
   }
+}
+
+/** As SDP writes it; undefined: not known. */
+export const knownCodec = (name: string): string | undefined => byLowerCase.get(name.toLowerCase())
+
+/** Whether rtpengine, as Debian builds it, encodes and decodes it. */
+export const canTranscode = (name: string): boolean =>
+  transcoded.some((each) => each.toLowerCase() === name.toLowerCase())
+
+const transcoded = ['PCMA', 'PCMU', 'G722', 'G723', 'G729', 'GSM', 'opus', 'speex']
+
+/** Those that may be named in an allow list (RFC 3551, and the registered formats of `audio/`). */
+export const codecNames: readonly string[] = [
+  ...transcoded,
+  'AMR',
+  'AMR-WB',
+  'EVS',
+  'G726-16',
+  'G726-24',
+  'G726-32',
+  'G726-40',
+  'G728',
+  'iLBC',
+  'iSAC',
+  'L16',
+]
+
+const byLowerCase = new Map(codecNames.map((name) => [name.toLowerCase(), name]))
+
+const callUuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+/** The file of a call's recording. Undefined: no call of ours has such a uuid, and no other text reaches a path. */
+export const recordingFile = (uuid: string): string | undefined =>
+  callUuid.test(uuid) ? `${uuid}.wav` : undefined
+
+/** The requested mode: listen, whisper to one party, or talk to both. */
+export type SpyMode = 'listen' | 'whisper' | 'barge'
+/** The party that hears a whisper. */
+export type SpySide = 'caller' | 'callee' | 'both'
+
+export interface SpyValues {
+  /** The call to join, as sent to the node in `X-Call-UUID`. */
+  readonly call_uuid: string
+  readonly mode: SpyMode
+  readonly side: SpySide
+  /** `host:port` of the call's node. */
+  readonly node: string
+}
+
+/**
+ * The URI at which the PBX nodes of a dispatcher set connect a supervisor to one of their calls: a SIP URI
+ * with placeholders, such as `sip:spy-{mode}-{call_uuid}@{node}`. The PBX mixes the media.
+ */
+export const renderSpyUri = (template: string, values: SpyValues): string =>
+  template.replace(/\{(call_uuid|mode|side|node)\}/g, (_all, name: keyof SpyValues) => values[name])
+
+/** Whether the URI can express the request: without placeholders, it means listening to both. */
+export function canSpy(template: string, mode: SpyMode, side: SpySide): boolean {
+  if (mode !== 'listen' && !template.includes('{mode}')) return false
+  return side === 'both' || template.includes('{side}')
 }

@@ -3,7 +3,7 @@ import { sql, type SqlBool } from 'kysely'
 import type { Store } from '../open.ts'
 import { all, execute, transaction } from '../sql/query.ts'
 import { sealedPrefix } from './secret-box.ts'
-import { KEY_MARK } from './key-mark.ts'
+import { KEY_MARK } from './key.ts'
 
 /** What must be entered again. */
 export interface GivenUp {

@@ -1,11 +1,14 @@
 /** Statements on a PostgreSQL server. */
 import pg from 'pg'
-import { Hosts } from '../postgres/hosts.ts'
+import { Hosts } from '../net/servers.ts'
 import { DatabaseUnavailable, failureOf, isUnreadableFile } from './failure.ts'
-import type { SqlValue } from './sql-value.ts'
-import { StatementNames } from './statement-names.ts'
-import type { PreparedStatement, Statements } from './statements.ts'
-import { type Transaction, TransactionScope } from './transaction-scope.ts'
+import {
+  type PreparedStatement,
+  type SqlValue,
+  type Statements,
+  type Transaction,
+  TransactionScope,
+} from './statements.ts'
 
 export interface PostgresOptions {
   readonly url: string
@@ -322,3 +325,53 @@ function asNumber(text: string): number {
 
 const asText = (text: string): string => text
 const ignored = (): void => undefined
+
+/**
+ * Which statements a database server keeps prepared: those that come again. A server keeps each name on each
+ * connection for good, so their number is bounded, and a text that comes once gets none.
+ */
+const MAX_NAMES = 400
+const MAX_COUNTED = 1_000
+const USES = 3
+
+export class StatementNames {
+  readonly #names = new Map<string, string>()
+  readonly #uses = new Map<string, number>()
+
+  /** Undefined for a text that is to be sent as a whole. */
+  of(sql: string): string | undefined {
+    const name = this.#names.get(sql)
+    if (name !== undefined || this.#names.size >= MAX_NAMES) return name
+    const uses = (this.#uses.get(sql) ?? 0) + 1
+    this.#uses.delete(sql)
+    if (uses >= USES) return this.#give(sql)
+    this.#uses.set(sql, uses)
+    // The text that was used longest ago.
+    const [oldest] = this.#uses.keys()
+    if (this.#uses.size > MAX_COUNTED && oldest !== undefined) this.#uses.delete(oldest)
+    return undefined
+  }
+
+  #give(sql: string): string {
+    const name = `s${this.#names.size}`
+    this.#names.set(sql, name)
+    return name
+  }
+}
+
+/** Many rows as one parameter of a statement on PostgreSQL, which reads them with `json_populate_recordset`. */
+
+/** What PostgreSQL's texts cannot have: U+0000, and halves of a pair. They become U+FFFD. */
+const unstorable = /\0|[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/g
+
+/** Without bigint, which JSON has not: it is given as a text. */
+export type JsonRow = Readonly<Record<string, string | number | null>>
+
+/** Without a function for each value, which would take longer than all the rest. */
+export function jsonRows(rows: readonly JsonRow[]): string {
+  const text = JSON.stringify(rows)
+  return /\\u(?:0000|d[89a-f])/.test(text) ? JSON.stringify(rows, storableValue) : text
+}
+
+const storableValue = (_key: string, value: unknown): unknown =>
+  typeof value === 'string' ? value.replaceAll(unstorable, '\uFFFD') : value

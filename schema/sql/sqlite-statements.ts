@@ -1,9 +1,13 @@
 /** Statements on the SQLite database of this process. */
 import { clearImmediate, setImmediate } from 'node:timers'
 import type Sqlite from 'better-sqlite3'
-import type { SqlValue } from './sql-value.ts'
-import type { PreparedStatement, Statements } from './statements.ts'
-import { type Transaction, TransactionScope } from './transaction-scope.ts'
+import {
+  type PreparedStatement,
+  type SqlValue,
+  type Statements,
+  type Transaction,
+  TransactionScope,
+} from './statements.ts'
 
 interface OpenTransaction extends Transaction {
   /** Resolves once it is committed or rolled back. */

@@ -2,7 +2,7 @@
  * The statements of the control API, behind one asynchronous interface, so that each store is written once
  * for SQLite and for a database server.
  */
-import type { SqlValue } from './sql-value.ts'
+import { AsyncLocalStorage } from 'node:async_hooks'
 
 export interface Statements {
   /** Prepares one statement, for any number of runs. */
@@ -36,4 +36,94 @@ export interface PreparedStatement<R> {
   arrays(parameters: readonly SqlValue[]): Promise<unknown[]>
   /** Resolves with the number of inserted, changed or deleted rows. */
   run(parameters: readonly SqlValue[]): Promise<number>
+}
+
+/** A value as a statement takes it. */
+export type SqlValue = number | bigint | string | Buffer | null
+
+/** @throws {TypeError} no column has values of this kind. */
+export function toSqlValue(value: unknown): SqlValue {
+  if (value === null || typeof value === 'string' || typeof value === 'number') return value
+  if (typeof value === 'bigint' || Buffer.isBuffer(value)) return value
+  throw new TypeError(`the database has no column for a ${typeof value}`)
+}
+
+/**
+ * Which transaction a statement belongs to: the one that its caller runs in, through whatever functions it is
+ * called. What starts inside a transaction and outlives it, such as a timer, runs outside it.
+ */
+export interface Transaction {
+  isOver: boolean
+  /** Why it cannot be committed, although its work still runs. */
+  failure: Error | undefined
+  savepoints: number
+  /** Called after the commit, in this order. */
+  readonly afterCommit: (() => void)[]
+}
+
+export class TransactionScope<T extends Transaction> {
+  readonly #around = new AsyncLocalStorage<T>()
+  readonly #outside = AsyncLocalStorage.snapshot()
+
+  /**
+   * Undefined outside a transaction.
+   *
+   * @throws {Error} it cannot be committed any more.
+   */
+  get current(): T | undefined {
+    const around = this.#around.getStore()
+    if (around === undefined || around.isOver) return undefined
+    if (around.failure !== undefined) throw around.failure
+    return around
+  }
+
+  /** Runs `work` once what its caller has written is committed: at once outside a transaction, never after a rollback. */
+  afterCommit(work: () => void): void {
+    const { current } = this
+    if (current === undefined) work()
+    else current.afterCommit.push(work)
+  }
+
+  /** The transaction is committed: what `afterCommit` was given runs outside it. It throws nothing. */
+  committed({ afterCommit }: T): void {
+    for (const work of afterCommit) this.#outside(work)
+  }
+
+  /** Runs `work` in a transaction that has begun. Rejects when it cannot be committed. */
+  async run<R>(transaction: T, work: () => Promise<R>): Promise<R> {
+    const result = await this.#around.run(transaction, work)
+    if (transaction.failure !== undefined) throw transaction.failure
+    return result
+  }
+
+  /** Runs `work` in a savepoint of `outer`. @param execute runs a text in that transaction. */
+  async savepoint<R>(
+    outer: T,
+    work: () => Promise<R>,
+    execute: (sql: string) => Promise<unknown>,
+  ): Promise<R> {
+    outer.savepoints += 1
+    const depth = outer.savepoints
+    const name = `savepoint_${depth}`
+    const { length } = outer.afterCommit
+    try {
+      await execute(`SAVEPOINT ${name}`)
+      const result = await work()
+      if (outer.failure !== undefined) throw outer.failure
+      if (outer.savepoints !== depth)
+        throw new Error('savepoints of one transaction were used at the same time')
+      await execute(`RELEASE SAVEPOINT ${name}`)
+      return result
+    } catch (error) {
+      outer.afterCommit.length = length
+      if (!outer.isOver && outer.failure === undefined)
+        await execute(`ROLLBACK TO SAVEPOINT ${name}; RELEASE SAVEPOINT ${name}`).catch(() => {
+          // The database has ended the transaction itself, such as after a full disk.
+          outer.failure ??= error instanceof Error ? error : new Error(String(error))
+        })
+      throw error
+    } finally {
+      outer.savepoints = depth - 1
+    }
+  }
 }

@@ -6,8 +6,7 @@ import { existsSync, realpathSync, statSync } from 'node:fs'
 import type { Schedule } from '../clock.ts'
 import { GroupCommit } from '../group-commit.ts'
 import type { LocalStore } from '../open.ts'
-import { LOOK_MS, Patience } from './patience.ts'
-import type { StorageProblem } from './storage.ts'
+import { POLL_MS, Patience, type StorageProblem } from './storage.ts'
 
 export interface StorageWatchDeps {
   readonly store: LocalStore
@@ -29,7 +28,7 @@ export class StorageWatch {
   readonly #patience: Patience
   #files: readonly WatchedFile[]
   #cancel: () => void
-  #looks = 0
+  #polls = 0
   #told: string | undefined
 
   /** Create it after the database was written to: then its log exists. */
@@ -38,7 +37,7 @@ export class StorageWatch {
     this.#trial = new GroupCommit({ ...deps, onFailure: () => undefined })
     this.#files = filesOf(deps.store)
     this.#patience = new Patience(deps.store.storage)
-    this.#cancel = deps.schedule(() => this.#look(), LOOK_MS)
+    this.#cancel = deps.schedule(() => this.#poll(), POLL_MS)
   }
 
   /** Allows waiting writes from now on, wherever the files are. */
@@ -48,22 +47,22 @@ export class StorageWatch {
     if (this.#deps.store.sqlite.open) this.#deps.store.sqlite.pragma('query_only = OFF')
   }
 
-  #look(): void {
-    this.#cancel = this.#deps.schedule(() => this.#look(), LOOK_MS)
-    this.#lookAtFiles()
-    this.#patience.look()
-    this.#looks += 1
-    if (this.#looks % LOOKS_PER_TRIAL === 0 && this.#trial.waiting === 0)
+  #poll(): void {
+    this.#cancel = this.#deps.schedule(() => this.#poll(), POLL_MS)
+    this.#checkFiles()
+    this.#patience.poll()
+    this.#polls += 1
+    if (this.#polls % LOOKS_PER_TRIAL === 0 && this.#trial.waiting === 0)
       this.#trial.add({ run: () => this.#write() })
     this.#tell()
   }
 
   /** Writes to a removed file are rejected, so that they wait until it is back. */
-  #lookAtFiles(): void {
+  #checkFiles(): void {
     const { sqlite, storage } = this.#deps.store
     const wasMissing = storage.fileProblem !== undefined
     const missing = this.#files.find((file) => !isStillThere(file))
-    if (missing !== undefined && this.#hasNewLog(missing)) return this.#lookAtFiles()
+    if (missing !== undefined && this.#hasNewLog(missing)) return this.#checkFiles()
     storage.fileProblem = missing && {
       code: 'database_gone',
       reason: `${missing.path} is gone, or another file`,
@@ -93,7 +92,7 @@ export class StorageWatch {
   }
 
   #write(): void {
-    this.#deps.store.sqlite.prepare(trial).run(String(this.#looks))
+    this.#deps.store.sqlite.prepare(trial).run(String(this.#polls))
   }
 
   #tell(): void {

@@ -73,3 +73,46 @@ const unstored = new Set(['locked', 'unwritable', 'unavailable', 'conflict'])
 
 /** The database cannot be written now; the request itself may be valid. */
 export const isUnstored = (error: unknown): boolean => unstored.has(failureOf(error)?.kind ?? '')
+
+/** When a write that failed is tried again, and which failures are told. */
+const delaysMs = [50, 100, 250, 500, 1_000] as const
+/** Another process holds the write lock, usually for a moment. */
+const lockedDelayMs = 20
+/** After about a second, such a wait is told. */
+const failuresOfALongLock = 64
+
+/** `failures`: those in a row before this one. */
+export function retryDelayMs(error: unknown, failures: number): number {
+  if (isLocked(error)) return lockedDelayMs
+  return delaysMs[Math.min(failures, delaysMs.length - 1)] ?? lockedDelayMs
+}
+
+/** Of failures in a row the first, the second, the fourth and so on. `failures`: with this one. */
+export function isNews(error: unknown, failures: number): boolean {
+  const isPowerOfTwo = (failures & (failures - 1)) === 0
+  return isPowerOfTwo && (!isLocked(error) || failures >= failuresOfALongLock)
+}
+
+/** How often it is checked. Milliseconds. */
+export const POLL_MS = 250
+const PATIENT_LOOKS = 8
+
+export class Patience {
+  readonly #storage: Storage
+  #episode: number | undefined
+  #polls = 0
+
+  constructor(storage: Storage) {
+    this.#storage = storage
+  }
+
+  /** Call it every `POLL_MS`. */
+  poll(): void {
+    const { episode } = this.#storage
+    if (episode === undefined || episode !== this.#episode) this.#polls = 0
+    this.#episode = episode
+    if (episode === undefined) return
+    this.#polls += 1
+    if (this.#polls > PATIENT_LOOKS) this.#storage.declare()
+  }
+}

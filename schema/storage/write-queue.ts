@@ -7,8 +7,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Schedule } from '../clock.ts'
 import type { Store } from '../open.ts'
 import { lockedTransaction } from '../sql/query.ts'
-import { isNews, retryDelayMs } from './retries.ts'
-import { isViolation } from './storage.ts'
+import { isNews, isViolation, retryDelayMs } from './storage.ts'
 
 export interface WriteQueueDeps {
   readonly store: Pick<Store, 'statements' | 'storage'>

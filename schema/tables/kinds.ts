@@ -1,6 +1,6 @@
 /** The column types of all tables. */
 import type { ColumnType, Generated } from 'kysely'
-import type { DtmfMode, MediaPolicy, MediaProfile } from '../contracts/media.ts'
+import type { DtmfMode, MediaPolicy, MediaProfile } from '../contracts/field-values.ts'
 
 /** 0 or 1: SQLite has no booleans. */
 export type Flag = 0 | 1

@@ -1,5 +1,5 @@
 /** Spend guards, and what was taken of their caps: `engine/charging/guards`. */
-import type { GuardAction, GuardPeriod } from '../contracts/spend-guards.ts'
+import type { GuardAction, GuardPeriod } from '../contracts/limits.ts'
 import type { Defaulted } from './kinds.ts'
 
 /** One of the customer, the extension and the tenant is set. */

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { routeNotes } from '../../control/http/validate.ts'
-import { setReadingThread } from '../../schema/sql/read-apart.ts'
+import { setReadingThread } from '../../schema/sql/query.ts'
 import { openControl } from '../support/control.ts'
 import { localOf, runSql } from '../support/stored.ts'
 

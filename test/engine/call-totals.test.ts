@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { CallTotals } from '../../engine/call-totals.ts'
-import type { CallQuality } from '../../schema/contracts/media.ts'
+import type { CallQuality } from '../../schema/contracts/field-values.ts'
 import type { CallRecord } from '../../schema/call-record.ts'
 
 const record: CallRecord = {

@@ -1,7 +1,7 @@
 /** Calls go on over `kill -9`: whatever a party, or an operator, does with a call still works, and it is paid once. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { checked } from '../../schema/journal-file.ts'
+import { checked } from '../../schema/journal/journal-file.ts'
 import { cents } from '../sipp/call-case.ts'
 import { EventReader } from '../support/event-reader.ts'
 import {

@@ -113,7 +113,9 @@ onSqlite('file')(
   async () => {
     const path = join(folder, 'newer.db')
     const database = new Sqlite(path)
-    database.exec('CREATE TABLE schema_migration (version INTEGER); PRAGMA user_version = 4711')
+    database.exec(
+      'CREATE TABLE schema_migration (version INTEGER); PRAGMA user_version = 4711; PRAGMA application_id = 0x746f6c6c',
+    )
     database.close()
     const before = readFileSync(path)
     const { code, said } = await failure({ DATABASE_PATH: path })

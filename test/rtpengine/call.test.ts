@@ -2,7 +2,7 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { isDictionary } from '../../engine/media/relay/bencode.ts'
 import type { NgValue } from '../../engine/media/relay/relays.ts'
-import type { CallQuality } from '../../schema/contracts/media.ts'
+import type { CallQuality } from '../../schema/contracts/field-values.ts'
 import { Baresip, type BaresipOptions } from '../support/baresip.ts'
 import { RtpEngine } from '../support/rtpengine.ts'
 import type { AtEnd } from '../support/scripted-node.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { bothDirections, worstOf } from '../../schema/call-quality.ts'
+import { bothDirections, worstOf } from '../../schema/call-record.ts'
 
 const caller = {
   mos: 4.4,

@@ -61,6 +61,14 @@ test('a database of a newer program is refused', () => {
   )
 })
 
+test('a database of an unreleased version is refused, and not as one of a newer program', () => {
+  const sqlite = new Sqlite(':memory:')
+  migrate(sqlite, 0, [{ ...first, name: 'calls-and-money' }, second])
+  expect(() => migrate(sqlite, 0, [first])).toThrow(
+    'it was made by an unreleased version of Tollgate; move it away and start again, or keep using the version that made it',
+  )
+})
+
 test('a database that was migrated by an altered program is refused before anything is done', () => {
   const path = join(folder, 'altered.db')
   const sqlite = new Sqlite(path)

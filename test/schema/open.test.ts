@@ -146,6 +146,21 @@ test('a database of a newer version is refused and not touched', () => {
   expect(readFileSync(path).equals(before)).toBe(true)
 })
 
+test.each([1, 2, 49])(
+  'a database of an unreleased version, at %i, is refused and not touched',
+  (version) => {
+    const path = join(folder, `unreleased-${version}.db`)
+    const older = new Sqlite(path)
+    older.exec(`CREATE TABLE schema_migration (version INTEGER); PRAGMA user_version = ${version}`)
+    older.close()
+    const before = readFileSync(path)
+    expect(refusalOf(path)).toBe(
+      `cannot use database ${path}: it was made by an unreleased version of Tollgate; move it away and start again, or keep using the version that made it`,
+    )
+    expect(readFileSync(path).equals(before)).toBe(true)
+  },
+)
+
 test('a damaged database is refused in one line', () => {
   const path = join(folder, 'damaged.db')
   const store = openDatabase(path)

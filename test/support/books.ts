@@ -1,6 +1,6 @@
 /** A database (with TEST_DATABASE=postgres one on a server) with a rate plan and customers, and an OCS on it, in virtual time. */
 import type { CallRecord } from '../../schema/call-record.ts'
-import type { OpenCall } from '../../schema/call-journal.ts'
+import type { OpenCall } from '../../schema/journal/call-journal.ts'
 import type { CustomerTable, RateTable } from '../../schema/database.ts'
 import type { LocalStore, Store } from '../../schema/open.ts'
 import { execute, insert } from '../../schema/sql/query.ts'

@@ -1,5 +1,5 @@
 /** What a rig of call control is started with. */
-import type { OpenCall } from '../../schema/call-journal.ts'
+import type { OpenCall } from '../../schema/journal/call-journal.ts'
 import type { Schedule } from '../../schema/clock.ts'
 import type { OtherNodes } from '../../engine/call/transfer/other-nodes.ts'
 import type { ActiveCalls } from '../../engine/call/active-calls.ts'
@@ -9,7 +9,7 @@ import type { Registrar } from '../../engine/registrar/registrar.ts'
 import type { CarrierAuth } from '../../engine/routing/routing-records.ts'
 import type { SipServer, SipServerOptions } from '../../engine/sip-server/index.ts'
 import type { ServerAddress } from '../../engine/call/user-agent/user-agent.ts'
-import { international } from '../../schema/rules/exit-codes.ts'
+import { international } from '../../schema/rules/numbers.ts'
 import type { World } from './call-world.ts'
 import type { ManualTime } from './manual-time.ts'
 

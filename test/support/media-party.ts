@@ -1,5 +1,5 @@
 /** Session descriptions as programs write them, and parties of media sessions. */
-import type { MediaRules } from '../../schema/contracts/media.ts'
+import type { MediaRules } from '../../schema/contracts/field-values.ts'
 import { readDescription } from '../../engine/media/description.ts'
 import type { MediaParty } from '../../engine/media/call-media.ts'
 

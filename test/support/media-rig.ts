@@ -1,7 +1,7 @@
 /** Call control in memory with two relays, and a policy that a test sets. */
 import { onTestFinished } from 'vitest'
 import { createMedia } from '../../engine/media/create-media.ts'
-import type { MediaPolicy, MediaRules } from '../../schema/contracts/media.ts'
+import type { MediaPolicy, MediaRules } from '../../schema/contracts/field-values.ts'
 import type { CallRigOptions } from './call-rig-options.ts'
 import { startCallRig } from './call-rig.ts'
 import { MediaRelay, relaysOf } from './media-relay.ts'

@@ -1,4 +1,4 @@
-import { OnlyNode } from '../../schema/nodes/only-node.ts'
+import { OnlyNode } from '../../schema/nodes/heartbeat.ts'
 
 /** The process of a test is alone. */
 export const onlyNode = (now: () => number): OnlyNode =>

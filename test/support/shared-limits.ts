@@ -2,7 +2,7 @@
 import { setTimeout as later } from 'node:timers/promises'
 import { SharedLimits } from '../../engine/limits/shared-limits.ts'
 import { CarrierLimits } from '../../engine/routing/carrier-limits.ts'
-import type { NodeIdentity } from '../../schema/node-identity.ts'
+import type { NodeIdentity } from '../../schema/contracts/nodes.ts'
 import type { Store } from '../../schema/open.ts'
 import { openStore } from '../../schema/postgres/open.ts'
 import { freshDatabase } from './postgres.ts'

@@ -1,8 +1,7 @@
 /** What a test reads from a store and changes in it, in SQL that both databases know; parameters are `?`. */
 import { isLocal, type LocalStore, type Store } from '../../schema/open.ts'
 import { PostgresStatements } from '../../schema/sql/postgres-statements.ts'
-import type { SqlValue } from '../../schema/sql/sql-value.ts'
-import type { PreparedStatement, Statements } from '../../schema/sql/statements.ts'
+import type { PreparedStatement, SqlValue, Statements } from '../../schema/sql/statements.ts'
 import { tablesChanged } from './reused-database.ts'
 
 export const readRows = <R = Readonly<Record<string, unknown>>>(

@@ -1,9 +1,13 @@
 /** The engine as the control API sees it, without calls; a test fills in the data that it needs. */
 import type { ActiveCall } from '../../schema/contracts/calls.ts'
-import type { SetStatus } from '../../schema/contracts/dispatcher.ts'
-import type { EventsPort } from '../../schema/contracts/engine-events.ts'
-import type { Ban, EnginePort, TelemetrySnapshot } from '../../schema/contracts/engine-port.ts'
-import { sourceKey } from '../../schema/net/source-address.ts'
+import type {
+  Ban,
+  EnginePort,
+  EventsPort,
+  SetStatus,
+  TelemetrySnapshot,
+} from '../../schema/contracts/engine.ts'
+import { sourceKey } from '../../schema/net/ip-address.ts'
 
 export interface TestEngine extends EnginePort {
   ready: boolean

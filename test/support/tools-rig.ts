@@ -2,7 +2,7 @@
 import type { Insertable } from 'kysely'
 import type { CdrTable } from '../../schema/database.ts'
 import { execute } from '../../schema/sql/query.ts'
-import type { DispatcherPort, NodeStatus } from '../../schema/contracts/dispatcher.ts'
+import type { DispatcherPort, NodeStatus } from '../../schema/contracts/engine.ts'
 import { openControl, type Answer, type ControlOptions, type TestControl } from './control.ts'
 import { runSql } from './stored.ts'
 

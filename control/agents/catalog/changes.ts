@@ -1,7 +1,7 @@
 /** Tools for changes: undo one, propose one to a person, and find who did what. */
 import { z } from 'zod'
 import { timeToText } from '../../../schema/columns.ts'
-import { nearMiss } from '../../../schema/rules/near-miss.ts'
+import { nearMiss } from '../../../schema/rules/names.ts'
 import { stateIn } from '../../changes/change-store.ts'
 import { changeReason, dryRun } from '../../changes/change.ts'
 import { undoChange as undo } from '../../changes/undo.ts'

@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { moneyToDecimal, timeToText } from '../../../schema/columns.ts'
 import { entryKinds } from '../../../schema/contracts/field-values.ts'
-import type { OcsPort } from '../../../schema/contracts/ocs.ts'
+import type { OcsPort } from '../../../schema/contracts/charging.ts'
 import { all } from '../../../schema/sql/query.ts'
 import { pick } from '../../changes/kinds.ts'
 import { ApiError, badRequest } from '../../http/api-error.ts'

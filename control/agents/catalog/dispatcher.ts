@@ -1,6 +1,6 @@
 /** Tools for dispatcher sets and nodes (SPECIFICATION.md §2.6, §3.2): their state now, and since when. */
 import { z } from 'zod'
-import type { NodeStatus, SetStatus } from '../../../schema/contracts/dispatcher.ts'
+import type { NodeStatus, SetStatus } from '../../../schema/contracts/engine.ts'
 import { ApiError } from '../../http/api-error.ts'
 import { text } from '../../http/fields.ts'
 import {

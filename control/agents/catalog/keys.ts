@@ -1,7 +1,7 @@
 /** Tools for application keys (SPECIFICATION.md §2.1, §2.2): list them, masked, what one did, and take one out of use, and back. */
 import { z } from 'zod'
 import { timeToText } from '../../../schema/columns.ts'
-import { didYouMean } from '../../../schema/rules/did-you-mean.ts'
+import { didYouMean } from '../../../schema/rules/names.ts'
 import type { Plan } from '../../changes/change.ts'
 import { ApiError, badRequest } from '../../http/api-error.ts'
 import { text } from '../../http/fields.ts'

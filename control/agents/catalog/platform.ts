@@ -1,7 +1,7 @@
 /** Tools for the platform: what is unusual, its health, its processes, and its tools. */
 import { z } from 'zod'
 import { timeToText } from '../../../schema/columns.ts'
-import { didYouMean } from '../../../schema/rules/did-you-mean.ts'
+import { didYouMean } from '../../../schema/rules/names.ts'
 import { ApiError } from '../../http/api-error.ts'
 import { text } from '../../http/fields.ts'
 import {

@@ -9,7 +9,7 @@ import {
   hangupParties,
   mosSources,
 } from '../../../schema/contracts/field-values.ts'
-import { numberOrText } from '../../../schema/rules/phone-number.ts'
+import { numberOrText } from '../../../schema/rules/numbers.ts'
 import { ApiError, badRequest } from '../../http/api-error.ts'
 import { money, text, time as timeInput } from '../../http/fields.ts'
 import { liveCall, liveCallView } from '../../nodes/live-call.ts'

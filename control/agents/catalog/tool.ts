@@ -1,6 +1,6 @@
 /** Defines a tool for AI agents (SPECIFICATION.md §4.4). */
 import { z } from 'zod'
-import { readApart } from '../../../schema/sql/read-apart.ts'
+import { readApart } from '../../../schema/sql/query.ts'
 import type { Principal } from '../../auth/principal.ts'
 import type { Scope } from '../../auth/scopes.ts'
 import type { TenantScope } from '../../auth/tenants.ts'

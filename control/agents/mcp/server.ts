@@ -9,7 +9,7 @@ import {
   ProtocolError,
   ResourceNotFoundError,
 } from '@modelcontextprotocol/server'
-import { didYouMean } from '../../../schema/rules/did-you-mean.ts'
+import { didYouMean } from '../../../schema/rules/names.ts'
 import type { ApiError } from '../../http/api-error.ts'
 import type { JsonSchema, ToolAnswer, ToolData, ToolListing } from '../catalog/tool.ts'
 import { prompts, promptText } from './prompts.ts'

@@ -1,7 +1,7 @@
 /** What is unusual in a period, the worst first (D256). */
 import { z } from 'zod'
 import { timeToText } from '../../../schema/columns.ts'
-import { readApart } from '../../../schema/sql/read-apart.ts'
+import { readApart } from '../../../schema/sql/query.ts'
 import { ApiError } from '../../http/api-error.ts'
 import type { Principal } from '../../auth/principal.ts'
 import { admitScope } from '../../auth/requires.ts'

@@ -2,7 +2,7 @@
 import { plural, quoted } from '../../http/clean-text.ts'
 import { sql } from 'kysely'
 import { DAY_MS, HOUR_MS } from '../../../schema/clock.ts'
-import { sourceKey } from '../../../schema/net/source-address.ts'
+import { sourceKey } from '../../../schema/net/ip-address.ts'
 import { all } from '../../../schema/sql/query.ts'
 import { grouped } from '../../http/rows.ts'
 import type { AnomalyWorld, Finding, Span } from './finding.ts'

@@ -1,9 +1,9 @@
 /** Findings in what calls are sent to: nodes, gateways, registrations with carriers. */
 import { plural, quoted } from '../../http/clean-text.ts'
-import type { NodeStatus, SetStatus } from '../../../schema/contracts/dispatcher.ts'
 import { changesBetween, downSince, visibleSets } from './state-history.ts'
 import { trunksOf, type TrunkView } from './trunks.ts'
 import type { AnomalyWorld, Finding, Kind, Span } from './finding.ts'
+import type { NodeStatus, SetStatus } from '../../../schema/contracts/engine.ts'
 
 /** Outages in a period of which several are no accident. */
 const FLAPPING = 3

@@ -1,8 +1,8 @@
 /** What `find_anomalies` tells of one incident. */
 import { z } from 'zod'
 import { timeToText } from '../../../schema/columns.ts'
-import type { EnginePort } from '../../../schema/contracts/engine-port.ts'
-import type { OcsPort } from '../../../schema/contracts/ocs.ts'
+import type { EnginePort } from '../../../schema/contracts/engine.ts'
+import type { OcsPort } from '../../../schema/contracts/charging.ts'
 import type { Store } from '../../../schema/open.ts'
 import type { AskedNodes } from '../../nodes/other-nodes.ts'
 import { moment } from '../../http/view-fields.ts'

@@ -1,7 +1,7 @@
 /** Carriers with what an operator asks first: is it up, since when not, and why. */
 import { z } from 'zod'
 import { fromFlag, timeToText } from '../../../schema/columns.ts'
-import type { EnginePort } from '../../../schema/contracts/engine-port.ts'
+import type { EnginePort } from '../../../schema/contracts/engine.ts'
 import { all } from '../../../schema/sql/query.ts'
 import { type AskedNodes, countsOfAsked } from '../../nodes/other-nodes.ts'
 import { contains } from '../../http/rows.ts'

@@ -1,5 +1,5 @@
 /** The events of this node as other nodes follow them: one line each, and an empty one while nothing happens. */
-import type { EngineEvent, EventsPort } from '../../../schema/contracts/engine-events.ts'
+import type { EngineEvent, EventsPort } from '../../../schema/contracts/engine.ts'
 import type { PriceSource } from '../../calls/active-call-view.ts'
 import {
   type LogPart,

@@ -3,7 +3,7 @@
  * once per tenant.
  * A reader that does not keep up is disconnected: it must not delay calls.
  */
-import type { EngineEvent, EventsPort } from '../../../schema/contracts/engine-events.ts'
+import type { EngineEvent, EventsPort } from '../../../schema/contracts/engine.ts'
 import type { PriceSource } from '../../calls/active-call-view.ts'
 import {
   eventId,

@@ -1,9 +1,9 @@
 /** Events as the API shows them. */
 import { z } from 'zod'
-import { worstOf } from '../../../schema/call-quality.ts'
+import { worstOf } from '../../../schema/call-record.ts'
 import { timeToText } from '../../../schema/columns.ts'
-import type { EngineEvent, EventsPort } from '../../../schema/contracts/engine-events.ts'
-import { recordingView } from '../../../schema/rules/recording-view.ts'
+import type { EngineEvent, EventsPort } from '../../../schema/contracts/engine.ts'
+import { recordingView } from '../../../schema/contracts/calls.ts'
 import { priceOf, type PriceSource, transferView } from '../../calls/active-call-view.ts'
 
 /** Identifies an event across restarts, so that a reader can continue after it. */

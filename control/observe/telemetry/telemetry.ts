@@ -1,18 +1,17 @@
 /** Reads all measurements on demand; nothing is pushed. */
 import type Sqlite from 'better-sqlite3'
 import { moneyToDecimal, timeToText } from '../../../schema/columns.ts'
-import type { SetStatus } from '../../../schema/contracts/dispatcher.ts'
 import type {
   DelayHistogram,
   MosHistogram,
+  RelayStatus,
+  SetStatus,
   TelemetrySnapshot,
-} from '../../../schema/contracts/engine-port.ts'
-import type { OcsStats } from '../../../schema/contracts/ocs.ts'
-import type { RelayStatus } from '../../../schema/contracts/relays.ts'
+} from '../../../schema/contracts/engine.ts'
+import type { OcsStats } from '../../../schema/contracts/charging.ts'
 import type { Store } from '../../../schema/open.ts'
-import type { MaybeLocal } from '../../../schema/sql/handle.ts'
-import { prepare } from '../../../schema/sql/prepared.ts'
-import { all } from '../../../schema/sql/query.ts'
+import type { MaybeLocal } from '../../../schema/sql/sync-query.ts'
+import { all, prepare } from '../../../schema/sql/query.ts'
 import { isUnstored } from '../../../schema/storage/storage.ts'
 import type { LoopDelay, Platform } from '../../http/platform.ts'
 import { ApiRequests } from './api-requests.ts'

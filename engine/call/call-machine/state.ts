@@ -5,7 +5,6 @@
 import type { Attempt as AttemptRecord, CallRecord } from '../../../schema/call-record.ts'
 import type { CallState, CallTransfer } from '../../../schema/contracts/calls.ts'
 import type { Account, Verdict } from '../../../schema/contracts/charging.ts'
-import type { StreamQuality } from '../../../schema/contracts/media.ts'
 import type { AttemptState, CallPhase, ExchangeState, LegState, TransferState } from './tables.ts'
 import type { End } from '../cdr/end-reason.ts'
 import type { Callee, PhoneCandidate } from '../dialing/outgoing-invite.ts'
@@ -14,6 +13,7 @@ import type { Destination, Route } from '../inbound/route.ts'
 import type { Described, Headers } from '../signalling.ts'
 import type { Origin } from '../../routing/routing.ts'
 import { ReleasingMap } from '../../sip-server/message/index.ts'
+import type { StreamQuality } from '../../../schema/contracts/field-values.ts'
 
 export type Direction = CallRecord['direction']
 

@@ -1,5 +1,5 @@
 /** From a call to its record. Pure. */
-import type { BegunCall, OpenCall } from '../../../schema/call-journal.ts'
+import type { BegunCall, OpenCall } from '../../../schema/journal/call-journal.ts'
 import { type Attempt, billedSeconds, type CallRecord } from '../../../schema/call-record.ts'
 import { recordOf } from '../call-machine/dialing.ts'
 import type { LiveCall } from '../call-machine/state.ts'

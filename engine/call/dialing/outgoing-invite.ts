@@ -1,5 +1,5 @@
 /** The INVITE of the called leg: Request-URI, next hop, headers. Pure. */
-import type { SpySide } from '../../../schema/rules/spy-uri.ts'
+import type { SpySide } from '../../../schema/rules/media.ts'
 import { ANONYMOUS_HOST, escapeUser, formatNameAddr } from '../../sip-server/message/index.ts'
 import type { AgentCandidate } from '../../routing/agents.ts'
 import type { GatewayCandidate } from '../../routing/routing.ts'

@@ -1,5 +1,5 @@
 /** Holds INVITEs back: to a carrier without a price, for `sips:` without TLS, and too large ones for another node. */
-import { senderOf, type Sender } from '../../../schema/rules/gateway-reach.ts'
+import { type Sender, senderOf } from '../../../schema/rules/gateways.ts'
 import { sipTarget } from '../../../schema/net/sip-target.ts'
 import { refused, type Refusal } from '../cdr/end-reason.ts'
 import type { Headers } from '../signalling.ts'

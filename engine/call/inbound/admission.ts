@@ -1,5 +1,4 @@
 /** Admits a call: finds its payer, unless the call is free. */
-import { isName } from '../../../schema/rules/phone-number.ts'
 import type { LiveCall, Note } from '../call-machine/state.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
 import type {
@@ -27,6 +26,7 @@ import {
   type Route,
   type RouteDeps,
 } from './route.ts'
+import { isName } from '../../../schema/rules/numbers.ts'
 
 export interface AdmissionDeps extends RouteDeps {
   readonly charging: Charging

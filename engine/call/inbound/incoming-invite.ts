@@ -6,7 +6,6 @@ import {
   headerNamed,
 } from '../../sip-server/message/index.ts'
 import type { ExtensionOrigin, Origin, Routing } from '../../routing/routing.ts'
-import { readNumber } from '../../../schema/rules/phone-number.ts'
 import type { RouteQuestion } from './route.ts'
 import {
   calledOf,
@@ -20,6 +19,7 @@ import {
 } from '../sip-headers.ts'
 import type { Headers, SipRequest } from '../signalling.ts'
 import type { OutgoingCall } from '../dialing/outgoing-invite.ts'
+import { readNumber } from '../../../schema/rules/numbers.ts'
 
 /** What is known of a call at its beginning. */
 export interface CallStart {

@@ -1,7 +1,6 @@
 /** Routes a call: candidates in order from routing and dispatcher, or a refusal. */
 import type { CallRecord } from '../../../schema/call-record.ts'
 import type { Account } from '../../../schema/contracts/charging.ts'
-import { isName } from '../../../schema/rules/phone-number.ts'
 import { type End, noCandidate, type Refusal, refused as refusal } from '../cdr/end-reason.ts'
 import type {
   DomainCandidate,
@@ -20,6 +19,7 @@ import type { AgentCandidate, AgentDecision } from '../../routing/agents.ts'
 import type { InboundTarget } from '../../routing/routing-records.ts'
 import type { GatewayCandidate, Origin, OutboundDecision, Routing } from '../../routing/routing.ts'
 import { bracketed, plainHost } from '../../sip-server/message/index.ts'
+import { isName } from '../../../schema/rules/numbers.ts'
 
 export type Destination =
   | (Candidate | GatewayCandidate | AgentCandidate)

@@ -2,7 +2,7 @@
  * The called leg of a supervisor who listens is no dialog: it ends here, where what the supervisor hears is made.
  * All other legs are the user agent's.
  */
-import type { SpySide } from '../../../schema/rules/spy-uri.ts'
+import type { SpySide } from '../../../schema/rules/media.ts'
 import type { ListenerCandidate } from '../dialing/outgoing-invite.ts'
 import type { Legs } from '../legs.ts'
 import type { LegCommand, LegCommandOf, LegEventData, SipResponse } from '../signalling.ts'

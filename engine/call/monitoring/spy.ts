@@ -6,7 +6,7 @@
 import { partyOfNumber } from '../sip-headers.ts'
 import { escapeUser } from '../../sip-server/message/index.ts'
 import type { SpyRequest, SpyResult } from '../../../schema/contracts/calls.ts'
-import { canSpy, renderSpyUri } from '../../../schema/rules/spy-uri.ts'
+import { canSpy, renderSpyUri } from '../../../schema/rules/media.ts'
 import type { CallDeps } from '../call-deps.ts'
 import type { LiveCall } from '../call-machine/state.ts'
 import { inviteOfSource, phonesOf } from '../click-to-call.ts'

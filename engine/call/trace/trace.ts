@@ -3,13 +3,13 @@ import type { Attempt, CallRecord } from '../../../schema/call-record.ts'
 import { moneyToDecimal } from '../../../schema/columns.ts'
 import type { Funds } from '../../../schema/contracts/charging.ts'
 import { denialText, storedDenialText } from '../../../schema/contracts/denials.ts'
-import type { LegPeer, Trace, TraceEntry, TraceMessage } from '../../../schema/contracts/trace.ts'
 import type { ActiveCalls } from '../active-calls.ts'
 import type { Note } from '../call-machine/state.ts'
 import { denialTextOf } from '../cdr/end-reason.ts'
 import type { Destination } from '../inbound/route.ts'
 import type { LoggedMessage, MessageLog } from './message-log.ts'
 import { hostPort, readAddress, readUri } from '../../sip-server/message/index.ts'
+import type { Trace, TraceEntry, TraceMessage, LegPeer } from '../../../schema/contracts/calls.ts'
 
 export interface TraceDeps {
   readonly calls: Pick<ActiveCalls, 'story'>

@@ -1,7 +1,7 @@
 /** The other nodes of the installation, as transfers need them: who may have a dialog, and what they ask of this one. */
 import { headerNamed, parseReplaces, type Replaces } from '../../sip-server/message/index.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
-import { canonicalAddress } from '../../../schema/net/source-address.ts'
+import { canonicalAddress } from '../../../schema/net/ip-address.ts'
 import { type PeerNode, uriOfPeer } from '../../registrar/hop/phone-hop.ts'
 import type { Source } from '../../registrar/bindings.ts'
 import type { OtherNodeCandidate } from '../dialing/outgoing-invite.ts'

@@ -1,5 +1,5 @@
 /** What a live call would cost if it ended now. */
-import type { CostSoFar } from '../../../schema/contracts/ocs.ts'
+import type { CostSoFar } from '../../../schema/contracts/charging.ts'
 import { costMicros } from '../pricing/price.ts'
 import type { Reservation } from './reservations.ts'
 

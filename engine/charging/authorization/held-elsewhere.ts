@@ -2,7 +2,7 @@
  * What the calls of an old process hold of wallets, while it ends after a planned upgrade. Where money is leased, the old
  * process has its own, and so its share of the limits: nothing of it counts here.
  */
-import type { Held } from '../../../schema/contracts/ocs.ts'
+import type { Held } from '../../../schema/contracts/charging.ts'
 import type { Customer } from '../customers/customer.ts'
 import type { Reservations } from './reservations.ts'
 

@@ -1,5 +1,5 @@
 /** What is reserved for a call, in the journal beside its state: made again when the call is resumed. */
-import type { SavedGrant } from '../../../schema/call-journal.ts'
+import type { SavedGrant } from '../../../schema/journal/call-journal.ts'
 import type { SavedCall } from '../call-records.ts'
 import { Customer } from '../customers/customer.ts'
 import { type Guardable, sourceTenantOf } from '../guards/spend-guards.ts'

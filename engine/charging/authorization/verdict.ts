@@ -5,8 +5,8 @@ import type {
   Foreseen,
   Funds,
   Verdict,
+  NodeVerdict,
 } from '../../../schema/contracts/charging.ts'
-import type { NodeVerdict } from '../../../schema/contracts/ocs.ts'
 import {
   type Authorization,
   type Books,

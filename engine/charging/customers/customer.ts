@@ -1,6 +1,6 @@
 /** One customer's money and limits in memory: its balance, what is reserved, what is allowed. */
 import { noHold, type Hold, type Share, type Shares } from '../../../schema/contracts/limits.ts'
-import type { Balance } from '../../../schema/contracts/ocs.ts'
+import type { Balance } from '../../../schema/contracts/charging.ts'
 import type { Lease } from '../leases/lease.ts'
 
 /** The terms that an operator set. A limit of 0 is no limit. */

@@ -1,14 +1,13 @@
 /** All customers in memory: the payer of a call is found by id, calling number or extension. */
 import { Buckets } from '../../../schema/buckets.ts'
 import { exactSum, fromFlag } from '../../../schema/columns.ts'
-import type { ChangedPayers } from '../../../schema/contracts/changed-rows.ts'
 import { OneAtATime } from '../../../schema/one-at-a-time.ts'
 import type { Store } from '../../../schema/open.ts'
-import { numberOrText } from '../../../schema/rules/phone-number.ts'
-import { inSlices, SLICE, slicesOf } from '../../../schema/sql/in-slices.ts'
-import { all } from '../../../schema/sql/query.ts'
+import { all, inSlices, slicesOf, SLICE } from '../../../schema/sql/query.ts'
 import { Customer, type SharedLimits, startOfDay, type Terms } from './customer.ts'
 import { Lease } from '../leases/lease.ts'
+import type { ChangedPayers } from '../../../schema/changes/changes.ts'
+import { numberOrText } from '../../../schema/rules/numbers.ts'
 
 /** One tenant, several, or (null) all. */
 type Tenants = number | readonly number[] | null

@@ -10,10 +10,10 @@ import { timeToText } from '../../../schema/columns.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
 import { OneAtATime } from '../../../schema/one-at-a-time.ts'
 import type { Store } from '../../../schema/open.ts'
-import type { Param } from '../../../schema/sql/compiled.ts'
-import { prepare } from '../../../schema/sql/prepared.ts'
 import type { WriteQueue } from '../../../schema/storage/write-queue.ts'
 import { type HttpAnswer, readCost } from './ocs-client.ts'
+import type { Param } from '../../../schema/sql/sync-query.ts'
+import { prepare } from '../../../schema/sql/query.ts'
 
 export interface CdrOutboxDeps {
   readonly store: Store

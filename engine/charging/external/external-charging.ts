@@ -1,5 +1,5 @@
 /** Charging by an external OCS (`OCS_URL`): requests over HTTP, CDRs through an outbox that survives restarts. */
-import type { BegunCall, JournalEntry, OpenCall } from '../../../schema/call-journal.ts'
+import type { BegunCall, JournalEntry, OpenCall } from '../../../schema/journal/call-journal.ts'
 import type { CallRecord } from '../../../schema/call-record.ts'
 import type { Schedule } from '../../../schema/clock.ts'
 import { recoveredRecord, unansweredRecord } from '../settlement/left-calls.ts'

@@ -7,7 +7,7 @@
 import { UNANSWERED_WAIT_MS, waitForAnswer } from '../../../schema/answer-wait.ts'
 import type { Cancel, Schedule } from '../../../schema/clock.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
-import type { SpendGuard } from '../../../schema/contracts/spend-guards.ts'
+import type { SpendGuard } from '../../../schema/contracts/limits.ts'
 import { OneAtATime } from '../../../schema/one-at-a-time.ts'
 import type { Store } from '../../../schema/open.ts'
 import { startOfDay } from '../customers/customer.ts'

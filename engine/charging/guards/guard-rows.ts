@@ -2,7 +2,7 @@
 import { sql, type RawBuilder } from 'kysely'
 import type { Store } from '../../../schema/open.ts'
 import { all, execute, first } from '../../../schema/sql/query.ts'
-import type { SpendGuard } from '../../../schema/contracts/spend-guards.ts'
+import type { SpendGuard } from '../../../schema/contracts/limits.ts'
 import type { Meter } from './meter.ts'
 
 /** Those that have not ended; an expired one is among them. */

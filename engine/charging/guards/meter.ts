@@ -2,7 +2,7 @@
  * What this process may grant within a cap, in one period of it. The database has what all processes have taken of the
  * cap; a part of it lies here: held for calls, spent by calls, or free. Nothing is granted that was not taken before.
  */
-import type { SpendGuard } from '../../../schema/contracts/spend-guards.ts'
+import type { SpendGuard } from '../../../schema/contracts/limits.ts'
 
 export class Meter {
   guard: SpendGuard

@@ -3,13 +3,12 @@
  * flag; with any number of them it looks up its payer, its extension and its tenants.
  */
 import type { AuthorizationRequest } from '../../../schema/contracts/charging.ts'
-import type { Brake, GuardScope, SpendGuard } from '../../../schema/contracts/spend-guards.ts'
 import { OneAtATime } from '../../../schema/one-at-a-time.ts'
-import { comparedPrefix, spellingsOf } from '../../../schema/rules/called-prefix.ts'
-import type { ExitCodes } from '../../../schema/rules/exit-codes.ts'
 import { Caps, type CapsDeps } from './caps.ts'
 import { loadGuards } from './guard-rows.ts'
 import type { Meter } from './meter.ts'
+import type { Brake, SpendGuard, GuardScope } from '../../../schema/contracts/limits.ts'
+import { type ExitCodes, comparedPrefix, spellingsOf } from '../../../schema/rules/numbers.ts'
 
 /** What guards may ask about a call; it may have no uuid yet. */
 export type Guardable = Omit<AuthorizationRequest, 'callUuid'>

@@ -2,7 +2,7 @@
  * Leases in PostgreSQL. A wallet's row is locked before its leases are read or changed, several wallets in the order
  * of their ids; the sum of its leases stands beside its balance, so that one statement decides.
  */
-import type { NodeIdentity } from '../../../schema/node-identity.ts'
+import type { NodeIdentity } from '../../../schema/contracts/nodes.ts'
 import { GONE_MS } from '../../../schema/nodes/heartbeat.ts'
 import type { Store } from '../../../schema/open.ts'
 import type { PreparedStatement } from '../../../schema/sql/statements.ts'

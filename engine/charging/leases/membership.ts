@@ -1,5 +1,5 @@
 /** The other processes that spend from the same wallets. */
-import type { NodeIdentity } from '../../../schema/node-identity.ts'
+import type { NodeIdentity } from '../../../schema/contracts/nodes.ts'
 import type { LeaseNames } from './lease-names.ts'
 import type { Notices } from './lease-notices.ts'
 

@@ -5,7 +5,7 @@
 import { sql } from 'kysely'
 import { exactSum, fromFlag, toFlag } from '../../../schema/columns.ts'
 import type { EntryKind } from '../../../schema/contracts/field-values.ts'
-import type { LedgerEntry, LedgerPort } from '../../../schema/contracts/ocs.ts'
+import type { LedgerEntry, LedgerPort } from '../../../schema/contracts/charging.ts'
 import type { Store } from '../../../schema/open.ts'
 import { execute, first } from '../../../schema/sql/query.ts'
 import type { DuplicatePosting, Posting } from './posting.ts'

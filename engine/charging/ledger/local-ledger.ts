@@ -1,9 +1,9 @@
 /** The ledger on the SQLite of this process, for ended calls: in the transaction that is open on the handle. */
 import { sql } from 'kysely'
-import { compile, type Param } from '../../../schema/sql/compiled.ts'
+import { compile, type Param } from '../../../schema/sql/sync-query.ts'
 import { exactSum } from '../../../schema/columns.ts'
 import type { EntryKind } from '../../../schema/contracts/field-values.ts'
-import type { LedgerEntry } from '../../../schema/contracts/ocs.ts'
+import type { LedgerEntry } from '../../../schema/contracts/charging.ts'
 import type { Flag } from '../../../schema/database.ts'
 import type { LocalStore } from '../../../schema/open.ts'
 import type { DuplicatePosting, Posting } from './posting.ts'

@@ -1,6 +1,6 @@
 /** Top-ups, adjustments and refunds. Calls are debited by `settlement/`. */
 import { MAX_SUM_MICROS } from '../../../schema/columns.ts'
-import type { LedgerEntry, MoneyMove, MoneyMoved } from '../../../schema/contracts/ocs.ts'
+import type { LedgerEntry, MoneyMove, MoneyMoved } from '../../../schema/contracts/charging.ts'
 import type { EventSink, OutgoingEvent } from '../../../schema/contracts/webhook-events.ts'
 import type { Store } from '../../../schema/open.ts'
 import { DatabaseUnavailable } from '../../../schema/sql/failure.ts'

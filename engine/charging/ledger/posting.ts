@@ -1,6 +1,5 @@
-import type { MoneySum } from '../../../schema/contracts/ocs.ts'
-
 /** What became of one ledger entry. */
+import type { MoneySum } from '../../../schema/contracts/charging.ts'
 export type Posting =
   | {
       readonly kind: 'posted'

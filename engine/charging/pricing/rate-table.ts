@@ -1,13 +1,13 @@
 /** All rates in memory: finds the one of a plan for a number at a time. */
-import type { Rate } from '../../../schema/contracts/ocs.ts'
+import type { Rate } from '../../../schema/contracts/charging.ts'
 import {
   ANY_INTERNATIONAL,
   codeLength,
   type ExitCodes,
   international,
   internationalPrefix,
-} from '../../../schema/rules/exit-codes.ts'
-import { withoutPlus } from '../../../schema/rules/phone-number.ts'
+  withoutPlus,
+} from '../../../schema/rules/numbers.ts'
 import { costMicros } from './price.ts'
 
 /**

@@ -1,14 +1,14 @@
 /** The rate table in force. Follows the database whole or by one plan, in slices, or by one prefix. */
 import type { Selectable } from 'kysely'
 import { fromFlag } from '../../../schema/columns.ts'
-import type { Rate } from '../../../schema/contracts/ocs.ts'
 import type { RateTable as RateColumns } from '../../../schema/database.ts'
 import { OneAtATime } from '../../../schema/one-at-a-time.ts'
 import type { Store } from '../../../schema/open.ts'
-import type { ExitCodes } from '../../../schema/rules/exit-codes.ts'
 import { all } from '../../../schema/sql/query.ts'
 import { grantLength } from './price.ts'
 import { RateTable } from './rate-table.ts'
+import type { Rate } from '../../../schema/contracts/charging.ts'
+import type { ExitCodes } from '../../../schema/rules/numbers.ts'
 
 type Change = (table: RateTable) => void
 

@@ -1,8 +1,8 @@
 /** The statements that settle many calls at once in PostgreSQL, inside the transaction of the caller. */
 import { toColumns } from '../../../schema/call-record.ts'
-import type { ReportAnswer } from '../../../schema/contracts/ocs.ts'
+import type { ReportAnswer } from '../../../schema/contracts/charging.ts'
 import type { OutgoingEvent } from '../../../schema/contracts/webhook-events.ts'
-import { type JsonRow, jsonRows } from '../../../schema/sql/json-rows.ts'
+import { type JsonRow, jsonRows } from '../../../schema/sql/postgres-statements.ts'
 import type { EndedCall, StoredCall } from '../call-store.ts'
 import { startOfDay } from '../customers/customer.ts'
 import type { StoredLease } from '../leases/lease-rows.ts'

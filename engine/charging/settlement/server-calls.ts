@@ -4,11 +4,10 @@
  * reference, and a call that has a record is not charged again.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { JournalEntry } from '../../../schema/call-journal.ts'
+import type { JournalEntry } from '../../../schema/journal/call-journal.ts'
 import type { OutgoingEvent } from '../../../schema/contracts/webhook-events.ts'
 import { lockedTransaction } from '../../../schema/sql/query.ts'
-import { isNews, retryDelayMs } from '../../../schema/storage/retries.ts'
-import { isViolation } from '../../../schema/storage/storage.ts'
+import { isNews, isViolation, retryDelayMs } from '../../../schema/storage/storage.ts'
 import type { CallStore, EndedCall, StoreCall } from '../call-store.ts'
 import type { ServerCallsDeps } from './store-deps.ts'
 import { ServerBatch, type Settled } from './server-batch.ts'

@@ -1,8 +1,7 @@
 /** Turns an ended call into its record, its ledger entry and its debit, once; memory follows the commit. */
-import type { EndTerms } from '../../../schema/call-journal.ts'
+import type { EndTerms } from '../../../schema/journal/call-journal.ts'
 import type { CallRecord } from '../../../schema/call-record.ts'
-import type { Quality } from '../../../schema/contracts/charging.ts'
-import type { ReportAnswer } from '../../../schema/contracts/ocs.ts'
+import type { Quality, ReportAnswer } from '../../../schema/contracts/charging.ts'
 import type { Reservations } from '../authorization/reservations.ts'
 import type { CallRecords, Following } from '../call-records.ts'
 import type { EndedCall, NodeReport, StoredCall } from '../call-store.ts'

@@ -4,7 +4,7 @@
  * is in the trace of the call alone.
  */
 import type { Quality } from '../../../schema/contracts/charging.ts'
-import type { CallQuality, StreamQuality } from '../../../schema/contracts/media.ts'
+import type { CallQuality, StreamQuality } from '../../../schema/contracts/field-values.ts'
 import type { CallParties } from '../../call/call-parties.ts'
 import type { LiveCall, Note, Side } from '../../call/call-machine/state.ts'
 import type { Deadlines } from '../../call/deadlines.ts'

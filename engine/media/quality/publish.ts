@@ -1,5 +1,4 @@
 /** PUBLISH with a voice quality report (RFC 6035 §4, RFC 3903): from a party of the call that it is about, or refused. */
-import type { StreamQuality } from '../../../schema/contracts/media.ts'
 import { type CallParties, sideOf } from '../../call/call-parties.ts'
 import { identify, type IdentifyDeps, isUnproven } from '../../call/inbound/identify.ts'
 import { respondToPhone, sourceOf } from '../../call/phones/register.ts'
@@ -9,6 +8,7 @@ import type { ReceivedRequest } from '../../call/user-agent/received-request.ts'
 import { takeFrom, TokenBuckets } from '../../guard/token-buckets.ts'
 import type { PhoneReports } from './phone-reports.ts'
 import { numberIn, streamOf } from './rtp-stat.ts'
+import type { StreamQuality } from '../../../schema/contracts/field-values.ts'
 
 export interface PublishDeps {
   readonly routing: IdentifyDeps['routing']

@@ -1,12 +1,12 @@
 /** The quality of calls, from all that tells it: a relay that has measured it, else the phones themselves. */
 import type { Quality } from '../../../schema/contracts/charging.ts'
-import type { CallQuality, StreamQuality } from '../../../schema/contracts/media.ts'
 import type { LiveCall } from '../../call/call-machine/state.ts'
 import type { CallMedia, ClosedSession } from '../call-media.ts'
 import { MediaTimeout, type MediaTimeoutDeps } from './media-timeout.ts'
 import { PhoneReports, type PhoneReportsDeps } from './phone-reports.ts'
 import { type PublishDeps, QualityPublications } from './publish.ts'
 import { qualityOf, type Tags } from './statistics.ts'
+import type { CallQuality, StreamQuality } from '../../../schema/contracts/field-values.ts'
 
 /** What is asked at each call. */
 export interface QualityBooks extends Pick<PublishDeps, 'routing' | 'registrar'> {

@@ -3,7 +3,7 @@
  * baresip, Snom) and `P-RTP-Stat` (Cisco, Yealink, TelcoBridges). `NAME=value` between commas or semicolons; what is not
  * documented is ignored. Pure.
  */
-import type { StreamQuality } from '../../../schema/contracts/media.ts'
+import type { StreamQuality } from '../../../schema/contracts/field-values.ts'
 import { mosOf } from './e-model.ts'
 
 /** A longer value is no statistic. */

@@ -4,7 +4,7 @@
  * rtpengine keeps what a receiver report says under the SSRC of its sender: it is what that party hears, and so
  * what the other one sent. A phone without RTCP tells the relay nothing.
  */
-import type { CallQuality, StreamQuality } from '../../../schema/contracts/media.ts'
+import type { CallQuality, StreamQuality } from '../../../schema/contracts/field-values.ts'
 import type { NgDictionary, NgValue } from '../relay/relays.ts'
 import { mosOf } from './e-model.ts'
 

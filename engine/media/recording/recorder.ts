@@ -3,18 +3,18 @@
  * waits for it, and none ends by it.
  */
 import type { Schedule } from '../../../schema/clock.ts'
-import type { ActiveCall } from '../../../schema/contracts/calls.ts'
-import type { EngineHappening } from '../../../schema/contracts/engine-events.ts'
-import type { Log } from '../../../schema/contracts/log.ts'
 import type {
+  ActiveCall,
   CallRecording,
   RecordingAction,
   RecordingResult,
-} from '../../../schema/contracts/recordings.ts'
+} from '../../../schema/contracts/calls.ts'
+import type { Log } from '../../../schema/contracts/log.ts'
 import type { CallMedia, MediaSession } from '../call-media.ts'
 import type { RelayEndpoint } from './audio/convert.ts'
 import type { RecordedTrack, UnfinishedRecording, UnfinishedRecordings } from './unfinished.ts'
 import type { NgAnswer, NgDictionary, NgValue, Relays } from '../relay/relays.ts'
+import type { EngineHappening } from '../../../schema/contracts/engine.ts'
 
 /** What is known of a call and of its legs. */
 export interface RecordedCalls {

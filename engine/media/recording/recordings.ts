@@ -1,10 +1,8 @@
 /** Recording as the engine has it: set up, resumed after a start, told of media and of calls. */
 import type { CallRecord } from '../../../schema/call-record.ts'
 import type { Schedule } from '../../../schema/clock.ts'
-import type { EngineHappening } from '../../../schema/contracts/engine-events.ts'
 import type { RecordingError } from '../../../schema/contracts/field-values.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
-import type { CallRecording, RecordingsPort } from '../../../schema/contracts/recordings.ts'
 import type { EventSink } from '../../../schema/contracts/webhook-events.ts'
 import type { Store } from '../../../schema/open.ts'
 import type { ActiveCalls } from '../../call/active-calls.ts'
@@ -17,6 +15,8 @@ import { Recorder } from './recorder.ts'
 import { RecordingStore } from './recording-store.ts'
 import { UnfinishedRecordings } from './unfinished.ts'
 import type { Relays } from '../relay/relays.ts'
+import type { EngineHappening } from '../../../schema/contracts/engine.ts'
+import type { RecordingsPort, CallRecording } from '../../../schema/contracts/calls.ts'
 
 /** Where recordings are made and kept. */
 export interface RecordingPlaces {

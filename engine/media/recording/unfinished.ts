@@ -5,7 +5,7 @@
 import { mkdirSync } from 'node:fs'
 import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { recordingFile } from '../../../schema/rules/recording-file.ts'
+import { recordingFile } from '../../../schema/rules/media.ts'
 import type { RelayEndpoint, Track } from './audio/convert.ts'
 
 export interface RecordedTrack extends Track {

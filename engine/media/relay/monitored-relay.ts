@@ -1,9 +1,9 @@
 /** One relay: the requests to it, whether it answers, and what is counted of it. */
 import type { Schedule } from '../../../schema/clock.ts'
-import type { RelayStatus } from '../../../schema/contracts/relays.ts'
 import { isDictionary } from './bencode.ts'
 import { NgClient, type NgSocket, type NgSocketEvents, type RelayPlace } from './ng-client.ts'
 import type { NgAnswer, NgDictionary, NgRequest, NgValue, Relay } from './relays.ts'
+import type { RelayStatus } from '../../../schema/contracts/engine.ts'
 
 /** It answers, at first or again; it answers no more; it has started anew, so that its sessions are lost. */
 export type RelayChange = 'answers' | 'silent' | 'restarted'

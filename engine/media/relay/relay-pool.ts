@@ -1,8 +1,7 @@
 /** The relays of `RTPENGINE`: which of them answer, and which one gets the next session. */
 import type { Cancel, Schedule } from '../../../schema/clock.ts'
-import type { EngineHappening } from '../../../schema/contracts/engine-events.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
-import type { RelayStatus } from '../../../schema/contracts/relays.ts'
+import type { RelayStatus, EngineHappening } from '../../../schema/contracts/engine.ts'
 import { MonitoredRelay, type RelayChange } from './monitored-relay.ts'
 import { type NgSocket, type NgSocketEvents, openNgSocket, type RelayPlace } from './ng-client.ts'
 import type { Relay, Relays } from './relays.ts'

@@ -7,11 +7,11 @@ import type { Endpoint, Hearing } from '../../call/monitoring/listener-descripti
 import type { Listening as ListeningPort } from '../../call/monitoring/listening-legs.ts'
 import type { ActiveCalls } from '../../call/active-calls.ts'
 import { streamsOf } from '../../call/sdp.ts'
-import type { SpySide } from '../../../schema/rules/spy-uri.ts'
 import type { CallMedia, MediaSession } from '../call-media.ts'
 import type { Relay } from '../relay/relays.ts'
 import type { Mixers } from './mixer-thread.ts'
 import type { Source } from './mixer-worker.ts'
+import type { SpySide } from '../../../schema/rules/media.ts'
 
 export interface Listened {
   readonly callUuid: string

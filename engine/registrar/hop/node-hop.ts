@@ -1,10 +1,10 @@
 /** Joins what phones across nodes need: the registry of nodes, bindings, and the guard. */
 import type { Log } from '../../../schema/contracts/log.ts'
 import { sipTarget } from '../../../schema/net/sip-target.ts'
-import { canonicalAddress } from '../../../schema/net/source-address.ts'
 import type { Binding, Source } from '../bindings.ts'
 import type { Home } from './flow-token.ts'
 import { type PeerNode, PhoneHop } from './phone-hop.ts'
+import { canonicalAddress } from '../../../schema/net/ip-address.ts'
 
 /** The installation that a process is a node of. */
 export interface Installation {

@@ -10,7 +10,7 @@
  */
 import { hostPort } from '../../sip-server/message/index.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
-import { canonicalAddress } from '../../../schema/net/source-address.ts'
+import { canonicalAddress } from '../../../schema/net/ip-address.ts'
 import type { Binding, Source } from '../bindings.ts'
 import { isReachedByContact, targetOf, uriOf, type ContactTarget } from '../target.ts'
 import {

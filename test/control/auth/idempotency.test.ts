@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
-import { migrations } from '../../../schema/migrations/index.ts'
 import { type Answer, openControl } from '../../support/control.ts'
-import { failing, readRows, readValue, runSql } from '../../support/stored.ts'
+import { failing, readRows, readValue } from '../../support/stored.ts'
 
 const KEYS = '/api/v1/application-keys'
 const day = 24 * 3_600_000
@@ -153,19 +152,6 @@ test('only the caller that can repeat the request can read the stored response',
   })
   const renewed = await create('order-1', { name: 'ci' }, rotated.data<{ token: string }>().token)
   expect([renewed.status, renewed.code]).toEqual([409, 'idempotency_answer_sealed'])
-})
-
-test('what an earlier version has kept of a token is gone: a repetition is told so, and makes no second key', async () => {
-  const { create, store, total } = await opened()
-  await create('order-1')
-  const { sql = '' } = migrations.find(({ name }) => name === 'tokens-and-targets') ?? {}
-  await runSql(store, /UPDATE [^;]*;/.exec(sql)?.[0] ?? '')
-  expect(
-    await readValue(store, 'SELECT count(*) FROM idempotent_answer WHERE length(sealed) = 28'),
-  ).toBe(1)
-  const again = await create('order-1')
-  expect([again.status, again.code]).toEqual([409, 'idempotency_answer_sealed'])
-  expect(await total()).toBe(1)
 })
 
 test.each(['', ' ', 'x'.repeat(256)])('the Idempotency-Key "%s" is 400', async (key) => {

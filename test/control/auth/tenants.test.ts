@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Principal } from '../../../control/auth/principal.ts'
 import { TenantScope } from '../../../control/auth/tenants.ts'
-import type { SqlValue } from '../../../schema/sql/sql-value.ts'
+import type { SqlValue } from '../../../schema/sql/statements.ts'
 import { openControl, type TestControl } from '../../support/control.ts'
 
 async function opened() {

@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { pcapOf } from '../../../control/calls/pcap.ts'
-import type { TraceMessage } from '../../../schema/contracts/trace.ts'
+import type { TraceMessage } from '../../../schema/contracts/calls.ts'
 import { startOfTime } from '../../support/control.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Trace } from '../../../schema/contracts/trace.ts'
+import type { Trace } from '../../../schema/contracts/calls.ts'
 import { openControl, startOfTime } from '../../support/control.ts'
 import { addCustomer } from '../../support/books.ts'
 

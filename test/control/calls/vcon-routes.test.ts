@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { uuidOf, openReportRig } from '../../support/report-rig.ts'
 import { startOfTime } from '../../support/control.ts'
 import { execute } from '../../../schema/sql/query.ts'
-import type { Trace } from '../../../schema/contracts/trace.ts'
+import type { Trace } from '../../../schema/contracts/calls.ts'
 import type { Vcon } from '../../../control/calls/vcon.ts'
 
 const uuid = uuidOf(1)

@@ -1,5 +1,5 @@
 import { kinds } from '../../../control/resources/kinds.ts'
-import { nowhere } from '../../../schema/rules/own-places.ts'
+import { nowhere } from '../../../schema/rules/gateways.ts'
 import { randomBytes } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { AuditLog } from '../../../control/changes/audit.ts'

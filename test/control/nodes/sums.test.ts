@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { ActiveCall } from '../../../schema/contracts/calls.ts'
-import type { NodeStatus } from '../../../schema/contracts/dispatcher.ts'
+import type { NodeStatus } from '../../../schema/contracts/engine.ts'
 import { joinNodes, type JoinedNode } from '../../support/joined-nodes.ts'
 
 const destination = 'sip:10.0.0.1:5060;transport=udp'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { addRefusedCalls } from '../../../schema/refused-calls.ts'
+import { addRefusedCalls } from '../../../schema/call-record.ts'
 import { startOfTime } from '../../support/control.ts'
 import { openReportRig as open, reportPath as path, uuidOf } from '../../support/report-rig.ts'
 import { eventually } from '../../support/waiting.ts'

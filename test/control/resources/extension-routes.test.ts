@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { ExtensionStatus } from '../../../schema/contracts/registrations.ts'
+import type { ExtensionStatus } from '../../../schema/contracts/engine.ts'
 import { all, execute } from '../../../schema/sql/query.ts'
 import { openControl, type RequestOptions } from '../../support/control.ts'
 import { readRow } from '../../support/stored.ts'

@@ -1,5 +1,5 @@
 /** Media rules of carriers, sets, extensions, tenants and agents, at the door and in the database. */
-import { nowhere } from '../../../schema/rules/own-places.ts'
+import { nowhere } from '../../../schema/rules/gateways.ts'
 import { afterEach, expect, test } from 'vitest'
 import { SeedRefused } from '../../../control/resources/seed.ts'
 import { seedFile } from '../../../engine/commands/seed.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { NodeState, NodeStatus, SetStateResult } from '../../../schema/contracts/dispatcher.ts'
+import type { NodeState, NodeStatus, SetStateResult } from '../../../schema/contracts/engine.ts'
 import { openResources } from '../../support/resources.ts'
 
 const set = { endpoint_name: 'pbx', algorithm: 8, set_id: 7, nodes: [{ host: '10.0.0.1' }] }

@@ -1,6 +1,6 @@
 /** Destinations that are this SBC itself, and those of tenants inside the platform. */
 import { expect, test } from 'vitest'
-import { innerCheck } from '../../../schema/rules/own-places.ts'
+import { innerCheck } from '../../../schema/rules/gateways.ts'
 import { all } from '../../../schema/sql/query.ts'
 import { openResources } from '../../support/resources.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { type Reader, setReadingThread } from '../../../schema/sql/read-apart.ts'
+import { type Reader, setReadingThread } from '../../../schema/sql/query.ts'
 import { openResources, type TestResources } from '../../support/resources.ts'
 
 async function withPlan() {

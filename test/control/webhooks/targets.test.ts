@@ -1,7 +1,7 @@
 import type { LookupAddress } from 'node:dns'
 import { expect, test } from 'vitest'
 import { guardedLookup, problemOfUrl } from '../../../control/webhooks/sender.ts'
-import { isPublicAddress } from '../../../schema/net/private-address.ts'
+import { isPublicAddress } from '../../../schema/net/ip-address.ts'
 
 test.each([
   '127.0.0.1',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Tariff } from '../../../schema/call-journal.ts'
+import type { Tariff } from '../../../schema/journal/call-journal.ts'
 import type { Store } from '../../../schema/open.ts'
 import { customerWith, endedCall, ocsOn, openCall, question, start } from '../../support/books.ts'
 import { failing, readRows, runSql } from '../../support/stored.ts'

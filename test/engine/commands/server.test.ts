@@ -88,18 +88,4 @@ describe.runIf(hasPostgres)('commands with DATABASE_URL', () => {
     expect(code).toBe(2)
     expect(lines.join()).toContain(instead)
   })
-
-  test('a database that nodes serve from is not migrated under them', async () => {
-    await run(['migrate'])
-    const statements = new PostgresStatements({ url, connections: 1 })
-    await statements.execute(`INSERT INTO node VALUES ('sbc-2', 1, 'x', 'http://sbc-2', '', '1', 'serving', 0, 0,
-      extract(epoch FROM clock_timestamp()) * 1000)`)
-    await statements.execute(`DELETE FROM schema_migration WHERE version = ${newestVersion}`)
-    const { code, lines } = await run(['migrate'])
-    expect([code, lines.join()]).toEqual([
-      2,
-      expect.stringContaining('(sbc-2), and start this one then'),
-    ])
-    await statements.close()
-  })
 })

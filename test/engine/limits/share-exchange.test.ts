@@ -2,8 +2,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { SharedLimits } from '../../../engine/limits/shared-limits.ts'
-import type { SqlValue } from '../../../schema/sql/sql-value.ts'
-import type { Statements } from '../../../schema/sql/statements.ts'
+import type { SqlValue, Statements } from '../../../schema/sql/statements.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 
 interface Asked {

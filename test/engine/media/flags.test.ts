@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { answerFlags, offerFlags } from '../../../engine/media/flags.ts'
-import type { MediaProfile } from '../../../schema/contracts/media.ts'
+import type { MediaProfile } from '../../../schema/contracts/field-values.ts'
 import {
   baresipOffer,
   chromiumOffer,

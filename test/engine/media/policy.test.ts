@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { mediaDecision } from '../../../engine/media/policy.ts'
-import type { MediaPolicy } from '../../../schema/contracts/media.ts'
+import type { MediaPolicy } from '../../../schema/contracts/field-values.ts'
 import {
   baresipOffer,
   chromiumOffer,

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { type RuleBooks, rulesOf } from '../../../engine/media/policy.ts'
-import type { MediaRules } from '../../../schema/contracts/media.ts'
 import { candidate } from '../../support/call-rig.ts'
 import { gateway } from '../../support/gateway.ts'
 import { noRules } from '../../support/media-party.ts'
+import type { MediaRules } from '../../../schema/contracts/field-values.ts'
 
 const named = (codec: string): MediaRules => ({ ...noRules, codecs: [codec] })
 const books: RuleBooks = {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { GatewayGuard } from '../../../engine/routing/gateway-guard.ts'
-import type { CarrierGateway, Sender } from '../../../schema/rules/gateway-reach.ts'
+import type { CarrierGateway, Sender } from '../../../schema/rules/gateways.ts'
 
 const gateway = (fields: Partial<CarrierGateway>): CarrierGateway => ({
   carrier: 'north',

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Details } from '../../../schema/changes/changes.ts'
-import { Followers } from '../../../schema/changes/followers.ts'
+import { type Details, Followers } from '../../../schema/changes/changes.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 
 function rig() {

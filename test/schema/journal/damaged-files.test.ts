@@ -2,13 +2,13 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { JournalEntry } from '../../../schema/call-journal.ts'
+import type { JournalEntry } from '../../../schema/journal/call-journal.ts'
 import {
   checked,
   type JournalFile,
   JournalFiles,
   MemoryFile,
-} from '../../../schema/journal-file.ts'
+} from '../../../schema/journal/journal-file.ts'
 import { CallJournal } from '../../../schema/journal/journal.ts'
 import { Storage } from '../../../schema/storage/storage.ts'
 import { endedCall, openCall, start } from '../../support/books.ts'

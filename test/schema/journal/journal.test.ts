@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { EndTerms } from '../../../schema/call-journal.ts'
+import type { EndTerms } from '../../../schema/journal/call-journal.ts'
 import { CallJournal } from '../../../schema/journal/journal.ts'
 import type { Boot } from '../../../schema/clock.ts'
 import {
@@ -9,7 +9,7 @@ import {
   type JournalFile,
   JournalFiles,
   MemoryFile,
-} from '../../../schema/journal-file.ts'
+} from '../../../schema/journal/journal-file.ts'
 import { recoveredRecord } from '../../../engine/charging/settlement/left-calls.ts'
 import { Storage } from '../../../schema/storage/storage.ts'
 import { endedCall, openCall, start } from '../../support/books.ts'

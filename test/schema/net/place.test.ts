@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isSameSource, locationOf, overlap, type Place } from '../../../schema/net/place.ts'
+import { isSameSource, locationOf, overlap, type Place } from '../../../schema/net/sip-target.ts'
 
 const at = (host: string, netmask = 32, ports: Place['ports'] = 'any'): Place => ({
   host,

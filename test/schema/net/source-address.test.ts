@@ -1,7 +1,7 @@
 import { isIPv6 } from 'node:net'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { canonicalAddress, sourceIn, sourceKey } from '../../../schema/net/source-address.ts'
+import { canonicalAddress, sourceIn, sourceKey } from '../../../schema/net/ip-address.ts'
 
 test.each([
   ['::ffff:192.0.2.1', '192.0.2.1'],

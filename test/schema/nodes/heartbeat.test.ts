@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { NodeIdentity } from '../../../schema/node-identity.ts'
+import type { NodeIdentity } from '../../../schema/contracts/nodes.ts'
 import { Heartbeat } from '../../../schema/nodes/heartbeat.ts'
 import { joinNode, registerNode } from '../../../schema/nodes/node-registry.ts'
 import { ServerNotices } from '../../../schema/postgres/notices.ts'

@@ -1,7 +1,7 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { installIdAt } from '../../../schema/nodes/install-id.ts'
+import { installIdAt } from '../../../schema/nodes/node-registry.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
 const bytes = (size: number): Buffer => Buffer.alloc(size, 0xab)

@@ -50,7 +50,7 @@ describe.runIf(hasPostgres)('settings of nodes that share a database', () => {
         await eventually(async () =>
           expect((await settingsOfLiving(store.statements)).get(name)).toEqual(own),
         )
-        await settings.look()
+        await settings.poll()
       }
       return { settings, log, time, become, serve }
     }
@@ -63,7 +63,7 @@ describe.runIf(hasPostgres)('settings of nodes that share a database', () => {
     await a.serve()
     expect([a.log, a.settings.differing.size]).toEqual([[], 0])
     const b = await node('sbc-2', { EXIT_CODES: '00,011', OCS_URL: 'http://a/?x=1' })
-    await b.settings.look()
+    await b.settings.poll()
     const told = {
       level: 'warn',
       message: expect.stringContaining('must be the same on all nodes'),
@@ -75,23 +75,23 @@ describe.runIf(hasPostgres)('settings of nodes that share a database', () => {
       ['sbc-2', ['EXIT_CODES']],
     ])
     // It does not serve yet: it changes nothing for the other one.
-    await a.settings.look()
+    await a.settings.poll()
     expect(a.log).toEqual([])
     await b.serve()
     a.time.advance(10_000)
     await eventually(() => expect(a.log).toEqual([told]))
     expect(a.settings.differing.get('sbc-1')).toEqual(['EXIT_CODES'])
     // Told once, however often it is looked at.
-    await a.settings.look()
+    await a.settings.poll()
     expect(a.log).toHaveLength(1)
     await b.become('stopped')
-    await a.settings.look()
+    await a.settings.poll()
     expect([a.log[1]?.level, a.settings.differing.size]).toEqual(['info', 0])
     // The next run of that node has the same.
     const again = await node('sbc-2', { EXIT_CODES: '00', OCS_URL: 'http://a/?x=1' })
-    await again.settings.look()
+    await again.settings.poll()
     await again.serve()
-    await a.settings.look()
+    await a.settings.poll()
     expect([again.log, a.log.length]).toEqual([[], 2])
     const rows = store.statements.prepare<{ readonly name: string }>(
       "SELECT name FROM setting WHERE name LIKE 'settings of node %'",
@@ -105,7 +105,7 @@ describe.runIf(hasPostgres)('settings of nodes that share a database', () => {
     const next = await node('sbc-1', { EXIT_CODES: '00' })
     await next.serve()
     old.settings.serving()
-    await old.settings.look()
+    await old.settings.poll()
     expect((await settingsOfLiving(store.statements)).get('sbc-1')).toEqual({ EXIT_CODES: '00' })
   })
 })

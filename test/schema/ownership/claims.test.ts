@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { brokenClaims } from '../../../schema/ownership/claims.ts'
+import { brokenClaims } from '../../../schema/ownership.ts'
 import { openResources } from '../../support/resources.ts'
 import { runSql } from '../../support/stored.ts'
 

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { urlsOf } from '../../../schema/net/server-urls.ts'
-import { Hosts } from '../../../schema/postgres/hosts.ts'
+import { Hosts, urlsOf } from '../../../schema/net/servers.ts'
 import { nameOf } from '../../../schema/postgres/open.ts'
 
 const two = 'postgres://u:p%2Cq@one:5432,two:5433/tollgate?target_session_attrs=read-write'

@@ -1,9 +1,8 @@
 import Sqlite from 'better-sqlite3'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { migrate } from '../../../schema/migrate.ts'
-import { migratePostgres } from '../../../schema/postgres/migrate.ts'
+import { migrate, migratePostgres } from '../../../schema/migrate.ts'
 import { migrations } from '../../../schema/migrations/index.ts'
-import { sumTables } from '../../../schema/migrations/several-nodes/033-call-sums.ts'
+import { sumTables } from '../../../schema/migrations/first/calls.ts'
 import { PostgresStatements } from '../../../schema/sql/postgres-statements.ts'
 import { freshDatabase, hasPostgres } from '../../support/postgres.ts'
 
@@ -60,6 +59,13 @@ describe.runIf(hasPostgres)('a database that is new', () => {
   test('a database that was migrated by an altered program is refused', async () => {
     await run([{ ...first, sql: 'CREATE TABLE one (b TEXT) STRICT;' }])
     await expect(run([first, second])).rejects.toThrow("migration 1 differs from this program's")
+  })
+
+  test('a database of an unreleased version is refused', async () => {
+    await run([{ ...first, name: 'calls-and-money' }, second])
+    await expect(run()).rejects.toThrow(
+      'cannot use database shared: it was made by an unreleased version of Tollgate; move it away',
+    )
   })
 
   test('the database of another program is refused', async () => {
@@ -195,7 +201,7 @@ const plain = (definition: string): string =>
     .replaceAll(/::(?:text|bigint|integer)\b/g, '')
     .replaceAll(/\s+/g, ' ')
     .replace(/INDEX \S+ ON \S+ (?:USING btree )?/, 'INDEX ')
-    .replaceAll(/ifnull|COALESCE/g, 'coalesce')
+    .replaceAll('COALESCE', 'coalesce')
     .replace("'-1'", '-1')
     .replace(/, \((-?\d+)\)\)/, ', $1)')
     .replace(/WHERE \((.*)\)$/, 'WHERE $1')

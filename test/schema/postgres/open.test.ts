@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
-import { newestVersion } from '../../../schema/migrations/index.ts'
-import { openStore } from '../../../schema/postgres/open.ts'
+import { migrations, newestVersion } from '../../../schema/migrations/index.ts'
+import { openStore, readServer, type ServerOptions } from '../../../schema/postgres/open.ts'
 import { all, first, insert, transaction } from '../../../schema/sql/query.ts'
+import { PostgresStatements } from '../../../schema/sql/postgres-statements.ts'
 import { freshDatabase, hasPostgres } from '../../support/postgres.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
@@ -22,8 +23,9 @@ describe.runIf(hasPostgres)('a database on a server', () => {
     for (const drop of drops) await drop()
   })
 
-  async function opened(options: { secretKey?: string; keyFile?: string } = {}) {
+  async function opened(options: Partial<ServerOptions> = {}) {
     const store = await openStore(url, {
+      ...options,
       now: 5,
       secretKey: options.secretKey,
       keyFile: options.keyFile ?? join(folder, 'missing.key'),
@@ -55,6 +57,29 @@ describe.runIf(hasPostgres)('a database on a server', () => {
     expect(await all(store, store.db.selectFrom('user').select(['username', 'tenant_id']))).toEqual(
       [{ username: 'ann', tenant_id: id }],
     )
+  })
+
+  test('a database that nodes serve from is not migrated under them', async () => {
+    const { statements } = await opened({ secretKey: key })
+    await statements.execute(`INSERT INTO node VALUES ('sbc-2', 1, 'x', 'http://sbc-2', '', '1', 'serving', 0, 0,
+      extract(epoch FROM clock_timestamp()) * 1000)`)
+    const later = { version: newestVersion + 1, name: 'later', sql: 'CREATE TABLE later (a TEXT);' }
+    const known = [...migrations, later]
+    await expect(opened({ secretKey: key, known })).rejects.toThrow(
+      '(sbc-2), and start this one then',
+    )
+    await statements.execute("UPDATE node SET state = 'stopped'")
+    expect((await opened({ secretKey: key, known })).migrated.applied).toEqual(['later'])
+  })
+
+  test('a database of an unreleased version is refused before its tables are read', async () => {
+    const statements = new PostgresStatements({ url })
+    onTestFinished(() => statements.close())
+    await statements.execute(`CREATE TABLE schema_migration (version bigint, name text);
+      INSERT INTO schema_migration VALUES (1, 'calls-and-money'), (2, 'access')`)
+    const refusal = /it was made by an unreleased version of Tollgate; move it away and start again/
+    await expect(opened({ secretKey: key })).rejects.toThrow(refusal)
+    await expect(readServer(url, () => Promise.resolve())).rejects.toThrow(refusal)
   })
 
   test('secrets are sealed with the key of the first node, and another key is refused', async () => {

@@ -1,7 +1,11 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { coversNumber, normalPrefix, spellingsOf } from '../../../schema/rules/called-prefix.ts'
-import { readUserPart } from '../../../schema/rules/phone-number.ts'
+import {
+  coversNumber,
+  normalPrefix,
+  readUserPart,
+  spellingsOf,
+} from '../../../schema/rules/numbers.ts'
 
 test.each([
   ['1900', '1900'],

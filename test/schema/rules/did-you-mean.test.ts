@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { didYouMean } from '../../../schema/rules/did-you-mean.ts'
+import { didYouMean } from '../../../schema/rules/names.ts'
 
 const names = ['acme-main', 'acme-spare', 'Globex', 'sip:10.0.0.1:5060;transport=udp']
 

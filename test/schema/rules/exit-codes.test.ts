@@ -5,7 +5,7 @@ import {
   exitCodeOf,
   international,
   internationalPrefix,
-} from '../../../schema/rules/exit-codes.ts'
+} from '../../../schema/rules/numbers.ts'
 
 const codes = ['0011', '011', '810', '00']
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isAmbiguous, type GatewaySource } from '../../../schema/rules/gateway-source.ts'
+import { type GatewaySource, isAmbiguous } from '../../../schema/rules/gateways.ts'
 
 const gateway: GatewaySource = { host: '203.0.113.1', port: 5060, transport: 'udp', netmask: 32 }
 const ambiguous = (one: Partial<GatewaySource>, other: Partial<GatewaySource>): boolean =>

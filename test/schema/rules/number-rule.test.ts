@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { compileNumberRules, numberRuleProblem } from '../../../schema/rules/number-rule.ts'
+import { compileNumberRules, numberRuleProblem } from '../../../schema/rules/numbers.ts'
 import { seededRandom } from '../../support/seeded-random.ts'
 
 test.each([

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { numberOrText, readNumber, readUserPart } from '../../../schema/rules/phone-number.ts'
+import { numberOrText, readNumber, readUserPart } from '../../../schema/rules/numbers.ts'
 import { escapedSpellings, spellings, telephoneNumber } from '../../support/number-spellings.ts'
 
 test('a number in the normal form stays as it is: a leading plus, digits, * and #', () => {

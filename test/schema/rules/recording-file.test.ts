@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { recordingFile } from '../../../schema/rules/recording-file.ts'
+import { recordingFile } from '../../../schema/rules/media.ts'
 
 const uuid = '019ab0c4-1e7f-7a37-9d1f-0f6a5f5e9c11'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { canSpy, renderSpyUri, type SpyValues } from '../../../schema/rules/spy-uri.ts'
+import { canSpy, renderSpyUri, type SpyValues } from '../../../schema/rules/media.ts'
 
 const values: SpyValues = { call_uuid: 'u-1', mode: 'barge', side: 'caller', node: '10.0.0.1:5060' }
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { compile, type Param } from '../../../schema/sql/compiled.ts'
+import { compile, type Param } from '../../../schema/sql/sync-query.ts'
 import { freshStore } from '../../support/books.ts'
 
 test('a compiled statement takes its values by name, wherever and however often they stand', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { onOneNode } from '../../../schema/sql/one-node.ts'
+import { onOneNode } from '../../../schema/sql/query.ts'
 import { deferred } from '../../support/deferred.ts'
 import { hasPostgres } from '../../support/postgres.ts'
 import { eachDatabase, sharedDatabase } from '../../support/shared-database.ts'

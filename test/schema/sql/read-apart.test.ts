@@ -1,8 +1,15 @@
 /** Where statements run: in the reading thread of their database, or here. */
 import { expect, test } from 'vitest'
-import { prepare } from '../../../schema/sql/prepared.ts'
-import { all, execute, first, transaction } from '../../../schema/sql/query.ts'
-import { readApart, type Reader, setReadingThread } from '../../../schema/sql/read-apart.ts'
+import {
+  all,
+  execute,
+  first,
+  prepare,
+  readApart,
+  type Reader,
+  setReadingThread,
+  transaction,
+} from '../../../schema/sql/query.ts'
 import { emptyStore } from '../../support/empty-store.ts'
 
 function opened() {

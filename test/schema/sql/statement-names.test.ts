@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { StatementNames } from '../../../schema/sql/statement-names.ts'
+import { StatementNames } from '../../../schema/sql/postgres-statements.ts'
 
 test('a text that comes the third time is prepared under a name of its own', () => {
   const names = new StatementNames()

@@ -1,7 +1,6 @@
 import { sql, type RawBuilder } from 'kysely'
 import { expect, test } from 'vitest'
-import { first } from '../../../schema/sql/query.ts'
-import { includes, startsWith } from '../../../schema/sql/text-search.ts'
+import { first, includes, startsWith } from '../../../schema/sql/query.ts'
 import { emptyStore } from '../../support/empty-store.ts'
 
 const store = emptyStore()

@@ -2,7 +2,7 @@ import { copyFileSync, existsSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
-import { copyOfLost } from '../../../schema/storage/last-copy.ts'
+import { saveLostDatabase } from '../../../schema/storage/save-lost-database.ts'
 import { migrate } from '../../../schema/migrate.ts'
 import { openDatabase } from '../../../schema/open.ts'
 import type { StorageProblem } from '../../../schema/storage/storage.ts'
@@ -79,7 +79,7 @@ test.each([
   expect(write).toThrow('readonly')
   watch.stop()
   write()
-  const copy = new Sqlite(copyOfLost(store, 0), { readonly: true })
+  const copy = new Sqlite(saveLostDatabase(store, 0), { readonly: true })
   const rows = copy.prepare("SELECT value FROM setting WHERE name = 'written'").all()
   copy.close()
   expect(rows).toHaveLength(1)

@@ -3,7 +3,7 @@
  * JSON, and answers questions about itself.
  */
 import { newKeyBody } from '../../../control/auth/app-key.ts'
-import { nowhere } from '../../../schema/rules/own-places.ts'
+import { nowhere } from '../../../schema/rules/gateways.ts'
 import { randomBytes } from 'node:crypto'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { consoleGrantor, issueKey } from '../../../control/auth/issue-key.ts'

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
-import type { ProbedStatus } from '../../../../schema/contracts/dispatcher.ts'
-import type { CarrierRegistrationStatus } from '../../../../schema/contracts/registrations.ts'
+import type {
+  CarrierRegistrationStatus,
+  ProbedStatus,
+} from '../../../../schema/contracts/engine.ts'
 import { execute } from '../../../../schema/sql/query.ts'
 import { openToolRig } from '../../../support/tools-rig.ts'
 

@@ -8,7 +8,7 @@ import {
 import { transaction } from '../../../../schema/sql/query.ts'
 import { migrate } from '../../../../schema/migrate.ts'
 import { openDatabase } from '../../../../schema/open.ts'
-import { addRefusedCalls } from '../../../../schema/refused-calls.ts'
+import { addRefusedCalls } from '../../../../schema/call-record.ts'
 import { endedCall } from '../../../support/books.ts'
 import { openControl, startOfTime } from '../../../support/control.ts'
 import { temporaryFolder } from '../../../support/temporary-folder.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { SetStatus } from '../../../../schema/contracts/dispatcher.ts'
+import type { SetStatus } from '../../../../schema/contracts/engine.ts'
 import type {
   TelemetryView,
   TenantTelemetryView,

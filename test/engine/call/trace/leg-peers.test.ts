@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { peersOf } from '../../../../engine/call/trace/trace.ts'
 import type { Note } from '../../../../engine/call/call-machine/state.ts'
-import type { TraceMessage } from '../../../../schema/contracts/trace.ts'
+import type { TraceMessage } from '../../../../schema/contracts/calls.ts'
 
 const message = (
   direction: TraceMessage['direction'],

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { traceOf } from '../../../../engine/call/trace/trace.ts'
-import type { Trace } from '../../../../schema/contracts/trace.ts'
+import type { Trace } from '../../../../schema/contracts/calls.ts'
 import { startCallRig, talk, type CallRig } from '../../../support/call-rig.ts'
 import { sdp } from '../../../support/sip-peer.ts'
 

@@ -8,8 +8,7 @@ import { Meter } from '../../../../engine/charging/guards/meter.ts'
 import { Lease } from '../../../../engine/charging/leases/lease.ts'
 import type { Leases } from '../../../../engine/charging/leases/leases.ts'
 import { RateTable } from '../../../../engine/charging/pricing/rate-table.ts'
-import type { Share } from '../../../../schema/contracts/limits.ts'
-import type { SpendGuard } from '../../../../schema/contracts/spend-guards.ts'
+import type { Share, SpendGuard } from '../../../../schema/contracts/limits.ts'
 import { question, start } from '../../../support/books.ts'
 
 const terms = {

@@ -1,7 +1,7 @@
 /** CDRs for an external OCS on PostgreSQL: several processes deliver from one outbox. */
 import { afterEach, describe, expect, test } from 'vitest'
 import { ExternalCharging } from '../../../../engine/charging/external/external-charging.ts'
-import { MemoryFile } from '../../../../schema/journal-file.ts'
+import { MemoryFile } from '../../../../schema/journal/journal-file.ts'
 import type { Store } from '../../../../schema/open.ts'
 import { CallJournal } from '../../../../schema/journal/journal.ts'
 import { endedCall } from '../../../support/books.ts'

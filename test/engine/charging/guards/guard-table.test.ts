@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { type GuardedCall, GuardTable } from '../../../../engine/charging/guards/spend-guards.ts'
-import type { SpendGuard } from '../../../../schema/contracts/spend-guards.ts'
+import type { SpendGuard } from '../../../../schema/contracts/limits.ts'
 
 const at = 1_000
 

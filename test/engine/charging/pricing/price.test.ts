@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { Tariff } from '../../../../schema/call-journal.ts'
 import {
   affordableSeconds,
   costMicros,
   MAX_COST_MICROS,
 } from '../../../../engine/charging/pricing/price.ts'
+import type { Tariff } from '../../../../schema/journal/call-journal.ts'
 
 const golden: Tariff = {
   prefix: '49',

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { RateTable } from '../../../../engine/charging/pricing/rate-table.ts'
-import type { Rate } from '../../../../schema/contracts/ocs.ts'
+import type { Rate } from '../../../../schema/contracts/charging.ts'
 
 const rate = (prefix: string, more: Partial<Rate> = {}): Rate => ({
   planId: 1,

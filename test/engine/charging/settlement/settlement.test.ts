@@ -19,7 +19,7 @@ import { journalOf } from '../../../support/journals.ts'
 import { onSqlite } from '../../../support/on-sqlite.ts'
 import { temporaryFolder } from '../../../support/temporary-folder.ts'
 import { followForCharging } from '../../../../engine/follow-changes.ts'
-import { FileChanges } from '../../../../schema/changes/file-changes.ts'
+import { FileChanges } from '../../../../schema/changes/changes.ts'
 import { openDatabase } from '../../../../schema/open.ts'
 
 const oneUnit = 1_000_000

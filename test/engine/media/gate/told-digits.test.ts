@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { MediaRules } from '../../../../schema/contracts/media.ts'
+import type { MediaRules } from '../../../../schema/contracts/field-values.ts'
 import { noRules } from '../../../support/media-party.ts'
 import { talk } from '../../../support/call-rig.ts'
 import { startMediaRig } from '../../../support/media-rig.ts'

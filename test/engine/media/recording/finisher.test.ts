@@ -16,7 +16,7 @@ import {
   UnfinishedRecordings,
   type UnfinishedRecording,
 } from '../../../../engine/media/recording/unfinished.ts'
-import type { EngineHappening } from '../../../../schema/contracts/engine-events.ts'
+import type { EngineHappening } from '../../../../schema/contracts/engine.ts'
 import type { OutgoingEvent } from '../../../../schema/contracts/webhook-events.ts'
 import type { LocalStore } from '../../../../schema/open.ts'
 import { all } from '../../../../schema/sql/sync-query.ts'

@@ -7,9 +7,8 @@ import {
   type UnfinishedRecording,
 } from '../../../../engine/media/recording/unfinished.ts'
 import type { NgAnswer, NgRequest, Relay } from '../../../../engine/media/relay/relays.ts'
-import type { ActiveCall } from '../../../../schema/contracts/calls.ts'
-import type { EngineHappening } from '../../../../schema/contracts/engine-events.ts'
-import type { CallRecording } from '../../../../schema/contracts/recordings.ts'
+import type { ActiveCall, CallRecording } from '../../../../schema/contracts/calls.ts'
+import type { EngineHappening } from '../../../../schema/contracts/engine.ts'
 import { ManualTime } from '../../../support/manual-time.ts'
 import { temporaryFolder } from '../../../support/temporary-folder.ts'
 import { eventually, turnOfEventLoop } from '../../../support/waiting.ts'

@@ -1,0 +1,348 @@
+/** The engine as the API sees it: plain data, times as stamps. */
+import type {
+  ActiveCall,
+  CallsPort,
+  EndedCall,
+  OriginateRequest,
+  OriginateResult,
+  RecordedCall,
+  RecordingsPort,
+  SpyRequest,
+  SpyResult,
+  Trace,
+  TransferRequest,
+  TransferResult,
+} from './calls.ts'
+import type { ChangedRouting } from '../changes/changes.ts'
+import type { Simulation, SimulationRequest } from './simulation.ts'
+import type { LookedUp } from '../rules/gateways.ts'
+import type { ProposalState } from '../tables/changes.ts'
+
+/** Present figures, and totals since the start, by the names that telemetry shows. */
+export type TelemetrySnapshot = Readonly<Record<string, number>>
+
+/** How long callers waited for the first ringing, early media or answer, since the start. */
+export interface DelayHistogram {
+  /** Upper bounds of the buckets, ascending. Milliseconds, inclusive. */
+  readonly boundsMs: readonly number[]
+  /** Delays per bucket; one more for those above the last bound. */
+  readonly counts: readonly number[]
+  readonly sumMs: number
+}
+
+/** Of calls whose quality is known, since the start. */
+export interface MosHistogram {
+  /** How many were at most as good as `le`. */
+  readonly buckets: readonly { readonly le: number; readonly count: number }[]
+  readonly sum: number
+  readonly calls: number
+}
+
+export interface Listener {
+  readonly protocol: string
+  readonly host: string
+  readonly port: number
+}
+
+/** A source whose packets are dropped unread. Times are milliseconds UTC through `EnginePort`. */
+export interface Ban {
+  /** An IPv4 address, or an IPv6 network. */
+  readonly source: string
+  readonly reason: 'password_guessing' | 'unknown_calls' | 'operator'
+  readonly since: number
+  readonly until: number
+  /** Packets that were dropped, on this node. */
+  readonly dropped: number
+}
+
+export interface GuardPort {
+  bans(): readonly Ban[]
+  /** Resolves when it holds here. Other nodes follow within a second. */
+  ban(address: string, durationMs: number): Promise<void>
+  /** False: it was not banned. */
+  unban(source: string): Promise<boolean>
+  /** Takes back what `ban` did; bans that the guard has found itself stay. */
+  endOperatorBan(source: string): Promise<void>
+}
+
+export interface EnginePort {
+  readonly guard: GuardPort
+  readonly dispatcher: DispatcherPort
+  readonly calls: CallsPort
+  readonly events: EventsPort
+  /** Adds what has happened in the API to the events. */
+  tell(happening: ProposalHappening & { readonly tenantId: number | null }): void
+  /** Of a live call, or one that ended a moment ago; undefined: there is no such call. */
+  trace(callUuid: string): Promise<Trace | undefined>
+  /** What would happen to a call now; nothing changes. Undefined: its source does not exist, or may not call. */
+  simulate(request: SimulationRequest): Simulation | undefined
+  /** Click-to-call. Resolves before any phone rings; `calls` shows how the call goes on. */
+  originate(request: OriginateRequest): Promise<OriginateResult>
+  /** Connects a supervisor to a live call. Returns before any phone rings. */
+  spy(request: SpyRequest): SpyResult
+  /** Blind transfer. Resolves before any phone rings; `calls` shows how it goes on. */
+  transfer(request: TransferRequest): Promise<TransferResult>
+  readonly recordings: RecordingsPort
+  readonly registrations: RegistrationsPort
+  readonly trunks: TrunksPort
+  /**
+   * Reads carriers, routes, tenants and domains from the database again; undefined: all of them. Resolves when they
+   * apply.
+   */
+  reloadRouting(changed?: ChangedRouting): Promise<void>
+  /** Asks DNS, for a second at most, to which addresses and gateways SIP URIs lead. */
+  lookUp(uris: readonly string[]): Promise<LookedUp>
+  telemetry(): TelemetrySnapshot
+  /** Those of `RTPENGINE`. */
+  relays(): readonly RelayStatus[]
+  postDialDelay(): DelayHistogram
+  mos(): MosHistogram
+  listeners(): readonly Listener[]
+  /** SIP is served. */
+  isReady(): boolean
+  /** No new call is taken; the process is about to stop. */
+  isDraining(): boolean
+}
+
+/** What happened; `tenantId` null: it concerns the whole platform. */
+export type EngineHappening = { readonly tenantId: number | null } & (
+  | { readonly type: LiveCallEvent; readonly call: ActiveCall }
+  | { readonly type: 'call.ended'; readonly record: EndedCall }
+  | { readonly type: 'recording.ready'; readonly recording: RecordedCall }
+  | {
+      readonly type: 'recording.failed'
+      readonly callUuid: string
+      /** One line for the operator. */
+      readonly reason: string
+    }
+  | {
+      readonly type: 'node.down' | 'node.up'
+      readonly setId: number
+      readonly destination: string
+      readonly state: NodeState
+    }
+  | {
+      /** A process of the installation. */
+      readonly type: 'node.lost' | 'node.recovered' | 'node.fenced'
+      readonly node: string
+      readonly address: string
+      readonly epoch: number
+    }
+  | {
+      readonly type: 'relay.down' | 'relay.up' | 'relay.restarted'
+      /** `host:port`. */
+      readonly relay: string
+    }
+  | {
+      readonly type: 'storage.failed' | 'storage.recovered'
+      /** Of `storage.failed`, one line for the operator. */
+      readonly reason: string | null
+    }
+  | {
+      readonly type: 'registration'
+      readonly extension: string
+      readonly domain: string
+      /** How many phones the extension has now. */
+      readonly contacts: number
+    }
+  | ProposalHappening
+)
+
+/** A change was proposed, or what becomes of it is known. */
+export interface ProposalHappening {
+  readonly type: 'proposal.created' | 'proposal.decided'
+  readonly proposalId: string
+  readonly tool: string
+  readonly state: ProposalState
+}
+
+/** About a live call. */
+export type LiveCallEvent =
+  | ('call.started' | 'call.ringing' | 'call.answered')
+  | ('call.transferring' | 'call.transferred' | 'call.transfer_failed')
+  | ('recording.started' | 'recording.stopped')
+
+export type EngineEvent = EngineHappening & {
+  /** Ascending by one. */
+  readonly sequence: number
+  /** Milliseconds UTC. */
+  readonly at: number
+}
+
+export interface EventsPort {
+  /** Milliseconds UTC at which numbering began. */
+  readonly epoch: number
+  /** Sequence of the newest event; 0: none yet. */
+  readonly last: number
+  /** Sequence of this tenant's (null: the platform's) newest event that is no longer kept; 0: all are kept. */
+  forgotten(tenantId: number | null): number
+  /** The kept events after `sequence`, oldest first. */
+  after(sequence: number): readonly EngineEvent[]
+}
+
+/**
+ * Dispatcher sets, their nodes, and the status of what is probed. Times are milliseconds by the steady clock
+ * inside the engine, and UTC through `EnginePort`.
+ */
+
+/** `active`: may be chosen. `probing`: failed, tried again. `inactive`: taken out by an operator. */
+export type NodeState = 'active' | 'probing' | 'inactive'
+
+/** What probes (OPTIONS) tell of a destination. */
+export interface ProbedStatus {
+  readonly state: NodeState
+  /** Smoothed round trip of the probes, to a tenth of a millisecond; null before the first answer. */
+  readonly latencyMs: number | null
+  /** Status 0: no answer, `reason` says why. Null: not probed yet. */
+  readonly lastProbe: {
+    readonly at: number
+    readonly status: number
+    readonly reason: string
+  } | null
+  /** Probes that have ended; `failed` includes answers that count as failures. */
+  readonly probes: { readonly sent: number; readonly answered: number; readonly failed: number }
+}
+
+export interface NodeStatus extends ProbedStatus {
+  readonly nodeId: number
+  /** `sip:<host>:<port>;transport=udp`. */
+  readonly destination: string
+  readonly priority: number
+  readonly weight: number
+  readonly description: string | null
+  readonly activeCalls: number
+}
+
+export interface FoundNode extends NodeStatus {
+  /** Without it, its set would have no node in service. */
+  readonly isLastInService: boolean
+}
+
+export interface SetStatus {
+  readonly setId: number
+  readonly nodes: readonly NodeStatus[]
+}
+
+/** `last_active_node`: every other node of the set is `inactive`. */
+export type SetStateResult = 'changed' | 'unknown_set' | 'unknown_destination' | 'last_active_node'
+
+export interface DispatcherPort {
+  /** All sets, or the one asked for (none when unknown). */
+  status(setId?: number): readonly SetStatus[]
+  /** The enabled node that this SIP URI names, however it is written. */
+  find(setId: number, destination: string): FoundNode | undefined
+  /**
+   * Stores an operator's decision. Once it resolves, the next INVITE follows it.
+   *
+   * @param by the operator as in the audit log, for the history of the node.
+   */
+  setState(
+    setId: number,
+    destination: string,
+    state: NodeState,
+    by?: string,
+  ): Promise<SetStateResult>
+  /** DNS has no address for the node's name: probes alone do not bring it back. */
+  isUnresolvable(nodeId: number): boolean
+  /** Reads sets and nodes from the database again; live calls are not touched. Resolves when they apply. */
+  reload(): Promise<void>
+}
+
+/**
+ * Registrations of phones here, and of this platform with carriers. Times are milliseconds by the steady
+ * clock inside the engine, and UTC through `EnginePort`.
+ */
+export interface ExtensionStatus {
+  readonly status: 'registered' | 'unregistered'
+  /** Of the last phone to register. */
+  readonly userAgent: string | null
+  readonly contacts: readonly {
+    readonly uri: string
+    readonly userAgent: string
+    /** Where its REGISTER came from; an IPv6 address without brackets. */
+    readonly source: { readonly protocol: string; readonly address: string; readonly port: number }
+    /** The node that has the way to the phone; null: not known. */
+    readonly node: string | null
+    readonly expiresAt: number
+  }[]
+}
+
+/** The phones of extensions; a domain is given in any case. */
+export interface RegistrationsPort {
+  statusOf(domain: string, extension: string): ExtensionStatus
+  /**
+   * Removes the bindings of an extension at all nodes, or the one with this contact URI. Resolves with false when there
+   * is none.
+   */
+  end(domain: string, extension: string, contact?: string): Promise<boolean>
+  /**
+   * These extensions were written or deleted, and that is committed: it takes effect before this resolves. Phones that
+   * have registered with another password are not reachable any more.
+   */
+  changed(extensionIds: readonly number[]): Promise<void>
+}
+
+/** The registration of this platform with a carrier. */
+export interface CarrierRegistrationStatus {
+  readonly state: 'registered' | 'unregistered' | 'registering' | 'failed'
+  /** Where REGISTER goes: `sip:<host>:<port>;transport=udp`. */
+  readonly registrar: string
+  /** Null: not registered. */
+  readonly expiresAt: number | null
+  /** Null: none is due. */
+  readonly nextAttemptAt: number | null
+  /** Status 0: no answer, `reason` says why. */
+  readonly lastAnswer: {
+    readonly at: number
+    readonly status: number
+    readonly reason: string
+  } | null
+}
+
+export interface TrunksPort {
+  /** Undefined: the carrier asks for none, or is not active. */
+  registrationOf(carrierId: number): CarrierRegistrationStatus | undefined
+  /** Undefined: the gateway takes no calls, so it is not probed. */
+  gatewayStatus(gatewayId: number): ProbedStatus | undefined
+}
+
+/** Relays of media as telemetry shows them. */
+
+export interface RelayStatus {
+  /** `host:port`. */
+  readonly name: string
+  readonly weight: number
+  readonly isAlive: boolean
+  /** Smoothed round trip; null: it has not answered yet. */
+  readonly latencyMs: number | null
+  /** Sessions at the relay, those of other programs included; null: not known yet. */
+  readonly sessions: number | null
+  /** Requests without an answer so far. */
+  readonly outstanding: number
+  /** Totals since the start of the process. */
+  readonly requests: number
+  readonly timeouts: number
+  readonly errors: number
+  readonly restarts: number
+}
+
+/** The settings of the process as the API shows them. */
+export interface SettingInForce {
+  readonly name: string
+  /** As text; null: unset, or a secret. */
+  readonly value: string | null
+  readonly source: 'environment' | 'file' | 'default'
+  /** It has a value, which is shown unless it is a secret. */
+  readonly isSet: boolean
+  readonly isSecret: boolean
+  /** What it means to be unset; a default as text, or in words. */
+  readonly whenUnset: string
+  readonly allowed: string
+  readonly meaning: string
+}
+
+export interface SettingsInForce {
+  readonly settings: readonly SettingInForce[]
+  /** What is set and does nothing, one line each. */
+  readonly notes: readonly string[]
+}

@@ -1,0 +1,111 @@
+/** What the journal of calls (schema/journal/) takes, and what it has left at the next start. */
+import type { CallRecord } from '../call-record.ts'
+
+/** The fields of a call record that are known at the answer. */
+export type OpenCall = Omit<
+  CallRecord,
+  | 'answeredAt'
+  | 'endedAt'
+  | 'billsec'
+  | 'disposition'
+  | 'sipCode'
+  | 'hangupCause'
+  | 'hangupBy'
+  | 'isRecovered'
+> & { readonly answeredAt: number }
+
+/** A call that is dialled. */
+export type BegunCall = Omit<OpenCall, 'answeredAt'>
+
+/** The price at the start of a call: later changes of the rate do not affect the call. */
+export interface Tariff {
+  readonly prefix: string
+  readonly currency: string
+  readonly connectFeeMicros: number
+  readonly firstIncrementSeconds: number
+  readonly firstRatePerMinuteMicros: number
+  readonly incrementSeconds: number
+  readonly ratePerMinuteMicros: number
+  /** Decimals to which a price is rounded up, 0 to 6. */
+  readonly decimals: number
+}
+
+/** What was decided when a call ended. */
+export interface EndTerms {
+  readonly payerId: number | null
+  readonly tariff: Tariff | null
+  readonly costMicros: number
+  /** To an external OCS. */
+  readonly isReported: boolean
+}
+
+/** What an answered call needs to go on after a crash. */
+export interface SavedState {
+  /** JSON without a line break or a tab; only call control reads it. */
+  readonly text: string
+  /** Absent: nothing is reserved for the call. */
+  readonly grant?: SavedGrant | undefined
+}
+
+/** What is reserved for a call; the price stands beside its answer. */
+export interface SavedGrant {
+  /** Null: the call is free. */
+  readonly payerId: number | null
+  /** Null: unlimited. */
+  readonly maxSeconds: number | null
+  /** Null: unlimited. */
+  readonly grantedSeconds: number | null
+  readonly amountMicros: number
+  readonly isLastGrant: boolean
+  /** Of the extension that calls; absent: the source is none. */
+  readonly extensionId?: number
+  /** The tenant of the call's source, for spend guards; null: it has none. Absent: another version has saved it. */
+  readonly sourceTenantId?: number | null
+  /** False: the calling number names no payer. Absent: it may. */
+  readonly mayNamePayer?: false
+  /** No spend guard brakes it. */
+  readonly isEmergencyNumber?: true
+  /** What gateways would get in place of the called number. */
+  readonly sentAs?: readonly string[]
+}
+
+/** A call that the last run left open. */
+export type JournalEntry = CutCall | EndedCall | UnansweredCall
+
+export interface CutCall {
+  readonly kind: 'cut'
+  readonly callUuid: string
+  readonly call: OpenCall
+  readonly tariff: Tariff | null
+  /** From the answer to the last heartbeat, in steady time. */
+  readonly talkedMs: number
+  /** Absent: none was given, or it is damaged. */
+  readonly state?: LeftState
+}
+
+/** It is not stored. */
+interface EndedCall {
+  readonly kind: 'ended'
+  readonly callUuid: string
+  readonly record: CallRecord
+  readonly terms: EndTerms
+}
+
+export interface UnansweredCall {
+  readonly kind: 'unanswered'
+  readonly callUuid: string
+  readonly call: BegunCall
+}
+
+/** Times by the steady clock of this process. */
+export interface LeftState extends SavedState {
+  readonly answeredMs: number
+  /** To be added to times in the text. */
+  readonly shiftMs: number
+}
+
+/** How long an answered call waits for its line; then it is rejected. */
+export const JOURNAL_WAIT_MS = 2_000
+
+/** The row of `setting` that says that there is a journal; on a server, with the name of the node behind it. */
+export const JOURNAL_OPEN = 'journal open'

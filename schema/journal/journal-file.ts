@@ -1,0 +1,356 @@
+/**
+ * Lines that survive a crash, in numbered files beside the database. A line is durable when `append` calls
+ * back without an error, and it is written off the main thread: one write that syncs (`O_DSYNC`).
+ */
+import {
+  close,
+  closeSync,
+  constants,
+  existsSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  renameSync,
+  rm,
+  rmSync,
+  write,
+} from 'node:fs'
+import { basename, dirname } from 'node:path'
+import { crc32 } from 'node:zlib'
+import { sync } from '../storage/copy.ts'
+
+/** What the database remembers of the files while they are needed (`JournalMark`). */
+interface OpenMark {
+  set(number: number): Promise<void>
+  clear(): Promise<void>
+}
+
+export interface JournalFile {
+  /** What earlier runs left, oldest first. */
+  read(): LeftLines
+  /** What the other process has left that had the older files; from now on they belong to this one. */
+  takeOver(): LeftLines
+  /** Bytes in the file that is written to. */
+  readonly size: number
+  /** One at a time. After an error the same lines, or the same with more behind them, are appended again. */
+  append(lines: readonly Buffer[], done: (error: unknown) => void): void
+  /** The file that is written to was removed or moved away. */
+  isGone(): boolean
+  /** What is appended from now on goes to a new file. */
+  startNew(): void
+  removeOlder(): void | Promise<void>
+  /** `mark`: the next start finds the files, and after their lines one that says that the process has stopped. */
+  close(rest: 'remove' | 'keep' | 'mark'): void | Promise<void>
+}
+
+export interface LeftLines {
+  readonly lines: readonly (string | DamagedLine)[]
+  /** Files of another database, under the names they have now. */
+  readonly foreign: readonly string[]
+}
+
+export interface DamagedLine {
+  readonly file: string
+  /** From 1. */
+  readonly line: number
+  readonly text: string
+  /** A crash cut it off as it was written: no caller was told of it. */
+  readonly isTorn: boolean
+}
+
+/** The bytes of a line with its checksum, so that a torn or damaged one is noticed. `text` has no line break. */
+export function checked(text: string): Buffer {
+  const line = Buffer.from(`${NO_CHECKSUM}${text}\n`)
+  line.write(checksum(line.subarray(CHECKSUM_LENGTH, -1)), 'latin1')
+  return line
+}
+
+const checksum = (text: Buffer): string => `${crc32(text).toString(16).padStart(8, '0')} `
+
+const NO_CHECKSUM = '00000000 '
+
+/** For a while of a planned upgrade two processes have files, each its own: the new one starts at the next multiple. */
+const FILES_OF_ONE = 1_000
+
+/** With the space behind it. */
+const CHECKSUM_LENGTH = 9
+
+/** Of a whole line, which is the first `length` bytes. */
+export const textOf = (line: Buffer, length = line.length): string =>
+  line.toString('utf8', CHECKSUM_LENGTH, length - 1)
+
+/** Undefined: torn or damaged. */
+function unchecked(line: Buffer): string | undefined {
+  const text = line.subarray(CHECKSUM_LENGTH)
+  const isWhole = line.toString('latin1', 0, CHECKSUM_LENGTH) === checksum(text)
+  return isWhole ? text.toString() : undefined
+}
+
+const [LINE_BREAK, ZERO] = [10, 0]
+
+function linesOf(file: string, bytes: Buffer): readonly (string | DamagedLine)[] {
+  const lines: (string | DamagedLine)[] = []
+  for (let [start, end, line] = [0, 0, 1]; start < bytes.length; start = end + 1, line += 1) {
+    end = bytes.indexOf(LINE_BREAK, start)
+    const isCut = end < 0
+    if (isCut) end = bytes.length
+    // The room behind the last line, and what a power cut tore out of the last write, are zeros.
+    while (bytes[start] === ZERO) start += 1
+    if (isCut && start === end) break
+    const found = bytes.subarray(start, end)
+    const text = unchecked(found)
+    const isTorn = isCut || found.includes(ZERO)
+    lines.push(text ?? { file, line, text: found.toString(), isTorn })
+  }
+  // A write that a crash tore is the last one of its file.
+  const last = lines.findLastIndex((text) => typeof text === 'string')
+  return lines.map((found, index) =>
+    typeof found === 'object' && index < last ? { ...found, isTorn: false } : found,
+  )
+}
+
+/** Written as zeros ahead, so that a line changes no size of the file, which would be a second write. */
+const ROOM_BYTES = 256 * 1024
+
+/** Only one process may have them: the one that serves the database. */
+export class JournalFiles implements JournalFile {
+  readonly #databasePath: string
+  /** The text of the first line of each file. */
+  readonly #head: string
+  readonly #mark: OpenMark | undefined
+  /** Files below belong to another process. */
+  #first: number
+  #number: number
+  /** Open from its first write on. */
+  #file: number | undefined
+  #size = 0
+  #room = 0
+  #isWriting = false
+  #isClosed = false
+
+  /**
+   * @param databaseId files of another database are kept aside, not read.
+   * @param isBeside another process still has the files that there are, and the mark, until `takeOver`.
+   */
+  constructor(databasePath: string, databaseId: string, isBeside = false, mark?: OpenMark) {
+    this.#databasePath = databasePath
+    this.#head = headOf(databaseId)
+    this.#mark = mark
+    const last = Math.max(0, ...journalFiles(databasePath).map(numberOf))
+    this.#number = isBeside ? Math.ceil((last + 1) / FILES_OF_ONE) * FILES_OF_ONE : last + 1
+    this.#first = isBeside ? this.#number : 0
+  }
+
+  get size(): number {
+    return this.#size
+  }
+
+  read(): LeftLines {
+    return this.#readFiles(this.#files())
+  }
+
+  #readFiles(files: readonly string[]): LeftLines {
+    const lines: (string | DamagedLine)[] = []
+    const foreign: string[] = []
+    for (const file of files) {
+      const [head, ...rest] = linesOf(file, readFileSync(file))
+      if (typeof head !== 'string' || head === this.#head)
+        lines.push(...(typeof head === 'object' ? [head] : []), ...rest, ...endOf(file))
+      else {
+        foreign.push(`${file}.of-another-database`)
+        renameSync(file, `${file}.of-another-database`)
+      }
+    }
+    return { lines, foreign }
+  }
+
+  append(lines: readonly Buffer[], done: (error: unknown) => void): void {
+    try {
+      const file = (this.#file ??= this.#create())
+      const data = this.#size === 0 ? [checked(this.#head), ...lines] : lines
+      const end = this.#size + bytesOf(data)
+      const room = end > this.#room ? Math.ceil(end / ROOM_BYTES) * ROOM_BYTES : this.#room
+      const bytes = Buffer.concat(data, (end > this.#room ? room : end) - this.#size)
+      this.#isWriting = true
+      writeAll(file, bytes, this.#size, (error) => {
+        this.#isWriting = false
+        if (this.#isClosed) this.#close()
+        if (error === undefined) {
+          if (this.#size === 0 && this.#hasMark) void this.#mark?.set(this.#number)
+          this.#size = end
+          this.#room = room
+        }
+        done(error)
+      })
+    } catch (error) {
+      done(error)
+    }
+  }
+
+  #create(): number {
+    const { O_CREAT, O_RDWR, O_DSYNC } = constants
+    const file = openSync(this.#path, O_CREAT | O_RDWR | O_DSYNC, 0o600)
+    sync(dirname(this.#path))
+    return file
+  }
+
+  get #path(): string {
+    return `${this.#databasePath}${SUFFIX}${this.#number}`
+  }
+
+  isGone(): boolean {
+    return this.#file !== undefined && !existsSync(this.#path)
+  }
+
+  startNew(): void {
+    this.#close()
+    this.#number += 1
+    this.#size = 0
+    this.#room = 0
+  }
+
+  async removeOlder(): Promise<void> {
+    if (this.#size === 0 && this.#hasMark && !(await this.#isUnmarked())) return
+    for (const file of this.#files())
+      // In its own time: it takes a moment to give back what the file had.
+      if (numberOf(file) < this.#number) rm(file, { force: true }, () => undefined)
+  }
+
+  async close(rest: 'remove' | 'keep' | 'mark'): Promise<void> {
+    this.#isClosed = true
+    // The number of a closed file may be that of another one when the write begins.
+    if (!this.#isWriting) this.#close()
+    if (rest === 'remove' && this.#hasMark && !(await this.#isUnmarked())) return
+    for (const file of this.#files())
+      if (rest === 'remove') rmSync(file, { force: true })
+      // By its name: a full disk takes no line.
+      else if (rest === 'mark' && !file.endsWith(STOPPED)) renameSync(file, file + STOPPED)
+  }
+
+  /** False: there is none, or the other process has it. */
+  get #hasMark(): boolean {
+    return this.#mark !== undefined && this.#first === 0
+  }
+
+  /** False: without its files the next start would miss them. */
+  async #isUnmarked(): Promise<boolean> {
+    try {
+      await this.#mark?.clear()
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  #close(): void {
+    if (this.#file !== undefined) close(this.#file)
+    this.#file = undefined
+  }
+
+  takeOver(): LeftLines {
+    const own = this.#first
+    this.#first = 0
+    if (this.#size > 0) void this.#mark?.set(this.#number)
+    return this.#readFiles(this.#files().filter((file) => numberOf(file) < own))
+  }
+
+  /** Oldest first. */
+  #files(): readonly string[] {
+    return journalFiles(this.#databasePath)
+      .map((suffix) => this.#databasePath + suffix)
+      .filter((file) => numberOf(file) >= this.#first && numberOf(file) <= this.#number)
+  }
+}
+
+const SUFFIX = '.calls-'
+/** The text of the first line of a file. */
+const headOf = (databaseId: string): string => JSON.stringify({ database: databaseId })
+
+/** False: it is another database's, empty or damaged. */
+export function isJournalOf(file: string, databaseId: string): boolean {
+  const head = checked(headOf(databaseId))
+  const start = Buffer.alloc(head.length)
+  const opened = openSync(file, 'r')
+  try {
+    readSync(opened, start, 0, start.length, 0)
+  } finally {
+    closeSync(opened)
+  }
+  return start.equals(head)
+}
+
+/** Behind the name of a file whose process has stopped. */
+const STOPPED = '.stopped'
+
+const endOf = (file: string): readonly string[] =>
+  file.endsWith(STOPPED) ? ['{"stopped":true}'] : []
+
+/** What comes behind the path of a database in the names of its journal's files, oldest first. */
+export function journalFiles(databasePath: string): readonly string[] {
+  const start = basename(databasePath)
+  return readdirSync(dirname(databasePath))
+    .filter((name) => name.startsWith(start))
+    .map((name) => name.slice(start.length))
+    .filter((rest) => /^\.calls-\d+(?:\.stopped)?$/.test(rest))
+    .toSorted((a, b) => numberOf(a) - numberOf(b))
+}
+
+export const numberOf = (file: string): number =>
+  Number.parseInt(file.slice(file.lastIndexOf('-') + 1), 10)
+
+export const bytesOf = (lines: readonly Buffer[]): number =>
+  lines.reduce((sum, { length }) => sum + length, 0)
+
+/** A disk may take a part at a time. */
+function writeAll(
+  file: number,
+  bytes: Buffer,
+  position: number,
+  done: (error: unknown) => void,
+): void {
+  write(file, bytes, 0, bytes.length, position, (error, written) => {
+    if (error !== null || written === 0) return done(error ?? new Error('no byte was written'))
+    if (written === bytes.length) return done(undefined)
+    return writeAll(file, bytes.subarray(written), position + written, done)
+  })
+}
+
+/** For a database in memory. */
+export class MemoryFile implements JournalFile {
+  #older: Buffer[] = []
+  readonly #lines: Buffer[] = []
+  size = 0
+
+  read(): LeftLines {
+    const lines = [...this.#older, ...this.#lines].map((line) => textOf(line))
+    return { lines, foreign: [] }
+  }
+
+  takeOver(): LeftLines {
+    return { lines: [], foreign: [] }
+  }
+
+  append(lines: readonly Buffer[], done: (error: unknown) => void): void {
+    this.size += bytesOf(lines)
+    this.#lines.push(...lines)
+    done(undefined)
+  }
+
+  isGone(): boolean {
+    return false
+  }
+
+  startNew(): void {
+    this.#older.push(...this.#lines.splice(0))
+    this.size = 0
+  }
+
+  removeOlder(): void {
+    this.#older = []
+  }
+
+  close(): void {
+    // What is not stored ends with the database.
+  }
+}

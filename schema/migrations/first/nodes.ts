@@ -1,0 +1,209 @@
+/** Settings of the database, its nodes, what they share (limits and bans), and how they hear of changes. */
+export const sql = `
+-- Values that the program generated and must keep, such as the secret of its tokens.
+CREATE TABLE setting (
+  name TEXT PRIMARY KEY,
+  value TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+INSERT INTO setting (name, value) VALUES ('database_id', lower(hex(randomblob(16))));
+
+-- The processes that serve from a PostgreSQL database. An SQLite database has one, and no row.
+-- longest_grant_seconds: what a node has leased is not freed before the calls are over that it
+-- paid for. away_ms: for so long the node grants without the server, and another disk does not
+-- get its name.
+CREATE TABLE node (
+  name TEXT PRIMARY KEY,
+  epoch INTEGER NOT NULL,
+  install_id TEXT NOT NULL,
+  address TEXT NOT NULL,
+  sip_uri TEXT NOT NULL,
+  version TEXT NOT NULL,
+  state TEXT NOT NULL CHECK (state IN ('starting', 'serving', 'draining', 'stopped')),
+  live_calls INTEGER NOT NULL,
+  started_at INTEGER NOT NULL,
+  heartbeat_at INTEGER NOT NULL,
+  longest_grant_seconds INTEGER NOT NULL DEFAULT 60,
+  sip_addresses TEXT NOT NULL DEFAULT '',
+  away_ms INTEGER NOT NULL DEFAULT 10000
+) STRICT, WITHOUT ROWID;
+
+-- What each process may use of a limit (calls at once, calls in a second) without asking. process
+-- is one run of a node: two of them serve during an upgrade. request grows with each request of a
+-- process. Empty on SQLite.
+CREATE TABLE limit_share (
+  resource TEXT NOT NULL,
+  node TEXT NOT NULL,
+  process TEXT NOT NULL,
+  slots INTEGER NOT NULL CHECK (slots >= 0),
+  request INTEGER NOT NULL,
+  PRIMARY KEY (resource, node, process)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX limit_share_node ON limit_share (node, process);
+
+-- How many requests of a client the nodes admit. Empty on SQLite.
+CREATE TABLE rate_grant (
+  id INTEGER PRIMARY KEY,
+  bucket TEXT NOT NULL,
+  permits INTEGER NOT NULL,
+  ends_at INTEGER NOT NULL
+) STRICT;
+CREATE INDEX rate_grant_bucket ON rate_grant (bucket, ends_at);
+CREATE INDEX rate_grant_age ON rate_grant (ends_at);
+
+-- Sources that no node listens to. On PostgreSQL, version is the number of the transaction that
+-- has stored the ban, so that a node reads only those that are new to it. Empty on SQLite.
+CREATE TABLE source_ban (
+  source TEXT NOT NULL,
+  kind TEXT NOT NULL CHECK (kind IN ('operator', 'proven', 'claimed')),
+  reason TEXT NOT NULL,
+  since INTEGER NOT NULL,
+  until INTEGER NOT NULL,
+  version INTEGER NOT NULL DEFAULT 0,
+  PRIMARY KEY (kind, source)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX source_ban_age ON source_ban (until);
+CREATE INDEX source_ban_version ON source_ban (version, kind, source);
+
+-- Which tables have been changed lately, so that each process that shares a PostgreSQL database
+-- loads again what it has in memory. One row for each transaction and table, so that writers do not
+-- wait for each other. version is the number of the transaction. detail says which part has
+-- changed, and is empty for all. Empty on SQLite, which has its own counter.
+CREATE TABLE change_counter (
+  version INTEGER NOT NULL,
+  topic TEXT NOT NULL,
+  detail TEXT NOT NULL,
+  changed_at INTEGER NOT NULL,
+  PRIMARY KEY (version, topic, detail)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX change_counter_age ON change_counter (changed_at);
+`
+
+/** What is told of one statement; of more rows: nothing, and the whole table is read. */
+const MAX_TOLD = 100
+
+export const forServer = `
+-- After a crash of the server the windows are empty.
+ALTER TABLE rate_grant SET UNLOGGED;
+
+-- Grants up to wanted permits of a bucket that has at_most in each window, by the server's
+-- clock: the clocks of nodes differ. One caller of a bucket at a time, so that the sum is exact.
+CREATE FUNCTION take_permits(of_bucket text, at_most bigint, wanted bigint, window_ms bigint)
+RETURNS TABLE (granted bigint, used bigint, opens_in_ms bigint) LANGUAGE plpgsql AS $$
+DECLARE
+  now_ms bigint;
+  first_end bigint;
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtextextended(of_bucket, 7));
+  now_ms := floor(extract(epoch FROM clock_timestamp()) * 1000);
+  DELETE FROM rate_grant WHERE bucket = of_bucket AND ends_at <= now_ms;
+  SELECT coalesce(sum(permits), 0), min(ends_at) INTO used, first_end
+    FROM rate_grant WHERE bucket = of_bucket;
+  granted := least(wanted, greatest(at_most - used, 0));
+  IF granted > 0 THEN
+    INSERT INTO rate_grant (bucket, permits, ends_at) VALUES (of_bucket, granted, now_ms + window_ms);
+  END IF;
+  used := used + granted;
+  opens_in_ms := coalesce(first_end - now_ms, window_ms);
+  RETURN NEXT;
+END $$;
+
+-- Sets the shares of one process. It gets base, and up to extra of a fair part of what is free
+-- beyond, never more than the others have left of the limit, and never less than it uses: that is
+-- so already. One caller of a resource at a time. A request that was overtaken by a later one of
+-- its process changes nothing, and is not among the answers.
+CREATE FUNCTION take_shares(asked json, of_node text, of_process text, number bigint, nodes bigint)
+RETURNS TABLE (of_resource text, granted bigint, elsewhere bigint) LANGUAGE plpgsql AS $$
+DECLARE
+  one record;
+  room bigint;
+BEGIN
+  FOR one IN
+    SELECT t.*, hashtextextended(t.name, 11) AS lock FROM json_to_recordset(asked)
+      AS t(name text, used bigint, base bigint, extra bigint, at_most bigint) ORDER BY lock
+  LOOP
+    PERFORM pg_advisory_xact_lock(one.lock);
+    SELECT coalesce(sum(slots), 0) INTO elsewhere FROM limit_share
+      WHERE resource = one.name AND NOT (node = of_node AND process = of_process);
+    room := greatest(one.at_most - elsewhere, 0);
+    granted := greatest(one.used,
+      least(room, one.base + least(one.extra, greatest(room - one.base, 0) / nodes)));
+    INSERT INTO limit_share AS share (resource, node, process, slots, request)
+      VALUES (one.name, of_node, of_process, granted, number)
+      ON CONFLICT (resource, node, process) DO UPDATE SET slots = excluded.slots, request = excluded.request
+        WHERE share.request < excluded.request;
+    IF FOUND THEN
+      of_resource := one.name;
+      RETURN NEXT;
+    END IF;
+  END LOOP;
+END $$;
+
+ALTER TABLE source_ban ALTER COLUMN version SET DEFAULT CAST(CAST(pg_current_xact_id() AS text) AS bigint);
+
+-- Nodes hear that bans were added, or which sources were lifted. They hear nothing of a ban that is
+-- removed when it is over.
+CREATE FUNCTION note_added_bans() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM note_change_of('source_ban', 'added');
+  RETURN NULL;
+END $$;
+
+CREATE FUNCTION note_lifted_bans() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  lifted text[] := ARRAY(
+    SELECT DISTINCT source FROM removed
+    WHERE until > floor(extract(epoch FROM clock_timestamp()) * 1000) LIMIT 9);
+BEGIN
+  IF cardinality(lifted) > 8 THEN lifted := ARRAY['']; END IF;
+  PERFORM note_change_of('source_ban', source) FROM unnest(lifted) AS source;
+  RETURN NULL;
+END $$;
+
+CREATE TRIGGER note_insert AFTER INSERT ON source_ban
+  FOR EACH STATEMENT EXECUTE FUNCTION note_added_bans();
+CREATE TRIGGER note_update AFTER UPDATE ON source_ban
+  FOR EACH STATEMENT EXECUTE FUNCTION note_added_bans();
+CREATE TRIGGER note_delete AFTER DELETE ON source_ban REFERENCING OLD TABLE AS removed
+  FOR EACH STATEMENT EXECUTE FUNCTION note_lifted_bans();
+
+CREATE FUNCTION note_change() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM note_change_of(TG_TABLE_NAME, '');
+  RETURN NULL;
+END $$;
+
+CREATE FUNCTION note_change_of(changed_topic text, changed_detail text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE number bigint := pg_current_xact_id()::text::bigint;
+BEGIN
+  INSERT INTO change_counter (version, topic, detail, changed_at)
+  VALUES (number, changed_topic, changed_detail, floor(extract(epoch FROM clock_timestamp()) * 1000))
+  ON CONFLICT DO NOTHING;
+  PERFORM pg_notify('tollgate_changes', number || ' ' || changed_topic || ' ' || changed_detail);
+END $$;
+
+CREATE FUNCTION note_changed_rows() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+  rows text := format('SELECT %I::text FROM changed', TG_ARGV[0]);
+  ids text[];
+BEGIN
+  IF TG_OP = 'UPDATE' THEN rows := rows || format(' UNION SELECT %I::text FROM added', TG_ARGV[0]); END IF;
+  EXECUTE format('SELECT ARRAY(SELECT DISTINCT * FROM (%s) r LIMIT ${MAX_TOLD + 1})', rows) INTO ids;
+  IF cardinality(ids) > ${MAX_TOLD} THEN ids := ARRAY['']; END IF;
+  PERFORM note_change_of(TG_TABLE_NAME, id) FROM unnest(ids) AS id;
+  RETURN NULL;
+END $$;
+`
+
+/** Nodes hear that the table has changed, or one of `columns`. */
+export const noteAnyChange = (table: string, columns?: string): string => `
+CREATE TRIGGER note_change AFTER INSERT OR DELETE OR UPDATE${columns === undefined ? '' : ` OF ${columns}`}
+  ON "${table}" FOR EACH STATEMENT EXECUTE FUNCTION note_change();`
+
+/** Nodes hear the values of `column` in the changed rows, and read these rows again. */
+export const noteEachRow = (table: string, column: string): string => `
+CREATE TRIGGER note_insert AFTER INSERT ON ${table} REFERENCING NEW TABLE AS changed
+  FOR EACH STATEMENT EXECUTE FUNCTION note_changed_rows('${column}');
+CREATE TRIGGER note_update AFTER UPDATE ON ${table} REFERENCING OLD TABLE AS changed NEW TABLE AS added
+  FOR EACH STATEMENT EXECUTE FUNCTION note_changed_rows('${column}');
+CREATE TRIGGER note_delete AFTER DELETE ON ${table} REFERENCING OLD TABLE AS changed
+  FOR EACH STATEMENT EXECUTE FUNCTION note_changed_rows('${column}');`

@@ -1,0 +1,189 @@
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { checked, JournalFiles } from '../../../schema/journal/journal-file.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
+
+const folder = temporaryFolder()
+let count = 0
+
+function path(): string {
+  count += 1
+  return join(folder, `${count}.db`)
+}
+
+const append = (file: JournalFiles, ...texts: readonly string[]): Promise<unknown> =>
+  new Promise((resolve) =>
+    file.append(
+      texts.map((text) => checked(text)),
+      resolve,
+    ),
+  )
+
+const lineOf = (text: string): string => checked(text).toString('latin1')
+
+const filesOf = (database: string) =>
+  readdirSync(folder)
+    .filter((name) => join(folder, name).startsWith(`${database}.`))
+    .map((name) => name.slice(name.indexOf('.db') + 3))
+
+test('the next start reads what was appended, in order', async () => {
+  const database = path()
+  const file = new JournalFiles(database, 'id')
+  expect(await append(file, '1', 'zwei ☎')).toBeUndefined()
+  await append(file, '3')
+  const next = new JournalFiles(database, 'id')
+  expect(next.read()).toEqual({ lines: ['1', 'zwei ☎', '3'], foreign: [] })
+  await append(next, '4')
+  expect(filesOf(database)).toEqual(['.calls-1', '.calls-2'])
+  expect(new JournalFiles(database, 'id').read().lines).toEqual(['1', 'zwei ☎', '3', '4'])
+  expect(statSync(`${database}.calls-1`).mode & 0o777).toBe(0o600)
+})
+
+test('a line that is damaged, or that a crash tore, is named in its place', async () => {
+  const database = path()
+  await append(new JournalFiles(database, 'id'), '1', '2', '3', '4')
+  const name = `${database}.calls-1`
+  const text = readFileSync(name, 'latin1')
+  writeFileSync(
+    name,
+    text
+      .replace(lineOf('2'), '00000000 2\n')
+      .replace(lineOf('4'), lineOf('4').slice(0, 6).padEnd(11, '\0')),
+    'latin1',
+  )
+  expect(new JournalFiles(database, 'id').read()).toEqual({
+    lines: [
+      '1',
+      { file: name, line: 3, text: '00000000 2', isTorn: false },
+      '3',
+      { file: name, line: 5, text: expect.stringMatching(/^[\da-f]{6}/), isTorn: true },
+    ],
+    foreign: [],
+  })
+})
+
+test('a file of another database is kept aside', async () => {
+  const database = path()
+  await append(new JournalFiles(database, 'other'), '1')
+  const aside = `${database}.calls-1.of-another-database`
+  expect(new JournalFiles(database, 'id').read()).toEqual({ lines: [], foreign: [aside] })
+  expect(filesOf(database)).toEqual(['.calls-1.of-another-database'])
+})
+
+test('older files are removed when a new one has what is needed; all of them when nothing is', async () => {
+  const database = path()
+  const file = new JournalFiles(database, 'id')
+  await append(file, '1')
+  file.startNew()
+  await append(file, '2')
+  await file.removeOlder()
+  await expect.poll(() => filesOf(database)).toEqual(['.calls-2'])
+  await file.close('keep')
+  expect(new JournalFiles(database, 'id').read().lines).toEqual(['2'])
+  await file.close('remove')
+  expect(filesOf(database)).toEqual([])
+})
+
+test('files of a process that has stopped say so by their name, and are followed by a line that does', async () => {
+  const database = path()
+  const file = new JournalFiles(database, 'id')
+  await append(file, '1')
+  await file.close('mark')
+  expect(filesOf(database)).toEqual(['.calls-1.stopped'])
+  const next = new JournalFiles(database, 'id')
+  expect(next.read().lines).toEqual(['1', '{"stopped":true}'])
+  await append(next, '2')
+  await next.close('mark')
+  expect(filesOf(database)).toEqual(['.calls-1.stopped', '.calls-2.stopped'])
+})
+
+test('a folder that is gone is an error, and the text can be appended again', async () => {
+  const away = join(folder, 'away')
+  mkdirSync(away)
+  const file = new JournalFiles(join(away, 'calls.db'), 'id')
+  rmSync(away, { recursive: true })
+  expect(await append(file, '1')).toMatchObject({ code: 'ENOENT' })
+  mkdirSync(away)
+  expect(await append(file, '1')).toBeUndefined()
+  expect(new JournalFiles(join(away, 'calls.db'), 'id').read().lines).toEqual(['1'])
+})
+
+test('two processes have files beside each other, each its own, until the new one takes over what the old one left', async () => {
+  const database = path()
+  const old = new JournalFiles(database, 'id')
+  await append(old, '1')
+  const fresh = new JournalFiles(database, 'id', true)
+  expect(fresh.read().lines).toEqual([])
+  await append(fresh, 'a')
+  old.startNew()
+  await append(old, '2')
+  fresh.startNew()
+  await fresh.removeOlder()
+  await append(fresh, 'b')
+  await expect.poll(() => filesOf(database)).toEqual(['.calls-1', '.calls-1001', '.calls-2'])
+  expect(fresh.takeOver().lines).toEqual(['1', '2'])
+  expect(fresh.takeOver().lines).toEqual([])
+  await fresh.removeOlder()
+  await expect.poll(() => filesOf(database)).toEqual(['.calls-1001'])
+})
+
+test('an old process that ends in order leaves the files of the new one alone', async () => {
+  const database = path()
+  const old = new JournalFiles(database, 'id')
+  await append(old, '1')
+  const fresh = new JournalFiles(database, 'id', true)
+  await append(fresh, 'a')
+  await old.close('remove')
+  expect(filesOf(database)).toEqual(['.calls-1000'])
+  expect(fresh.takeOver().lines).toEqual([])
+})
+
+/** As a database has it. */
+class Mark {
+  file: number | undefined
+  isAway = false
+
+  async set(number: number): Promise<void> {
+    this.file = number
+  }
+
+  async clear(): Promise<void> {
+    if (this.isAway) throw new Error('away')
+    this.file = undefined
+  }
+}
+
+test('the mark of a journal is there from its first line to its end, and its files outlive it', async () => {
+  const database = path()
+  const mark = new Mark()
+  const file = new JournalFiles(database, 'id', false, mark)
+  expect(mark.file).toBeUndefined()
+  await append(file, '1')
+  expect(mark.file).toBe(1)
+  file.startNew()
+  await append(file, '1')
+  expect(mark.file).toBe(2)
+  mark.isAway = true
+  await file.close('remove')
+  expect([mark.file, filesOf(database)]).toEqual([2, ['.calls-1', '.calls-2']])
+  mark.isAway = false
+  await file.close('remove')
+  expect([mark.file, filesOf(database)]).toEqual([undefined, []])
+})
+
+test('the mark is that of the process which has the older files, up to its end', async () => {
+  const database = path()
+  const mark = new Mark()
+  await append(new JournalFiles(database, 'id', false, mark), '1')
+  const failed = new JournalFiles(database, 'id', true, mark)
+  await append(failed, '2')
+  await failed.close('remove')
+  expect(mark.file).toBe(1)
+  const fresh = new JournalFiles(database, 'id', true, mark)
+  fresh.takeOver()
+  await fresh.removeOlder()
+  expect(mark.file).toBeUndefined()
+  await append(fresh, '2')
+  expect(mark.file).toBe(1_000)
+})
