@@ -7,7 +7,7 @@ import type { Log } from '../schema/contracts/log.ts'
 import { OneAtATime } from '../schema/one-at-a-time.ts'
 import type { Store } from '../schema/open.ts'
 import { execute, transaction } from '../schema/sql/query.ts'
-import type { StateChangeTable } from '../schema/tables/causes.ts'
+import type { StateChangeTable } from '../schema/tables/changes.ts'
 
 export interface StateChangesDeps {
   readonly store: Store

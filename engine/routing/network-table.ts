@@ -1,6 +1,11 @@
 /** Longest matching network for an address: one map per prefix length, longest first. */
-import type { IpAddress, Network } from '../../schema/net/ip-address.ts'
-import { firstBits, networkKey, parseAddress } from '../../schema/net/ip-address.ts'
+import {
+  type IpAddress,
+  type Network,
+  firstBits,
+  networkKey,
+  parseAddress,
+} from '../../schema/net/ip-address.ts'
 
 interface Level<Value> {
   readonly family: 4 | 6

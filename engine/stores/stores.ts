@@ -1,10 +1,9 @@
 /** Where this process stores: an SQLite file, or a PostgreSQL server that several processes share. */
-import type { Cancel, Clocks, Schedule } from '../../schema/clock.ts'
+import type { Cancel, Clocks, Schedule, Boot } from '../../schema/clock.ts'
 import type { Changes } from '../../schema/changes/changes.ts'
 import type { Unserved } from '../../schema/contracts/calls.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import type { NodeIdentity, NodesPort } from '../../schema/contracts/nodes.ts'
-import type { Boot } from '../../schema/clock.ts'
 import type { CallJournal } from '../../schema/journal/journal.ts'
 import type { LocalStore, Store } from '../../schema/open.ts'
 import type { ServerNotices } from '../../schema/postgres/notices.ts'

@@ -1,7 +1,7 @@
 /** A database (with TEST_DATABASE=postgres one on a server) with a rate plan and customers, and an OCS on it, in virtual time. */
 import type { CallRecord } from '../../schema/call-record.ts'
 import type { OpenCall } from '../../schema/journal/call-journal.ts'
-import type { CustomerTable, RateTable } from '../../schema/database.ts'
+import type { RateTable } from '../../schema/tables/tenants.ts'
 import type { LocalStore, Store } from '../../schema/open.ts'
 import { execute, insert } from '../../schema/sql/query.ts'
 import type { Insertable } from 'kysely'
@@ -13,6 +13,7 @@ import { ManualTime } from './manual-time.ts'
 import { isOnPostgres } from './on-sqlite.ts'
 import { hurried, onlyProcess } from './only-process.ts'
 import { openTestStore, type TestStore } from './test-store.ts'
+import type { CustomerTable } from '../../schema/tables/tenants.ts'
 
 /** 2026-01-05T10:00:00Z. */
 export const start = 1_767_607_200_000

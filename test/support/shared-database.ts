@@ -1,8 +1,7 @@
 /** A database on a server that several processes share: each `open` is one of them. */
 import { onTestFinished } from 'vitest'
-import type { Store } from '../../schema/open.ts'
+import { type Store, openDatabase } from '../../schema/open.ts'
 import { migrate } from '../../schema/migrate.ts'
-import { openDatabase } from '../../schema/open.ts'
 import { openStore, type ServerStore } from '../../schema/postgres/open.ts'
 import { turnOfEventLoop } from './waiting.ts'
 import { freshDatabase, hasPostgres } from './postgres.ts'

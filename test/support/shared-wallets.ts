@@ -1,7 +1,7 @@
 /** Several OCS, each as a process of its own, on one PostgreSQL: what they tell each other may be late or lost. */
 import { setTimeout as later } from 'node:timers/promises'
 import type { Insertable } from 'kysely'
-import type { CustomerTable, RateTable } from '../../schema/database.ts'
+import type { RateTable } from '../../schema/tables/tenants.ts'
 import { type LeftLines, MemoryFile } from '../../schema/journal/journal-file.ts'
 import { CallJournal } from '../../schema/journal/journal.ts'
 import type { Store } from '../../schema/open.ts'
@@ -16,6 +16,7 @@ import type { EventSink } from '../../schema/contracts/webhook-events.ts'
 import { start } from './books.ts'
 import { freshDatabase } from './postgres.ts'
 import { EndingTimers } from './ending-timers.ts'
+import type { CustomerTable } from '../../schema/tables/tenants.ts'
 
 const noSecrets = {
   secretKey: Buffer.alloc(32, 1).toString('base64'),

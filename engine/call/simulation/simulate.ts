@@ -4,14 +4,14 @@
  * codecs, packets) is not foreseen.
  */
 import type { Foreseen, AuthorizationRequest } from '../../../schema/contracts/charging.ts'
-import type {
-  Simulation,
-  SimulatedOrigin,
-  SimulatedPayment,
-  SimulatedVerdict,
-  SimulationRequest,
+import {
+  type Simulation,
+  type SimulatedOrigin,
+  type SimulatedPayment,
+  type SimulatedVerdict,
+  type SimulationRequest,
+  MAX_PASSED_OVER,
 } from '../../../schema/contracts/simulation.ts'
-import { MAX_PASSED_OVER } from '../../../schema/contracts/simulation.ts'
 import type { Origin } from '../../routing/routing.ts'
 import { escapeUser } from '../../sip-server/message/index.ts'
 import type { End } from '../cdr/end-reason.ts'

@@ -2,9 +2,9 @@
 import type { Selectable } from 'kysely'
 import { fromFlag } from '../../../schema/columns.ts'
 import type { Rate } from '../../../schema/contracts/charging.ts'
-import type { RateTable as RateColumns } from '../../../schema/database.ts'
 import type { Store } from '../../../schema/open.ts'
 import { all } from '../../../schema/sql/query.ts'
+import type { RateTable as RateColumns } from '../../../schema/tables/tenants.ts'
 
 interface RateRow extends Selectable<RateColumns> {
   readonly currency: string

@@ -3,8 +3,7 @@
  * smallest network around the address wins, and in it a gateway with that very port.
  */
 import { recognizedNetwork, recognizedPort } from '../../../schema/rules/gateways.ts'
-import type { Network } from '../../../schema/net/ip-address.ts'
-import { parseNetwork } from '../../../schema/net/ip-address.ts'
+import { type Network, parseNetwork } from '../../../schema/net/ip-address.ts'
 import { gatewayPort } from '../gateway-uri.ts'
 import { NetworkTable } from '../network-table.ts'
 import type { CarrierRecord, GatewayRecord } from '../routing-records.ts'
