@@ -8,10 +8,10 @@ import { OneAtATime } from '../schema/one-at-a-time.ts'
 import type { Store } from '../schema/open.ts'
 import { execute, transaction } from '../schema/sql/query.ts'
 import type { Storage, StorageProblem } from '../schema/storage/storage.ts'
-import type { StateChangeTable } from '../schema/tables/causes.ts'
 import type { Dispatcher, NodeChange } from './dispatcher/dispatcher.ts'
 import type { EventLog } from './event-log.ts'
 import type { NodeState } from '../schema/contracts/engine.ts'
+import type { StateChangeTable } from '../schema/tables/changes.ts'
 
 export interface StateChangesDeps {
   readonly store: Store

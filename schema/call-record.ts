@@ -9,11 +9,10 @@ import type {
   MosSource,
   StreamQuality,
 } from './contracts/field-values.ts'
-import type { CdrTable } from './database.ts'
 import type { Store } from './open.ts'
 import { compile, type Param } from './sql/sync-query.ts'
 import { first, prepare } from './sql/query.ts'
-import type { RefusedCallsTable } from './tables/refused-calls.ts'
+import type { CdrTable, RefusedCallsTable } from './tables/calls.ts'
 
 /** One destination that was tried. Times in milliseconds UTC; status 0 when there was no response. */
 export interface Attempt {

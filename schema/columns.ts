@@ -1,6 +1,6 @@
 /** Converts money, times and booleans between their stored and their API forms. */
 import { type RawBuilder, sql } from 'kysely'
-import type { Flag } from './database.ts'
+import type { Flag } from './tables/kinds.ts'
 
 /**
  * Money is stored in millionths of the currency unit, as 64-bit integers. A single amount (a price, a cost,

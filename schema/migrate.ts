@@ -64,7 +64,7 @@ export interface Applied {
  * @param applied oldest first.
  * @throws {DatabaseRefused} this program did not apply them: another version did, or a modified program.
  */
-export function refuseForeign(
+function refuseForeign(
   database: string,
   applied: readonly Applied[],
   known: readonly Migration[],
@@ -81,7 +81,7 @@ export function refuseForeign(
 }
 
 /** Unreleased versions began with a migration of another name. */
-export function refuseUnreleased(
+function refuseUnreleased(
   database: string,
   [first]: readonly Pick<Applied, 'name'>[],
   known: readonly Migration[] = migrations,
@@ -128,7 +128,7 @@ const markTable = `CREATE TABLE IF NOT EXISTS schema_migration (
   applied_at INTEGER NOT NULL
 ) STRICT`
 
-export const checksumOf = ({ sql, forServer = '' }: Migration): Buffer =>
+const checksumOf = ({ sql, forServer = '' }: Migration): Buffer =>
   createHash('sha256').update(`${sql}${forServer}`).digest()
 
 /** Of the advisory lock: several nodes that start at once migrate once. */

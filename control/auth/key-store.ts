@@ -1,7 +1,6 @@
 /** Application keys in the database. */
 import { type Insertable, type RawBuilder, type Selectable, sql, type Updateable } from 'kysely'
 import { fromFlag, toFlag } from '../../schema/columns.ts'
-import type { ApplicationKeyTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import {
   all,
@@ -16,6 +15,7 @@ import {
 import type { AppKey, KeyKind, KeyPatch, KeyState } from './app-key.ts'
 import { ApiError } from '../http/api-error.ts'
 import { contains, same } from '../http/rows.ts'
+import type { ApplicationKeyTable } from '../../schema/tables/access.ts'
 
 /** A token that starts with the wanted prefix: a key's own, or one in its grace period. */
 interface Candidate {

@@ -10,8 +10,8 @@ import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import type { Store } from '../../schema/open.ts'
 import type { Param } from '../../schema/sql/sync-query.ts'
 import { all, execute, first, prepare, transaction } from '../../schema/sql/query.ts'
-import type { ApiHourTable, KeyAddressTable } from '../../schema/tables/causes.ts'
 import { type Step, answerOf } from '../http/control-env.ts'
+import type { ApiHourTable, KeyAddressTable } from '../../schema/tables/changes.ts'
 
 /** Maximum delay of the stored counters. */
 export const USAGE_FLUSH_INTERVAL_MS = 1_000

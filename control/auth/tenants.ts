@@ -3,7 +3,6 @@
  * credential in its own tenant, a global one in all, or in the one that `X-Tenant-Slug` names.
  */
 import type { Selectable } from 'kysely'
-import type { TenantTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import type { LookedUp } from '../../schema/rules/gateways.ts'
 import { prepare } from '../../schema/sql/query.ts'
@@ -12,6 +11,7 @@ import type { Principal } from './principal.ts'
 import { ApiError } from '../http/api-error.ts'
 import { RememberedRows } from '../http/recently-used.ts'
 import { whenKnown, requestHeader, type Step } from '../http/control-env.ts'
+import type { TenantTable } from '../../schema/tables/tenants.ts'
 
 type TenantRow = Pick<Selectable<TenantTable>, 'id' | 'slug' | 'is_active'>
 

@@ -3,7 +3,6 @@ import { exampleTime, moment } from '../http/view-fields.ts'
 /** Staff accounts and the logins of customers, in the database. */
 import type { Insertable, Selectable, Updateable } from 'kysely'
 import { fromFlag, timeToText } from '../../schema/columns.ts'
-import type { CustomerTable, UserTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import {
   all,
@@ -16,6 +15,8 @@ import {
   transaction,
 } from '../../schema/sql/query.ts'
 import { contains } from '../http/rows.ts'
+import type { CustomerTable } from '../../schema/tables/tenants.ts'
+import type { UserTable } from '../../schema/tables/access.ts'
 
 export type UserRow = Selectable<UserTable> & { readonly tenant_slug: string | null }
 

@@ -6,7 +6,6 @@ import { Hono } from 'hono'
 import { z } from 'zod'
 import { timeToText } from '../../schema/columns.ts'
 import { storedDenialText } from '../../schema/contracts/denials.ts'
-import type { CdrTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import { first } from '../../schema/sql/query.ts'
 import { requires } from '../auth/requires.ts'
@@ -22,6 +21,7 @@ import { isVisible, transferView, exampleCallUuid } from './active-call-view.ts'
 import { count, denialTextField, exampleTime, moment } from '../http/view-fields.ts'
 import { data } from '../http/operation.ts'
 import { directions, dispositions, hangupParties } from '../../schema/contracts/field-values.ts'
+import type { CdrTable } from '../../schema/tables/calls.ts'
 
 const disposition = z.enum(dispositions)
 

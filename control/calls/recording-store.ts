@@ -5,7 +5,7 @@ import type { Selectable } from 'kysely'
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first } from '../../schema/sql/query.ts'
 import { recordingFile } from '../../schema/rules/media.ts'
-import type { RecordingTable } from '../../schema/tables/recordings.ts'
+import type { RecordingTable } from '../../schema/tables/calls.ts'
 
 export type Recording = Selectable<RecordingTable>
 

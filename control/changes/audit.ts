@@ -6,7 +6,7 @@ import { type ExpressionBuilder, type Selectable, sql, type SqlBool } from 'kyse
 import { z } from 'zod'
 import type { Clocks } from '../../schema/clock.ts'
 import { timeToText } from '../../schema/columns.ts'
-import type { AuditEntryTable, Database } from '../../schema/database.ts'
+import type { Database } from '../../schema/database.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first, includes, readApart, startsWith } from '../../schema/sql/query.ts'
@@ -21,6 +21,7 @@ import { validate, describeRoute } from '../http/validate.ts'
 import { tellChange } from '../nodes/elsewhere.ts'
 import { exampleTime, moment } from '../http/view-fields.ts'
 import { list } from '../http/operation.ts'
+import type { AuditEntryTable } from '../../schema/tables/access.ts'
 
 const auditEntryView = z
   .strictObject({

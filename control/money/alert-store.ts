@@ -1,10 +1,10 @@
 /** Alerts about payments: kept until an operator resolves them. */
 import type { Selectable } from 'kysely'
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
-import type { AlertKind, BillingAlertTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first, readApart } from '../../schema/sql/query.ts'
 import type { Rows } from '../resources/resource.ts'
+import type { AlertKind, BillingAlertTable } from '../../schema/tables/money.ts'
 
 export interface Alert {
   readonly kind: AlertKind

@@ -14,7 +14,6 @@ import {
 import { exactSum, moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
 import { storedDenialText } from '../../schema/contracts/denials.ts'
 import type { OcsPort } from '../../schema/contracts/charging.ts'
-import type { CdrTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, first, readApart } from '../../schema/sql/query.ts'
 import { customerOf, requiresCustomer } from '../auth/requires.ts'
@@ -33,6 +32,7 @@ import { isBalanceLow, refusedMicros } from '../resources/customers.ts'
 import { count, decimal, denialTextField, exampleTime, moment } from '../http/view-fields.ts'
 import { data, list } from '../http/operation.ts'
 import { exampleBalance, ledgerFields } from './customer-routes.ts'
+import type { CdrTable } from '../../schema/tables/calls.ts'
 
 const ownWallet = z
   .strictObject({

@@ -1,12 +1,12 @@
 /** Ledger entries of a customer, as the API shows them. Written by `engine/charging/ledger` only. */
 import type { Selectable } from 'kysely'
 import { exactSum, moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
-import type { LedgerEntryTable } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import { all } from '../../schema/sql/query.ts'
 import { countOf } from '../http/rows.ts'
 import type { Rows } from '../resources/resource.ts'
 import { MAX_COUNTED, MAX_LISTED } from '../http/envelope.ts'
+import type { LedgerEntryTable } from '../../schema/tables/money.ts'
 
 interface LedgerFilter {
   readonly kind?: LedgerEntryTable['kind'] | undefined

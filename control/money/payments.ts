@@ -4,11 +4,11 @@
  * so a payment counts once.
  */
 import type { OcsPort } from '../../schema/contracts/charging.ts'
-import type { PaymentEventTable } from '../../schema/database.ts'
 import { all, execute, first, transaction } from '../../schema/sql/query.ts'
 import { type Alert, AlertStore } from './alert-store.ts'
 import type { Platform } from '../http/platform.ts'
 import type { CustomerHint, Notice, Payment, PaymentEvent } from './payment-event.ts'
+import type { PaymentEventTable } from '../../schema/tables/money.ts'
 
 type PaymentsDeps = Pick<Platform, 'store' | 'now' | 'log'> & {
   readonly ocs: Pick<OcsPort, 'move'>

@@ -3,12 +3,12 @@
  * report may cover millions of calls, and no read may block the database for long.
  */
 import { type Selectable, type SelectQueryBuilder, sql } from 'kysely'
-import type { CdrTable, Database } from '../../schema/database.ts'
+import type { Database } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, first, rawRows } from '../../schema/sql/query.ts'
-import type { RefusalReason } from '../../schema/tables/refused-calls.ts'
 import type { Principal } from '../auth/principal.ts'
 import { type CdrMatch, matches } from './cdr-match.ts'
+import type { CdrTable, RefusalReason } from '../../schema/tables/calls.ts'
 
 /** The calls of a principal that started in a period. Times in milliseconds UTC; `before` is exclusive. */
 export interface CdrFilter {

@@ -10,7 +10,6 @@ import {
   type StoredClaim,
   storedClaims,
 } from '../../schema/ownership.ts'
-import type { DispatcherNodeTable } from '../../schema/database.ts'
 import {
   isSameSource,
   type Location,
@@ -35,6 +34,7 @@ import type { RequestScope } from '../auth/tenants.ts'
 import { ApiError } from '../http/api-error.ts'
 import { same } from '../http/rows.ts'
 import { refusePlatformOnly } from './tenancy.ts'
+import type { DispatcherNodeTable } from '../../schema/tables/routing.ts'
 
 export interface WrittenDestination {
   /** The path in the body: `nodes.0.host`. */

@@ -9,13 +9,13 @@ import type { Store } from '../../schema/open.ts'
 import { type Window, windows } from '../../schema/call-record.ts'
 import { coversNumber } from '../../schema/rules/numbers.ts'
 import { all, execute, first, readApart } from '../../schema/sql/query.ts'
-import type { SpendGuardTable } from '../../schema/tables/spend-guards.ts'
 import type { Principal } from '../auth/principal.ts'
 import { conflict } from '../http/api-error.ts'
 import { bodyOf } from '../nodes/node-client.ts'
 import type { AskedNodes } from '../nodes/other-nodes.ts'
 import { guardedAnswer } from '../nodes/questions.ts'
 import type { Slice } from './resource.ts'
+import type { SpendGuardTable } from '../../schema/tables/money.ts'
 
 /** What a guard says; its uuid stays. A type, as it is JSON. */
 export type GuardState = Omit<

@@ -2,7 +2,7 @@
 import { type RawBuilder, type Selectable, sql } from 'kysely'
 import { z } from 'zod'
 import { fromFlag, toFlag } from '../../schema/columns.ts'
-import type { RateTable } from '../../schema/database.ts'
+import type { RateTable } from '../../schema/tables/tenants.ts'
 import type { Store } from '../../schema/open.ts'
 import { all } from '../../schema/sql/query.ts'
 import type { ErrorDetail } from '../http/api-error.ts'

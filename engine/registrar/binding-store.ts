@@ -7,9 +7,9 @@ import type { Schedule } from '../../schema/clock.ts'
 import type { Param } from '../../schema/sql/sync-query.ts'
 import { all, inSlices, prepare, type Prepared, SLICE, slicesOf } from '../../schema/sql/query.ts'
 import type { Store } from '../../schema/open.ts'
-import type { BindingTable } from '../../schema/tables/registration.ts'
 import { QueueFull, WriteQueue } from '../../schema/storage/write-queue.ts'
 import { type Binding, bindingLimits } from './bindings.ts'
+import type { BindingTable } from '../../schema/tables/tenants.ts'
 
 export interface BindingStoreDeps {
   readonly store: Store

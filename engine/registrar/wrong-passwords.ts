@@ -10,7 +10,7 @@ import { sourceKey } from '../../schema/net/ip-address.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import type { Store } from '../../schema/open.ts'
 import { execute, prepare, type Prepared, transaction } from '../../schema/sql/query.ts'
-import type { WrongPasswordTable } from '../../schema/tables/causes.ts'
+import type { WrongPasswordTable } from '../../schema/tables/changes.ts'
 
 export interface WrongPassword {
   readonly address: string

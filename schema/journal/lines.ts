@@ -163,7 +163,7 @@ export const callForm = new Form<OpenCall>([
   'instance',
 ])
 
-export const tariffForm = new Form<Tariff>([
+const tariffForm = new Form<Tariff>([
   'prefix',
   'currency',
   'connectFeeMicros',

@@ -42,7 +42,7 @@ export class Hosts {
 }
 
 /** Of several hosts one that takes writes is used, whatever this says; of one host, where it says so. */
-export const ATTRIBUTE = 'target_session_attrs'
+const ATTRIBUTE = 'target_session_attrs'
 /** Others of libpq would lead to servers on which nothing can be stored. */
 const ATTRIBUTES = ['any', 'primary', 'read-write']
 

@@ -10,7 +10,7 @@ import type { Store } from '../open.ts'
 import { DatabaseRefused } from '../refusal.ts'
 import { execute, first, transaction } from '../sql/query.ts'
 import type { Statements } from '../sql/statements.ts'
-import type { NodeTable } from '../tables/node.ts'
+import type { NodeTable } from '../tables/nodes.ts'
 
 export interface NewNode {
   readonly name: string

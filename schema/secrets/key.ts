@@ -21,7 +21,7 @@ const keyText = /^(?:[0-9a-f]{64}|[A-Za-z0-9+/_-]{43}=?)$/i
 export const keyFileOf = (databasePath: string): string => `${databasePath}.key`
 
 /** Parses 32 bytes as hexadecimal digits or base64; undefined when it is neither. */
-export function parseKey(text: string): Buffer | undefined {
+function parseKey(text: string): Buffer | undefined {
   const trimmed = text.trim()
   if (!keyText.test(trimmed)) return undefined
   return Buffer.from(trimmed, trimmed.length === 2 * KEY_BYTES ? 'hex' : 'base64')

@@ -123,12 +123,12 @@ export function readApart<T>(
 }
 
 /** Runs the work of a transaction: what it reads is what it has written. */
-export function withoutThread<T>(work: () => Promise<T>): Promise<T> {
+function withoutThread<T>(work: () => Promise<T>): Promise<T> {
   return around.run('in a transaction', work)
 }
 
 /** Prepares a statement that reads, where the caller's statements run. */
-export function prepareRead<R>(statements: Statements, sql: string): PreparedStatement<R> {
+function prepareRead<R>(statements: Statements, sql: string): PreparedStatement<R> {
   const here = around.getStore()
   if (here === undefined || here === 'in a transaction' || here.statements !== statements)
     return statements.prepare(sql)

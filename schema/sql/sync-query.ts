@@ -117,7 +117,7 @@ function binder<P>(parameters: readonly unknown[]): (values: P) => SqlValue[] {
 export type MaybeLocal = Partial<Pick<Store, 'db'>> & { readonly sqlite?: Sqlite.Database }
 
 /** @throws {TypeError} the store has no handle. */
-export function sqliteOf({ sqlite }: MaybeLocal): Sqlite.Database {
+function sqliteOf({ sqlite }: MaybeLocal): Sqlite.Database {
   if (sqlite === undefined) throw new TypeError('this database has no synchronous statements')
   return sqlite
 }

@@ -1,5 +1,5 @@
-/** Credentials of the API, and data about their use. */
-import type { Flag, Defaulted, Id } from './kinds.ts'
+/** Users, keys, and what is remembered of their requests. */
+import type { Defaulted, Flag, Id } from './kinds.ts'
 
 export interface ApplicationKeyTable {
   id: Id

@@ -1,7 +1,7 @@
 /** Several OCS, each as a process of its own, on one PostgreSQL: what they tell each other may be late or lost. */
 import { setTimeout as later } from 'node:timers/promises'
 import type { Insertable } from 'kysely'
-import type { CustomerTable, RateTable } from '../../schema/database.ts'
+import type { RateTable, CustomerTable } from '../../schema/tables/tenants.ts'
 import { type LeftLines, MemoryFile } from '../../schema/journal/journal-file.ts'
 import { CallJournal } from '../../schema/journal/journal.ts'
 import type { Store } from '../../schema/open.ts'

@@ -1,9 +1,9 @@
 /** Spend guards as they are stored. */
 import type { Insertable } from 'kysely'
-import type { SpendGuardTable } from '../../schema/tables/spend-guards.ts'
 import type { Store } from '../../schema/open.ts'
 import { execute } from '../../schema/sql/query.ts'
 import { start } from './books.ts'
+import type { SpendGuardTable } from '../../schema/tables/money.ts'
 
 type Row = Partial<Insertable<SpendGuardTable>>
 

@@ -1,10 +1,10 @@
 /** A platform with something of everything for the tools to see: two tenants, a call, records, money. */
 import type { Insertable } from 'kysely'
-import type { CdrTable } from '../../schema/database.ts'
 import { execute } from '../../schema/sql/query.ts'
 import type { DispatcherPort, NodeStatus } from '../../schema/contracts/engine.ts'
 import { openControl, type Answer, type ControlOptions, type TestControl } from './control.ts'
 import { runSql } from './stored.ts'
+import type { CdrTable } from '../../schema/tables/calls.ts'
 
 export interface ToolRig extends TestControl {
   /** One call over plain REST. */

@@ -6,10 +6,10 @@ import { parseTime, timeToText } from '../../../schema/columns.ts'
 import type { NodeStatus, SetStatus } from '../../../schema/contracts/engine.ts'
 import type { Store } from '../../../schema/open.ts'
 import { all, first } from '../../../schema/sql/query.ts'
-import type { StateChangeKind, StateChangeTable } from '../../../schema/tables/causes.ts'
 import { badRequest } from '../../http/api-error.ts'
 import { count, moment } from '../../http/view-fields.ts'
 import type { Platform } from '../../http/platform.ts'
+import type { StateChangeKind, StateChangeTable } from '../../../schema/tables/changes.ts'
 
 type Row = Selectable<StateChangeTable>
 

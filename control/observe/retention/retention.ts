@@ -9,10 +9,10 @@ import type { Log } from '../../../schema/contracts/log.ts'
 import type { Store } from '../../../schema/open.ts'
 import { execute, onOneNode, prepare, type Prepared } from '../../../schema/sql/query.ts'
 import { isUnstored } from '../../../schema/storage/storage.ts'
-import type { RefusalReason, RefusedCallsTable } from '../../../schema/tables/refused-calls.ts'
 import { Permits } from '../../auth/rate-limit.ts'
 import { type Recording, RecordingStore } from '../../calls/recording-store.ts'
 import { type Counted, countedColumns, StateQuota } from '../../changes/state-quota.ts'
+import type { RefusalReason, RefusedCallsTable } from '../../../schema/tables/calls.ts'
 
 export interface RetentionPeriods {
   /** Days after the start of a call; 0 keeps records forever. */

@@ -4,9 +4,9 @@ import { compile, type Param } from '../../../schema/sql/sync-query.ts'
 import { exactSum } from '../../../schema/columns.ts'
 import type { EntryKind } from '../../../schema/contracts/field-values.ts'
 import type { LedgerEntry } from '../../../schema/contracts/charging.ts'
-import type { Flag } from '../../../schema/database.ts'
 import type { LocalStore } from '../../../schema/open.ts'
 import type { DuplicatePosting, Posting } from './posting.ts'
+import type { Flag } from '../../../schema/tables/kinds.ts'
 
 export interface LocalLedger {
   post(entry: LedgerEntry): Posting

@@ -1,10 +1,10 @@
 /** The rate table in force. Follows the database whole or by one plan, in slices, or by one prefix. */
 import type { Selectable } from 'kysely'
 import { fromFlag } from '../../../schema/columns.ts'
-import type { RateTable as RateColumns } from '../../../schema/database.ts'
 import { OneAtATime } from '../../../schema/one-at-a-time.ts'
 import type { Store } from '../../../schema/open.ts'
 import { all } from '../../../schema/sql/query.ts'
+import type { RateTable as RateColumns } from '../../../schema/tables/tenants.ts'
 import { grantLength } from './price.ts'
 import { RateTable } from './rate-table.ts'
 import type { Rate } from '../../../schema/contracts/charging.ts'

@@ -5,12 +5,12 @@ import { exactSum } from '../../../schema/columns.ts'
 import type { ReportAnswer } from '../../../schema/contracts/charging.ts'
 import type { LocalStore } from '../../../schema/open.ts'
 import { compile, type Param } from '../../../schema/sql/sync-query.ts'
-import type { OcsReportTable } from '../../../schema/tables/charging.ts'
 import type { NodeReport, StoredCall } from '../call-store.ts'
 import type { LocalLedger } from '../ledger/local-ledger.ts'
 import type { Posting } from '../ledger/posting.ts'
 import type { Charge } from './charge.ts'
 import { answerAgain, answerRecorded, firstAnswer, reportRow } from './node-reports.ts'
+import type { OcsReportTable } from '../../../schema/tables/money.ts'
 
 export class LocalReports {
   readonly #statements: ReturnType<typeof prepare>

@@ -5,10 +5,10 @@ import { openProposalRig } from '../../support/proposal-rig.ts'
 import { openResources, type TestResources } from '../../support/resources.ts'
 import type { Selectable } from 'kysely'
 import { execute } from '../../../schema/sql/query.ts'
-import type { SpendGuardTable } from '../../../schema/tables/spend-guards.ts'
 import { endedCall } from '../../support/books.ts'
 import { storeCall } from '../../support/stored-calls.ts'
 import { readRows } from '../../support/stored.ts'
+import type { SpendGuardTable } from '../../../schema/tables/money.ts'
 
 let world: TestResources
 

@@ -1,8 +1,8 @@
 /** The links of webhooks: what is sent, what is stored, and who decides with one. */
 import { expect, test } from 'vitest'
-import type { WebhookEndpointTable } from '../../../../schema/database.ts'
 import { drain, openProposalRig, type ProposalRig } from '../../../support/proposal-rig.ts'
 import { readRows, runSql } from '../../../support/stored.ts'
+import type { WebhookEndpointTable } from '../../../../schema/tables/webhooks.ts'
 
 const publicUrl = 'https://gate.example/tollgate'
 

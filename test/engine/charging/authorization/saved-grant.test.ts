@@ -1,6 +1,5 @@
 /** A call of the last run goes on in a world that may have changed meanwhile. */
 import { expect, test } from 'vitest'
-import type { CustomerTable } from '../../../../schema/database.ts'
 import type { Insertable } from 'kysely'
 import {
   type Books,
@@ -14,6 +13,7 @@ import {
 } from '../../../support/books.ts'
 import { readRows, runScript, runSql } from '../../../support/stored.ts'
 import { ManualTime } from '../../../support/manual-time.ts'
+import type { CustomerTable } from '../../../../schema/tables/tenants.ts'
 
 const plain = '15550100'
 

@@ -1,5 +1,12 @@
+/** Settings of the database, its nodes, and what they share. */
 import type { Generated } from 'kysely'
 import type { Defaulted } from './kinds.ts'
+
+/** Values that the process generated and must keep, such as the JWT secret. */
+export interface SettingTable {
+  name: string
+  value: string
+}
 
 /** The processes that serve from this database: `schema/nodes`. */
 export interface NodeTable {

@@ -1,0 +1,155 @@
+/** Call records, and sums of them. */
+import type {
+  Direction,
+  Disposition,
+  HangupParty,
+  MosSource,
+  RecordingError,
+} from '../contracts/field-values.ts'
+import type { Defaulted, Flag, Id, Sum } from './kinds.ts'
+
+/** One row for every INVITE, refused and cancelled ones included. */
+export interface CdrTable {
+  id: Id
+  call_uuid: string
+  call_id: string
+  direction: Direction
+  caller_id_number: string
+  caller_id_name: string | null
+  destination_number: string
+  start_stamp: number
+  answer_stamp: number | null
+  end_stamp: number
+  /** Milliseconds from INVITE to the first 18x or 2xx, null when none came. */
+  post_dial_delay_ms: number | null
+  duration: number
+  billsec: number
+  disposition: Disposition
+  sip_code: number
+  hangup_cause: string
+  hangup_by: HangupParty
+  /** Why the platform refused or ended the call, such as `insufficient_funds`; null otherwise. */
+  denial_code: string | null
+  set_id: number | null
+  node: string | null
+  carrier: string | null
+  /** JSON array of `{destination, status, reason, startedAt, endedAt}`, in order. */
+  attempts: string
+  tenant_id: number | null
+  customer_id: number | null
+  rate_prefix: string | null
+  cost_micros: number
+  currency: string | null
+  /** The lower one of both directions. */
+  mos_score: number | null
+  mos_source: MosSource | null
+  /** The higher ones. */
+  jitter_ms: number | null
+  packet_loss_pct: number | null
+  /** JSON of both directions (see call-quality.ts); null: nothing is known. */
+  media_quality: string | null
+  /** Known after the call, and of those alone that were to be recorded. */
+  recording_error: RecordingError | null
+  source_address: string
+  /** A restart closed the call, at its last heartbeat. */
+  is_recovered: Defaulted<Flag>
+  is_unauthorized_by_ocs: Defaulted<Flag>
+  /** Of a call refused for money: what its first seconds cost, and what there was. */
+  required_micros: number | null
+  available_micros: number | null
+  /** The sentence of its `denial_code`; null: there is none, or an earlier version has written the record. */
+  denial_text: string | null
+  /** The node of Tollgate that had the call; null: recorded by an earlier version. */
+  instance: string | null
+}
+
+export interface CallSumTables {
+  call_sum: CallSumTable
+  call_sum_state: CallSumStateTable
+  call_sum_gap: CallSumGapTable
+  cdr_cost_change: CdrCostChangeTable
+}
+
+/** What the calls of one group of one day have come to. */
+interface CallSumTable {
+  /** Midnight UTC in milliseconds: calls belong to the day of their start. */
+  day: number
+  /** What its groups are: `caller`, `carrier` … */
+  dimension: string
+  /** 0: of calls without a customer; -1: of all calls. */
+  customer_id: number
+  /** 0: of calls without a tenant; -1: of all calls. */
+  tenant_id: number
+  /** The group: an id, a number, a name; empty where calls have none. */
+  member: string
+  /** Empty where calls have none. */
+  currency: string
+  calls: number
+  answered: number
+  /** Not answered, because the platform refused them. */
+  denied: number
+  /** Not answered: `FAILED` or `CONGESTION`, and not refused by the platform. */
+  failed: number
+  billsec: number
+  cost_micros: Sum
+  /** The sum of the post-dial delays, and of how many calls it is. */
+  pdd_ms: number
+  pdd_calls: number
+  first_at: number
+  last_at: number
+  /** The call records that were stored first and last. */
+  first_id: number
+  last_id: number
+  /** The dearest call: 10^18 and its cost in micro-units, `-`, the id of its record; empty: all were free. */
+  dearest: string
+}
+
+/** One row: which records the sums have. */
+interface CallSumStateTable {
+  id: number
+  /** Records up to this id, except those in `call_sum_gap`. */
+  records_up_to: number
+  /** Of that record: a file beside another database has the sums of other calls. */
+  last_uuid: string
+  /** `cdr_cost_change` up to this id. */
+  changes_up_to: number
+  /** Missing ids up to this one are of records that were deleted. */
+  gaps_after: number
+}
+
+/** Ids that were missing when later ones were there: their transactions may still be under way. */
+interface CallSumGapTable {
+  first_id: number
+  last_id: number
+  /** Milliseconds UTC. */
+  noticed_at: number
+}
+
+/** What the cost of a stored record was changed by: its sums are corrected by it. */
+interface CdrCostChangeTable {
+  id: Id
+  cdr_id: number
+  cost_micros: number
+  currency: string | null
+}
+
+/** A finished file; the call's record is found by the same uuid, and may be gone before it. */
+export interface RecordingTable {
+  call_uuid: string
+  tenant_id: number | null
+  started_at: number
+  duration_ms: number
+  bytes: number
+  sha256: string
+}
+
+/** `unknown_source`: 403; `overload`: 503 before the tenant of the call was known. */
+export const refusalReasons = ['unknown_source', 'overload'] as const
+export type RefusalReason = (typeof refusalReasons)[number]
+
+/** At most one row per minute and reason. */
+export interface RefusedCallsTable {
+  minute: number
+  reason: RefusalReason
+  calls: number
+}

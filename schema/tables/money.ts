@@ -1,0 +1,183 @@
+/** Wallets, their ledger, payments, and guards on spending. */
+import type { EntryKind } from '../contracts/field-values.ts'
+import type { GuardAction, GuardPeriod } from '../contracts/limits.ts'
+import type { Defaulted, Flag, Id, Sum } from './kinds.ts'
+
+export interface WalletTable {
+  id: Id
+  customer_id: number
+  currency: string
+  /** Always the sum of the wallet's ledger entries. */
+  balance_micros: Sum
+  /** Whether a depletion event was sent and no money has been added since. */
+  is_depleted: Defaulted<Flag>
+  /** The sum of its leases. */
+  leased_micros: Sum
+  /** Debited on the day `spent_on`. Kept where several processes share the database. */
+  spent_micros: Sum
+  /** Midnight UTC in milliseconds. */
+  spent_on: Defaulted<number>
+  updated_at: number
+}
+
+/** Append only: triggers refuse UPDATE and DELETE. */
+export interface LedgerEntryTable {
+  id: Id
+  wallet_id: number
+  kind: EntryKind
+  amount_micros: number
+  balance_after_micros: Sum
+  /** Unique per kind: the call uuid of a debit, the payment reference of a top-up. */
+  ref: string
+  actor: string
+  note: string | null
+  created_at: number
+}
+
+/** Answered calls that have not ended; `kill -9` must not lose them. */
+interface CallJournalTable {
+  call_uuid: string
+  /** JSON of the `OpenCall` (see call-journal.ts). */
+  call: string
+  /** JSON of the `Tariff` at the start of the call; null when another OCS charges it, or it is free. */
+  tariff: string | null
+  answered_at: number
+  alive_at: number
+}
+
+/** Reports of nodes to `POST /api/ocs/cdr`: a repeated report gets the same numbers. */
+export interface OcsReportTable {
+  call_uuid: string
+  billsec: number
+  /** 1: another duration than the accepted one; not charged, kept for audit. */
+  is_conflict: Flag
+  cost_micros: number
+  /** Null: the call has no wallet. */
+  balance_after_micros: Sum | null
+  currency: string | null
+  /** JSON of a conflicting body; null where the CDR has the same data. */
+  body: string | null
+  reported_at: number
+}
+
+/** CDRs that an external OCS has not yet acknowledged. */
+interface CdrOutboxTable {
+  call_uuid: string
+  /** JSON body of `POST /api/ocs/cdr`. */
+  body: string
+  attempts: Defaulted<number>
+  next_attempt_at: number
+  last_error: string | null
+  /** `NODE_NAME` of the process that sends it, where several share the database. */
+  claimed_by: string | null
+  /** Another process may send it from then on. */
+  claimed_until: number | null
+}
+
+/** What one process may spend of a wallet without asking. */
+interface WalletLeaseTable {
+  wallet_id: number
+  /** Its `NODE_NAME`. */
+  node: string
+  amount_micros: Sum
+  /** Grows with each change: the greatest is the newest. */
+  version: number
+  /** Of the node's last request: one that arrives later than a newer one changes nothing. */
+  request: number
+}
+
+export interface ChargingTables {
+  wallet_lease: WalletLeaseTable
+  call_journal: CallJournalTable
+  ocs_report: OcsReportTable
+  cdr_outbox: CdrOutboxTable
+}
+
+/** Processed events, once each. */
+export interface PaymentEventTable {
+  event_id: string
+  kind: string
+  /** An event that ended in an alert may be sent again and is then processed again. */
+  outcome: 'credited' | 'duplicate' | 'ignored' | 'alert'
+  received_at: number
+}
+
+/** All names of a credited payment: payment intent, checkout session, invoice, charge. */
+export interface PaymentReferenceTable {
+  reference: string
+  /** `ref` of its ledger entry. */
+  payment: string
+  customer_id: number
+  amount_micros: number
+}
+
+export interface BillingAlertTable {
+  id: Id
+  kind: AlertKind
+  event_id: string
+  event_kind: string
+  customer_id: number | null
+  /** The provider's name of the payment, refund, dispute or subscription. */
+  reference: string | null
+  amount_micros: number | null
+  currency: string | null
+  detail: string
+  created_at: number
+  resolved_at: number | null
+  resolved_by: string | null
+}
+
+export type AlertKind =
+  | 'unknown_customer'
+  | 'currency_mismatch'
+  /** Two events of one payment have different amounts: the first one counts. */
+  | 'amount_mismatch'
+  /** The balance would exceed the largest balance: the payment is not credited automatically. */
+  | 'balance_out_of_range'
+  | 'unreadable_event'
+  | 'refund'
+  | 'dispute'
+  | 'subscription_ended'
+
+/** One of the customer, the extension and the tenant is set. */
+export interface SpendGuardTable {
+  guard_uuid: string
+  customer_id: number | null
+  extension_id: number | null
+  tenant_id: number | null
+  /** Only this tenant and the platform may change it; null: only the platform. */
+  set_by_tenant_id: number | null
+  /** As `normalPrefix` writes it. */
+  prefix: string
+  action: GuardAction
+  /** Of a cap. */
+  amount_micros: Defaulted<number>
+  currency: string | null
+  per: GuardPeriod | null
+  reason: string
+  /** `key:<uuid>`, `user:<username>`. */
+  created_by: string
+  created_at: number
+  changed_at: number
+  expires_at: number | null
+  /** Live calls that began before end. */
+  ends_calls_before: number | null
+  /** Removed then; null: it is in force until it expires. */
+  ended_at: number | null
+  ended_by: string | null
+}
+
+/** What all processes have taken of a cap in one period. */
+interface SpendGuardUseTable {
+  guard_uuid: string
+  period_start: number
+  amount_micros: number
+  taken_micros: number
+  /** To the last request. */
+  given_micros: number
+}
+
+export interface SpendGuardTables {
+  spend_guard: SpendGuardTable
+  spend_guard_use: SpendGuardUseTable
+}

@@ -1,0 +1,128 @@
+/** Dispatcher sets, carriers and routes. */
+import type { MediaPolicy } from '../contracts/field-values.ts'
+import type { Defaulted, Flag, Id, MediaRulesColumns } from './kinds.ts'
+
+export interface DispatcherSetTable extends MediaRulesColumns {
+  id: Id
+  set_id: number
+  endpoint_name: string
+  tenant_id: number | null
+  /** 8 failover, 4 round robin, 9 weight, 6 random, 0 Call-ID hash. */
+  algorithm: number
+  /** Null for the default of the process (`PROBE_…` settings). */
+  probe_interval_ms: number | null
+  probe_timeout_ms: number | null
+  probe_fail_threshold: number | null
+  probe_recover_threshold: number | null
+  /** JSON array of status numbers and ranges, such as `["200-299", 404]`. */
+  probe_ok_codes: string | null
+  voicemail_uri: string | null
+  spy_uri: string | null
+  /** A tenant has written `voicemail_uri` or `spy_uri`. */
+  is_by_tenant: Defaulted<Flag>
+  created_at: number
+  updated_at: number
+}
+
+export interface DispatcherNodeTable {
+  id: Id
+  dispatcher_set_id: number
+  host: string
+  internal_port: Defaulted<number>
+  external_port: Defaulted<number>
+  weight: Defaulted<number>
+  priority: Defaulted<number>
+  description: string | null
+  transport: Defaulted<'udp' | 'tcp' | 'tls'>
+  is_enabled: Defaulted<Flag>
+  /** 0: unlimited. */
+  max_calls: Defaulted<number>
+  /** The state that an operator set. `inactive` survives restarts; probe state does not. */
+  operator_state: Defaulted<'active' | 'inactive'>
+  /** A tenant has written `host` and `internal_port`. */
+  is_by_tenant: Defaulted<Flag>
+}
+
+export interface CarrierTable extends Omit<MediaRulesColumns, 'media'> {
+  id: Id
+  name: string
+  tenant_id: number | null
+  customer_id: number | null
+  /** The payer of its calls: its customer, or the customer that owns the number in From. */
+  payer: Defaulted<'customer' | 'from_number'>
+  is_active: Defaulted<Flag>
+  direction: Defaulted<'in' | 'out' | 'both'>
+  auth_type: Defaulted<'ip' | 'digest' | 'register'>
+  auth_username: string | null
+  /** Encrypted (`schema/secrets`). */
+  auth_password: string | null
+  auth_realm: string | null
+  auth_from_user: string | null
+  auth_from_domain: string | null
+  auth_expires_seconds: number | null
+  caller_id_mode: Defaulted<'pass' | 'fixed' | 'pai'>
+  caller_id_value: string | null
+  /** JSON `{in: [{match, replace}], out: […]}`. */
+  number_rules: Defaulted<string>
+  media: Defaulted<MediaPolicy>
+  /** JSON array of header names that its calls do not carry, or null. */
+  strip_headers: string | null
+  /** 0: unlimited. */
+  max_calls: Defaulted<number>
+  max_cps: Defaulted<number>
+  inbound_set_id: number | null
+  /** The carrier's prices, compared by least-cost routes; null when unknown. */
+  rate_plan_id: number | null
+  created_at: number
+  updated_at: number
+}
+
+export interface CarrierGatewayTable {
+  id: Id
+  carrier_id: number
+  host: string
+  port: Defaulted<number>
+  transport: Defaulted<'udp' | 'tcp' | 'tls'>
+  /** Prefix length of the source network that is recognized as this gateway. */
+  netmask: Defaulted<number>
+  is_inbound: Defaulted<Flag>
+  is_outbound: Defaulted<Flag>
+  priority: Defaulted<number>
+  weight: Defaulted<number>
+  /** A tenant has written `host` and `port`. */
+  is_by_tenant: Defaulted<Flag>
+}
+
+export interface OutboundRouteTable {
+  id: Id
+  name: string
+  tenant_id: number | null
+  customer_id: number | null
+  carrier_id: number | null
+  prefix: string
+  priority: Defaulted<number>
+  weight: Defaulted<number>
+  mode: Defaulted<'static' | 'lcr' | 'block'>
+  strip: Defaulted<number>
+  prepend: Defaulted<string>
+  is_active: Defaulted<Flag>
+  is_emergency: Defaulted<Flag>
+  created_at: number
+}
+
+export interface InboundRouteTable {
+  id: Id
+  name: string
+  tenant_id: number | null
+  carrier_id: number | null
+  /** Called number prefix, or null: any. */
+  prefix: string | null
+  /** Domain of the Request-URI, or null: any. */
+  domain: string | null
+  target_type: 'set' | 'extension' | 'agent'
+  /** Set id, `<extension>@<domain>` or agent id, by `target_type`. */
+  target: string
+  priority: Defaulted<number>
+  is_active: Defaulted<Flag>
+  created_at: number
+}

@@ -1,0 +1,137 @@
+/** Tenants, price lists, customers, extensions and where their phones are, and AI agents. */
+import type { Defaulted, Flag, Id, MediaRulesColumns } from './kinds.ts'
+
+export interface TenantTable extends MediaRulesColumns {
+  id: Id
+  slug: string
+  name: string
+  is_active: Defaulted<Flag>
+  created_at: number
+}
+
+/** A SIP domain belongs to one tenant; a tenant may have several. */
+export interface TenantDomainTable {
+  domain: string
+  tenant_id: number
+}
+
+/** A number or number prefix of a tenant; the longest matching prefix counts. */
+export interface TenantNumberTable {
+  /** Without a leading `+`. */
+  prefix: string
+  tenant_id: number
+}
+
+export interface RatePlanTable {
+  id: Id
+  tenant_id: number | null
+  name: string
+  currency: Defaulted<string>
+  /** Decimals to which a price is rounded up. */
+  decimals: Defaulted<number>
+  created_at: number
+}
+
+export interface RateTable {
+  id: Id
+  rate_plan_id: number
+  prefix: string
+  description: string | null
+  rate_per_minute_micros: number
+  connect_fee_micros: Defaulted<number>
+  first_increment_seconds: Defaulted<number>
+  first_rate_per_minute_micros: number
+  increment_seconds: Defaulted<number>
+  is_blocked: Defaulted<Flag>
+  effective_from_at: number | null
+  effective_to_at: number | null
+}
+
+export interface CustomerTable {
+  id: Id
+  tenant_id: number | null
+  name: string
+  email: string | null
+  /** argon2id of the customer's password on the edge; null: no login. */
+  password_hash: string | null
+  is_active: Defaulted<Flag>
+  rate_plan_id: number | null
+  credit_limit_micros: Defaulted<number>
+  /** 0: unlimited, as for the next two. */
+  max_concurrent_calls: Defaulted<number>
+  max_cps: Defaulted<number>
+  max_daily_spend_micros: Defaulted<number>
+  max_call_seconds: Defaulted<number>
+  low_balance_micros: Defaulted<number>
+  created_at: number
+  updated_at: number
+}
+
+/** Calling numbers by which a customer is recognized. */
+export interface CustomerNumberTable {
+  number: string
+  customer_id: number
+}
+
+export interface ExtensionTable extends MediaRulesColumns {
+  id: Id
+  tenant_id: number
+  domain: string
+  extension: string
+  display_name: string
+  email: string | null
+  customer_id: number | null
+  /** Digest secrets HA1; the password itself is not stored. */
+  ha1_md5: string
+  ha1_sha256: string
+  voicemail_enabled: Defaulted<Flag>
+  call_recording: Defaulted<'always' | 'never' | 'on_demand'>
+  created_at: number
+  updated_at: number
+}
+
+/** One contact of an extension. A binding is valid until `expires_at`, across restarts. */
+export interface BindingTable {
+  id: Id
+  extension_id: number
+  /** The contact URI of the phone. */
+  contact: string
+  /** `+sip.instance` and `reg-id` (RFC 5626); null when the phone sent none. */
+  instance: string | null
+  reg_id: number | null
+  /** Preference in thousandths, 0 to 1000. */
+  q: number
+  call_id: string
+  cseq: number
+  /** JSON array of `Path` values (RFC 3327); the proxy next to this server first. */
+  path: string
+  user_agent: string
+  /** The source of the REGISTER. */
+  source_protocol: string
+  source_address: string
+  source_port: number
+  /** The node that took the REGISTER; empty: one of an earlier version. */
+  node: string
+  registered_at: number
+  expires_at: number
+}
+
+/** Calls to `extension` go to `sip_uri`. */
+export interface AiAgentTable extends MediaRulesColumns {
+  id: Id
+  /** Null for an agent of the platform, available to every tenant. */
+  tenant_id: number | null
+  name: string
+  extension: string
+  sip_uri: string
+  description: string | null
+  /** 0: unlimited. */
+  max_calls: Defaulted<number>
+  is_active: Defaulted<Flag>
+  /** A tenant has written `sip_uri`. */
+  is_by_tenant: Defaulted<Flag>
+  /** JSON array of header names that its calls do not carry, or null. */
+  strip_headers: string | null
+  created_at: number
+  updated_at: number
+}
