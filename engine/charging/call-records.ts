@@ -173,8 +173,7 @@ export class CallRecords {
   /** The calls that the last run left open: those to be closed, and those that may go on. */
   async leftOpen(nowMs: number): Promise<Left> {
     const entries = this.#journal.left()
-    const { toClose, saved } = this.#sort(entries, await this.#storedOf(entries), nowMs)
-    return { toClose: [...this.#store.earlier(), ...toClose], saved }
+    return this.#sort(entries, await this.#storedOf(entries), nowMs)
   }
 
   /**

@@ -2,7 +2,6 @@
  * What stores ended calls, each once, whatever is repeated: its record, its debit, its events, in one transaction.
  * `settlement/local-calls.ts` does it on the SQLite of this process, `settlement/server-calls.ts` on PostgreSQL.
  */
-import type { JournalEntry } from '../../schema/journal/call-journal.ts'
 import type { CallRecord } from '../../schema/call-record.ts'
 import type { ReportAnswer } from '../../schema/contracts/charging.ts'
 import type { OutgoingEvent } from '../../schema/contracts/webhook-events.ts'
@@ -44,8 +43,6 @@ export interface StoreCall {
 }
 
 export interface CallStore {
-  /** What an earlier version left open in a table. */
-  earlier(): readonly JournalEntry[]
   /** Which of these calls have a record. */
   stored(callUuids: readonly string[]): Promise<ReadonlySet<string>>
   add(call: EndedCall, how: StoreCall): void

@@ -34,17 +34,6 @@ export interface LedgerEntryTable {
   created_at: number
 }
 
-/** Answered calls that have not ended; `kill -9` must not lose them. */
-interface CallJournalTable {
-  call_uuid: string
-  /** JSON of the `OpenCall` (see call-journal.ts). */
-  call: string
-  /** JSON of the `Tariff` at the start of the call; null when another OCS charges it, or it is free. */
-  tariff: string | null
-  answered_at: number
-  alive_at: number
-}
-
 /** Reports of nodes to `POST /api/ocs/cdr`: a repeated report gets the same numbers. */
 export interface OcsReportTable {
   call_uuid: string
@@ -88,7 +77,6 @@ interface WalletLeaseTable {
 
 export interface ChargingTables {
   wallet_lease: WalletLeaseTable
-  call_journal: CallJournalTable
   ocs_report: OcsReportTable
   cdr_outbox: CdrOutboxTable
 }

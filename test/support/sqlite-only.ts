@@ -6,7 +6,6 @@ export const sqliteReasons = {
   file: 'is about a database file',
   'no database': 'ends before a database is opened, or whatever the database is',
   handle: 'makes the handle of SQLite fail, as a full disk does',
-  'earlier version': 'is about what an earlier version has left in a file',
   upgrade:
     'is about the two processes of an upgrade on a file; on a server each has its leases (shared-money.test.ts)',
   elsewhere:

@@ -1,9 +1,8 @@
 /** Ended calls in the SQLite of this process: statements that run at once, grouped into few commits. */
-import { JOURNAL_WAIT_MS, type JournalEntry } from '../../../schema/journal/call-journal.ts'
+import { JOURNAL_WAIT_MS } from '../../../schema/journal/call-journal.ts'
 import { insertCallRecord } from '../../../schema/call-record.ts'
 import type { OutgoingEvent } from '../../../schema/contracts/webhook-events.ts'
 import { GroupCommit } from '../../../schema/group-commit.ts'
-import { JournalRows } from '../../../schema/journal/journal-rows.ts'
 import type { LocalStore } from '../../../schema/open.ts'
 import { compile, type Param } from '../../../schema/sql/sync-query.ts'
 import { isDepletion } from '../accounting-events.ts'
@@ -21,7 +20,6 @@ export class LocalCalls implements CallStore {
   readonly #deps: CallStoreDeps<LocalStore>
   readonly #group: GroupCommit
   readonly #insert: ReturnType<typeof insertCallRecord>
-  readonly #rows: JournalRows
   readonly #ledger: LocalLedger
   readonly #reports: LocalReports
   readonly #statements: ReturnType<typeof prepare>
@@ -31,14 +29,9 @@ export class LocalCalls implements CallStore {
     this.#deps = deps
     this.#group = new GroupCommit(deps)
     this.#insert = insertCallRecord(store)
-    this.#rows = new JournalRows(store)
     this.#ledger = localLedger(store)
     this.#reports = new LocalReports(store, this.#ledger)
     this.#statements = prepare(store)
-  }
-
-  earlier(): readonly JournalEntry[] {
-    return this.#rows.entries()
   }
 
   stored(callUuids: readonly string[]): Promise<ReadonlySet<string>> {
@@ -100,7 +93,6 @@ export class LocalCalls implements CallStore {
   /** False: the call has a record already. */
   #store({ record, charge, outgoing }: EndedCall): boolean {
     const { tariff, costMicros } = charge
-    this.#rows.remove(record.callUuid)
     const currency = tariff?.currency ?? record.currency
     if (!this.#insert(record, { costMicros, currency })) return false
     this.#tell(this.#deps.events.ended(record, charge))

@@ -4,7 +4,6 @@
  * reference, and a call that has a record is not charged again.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
-import type { JournalEntry } from '../../../schema/journal/call-journal.ts'
 import type { OutgoingEvent } from '../../../schema/contracts/webhook-events.ts'
 import { lockedTransaction } from '../../../schema/sql/query.ts'
 import { isNews, isViolation, retryDelayMs } from '../../../schema/storage/storage.ts'
@@ -46,10 +45,6 @@ export class ServerCalls implements CallStore {
   }
 
   /** A database that was moved here from SQLite has none: one that has some is not moved. */
-  earlier(): readonly JournalEntry[] {
-    return []
-  }
-
   stored(callUuids: readonly string[]): Promise<ReadonlySet<string>> {
     return this.#batch.stored(callUuids)
   }

@@ -84,14 +84,6 @@ CREATE TABLE recording (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX recording_started ON recording (started_at);
 
-CREATE TABLE call_journal (
-  call_uuid TEXT PRIMARY KEY,
-  call TEXT NOT NULL,
-  tariff TEXT,
-  answered_at INTEGER NOT NULL,
-  alive_at INTEGER NOT NULL
-) STRICT, WITHOUT ROWID;
-
 CREATE TABLE ocs_report (
   call_uuid TEXT NOT NULL,
   billsec INTEGER NOT NULL CHECK (billsec >= 0),

@@ -5,7 +5,6 @@ import { customerWith, endedCall, ocsOn, openCall, question, start } from '../..
 import { failing, readRows, runSql } from '../../support/stored.ts'
 import { journalOf } from '../../support/journals.ts'
 import { ManualTime } from '../../support/manual-time.ts'
-import { onSqlite } from '../../support/on-sqlite.ts'
 
 const customerInFunds = () => customerWith(100_000_000)
 
@@ -148,23 +147,6 @@ test('a crash between the commit of a call and the note of it bills nothing twic
   expect(await records(store)).toHaveLength(1)
   expect(await after.ocs.check()).toEqual([])
 })
-
-onSqlite('earlier version')(
-  'calls that an earlier version left in its table are billed, once',
-  async () => {
-    const { customerId, store } = await customerInFunds()
-    const tariff = { ...plainTariff, connectFeeMicros: 400_000 }
-    const values = [JSON.stringify(openCall('old', start, { customerId })), JSON.stringify(tariff)]
-    const sql = 'INSERT INTO call_journal VALUES (?, ?, ?, ?, ?)'
-    await runSql(store, sql, 'old', ...values, start, start + 10_000)
-    expect(await (await ocsOn(store)).ocs.start()).toMatchObject({ recoveredCalls: 1, saved: [] })
-    expect(await records(store)).toMatchObject([
-      { call_uuid: 'old', billsec: 10, cost_micros: 410_000 },
-    ])
-    expect(await readRows(store, 'SELECT * FROM call_journal')).toEqual([])
-    expect(await (await ocsOn(store)).ocs.start()).toMatchObject({ recoveredCalls: 0, saved: [] })
-  },
-)
 
 test('a call that is resumed holds what it held, and is billed to its real end', async () => {
   const { ocs, time, customerId, store } = await customerInFunds()
