@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import type { Tariff } from '../../../schema/journal/call-journal.ts'
 import type { Store } from '../../../schema/open.ts'
 import { customerWith, endedCall, ocsOn, openCall, question, start } from '../../support/books.ts'
 import { failing, readRows, runSql } from '../../support/stored.ts'
@@ -225,14 +224,3 @@ test('a call that was dialled at the crash has one record, and costs nothing', a
   ])
   expect(after.ocs.balanceOf(customerId)?.balanceMicros).toBe(100_000_000n)
 })
-
-const plainTariff: Tariff = {
-  prefix: '49',
-  currency: 'USD',
-  connectFeeMicros: 0,
-  firstIncrementSeconds: 0,
-  firstRatePerMinuteMicros: 60_000,
-  incrementSeconds: 1,
-  ratePerMinuteMicros: 60_000,
-  decimals: 4,
-}
