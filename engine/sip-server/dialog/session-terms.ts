@@ -3,12 +3,8 @@ import type { Dialog } from './dialog.ts'
 import type { SessionTerms } from './session-timer.ts'
 import type { SipMessage } from '../message/message.ts'
 import type { Refresher } from '../options.ts'
-import {
-  parseMinSE,
-  parseOptionTags,
-  parseSessionExpires,
-  type SessionExpires,
-} from '../message/simple-fields.ts'
+import { parseMinSE, parseOptionTags, parseSessionExpires } from '../message/fields.ts'
+import type { SessionExpires } from '../message/fields.ts'
 
 export const sessionExpiresOf = (message: SipMessage): SessionExpires | undefined => {
   const value = message.get('Session-Expires')

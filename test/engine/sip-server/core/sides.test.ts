@@ -1,7 +1,6 @@
 /** A listener behind NAT: its local network sees the bound address, all others the external one. */
 import { expect, test } from 'vitest'
-import type { Listener } from '../../../../engine/sip-server/flow.ts'
-import { sideFor } from '../../../../engine/sip-server/flow.ts'
+import { type Listener, sideFor } from '../../../../engine/sip-server/flow.ts'
 import { boundListener } from '../../../../engine/sip-server/transport/transport.ts'
 import { VirtualServer, header, requestOf, sdp, sip } from '../../../support/sip-core.ts'
 
