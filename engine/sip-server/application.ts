@@ -4,9 +4,9 @@
  */
 import type { Flow } from './flow.ts'
 import type { SipMessage } from './message/message.ts'
-import type { SentRequest } from './transaction/sent-request.ts'
+import type { SentRequest } from './transaction/machine.ts'
 import type { SessionTerms } from './dialog/session-timer.ts'
-import type { DialogRole } from './dialog/dialog-start.ts'
+import type { DialogRole } from './dialog/dialog.ts'
 
 /** Where a message came from, or how it was sent. */
 export type MessageFlow = Pick<Flow, 'address' | 'port'> & {

@@ -11,7 +11,7 @@ export type {
 export type { InProcessClient, InProcessLink } from './clients/in-process.ts'
 export type { PassedDatagram, SocketSharing } from './socket-sharing.ts'
 export type { Machine } from './machine.ts'
-export type { Load } from './overload/overload.ts'
+export type { Load } from './overload.ts'
 export type { Flow, Listener, Protocol } from './flow.ts'
 export { CertificateError, ListenError, OptionError } from './errors.ts'
 export { programHelp, runProgram, type ProgramWorld } from './program/program.ts'

@@ -24,3 +24,41 @@ export const thisMachine: Machine = {
     return () => clearInterval(timer)
   },
 }
+
+/** Unguessable tokens (branches, tags, transaction ids), and numbers from the same source. */
+
+/**
+ * Random bytes are drawn and written out in one piece for some hundred tokens: a draw costs far more than a token,
+ * and so does one call of `toString`. A token that is kept for longer than its neighbours has to be detached
+ * (`message/detach-string.ts`): it is a part of the whole piece.
+ */
+const poolBytes = 4_096
+
+/** 80 bits: a dialog cannot be guessed, and none occurs twice. */
+const defaultTokenBytes = 10
+
+/**
+ * @param randomBytes must be of cryptographic quality
+ * @returns a function that gives a new token of hexadecimal digits, two for each byte asked for
+ */
+export function randomTokens(
+  randomBytes: (size: number) => Uint8Array,
+): (bytes?: number) => string {
+  let pool = ''
+  let used = 0
+  return (bytes = defaultTokenBytes) => {
+    const length = 2 * bytes
+    if (used + length > pool.length) {
+      pool = Buffer.from(randomBytes(Math.max(poolBytes, bytes))).toString('hex')
+      used = 0
+    }
+    used += length
+    return pool.slice(used - length, used)
+  }
+}
+
+/** Numbers from 0 up to 1, evenly spread. */
+export const randomNumbers =
+  (randomBytes: (size: number) => Uint8Array): (() => number) =>
+  () =>
+    Buffer.from(randomBytes(4)).readUInt32BE() / 2 ** 32

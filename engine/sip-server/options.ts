@@ -2,7 +2,7 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import type { Flow, HopTarget, Protocol } from './flow.ts'
-import type { Timers } from './transaction/timers.ts'
+import type { Timers } from './transaction/machine.ts'
 import type { FrameLength } from './wire/frame.ts'
 
 export type Log = (

@@ -16,7 +16,7 @@ import { NextHopResolver } from './dns/next-hop.ts'
 import { systemDns } from './dns/system-dns.ts'
 import { Driver, type Ports } from './driver.ts'
 import type { Flow, Listener } from './flow.ts'
-import { type Machine, thisMachine } from './machine.ts'
+import { type Machine, randomNumbers, randomTokens, thisMachine } from './machine.ts'
 import {
   adminLimits,
   maxDialled,
@@ -31,12 +31,10 @@ import {
   type Log,
   type SipServerOptions,
 } from './options.ts'
-import { MetricsListener } from './metrics/listener.ts'
-import { prometheusText } from './metrics/metrics.ts'
-import { type Load, Overload } from './overload/overload.ts'
-import { randomNumbers, randomTokens } from './random-token.ts'
+import { MetricsListener, prometheusText } from './metrics.ts'
+import { type Load, Overload } from './overload.ts'
 import { SocketSharing } from './socket-sharing.ts'
-import { defaultTimers } from './transaction/timers.ts'
+import { defaultTimers } from './transaction/machine.ts'
 import type { BoundAddress } from './transport/listen.ts'
 import { TransportOpener } from './transport/open.ts'
 import type { Transport, TransportCallbacks } from './transport/transport.ts'

@@ -3,10 +3,10 @@
  * datagram that belongs to the other passes it on. The old process keeps what it has begun; what is new is for the new
  * process. Stream connections stay where they were opened.
  */
-import type { Belonging } from './core/belonging.ts'
+import type { Belonging } from './core/transactions.ts'
 import { sideFor, type Flow, type Listener } from './flow.ts'
 import { decodeMessage } from './message/decode.ts'
-import type { SharedSocket } from './transport/shared-socket.ts'
+import type { SharedSocket } from './transport/transport.ts'
 
 /** A datagram for the other process. */
 export interface PassedDatagram {

@@ -12,7 +12,7 @@ import type { Output } from '../../engine/sip-server/core/outbox.ts'
 import type { Flow, HopTarget, Listener } from '../../engine/sip-server/flow.ts'
 import type { RequestRoute } from '../../engine/sip-server/index.ts'
 import { type CallLimits, defaultLimits } from '../../engine/sip-server/options.ts'
-import { defaultTimers, type Timers } from '../../engine/sip-server/transaction/timers.ts'
+import { defaultTimers, type Timers } from '../../engine/sip-server/transaction/machine.ts'
 import { readEvent, type WireEvent } from './wire-events.ts'
 
 export const udp: Listener = {

@@ -34,7 +34,7 @@ export async function startServer({
   environment = {},
 }: Setup = {}) {
   const files = { 'drachtio.conf.xml': conf(transports, more) }
-  const words = '-f drachtio.conf.xml --admin 127.0.0.1:0 --memory-debug'
+  const words = '-f drachtio.conf.xml --admin 127.0.0.1:0'
   return SipServerProgram.start(words, { files, environment })
 }
 

@@ -1,7 +1,7 @@
 /** The ports that drachtio applications connect to: TCP, and TLS. */
 import { createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
-import type { Credentials } from '../transport/stream/credentials.ts'
+import type { Credentials } from '../transport/credentials.ts'
 import { listen, stopListening, type BoundAddress } from '../transport/listen.ts'
 import type { AdminLimits, Log } from '../options.ts'
 import type { FrameLength } from '../wire/frame.ts'

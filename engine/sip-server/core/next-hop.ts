@@ -3,7 +3,7 @@
  * what DNS says of a name (RFC 3263). Targets that failed lately are tried last.
  */
 import { isIP } from 'node:net'
-import { bareUri } from '../dialog/route-set.ts'
+import { bareUri } from '../dialog/dialog.ts'
 import {
   defaultPort,
   isNamed,
@@ -15,11 +15,9 @@ import {
   type Listener,
   type Protocol,
 } from '../flow.ts'
-import { byteLength } from '../message/decode.ts'
-import { detachString } from '../message/detach-string.ts'
-import { hostPort } from '../message/host.ts'
+import { byteLength, detachString } from '../message/decode.ts'
+import { hostPort, parseUri } from '../message/uri.ts'
 import type { SipMessage } from '../message/message.ts'
-import { parseUri } from '../message/uri.ts'
 import type { Identifiers } from './identifiers.ts'
 import type { Outbox } from './outbox.ts'
 import type { RegistrationFlows } from './registration-flows.ts'

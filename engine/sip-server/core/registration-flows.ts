@@ -5,7 +5,7 @@
 import type { AppMessage } from '../application.ts'
 import { isReliable, type Flow, type Protocol } from '../flow.ts'
 import type { SipMessage } from '../message/message.ts'
-import { parseNameAddr } from '../message/name-addr.ts'
+import { parseNameAddr } from '../message/fields.ts'
 import { parseUri } from '../message/uri.ts'
 import type { Deadline, Deadlines, Timed } from '../transaction/deadlines.ts'
 

@@ -1,32 +1,31 @@
 /** Writes the requests that leave: RFC 3261 §8.1.1 outside dialogs, §12.2.1.1 inside. */
 import type { AppMessage } from '../application.ts'
-import type { Dialog } from '../dialog/dialog.ts'
-import { routeBy } from '../dialog/route-set.ts'
-import { isInward, isWebSocket, type Flow, type Listener } from '../flow.ts'
-import { contentLengthLine } from '../message/decode.ts'
-import { parseUri } from '../message/uri.ts'
-import type { SentRequest } from '../transaction/sent-request.ts'
 import {
+  type AppHeaders,
   asNameAddr,
   contentTypeLine,
   resolveLocalhost,
   sortAppHeaders,
   tagOf,
-  type AppHeaders,
 } from './app-headers.ts'
+import type { Identifiers } from './identifiers.ts'
 import {
+  advertised,
   byConnection,
   type HopFinder,
-  type NextHop,
-  type Problem,
-  advertised,
   hopOf,
   isOwnAddress,
   isSips,
+  type NextHop,
   ownUri,
+  type Problem,
   transportParam,
 } from './next-hop.ts'
-import type { Identifiers } from './identifiers.ts'
+import { type Dialog, routeBy } from '../dialog/dialog.ts'
+import { type Flow, isInward, isWebSocket, type Listener } from '../flow.ts'
+import { contentLengthLine } from '../message/decode.ts'
+import { parseUri } from '../message/uri.ts'
+import type { SentRequest } from '../transaction/machine.ts'
 import { secondsIn, sessionFor } from '../dialog/session-terms.ts'
 
 export interface Composed extends NextHop {

@@ -2,23 +2,27 @@
  * The table of transactions: matches what comes in (RFC 3261 §17.1.3, §17.2.3), and starts new ones. Those that wait
  * for nothing but copies are texts.
  */
-import { isReliable, type Flow } from '../flow.ts'
-import { detachString } from '../message/detach-string.ts'
-import type { SipMessage } from '../message/message.ts'
-import { ReleasingMap } from '../message/releasing-map.ts'
-import type { Via } from '../message/via.ts'
-import type { ClientUser, ServerUser, TransactionContext } from '../transaction/context.ts'
-import { Deadlines } from '../transaction/deadlines.ts'
-import { KeptTexts } from '../transaction/kept-texts.ts'
-import { InviteClientTransaction } from '../transaction/invite-client.ts'
-import { InviteServerTransaction } from '../transaction/invite-server.ts'
-import { NonInviteClientTransaction } from '../transaction/non-invite-client.ts'
-import { NonInviteServerTransaction } from '../transaction/non-invite-server.ts'
-import { cancelOf, type SentRequest } from '../transaction/sent-request.ts'
-import { transactionTimeoutMs, type Timers } from '../transaction/timers.ts'
-import { FlowTexts } from './flow-texts.ts'
 import type { Identifiers } from './identifiers.ts'
 import type { Outbox } from './outbox.ts'
+import type { DialogTable } from '../dialog/dialog-table.ts'
+import { type Flow, isReliable, type Listener } from '../flow.ts'
+import { detachString } from '../message/decode.ts'
+import type { Via } from '../message/fields.ts'
+import type { SipMessage } from '../message/message.ts'
+import { ReleasingMap } from '../message/releasing-map.ts'
+import { InviteClientTransaction, NonInviteClientTransaction } from '../transaction/client.ts'
+import { Deadlines } from '../transaction/deadlines.ts'
+import {
+  cancelOf,
+  type ClientUser,
+  type SentRequest,
+  type ServerUser,
+  type Timers,
+  type TransactionContext,
+  transactionTimeoutMs,
+} from '../transaction/machine.ts'
+import { RetransmitCache } from '../transaction/retransmit-cache.ts'
+import { InviteServerTransaction, NonInviteServerTransaction } from '../transaction/server.ts'
 
 export type ClientTransaction = InviteClientTransaction | NonInviteClientTransaction
 export type ServerTransaction = InviteServerTransaction | NonInviteServerTransaction
@@ -45,9 +49,9 @@ export class Transactions implements TransactionContext {
   readonly #byPeer = new Map<string, Set<ClientTransaction>>()
   readonly #servers = new ReleasingMap<string, ServerTransaction>()
   /** What a copy of an answered request gets, by the key of its transaction: our tag, and perhaps a flow and a text. */
-  readonly #responses: KeptTexts
+  readonly #responses: RetransmitCache
   /** Of failures, by branch: a flow and a text. */
-  readonly #acks: KeptTexts
+  readonly #acks: RetransmitCache
   readonly #flows = new FlowTexts()
   readonly #ids: Identifiers
 
@@ -55,13 +59,17 @@ export class Transactions implements TransactionContext {
     this.timers = timers
     this.#outbox = outbox
     this.#ids = ids
-    this.#responses = this.keptTexts()
-    this.#acks = this.keptTexts()
+    this.#responses = this.retransmitCache()
+    this.#acks = this.retransmitCache()
   }
 
   /** A table of what is kept for 64·T1. */
-  keptTexts(): KeptTexts {
-    return new KeptTexts(this.deadlines, transactionTimeoutMs(this.timers), this.#ids.number())
+  retransmitCache(): RetransmitCache {
+    return new RetransmitCache(
+      this.deadlines,
+      transactionTimeoutMs(this.timers),
+      this.#ids.number(),
+    )
   }
 
   keepResponse(key: string, toTag: string, response: string, flow: Flow, now: number): void {
@@ -277,4 +285,55 @@ export function serverKey(request: SipMessage, via: Via, method: string): string
   return detachString(
     `2543 ${request.callId} ${request.fromTag} ${cseq} ${via.host}:${via.port} ${branch} ${of}`,
   )
+}
+
+/** Flows as short texts without line breaks, which cost the garbage collector nothing, and back. */
+export class FlowTexts {
+  /** Those that were met: as many as there are sockets. */
+  readonly #listeners: Listener[] = []
+
+  write(flow: Flow): string {
+    const { listener, address, port, connectionId, returnPort, hostName, connectMs } = flow
+    let number = this.#listeners.indexOf(listener)
+    if (number === -1) number = this.#listeners.push(listener) - 1
+    const text = `${number} ${address} ${port}`
+    if (connectionId === 0 && hostName === undefined) return text
+    return `${text} ${connectionId} ${returnPort ?? ''} ${hostName ?? ''} ${connectMs ?? ''}`
+  }
+
+  /** What `write` has returned. */
+  read(text: string): Flow {
+    const [number, address = '', port, connectionId = 0, returnPort, hostName, connectMs] =
+      text.split(' ')
+    const listener = this.#listeners[Number(number)]
+    if (listener === undefined) throw new Error(`no flow: ${text}`)
+    return {
+      listener,
+      address,
+      port: Number(port),
+      connectionId: Number(connectionId),
+      ...(returnPort && { returnPort: Number(returnPort) }),
+      ...(hostName && { hostName }),
+      ...(connectMs && { connectMs: Number(connectMs) }),
+    }
+  }
+}
+
+/**
+ * `known`: to a transaction or a dialog that is here. `stray`: to one that is not. `new`: it begins something, unless
+ * it is a copy of what another process has.
+ */
+export type Belonging = 'known' | 'stray' | 'new'
+
+export function belongingOf(
+  message: SipMessage,
+  transactions: Transactions,
+  dialogs: DialogTable,
+): Belonging {
+  const { via, method } = message
+  if (via === undefined) return 'new'
+  if (message.kind === 'response') return transactions.expects(message) ? 'known' : 'stray'
+  const key = serverKey(message, via, method === 'CANCEL' ? 'INVITE' : method)
+  if (transactions.hasServer(key) || dialogs.ofRequest(message) !== undefined) return 'known'
+  return message.toTag !== '' || method === 'ACK' || method === 'CANCEL' ? 'stray' : 'new'
 }

@@ -1,8 +1,7 @@
 /** All dialogs, found by the id that applications quote and by what a request from the network carries. */
 import type { SipMessage } from '../message/message.ts'
 import { ReleasingMap } from '../message/releasing-map.ts'
-import type { DialogRole } from './dialog-start.ts'
-import { dialogKey, type Dialog } from './dialog.ts'
+import { type Dialog, dialogKey, type DialogRole } from './dialog.ts'
 
 export class DialogTable {
   readonly #byId = new ReleasingMap<string, Dialog>()

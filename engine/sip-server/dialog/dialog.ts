@@ -2,18 +2,14 @@
  * One dialog as one side sees it: RFC 3261 §12. Identifiers, sequence numbers, route set and targets,
  * and which requests are pending in it. Its state changes only here. It sends no messages.
  */
+import { type Conflict, PendingRequests } from './pending-requests.ts'
+import type { Reliable1xx, Reliable2xx } from './reliable-responses.ts'
+import type { SessionTimer } from './session-timer.ts'
 import type { Flow } from '../flow.ts'
-import { detachString } from '../message/detach-string.ts'
+import { detachString } from '../message/decode.ts'
 import type { SipMessage } from '../message/message.ts'
 import { parseUri } from '../message/uri.ts'
-import type { Deadlines } from '../transaction/deadlines.ts'
-import type { DialogRole, DialogStart, DialogUsage, RouteToPeer } from './dialog-start.ts'
-import { LongDeadline } from './long-deadline.ts'
-import { PendingRequests, type Conflict } from './pending-requests.ts'
-import type { Reliable1xx } from './reliable-1xx.ts'
-import type { Reliable2xx } from './reliable-2xx.ts'
-import { bareUri, routeBy, type RoutedRequest } from './route-set.ts'
-import type { SessionTimer } from './session-timer.ts'
+import { type Deadlines, LongDeadline } from '../transaction/deadlines.ts'
 
 type DialogState = 'early' | 'confirmed' | 'terminated'
 
@@ -388,3 +384,64 @@ export const dialogId = (callId: string, inviterTag: string): string =>
 /** Call-ID and our tag: tags are compared without case (§19.3). */
 export const dialogKey = (callId: string, localTag: string): string =>
   `${callId} ${localTag.toLowerCase()}`
+
+/** The party that sent the INVITE is `uac`; the dialog's id carries that party's tag. */
+export type DialogRole = 'uac' | 'uas'
+
+/** What holds the dialog open: a call, or a subscription (RFC 6665). */
+export type DialogUsage = 'invite' | 'subscription'
+
+export interface RouteToPeer {
+  readonly routeSet: readonly string[]
+  readonly remoteTarget: string
+  readonly flow: Flow
+  /** Requests go back by `flow` instead of to the remote target: a stream, or a peer behind NAT. */
+  readonly isFlowBound: boolean
+}
+
+export interface DialogStart extends RouteToPeer {
+  readonly role: DialogRole
+  readonly usage: DialogUsage
+  /** Default: `early`. */
+  readonly state?: 'early' | 'confirmed'
+  readonly clientId: number
+  readonly callId: string
+  /** Header values that name the two parties, each with its tag; `remote` may lack one (RFC 2543). */
+  readonly local: string
+  readonly remote: string
+  readonly localTag: string
+  readonly remoteTag: string
+  readonly localCseq: number
+  /** -1 until the other side has sent a request. */
+  readonly remoteCseq: number
+  /** Our Contact in this dialog. */
+  readonly contact: string
+}
+
+/** Route sets: RFC 3261 §12.2.1.1 in dialogs, §8.1.2 outside, §16.6 step 6 for forwarded requests. */
+export interface RoutedRequest {
+  readonly uri: string
+  readonly routes: readonly string[]
+  /** The URI or Route value that names the next hop. */
+  readonly hop: string
+}
+
+/**
+ * Request-URI, Route and next hop of a request for `uri`. A strict router that comes next stands in the
+ * Request-URI; then `uri` goes to the end of the Route.
+ */
+export function routeBy(routeSet: readonly string[], uri: string): RoutedRequest {
+  const [first, ...rest] = routeSet
+  if (first === undefined || isLoose(first)) return { uri, routes: routeSet, hop: first ?? uri }
+  return { uri: bareUri(first), routes: [...rest, `<${uri}>`], hop: first }
+}
+
+const isLoose = (route: string): boolean => parseUri(bareUri(route))?.params.has('lr') ?? false
+
+/** The URI inside `<…>`, or the value itself. */
+export function bareUri(value: string): string {
+  const open = value.indexOf('<')
+  if (open === -1) return value.trim()
+  const close = value.indexOf('>', open)
+  return value.slice(open + 1, close === -1 ? undefined : close)
+}

@@ -8,7 +8,7 @@ import {
   parseOptionTags,
   parseSessionExpires,
   type SessionExpires,
-} from '../message/simple-fields.ts'
+} from '../message/fields.ts'
 
 export const sessionExpiresOf = (message: SipMessage): SessionExpires | undefined => {
   const value = message.get('Session-Expires')

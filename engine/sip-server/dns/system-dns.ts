@@ -3,7 +3,7 @@ import { ADDRCONFIG } from 'node:dns'
 import { lookup, Resolver } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { errorCode } from '../errors.ts'
-import { maxTtlMs, type Dns, type Found } from './records.ts'
+import { type Dns, type Found, maxTtlMs } from './next-hop.ts'
 
 /** `node:dns` does not tell the time to live of NAPTR and SRV records, nor that of the hosts file. */
 const assumedTtlMs = 30_000

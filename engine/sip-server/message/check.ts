@@ -5,13 +5,17 @@
  */
 import type { Protocol } from '../flow.ts'
 import { byteLength } from './decode.ts'
-import { splitOutside } from './headers.ts'
+import { type Params, splitOutside } from './headers.ts'
 import { type SipMessage } from './message.ts'
-import { type NameAddr, parseNameAddr } from './name-addr.ts'
-import type { Params } from './params.ts'
-import { parseContentLength, parseRAck } from './simple-fields.ts'
+import {
+  type NameAddr,
+  parseContentLength,
+  parseNameAddr,
+  parseRAck,
+  parseVia,
+  type Via,
+} from './fields.ts'
 import { maxMessageBytes } from './stream-framer.ts'
-import { parseVia, type Via } from './via.ts'
 
 export interface Refusal {
   readonly status: number

@@ -3,9 +3,28 @@
  * part of the stack. `parse…` is strict: `undefined` for what the grammar does not allow. `read…` takes what
  * it can of any text, for values that no rule of RFC 3261 lets us refuse.
  */
-export { composeRequest, composeResponse } from './compose.ts'
-export { detachString } from './detach-string.ts'
-export { bracketed, hostPort, parseHostPort, plainHost, withoutBrackets } from './host.ts'
+export {
+  composeRequest,
+  composeResponse,
+  ANONYMOUS_HOST,
+  escapeUser,
+  formatNameAddr,
+  replaceHosts,
+  replaceUsers,
+  withoutUriParams,
+} from './compose.ts'
+export { detachString } from './decode.ts'
+export {
+  bracketed,
+  hostPort,
+  parseHostPort,
+  plainHost,
+  withoutBrackets,
+  parseUri,
+  sameUri,
+  unescapeText,
+  type Uri,
+} from './uri.ts'
 export {
   endOfQuoted,
   headerNamed,
@@ -15,13 +34,17 @@ export {
   skipBlanks,
   splitList,
   unquote,
+  noParams,
+  type Params,
 } from './headers.ts'
+export type { SipMessage } from './message.ts'
+export { parseAppMessage } from './parse.ts'
 export { readAddress, readSoleUri, readUri, type ReadUri } from './lenient.ts'
-export { type NameAddr, parseNameAddr, qValueOf, tagOf } from './name-addr.ts'
-export { noParams, type Params } from './params.ts'
-export { isKnownStatus, reasonPhrase } from './reason-phrases.ts'
-export { ReleasingMap } from './releasing-map.ts'
 export {
+  type NameAddr,
+  parseNameAddr,
+  qValueOf,
+  tagOf,
   parseCSeq,
   parseExpires,
   parseMinSE,
@@ -31,15 +54,6 @@ export {
   parseRetryAfter,
   parseSessionExpires,
   type Replaces,
-} from './simple-fields.ts'
-export { parseAppMessage } from './parse.ts'
-export type { SipMessage } from './message.ts'
-export { parseUri, sameUri, unescapeText, type Uri } from './uri.ts'
-export {
-  ANONYMOUS_HOST,
-  escapeUser,
-  formatNameAddr,
-  replaceHosts,
-  replaceUsers,
-  withoutUriParams,
-} from './write.ts'
+} from './fields.ts'
+export { isKnownStatus, reasonPhrase } from './reason-phrases.ts'
+export { ReleasingMap } from './releasing-map.ts'

@@ -1,8 +1,15 @@
 import { knownName, splitList, trimBlanks } from './headers.ts'
-import { type NameAddr, parseAnsweredTo, parseNameAddr } from './name-addr.ts'
-import { type CSeq, parseCSeq, parseMaxForwards } from './simple-fields.ts'
+import {
+  type CSeq,
+  type NameAddr,
+  parseAnsweredTo,
+  parseCSeq,
+  parseMaxForwards,
+  parseNameAddr,
+  parseVia,
+  type Via,
+} from './fields.ts'
 import { parseUri, type Uri } from './uri.ts'
-import { parseVia, type Via } from './via.ts'
 
 /** One header as a stretch of the message's text. A known name has its canonical spelling. */
 export interface HeaderLine {

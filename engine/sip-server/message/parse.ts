@@ -7,7 +7,7 @@ import {
 } from './decode.ts'
 import { isBlank, isToken, knownNameAt, skipBlanks } from './headers.ts'
 import { type HeaderIndex, type HeaderLine, SipMessage, type StartLine } from './message.ts'
-import { parseContentLength } from './simple-fields.ts'
+import { parseContentLength } from './fields.ts'
 
 /** A text that is no SIP message, with the answer that it deserves. */
 export interface Malformed {

@@ -1,5 +1,5 @@
 import { decodeMessage } from './decode.ts'
-import { parseContentLength } from './simple-fields.ts'
+import { parseContentLength } from './fields.ts'
 
 /** What a stream delivered. After `unframeable` nothing more comes: the connection has to be closed. */
 export type Frame =

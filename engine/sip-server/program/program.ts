@@ -1,21 +1,21 @@
 /** The SIP server as a program: reads its options, serves, and stops in order. */
 import { OptionError } from '../errors.ts'
-import { bracketed } from '../message/host.ts'
+import { bracketed } from '../message/uri.ts'
 import type { Log, NewRequest, RouteAnswer, Screening, SipServerOptions } from '../options.ts'
 import { createSipServer, type SipServer } from '../server.ts'
-import { readCommandLine } from './command-line.ts'
-import { optionHelp } from './help.ts'
+import { optionHelp, readCommandLine } from './command-line.ts'
 import { requestHandlers, type RequestHandlers } from '../rules/request-handlers.ts'
-import { screeningOf, serverOptions } from './server-options.ts'
 import {
+  type Environment,
   fileToRead,
   needsRestart,
   readSettings,
-  type Environment,
+  screeningOf,
+  serverOptions,
   type Settings,
 } from './settings.ts'
 import { readXml, type Element } from './xml-file.ts'
-import { watchBlacklist } from '../rules/blacklist.ts'
+import { watchBlacklist } from '../rules/screening.ts'
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
 

@@ -2,13 +2,13 @@
 import { monotonicNow, type Log, type SipServerOptions } from '../options.ts'
 import { CertificateError } from '../errors.ts'
 import type { Place } from './listen.ts'
-import { defaultStreamLimits, withSourceLimit } from './limits.ts'
-import { Credentials } from './stream/credentials.ts'
-import { openTcp } from './stream/tcp.ts'
-import { openTls } from './stream/tls.ts'
+import { defaultStreamLimits, withSourceLimit } from './sources.ts'
+import { Credentials } from './credentials.ts'
+import { openTcp } from './tcp.ts'
+import { openTls } from './tls.ts'
 import type { Transport, TransportCallbacks } from './transport.ts'
 import { openUdp } from './udp.ts'
-import { openWebSocket } from './websocket/websocket.ts'
+import { openWebSocket } from './websocket.ts'
 
 export class TransportOpener {
   readonly #options: SipServerOptions

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { randomTokens } from '../../../engine/sip-server/random-token.ts'
+import { randomTokens } from '../../../engine/sip-server/machine.ts'
 
 /** Bytes that count upwards, so that every byte drawn can be told from the others near it. */
 function counting() {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Belonging } from '../../../engine/sip-server/core/belonging.ts'
+import type { Belonging } from '../../../engine/sip-server/core/transactions.ts'
 import type { Flow } from '../../../engine/sip-server/flow.ts'
 import { type PassedDatagram, SocketSharing } from '../../../engine/sip-server/socket-sharing.ts'
 

@@ -8,8 +8,8 @@ import { SipCore } from '../../../engine/sip-server/core/core.ts'
 import type { Flow, Listener } from '../../../engine/sip-server/flow.ts'
 import { composeRequest, composeResponse } from '../../../engine/sip-server/message/compose.ts'
 import { sameSecret, sealWith } from '../../../engine/sip-server/options.ts'
-import { randomTokens } from '../../../engine/sip-server/random-token.ts'
-import { defaultTimers } from '../../../engine/sip-server/transaction/timers.ts'
+import { randomTokens } from '../../../engine/sip-server/machine.ts'
+import { defaultTimers } from '../../../engine/sip-server/transaction/machine.ts'
 
 const listener: Listener = {
   protocol: 'udp',

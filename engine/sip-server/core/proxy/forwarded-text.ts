@@ -1,10 +1,13 @@
 /** The text of forwarded messages: RFC 3261 §16.6 for requests, §16.7 step 3 for responses. */
 import type { AppMessage } from '../../application.ts'
-import { splitList } from '../../message/headers.ts'
+import { bareUri } from '../../dialog/dialog.ts'
+import type { Flow } from '../../flow.ts'
 import { contentLengthLine } from '../../message/decode.ts'
+import { parseNameAddr, parseOptionTags } from '../../message/fields.ts'
+import { splitList } from '../../message/headers.ts'
 import type { SipMessage } from '../../message/message.ts'
-import { parseOptionTags } from '../../message/simple-fields.ts'
-import type { SentRequest } from '../../transaction/sent-request.ts'
+import { parseUri } from '../../message/uri.ts'
+import type { SentRequest } from '../../transaction/machine.ts'
 
 export interface ForwardedParts {
   readonly uri: string
@@ -77,4 +80,48 @@ export function forwardedResponse(response: SipMessage, lines = ''): string | un
     if (name !== 'Via' && name !== 'Content-Length') text += `${name}: ${value}\r\n`
   const { body } = response
   return text + lines + contentLengthLine(body) + body
+}
+
+/** The destinations of a forwarded request, those of redirections included (RFC 3261 §16.5, §16.7 step 4). */
+export interface Target {
+  /** Request-URI. */
+  readonly uri: string
+  /** What is left of the Route. */
+  readonly routes: readonly string[]
+  /** URI of the next hop. */
+  readonly hop: string
+  /** The hop is a place: a phone that has registered under its name is not meant. */
+  readonly isPlace?: true
+  /** The only flow that leads there, where it is known. */
+  readonly flow?: Flow | undefined
+}
+
+export const keyOf = ({ uri, hop }: Target): string => `${uri} ${hop}`
+
+/** Destinations of one request, those of redirections included. */
+export const MAX_TARGETS = 32
+
+/** Contacts that are not known yet, by descending q; they are known afterwards. */
+export function redirections(response: SipMessage, known: Set<string>): readonly Target[] {
+  const targets: Target[] = []
+  for (const { uri } of contactsOf(response)) {
+    const target = { uri, routes: [], hop: uri }
+    if (known.size >= MAX_TARGETS) break
+    if (known.has(keyOf(target))) continue
+    known.add(keyOf(target))
+    targets.push(target)
+  }
+  return targets
+}
+
+function contactsOf(response: SipMessage): readonly { readonly uri: string; readonly q: number }[] {
+  const contacts: { uri: string; q: number }[] = []
+  for (const value of response.list('Contact')) {
+    const uri = bareUri(value)
+    const scheme = parseUri(uri)?.scheme
+    if (scheme !== 'sip' && scheme !== 'sips') continue
+    const q = Number(parseNameAddr(value)?.params.get('q') ?? 1)
+    contacts.push({ uri: uri.split('?', 1)[0] ?? uri, q: Number.isFinite(q) ? q : 1 })
+  }
+  return contacts.toSorted((a, b) => b.q - a.q)
 }

@@ -2,22 +2,21 @@
  * Forwards requests: by the `proxy` command of an application, those of calls that it forwarded before
  * and stayed in (RFC 3261 §16), and those with a flow token (RFC 5626 §5.3).
  */
-import { bareUri, routeBy } from '../../dialog/route-set.ts'
+import { bareUri, routeBy } from '../../dialog/dialog.ts'
 import type { Flow } from '../../flow.ts'
 import type { SipMessage } from '../../message/message.ts'
-import { parseOptionTags } from '../../message/simple-fields.ts'
+import { parseOptionTags } from '../../message/fields.ts'
 import type { ProxyCommand } from '../../application.ts'
 import type { RecordRouteTokens } from '../../options.ts'
-import type { CommandRef } from '../applications/events.ts'
+import type { CommandRef } from '../events.ts'
 import { hopOf, namesOneOf } from '../next-hop.ts'
 import { viaOf } from '../request-writer.ts'
 import type { InboundRequest, InboundRequests } from '../uas/inbound-request.ts'
 import type { Vias } from '../uas/message-text.ts'
 import { tooManyHops, type Rejection } from '../uas/rejection.ts'
-import { addedHeaders, forwardedRequest } from './forwarded-text.ts'
+import { addedHeaders, forwardedRequest, MAX_TARGETS, type Target } from './forwarded-text.ts'
 import { ResponseContext, type ForwardOptions, type ForwardPorts } from './response-context.ts'
-import { MAX_TARGETS, type Target } from './target.ts'
-import type { TokenRoutes } from './token-routes.ts'
+import type { TokenRoutes } from './own-routes.ts'
 
 const DEFAULT_HOPS = 70
 

@@ -4,13 +4,12 @@
  */
 import type { Flow } from '../../flow.ts'
 import type { SipMessage } from '../../message/message.ts'
-import type { KeptTexts } from '../../transaction/kept-texts.ts'
-import { FlowTexts } from '../flow-texts.ts'
-import { otherBranch, type LocalBye } from '../local-bye.ts'
-import type { RequestWriter } from '../request-writer.ts'
-import type { Transactions } from '../transactions.ts'
-import { dialogFrom, type BranchOrigin } from './form-dialog.ts'
+import type { RetransmitCache } from '../../transaction/retransmit-cache.ts'
+import { FlowTexts, type Transactions } from '../transactions.ts'
+import { type RequestWriter } from '../request-writer.ts'
+import { type BranchOrigin, dialogFrom } from './receive-response.ts'
 import type { SentAck } from './outbound-request.ts'
+import { type LocalBye, otherBranch } from '../local-bye.ts'
 
 interface AcknowledgedPorts {
   readonly transactions: Transactions
@@ -25,11 +24,11 @@ export class AcknowledgedInvites {
   readonly #ports: AcknowledgedPorts
   readonly #flows = new FlowTexts()
   /** By branch. */
-  readonly #kept: KeptTexts
+  readonly #kept: RetransmitCache
 
   constructor(ports: AcknowledgedPorts) {
     this.#ports = ports
-    this.#kept = ports.transactions.keptTexts()
+    this.#kept = ports.transactions.retransmitCache()
   }
 
   get size(): number {

@@ -7,16 +7,20 @@ import {
   type Dialog,
 } from '../../dialog/dialog.ts'
 import type { Flow, Listener } from '../../flow.ts'
-import { detachString } from '../../message/detach-string.ts'
+import { detachString } from '../../message/decode.ts'
 import type { SipMessage } from '../../message/message.ts'
 import { ReleasingMap } from '../../message/releasing-map.ts'
-import type { ClientFailure, ClientUser } from '../../transaction/context.ts'
+import {
+  type ClientFailure,
+  type ClientUser,
+  type SentRequest,
+  silenceMs,
+  transactionTimeoutMs,
+} from '../../transaction/machine.ts'
 import type { Deadline } from '../../transaction/deadlines.ts'
-import { InviteClientTransaction } from '../../transaction/invite-client.ts'
-import type { SentRequest } from '../../transaction/sent-request.ts'
-import { silenceMs, transactionTimeoutMs } from '../../transaction/timers.ts'
+import { InviteClientTransaction } from '../../transaction/client.ts'
 import { tagOf } from '../app-headers.ts'
-import type { TimedCall } from '../call-times.ts'
+import type { TimedCall } from '../traffic.ts'
 import { elsewhere, type HopFinder } from '../next-hop.ts'
 import type { Identifiers } from '../identifiers.ts'
 import { retarget, type Composed, type RequestWriter } from '../request-writer.ts'

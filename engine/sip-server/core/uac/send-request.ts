@@ -2,13 +2,13 @@
 import type { AppMessage } from '../../application.ts'
 import type { DialogTable } from '../../dialog/dialog-table.ts'
 import type { Dialog } from '../../dialog/dialog.ts'
-import { cancelOf } from '../../transaction/sent-request.ts'
+import { cancelOf } from '../../transaction/machine.ts'
 import { contentTypeLine, sortAppHeaders, tagOf } from '../app-headers.ts'
-import type { ApplicationEvents, CommandRef } from '../applications/events.ts'
-import type { LocalBye } from '../local-bye.ts'
-import { advertised } from '../next-hop.ts'
+import type { ApplicationEvents, CommandRef } from '../events.ts'
 import type { Composed } from '../request-writer.ts'
+import { advertised } from '../next-hop.ts'
 import { OutboundRequest, type OutboundPorts } from './outbound-request.ts'
+import type { LocalBye } from '../local-bye.ts'
 
 /** What an application asks for: where the answer goes, and what it quotes. */
 export interface RequestCommand extends CommandRef {

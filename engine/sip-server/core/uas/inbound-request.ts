@@ -1,16 +1,16 @@
 /** Requests from the network, until an application has answered them. */
 import { dialogId, type Dialog } from '../../dialog/dialog.ts'
 import type { Flow } from '../../flow.ts'
-import { detachString } from '../../message/detach-string.ts'
+import { detachString } from '../../message/decode.ts'
 import type { SipMessage } from '../../message/message.ts'
 import { ReleasingMap } from '../../message/releasing-map.ts'
 import type { Log, NewRequest } from '../../options.ts'
-import type { ServerUser } from '../../transaction/context.ts'
+import type { ServerUser } from '../../transaction/machine.ts'
 import type { Deadline } from '../../transaction/deadlines.ts'
-import type { KeptTexts } from '../../transaction/kept-texts.ts'
-import { NonInviteServerTransaction } from '../../transaction/non-invite-server.ts'
+import type { RetransmitCache } from '../../transaction/retransmit-cache.ts'
+import { NonInviteServerTransaction } from '../../transaction/server.ts'
 import { tagOf } from '../app-headers.ts'
-import type { TimedCall } from '../call-times.ts'
+import type { TimedCall } from '../traffic.ts'
 import type { Identifiers } from '../identifiers.ts'
 import type { ServerTransaction, Transactions } from '../transactions.ts'
 import { echoOf, type Echo, type Vias } from './message-text.ts'
@@ -65,12 +65,12 @@ export class InboundRequests {
   /** Server transactions by Call-ID, From tag and CSeq: a request may come by two ways (RFC 3261 §8.2.2.2). */
   readonly #merged = new Map<string, string>()
   /** Of those that were answered. */
-  readonly #mergedBefore: KeptTexts
+  readonly #mergedBefore: RetransmitCache
   /** Until then no request can have come round. */
   #hasForwarded = false
 
   constructor(transactions: Transactions) {
-    this.#mergedBefore = transactions.keptTexts()
+    this.#mergedBefore = transactions.retransmitCache()
   }
 
   add(inbound: InboundRequest): void {

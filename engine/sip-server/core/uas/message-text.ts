@@ -3,7 +3,7 @@ import type { Flow } from '../../flow.ts'
 import { splitList } from '../../message/headers.ts'
 import { contentLengthLine } from '../../message/decode.ts'
 import type { SipMessage } from '../../message/message.ts'
-import type { Via } from '../../message/via.ts'
+import type { Via } from '../../message/fields.ts'
 
 /** The Via headers of a request as every response to it carries them. */
 export interface Vias {

@@ -1,23 +1,30 @@
 /** Requests from the network: repeated? a CANCEL? in a dialog? else new, and for an application. */
-import type { DialogTable } from '../../dialog/dialog-table.ts'
-import { defaultPort, type Flow } from '../../flow.ts'
-import { checkRequest } from '../../message/check.ts'
-import type { SipMessage } from '../../message/message.ts'
-import type { Via } from '../../message/via.ts'
-import { reasonPhrase } from '../../message/reason-phrases.ts'
-import type { CallLimits, RequestRoute, SipServerOptions } from '../../options.ts'
-import { transactionTimeoutMs } from '../../transaction/timers.ts'
-import type { ApplicationRoute, Applications } from '../applications/applications.ts'
+import type { ApplicationRoute, Applications } from '../applications.ts'
+import type { ApplicationEvents } from '../events.ts'
+import type { Identifiers } from '../identifiers.ts'
 import type { Outbox } from '../outbox.ts'
 import type { Proxy } from '../proxy/proxy.ts'
 import { knownMethods, type Traffic } from '../traffic.ts'
-import { serverKey } from '../transactions.ts'
-import { asSeen, mergeKeyOf, type Arrival, type InboundRequest } from './inbound-request.ts'
+import { serverKey, type Transactions } from '../transactions.ts'
 import type { InDialogRequests } from './in-dialog-requests.ts'
-import { completeVias, requestText } from './message-text.ts'
-import { receiveCancel, type CancelPorts } from './receive-cancel.ts'
-import { RefusedInvites } from './refused-invites.ts'
-import { noSuchCall, rejectionFor, unavailable, type Rejection } from './rejection.ts'
+import {
+  type Arrival,
+  asSeen,
+  type InboundRequest,
+  type InboundRequests,
+  mergeKeyOf,
+} from './inbound-request.ts'
+import { completeVias, echoOf, requestText, responseText } from './message-text.ts'
+import { noSuchCall, type Rejection, rejectionFor, unavailable } from './rejection.ts'
+import type { Responder } from './responder.ts'
+import type { DialogTable } from '../../dialog/dialog-table.ts'
+import { defaultPort, type Flow } from '../../flow.ts'
+import { checkRequest } from '../../message/check.ts'
+import type { Via } from '../../message/fields.ts'
+import type { SipMessage } from '../../message/message.ts'
+import { reasonPhrase } from '../../message/reason-phrases.ts'
+import type { CallLimits, RequestRoute, SipServerOptions } from '../../options.ts'
+import { transactionTimeoutMs } from '../../transaction/machine.ts'
 
 interface ReceiverPorts extends CancelPorts {
   readonly applications: Applications
@@ -275,3 +282,139 @@ function returnFlow(via: Via, source: Flow): Flow {
 /** 224.0.0.0/4, ff00::/8. */
 const isMulticast = (address: string): boolean =>
   /^2(?:2[4-9]|3\d)(?:\.\d{1,3}){3}$/.test(address) || /^ff[\da-f]{2}:[\da-f:]*$/i.test(address)
+
+/** CANCEL from the network: RFC 3261 §9.2. */
+export interface CancelPorts {
+  readonly transactions: Transactions
+  readonly requests: InboundRequests
+  readonly events: ApplicationEvents
+  readonly responder: Responder
+  readonly ids: Identifiers
+}
+
+/**
+ * Hop by hop: answered here, 200 whatever the INVITE's state. An INVITE without a final response
+ * ends with 487, and its application learns of it; one that was answered is not touched (§9.2).
+ */
+function receiveCancel(ports: CancelPorts, arrival: Arrival, via: Via, now: number): void {
+  const { transactions, events, requests, responder } = ports
+  const { request: cancel, vias, flow } = arrival
+  const inviteKey = keyOfInvite(ports, cancel, via)
+  const inviteTag = transactions.tagOfInvite(inviteKey)
+  // It cannot be challenged (§22.1): what has another address than the INVITE is none of its caller's.
+  const from = transactions.server(inviteKey)?.flow.address ?? flow.address
+  if (inviteTag === undefined || from !== flow.address)
+    return void responder.refuse(arrival, noSuchCall)
+  answer(ports, arrival, inviteTag, now)
+  const inbound = requests.byTransaction(inviteKey)
+  if (inbound === undefined) return
+  events.callStopped('network', 'call-canceled', cancel.text, now)
+  if (inbound.cancelled(now)) return
+  // Before the 487: the answer is the application's last word on its side.
+  const dialogId = inbound.wasAnswered ? inbound.dialogId : ''
+  responder.answer(inbound, 487, 'Request Terminated', '', now)
+  const { clientId, transactionId } = inbound
+  const passed = { transactionId, dialogId, text: requestText(cancel, vias) }
+  events.request(clientId, passed, cancel, flow, now)
+}
+
+/** `toTag` is our tag in the responses to the INVITE. */
+function answer(
+  { transactions }: CancelPorts,
+  { request, vias, key, flow }: Arrival,
+  toTag: string,
+  now: number,
+): void {
+  const transaction = transactions.startServer(key, false, flow, {
+    toTag,
+    onAckTimeout: () => undefined,
+    onTerminated: () => transactions.endServer(key),
+  })
+  transaction.respond(200, responseText(echoOf(request, vias), 200, 'OK', toTag, ''), now)
+}
+
+/**
+ * §9.1 wants the very Via of the INVITE. A phone behind NAT that has learned its public address from
+ * `rport` may write that one: branch, Call-ID, From tag and number still tell what it means.
+ */
+function keyOfInvite(
+  { transactions, requests }: CancelPorts,
+  cancel: SipMessage,
+  via: Via,
+): string {
+  const key = serverKey(cancel, via, 'INVITE')
+  if (transactions.tagOfInvite(key) !== undefined) return key
+  const likely = requests.invitedBy(cancel)
+  return likely?.startsWith(`${via.branch.toLowerCase()} `) === true ? likely : key
+}
+
+/**
+ * INVITEs that were refused without a transaction, for 64·T1. A copy that comes when there is room again must not ring
+ * for a caller that has its 503 by then, or has given up. A flood is refused by this, so it keeps hashes alone, in a
+ * table of fixed size: 0.2 µs for each INVITE, and no object. One INVITE in some hundred millions is refused because its
+ * hash is that of another one.
+ */
+
+/** A power of two. */
+const GROUPS = 65_536
+/** Places where a hash may be: 524,288 INVITEs in all, in 4 MB. Beyond, the oldest of a group gives way. */
+const PLACES = 8
+
+export class RefusedInvites {
+  readonly #lifetimeSeconds: number
+  readonly #seeds: readonly [number, number]
+  readonly #hashes = new Uint32Array(GROUPS * PLACES)
+  /** When they end, in seconds; 0: free. */
+  readonly #ends = new Uint32Array(GROUPS * PLACES)
+  #lastEnd = 0
+  /** Of the key that was looked for last. */
+  #hash = 0
+  #group = 0
+
+  /** `seeds` are random: strangers choose the keys, and must not choose whose places they take. */
+  constructor(lifetimeMs: number, seeds: readonly [number, number]) {
+    this.#lifetimeSeconds = Math.ceil(lifetimeMs / 1_000) + 1
+    this.#seeds = seeds
+  }
+
+  /** The last of them has ended. */
+  isEmpty(now: number): boolean {
+    return this.#lastEnd <= secondsOf(now)
+  }
+
+  /** Whether the INVITE of this transaction has been refused. */
+  has(key: string, now: number): boolean {
+    this.#find(key)
+    const second = secondsOf(now)
+    for (let at = this.#group; at < this.#group + PLACES; at++)
+      if (this.#hashes[at] === this.#hash && (this.#ends[at] ?? 0) > second) return true
+    return false
+  }
+
+  add(key: string, now: number): void {
+    this.#find(key)
+    let place = this.#group
+    for (let at = place + 1; at < this.#group + PLACES; at++)
+      if ((this.#ends[at] ?? 0) < (this.#ends[place] ?? 0)) place = at
+    this.#lastEnd = secondsOf(now) + this.#lifetimeSeconds
+    this.#hashes[place] = this.#hash
+    this.#ends[place] = this.#lastEnd
+  }
+
+  /** FNV-1a twice, from secret starts; the last steps spread it over all bits. */
+  #find(key: string): void {
+    let [one, other] = this.#seeds
+    for (let i = 0; i < key.length; i++) {
+      const code = key.charCodeAt(i)
+      one = Math.imul(one ^ code, 0x01000193)
+      other = Math.imul(other ^ code, 0x85ebca6b)
+    }
+    one = Math.imul(one ^ (one >>> 15), 0x2c1b3c6d)
+    other = Math.imul(other ^ (other >>> 13), 0xc2b2ae35)
+    this.#hash = (one ^ (one >>> 13)) >>> 0
+    this.#group = ((other ^ (other >>> 16)) & (GROUPS - 1)) * PLACES
+  }
+}
+
+/** A second is as exact as it has to be: the lifetime is rounded up. */
+const secondsOf = (now: number): number => Math.floor(now / 1_000)

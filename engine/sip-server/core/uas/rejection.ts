@@ -3,7 +3,7 @@ import type { Conflict } from '../../dialog/pending-requests.ts'
 import { trimBlanks } from '../../message/headers.ts'
 import type { SipMessage } from '../../message/message.ts'
 import type { Refusal } from '../../options.ts'
-import { parseOptionTags } from '../../message/simple-fields.ts'
+import { parseOptionTags } from '../../message/fields.ts'
 import { knowsTimer, sessionExpiresOf } from '../../dialog/session-terms.ts'
 
 export type Rejection = Refusal

@@ -1,34 +1,30 @@
 /** Responses: an application's, and those that the stack gives by itself. */
 import type { AppMessage, SavedDialog, SavedInvite } from '../../application.ts'
-import type { DialogTable } from '../../dialog/dialog-table.ts'
-import { Dialog, isSubscribing } from '../../dialog/dialog.ts'
-import { Reliable2xx } from '../../dialog/reliable-2xx.ts'
-import type { SessionTerms } from '../../dialog/session-timer.ts'
-import { isReliable as isStream, requestFlow, type Flow } from '../../flow.ts'
-import type { SipMessage } from '../../message/message.ts'
-import type { Refresher } from '../../options.ts'
-import { reasonPhrase } from '../../message/reason-phrases.ts'
-import { contentTypeLine, sortAppHeaders, type AppHeaders } from '../app-headers.ts'
-import type { Applications } from '../applications/applications.ts'
-import type { ApplicationEvents, CommandRef } from '../applications/events.ts'
-import type { CallTimes } from '../call-times.ts'
-import { hashOf } from '../identifiers.ts'
-import type { LocalBye } from '../local-bye.ts'
+import { type AppHeaders, contentTypeLine, sortAppHeaders } from '../app-headers.ts'
+import type { Applications } from '../applications.ts'
+import type { ApplicationEvents, CommandRef } from '../events.ts'
+import { hashOf, type Identifiers } from '../identifiers.ts'
 import { advertised, isSips, ownUri } from '../next-hop.ts'
-import type { RegistrationFlows } from '../registration-flows.ts'
-import type { SessionTimers } from '../session/session-timers.ts'
-import {
-  grantedSeconds,
-  grantLines,
-  isLastNotify,
-  type Subscriptions,
-} from '../session/subscriptions.ts'
-import { linesOfAnswer, termsOfAnswer } from '../../dialog/session-terms.ts'
 import type { Outbox } from '../outbox.ts'
-import { InboundRequest, type Arrival, type InboundPorts } from './inbound-request.ts'
+import type { RegistrationFlows } from '../registration-flows.ts'
+import type { SessionTimers } from '../session-timers.ts'
+import { grantedSeconds, grantLines, isLastNotify, type Subscriptions } from '../subscriptions.ts'
+import type { CallTimes } from '../traffic.ts'
+import { type Arrival, type InboundPorts, InboundRequest } from './inbound-request.ts'
 import { type Echo, echoOf, responseText } from './message-text.ts'
 import type { Rejection } from './rejection.ts'
-import { cancelText, isToBeReliable, prepareReliable, takes100rel } from './reliable-provisional.ts'
+import type { DialogTable } from '../../dialog/dialog-table.ts'
+import { Dialog, isSubscribing } from '../../dialog/dialog.ts'
+import { Reliable1xx, Reliable2xx } from '../../dialog/reliable-responses.ts'
+import { type SessionTerms } from '../../dialog/session-timer.ts'
+import { type Flow, isReliable as isStream, requestFlow } from '../../flow.ts'
+import { parseOptionTags, parseRAck } from '../../message/fields.ts'
+import type { SipMessage } from '../../message/message.ts'
+import { reasonPhrase } from '../../message/reason-phrases.ts'
+import type { Refresher } from '../../options.ts'
+import type { TransactionContext } from '../../transaction/machine.ts'
+import type { LocalBye } from '../local-bye.ts'
+import { linesOfAnswer, termsOfAnswer } from '../../dialog/session-terms.ts'
 
 interface ResponderPorts extends Omit<InboundPorts, 'onSilence'> {
   readonly applications: Pick<Applications, 'isInProcess'>
@@ -421,4 +417,58 @@ function isBehindNat(request: SipMessage, flow: Flow, routeSet: readonly string[
   if (routeSet.length > 0 || via === undefined || request.list('Via').length > 1) return false
   const contact = request.contact?.parsedUri
   return contact?.host !== flow.address && via.host !== flow.address
+}
+
+/** Provisional responses that must arrive, and the PRACKs that say so: RFC 3262 §3. */
+const requires100rel = (request: SipMessage): boolean =>
+  request.has('Require') && parseOptionTags(request.all('Require')).includes('100rel')
+
+/** Whether the application or the caller wants this response to be reliable. */
+const isToBeReliable = (
+  { request }: InboundRequest,
+  status: number,
+  headers: AppHeaders,
+): boolean =>
+  status > 100 &&
+  status < 200 &&
+  request.method === 'INVITE' &&
+  (headers.requires100rel || requires100rel(request))
+
+/** A caller that does not know the extension would never send a PRACK. */
+const takes100rel = ({ request }: InboundRequest): boolean =>
+  requires100rel(request) || parseOptionTags(request.all('Supported')).includes('100rel')
+
+/** The response's own header lines and number; undefined: too many wait for their PRACK. */
+function prepareReliable(
+  { dialog, request, transaction }: InboundRequest,
+  { requires100rel: isRequired }: AppHeaders,
+  context: TransactionContext,
+  ids: Identifiers,
+  onUnacknowledged: (now: number) => void,
+): { readonly reliable: Reliable1xx; readonly rseq: number; readonly lines: string } | undefined {
+  const cseq = request.cseq?.number ?? 0
+  const begin = (): Reliable1xx =>
+    // §3: chosen at random from 1 to 2^31-1, with room above it.
+    new Reliable1xx(cseq, (ids.number() >>> 1) | 1, transaction.flow, context, onUnacknowledged)
+  const reliable = dialog?.reliable1xxOf(cseq, begin)
+  const rseq = reliable?.nextRSeq
+  if (reliable === undefined || rseq === undefined) return undefined
+  return { reliable, rseq, lines: `${isRequired ? '' : 'Require: 100rel\r\n'}RSeq: ${rseq}\r\n` }
+}
+
+/** A CANCEL as the caller of `request` would have sent it. */
+const cancelText = (request: SipMessage, reason: string): string =>
+  `CANCEL ${request.uri} SIP/2.0\r\nVia: ${request.get('Via') ?? ''}\r\n` +
+  `Max-Forwards: 70\r\nFrom: ${request.get('From') ?? ''}\r\nTo: ${request.get('To') ?? ''}\r\n` +
+  `Call-ID: ${request.callId}\r\nCSeq: ${request.cseq?.number ?? 0} CANCEL\r\n` +
+  `Reason: ${reason}\r\nContent-Length: 0\r\n\r\n`
+
+/** A PRACK in a dialog; false: there is nothing that it could acknowledge. */
+export function takePrack(
+  reliable: Reliable1xx | undefined,
+  prack: SipMessage,
+  now: number,
+): boolean {
+  const rack = parseRAck(prack.get('RAck') ?? '')
+  return rack !== undefined && reliable?.acknowledged(rack, now) === true
 }

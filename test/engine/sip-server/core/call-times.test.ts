@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Histogram } from '../../../../engine/sip-server/core/call-times.ts'
+import type { Histogram } from '../../../../engine/sip-server/core/traffic.ts'
 import {
   answer,
   called,

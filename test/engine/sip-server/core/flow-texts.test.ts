@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { FlowTexts } from '../../../../engine/sip-server/core/flow-texts.ts'
+import { FlowTexts } from '../../../../engine/sip-server/core/transactions.ts'
 import type { Flow } from '../../../../engine/sip-server/flow.ts'
 import { tcpCaller, udp } from '../../../support/sip-core.ts'
 

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { LongDeadline } from '../../../../engine/sip-server/dialog/long-deadline.ts'
-import { Deadlines } from '../../../../engine/sip-server/transaction/deadlines.ts'
+import { Deadlines, LongDeadline } from '../../../../engine/sip-server/transaction/deadlines.ts'
 
 /** Lets all time pass; returns when it came, and the delays that were waited for. */
 function fired(delayMs: number) {

@@ -1,8 +1,10 @@
 /** RFC 3263 §4.1 and §4.2: which records are asked, and what they mean. */
 import { expect, test } from 'vitest'
-import { NextHopResolver } from '../../../../engine/sip-server/dns/next-hop.ts'
-import type { NaptrRecord } from '../../../../engine/sip-server/dns/records.ts'
-import type { SrvRecord } from '../../../../engine/sip-server/dns/srv-order.ts'
+import {
+  type NaptrRecord,
+  NextHopResolver,
+  type SrvRecord,
+} from '../../../../engine/sip-server/dns/next-hop.ts'
 import type { HopQuestion, HopTarget } from '../../../../engine/sip-server/flow.ts'
 
 interface Zone {

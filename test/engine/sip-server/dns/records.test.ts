@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { CachedDns, type Dns, type Found } from '../../../../engine/sip-server/dns/records.ts'
+import { CachedDns, type Dns, type Found } from '../../../../engine/sip-server/dns/next-hop.ts'
 
 function setUp() {
   const clock = { now: 0 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { srvOrder, type SrvRecord } from '../../../../engine/sip-server/dns/srv-order.ts'
+import { srvOrder, type SrvRecord } from '../../../../engine/sip-server/dns/next-hop.ts'
 import { seededRandom } from '../../../support/seeded-random.ts'
 
 const record = (name: string, priority: number, weight: number): SrvRecord => ({

@@ -4,7 +4,7 @@ import {
   parseNameAddr,
   qValueOf,
   tagOf,
-} from '../../../../engine/sip-server/message/name-addr.ts'
+} from '../../../../engine/sip-server/message/fields.ts'
 import { paramsOf } from './sample.ts'
 
 test.each([

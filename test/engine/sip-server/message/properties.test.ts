@@ -7,11 +7,11 @@ import {
   encodeMessage,
 } from '../../../../engine/sip-server/message/decode.ts'
 import { parseAppMessage, parseMessage } from '../../../../engine/sip-server/message/parse.ts'
-import { parseNameAddr } from '../../../../engine/sip-server/message/name-addr.ts'
 import {
+  parseNameAddr,
   parseReason,
   parseSessionExpires,
-} from '../../../../engine/sip-server/message/simple-fields.ts'
+} from '../../../../engine/sip-server/message/fields.ts'
 import { parseUri, sameUri } from '../../../../engine/sip-server/message/uri.ts'
 import { invalidCases } from '../../../vectors/torture-invalid.ts'
 import { validCases } from '../../../vectors/torture-valid.ts'

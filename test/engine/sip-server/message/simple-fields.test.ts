@@ -11,7 +11,7 @@ import {
   parseReplaces,
   parseRetryAfter,
   parseSessionExpires,
-} from '../../../../engine/sip-server/message/simple-fields.ts'
+} from '../../../../engine/sip-server/message/fields.ts'
 
 test('CSeq is a number below 2^31 and a method', () => {
   expect(parseCSeq('0009 \t INVITE')).toEqual({ number: 9, method: 'INVITE' })

@@ -3,10 +3,12 @@ import { checkRequest, checkResponse } from '../../../../engine/sip-server/messa
 import { decodeMessage, encodeMessage } from '../../../../engine/sip-server/message/decode.ts'
 import type { SipMessage } from '../../../../engine/sip-server/message/message.ts'
 import { type Malformed, parseMessage } from '../../../../engine/sip-server/message/parse.ts'
-import { parseNameAddr } from '../../../../engine/sip-server/message/name-addr.ts'
-import { parseOptionTags } from '../../../../engine/sip-server/message/simple-fields.ts'
+import {
+  parseNameAddr,
+  parseOptionTags,
+  parseVia,
+} from '../../../../engine/sip-server/message/fields.ts'
 import { parseUri } from '../../../../engine/sip-server/message/uri.ts'
-import { parseVia } from '../../../../engine/sip-server/message/via.ts'
 import type { Verdict } from '../../../vectors/torture.ts'
 import { invalidCases } from '../../../vectors/torture-invalid.ts'
 import { semanticCases } from '../../../vectors/torture-semantics.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseVia } from '../../../../engine/sip-server/message/via.ts'
+import { parseVia } from '../../../../engine/sip-server/message/fields.ts'
 import { paramsOf } from './sample.ts'
 
 test('a Via has transport, sent-by, branch and parameters', () => {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { readAddress } from '../../../../engine/sip-server/message/lenient.ts'
-import { parseNameAddr } from '../../../../engine/sip-server/message/name-addr.ts'
+import { parseNameAddr } from '../../../../engine/sip-server/message/fields.ts'
 import { parseUri, unescapeText } from '../../../../engine/sip-server/message/uri.ts'
 import {
   escapeUser,
@@ -9,7 +9,7 @@ import {
   replaceHosts,
   replaceUsers,
   withoutUriParams,
-} from '../../../../engine/sip-server/message/write.ts'
+} from '../../../../engine/sip-server/message/compose.ts'
 
 test('a display name is quoted so that it cannot end its quotes', () => {
   expect(formatNameAddr('a "b" \\', 'sip:1@h')).toBe('"a \\"b\\" \\\\" <sip:1@h>')

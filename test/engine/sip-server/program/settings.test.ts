@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { readSettings } from '../../../../engine/sip-server/program/settings.ts'
-import { serverOptions } from '../../../../engine/sip-server/program/server-options.ts'
+import { readSettings, serverOptions } from '../../../../engine/sip-server/program/settings.ts'
 import { readXml } from '../../../../engine/sip-server/program/xml-file.ts'
 
 const line = (text: string) => readSettings(text.split(' '), {}, undefined)

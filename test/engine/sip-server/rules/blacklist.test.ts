@@ -5,7 +5,7 @@ import {
   isDenied,
   readDenied,
   watchBlacklist,
-} from '../../../../engine/sip-server/rules/blacklist.ts'
+} from '../../../../engine/sip-server/rules/screening.ts'
 import { temporaryFolder } from '../../../support/temporary-folder.ts'
 
 test('addresses, networks and remarks, one a line', () => {

@@ -1,9 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { inviteClient } from '../../../../engine/sip-server/transaction/invite-client.ts'
-import { inviteServer } from '../../../../engine/sip-server/transaction/invite-server.ts'
+import { inviteClient, nonInviteClient } from '../../../../engine/sip-server/transaction/client.ts'
+import { inviteServer, nonInviteServer } from '../../../../engine/sip-server/transaction/server.ts'
 import type { Table } from '../../../../engine/sip-server/transaction/machine.ts'
-import { nonInviteClient } from '../../../../engine/sip-server/transaction/non-invite-client.ts'
-import { nonInviteServer } from '../../../../engine/sip-server/transaction/non-invite-server.ts'
 
 const machines: [string, Table<string, string, string>, string][] = [
   ['INVITE client', inviteClient, 'calling'],

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { DatagramSender } from '../../../../engine/sip-server/transport/datagram-sender.ts'
+import { DatagramSender } from '../../../../engine/sip-server/capture/capture.ts'
 import { datagramSink } from '../../../support/datagram-sink.ts'
 
 const hello = Buffer.from('hello')

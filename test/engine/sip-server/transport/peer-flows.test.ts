@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Listener } from '../../../../engine/sip-server/flow.ts'
-import { PeerFlows } from '../../../../engine/sip-server/transport/peer-flows.ts'
+import { PeerFlows } from '../../../../engine/sip-server/transport/udp.ts'
 
 const listener: Listener = {
   protocol: 'udp',

@@ -2,8 +2,11 @@ import { EventEmitter } from 'node:events'
 import type { Socket } from 'node:net'
 import { expect, test } from 'vitest'
 import type { SourceStatus } from '../../../../engine/sip-server/options.ts'
-import { defaultStreamLimits } from '../../../../engine/sip-server/transport/limits.ts'
-import { networkOf, Sources } from '../../../../engine/sip-server/transport/sources.ts'
+import {
+  defaultStreamLimits,
+  networkOf,
+  Sources,
+} from '../../../../engine/sip-server/transport/sources.ts'
 import { udp } from '../../../support/sip-core.ts'
 
 test.each([

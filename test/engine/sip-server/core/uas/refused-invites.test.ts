@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { RefusedInvites } from '../../../../../engine/sip-server/core/uas/refused-invites.ts'
+import { RefusedInvites } from '../../../../../engine/sip-server/core/uas/receive-request.ts'
 
 const keyOf = (number: number): string => `z9hg4bk-${number} 203.0.113.7:5060 INVITE`
 

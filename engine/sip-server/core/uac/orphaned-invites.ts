@@ -1,0 +1,167 @@
+/**
+ * After a crash, callees that were ringing still ring. What they say in answer to an INVITE of the process before this
+ * one shows them: who rings gets CANCEL, who answers ACK and BYE. All of it goes back to where the response came from,
+ * and only so much of it in a second.
+ */
+import { type RequestWriter, viaOf } from '../request-writer.ts'
+import type { Transactions } from '../transactions.ts'
+import type { DialogTable } from '../../dialog/dialog-table.ts'
+import { Dialog } from '../../dialog/dialog.ts'
+import type { Flow } from '../../flow.ts'
+import type { SipMessage } from '../../message/message.ts'
+import { ackOfFailure, type SentRequest, transactionTimeoutMs } from '../../transaction/machine.ts'
+
+/** Far more than ring at a crash and are heard of within one second. */
+const MAX_PER_SECOND = 200
+
+interface StrayPorts {
+  readonly transactions: Transactions
+  readonly dialogs: DialogTable
+  readonly writer: RequestWriter
+}
+
+export class Strays {
+  readonly #ports: StrayPorts
+  /** Undefined: a response without a transaction is dropped (RFC 3261 §17.1.3). */
+  #isToBeEnded: ((source: Flow) => boolean) | undefined
+  /** INVITEs that were cancelled here, by branch, as far as they are known. */
+  readonly #cancelled = new Map<string, SentRequest>()
+  /** ACKs of answers that were ended here. */
+  readonly #ended = new Map<string, string>()
+  #second = 0
+  #inSecond = 0
+
+  constructor(ports: StrayPorts) {
+    this.#ports = ports
+  }
+
+  /** For as long as a 2xx is repeated (§13.3.1.4). */
+  end(isToBeEnded: (source: Flow) => boolean, now: number): void {
+    const { deadlines, timers } = this.#ports.transactions
+    this.#isToBeEnded = isToBeEnded
+    deadlines.start(this, 'over', transactionTimeoutMs(timers), now)
+  }
+
+  onTimer(_timer: 'over'): void {
+    this.#isToBeEnded = undefined
+    this.#cancelled.clear()
+    this.#ended.clear()
+  }
+
+  /** A response without a transaction. */
+  receive(response: SipMessage, flow: Flow, now: number): void {
+    if (this.#isToBeEnded === undefined || response.method !== 'INVITE') return
+    if (response.status === 100 || !isAnswerToUs(response, flow)) return
+    if (!this.#mayAct(now) || !this.#isToBeEnded(flow)) return
+    if (response.status < 200) this.#cancel(response, flow, now)
+    else if (response.status < 300) this.#release(response, flow, now)
+    else this.#acknowledge(response, flow)
+  }
+
+  #mayAct(now: number): boolean {
+    const second = Math.floor(now / 1_000)
+    if (second !== this.#second) {
+      this.#second = second
+      this.#inSecond = 0
+    }
+    this.#inSecond += 1
+    return this.#inSecond <= MAX_PER_SECOND
+  }
+
+  #cancel(response: SipMessage, flow: Flow, now: number): void {
+    const { transactions, dialogs } = this.#ports
+    const { branch = '' } = response.via ?? {}
+    // A re-INVITE in a restored dialog: what comes of it is the peer's to say.
+    if (this.#cancelled.has(branch) || dialogs.ofResponse(response) !== undefined) return
+    const invite = inviteOf(response, flow, branch)
+    this.#cancelled.set(branch, invite)
+    transactions.cancel(invite, flow, '', now)
+  }
+
+  /** The 487 that a CANCEL leads to. */
+  #acknowledge(response: SipMessage, flow: Flow): void {
+    const invite = this.#cancelled.get(response.via?.branch ?? '')
+    const ack = invite && ackOfFailure(invite, response.get('To') ?? invite.to)
+    if (ack !== undefined) this.#ports.transactions.send(ack, flow, '')
+  }
+
+  #release(response: SipMessage, flow: Flow, now: number): void {
+    const { transactions, writer, dialogs } = this.#ports
+    const { callId, fromTag, toTag, cseq } = response
+    const number = cseq?.number ?? 0
+    const restored = dialogs.ofResponse(response)
+    if (restored) {
+      const way = writer.flowInDialog(restored)
+      return transactions.send(writer.numbered(restored, 'ACK', number, way, {}).text, way, '')
+    }
+    const key = `${callId} ${fromTag} ${toTag} ${number}`
+    const copy = this.#ended.get(key)
+    if (copy !== undefined) return transactions.send(copy, flow, '')
+    const dialog = dialogOf(response, flow, number)
+    const ack = writer.numbered(dialog, 'ACK', number, flow, {}).text
+    this.#ended.set(key, ack)
+    transactions.send(ack, flow, '')
+    const lines = 'Reason: SIP ;cause=480 ;text="Caller is gone"\r\n'
+    const bye = writer.numbered(dialog, 'BYE', dialog.nextLocalCseq(), flow, { lines })
+    transactions.sendUnattended(bye, bye.branch, flow, now)
+  }
+}
+
+/** §18.1.2: the only Via is ours, as this listener shows itself, with a branch as it is made here. */
+function isAnswerToUs(response: SipMessage, { listener }: Flow): boolean {
+  const { via } = response
+  if (via === undefined || response.list('Via').length !== 1) return false
+  const { advertisedHost, advertisedPort } = listener
+  const isOurs = via.host === advertisedHost && via.port === advertisedPort
+  return isOurs && /^z9hG4bK[\da-z]+$/.test(via.branch)
+}
+
+/** What a response tells of its INVITE. Its Request-URI is unknown: branch and sent-by are what matters (§9.2). */
+function inviteOf(response: SipMessage, { listener }: Flow, branch: string): SentRequest {
+  const { callId, cseq } = response
+  const to = withoutTag(response.get('To') ?? '')
+  const from = response.get('From') ?? ''
+  const uri = response.to?.uri ?? response.contact?.uri ?? ''
+  return {
+    method: 'INVITE',
+    uri,
+    via: viaOf(listener, branch),
+    branch,
+    routes: [],
+    maxForwards: '70',
+    from,
+    to,
+    callId,
+    cseq: cseq?.number ?? 0,
+    credentials: '',
+    text: '',
+  }
+}
+
+const withoutTag = (to: string): string => {
+  const params = to.lastIndexOf('>') + 1
+  return to.slice(0, params) + to.slice(params).replace(/;\s*tag\s*=[^;]*/i, '')
+}
+
+/** In no table: its ACK and BYE are all that is sent in it. */
+function dialogOf(response: SipMessage, flow: Flow, localCseq: number): Dialog {
+  const { callId, fromTag: localTag, toTag: remoteTag, contact, to } = response
+  return new Dialog({
+    role: 'uac',
+    usage: 'invite',
+    state: 'confirmed',
+    clientId: 0,
+    callId,
+    local: response.get('From') ?? '',
+    remote: response.get('To') ?? '',
+    localTag,
+    remoteTag,
+    localCseq,
+    remoteCseq: -1,
+    contact: '',
+    routeSet: response.list('Record-Route').toReversed(),
+    remoteTarget: contact?.uri ?? to?.uri ?? '',
+    flow,
+    isFlowBound: true,
+  })
+}

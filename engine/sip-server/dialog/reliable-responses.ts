@@ -1,0 +1,200 @@
+/**
+ * Provisional responses to one INVITE that must arrive: RFC 3262 §3. One is under way at a time and
+ * is repeated until its PRACK; those that follow wait for it, and so may the 2xx.
+ */
+import type { Flow } from '../flow.ts'
+import type { RAck } from '../message/fields.ts'
+import type { Deadline } from '../transaction/deadlines.ts'
+import { type TransactionContext, transactionTimeoutMs } from '../transaction/machine.ts'
+
+type Timer = 'repeat' | 'giveUp'
+
+interface Provisional {
+  readonly rseq: number
+  readonly text: string
+  /** '' where it describes no media. */
+  readonly sdp: string
+  /** Its first transmission. */
+  send(now: number): void
+}
+
+interface HeldAnswer {
+  send(now: number): void
+  /** The INVITE has ended otherwise. */
+  refuse(): void
+}
+
+/** RFC 3262 §3: more would only fill memory, as the later ones are not sent before the first is acknowledged. */
+const MAX_WAITING = 16
+
+export class Reliable1xx {
+  /** CSeq of the INVITE, which each PRACK quotes. */
+  readonly cseq: number
+  /** A session description has arrived at the other side: offer and answer are exchanged. */
+  hasAgreed = false
+  /** The last one that was sent, '' for none. */
+  lastSdp = ''
+  #lastRSeq: number
+  /** The first one is under way. */
+  readonly #provisionals: Provisional[] = []
+  #held: HeldAnswer | undefined
+  #isOver = false
+  readonly #flow: Flow
+  readonly #context: TransactionContext
+  readonly #onUnacknowledged: (now: number) => void
+  #intervalMs = 0
+  #repeat: Deadline<Timer> | undefined
+  #giveUp: Deadline<Timer> | undefined
+
+  constructor(
+    cseq: number,
+    firstRSeq: number,
+    flow: Flow,
+    context: TransactionContext,
+    onUnacknowledged: (now: number) => void,
+  ) {
+    this.cseq = cseq
+    this.#lastRSeq = firstRSeq - 1
+    this.#flow = flow
+    this.#context = context
+    this.#onUnacknowledged = onUnacknowledged
+  }
+
+  /** What the next one added carries; undefined: too many wait. */
+  get nextRSeq(): number | undefined {
+    return this.#provisionals.length < MAX_WAITING ? this.#lastRSeq + 1 : undefined
+  }
+
+  add(provisional: Provisional, now: number): void {
+    this.#lastRSeq = provisional.rseq
+    if (provisional.sdp !== '') this.lastSdp = provisional.sdp
+    this.#provisionals.push(provisional)
+    if (this.#provisionals.length === 1) this.#begin(provisional, now)
+  }
+
+  /** A PRACK; false: it belongs to nothing that was sent and not yet acknowledged. */
+  acknowledged({ rseq, cseq }: RAck, now: number): boolean {
+    const [first] = this.#provisionals
+    const isOurs = cseq.number === this.cseq && cseq.method === 'INVITE'
+    if (first === undefined || first.rseq !== rseq || !isOurs) return false
+    this.#stopTimers()
+    this.hasAgreed ||= first.sdp !== ''
+    this.#provisionals.shift()
+    const [next] = this.#provisionals
+    if (next && !this.#isOver) this.#begin(next, now)
+    return true
+  }
+
+  /** A 2xx would overtake a session description (§3). */
+  get mustHoldAnswer(): boolean {
+    return this.#provisionals.some(({ sdp }) => sdp !== '')
+  }
+
+  /** False: one is held already. */
+  hold(answer: HeldAnswer): boolean {
+    if (this.#held) return false
+    this.#held = answer
+    return true
+  }
+
+  /** The application has answered a PRACK: what had to wait for it may go. */
+  settled(now: number): void {
+    if (this.mustHoldAnswer) return
+    const held = this.#held
+    this.#held = undefined
+    held?.send(now)
+  }
+
+  /** The INVITE has its final answer: what is under way is not repeated, what waits is not sent. */
+  stop(): void {
+    this.#isOver = true
+    this.#stopTimers()
+    // A PRACK for what was sent may still come, and is welcome (§3).
+    this.#provisionals.splice(1)
+    const held = this.#held
+    this.#held = undefined
+    held?.refuse()
+  }
+
+  onTimer(timer: Timer, now: number): void {
+    const [first] = this.#provisionals
+    if (timer === 'giveUp' || first === undefined) {
+      this.#stopTimers()
+      return this.#onUnacknowledged(now)
+    }
+    this.#context.repeat(first.text, this.#flow, '')
+    this.#intervalMs *= 2
+    this.#repeat = this.#context.deadlines.start(this, 'repeat', this.#intervalMs, now)
+  }
+
+  #begin(provisional: Provisional, now: number): void {
+    const { deadlines, timers } = this.#context
+    provisional.send(now)
+    this.#intervalMs = timers.t1Ms
+    this.#repeat = deadlines.start(this, 'repeat', this.#intervalMs, now)
+    this.#giveUp = deadlines.start(this, 'giveUp', transactionTimeoutMs(timers), now)
+  }
+
+  #stopTimers(): void {
+    this.#repeat?.cancel()
+    this.#giveUp?.cancel()
+  }
+}
+
+/**
+ * A 2xx to an INVITE is repeated by the dialog until its ACK arrives, on every transport: RFC 3261
+ * §13.3.1.4. The transaction no longer does it (RFC 6026).
+ */
+type AckTimer = 'repeat' | 'giveUp'
+
+export class Reliable2xx {
+  /** CSeq of the INVITE: the ACK carries the same number. */
+  readonly cseq: number
+  readonly transactionId: string
+  readonly #text: string
+  readonly #flow: Flow
+  readonly #context: TransactionContext
+  readonly #onUnacknowledged: (now: number) => void
+  #intervalMs: number
+  #repeat: Deadline<AckTimer>
+  readonly #giveUp: Deadline<AckTimer>
+
+  constructor(
+    response: {
+      readonly cseq: number
+      readonly transactionId: string
+      readonly text: string
+      readonly flow: Flow
+    },
+    context: TransactionContext,
+    onUnacknowledged: (now: number) => void,
+    now: number,
+  ) {
+    this.cseq = response.cseq
+    this.transactionId = response.transactionId
+    this.#text = response.text
+    this.#flow = response.flow
+    this.#context = context
+    this.#onUnacknowledged = onUnacknowledged
+    this.#intervalMs = context.timers.t1Ms
+    this.#repeat = context.deadlines.start(this, 'repeat', this.#intervalMs, now)
+    const giveUpMs = transactionTimeoutMs(context.timers)
+    this.#giveUp = context.deadlines.start(this, 'giveUp', giveUpMs, now)
+  }
+
+  stop(): void {
+    this.#repeat.cancel()
+    this.#giveUp.cancel()
+  }
+
+  onTimer(timer: AckTimer, now: number): void {
+    if (timer === 'giveUp') {
+      this.stop()
+      return this.#onUnacknowledged(now)
+    }
+    const { deadlines, timers } = this.#context
+    this.#context.repeat(this.#text, this.#flow, '')
+    this.#intervalMs = Math.min(this.#intervalMs * 2, timers.t2Ms)
+    this.#repeat = deadlines.start(this, 'repeat', this.#intervalMs, now)
+  }
+}

@@ -1,0 +1,349 @@
+/** SIP over WebSocket, plain or over TLS (RFC 7118). */
+import {
+  createServer as createHttpServer,
+  type IncomingMessage,
+  type Server,
+  type ServerResponse,
+} from 'node:http'
+import { createServer as createHttpsServer } from 'node:https'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { type RawData, type WebSocket, WebSocketServer } from 'ws'
+import { errorCode } from '../errors.ts'
+import { type Flow, type Listener, sideFor } from '../flow.ts'
+import { decodeMessage, encodeMessage, hasEscapedBytes } from '../message/decode.ts'
+import { maxMessageBytes } from '../message/stream-framer.ts'
+import type { WebSocketOptions } from '../options.ts'
+import { listen, stopListening } from './listen.ts'
+import { maxWaitingPongs, Sources, type StreamLimits } from './sources.ts'
+import type { Credentials } from './credentials.ts'
+import type { StreamOptions } from './stream.ts'
+import {
+  boundListener,
+  sharedServer,
+  type SharedSocket,
+  type Transport,
+  type TransportCallbacks,
+} from './transport.ts'
+
+export interface WebSocketTransportOptions extends StreamOptions, WebSocketOptions {
+  /** For `wss`; undefined: `ws`. */
+  readonly credentials: Credentials | undefined
+}
+
+/** Largest header part of an HTTP request. */
+const maxHeaderBytes = 8_192
+
+/** @throws ListenError when the address cannot be bound. */
+export async function openWebSocket(
+  options: WebSocketTransportOptions,
+  callbacks: TransportCallbacks,
+): Promise<Transport> {
+  const protocol = options.credentials === undefined ? 'ws' : 'wss'
+  const server = serverFor(options)
+  const { host, port } = await listen(server, protocol, options)
+  const bound = { address: host, port }
+  const listener = boundListener(protocol, bound, options.advertisedHost, options)
+  return new WebSocketTransport(server, listener, options, callbacks)
+}
+
+function serverFor({ credentials, limits }: WebSocketTransportOptions): Server {
+  const { handshakeMs } = limits
+  const http = {
+    maxHeaderSize: maxHeaderBytes,
+    headersTimeout: handshakeMs,
+    requestTimeout: handshakeMs,
+    connectionsCheckingInterval: handshakeMs / 4,
+    // There is no second request, so nothing to keep a connection for.
+    keepAliveTimeout: 1,
+  }
+  if (credentials === undefined) return createHttpServer(http, answerPlainRequest)
+  const server = createHttpsServer(
+    { ...http, ...credentials.settings, handshakeTimeout: handshakeMs },
+    answerPlainRequest,
+  )
+  credentials.onChange((settings) => server.setSecureContext(settings))
+  server.on('tlsClientError', (_error, socket) => socket.destroy())
+  return server
+}
+
+class WebSocketTransport implements Transport {
+  readonly listener: Listener
+  readonly #server: Server
+  readonly #options: WebSocketTransportOptions
+  readonly #callbacks: TransportCallbacks
+  readonly #webSockets = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    autoPong: false,
+    // A message is small, and what decompresses it costs memory for each connection.
+    perMessageDeflate: false,
+    maxPayload: maxMessageBytes,
+    handleProtocols: () => 'sip',
+  })
+  readonly #byId = new Map<number, SocketConnection>()
+  readonly #byRemote = new Map<string, SocketConnection>()
+  readonly #sources: Sources
+  #stopped = false
+
+  constructor(
+    server: Server,
+    listener: Listener,
+    options: WebSocketTransportOptions,
+    callbacks: TransportCallbacks,
+  ) {
+    this.listener = listener
+    this.#server = server
+    this.#options = options
+    this.#callbacks = callbacks
+    this.#sources = new Sources({
+      listener,
+      limits: options.limits,
+      accepts: (source) => !this.#stopped && callbacks.accepts(source),
+      sourceStatus: callbacks.sourceStatus,
+      refused: callbacks.refused,
+      opened: () => 0,
+    })
+    server.on('connection', this.#sources.admit)
+    server.on('upgrade', (request, socket, head) => this.#upgrade(request, socket, head))
+  }
+
+  get connections(): number {
+    return this.#sources.size
+  }
+
+  send(text: string, flow: Flow, reference: string): void {
+    const connection =
+      flow.connectionId === 0
+        ? this.#byRemote.get(remoteKey(flow))
+        : this.#byId.get(flow.connectionId)
+    if (connection) connection.send(text, reference)
+    else setImmediate(this.#callbacks.sendFailed, reference, 'there is no such WebSocket')
+  }
+
+  close(flow: Flow): void {
+    this.#byId.get(flow.connectionId)?.close()
+  }
+
+  get socket(): SharedSocket {
+    return sharedServer(this.#server, (connectionIds) => {
+      for (const [id, connection] of this.#byId) if (!connectionIds.has(id)) connection.close()
+    })
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true
+    await stopListening(this.#server, this.#byId.values(), () => this.#sources.destroyAll())
+  }
+
+  #upgrade(request: IncomingMessage, duplex: Duplex, head: Buffer): void {
+    duplex.on('error', () => undefined)
+    const { socket } = request
+    const { remoteAddress: address, remotePort: port } = socket
+    const rejection = rejectionFor(request, this.#options)
+    if (rejection) return refuse(duplex, rejection)
+    if (address === undefined || port === undefined) {
+      socket.destroy()
+      return
+    }
+    this.#webSockets.handleUpgrade(request, duplex, head, (webSocket) =>
+      this.#add({ webSocket, socket, address, port }),
+    )
+  }
+
+  #add({
+    address,
+    port,
+    ...carried
+  }: Pick<ConstructorParameters<typeof SocketConnection>[0], 'webSocket'> & {
+    readonly socket: Socket
+    readonly address: string
+    readonly port: number
+  }): void {
+    const { limits, nextConnectionId } = this.#options
+    const listener = sideFor(this.listener, address)
+    const flow = { listener, address, port, connectionId: nextConnectionId() }
+    const connection = new SocketConnection({
+      ...carried,
+      flow,
+      limits,
+      callbacks: this.#callbacks,
+      onClosed: () => {
+        this.#byId.delete(flow.connectionId)
+        if (this.#byRemote.get(remoteKey(flow)) === connection)
+          this.#byRemote.delete(remoteKey(flow))
+      },
+    })
+    this.#byId.set(flow.connectionId, connection)
+    this.#byRemote.set(remoteKey(flow), connection)
+  }
+}
+
+const remoteKey = ({ address, port }: Flow): string => `${address}|${port}`
+
+/** One WebSocket: a frame is a message (RFC 7118 §5), so nothing has to be cut. */
+export interface SocketConnectionOptions {
+  readonly webSocket: WebSocket
+  /** What carries it. */
+  readonly socket: Socket
+  readonly flow: Flow
+  readonly limits: StreamLimits
+  readonly callbacks: TransportCallbacks
+  readonly onClosed: () => void
+}
+
+/** RFC 6455 §7.4.1. */
+const closeCodes = { normal: 1000, policy: 1008 } as const
+
+class SocketConnection {
+  readonly flow: Flow
+  readonly #webSocket: WebSocket
+  readonly #socket: Socket
+  readonly #limits: StreamLimits
+  readonly #callbacks: TransportCallbacks
+  /** Until the first message. */
+  #patience: NodeJS.Timeout | undefined
+  #awaitsPong = false
+  /** Pings in a row that were all that the peer had to say something to. */
+  #silentPings = 0
+  #waitingPongs = 0
+
+  constructor(options: SocketConnectionOptions) {
+    const { webSocket, socket, flow, limits, callbacks, onClosed } = options
+    this.flow = flow
+    this.#webSocket = webSocket
+    this.#socket = socket
+    this.#limits = limits
+    this.#callbacks = callbacks
+    this.#patience = setTimeout(() => webSocket.terminate(), limits.messageMs)
+    socket.setTimeout(limits.keepAliveMs)
+    socket.on('timeout', () => this.#ping())
+    webSocket.on('pong', () => {
+      this.#awaitsPong = false
+    })
+    webSocket.on('ping', (data) =>
+      this.#answerPing((written) => webSocket.pong(data, false, written)),
+    )
+    webSocket.on('message', (data) => this.#read(data))
+    // A broken frame, or one that is too large: the library closes with the code for it.
+    webSocket.on('error', () => undefined)
+    webSocket.on('close', () => {
+      clearTimeout(this.#patience)
+      onClosed()
+      callbacks.connectionClosed(flow)
+    })
+  }
+
+  /** Never throws; what cannot be written comes back as `sendFailed`. */
+  send(text: string, reference: string): void {
+    const { sendFailed } = this.#callbacks
+    if (this.#webSocket.bufferedAmount + text.length > this.#limits.maxBufferedBytes) {
+      setImmediate(sendFailed, reference, 'the peer does not read')
+      return
+    }
+    // RFC 6455 §5.6: a text frame is UTF-8.
+    const binary = hasEscapedBytes(text)
+    this.#webSocket.send(encodeMessage(text), { binary }, (error) => {
+      if (error) sendFailed(reference, errorCode(error))
+    })
+  }
+
+  /** Says goodbye, and does not wait for the peer's. */
+  close(): void {
+    this.#webSocket.close(closeCodes.normal)
+    this.#socket.destroySoon()
+  }
+
+  destroy(): void {
+    this.#webSocket.terminate()
+  }
+
+  /** After a silence: a peer that answers lives, and a NAT between keeps its mapping. */
+  #ping(): void {
+    this.#silentPings += 1
+    if (this.#awaitsPong) return this.#webSocket.terminate()
+    if (this.#silentPings * this.#limits.keepAliveMs > this.#limits.idleMs) {
+      this.#webSocket.close(closeCodes.policy, 'idle')
+      this.#socket.destroySoon()
+      return
+    }
+    this.#awaitsPong = true
+    this.#webSocket.ping()
+  }
+
+  /** The library would answer each one, however many wait already. */
+  #answerPing(answer: (written: () => void) => void): void {
+    if (this.#waitingPongs >= maxWaitingPongs) return
+    this.#waitingPongs += 1
+    answer(() => {
+      this.#waitingPongs -= 1
+    })
+  }
+
+  #read(data: RawData): void {
+    this.#awaitsPong = false
+    const bytes = Buffer.isBuffer(data) ? data : Buffer.concat(Array.isArray(data) ? data : [])
+    const keepAlive = lineBreaksOf(bytes)
+    if (keepAlive !== undefined) {
+      // RFC 5626 §4.4.1, which RFC 7118 §6 keeps for WebSockets.
+      if (keepAlive === '\r\n\r\n')
+        this.#answerPing((written) => this.#webSocket.send('\r\n', written))
+      return
+    }
+    this.#silentPings = 0
+    clearTimeout(this.#patience)
+    this.#patience = undefined
+    this.#callbacks.message(decodeMessage(bytes), this.flow)
+  }
+}
+
+/** The frame as text when there is nothing but line breaks in it. */
+function lineBreaksOf(bytes: Buffer): string | undefined {
+  if (bytes.length > 4) return undefined
+  const text = bytes.toString('latin1')
+  return /^[\r\n]*$/.test(text) ? text : undefined
+}
+
+/** The HTTP request that becomes a WebSocket, and those that do not: RFC 6455 §4, RFC 7118 §4.1. */
+interface Refusal {
+  readonly status: number
+  readonly reason: string
+}
+
+/** Why a WebSocket is refused; the library checks the rest of RFC 6455. */
+function rejectionFor(
+  request: Pick<IncomingMessage, 'headers'>,
+  { origins }: WebSocketOptions,
+): Refusal | undefined {
+  const { origin } = request.headers
+  // Only browsers say where a page comes from, and only for them it matters.
+  if (origin !== undefined && origins?.every((allowed) => !isSameOrigin(allowed, origin)) === true)
+    return { status: 403, reason: 'Forbidden' }
+  const offered = (request.headers['sec-websocket-protocol'] ?? '').split(',')
+  if (!offered.some((name) => name.trim().toLowerCase() === 'sip'))
+    return { status: 400, reason: 'Bad Request' }
+  return undefined
+}
+
+const isSameOrigin = (one: string, other: string): boolean =>
+  one.toLowerCase() === other.toLowerCase()
+
+/**
+ * Ends the connection with a plain answer, both directions of it: what was taken from node's HTTP
+ * server is under none of its timeouts, and a peer that leaves its side open would keep its place.
+ */
+function refuse(socket: Duplex, { status, reason }: Refusal): void {
+  socket.once('finish', () => socket.destroy())
+  socket.end(`HTTP/1.1 ${status} ${reason}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
+}
+
+/** There is nothing here but SIP: RFC 9110 §15.5.22, and 404 for what could not be upgraded. */
+function answerPlainRequest(request: IncomingMessage, response: ServerResponse): void {
+  const isUpgradable = request.method === 'GET'
+  response.writeHead(isUpgradable ? 426 : 404, {
+    Connection: 'close',
+    'Content-Length': 0,
+    ...(isUpgradable ? { Upgrade: 'websocket' } : {}),
+  })
+  response.end()
+}

@@ -1,0 +1,74 @@
+import { expect, test } from 'vitest'
+import { Applications } from '../../../../engine/sip-server/core/applications.ts'
+
+/** Three applications that take INVITE; the tags of each. */
+function three(...tags: readonly (readonly string[])[]): Applications {
+  const applications = new Applications()
+  for (const id of [1, 2, 3]) {
+    applications.connected(id, false)
+    applications.authenticate(id, tags[id - 1] ?? [])
+    applications.addRoute(id, 'invite')
+  }
+  return applications
+}
+
+const turns = (applications: Applications, count: number, tag?: string) =>
+  Array.from({ length: count }, () => applications.next('INVITE', tag))
+
+test('applications take requests in turn, each verb for itself', () => {
+  const applications = three()
+  applications.addRoute(2, 'options')
+  applications.addRoute(3, 'options')
+  expect(turns(applications, 4)).toEqual([1, 2, 3, 1])
+  expect(applications.next('OPTIONS')).toBe(2)
+  expect(turns(applications, 2)).toEqual([2, 3])
+  expect(applications.next('OPTIONS')).toBe(3)
+})
+
+test('asking twice for a verb brings no second turn, and one verb is dropped alone', () => {
+  const applications = three()
+  applications.addRoute(1, 'invite')
+  applications.addRoute(1, 'options')
+  applications.removeRoute(1, 'invite')
+  expect(turns(applications, 3)).toEqual([2, 3, 2])
+  expect(applications.next('OPTIONS')).toBe(1)
+})
+
+test('with a tag the turn is among those that have it', () => {
+  const applications = three(['a', 'x'], ['b'], ['a'])
+  expect(turns(applications, 3, 'a')).toEqual([1, 3, 1])
+  expect(turns(applications, 2, 'b')).toEqual([2, 2])
+  expect(applications.next('INVITE', 'absent')).toBeUndefined()
+  expect(applications.next('OPTIONS', 'a')).toBeUndefined()
+  expect(new Set(turns(applications, 3))).toEqual(new Set([1, 2, 3]))
+})
+
+test('one that has gone takes no turn', () => {
+  const applications = three()
+  applications.disconnected(2)
+  expect(turns(applications, 3)).toEqual([1, 3, 1])
+})
+
+test('only who asks for call details makes them wanted', () => {
+  const applications = three()
+  expect(applications.wantDetails).toBe(false)
+  applications.addRoute(2, 'cdr:stop')
+  applications.addRoute(2, 'cdr:stop')
+  expect(applications.wantDetails).toBe(true)
+  expect(applications.methods()).toEqual(['INVITE'])
+  applications.disconnected(2)
+  expect(applications.wantDetails).toBe(false)
+})
+
+test('what is for an application that has not come waits for it, and it gets nothing else', () => {
+  const applications = three()
+  const dialled = applications.reserve()
+  const request = { kind: 'ok', commandId: '1' } as const
+  expect(applications.hold(dialled, request)).toBe(true)
+  applications.connected(dialled, false)
+  applications.authenticate(dialled, [])
+  applications.addRoute(dialled, 'invite')
+  expect(applications.release(dialled)).toEqual([request])
+  expect(applications.hold(dialled, { kind: 'ok', commandId: '2' })).toBe(false)
+  expect(turns(applications, 3)).toEqual([1, 2, 3])
+})

@@ -1,0 +1,297 @@
+/** Session timers of calls that an application answers: RFC 4028 §9 and §10. */
+import { expect, test } from 'vitest'
+import { acknowledge, invited, respond } from '../../../support/caller.ts'
+import {
+  VirtualServer,
+  header,
+  requestOf,
+  responseOf,
+  sdp,
+  sip,
+  tagIn,
+} from '../../../support/sip-core.ts'
+
+/** An answered and acknowledged call; returns our 200 and our tag. */
+function answered(server: VirtualServer, offered: string[], given: string[]) {
+  const invite = requestOf('INVITE', { body: sdp, extra: offered })
+  respond(server, invited(server, invite), 200, given)
+  const ok = server.takeSent()[0]?.text ?? ''
+  const toTag = tagIn(header(ok, 'To'))
+  acknowledge(server, toTag)
+  server.takeDelivered()
+  return { ok, toTag }
+}
+
+const supported = 'Supported: timer'
+
+test.each([
+  // What the caller's INVITE says, what the application's 200 says, what the caller is told.
+  [[], [], ['', '']],
+  [[supported], [], ['', '']],
+  [[supported, 'Session-Expires: 600'], [], ['', '']],
+  [[supported, 'Session-Expires: 600;refresher=uac'], [], ['600;refresher=uac', 'timer']],
+  [[supported, 'Session-Expires: 600;refresher=uas'], [], ['600;refresher=uas', '']],
+  [[], ['Session-Expires: 1800'], ['1800;refresher=uas', '']],
+  [[supported], ['Session-Expires: 1800'], ['1800;refresher=uac', 'timer']],
+  [[supported], ['Session-Expires: 1800;refresher=uas'], ['1800;refresher=uas', '']],
+  [[supported], ['Session-Expires: 30'], ['90;refresher=uac', 'timer']],
+  [[supported, 'Session-Expires: 600'], ['Session-Expires: 1800'], ['600;refresher=uac', 'timer']],
+  [
+    [supported, 'Session-Expires: 600;refresher=uac'],
+    ['Session-Expires: 300;refresher=uas'],
+    ['300;refresher=uac', 'timer'],
+  ],
+  [[supported, 'Min-SE: 400'], ['Session-Expires: 300'], ['400;refresher=uac', 'timer']],
+  // A proxy added it for a caller that knows nothing of it.
+  [['Session-Expires: 600;refresher=uac'], [], ['600;refresher=uas', '']],
+])('an INVITE with %j, answered with %j, gets %j', (offered, given, expected) => {
+  const { ok } = answered(new VirtualServer(), offered, given)
+  expect([header(ok, 'Session-Expires'), header(ok, 'Require')]).toEqual(expected)
+})
+
+test('what the application requires by itself is not required twice', () => {
+  const given = ['Session-Expires: 600', 'Require: timer']
+  const { ok } = answered(new VirtualServer(), [supported], given)
+  expect(ok.match(/Require:/g)).toHaveLength(1)
+})
+
+// §10: 32 s or a third of the interval before its end, whichever is less.
+test.each([
+  [90, 60_000],
+  [1_800, 1_768_000],
+])('a caller that does not refresh within %i s gets BYE after %i ms', (seconds, ms) => {
+  const server = new VirtualServer()
+  answered(server, [supported], [`Session-Expires: ${seconds};refresher=uac`])
+  server.advance(ms - 300)
+  expect(server.takeSent()).toEqual([])
+  server.advance(300)
+  const [bye] = server.takeSent()
+  expect(bye?.text).toMatch(/^BYE sip:alice@203\.0\.113\.7:5060 SIP/)
+  expect(header(bye?.text ?? '', 'Reason')).toBe('SIP ;cause=200 ;text="Session timer expired"')
+  const [told] = server.takeDelivered()
+  expect(told).toMatchObject({
+    transactionId: 'unsolicited',
+    dialogId: 'c1@203.0.113.7;from-tag=f1',
+  })
+  expect(server.core.stats()['dialogs']).toBe(0)
+})
+
+test.each(['INVITE', 'UPDATE'])(
+  'a refresh by %s of the peer makes the time start again',
+  (method) => {
+    const server = new VirtualServer()
+    const { toTag } = answered(server, [supported], ['Session-Expires: 90;refresher=uac'])
+    server.advance(45_000)
+    const body = method === 'INVITE' ? sdp : ''
+    const extra = [supported, 'Session-Expires: 90;refresher=uac']
+    server.receive(requestOf(method, { toTag, cseq: 2, branch: 'z9hG4bK-r', body, extra }))
+    respond(server, server.takeDelivered()[0]?.transactionId ?? '', 200)
+    const ok = server.takeSent().at(-1)?.text ?? ''
+    expect([header(ok, 'Session-Expires'), header(ok, 'Require')]).toEqual([
+      '90;refresher=uac',
+      'timer',
+    ])
+    if (method === 'INVITE')
+      server.receive(requestOf('ACK', { toTag, cseq: 2, branch: 'z9hG4bK-a' }))
+    server.advance(59_000)
+    expect(server.takeSent()).toEqual([])
+    server.advance(1_000)
+    expect(server.takeStartLines()).toEqual(['BYE sip:alice@203.0.113.7:5060 SIP/2.0'])
+  },
+)
+
+test('a refused refresh does not count', () => {
+  const server = new VirtualServer()
+  const { toTag } = answered(server, [supported], ['Session-Expires: 90;refresher=uac'])
+  server.advance(45_000)
+  server.receive(requestOf('UPDATE', { toTag, cseq: 2, extra: [supported] }))
+  respond(server, server.takeDelivered()[0]?.transactionId ?? '', 500)
+  server.takeSent()
+  server.advance(15_000)
+  expect(server.takeStartLines()[0]).toMatch(/^BYE /)
+})
+
+// §7.4: the offer as it was, or none at all.
+test('our part: after half the interval UPDATE for a caller that takes it, else the same offer again', () => {
+  for (const [allow, method, body] of [
+    ['Allow: INVITE, ACK, BYE, UPDATE', 'UPDATE', ''],
+    ['Allow: INVITE, ACK, BYE', 'INVITE', sdp],
+  ] as const) {
+    const server = new VirtualServer()
+    const { toTag } = answered(server, [supported, allow], ['Session-Expires: 90;refresher=uas'])
+    server.advance(45_000)
+    const text = server.takeSent()[0]?.text ?? ''
+    expect(header(text, 'CSeq')).toBe(`1 ${method}`)
+    expect(text.slice(text.indexOf('\r\n\r\n') + 4)).toBe(body)
+    expect(header(text, 'Session-Expires')).toBe('90;refresher=uac')
+    expect(header(text, 'Min-SE')).toBe('90')
+    expect(header(text, 'Supported')).toBe('timer')
+    expect(header(text, 'Contact')).toBe('<sip:18005551212@198.51.100.10:5060>')
+    const extra = ['Contact: <sip:alice@203.0.113.7:5060>', 'Session-Expires: 90;refresher=uac']
+    const ok = responseOf(text, 200, { toTag, extra, body: method === 'INVITE' ? sdp : '' })
+    server.receive(ok)
+    server.receive(ok)
+    // A copy of the 200 is acknowledged again, and no other party hears of anything.
+    expect(server.takeSent().map((sent) => sent.text.slice(0, 3))).toEqual(
+      method === 'INVITE' ? ['ACK', 'ACK'] : [],
+    )
+    expect(server.takeDelivered()).toEqual([])
+    server.advance(44_000)
+    expect(server.takeSent()).toEqual([])
+    server.advance(1_000)
+    expect(header(server.takeSent()[0]?.text ?? '', 'CSeq')).toBe(`2 ${method}`)
+  }
+})
+
+test('media that were described in a reliable response, and not again, are offered as they were', () => {
+  const server = new VirtualServer()
+  const extra = ['Supported: 100rel']
+  const transactionId = invited(server, requestOf('INVITE', { body: sdp, extra }))
+  const early = sdp.replace('s=-', 's=early')
+  server.command(`sip|${transactionId}|\r\n${sip('SIP/2.0 183 X', ['Require: 100rel'], early)}`)
+  const ringing = server.takeSent()[0]?.text ?? ''
+  const toTag = tagIn(header(ringing, 'To'))
+  const rack = `RAck: ${header(ringing, 'RSeq')} 1 INVITE`
+  server.receive(requestOf('PRACK', { toTag, cseq: 2, extra: [rack] }))
+  server.command(`sip|${transactionId}|\r\n${sip('SIP/2.0 200 OK', ['Session-Expires: 90'])}`)
+  acknowledge(server, toTag)
+  server.takeSent()
+  server.advance(45_000)
+  const refresh = server.takeSent()[0]?.text ?? ''
+  expect(refresh.slice(refresh.indexOf('\r\n\r\n') + 4)).toBe(early)
+})
+
+test('a caller that has vanished is noticed by the refresh: BYE, and the application is told', () => {
+  const server = new VirtualServer()
+  answered(server, [], ['Session-Expires: 90'])
+  server.advance(45_000)
+  expect(server.takeStartLines()).toEqual(['INVITE sip:alice@203.0.113.7:5060 SIP/2.0'])
+  server.advance(15_000)
+  expect(server.takeStartLines().filter((line) => line.startsWith('BYE'))).toHaveLength(1)
+  // The INVITE is not needed any more.
+  server.advance(20_000)
+  expect(server.takeStartLines().filter((line) => !line.startsWith('BYE'))).toEqual([])
+  expect(server.takeDelivered()[0]?.transactionId).toBe('unsolicited')
+  server.advance(64_000)
+  expect(server.core.stats()).toMatchObject({ dialogs: 0, clientTransactions: 0, deadlines: 0 })
+})
+
+test.each([408, 481])('a refresh that is answered %i ends the dialog', (status) => {
+  const server = new VirtualServer()
+  answered(server, [], ['Session-Expires: 90'])
+  server.advance(45_000)
+  server.receive(responseOf(server.takeSent()[0]?.text ?? '', status))
+  expect(server.takeStartLines().map((line) => line.split(' ')[0])).toEqual(['ACK', 'BYE'])
+  expect(server.takeDelivered()[0]?.transactionId).toBe('unsolicited')
+})
+
+test('UPDATE that the caller does not take after all is followed by a re-INVITE', () => {
+  const server = new VirtualServer()
+  answered(server, [supported, 'Allow: UPDATE'], ['Session-Expires: 90;refresher=uas'])
+  server.advance(45_000)
+  server.receive(responseOf(server.takeSent()[0]?.text ?? '', 501))
+  server.advance(250)
+  expect(header(server.takeSent()[0]?.text ?? '', 'CSeq')).toBe('2 INVITE')
+})
+
+test('a caller that counts no seconds and refuses the refresh is there: the call goes on', () => {
+  const server = new VirtualServer()
+  answered(server, [], ['Session-Expires: 90'])
+  for (let round = 1; round <= 3; round++) {
+    server.advance(45_000)
+    const [refresh, ...others] = server.takeSent()
+    expect(others).toEqual([])
+    server.receive(responseOf(refresh?.text ?? '', 488))
+    expect(server.takeStartLines()[0]).toMatch(/^ACK/)
+  }
+})
+
+test('one that counts them is asked again until the session expires', () => {
+  const server = new VirtualServer()
+  answered(server, [supported], ['Session-Expires: 90;refresher=uas'])
+  server.advance(45_000)
+  server.receive(responseOf(server.takeSent()[0]?.text ?? '', 488))
+  server.takeSent()
+  server.advance(15_000)
+  expect(server.takeStartLines()).toEqual(['BYE sip:alice@203.0.113.7:5060 SIP/2.0'])
+})
+
+// RFC 3261 §14.1: the caller made the Call-ID, so we wait for at most two seconds.
+test('a refresh that meets a request of the peer is tried again within two seconds', () => {
+  const server = new VirtualServer()
+  answered(server, [], ['Session-Expires: 90'])
+  server.advance(45_000)
+  server.receive(responseOf(server.takeSent()[0]?.text ?? '', 491))
+  server.takeSent()
+  server.advance(2_250)
+  expect(server.takeStartLines()[0]).toBe('INVITE sip:alice@203.0.113.7:5060 SIP/2.0')
+})
+
+test('a re-INVITE of the peer during our own refresh gets 491', () => {
+  const server = new VirtualServer()
+  const { toTag } = answered(server, [], ['Session-Expires: 90'])
+  server.advance(45_000)
+  server.takeSent()
+  server.receive(requestOf('INVITE', { toTag, cseq: 2, branch: 'z9hG4bK-r2', body: sdp }))
+  expect(server.takeStartLines()).toEqual(['SIP/2.0 491 Request Pending'])
+})
+
+test('a longer interval that the peer insists on is taken at once', () => {
+  const server = new VirtualServer()
+  answered(server, [], ['Session-Expires: 90'])
+  server.advance(45_000)
+  server.receive(responseOf(server.takeSent()[0]?.text ?? '', 422, { extra: ['Min-SE: 300'] }))
+  server.takeSent()
+  server.advance(0)
+  const again = server.takeSent()[0]?.text ?? ''
+  expect([header(again, 'Session-Expires'), header(again, 'Min-SE')]).toEqual([
+    '300;refresher=uac',
+    '300',
+  ])
+})
+
+test.each(['INVITE', 'UPDATE'])('%s in a dialog below the shortest interval gets 422', (method) => {
+  const server = new VirtualServer()
+  const { toTag } = answered(server, [supported], ['Session-Expires: 90'])
+  const extra = [supported, 'Session-Expires: 60']
+  server.receive(requestOf(method, { toTag, cseq: 2, branch: 'z9hG4bK-r2', extra }))
+  const [refusal] = server.takeSent()
+  expect(refusal?.text).toMatch(/^SIP\/2\.0 422 Session Interval Too Small/)
+  expect(header(refusal?.text ?? '', 'Min-SE')).toBe('90')
+  expect(server.takeDelivered()).toEqual([])
+})
+
+test('so does an INVITE that begins a call, unless its sender knows nothing of it, or the server is told otherwise', () => {
+  const short = (lines: string[], minSessionSeconds = 90) => {
+    const server = new VirtualServer({ minSessionSeconds })
+    server.receive(requestOf('INVITE', { body: sdp, extra: ['Session-Expires: 60', ...lines] }))
+    return server.takeStartLines()[0]
+  }
+  expect(short([supported])).toBe('SIP/2.0 422 Session Interval Too Small')
+  expect(short([])).toBe('SIP/2.0 100 Trying')
+  expect(short([supported], 60)).toBe('SIP/2.0 100 Trying')
+})
+
+test('the BYE of either side ends the timer with the dialog', () => {
+  const server = new VirtualServer()
+  const { toTag } = answered(server, [supported], ['Session-Expires: 90;refresher=uac'])
+  server.receive(requestOf('BYE', { toTag, cseq: 2 }))
+  respond(server, server.takeDelivered()[0]?.transactionId ?? '', 200)
+  server.advance(600_000)
+  expect(server.core.stats()['deadlines']).toBe(0)
+})
+
+test.each([
+  ['uac', [supported, 'Session-Expires: 600'], '600;refresher=uac', 'timer'],
+  ['uas', [supported, 'Session-Expires: 600'], '600;refresher=uas', ''],
+  ['none', [supported, 'Session-Expires: 600'], '', ''],
+  ['uas', [supported, 'Session-Expires: 600;refresher=uac'], '600;refresher=uac', 'timer'],
+  ['uas', [supported], '', ''],
+] as const)(
+  'default refresher %s: a caller that leaves it to us (%j) is told "%s"',
+  (defaultRefresher, offered, expires, required) => {
+    const server = new VirtualServer({ more: { defaultRefresher } })
+    const { ok } = answered(server, [...offered], [])
+    expect([header(ok, 'Session-Expires'), header(ok, 'Require')]).toEqual([expires, required])
+  },
+)

@@ -1,0 +1,268 @@
+import { expect, test } from 'vitest'
+import { parseMessage } from '../../../engine/sip-server/message/parse.ts'
+import type { SipMessage } from '../../../engine/sip-server/message/message.ts'
+import { Overload } from '../../../engine/sip-server/overload.ts'
+import type { Flow } from '../../../engine/sip-server/flow.ts'
+import { seededRandom } from '../../support/seeded-random.ts'
+import { requestOf, udp } from '../../support/sip-core.ts'
+
+/** A socket with one reader: what arrives waits its turn, and costs the reader time. */
+class BusyServer {
+  now = 0
+  readonly logged: { readonly level: string; readonly fields: unknown }[] = []
+  readonly overload: Overload
+  /** Milliseconds that each call waited. */
+  readonly waits: number[] = []
+  served = 0
+  refused = 0
+  readonly #queue: {
+    readonly at: number
+    readonly invite?: SipMessage | undefined
+    readonly own?: string
+  }[] = []
+  #measure: () => void = () => undefined
+  #calls = 0
+  #owed = 0
+  #measuredAt = 0
+  #busyMs = 0
+  #askedAt = 0
+
+  constructor(
+    isUrgent: (uri: string) => boolean = () => false,
+    isStranger: (source: Flow) => boolean = () => false,
+  ) {
+    this.overload = new Overload({
+      now: () => this.now,
+      token: () => 'token',
+      send: (own) => void this.#queue.push({ at: this.now, own }),
+      isUrgent,
+      isStranger,
+      utilization: () => {
+        const utilization = this.#busyMs / Math.max(1, this.now - this.#askedAt)
+        this.#busyMs = 0
+        this.#askedAt = this.now
+        return Math.min(1, utilization)
+      },
+      repeat: (work) => {
+        this.#measure = work
+        return () => undefined
+      },
+      log: (level, _message, fields) => void this.logged.push({ level, fields }),
+    })
+    this.overload.start([udp])
+  }
+
+  /** A call costs 1 ms, a refusal 0.02 ms: a thousand calls a second are all that it can serve. */
+  run(seconds: number, callsPerSecond: number): void {
+    const end = this.now + seconds * 1_000
+    while (this.now < end) {
+      this.now += 1
+      const isStalled = this.stalls(this.now)
+      if (!isStalled && this.now - this.#measuredAt >= 100) {
+        this.#measuredAt = this.now
+        this.#measure()
+      }
+      for (this.#owed += callsPerSecond / 1_000; this.#owed >= 1; this.#owed -= 1)
+        this.#queue.push({ at: this.now, invite: calls[++this.#calls % calls.length] })
+      // Who is interrupted at work counts as busy for as long.
+      if (isStalled) this.#busyMs += this.#queue.length > 0 ? 1 : 0
+      else this.#work(1)
+    }
+  }
+
+  /** Other processes want the machine: this one stands still, for a while and again and again. */
+  stalls: (now: number) => boolean = () => false
+
+  forget(): void {
+    this.served = this.refused = 0
+    this.waits.length = 0
+  }
+
+  #budget = 0
+
+  #work(ms: number): void {
+    this.#budget = Math.min(this.#budget + ms, 1)
+    const before = this.#budget
+    this.#drain()
+    this.#busyMs += this.#queue.length > 0 ? 1 : Math.min(1, before - this.#budget)
+  }
+
+  #drain(): void {
+    while (this.#budget > 0) {
+      const next = this.#queue.shift()
+      if (next === undefined) return
+      if (next.own !== undefined) this.overload.takes(Buffer.from(next.own, 'latin1'), udp)
+      else if (next.invite !== undefined) this.#judge(next.invite, next.at)
+    }
+  }
+
+  #judge(invite: SipMessage, at: number): void {
+    this.waits.push(this.now - at)
+    const isRefused = this.overload.refuses(invite, flow)
+    this.#budget -= isRefused ? 0.02 : 1
+    if (isRefused) this.refused += 1
+    else this.served += 1
+  }
+}
+
+/** One whose first seconds are over. */
+function warmServer(...given: ConstructorParameters<typeof BusyServer>): BusyServer {
+  const server = new BusyServer(...given)
+  server.run(5, 0)
+  return server
+}
+
+/** Where a call comes from. */
+const flow: Flow = { listener: udp, address: '203.0.113.7', port: 5_060, connectionId: 0 }
+
+function call(number: number, options: Parameters<typeof requestOf>[1] = {}): SipMessage {
+  const parsed = parseMessage(
+    requestOf('INVITE', { callId: `1-${number}@203.0.113.7`, ...options }),
+  )
+  if (parsed.kind !== 'request') throw new Error('unreadable')
+  return parsed
+}
+
+/** Parsed once: only their Call-IDs count. */
+const calls = Array.from({ length: 2_000 }, (_, number) => call(number))
+
+/** A server in the middle of twice the load that it can carry. */
+function overloaded(
+  isUrgent?: (uri: string) => boolean,
+  isStranger?: (source: Flow) => boolean,
+): BusyServer {
+  const server = warmServer(isUrgent, isStranger)
+  server.run(20, 2_000)
+  return server
+}
+
+test.each([1.1, 1.5, 2, 4, 10])(
+  'at %d times what it can carry it serves nearly as much as before, and soon',
+  (load) => {
+    const server = warmServer()
+    server.run(15, load * 1_000)
+    server.forget()
+    server.run(20, load * 1_000)
+    expect(server.served).toBeGreaterThan(0.8 * 20_000)
+    // T1: no sender repeats what has waited less.
+    const waits = server.waits.toSorted((a, b) => a - b)
+    expect(waits[Math.floor(0.99 * waits.length)]).toBeLessThan(500)
+  },
+)
+
+/** Stands still for 20 to 300 ms, then runs for as long, by seeded chance. */
+function contention(): (now: number) => boolean {
+  const random = seededRandom(7)
+  let isStalled = false
+  let until = 0
+  return (now) => {
+    if (now >= until) {
+      isStalled = !isStalled
+      until = now + 20 + random() * 280
+    }
+    return isStalled
+  }
+}
+
+test('nothing is refused in the first seconds of a process, whose code is still slow', () => {
+  const server = new BusyServer()
+  server.run(5, 1_500)
+  expect(server.refused).toBe(0)
+  server.run(5, 1_500)
+  expect(server.refused).toBeGreaterThan(0)
+})
+
+test('pauses that the server does not cause refuse no call while it can serve all', () => {
+  const server = warmServer()
+  server.stalls = contention()
+  server.run(30, 250)
+  expect(server.refused).toBeLessThan(0.02 * 30 * 250)
+})
+
+test.each([1.5, 3])('with half of the machine it serves half as much, at %d times that', (load) => {
+  const server = warmServer()
+  server.stalls = contention()
+  server.run(15, load * 500)
+  server.forget()
+  server.run(30, load * 500)
+  expect(server.served).toBeGreaterThan(0.75 * 30 * 500)
+})
+
+test('below what it can carry no call is refused', () => {
+  const server = warmServer()
+  server.run(30, 950)
+  expect(server.refused).toBe(0)
+})
+
+test('when the load goes, every call is let in again within seconds', () => {
+  const server = overloaded()
+  server.run(10, 500)
+  server.forget()
+  server.run(10, 500)
+  expect(server.refused).toBe(0)
+  expect(server.overload.share).toBe(1)
+})
+
+test('every copy of an INVITE meets the same decision, the next try another one', () => {
+  const { overload } = overloaded()
+  const decisions = Array.from({ length: 400 }, (_, n) => overload.refuses(call(n), flow))
+  expect(Array.from({ length: 400 }, (_, n) => overload.refuses(call(n), flow))).toEqual(decisions)
+  const again = Array.from({ length: 400 }, (_, n) => overload.refuses(call(n, { cseq: 2 }), flow))
+  const saved = decisions.filter((isRefused, n) => isRefused && again[n] === false)
+  expect(saved.length).toBeGreaterThan(20)
+})
+
+test('what belongs to a dialog is never refused', () => {
+  const { overload } = overloaded()
+  const refused = Array.from({ length: 400 }, (_, n) =>
+    overload.refuses(call(n, { toTag: 't' }), flow),
+  )
+  expect(refused).not.toContain(true)
+})
+
+test('an urgent call is let in', () => {
+  const { overload } = overloaded((uri) => uri.startsWith('sip:112@'))
+  const refused = Array.from({ length: 400 }, (_, n) =>
+    overload.refuses(call(n, { uri: 'sip:112@198.51.100.10' }), flow),
+  )
+  expect(refused).not.toContain(true)
+  expect(Array.from({ length: 400 }, (_, n) => overload.refuses(call(n), flow))).toContain(true)
+})
+
+test('under overload strangers get nothing, so that known sources keep their share', () => {
+  const stranger = { ...flow, address: '198.51.100.9' }
+  const { overload } = overloaded(
+    (uri) => uri.startsWith('sip:112@'),
+    ({ address }) => address === stranger.address,
+  )
+  const refused = (source: Flow): boolean[] =>
+    Array.from({ length: 400 }, (_, n) => overload.refuses(call(n), source))
+  expect(new Set(refused(stranger))).toEqual(new Set([true]))
+  expect(refused(flow)).toContain(false)
+  expect(overload.refuses(call(1, { uri: 'sip:112@198.51.100.10' }), stranger)).toBe(false)
+})
+
+test('strangers are let in as all others are while nothing is overloaded', () => {
+  const server = warmServer(undefined, () => true)
+  server.run(30, 950)
+  expect(server.refused).toBe(0)
+})
+
+test('the log hears of an overload once in ten seconds, and once when it is over', () => {
+  const server = warmServer()
+  server.run(35, 3_000)
+  expect(server.overload.refused).toBeGreaterThan(10_000)
+  expect(server.logged.map(({ level }) => level)).toEqual(['warn', 'warn', 'warn', 'warn'])
+  server.run(15, 100)
+  expect(server.logged.map(({ level }) => level).at(-1)).toBe('info')
+  expect(server.logged).toHaveLength(5)
+  expect(server.logged.at(-1)?.fields).toMatchObject({ refused: server.overload.refused })
+})
+
+test('a late event loop alone is lag', () => {
+  const server = warmServer()
+  server.run(1, 10)
+  expect(server.overload.lagMs).toBeLessThan(5)
+  server.now += 300
+  expect(server.overload.lagMs).toBeGreaterThanOrEqual(200)
+})
