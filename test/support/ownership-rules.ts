@@ -183,7 +183,7 @@ export const operations: Readonly<Record<string, Operations>> = {
       carrier: foreign('carrier', `${CANARY} carrier`, `${CANARY} carrier of the platform`),
       carrier_id: [1, 2].map((id) => ({ carrier: undefined, carrier_id: id })),
       emergency: platform,
-      // Of calls of its tenant only: engine/routing/outbound.
+      // Of calls of its tenant only: engine/routing/outbound-routes.ts.
       ...plains('name', 'prefix', 'priority', 'weight', 'mode', 'strip', 'prepend', 'is_active'),
     },
   },
