@@ -11,7 +11,7 @@ import type { LocalStore, Store } from '../schema/open.ts'
 import { makeBackup, ScheduledBackups } from './backups/scheduled-backups.ts'
 import type { Config } from './config.ts'
 import {
-  LOST_NODES_LOOK_MS,
+  LOST_NODES_POLL_MS,
   LostNodes,
   type LostNodesDeps,
   type NodeChange,
@@ -70,8 +70,8 @@ function watchNodes(
   const news = deps.store.statements.isShared ? new NodeNews(deps) : undefined
   const tell = news && ((change: NodeChange) => news.add(change))
   const lost = new LostNodes({ nodes, now: steadyNow, log, ...(tell && { tell }) })
-  return repeating(deps)(LOST_NODES_LOOK_MS, () => {
-    lost.look()
+  return repeating(deps)(LOST_NODES_POLL_MS, () => {
+    lost.poll()
     void news?.retry()
   })
 }

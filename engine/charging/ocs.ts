@@ -7,9 +7,8 @@
  * they are made again before this process answers anyone.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { BegunCall, OpenCall, SavedState } from '../../schema/journal/call-journal.ts'
-import type { CallJournal } from '../../schema/journal/journal.ts'
 import type { CallRecord } from '../../schema/call-record.ts'
+import type { ChangedPayers } from '../../schema/changes/changes.ts'
 import { wrongBalancesIn } from '../../schema/check.ts'
 import type { Schedule } from '../../schema/clock.ts'
 import type {
@@ -34,38 +33,36 @@ import type {
   RevokedCall,
   Verdict,
 } from '../../schema/contracts/charging.ts'
-import type { ChangedPayers } from '../../schema/changes/changes.ts'
 import type { Brake, Shares } from '../../schema/contracts/limits.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import type { EventSink } from '../../schema/contracts/webhook-events.ts'
+import type { BegunCall, OpenCall, SavedState } from '../../schema/journal/call-journal.ts'
+import type { CallJournal } from '../../schema/journal/journal.ts'
 import type { Store } from '../../schema/open.ts'
 import { type ExitCodes, international } from '../../schema/rules/numbers.ts'
 import { AccountingEvents } from './accounting-events.ts'
 import type { Books } from './authorization/authorize.ts'
-import { costSoFar } from './authorization/cost-so-far.ts'
+import { costSoFar, Reservations } from './authorization/reservations.ts'
 import { Decisions } from './authorization/decisions.ts'
-import { foresee, toNodeVerdict, toVerdict } from './authorization/verdict.ts'
 import { HeldElsewhere } from './authorization/held-elsewhere.ts'
-import { Reservations } from './authorization/reservations.ts'
 import { holdGrant, toSavedGrant } from './authorization/saved-grant.ts'
+import { foresee, toNodeVerdict, toVerdict } from './authorization/verdict.ts'
 import { CallRecords, inTime, type Keeping, type Left, toLeftCalls } from './call-records.ts'
 import type { CallStore } from './call-store.ts'
 import { Customers } from './customers/customers.ts'
-import { revokedAmong } from './guards/revoked-calls.ts'
 import { countUnder, SpendGuards } from './guards/spend-guards.ts'
+import { leasesOf } from './leases/leases-of.ts'
+import type { Leases } from './leases/leases.ts'
+import type { Membership } from './leases/membership.ts'
 import { createLedger, type Ledger } from './ledger/ledger.ts'
 import { MoneyMoves } from './ledger/money-moves.ts'
 import { MoneySums } from './ledger/posting.ts'
-import type { Leases } from './leases/leases.ts'
-import { leasesOf } from './leases/leases-of.ts'
-import type { Membership } from './leases/membership.ts'
-import { statsOf } from './ocs-stats.ts'
 import { quoteOf } from './pricing/price.ts'
 import { Rates } from './pricing/rates.ts'
 import { chargeLeft, type EndedLeft } from './settlement/charge.ts'
 import { Charges } from './settlement/charges.ts'
-import { openCallStore } from './settlement/open-call-store.ts'
 import { orUnstored, unstored } from './settlement/node-reports.ts'
+import { openCallStore } from './settlement/open-call-store.ts'
 import { Settlement } from './settlement/settlement.ts'
 
 export interface OcsDeps {
@@ -467,4 +464,47 @@ export class Ocs implements Charging, OcsPort {
     if (lost.length > 0) this.#deps.log('warn', 'billing: calls without a report', { calls: lost })
     this.#cancelHousekeeping = this.#deps.schedule(() => this.#housekeep(), housekeepingMs)
   }
+}
+
+interface Counted {
+  readonly customers: Customers
+  readonly reservations: Reservations
+  readonly sums: MoneySums
+  readonly stored: ReturnType<CallStore['stats']>
+  readonly verdicts: OcsStats['verdicts']
+}
+
+/** Present figures of charging, and totals since the start. */
+function statsOf({ customers, reservations, sums, stored, verdicts }: Counted): OcsStats {
+  const { waiting, commits, failures, lostEvents } = stored
+  let reservedMicros = 0n
+  for (const customer of customers.all()) reservedMicros += customer.reservedMicros
+  return {
+    openCalls: reservations.size,
+    reservedMicros,
+    waitingWrites: waiting,
+    commits,
+    commitFailures: failures,
+    lostEvents,
+    verdicts,
+    moved: sums.list(),
+  }
+}
+
+/**
+ * Returns the calls that must end: their customer is inactive now, or a spend guard ends those that were live when it was
+ * set. Each of `callUuids` has given a sign of life at `now`.
+ */
+function revokedAmong(
+  callUuids: readonly string[],
+  now: number,
+  reservations: Reservations,
+  guards: Pick<SpendGuards, 'endsCalls' | 'isEnded'>,
+): readonly RevokedCall[] {
+  return callUuids.flatMap((callUuid) => {
+    const { payer, asked } = reservations.touch(callUuid, now) ?? {}
+    if (payer?.terms.isActive === false) return [{ callUuid, code: 'customer_inactive' }]
+    const isEnded = guards.endsCalls && asked !== undefined && guards.isEnded(asked, payer)
+    return isEnded ? [{ callUuid, code: 'spend_guard' }] : []
+  })
 }

@@ -496,10 +496,6 @@ function firstLine(text: string): string {
 const isResponse = (packet: Buffer | string): boolean =>
   typeof packet === 'string' ? packet.startsWith('SI') : packet[0] === 0x53 && packet[1] === 0x49
 
-/**
- * What the log is told of strangers: each source once in a while, and a bounded number of lines a minute,
- * because a stranger may write four billion addresses on its packets.
- */
 type Fields = Readonly<Record<string, unknown>>
 
 /** A source that was told about is not told about again for this long. */
@@ -508,6 +504,10 @@ const MAX_TOLD = 20_000
 const LINES_A_MINUTE = 20
 const MINUTE_MS = 60_000
 
+/**
+ * Logs strangers: each source once in a while, and a bounded number of lines a minute, because a stranger may write four
+ * billion addresses on its packets.
+ */
 export class Notices {
   readonly #log: Log
   readonly #told = new Failures({ max: 1, windowMs: QUIET_MS, maxKeys: MAX_TOLD })

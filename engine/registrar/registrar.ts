@@ -405,10 +405,6 @@ const unavailable = answer(503, 'Service Unavailable', {
   'Retry-After': String(RETRY_AFTER_SECONDS),
 })
 
-/**
- * Work that is done together: what came in within `waitMs` of the first, in order, or at once when
- * it is much. A program that wakes for each piece pays more for waking than for the work.
- */
 export interface BatchDeps<Item> {
   readonly schedule: Schedule
   readonly waitMs: number
@@ -416,6 +412,10 @@ export interface BatchDeps<Item> {
   readonly work: (items: readonly Item[]) => void
 }
 
+/**
+ * Work that is done together: what came in within `waitMs` of the first, in order, or at once when
+ * it is much. A program that wakes for each piece pays more for waking than for the work.
+ */
 export class Batch<Item> {
   readonly #deps: BatchDeps<Item>
   #items: Item[] = []

@@ -102,17 +102,16 @@ export function claimedBy(headers: RequestHeaders): Identity | undefined {
     : claimed
 }
 
-/**
- * Which Path is trusted (RFC 3327 §5.3 leaves it to the registrar). It says where calls to a phone are
- * sent, with a Request-URI that the phone has chosen: a phone that named a carrier's address there could
- * send calls to that carrier in our name, without a payer.
- */
 const MAX_PATH = 8
 
 export const pathOf = (header: string | undefined): readonly string[] =>
   header === undefined ? [] : splitList(header).slice(0, MAX_PATH)
 
-/** Whether the next proxy of a Path is the very host that has sent it; by address, names say nothing. */
+/**
+ * Whether the next proxy of a Path is the very host that has sent it; by address, names say nothing. RFC 3327 §5.3 leaves
+ * it to the registrar which Path to trust. It says where calls to a phone are sent, with a Request-URI that the phone has
+ * chosen: a phone that named a carrier's address there could send calls to that carrier in our name, without a payer.
+ */
 export function leadsBack(
   [next]: readonly string[],
   { address }: Pick<Source, 'address'>,

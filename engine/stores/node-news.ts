@@ -98,7 +98,6 @@ function prepare({ statements }: Pick<Store, 'statements'>) {
   }
 }
 
-/** A line in the log when another node of the installation is not heard any more, and when it is heard again. */
 export interface LostNodesDeps {
   readonly nodes: Pick<NodesPort, 'list' | 'condition' | 'heartbeatAgeMs'>
   /** Milliseconds by the steady clock. */
@@ -108,9 +107,10 @@ export interface LostNodesDeps {
   readonly tell?: (change: NodeChange) => void
 }
 
-/** How often to call `look`. Milliseconds. */
-export const LOST_NODES_LOOK_MS = 1_000
+/** How often to call `poll`. Milliseconds. */
+export const LOST_NODES_POLL_MS = 1_000
 
+/** Logs when another node of the installation is not heard any more, and when it is heard again. */
 export class LostNodes {
   readonly #deps: LostNodesDeps
   readonly #lost = new Map<string, Pick<NodeStatus, 'epoch' | 'startedAt'>>()
@@ -122,7 +122,7 @@ export class LostNodes {
     this.#deps = deps
   }
 
-  look(): void {
+  poll(): void {
     const { nodes, now, log, tell = () => undefined } = this.#deps
     if (nodes.condition !== 'valid' || nodes.heartbeatAgeMs >= HEARTBEAT_TTL_MS) {
       this.#heardSince = undefined

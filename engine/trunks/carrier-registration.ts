@@ -320,7 +320,6 @@ const registrationStates: Readonly<
   },
 }
 
-/** When a registration is refreshed or tried again. Pure; times in milliseconds. */
 const RETRY_BASE_MS = 4_000
 /** Credentials that were refused do not become right by themselves: carriers ban who insists. */
 const REFUSED_BASE_MS = 60_000

@@ -3,6 +3,7 @@ import { closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { JOURNAL_OPEN } from '../journal/call-journal.ts'
+import type { LocalStore } from '../open.ts'
 
 /** An interrupted copy never looks complete. Writers continue meanwhile. */
 export function copyDatabase({ sqlite }: { readonly sqlite: Sqlite.Database }, file: string): void {
@@ -47,3 +48,14 @@ export function sync(path: string): void {
 /** For the name of a file, such as `20261122T093000Z`. @param now milliseconds UTC. */
 export const timeName = (now: number): string =>
   new Date(now).toISOString().replaceAll(/[-:]|\.\d+/g, '')
+
+/**
+ * Saves a database whose file was removed or replaced while it was open: writes the data of the handle to a new file next
+ * to the old one and returns its path. Call it before the
+ * handle is closed: closing loses the data.
+ */
+export function saveLostDatabase(store: LocalStore, now: number): string {
+  const path = `${store.sqlite.name}.saved-${timeName(now)}`
+  copyDatabase(store, path)
+  return path
+}

@@ -1,12 +1,8 @@
 /** Reads an INVITE, once. */
-import {
-  detachString,
-  escapeUser,
-  formatNameAddr,
-  headerNamed,
-} from '../../sip-server/message/index.ts'
-import type { ExtensionOrigin, Origin, Routing } from '../../routing/routing.ts'
+import { readNumber } from '../../../schema/rules/numbers.ts'
+import type { OutgoingCall } from '../dialing/outgoing-invite.ts'
 import type { RouteQuestion } from './route.ts'
+import type { Headers, SipRequest } from '../signalling.ts'
 import {
   calledOf,
   callerOf,
@@ -17,9 +13,13 @@ import {
   partyOf,
   renumbered,
 } from '../sip-headers.ts'
-import type { Headers, SipRequest } from '../signalling.ts'
-import type { OutgoingCall } from '../dialing/outgoing-invite.ts'
-import { readNumber } from '../../../schema/rules/numbers.ts'
+import type { ExtensionOrigin, Origin, Routing } from '../../routing/routing.ts'
+import {
+  detachString,
+  escapeUser,
+  formatNameAddr,
+  headerNamed,
+} from '../../sip-server/message/index.ts'
 
 /** What is known of a call at its beginning. */
 export interface CallStart {
@@ -147,3 +147,13 @@ export function hopsLeftOf(headers: Headers): number {
   const hops = Number.parseInt(headers['max-forwards'] ?? '', 10)
   return (Number.isNaN(hops) ? DEFAULT_HOPS : Math.min(hops, 255)) - 1
 }
+
+/** The called number of a supervisor's call: this, and the uuid of the call that it is about. */
+export const SPIED = 'spy:'
+
+/**
+ * The call of a supervisor: no INVITE says `api`, and no other call of the API has such a destination. Only the
+ * supervisor may hear it: it is not recorded, and no party takes the supervisor's place.
+ */
+export const isOfSupervisor = ({ sourceAddress, calledNumber }: CallStart): boolean =>
+  sourceAddress === 'api' && calledNumber.startsWith(SPIED)

@@ -377,7 +377,6 @@ export const retryAfter = (deps: Pick<RouteDeps, 'retryAfterSeconds'>) => ({
   'Retry-After': String(deps.retryAfterSeconds),
 })
 
-/** Calls to extensions: the phones that ring, and the voicemail for unanswered calls. */
 export interface ExtensionRouteDeps extends WithheldDeps {
   readonly registrar: Pick<Registrar, 'extensionAt' | 'tenantOf' | 'contactsOf' | 'homeDomain'>
   /** The voicemail of a tenant's PBX; undefined: there is none. */

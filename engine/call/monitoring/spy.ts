@@ -12,9 +12,8 @@ import type { LiveCall } from '../call-machine/state.ts'
 import { inviteOfSource, phonesOf } from '../click-to-call.ts'
 import type { ListenerCandidate, SpyCandidate } from '../dialing/outgoing-invite.ts'
 import { admitFree } from '../inbound/admission.ts'
-import { startOf, type IncomingInvite } from '../inbound/incoming-invite.ts'
+import { type IncomingInvite, SPIED, startOf } from '../inbound/incoming-invite.ts'
 import { closedBy } from '../inbound/validation.ts'
-import { SPIED } from './supervisor-call.ts'
 
 /** How long the supervisor's phones ring. */
 const RING_MS = 60_000

@@ -5,7 +5,7 @@ import type { Dispatcher } from '../../dispatcher/dispatcher.ts'
 import type { LiveCall, Side } from '../call-machine/state.ts'
 import { originOf } from '../inbound/identify.ts'
 import { servedTenant } from '../inbound/route.ts'
-import { isOfSupervisor } from '../monitoring/supervisor-call.ts'
+import { isOfSupervisor } from '../inbound/incoming-invite.ts'
 
 export interface Identity {
   readonly origin: Origin

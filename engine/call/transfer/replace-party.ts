@@ -7,9 +7,8 @@ import type { CallDeps } from '../call-deps.ts'
 import type { LiveCall, LiveLeg } from '../call-machine/state.ts'
 import { refused, type Refusal } from '../cdr/end-reason.ts'
 import { admitFree } from '../inbound/admission.ts'
-import type { IncomingInvite } from '../inbound/incoming-invite.ts'
+import { type IncomingInvite, isOfSupervisor } from '../inbound/incoming-invite.ts'
 import type { Headers } from '../signalling.ts'
-import { isOfSupervisor } from '../monitoring/supervisor-call.ts'
 import { identityOf, mayReplace } from './identity.ts'
 
 export function replaceParty(

@@ -3,10 +3,7 @@
  * Handlers and listeners are called in the very event that they report, so that a new dialog has its listener
  * before any further message.
  */
-import { respond } from '../sip-headers.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
-import type { Application, ApplicationLink, PingDone } from '../../sip-server/application.ts'
-import { withoutUriParams } from '../../sip-server/message/index.ts'
 import type { Schedule } from '../deadlines.ts'
 import type {
   Answer,
@@ -15,14 +12,21 @@ import type {
   InviteToSend as Invite,
   SipRequest,
 } from '../signalling.ts'
+import { respond } from '../sip-headers.ts'
 import type { Dialog } from './dialog.ts'
+import { messageOf } from './message-values.ts'
 import type { OutgoingRequest } from './outgoing-request.ts'
 import type { ReceivedRequest } from './received-request.ts'
-import { messageOf } from './message-values.ts'
 import { type OnMessage, type RequestHandler, ServerLink, type Welcome } from './server-link.ts'
 import type { RemoteApplication } from './servers/drachtio-server.ts'
-import { PhoneHomes } from './servers/phone-homes.ts'
 import { type ServerAddress, type SharedServer, SoleCheck } from './servers/sole-check.ts'
+import {
+  askForSession,
+  grantSession,
+  leastOf,
+  nextAttempt,
+  type SessionTimers,
+} from './session-timer.ts'
 import {
   lostEnd,
   type RequestEnd,
@@ -31,13 +35,8 @@ import {
   type UacEnd,
   type UacHandlers,
 } from './uac.ts'
-import {
-  askForSession,
-  grantSession,
-  leastOf,
-  nextAttempt,
-  type SessionTimers,
-} from './session-timer.ts'
+import type { Application, ApplicationLink, PingDone } from '../../sip-server/application.ts'
+import { hostPort, withoutUriParams } from '../../sip-server/message/index.ts'
 
 export type { ServerAddress } from './servers/sole-check.ts'
 
@@ -396,3 +395,27 @@ function refuseUnheard(request: SipRequest, answer: Answer): void {
 }
 
 const ignore = (): void => undefined
+
+/** The oldest are forgotten: calls to them go by any server, until they register again. */
+const MAX_PHONES = 100_000
+
+/** With several servers: which of them has the connection of a phone, or the way back through its NAT. */
+class PhoneHomes {
+  /** By `host:port`, as the URI of a next hop says it. */
+  readonly #links = new Map<string, object>()
+
+  note(address: string, port: number, link: object): void {
+    const place = hostPort(address, port)
+    this.#links.delete(place)
+    this.#links.set(place, link)
+    const [oldest] = this.#links.size > MAX_PHONES ? this.#links.keys() : []
+    if (oldest !== undefined) this.#links.delete(oldest)
+  }
+
+  /** Undefined: no phone registered from there. */
+  of(nextHop: string | undefined): object | undefined {
+    if (nextHop === undefined || this.#links.size === 0) return undefined
+    const parameters = nextHop.indexOf(';')
+    return this.#links.get(nextHop.slice('sip:'.length, parameters === -1 ? undefined : parameters))
+  }
+}

@@ -1,11 +1,11 @@
 /** What live calls may still cost. In memory; of an answered call the journal has a copy (saved-grant.ts). */
+import type { CostSoFar, Held } from '../../../schema/contracts/charging.ts'
 import type { Tariff } from '../../../schema/journal/call-journal.ts'
-import { ReleasingMap } from '../../sip-server/message/index.ts'
-import type { Held } from '../../../schema/contracts/charging.ts'
 import type { Customer } from '../customers/customer.ts'
 import { type Counted, freeOn, type Meter, recount } from '../guards/meter.ts'
 import type { Guardable } from '../guards/spend-guards.ts'
 import { costMicros } from '../pricing/price.ts'
+import { ReleasingMap } from '../../sip-server/message/index.ts'
 
 export interface Reservation {
   readonly callUuid: string
@@ -228,4 +228,14 @@ function setAmount(entry: Entry, amountMicros: number): void {
 function expiry({ grantedSeconds }: Pick<Reservation, 'grantedSeconds'>, now: number): number {
   const grantedMs = grantedSeconds * 1_000
   return now + Math.min(grantedMs, longestSilenceMs) + graceMs
+}
+
+const freeCall: CostSoFar = { costMicros: 0, currency: null, tariff: null }
+
+/** Returns what a live call would cost if it ended now. @param reservation undefined: nothing is reserved for it. */
+export function costSoFar(reservation: Reservation | undefined, seconds: number): CostSoFar {
+  const { tariff, grantedSeconds } = reservation ?? {}
+  if (!tariff || grantedSeconds === undefined) return freeCall
+  const billsec = Math.min(seconds, Math.floor(grantedSeconds))
+  return { costMicros: costMicros(tariff, billsec), currency: tariff.currency, tariff }
 }

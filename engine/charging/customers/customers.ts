@@ -220,13 +220,12 @@ interface Spending {
   readonly at: number
 }
 
-/** Reads customers, their numbers and what they spent from the database. */
 export interface StoredCustomer {
   readonly terms: Terms
   readonly balanceMicros: bigint
 }
 
-/** Undefined: all of them. */
+/** Reads customers from the database. `customerIds` undefined: all of them. */
 async function loadCustomers(
   store: Store,
   customerIds?: readonly number[],

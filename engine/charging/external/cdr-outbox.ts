@@ -239,13 +239,13 @@ export function reportBody(record: CallRecord): string {
   })
 }
 
-/** The outbox in SQL. The statements run in the caller's transaction. */
 export interface OutboxRow {
   readonly call_uuid: string
   readonly body: string
   readonly attempts: number
 }
 
+/** The outbox in SQL. The statements run in the caller's transaction. */
 export function outboxStatements(store: Store) {
   return {
     due: prepare(store, (db, param: Param<{ now: number; limit: number }>) =>

@@ -175,14 +175,13 @@ function parseJson(text: string): unknown {
   }
 }
 
-/** Parses answers of an external OCS. It may be of another make: only the status is certain. */
 export interface Grant {
   readonly account: Account
   /** Infinity: the OCS names no limit. */
   readonly grantedSeconds: number
 }
 
-/** Reads a 200 to authorize. Undefined: the body says that the call is not authorized. */
+/** Reads a 200 to authorize. The OCS may be of another make: only the status is certain. Undefined: the body says that the call is not authorized. */
 export function readGrant(body: unknown, customerId: number | null): Grant | undefined {
   const answer = fields(body)
   if (answer.authorized === false) return undefined

@@ -97,7 +97,6 @@ export class Rates {
   }
 }
 
-/** Reads the rate table from the database. */
 interface RateRow extends Selectable<RateColumns> {
   readonly currency: string
   readonly decimals: number

@@ -77,14 +77,13 @@ export class HeardDigits {
   }
 }
 
-/** The UDP socket of `MEDIA_DTMF_LISTEN` (I/O). */
 interface DigitPlace {
   readonly host: string
   readonly port: number
 }
 
 /**
- * Both processes of an upgrade bind the port: the kernel gives each datagram to the one that has bound it last, and to
+ * Opens the UDP socket of `MEDIA_DTMF_LISTEN` (I/O). Both processes of an upgrade bind the port: the kernel gives each datagram to the one that has bound it last, and to
  * the other again when that has closed it. Rejects: the port cannot be bound.
  */
 export async function openDigitSocket(

@@ -64,13 +64,12 @@ export function restoreMedia(
   return leg
 }
 
-/**
- * What a leg was told last, by its o= line and a digest of the rest: a relay's ports differ between sessions, so the
- * versions that a party sees have to be counted by what really goes out (RFC 3264 §8).
- */
-const line = /^o=(\S+ \S+) (\d+) ([^\r\n]*)/m
+const originLine = /^o=(\S+ \S+) (\d+) ([^\r\n]*)/m
 
-/** `sdp` as it is to go out to the peer of a leg. */
+/**
+ * Returns `sdp` as it goes out to the peer of a leg: with the version after the description that the leg was sent last. A
+ * relay's ports differ between sessions, so a version counts what is really sent (RFC 3264 §8).
+ */
 export function nextFor(leg: MediaLeg, sdp: string): string {
   const last = leg.isCounted ? lastOf(leg) : undefined
   const next = last === undefined ? { sdp, told: undefined } : toldAfter(last, sdp)
@@ -90,7 +89,7 @@ function toldAfter(
   last: Told | undefined,
   sdp: string,
 ): { readonly sdp: string; readonly told: Told | undefined } {
-  const found = line.exec(sdp)
+  const found = originLine.exec(sdp)
   if (found === null) return { sdp, told: last }
   const [own, session = '', version = '0', address = ''] = found
   const [before, after] = [sdp.slice(0, found.index), sdp.slice(found.index + own.length)]

@@ -118,15 +118,6 @@ export class Authenticator {
 const phoneOf = (realm: string, user: string, address: string): string =>
   `${user}@${realm} ${address}`
 
-/**
- * Which digest algorithms a phone is offered, one challenge each (RFC 8760 §2.4). One that is known to read
- * several challenges: the strongest first. One that is known to fail with several: MD5 alone. All others:
- * MD5 first, because who reads one challenge only takes the first one.
- *
- * There is no order that all would take. SIPp 3.6 ends its test at a first challenge with SHA-256; PJSIP before
- * 2.11 gives up at any; JsSIP and SIP.js take the last one; Sofia-SIP, and libre before 3.11, fail with any second
- * challenge for one realm. MD5 first weakens nothing: a client that knows the password may always answer with it.
- */
 const all: readonly Algorithm[] = ['SHA-256', 'MD5']
 const plainFirst: readonly Algorithm[] = ['MD5', 'SHA-256']
 const plain: readonly Algorithm[] = ['MD5']
@@ -137,6 +128,7 @@ const readsSeveral =
 /** JsSIP and SIP.js; FreeSWITCH and whatever else is made of Sofia-SIP; baresip and PJSUA as they were before. */
 const failsWithSeveral =
   /jssip|sip\.js|freeswitch|sofia|^baresip v?([0-2]\.|3\.\d\b|3\.10)|pjsua v?([01]\.|2\.\d\b|2\.10)/i
+
 /**
  * A phone that has left so many unanswered gets MD5 alone. A phone that nothing is known of may be made of Sofia-SIP, and
  * gives up at its first challenge: it registers with the next.
@@ -153,6 +145,15 @@ export interface Asking {
   readonly isPage: boolean
 }
 
+/**
+ * Which digest algorithms a phone is offered, one challenge each (RFC 8760 §2.4). One that is known to read
+ * several challenges: the strongest first. One that is known to fail with several: MD5 alone. All others:
+ * MD5 first, because who reads one challenge only takes the first one.
+ *
+ * There is no order that all would take. SIPp 3.6 ends its test at a first challenge with SHA-256; PJSIP before
+ * 2.11 gives up at any; JsSIP and SIP.js take the last one; Sofia-SIP, and libre before 3.11, fail with any second
+ * challenge for one realm. MD5 first weakens nothing: a client that knows the password may always answer with it.
+ */
 class PhoneAlgorithms {
   readonly #max: number
   /** Challenges in a row that stayed unanswered, by phone; the least recently challenged first. */

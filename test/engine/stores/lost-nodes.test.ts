@@ -39,7 +39,7 @@ function watched() {
   const pass = (seconds: number): void => {
     for (let second = 0; second < seconds; second += 1) {
       world.now += 1_000
-      lost.look()
+      lost.poll()
     }
   }
   return { world, nodes, logged, told, pass }

@@ -24,7 +24,7 @@ import type { Schedule } from '../../deadlines.ts'
 import { messageOf } from '../message-values.ts'
 import type { ServerAddress } from './sole-check.ts'
 
-/** Is told of each connection. */
+/** Call control, as it is called for each connection. */
 export interface RemoteApplication extends Application {
   /** Methods of requests that it takes, in lower case. */
   readonly verbs: readonly string[]
@@ -58,18 +58,18 @@ export function connectToServer(
   options: DrachtioOptions,
 ): { close(): void } {
   const connection = new DrachtioConnection(place, application, options)
-  void loaded().then((library) => library && connection.open(library))
+  void loadLibrary().then((library) => library && connection.open(library))
   return connection
 }
 
 // ---- what is used of drachtio-srf 5.0, whose own types lack most of it ----
 
-interface Headed {
+interface RawMessage {
   /** The whole message as the server wrote it. */
   readonly raw: string
 }
 
-interface Passed extends Headed {
+interface ServerMessage extends RawMessage {
   readonly source: 'network' | 'application'
   readonly source_address: string
   readonly source_port: number
@@ -85,26 +85,26 @@ interface Parts {
 }
 
 /** `error` is the server's reason as text, or an error of the library. */
-type Done<T> = (error: unknown, result?: T) => void
+type Callback<T> = (error: unknown, result?: T) => void
 
 /** ACK of a final response, or PRACK of a reliable one. */
-type Acknowledge = (parts: Parts, done: Done<Headed>) => void
+type Acknowledge = (parts: Parts, done: Callback<RawMessage>) => void
 
-interface SrfRequest extends Passed {
+interface SrfRequest extends ServerMessage {
   on(event: 'response', listener: (response: SrfResponse, acknowledge: Acknowledge) => void): void
   on(event: 'update', listener: (request: SrfRequest, response: SrfResponse) => void): void
-  on(event: 'cancel', listener: (cancel: Headed) => void): void
-  cancel(parts: Parts, done: Done<SrfRequest>): void
+  on(event: 'cancel', listener: (cancel: RawMessage) => void): void
+  cancel(parts: Parts, done: Callback<SrfRequest>): void
 }
 
-interface SrfResponse extends Passed {
+interface SrfResponse extends ServerMessage {
   status: number
   reason: string
   readonly agent: {
-    sendResponse(response: SrfResponse, parts: Parts, done: Done<Headed>): void
+    sendResponse(response: SrfResponse, parts: Parts, done: Callback<RawMessage>): void
   }
   /** @throws {Error} for a status that is not in its table. */
-  send(status: number, reason: string, parts: Parts, done: Done<Headed>): void
+  send(status: number, reason: string, parts: Parts, done: Callback<RawMessage>): void
 }
 
 interface Srf extends EventEmitter {
@@ -136,13 +136,13 @@ interface Srf extends EventEmitter {
       readonly proxy: string
       readonly stackDialogId: string
     },
-    done: Done<SrfRequest>,
+    done: Callback<SrfRequest>,
   ): void
   disconnect(): void
 }
 
 /** Processes with a server of their own never load it. */
-async function loaded(): Promise<(new () => Srf) | undefined> {
+async function loadLibrary(): Promise<(new () => Srf) | undefined> {
   const { default: library }: { readonly default: unknown } = await import('drachtio-srf')
   return isSrf(library) ? library : undefined
 }
@@ -196,40 +196,40 @@ class DrachtioConnection implements ApplicationLink {
     const { host, port, secret } = this.#place
     const srf = new Library()
     const tls = this.#tls && { tls: this.#tls }
-    srf.use((request, response) => this.#hear(request, response))
+    srf.use((request, response) => this.#onRequest(request, response))
     for (const verb of this.#application.verbs) srf.use(verb, ignore)
-    srf.on('error', ({ message: error }: Error) => this.#failed(error))
+    srf.on('error', ({ message: error }: Error) => this.#onFailure(error))
     srf.connect({ host, port, secret, ...tls, reconnect: { maxAttempts: 1 } }, (error, ...about) =>
-      this.#authenticated(error, about),
+      this.#onAuthenticated(error, about),
     )
     this.#srf = srf
     const { wp } = srf.app.client
     let stopPinging = ignore
     // Else what cannot be read ends this process.
-    contain(wp, 'msg', (error) => this.#unreadable(messageOf(error)))
+    catchThrown(wp, 'msg', (error) => this.#unreadable(messageOf(error)))
     wp.prependListener('connect', (socket: Socket) => {
       if (this.#isClosed) return socket.destroy()
-      contain(socket, 'data', (error) => socket.destroy(new Error(messageOf(error))))
+      catchThrown(socket, 'data', (error) => socket.destroy(new Error(messageOf(error))))
       stopPinging = this.#pinging(socket, () => wp.send(socket, 'ping'))
       this.#socket = socket
       return undefined
     })
     wp.on('close', () => {
       stopPinging()
-      this.#lost()
+      this.#onClose()
       if (this.#isClosed) return
       this.#cancelRetry = this.#options.schedule(() => this.open(Library), RETRY_MS)
     })
   }
 
-  #failed(error: string): void {
+  #onFailure(error: string): void {
     this.#failures += 1
     // A server may be away for days: the 1st, 2nd, 4th, 8th … attempt is news.
     if ((this.#failures & (this.#failures - 1)) === 0)
       this.#options.log('warn', 'drachtio server unreachable', { error })
   }
 
-  #authenticated(
+  #onAuthenticated(
     error: unknown,
     [hostPorts, version, local]: readonly [string, string | null, string | null],
   ): void {
@@ -248,7 +248,7 @@ class DrachtioConnection implements ApplicationLink {
     this.#application.onOpen(this)
   }
 
-  #lost(): void {
+  #onClose(): void {
     const wasOpen = this.#welcome !== undefined
     this.#socket = undefined
     this.#welcome = undefined
@@ -308,7 +308,7 @@ class DrachtioConnection implements ApplicationLink {
           proxy: command.routeUrl,
           stackDialogId: command.dialogId,
         },
-        this.#leaving(id),
+        this.#onSent(id),
       )
     if (socket.writableLength > MAX_BUFFERED_BYTES) socket.destroy(new Error('it does not read'))
   }
@@ -322,12 +322,12 @@ class DrachtioConnection implements ApplicationLink {
     const response = this.#received.get(transactionId)
     if (response === undefined) return this.#refuse(commandId, 'the transaction is over')
     if (status >= 200) this.#received.delete(transactionId)
-    const done: Done<Headed> = (error, sent) => {
+    const done: Callback<RawMessage> = (error, sent) => {
       const message = sent && this.#read(sent.raw)
       if (message === undefined) return this.#refuse(commandId, error)
       const { stackDialogId: dialogId = '' } = response
-      const told = { ...this.#passed(response, message), commandId, dialogId }
-      return this.#tell({ kind: 'response-sent', ...told, localTag: message.toTag })
+      const details = { ...this.#detailsOf(response, message), commandId, dialogId }
+      return this.#emit({ kind: 'response-sent', ...details, localTag: message.toTag })
     }
     try {
       return response.send(status, reason, parts, done)
@@ -344,8 +344,8 @@ class DrachtioConnection implements ApplicationLink {
     acknowledge?.(parts, (error, sent) => {
       const message = sent && this.#read(sent.raw)
       if (message === undefined || response === undefined) return this.#refuse(commandId, error)
-      const told = { ...this.#passed(response, message), commandId, sent: undefined }
-      return this.#tell({ kind: 'request-sent', ...told })
+      const details = { ...this.#detailsOf(response, message), commandId, sent: undefined }
+      return this.#emit({ kind: 'request-sent', ...details })
     })
   }
 
@@ -353,64 +353,66 @@ class DrachtioConnection implements ApplicationLink {
   #cancel(commandId: string, transactionId: string, parts: Parts): void {
     const invite = this.#invites.get(transactionId)
     this.#invites.delete(transactionId)
-    invite?.cancel(parts, this.#leaving(commandId))
+    invite?.cancel(parts, this.#onSent(commandId))
   }
 
-  readonly #leaving =
-    (commandId: string): Done<SrfRequest> =>
+  readonly #onSent =
+    (commandId: string): Callback<SrfRequest> =>
     (error, request) => {
       const message = request && this.#read(request.raw)
       if (request === undefined || message === undefined) return this.#refuse(commandId, error)
       const { method, uri, callId, cseq } = message
-      const told = { ...this.#passed(request, message), commandId }
-      if (method === 'CANCEL') return this.#tell({ kind: 'request-sent', ...told, sent: undefined })
+      const details = { ...this.#detailsOf(request, message), commandId }
+      if (method === 'CANCEL')
+        return this.#emit({ kind: 'request-sent', ...details, sent: undefined })
       if (method === 'INVITE') this.#invites.set(request.stackTxnId, request)
-      request.on('response', (response, acknowledge) => this.#answered(response, acknowledge))
-      request.on('update', (update, response) => this.#hear(update, response))
+      request.on('response', (response, acknowledge) => this.#onResponse(response, acknowledge))
+      request.on('update', (update, response) => this.#onRequest(update, response))
       const sent = { method, uri, callId, from: message.get('From') ?? '', cseq: cseq?.number ?? 0 }
-      return this.#tell({ kind: 'request-sent', ...told, sent })
+      return this.#emit({ kind: 'request-sent', ...details, sent })
     }
 
   /** What the server tells of it, unless the connection has just gone. */
   #refuse(commandId: string, error: unknown): void {
     if (isGone(error)) return
-    this.#tell({ kind: 'refused', commandId, problem: messageOf(error) })
+    this.#emit({ kind: 'refused', commandId, problem: messageOf(error) })
   }
 
   // ---- what the server tells ----
 
-  #hear(request: SrfRequest, response: SrfResponse): void {
+  #onRequest(request: SrfRequest, response: SrfResponse): void {
     const message = this.#read(request.raw)
     if (message === undefined) return
-    const passed = this.#passed(request, message)
-    const { transactionId, dialogId } = passed
+    const details = this.#detailsOf(request, message)
+    const { transactionId, dialogId } = details
     const isNew = dialogId === ''
-    if (request.source !== 'network') return this.#tell({ kind: 'unsolicited', ...passed })
+    if (request.source !== 'network') return this.#emit({ kind: 'unsolicited', ...details })
     if (message.method !== 'ACK') this.#received.set(transactionId, response)
     if (message.method === 'INVITE' && isNew)
       request.on('cancel', ({ raw }) => {
         const cancel = this.#read(raw)
         // The server has answered both.
         this.#received.delete(transactionId)
-        if (cancel) this.#tell({ kind: 'request', ...this.#passed(request, cancel), isNew: false })
+        if (cancel)
+          this.#emit({ kind: 'request', ...this.#detailsOf(request, cancel), isNew: false })
       })
-    this.#tell({ kind: 'request', ...passed, isNew })
+    this.#emit({ kind: 'request', ...details, isNew })
   }
 
-  #answered(response: SrfResponse, acknowledge: Acknowledge): void {
+  #onResponse(response: SrfResponse, acknowledge: Acknowledge): void {
     const message = this.#read(response.raw)
     if (message === undefined) return
-    const passed = this.#passed(response, message)
-    if (message.status >= 200) this.#invites.delete(passed.transactionId)
+    const details = this.#detailsOf(response, message)
+    if (message.status >= 200) this.#invites.delete(details.transactionId)
     const isReliable = message.status < 200 && message.has('RSeq')
     const isAnswer = message.status >= 200 && message.status < 300
     if (message.method === 'INVITE' && (isReliable || isAnswer))
-      this.#unacknowledged.set(passed.dialogId, [acknowledge, response])
-    this.#tell({ kind: 'response', ...passed })
+      this.#unacknowledged.set(details.dialogId, [acknowledge, response])
+    this.#emit({ kind: 'response', ...details })
   }
 
-  #passed(
-    { protocol: transport, source_address: address, source_port: port, ...ids }: Passed,
+  #detailsOf(
+    { protocol: transport, source_address: address, source_port: port, ...ids }: ServerMessage,
     message: SipMessage,
   ) {
     const protocol = protocols.find((known) => known === transport.toLowerCase()) ?? 'udp'
@@ -437,7 +439,7 @@ class DrachtioConnection implements ApplicationLink {
     this.#options.log('error', 'a SIP message could not be handled', { error })
   }
 
-  #tell(event: AppEvent): void {
+  #emit(event: AppEvent): void {
     this.#application.onEvent(event)
   }
 }
@@ -445,7 +447,7 @@ class DrachtioConnection implements ApplicationLink {
 const protocols: readonly MessageFlow['listener']['protocol'][] = ['udp', 'tcp', 'tls', 'ws', 'wss']
 
 /** What a listener of `event` throws goes to `failed`. */
-function contain(source: EventEmitter, event: string, failed: (error: unknown) => void): void {
+function catchThrown(source: EventEmitter, event: string, failed: (error: unknown) => void): void {
   const listeners = source.listeners(event)
   source.removeAllListeners(event)
   source.on(event, (...args: unknown[]) => {
