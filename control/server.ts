@@ -34,7 +34,7 @@ export interface Address {
 
 /** Where to listen. */
 export interface Place extends Address {
-  /** Another process has bound it, and this is its socket: nothing is bound then. */
+  /** The service manager has bound it, and passes its socket. */
   readonly descriptor?: number | undefined
 }
 
@@ -44,12 +44,8 @@ export interface ServerOptions {
   /** Runs `work` every `intervalMs` until the returned function is called. */
   readonly every: (intervalMs: number, work: () => void) => () => void
   readonly limits?: Partial<ConnectionLimits>
-  /** What has to be before the ports are opened, when all else is ready for it. */
-  readonly beforeListening?: () => Promise<void>
 }
 
-/** A connection is closed so soon after its last response when another process serves. */
-const LEAVE_MS = 100
 /** How late a proposal may expire. */
 const PROPOSALS_TICK_MS = 10_000
 /** How long a stopping server waits for pending responses. */
@@ -58,10 +54,6 @@ const STOP_MS = 2_000
 export interface ControlServer {
   readonly api: Address
   readonly edge: Address
-  /** File descriptors of `api` and `edge`, for a process that serves them next. */
-  descriptors(): readonly number[]
-  /** Another process accepts connections now; requests in flight are answered. */
-  leave(): void
   /** Accepts no further request, lets pending ones finish, and writes the key counters. */
   stop(): Promise<void>
 }
@@ -124,10 +116,8 @@ export async function startControl(
   const { access, telemetry, hub, feed, subscriptions, changes, proposals, ...made } =
     createControl(deps, options.limits)
   await access.prepare()
-  // Of several nodes another one may be at work; in an upgrade the old process.
-  const isAlone = !deps.store.statements.isShared && options.beforeListening === undefined
-  if (isAlone) await changes.begin()
-  await options.beforeListening?.()
+  // Of several nodes another one may be at work.
+  if (!deps.store.statements.isShared) await changes.begin()
   const api = await listen(made.api.server, options.api)
   const edge = await listen(made.edge.server, options.edge).catch(async (error: unknown) => {
     await close(api)
@@ -140,7 +130,6 @@ export async function startControl(
     options.every(KEEP_ALIVE_MS, () => hub.keepAlive()),
     options.every(POLL_MS, () => void subscriptions.poll()),
   ]
-  const cancelLeaving: (() => void)[] = []
   const tick = (): Promise<void> =>
     access.tick().catch((error: unknown) => {
       deps.log('warn', 'key counters could not be written', { error: String(error) })
@@ -156,18 +145,7 @@ export async function startControl(
   return {
     api: addressOf(api),
     edge: addressOf(edge),
-    descriptors: () => [api, edge].map(descriptorOf),
-    leave() {
-      hub.close()
-      feed.close()
-      subscriptions.close()
-      for (const server of [api, edge]) {
-        server.close()
-        cancelLeaving.push(options.every(LEAVE_MS, () => server.closeIdleConnections()))
-      }
-    },
     async stop() {
-      for (const end of cancelLeaving) end()
       cancel()
       stopChanges()
       stopTelemetry()
@@ -201,13 +179,6 @@ async function close(server: Server): Promise<void> {
   const patience = AbortSignal.timeout(STOP_MS)
   patience.addEventListener('abort', () => server.closeAllConnections())
   await closed
-}
-
-function descriptorOf(server: Server): number {
-  // Node.js does not document it.
-  const { _handle: handle } = server as Server & { readonly _handle?: { readonly fd: number } }
-  if (handle === undefined) throw new TypeError('the socket has no descriptor')
-  return handle.fd
 }
 
 function addressOf(server: Server): Address {

@@ -97,6 +97,9 @@ export interface EngineDeps {
 
 /** What a caller is told when a limit is reached or the process drains. */
 const RETRY_AFTER_SECONDS = 5
+/** How long callers may take to acknowledge a refusal of `leave`. */
+const REFUSING_MS = 300
+const LEAVING_POLL_MS = 20
 /** About what the messages of one take in a trace. */
 const BYTES_OF_A_CALL = 16_384
 
@@ -294,15 +297,19 @@ export class Engine {
   }
 
   /**
-   * Calls of the last run (`saved`) go on before the first packet is handled.
+   * Calls of the last run (`saved`) go on before the first packet is handled. `answers`: the last ones that it has given.
    *
    * @throws {ListenError} an address cannot be bound; nothing is bound then.
    * @throws {CertificateError} a file for TLS cannot be used.
    * @throws {WrongSetting} the server of `DRACHTIO_URL` does not let us in.
    */
-  async start(saved: readonly SavedEntry[] = []): Promise<Restored> {
+  async start(
+    saved: readonly SavedEntry[] = [],
+    answers: readonly string[] = [],
+  ): Promise<Restored> {
     await this.#server?.start({
       isHeld: true,
+      answers,
       // Phones have registered: their addresses are proven.
       endsStraysOf: ({ address, port }) => this.#sourceStatusOf(address, port) !== 'stranger',
     })
@@ -334,16 +341,46 @@ export class Engine {
     await this.calls.drain(deadlineMs)
   }
 
-  /** For a planned upgrade; without `sharing` with `DRACHTIO_URL`. */
-  get passing() {
-    const { restore, saveAll } = this.#control
-    return { sharing: this.#server?.sharing, restore, saveAll }
+  /**
+   * The process ends, and the next one has its sockets: answered calls go on there, as the journal has them. What is
+   * being set up comes to its end within `boundMs`, or is refused. From then on what arrives waits in the sockets.
+   *
+   * @returns the answers of the last seconds, for `start` of the next process.
+   */
+  async leave(boundMs: number): Promise<readonly string[]> {
+    const { calls } = this
+    this.dispatcher.stop()
+    this.trunks.leave()
+    this.#server?.dropNew()
+    this.#log('info', 'calls are left to the next process', { calls: calls.size })
+    await this.#untilAnswered(boundMs)
+    calls.stopUnanswered()
+    await this.#untilAnswered(REFUSING_MS)
+    this.#server?.stopReading()
+    this.#control.saveAll()
+    const answers = this.#server?.answers() ?? []
+    this.leaveCalls()
+    return answers
   }
 
-  /** A start has failed: its calls go on in the next one, and until then as the journal has them. */
+  /** Until each call can be continued by another process, or the time is up. */
+  #untilAnswered(boundMs: number): Promise<void> {
+    const { calls } = this
+    const deadline = this.#now() + boundMs
+    return new Promise((resolve) => {
+      const poll = (): void => {
+        const isSaved = calls.unansweredCount === 0 && this.#control.saveAll().length === 0
+        if (isSaved || this.#now() >= deadline) resolve()
+        else this.#schedule(poll, LEAVING_POLL_MS)
+      }
+      poll()
+    })
+  }
+
+  /** Its calls go on in the next process, and until then as the journal has them. */
   leaveCalls(): void {
     this.#deadlines.stop()
-    this.#server?.sharing.silence()
+    this.#server?.silence()
   }
 
   async stop(): Promise<void> {

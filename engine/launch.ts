@@ -30,8 +30,8 @@ const arenas = { MALLOC_ARENA_MAX: '2' }
 
 if (isAtLeast(required, process.versions.node)) {
   endWithLauncher()
-  // The channel of an upgrade would be lost; its old process has passed the flags on.
-  if (isServer() && !isHeapChosen() && !isUpgrade()) restartInPlace()
+  // `execve` would close the sockets of the service manager: its unit gives the flags.
+  if (isServer() && !isHeapChosen() && passedSockets() === 0) restartInPlace()
   keepCompiled()
   import(new URL('tollgate.js', import.meta.url).href).catch(reportMissing)
 } else if (bundled === undefined) {
@@ -79,9 +79,10 @@ function isAtLeast(minimum: string, version: string): boolean {
   return major > leastMajor || (major === leastMajor && minor >= leastMinor)
 }
 
-/** As `OFFER` of engine/upgrade/messages.ts. */
-function isUpgrade(): boolean {
-  return process.env.TOLLGATE_UPGRADE !== undefined
+/** How many sockets the service manager has passed to this process: sd_listen_fds(3). */
+function passedSockets(): number {
+  const { LISTEN_PID, LISTEN_FDS } = process.env
+  return LISTEN_PID === String(process.pid) ? Number(LISTEN_FDS ?? 0) : 0
 }
 
 /** Other commands end before it matters. */
@@ -111,6 +112,8 @@ function endWithLauncher(): void {
   // What this process starts itself has another pipe there, or none.
   delete process.env[LAUNCHER_PIPE]
   if (descriptor === undefined) return
+  // The sockets were passed on, too.
+  if (process.env.LISTEN_FDS !== undefined) process.env.LISTEN_PID = String(process.pid)
   const pipe = new Socket({ fd: Number(descriptor), readable: true, writable: false })
   pipe.on('error', () => undefined)
   pipe.on('close', () => process.kill(process.pid, 'SIGKILL'))
@@ -122,12 +125,15 @@ function endWithLauncher(): void {
 function restartOn(node: string): void {
   // `execve` would close the pipe, so the flags of `restartInPlace` are given at once.
   const flags = isServer() && !isHeapChosen() ? heapFlags : []
+  const sockets = passedSockets()
+  const environment: NodeJS.ProcessEnv = { ...arenas, ...process.env }
+  if (sockets === 0) delete environment.LISTEN_FDS
   const child = spawn(node, [...flags, ...process.argv.slice(1)], {
-    env: { ...arenas, ...process.env, [LAUNCHER_PIPE]: '3' },
-    stdio: ['inherit', 'inherit', 'inherit', 'pipe'],
+    env: { ...environment, [LAUNCHER_PIPE]: String(3 + sockets) },
+    stdio: [...Array.from({ length: 3 + sockets }, (_, descriptor) => descriptor), 'pipe'],
   })
   const pass = (signal: NodeJS.Signals) => child.kill(signal)
-  for (const signal of ['SIGTERM', 'SIGHUP', 'SIGUSR2'] as const) process.on(signal, pass)
+  for (const signal of ['SIGTERM', 'SIGHUP'] as const) process.on(signal, pass)
   // A terminal sends Ctrl-C to both processes; a second one would end calls at once.
   process.on('SIGINT', (signal) => {
     if (!process.stdin.isTTY) pass(signal)

@@ -8,18 +8,13 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { runCommandLine } from './commands/index.ts'
 import type { World } from './commands/command.ts'
-import { linkToOldProcess, startNewProcess } from './upgrade/channel.ts'
-import { OFFER, type Offer } from './upgrade/messages.ts'
-import { OldProcess } from './upgrade/old-process.ts'
+import { readPassedSockets } from './socket-activation.ts'
 import type { Boot } from '../schema/clock.ts'
 import { timeOrderedUuid } from '../schema/call-record.ts'
 
 const settingsFile = readEnvironmentFile('.env')
-const { [OFFER]: offerText, ...ownEnvironment } = process.env
+const ownEnvironment = process.env
 const environment = { ...settingsFile, ...ownEnvironment }
-// The new process of an upgrade; what it starts itself is none.
-const oldLink = offerText === undefined ? undefined : linkToOldProcess(process)
-delete process.env[OFFER]
 
 // The reader of a pipe may close it before the process ends.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
@@ -53,22 +48,16 @@ const world: World = {
     return () => clearTimeout(timer)
   },
   print: (line) => process.stdout.write(`${line}\n`),
-  complain: (line) => {
-    process.stderr.write(`${line}\n`)
-    oldLink?.send({ kind: 'complaint', line })
-  },
+  complain: (line) => process.stderr.write(`${line}\n`),
   streams: { input: process.stdin, output: process.stdout },
   readInput: () => text(process.stdin),
   onStopSignal: (listener) => {
-    process.on('SIGTERM', listener)
-    process.on('SIGINT', listener)
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => listener(signal))
   },
   onReloadSignal: (listener) => {
     if (!process.stdin.isTTY) process.on('SIGHUP', listener)
   },
-  onUpgradeSignal: (listener) => void process.on('SIGUSR2', listener),
-  startProgram: (descriptors, offer) => startNewProcess(process, descriptors, offer),
-  oldProcess: oldLink && new OldProcess(oldLink, JSON.parse(offerText ?? '') as Offer),
+  passedSockets: () => readPassedSockets(process.env, process.pid),
   onCrash: (listener) => {
     const end = (error: unknown) => {
       listener(error)

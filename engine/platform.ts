@@ -12,7 +12,7 @@ import { readConsole } from '../control/console/console-files.ts'
 import { membershipOf, NODE_KEY } from '../control/nodes/membership.ts'
 import { OtherNodes } from '../control/nodes/other-nodes.ts'
 import { openReports, type Reports } from '../control/reports/reports.ts'
-import { type ControlServer, type ServerOptions, startControl } from '../control/server.ts'
+import { type ControlServer, startControl } from '../control/server.ts'
 import { LOOP_RESOLUTION_MS } from '../control/observe/telemetry/telemetry.ts'
 import { Webhooks } from '../control/webhooks/webhooks.ts'
 import type { CallJournal } from '../schema/journal/journal.ts'
@@ -37,16 +37,7 @@ import { nodeSipPlaceOf, nodeUrlOf } from './stores/node-place.ts'
 import { openStores } from './stores/open-stores.ts'
 import type { OwnNode, Stores } from './stores/stores.ts'
 import { noteRulesWithoutRelay } from './media/unrelayed.ts'
-import type { OldProcess } from './upgrade/old-process.ts'
-import {
-  finishRest,
-  followOld,
-  passOn,
-  takeOver,
-  upgradeOf,
-  type UpgradeParts,
-} from './upgrade/sharing.ts'
-import type { Upgrade } from './upgrade/upgrade.ts'
+import { AnswersFile } from './socket-activation.ts'
 import { formatHostAndPort } from './setting-kinds.ts'
 import { addFirstAdmin } from './first-admin.ts'
 
@@ -61,12 +52,6 @@ export interface PlatformDeps extends Clocks {
   readonly networkAddresses: () => readonly string[]
   /** Of this process. */
   readonly pid: number
-  /** It serves until this one can; absent: a usual start. */
-  readonly oldProcess?: OldProcess | undefined
-  /** Gives the memory back that is not needed any more. Takes a moment. */
-  readonly releaseMemory?: () => void
-  /** Starts the program on disk, with these sockets. */
-  readonly startProgram: UpgradeParts['startProgram']
   /** From 0 up to 1. */
   readonly random: () => number
   readonly randomBytes: (size: number) => Buffer
@@ -85,12 +70,8 @@ export interface Platform {
   readonly addresses: string
   /** Takes no new call; resolves when the live ones are over, `DRAIN_SECONDS` from now at the latest. */
   drain(): Promise<void>
-  /** A planned upgrade: another process serves next. */
-  readonly upgrade: Upgrade
-  /** After it: resolves when nothing is left to be done here, `DRAIN_SECONDS` from now at the latest. */
-  finishRest(): Promise<void>
-  /** Then: the new process goes on with the live calls. This one may only end. */
-  passOn(): Promise<void>
+  /** The next process has the same sockets, and goes on with the live calls. `stop` follows. */
+  leave(): Promise<void>
   /** Ends the live calls of a draining platform now. */
   forceStop(): void
   /** Closes every port, writes what waits, closes the database. False: something could not be written; the log has it. */
@@ -101,17 +82,20 @@ export interface Platform {
 
 /** After the drain's deadline, this long for BYEs to be answered. */
 const PARTING_MS = 3_000
+/** Calls that are being set up when the process leaves its sockets to the next one get so long. */
+const SET_UP_MS = 2_000
+
 /**
  * @throws {DatabaseRefused} the database cannot be used.
  * @throws {Error} an address cannot be listened on.
  */
 export async function startPlatform(given: PlatformDeps): Promise<Platform> {
-  const { log, oldProcess } = given
-  const config = oldProcess?.withSockets(given.config) ?? given.config
+  const { log, config } = given
   const timers = endingTimers(given.schedule)
-  const deps = { ...given, config, schedule: timers.schedule }
-  const stores = await openStores({ ...deps, isUpgrade: oldProcess !== undefined })
-  const { store, disk, changes, node, lock } = stores
+  const deps = { ...given, schedule: timers.schedule }
+  const stores = await openStores(deps)
+  const { store, disk, changes, node } = stores
+  const answers = new AnswersFile(config.databasePath, log)
   const { closers, closeAll, outcome } = closing(() => stores.close(), log)
   let leaveCalls = (): Promise<unknown> => Promise.resolve()
   try {
@@ -155,25 +139,18 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     await engine.load()
     await changes.start()
     if (engine.relays === undefined) await noteRulesWithoutRelay(store, log)
-    const parts = { ...deps, config, engine, charging, limits, lock }
-    const serveSip = async (): Promise<void> => {
-      if (oldProcess) await takeOver(oldProcess, parts)
-      else
-        leaveCalls = () => {
-          engine.leaveCalls()
-          return journal.written()
-        }
-      const { restored, abandoned } = await engine.start(saved)
-      if (!oldProcess) await finishLast(engine, limits)
-      // The old process goes on if this one fails, and knows none of its calls.
-      hasServed = oldProcess !== undefined
-      const recoveredCalls = closed.recoveredCalls + abandoned
-      if (restored > 0) log('info', 'calls of the last run go on', { restoredCalls: restored })
-      if (recoveredCalls + closed.unansweredCalls > 0)
-        log('warn', 'calls of the last run are closed', { ...closed, recoveredCalls })
-      stores.serving()
+    leaveCalls = () => {
+      engine.leaveCalls()
+      return journal.written()
     }
-    if (!oldProcess) await serveSip()
+    const { restored, abandoned } = await engine.start(saved, answers.take(deps.now()))
+    engine.finishLast()
+    await limits?.alone()
+    const recoveredCalls = closed.recoveredCalls + abandoned
+    if (restored > 0) log('info', 'calls of the last run go on', { restoredCalls: restored })
+    if (recoveredCalls + closed.unansweredCalls > 0)
+      log('warn', 'calls of the last run are closed', { ...closed, recoveredCalls })
+    stores.serving()
     const reports = openReports({
       store,
       now: deps.steadyNow,
@@ -203,10 +180,10 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
         isJournalLost: stores.isJournalLost,
         others: othersOf(stores, deps),
       },
-      { ...deps, ...(oldProcess && { beforeListening: serveSip }) },
+      deps,
     )
-    closers.push(() => control.stop())
-    if (oldProcess) await followOld(oldProcess, parts, deps)
+    const stopControl = once(() => control.stop())
+    closers.push(stopControl)
     webhooks.start()
     const apiUrl = nodeUrlOf(config, control.api, deps.hostName)
     await node.become('serving', apiUrl, ...nodeSipPlaceOf(engine, deps))
@@ -217,11 +194,6 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     closers.push(stopWatch)
     await announceAdmin(store, deps)
     hasServed = true
-    const leave = (): void => {
-      stopDuties()
-      void node.become('beside')
-    }
-    const upgrade = upgradeOf({ ...parts, control, stopDuties: leave })
     const draining = drainOf(engine, deps)
     return {
       local: stores.local,
@@ -232,11 +204,12 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
       drain: async () => {
         await Promise.all([node.become('draining'), draining.drain()])
       },
-      upgrade,
-      finishRest: () => finishRest(parts, deps.steadyNow, config.drainSeconds * 1_000),
-      passOn: async () => {
-        await control.stop()
-        await passOn(parts, upgrade, () => journal.written())
+      leave: async () => {
+        stopDuties()
+        const [left] = await Promise.all([engine.leave(SET_UP_MS), stopControl()])
+        answers.write(left)
+        await journal.written()
+        hasServed = false
       },
       flushOnCrash: () => tellUnwritten(charging.flushOnCrash()),
     }
@@ -284,6 +257,11 @@ function endingTimers(schedule: Schedule): { readonly schedule: Schedule; end():
   }
 }
 
+function once<T>(work: () => T): () => T {
+  let done: { readonly result: T } | undefined
+  return () => (done ??= { result: work() }).result
+}
+
 /** In this order from the end. */
 const lastClosed = ({ node, changes, keepLost }: Stores, limits: SharedLimits | undefined) => [
   () => node.end(),
@@ -291,12 +269,6 @@ const lastClosed = ({ node, changes, keepLost }: Stores, limits: SharedLimits | 
   () => changes.stop(),
   () => limits?.stop(),
 ]
-
-/** No other process of this installation has calls any more. */
-async function finishLast(engine: Engine, limits: SharedLimits | undefined): Promise<void> {
-  engine.finishLast()
-  await limits?.alone()
-}
 
 /** A call of one minute, so that connect fees and long first increments count. */
 const pricesOf =
@@ -355,7 +327,7 @@ async function openCharging(
   const { url, token, timeoutMs, failMode } = config.ocs
   const { store } = stores
   const keeping = keepingOf(stores, deps)
-  const members = membersOf(stores, deps.oldProcess)
+  const members = membersOf(stores)
   if (url === undefined) {
     const ocs = await Ocs.open({
       store,
@@ -440,7 +412,7 @@ function openControl(
     readonly backups: ScheduledBackups | undefined
     readonly others: OtherNodes | undefined
   },
-  deps: PlatformDeps & Pick<ServerOptions, 'beforeListening'>,
+  deps: PlatformDeps,
 ): Promise<ControlServer> {
   const { config, version, now, steadyNow, schedule, randomBytes, log } = deps
   const port = portOf(engine, (time) => time + now() - steadyNow())
@@ -478,7 +450,6 @@ function openControl(
       edge: config.edgeListen,
       every: repeating(deps),
       limits: { connectionsPerAddress: config.httpConnectionsPerAddress },
-      ...(deps.beforeListening && { beforeListening: deps.beforeListening }),
     },
   )
 }

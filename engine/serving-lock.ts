@@ -5,8 +5,7 @@
  */
 import { existsSync } from 'node:fs'
 import Sqlite from 'better-sqlite3'
-import { newestVersion } from '../schema/migrations/index.ts'
-import { createPrivately, type LocalStore } from '../schema/open.ts'
+import { createPrivately } from '../schema/open.ts'
 import { asRefusal, DatabaseRefused } from '../schema/refusal.ts'
 
 /** @throws {DatabaseRefused} another process serves this database. */
@@ -22,29 +21,6 @@ export function lockForServing(databasePath: string): { release(): void } {
     )
   }
   return { release: () => void lock.close() }
-}
-
-/** The same lock, to be taken and released as the process begins and ends to serve. */
-export function servingLock(databasePath: string): { take(): void; release(): void } {
-  let lock: { release(): void } | undefined
-  return {
-    take: () => {
-      lock = lockForServing(databasePath)
-    },
-    release: () => {
-      lock?.release()
-      lock = undefined
-    },
-  }
-}
-
-/** @throws {DatabaseRefused} the serving process does not know the schema that this program needs. */
-export function refuseMigrations({ sqlite }: Pick<LocalStore, 'sqlite'>): void {
-  const version = Number(sqlite.pragma('user_version', { simple: true }))
-  if (version < newestVersion)
-    throw new DatabaseRefused(
-      `cannot upgrade: the database is at version ${version}, this program needs ${newestVersion}: stop the running process and start this one instead`,
-    )
 }
 
 function openLock(databasePath: string): Sqlite.Database {

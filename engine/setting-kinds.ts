@@ -17,7 +17,7 @@ export interface HostAndPort {
   readonly host: string
   /** 0: any free port. */
   readonly port: number
-  /** Not set, but found: the socket of the process that is upgraded, which has bound it. */
+  /** Not set, but found: the socket that the service manager has bound there (`socket-activation.ts`). */
   readonly descriptor?: number
 }
 

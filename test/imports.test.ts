@@ -44,11 +44,11 @@ const map: Record<string, { folders: readonly string[]; packages: RegExp }> = {
     packages: /^$/,
   },
   'engine/first-admin.ts': composition,
+  'engine/socket-activation.ts': composition,
   'engine/follow-changes.ts': composition,
   'engine/stores': composition,
   'engine/duties.ts': composition,
   'engine/commands': composition,
-  'engine/upgrade': composition,
   'engine/engine.ts': {
     folders: [
       'engine/call',

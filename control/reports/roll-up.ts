@@ -82,7 +82,7 @@ async function* addSlice(
   const done = await onOneNodeLocked(sums, 'callSums', async () => {
     const known = await begun(place, await watermarkOf(place))
     const slice = grouped ?? (await inOneTurn(groupSlice(place, known, ofServer)))
-    // The thread of another process has added them, such as during an upgrade.
+    // Another node has added them.
     const isOld = slice.since.upTo !== known.upTo || slice.since.changesUpTo !== known.changesUpTo
     if (isOld || slice.count === 0) return 0
     const isBounded = await isCrowded(sums)

@@ -380,6 +380,19 @@ export class ActiveCalls {
     this.#tell('call.started', call)
   }
 
+  get unansweredCount(): number {
+    let count = 0
+    for (const { phase } of this.#calls.values()) if (phase !== 'answered') count += 1
+    return count
+  }
+
+  /** Their callers get 503 and may try again. */
+  stopUnanswered(): void {
+    const end = { kind: 'cut', by: 'system', cause: cause.shutdown, code: 'shutdown' } as const
+    for (const [callUuid, { phase }] of [...this.#calls])
+      if (phase !== 'answered') this.#stop(callUuid, end)
+  }
+
   #stop(callUuid: string, end: End): void {
     this.#dispatch({ type: 'stop', callUuid, end })
   }

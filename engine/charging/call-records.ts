@@ -21,8 +21,6 @@ import type { CallStore, EndedCall, StoredCall } from './call-store.ts'
 
 /** New calls are refused while more writes than this wait for the database. */
 const maxWaitingWrites = 10_000
-/** So long the calls of a process that has ended wait for a database that may be away. */
-const LEFT_WAIT_MS = 1_000
 
 /** How often kept calls are forgotten. */
 const FORGET_MS = 1_000
@@ -176,15 +174,6 @@ export class CallRecords {
     return this.#sort(entries, await this.#storedOf(entries), nowMs)
   }
 
-  /**
-   * The same of a process beside this one that has ended. Never rejects, nor waits long: its calls go on here, whether
-   * the database answers or not. One that has a record is not stored or charged again.
-   */
-  async leftBeside(nowMs: number, schedule: Schedule): Promise<Left> {
-    const entries = this.#journal.takeOver()
-    return this.#sort(entries, await inTime(this.#storedOf(entries), new Set(), schedule), nowMs)
-  }
-
   #storedOf(entries: readonly JournalEntry[]): Promise<ReadonlySet<string>> {
     return this.#store.stored(entries.map(({ callUuid }) => callUuid))
   }
@@ -295,14 +284,6 @@ export class CallRecords {
   waitNoLonger(): void {
     for (const addNow of this.#unmeasured) addNow()
   }
-}
-
-/** `otherwise` when it fails, or takes longer than what a process has left may wait. */
-export function inTime<T>(answer: Promise<T>, otherwise: T, schedule: Schedule): Promise<T> {
-  return new Promise((resolve) => {
-    const cancel = schedule(() => resolve(otherwise), LEFT_WAIT_MS)
-    void answer.then(resolve, () => resolve(otherwise)).finally(cancel)
-  })
 }
 
 export function toLeftCalls({ toClose, saved }: Left): LeftCalls {

@@ -18,7 +18,6 @@ import type {
   CostSoFar,
   Extension,
   Foreseen,
-  Held,
   LeftCalls,
   MoneyMove,
   MoneyMoved,
@@ -44,10 +43,9 @@ import { AccountingEvents } from './accounting-events.ts'
 import type { Books } from './authorization/authorize.ts'
 import { costSoFar, Reservations } from './authorization/reservations.ts'
 import { Decisions } from './authorization/decisions.ts'
-import { HeldElsewhere } from './authorization/held-elsewhere.ts'
 import { holdGrant, toSavedGrant } from './authorization/saved-grant.ts'
 import { foresee, toNodeVerdict, toVerdict } from './authorization/verdict.ts'
-import { CallRecords, inTime, type Keeping, type Left, toLeftCalls } from './call-records.ts'
+import { CallRecords, type Keeping, type Left, toLeftCalls } from './call-records.ts'
 import type { CallStore } from './call-store.ts'
 import { Customers } from './customers/customers.ts'
 import { countUnder, SpendGuards } from './guards/spend-guards.ts'
@@ -114,7 +112,6 @@ export class Ocs implements Charging, OcsPort {
   readonly exitCodes: ExitCodes | undefined
   readonly #guards: SpendGuards
   readonly #reservations = new Reservations()
-  readonly #heldElsewhere: HeldElsewhere
   readonly #events: AccountingEvents
   readonly #settlement: Settlement
   readonly #charges: Charges
@@ -162,13 +159,7 @@ export class Ocs implements Charging, OcsPort {
       now,
       shared: deps.shares && { shares: deps.shares, now },
       awaySeconds: deps.members?.awaySeconds,
-      whenLoaded: () => this.#heldElsewhere.whenLoaded(),
       onLowered: (customer) => this.leases?.lowered(customer),
-    })
-    this.#heldElsewhere = new HeldElsewhere({
-      reservations: this.#reservations,
-      now,
-      payerOf: (customerId) => this.#customers.byId(customerId),
     })
     this.rates = new Rates(store, nextTurn, exitCodes)
     this.#guards = new SpendGuards({
@@ -229,17 +220,6 @@ export class Ocs implements Charging, OcsPort {
     return left
   }
 
-  /** The process beside this one has ended: what it left. Its calls wait for it, and not long for the database. */
-  async leftBeside(): Promise<LeftCalls> {
-    const { now, schedule } = this.#deps
-    const { ended, left } = this.#hold(await this.#records.leftBeside(now(), schedule))
-    // What it has leased is taken after what its calls hold is known: the rest of it is free.
-    if (this.leases) this.leases.isBeside = false
-    await inTime(Promise.resolve(this.leases?.takeOther()), undefined, schedule)
-    await inTime(Promise.all(ended.map((call) => this.#close(call))), [], schedule)
-    return left
-  }
-
   /** Another server may answer than before: memory follows it, also where it is behind. */
   #rewind(count: number): void {
     const message = 'billing: the database server has lost calls: they are stored again'
@@ -261,19 +241,6 @@ export class Ocs implements Charging, OcsPort {
       const message = 'billing: a call of the last run cannot be stored'
       this.#deps.log('error', message, { error, record })
     })
-  }
-
-  // ---- for a planned upgrade -------------------------------------------------------------------
-
-  /** What live calls hold of wallets. */
-  held(): readonly Held[] {
-    return [...this.#reservations.held()]
-  }
-
-  /** The calls of the old process hold exactly this now. What one of them has cost is in the database already. */
-  holdElsewhere(held: readonly Held[]): Promise<void> {
-    this.#heldElsewhere.tell(held)
-    return this.reloadCustomers()
   }
 
   /** Writes what waits. Resolves with what the database did not store. */

@@ -2,9 +2,7 @@
 import type { Readable, Writable } from 'node:stream'
 import type { Boot, Clocks, Schedule } from '../../schema/clock.ts'
 import type { Environment } from '../config.ts'
-import type { Offer } from '../upgrade/messages.ts'
-import type { OldProcess } from '../upgrade/old-process.ts'
-import type { NewProcess } from '../upgrade/upgrade.ts'
+import type { PassedSocket } from '../socket-activation.ts'
 
 /** Everything that is not an argument: it enters in `main.ts`, and a test gives its own. */
 export interface World extends Clocks {
@@ -37,20 +35,18 @@ export interface World extends Clocks {
   /** Standard input up to its end. */
   readonly readInput: () => Promise<string>
   /** Calls `listener` at each SIGTERM or SIGINT from now on. */
-  readonly onStopSignal: (listener: () => void) => void
+  readonly onStopSignal: (listener: (signal: StopSignal) => void) => void
   /** Calls `listener` at each SIGHUP from now on, unless that means that the terminal is gone. */
   readonly onReloadSignal: (listener: () => void) => void
-  /** Calls `listener` at each SIGUSR2 from now on. */
-  readonly onUpgradeSignal: (listener: () => void) => void
-  /** Starts the program on disk with the same command line, and with these sockets. */
-  readonly startProgram: (descriptors: readonly number[], offer: Offer) => NewProcess
-  /** The process that has started this one to be upgraded; absent: a usual start. */
-  readonly oldProcess?: OldProcess | undefined
+  /** Sockets that the service manager has bound. @throws {WrongSetting} one of them is none. */
+  readonly passedSockets: () => readonly PassedSocket[]
   /** Calls `listener` once for an error that nothing caught; the process ends after it. */
   readonly onCrash: (listener: (error: unknown) => void) => void
   /** Gives the memory back that is not needed any more. Takes a moment. */
   readonly releaseMemory: () => void
 }
+
+export type StopSignal = 'SIGTERM' | 'SIGINT'
 
 /** 0 done, 1 failed, 2 wrong usage. */
 export type ExitCode = 0 | 1 | 2

@@ -18,13 +18,11 @@ import { secretsReset } from './secrets/reset.ts'
 import { serve } from './serve.ts'
 import { settingNotes } from './settings-in-force.ts'
 import { sipServer } from './sip-server.ts'
-import { upgrade } from './upgrade.ts'
 import { userCreate, userPassword } from './user.ts'
 
 /** In the order of the overview. The first is what `tollgate` alone does. */
 const commands: readonly Command[] = [
   serve,
-  upgrade,
   demo,
   migrateCommand,
   seed,

@@ -1,11 +1,10 @@
 import packageJson from '../../package.json' with { type: 'json' }
-import { type Config, readConfig } from '../config.ts'
+import { readConfig } from '../config.ts'
+import { withPassedSockets } from '../socket-activation.ts'
 import { createLogger, type Logger } from '../logger.ts'
 import { type Platform, startPlatform } from '../platform.ts'
 import { settingNotes, settingsInForce } from './settings-in-force.ts'
-import { takeRequests } from '../upgrade/request-socket.ts'
-import type { Upgrade } from '../upgrade/upgrade.ts'
-import { type Command, type ExitCode, type World, WrongUsage } from './command.ts'
+import { type Command, type ExitCode, type StopSignal, type World, WrongUsage } from './command.ts'
 import { settingsHelp } from './help.ts'
 import { startPatiently } from './start-with-retry.ts'
 import { serviceManager } from './service-manager.ts'
@@ -21,24 +20,24 @@ export const serve: Command = {
   },
 }
 
-/** What runs beside a platform. */
-export interface Company {
+/** What a command runs with the platform. */
+export interface SideServices {
   /** At the signal to stop, before the drain. */
   readonly dismiss: () => void
   /** When the last call is over. */
   readonly finish: () => void | Promise<void>
 }
 
-const lonely = (): Company => alone
+const none = (): SideServices => ({ dismiss: () => undefined, finish: () => undefined })
 
-const alone: Company = { dismiss: () => undefined, finish: () => undefined }
-
-/** Serves until a signal; `accompany` is called when everything listens. 1: not everything could be stored. */
+/** Serves until a signal; `startSideServices` is called when everything listens. 1: not everything could be stored. */
 export async function runPlatform(
   world: World,
-  accompany: (platform: Platform) => Company = lonely,
+  startSideServices: (platform: Platform) => SideServices = none,
 ): Promise<ExitCode> {
-  const config = readConfig(world.environment)
+  const sockets = world.passedSockets()
+  const config = withPassedSockets(readConfig(world.environment), sockets)
+  const isActivated = sockets.length > 0
   const logger = createLogger(config.logLevel)
   const notes = settingNotes(world.environment, world.settingsFile)
   for (const line of notes) logger.log('warn', line)
@@ -54,7 +53,7 @@ export async function runPlatform(
     ...world,
     log: logger.log,
     place: config.apiListen,
-    stopped: signals.first,
+    stopped: signals.first.then(() => undefined),
     start: () =>
       startPlatform({
         config,
@@ -64,15 +63,14 @@ export async function runPlatform(
         ...world,
         log: logger.log,
       }),
-    // The process that is upgraded serves meanwhile.
-    databaseUrl: world.oldProcess ? undefined : config.databaseUrl,
+    databaseUrl: config.databaseUrl,
     onWaiting: (status) => manager.starting(status, WAITING_MS),
   }).catch(async (error: unknown) => {
     await flushed(logger, world)
     const problem = startProblem(error, config)
     throw problem === undefined ? error : new WrongUsage(problem)
   })
-  const platform = await Promise.race([starting, signals.first])
+  const platform = await Promise.race([starting, signals.first.then(() => undefined)])
   if (platform === undefined) {
     await giveUp(starting, world)
     logger.log('info', 'stopped before anything was served')
@@ -90,45 +88,25 @@ export async function runPlatform(
     engine.reloadCertificates()
     manager.ready()
   })
-  const company = accompany(platform)
+  const side = startSideServices(platform)
   // A start leaves half of the heap unused.
-  if (!world.oldProcess) world.releaseMemory()
-  const { upgrade } = platform
-  const requests = accompany === lonely ? takeUpgrades(upgrade, config, world, logger) : undefined
+  world.releaseMemory()
   world.print(`ready ${platform.addresses}`)
   manager.ready()
-  const isUpgraded = await Promise.race([
-    signals.first.then(() => false),
-    upgrade.left.then(() => true),
-  ])
-  upgrade.cancel()
-  requests?.close()
-  if (isUpgraded) {
-    manager.handedOver()
-    const rest = platform.finishRest()
-    const isStopped = await Promise.race([signals.first.then(() => true), rest.then(() => false)])
-    if (!isStopped) {
-      await platform.passOn()
-      logger.log('info', 'stopped')
-      await flushed(logger, world)
-      return upgrade.isAbandoned ? 1 : 0
-    }
-  } else manager.stopping((config.drainSeconds + STOP_SECONDS) * 1_000)
-  company.dismiss()
-  void signals.second.then(() => platform.forceStop())
-  await platform.drain()
-  await company.finish()
+  const signal = await signals.first
+  manager.stopping((config.drainSeconds + STOP_SECONDS) * 1_000)
+  side.dismiss()
+  // The next process has the same sockets, unless an operator wants the calls to end.
+  if (isActivated && signal === 'SIGTERM') await platform.leave()
+  else {
+    void signals.second.then(() => platform.forceStop())
+    await platform.drain()
+  }
+  await side.finish()
   const isClean = await platform.stop()
   logger.log('info', 'stopped')
   await flushed(logger, world)
-  return isClean && !upgrade.isAbandoned ? 0 : 1
-}
-
-/** By signal, or by `tollgate upgrade`. */
-function takeUpgrades(upgrade: Upgrade, config: Config, world: World, { log }: Logger) {
-  const run = () => upgrade.run()
-  world.onUpgradeSignal(() => void run())
-  return takeRequests(config.databasePath, world.pid, run, log)
+  return isClean ? 0 : 1
 }
 
 /** Until the next attempt of a start that waits, and its end. */
@@ -164,15 +142,15 @@ const SAME_SIGNAL_MS = 300
 /** Promises of the first signal to stop, and of a further one. */
 function countSignals(world: World) {
   let firstAt: number | undefined
-  const listeners: { first?: () => void; second?: () => void } = {}
-  world.onStopSignal(() => {
+  const listeners: { first?: (signal: StopSignal) => void; second?: () => void } = {}
+  world.onStopSignal((signal) => {
     const now = world.steadyNow()
     firstAt ??= now
-    if (firstAt === now) listeners.first?.()
+    if (firstAt === now) listeners.first?.(signal)
     else if (now - firstAt > SAME_SIGNAL_MS) listeners.second?.()
   })
   return {
-    first: new Promise<void>((resolve) => {
+    first: new Promise<StopSignal>((resolve) => {
       listeners.first = resolve
     }),
     second: new Promise<void>((resolve) => {

@@ -16,8 +16,6 @@ export interface ServiceManager {
   reloading(): void
   /** The end begins, and takes this long at the most. */
   stopping(withinMs: number): void
-  /** Another process serves instead: nothing is told any more. */
-  handedOver(): void
 }
 
 /** Nothing is told where no service manager wants to hear it. `status`: one line about the present state. */
@@ -27,13 +25,7 @@ export function serviceManager(
   status: () => string,
 ): ServiceManager {
   if ((environment['NOTIFY_SOCKET'] ?? '') === '')
-    return {
-      starting: nothing,
-      ready: nothing,
-      reloading: nothing,
-      stopping: nothing,
-      handedOver: nothing,
-    }
+    return { starting: nothing, ready: nothing, reloading: nothing, stopping: nothing }
   const watchdogMs = watchdogIntervalMs(environment)
   const messenger = new Messenger(environment, log)
   let stopWatchdog: (() => void) | undefined
@@ -45,7 +37,6 @@ export function serviceManager(
   return {
     starting: (text, withinMs) =>
       messenger.send([`STATUS=${text}`, `EXTEND_TIMEOUT_USEC=${withinMs * 1_000}`]),
-    // After a planned upgrade it is the new process that says so: systemd then watches that one.
     ready: () => {
       messenger.send(['READY=1', `MAINPID=${pid}`, `STATUS=${status()}`])
       if (stopWatchdog === undefined) watch()
@@ -53,10 +44,6 @@ export function serviceManager(
     reloading: () => messenger.send(['RELOADING=1']),
     stopping: (withinMs) =>
       messenger.send(['STOPPING=1', `EXTEND_TIMEOUT_USEC=${withinMs * 1_000}`]),
-    handedOver: () => {
-      stopWatchdog?.()
-      messenger.close()
-    },
   }
 }
 
@@ -76,7 +63,6 @@ class Messenger {
   readonly #log: Log
   #shell: ChildProcess | undefined
   #isFailing = false
-  #isClosed = false
 
   constructor(environment: Environment, log: Log) {
     this.#environment = environment
@@ -84,14 +70,8 @@ class Messenger {
   }
 
   send(variables: readonly string[]): void {
-    if (this.#isClosed) return
     this.#shell ??= this.#start()
     this.#shell.stdin?.write(`${variables.join('\t')}\n`)
-  }
-
-  close(): void {
-    this.#isClosed = true
-    this.#shell?.stdin?.end()
   }
 
   #start(): ChildProcess {

@@ -9,7 +9,6 @@ export type {
   TokenVerdict,
 } from './options.ts'
 export type { InProcessClient, InProcessLink } from './clients/in-process.ts'
-export type { PassedDatagram, SocketSharing } from './socket-sharing.ts'
 export type { Machine } from './machine.ts'
 export type { Load } from './overload.ts'
 export type { Flow, Listener, Protocol } from './flow.ts'

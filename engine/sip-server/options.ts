@@ -168,7 +168,7 @@ export interface SipServerOptions {
     readonly localNets?: readonly string[] | undefined
     /** Other host names and addresses that mean this listener: nothing is sent there. */
     readonly names?: readonly string[] | undefined
-    /** Another process has bound it, and this is its socket: nothing is bound then. */
+    /** A socket that is bound there already: nothing is bound then. */
     readonly descriptor?: number
   }[]
   /**

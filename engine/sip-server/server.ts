@@ -16,6 +16,7 @@ import { NextHopResolver } from './dns/next-hop.ts'
 import { systemDns } from './dns/system-dns.ts'
 import { Driver, type Ports } from './driver.ts'
 import type { Flow, Listener } from './flow.ts'
+import { decodeMessage } from './message/decode.ts'
 import { type Machine, randomNumbers, randomTokens, thisMachine } from './machine.ts'
 import {
   adminLimits,
@@ -33,7 +34,6 @@ import {
 } from './options.ts'
 import { MetricsListener, prometheusText } from './metrics.ts'
 import { type Load, Overload } from './overload.ts'
-import { SocketSharing } from './socket-sharing.ts'
 import { defaultTimers } from './transaction/machine.ts'
 import type { BoundAddress } from './transport/listen.ts'
 import { TransportOpener } from './transport/open.ts'
@@ -50,6 +50,8 @@ export interface StartOptions {
    * is true is let go, with CANCEL, or ACK and BYE. Default: such responses are dropped.
    */
   readonly endsStraysOf?: (source: Flow) => boolean
+  /** What the process before this one has answered (`answers`). Default: nothing. */
+  readonly answers?: readonly string[]
 }
 
 export interface SipServer {
@@ -82,8 +84,17 @@ export interface SipServer {
   readonly refusedConnections: number
   /** Messages taken so far although their lines end with bare line feeds. */
   readonly withLineFeeds: number
-  /** For a planned upgrade. */
-  readonly sharing: SocketSharing
+  /**
+   * The next process has the same sockets. From now on requests by UDP that begin something are dropped: they are
+   * repeated, and the next process takes them.
+   */
+  dropNew(): void
+  /** Nothing is read or accepted any more: what arrives waits in the sockets. */
+  stopReading(): void
+  /** The answers of the last seconds as texts, for copies of requests that the next process reads. */
+  answers(): readonly string[]
+  /** Nothing happens any more. */
+  silence(): void
   /** Reads the TLS files again; they are also watched. Bad ones are logged and change nothing. */
   reloadCertificates(): void
   /** Sizes of every table. Those of calls return to 0 when the calls are over. */
@@ -117,7 +128,6 @@ function measureLoop(): () => number {
 }
 
 class EmbeddedServer implements SipServer {
-  readonly sharing: SocketSharing
   readonly #options: SipServerOptions
   readonly #machine: Machine
   readonly #core: SipCore
@@ -138,6 +148,7 @@ class EmbeddedServer implements SipServer {
   #metricsAddress: BoundAddress | undefined
   #startedAt = 0
   #refusedConnections = 0
+  #dropsNew = false
 
   constructor(options: SipServerOptions, machine: Machine) {
     const { now = monotonicNow, log = silent, admit = () => true } = options
@@ -177,17 +188,6 @@ class EmbeddedServer implements SipServer {
       token,
       version: serverVersion,
       log,
-    })
-    this.sharing = new SocketSharing({
-      listeners: () => this.#listeners,
-      sockets: () => [...this.#transports.values()].map(({ socket }) => socket),
-      belongingOf: (text) => this.#core.belongingOf(text),
-      busyConnections: () => this.#core.busyConnections(),
-      take: (datagram, flow) => this.#datagram(datagram, flow),
-      hold: () => this.#driver.hold(),
-      release: () => this.#driver.release(),
-      silence: () => this.#driver.stop(),
-      measureQueues: (isAlone) => this.#overload.watch(isAlone ? this.#listeners : []),
     })
     const { schedule } = machine
     const driver = new Driver(this.#core, this.#ports(), { now, schedule, log, admit })
@@ -262,7 +262,8 @@ class EmbeddedServer implements SipServer {
     })
   }
 
-  async start({ isHeld = false, endsStraysOf }: StartOptions = {}): Promise<void> {
+  async start({ isHeld = false, endsStraysOf, answers = [] }: StartOptions = {}): Promise<void> {
+    const { now = monotonicNow } = this.#options
     if (isHeld) this.#driver.hold()
     if (endsStraysOf) this.#driver.endStrays(endsStraysOf)
     try {
@@ -271,8 +272,9 @@ class EmbeddedServer implements SipServer {
         this.#transports.set(transport.listener, transport)
         this.#listeners = [...this.#transports.keys()]
       }
+      this.#core.saved.restoreAnswers(answers, now())
       await this.#openAdmin()
-      const { metrics, now = monotonicNow } = this.#options
+      const { metrics } = this.#options
       this.#startedAt = Math.floor(now() / 1_000)
       if (metrics) this.#metricsAddress = await this.#metrics.start(metrics.host, metrics.port)
       this.#overload.start(this.#listeners)
@@ -284,6 +286,23 @@ class EmbeddedServer implements SipServer {
 
   release(): void {
     this.#driver.release()
+  }
+
+  dropNew(): void {
+    this.#dropsNew = true
+  }
+
+  stopReading(): void {
+    for (const transport of this.#transports.values()) transport.stopReading()
+  }
+
+  answers(): readonly string[] {
+    const { now = monotonicNow } = this.#options
+    return this.#core.saved.answers(now())
+  }
+
+  silence(): void {
+    this.#driver.stop()
   }
 
   connectApplication(application: Application): ApplicationLink {
@@ -374,7 +393,7 @@ class EmbeddedServer implements SipServer {
   #open(address: SipServerOptions['listen'][number]): Promise<Transport> {
     const callbacks: TransportCallbacks = {
       datagram: (bytes, flow) => {
-        if (!this.sharing.passes(bytes, flow)) this.#datagram(bytes, flow)
+        if (!this.#dropsNew || this.#core.isKnown(decodeMessage(bytes))) this.#datagram(bytes, flow)
       },
       message: (text, flow) => {
         this.#capture?.received(text, flow)

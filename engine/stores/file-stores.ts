@@ -10,7 +10,7 @@ import { openDatabase, type LocalStore } from '../../schema/open.ts'
 import { brokenClaims } from '../../schema/ownership.ts'
 import { saveLostDatabase } from '../../schema/storage/copy.ts'
 import { StorageWatch } from '../../schema/storage/storage-watch.ts'
-import { refuseMigrations, servingLock } from '../serving-lock.ts'
+import { lockForServing } from '../serving-lock.ts'
 import { nodeNameOf, nodeUrlOf } from './node-place.ts'
 import { logNumberNotes } from './number-notes.ts'
 import type { OwnNode, Stores, StoresDeps } from './stores.ts'
@@ -20,25 +20,23 @@ const SERVING_BUSY_MS = 5
 
 /** @throws {DatabaseRefused} the file cannot be used, or another process serves it. */
 export async function openFile(deps: StoresDeps): Promise<Stores> {
-  const { config, isUpgrade, schedule, log } = deps
+  const { config, schedule, log } = deps
   const name = nodeNameOf(config, deps.hostName)
   const store = openDatabase(config.databasePath, { secretKey: config.secretKey })
-  const lock = servingLock(config.databasePath)
+  let lock: { release(): void } | undefined
   try {
-    if (isUpgrade) refuseMigrations(store)
-    else lock.take()
+    lock = lockForServing(config.databasePath)
     await prepare(store, deps)
     const { sqlite, storage } = store
     const place = sqlite.memory ? undefined : realpathSync(sqlite.name)
     const id = databaseId(store)
     const mark = new JournalMark(store)
     const isJournalLost =
-      place !== undefined && !isUpgrade && (await mark.isLost({ path: place, databaseId: id }, log))
+      place !== undefined && (await mark.isLost({ path: place, databaseId: id }, log))
     return {
       store,
       local: store,
       disk: storage,
-      lock,
       notices: undefined,
       databaseId: id,
       isJournalLost,
@@ -46,7 +44,7 @@ export async function openFile(deps: StoresDeps): Promise<Stores> {
       node: onlyNode(name, deps),
       openJournal: () =>
         new CallJournal(
-          place === undefined ? new MemoryFile() : new JournalFiles(place, id, isUpgrade, mark),
+          place === undefined ? new MemoryFile() : new JournalFiles(place, id, mark),
           { schedule, log, boot: deps.boot, storage, isLost: isJournalLost },
         ),
       whyClosed: () => storage.problem && 'storage_unavailable',
@@ -59,12 +57,12 @@ export async function openFile(deps: StoresDeps): Promise<Stores> {
       cut: () => undefined,
       close: async () => {
         store.close()
-        lock.release()
+        lock?.release()
       },
     }
   } catch (error) {
     store.close()
-    lock.release()
+    lock?.release()
     throw error
   }
 }

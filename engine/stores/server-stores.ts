@@ -6,7 +6,7 @@ import { CallJournal } from '../../schema/journal/journal.ts'
 import { databaseIdOf, JournalMark } from '../../schema/journal/journal-mark.ts'
 import { JournalFiles } from '../../schema/journal/journal-file.ts'
 import { Heartbeat } from '../../schema/nodes/heartbeat.ts'
-import { installIdAt, joinNode, registerNode } from '../../schema/nodes/node-registry.ts'
+import { installIdAt, registerNode } from '../../schema/nodes/node-registry.ts'
 import { SettingsOfNodes } from '../../schema/nodes/settings-of-nodes.ts'
 import { refuseWithoutFolder, type Store } from '../../schema/open.ts'
 import { brokenClaims } from '../../schema/ownership.ts'
@@ -14,7 +14,7 @@ import { ServerNotices } from '../../schema/postgres/notices.ts'
 import { openStore, refusalOf, type ServerStore } from '../../schema/postgres/open.ts'
 import { keyFileOf } from '../../schema/secrets/key.ts'
 import { POLL_MS, Patience, Storage } from '../../schema/storage/storage.ts'
-import { servingLock } from '../serving-lock.ts'
+import { lockForServing } from '../serving-lock.ts'
 import { commonSettings, SETTINGS_KEY } from './common-settings.ts'
 import { nodeNameOf, nodeUrlOf } from './node-place.ts'
 import { logNumberNotes } from './number-notes.ts'
@@ -22,12 +22,10 @@ import type { Stores, StoresDeps, WatchDeps } from './stores.ts'
 
 /** @throws {DatabaseRefused} the server cannot be used, or another process serves as this node. */
 export async function openServer(url: string, deps: StoresDeps): Promise<Stores> {
-  const { config, isUpgrade } = deps
-  const { databasePath, secretKey } = config
-  const name = nodeNameOf(config, deps.hostName)
+  const { databasePath, secretKey } = deps.config
+  const name = nodeNameOf(deps.config, deps.hostName)
   refuseWithoutFolder(databasePath)
-  const lock = servingLock(databasePath)
-  if (!isUpgrade) lock.take()
+  const lock = lockForServing(databasePath)
   const closers: (() => unknown)[] = [() => lock.release()]
   const close = async (): Promise<void> => {
     for (const step of closers.splice(0).toReversed()) await step()
@@ -38,12 +36,11 @@ export async function openServer(url: string, deps: StoresDeps): Promise<Stores>
       secretKey,
       keyFile,
       now: deps.now(),
-      migrates: !isUpgrade,
       nodeName: name,
     })
     closers.push(() => store.close())
     try {
-      return await serveFrom(store, { ...deps, url, name, lock, closers, close })
+      return await serveFrom(store, { ...deps, url, name, closers, close })
     } catch (error) {
       throw refusalOf(store.name, error)
     }
@@ -57,13 +54,12 @@ interface OpenServer extends StoresDeps {
   readonly url: string
   /** Of the node. */
   readonly name: string
-  readonly lock: Stores['lock']
   readonly closers: (() => unknown)[]
   readonly close: () => Promise<void>
 }
 
 async function serveFrom(store: ServerStore, deps: OpenServer): Promise<Stores> {
-  const { config, isUpgrade, closers, close, lock, schedule, random, log } = deps
+  const { config, closers, close, schedule, random, log } = deps
   const { applied } = store.migrated
   if (applied.length > 0) log('info', 'database migrated', { ...store.migrated })
   for (const claim of await brokenClaims(store)) log('warn', `ownership: ${claim}`)
@@ -79,7 +75,7 @@ async function serveFrom(store: ServerStore, deps: OpenServer): Promise<Stores> 
   const disk = new Storage()
   const place = join(realpathSync(dirname(config.databasePath)), basename(config.databasePath))
   const mark = new JournalMark(store, deps.name)
-  const isJournalLost = !isUpgrade && (await mark.isLost({ path: place, databaseId: id }, log))
+  const isJournalLost = await mark.isLost({ path: place, databaseId: id }, log)
   return {
     store,
     local: undefined,
@@ -87,12 +83,11 @@ async function serveFrom(store: ServerStore, deps: OpenServer): Promise<Stores> 
     notices,
     changes,
     node,
-    lock,
     databaseId: id,
     close,
     isJournalLost,
     openJournal: () =>
-      new CallJournal(new JournalFiles(place, id, isUpgrade, mark), {
+      new CallJournal(new JournalFiles(place, id, mark), {
         schedule,
         log,
         boot: deps.boot,
@@ -118,14 +113,12 @@ async function joinInstallation(
   notices: ServerNotices,
   deps: OpenServer,
 ): Promise<{ readonly node: Heartbeat; readonly settings: SettingsOfNodes }> {
-  const { config, hostName, version, isUpgrade, name, steadyNow: now, schedule, log } = deps
+  const { config, hostName, version, name, steadyNow: now, schedule, log } = deps
   const installId = installIdAt(config.databasePath, deps.randomBytes)
   const address = nodeUrlOf(config, config.apiListen, hostName)
   const { databaseAwayMs: awayMs } = config
   const sentAt = now()
-  const identity = isUpgrade
-    ? await joinNode(store, { name, installId })
-    : await registerNode(store, { name, installId, address, version, awayMs })
+  const identity = await registerNode(store, { name, installId, address, version, awayMs })
   const { storage, secrets } = store
   const own = commonSettings(config, secrets.keyFor(SETTINGS_KEY))
   const settings = new SettingsOfNodes({ identity, own, connection: notices, schedule, log })
@@ -142,7 +135,7 @@ async function joinInstallation(
       schedule,
       log,
     },
-    { at: sentAt, state: isUpgrade ? 'beside' : 'starting' },
+    sentAt,
   )
   await settings.poll()
   return { node, settings }

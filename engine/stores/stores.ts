@@ -9,7 +9,6 @@ import type { LocalStore, Store } from '../../schema/open.ts'
 import type { ServerNotices } from '../../schema/postgres/notices.ts'
 import type { Storage, StorageProblem } from '../../schema/storage/storage.ts'
 import type { Config } from '../config.ts'
-import type { Lock } from '../upgrade/sharing.ts'
 
 export interface StoresDeps extends Clocks {
   readonly boot?: Boot | undefined
@@ -17,8 +16,6 @@ export interface StoresDeps extends Clocks {
   readonly version: string
   /** Of this machine. */
   readonly hostName: string
-  /** This process takes over from another one, which still serves. */
-  readonly isUpgrade: boolean
   readonly random: () => number
   readonly randomBytes: (size: number) => Buffer
   readonly schedule: Schedule
@@ -35,8 +32,6 @@ export interface Stores {
   readonly node: OwnNode
   /** Of the journal of calls. Where the database is a file, that is its own. */
   readonly disk: Storage
-  /** Of the files of this node: the process that serves has it. */
-  readonly lock: Lock
   /** A random number of the database. */
   readonly databaseId: string
   /** The journal of calls that the last run left is not there, or is empty. */
@@ -76,7 +71,7 @@ export interface OwnNode extends NodesPort {
    * @param sipAddresses from where its SIP requests come.
    */
   become(
-    state: 'serving' | 'draining' | 'beside',
+    state: 'serving' | 'draining',
     apiUrl?: string,
     sipUri?: string,
     sipAddresses?: readonly string[],

@@ -310,13 +310,6 @@ export type ReportAnswer =
   /** The database cannot store it at present. */
   | { readonly kind: 'unstored' }
 
-/** What a live call of another process, which serves no more, holds of a wallet. */
-export interface Held {
-  readonly callUuid: string
-  readonly customerId: number
-  readonly amountMicros: number
-}
-
 /** The only way money moves: one append-only entry, and the wallet's balance with it. In the caller's transaction. */
 export interface LedgerPort {
   post(entry: LedgerEntry): Promise<unknown>

@@ -29,8 +29,6 @@ interface OpenMark {
 export interface JournalFile {
   /** What earlier runs left, oldest first. */
   read(): LeftLines
-  /** What the other process has left that had the older files; from now on they belong to this one. */
-  takeOver(): LeftLines
   /** Bytes in the file that is written to. */
   readonly size: number
   /** One at a time. After an error the same lines, or the same with more behind them, are appended again. */
@@ -69,9 +67,6 @@ export function checked(text: string): Buffer {
 const checksum = (text: Buffer): string => `${crc32(text).toString(16).padStart(8, '0')} `
 
 const NO_CHECKSUM = '00000000 '
-
-/** For a while of a planned upgrade two processes have files, each its own: the new one starts at the next multiple. */
-const FILES_OF_ONE = 1_000
 
 /** With the space behind it. */
 const CHECKSUM_LENGTH = 9
@@ -119,8 +114,6 @@ export class JournalFiles implements JournalFile {
   /** The text of the first line of each file. */
   readonly #head: string
   readonly #mark: OpenMark | undefined
-  /** Files below belong to another process. */
-  #first: number
   #number: number
   /** Open from its first write on. */
   #file: number | undefined
@@ -129,17 +122,12 @@ export class JournalFiles implements JournalFile {
   #isWriting = false
   #isClosed = false
 
-  /**
-   * @param databaseId files of another database are kept aside, not read.
-   * @param isBeside another process still has the files that there are, and the mark, until `takeOver`.
-   */
-  constructor(databasePath: string, databaseId: string, isBeside = false, mark?: OpenMark) {
+  /** @param databaseId files of another database are kept aside, not read. */
+  constructor(databasePath: string, databaseId: string, mark?: OpenMark) {
     this.#databasePath = databasePath
     this.#head = headOf(databaseId)
     this.#mark = mark
-    const last = Math.max(0, ...journalFiles(databasePath).map(numberOf))
-    this.#number = isBeside ? Math.ceil((last + 1) / FILES_OF_ONE) * FILES_OF_ONE : last + 1
-    this.#first = isBeside ? this.#number : 0
+    this.#number = Math.max(0, ...journalFiles(databasePath).map(numberOf)) + 1
   }
 
   get size(): number {
@@ -147,13 +135,9 @@ export class JournalFiles implements JournalFile {
   }
 
   read(): LeftLines {
-    return this.#readFiles(this.#files())
-  }
-
-  #readFiles(files: readonly string[]): LeftLines {
     const lines: (string | DamagedLine)[] = []
     const foreign: string[] = []
-    for (const file of files) {
+    for (const file of this.#files()) {
       const [head, ...rest] = linesOf(file, readFileSync(file))
       if (typeof head !== 'string' || head === this.#head)
         lines.push(...(typeof head === 'object' ? [head] : []), ...rest, ...endOf(file))
@@ -177,7 +161,7 @@ export class JournalFiles implements JournalFile {
         this.#isWriting = false
         if (this.#isClosed) this.#close()
         if (error === undefined) {
-          if (this.#size === 0 && this.#hasMark) void this.#mark?.set(this.#number)
+          if (this.#size === 0) void this.#mark?.set(this.#number)
           this.#size = end
           this.#room = room
         }
@@ -211,7 +195,7 @@ export class JournalFiles implements JournalFile {
   }
 
   async removeOlder(): Promise<void> {
-    if (this.#size === 0 && this.#hasMark && !(await this.#isUnmarked())) return
+    if (this.#size === 0 && !(await this.#isUnmarked())) return
     for (const file of this.#files())
       // In its own time: it takes a moment to give back what the file had.
       if (numberOf(file) < this.#number) rm(file, { force: true }, () => undefined)
@@ -221,16 +205,11 @@ export class JournalFiles implements JournalFile {
     this.#isClosed = true
     // The number of a closed file may be that of another one when the write begins.
     if (!this.#isWriting) this.#close()
-    if (rest === 'remove' && this.#hasMark && !(await this.#isUnmarked())) return
+    if (rest === 'remove' && !(await this.#isUnmarked())) return
     for (const file of this.#files())
       if (rest === 'remove') rmSync(file, { force: true })
       // By its name: a full disk takes no line.
       else if (rest === 'mark' && !file.endsWith(STOPPED)) renameSync(file, file + STOPPED)
-  }
-
-  /** False: there is none, or the other process has it. */
-  get #hasMark(): boolean {
-    return this.#mark !== undefined && this.#first === 0
   }
 
   /** False: without its files the next start would miss them. */
@@ -248,18 +227,11 @@ export class JournalFiles implements JournalFile {
     this.#file = undefined
   }
 
-  takeOver(): LeftLines {
-    const own = this.#first
-    this.#first = 0
-    if (this.#size > 0) void this.#mark?.set(this.#number)
-    return this.#readFiles(this.#files().filter((file) => numberOf(file) < own))
-  }
-
   /** Oldest first. */
   #files(): readonly string[] {
     return journalFiles(this.#databasePath)
       .map((suffix) => this.#databasePath + suffix)
-      .filter((file) => numberOf(file) >= this.#first && numberOf(file) <= this.#number)
+      .filter((file) => numberOf(file) <= this.#number)
   }
 }
 
@@ -325,10 +297,6 @@ export class MemoryFile implements JournalFile {
   read(): LeftLines {
     const lines = [...this.#older, ...this.#lines].map((line) => textOf(line))
     return { lines, foreign: [] }
-  }
-
-  takeOver(): LeftLines {
-    return { lines: [], foreign: [] }
   }
 
   append(lines: readonly Buffer[], done: (error: unknown) => void): void {

@@ -82,18 +82,6 @@ export class CallJournal {
     this.#toMove = this.#open.values()
   }
 
-  /** The process beside this one has ended: what it has left, as at a start. */
-  takeOver(): readonly JournalEntry[] {
-    const theirs = new OpenCalls(this.#boot)
-    this.#takeIn(this.#file.takeOver(), theirs)
-    const entries = this.#open.adopt(theirs)
-    if (entries.length > 0) {
-      this.#toMove = this.#open.values()
-      this.#writeWithin(ANSWER_WAIT_MS)
-    } else void this.#file.removeOlder()
-    return entries
-  }
-
   #takeIn({ lines, foreign }: LeftLines, open: OpenCalls): void {
     for (const line of lines)
       if (typeof line === 'string') open.takeIn(line)

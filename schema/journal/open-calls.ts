@@ -162,16 +162,6 @@ export class OpenCalls {
     return { text, grant, answeredMs, shiftMs: shiftMs(head.boot, this.#boot) }
   }
 
-  /** Takes the calls of another process that are not here. What a start would have found of them. */
-  adopt(theirs: OpenCalls): readonly JournalEntry[] {
-    const adopted = [...theirs.values()].filter(({ callUuid }) => !this.#calls.has(callUuid))
-    for (const lines of adopted) {
-      this.#calls.set(lines.callUuid, lines)
-      for (const kind of lineKinds) this.#bytes += lines[kind].length
-    }
-    return adopted.map((lines) => this.#entryOf(lines))
-  }
-
   /** Copies: its memory may have another line when they are written. */
   asWritten({ callUuid, aliveAt, ...lines }: OpenLines): readonly Buffer[] {
     const written = lineKinds

@@ -38,20 +38,16 @@ const COLUMNS = `name, epoch::float8, address, sip_uri, sip_addresses, version, 
     started_at::float8, heartbeat_at::float8, longest_grant_seconds::float8, extract(epoch FROM clock_timestamp()) * 1000 - heartbeat_at::float8 AS silent`
 
 /** Beats, and lists all nodes: a statement of its own would see the row of this one as it was before. */
-const beating = (values: string): string => `WITH own AS (
-    UPDATE node SET ${values}heartbeat_at = floor(extract(epoch FROM clock_timestamp()) * 1000)
+const beat = `WITH own AS (
+    UPDATE node SET state = $3, live_calls = $4, address = $5, version = $6, sip_uri = $7, sip_addresses = $8,
+      longest_grant_seconds = greatest(longest_grant_seconds, $9),
+      heartbeat_at = floor(extract(epoch FROM clock_timestamp()) * 1000)
     WHERE name = $1 AND epoch = $2 RETURNING *
   )
   SELECT ${COLUMNS}, TRUE AS is_own FROM own
   UNION ALL
   SELECT ${COLUMNS}, FALSE AS is_own FROM node WHERE NOT EXISTS (SELECT FROM own WHERE own.name = node.name)
   ORDER BY name`
-
-const beat = beating(`state = $3, live_calls = $4, address = $5, version = $6, sip_uri = $7,
-    sip_addresses = $8, longest_grant_seconds = greatest(longest_grant_seconds, $9), `)
-
-/** Another process of the same run tells the rest. */
-const beatBeside = beating('')
 
 /** A node that was silent for so long is fenced before what it has leased is freed: it may be paused, not dead. */
 const fenceGone = `UPDATE node SET epoch = epoch + 1, state = 'stopped'
@@ -74,7 +70,7 @@ interface Heard extends Omit<NodeStatus, 'isThis'> {
 
 export class Heartbeat implements NodesPort {
   readonly #deps: HeartbeatDeps
-  #state: NodeTable['state'] | 'beside'
+  #state: NodeTable['state'] = 'starting'
   #address: string
   #sipUri = ''
   #sipAddresses: readonly string[] = []
@@ -88,15 +84,11 @@ export class Heartbeat implements NodesPort {
   #isBeating = false
   #cancel: Cancel
 
-  /** @param registered `at`: steady time before the registration was sent. */
-  constructor(
-    deps: HeartbeatDeps,
-    registered: { readonly at: number; readonly state: 'starting' | 'beside' },
-  ) {
+  /** @param registeredAt steady time before the registration was sent. */
+  constructor(deps: HeartbeatDeps, registeredAt: number) {
     this.#deps = deps
     this.#address = deps.address
-    this.#state = registered.state
-    this.#heardAt = registered.at
+    this.#heardAt = registeredAt
     this.#cancel = deps.schedule(() => this.#tick(), BEAT_MS)
   }
 
@@ -163,9 +155,9 @@ export class Heartbeat implements NodesPort {
     this.#longestGrantSeconds = longestSeconds
   }
 
-  /** Tells it at once. `beside`: another process of this run serves, or is about to. */
+  /** Tells it at once. */
   async become(
-    state: NodeTable['state'] | 'beside',
+    state: NodeTable['state'],
     address = this.#address,
     sipUri = this.#sipUri,
     sipAddresses = this.#sipAddresses,
@@ -179,7 +171,7 @@ export class Heartbeat implements NodesPort {
 
   /** The process ends in order. */
   async end(): Promise<void> {
-    if (this.#state !== 'beside') await this.become('stopped')
+    await this.become('stopped')
     this.stop()
   }
 
@@ -204,9 +196,7 @@ export class Heartbeat implements NodesPort {
     const sip = [this.#sipUri, this.#sipAddresses.join(' ')]
     const rest = [this.#state, this.#countCalls(), this.#address, version, ...sip]
     const longestGrantSeconds = this.#longestGrantSeconds() + Math.ceil(this.#longerMs / 1_000)
-    const rows = await (this.#state === 'beside'
-      ? connection.query<Row>(beatBeside, run)
-      : connection.query<Row>(beat, [...run, ...rest, longestGrantSeconds]))
+    const rows = await connection.query<Row>(beat, [...run, ...rest, longestGrantSeconds])
     this.#isBeating = false
     const isWritten = rows?.some((row) => row.is_own)
     if (isWritten === false) this.#fence()

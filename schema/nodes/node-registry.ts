@@ -99,21 +99,6 @@ async function forgetTold(store: Store): Promise<void> {
     await execute(store, told(what))
 }
 
-/**
- * For a planned upgrade: the new process is the same run of the node, on the same disk.
- *
- * @throws {DatabaseRefused} another process has the name.
- */
-export async function joinNode(
-  store: Store,
-  { name, installId }: Pick<NewNode, 'name' | 'installId'>,
-): Promise<NodeIdentity> {
-  const known = await rowOf(store, name)
-  if (known?.install_id !== installId)
-    throw new DatabaseRefused(`cannot take over: node ${name} belongs to another process`)
-  return { name, epoch: known.epoch }
-}
-
 const rowOf = (store: Store, name: string): Promise<Selectable<NodeTable> | undefined> =>
   first(store, store.db.selectFrom('node').selectAll().where('name', '=', name))
 

@@ -33,8 +33,6 @@ export interface ServerStore extends Store {
 export interface ServerOptions extends ServerKey {
   /** Milliseconds UTC. */
   readonly now: number
-  /** False: a database of an earlier schema is refused. Absent: it is migrated, while no node serves from it. */
-  readonly migrates?: boolean
   /** This node may be in the list of those that serve: it is the one that starts. */
   readonly nodeName?: string
   readonly connections?: number
@@ -81,15 +79,14 @@ async function refuseMigrations(
   statements: PostgresStatements,
   name: string,
   needed: number,
-  { migrates, nodeName }: ServerOptions,
+  { nodeName }: ServerOptions,
 ): Promise<void> {
   const version = await versionOf(statements, name)
   if (version === 0 || version >= needed) return
   const serving = (await servingNodes(statements)).filter((each) => each !== nodeName)
-  if (migrates !== false && serving.length === 0) return
-  const those = serving.length > 0 ? ` (${serving.join(', ')})` : ''
+  if (serving.length === 0) return
   throw new DatabaseRefused(
-    `cannot use database ${name}: it is at version ${version}, this program needs ${needed}: stop the processes that serve from it${those}, and start this one then`,
+    `cannot use database ${name}: it is at version ${version}, this program needs ${needed}: stop the processes that serve from it (${serving.join(', ')}), and start this one then`,
   )
 }
 

@@ -1,12 +1,9 @@
-/** What becomes of a call over TCP when its process crashes or is upgraded: a connection does not move. */
-import { describe, expect, onTestFinished, test } from 'vitest'
+/** What becomes of a call over TCP when its process crashes or is restarted: a connection does not move. */
+import { expect, onTestFinished, test } from 'vitest'
 import { DigestPhone } from '../support/digest-phone.ts'
-import type { AtEnd } from '../support/scripted-node.ts'
 import { sdp, type Leg } from '../support/sip-peer.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { domain, passwordOf, threePhones } from '../support/two-phones.ts'
-import { isGone, upgrade } from '../support/upgrading.ts'
-import { eventually } from '../support/waiting.ts'
 
 /** Where nothing listens: behind NAT a phone is reached by the connection that it has opened itself. */
 const unreachable = 'sip:101@127.0.0.1:9;transport=tcp'
@@ -15,11 +12,10 @@ async function openPhone(
   tollgate: TollgateProcess,
   user: string,
   protocol: 'udp' | 'tcp',
-  atEnd: AtEnd = onTestFinished,
 ): Promise<DigestPhone> {
   const account = { user, domain, password: passwordOf(user) }
   const phone = await DigestPhone.open(tollgate.listener(protocol), account)
-  atEnd(() => phone.close())
+  onTestFinished(() => phone.close())
   if (protocol === 'tcp') phone.peer.contact = unreachable
   await register(phone)
   return phone
@@ -32,14 +28,11 @@ async function register(phone: DigestPhone): Promise<void> {
 }
 
 /** Phone 101, by TCP, talks to 102. */
-async function talking(
-  environment: Readonly<Record<string, string>> = {},
-  atEnd: AtEnd = onTestFinished,
-) {
-  const tollgate = await TollgateProcess.start(threePhones, environment)
-  atEnd(() => tollgate.stop())
-  const one = await openPhone(tollgate, '101', 'tcp', atEnd)
-  const two = await openPhone(tollgate, '102', 'udp', atEnd)
+async function talking({ isActivated = false } = {}) {
+  const tollgate = await TollgateProcess.start(threePhones, {}, { isActivated })
+  onTestFinished(() => tollgate.stop())
+  const one = await openPhone(tollgate, '101', 'tcp')
+  const two = await openPhone(tollgate, '102', 'udp')
   const leg = await one.call('102')
   const invite = await two.peer.next('INVITE')
   two.peer.reply(invite, 200, { tag: 'two', body: sdp('two') })
@@ -78,39 +71,12 @@ test('a phone behind NAT that registers again has its call back: both can change
   expect(tollgate.faults).toEqual([])
 })
 
-/** Beside each other: the old processes stay for some seconds, and do nothing. */
-describe.concurrent('a planned upgrade', () => {
-  test('leaves a call over TCP to the old process, which ends after it; a phone without a call connects anew', async ({
-    onTestFinished: atEnd,
-  }) => {
-    const talk = await talking({ DRAIN_SECONDS: '60' }, atEnd)
-    const { tollgate } = talk
-    const idle = await openPhone(tollgate, '103', 'tcp', atEnd)
-    const first = tollgate.pid
-    await upgrade(tollgate, atEnd)
-    await changeAndEnd(talk)
-    expect(await tollgate.waitForCalls(1)).toMatchObject([ended])
-    await isGone(first)
-    await register(idle)
-    const leg = await idle.call('102')
-    const invite = await talk.two.peer.next('INVITE')
-    talk.two.peer.reply(invite, 486, { tag: 'busy' })
-    expect((await idle.answerTo(leg)).status).toBe(486)
-    expect(tollgate.faults).toEqual([])
-  })
-
-  test('passes a call over TCP on at its bound: the phone has it back when it registers again', async ({
-    onTestFinished: atEnd,
-  }) => {
-    const talk = await talking({ DRAIN_SECONDS: '2' }, atEnd)
-    const { tollgate, one } = talk
-    const first = tollgate.pid
-    await upgrade(tollgate, atEnd)
-    await isGone(first)
-    await eventually(() => expect(tollgate.log.join()).toContain('"restoredCalls":1'))
-    await register(one)
-    await changeAndEnd(talk)
-    expect(await tollgate.waitForCalls(1)).toMatchObject([ended])
-    expect(tollgate.faults).toEqual([])
-  })
+test('a restart on the same sockets: the phone has its call back when it registers again', async () => {
+  const talk = await talking({ isActivated: true })
+  const { tollgate, one } = talk
+  await tollgate.restartInOrder()
+  await register(one)
+  await changeAndEnd(talk)
+  expect(await tollgate.waitForCalls(1)).toMatchObject([ended])
+  expect(tollgate.faults).toEqual([])
 })

@@ -97,9 +97,6 @@ async function serve(
     hostName: 'sbc-1',
     networkAddresses: () => [],
     pid: process.pid,
-    startProgram: () => {
-      throw new Error('nothing is upgraded here')
-    },
     now,
     steadyNow: now,
     schedule,

@@ -1,5 +1,5 @@
-/** Calls of real phones through a real relay: media flows while they hold, transfer, crash and upgrade. */
-import { describe, expect, onTestFinished, test } from 'vitest'
+/** Calls of real phones through a real relay: media flows while they hold, transfer, crash and restart. */
+import { expect, onTestFinished, test } from 'vitest'
 import { isDictionary } from '../../engine/media/relay/bencode.ts'
 import type { NgValue } from '../../engine/media/relay/relays.ts'
 import type { CallQuality } from '../../schema/contracts/field-values.ts'
@@ -8,20 +8,17 @@ import { RtpEngine } from '../support/rtpengine.ts'
 import type { AtEnd } from '../support/scripted-node.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { domain, fourPhones, passwordOf } from '../support/two-phones.ts'
-import { isGone, upgrade } from '../support/upgrading.ts'
 import { eventually } from '../support/waiting.ts'
 
 /** What each phone says. */
 const tones = { '101': 500, '102': 800, '103': 1_300, '104': 1_900 } as const
 
-async function serve(atEnd: AtEnd = onTestFinished) {
+async function serve() {
   const relay = await RtpEngine.start()
-  atEnd(() => relay.stop())
-  const tollgate = await TollgateProcess.start(fourPhones, {
-    RTPENGINE: relay.setting,
-    MEDIA_POLICY: 'anchor',
-  })
-  atEnd(() => tollgate.stop())
+  onTestFinished(() => relay.stop())
+  const settings = { RTPENGINE: relay.setting, MEDIA_POLICY: 'anchor' }
+  const tollgate = await TollgateProcess.start(fourPhones, settings, { isActivated: true })
+  onTestFinished(() => tollgate.stop())
   return { relay, tollgate }
 }
 
@@ -179,72 +176,30 @@ test('the phones hear each other while the process is killed, and hold and resum
   expect(tollgate.faults).toEqual([])
 })
 
-/** Beside each other: the old processes stay for some seconds, and do nothing. */
-describe.concurrent('a planned upgrade', () => {
-  test('a call that goes on and one that rings keep their media when the process is upgraded', async ({
-    onTestFinished: atEnd,
-  }) => {
-    const { relay, tollgate } = await serve(atEnd)
-    const first = tollgate.pid
-    const [three, four] = [
-      await phone(tollgate, '103', { atEnd }),
-      await phone(tollgate, '104', { answerMode: 'manual', atEnd }),
-    ]
-    const { one, two } = await talk(tollgate, { atEnd })
-    const session = await onlySession(relay)
-    await three.command('dial', `sip:104@${domain}`)
-    await Promise.all([four.next('CALL_INCOMING'), three.next('CALL_RINGING')])
-    const sessions = await relay.sessions()
-    expect(sessions).toHaveLength(2)
-
-    await upgrade(tollgate, atEnd)
-    expect(await relay.sessions()).toEqual(sessions)
-    await mediaFlows(relay, session, one, two)
-    await four.command('accept')
-    await Promise.all([four.next('CALL_ESTABLISHED'), three.next('CALL_ESTABLISHED')])
-    await Promise.all([three.hears(tones['104']), four.hears(tones['103'])])
-    await Promise.all([one.hears(tones['102']), two.hears(tones['101'])])
-    await isGone(first)
-
-    await one.command('hold')
-    await one.command('resume')
-    await mediaFlows(relay, session, one, two)
-    await Promise.all([one.command('hangup'), four.command('hangup')])
-    await Promise.all([two.next('CALL_CLOSED'), three.next('CALL_CLOSED')])
-    await expectRecords(tollgate, '102', '104')
-    await relay.idle()
-    expect(tollgate.faults).toEqual([])
-  })
-
-  test('a phone on TCP keeps its call and its media when the process is upgraded, and its next one is for the new process', async ({
-    onTestFinished: atEnd,
-  }) => {
-    const { relay, tollgate } = await serve(atEnd)
-    const first = tollgate.pid
-    const { one, two } = await talk(tollgate, { transport: 'tcp', atEnd })
-    const session = await onlySession(relay)
-    await upgrade(tollgate, atEnd)
-    await mediaFlows(relay, session, one, two)
-    await one.command('hold')
-    await two.command('hold')
-    await two.command('resume')
-    await one.command('resume')
-    expect(await onlySession(relay)).toBe(session)
-    await mediaFlows(relay, session, one, two)
-    await one.command('hangup')
-    await two.next('CALL_CLOSED')
-    await isGone(first)
-    await expectRecords(tollgate, '102')
-    await relay.idle()
-
-    await one.command('dial', `sip:102@${domain}`)
-    await Promise.all([one.next('CALL_ESTABLISHED'), two.next('CALL_ESTABLISHED')])
-    await mediaFlows(relay, await onlySession(relay), one, two)
-    await two.command('hangup')
-    await expectRecords(tollgate, '102', '102')
-    await relay.idle()
-    expect(tollgate.faults).toEqual([])
-  })
+test('phones keep their call and their media when the process is restarted on its sockets; one that rings is refused', async () => {
+  const { relay, tollgate } = await serve()
+  const [three, four] = [
+    await phone(tollgate, '103'),
+    await phone(tollgate, '104', { answerMode: 'manual' }),
+  ]
+  const { one, two } = await talk(tollgate)
+  const session = await onlySession(relay)
+  await three.command('dial', `sip:104@${domain}`)
+  await Promise.all([four.next('CALL_INCOMING'), three.next('CALL_RINGING')])
+  await tollgate.restartInOrder()
+  expect((await three.next('CALL_CLOSED')).param).toContain('503')
+  await four.next('CALL_CLOSED')
+  await mediaFlows(relay, session, one, two)
+  await one.command('hold')
+  await one.command('resume')
+  expect(await onlySession(relay)).toBe(session)
+  await mediaFlows(relay, session, one, two)
+  await Promise.all([one.hears(tones['102']), two.hears(tones['101'])])
+  await one.command('hangup')
+  await two.next('CALL_CLOSED')
+  await tollgate.waitForCalls(2)
+  await relay.idle()
+  expect(tollgate.faults).toEqual([])
 })
 
 test('two phones that the API connects hear each other, hold, and are hung up by it', async () => {

@@ -8,7 +8,6 @@ import { RtpEngine } from '../support/rtpengine.ts'
 import { watchStandstill } from '../support/standstill.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { domain, passwordOf, twoPhones } from '../support/two-phones.ts'
-import { upgrade } from '../support/upgrading.ts'
 import { eventually } from '../support/waiting.ts'
 
 const withWish = (call_recording: string) => ({
@@ -27,13 +26,14 @@ async function open(wish: string, environment: Record<string, string> = {}) {
   onTestFinished(() => relay.stop())
   const recordings = join(relay.recordingFolder, 'finished')
   mkdirSync(recordings)
-  const tollgate = await TollgateProcess.start(withWish(wish), {
+  const settings = {
     RTPENGINE: relay.setting,
     RECORDINGS_PATH: recordings,
     DRAIN_SECONDS: '0',
     RECORDING_SPOOL: relay.recordingFolder,
     ...environment,
-  })
+  }
+  const tollgate = await TollgateProcess.start(withWish(wish), settings, { isActivated: true })
   onTestFinished(() => tollgate.stop())
   const token = await tollgate.createKey('--name', 'test', '--scopes', '*')
   const request = (path: string, { headers, ...init }: Init = {}) =>
@@ -138,7 +138,7 @@ test('on demand, what is said between stop and start is silence', async () => {
 
 const successions: [string, (tollgate: TollgateProcess) => Promise<unknown>][] = [
   ['kill -9', (tollgate) => tollgate.kill().then(() => tollgate.restart())],
-  ['a planned upgrade', upgrade],
+  ['a restart on the same sockets', (tollgate) => tollgate.restartInOrder()],
 ]
 
 test.each(successions)(

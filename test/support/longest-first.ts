@@ -6,7 +6,6 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 const seconds: Readonly<Record<string, number>> = {
   'test/process/outlive.test.ts': 45,
   'test/console/console.test.ts': 45,
-  'test/process/upgrade.test.ts': 40,
   'test/sipp/dialog.test.ts': 36,
   'test/sipp/trunks.test.ts': 20,
   'test/rtpengine/quality.test.ts': 18,

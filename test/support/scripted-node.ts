@@ -16,7 +16,7 @@ export type AtEnd = (work: () => void | Promise<void>) => void
 export async function startWithNode(
   seedFor: (ports: readonly number[]) => object,
   environment: Record<string, string> = {},
-  atEnd: AtEnd = onTestFinished,
+  { isActivated = false, atEnd = onTestFinished }: { isActivated?: boolean; atEnd?: AtEnd } = {},
 ): Promise<WithNode> {
   // Its port goes into the seed, so that it is there before Tollgate, and learns the address later.
   const tollgateListens = { address: '127.0.0.1', advertisedHost: '127.0.0.1', advertisedPort: 9 }
@@ -24,10 +24,8 @@ export async function startWithNode(
   const node = await SipPeer.openPatient(listener)
   atEnd(() => node.close())
   node.always('OPTIONS', 200, { tag: 'probed' })
-  const tollgate = await TollgateProcess.start(seedFor([node.port]), {
-    ...patientNodes,
-    ...environment,
-  })
+  const settings = { ...patientNodes, ...environment }
+  const tollgate = await TollgateProcess.start(seedFor([node.port]), settings, { isActivated })
   atEnd(() => tollgate.stop())
   listener.port = tollgate.sipPort
   return { node, tollgate }

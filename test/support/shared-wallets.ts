@@ -2,7 +2,7 @@
 import { setTimeout as later } from 'node:timers/promises'
 import type { Insertable } from 'kysely'
 import type { RateTable, CustomerTable } from '../../schema/tables/tenants.ts'
-import { type LeftLines, MemoryFile } from '../../schema/journal/journal-file.ts'
+import { MemoryFile } from '../../schema/journal/journal-file.ts'
 import { CallJournal } from '../../schema/journal/journal.ts'
 import type { Store } from '../../schema/open.ts'
 import { openStore } from '../../schema/postgres/open.ts'
@@ -47,20 +47,6 @@ class Notices {
   async #deliver(channel: string, payload: string, delayMs: number): Promise<void> {
     await later(delayMs)
     for (const handler of this.#handlers.get(channel) ?? []) handler(payload)
-  }
-}
-
-/** Of one process of a node; when the other one has ended, its calls go on in this one. */
-class NodeFile extends MemoryFile {
-  readonly #other: () => MemoryFile | undefined
-
-  constructor(other: () => MemoryFile | undefined) {
-    super()
-    this.#other = other
-  }
-
-  override takeOver(): LeftLines {
-    return this.#other()?.read() ?? super.takeOver()
   }
 }
 
@@ -132,34 +118,30 @@ export class SharedWallets {
     return customerId
   }
 
-  /**
-   * A process; one of the same name takes over the journal of the one before. `beside`: it takes over from that one,
-   * which still serves.
-   */
+  /** A process; one of the same name takes over the journal of the one before. */
   async node(
     name: string,
-    more: { url?: string; events?: EventSink; failMode?: 'closed' | 'open'; beside?: Node } = {},
+    more: { url?: string; events?: EventSink; failMode?: 'closed' | 'open' } = {},
   ): Promise<Node> {
-    const { url = this.url, events, failMode = 'closed', beside } = more
+    const { url = this.url, events, failMode = 'closed' } = more
     const store = await openStore(url, { ...noSecrets, now: start, connections: 5 })
     const timers = new EndingTimers()
     const { schedule } = timers
-    const names = leaseNames(name, beside?.ocs.leases?.names.own)
-    const file =
-      this.#journals.get(names.own) ?? new NodeFile(() => this.#journals.get(names.other))
+    const names = leaseNames(name)
+    const file = this.#journals.get(names.own) ?? new MemoryFile()
     this.#journals.set(names.own, file)
     const log: string[] = []
     const told = (level: string, message: string, fields?: object): void =>
       void log.push(`${level} ${message} ${JSON.stringify(fields, errorsAsText)}`)
     const shared = { schedule, log: told }
     const journal = new CallJournal(file, { ...shared, storage: store.storage })
-    if (beside === undefined) this.#epoch += 1
+    this.#epoch += 1
     const identity = { name, epoch: this.#epoch }
     await this.#register(identity)
     const node = { isAlive: true }
     const members: Membership = {
       identity,
-      isBeside: beside !== undefined,
+      isBeside: false,
       leaseNames: names,
       isAlive: () => node.isAlive,
       size: () => Math.max(1, this.#nodes.size),

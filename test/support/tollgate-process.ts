@@ -16,6 +16,7 @@ import { JournalFiles } from '../../schema/journal/journal-file.ts'
 import { Storage } from '../../schema/storage/storage.ts'
 import { createKey, provision } from './commands-here.ts'
 import { freePort } from './free-port.ts'
+import { PassedSockets } from './passed-sockets.ts'
 import { programDatabase } from './program-database.ts'
 import { asRestarted, programEnvironment } from './program-environment.ts'
 import { serverRows } from './server-rows.ts'
@@ -66,6 +67,8 @@ export class TollgateProcess {
   /** Called with each log line when it arrives. */
   onLog: (line: string) => void = () => undefined
   #process: ChildProcess | undefined
+  /** Its listeners outlive it; absent: it binds them. */
+  #sockets: PassedSockets | undefined
   readonly #environment: Record<string, string>
   /** Of a database on a server. */
   readonly #databaseUrl: string | undefined
@@ -105,6 +108,7 @@ export class TollgateProcess {
   static async start(
     seed: object,
     environment: Record<string, string> = {},
+    { isActivated = false } = {},
   ): Promise<TollgateProcess> {
     const folder = mkdtempSync(join(tmpdir(), 'tollgate-'))
     const ports = {
@@ -120,6 +124,13 @@ export class TollgateProcess {
     const file = join(folder, 'seed.json')
     writeFileSync(file, JSON.stringify(seed))
     await provision(tollgate.#environment, file)
+    if (isActivated)
+      tollgate.#sockets = await PassedSockets.bind([
+        { protocol: 'udp', port: ports.sip },
+        { protocol: 'tcp', port: ports.sip },
+        { protocol: 'tcp', port: ports.api },
+        { protocol: 'tcp', port: ports.edge },
+      ])
     await tollgate.restart()
     return tollgate
   }
@@ -162,15 +173,33 @@ export class TollgateProcess {
   async restart(changed: Record<string, string> = {}): Promise<void> {
     const words = [...asRestarted.flags, program, 'serve']
     const env = { ...asRestarted.environment, ...this.#environment, ...changed }
-    const child = spawn(process.execPath, words, { env })
+    const child = this.#spawn(words, env)
     this.#process = child
-    createInterface({ input: child.stderr }).on('line', (line) => {
+    const { stdout, stderr } = child
+    if (stdout === null || stderr === null) throw new Error('its output is not piped')
+    createInterface({ input: stderr }).on('line', (line) => {
       this.log.push(line)
       this.onLog(line)
     })
-    const lines = createInterface({ input: child.stdout })
+    const lines = createInterface({ input: stdout })
     for await (const line of lines) if (line.startsWith('ready ')) return
     throw new Error(`tollgate did not start:\n${this.log.join('\n')}`)
+  }
+
+  #spawn(words: readonly string[], env: Record<string, string>): ChildProcess {
+    const descriptors = this.#sockets?.descriptors ?? []
+    // `LISTEN_PID` is known in the process only: a shell that becomes the program says it.
+    const script = 'LISTEN_PID=$$ exec "$@"'
+    return spawn('/bin/sh', ['-c', script, 'sh', process.execPath, ...words], {
+      env: { ...env, ...(descriptors.length > 0 && { LISTEN_FDS: String(descriptors.length) }) },
+      stdio: ['ignore', 'pipe', 'pipe', ...descriptors],
+    })
+  }
+
+  /** As a service manager restarts it: it ends in order, and starts again. */
+  async restartInOrder(): Promise<void> {
+    await this.terminate()
+    await this.restart()
   }
 
   signal(name: NodeJS.Signals): void {
@@ -195,6 +224,7 @@ export class TollgateProcess {
   /** Stops politely and removes everything. */
   async stop(): Promise<void> {
     await this.#end('SIGTERM')
+    this.#sockets?.close()
     await this.#dropDatabase()
     rmSync(this.folder, { recursive: true, force: true })
   }

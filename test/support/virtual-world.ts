@@ -53,6 +53,7 @@ export class VirtualWorld {
             if (isAlive) this.#carry(text, port, flow.address === host ? flow.port : 0)
           },
           close: () => undefined,
+          stopReading: () => undefined,
           stop: () => {
             if (isAlive) this.#ports.delete(port)
             return Promise.resolve()

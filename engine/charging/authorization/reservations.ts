@@ -1,5 +1,5 @@
 /** What live calls may still cost. In memory; of an answered call the journal has a copy (saved-grant.ts). */
-import type { CostSoFar, Held } from '../../../schema/contracts/charging.ts'
+import type { CostSoFar } from '../../../schema/contracts/charging.ts'
 import type { Tariff } from '../../../schema/journal/call-journal.ts'
 import type { Customer } from '../customers/customer.ts'
 import { type Counted, freeOn, type Meter, recount } from '../guards/meter.ts'
@@ -94,12 +94,6 @@ export class Reservations {
 
   all(): IterableIterator<Reservation> {
     return this.#entries.values()
-  }
-
-  /** Of calls that a wallet pays for. */
-  *held(): Iterable<Held> {
-    for (const { callUuid, payer, amountMicros } of this.#entries.values())
-      if (payer !== undefined) yield { callUuid, customerId: payer.terms.customerId, amountMicros }
   }
 
   /** Replaces grant and amount of an open call. */

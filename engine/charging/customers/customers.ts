@@ -25,8 +25,6 @@ interface CustomersDeps {
   readonly shared?: SharedLimits | undefined
   /** How long calls may begin on what is leased while the database does not answer. */
   readonly awaySeconds?: number | undefined
-  /** Called when a load begins. What it returns is called in the step in which the load is taken over. */
-  readonly whenLoaded?: () => (() => void) | undefined
   /** Less may be spent than before. */
   readonly onLowered?: (customer: Customer) => void
 }
@@ -102,15 +100,13 @@ export class Customers {
   }
 
   async #load(): Promise<void> {
-    const { store, whenLoaded } = this.#deps
-    // Another process debits, too: what it has debited counts for daily limits.
-    const takeMore = whenLoaded?.()
+    const { store } = this.#deps
     this.#tenants = await loadTenants(store)
     const gone = new Set(this.#customers.keys())
     for await (const rows of slicesOf((after) => customerIdsAfter(store, after))) {
       const ids = rows.map(({ id }) => id)
       for (const id of ids) gone.delete(id)
-      await this.#takeCustomers(ids, takeMore !== undefined)
+      await this.#takeCustomers(ids)
     }
     for (const customerId of gone) this.#forget(customerId)
     const goneExtensions = new Set(this.#extensions.ids())
@@ -120,10 +116,9 @@ export class Customers {
         this.#extensions.set(row)
       }
     for (const id of goneExtensions) this.#extensions.delete(id)
-    takeMore?.()
   }
 
-  async #takeCustomers(ids: readonly number[], isAllSpendingRead = false): Promise<void> {
+  async #takeCustomers(ids: readonly number[]): Promise<void> {
     const { store } = this.#deps
     for (const id of ids) this.#customers.get(id)?.beginLoad()
     const customers = await loadCustomers(store, ids)
@@ -131,10 +126,7 @@ export class Customers {
     for (const row of await numbersOf(store, ids)) numbers.add(row.customer_id, row)
     const spendings = new Map<number, Spending>()
     for (const { terms } of customers)
-      if (
-        !store.statements.isShared &&
-        (isAllSpendingRead ? terms.maxDailySpendMicros > 0 : this.#isNewlyLimited(terms))
-      )
+      if (!store.statements.isShared && this.#isNewlyLimited(terms))
         spendings.set(terms.customerId, await this.#spendingOf(terms))
     // From here on in one step: calls see either all of a customer, or nothing.
     const gone = new Set(ids)

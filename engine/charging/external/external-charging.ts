@@ -7,7 +7,7 @@ import type { CallJournal } from '../../../schema/journal/journal.ts'
 import type { Store } from '../../../schema/open.ts'
 import { WriteQueue } from '../../../schema/storage/write-queue.ts'
 import { AccountingEvents } from '../accounting-events.ts'
-import { CallRecords, toLeftCalls, type Following, inTime, type Keeping } from '../call-records.ts'
+import { CallRecords, toLeftCalls, type Following, type Keeping } from '../call-records.ts'
 import type { CallStore } from '../call-store.ts'
 import { noCharge } from '../settlement/charge.ts'
 import { openCallStore } from '../settlement/open-call-store.ts'
@@ -95,14 +95,6 @@ export class ExternalCharging implements Charging {
     })
     await this.#calls.flush()
     this.#outbox.start()
-    return toLeftCalls(left)
-  }
-
-  /** The process beside this one has ended: what it left. Its calls wait for it, and not long for the database. */
-  async leftBeside(): Promise<LeftCalls> {
-    const { now, schedule } = this.#deps
-    const left = await this.#records.leftBeside(now(), schedule)
-    await inTime(Promise.all(left.toClose.map((entry) => this.#close(entry))), [], schedule)
     return toLeftCalls(left)
   }
 

@@ -34,7 +34,7 @@ export const mcp: Command = {
       world.complain(`tollgate: ${error instanceof Error ? error.message : String(error)}`)
     const served = serveStdio(() => serverOf(host, updates, onerror), { transport, onerror })
     watchListeners(transport, updates, onerror)
-    const stopped = new Promise<void>((resolve) => world.onStopSignal(resolve))
+    const stopped = new Promise<void>((resolve) => world.onStopSignal(() => resolve()))
     await Promise.race([stopped, finished(from).catch(() => undefined)])
     updates.close()
     await served.close()

@@ -1,4 +1,4 @@
-/** What relays tell of digits in RTP: of configured relays only, bounded, and told to the process that has the call. */
+/** What relays tell of digits in RTP: of configured relays only, and bounded. */
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { isIPv6 } from 'node:net'
@@ -16,53 +16,19 @@ interface HeardDigitsDeps {
 const MAX_BYTES = 2_048
 /** Of one relay. */
 const limits = { packetsPerSecond: 1_000, burst: 2_000, maxSources: 64 }
-/** While the old process of an upgrade ends. */
-const MAX_HELD = 1_000
 
 export class HeardDigits {
   readonly #deps: HeardDigitsDeps
   readonly #buckets = new TokenBuckets(limits)
   #ignored = 0
-  #passOn: ((digit: HeardDigit) => void) | undefined
-  readonly #held: HeardDigit[] = []
 
   constructor(deps: HeardDigitsDeps) {
     this.#deps = deps
   }
 
-  /** In the new process of an upgrade: digits of calls that the old one still has go to `pass`. */
-  passOn(pass: (digit: HeardDigit) => void): void {
-    this.#passOn = pass
-  }
-
-  /** The old process takes nothing any more: digits of its calls wait until these are here. */
-  hold(): void {
-    this.#passOn = (digit) => {
-      if (this.#held.length < MAX_HELD) this.#held.push(digit)
-      else this.#ignored += 1
-    }
-  }
-
-  /** There is no other process any more. */
-  release(): void {
-    this.#passOn = undefined
-    for (const digit of this.#held.splice(0)) this.take(digit)
-  }
-
   received(datagram: Buffer, source: string): void {
     const digit = this.#admits(datagram, source) ? heardDigitIn(datagram) : undefined
-    if (digit === undefined) this.#ignored += 1
-    else if (!this.#deps.tell(digit)) this.#unknown(digit)
-  }
-
-  /** Passed on by another process. */
-  take(digit: HeardDigit): void {
-    if (!this.#deps.tell(digit)) this.#ignored += 1
-  }
-
-  #unknown(digit: HeardDigit): void {
-    if (this.#passOn) this.#passOn(digit)
-    else this.#ignored += 1
+    if (digit === undefined || !this.#deps.tell(digit)) this.#ignored += 1
   }
 
   #admits(datagram: Buffer, source: string): boolean {
@@ -82,15 +48,12 @@ interface DigitPlace {
   readonly port: number
 }
 
-/**
- * Opens the UDP socket of `MEDIA_DTMF_LISTEN` (I/O). Both processes of an upgrade bind the port: the kernel gives each datagram to the one that has bound it last, and to
- * the other again when that has closed it. Rejects: the port cannot be bound.
- */
+/** Opens the UDP socket of `MEDIA_DTMF_LISTEN` (I/O). Rejects: the port cannot be bound. */
 export async function openDigitSocket(
   { host, port }: DigitPlace,
   received: (datagram: Buffer, source: string) => void,
 ): Promise<Socket> {
-  const socket = createSocket({ type: isIPv6(host) ? 'udp6' : 'udp4', reuseAddr: true })
+  const socket = createSocket(isIPv6(host) ? 'udp6' : 'udp4')
   socket.on('message', (datagram, { address }) => received(datagram, address))
   socket.bind(port, host)
   await once(socket, 'listening')

@@ -21,7 +21,7 @@ import type {
 import type { SipMessage } from '../message/message.ts'
 import type { Timers } from '../transaction/machine.ts'
 import { sortAppHeaders } from './app-headers.ts'
-import { type Belonging, belongingOf, Transactions } from './transactions.ts'
+import { serverKey, Transactions } from './transactions.ts'
 import { Applications } from './applications.ts'
 import { ApplicationEvents, type CommandRef } from './events.ts'
 import { CallTimes, type CallTimesByDirection, Traffic, type TrafficTotals } from './traffic.ts'
@@ -219,17 +219,14 @@ export class SipCore {
     this.#strays.end(isToBeEnded, now)
   }
 
-  /** For two processes that share a socket. A message that cannot be read begins nothing anywhere. */
-  belongingOf(text: string): Belonging {
+  /** Whether a message is a response, or belongs to a transaction or a dialog that is here: it begins nothing. */
+  isKnown(text: string): boolean {
     const message = parseMessage(text)
-    if (message.kind === 'malformed') return 'new'
-    if (message.kind === 'response' && this.#pings.expects(message)) return 'known'
-    return belongingOf(message, this.#transactions, this.#dialogs)
-  }
-
-  /** Stream connections that a dialog or a transaction needs. */
-  busyConnections(): ReadonlySet<number> {
-    return new Set([...this.#transactions.busyConnections(), ...this.#dialogs.connections()])
+    if (message.kind === 'response') return true
+    if (message.kind === 'malformed' || message.via === undefined) return false
+    const { method, via } = message
+    const key = serverKey(message, via, method === 'CANCEL' ? 'INVITE' : method)
+    return this.#transactions.hasServer(key) || this.#dialogs.ofRequest(message) !== undefined
   }
 
   /** The transport could not send an output that carried `reference`. */

@@ -10,13 +10,20 @@ import type { SipMessage } from '../message/message.ts'
 import { parseMessage } from '../message/parse.ts'
 import type { LostFlows } from './lost-flows.ts'
 import type { SessionTimers } from './session-timers.ts'
-import { serverKey, type Transactions } from './transactions.ts'
+import { type AnsweredRequest, serverKey, type Transactions } from './transactions.ts'
 import { mergeKeyOf, type InboundRequests } from './uas/inbound-request.ts'
 import { completeVias, requestText } from './uas/message-text.ts'
 import type { Responder } from './uas/responder.ts'
 
 /** Requests of ours since the dialog was saved, its refreshes among them, have used up fewer numbers than this. */
 const CSEQ_STEP = 10_000
+
+/** Copies of a request by UDP are 4 s apart at most, unless they are of an INVITE (RFC 3261 §17.1.2.2). */
+const COPIES_MS = 10_000
+
+interface SavedAnswer extends Omit<AnsweredRequest, 'flow'> {
+  readonly flow?: SavedFlow
+}
 
 interface SavedStatePorts {
   readonly listeners: () => readonly Listener[]
@@ -33,6 +40,27 @@ export class SavedState {
 
   constructor(ports: SavedStatePorts) {
     this.#ports = ports
+  }
+
+  /** What was answered in the last seconds, as texts: a copy that the next process reads gets the same answer. */
+  answers(now: number): readonly string[] {
+    const answers: string[] = []
+    for (const { flow, ...answered } of this.#ports.transactions.answered(now - COPIES_MS)) {
+      // A stream repeats nothing.
+      if (flow !== undefined && isReliable(flow.listener.protocol)) continue
+      answers.push(JSON.stringify(flow ? { ...answered, flow: savedFlow(flow) } : answered))
+    }
+    return answers
+  }
+
+  restoreAnswers(answers: readonly string[], now: number): void {
+    for (const text of answers) {
+      const saved = readAnswer(text)
+      if (saved === undefined) continue
+      const { key, toTag, response, flow } = saved
+      const way = flow && this.#flowOf(flow)
+      this.#ports.transactions.keepResponse(key, toTag, response, way, now)
+    }
   }
 
   saveDialog(clientId: number, id: string): SavedDialog | undefined {
@@ -190,6 +218,7 @@ const sessionShape: Shape<NonNullable<SavedDialog['session']>> = {
   minSeconds: 'number',
   dueAt: 'number',
 }
+const answerShape: Shape<SavedAnswer> = { key: 'string', toTag: 'string', response: 'string' }
 const flowShape: Shape<SavedFlow> = { own: 'string', address: 'string', port: 'number' }
 const earlyShape: Shape<SavedDialog> = {
   contact: 'string',
@@ -211,6 +240,19 @@ const isInvite = ({ head, toTag, flow, early }: SavedInvite): boolean =>
   typeof toTag === 'string' &&
   hasShape(flow, flowShape) &&
   (early === undefined || hasShape(early, earlyShape))
+
+/** Undefined: the disk has damaged it. */
+function readAnswer(text: string): SavedAnswer | undefined {
+  try {
+    const saved = JSON.parse(text) as SavedAnswer
+    const { flow } = saved
+    const isWhole =
+      hasShape(saved, answerShape) && (flow === undefined || hasShape(flow, flowShape))
+    return isWhole ? saved : undefined
+  } catch {
+    return undefined
+  }
+}
 
 /** It should be a `T`. */
 function hasShape<T extends object>(value: T | null | undefined, shape: Shape<T>): boolean {

@@ -4,7 +4,6 @@
  */
 import type { Identifiers } from './identifiers.ts'
 import type { Outbox } from './outbox.ts'
-import type { DialogTable } from '../dialog/dialog-table.ts'
 import { type Flow, isReliable, type Listener } from '../flow.ts'
 import { detachString } from '../message/decode.ts'
 import type { Via } from '../message/fields.ts'
@@ -27,17 +26,14 @@ import { InviteServerTransaction, NonInviteServerTransaction } from '../transact
 export type ClientTransaction = InviteClientTransaction | NonInviteClientTransaction
 export type ServerTransaction = InviteServerTransaction | NonInviteServerTransaction
 
-type TransactionState = (ClientTransaction | ServerTransaction)['state']
-
-/** Without a final response. */
-const isOpen: Readonly<Record<TransactionState, boolean>> = {
-  calling: true,
-  trying: true,
-  proceeding: true,
-  accepted: false,
-  completed: false,
-  confirmed: false,
-  terminated: false,
+/** A request whose copies are still expected. */
+export interface AnsweredRequest {
+  readonly key: string
+  /** Of our response. */
+  readonly toTag: string
+  /** What a copy gets; empty without `flow`: nothing. */
+  readonly response: string
+  readonly flow: Flow | undefined
 }
 
 export class Transactions implements TransactionContext {
@@ -72,9 +68,25 @@ export class Transactions implements TransactionContext {
     )
   }
 
-  keepResponse(key: string, toTag: string, response: string, flow: Flow, now: number): void {
-    const sent = response === '' ? '' : `\n${this.#flows.write(flow)}\n${response}`
+  keepResponse(
+    key: string,
+    toTag: string,
+    response: string,
+    flow: Flow | undefined,
+    now: number,
+  ): void {
+    const sent =
+      response === '' || flow === undefined ? '' : `\n${this.#flows.write(flow)}\n${response}`
     this.#responses.add(key, toTag + sent, now)
+  }
+
+  /** Requests that were answered at `since` or later. */
+  *answered(since: number): Iterable<AnsweredRequest> {
+    for (const [key, kept] of this.#responses.addedSince(since)) {
+      const [toTag, sent] = cut(kept)
+      const [way, response] = cut(sent)
+      yield { key, toTag, response, flow: sent === '' ? undefined : this.#flows.read(way) }
+    }
   }
 
   keepAck(branch: string, ack: string, flow: Flow, now: number): void {
@@ -143,22 +155,9 @@ export class Transactions implements TransactionContext {
     if (others?.size === 0) this.#byPeer.delete(peer)
   }
 
-  /** Whether a transaction that has sent a request waits for this response, or has had it within 64·T1. */
-  expects({ via, method, status }: SipMessage): boolean {
-    if (via === undefined) return false
-    if (this.#clients.has(clientKey(via.branch, method))) return true
-    return method === 'INVITE' && status >= 300 && this.#acks.find(via.branch) !== undefined
-  }
-
   /** Whether the request with that key has a transaction, or had one within 64·T1. */
   hasServer(key: string): boolean {
     return this.#servers.has(key) || this.#responses.find(key) !== undefined
-  }
-
-  /** Connections on which a final response is still to come or to go: nothing is repeated on a stream after that. */
-  *busyConnections(): Iterable<number> {
-    for (const { flow, state } of this.#clients.values()) if (isOpen[state]) yield flow.connectionId
-    for (const { flow, state } of this.#servers.values()) if (isOpen[state]) yield flow.connectionId
   }
 
   /** §17.1.3: branch of the top Via and method of the CSeq. False: no transaction waits for it. */
@@ -317,23 +316,4 @@ export class FlowTexts {
       ...(connectMs && { connectMs: Number(connectMs) }),
     }
   }
-}
-
-/**
- * `known`: to a transaction or a dialog that is here. `stray`: to one that is not. `new`: it begins something, unless
- * it is a copy of what another process has.
- */
-export type Belonging = 'known' | 'stray' | 'new'
-
-export function belongingOf(
-  message: SipMessage,
-  transactions: Transactions,
-  dialogs: DialogTable,
-): Belonging {
-  const { via, method } = message
-  if (via === undefined) return 'new'
-  if (message.kind === 'response') return transactions.expects(message) ? 'known' : 'stray'
-  const key = serverKey(message, via, method === 'CANCEL' ? 'INVITE' : method)
-  if (transactions.hasServer(key) || dialogs.ofRequest(message) !== undefined) return 'known'
-  return message.toTag !== '' || method === 'ACK' || method === 'CANCEL' ? 'stray' : 'new'
 }

@@ -47,10 +47,6 @@ export class DialogTable {
     return [...this.#byId.values()].filter((dialog) => dialog.clientId === clientId)
   }
 
-  *connections(): Iterable<number> {
-    for (const { flow } of this.#byId.values()) yield flow.connectionId
-  }
-
   onConnection(connectionId: number): readonly Dialog[] {
     return [...this.#byId.values()].filter((dialog) => dialog.flow.connectionId === connectionId)
   }

@@ -95,6 +95,20 @@ export class RetransmitCache implements Expiring {
     return this.#read(at, start, this.#number(at + TEXT_BYTES))
   }
 
+  /** Keys and texts that were added at `since` or later, oldest first. */
+  *addedSince(since: number): Iterable<readonly [key: string, text: string]> {
+    for (let number = this.#oldest; number < this.#next; number++) {
+      const place = number & (this.#capacity - 1)
+      const at = place * NUMBERS
+      const isGone = this.#number(at + WIDTH) === 0
+      if (isGone || (this.#expiries[place] ?? 0) - this.#lifetimeMs < since) continue
+      const start = this.#number(at + START)
+      const keyBytes = this.#number(at + KEY_BYTES)
+      const key = this.#read(at, start, keyBytes)
+      yield [key, this.#read(at, start + keyBytes, this.#number(at + TEXT_BYTES))]
+    }
+  }
+
   expire(now: number): void {
     const mask = this.#capacity - 1
     while (this.#oldest < this.#next) {

@@ -9,7 +9,7 @@ export interface BoundAddress {
 
 /** Where to listen. */
 export interface Place extends BoundAddress {
-  /** Another process has bound it, and this is its socket. */
+  /** A socket that is bound there already. */
   readonly descriptor?: number | undefined
   readonly localNets?: readonly string[] | undefined
   readonly names?: readonly string[] | undefined
@@ -19,7 +19,7 @@ export interface Place extends BoundAddress {
 const flushMs = 500
 
 /**
- * @param descriptor the socket that another process has bound to this address
+ * @param descriptor the socket, if it is bound already
  * @throws ListenError when the address cannot be bound.
  */
 export function listen(

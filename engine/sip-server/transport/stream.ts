@@ -6,12 +6,7 @@ import { byteLength, encodeMessage } from '../message/decode.ts'
 import { type Frame, maxMessageBytes, StreamFramer } from '../message/stream-framer.ts'
 import { type Place, stopListening } from './listen.ts'
 import { maxWaitingPongs, Sources, type StreamLimits } from './sources.ts'
-import {
-  sharedServer,
-  type SharedSocket,
-  type Transport,
-  type TransportCallbacks,
-} from './transport.ts'
+import type { Transport, TransportCallbacks } from './transport.ts'
 
 export interface StreamOptions extends Place {
   readonly advertisedHost: string | undefined
@@ -88,11 +83,9 @@ export class StreamTransport implements Transport {
     this.#connections.byId(flow.connectionId)?.close()
   }
 
-  get socket(): SharedSocket {
-    return sharedServer(this.#server, (connectionIds) => {
-      for (const connection of this.#connections.all())
-        if (!connectionIds.has(connection.flow.connectionId)) connection.close()
-    })
+  stopReading(): void {
+    // Its part of the socket is closed at once, the server itself with its last connection.
+    this.#server.close()
   }
 
   async stop(): Promise<void> {

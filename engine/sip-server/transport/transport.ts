@@ -1,6 +1,5 @@
 /** What every transport does, and what it reports. */
-import type { Socket } from 'node:dgram'
-import { BlockList, isIPv6, type Server } from 'node:net'
+import { BlockList, isIPv6 } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import type { Flow, Listener, Protocol } from '../flow.ts'
 import type { SourceStatus } from '../options.ts'
@@ -22,8 +21,8 @@ export interface Transport {
   stop(): Promise<void>
   /** Open connections; 0 for UDP. */
   readonly connections: number
-  /** Absent: it has no socket of the operating system. */
-  readonly socket?: SharedSocket
+  /** Reads nothing and accepts no connection any more. What is sent, and the connections there are, go on. */
+  stopReading(): void
 }
 
 /** All are called from the event loop, never inside a call to the transport. */
@@ -94,60 +93,4 @@ function usableAddress(address: string): string {
     for (const candidate of addresses ?? [])
       if (candidate.family === family && !candidate.internal) return candidate.address
   return family === 'IPv6' ? '::1' : '127.0.0.1'
-}
-
-/** A bound socket that another process may have, too: for a planned upgrade. */
-export interface SharedSocket {
-  /**
-   * A process that is started with this file descriptor has the same socket.
-   * @throws {TypeError} it listens no more, or this Node.js keeps it elsewhere.
-   */
-  readonly descriptor: number
-  /** Reads nothing and accepts no connection any more. What is sent, and the connections there are, go on. */
-  leave(): void
-  /** Closes the connections that have none of these ids. */
-  closeAllBut(connectionIds: ReadonlySet<number>): void
-}
-
-/** What Node.js has under a socket, as far as it is used here: it documents neither. */
-interface Handle {
-  readonly fd: number
-  recvStop?(): void
-}
-
-export function sharedDatagrams(socket: Socket): SharedSocket {
-  return {
-    get descriptor() {
-      return handleOf(socket).fd
-    },
-    leave: () => handleOf(socket).recvStop?.(),
-    closeAllBut: () => undefined,
-  }
-}
-
-export const sharedServer = (
-  server: Server,
-  closeAllBut: SharedSocket['closeAllBut'],
-): SharedSocket => ({
-  get descriptor() {
-    return descriptorOf(server)
-  },
-  // Its part of the socket is closed at once, the server itself with its last connection.
-  leave: () => void server.close(),
-  closeAllBut,
-})
-
-function descriptorOf(server: Server): number {
-  const { _handle: handle } = server as Server & { readonly _handle?: Handle | null }
-  if (!handle || handle.fd < 0) throw new TypeError('the socket has no descriptor')
-  return handle.fd
-}
-
-function handleOf(socket: Socket): Handle {
-  const state = Object.getOwnPropertySymbols(socket).find(
-    ({ description }) => description === 'state symbol',
-  )
-  const { handle } = (state && (Reflect.get(socket, state) as { handle?: Handle })) ?? {}
-  if (handle === undefined || handle.fd < 0) throw new TypeError('the socket has no descriptor')
-  return handle
 }

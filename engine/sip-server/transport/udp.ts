@@ -5,13 +5,7 @@ import { errorCode, ListenError } from '../errors.ts'
 import { type Flow, type Listener, sideFor } from '../flow.ts'
 import { encodeMessage } from '../message/decode.ts'
 import type { Place } from './listen.ts'
-import {
-  boundListener,
-  sharedDatagrams,
-  type SharedSocket,
-  type Transport,
-  type TransportCallbacks,
-} from './transport.ts'
+import { boundListener, type Transport, type TransportCallbacks } from './transport.ts'
 
 /**
  * A burst of calls must fit between two turns of the event loop. The kernel grants what
@@ -83,8 +77,8 @@ class UdpTransport implements Transport {
     // There is no connection to close.
   }
 
-  get socket(): SharedSocket {
-    return sharedDatagrams(this.#socket)
+  stopReading(): void {
+    handleOf(this.#socket)?.recvStop()
   }
 
   stop(): Promise<void> {
@@ -92,6 +86,18 @@ class UdpTransport implements Transport {
       this.#socket.close(() => resolve())
     })
   }
+}
+
+/** What Node.js has under a socket, as far as it is used here: it does not document it. */
+interface Handle {
+  recvStop(): void
+}
+
+function handleOf(socket: Socket): Handle | undefined {
+  const state = Object.getOwnPropertySymbols(socket).find(
+    ({ description }) => description === 'state symbol',
+  )
+  return state && (Reflect.get(socket, state) as { readonly handle?: Handle }).handle
 }
 
 /** White space or NULs keep a NAT binding open and say nothing else. */

@@ -18,13 +18,7 @@ import { listen, stopListening } from './listen.ts'
 import { maxWaitingPongs, Sources, type StreamLimits } from './sources.ts'
 import type { Credentials } from './credentials.ts'
 import type { StreamOptions } from './stream.ts'
-import {
-  boundListener,
-  sharedServer,
-  type SharedSocket,
-  type Transport,
-  type TransportCallbacks,
-} from './transport.ts'
+import { boundListener, type Transport, type TransportCallbacks } from './transport.ts'
 
 export interface WebSocketTransportOptions extends StreamOptions, WebSocketOptions {
   /** For `wss`; undefined: `ws`. */
@@ -125,10 +119,8 @@ class WebSocketTransport implements Transport {
     this.#byId.get(flow.connectionId)?.close()
   }
 
-  get socket(): SharedSocket {
-    return sharedServer(this.#server, (connectionIds) => {
-      for (const [id, connection] of this.#byId) if (!connectionIds.has(id)) connection.close()
-    })
+  stopReading(): void {
+    this.#server.close()
   }
 
   async stop(): Promise<void> {

@@ -28,7 +28,7 @@ CREATE TABLE node (
 ) STRICT, WITHOUT ROWID;
 
 -- What each process may use of a limit (calls at once, calls in a second) without asking. process
--- is one run of a node: two of them serve during an upgrade. request grows with each request of a
+-- is one run of a node. request grows with each request of a
 -- process. Empty on SQLite.
 CREATE TABLE limit_share (
   resource TEXT NOT NULL,

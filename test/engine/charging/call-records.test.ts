@@ -6,9 +6,8 @@ import { AccountingEvents } from '../../../engine/charging/accounting-events.ts'
 import { CallRecords } from '../../../engine/charging/call-records.ts'
 import { noCharge } from '../../../engine/charging/settlement/charge.ts'
 import { LocalCalls } from '../../../engine/charging/settlement/local-calls.ts'
-import type { LeftLines } from '../../../schema/journal/journal-file.ts'
 import { CallJournal } from '../../../schema/journal/journal.ts'
-import { endedCall, freshStore, openCall, start } from '../../support/books.ts'
+import { endedCall, freshStore, start } from '../../support/books.ts'
 import { Disk } from '../../support/journals.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 
@@ -71,47 +70,6 @@ test('safe: when the database can never store the record', async () => {
   time.advance(100)
   await expect(stored).rejects.toThrow('CHECK')
   expect(told).toEqual(['a'])
-})
-
-/** Of a process beside another one, which has ended. */
-class DiskOfTwo extends Disk {
-  readonly #other: Disk
-
-  constructor(other: Disk) {
-    super()
-    this.#other = other
-  }
-
-  override takeOver(): LeftLines {
-    return this.#other.read()
-  }
-}
-
-async function takenOver(stored: () => Promise<ReadonlySet<string>>) {
-  const old = openRecords()
-  const answered = old.records.answered(openCall('a', start), null, start, { text: 'state' })
-  old.time.advance(10)
-  expect(await answered).toBe(true)
-  const { time, calls, records } = openRecords(new DiskOfTwo(old.file))
-  calls.stored = stored
-  return { time, records, left: records.leftBeside(time.now(), time.schedule) }
-}
-
-test('calls of a process that has ended go on while the database does not answer', async () => {
-  const { time, records, left } = await takenOver(() => new Promise(() => undefined))
-  time.advance(1_000)
-  expect((await left).saved.map(({ callUuid }) => callUuid)).toEqual(['a'])
-  expect(records.takeSaved('a')).toBeDefined()
-})
-
-test('calls of a process that has ended go on while the database is away', async () => {
-  const { left } = await takenOver(() => Promise.reject(new Error('ECONNREFUSED')))
-  expect((await left).saved.map(({ callUuid }) => callUuid)).toEqual(['a'])
-})
-
-test('calls of a process that has ended do not go on when the database has their records', async () => {
-  const { left } = await takenOver(() => Promise.resolve(new Set(['a'])))
-  expect(await left).toEqual({ toClose: [], saved: [] })
 })
 
 function later() {

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { customerWith, endedCall, ocsOn, question, topUp } from '../../support/books.ts'
-import { onSqlite } from '../../support/on-sqlite.ts'
+import { customerWith, endedCall, question, topUp } from '../../support/books.ts'
 import { readRow, readRows, readValue, runSql } from '../../support/stored.ts'
 
 const oneUnit = 1_000_000
@@ -220,26 +219,3 @@ test('a call between phones of one tenant was never authorized and costs nothing
   await stored
   expect(ocs.balanceOf(customerId)?.balanceMicros).toBe(BigInt(oneUnit))
 })
-
-onSqlite('upgrade')(
-  'what calls of another process hold counts, until they are over and what they cost is debited',
-  async () => {
-    const { ocs: old, store, time, customerId } = await customerWith(oneUnit)
-    const fresh = (await ocsOn(store, time)).ocs
-    await old.authorize(question('a'))
-    await fresh.holdElsewhere(old.held())
-    const held = { reservedMicros: 600_000n, openCalls: 1 }
-    expect(fresh.balanceOf(customerId)).toMatchObject(held)
-    await fresh.holdElsewhere(old.held())
-    expect(fresh.balanceOf(customerId)).toMatchObject(held)
-    expect(await fresh.authorize(question('b'))).toMatchObject({ kind: 'denied' })
-    const stored = old.report(endedCall('a', 60))
-    void old.stop()
-    await stored
-    await fresh.holdElsewhere(old.held())
-    expect(fresh.balanceOf(customerId)).toMatchObject({ reservedMicros: 0n, openCalls: 0 })
-    expect(fresh.balanceOf(customerId)?.balanceMicros).toBe(
-      old.balanceOf(customerId)?.balanceMicros,
-    )
-  },
-)

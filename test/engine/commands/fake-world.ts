@@ -12,7 +12,7 @@ export interface FakeWorld extends World {
 export function fakeWorld(environment: Record<string, string>, input = ''): FakeWorld {
   const printed: string[] = []
   const complaints: string[] = []
-  const listeners: (() => void)[] = []
+  const listeners: ((signal: 'SIGTERM') => void)[] = []
   return {
     environment,
     pid: 4711,
@@ -34,15 +34,12 @@ export function fakeWorld(environment: Record<string, string>, input = ''): Fake
     readInput: () => Promise.resolve(input),
     onStopSignal: (listener) => void listeners.push(listener),
     onReloadSignal: () => undefined,
-    onUpgradeSignal: () => undefined,
-    startProgram: () => {
-      throw new Error('nothing can be started here')
-    },
+    passedSockets: () => [],
     onCrash: () => undefined,
     printed,
     complaints,
     signal: () => {
-      for (const listener of listeners) listener()
+      for (const listener of listeners) listener('SIGTERM')
     },
   }
 }

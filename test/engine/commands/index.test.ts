@@ -6,7 +6,6 @@ import { fakeWorld } from './fake-world.ts'
 
 const commands = [
   'serve',
-  'upgrade',
   'demo',
   'migrate',
   'seed',

@@ -48,20 +48,6 @@ test('a service is ready, is alive twice within each interval of the watchdog, a
   expect(complaints).toEqual([])
 })
 
-test('a process that has handed over says nothing any more', async () => {
-  const { socket, time, manager } = await watched()
-  manager.ready()
-  await socket.next(/^WATCHDOG=1/)
-  manager.handedOver()
-  expect(time.waiting).toBe(0)
-  manager.stopping(1_000)
-  manager.ready()
-  time.advance(60_000)
-  await socket.quiet(100)
-  expect(time.waiting).toBe(0)
-  expect(socket.messages).toEqual([])
-})
-
 test('without systemd-notify one line says so, and the program goes on', async () => {
   const { complaints, log } = noted()
   const environment = { PATH: folder, NOTIFY_SOCKET: `${folder}/none` }
@@ -73,7 +59,6 @@ test('without systemd-notify one line says so, and the program goes on', async (
   expect(complaints).toEqual([
     ['error', 'the service manager cannot be told; is systemd-notify there?', expect.anything()],
   ])
-  manager.handedOver()
 })
 
 test('nothing is started where no service manager asks', () => {

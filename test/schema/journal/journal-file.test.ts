@@ -109,36 +109,6 @@ test('a folder that is gone is an error, and the text can be appended again', as
   expect(new JournalFiles(join(away, 'calls.db'), 'id').read().lines).toEqual(['1'])
 })
 
-test('two processes have files beside each other, each its own, until the new one takes over what the old one left', async () => {
-  const database = path()
-  const old = new JournalFiles(database, 'id')
-  await append(old, '1')
-  const fresh = new JournalFiles(database, 'id', true)
-  expect(fresh.read().lines).toEqual([])
-  await append(fresh, 'a')
-  old.startNew()
-  await append(old, '2')
-  fresh.startNew()
-  await fresh.removeOlder()
-  await append(fresh, 'b')
-  await expect.poll(() => filesOf(database)).toEqual(['.calls-1', '.calls-1001', '.calls-2'])
-  expect(fresh.takeOver().lines).toEqual(['1', '2'])
-  expect(fresh.takeOver().lines).toEqual([])
-  await fresh.removeOlder()
-  await expect.poll(() => filesOf(database)).toEqual(['.calls-1001'])
-})
-
-test('an old process that ends in order leaves the files of the new one alone', async () => {
-  const database = path()
-  const old = new JournalFiles(database, 'id')
-  await append(old, '1')
-  const fresh = new JournalFiles(database, 'id', true)
-  await append(fresh, 'a')
-  await old.close('remove')
-  expect(filesOf(database)).toEqual(['.calls-1000'])
-  expect(fresh.takeOver().lines).toEqual([])
-})
-
 /** As a database has it. */
 class Mark {
   file: number | undefined
@@ -157,7 +127,7 @@ class Mark {
 test('the mark of a journal is there from its first line to its end, and its files outlive it', async () => {
   const database = path()
   const mark = new Mark()
-  const file = new JournalFiles(database, 'id', false, mark)
+  const file = new JournalFiles(database, 'id', mark)
   expect(mark.file).toBeUndefined()
   await append(file, '1')
   expect(mark.file).toBe(1)
@@ -170,20 +140,4 @@ test('the mark of a journal is there from its first line to its end, and its fil
   mark.isAway = false
   await file.close('remove')
   expect([mark.file, filesOf(database)]).toEqual([undefined, []])
-})
-
-test('the mark is that of the process which has the older files, up to its end', async () => {
-  const database = path()
-  const mark = new Mark()
-  await append(new JournalFiles(database, 'id', false, mark), '1')
-  const failed = new JournalFiles(database, 'id', true, mark)
-  await append(failed, '2')
-  await failed.close('remove')
-  expect(mark.file).toBe(1)
-  const fresh = new JournalFiles(database, 'id', true, mark)
-  fresh.takeOver()
-  await fresh.removeOlder()
-  expect(mark.file).toBeUndefined()
-  await append(fresh, '2')
-  expect(mark.file).toBe(1_000)
 })

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { NodeIdentity } from '../../../schema/contracts/nodes.ts'
 import { Heartbeat } from '../../../schema/nodes/heartbeat.ts'
-import { joinNode, registerNode } from '../../../schema/nodes/node-registry.ts'
+import { registerNode } from '../../../schema/nodes/node-registry.ts'
 import { ServerNotices } from '../../../schema/postgres/notices.ts'
 import { openStore, type ServerStore } from '../../../schema/postgres/open.ts'
 import { ManualTime } from '../../support/manual-time.ts'
@@ -34,11 +34,7 @@ describe.runIf(hasPostgres)('nodes that share a database', () => {
     await drop()
   })
 
-  const beating = (
-    identity: NodeIdentity,
-    state: 'starting' | 'beside' = 'starting',
-    awayMs?: number,
-  ): Heartbeat =>
+  const beating = (identity: NodeIdentity, awayMs?: number): Heartbeat =>
     new Heartbeat(
       {
         ...(awayMs !== undefined && { awayMs }),
@@ -52,7 +48,7 @@ describe.runIf(hasPostgres)('nodes that share a database', () => {
         schedule: time.schedule,
         log: (level) => log.push(level),
       },
-      { at: time.now(), state },
+      time.now(),
     )
   const row = async () =>
     store.statements
@@ -85,7 +81,7 @@ describe.runIf(hasPostgres)('nodes that share a database', () => {
 
   test('a node grants without the server for as long as it is set to, and until then no other disk has its name and nothing that it has leased is freed', async () => {
     const awayMs = 45_000
-    const node = beating(await registerNode(store, { ...sbc1, awayMs }), 'starting', awayMs)
+    const node = beating(await registerNode(store, { ...sbc1, awayMs }), awayMs)
     node.grantsFor(() => 60)
     await node.become('serving')
     expect((await row())?.['longest_grant_seconds']).toBe(60 + 35)
@@ -150,21 +146,6 @@ describe.runIf(hasPostgres)('nodes that share a database', () => {
     expect([node.condition, node.isLeaseValid(), log]).toEqual(['fenced', false, ['error']])
     await node.become('serving')
     expect(await row()).toMatchObject({ epoch: 2, state: 'starting', install_id: 'two' })
-  })
-
-  test('both processes of an upgrade are the same run, and the old one ends without a word', async () => {
-    const identity = await registerNode(store, sbc1)
-    const old = beating(identity)
-    await old.become('serving')
-    expect(await joinNode(store, sbc1)).toEqual(identity)
-    await expect(joinNode(store, { ...sbc1, installId: 'two' })).rejects.toThrow('another process')
-    const next = beating(identity, 'beside')
-    next.countCalls(() => 7)
-    await old.become('beside')
-    await next.become('serving')
-    await old.end()
-    expect(await row()).toMatchObject({ epoch: 1, state: 'serving', live_calls: 7 })
-    next.stop()
   })
 
   test('a node that is silent for long is fenced by another one, and only then gone', async () => {

@@ -204,26 +204,3 @@ onSqlite('handle').each(Array.from({ length: 20 }, (_, seed) => seed))(
     store.close()
   },
 )
-
-onSqlite('upgrade')(
-  'what another process debits counts for a daily limit while it tells what its calls hold',
-  async () => {
-    const store = await storeOfThree(freshStore())
-    store.sqlite.exec('UPDATE customer SET max_daily_spend_micros = 1000')
-    let isTold = false
-    const whenLoaded = () => (isTold ? () => undefined : undefined)
-    const now = (): number => start + 1_000
-    const customers = new Customers({ store, now, whenLoaded })
-    await customers.reload()
-    store.sqlite
-      .prepare(
-        `INSERT INTO ledger_entry (wallet_id, kind, amount_micros, balance_after_micros, ref, actor, created_at)
-       VALUES (1, 'debit', -800, -800, 'call of the old process', 'ocs', ?)`,
-      )
-      .run(now())
-    isTold = true
-    await customers.reload()
-    expect(customers.byId(1)?.dailyBudgetMicros(now())).toBe(200n)
-    store.close()
-  },
-)

@@ -40,34 +40,3 @@ test('a relay that tells of thousands at once is heard again a moment later', ()
   receive('known')
   expect(told).toHaveLength(2_001)
 })
-
-test('in an upgrade, digits of calls that the old process has go to it', () => {
-  const [old, fresh] = [rig(), rig()]
-  fresh.digits.passOn((digit) => old.digits.take({ ...digit, session: 'known' }))
-  fresh.receive('of the old one')
-  expect(old.told).toEqual([{ session: 'known', from: 'a', digit: { code: '1', durationMs: 100 } }])
-  old.digits.take({ session: 'over', from: 'a', digit: { code: '1', durationMs: 100 } })
-  expect([fresh.ignored(), old.ignored()]).toEqual([0, 1])
-})
-
-test('while the old process ends, digits of its calls wait until these are here', () => {
-  const { digits, receive, told, known, ignored } = rig()
-  digits.passOn(() => expect.unreachable('nothing takes it'))
-  digits.hold()
-  receive('known')
-  receive('restored')
-  receive('over')
-  expect(told).toHaveLength(1)
-  known.add('restored')
-  digits.release()
-  receive('over')
-  expect(told.map(({ session }) => session)).toEqual(['known', 'restored'])
-  expect(ignored()).toBe(2)
-})
-
-test('of what waits in an upgrade there is a bound', () => {
-  const { digits, receive, ignored } = rig()
-  digits.hold()
-  for (let n = 0; n < 1_500; n += 1) receive('restored')
-  expect(ignored()).toBe(500)
-})

@@ -151,9 +151,3 @@ test('what goes by another transport, to a name or to ourselves is not asked so'
   for (const other of others) expect(server.ping(other)).toBeUndefined()
   expect([server.sent, server.other]).toEqual([[], []])
 })
-
-test('beside another process on the same socket, its answer is for this one', () => {
-  const { server, text } = begin()
-  expect(server.core.belongingOf(responseOf(text, 200))).toBe('known')
-  expect(new VirtualServer().core.belongingOf(responseOf(text, 200))).toBe('stray')
-})

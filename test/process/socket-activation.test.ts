@@ -1,0 +1,214 @@
+/** The program on the sockets of a service manager, as systemd passes them: nothing that comes while it restarts is lost. */
+import { spawn } from 'node:child_process'
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { createInterface } from 'node:readline'
+import { text } from 'node:stream/consumers'
+import { setTimeout as pass } from 'node:timers/promises'
+import { expect, onTestFinished, test } from 'vitest'
+import { expectPaid, paying, seedFor } from '../sipp/call-case.ts'
+import { freePort } from '../support/free-port.ts'
+import { PassedSockets } from '../support/passed-sockets.ts'
+import { programEnvironment } from '../support/program-environment.ts'
+import { openPeer, startWithNode } from '../support/scripted-node.ts'
+import { type Leg, sdp, type SipPeer } from '../support/sip-peer.ts'
+import { callWith, SippNode } from '../support/sipp.ts'
+import { TollgateProcess } from '../support/tollgate-process.ts'
+import { eventually, patientNodes } from '../support/waiting.ts'
+
+const started = () => startWithNode(seedFor, {}, { isActivated: true })
+
+function options(number: number, transport: string, port: number): string {
+  const lines = [
+    `OPTIONS sip:tollgate@127.0.0.1 SIP/2.0`,
+    `Via: SIP/2.0/${transport} 127.0.0.1:${port};rport;branch=z9hG4bK-${number}`,
+    'Max-Forwards: 70',
+    `From: <sip:peer@127.0.0.1>;tag=${number}`,
+    'To: <sip:tollgate@127.0.0.1>',
+    `Call-ID: options-${number}`,
+    'CSeq: 1 OPTIONS',
+    'Content-Length: 0',
+  ]
+  return `${lines.join('\r\n')}\r\n\r\n`
+}
+
+interface Call {
+  readonly caller: SipPeer
+  readonly leg: Leg
+  /** Its INVITE. */
+  readonly sent: string
+}
+
+async function invite(tollgate: TollgateProcess): Promise<Call> {
+  const caller = await openPeer(tollgate)
+  const plain = caller.leg(`sip:18005551212@127.0.0.1:${tollgate.sipPort}`)
+  const leg = { ...plain, from: plain.from.replace('sip:peer@', `sip:${paying}@`) }
+  const sent = caller.request('INVITE', leg, { body: sdp('caller') })
+  return { caller, leg, sent }
+}
+
+async function talk(tollgate: TollgateProcess, node: SipPeer, tag: string): Promise<Call> {
+  const call = await invite(tollgate)
+  const { caller, leg } = call
+  node.reply(await node.next('INVITE'), 200, { tag, body: sdp('node') })
+  caller.learn(leg, await caller.next('200 INVITE'))
+  caller.request('ACK', leg)
+  await node.next('ACK')
+  return call
+}
+
+async function hangUp({ caller, leg }: Call, node: SipPeer): Promise<void> {
+  caller.request('BYE', leg)
+  node.reply(await node.next('BYE'), 200)
+  await caller.next('200 BYE')
+}
+
+test('no request by UDP is lost, and none is answered twice, over two restarts', async () => {
+  const { tollgate } = await started()
+  const socket = createSocket({ type: 'udp4', recvBufferSize: 4_194_304 }).bind(0, '127.0.0.1')
+  onTestFinished(() => void socket.close())
+  await once(socket, 'listening')
+  const { port } = socket.address()
+  const answers = new Map<string, number>()
+  socket.on('message', (bytes) => {
+    const callId = /^Call-ID: (.*)\r$/im.exec(bytes.toString())?.[1] ?? ''
+    answers.set(callId, (answers.get(callId) ?? 0) + 1)
+  })
+  const sent: string[] = []
+  const send = (): void => {
+    sent.push(options(sent.length, 'UDP', port))
+    socket.send(sent.at(-1) ?? '', tollgate.sipPort, '127.0.0.1')
+  }
+  const sending = setInterval(send, 10)
+  await pass(200)
+  await tollgate.restartInOrder()
+  await tollgate.restartInOrder()
+  await pass(200)
+  clearInterval(sending)
+  // As every sender does with what is not answered after T1: the process that ends drops what begins something.
+  await eventually(() => {
+    const unanswered = sent.filter((_, number) => !answers.has(`options-${number}`))
+    for (const request of unanswered) socket.send(request, tollgate.sipPort, '127.0.0.1')
+    expect(unanswered).toEqual([])
+  })
+  expect(sent.length).toBeGreaterThan(50)
+  expect([...answers.values()].filter((count) => count > 1).length).toBeLessThan(5)
+  expect(tollgate.faults).toEqual([])
+})
+
+test('connections of SIP and HTTP that are opened while it restarts are served by the next process', async () => {
+  const { tollgate } = await started()
+  await tollgate.terminate()
+  const socket = connect(tollgate.sipPort, '127.0.0.1')
+  onTestFinished(() => void socket.destroy())
+  await once(socket, 'connect')
+  socket.write(options(1, 'TCP', 5060))
+  const healthy = fetch(`http://127.0.0.1:${tollgate.apiPort}/readyz`)
+  await tollgate.restart()
+  expect((await healthy).status).toBe(200)
+  const [answer] = (await once(socket, 'data')) as [Buffer]
+  expect(answer.toString()).toMatch(/^SIP\/2.0 200 /)
+})
+
+test('calls go on in the next process and are billed once; one that rings gets 503, and its callee CANCEL', async () => {
+  const { node, tollgate } = await started()
+  const calls = [await talk(tollgate, node, 'b'), await talk(tollgate, node, 'c')]
+  const ringing = await invite(tollgate)
+  const invited = await node.next('INVITE')
+  node.reply(invited, 180, { tag: 'd' })
+  await ringing.caller.next('180 INVITE')
+  const restarted = tollgate.restartInOrder()
+  node.reply(await node.next('CANCEL'), 200)
+  node.reply(invited, 487, { tag: 'd' })
+  const refused = await ringing.caller.next('503 INVITE')
+  expect(refused.get('Retry-After')).not.toBe('')
+  await restarted
+  expect(tollgate.log.join()).toContain('"restoredCalls":2')
+  for (const call of calls) await hangUp(call, node)
+  const records = (await tollgate.waitForCalls(3)).filter(({ billsec }) => billsec > 0)
+  expect(records).toHaveLength(2)
+  for (const record of records) {
+    expect(record).toMatchObject({ hangup_by: 'caller', is_recovered: 0 })
+    expectPaid(record, record.billsec)
+  }
+  expect(tollgate.wallet('paying').debits).toBe(2)
+  expect(tollgate.faults).toEqual([])
+})
+
+test('a copy of an INVITE that was answered before the restart makes no second call', async () => {
+  const { node, tollgate } = await started()
+  const call = await talk(tollgate, node, 'b')
+  await tollgate.terminate()
+  call.caller.send(call.sent)
+  await tollgate.restart()
+  await hangUp(call, node)
+  expect(await tollgate.waitForCalls(1)).toHaveLength(1)
+  expect(tollgate.wallet('paying').debits).toBe(1)
+})
+
+test('SIPp places calls without a failure while the process is restarted twice', async () => {
+  const node = await SippNode.start('nodes/answers.xml')
+  onTestFinished(async () => void (await node.stop()))
+  const rich = { name: 'rich', rate_plan: 'retail', numbers: ['15557770000'], balance: '1000.00' }
+  const seed = seedFor([node.port], { customers: [rich] })
+  const tollgate = await TollgateProcess.start(seed, patientNodes, { isActivated: true })
+  onTestFinished(() => tollgate.stop())
+  const judged = callWith('inbound/answered.xml', tollgate.sipPort, {
+    keys: { caller: '15557770000' },
+    calls: 80,
+    rate: 20,
+  })
+  await pass(300)
+  await tollgate.restartInOrder()
+  await pass(500)
+  await tollgate.restartInOrder()
+  expect(await judged).toEqual({ exitCode: 0, errors: '' })
+  const calls = await tollgate.waitForCalls(80)
+  expect(calls.filter((call) => call.disposition !== 'ANSWERED')).toEqual([])
+  expect(tollgate.wallet('rich').debits).toBe(80)
+})
+
+/** Runs the program by hand on one UDP socket of 127.0.0.1, which `SIP_LISTEN` names or not. */
+async function startOn(listen: string, port: number, nodeWords: readonly string[] = []) {
+  const sockets = await PassedSockets.bind([{ protocol: 'udp', port }])
+  onTestFinished(() => sockets.close())
+  const command = [process.execPath, ...nodeWords, 'dist/main.js', 'serve']
+  const child = spawn('/bin/sh', ['-c', 'LISTEN_PID=$$ exec "$@"', 'sh', ...command], {
+    env: {
+      ...programEnvironment,
+      DATABASE_PATH: ':memory:',
+      LISTEN_FDS: '1',
+      SIP_LISTEN: listen,
+      API_LISTEN: '127.0.0.1:0',
+      EDGE_LISTEN: '127.0.0.1:0',
+    },
+    stdio: ['ignore', 'pipe', 'pipe', ...sockets.descriptors],
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const { stdout, stderr } = child
+  if (stdout === null || stderr === null) throw new Error('its output is not piped')
+  return { child, stdout, stderr }
+}
+
+test('a socket that no setting names is refused in one sentence', async () => {
+  const port = await freePort()
+  const { child, stderr } = await startOn('udp/127.0.0.1:0', port)
+  const ended = once(child, 'exit')
+  expect(await text(stderr)).toBe(
+    `tollgate: LISTEN_FDS: the socket udp 127.0.0.1:${port} is none of SIP_LISTEN, API_LISTEN, EDGE_LISTEN\n`,
+  )
+  expect(await ended).toEqual([2, null])
+})
+
+test('started by an old Node, the program on the newer one has the sockets', async () => {
+  const port = await freePort()
+  const oldNode = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.20.2' } })`
+  const { child, stdout } = await startOn(`udp/127.0.0.1:${port}`, port, [
+    `--import=data:text/javascript,${encodeURIComponent(oldNode)}`,
+  ])
+  for await (const line of createInterface({ input: stdout })) if (line.startsWith('ready ')) break
+  const ended = once(child, 'exit')
+  child.kill('SIGTERM')
+  expect(await ended).toEqual([0, null])
+})
