@@ -76,8 +76,6 @@ export interface Platform {
   forceStop(): void
   /** Closes every port, writes what waits, closes the database. False: something could not be written; the log has it. */
   stop(): Promise<boolean>
-  /** Writes at once what waits for the next group commit; for a process that is about to crash. */
-  flushOnCrash(): void
 }
 
 /** After the drain's deadline, this long for BYEs to be answered. */
@@ -211,7 +209,6 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
         await journal.written()
         hasServed = false
       },
-      flushOnCrash: () => tellUnwritten(charging.flushOnCrash()),
     }
   } catch (error) {
     await leaveCalls()

@@ -10,7 +10,6 @@ import type {
   StreamQuality,
 } from './contracts/field-values.ts'
 import type { Store } from './open.ts'
-import { compile, type Param } from './sql/sync-query.ts'
 import { first, prepare } from './sql/query.ts'
 import type { CdrTable, RefusedCallsTable } from './tables/calls.ts'
 
@@ -90,55 +89,46 @@ type CdrColumns = Omit<CdrTable, 'id' | 'recording_error' | Flags>
 type Flags = 'is_recovered' | 'is_unauthorized_by_ocs'
 type CdrValues = CdrColumns & Record<Flags, 0 | 1>
 
-/** Stores a record once. False when the call already has a record, which stays unchanged. */
-export function insertCallRecord(store: Store): (record: CallRecord, cost: CallCost) => boolean {
-  const insert = compile(store, (db, param: Param<CdrValues>) =>
-    db
-      .insertInto('cdr')
-      .values({
-        call_uuid: param('call_uuid'),
-        call_id: param('call_id'),
-        direction: param('direction'),
-        caller_id_number: param('caller_id_number'),
-        caller_id_name: param('caller_id_name'),
-        destination_number: param('destination_number'),
-        start_stamp: param('start_stamp'),
-        answer_stamp: param('answer_stamp'),
-        end_stamp: param('end_stamp'),
-        post_dial_delay_ms: param('post_dial_delay_ms'),
-        duration: param('duration'),
-        billsec: param('billsec'),
-        disposition: param('disposition'),
-        sip_code: param('sip_code'),
-        hangup_cause: param('hangup_cause'),
-        hangup_by: param('hangup_by'),
-        denial_code: param('denial_code'),
-        set_id: param('set_id'),
-        node: param('node'),
-        carrier: param('carrier'),
-        attempts: param('attempts'),
-        tenant_id: param('tenant_id'),
-        customer_id: param('customer_id'),
-        rate_prefix: param('rate_prefix'),
-        cost_micros: param('cost_micros'),
-        currency: param('currency'),
-        source_address: param('source_address'),
-        mos_score: param('mos_score'),
-        mos_source: param('mos_source'),
-        jitter_ms: param('jitter_ms'),
-        packet_loss_pct: param('packet_loss_pct'),
-        media_quality: param('media_quality'),
-        is_recovered: param('is_recovered'),
-        is_unauthorized_by_ocs: param('is_unauthorized_by_ocs'),
-        required_micros: param('required_micros'),
-        available_micros: param('available_micros'),
-        denial_text: param('denial_text'),
-        instance: param('instance'),
-      })
-      .onConflict((conflict) => conflict.column('call_uuid').doNothing()),
-  )
-  return (record, cost) => insert.run(toColumns(record, cost)).changes === 1
-}
+export const cdrColumns = [
+  'call_uuid',
+  'call_id',
+  'direction',
+  'caller_id_number',
+  'caller_id_name',
+  'destination_number',
+  'start_stamp',
+  'answer_stamp',
+  'end_stamp',
+  'post_dial_delay_ms',
+  'duration',
+  'billsec',
+  'disposition',
+  'sip_code',
+  'hangup_cause',
+  'hangup_by',
+  'denial_code',
+  'set_id',
+  'node',
+  'carrier',
+  'attempts',
+  'tenant_id',
+  'customer_id',
+  'rate_prefix',
+  'cost_micros',
+  'currency',
+  'source_address',
+  'mos_score',
+  'mos_source',
+  'jitter_ms',
+  'packet_loss_pct',
+  'media_quality',
+  'is_recovered',
+  'is_unauthorized_by_ocs',
+  'required_micros',
+  'available_micros',
+  'denial_text',
+  'instance',
+] as const satisfies readonly (keyof CdrValues)[]
 
 /** The row of a record. */
 export function toColumns(record: CallRecord, cost: CallCost): CdrValues {

@@ -41,6 +41,9 @@ export interface LocalStore extends Store {
   close(): void
 }
 
+/** The handle, where there is one. */
+export type MaybeLocal = Pick<Store, 'statements'> & Partial<Pick<LocalStore, 'sqlite'>>
+
 export const isLocal = (store: Store): store is LocalStore => 'sqlite' in store
 
 export interface OpenOptions {

@@ -7,22 +7,20 @@ import type { WebhookEventTable } from '../../schema/tables/webhooks.ts'
 import type { Clocks } from '../../schema/clock.ts'
 import { timeToText } from '../../schema/columns.ts'
 import type { Database } from '../../schema/database.ts'
-import { compile, type Param } from '../../schema/sql/sync-query.ts'
 import type { Store } from '../../schema/open.ts'
-import { all, execute, prepare } from '../../schema/sql/query.ts'
+import { all, execute, type Param, prepare } from '../../schema/sql/query.ts'
 import { type EndpointRow, typesOf } from './endpoint-store.ts'
 import type { EventSink, EventType, OutgoingEvent } from '../../schema/contracts/webhook-events.ts'
 
 export interface OutboxDeps extends Clocks {
   readonly store: Store
   readonly randomBytes: (size: number) => Buffer
-  /** Something was written; of a call on SQLite, it is not committed yet. */
+  /** Called after the commit of what was written. */
   readonly onWrite: () => void
 }
 
 export class Outbox implements EventSink {
   readonly #deps: OutboxDeps
-  #ofCalls: ReturnType<typeof callStatements> | undefined
   readonly #ofApi: ReturnType<typeof apiStatements>
   readonly #newId: () => string
   #endpoints = new Map<EventType | '*', readonly EndpointRow[]>()
@@ -44,16 +42,6 @@ export class Outbox implements EventSink {
 
   wants(type: EventType, tenantId: number | null): boolean {
     return this.#endpoints.size > 0 && this.#endpointsOf({ type, tenantId }).length > 0
-  }
-
-  write(event: OutgoingEvent): void {
-    const endpointIds = this.#endpointsOf(event)
-    if (endpointIds.length === 0) return
-    this.#ofCalls ??= callStatements(this.#deps.store)
-    const row = this.#ofCalls.event.get(this.#rowOf(event))
-    for (const delivery of this.#deliveriesOf(row, endpointIds))
-      this.#ofCalls.delivery.run(delivery)
-    this.#deps.onWrite()
   }
 
   async writeAll(events: readonly OutgoingEvent[]): Promise<void> {
@@ -151,12 +139,6 @@ interface NewDelivery {
   readonly eventId: number
   readonly now: number
 }
-
-/** The rows are the same; calls write them at once on the SQLite of their node. */
-const callStatements = (store: Store) => ({
-  event: compile(store, insertEvent),
-  delivery: compile(store, insertDelivery),
-})
 
 const apiStatements = (store: Store) => ({
   event: prepare(store, insertEvent),

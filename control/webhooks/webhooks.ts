@@ -19,7 +19,7 @@ import {
 } from '../../schema/contracts/webhook-events.ts'
 import { Outbox } from './outbox.ts'
 import { type Resolve, Sender } from './sender.ts'
-import { WriteQueue } from '../../schema/storage/write-queue.ts'
+import { runEach, WriteQueue } from '../../schema/storage/write-queue.ts'
 
 export interface WebhooksDeps extends Clocks {
   readonly store: Store
@@ -79,6 +79,7 @@ export class Webhooks {
     this.#writes = new WriteQueue({
       store,
       schedule,
+      run: runEach,
       onFailure: (error, waiting) =>
         log('error', 'webhook: delivery results cannot be stored', { error, waiting }),
     })

@@ -17,7 +17,9 @@ import type { CallQuality } from '../../schema/contracts/field-values.ts'
 import type { OutgoingEvent } from '../../schema/contracts/webhook-events.ts'
 import type { CallJournal } from '../../schema/journal/journal.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
-import type { CallStore, EndedCall, StoredCall } from './call-store.ts'
+import type { CallRecord } from '../../schema/call-record.ts'
+import type { CallStore } from './call-store.ts'
+import type { EndedCall, StoredCall } from './settlement/batch.ts'
 
 /** New calls are refused while more writes than this wait for the database. */
 const maxWaitingWrites = 10_000
@@ -105,11 +107,17 @@ export class CallRecords {
       }) ?? this.#cancelGap
   }
 
-  /** Forgets none any more: the next start does. */
-  stop(): void {
+  /**
+   * Stores what waits, for no quality any more. Resolves with the records that neither the database nor the journal has.
+   * Forgets none from then on: the next start does.
+   */
+  async stop(): Promise<readonly CallRecord[]> {
+    for (const addNow of this.#unmeasured) addNow()
+    const unstored = await this.#store.stop()
     this.#cancelGap()
     this.#cancelLook()
     this.#cancelForget?.()
+    return unstored.length > 0 && (await this.#journal.written()) ? [] : unstored
   }
 
   /** Never rejects. */
@@ -203,7 +211,7 @@ export class CallRecords {
   }
 
   /**
-   * Stores an answered call, and then its event. Once this resolves with true, no crash can lose the call; false:
+   * Stores an answered call; its event follows. Once this resolves with true, no crash can lose the call; false:
    * it is not stored.
    */
   async answered(
@@ -214,10 +222,8 @@ export class CallRecords {
     event?: OutgoingEvent,
   ): Promise<boolean> {
     const isWritten = await this.#journal.answered(call, tariff, nowMs, state)
-    if (!isWritten || event === undefined) return isWritten
-    const isStored = await this.#store.announced(event)
-    if (!isStored) this.#journal.gone(call.callUuid)
-    return isStored
+    if (isWritten && event !== undefined) this.#store.announce(event)
+    return isWritten
   }
 
   changed(callUuid: string, state: SavedState): void {
@@ -278,11 +284,6 @@ export class CallRecords {
     }
     this.#unmeasured.add(addOnce)
     void quality.then(addOnce)
-  }
-
-  /** Records that wait for a quality are queued without it. */
-  waitNoLonger(): void {
-    for (const addNow of this.#unmeasured) addNow()
   }
 }
 

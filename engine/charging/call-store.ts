@@ -1,39 +1,14 @@
 /**
- * What stores ended calls, each once, whatever is repeated: its record, its debit, its events, in one transaction.
- * `settlement/local-calls.ts` does it on the SQLite of this process, `settlement/server-calls.ts` on PostgreSQL.
+ * Stores ended calls, each once, whatever is repeated: its record, its debit, its events, in one transaction. Until that
+ * is committed, the journal has the call.
  */
 import type { CallRecord } from '../../schema/call-record.ts'
-import type { ReportAnswer } from '../../schema/contracts/charging.ts'
 import type { OutgoingEvent } from '../../schema/contracts/webhook-events.ts'
-import type { Posting } from './ledger/posting.ts'
-import type { Charge } from './settlement/charge.ts'
+import type { Schedule } from '../../schema/clock.ts'
+import { type Queued, WriteQueue } from '../../schema/storage/write-queue.ts'
+import { type BatchDeps, BatchWriter, type EndedCall, type StoredCall } from './settlement/batch.ts'
 
-/** An ended call, and what comes of it. */
-export interface EndedCall {
-  readonly record: CallRecord
-  readonly charge: Charge
-  /** Present: a node has reported it, and gets the answer of the first report again. */
-  readonly report?: NodeReport
-  /** Present: the body of its report to an external OCS, which waits in the outbox. */
-  readonly outgoing?: string
-}
-
-export interface NodeReport {
-  /** What the node sent, kept when it conflicts. */
-  readonly body: string
-  /** Milliseconds UTC. */
-  readonly at: number
-}
-
-/** What the commit has made of it. */
-export interface StoredCall {
-  /** Absent: nothing was debited. */
-  readonly posting?: Posting | undefined
-  /** Of a node's report. */
-  readonly answer?: ReportAnswer | undefined
-}
-
-export interface StoreCall {
+interface StoreCall {
   /** Follows the commit. */
   readonly done: (stored: StoredCall) => void
   /** The database can never store it. */
@@ -42,30 +17,107 @@ export interface StoreCall {
   readonly mayWait: boolean
 }
 
-export interface CallStore {
+export interface CallStoreDeps extends BatchDeps {
+  readonly schedule: Schedule
+  /** Nothing is lost meanwhile. */
+  readonly onFailure: (error: unknown, waiting: number) => void
+  /** Events of calls are lost. Called for the first of an outage, and for those that wait when the process ends. */
+  readonly onLostEvents?: (count: number) => void
+}
+
+/** The journal has what waits, so that it is written in few, large batches. */
+const RECORD_WAIT_MS = 100
+/** The newest of more events are dropped: they tell of calls that go on, and of calls that were refused. */
+const MAX_EVENTS = 20_000
+
+interface QueuedCall extends Queued<StoredCall> {
+  readonly call: EndedCall
+}
+
+interface QueuedEvent extends Queued<undefined> {
+  readonly event: OutgoingEvent
+}
+
+export class CallStore {
+  readonly #deps: CallStoreDeps
+  readonly #batches: BatchWriter
+  readonly #calls: WriteQueue<QueuedCall, StoredCall>
+  readonly #events: WriteQueue<QueuedEvent, undefined>
+  #lostEvents = 0
+  #isLosing = false
+
+  constructor(deps: CallStoreDeps) {
+    this.#deps = deps
+    this.#batches = new BatchWriter(deps)
+    this.#calls = new WriteQueue({
+      ...deps,
+      maxWaiting: Infinity,
+      run: (queued) => this.#batches.write(queued.map(({ call }) => call)),
+    })
+    this.#events = new WriteQueue({
+      ...deps,
+      maxWaiting: MAX_EVENTS,
+      run: async (queued) => {
+        await deps.sink?.writeAll(queued.map(({ event }) => event))
+        return queued.map(() => undefined)
+      },
+    })
+  }
+
   /** Which of these calls have a record. */
-  stored(callUuids: readonly string[]): Promise<ReadonlySet<string>>
-  add(call: EndedCall, how: StoreCall): void
+  stored(callUuids: readonly string[]): Promise<ReadonlySet<string>> {
+    return this.#batches.stored(callUuids)
+  }
+
+  add(call: EndedCall, { done, refused, mayWait }: StoreCall): void {
+    this.#calls.add({
+      call,
+      done,
+      refused,
+      key: call.record.callUuid,
+      ...(mayWait && { waitMs: RECORD_WAIT_MS }),
+    })
+  }
+
   /** Writes an event of a call that goes on, soon. */
-  announce(event: OutgoingEvent): void
-  /**
-   * As `announce`, for a caller that must not get its answer unless the event is stored, too. Resolves with false
-   * when it was not within `JOURNAL_WAIT_MS`, and will not be.
-   */
-  announced(event: OutgoingEvent): Promise<boolean>
-  /** Calls and events that are not stored yet. */
-  readonly waiting: number
+  announce(event: OutgoingEvent): void {
+    this.#events.add({
+      event,
+      waitMs: RECORD_WAIT_MS,
+      done: () => (this.#isLosing = false),
+      refused: () => this.#lose(1),
+    })
+  }
+
+  #lose(count: number): void {
+    if (count === 0) return
+    if (!this.#isLosing) this.#deps.onLostEvents?.(count)
+    this.#isLosing = true
+    this.#lostEvents += count
+  }
+
+  /** Calls that are not stored yet. */
+  get waiting(): number {
+    return this.#calls.waiting
+  }
+
   /** Stores what waits now. False: it could not be stored, and waits on. */
-  flush(): Promise<boolean>
-  /** As `flush`, before it returns; for a process that is about to crash. Nothing where that cannot be. */
-  flushNow(): void
-  /** What is lost if the process ends now; not what the journal has. */
-  unwritten(): readonly unknown[]
-  stats(): {
-    readonly waiting: number
-    readonly commits: number
-    readonly failures: number
+  async flush(): Promise<boolean> {
+    const areStored = await Promise.all([this.#calls.flush(), this.#events.flush()])
+    return areStored.every(Boolean)
+  }
+
+  /** Stores what waits; events that cannot be are lost. Resolves with the records that cannot be. */
+  async stop(): Promise<readonly CallRecord[]> {
+    await this.flush()
+    this.#isLosing = false
+    this.#lose(this.#events.waiting)
+    return this.#calls.unwritten().map(({ call }) => call.record)
+  }
+
+  stats() {
+    const { waiting, commits, failures } = this.#calls.stats()
     /** Events that were not stored, and will not be, since the start. */
-    readonly lostEvents: number
+    return { waiting, commits, failures, lostEvents: this.#lostEvents }
   }
 }

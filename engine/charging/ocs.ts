@@ -46,7 +46,7 @@ import { Decisions } from './authorization/decisions.ts'
 import { holdGrant, toSavedGrant } from './authorization/saved-grant.ts'
 import { foresee, toNodeVerdict, toVerdict } from './authorization/verdict.ts'
 import { CallRecords, type Keeping, type Left, toLeftCalls } from './call-records.ts'
-import type { CallStore } from './call-store.ts'
+import { CallStore } from './call-store.ts'
 import { Customers } from './customers/customers.ts'
 import { countUnder, SpendGuards } from './guards/spend-guards.ts'
 import { leasesOf } from './leases/leases-of.ts'
@@ -60,7 +60,6 @@ import { Rates } from './pricing/rates.ts'
 import { chargeLeft, type EndedLeft } from './settlement/charge.ts'
 import { Charges } from './settlement/charges.ts'
 import { orUnstored, unstored } from './settlement/node-reports.ts'
-import { openCallStore } from './settlement/open-call-store.ts'
 import { Settlement } from './settlement/settlement.ts'
 
 export interface OcsDeps {
@@ -140,7 +139,7 @@ export class Ocs implements Charging, OcsPort {
     this.#deps = deps
     this.exitCodes = exitCodes
     this.#events = new AccountingEvents(deps.events)
-    this.#calls = openCallStore({
+    this.#calls = new CallStore({
       store,
       schedule,
       now,
@@ -150,7 +149,7 @@ export class Ocs implements Charging, OcsPort {
       onFailure: (error, waiting) =>
         deps.log('error', 'billing: records cannot be stored', { error, waiting }),
       onLostEvents: (count) => deps.log('warn', 'billing: events of calls are lost', { count }),
-      node: deps.members?.leaseNames.own ?? '',
+      node: deps.members?.leaseNames.own,
       onSettled: (leases, beyond) => this.leases?.settled(leases, beyond),
     })
     this.#records = new CallRecords(this.#calls, deps.journal, deps.keeping)
@@ -243,23 +242,14 @@ export class Ocs implements Charging, OcsPort {
     })
   }
 
-  /** Writes what waits. Resolves with what the database did not store. */
+  /** Writes what waits. Resolves with what neither the database nor the journal has. */
   async stop(): Promise<readonly unknown[]> {
     this.#cancelHousekeeping?.()
     if (this.#charges.areWaiting) await this.#charges.finish()
-    this.#records.waitNoLonger()
-    const isStored = await this.#calls.flush()
-    this.#records.stop()
+    const unstored = await this.#records.stop()
     await this.#guards.caps.stop()
     await this.leases?.stop()
-    return isStored ? [] : this.#calls.unwritten()
-  }
-
-  flushOnCrash(): readonly unknown[] {
-    this.#charges.waitNoLonger()
-    this.#records.waitNoLonger()
-    this.#calls.flushNow()
-    return this.#calls.unwritten()
+    return unstored
   }
 
   // ---- for call control ------------------------------------------------------------------------

@@ -78,7 +78,6 @@ export async function runPlatform(
     return 0
   }
   world.onCrash((error) => {
-    platform.flushOnCrash()
     logger.lastWords('the process ends: an error that nothing caught', { error })
   })
   const { engine } = platform

@@ -4,10 +4,17 @@
  */
 import { type Selectable, sql } from 'kysely'
 import type { Schedule } from '../../schema/clock.ts'
-import type { Param } from '../../schema/sql/sync-query.ts'
-import { all, inSlices, prepare, type Prepared, SLICE, slicesOf } from '../../schema/sql/query.ts'
+import {
+  all,
+  inSlices,
+  type Param,
+  prepare,
+  type Prepared,
+  SLICE,
+  slicesOf,
+} from '../../schema/sql/query.ts'
 import type { Store } from '../../schema/open.ts'
-import { QueueFull, WriteQueue } from '../../schema/storage/write-queue.ts'
+import { QueueFull, runEach, WriteQueue } from '../../schema/storage/write-queue.ts'
 import { type Binding, bindingLimits } from './bindings.ts'
 import type { BindingTable } from '../../schema/tables/tenants.ts'
 
@@ -85,7 +92,13 @@ export class BindingStore {
   constructor(deps: BindingStoreDeps) {
     const { store, schedule, onFailure } = deps
     this.#deps = deps
-    this.#queue = new WriteQueue({ store, schedule, onFailure, maxWaiting: MAX_WAITING })
+    this.#queue = new WriteQueue({
+      store,
+      schedule,
+      maxWaiting: MAX_WAITING,
+      run: runEach,
+      onFailure,
+    })
     this.#save = prepareSave(store)
     this.#refresh = prepareRefresh(store)
     this.#remove = prepare(store, (db, param) =>

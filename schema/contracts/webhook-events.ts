@@ -37,8 +37,6 @@ export interface OutgoingEvent {
 export interface EventSink {
   /** Whether an endpoint selects this event; false: it need not be built. */
   wants(type: EventType, tenantId: number | null): boolean
-  /** On SQLite: writes an event inside the transaction that is open on the handle. It exists if and only if that commits. */
-  write(event: OutgoingEvent): void
-  /** The same inside the transaction of the caller, on any database: several by a few statements. */
+  /** Writes events inside the transaction of the caller, by a few statements. They exist if and only if that commits. */
   writeAll(events: readonly OutgoingEvent[]): Promise<void>
 }

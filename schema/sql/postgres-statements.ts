@@ -4,6 +4,8 @@ import { Hosts } from '../net/servers.ts'
 import { DatabaseUnavailable, failureOf, isUnreadableFile } from './failure.ts'
 import {
   type PreparedStatement,
+  type Row,
+  type RowsText,
   type SqlValue,
   type Statements,
   type Transaction,
@@ -86,6 +88,13 @@ export class PostgresStatements implements Statements {
       arrays: async (values) => (await this.#run(sql, values, 'array')).rows,
       run: async (values) => (await this.#run(sql, values)).rowCount ?? 0,
     }
+  }
+
+  prepareRows<R>({ table, columns, sql, locks }: RowsText): (rows: readonly Row[]) => Promise<R[]> {
+    const given = `SELECT ${columns.join()} FROM json_populate_recordset(NULL::${table}, CAST($1 AS json))`
+    const end = locks === true ? ' FOR NO KEY UPDATE' : ''
+    const statement = this.prepare<R>(`WITH given AS MATERIALIZED (${given}) ${sql}${end}`)
+    return async (rows) => (rows.length === 0 ? [] : statement.all([jsonRows(rows)]))
   }
 
   transaction<T>(work: () => Promise<T>): Promise<T> {
@@ -359,16 +368,11 @@ export class StatementNames {
   }
 }
 
-/** Many rows as one parameter of a statement on PostgreSQL, which reads them with `json_populate_recordset`. */
-
 /** What PostgreSQL's texts cannot have: U+0000, and halves of a pair. They become U+FFFD. */
 const unstorable = /\0|[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/g
 
-/** Without bigint, which JSON has not: it is given as a text. */
-export type JsonRow = Readonly<Record<string, string | number | null>>
-
 /** Without a function for each value, which would take longer than all the rest. */
-export function jsonRows(rows: readonly JsonRow[]): string {
+function jsonRows(rows: readonly Row[]): string {
   const text = JSON.stringify(rows)
   return /\\u(?:0000|d[89a-f])/.test(text) ? JSON.stringify(rows, storableValue) : text
 }

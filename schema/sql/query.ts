@@ -4,7 +4,6 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Compilable, type Expression, type Kysely, type RawBuilder, sql } from 'kysely'
 import type { Database } from '../database.ts'
 import type { Store } from '../open.ts'
-import { binderOf, type Param } from './sync-query.ts'
 import { type PreparedStatement, type SqlValue, type Statements, toSqlValue } from './statements.ts'
 
 type Queried = Pick<Store, 'statements'>
@@ -58,7 +57,10 @@ function read<R, T>(
   return by(prepareRead(statements, sql), parameters.map(toSqlValue))
 }
 
-/** Frequent statements of the control API: built and typed by Kysely once, then prepared once. */
+/** Names a parameter: `(db, param: Param<{ id: number }>) => … param('id')`. */
+export type Param<P> = <K extends keyof P & string>(name: K) => P[K]
+
+/** Frequent statements: built and typed by Kysely once, then prepared once. */
 export interface Prepared<P, R> {
   get(values: P): Promise<R | undefined>
   all(values: P): Promise<R[]>
@@ -80,6 +82,43 @@ export function prepare<P extends { readonly [name in keyof P]: SqlValue }, R>(
     get: (values) => statement.get(bind(values)),
     all: (values) => statement.all(bind(values)),
     run: (values) => statement.run(bind(values)),
+  }
+}
+
+/** The text of a query, and the function that puts values in the places of its parameters. */
+function binderOf<P, R>(
+  { db }: Pick<Store, 'db'>,
+  build: (db: Kysely<Database>, param: Param<P>) => Compilable<R>,
+): { readonly sql: string; readonly bind: (values: P) => SqlValue[] } {
+  // A placeholder has the type of the value: Kysely passes it unchanged to the parameters.
+  const param: Param<P> = (name) => {
+    const placeholder: unknown = new Placeholder(name)
+    return placeholder as P[typeof name]
+  }
+  const { sql, parameters } = build(db, param).compile()
+  return { sql, bind: binder<P>(parameters) }
+}
+
+class Placeholder {
+  readonly name: string
+  constructor(name: string) {
+    this.name = name
+  }
+}
+
+/** A plain loop over prepared slots, because it runs several times per call. */
+function binder<P>(parameters: readonly unknown[]): (values: P) => SqlValue[] {
+  const names = parameters.map((parameter) =>
+    parameter instanceof Placeholder ? (parameter.name as keyof P) : undefined,
+  )
+  const constants = parameters as readonly SqlValue[]
+  return (values) => {
+    const bound = constants.slice()
+    for (let index = 0; index < names.length; index += 1) {
+      const name = names[index]
+      if (name !== undefined) bound[index] = values[name] as SqlValue
+    }
+    return bound
   }
 }
 

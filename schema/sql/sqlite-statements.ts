@@ -3,6 +3,8 @@ import { clearImmediate, setImmediate } from 'node:timers'
 import type Sqlite from 'better-sqlite3'
 import {
   type PreparedStatement,
+  type Row,
+  type RowsText,
   type SqlValue,
   type Statements,
   type Transaction,
@@ -46,6 +48,23 @@ export class SqliteStatements implements Statements {
         }),
       run: (parameters) => this.#run(() => statement.run(...parameters).changes),
     }
+  }
+
+  prepareRows<R>({ columns, sql }: RowsText): (rows: readonly Row[]) => Promise<R[]> {
+    const values = columns.map(() => '?').join()
+    const statement = this.#sqlite.prepare<SqlValue[], R>(
+      `WITH given (${columns.join()}) AS (VALUES (${values})) ${sql}`,
+    )
+    return (rows) =>
+      this.#run(() => {
+        const found: R[] = []
+        for (const row of rows) {
+          const bound = columns.map((column) => row[column] ?? null)
+          if (statement.reader) found.push(...statement.all(...bound))
+          else statement.run(...bound)
+        }
+        return found
+      })
   }
 
   async transaction<T>(work: () => Promise<T>): Promise<T> {

@@ -7,6 +7,8 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 export interface Statements {
   /** Prepares one statement, for any number of runs. */
   prepare<R>(sql: string): PreparedStatement<R>
+  /** Prepares a statement for many rows: a server gets them at once, SQLite runs it for each. */
+  prepareRows<R>(text: RowsText): (rows: readonly Row[]) => Promise<R[]>
   /**
    * Runs `work` in a transaction; a rejection rolls it back. What it reads is still true when it writes.
    * Inside another transaction it is a savepoint; savepoints of one transaction are not used at the same time.
@@ -37,6 +39,18 @@ export interface PreparedStatement<R> {
   /** Resolves with the number of inserted, changed or deleted rows. */
   run(parameters: readonly SqlValue[]): Promise<number>
 }
+
+/** `sql` reads rows of these columns of a table from `given`. */
+export interface RowsText {
+  readonly table: string
+  readonly columns: readonly string[]
+  readonly sql: string
+  /** It selects from one other table: others cannot change these rows until the end of the transaction. */
+  readonly locks?: true
+}
+
+/** Without bigint, which JSON has not: it is given as a text. */
+export type Row = Readonly<Record<string, string | number | null>>
 
 /** A value as a statement takes it. */
 export type SqlValue = number | bigint | string | Buffer | null

@@ -4,8 +4,8 @@
  */
 import { existsSync, realpathSync, statSync } from 'node:fs'
 import type { Schedule } from '../clock.ts'
-import { GroupCommit } from '../group-commit.ts'
 import type { LocalStore } from '../open.ts'
+import { runEach, WriteQueue } from './write-queue.ts'
 import { POLL_MS, Patience, type StorageProblem } from './storage.ts'
 
 export interface StorageWatchDeps {
@@ -24,7 +24,7 @@ const trial =
 
 export class StorageWatch {
   readonly #deps: StorageWatchDeps
-  readonly #trial: GroupCommit
+  readonly #trial: WriteQueue
   readonly #patience: Patience
   #files: readonly WatchedFile[]
   #cancel: () => void
@@ -34,7 +34,7 @@ export class StorageWatch {
   /** Create it after the database was written to: then its log exists. */
   constructor(deps: StorageWatchDeps) {
     this.#deps = deps
-    this.#trial = new GroupCommit({ ...deps, onFailure: () => undefined })
+    this.#trial = new WriteQueue({ ...deps, run: runEach, onFailure: () => undefined })
     this.#files = filesOf(deps.store)
     this.#patience = new Patience(deps.store.storage)
     this.#cancel = deps.schedule(() => this.#poll(), POLL_MS)
@@ -53,7 +53,7 @@ export class StorageWatch {
     this.#patience.poll()
     this.#polls += 1
     if (this.#polls % LOOKS_PER_TRIAL === 0 && this.#trial.waiting === 0)
-      this.#trial.add({ run: () => this.#write() })
+      this.#trial.add({ run: async () => this.#write() })
     this.#tell()
   }
 

@@ -1,7 +1,7 @@
 /**
- * Groups many small writes into one transaction of any database: one commit per group instead of one per write.
- * A group is written when the first of its writes has waited as long as it may, or immediately when full. While
- * the database cannot be written, writes wait, up to a bound.
+ * Groups many small writes into one transaction: one commit per group instead of one per write. A group is written
+ * when the first of its writes has waited as long as it may, or immediately when full. While the database cannot be
+ * written, writes wait, up to a bound.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Schedule } from '../clock.ts'
@@ -9,11 +9,17 @@ import type { Store } from '../open.ts'
 import { lockedTransaction } from '../sql/query.ts'
 import { isNews, isViolation, retryDelayMs } from './storage.ts'
 
-export interface WriteQueueDeps {
+export interface WriteQueueDeps<W, R> {
   readonly store: Pick<Store, 'statements' | 'storage'>
   readonly schedule: Schedule
   /** Writes that may wait; those beyond are refused. 100,000 unless given. */
   readonly maxWaiting?: number
+  /**
+   * Writes a group, in a transaction; resolves with one result for each. Only statements, without side effects: it
+   * runs again when its group is retried, also when the answer to a COMMIT is lost and the group was stored. What it
+   * reads may be changed by others before it writes, unless it locks the rows.
+   */
+  readonly run: (group: readonly W[]) => Promise<readonly R[]>
   /**
    * Called when a group could not be written and will be retried, though not for every attempt: after the first
    * failure, the second, the fourth and so on. Also for a write that is refused without a `refused` of its own,
@@ -22,15 +28,9 @@ export interface WriteQueueDeps {
   readonly onFailure: (error: unknown, waiting: number) => void
 }
 
-export interface Write<T> {
-  /**
-   * Only statements, without side effects: it runs again when its group is retried, also when the answer to a
-   * COMMIT is lost and the group was stored. What it reads may be changed by others before it writes, unless
-   * it locks the rows.
-   */
-  readonly run: () => Promise<T>
+export interface Queued<R> {
   /** Called once, after the commit, in the order of the writes. */
-  readonly done?: (result: T) => void
+  readonly done?: (result: R) => void
   /**
    * Called when this write is not stored and never will be: it violates a constraint, or too many wait
    * (`QueueFull`). Absent: `onFailure` is called.
@@ -38,8 +38,20 @@ export interface Write<T> {
   readonly refused?: (error: unknown) => void
   /** How long the write may wait for others; 10 ms unless given. */
   readonly waitMs?: number
-  /** What is lost if the process ends before the write is stored; absent when unimportant. */
-  readonly content?: unknown
+  /** Of writes with the same key each has a group of its own: the second sees what the first has stored. */
+  readonly key?: string
+}
+
+/** A write with statements of its own. */
+export interface Write extends Queued<unknown> {
+  readonly run: () => Promise<unknown>
+}
+
+/** The `run` of a queue of such writes. */
+export async function runEach(group: readonly Write[]): Promise<readonly unknown[]> {
+  const results: unknown[] = []
+  for (const write of group) results.push(await write.run())
+  return results
 }
 
 /** As many writes wait as may. */
@@ -47,80 +59,39 @@ export class QueueFull extends Error {
   override readonly name = 'QueueFull'
 }
 
-interface Pending {
-  readonly content: unknown
-  isWithdrawn: boolean
-  /** Resolves with what is to be called after the commit. */
-  readonly run: () => Promise<() => void>
-  readonly refused: (error: unknown) => void
-}
-
 const groupWaitMs = 10
 const groupRows = 100
 
-export class WriteQueue {
-  readonly #deps: WriteQueueDeps
+export class WriteQueue<W extends Queued<R> = Write, R = unknown> {
+  readonly #deps: WriteQueueDeps<W, R>
   readonly #maxWaiting: number
   /** Its groups belong to no transaction of a caller. */
   readonly #outside = AsyncLocalStorage.snapshot()
-  #waiting: Pending[] = []
+  #waiting: W[] = []
   /** The group that is being written. */
-  #writing: readonly Pending[] = []
+  #writing: readonly W[] = []
+  /** Taken back while they are written: they do not wait again. */
+  readonly #withdrawn = new Set<W>()
   #isStarted = false
   #last: Promise<boolean> = Promise.resolve(true)
   #timer: { readonly waitMs: number; readonly cancel: () => void } | undefined
   #failures = 0
   #commits = 0
 
-  constructor(deps: WriteQueueDeps) {
+  constructor(deps: WriteQueueDeps<W, R>) {
     this.#deps = deps
     this.#maxWaiting = deps.maxWaiting ?? 100_000
   }
 
   /** Queues a write for the next group. The returned function removes it, unless it is being written or stored. */
-  add<T>(write: Write<T>): () => void {
-    const pending: Pending = {
-      content: write.content,
-      isWithdrawn: false,
-      run: async () => {
-        const result = await write.run()
-        return () => write.done?.(result)
-      },
-      refused: write.refused ?? ((error) => this.#deps.onFailure(error, this.waiting)),
-    }
+  add(write: W): () => void {
     if (this.waiting >= this.#maxWaiting) {
-      pending.refused(new QueueFull(`${this.waiting} writes wait for the database`))
+      this.#refuse(write, new QueueFull(`${this.waiting} writes wait for the database`))
       return () => undefined
     }
-    this.#waiting.push(pending)
+    this.#waiting.push(write)
     this.#writeWithin(write.waitMs ?? groupWaitMs)
-    return () => this.#withdraw(pending)
-  }
-
-  /**
-   * Queues a write. Resolves with true once it is durable, or with false when it was not stored within
-   * `withinMs` or never can be. Then nothing of it is stored, unless a database server fell silent during it.
-   */
-  written(run: () => Promise<unknown>, withinMs: number): Promise<boolean> {
-    return new Promise((resolve) => {
-      let withdraw = (): void => undefined
-      const cancel = this.#deps.schedule(() => {
-        withdraw()
-        resolve(false)
-      }, withinMs)
-      const finish = (isStored: boolean): void => {
-        cancel()
-        resolve(isStored)
-      }
-      withdraw = this.add({
-        run,
-        done: () => finish(true),
-        refused: (error) => {
-          this.#deps.onFailure(error, this.waiting)
-          finish(false)
-        },
-      })
-    })
+    return () => this.#withdraw(write)
   }
 
   /** Writes the queue now. Resolves with false when it could not be written and remains queued. */
@@ -136,9 +107,8 @@ export class WriteQueue {
   }
 
   /** What would be lost if the process ended now, oldest first. */
-  unwritten(): readonly unknown[] {
-    const contents = [...this.#writing, ...this.#waiting].map(({ content }) => content)
-    return contents.filter((content) => content !== undefined)
+  unwritten(): readonly W[] {
+    return [...this.#writing, ...this.#waiting]
   }
 
   /** Current queue, groups written since the start, and consecutive failures. */
@@ -176,46 +146,73 @@ export class WriteQueue {
   }
 
   async #writeGroup(): Promise<boolean> {
-    this.#writing = this.#waiting.splice(0, groupRows)
+    const left = this.#takeGroup()
     const isStored = await this.#write(this.#writing)
     this.#isStarted = false
-    // Calls are served in between.
-    if (isStored && this.#waiting.length > 0 && this.#timer === undefined) this.#writeAfter(1)
+    this.#withdrawn.clear()
+    if (isStored && this.#waiting.length > 0 && this.#timer === undefined)
+      this.#writeAfter(this.#restWaitMs(left))
     return isStored
   }
 
+  /** Returns how many it leaves. */
+  #takeGroup(): number {
+    const keys = new Set<string>()
+    const group: W[] = []
+    const rest: W[] = []
+    for (const write of this.#waiting) {
+      const { key } = write
+      const isTaken = group.length < groupRows && (key === undefined || !keys.has(key))
+      if (isTaken && key !== undefined) keys.add(key)
+      ;(isTaken ? group : rest).push(write)
+    }
+    this.#writing = group
+    this.#waiting = rest
+    return rest.length
+  }
+
+  /**
+   * What a group has left has waited: calls are served in between. What came since waits as long as it may: small groups
+   * cost as many statements as large ones.
+   */
+  #restWaitMs(left: number): number {
+    if (left > 0 || this.#waiting.length >= groupRows) return 1
+    return Math.min(...this.#waiting.map(({ waitMs }) => waitMs ?? groupWaitMs))
+  }
+
   /** `group`: what is being written, or the first of it. */
-  async #write(group: readonly Pending[]): Promise<boolean> {
+  async #write(group: readonly W[]): Promise<boolean> {
     if (group.length === 0) return true
-    let done: readonly (() => void)[] = []
+    let results: readonly R[]
     try {
-      done = await this.#outside(() => this.#transaction(group))
+      results = await this.#outside(() =>
+        lockedTransaction(this.#deps.store, () => this.#deps.run(group)),
+      )
     } catch (error) {
       if (!isViolation(error)) return this.#tryLater(error)
       if (group.length > 1) return this.#writeOneByOne(group)
       // It can never be stored; the others must not wait for it.
       this.#writing = this.#writing.slice(1)
-      group.forEach(({ refused }) => this.#tell(() => refused(error)))
+      for (const write of group) this.#tell(() => this.#refuse(write, error))
       return true
     }
     this.#works()
     this.#commits += 1
     this.#writing = this.#writing.slice(group.length)
-    for (const each of done) this.#tell(each)
+    for (const [index, result] of results.entries()) this.#tell(() => group[index]?.done?.(result))
     return true
   }
 
-  #transaction(group: readonly Pending[]): Promise<readonly (() => void)[]> {
-    return lockedTransaction(this.#deps.store, async () => {
-      const done: (() => void)[] = []
-      for (const write of group) if (!write.isWithdrawn) done.push(await write.run())
-      return done
-    })
+  async #writeOneByOne(group: readonly W[]): Promise<boolean> {
+    for (const write of group)
+      if (this.#withdrawn.has(write)) this.#writing = this.#writing.slice(1)
+      else if (!(await this.#write([write]))) return false
+    return true
   }
 
-  async #writeOneByOne(group: readonly Pending[]): Promise<boolean> {
-    for (const write of group) if (!(await this.#write([write]))) return false
-    return true
+  #refuse({ refused }: W, error: unknown): void {
+    if (refused === undefined) this.#deps.onFailure(error, this.waiting)
+    else refused(error)
   }
 
   #tell(work: () => void): void {
@@ -228,7 +225,10 @@ export class WriteQueue {
 
   /** What was not stored waits again, before all others. */
   #tryLater(error: unknown): boolean {
-    this.#waiting = [...this.#writing.filter((write) => !write.isWithdrawn), ...this.#waiting]
+    this.#waiting = [
+      ...this.#writing.filter((write) => !this.#withdrawn.has(write)),
+      ...this.#waiting,
+    ]
     this.#writing = []
     const delayMs = retryDelayMs(error, this.#failures)
     this.#failures += 1
@@ -244,10 +244,10 @@ export class WriteQueue {
     this.#failures = 0
   }
 
-  #withdraw(write: Pending): void {
-    write.isWithdrawn = true
+  #withdraw(write: W): void {
     const index = this.#waiting.indexOf(write)
     if (index >= 0) this.#waiting.splice(index, 1)
+    else if (this.#writing.includes(write)) this.#withdrawn.add(write)
     // Nothing after this can fail.
     if (this.waiting === 0) this.#works()
   }

@@ -18,14 +18,8 @@ export const describe =
 const parts: readonly (readonly [part: string, file: RegExp, name?: RegExp])[] = [
   ['garbage collection', /garbage collector/],
   ['the runtime outside JavaScript', /^\(/],
-  [
-    'SQLite',
-    /better-sqlite3|schema\/sql\/(compiled|sqlite-statements|sync-query)\.ts|schema\/group-commit/,
-  ],
-  [
-    'PostgreSQL',
-    /node_modules\/pg|schema\/(postgres|nodes|sql)\/|schema\/changes\/server|settlement\/server-/,
-  ],
+  ['SQLite', /better-sqlite3|schema\/sql\/sqlite-statements\.ts/],
+  ['PostgreSQL', /node_modules\/pg|schema\/(postgres|nodes|sql)\/|schema\/changes\/server/],
   ['PostgreSQL', /^node:(net|internal\/(stream_base|streams))/],
   ['UDP', /^node:(dgram|internal\/dgram)|transport\/udp/],
   [

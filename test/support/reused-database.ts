@@ -4,7 +4,7 @@
  */
 import { openStore, type ServerStore } from '../../schema/postgres/open.ts'
 import type { PostgresStatements } from '../../schema/sql/postgres-statements.ts'
-import type { PreparedStatement } from '../../schema/sql/statements.ts'
+import type { PreparedStatement, Row, RowsText } from '../../schema/sql/statements.ts'
 import { Storage } from '../../schema/storage/storage.ts'
 import { freshDatabase } from './postgres.ts'
 import { turnOfEventLoop } from './waiting.ts'
@@ -123,9 +123,14 @@ function watched(statements: PostgresStatements): {
       run: (values) => counted(() => prepared.run(values)),
     }
   }
+  const prepareRows = (text: RowsText) => {
+    const prepared = statements.prepareRows(text)
+    return (rows: readonly Row[]) => counted(() => prepared(rows))
+  }
   const proxy = new Proxy(statements, {
     get(target, name) {
       if (name === 'prepare') return prepare
+      if (name === 'prepareRows') return prepareRows
       const found: unknown = Reflect.get(target, name, target)
       if (typeof found !== 'function') return found
       return (...given: unknown[]) =>

@@ -3,6 +3,7 @@ import { onTestFinished } from 'vitest'
 import { type Store, openDatabase } from '../../schema/open.ts'
 import { migrate } from '../../schema/migrate.ts'
 import { openStore, type ServerStore } from '../../schema/postgres/open.ts'
+import type { Row, RowsText } from '../../schema/sql/statements.ts'
 import { turnOfEventLoop } from './waiting.ts'
 import { freshDatabase, hasPostgres } from './postgres.ts'
 
@@ -74,6 +75,10 @@ export function settling<S extends Store>(
     lockedTransaction: <T>(work: () => Promise<T>) =>
       counted(() => statements.lockedTransaction(work)),
     afterCommit: (work: () => void) => statements.afterCommit(work),
+    prepareRows: <R>(text: RowsText) => {
+      const run = statements.prepareRows<R>(text)
+      return (rows: readonly Row[]) => counted(() => run(rows))
+    },
     isShared: statements.isShared,
   }
   return {

@@ -10,7 +10,7 @@ import type {
 } from '../../../schema/contracts/engine.ts'
 import type { OcsStats } from '../../../schema/contracts/charging.ts'
 import type { Store } from '../../../schema/open.ts'
-import type { MaybeLocal } from '../../../schema/sql/sync-query.ts'
+import type { MaybeLocal } from '../../../schema/open.ts'
 import { all, prepare } from '../../../schema/sql/query.ts'
 import { isUnstored } from '../../../schema/storage/storage.ts'
 import type { LoopDelay, Platform } from '../../http/platform.ts'
@@ -367,7 +367,7 @@ const SIZE_KEPT_MS = 60_000
 
 /** Returns a function that reads the size of the database. */
 export function databaseFigures(
-  { sqlite, statements }: Pick<Store, 'statements'> & MaybeLocal,
+  { sqlite, statements }: MaybeLocal,
   now: () => number,
 ): () => Promise<Figures> {
   if (sqlite !== undefined) return async () => figuresOfFile(sqlite)

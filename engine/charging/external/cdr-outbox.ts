@@ -12,8 +12,7 @@ import { OneAtATime } from '../../../schema/one-at-a-time.ts'
 import type { Store } from '../../../schema/open.ts'
 import type { WriteQueue } from '../../../schema/storage/write-queue.ts'
 import { type HttpAnswer, readCost } from './ocs-client.ts'
-import type { Param } from '../../../schema/sql/sync-query.ts'
-import { prepare } from '../../../schema/sql/query.ts'
+import { type Param, prepare } from '../../../schema/sql/query.ts'
 
 export interface CdrOutboxDeps {
   readonly store: Store

@@ -5,12 +5,11 @@ import type { Schedule } from '../../../schema/clock.ts'
 import { recoveredRecord, unansweredRecord } from '../settlement/left-calls.ts'
 import type { CallJournal } from '../../../schema/journal/journal.ts'
 import type { Store } from '../../../schema/open.ts'
-import { WriteQueue } from '../../../schema/storage/write-queue.ts'
+import { runEach, WriteQueue } from '../../../schema/storage/write-queue.ts'
 import { AccountingEvents } from '../accounting-events.ts'
 import { CallRecords, toLeftCalls, type Following, type Keeping } from '../call-records.ts'
-import type { CallStore } from '../call-store.ts'
+import { CallStore } from '../call-store.ts'
 import { noCharge } from '../settlement/charge.ts'
-import { openCallStore } from '../settlement/open-call-store.ts'
 import { CdrOutbox, reportBody } from './cdr-outbox.ts'
 import type {
   AuthorizationRequest,
@@ -66,14 +65,13 @@ export class ExternalCharging implements Charging {
     this.#client = new OcsClient(deps)
     const onFailure = (error: unknown, waiting: number): void =>
       deps.log('error', 'charging: records cannot be stored', { error, waiting })
-    this.#calls = openCallStore({
+    this.#calls = new CallStore({
       ...deps,
+      node: undefined,
       events: new AccountingEvents(undefined),
       onFailure,
-      node: '',
-      onSettled: () => undefined,
     })
-    this.#writes = new WriteQueue({ ...deps, onFailure })
+    this.#writes = new WriteQueue({ ...deps, run: runEach, onFailure })
     this.#outbox = new CdrOutbox({
       ...deps,
       writes: this.#writes,
@@ -115,26 +113,17 @@ export class ExternalCharging implements Charging {
     }
   }
 
-  /** Writes what waits; undelivered CDRs stay in the outbox. Resolves with what the database did not store. */
+  /** Writes what waits; undelivered CDRs stay in the outbox. Resolves with what neither the database nor the journal has. */
   async stop(): Promise<readonly unknown[]> {
     this.#outbox.stop()
     this.#client.close()
-    this.#records.waitNoLonger()
     if (await this.#writes.flush())
       await this.#outbox.release().catch((reason: unknown) =>
         this.#deps.log('warn', 'charging: other nodes send what this one was sending in a minute', {
           reason,
         }),
       )
-    const isStored = await this.#calls.flush()
-    this.#records.stop()
-    return isStored ? [] : this.#calls.unwritten()
-  }
-
-  flushOnCrash(): readonly unknown[] {
-    this.#records.waitNoLonger()
-    this.#calls.flushNow()
-    return this.#calls.unwritten()
+    return this.#records.stop()
   }
 
   async authorize(request: AuthorizationRequest): Promise<Verdict> {

@@ -47,9 +47,4 @@ export class Charges {
   async finish(): Promise<void> {
     await Promise.all(this.#waiting.values())
   }
-
-  /** Calls that wait are decided now. */
-  waitNoLonger(): void {
-    for (const decide of this.#waiting.keys()) decide()
-  }
 }

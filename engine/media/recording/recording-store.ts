@@ -1,10 +1,9 @@
 /** Recordings in the database: a row for each file, and its webhook event, in one transaction. */
 import type { RecordingError } from '../../../schema/contracts/field-values.ts'
-import type { Param } from '../../../schema/sql/sync-query.ts'
 import { type RecordedCall, recordingView } from '../../../schema/contracts/calls.ts'
 import type { EventSink } from '../../../schema/contracts/webhook-events.ts'
 import type { Store } from '../../../schema/open.ts'
-import { prepare, transaction } from '../../../schema/sql/query.ts'
+import { type Param, prepare, transaction } from '../../../schema/sql/query.ts'
 
 export class RecordingStore {
   readonly #store: Store

@@ -78,7 +78,6 @@ export function createRecordings(
     isOurs: (name) => media.isOurs(name),
     webhooks: deps.webhooks ?? {
       wants: () => false,
-      write: () => undefined,
       writeAll: () => Promise.resolve(),
     },
     extensionAt: (domain, extension) => registrar.extensionAt(domain, extension),

@@ -4,6 +4,7 @@ import { Hono } from 'hono'
 import { expect, onTestFinished, test } from 'vitest'
 import type { ControlEnv } from '../../../control/http/control-env.ts'
 import { writeGate } from '../../../control/http/front.ts'
+import { SqliteStatements } from '../../../schema/sql/sqlite-statements.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
@@ -19,7 +20,12 @@ function gated(name: string) {
   sqlite.pragma('journal_mode = WAL')
   const time = new ManualTime(0)
   const app = new Hono<ControlEnv>()
-  app.use(writeGate({ store: { sqlite }, schedule: time.schedule }))
+  app.use(
+    writeGate({
+      store: { sqlite, statements: new SqliteStatements(sqlite) },
+      schedule: time.schedule,
+    }),
+  )
   const served: string[] = []
   app.post('*', (c) => {
     served.push(c.req.path)

@@ -61,6 +61,7 @@ function failingAfter(place: Place, limit: number): Place {
     transaction: (work) => statements.transaction(work),
     lockedTransaction: (work) => statements.lockedTransaction(work),
     afterCommit: (work) => statements.afterCommit(work),
+    prepareRows: (text) => statements.prepareRows(text),
     isShared: statements.isShared,
   }
   return { ...place, sums: { db: place.sums.db, statements: failing } }

@@ -5,7 +5,7 @@ import { DeliveryStore } from '../../../control/webhooks/delivery-store.ts'
 import { EndpointStore } from '../../../control/webhooks/endpoint-store.ts'
 import { Outbox } from '../../../control/webhooks/outbox.ts'
 import type { Sent } from '../../../control/webhooks/sender.ts'
-import { WriteQueue } from '../../../schema/storage/write-queue.ts'
+import { runEach, WriteQueue } from '../../../schema/storage/write-queue.ts'
 import { freshStore, start } from '../../support/books.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 import { turnOfEventLoop } from '../../support/waiting.ts'
@@ -39,6 +39,7 @@ async function open(
   const writes = new WriteQueue({
     store,
     schedule: time.schedule,
+    run: runEach,
     onFailure: (error) => {
       throw error
     },
@@ -95,8 +96,10 @@ async function open(
     ids,
     outbox,
     write: (count = 1) => {
-      for (let n = 0; n < count; n += 1)
-        outbox.write({ type: 'call.ended', tenantId: null, data: { n } })
+      const data = Array.from({ length: count }, (_, n) => ({ n }))
+      return outbox.writeAll(
+        data.map((each) => ({ type: 'call.ended', tenantId: null, data: each })),
+      )
     },
     /** Lets answers arrive between the steps. */
     pass: async (ms: number, stepMs = Math.max(10, ms / 200)) => {
@@ -112,7 +115,7 @@ async function open(
 
 test('an accepted event is delivered once to every endpoint', async () => {
   const { write, pass, requests, ids, states } = await open(['a', 'b'])
-  write(3)
+  await write(3)
   await pass(1_000)
   expect(requests.length).toBe(6)
   for (const id of ids)
@@ -126,7 +129,7 @@ test('an accepted event is delivered once to every endpoint', async () => {
 test('a receiver that fails is asked again after longer and longer pauses, ten times in three days', async () => {
   const { write, pass, requests, answers, ids, states } = await open(['a'])
   answers.set('https://a.example/', () => Promise.resolve(answered(500)))
-  write()
+  await write()
   await pass(75 * 3_600 * second, 500)
   const minutes = requests.map(({ at }) => Math.round(at / 60_000))
   expect(minutes).toEqual([0, 0, 1, 6, 36, 156, 516, 1236, 2676, 4116])
@@ -145,7 +148,7 @@ test.each<[string, Sent, number]>([
 ])('after %s it is asked again, not before time', async (_, sent, seconds) => {
   const { write, pass, requests, answers, ids, states } = await open(['a'])
   answers.set('https://a.example/', () => Promise.resolve(sent))
-  write()
+  await write()
   await pass((seconds - 1) * second, 500)
   expect(requests.length).toBe(1)
   expect(await states(ids[0] ?? 0)).toMatchObject([{ state: 'pending', attempts: 1 }])
@@ -156,14 +159,14 @@ test.each<[string, Sent, number]>([
 test('410 switches the endpoint off; what waits for it stays, and nothing new is written', async () => {
   const { write, pass, requests, answers, endpoints, outbox, ids } = await open(['a', 'b'])
   answers.set('https://a.example/', () => Promise.resolve(answered(410)))
-  write()
+  await write()
   await pass(100)
   const [a = 0] = ids
   expect(await endpoints.find({ tenantId: null, actor: '', now: 0 }, a)).toMatchObject({
     is_active: 0,
     disabled_reason: 'gone',
   })
-  write()
+  await write()
   await pass(86_400_000, 60_000)
   expect(requests.filter(({ url }) => url.includes('a.example')).length).toBe(1)
   expect(requests.filter(({ url }) => url.includes('b.example')).length).toBe(2)
@@ -173,7 +176,7 @@ test('410 switches the endpoint off; what waits for it stays, and nothing new is
 test('a hanging receiver delays only itself, and uses no more than its share', async () => {
   const { write, pass, requests, answers, deliverer } = await open(['dead', 'well'])
   answers.set('https://dead.example/', () => new Promise(() => undefined))
-  write(100)
+  await write(100)
   await pass(2_000)
   expect(requests.filter(({ url }) => url.includes('dead')).length).toBe(16)
   expect(requests.filter(({ url }) => url.includes('well')).length).toBe(100)
@@ -185,7 +188,7 @@ test('many receivers that hang: the number of requests under way stays bounded',
   const { write, pass, answers, deliverer } = await open(names)
   for (const name of names)
     answers.set(`https://${name}.example/`, () => new Promise(() => undefined))
-  write(50)
+  await write(50)
   await pass(1_000)
   expect(deliverer.inFlight).toBe(64)
 })
@@ -199,9 +202,10 @@ test('receivers of one tenant that hang delay nothing of another tenant or of th
   ])
   for (const name of hanging)
     answers.set(`https://${name}.example/`, () => new Promise<Sent>(() => undefined))
-  for (let n = 0; n < 20; n += 1) outbox.write({ type: 'call.ended', tenantId: 1, data: { n } })
+  for (let n = 0; n < 20; n += 1)
+    await outbox.writeAll([{ type: 'call.ended', tenantId: 1, data: { n } }])
   await pass(1_000)
-  outbox.write({ type: 'call.ended', tenantId: 2, data: {} })
+  await outbox.writeAll([{ type: 'call.ended', tenantId: 2, data: {} }])
   await pass(1_000)
   const to = (name: string) =>
     requests.filter(({ url }) => url === `https://${name}.example/`).length
@@ -219,7 +223,7 @@ test('an event is sent once, although its result is stored while the waiting one
     if (isSlow) await new Promise<void>((resolve) => void slow.push(resolve))
     return found
   }
-  write(2)
+  await write(2)
   // The first search sends both; their results wait for the group when the second one reads.
   time.advance(10)
   await turnOfEventLoop()
@@ -239,7 +243,7 @@ test('what was under way at the end is delivered after the next start', async ()
   const { write, pass, requests, answers, deliverer, ids, states } = await open(['a'])
   let answer: (sent: Sent) => void = () => undefined
   answers.set('https://a.example/', () => new Promise((resolve) => (answer = resolve)))
-  write()
+  await write()
   await pass(100)
   deliverer.stop()
   answer(answered(204))
@@ -251,7 +255,7 @@ test('what was under way at the end is delivered after the next start', async ()
 test('what a run with a clock a year ahead left is delivered after the next start', async () => {
   const { write, pass, store, requests, deliverer } = await open(['a'])
   deliverer.stop()
-  write(2)
+  await write(2)
   const postpone = store.sqlite.prepare(
     'UPDATE webhook_delivery SET next_attempt_at = ? WHERE id = ?',
   )
@@ -276,15 +280,15 @@ test('events of one tenant are not told to another, nor what belongs to the plat
     false,
   ])
   expect(outbox.wants('call.answered', 1)).toBe(false)
-  outbox.write({ type: 'call.ended', tenantId: 2, data: {} })
-  outbox.write({ type: 'call.answered', tenantId: 1, data: {} })
+  await outbox.writeAll([{ type: 'call.ended', tenantId: 2, data: {} }])
+  await outbox.writeAll([{ type: 'call.answered', tenantId: 1, data: {} }])
   expect(store.sqlite.prepare('SELECT count(*) FROM webhook_event').pluck().get()).toBe(0)
 })
 
 test('an endpoint that vanished behind our back keeps nothing from being written', async () => {
   const { outbox, store } = await open(['a'])
   store.sqlite.exec('DELETE FROM webhook_endpoint')
-  outbox.write({ type: 'call.ended', tenantId: null, data: {} })
+  await outbox.writeAll([{ type: 'call.ended', tenantId: null, data: {} }])
   expect(store.sqlite.prepare('SELECT count(*) FROM webhook_delivery').pluck().get()).toBe(0)
 })
 
@@ -297,7 +301,7 @@ test.each([
   'the start of an answer is kept, but not for tenants where receivers may be private: %s, %s',
   async (allowPrivate, tenant, kept) => {
     const { outbox, pass, ids, states } = await open(['a'], [tenant], allowPrivate)
-    outbox.write({ type: 'call.ended', tenantId: tenant, data: {} })
+    await outbox.writeAll([{ type: 'call.ended', tenantId: tenant, data: {} }])
     await pass(1_000)
     expect(await states(ids[0] ?? 0)).toMatchObject([{ state: 'delivered', last_answer: kept }])
   },
@@ -312,7 +316,7 @@ test('without endpoints nothing is looked for; the first one gets its events', a
   await endpoints.insert({ ...body, is_active: true }, 'whsec_AAAA', null, start)
   outbox.setEndpoints(await endpoints.active())
   deliverer.setEndpoints(await endpoints.active())
-  outbox.write({ type: 'call.ended', tenantId: null, data: {} })
+  await outbox.writeAll([{ type: 'call.ended', tenantId: null, data: {} }])
   await pass(second)
   expect(requests).toMatchObject([{ url: 'https://a.example/' }])
 })

@@ -5,7 +5,7 @@ import { DeliveryStore } from '../../../control/webhooks/delivery-store.ts'
 import { EndpointStore } from '../../../control/webhooks/endpoint-store.ts'
 import { Outbox } from '../../../control/webhooks/outbox.ts'
 import type { Sent } from '../../../control/webhooks/sender.ts'
-import { WriteQueue } from '../../../schema/storage/write-queue.ts'
+import { runEach, WriteQueue } from '../../../schema/storage/write-queue.ts'
 import type { OutgoingEvent } from '../../../schema/contracts/webhook-events.ts'
 import type { Store } from '../../../schema/open.ts'
 import { all, transaction } from '../../../schema/sql/query.ts'
@@ -40,6 +40,7 @@ describe.runIf(hasPostgres)('webhooks of several nodes', () => {
     const writes = new WriteQueue({
       store,
       schedule: time.schedule,
+      run: runEach,
       onFailure: (error) => {
         throw error
       },

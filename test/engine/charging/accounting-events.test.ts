@@ -23,7 +23,6 @@ async function walletWith(
   const customerId = await addCustomer(store, customer)
   const sink = {
     wants: () => true,
-    write: (event: OutgoingEvent) => void told.push(event),
     writeAll: async (events: readonly OutgoingEvent[]) => void told.push(...events),
   }
   let books = await ocsOn(store, undefined, 'deny', sink)

@@ -1,11 +1,11 @@
 /** When a caller may be told that a call has ended. */
 import { expect, test } from 'vitest'
 import type { CallQuality } from '../../../schema/contracts/field-values.ts'
-import { first } from '../../../schema/sql/sync-query.ts'
+import { first } from '../../../schema/sql/query.ts'
 import { AccountingEvents } from '../../../engine/charging/accounting-events.ts'
 import { CallRecords } from '../../../engine/charging/call-records.ts'
+import { CallStore } from '../../../engine/charging/call-store.ts'
 import { noCharge } from '../../../engine/charging/settlement/charge.ts'
-import { LocalCalls } from '../../../engine/charging/settlement/local-calls.ts'
 import { CallJournal } from '../../../schema/journal/journal.ts'
 import { endedCall, freshStore, start } from '../../support/books.ts'
 import { Disk } from '../../support/journals.ts'
@@ -16,7 +16,7 @@ const terms = { payerId: null, tariff: null, costMicros: 0, isReported: false }
 function openRecords(file = new Disk()) {
   const [store, time] = [freshStore(), new ManualTime(start)]
   const shared = { schedule: time.schedule, log: () => undefined }
-  const calls = new LocalCalls({
+  const calls = new CallStore({
     ...shared,
     store,
     now: time.now,
@@ -94,12 +94,12 @@ test('the database waits for the quality of a call, the journal does not', async
   time.advance(10)
   expect(told).toEqual(['a'])
   time.advance(490)
-  expect(mosOf('a')).toBeUndefined()
+  expect(await mosOf('a')).toBeUndefined()
   resolve({ caller: heard, callee: null })
   await promise
   time.advance(100)
   await stored
-  expect(mosOf('a')).toEqual({ mos_score: 4.1 })
+  expect(await mosOf('a')).toEqual({ mos_score: 4.1 })
 })
 
 test('a quality that is not known is null', async () => {
@@ -108,17 +108,16 @@ test('a quality that is not known is null', async () => {
   await Promise.resolve()
   time.advance(100)
   await stored
-  expect(mosOf('a')).toEqual({ mos_score: null })
+  expect(await mosOf('a')).toEqual({ mos_score: null })
 })
 
 test('a stop waits for no quality, and one that comes later changes nothing', async () => {
-  const { end, records, calls, mosOf } = openRecords()
+  const { end, records, mosOf } = openRecords()
   const { promise, resolve } = later()
   const stored = end('a', 20, promise)
-  records.waitNoLonger()
-  calls.flushNow()
+  expect(await records.stop()).toEqual([])
   await stored
   resolve({ caller: heard, callee: null })
   await promise
-  expect(mosOf('a')).toEqual({ mos_score: null })
+  expect(await mosOf('a')).toEqual({ mos_score: null })
 })

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { loadSets, saveOperatorState, parseOkCodes } from '../../../engine/dispatcher/set-store.ts'
 import type { LocalStore } from '../../../schema/open.ts'
-import { execute } from '../../../schema/sql/sync-query.ts'
+import { execute } from '../../../schema/sql/query.ts'
 import { emptyStore } from '../../support/empty-store.ts'
 
 let store: LocalStore
@@ -14,7 +14,7 @@ afterEach(() => store.close())
 function insertSet(
   setId: number,
   fields: { probe_ok_codes?: string; probe_interval_ms?: number } = {},
-): void {
+): Promise<unknown> {
   const row = {
     set_id: setId,
     endpoint_name: `set ${setId}`,
@@ -22,20 +22,24 @@ function insertSet(
     created_at: 0,
     updated_at: 0,
   }
-  execute(store, store.db.insertInto('dispatcher_set').values({ ...row, ...fields }))
+  return execute(store, store.db.insertInto('dispatcher_set').values({ ...row, ...fields }))
 }
 
-function insertNode(setRow: number, host: string, fields: { is_enabled?: 0 | 1 } = {}): void {
+function insertNode(
+  setRow: number,
+  host: string,
+  fields: { is_enabled?: 0 | 1 } = {},
+): Promise<unknown> {
   const row = { dispatcher_set_id: setRow, host, ...fields }
-  execute(store, store.db.insertInto('dispatcher_node').values(row))
+  return execute(store, store.db.insertInto('dispatcher_node').values(row))
 }
 
 test('sets are read in order of their id, each with its enabled nodes and the defaults of SPECIFICATION.md §2.6', async () => {
-  insertSet(20, { probe_interval_ms: 250, probe_ok_codes: '["200-299", 404]' })
-  insertSet(10)
-  insertNode(1, '192.0.2.1')
-  insertNode(1, '192.0.2.2', { is_enabled: 0 })
-  insertNode(2, 'pbx.example.com')
+  await insertSet(20, { probe_interval_ms: 250, probe_ok_codes: '["200-299", 404]' })
+  await insertSet(10)
+  await insertNode(1, '192.0.2.1')
+  await insertNode(1, '192.0.2.2', { is_enabled: 0 })
+  await insertNode(2, 'pbx.example.com')
   const [first, second] = await loadSets(store)
   expect(first).toMatchObject({ setId: 10, name: 'set 10', algorithm: 9, probe: {} })
   expect(first?.nodes.map((node) => node.host)).toEqual(['pbx.example.com'])
@@ -63,9 +67,9 @@ test('sets are read in order of their id, each with its enabled nodes and the de
 })
 
 test("the operator's word is in the database when it is saved", async () => {
-  insertSet(1)
-  insertNode(1, '192.0.2.1')
-  insertNode(1, '192.0.2.2')
+  await insertSet(1)
+  await insertNode(1, '192.0.2.1')
+  await insertNode(1, '192.0.2.2')
   const save = (nodeId: number, state: 'active' | 'inactive') =>
     saveOperatorState(store, nodeId, state)
   await save(1, 'inactive')
@@ -78,9 +82,9 @@ test("the operator's word is in the database when it is saved", async () => {
 })
 
 test('the last node in service is not stored as taken out, whatever memory says', async () => {
-  insertSet(1)
-  insertNode(1, '192.0.2.1')
-  insertNode(1, '192.0.2.2')
+  await insertSet(1)
+  await insertNode(1, '192.0.2.1')
+  await insertNode(1, '192.0.2.2')
   expect(await saveOperatorState(store, 1, 'inactive')).toBe(true)
   expect(await saveOperatorState(store, 1, 'inactive')).toBe(true)
   expect(await saveOperatorState(store, 2, 'inactive')).toBe(false)

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { noteRulesWithoutRelay } from '../../../engine/media/unrelayed.ts'
-import { execute } from '../../../schema/sql/sync-query.ts'
+import { execute } from '../../../schema/sql/query.ts'
 import { emptyStore } from '../../support/empty-store.ts'
 
 test('a start without relays tells of rules that need one', async () => {
@@ -11,8 +11,8 @@ test('a start without relays tells of rules that need one', async () => {
     return told
   }
   const stamps = { created_at: 0, updated_at: 0 }
-  execute(store, store.db.insertInto('carrier').values({ name: 'plain', ...stamps }))
-  execute(
+  await execute(store, store.db.insertInto('carrier').values({ name: 'plain', ...stamps }))
+  await execute(
     store,
     store.db.insertInto('tenant').values({ slug: 'a', name: 'A', media: 'bypass', created_at: 0 }),
   )
@@ -21,7 +21,7 @@ test('a start without relays tells of rules that need one', async () => {
     a: { media: 'anchor' },
     b: { codecs: '["PCMA"]' },
   } as const))
-    execute(store, store.db.insertInto('carrier').values({ name, ...stamps, ...rule }))
+    await execute(store, store.db.insertInto('carrier').values({ name, ...stamps, ...rule }))
   store.sqlite.exec("UPDATE tenant SET dtmf = 'info'")
   expect(await notes()).toEqual([
     'warn media rules of 2 carriers need RTPENGINE, and have no effect',

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { loadRouting } from '../../../engine/routing/routing-store.ts'
 import type { LocalStore } from '../../../schema/open.ts'
-import { execute } from '../../../schema/sql/sync-query.ts'
+import { execute } from '../../../schema/sql/query.ts'
 import { emptyStore } from '../../support/empty-store.ts'
 
 let store: LocalStore
@@ -16,20 +16,20 @@ const stamps = { created_at: 0, updated_at: 0 }
 function insertCarrier(
   name: string,
   fields: { number_rules?: string; codecs?: string; media?: 'anchor'; strip_headers?: string } = {},
-): void {
-  execute(store, store.db.insertInto('carrier').values({ name, ...stamps, ...fields }))
+): Promise<unknown> {
+  return execute(store, store.db.insertInto('carrier').values({ name, ...stamps, ...fields }))
 }
 
 test('a carrier is read with its gateways and working number rules', async () => {
-  insertCarrier('acme', {
+  await insertCarrier('acme', {
     number_rules: '{"in":[{"match":"^0","replace":"+49"}],"out":[{"match":"^[+]","replace":"00"}]}',
     codecs: '["PCMA"]',
     media: 'anchor',
     strip_headers: '["Diversion"]',
   })
-  insertCarrier('other')
+  await insertCarrier('other')
   const gateway = { carrier_id: 1, host: '203.0.113.1', is_outbound: 0 } as const
-  execute(store, store.db.insertInto('carrier_gateway').values(gateway))
+  await execute(store, store.db.insertInto('carrier_gateway').values(gateway))
   const { carriers, problems } = await loadRouting(store)
   expect(problems).toEqual([])
   expect(carriers.map((carrier) => carrier.gateways.length)).toEqual([1, 0])
@@ -61,8 +61,8 @@ test.each([
   ['{"in":[],"out":[{"match":"(a+)+","replace":""}]}', {}],
   ['{"in":[],"out":[]}', { codecs: '"PCMA"' }],
 ])('a carrier with number rules %s and %o is left out and told', async (number_rules, fields) => {
-  insertCarrier('broken', { number_rules, ...fields })
-  insertCarrier('whole')
+  await insertCarrier('broken', { number_rules, ...fields })
+  await insertCarrier('whole')
   const { carriers, problems } = await loadRouting(store)
   expect(carriers.map((carrier) => carrier.name)).toEqual(['whole'])
   expect(problems).toHaveLength(1)
@@ -70,14 +70,14 @@ test.each([
 })
 
 test('outbound routes are read; least cost has no rates to choose by and is told', async () => {
-  insertCarrier('acme')
+  await insertCarrier('acme')
   const route = { prefix: '49', carrier_id: 1, created_at: 0 }
   const rows = [
     { name: 'a', ...route, strip: 2, prepend: '0', is_emergency: 1 as const },
     { name: 'b', ...route, mode: 'lcr' as const },
     { name: 'c', ...route, mode: 'block' as const, carrier_id: null },
   ]
-  for (const row of rows) execute(store, store.db.insertInto('outbound_route').values(row))
+  for (const row of rows) await execute(store, store.db.insertInto('outbound_route').values(row))
   const { outboundRoutes } = await loadRouting(store)
   expect(outboundRoutes.map(({ name, mode }) => [name, mode])).toEqual([
     ['a', 'static'],
@@ -100,7 +100,7 @@ test('inbound routes lead to sets, extensions and agents; a set that is no numbe
     { name: 'd', target_type: 'set' as const, target: 'ten' },
   ]
   for (const row of rows)
-    execute(store, store.db.insertInto('inbound_route').values({ ...row, created_at: 0 }))
+    await execute(store, store.db.insertInto('inbound_route').values({ ...row, created_at: 0 }))
   const { inboundRoutes, problems } = await loadRouting(store)
   expect(inboundRoutes.map((route) => route.target)).toEqual([
     { kind: 'set', setId: 10 },
@@ -119,7 +119,7 @@ test('agents are read with what they may take', async () => {
     created_at: 0,
     updated_at: 0,
   }
-  execute(store, store.db.insertInto('ai_agent').values(row))
+  await execute(store, store.db.insertInto('ai_agent').values(row))
   expect((await loadRouting(store)).agents).toEqual([
     {
       agentId: 1,

@@ -2,7 +2,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as later } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { GroupCommit } from '../../../schema/group-commit.ts'
+import { runEach, WriteQueue } from '../../../schema/storage/write-queue.ts'
 import { openDatabase, type LocalStore } from '../../../schema/open.ts'
 import { failureOf } from '../../../schema/sql/failure.ts'
 import { PostgresStatements } from '../../../schema/sql/postgres-statements.ts'
@@ -229,27 +229,22 @@ describe('on SQLite', () => {
 
   test('a group of calls is never committed inside a transaction of the API', async () => {
     const failures: unknown[] = []
-    const group = new GroupCommit({
+    const group = new WriteQueue({
       store,
-      schedule: (run, ms) => {
-        const timer = setTimeout(run, ms)
-        return () => clearTimeout(timer)
-      },
+      schedule: () => () => undefined,
+      run: runEach,
       onFailure: (error) => failures.push(error),
     })
-    let stored: Promise<boolean> = Promise.resolve(false)
-    let isFlushed = true
+    let flushed: Promise<boolean> = Promise.resolve(false)
     await expect(
       statements.transaction(async () => {
         await add('of the API')
-        const insert = store.sqlite.prepare("INSERT INTO thing (name) VALUES ('of a call')")
-        stored = group.written(() => insert.run(), 1_000)
-        isFlushed = group.flush()
+        group.add({ run: () => add('of a call') })
+        flushed = group.flush()
         throw new Error('no')
       }),
     ).rejects.toThrow('no')
-    expect(isFlushed).toBe(false)
-    expect(await stored).toBe(true)
+    expect(await flushed).toBe(true)
     expect(await names()).toEqual(['of a call'])
     expect(failures).toEqual([])
   })

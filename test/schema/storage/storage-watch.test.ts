@@ -8,6 +8,7 @@ import { openDatabase } from '../../../schema/open.ts'
 import type { StorageProblem } from '../../../schema/storage/storage.ts'
 import { StorageWatch } from '../../../schema/storage/storage-watch.ts'
 import { ManualTime } from '../../support/manual-time.ts'
+import { turnOfEventLoop } from '../../support/waiting.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
 const folder = temporaryFolder()
@@ -31,17 +32,23 @@ function watched() {
   })
   const write = () => store.sqlite.exec("INSERT INTO setting VALUES ('written', '1')")
   const code = () => store.storage.problem?.code
-  return { path, store, time, told, watch, write, code }
+  const pass = async (ms: number): Promise<void> => {
+    for (let passed = 0; passed < ms; passed += 250) {
+      time.advance(250)
+      await turnOfEventLoop()
+    }
+  }
+  return { path, store, time, pass, told, watch, write, code }
 }
 
-test('on a quiet system a full disk is known within seven seconds, and its end within two', () => {
-  const { store, time, told, code } = watched()
+test('on a quiet system a full disk is known within seven seconds, and its end within two', async () => {
+  const { store, pass, told, code } = watched()
   store.sqlite.pragma('query_only = ON')
-  time.advance(7_500)
+  await pass(7_500)
   expect(code()).toBe('commits_fail')
   expect(told).toMatchObject([{ reason: expect.stringContaining('readonly') as string }])
   store.sqlite.pragma('query_only = OFF')
-  time.advance(1_500)
+  await pass(1_500)
   expect(told).toHaveLength(2)
   expect(code()).toBeUndefined()
 })

@@ -5,7 +5,7 @@ import { PostgresStatements } from '../../../schema/sql/postgres-statements.ts'
 import { SqliteStatements } from '../../../schema/sql/sqlite-statements.ts'
 import type { Statements } from '../../../schema/sql/statements.ts'
 import { Storage } from '../../../schema/storage/storage.ts'
-import { QueueFull, WriteQueue } from '../../../schema/storage/write-queue.ts'
+import { QueueFull, runEach, WriteQueue } from '../../../schema/storage/write-queue.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 import { freshDatabase, hasPostgres } from '../../support/postgres.ts'
 import { eventually } from '../../support/waiting.ts'
@@ -29,13 +29,14 @@ function start(options: { readonly maxWaiting?: number } = {}) {
   const queue = new WriteQueue({
     store: { statements, storage },
     schedule: time.schedule,
+    run: runEach,
     ...options,
     onFailure: (error, waiting) => failures.push(`${(error as Error).name}, ${waiting} waiting`),
   })
   const add = (name: string) =>
     queue.add({
       run: () => insert(name),
-      done: (rows) => void done.push(`${name} ${rows}`),
+      done: (rows) => void done.push(`${name} ${String(rows)}`),
       refused: () => void refused.push(name),
     })
   const stored = async () => {
@@ -119,27 +120,12 @@ function guarantees(): void {
     const { add, queue, refused, stored, failures } = start({ maxWaiting: 2 })
     for (const name of ['a', 'b', 'c']) add(name)
     expect([refused, queue.waiting]).toEqual([['c'], 2])
-    expect(await queue.written(() => insert('d'), 1_000)).toBe(false)
+    queue.add({ run: () => insert('d') })
     expect(failures).toEqual([`${QueueFull.name}, 2 waiting`])
     await queue.flush()
     add('e')
     await queue.flush()
     expect(await stored()).toEqual(['a', 'b', 'e'])
-  })
-
-  test('a write that waits for an answer is told when it is not stored in time, and is not stored later', async () => {
-    const { time, queue, stored, tried } = start()
-    await breakTable()
-    const answer = queue.written(() => insert('late'), 2_000)
-    await tried(10)
-    time.advance(2_000)
-    expect(await answer).toBe(false)
-    await eventually(() => expect(queue.waiting).toBe(0))
-    await mendTable()
-    const next = queue.written(() => insert('next'), 2_000)
-    await tried(10)
-    expect(await next).toBe(true)
-    expect([await stored(), time.waiting]).toEqual([['next'], 0])
   })
 
   test('a write that is taken back is not stored; when it was the last, nothing fails any more', async () => {
@@ -152,6 +138,17 @@ function guarantees(): void {
     await mendTable()
     expect([storage.episode, queue.waiting, await queue.flush()]).toEqual([undefined, 0, true])
     expect(await stored()).toEqual([])
+  })
+
+  test('of writes with the same key the second has a group of its own', async () => {
+    const { queue, done } = start()
+    const add = (name: string, key: string) =>
+      queue.add({ run: () => insert(name), done: () => void done.push(name), key })
+    add('a', 'one')
+    add('b', 'one')
+    add('c', 'two')
+    await queue.flush()
+    expect([done, queue.stats().commits]).toEqual([['a', 'c', 'b'], 2])
   })
 
   test('a flush writes everything at once, and says whether that worked', async () => {
@@ -168,18 +165,31 @@ function guarantees(): void {
 
   test('what a crash would lose is known, also while it is written', async () => {
     const { queue } = start()
-    queue.add({ run: () => insert('a'), content: { name: 'a' } })
-    queue.add({ run: () => insert('b') })
     const during: (readonly unknown[])[] = []
-    queue.add({
+    const writes = ['a', 'b'].map((name) => ({
       run: () => {
         during.push(queue.unwritten())
-        return Promise.resolve()
+        return insert(name)
       },
-      content: 3,
-    })
+    }))
+    for (const write of writes) queue.add(write)
     await queue.flush()
-    expect([during, queue.unwritten()]).toEqual([[[{ name: 'a' }, 3]], []])
+    expect([during, queue.unwritten()]).toEqual([[writes, writes], []])
+  })
+
+  test('what a full disk kept waiting is written group by group, with turns for others in between', async () => {
+    const { add, queue, stored, tried } = start()
+    await breakTable()
+    for (let index = 0; index < 250; index += 1) add(`item-${index}`)
+    await eventually(() => expect(queue.stats().failures).toBe(1))
+    expect(queue.waiting).toBe(250)
+    await mendTable()
+    const lengths: number[] = []
+    for (const ms of [50, 1, 1]) {
+      await tried(ms)
+      lengths.push((await stored()).length)
+    }
+    expect(lengths).toEqual([100, 200, 250])
   })
 
   test('what a report after the commit throws reaches neither the writes after it nor their reports', async () => {
@@ -259,6 +269,7 @@ describe.runIf(hasPostgres)('on PostgreSQL', () => {
       transaction: (work) => target.transaction(work),
       lockedTransaction: (work) => target.lockedTransaction(work),
       afterCommit: (work) => target.afterCommit(work),
+      prepareRows: (text) => server.prepareRows(text),
       isShared: true,
     }
     const { add, queue, tried, stored, refused } = start()

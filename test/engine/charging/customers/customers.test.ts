@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { Customers } from '../../../../engine/charging/customers/customers.ts'
 import type { LocalStore, Store } from '../../../../schema/open.ts'
 import { DatabaseUnavailable } from '../../../../schema/sql/failure.ts'
-import type { Statements } from '../../../../schema/sql/statements.ts'
+import type { RowsText, Statements } from '../../../../schema/sql/statements.ts'
 import {
   addCustomer,
   addPlan,
@@ -46,8 +46,12 @@ function slow(store: LocalStore, random: () => number): LocalStore {
   const transaction: Statements['transaction'] = (work) =>
     inTransaction.run(true, () => store.statements.transaction(work))
   const afterCommit: Statements['afterCommit'] = (work) => store.statements.afterCommit(work)
+  const prepareRows: Statements['prepareRows'] = <R>(text: RowsText) => {
+    const statement = store.statements.prepareRows<R>(text)
+    return (rows) => later(() => statement(rows))
+  }
   const transactions = { transaction, lockedTransaction: transaction, afterCommit }
-  return { ...store, statements: { prepare, ...transactions, isShared: false } }
+  return { ...store, statements: { prepare, prepareRows, ...transactions, isShared: false } }
 }
 
 const names = ['+15550001', '+15550002', '+15550003'] as const

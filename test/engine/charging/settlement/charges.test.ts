@@ -116,17 +116,4 @@ describe.runIf(hasPostgres)('calls that are cut off, on PostgreSQL', () => {
     expect(isSafe).toBe(true)
     expect(await costs()).toEqual([costMicros])
   })
-
-  test('a process that is about to crash decides them at once, so that the journal has the end', async () => {
-    const proxy = await proxied()
-    const { ocs, kill } = await talking(costMicros, proxy.url)
-    proxy.cut()
-    const safe = new Promise<void>((resolve) => void ocs.report(ended(), resolve))
-    ocs.flushOnCrash()
-    await safe
-    await kill()
-    const next = await shared.node('a')
-    expect(await next.ocs.start()).toMatchObject({ recoveredCalls: 1, saved: [] })
-    expect(await costs()).toHaveLength(1)
-  })
 })

@@ -19,7 +19,7 @@ import {
 import type { EngineHappening } from '../../../../schema/contracts/engine.ts'
 import type { OutgoingEvent } from '../../../../schema/contracts/webhook-events.ts'
 import type { LocalStore } from '../../../../schema/open.ts'
-import { all } from '../../../../schema/sql/sync-query.ts'
+import { all } from '../../../../schema/sql/query.ts'
 import { readWav } from '../../../support/audio.ts'
 import { emptyStore } from '../../../support/empty-store.ts'
 import { ManualTime } from '../../../support/manual-time.ts'
@@ -106,7 +106,7 @@ test('a call that is over becomes a file, a row and a webhook; its captures are 
   await unfinished.write(note)
   finisher.add(note)
   await eventually(() => expect(finisher.totals).toEqual({ made: 1, failed: 0, waiting: 0 }))
-  const [row] = rows()
+  const [row] = await rows()
   expect(row).toMatchObject({ call_uuid: callUuid, tenant_id: 3, started_at: talk.startedAt })
   expect(readWav(readFileSync(file)).seconds).toBeCloseTo((row?.duration_ms ?? 0) / 1_000, 3)
   const [event] = webhooks
@@ -137,7 +137,7 @@ test('every step may be repeated: there is one row, one event, and the same file
   finisher.add(note)
   await eventually(() => expect(finisher.totals.waiting).toBe(0))
   expect(readFileSync(file).equals(before)).toBe(true)
-  expect([rows().length, webhooks.length, captures().length]).toEqual([1, 1, 0])
+  expect([(await rows()).length, webhooks.length, captures().length]).toEqual([1, 1, 0])
 })
 
 test('while the disk is full captures are kept, and the file is made when there is room', async () => {
@@ -153,10 +153,12 @@ test('while the disk is full captures are kept, and the file is made when there 
   await unfinished.write(note)
   finisher.add(note)
   await eventually(() => expect(logged).toHaveLength(1))
-  expect([rows().length, captures().length, (await unfinished.all()).length]).toEqual([0, 4, 1])
+  expect([(await rows()).length, captures().length, (await unfinished.all()).length]).toEqual([
+    0, 4, 1,
+  ])
   isFull = false
   time.advance(60_000)
-  await eventually(() => expect(rows()).toHaveLength(1))
+  await eventually(async () => expect(await rows()).toHaveLength(1))
 })
 
 test('calls that end while the disk is full do not put off those that wait for it', async () => {
@@ -179,7 +181,9 @@ test('calls that end while the disk is full do not put off those that wait for i
   expect(logged).toHaveLength(1)
   isFull = false
   time.advance(30_000)
-  await eventually(() => expect(rows().map((row) => row.call_uuid)).toContain(callUuid))
+  await eventually(async () =>
+    expect((await rows()).map((row) => row.call_uuid)).toContain(callUuid),
+  )
 })
 
 test('a database that takes nothing keeps the capture, and the row follows', async () => {
@@ -190,7 +194,7 @@ test('a database that takes nothing keeps the capture, and the row follows', asy
   expect(captures()).toHaveLength(4)
   store.sqlite.pragma('query_only = 0')
   time.advance(60_000)
-  await eventually(() => expect(rows()).toHaveLength(1))
+  await eventually(async () => expect(await rows()).toHaveLength(1))
 })
 
 test('a call of which nothing was captured says so, and is not tried again', async () => {
@@ -203,7 +207,7 @@ test('a call of which nothing was captured says so, and is not tried again', asy
     { type: 'recording.failed', tenantId: 3, callUuid, reason: 'nothing was captured' },
   ])
   await eventually(async () => expect(await unfinished.all()).toEqual([]))
-  expect([rows(), time.waiting]).toEqual([[], 0])
+  expect([await rows(), time.waiting]).toEqual([[], 0])
   expect(readdirSync(folder)).toEqual(['.unfinished'])
 })
 

@@ -4,8 +4,8 @@ import type { NgAnswer } from '../../../../engine/media/relay/relays.ts'
 import { Recordings } from '../../../../engine/media/recording/recordings.ts'
 import type { EngineHappening } from '../../../../schema/contracts/engine.ts'
 import type { CallRecording } from '../../../../schema/contracts/calls.ts'
-import { type CallRecord, insertCallRecord } from '../../../../schema/call-record.ts'
-import { first } from '../../../../schema/sql/sync-query.ts'
+import { type CallRecord, toColumns } from '../../../../schema/call-record.ts'
+import { execute, first } from '../../../../schema/sql/query.ts'
 import { callRecord } from '../../../../engine/call/cdr/cdr.ts'
 import { CallMachine } from '../../../support/call-machine.ts'
 import { candidate } from '../../../support/call-rig.ts'
@@ -24,7 +24,7 @@ interface Options {
 }
 
 /** An answered call of an extension that wants all of its calls recorded. */
-function open({ isRequired = false, wish = 'always' }: Options = {}) {
+async function open({ isRequired = false, wish = 'always' }: Options = {}) {
   const machine = new CallMachine()
   const { caller, callee } = machine.answered(null, candidate(1, 5_060))
   const call = machine.call()
@@ -45,7 +45,7 @@ function open({ isRequired = false, wish = 'always' }: Options = {}) {
   const recordings = new Recordings({
     places: { folder: place, spool: place, hasTone: false, isRequired },
     store,
-    webhooks: { wants: () => false, write: () => undefined, writeAll: () => Promise.resolve() },
+    webhooks: { wants: () => false, writeAll: () => Promise.resolve() },
     media: {
       sessionsOf: () => [],
       observe: (observer) => void observers.push(observer),
@@ -104,14 +104,15 @@ function open({ isRequired = false, wish = 'always' }: Options = {}) {
   const record: CallRecord = { ...callRecord(call, end, 10_000), callUuid }
   const missed = () => recordings.telemetry()['recordings_missed_total']
   const connect = () => observers.forEach((each) => each.connected?.(session))
-  insertCallRecord(store)(record, { costMicros: 0, currency: null })
-  const errorOf = () =>
-    first(store, store.db.selectFrom('cdr').select('recording_error'))?.recording_error
+  const row = toColumns(record, { costMicros: 0, currency: null })
+  await execute(store, store.db.insertInto('cdr').values(row))
+  const errorOf = async () =>
+    (await first(store, store.db.selectFrom('cdr').select('recording_error')))?.recording_error
   return { recordings, call, record, missed, events, connect, errorOf, relay }
 }
 
 test('the call of a supervisor is not recorded, not even on demand', async () => {
-  const { recordings, call, connect, events } = open()
+  const { recordings, call, connect, events } = await open()
   Object.assign(call.start, { sourceAddress: 'api', calledNumber: `spy:${callUuid}` })
   expect(recordings.mayRecord(callUuid)).toBe(false)
   connect()
@@ -120,49 +121,49 @@ test('the call of a supervisor is not recorded, not even on demand', async () =>
   expect(await recordings.control(callUuid, 'start')).toEqual({ kind: 'recording_not_allowed' })
 })
 
-test('a call that is always recorded and was not is counted, and told of', () => {
-  const { recordings, record, missed, events, errorOf } = open()
+test('a call that is always recorded and was not is counted, and told of', async () => {
+  const { recordings, record, missed, events, errorOf } = await open()
   expect(recordings.mayRecord(callUuid)).toBe(true)
   recordings.ended(record)
   expect(missed()).toBe(1)
   expect(events).toMatchObject([{ type: 'recording.failed', callUuid }])
-  expect(errorOf()).toBe('not_relayed')
+  expect(await errorOf()).toBe('not_relayed')
 })
 
 test('the record of a call says that its relay has not recorded it', async () => {
-  const { recordings, record, missed, relay, connect, errorOf } = open()
+  const { recordings, record, missed, relay, connect, errorOf } = await open()
   recordings.mayRecord(callUuid)
   relay.answer = { kind: 'error', reason: 'no recording' }
   connect()
   await turnOfEventLoop()
   recordings.ended(record)
   expect(missed()).toBe(1)
-  expect(errorOf()).toBe('relay_failed')
+  expect(await errorOf()).toBe('relay_failed')
 })
 
 test('one that was recorded, that nothing has answered, or that is recorded on demand, is not missed', async () => {
-  const recorded = open()
+  const recorded = await open()
   recorded.recordings.mayRecord(callUuid)
   recorded.connect()
   await eventually(() => expect(recorded.recordings.telemetry()['recordings_active']).toBe(1))
   recorded.recordings.ended(recorded.record)
-  const unanswered = open()
+  const unanswered = await open()
   unanswered.recordings.mayRecord(callUuid)
   unanswered.recordings.ended({ ...unanswered.record, answeredAt: null })
-  const onDemand = open({ wish: 'on_demand' })
+  const onDemand = await open({ wish: 'on_demand' })
   onDemand.recordings.mayRecord(callUuid)
   onDemand.recordings.ended(onDemand.record)
   const all = [recorded, unanswered, onDemand]
   expect(all.map(({ missed }) => missed())).toEqual([0, 0, 0])
-  expect(all.map(({ errorOf }) => errorOf())).toEqual([null, null, null])
+  expect(await Promise.all(all.map(({ errorOf }) => errorOf()))).toEqual([null, null, null])
 })
 
-test('where that is set, it must be recorded, unless it is an emergency call', () => {
-  expect(open().recordings.mustRecord(callUuid)).toBe(false)
-  const strict = open({ isRequired: true })
+test('where that is set, it must be recorded, unless it is an emergency call', async () => {
+  expect((await open()).recordings.mustRecord(callUuid)).toBe(false)
+  const strict = await open({ isRequired: true })
   expect(strict.recordings.mustRecord(callUuid)).toBe(true)
   strict.call.isEmergency = true
   expect(strict.recordings.mustRecord(callUuid)).toBe(false)
-  const onDemand = open({ isRequired: true, wish: 'on_demand' })
+  const onDemand = await open({ isRequired: true, wish: 'on_demand' })
   expect(onDemand.recordings.mustRecord(callUuid)).toBe(false)
 })

@@ -1,11 +1,12 @@
 /** Ended calls on PostgreSQL: each has one record and one debit, whatever is repeated, breaks or crashes. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { AccountingEvents } from '../../../../engine/charging/accounting-events.ts'
+import { CallStore } from '../../../../engine/charging/call-store.ts'
 import { noCharge } from '../../../../engine/charging/settlement/charge.ts'
-import { ServerCalls } from '../../../../engine/charging/settlement/server-calls.ts'
 import type { CallRecord } from '../../../../schema/call-record.ts'
 import type { OutgoingEvent } from '../../../../schema/contracts/webhook-events.ts'
 import type { Store } from '../../../../schema/open.ts'
+import type { Row, RowsText } from '../../../../schema/sql/statements.ts'
 import { endedCall, openCall, plainRate, question, topUp } from '../../../support/books.ts'
 import { ManualTime } from '../../../support/manual-time.ts'
 import { hasPostgres } from '../../../support/postgres.ts'
@@ -24,11 +25,10 @@ test('calls that end while others are stored wait as these did: ten batches a se
     return new Promise((resolve) => void time.schedule(() => resolve([]), 4))
   }
   const statements = {
-    prepare: (sql: string) => ({
-      all: () => answer(sql),
-      run: async () => (await answer(sql)).length,
-      get: async () => (await answer(sql))[0],
-    }),
+    prepareRows:
+      ({ sql }: RowsText) =>
+      async (rows: readonly Row[]) =>
+        rows.length === 0 ? [] : answer(sql),
     async lockedTransaction<T>(work: () => Promise<T>): Promise<T> {
       await answer('BEGIN')
       const done = await work()
@@ -36,16 +36,14 @@ test('calls that end while others are stored wait as these did: ten batches a se
       return done
     },
   }
-  const calls = new ServerCalls({
+  const calls = new CallStore({
     // What a batch asks of it.
     store: { statements } as unknown as Store,
     schedule: time.schedule,
     now: time.now,
     wallNow: time.now,
-    node: 'a',
     events: new AccountingEvents(undefined),
     onFailure: () => undefined,
-    onSettled: () => undefined,
   })
   let stored = 0
   for (let ms = 0; ms < 2_000; ms += 1) {
@@ -66,7 +64,6 @@ describe.runIf(hasPostgres)('ended calls on PostgreSQL', () => {
   const told: OutgoingEvent[] = []
   const events = {
     wants: () => true,
-    write: () => undefined,
     writeAll: async (written: readonly OutgoingEvent[]) => void told.push(...written),
   }
   const proxies: PostgresProxy[] = []

@@ -1,0 +1,150 @@
+/** The statements that settle a batch of calls. */
+import { cdrColumns } from '../../../schema/call-record.ts'
+import type { Store } from '../../../schema/open.ts'
+import type { Flag } from '../../../schema/tables/kinds.ts'
+
+export interface Accepted {
+  readonly call_uuid: string
+  readonly billsec: number
+  readonly cost_micros: number
+  readonly balance_after: string | null
+  readonly currency: string | null
+}
+
+export interface Recorded {
+  readonly call_uuid: string
+  readonly billsec: number
+  readonly currency: string | null
+}
+
+export interface Debited {
+  readonly ref: string
+  readonly wallet_id: number
+  readonly amount_micros: number
+  readonly balance: string
+}
+
+export interface LockedWallet {
+  readonly id: number
+  readonly balance: string
+  readonly is_depleted: Flag
+}
+
+export interface Leased {
+  readonly wallet_id: number
+  readonly amount: string
+  readonly version: number
+}
+
+interface Entered {
+  readonly id: number
+  readonly ref: string
+}
+
+const reportColumns = [
+  'call_uuid',
+  'billsec',
+  'is_conflict',
+  'cost_micros',
+  'balance_after_micros',
+  'currency',
+  'body',
+  'reported_at',
+]
+
+const entryColumns = [
+  'wallet_id',
+  'kind',
+  'amount_micros',
+  'balance_after_micros',
+  'ref',
+  'actor',
+  'note',
+  'created_at',
+]
+
+const walletColumns = [
+  'id',
+  'balance_micros',
+  'is_depleted',
+  'leased_micros',
+  'spent_micros',
+  'spent_on',
+  'updated_at',
+]
+
+const outboxColumns = ['call_uuid', 'body', 'attempts', 'next_attempt_at']
+
+export function settlementStatements({ statements }: Pick<Store, 'statements'>) {
+  const insert = <R>(table: string, columns: readonly string[], then: string) =>
+    statements.prepareRows<R>({
+      table,
+      columns,
+      sql: `INSERT INTO ${table} (${columns.join()}) SELECT ${columns.join()} FROM given WHERE true ${then}`,
+    })
+  return {
+    /** Returns those that had no record. */
+    insertRecords: insert<{ readonly call_uuid: string }>(
+      'cdr',
+      cdrColumns,
+      'ON CONFLICT (call_uuid) DO NOTHING RETURNING call_uuid',
+    ),
+    insertReports: insert(
+      'ocs_report',
+      reportColumns,
+      'ON CONFLICT (call_uuid, billsec) DO NOTHING',
+    ),
+    insertOutgoing: insert('cdr_outbox', outboxColumns, 'ON CONFLICT (call_uuid) DO NOTHING'),
+    insertEntries: insert<Entered>('ledger_entry', entryColumns, 'RETURNING id, ref'),
+    lockWallets: statements.prepareRows<LockedWallet>({
+      table: 'wallet',
+      columns: ['id'],
+      sql: `SELECT id, CAST(balance_micros AS TEXT) AS balance, is_depleted FROM wallet
+        WHERE id IN (SELECT id FROM given) ORDER BY id`,
+      locks: true,
+    }),
+    records: statements.prepareRows<Recorded>({
+      table: 'cdr',
+      columns: ['call_uuid'],
+      sql: `SELECT call_uuid, billsec, currency FROM cdr
+        WHERE call_uuid IN (SELECT call_uuid FROM given)`,
+    }),
+    debits: statements.prepareRows<Debited>({
+      table: 'ledger_entry',
+      columns: ['ref'],
+      sql: `SELECT ref, wallet_id, amount_micros, CAST(balance_after_micros AS TEXT) AS balance
+        FROM ledger_entry WHERE kind = 'debit' AND ref IN (SELECT ref FROM given)`,
+    }),
+    acceptedReports: statements.prepareRows<Accepted>({
+      table: 'ocs_report',
+      columns: ['call_uuid'],
+      sql: `SELECT call_uuid, billsec, cost_micros, CAST(balance_after_micros AS TEXT) AS balance_after, currency
+        FROM ocs_report WHERE is_conflict = 0 AND call_uuid IN (SELECT call_uuid FROM given)`,
+    }),
+    /** Leases change with the lock of their wallet. */
+    leases: statements.prepareRows<Leased>({
+      table: 'wallet_lease',
+      columns: ['wallet_id', 'node'],
+      sql: `SELECT lease.wallet_id, CAST(lease.amount_micros AS TEXT) AS amount, lease.version
+        FROM wallet_lease AS lease JOIN given
+        ON lease.wallet_id = given.wallet_id AND lease.node = given.node`,
+    }),
+    changeLeases: statements.prepareRows({
+      table: 'wallet_lease',
+      columns: ['wallet_id', 'node', 'amount_micros', 'version'],
+      sql: `UPDATE wallet_lease SET amount_micros = given.amount_micros, version = given.version FROM given
+        WHERE wallet_lease.wallet_id = given.wallet_id AND wallet_lease.node = given.node`,
+    }),
+    /** `leased_micros` and `spent_micros`: what the calls have taken of the lease, and what they have cost. */
+    changeWallets: statements.prepareRows({
+      table: 'wallet',
+      columns: walletColumns,
+      sql: `UPDATE wallet SET balance_micros = given.balance_micros, is_depleted = given.is_depleted,
+          updated_at = given.updated_at, leased_micros = wallet.leased_micros - given.leased_micros,
+          spent_micros = CASE WHEN wallet.spent_on >= given.spent_on THEN wallet.spent_micros ELSE 0 END
+            + given.spent_micros,
+          spent_on = CASE WHEN wallet.spent_on >= given.spent_on THEN wallet.spent_on ELSE given.spent_on END
+        FROM given WHERE wallet.id = given.id`,
+    }),
+  }
+}
