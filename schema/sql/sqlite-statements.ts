@@ -19,8 +19,8 @@ interface OpenTransaction extends Transaction {
 
 /**
  * Statements on the handle of the process, where each runs at once. A transaction ends in the turn of the
- * event loop in which it began: only promises that are already settled are waited for. So timers, sockets and
- * the group commits of calls never meet an open one.
+ * event loop in which it began: only promises that are already settled are waited for. So timers and sockets never meet
+ * an open one.
  */
 export class SqliteStatements implements Statements {
   readonly isShared = false

@@ -1,7 +1,4 @@
-/**
- * The statements of the control API, behind one asynchronous interface, so that each store is written once
- * for SQLite and for a database server.
- */
+/** Statements behind one asynchronous interface: what runs them is written once for SQLite and for a database server. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 
 export interface Statements {
