@@ -4,7 +4,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 export interface Statements {
   /** Prepares one statement, for any number of runs. */
   prepare<R>(sql: string): PreparedStatement<R>
-  /** Prepares a statement for many rows: a server gets them at once, SQLite runs it for each. */
+  /** Prepares a statement for many rows: a server gets them at once, SQLite ten at a time. */
   prepareRows<R>(text: RowsText): (rows: readonly Row[]) => Promise<R[]>
   /**
    * Runs `work` in a transaction; a rejection rolls it back. What it reads is still true when it writes.
