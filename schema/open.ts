@@ -23,7 +23,7 @@ import { Storage } from './storage/storage.ts'
 
 /** What the control API needs of a database, whichever it is. */
 export interface Store {
-  /** Runs what the control API reads and writes. */
+  /** Run what is read and written. */
   readonly statements: Statements
   /** Builds and types queries; runs none. */
   readonly db: Kysely<Database>
@@ -35,7 +35,7 @@ export interface Store {
 
 /** An SQLite database in this process. */
 export interface LocalStore extends Store {
-  /** The only handle of the process: for the call path, whose transactions are synchronous. */
+  /** The only handle of the process. */
   readonly sqlite: Sqlite.Database
   readonly secrets: LocalSecrets
   close(): void

@@ -105,7 +105,7 @@ export class Webhooks {
 
   /** For the API: writes an event inside the transaction of the caller. */
   write(event: OutgoingEvent): Promise<void> {
-    return this.#outbox.writeOfApi(event)
+    return this.#outbox.writeAll([event])
   }
 
   /** What else each endpoint is sent. */
@@ -140,14 +140,14 @@ export class Webhooks {
   /** Writes an event that belongs to no transaction, with the next group commit. */
   announce(event: OutgoingEvent): void {
     if (!this.#outbox.wants(event.type, event.tenantId)) return
-    this.#writes.add({ run: () => this.#outbox.writeOfApi(event) })
+    this.#writes.add({ run: () => this.#outbox.writeAll([event]) })
   }
 
   /** Returns the id of the message. */
   sendTest(endpointId: number): Promise<string> {
     const data = { endpoint_id: endpointId, note: 'This is a test.' }
     return transaction(this.#deps.store, () =>
-      this.#outbox.writeTo([endpointId], { type: testEventType, data }),
+      this.#outbox.writeTo(endpointId, { type: testEventType, data }),
     )
   }
 

@@ -1,4 +1,4 @@
-/** Runs Kysely queries of the control API, inside the transaction of their caller. `statements.ts` says how. */
+/** Runs Kysely queries inside the transaction of their caller. `statements.ts` says how. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Compilable, type Expression, type Kysely, type RawBuilder, sql } from 'kysely'

@@ -17,10 +17,13 @@ interface OpenTransaction extends Transaction {
   readonly end: () => void
 }
 
+/** Rows of one run: it takes 6 µs for each record of a call; one at a time takes 7, and 2 instead of 0.5 for each that is read. */
+const ROWS = 10
+
 /**
  * Statements on the handle of the process, where each runs at once. A transaction ends in the turn of the
- * event loop in which it began: only promises that are already settled are waited for. So timers, sockets and
- * the group commits of calls never meet an open one.
+ * event loop in which it began: only promises that are already settled are waited for. So timers and sockets never meet
+ * an open one.
  */
 export class SqliteStatements implements Statements {
   readonly isShared = false
@@ -51,17 +54,23 @@ export class SqliteStatements implements Statements {
   }
 
   prepareRows<R>({ columns, sql }: RowsText): (rows: readonly Row[]) => Promise<R[]> {
-    const values = columns.map(() => '?').join()
-    const statement = this.#sqlite.prepare<SqlValue[], R>(
-      `WITH given (${columns.join()}) AS (VALUES (${values})) ${sql}`,
-    )
+    const marks = `(${columns.map(() => '?').join()})`
+    const prepare = (count: number): Sqlite.Statement<SqlValue[], R> => {
+      const values = Array.from({ length: count }, () => marks).join()
+      return this.#sqlite.prepare(`WITH given (${columns.join()}) AS (VALUES ${values}) ${sql}`)
+    }
+    const [one, many] = [prepare(1), prepare(ROWS)]
     return (rows) =>
       this.#run(() => {
         const found: R[] = []
-        for (const row of rows) {
-          const bound = columns.map((column) => row[column] ?? null)
-          if (statement.reader) found.push(...statement.all(...bound))
-          else statement.run(...bound)
+        for (let at = 0; at < rows.length;) {
+          const some = rows.slice(at, at + (rows.length - at < ROWS ? 1 : ROWS))
+          const statement = some.length === ROWS ? many : one
+          const values: SqlValue[] = []
+          for (const row of some) for (const column of columns) values.push(row[column] ?? null)
+          if (statement.reader) found.push(...statement.all(...values))
+          else statement.run(...values)
+          at += some.length
         }
         return found
       })

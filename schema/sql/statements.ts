@@ -1,13 +1,10 @@
-/**
- * The statements of the control API, behind one asynchronous interface, so that each store is written once
- * for SQLite and for a database server.
- */
+/** Statements behind one asynchronous interface: what runs them is written once for SQLite and for a database server. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 
 export interface Statements {
   /** Prepares one statement, for any number of runs. */
   prepare<R>(sql: string): PreparedStatement<R>
-  /** Prepares a statement for many rows: a server gets them at once, SQLite runs it for each. */
+  /** Prepares a statement for many rows: a server gets them at once, SQLite ten at a time. */
   prepareRows<R>(text: RowsText): (rows: readonly Row[]) => Promise<R[]>
   /**
    * Runs `work` in a transaction; a rejection rolls it back. What it reads is still true when it writes.
