@@ -11,8 +11,6 @@ export interface Offer {
   readonly form: number
   /** What the old one listens on, as in its settings: SIP, the API, the customer edge. */
   readonly listening: readonly string[]
-  /** What the old one leases money under, where several processes do. */
-  readonly leaseName?: string | undefined
 }
 
 /** Behind the three standard streams and the channel. */

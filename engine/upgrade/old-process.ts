@@ -51,10 +51,6 @@ export class OldProcess {
     })
   }
 
-  get leaseName(): string | undefined {
-    return this.#offer.leaseName
-  }
-
   /** The settings with the sockets of the old process. @throws {UpgradeRefused} it listens elsewhere. */
   withSockets(config: Config): Config {
     const { form, listening } = this.#offer

@@ -7,7 +7,7 @@ import type { ExternalCharging } from '../charging/external/external-charging.ts
 import { Ocs } from '../charging/ocs.ts'
 import type { Config } from '../config.ts'
 import type { Engine } from '../engine.ts'
-import type { SharedLimits } from '../limits/shared-limits.ts'
+import type { NodeShares } from '../shares/node-shares.ts'
 import type { SocketSharing } from '../sip-server/index.ts'
 import { UPGRADE_FORM, type Offer } from './messages.ts'
 import { listeningOf, type OldProcess, UpgradeRefused } from './old-process.ts'
@@ -25,7 +25,7 @@ export interface Parts {
   readonly charging: Ocs | ExternalCharging
   readonly lock: Lock
   /** Absent without other nodes. */
-  readonly limits: SharedLimits | undefined
+  readonly limits: NodeShares | undefined
   readonly log: Log
   readonly schedule: Schedule
   readonly releaseMemory?: () => void
@@ -131,18 +131,13 @@ export function upgradeOf(parts: UpgradeParts): Upgrade {
     log,
     schedule,
     obstacle: () => obstacleTo(parts),
-    // Before it serves it takes over what is leased under its name.
+    // From its start on the new process has shares of its own.
     quiet: async () => {
-      await ocs?.leases?.beginBeside()
+      await Promise.all([ocs?.money?.beside(), limits?.beside()])
     },
     startProgram: () => {
       const descriptors = [...sharingOf(engine).descriptors(), ...control.descriptors()]
-      const leaseName = ocs?.leases?.names.own
-      return startProgram(descriptors, {
-        form: UPGRADE_FORM,
-        listening: listeningOf(config),
-        leaseName,
-      })
+      return startProgram(descriptors, { form: UPGRADE_FORM, listening: listeningOf(config) })
     },
     writeAll: () => engine.registrar.flush(),
     handOver: (pass) => {
@@ -155,8 +150,7 @@ export function upgradeOf(parts: UpgradeParts): Upgrade {
       retake()
     },
     alone: () => {
-      // Nothing else leases for this node any more.
-      if (ocs?.leases) ocs.leases.isBeside = false
+      void ocs?.money?.alone()
       void limits?.alone()
     },
     leave: () => {

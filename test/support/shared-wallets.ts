@@ -8,10 +8,8 @@ import type { Store } from '../../schema/open.ts'
 import { openStore } from '../../schema/postgres/open.ts'
 import { all, execute, insert } from '../../schema/sql/query.ts'
 import { Ocs } from '../../engine/charging/ocs.ts'
-import { leaseNames } from '../../engine/charging/leases/lease-names.ts'
-import type { Membership } from '../../engine/charging/leases/membership.ts'
 import type { NodeIdentity } from '../../schema/contracts/nodes.ts'
-import { SharedLimits } from '../../engine/limits/shared-limits.ts'
+import { limitShares, NodeShares, type ShareMembers } from '../../engine/shares/node-shares.ts'
 import type { EventSink } from '../../schema/contracts/webhook-events.ts'
 import { start } from './books.ts'
 import { freshDatabase } from './postgres.ts'
@@ -67,14 +65,16 @@ class NodeFile extends MemoryFile {
 export interface Node {
   readonly name: string
   readonly ocs: Ocs
-  readonly limits: SharedLimits
+  readonly limits: NodeShares
+  /** Of this process: no other one has had it. */
+  readonly process: string
   readonly store: Store
   readonly log: string[]
   /** Others may take it for dead. */
   isAlive: boolean
   /** Ends its timers, as a process that is killed: nothing of it is written any more. */
   kill(): Promise<void>
-  /** As `kill`, after what waits is written and what it has leased is given back. */
+  /** As `kill`, after what waits is written and what it held is given back. */
   stop(): Promise<void>
 }
 
@@ -89,6 +89,7 @@ export class SharedWallets {
   /** Nodes that are taken for dead. */
   gone: readonly NodeIdentity[] = []
   #epoch = 0
+  #processes = 0
 
   private constructor(
     url: string,
@@ -144,10 +145,11 @@ export class SharedWallets {
     const store = await openStore(url, { ...noSecrets, now: start, connections: 5 })
     const timers = new EndingTimers()
     const { schedule } = timers
-    const names = leaseNames(name, beside?.ocs.leases?.names.own)
-    const file =
-      this.#journals.get(names.own) ?? new NodeFile(() => this.#journals.get(names.other))
-    this.#journals.set(names.own, file)
+    // Each process of an upgrade has a journal of its own.
+    const [own, other] = beside === undefined ? [name, `${name}/2`] : [`${name}/2`, name]
+    const file = this.#journals.get(own) ?? new NodeFile(() => this.#journals.get(other))
+    this.#journals.set(own, file)
+    this.#processes += 1
     const log: string[] = []
     const told = (level: string, message: string, fields?: object): void =>
       void log.push(`${level} ${message} ${JSON.stringify(fields, errorsAsText)}`)
@@ -157,33 +159,21 @@ export class SharedWallets {
     const identity = { name, epoch: this.#epoch }
     await this.#register(identity)
     const node = { isAlive: true }
-    const members: Membership = {
-      identity,
-      isBeside: beside !== undefined,
-      leaseNames: names,
-      isAlive: () => node.isAlive,
+    const members: ShareMembers = {
+      name,
+      process: `${this.#processes}`,
+      canHold: () => node.isAlive,
       size: () => Math.max(1, this.#nodes.size),
       notices: this.#notices,
       gone: () => this.gone,
     }
-    const limits = new SharedLimits({
-      ...shared,
-      store,
-      now: Date.now,
-      members: {
-        name,
-        process: `${names.own} ${this.#epoch}`,
-        notices: this.#notices,
-        canHold: () => node.isAlive,
-        size: members.size,
-        gone: () => this.gone,
-      },
-    })
+    const limits = new NodeShares(limitShares, { ...shared, store, members, now: Date.now })
     const ocs = await Ocs.open({
       ...shared,
       store,
       journal,
       members,
+      isBeside: beside !== undefined,
       shares: limits,
       now: Date.now,
       wallNow: Date.now,
@@ -193,11 +183,12 @@ export class SharedWallets {
     })
     const end = async () => {
       timers.end()
-      this.#nodes.delete(names.own)
+      this.#nodes.delete(own)
       await store.close()
     }
     const made: Node = Object.assign(node, {
       name,
+      process: members.process,
       ocs,
       limits,
       store,
@@ -210,7 +201,7 @@ export class SharedWallets {
         await end()
       },
     })
-    this.#nodes.set(names.own, made)
+    this.#nodes.set(own, made)
     return made
   }
 
@@ -242,19 +233,28 @@ export class SharedWallets {
 
   // ---- what is stored --------------------------------------------------------------------------
 
+  /** Of one wallet, by process; nothing of those that hold nothing. */
+  async shares(): Promise<Readonly<Record<string, number>>> {
+    const rows = await this.store.statements
+      .prepare<{ process: string; amount: number }>(
+        "SELECT process, amount FROM share WHERE kind = 'wallet' AND amount > 0",
+      )
+      .all([])
+    return Object.fromEntries(rows.map(({ process, amount }) => [process, amount]))
+  }
+
   async wallets() {
     const rows = await this.store.statements
       .prepare<{
         id: number
         balance: string
-        leased: string
-        leases: string
+        held: string
         ledger: string
         credit: number
       }>(
-        `SELECT wallet.id, balance_micros::text AS balance, leased_micros::text AS leased,
-           credit_limit_micros AS credit,
-           (SELECT coalesce(sum(amount_micros), 0)::text FROM wallet_lease WHERE wallet_id = wallet.id) AS leases,
+        `SELECT wallet.id, balance_micros::text AS balance, credit_limit_micros AS credit,
+           (SELECT coalesce(sum(amount), 0)::text FROM share
+            WHERE kind = 'wallet' AND resource = wallet.id::text) AS held,
            (SELECT coalesce(sum(amount_micros), 0)::text FROM ledger_entry WHERE wallet_id = wallet.id) AS ledger
          FROM wallet JOIN customer ON customer.id = customer_id ORDER BY wallet.id`,
       )
@@ -262,8 +262,7 @@ export class SharedWallets {
     return rows.map((row) => ({
       id: row.id,
       balanceMicros: BigInt(row.balance),
-      leasedMicros: BigInt(row.leased),
-      leasesMicros: BigInt(row.leases),
+      heldMicros: BigInt(row.held),
       ledgerMicros: BigInt(row.ledger),
       creditMicros: BigInt(row.credit),
     }))

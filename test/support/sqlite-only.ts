@@ -7,7 +7,7 @@ export const sqliteReasons = {
   'no database': 'ends before a database is opened, or whatever the database is',
   handle: 'makes the handle of SQLite fail, as a full disk does',
   upgrade:
-    'is about the two processes of an upgrade on a file; on a server each has its leases (shared-money.test.ts)',
+    'is about the two processes of an upgrade on a file; on a server each has its shares (shared-money.test.ts)',
   elsewhere:
     'has its SIP server in another process, which is refused beside a database on a server',
   'query plan': 'reads query plans of SQLite',

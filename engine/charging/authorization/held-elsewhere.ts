@@ -1,6 +1,6 @@
 /**
- * What the calls of an old process hold of wallets, while it ends after a planned upgrade. Where money is leased, the old
- * process has its own, and so its share of the limits: nothing of it counts here.
+ * What the calls of an old process hold of wallets, while it ends after a planned upgrade. Where
+ * other nodes spend from the same wallets, the old process has shares of its own: nothing of it counts here.
  */
 import type { Held } from '../../../schema/contracts/charging.ts'
 import type { Customer } from '../customers/customer.ts'
@@ -45,7 +45,7 @@ export class HeldElsewhere {
     for (const callUuid of this.#held.splice(0)) reservations.release(callUuid)
     for (const { customerId, amountMicros, ...call } of held) {
       const payer = payerOf(customerId)
-      if (payer === undefined || payer.lease !== undefined) continue
+      if (payer === undefined || payer.isShared) continue
       const callUuid = `old process: ${call.callUuid}`
       const grant = { tariff: null, maxSeconds: 0, grantedSeconds: 0, isLastGrant: true }
       reservations.open({ callUuid, payer, amountMicros, ...grant }, now())

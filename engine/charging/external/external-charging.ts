@@ -70,7 +70,7 @@ export class ExternalCharging implements Charging {
       ...deps,
       events: new AccountingEvents(undefined),
       onFailure,
-      node: '',
+      owner: { name: '', process: '' },
       onSettled: () => undefined,
     })
     this.#writes = new WriteQueue({ ...deps, onFailure })

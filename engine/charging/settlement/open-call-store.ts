@@ -7,10 +7,10 @@ import type { CallStoreDeps, ServerCallsDeps } from './store-deps.ts'
 
 export const openCallStore = ({
   store,
-  node,
+  owner,
   onSettled,
   ...deps
-}: CallStoreDeps<Store> & Pick<ServerCallsDeps, 'node' | 'onSettled'>): CallStore =>
+}: CallStoreDeps<Store> & Pick<ServerCallsDeps, 'owner' | 'onSettled'>): CallStore =>
   isLocal(store)
     ? new LocalCalls({ ...deps, store })
-    : new ServerCalls({ ...deps, store, node, onSettled })
+    : new ServerCalls({ ...deps, store, owner, onSettled })

@@ -5,7 +5,7 @@ import type { OutgoingEvent } from '../../../schema/contracts/webhook-events.ts'
 import { type JsonRow, jsonRows } from '../../../schema/sql/postgres-statements.ts'
 import type { EndedCall, StoredCall } from '../call-store.ts'
 import { startOfDay } from '../customers/customer.ts'
-import type { StoredLease } from '../leases/lease-rows.ts'
+import type { SpentShare } from '../../shares/node-shares.ts'
 import type { DuplicatePosting, Posting } from '../ledger/posting.ts'
 import { isDepletion } from '../accounting-events.ts'
 import { answerAgain, answerRecorded, firstAnswer, reportRow } from './node-reports.ts'
@@ -15,9 +15,9 @@ import { type Accepted, type Recorded, serverStatements } from './server-stateme
 export interface Settled {
   /** In the order of the calls. */
   readonly stored: readonly StoredCall[]
-  readonly leases: readonly StoredLease[]
-  /** Wallets that have paid more than was leased for it. */
-  readonly beyond: readonly number[]
+  readonly spent: readonly SpentShare[]
+  /** Wallets that have paid more than was held for it. */
+  readonly beyond: readonly string[]
 }
 
 /** A wallet that is locked, as the calls of the batch change it. */
@@ -62,14 +62,15 @@ export class ServerBatch {
     const stored: StoredCall[] = calls.map(() => ({}))
     const begun = await this.#begin(calls, stored, events)
     const { wallets } = begun
-    const leases = await this.#charge(begun, stored, events)
+    const spent = await this.#charge(begun, stored, events)
     await this.#keepReports(calls, stored, wallets)
     if (events.length > 0) await this.#deps.sink?.writeAll(events)
-    const takenFrom = new Map(leases.map(({ walletId, takenMicros }) => [walletId, takenMicros]))
-    const beyond = [...wallets.values()].filter(
-      ({ id, costMicros }) => costMicros > (takenFrom.get(id) ?? 0n),
-    )
-    return { stored, leases, beyond: beyond.map(({ id }) => id) }
+    const spentOf = new Map(spent.map((share) => [share.resource, share.spent]))
+    const beyond = [...wallets.values()].flatMap(({ id, costMicros }) => {
+      const resource = String(id)
+      return costMicros > (spentOf.get(resource) ?? 0) ? resource : []
+    })
+    return { stored, spent, beyond }
   }
 
   /** Stores the records and locks the wallets. Returns these, and the calls that are to be charged. */
@@ -142,7 +143,7 @@ export class ServerBatch {
     { charged, wallets, debits }: Begun,
     stored: StoredCall[],
     events: OutgoingEvent[],
-  ): Promise<readonly TakenLease[]> {
+  ): Promise<readonly SpentShare[]> {
     if (wallets.size === 0) return []
     const at = this.#deps.wallNow()
     const entries: JsonRow[] = []
@@ -153,10 +154,11 @@ export class ServerBatch {
     }
     const made = await this.#statements.charge.get([
       jsonRows(entries),
-      this.#deps.node,
+      this.#deps.owner.name,
       jsonRows([...wallets.values()].map(costOf)),
       at,
       startOfDay(this.#deps.now()),
+      this.#deps.owner.process,
     ])
     // In the form that the statement gives it.
     const idOf = new Map(JSON.parse(made?.entries ?? '[]') as (readonly [string, number])[])
@@ -166,7 +168,7 @@ export class ServerBatch {
       if (posting?.kind === 'posted' && entryId !== undefined)
         stored[index] = { ...stored[index], posting: { ...posting, entryId } }
     }
-    return (JSON.parse(made?.leases ?? '[]') as LeaseOfStatement[]).map(toTakenLease)
+    return JSON.parse(made?.spent ?? '[]') as SpentShare[]
   }
 
   /** Changes the wallet of the batch, not the stored one. */
@@ -290,19 +292,6 @@ function entryOf(
     created_at: at,
   }
 }
-
-interface TakenLease extends StoredLease {
-  readonly takenMicros: bigint
-}
-
-type LeaseOfStatement = readonly [walletId: number, amount: string, version: number, taken: string]
-
-const toTakenLease = ([walletId, amount, version, taken]: LeaseOfStatement): TakenLease => ({
-  walletId,
-  version,
-  amountMicros: BigInt(amount),
-  takenMicros: BigInt(taken),
-})
 
 /** All wallets that a call of the batch may have been paid from: what a lost answer has changed is seen again. */
 function walletsOf(calls: readonly EndedCall[]): readonly number[] {

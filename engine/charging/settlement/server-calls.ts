@@ -181,8 +181,8 @@ export class ServerCalls implements CallStore {
     this.#failures = 0
     this.#isLosing = false
     this.#commits += 1
-    const { stored, leases, beyond } = settled
-    this.#deps.onSettled(leases, beyond)
+    const { stored, spent, beyond } = settled
+    this.#deps.onSettled(spent, beyond)
     for (const [index, { done }] of calls.entries()) done(stored[index] ?? {})
     return true
   }

@@ -28,10 +28,10 @@ interface Begun {
   readonly is_depleted: 0 | 1 | null
 }
 
-/** JSON: `[ref, id]` of each entry; `[wallet id, amount, version, taken]` of each lease, amounts as texts. */
+/** JSON: `[ref, id]` of each entry; what was spent of each share. */
 interface Charged {
   readonly entries: string
-  readonly leases: string
+  readonly spent: string
 }
 
 const columns = `call_uuid, call_id, direction, caller_id_number, caller_id_name, destination_number,
@@ -92,36 +92,38 @@ export function serverStatements({ statements }: Store) {
        WHERE cdr.call_uuid IN ${texts('$1')}`,
     ),
     /**
-     * After the lock: leases change with the lock of their wallet. What calls have cost is taken from the lease that it was
-     * promised from; what that does not have, from the wallet alone.
+     * After the lock: shares change with the lock of their wallet. What calls have cost is taken from the share that it was
+     * promised from; what that does not have, from the wallet alone. The next process of this node may have
+     * taken the share over.
      */
     charge: statement<Charged>(
       `WITH cost AS MATERIALIZED (
          SELECT * FROM json_to_recordset(CAST($3 AS json))
            AS t(id bigint, balance bigint, depleted bigint, cost bigint)
        ), held AS MATERIALIZED (
-         SELECT wallet_id, least(amount_micros, cost.cost) AS taken
-         FROM wallet_lease JOIN cost ON cost.id = wallet_id WHERE node = $2
+         SELECT DISTINCT ON (resource) resource, process, least(amount, cost.cost) AS taken
+         FROM share JOIN cost ON CAST(cost.id AS text) = resource
+         WHERE kind = 'wallet' AND node = $2 ORDER BY resource, process = $6 DESC
        ), entry AS (
          INSERT INTO ledger_entry
            (wallet_id, kind, amount_micros, balance_after_micros, ref, actor, note, created_at)
          SELECT wallet_id, kind, amount_micros, balance_after_micros, ref, actor, note, created_at
          FROM json_populate_recordset(NULL::ledger_entry, CAST($1 AS json)) RETURNING id, ref
-       ), lease AS (
-         UPDATE wallet_lease SET amount_micros = amount_micros - taken, version = version + 1
-         FROM held WHERE wallet_lease.wallet_id = held.wallet_id AND node = $2
-         RETURNING held.wallet_id, amount_micros, version, taken
+       ), paid AS (
+         UPDATE share SET amount = amount - taken, version = version + 1
+         FROM held WHERE kind = 'wallet' AND share.resource = held.resource
+           AND node = $2 AND share.process = held.process
+         RETURNING held.resource, amount, version, taken AS spent
        ), changed AS (
          UPDATE wallet SET balance_micros = cost.balance, is_depleted = cost.depleted,
-           leased_micros = wallet.leased_micros - coalesce(held.taken, 0), updated_at = CAST($4 AS bigint),
+           updated_at = CAST($4 AS bigint),
            spent_micros = CASE WHEN wallet.spent_on >= CAST($5 AS bigint)
              THEN wallet.spent_micros + cost.cost ELSE cost.cost END,
            spent_on = greatest(wallet.spent_on, CAST($5 AS bigint))
-         FROM cost LEFT JOIN held ON held.wallet_id = cost.id WHERE wallet.id = cost.id
+         FROM cost WHERE wallet.id = cost.id
        )
        SELECT (SELECT coalesce(json_agg(json_build_array(ref, id)), '[]') FROM entry) AS entries,
-         (SELECT coalesce(json_agg(json_build_array(
-            wallet_id, CAST(amount_micros AS text), version, CAST(taken AS text))), '[]') FROM lease) AS leases`,
+         (SELECT coalesce(json_agg(paid), '[]') FROM paid) AS spent`,
     ),
     keep: statement(
       `INSERT INTO ocs_report (call_uuid, billsec, is_conflict, cost_micros, balance_after_micros,

@@ -3,7 +3,8 @@ import type { Schedule } from '../../../schema/clock.ts'
 import type { EventSink } from '../../../schema/contracts/webhook-events.ts'
 import type { Store } from '../../../schema/open.ts'
 import type { AccountingEvents } from '../accounting-events.ts'
-import type { StoredLease } from '../leases/lease-rows.ts'
+import type { SpentShare } from '../../shares/node-shares.ts'
+import type { ShareOwner } from '../../shares/share-rows.ts'
 
 export interface CallStoreDeps<S> {
   readonly store: S
@@ -22,8 +23,8 @@ export interface CallStoreDeps<S> {
 }
 
 export interface ServerCallsDeps extends CallStoreDeps<Store> {
-  /** What this process leases under: calls are paid from its leases. */
-  readonly node: string
-  /** The leases of this process after a commit, and the wallets that have paid more than was leased for it. */
-  readonly onSettled: (leases: readonly StoredLease[], beyond: readonly number[]) => void
+  /** Calls are paid from what this process holds of wallets. */
+  readonly owner: ShareOwner
+  /** What a commit has taken of the shares of this process, and the wallets that have paid more than was held for it. */
+  readonly onSettled: (spent: readonly SpentShare[], beyond: readonly string[]) => void
 }

@@ -1,4 +1,5 @@
 /** What the old process of a planned upgrade leaves to the new one, and takes back when that fails. */
+import { setTimeout as later } from 'node:timers/promises'
 import { afterEach, describe, expect, test } from 'vitest'
 import { type UpgradeParts, upgradeOf } from '../../../engine/upgrade/sharing.ts'
 import { plainRate, question, topUp } from '../../support/books.ts'
@@ -10,7 +11,7 @@ describe.runIf(hasPostgres)('a planned upgrade where nodes share wallets and lim
   let shared: SharedWallets
   afterEach(() => shared.close())
 
-  /** The new process is one of the test: it leases, and has a share of a limit. */
+  /** The new process is one of the test: it has a share of a wallet and of a limit. */
   async function begun() {
     shared = await SharedWallets.open(() => 0.5)
     const planId = await shared.addPlan([plainRate])
@@ -48,33 +49,29 @@ describe.runIf(hasPostgres)('a planned upgrade where nodes share wallets and lim
     const next = await shared.node('a', { beside: old })
     await next.ocs.authorize(question('its own', '1555'))
     await next.kill()
-    return { old, outcome, end: (how: string) => end(how) }
+    return { old, next, outcome, end: (how: string) => end(how) }
   }
   const holders = async () => {
-    const leases = shared.store.statements.prepare<{ node: string }>(
-      'SELECT node FROM wallet_lease WHERE amount_micros > 0',
-    )
-    const shares = shared.store.statements.prepare<{ process: string }>(
-      'SELECT process FROM limit_share WHERE slots > 0',
+    const limits = shared.store.statements.prepare<{ process: string }>(
+      "SELECT process FROM share WHERE kind = 'limit' AND amount > 0",
     )
     return {
-      leases: (await leases.all([])).map(({ node }) => node),
-      shares: (await shares.all([])).length,
+      ofWallets: Object.keys(await shared.shares()),
+      ofLimits: (await limits.all([])).length,
     }
   }
 
-  test('what the new process has leased is its own from its start on', async () => {
-    const { old } = await begun()
-    await old.ocs.leases?.takeOther()
-    expect((await holders()).leases).toEqual(['a/2'])
+  test('what the new process holds of wallets is its own from its start on', async () => {
+    const { next } = await begun()
+    await later(50)
+    expect((await holders()).ofWallets).toEqual([next.process])
   })
 
-  test('when the new process has ended before it serves, what it has leased and its shares of limits are free', async () => {
-    const { old, outcome, end } = await begun()
-    expect((await holders()).shares).toBe(1)
+  test('when the new process has ended before it serves, its shares of wallets and limits are free', async () => {
+    const { outcome, end } = await begun()
+    expect(await holders()).toMatchObject({ ofWallets: [expect.anything()], ofLimits: 1 })
     end('was ended by SIGKILL')
     expect(await outcome).toMatchObject({ kind: 'refused' })
-    await old.ocs.leases?.takeOther()
-    await eventually(async () => expect(await holders()).toEqual({ leases: ['a'], shares: 0 }))
+    await eventually(async () => expect(await holders()).toEqual({ ofWallets: [], ofLimits: 0 }))
   })
 })

@@ -1,12 +1,12 @@
 /** Several processes spend from the same wallets on one PostgreSQL. */
 import { setTimeout as later } from 'node:timers/promises'
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
-import { UNANSWERED_WAIT_MS } from '../../../../schema/answer-wait.ts'
-import { endedCall, openCall, plainRate, question, topUp } from '../../../support/books.ts'
-import { hasPostgres } from '../../../support/postgres.ts'
-import { postgresProxy } from '../../../support/postgres-proxy.ts'
-import { SharedWallets } from '../../../support/shared-wallets.ts'
-import { eventually } from '../../../support/waiting.ts'
+import { UNANSWERED_WAIT_MS } from '../../../schema/answer-wait.ts'
+import { endedCall, openCall, plainRate, question, topUp } from '../../support/books.ts'
+import { hasPostgres } from '../../support/postgres.ts'
+import { postgresProxy } from '../../support/postgres-proxy.ts'
+import { SharedWallets } from '../../support/shared-wallets.ts'
+import { eventually } from '../../support/waiting.ts'
 
 const oneUnit = 1_000_000
 
@@ -25,7 +25,7 @@ describe.runIf(hasPostgres)('wallets of several processes', () => {
     return { nodes, customerId }
   }
 
-  test('a call that ends on one is in its record, its ledger and its wallet, and on no lease', async () => {
+  test('a call that ends on one is in its record, its ledger and its wallet, and in no share', async () => {
     const { nodes } = await opened(['a'], oneUnit)
     const [a] = nodes
     expect(await a?.ocs.authorize(question('one', '1555'))).toMatchObject({
@@ -38,23 +38,15 @@ describe.runIf(hasPostgres)('wallets of several processes', () => {
       {
         balanceMicros: 970_000n,
         ledgerMicros: 970_000n,
-        leasedMicros: 30_000n,
-        leasesMicros: 30_000n,
+        heldMicros: 30_000n,
       },
     ])
     await a?.stop()
-    expect(await shared.wallets()).toMatchObject([{ leasedMicros: 0n, leasesMicros: 0n }])
+    expect(await shared.wallets()).toMatchObject([{ heldMicros: 0n }])
   })
 
   const of = (customerId: number) => ({ customerId, calledNumber: '1555' })
-  const rows = () =>
-    shared.store.statements
-      .prepare<{ node: string; amount: number }>(
-        'SELECT node, amount_micros AS amount FROM wallet_lease WHERE amount_micros > 0 ORDER BY node',
-      )
-      .all([])
-
-  /** A process that has leased more than it needs, and the one that takes over from it in a planned upgrade. */
+  /** A process that holds more than it needs, and the one that takes over from it in a planned upgrade. */
   async function upgrading(balanceMicros: number) {
     const { nodes, customerId } = await opened(['a'], balanceMicros)
     const [old] = nodes
@@ -66,7 +58,7 @@ describe.runIf(hasPostgres)('wallets of several processes', () => {
     const proxy = await postgresProxy(shared.url)
     onTestFinished(() => proxy.close())
     const next = await shared.node('a', { beside: old, url: proxy.url })
-    if (old.ocs.leases) old.ocs.leases.isBeside = true
+    await old.ocs.money?.beside()
     /** The journal has its end, the database not yet. */
     const killAfterAnEnd = async () => {
       void old.ocs.report(endedCall('ended', 30, of(customerId)))
@@ -98,15 +90,14 @@ describe.runIf(hasPostgres)('wallets of several processes', () => {
     const { old, next } = await upgrading(200_000)
     await next.ocs.authorize(question('new', '1555'))
     await next.kill()
-    const { leases } = old.ocs
-    if (leases === undefined) throw new Error('it has leases')
-    leases.isBeside = false
+    const { money } = old.ocs
+    if (money === undefined) throw new Error('it shares money')
     const { statements } = shared.store
     let unlock = (): void => undefined
     let isOver = Promise.resolve()
     await new Promise<void>((locked) => {
       isOver = statements.transaction(async () => {
-        await statements.prepare('SELECT id FROM wallet FOR UPDATE').all([])
+        await statements.prepare('LOCK TABLE share IN EXCLUSIVE MODE').all([])
         await new Promise<void>((unlocked) => {
           unlock = unlocked
           locked()
@@ -114,32 +105,32 @@ describe.runIf(hasPostgres)('wallets of several processes', () => {
       })
     })
     const done: string[] = []
-    const taking = leases.takeOther().then(() => done.push('taken over'))
-    const quiet = leases.beginBeside().then(() => done.push('begun'))
+    const taking = money.alone().then(() => done.push('taken over'))
+    await later(5)
+    const quiet = money.beside().then(() => done.push('begun'))
     await later(20)
     expect(done).toEqual([])
     unlock()
     await Promise.all([isOver, taking, quiet])
     expect(done).toEqual(['taken over', 'begun'])
-    expect((await rows()).map(({ node }) => node)).toEqual(['a'])
+    expect(Object.keys(await shared.shares())).toEqual([old.process])
     await old.stop()
   })
 
-  test('what the old process of an upgrade holds is leased by the new one when it has ended', async () => {
+  test('what the old process of an upgrade holds is held by the new one when it has ended', async () => {
     const { old, next, customerId } = await upgrading(200_000)
     expect(await old.ocs.authorize(question('passed on', '1555'))).toMatchObject({
       grantedSeconds: 60,
     })
     expect(await next.ocs.authorize(question('new', '1555'))).toMatchObject({ grantedSeconds: 60 })
     await old.stop()
-    expect(await rows()).toMatchObject([{ node: 'a', amount: 60_000 }, { node: 'a/2' }])
+    expect(Object.keys(await shared.shares())).toHaveLength(2)
+    expect(await shared.shares()).toMatchObject({ [old.process]: 60_000 })
     await next.ocs.leftBeside()
-    expect((await rows()).map(({ node }) => node)).toEqual(['a/2'])
+    expect(Object.keys(await shared.shares())).toEqual([next.process])
     await next.ocs.report(endedCall('new', 60, of(customerId)))
     await next.stop()
-    expect(await shared.wallets()).toMatchObject([
-      { balanceMicros: 135_000n, leasedMicros: 0n, leasesMicros: 0n },
-    ])
+    expect(await shared.wallets()).toMatchObject([{ balanceMicros: 135_000n, heldMicros: 0n }])
   })
 
   test('calls of the old process go on while the database is away, and one that has ended is charged once', async () => {
@@ -194,10 +185,9 @@ describe.runIf(hasPostgres)('wallets of several processes', () => {
     await old.ocs.authorize(question('one', '1555'))
     await old.ocs.authorize(question('two', '1555'))
     await old.kill()
-    if (next.ocs.leases) next.ocs.leases.isBeside = false
     proxy.delayMs = 500
-    const taken = next.ocs.leases?.takeOther()
-    await eventually(async () => expect(await rows()).toEqual([{ node: 'a/2', amount: 120_000 }]))
+    const taken = next.ocs.money?.alone()
+    await eventually(async () => expect(await shared.shares()).not.toHaveProperty(old.process))
     proxy.cut()
     await taken
     proxy.delayMs = 0
@@ -218,21 +208,19 @@ describe.runIf(hasPostgres)('wallets of several processes', () => {
     await old.kill()
     await next.kill()
     const again = await shared.node('a')
-    expect((await rows()).map(({ node }) => node)).toEqual(['a'])
+    expect(await shared.shares()).toEqual({})
     expect(await again.ocs.authorize(question('three', '1555'))).toMatchObject({
       grantedSeconds: 60,
     })
   })
 
-  test('a process that goes on alone after an upgrade has failed takes what the other one leased', async () => {
+  test('a process that goes on alone after an upgrade has failed takes what the other one held', async () => {
     const { old, next } = await upgrading(200_000)
     await next.ocs.authorize(question('lost', '1555'))
     await next.kill()
-    expect(await rows()).toHaveLength(2)
-    if (old.ocs.leases) old.ocs.leases.isBeside = false
-    await eventually(async () =>
-      expect((await rows()).map(({ node }) => node).filter((node) => node === 'a/2')).toEqual([]),
-    )
+    expect(Object.keys(await shared.shares())).toHaveLength(2)
+    await old.ocs.money?.alone()
+    await eventually(async () => expect(await shared.shares()).not.toHaveProperty(next.process))
   })
 
   test('a credit limit that is lowered takes back what no call holds', async () => {
@@ -245,26 +233,26 @@ describe.runIf(hasPostgres)('wallets of several processes', () => {
     await ocs?.authorize(question('idle', '1555'))
     await ocs?.authorize(question('held', '1555'))
     await ocs?.report(endedCall('idle', 1, of(customerId)))
-    expect(await shared.wallets()).toMatchObject([{ leasedMicros: 119_000n }])
+    expect(await shared.wallets()).toMatchObject([{ heldMicros: 119_000n }])
     await set(0)
     await ocs?.reloadCustomers()
     await eventually(async () =>
-      expect(await shared.wallets()).toMatchObject([{ leasedMicros: 60_000n }]),
+      expect(await shared.wallets()).toMatchObject([{ heldMicros: 60_000n }]),
     )
     expect(await ocs?.authorize(question('more', '1555'))).toMatchObject({
       code: 'insufficient_funds',
     })
   })
 
-  test('a call that is charged beyond what was leased takes back what other processes do not need', async () => {
+  test('a call that is charged beyond what was held takes back what other processes do not need', async () => {
     const { nodes, customerId } = await opened(['a', 'b'], 100_000)
     const [a, b] = nodes
     await b?.ocs.authorize(question('idle', '1555'))
     await b?.ocs.report(endedCall('idle', 1, of(customerId)))
-    expect(await shared.wallets()).toMatchObject([{ leasedMicros: 59_000n }])
+    expect(await shared.wallets()).toMatchObject([{ heldMicros: 59_000n }])
     await a?.ocs.report(endedCall('late', 90, of(customerId)))
     await eventually(async () =>
-      expect(await shared.wallets()).toMatchObject([{ balanceMicros: 9_000n, leasedMicros: 0n }]),
+      expect(await shared.wallets()).toMatchObject([{ balanceMicros: 9_000n, heldMicros: 0n }]),
     )
   })
 
@@ -274,7 +262,9 @@ describe.runIf(hasPostgres)('wallets of several processes', () => {
     await a?.ocs.authorize(question('live', '1555'))
     const asked = async () =>
       (await shared.store.statements
-        .prepare<{ request: number }>("SELECT request FROM wallet_lease WHERE node = 'b'")
+        .prepare<{ request: number }>(
+          "SELECT request FROM share WHERE kind = 'wallet' AND node = 'b'",
+        )
         .get([])) ?? { request: 0 }
     const refused = { kind: 'denied', code: 'insufficient_funds' }
     expect(await b?.ocs.authorize(question('first', '1555'))).toMatchObject(refused)
@@ -313,7 +303,7 @@ describe.runIf(hasPostgres)('wallets of several processes', () => {
       account: { customerId },
     })
     await over
-    expect(await shared.wallets()).toMatchObject([{ leasedMicros: 60_000n }])
+    expect(await shared.wallets()).toMatchObject([{ heldMicros: 60_000n }])
   })
 
   test('a call that is refused because the database does not say what there is says so, in its verdict and in the figures', async () => {
