@@ -30,9 +30,9 @@ import { portOf } from './engine-port.ts'
 import { repeating, scheduleBackups, startDuties } from './duties.ts'
 import { Engine, type EngineDeps } from './engine.ts'
 import { followForCharging, followForEngine } from './follow-changes.ts'
-import type { SharedLimits } from './limits/shared-limits.ts'
+import type { NodeShares, ShareMembers } from './shares/node-shares.ts'
 import { installationOf } from './stores/installation.ts'
-import { limitsOf, membersOf } from './stores/limits-of-nodes.ts'
+import { limitsOf, membersOf } from './stores/shares-of-node.ts'
 import { nodeSipPlaceOf, nodeUrlOf } from './stores/node-place.ts'
 import { openStores } from './stores/open-stores.ts'
 import type { OwnNode, Stores } from './stores/stores.ts'
@@ -97,14 +97,15 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
   const { closers, closeAll, outcome } = closing(() => stores.close(), log)
   let leaveCalls = (): Promise<unknown> => Promise.resolve()
   try {
-    const limits = limitsOf(stores, deps)
+    const members = membersOf(stores, deps)
+    const limits = members && limitsOf(stores, members, deps)
     closers.push(...lastClosed(stores, limits))
     const webhooks = await openWebhooks(stores, deps)
     closers.push(() => webhooks.stop())
     const journal = stores.openJournal()
     let hasServed = false
     closers.push(() => journal.close(hasServed))
-    const charging = await openCharging(stores, [journal, webhooks, limits], deps)
+    const charging = await openCharging(stores, [journal, webhooks, limits], deps, members)
     if (charging instanceof Ocs) followForCharging(changes, charging)
     const { saved, ...closed } = await charging.start()
     const tellUnwritten = (unwritten: readonly unknown[]): void => {
@@ -260,7 +261,7 @@ function once<T>(work: () => T): () => T {
 }
 
 /** In this order from the end. */
-const lastClosed = ({ node, changes, keepLost }: Stores, limits: SharedLimits | undefined) => [
+const lastClosed = ({ node, changes, keepLost }: Stores, limits: NodeShares | undefined) => [
   () => node.end(),
   () => keepLost(),
   () => changes.stop(),
@@ -317,14 +318,14 @@ function tellNodeChange(webhooks: Webhooks, change: NodeChange, at: number): voi
 
 async function openCharging(
   stores: Stores,
-  [journal, webhooks, shares]: readonly [CallJournal, Webhooks, SharedLimits | undefined],
+  [journal, webhooks, shares]: readonly [CallJournal, Webhooks, NodeShares | undefined],
   deps: PlatformDeps,
+  members: ShareMembers | undefined,
 ): Promise<Ocs | ExternalCharging> {
   const { config, now: wallNow, steadyNow: now, random, schedule, log } = deps
   const { url, token, timeoutMs, failMode } = config.ocs
   const { store } = stores
   const keeping = keepingOf(stores, deps)
-  const members = membersOf(stores)
   if (url === undefined) {
     const ocs = await Ocs.open({
       store,
@@ -338,7 +339,8 @@ async function openCharging(
       unknownCaller: config.unknownCaller,
       exitCodes: config.exitCodes,
       events: webhooks.sink,
-      members: members && { ...members, awaySeconds: config.databaseAwayMs / 1_000 },
+      members,
+      awaySeconds: config.databaseAwayMs / 1_000,
       shares,
     })
     stores.node.grantsFor(() => ocs.rates.longestGrantSeconds)

@@ -32,7 +32,7 @@ import type {
   SpendGuardTables,
   WalletTable,
 } from './tables/money.ts'
-import type { LimitShareTable, NodeTable, SettingTable, SourceBanTable } from './tables/nodes.ts'
+import type { NodeTable, SettingTable, ShareTable, SourceBanTable } from './tables/nodes.ts'
 import type {
   CarrierGatewayTable,
   CarrierTable,
@@ -103,6 +103,6 @@ export interface Database extends CallSumTables, CauseTables, ChargingTables, Sp
   mcp_session: McpSessionTable
   mcp_subscription: McpSubscriptionTable
   node: NodeTable
-  limit_share: LimitShareTable
+  share: ShareTable
   source_ban: SourceBanTable
 }

@@ -14,7 +14,7 @@ const shared = [
 ]
 /** What passes between the SIP server and an application. */
 const applications = 'engine/sip-server/application.ts'
-const helpers = ['routing', 'dispatcher', 'registrar', 'guard', 'charging', 'limits', 'trunks']
+const helpers = ['routing', 'dispatcher', 'registrar', 'guard', 'charging', 'shares', 'trunks']
 const onlyNode = /^node:/
 /** SIP grammar, pure: the second public door of the embedded server, for `engine`, `control` and `schema`. */
 const sipGrammar = 'engine/sip-server/message/index.ts'
@@ -121,12 +121,12 @@ const map: Record<string, { folders: readonly string[]; packages: RegExp }> = {
       },
     ]),
   ),
-  // Both count calls against limits.
+  // They count calls against limits, or spend from wallets.
   ...Object.fromEntries(
-    ['dispatcher', 'routing'].map((name) => [
+    ['dispatcher', 'routing', 'charging'].map((name) => [
       `engine/${name}`,
       {
-        folders: ['engine/limits', 'schema', sipGrammar],
+        folders: ['engine/shares', 'schema', sipGrammar],
         packages: /^(node:|kysely$|better-sqlite3$|lru-cache$)/,
       },
     ]),

@@ -39,6 +39,7 @@ import type { BegunCall, OpenCall, SavedState } from '../../schema/journal/call-
 import type { CallJournal } from '../../schema/journal/journal.ts'
 import type { Store } from '../../schema/open.ts'
 import { type ExitCodes, international } from '../../schema/rules/numbers.ts'
+import { NodeShares, type ShareMembers, walletShares } from '../shares/node-shares.ts'
 import { AccountingEvents } from './accounting-events.ts'
 import type { Books } from './authorization/authorize.ts'
 import { costSoFar, Reservations } from './authorization/reservations.ts'
@@ -49,9 +50,6 @@ import { CallRecords, type Keeping, type Left, toLeftCalls } from './call-record
 import { CallStore } from './call-store.ts'
 import { Customers } from './customers/customers.ts'
 import { countUnder, SpendGuards } from './guards/spend-guards.ts'
-import { leasesOf } from './leases/leases-of.ts'
-import type { Leases } from './leases/leases.ts'
-import type { Membership } from './leases/membership.ts'
 import { createLedger, type Ledger } from './ledger/ledger.ts'
 import { MoneyMoves } from './ledger/money-moves.ts'
 import { MoneySums } from './ledger/posting.ts'
@@ -82,7 +80,9 @@ export interface OcsDeps {
   readonly events?: EventSink
   readonly log: Log
   /** Present where other processes spend from the same wallets. */
-  readonly members?: Membership | undefined
+  readonly members?: ShareMembers | undefined
+  /** How long calls may begin while the database does not answer. */
+  readonly awaySeconds?: number | undefined
   /** Present where other processes count against the same limits. */
   readonly shares?: Shares | undefined
 }
@@ -115,8 +115,8 @@ export class Ocs implements Charging, OcsPort {
   readonly #settlement: Settlement
   readonly #charges: Charges
   readonly #moves: MoneyMoves
-  /** Undefined: no other process spends from the same wallets. */
-  readonly leases: Leases | undefined
+  /** What this process holds of wallets. Undefined: no other process spends from the same ones. */
+  readonly money: NodeShares | undefined
   readonly #sums = new MoneySums()
   readonly #decisions: Decisions
   /** What the last run has left, until `start`. */
@@ -128,16 +128,19 @@ export class Ocs implements Charging, OcsPort {
     const ocs = new Ocs(deps)
     await ocs.reload()
     ocs.#left = ocs.#hold(await ocs.#records.leftOpen(deps.now()))
-    // From here on other processes get what is free of the leases.
-    await ocs.leases?.open()
+    // From here on other processes get what this node held, and no call of it uses.
+    await ocs.#holdMoney()
     return ocs
   }
 
   /** Of an empty database, until `reload`. */
   constructor(deps: OcsDeps) {
-    const { store, now, wallNow, schedule, exitCodes } = deps
+    const { store, now, wallNow, schedule, exitCodes, members, shares } = deps
     this.#deps = deps
     this.exitCodes = exitCodes
+    const money = members && new NodeShares(walletShares(deps.awaySeconds), { ...deps, members })
+    this.money = money
+    const canHold = (): boolean => money?.canHold !== false
     this.#events = new AccountingEvents(deps.events)
     this.#calls = new CallStore({
       store,
@@ -149,16 +152,14 @@ export class Ocs implements Charging, OcsPort {
       onFailure: (error, waiting) =>
         deps.log('error', 'billing: records cannot be stored', { error, waiting }),
       onLostEvents: (count) => deps.log('warn', 'billing: events of calls are lost', { count }),
-      node: deps.members?.leaseNames.own,
-      onSettled: (leases, beyond) => this.leases?.settled(leases, beyond),
+      owner: members,
+      onSettled: (spent, beyond) => money?.settled(spent, beyond),
     })
     this.#records = new CallRecords(this.#calls, deps.journal, deps.keeping)
     this.#customers = new Customers({
       store,
       now,
-      shared: deps.shares && { shares: deps.shares, now },
-      awaySeconds: deps.members?.awaySeconds,
-      onLowered: (customer) => this.leases?.lowered(customer),
+      shared: { limits: shares, money, now },
     })
     this.rates = new Rates(store, nextTurn, exitCodes)
     this.#guards = new SpendGuards({
@@ -170,13 +171,12 @@ export class Ocs implements Charging, OcsPort {
       log: deps.log,
       onNewCap: () => this.#reservations.countLive((...call) => this.#guards.metersOf(...call)),
     })
-    this.leases = leasesOf(deps, this.#customers)
-    this.#charges = new Charges({ books: () => this.#books(), leases: this.leases })
+    this.#charges = new Charges({ books: () => this.#books(), canHold })
     this.#decisions = new Decisions({
       unknownCaller: deps.unknownCaller,
       failMode: deps.failMode ?? 'closed',
       now,
-      leases: this.leases,
+      canHold,
       caps: this.#guards.caps,
       books: () => this.#books(),
       isOverloaded: () => this.#isOverloaded,
@@ -201,7 +201,7 @@ export class Ocs implements Charging, OcsPort {
       wallNow,
       events: this.#events,
       sink: deps.events,
-      leases: this.leases,
+      money,
     })
   }
 
@@ -224,7 +224,7 @@ export class Ocs implements Charging, OcsPort {
     const message = 'billing: the database server has lost calls: they are stored again'
     if (count > 0) this.#deps.log('warn', message, { count })
     for (const customer of this.#customers.all()) customer.rewind()
-    this.leases?.readAgain()
+    this.money?.readAgain()
   }
 
   /** What is left holds from here on: a call that goes on its grant, one that is over its cost, until that is stored. */
@@ -233,6 +233,14 @@ export class Ocs implements Charging, OcsPort {
     const ended = left.toClose.map((entry) => chargeLeft(entry, this.#books()))
     for (const { record, charge } of ended) this.#reservations.holdCost(record.callUuid, charge)
     return { ended, left: toLeftCalls(left) }
+  }
+
+  /** What the calls of this process hold is its own, and nothing else of this node. */
+  async #holdMoney(): Promise<void> {
+    if (this.money === undefined) return
+    for (const customer of this.#customers.all())
+      if (customer.reservedMicros > 0n) customer.money?.noted()
+    await this.money.alone()
   }
 
   async #close({ record, charge }: EndedLeft): Promise<void> {
@@ -248,7 +256,7 @@ export class Ocs implements Charging, OcsPort {
     if (this.#charges.areWaiting) await this.#charges.finish()
     const unstored = await this.#records.stop()
     await this.#guards.caps.stop()
-    await this.leases?.stop()
+    await this.money?.stop()
     return unstored
   }
 

@@ -34,7 +34,7 @@ import {
   type ProbeReport,
 } from './probed-targets.ts'
 import type { SendProbe } from './prober.ts'
-import { CallLimit, type SharedCounting } from '../limits/call-limit.ts'
+import { CallLimit, type SharedCounting } from '../shares/call-limit.ts'
 
 export interface DispatcherDeps {
   readonly loadSets: () => Promise<readonly SetRecord[]>

@@ -1,6 +1,6 @@
 /** AI agents: which one a dialled number means, and whether it can take one more call. */
 import { Buckets } from '../../schema/buckets.ts'
-import type { CallLimit } from '../limits/call-limit.ts'
+import type { CallLimit } from '../shares/call-limit.ts'
 import type { MediaRules } from '../../schema/contracts/field-values.ts'
 import { isName } from '../../schema/rules/numbers.ts'
 import type { AgentRecord } from './routing-records.ts'

@@ -3,7 +3,7 @@
  * remembered for one second. Where other nodes count against the same limits, this one has a share of each.
  */
 import type { Share } from '../../schema/contracts/limits.ts'
-import type { SharedCounting } from '../limits/call-limit.ts'
+import type { SharedCounting } from '../shares/call-limit.ts'
 import type { CarrierRecord } from './routing-records.ts'
 
 const WINDOW_MS = 1_000

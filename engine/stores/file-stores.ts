@@ -102,7 +102,7 @@ function onlyNode(name: string, { config, hostName, version, now }: StoresDeps):
     liveCalls: () => count(),
   })
   return Object.assign(node, {
-    isLeaseValid: () => true,
+    isHoldingMoney: () => true,
     isHolding: () => true,
     gone: () => [],
     end: async () => undefined,

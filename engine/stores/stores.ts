@@ -59,11 +59,11 @@ export interface WatchDeps {
 
 /** What this process tells of itself. */
 export interface OwnNode extends NodesPort {
-  /** What this run of the node has leased is its own: no other node has taken it back. By the steady clock. */
-  isLeaseValid(): boolean
-  /** No other node takes this one for gone: what it holds of limits is its own. Longer than leases are valid. */
+  /** What this run of the node holds of wallets is its own: no other node has taken it back. By the steady clock. */
+  isHoldingMoney(): boolean
+  /** No other node takes this one for gone: what it holds of limits is its own. Longer than what it holds of wallets. */
   isHolding(): boolean
-  /** Nodes that cannot come back as what they were: what they have leased may be freed. */
+  /** Nodes that cannot come back as what they were: what they hold may be freed. */
   gone(): readonly NodeIdentity[]
   /**
    * @param apiUrl where its API listens, unless `NODE_URL` says it.

@@ -24,7 +24,7 @@ export type Guard =
   | 'limit_unheard'
   /** Nor what is left of a cap. */
   | 'cap_unheard'
-  /** Calls that came later have reserved what was leased for this one, twice. */
+  /** Calls that came later have reserved what was obtained for this one, twice. */
   | 'lease_contended'
 
 export interface AuthorizationRequest {

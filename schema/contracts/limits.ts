@@ -17,16 +17,18 @@ export interface Share {
   noted(limit: number): void
 }
 
-/** Room for one more. */
+/** What a call has obtained. */
 export interface Hold {
-  /** False: there was none in time. */
+  /** False: there was no more in time. */
   readonly isGiven: boolean
+  /** False: the database has not said in time whether there is more. */
+  readonly isKnown: boolean
   /** It is counted now, or not needed. */
   end(): void
 }
 
 /** Nothing is held. */
-export const noHold: Hold = { isGiven: false, end: () => undefined }
+export const noHold: Hold = { isGiven: false, isKnown: true, end: () => undefined }
 
 export interface Shares {
   /**

@@ -1,6 +1,6 @@
 /**
  * A node says every second that it lives, and hears of the others. While it is heard, and for a set time after, what it
- * has leased is its own; then it grants nothing any more, because another node may have taken that back.
+ * holds of wallets is its own; then it grants nothing any more, because another node may have taken that back.
  */
 import type { Cancel, Schedule } from '../clock.ts'
 import type { Log } from '../contracts/log.ts'
@@ -49,7 +49,7 @@ const beat = `WITH own AS (
   SELECT ${COLUMNS}, FALSE AS is_own FROM node WHERE NOT EXISTS (SELECT FROM own WHERE own.name = node.name)
   ORDER BY name`
 
-/** A node that was silent for so long is fenced before what it has leased is freed: it may be paused, not dead. */
+/** A node that was silent for so long is fenced before what it holds is freed: it may be paused, not dead. */
 const fenceGone = `UPDATE node SET epoch = epoch + 1, state = 'stopped'
   WHERE state <> 'stopped'
     AND heartbeat_at + longest_grant_seconds * 1000 < extract(epoch FROM clock_timestamp()) * 1000 - $1`
@@ -100,8 +100,8 @@ export class Heartbeat implements NodesPort {
     return this.#deps.settings.differing
   }
 
-  /** What this run of the node has leased is its own: no other node has taken it back. */
-  isLeaseValid(): boolean {
+  /** What this run of the node holds of wallets is its own: no other node has taken it back. */
+  isHoldingMoney(): boolean {
     return this.condition === 'valid'
   }
 
@@ -137,7 +137,7 @@ export class Heartbeat implements NodesPort {
     })
   }
 
-  /** Nodes that cannot come back as what they were: what they have leased may be freed. */
+  /** Nodes that cannot come back as what they were: what they hold may be freed. */
   gone(): readonly NodeIdentity[] {
     const now = this.#deps.now()
     const silent = this.#nodes.filter(({ goneAt }) => now >= goneAt)

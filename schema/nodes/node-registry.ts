@@ -107,7 +107,7 @@ function refuseAlive(
   now: number,
 ): void {
   const silentMs = now - heardAt
-  // For so long it may grant from what it has leased, which the next process of its name takes over.
+  // For so long it may grant from what it holds of wallets, which the next process of its name takes over.
   const aliveMs = Math.max(HEARTBEAT_TTL_MS, awayMs)
   if (state === 'stopped' || silentMs >= aliveMs) return
   const seconds = Math.ceil((aliveMs - silentMs) / 1_000)

@@ -11,8 +11,6 @@ export interface WalletTable {
   balance_micros: Sum
   /** Whether a depletion event was sent and no money has been added since. */
   is_depleted: Defaulted<Flag>
-  /** The sum of its leases. */
-  leased_micros: Sum
   /** Debited on the day `spent_on`. Kept where several processes share the database. */
   spent_micros: Sum
   /** Midnight UTC in milliseconds. */
@@ -63,20 +61,7 @@ interface CdrOutboxTable {
   claimed_until: number | null
 }
 
-/** What one process may spend of a wallet without asking. */
-interface WalletLeaseTable {
-  wallet_id: number
-  /** Its `NODE_NAME`. */
-  node: string
-  amount_micros: Sum
-  /** Grows with each change: the greatest is the newest. */
-  version: number
-  /** Of the node's last request: one that arrives later than a newer one changes nothing. */
-  request: number
-}
-
 export interface ChargingTables {
-  wallet_lease: WalletLeaseTable
   ocs_report: OcsReportTable
   cdr_outbox: CdrOutboxTable
 }

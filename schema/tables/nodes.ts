@@ -28,16 +28,19 @@ export interface NodeTable {
   away_ms: Generated<number>
 }
 
-/** What one run of a node may use of a limit that all nodes share. */
-export interface LimitShareTable {
-  /** Such as `carrier 7 calls`. */
+/** What one run of a node may use of something that all nodes draw from. */
+export interface ShareTable {
+  kind: 'limit' | 'wallet'
+  /** Such as `carrier 7 calls`; the id of a wallet. */
   resource: string
   node: string
   /** Of that run. */
   process: string
-  slots: number
+  amount: number
   /** The last request of the process that has set it. */
   request: number
+  /** Grows with each change. */
+  version: number
 }
 
 /** A source that no node listens to: `engine/guard`. Times are those of the database server. */

@@ -3,7 +3,7 @@
  * the server is restarted. At the end wallets, ledger, records and what the callers have seen must fit together.
  */
 import { setTimeout as later } from 'node:timers/promises'
-import { LEASE_WAIT_MS } from '../../engine/charging/leases/waiting-calls.ts'
+import { SHARE_WAIT_MS } from '../../engine/shares/node-share.ts'
 import { openCluster, whyNoCluster, type Cluster } from '../support/cluster/cluster.ts'
 import { API_PORT } from '../support/cluster/cluster-node.ts'
 import {
@@ -29,7 +29,7 @@ const CUSTOMERS = 50
 /** Callers give up their BYE after 64 s, and a node hears of its end again. */
 const SETTLING_MS = 90_000
 const PROGRESS_MS = 5_000
-/** Leases and connections are there again so long after a fault. */
+/** Shares and connections are there again so long after a fault. */
 const AFTER_FAULT_MS = 15_000
 
 interface Options {
@@ -260,7 +260,7 @@ function rowsOfCalls(
   const refused = (status: number, calls: readonly SeenCall[] = ofFunded) =>
     calls.filter((call) => call.status === status)
   const noFunds = refused(402)
-  const sooner = noFunds.filter(({ tookMs }) => tookMs < LEASE_WAIT_MS)
+  const sooner = noFunds.filter(({ tookMs }) => tookMs < SHARE_WAIT_MS)
   const failed = ofFunded.filter(({ what }) => what !== 'answered')
   return [
     ['calls placed', String(counts.placed), counts.placed > 0],
@@ -271,7 +271,7 @@ function rowsOfCalls(
     ],
     ['of customers with funds: refused for money (402)', told(noFunds), true],
     [
-      `the same before the ${LEASE_WAIT_MS} ms that a call may wait`,
+      `the same before the ${SHARE_WAIT_MS} ms that a call may wait`,
       told(sooner),
       sooner.length === 0,
     ],

@@ -1,5 +1,5 @@
 /**
- * A node dies under load. Calls of the other nodes must not notice; its calls get their records when it comes back, and what it had leased is free
+ * A node dies under load. Calls of the other nodes must not notice; its calls get their records when it comes back, and what it held is free
  * when it has been silent for so long that none of its grants goes on; its phones are called where they register next.
  */
 import { setTimeout as later } from 'node:timers/promises'
@@ -162,21 +162,21 @@ async function calledRow(phones: ClusterPhones, { name, machine }: ClusterNode):
   return [`it is called at ${name}`, seen, seen.startsWith('answered')]
 }
 
-/** What node-3 had leased is free while it is away. */
+/** What node-3 held is free while it is away. */
 async function freedRow({ statements }: Cluster, { name }: ClusterNode): Promise<Row> {
-  const query = statements.prepare<{ readonly leased: number }>(
-    `SELECT coalesce(sum(amount_micros), 0) AS leased FROM wallet_lease WHERE node = '${name}'`,
+  const query = statements.prepare<{ readonly held: number }>(
+    `SELECT coalesce(sum(amount), 0) AS held FROM share WHERE kind = 'wallet' AND node = '${name}'`,
   )
-  const leased = async (): Promise<number> => (await query.get([]))?.leased ?? 0
-  const before = await leased()
+  const held = async (): Promise<number> => (await query.get([]))?.held ?? 0
+  const before = await held()
   const start = performance.now()
   await eventually(async () => {
-    if ((await leased()) > 0) throw new Error('it is not free')
+    if ((await held()) > 0) throw new Error('it is not free')
   }, GONE_MS).catch(() => undefined)
-  const after = await leased()
+  const after = await held()
   const seconds = ((performance.now() - start) / 1_000).toFixed(0)
   const text = `${before} micro-units, ${after} after ${seconds} s`
-  return ['leased by node-3, and when it was gone', text, before > 0 && after === 0]
+  return ['held by node-3, and when it was gone', text, before > 0 && after === 0]
 }
 
 /** @throws {Error} a node still has calls. */

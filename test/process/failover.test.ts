@@ -108,7 +108,8 @@ describe.runIf(programs !== undefined || process.env['CI'] === 'true')('failover
     const wallet = database.prepare(
       `SELECT balance_micros, (SELECT sum(amount_micros) FROM ledger_entry WHERE wallet_id = wallet.id) AS ledger,
          (SELECT count(*) FROM ledger_entry WHERE wallet_id = wallet.id AND kind = 'debit') AS debits,
-         leased_micros - (SELECT sum(amount_micros) FROM wallet_lease WHERE wallet_id = wallet.id) AS unleased
+         (SELECT coalesce(sum(amount), 0) FROM share
+          WHERE kind = 'wallet' AND resource = CAST(wallet.id AS text)) <= balance_micros AS is_held
        FROM wallet JOIN customer ON customer.id = customer_id WHERE name = 'paying'`,
     )
     const left = cents(1_000) - cost
@@ -116,7 +117,7 @@ describe.runIf(programs !== undefined || process.env['CI'] === 'true')('failover
       balance_micros: left,
       ledger: left,
       debits: 5,
-      unleased: 0,
+      is_held: 1,
     })
     expect(world.tollgate.log.some((line) => line.includes('has lost calls'))).toBe(true)
   }, 120_000)

@@ -177,7 +177,7 @@ describe.runIf(hasPostgres)('several nodes, of which something fails', () => {
 
   test('while PostgreSQL answers in 300 ms calls are answered, charged and stored, and the node is ready', async () => {
     const before = (await records()).length
-    // It leases what calls of the next seconds need.
+    // It holds what calls of the next seconds need.
     await (
       await talk(at(0))
     )()
@@ -268,7 +268,7 @@ describe.runIf(hasPostgres)('several nodes, of which something fails', () => {
     await booksAreRight(before + 1)
   })
 
-  test('a node that was paused for half a minute goes on as the same run, with its calls and its leases', async () => {
+  test('a node that was paused for half a minute goes on as the same run, with its calls and its shares', async () => {
     const before = (await records()).length
     const [hangUp, other] = [await talk(at(1)), await talk(at(1))]
     at(1).signal('SIGSTOP')
@@ -293,7 +293,7 @@ describe.runIf(hasPostgres)('several nodes, of which something fails', () => {
     expect(await metric(1, 'tollgate_process_fenced')).toBe('0')
   })
 
-  test('a node that was paused for longer than its leases last is fenced: no new call, a clear answer, its live calls end in order', async () => {
+  test('a node that was paused for longer than its shares last is fenced: no new call, a clear answer, its live calls end in order', async () => {
     const before = (await records()).length
     const hangUp = await talk(at(1))
     at(1).signal('SIGSTOP')
@@ -324,20 +324,20 @@ describe.runIf(hasPostgres)('several nodes, of which something fails', () => {
     await booksAreRight(before + 1)
   })
 
-  test('a node that comes back with an old journal, after what it had leased was freed, settles its call once', async () => {
+  test('a node that comes back with an old journal, after what it held was freed, settles its call once', async () => {
     const before = (await records()).length
     await at(1).terminate()
     await at(1).restart()
     const hangUp = await talk(at(1))
     await at(1).kill()
     await age('sbc-2', 200_000)
-    const leases = () =>
+    const shares = () =>
       database
         .prepare<{ node: string }>(
-          "SELECT * FROM wallet_lease WHERE node = 'sbc-2' AND amount_micros <> 0",
+          "SELECT * FROM share WHERE kind = 'wallet' AND node = 'sbc-2' AND amount <> 0",
         )
         .all([])
-    await eventually(async () => expect(await leases()).toEqual([]))
+    await eventually(async () => expect(await shares()).toEqual([]))
     await at(1).restart()
     await hangUp()
     await booksAreRight(before + 1)

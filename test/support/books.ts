@@ -102,7 +102,7 @@ export async function ocsOn<S extends Store & Partial<Pick<TestStore, 'settled'>
     now: time.now,
     wallNow: time.wallNow,
     schedule: isOnPostgres ? hurried(time.schedule) : time.schedule,
-    ...(isOnPostgres && { members: onlyProcess }),
+    ...(isOnPostgres && { members: onlyProcess() }),
     unknownCaller,
     ...(events === undefined ? {} : { events }),
     log: (level, message) => log.push(`${level} ${message}`),

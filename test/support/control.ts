@@ -145,7 +145,7 @@ export async function openControl({
     store,
     now: steadyNow,
     wallNow,
-    ...(isOnPostgres && { members: onlyProcess }),
+    ...(isOnPostgres && { members: onlyProcess() }),
     schedule: isOnPostgres ? timers.schedule : () => () => undefined,
     journal: journalOf(store, () => () => undefined),
     events: webhooks.sink,

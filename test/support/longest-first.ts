@@ -18,7 +18,7 @@ const seconds: Readonly<Record<string, number>> = {
   'test/process/failover.test.ts': 30,
   'test/baresip/nodes.test.ts': 35,
   'test/rtpengine/call.test.ts': 22,
-  'test/engine/limits/shared-limits.test.ts': 30,
+  'test/engine/shares/node-shares.test.ts': 30,
   'test/rtpengine/recording.test.ts': 30,
   'test/rtpengine/spy.test.ts': 30,
   'test/process/demo.test.ts': 25,
@@ -27,7 +27,7 @@ const seconds: Readonly<Record<string, number>> = {
   'test/sockets/balancer.test.ts': 20,
   'test/process/outlive-flows.test.ts': 20,
   'test/process/external-ocs.test.ts': 20,
-  'test/engine/charging/leases/shared-wallets.test.ts': 20,
+  'test/engine/shares/shared-wallets.test.ts': 20,
   'test/webphone/webphone.test.ts': 20,
   'test/engine/charging/settlement/server-calls.test.ts': 20,
 }

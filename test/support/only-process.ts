@@ -1,15 +1,17 @@
 /** The only process of an installation on PostgreSQL: alive, and told nothing by others. */
-import type { Membership } from '../../engine/charging/leases/membership.ts'
+import type { ShareMembers } from '../../engine/shares/node-shares.ts'
 import type { Schedule } from '../../schema/clock.ts'
 
-export const onlyProcess: Membership = {
-  identity: { name: 'test-1', epoch: 1 },
-  leaseNames: { own: 'test-1', other: 'test-1/2' },
-  isBeside: false,
-  isAlive: () => true,
+export const onlyProcess = (): ShareMembers => ({
+  name: 'test-1',
+  process: `${(runs += 1)}`,
+  canHold: () => true,
   size: () => 1,
+  gone: () => [],
   notices: { on: () => () => undefined, notify: () => undefined },
-}
+})
+
+let runs = 0
 
 /** Requests that are asked together wait so long. */
 const GROUP_MS = 10

@@ -1,6 +1,6 @@
 /** Several nodes, each as a process of its own, that count calls of one carrier on one PostgreSQL. What they tell each other may be late or lost. */
 import { setTimeout as later } from 'node:timers/promises'
-import { SharedLimits } from '../../engine/limits/shared-limits.ts'
+import { limitShares, NodeShares } from '../../engine/shares/node-shares.ts'
 import { CarrierLimits } from '../../engine/routing/carrier-limits.ts'
 import type { NodeIdentity } from '../../schema/contracts/nodes.ts'
 import type { Store } from '../../schema/open.ts'
@@ -15,7 +15,7 @@ type Handler = (payload: string) => void
 
 export interface LimitNode {
   readonly name: string
-  readonly limits: SharedLimits
+  readonly limits: NodeShares
   /** Live calls of the carrier here. */
   calls: number
   /** When calls have started here, in milliseconds. */
@@ -84,7 +84,7 @@ export class SharedCarrier {
     const log: string[] = []
     const now = (): number => performance.now()
     this.#processes += 1
-    const limits = new SharedLimits({
+    const limits = new NodeShares(limitShares, {
       store,
       now,
       schedule,
@@ -167,8 +167,8 @@ export class SharedCarrier {
   async stored(resource = `carrier ${carrierId} calls`): Promise<Readonly<Record<string, number>>> {
     const rows = await this.store.statements
       .prepare<{ readonly node: string; readonly slots: number }>(
-        `SELECT node, sum(slots)::bigint AS slots FROM limit_share
-           WHERE resource = $1 GROUP BY node HAVING sum(slots) > 0 ORDER BY node`,
+        `SELECT node, sum(amount)::bigint AS slots FROM share
+           WHERE kind = 'limit' AND resource = $1 GROUP BY node HAVING sum(amount) > 0 ORDER BY node`,
       )
       .all([resource])
     return Object.fromEntries(rows.map(({ node, slots }) => [node, slots]))

@@ -8,10 +8,8 @@ import type { Store } from '../../schema/open.ts'
 import { openStore } from '../../schema/postgres/open.ts'
 import { all, execute, insert } from '../../schema/sql/query.ts'
 import { Ocs } from '../../engine/charging/ocs.ts'
-import { leaseNames } from '../../engine/charging/leases/lease-names.ts'
-import type { Membership } from '../../engine/charging/leases/membership.ts'
 import type { NodeIdentity } from '../../schema/contracts/nodes.ts'
-import { SharedLimits } from '../../engine/limits/shared-limits.ts'
+import { limitShares, NodeShares, type ShareMembers } from '../../engine/shares/node-shares.ts'
 import type { EventSink } from '../../schema/contracts/webhook-events.ts'
 import { start } from './books.ts'
 import { freshDatabase } from './postgres.ts'
@@ -53,14 +51,16 @@ class Notices {
 export interface Node {
   readonly name: string
   readonly ocs: Ocs
-  readonly limits: SharedLimits
+  readonly limits: NodeShares
+  /** Of this process: no other one has had it. */
+  readonly process: string
   readonly store: Store
   readonly log: string[]
   /** Others may take it for dead. */
   isAlive: boolean
   /** Ends its timers, as a process that is killed: nothing of it is written any more. */
   kill(): Promise<void>
-  /** As `kill`, after what waits is written and what it has leased is given back. */
+  /** As `kill`, after what waits is written and what it held is given back. */
   stop(): Promise<void>
 }
 
@@ -75,6 +75,7 @@ export class SharedWallets {
   /** Nodes that are taken for dead. */
   gone: readonly NodeIdentity[] = []
   #epoch = 0
+  #processes = 0
 
   private constructor(
     url: string,
@@ -127,9 +128,9 @@ export class SharedWallets {
     const store = await openStore(url, { ...noSecrets, now: start, connections: 5 })
     const timers = new EndingTimers()
     const { schedule } = timers
-    const names = leaseNames(name)
-    const file = this.#journals.get(names.own) ?? new MemoryFile()
-    this.#journals.set(names.own, file)
+    const file = this.#journals.get(name) ?? new MemoryFile()
+    this.#journals.set(name, file)
+    this.#processes += 1
     const log: string[] = []
     const told = (level: string, message: string, fields?: object): void =>
       void log.push(`${level} ${message} ${JSON.stringify(fields, errorsAsText)}`)
@@ -139,28 +140,15 @@ export class SharedWallets {
     const identity = { name, epoch: this.#epoch }
     await this.#register(identity)
     const node = { isAlive: true }
-    const members: Membership = {
-      identity,
-      isBeside: false,
-      leaseNames: names,
-      isAlive: () => node.isAlive,
+    const members: ShareMembers = {
+      name,
+      process: `${this.#processes}`,
+      canHold: () => node.isAlive,
       size: () => Math.max(1, this.#nodes.size),
       notices: this.#notices,
       gone: () => this.gone,
     }
-    const limits = new SharedLimits({
-      ...shared,
-      store,
-      now: Date.now,
-      members: {
-        name,
-        process: `${names.own} ${this.#epoch}`,
-        notices: this.#notices,
-        canHold: () => node.isAlive,
-        size: members.size,
-        gone: () => this.gone,
-      },
-    })
+    const limits = new NodeShares(limitShares, { ...shared, store, members, now: Date.now })
     const ocs = await Ocs.open({
       ...shared,
       store,
@@ -175,11 +163,12 @@ export class SharedWallets {
     })
     const end = async () => {
       timers.end()
-      this.#nodes.delete(names.own)
+      this.#nodes.delete(name)
       await store.close()
     }
     const made: Node = Object.assign(node, {
       name,
+      process: members.process,
       ocs,
       limits,
       store,
@@ -192,7 +181,7 @@ export class SharedWallets {
         await end()
       },
     })
-    this.#nodes.set(names.own, made)
+    this.#nodes.set(name, made)
     return made
   }
 
@@ -224,19 +213,28 @@ export class SharedWallets {
 
   // ---- what is stored --------------------------------------------------------------------------
 
+  /** Of one wallet, by process; nothing of those that hold nothing. */
+  async shares(): Promise<Readonly<Record<string, number>>> {
+    const rows = await this.store.statements
+      .prepare<{ process: string; amount: number }>(
+        "SELECT process, amount FROM share WHERE kind = 'wallet' AND amount > 0",
+      )
+      .all([])
+    return Object.fromEntries(rows.map(({ process, amount }) => [process, amount]))
+  }
+
   async wallets() {
     const rows = await this.store.statements
       .prepare<{
         id: number
         balance: string
-        leased: string
-        leases: string
+        held: string
         ledger: string
         credit: number
       }>(
-        `SELECT wallet.id, balance_micros::text AS balance, leased_micros::text AS leased,
-           credit_limit_micros AS credit,
-           (SELECT coalesce(sum(amount_micros), 0)::text FROM wallet_lease WHERE wallet_id = wallet.id) AS leases,
+        `SELECT wallet.id, balance_micros::text AS balance, credit_limit_micros AS credit,
+           (SELECT coalesce(sum(amount), 0)::text FROM share
+            WHERE kind = 'wallet' AND resource = wallet.id::text) AS held,
            (SELECT coalesce(sum(amount_micros), 0)::text FROM ledger_entry WHERE wallet_id = wallet.id) AS ledger
          FROM wallet JOIN customer ON customer.id = customer_id ORDER BY wallet.id`,
       )
@@ -244,8 +242,7 @@ export class SharedWallets {
     return rows.map((row) => ({
       id: row.id,
       balanceMicros: BigInt(row.balance),
-      leasedMicros: BigInt(row.leased),
-      leasesMicros: BigInt(row.leases),
+      heldMicros: BigInt(row.held),
       ledgerMicros: BigInt(row.ledger),
       creditMicros: BigInt(row.credit),
     }))

@@ -42,11 +42,11 @@ export const refusedBy = (by: Guard): Refused => ({ kind: 'overloaded', by })
 
 /** What is taken for the payer's money. */
 export type Funds =
-  /** What is leased; more may be asked for. */
+  /** What this process holds; more may be asked for. */
   | 'ask'
-  /** What is leased: there is no more. */
-  | 'leased'
-  /** What is leased. Whether there is more is not known. */
+  /** What it holds: there is no more. */
+  | 'held'
+  /** What it holds. Whether there is more is not known. */
   | 'unheard'
   /** All that is needed, whatever there is: nothing is known of it, and the fail mode is `open`. */
   | 'trusted'
@@ -60,11 +60,11 @@ export type CapsBy =
   /** What it has taken. Whether there is more is not known. */
   | 'unheard'
 
-/** The lease of this process is too small for a whole grant, or its share of a limit for the call: ask, then decide again. */
+/** The share of this process in the wallet is too small for a whole grant, or that in a limit for the call: ask, then decide again. */
 export interface Short {
   readonly kind: 'short'
   readonly payer: Customer
-  /** 0: nothing is to be leased. */
+  /** 0: no money is to be obtained. */
   readonly amountMicros: number
   /** Its start counts. False: other nodes are to be asked for room. */
   readonly isCounted: boolean
@@ -146,7 +146,7 @@ export const foreseen = (
 ): Decision => {
   const decision = decide(request, books, unknownCaller, now, {
     roomFor: (payer) => payer.foresee(now),
-    funds: 'leased',
+    funds: 'held',
     fundsOf: ({ availableMicros }) => availableMicros,
     caps: 'taken',
     leftOn: (meters) => Math.min(...meters.map(({ leftMicros }) => leftMicros)),
@@ -220,12 +220,12 @@ function decidePayer(
   const affordable = Math.min(payable, left)
   const target = Math.min(grantLength(tariff), maxSeconds)
   const isShort = payable < target
-  const mayLease = isShort && look.funds === 'ask' && payer.lease !== undefined
-  const mayTake = left < target && look.caps === 'ask'
-  if (mayLease || mayTake || !isCounted) {
+  const mayAskMoney = isShort && look.funds === 'ask' && payer.isShared
+  const mayAskCaps = left < target && look.caps === 'ask'
+  if (mayAskMoney || mayAskCaps || !isCounted) {
     const price = costMicros(tariff, target)
-    const capped = mayTake ? { capped: { meters, amountMicros: price } } : {}
-    return { kind: 'short', payer, amountMicros: mayLease ? price : 0, isCounted, ...capped }
+    const capped = mayAskCaps ? { capped: { meters, amountMicros: price } } : {}
+    return { kind: 'short', payer, amountMicros: mayAskMoney ? price : 0, isCounted, ...capped }
   }
   if (payable < 1 && look.funds === 'unheard') return refusedBy('lease_unheard')
   if (left < 1 && look.caps === 'unheard') return refusedBy('cap_unheard')
@@ -379,12 +379,18 @@ export function extend(
   const left = leftWithin(meters, tariff, amountMicros, freeOn)
   const wanted = Math.min(target, maxSeconds)
   const isShort = payable < wanted
-  const mayLease = isShort && by === 'ask' && payer.lease !== undefined
-  const mayTake = left < wanted && caps === 'ask'
-  if (mayLease || mayTake) {
+  const mayAskMoney = isShort && by === 'ask' && payer.isShared
+  const mayAskCaps = left < wanted && caps === 'ask'
+  if (mayAskMoney || mayAskCaps) {
     const more = costMicros(tariff, wanted) - amountMicros
-    const capped = mayTake ? { capped: { meters, amountMicros: more } } : {}
-    return { kind: 'short', payer, isCounted: true, amountMicros: mayLease ? more : 0, ...capped }
+    const capped = mayAskCaps ? { capped: { meters, amountMicros: more } } : {}
+    return {
+      kind: 'short',
+      payer,
+      isCounted: true,
+      amountMicros: mayAskMoney ? more : 0,
+      ...capped,
+    }
   }
   const extended = grant(Math.min(payable, left), target, maxSeconds)
   const isMore = extended > grantedSeconds
@@ -404,7 +410,7 @@ export function extend(
   return { kind: 'granted', reservation: reservations.extend(reservation, more, now, counted) }
 }
 
-/** Extends nothing: the lease has run out, or others may have it. */
+/** Extends nothing: what is held has run out, or others may have it. */
 export const unreachable: Extension = { kind: 'denied', code: 'ocs_unreachable' }
 
 /** Seconds since the answer that all of the payer's available money would buy for this call. */
@@ -468,7 +474,7 @@ function shortage(
   funds: bigint,
   now: number,
 ): 'insufficient_funds' | 'daily_spend_limit' {
-  if (payer.lease?.isShortOfDay === true) return 'daily_spend_limit'
+  if (payer.money?.isShortOfDay === true) return 'daily_spend_limit'
   const withFunds = affordableSeconds(tariff, budgetWith(reservedMicros, funds))
   const withBoth = affordableSeconds(tariff, budgetOf(payer, reservedMicros, funds, now))
   return withFunds > withBoth ? 'daily_spend_limit' : 'insufficient_funds'

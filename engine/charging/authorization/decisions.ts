@@ -1,8 +1,8 @@
-/** Decides calls in memory. Where other processes spend from the same wallet, a call may wait a moment for a lease. */
+/** Decides calls in memory. Where other processes spend from the same wallet, a call may wait a moment for more of it. */
 import type { AuthorizationRequest } from '../../../schema/contracts/charging.ts'
+import { type Hold, noHold } from '../../../schema/contracts/limits.ts'
 import type { HeldRoom } from '../customers/customer.ts'
 import type { Caps } from '../guards/caps.ts'
-import type { Leases } from '../leases/leases.ts'
 import {
   authorize,
   type Authorization,
@@ -25,7 +25,8 @@ interface DecisionsDeps {
   readonly unknownCaller: 'deny' | 'allow'
   /** Milliseconds by the steady clock. */
   readonly now: () => number
-  readonly leases: Leases | undefined
+  /** False: others may spend what this process holds of wallets. */
+  readonly canHold: () => boolean
   readonly caps: Pick<Caps, 'obtain'>
   /** What becomes of a call when it is not known whether its payer has money. */
   readonly failMode: 'closed' | 'open'
@@ -46,7 +47,7 @@ export class Decisions {
     return Object.fromEntries(this.#verdicts)
   }
 
-  /** At once, unless money has to be leased for it, or other nodes asked for room. */
+  /** At once, unless the database has to be asked for money, or other nodes for room. */
   authorize(request: AuthorizationRequest): Authorization | Promise<Authorization> {
     const isRepeated = this.#isKnown(request)
     const decision = this.#decide(request, 'ask', 'ask')
@@ -55,14 +56,14 @@ export class Decisions {
   }
 
   async #authorizeLater(request: AuthorizationRequest, short: Short): Promise<Authorization> {
-    const [held, funds, caps] = await Promise.all([
+    const [held, money, caps] = await Promise.all([
       short.payer.obtainRoom(short.isCounted),
       this.#obtainUnlessQuiet(short),
       this.#take(short),
     ])
     try {
       let isRepeated = this.#isKnown(request)
-      let decision = this.#decide(request, onceMore(funds), once(caps), held)
+      let decision = this.#decide(request, onceMore(money), once(caps), held)
       // Other calls have reserved meanwhile what was there for it.
       if (decision.kind === 'short') {
         const [more, capped] = await Promise.all([
@@ -71,8 +72,9 @@ export class Decisions {
         ])
         isRepeated = this.#isKnown(request)
         const last = capped === 'ask' ? lastOf(caps) : capped
-        const most = more === 'ask' ? funds : more
-        decision = this.#decide(request, most, last, { ...held, isCounted: true })
+        more.hold.end()
+        const funds = more.by === 'ask' ? money.by : more.by
+        decision = this.#decide(request, funds, last, { ...held, isCounted: true })
       }
       const final = decision.kind === 'short' ? refusedBy('lease_contended') : decision
       return this.#decided(request, final, isRepeated)
@@ -87,17 +89,16 @@ export class Decisions {
   }
 
   /** Where calls have waited in vain a moment ago, this one does not wait. */
-  #obtainUnlessQuiet(short: Omit<Short, 'isCounted'>): Promise<Funds> {
-    const isInVain = short.amountMicros > 0 && this.#deps.leases?.isQuiet(short.payer) === true
-    return isInVain ? Promise.resolve('leased') : this.#obtain(short)
+  #obtainUnlessQuiet(short: Omit<Short, 'isCounted'>): Promise<Obtained> {
+    const isInVain = short.amountMicros > 0 && short.payer.money?.isQuiet === true
+    return isInVain ? Promise.resolve(nothingMore) : this.#obtain(short)
   }
 
-  /** Returns on what the call is decided then. */
-  async #obtain({ payer, amountMicros }: Omit<Short, 'isCounted'>): Promise<Funds> {
-    if (amountMicros === 0) return 'ask'
-    const isAnswered = await this.#deps.leases?.obtain(payer, BigInt(amountMicros))
-    if (isAnswered !== false) return 'leased'
-    return this.#deps.failMode === 'open' ? 'trusted' : 'unheard'
+  async #obtain({ payer, amountMicros }: Omit<Short, 'isCounted'>): Promise<Obtained> {
+    if (amountMicros === 0) return { by: 'ask', hold: noHold }
+    const hold = (await payer.money?.obtainAmount(amountMicros)) ?? noHold
+    if (hold.isGiven || hold.isKnown) return { by: 'held', hold }
+    return { by: this.#deps.failMode === 'open' ? 'trusted' : 'unheard', hold }
   }
 
   /** Returns on what of its caps the call is decided then. */
@@ -113,9 +114,9 @@ export class Decisions {
     caps: CapsBy,
     held?: HeldRoom,
   ): Authorization | Short {
-    const { isOverloaded, leases, books, unknownCaller, now, failMode } = this.#deps
+    const { isOverloaded, canHold, books, unknownCaller, now, failMode } = this.#deps
     if (isOverloaded()) return refusedBy('records_waiting')
-    const isCutOff = leases?.isValid === false
+    const isCutOff = !canHold()
     if (isCutOff && failMode === 'closed') return refusedBy('database_away')
     const by: DecidedBy = isCutOff
       ? { funds: 'trusted', counting: 'alone', caps }
@@ -137,18 +138,18 @@ export class Decisions {
   }
 
   async extend(callUuid: string, usedSeconds: number): Promise<Extension> {
-    const { leases, books, now, failMode } = this.#deps
-    const isCutOff = leases?.isValid === false
+    const { canHold, books, now, failMode } = this.#deps
+    const isCutOff = !canHold()
     if (isCutOff && failMode === 'closed') return unreachable
     const before = books().reservations.find(callUuid)?.amountMicros ?? 0
     let answer = extend(callUuid, usedSeconds, books(), now(), isCutOff ? 'trusted' : 'ask')
     if (answer.kind === 'short') {
-      const [funds, caps] = await Promise.all([this.#obtain(answer), this.#take(answer)])
-      const first = isCutOff ? 'trusted' : onceMore(funds)
+      const [money, caps] = await Promise.all([this.#obtain(answer), this.#take(answer)])
+      const first = isCutOff ? 'trusted' : onceMore(money)
       answer = extend(callUuid, usedSeconds, books(), now(), first, once(caps))
       // The price of the call was within its caps, and is not any more, or the other way round.
       if (answer.kind === 'short') {
-        const last = await this.#last(answer, isCutOff ? 'trusted' : funds, caps)
+        const last = await this.#last(answer, isCutOff ? 'trusted' : money.by, caps)
         answer = extend(callUuid, usedSeconds, books(), now(), ...last)
       }
     }
@@ -159,13 +160,13 @@ export class Decisions {
 
   /** On what is decided that was asked for twice. */
   async #last(short: Short, before: Funds, capsBefore: CapsBy): Promise<[Funds, CapsBy]> {
-    const [funds, caps] = await Promise.all([this.#obtainUnlessQuiet(short), this.#take(short)])
-    return [funds === 'ask' ? before : funds, caps === 'ask' ? lastOf(capsBefore) : caps]
+    const [money, caps] = await Promise.all([this.#obtainUnlessQuiet(short), this.#take(short)])
+    money.hold.end()
+    return [money.by === 'ask' ? before : money.by, caps === 'ask' ? lastOf(capsBefore) : caps]
   }
 
   #reserved({ payer, amountMicros }: Reservation, before: number): void {
-    if (payer !== undefined && amountMicros > before)
-      this.#deps.leases?.reserved(payer, amountMicros - before)
+    if (payer !== undefined && amountMicros > before) payer.money?.begun(amountMicros - before)
   }
 }
 
@@ -177,7 +178,18 @@ function verdictOf(authorization: Authorization): string {
 /** While a call waits, another one may use what was taken for it: it asks once more. A used-up cap answers at once. */
 const once = (caps: CapsBy): CapsBy => (caps === 'taken' ? 'ask' : caps)
 
-/** The same of what was leased for it. A wallet of which nothing was left is quiet, and answers at once. */
-const onceMore = (funds: Funds): Funds => (funds === 'leased' ? 'ask' : funds)
+/** What was obtained for a call is its own until this turn of the event loop, in which it is decided. */
+function onceMore({ by, hold }: Obtained): Funds {
+  hold.end()
+  return hold.isGiven ? 'ask' : by
+}
+
+/** What came of asking for money, and on what the call is decided then. */
+interface Obtained {
+  readonly by: Funds
+  readonly hold: Hold
+}
+
+const nothingMore: Obtained = { by: 'held', hold: noHold }
 
 const lastOf = (caps: CapsBy): CapsBy => (caps === 'ask' ? 'taken' : caps)

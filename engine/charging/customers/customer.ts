@@ -1,7 +1,8 @@
 /** One customer's money and limits in memory: its balance, what is reserved, what is allowed. */
 import { noHold, type Hold, type Share, type Shares } from '../../../schema/contracts/limits.ts'
 import type { Balance } from '../../../schema/contracts/charging.ts'
-import type { Lease } from '../leases/lease.ts'
+import type { NodeShare } from '../../shares/node-share.ts'
+import type { NodeShares } from '../../shares/node-shares.ts'
 
 /** The terms that an operator set. A limit of 0 is no limit. */
 export interface Terms {
@@ -52,9 +53,12 @@ export interface HeldRoom {
   readonly starts: Hold
 }
 
-/** Where other nodes count against the same limits. */
-export interface SharedLimits {
-  readonly shares: Shares
+/** Where other nodes draw from the same. */
+export interface SharedWith {
+  /** Absent: no other one counts against the same limits. */
+  readonly limits?: Shares | undefined
+  /** Absent: no other one spends from the same wallets. */
+  readonly money?: NodeShares | undefined
   /** Milliseconds by the steady clock. */
   readonly now: () => number
 }
@@ -73,8 +77,6 @@ export class Customer {
   terms: Terms
   reservedMicros = 0n
   openCalls = 0
-  /** Where other processes spend from the same wallet, what this one may. */
-  readonly lease: Lease | undefined
   #balanceMicros: bigint
   /** The ledger entry that the balance is of; 0: not known. */
   #lastEntry = 0
@@ -83,15 +85,15 @@ export class Customer {
   /** All debits of this process. */
   #debitedMicros = 0n
   readonly #attempts = new RollingSecond()
-  readonly #shared: SharedLimits | undefined
+  readonly #shared: SharedWith | undefined
+  #sharedMoney: NodeShare | undefined
   #sharedCalls: Share | undefined
   #sharedStarts: Share | undefined
   #spentMicros = 0n
   #spentOn = -1
 
-  constructor(terms: Terms, balanceMicros: bigint, lease?: Lease, shared?: SharedLimits) {
+  constructor(terms: Terms, balanceMicros: bigint, shared?: SharedWith) {
     this.terms = terms
-    this.lease = lease
     this.#shared = shared
     this.#balanceMicros = balanceMicros
   }
@@ -112,6 +114,11 @@ export class Customer {
     this.#hasMoved = true
     if (entryId <= this.#lastEntry) return
     this.#lastEntry = entryId
+    this.#follow(balanceMicros)
+  }
+
+  #follow(balanceMicros: bigint): void {
+    if (balanceMicros > this.#balanceMicros) this.#sharedMoney?.freed()
     this.#balanceMicros = balanceMicros
   }
 
@@ -139,7 +146,7 @@ export class Customer {
     const { walletId, currency } = this.terms
     const isOlder = this.#hasMoved && terms.walletId === null
     this.terms = isOlder ? { ...terms, walletId, currency } : terms
-    if (!this.#hasMoved) this.#balanceMicros = balanceMicros
+    if (!this.#hasMoved) this.#follow(balanceMicros)
   }
 
   /** Negative after a lowered credit limit, or when a call was billed beyond its grant. */
@@ -161,16 +168,31 @@ export class Customer {
     }
   }
 
+  /** Whether other processes spend from the same wallet. */
+  get isShared(): boolean {
+    return this.#shared?.money !== undefined
+  }
+
+  /** Where they do, what this one may. Undefined: they do not, or there is no wallet. */
+  get money(): NodeShare | undefined {
+    if (this.#sharedMoney !== undefined || this.#shared?.money === undefined)
+      return this.#sharedMoney
+    const { walletId } = this.terms
+    if (walletId === null) return undefined
+    const used = (): number => Number(this.reservedMicros)
+    return (this.#sharedMoney = this.#shared.money.of(String(walletId), used))
+  }
+
   /** What this process may reserve now. */
   get spendableMicros(): bigint {
-    const { lease } = this
-    return lease === undefined ? this.availableMicros : lease.amountMicros - this.reservedMicros
+    if (!this.isShared) return this.availableMicros
+    return BigInt(this.money?.free ?? 0)
   }
 
   /** What may still be reserved today; undefined without a daily limit. */
   dailyBudgetMicros(now: number): bigint | undefined {
-    // The lease is within the limit already, with what other processes have spent.
-    if (this.terms.maxDailySpendMicros === 0 || this.lease !== undefined) return undefined
+    // A share is within the limit already, with what other processes have spent.
+    if (this.terms.maxDailySpendMicros === 0 || this.isShared) return undefined
     const spent = this.#spentOn === startOfDay(now) ? this.#spentMicros : 0n
     return BigInt(this.terms.maxDailySpendMicros) - spent - this.reservedMicros
   }
@@ -249,16 +271,20 @@ export class Customer {
   }
 
   #calls(limit: number): Share | undefined {
-    if (limit === 0 || this.#shared === undefined) return undefined
-    const resource = `customer ${this.terms.customerId} calls`
-    return (this.#sharedCalls ??= this.#shared.shares.of(resource, () => this.openCalls))
+    const { limits } = this.#shared ?? {}
+    if (limit === 0 || limits === undefined) return undefined
+    return (this.#sharedCalls ??= limits.of(
+      `customer ${this.terms.customerId} calls`,
+      () => this.openCalls,
+    ))
   }
 
   #starts(limit: number): Share | undefined {
-    if (limit === 0 || this.#shared === undefined) return undefined
-    const { shares, now } = this.#shared
-    const resource = `customer ${this.terms.customerId} starts`
-    return (this.#sharedStarts ??= shares.of(resource, () => this.#attempts.count(now())))
+    const { limits, now } = this.#shared ?? {}
+    if (limit === 0 || limits === undefined || now === undefined) return undefined
+    return (this.#sharedStarts ??= limits.of(`customer ${this.terms.customerId} starts`, () =>
+      this.#attempts.count(now()),
+    ))
   }
 }
 

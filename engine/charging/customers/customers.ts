@@ -4,8 +4,7 @@ import { exactSum, fromFlag } from '../../../schema/columns.ts'
 import { OneAtATime } from '../../../schema/one-at-a-time.ts'
 import type { Store } from '../../../schema/open.ts'
 import { all, inSlices, slicesOf, SLICE } from '../../../schema/sql/query.ts'
-import { Customer, type SharedLimits, startOfDay, type Terms } from './customer.ts'
-import { Lease } from '../leases/lease.ts'
+import { Customer, type SharedWith, startOfDay, type Terms } from './customer.ts'
 import type { ChangedPayers } from '../../../schema/changes/changes.ts'
 import { numberOrText } from '../../../schema/rules/numbers.ts'
 
@@ -21,12 +20,8 @@ interface CustomersDeps {
   readonly store: Store
   /** Milliseconds by the steady clock. */
   readonly now: () => number
-  /** Where other nodes count against the same limits. */
-  readonly shared?: SharedLimits | undefined
-  /** How long calls may begin on what is leased while the database does not answer. */
-  readonly awaySeconds?: number | undefined
-  /** Less may be spent than before. */
-  readonly onLowered?: (customer: Customer) => void
+  /** Where other nodes draw from the same. */
+  readonly shared?: SharedWith | undefined
 }
 
 export class Customers {
@@ -166,13 +161,11 @@ export class Customers {
 
   #take({ terms, balanceMicros }: StoredCustomer, spending: Spending | undefined): void {
     const known = this.#customers.get(terms.customerId)
-    const { store, shared, awaySeconds } = this.#deps
-    const lease = store.statements.isShared ? new Lease(awaySeconds) : undefined
-    const customer = known ?? new Customer(terms, balanceMicros, lease, shared)
+    const customer = known ?? new Customer(terms, balanceMicros, this.#deps.shared)
     const isLowered = known !== undefined && allowsLess(terms, known.terms)
     customer.take(terms, balanceMicros)
     customer.noteCalls()
-    if (isLowered) this.#deps.onLowered?.(customer)
+    if (isLowered) customer.money?.lowered()
     if (spending !== undefined) {
       const since = customer.debitedMicros - spending.debitedBefore
       customer.setSpending(spending.spentMicros + since, spending.at)

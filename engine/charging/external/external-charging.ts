@@ -67,7 +67,6 @@ export class ExternalCharging implements Charging {
       deps.log('error', 'charging: records cannot be stored', { error, waiting })
     this.#calls = new CallStore({
       ...deps,
-      node: undefined,
       events: new AccountingEvents(undefined),
       onFailure,
     })

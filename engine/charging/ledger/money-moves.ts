@@ -8,7 +8,7 @@ import { first, lockedTransaction } from '../../../schema/sql/query.ts'
 import { isDepletion, type AccountingEvents } from '../accounting-events.ts'
 import type { Customer } from '../customers/customer.ts'
 import type { Customers } from '../customers/customers.ts'
-import type { Leases } from '../leases/leases.ts'
+import type { NodeShares } from '../../shares/node-shares.ts'
 import type { Ledger, LockedWallet } from './ledger.ts'
 import type { DuplicatePosting, MoneySums } from './posting.ts'
 
@@ -20,7 +20,7 @@ interface MoneyMovesDeps {
   readonly events: AccountingEvents
   readonly sink?: EventSink | undefined
   /** Present where other processes spend from the same wallets. */
-  readonly leases?: Leases | undefined
+  readonly money?: NodeShares | undefined
   /** Milliseconds UTC. */
   readonly wallNow: () => number
 }
@@ -58,13 +58,11 @@ export class MoneyMoves {
     const earlier = await this.#deps.ledger.find(move.kind, move.ref)
     if (earlier !== undefined) return answerAgain(move, customer.terms.walletId, earlier)
     const amountMicros = BigInt(-move.amountMicros)
-    const { leases } = this.#deps
-    const isTold =
-      amountMicros <= customer.spendableMicros ||
-      leases === undefined ||
-      (await leases.obtain(customer, amountMicros))
+    const isShort = amountMicros > customer.spendableMicros
+    const hold = isShort ? await customer.money?.obtainAmount(-move.amountMicros) : undefined
+    hold?.end()
     const { spendableMicros } = customer
-    if (amountMicros > spendableMicros && !isTold)
+    if (amountMicros > spendableMicros && hold?.isKnown === false)
       throw new DatabaseUnavailable('the database server does not say what the wallet has')
     if (amountMicros > spendableMicros)
       return {
@@ -113,7 +111,7 @@ export class MoneyMoves {
     const posting = await ledger.add(wallet, entry)
     if (posting.kind === 'unknown_wallet') return { kind: 'unknown_customer' }
     if (posting.kind === 'duplicate') return answerAgain(move, id, posting)
-    if (amountMicros < 0) await this.#deps.leases?.take(id, BigInt(-amountMicros))
+    if (amountMicros < 0) await this.#deps.money?.spend(String(id), -amountMicros)
     const events = await this.#eventsOf(move, wallet, customer, posting.balanceMicros)
     if (events.length > 0) await sink?.writeAll(events)
     store.statements.afterCommit(() => {

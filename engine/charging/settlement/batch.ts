@@ -11,7 +11,8 @@ import type { Row } from '../../../schema/sql/statements.ts'
 import { type AccountingEvents, isDepletion } from '../accounting-events.ts'
 import type { Charge } from './charge.ts'
 import { startOfDay } from '../customers/customer.ts'
-import type { StoredLease } from '../leases/lease-rows.ts'
+import type { SpentShare } from '../../shares/node-shares.ts'
+import type { ShareOwner } from '../../shares/share-rows.ts'
 import type { DuplicatePosting, Posting } from '../ledger/posting.ts'
 import {
   type AcceptedReport,
@@ -61,10 +62,10 @@ export interface BatchDeps {
   readonly events: AccountingEvents
   /** Absent: no event is written. */
   readonly sink?: EventSink | undefined
-  /** What this process leases under: calls are paid from its leases. Absent: it leases nothing. */
-  readonly node?: string | undefined
-  /** The leases of this process after a commit, and the wallets that have paid more than was leased for it. */
-  readonly onSettled?: (leases: readonly StoredLease[], beyond: readonly number[]) => void
+  /** Calls are paid from what this process holds of wallets. Absent: no other process draws from them. */
+  readonly owner?: ShareOwner | undefined
+  /** What a commit has taken of the shares of this process, and the wallets that have paid more than was held for it. */
+  readonly onSettled?: (spent: readonly SpentShare[], beyond: readonly string[]) => void
 }
 
 /** A call of the batch, and what becomes of it. */
@@ -80,9 +81,9 @@ interface Wallet {
   readonly id: number
   balanceMicros: bigint
   isDepleted: boolean
-  costMicros: bigint
-  /** Of the cost, what was leased for it. */
-  takenMicros: bigint
+  costMicros: number
+  /** Of the cost, what was held for it. */
+  heldMicros: number
 }
 
 export class BatchWriter {
@@ -209,13 +210,13 @@ export class BatchWriter {
     }
     await this.#insertEntries(calls, at)
     const changed = [...wallets.values()]
-    const leases = await this.#takeFromLeases(changed)
+    const spent = await this.#takeFromShares(changed)
     await this.#statements.changeWallets(changed.map((wallet) => this.#rowOf(wallet, at)))
-    const beyond = changed.filter(({ costMicros, takenMicros }) => costMicros > takenMicros)
+    const beyond = changed.filter(({ costMicros, heldMicros }) => costMicros > heldMicros)
     this.#deps.store.statements.afterCommit(() =>
       this.#deps.onSettled?.(
-        leases,
-        beyond.map(({ id }) => id),
+        spent,
+        beyond.map(({ id }) => String(id)),
       ),
     )
   }
@@ -231,7 +232,7 @@ export class BatchWriter {
     const { terms } = payer
     const beforeMicros = wallet.balanceMicros
     wallet.balanceMicros -= BigInt(costMicros)
-    wallet.costMicros += BigInt(costMicros)
+    wallet.costMicros += costMicros
     const { balanceMicros } = wallet
     const low = this.#deps.events.lowBalance(terms, beforeMicros, balanceMicros)
     if (low !== undefined) events.push(low)
@@ -269,46 +270,41 @@ export class BatchWriter {
   }
 
   /**
-   * What calls have cost is taken from the lease that it was promised from; what that does not have, from the wallet
-   * alone. Returns the leases as they are then.
+   * What calls have cost is taken from the share that it was promised from; what that does not have, from the wallet
+   * alone. The next process of this node may have taken the share over. Returns what was spent of each share.
    */
-  async #takeFromLeases(wallets: readonly Wallet[]): Promise<readonly StoredLease[]> {
-    const { node } = this.#deps
-    if (node === undefined) return []
-    const { leases, changeLeases } = this.#statements
-    const leased = await leases(wallets.map(({ id }) => ({ wallet_id: id, node })))
-    const stored = leased.flatMap((row) => {
-      const wallet = wallets.find(({ id }) => id === row.wallet_id)
-      if (wallet === undefined) return []
-      const amountMicros = BigInt(row.amount)
-      const { costMicros } = wallet
-      wallet.takenMicros = amountMicros < costMicros ? amountMicros : costMicros
-      return [
-        {
-          walletId: wallet.id,
-          amountMicros: amountMicros - wallet.takenMicros,
-          version: row.version + 1,
-        },
-      ]
+  async #takeFromShares(wallets: readonly Wallet[]): Promise<readonly SpentShare[]> {
+    const { owner } = this.#deps
+    if (owner === undefined) return []
+    const { shares, changeShares } = this.#statements
+    const held = await shares(wallets.map(({ id }) => ({ resource: String(id), node: owner.name })))
+    const spent = wallets.flatMap((wallet) => {
+      const resource = String(wallet.id)
+      const ofWallet = held.filter((share) => share.resource === resource)
+      const share = ofWallet.find(({ process }) => process === owner.process) ?? ofWallet[0]
+      if (share === undefined) return []
+      wallet.heldMicros = Math.min(share.amount, wallet.costMicros)
+      const left = { amount: share.amount - wallet.heldMicros, version: share.version + 1 }
+      return [{ ...share, ...left, spent: wallet.heldMicros }]
     })
-    await changeLeases(
-      stored.map(({ walletId, amountMicros, version }) => ({
-        wallet_id: walletId,
-        node,
-        amount_micros: String(amountMicros),
+    await changeShares(
+      spent.map(({ resource, process, amount, version }) => ({
+        resource,
+        node: owner.name,
+        process,
+        amount,
         version,
       })),
     )
-    return stored
+    return spent
   }
 
-  #rowOf({ id, balanceMicros, isDepleted, costMicros, takenMicros }: Wallet, at: number): Row {
+  #rowOf({ id, balanceMicros, isDepleted, costMicros }: Wallet, at: number): Row {
     return {
       id,
       balance_micros: String(balanceMicros),
       is_depleted: isDepleted ? 1 : 0,
-      leased_micros: String(takenMicros),
-      spent_micros: String(costMicros),
+      spent_micros: costMicros,
       spent_on: startOfDay(this.#deps.now()),
       updated_at: at,
     }
@@ -372,6 +368,6 @@ const toWallet = ({ id, balance, is_depleted: isDepleted }: LockedWallet): Walle
   id,
   balanceMicros: BigInt(balance),
   isDepleted: isDepleted === 1,
-  costMicros: 0n,
-  takenMicros: 0n,
+  costMicros: 0,
+  heldMicros: 0,
 })

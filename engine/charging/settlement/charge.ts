@@ -67,7 +67,7 @@ interface Missing {
   readonly amountMicros: bigint
 }
 
-/** What has to be leased so that a call is charged in full. Undefined: it is now, or nothing more can be leased. */
+/** What has to be obtained so that a call is charged in full. Undefined: it is now, or nothing more can be obtained. */
 export function missingFor(
   { callUuid, billsec }: CallRecord,
   { reservations }: Books,
@@ -75,7 +75,7 @@ export function missingFor(
   const reservation = reservations.find(callUuid)
   if (reservation === undefined || reservation.isEnded) return undefined
   const { payer, tariff } = reservation
-  if (payer?.lease === undefined || tariff === null) return undefined
+  if (payer?.isShared !== true || tariff === null) return undefined
   if (!isCutOff(reservation, billsec)) return undefined
   const beyond = costMicros(tariff, billsec) - reservation.amountMicros
   const amountMicros = BigInt(Math.min(beyond, reservations.leftOfCaps(callUuid)))

@@ -1,16 +1,15 @@
 /**
  * Charges calls that end. Where several processes spend from one wallet, a call that was cut off may cost more than this
- * one has leased, and less than the wallet has: it waits a moment for the rest.
+ * one holds, and less than the wallet has: it waits a moment for the rest.
  */
 import type { CallRecord } from '../../../schema/call-record.ts'
 import type { Books } from '../authorization/authorize.ts'
-import type { Leases } from '../leases/leases.ts'
 import { type Charge, chargeOf, missingFor } from './charge.ts'
 
 interface ChargesDeps {
   readonly books: () => Books
-  /** Undefined: no other process spends from the same wallets. */
-  readonly leases: Leases | undefined
+  /** False: others may spend what this process holds of wallets. */
+  readonly canHold: () => boolean
 }
 
 export class Charges {
@@ -23,19 +22,24 @@ export class Charges {
   }
 
   /**
-   * Calls `settle` with what the call costs: at once, or when the lease is large enough, or cannot be in time. Until
+   * Calls `settle` with what the call costs: at once, or when the share is large enough, or cannot be in time. Until
    * then the journal has the call as it was before its end: after a crash it goes on, and no party has heard of the end.
    */
   of<T>(record: CallRecord, settle: (charge: Charge) => Promise<T>): Promise<T> {
-    const { books, leases } = this.#deps
-    const missing = leases?.isValid === true ? missingFor(record, books()) : undefined
-    if (leases === undefined || missing === undefined) return settle(chargeOf(record, books()))
+    const { books, canHold } = this.#deps
+    const missing = canHold() ? missingFor(record, books()) : undefined
+    const share = missing?.payer.money
+    if (missing === undefined || share === undefined) return settle(chargeOf(record, books()))
     return new Promise((resolve, reject) => {
       const decide = (): void => {
         if (this.#waiting.delete(decide)) settle(chargeOf(record, books())).then(resolve, reject)
       }
-      const obtained = leases.obtain(missing.payer, missing.amountMicros)
-      this.#waiting.set(decide, obtained.then(decide))
+      const obtain = async (): Promise<void> => {
+        const { end } = await share.obtainAmount(Number(missing.amountMicros))
+        end()
+        decide()
+      }
+      this.#waiting.set(decide, obtain())
     })
   }
 

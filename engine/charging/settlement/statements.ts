@@ -30,9 +30,10 @@ export interface LockedWallet {
   readonly is_depleted: Flag
 }
 
-export interface Leased {
-  readonly wallet_id: number
-  readonly amount: string
+export interface HeldShare {
+  readonly resource: string
+  readonly process: string
+  readonly amount: number
   readonly version: number
 }
 
@@ -67,7 +68,6 @@ const walletColumns = [
   'id',
   'balance_micros',
   'is_depleted',
-  'leased_micros',
   'spent_micros',
   'spent_on',
   'updated_at',
@@ -121,26 +121,26 @@ export function settlementStatements({ statements }: Pick<Store, 'statements'>) 
       sql: `SELECT call_uuid, billsec, cost_micros, CAST(balance_after_micros AS TEXT) AS balance_after, currency
         FROM ocs_report WHERE is_conflict = 0 AND call_uuid IN (SELECT call_uuid FROM given)`,
     }),
-    /** Leases change with the lock of their wallet. */
-    leases: statements.prepareRows<Leased>({
-      table: 'wallet_lease',
-      columns: ['wallet_id', 'node'],
-      sql: `SELECT lease.wallet_id, CAST(lease.amount_micros AS TEXT) AS amount, lease.version
-        FROM wallet_lease AS lease JOIN given
-        ON lease.wallet_id = given.wallet_id AND lease.node = given.node`,
+    /** Shares change with the lock of their wallet. */
+    shares: statements.prepareRows<HeldShare>({
+      table: 'share',
+      columns: ['resource', 'node'],
+      sql: `SELECT share.resource, share.process, share.amount, share.version FROM share JOIN given
+        ON share.resource = given.resource AND share.node = given.node WHERE share.kind = 'wallet'`,
     }),
-    changeLeases: statements.prepareRows({
-      table: 'wallet_lease',
-      columns: ['wallet_id', 'node', 'amount_micros', 'version'],
-      sql: `UPDATE wallet_lease SET amount_micros = given.amount_micros, version = given.version FROM given
-        WHERE wallet_lease.wallet_id = given.wallet_id AND wallet_lease.node = given.node`,
+    changeShares: statements.prepareRows({
+      table: 'share',
+      columns: ['resource', 'node', 'process', 'amount', 'version'],
+      sql: `UPDATE share SET amount = given.amount, version = given.version FROM given
+        WHERE share.kind = 'wallet' AND share.resource = given.resource AND share.node = given.node
+          AND share.process = given.process`,
     }),
-    /** `leased_micros` and `spent_micros`: what the calls have taken of the lease, and what they have cost. */
+    /** `spent_micros`: what the calls have cost. */
     changeWallets: statements.prepareRows({
       table: 'wallet',
       columns: walletColumns,
       sql: `UPDATE wallet SET balance_micros = given.balance_micros, is_depleted = given.is_depleted,
-          updated_at = given.updated_at, leased_micros = wallet.leased_micros - given.leased_micros,
+          updated_at = given.updated_at,
           spent_micros = CASE WHEN wallet.spent_on >= given.spent_on THEN wallet.spent_micros ELSE 0 END
             + given.spent_micros,
           spent_on = CASE WHEN wallet.spent_on >= given.spent_on THEN wallet.spent_on ELSE given.spent_on END

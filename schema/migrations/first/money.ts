@@ -2,32 +2,18 @@
 import { noteAnyChange } from './nodes.ts'
 
 export const sql = `
--- leased_micros is always the sum of the leases of the wallet. spent_micros is what was debited
--- on the day spent_on (UTC, milliseconds of its midnight). is_depleted: the depletion was
--- reported.
+-- spent_micros is what was debited on the day spent_on (UTC, milliseconds of its midnight).
+-- is_depleted: the depletion was reported.
 CREATE TABLE wallet (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   customer_id INTEGER NOT NULL UNIQUE REFERENCES customer (id),
   currency TEXT NOT NULL CHECK (length(currency) = 3),
   balance_micros INTEGER NOT NULL DEFAULT 0,
   is_depleted INTEGER NOT NULL DEFAULT 0 CHECK (is_depleted IN (0, 1)),
-  leased_micros INTEGER NOT NULL DEFAULT 0 CHECK (leased_micros >= 0),
   spent_micros INTEGER NOT NULL DEFAULT 0,
   spent_on INTEGER NOT NULL DEFAULT 0,
   updated_at INTEGER NOT NULL
 ) STRICT;
-
--- What a node may spend of a wallet without asking. request grows with each request of a node for
--- a lease, version with each change of it.
-CREATE TABLE wallet_lease (
-  wallet_id INTEGER NOT NULL REFERENCES wallet (id) ON DELETE CASCADE,
-  node TEXT NOT NULL,
-  amount_micros INTEGER NOT NULL CHECK (amount_micros >= 0),
-  version INTEGER NOT NULL,
-  request INTEGER NOT NULL,
-  PRIMARY KEY (wallet_id, node)
-) STRICT, WITHOUT ROWID;
-CREATE INDEX wallet_lease_node ON wallet_lease (node, wallet_id);
 
 CREATE TABLE ledger_entry (
   id INTEGER PRIMARY KEY,

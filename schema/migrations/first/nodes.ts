@@ -1,4 +1,4 @@
-/** Settings of the database, its nodes, what they share (limits and bans), and how they hear of changes. */
+/** Settings of the database, its nodes, what they share (limits, money and bans), and how they hear of changes. */
 export const sql = `
 -- Values that the program generated and must keep, such as the secret of its tokens.
 CREATE TABLE setting (
@@ -8,7 +8,7 @@ CREATE TABLE setting (
 INSERT INTO setting (name, value) VALUES ('database_id', lower(hex(randomblob(16))));
 
 -- The processes that serve from a PostgreSQL database. An SQLite database has one, and no row.
--- longest_grant_seconds: what a node has leased is not freed before the calls are over that it
+-- longest_grant_seconds: what a node holds is not freed before the calls are over that it
 -- paid for. away_ms: for so long the node grants without the server, and another disk does not
 -- get its name.
 CREATE TABLE node (
@@ -27,18 +27,21 @@ CREATE TABLE node (
   away_ms INTEGER NOT NULL DEFAULT 10000
 ) STRICT, WITHOUT ROWID;
 
--- What each process may use of a limit (calls at once, calls in a second) without asking. process
--- is one run of a node. request grows with each request of a
--- process. Empty on SQLite.
-CREATE TABLE limit_share (
+-- What each process may use without asking of something that all nodes draw from. kind: a limit
+-- (calls at once, calls in a second), or a wallet, whose id is the resource. process is one run of
+-- a node. request grows with each request of a process,
+-- version with each change. Empty on SQLite.
+CREATE TABLE share (
+  kind TEXT NOT NULL CHECK (kind IN ('limit', 'wallet')),
   resource TEXT NOT NULL,
   node TEXT NOT NULL,
   process TEXT NOT NULL,
-  slots INTEGER NOT NULL CHECK (slots >= 0),
+  amount INTEGER NOT NULL CHECK (amount >= 0),
   request INTEGER NOT NULL,
-  PRIMARY KEY (resource, node, process)
+  version INTEGER NOT NULL,
+  PRIMARY KEY (kind, resource, node, process)
 ) STRICT, WITHOUT ROWID;
-CREATE INDEX limit_share_node ON limit_share (node, process);
+CREATE INDEX share_node ON share (node, kind, process);
 
 -- How many requests of a client the nodes admit. Empty on SQLite.
 CREATE TABLE rate_grant (
@@ -108,30 +111,62 @@ BEGIN
 END $$;
 
 -- Sets the shares of one process. It gets base, and up to extra of a fair part of what is free
--- beyond, never more than the others have left of the limit, and never less than it uses: that is
--- so already. One caller of a resource at a time. A request that was overtaken by a later one of
--- its process changes nothing, and is not among the answers.
-CREATE FUNCTION take_shares(asked json, of_node text, of_process text, number bigint, nodes bigint)
-RETURNS TABLE (of_resource text, granted bigint, elsewhere bigint) LANGUAGE plpgsql AS $$
+-- beyond, never more than the others have left of the bound, and never less than it uses: that is
+-- so already. The bound of a wallet is its money, or what the limit of the day leaves; what is used
+-- of it may have been spent meanwhile, and counts only as far as it is stored. One caller of a
+-- resource at a time: settlement locks wallets in the same order. A process that is alone has what
+-- others of its node had. A request that was overtaken by a later one of its process changes
+-- nothing, and is not among the answers.
+CREATE FUNCTION take_shares(asked json, of_kind text, of_node text, of_process text, number bigint,
+  nodes bigint, is_alone bigint, now_ms bigint)
+RETURNS TABLE (of_resource text, granted bigint, elsewhere bigint, stored_as bigint, is_of_day boolean)
+LANGUAGE plpgsql AS $$
 DECLARE
   one record;
+  bound bigint;
+  own bigint;
   room bigint;
 BEGIN
   FOR one IN
-    SELECT t.*, hashtextextended(t.name, 11) AS lock FROM json_to_recordset(asked)
+    SELECT t.*, CASE of_kind WHEN 'wallet' THEN CAST(t.name AS bigint)
+      ELSE hashtextextended(t.name, 11) END AS lock
+    FROM json_to_recordset(asked)
       AS t(name text, used bigint, base bigint, extra bigint, at_most bigint) ORDER BY lock
   LOOP
-    PERFORM pg_advisory_xact_lock(one.lock);
-    SELECT coalesce(sum(slots), 0) INTO elsewhere FROM limit_share
-      WHERE resource = one.name AND NOT (node = of_node AND process = of_process);
-    room := greatest(one.at_most - elsewhere, 0);
-    granted := greatest(one.used,
+    bound := one.at_most;
+    is_of_day := FALSE;
+    IF of_kind = 'wallet' THEN
+      SELECT least(money, day), coalesce(day < money, FALSE) INTO bound, is_of_day FROM (
+        SELECT balance_micros + credit_limit_micros AS money,
+          CASE WHEN max_daily_spend_micros > 0 THEN max_daily_spend_micros -
+            CASE WHEN spent_on >= now_ms - now_ms % 86400000 THEN spent_micros ELSE 0 END END AS day
+        FROM wallet JOIN customer ON customer.id = customer_id
+        WHERE wallet.id = one.lock FOR NO KEY UPDATE OF wallet
+      ) AS locked;
+      CONTINUE WHEN NOT FOUND;
+    ELSE
+      PERFORM pg_advisory_xact_lock(one.lock);
+    END IF;
+    SELECT coalesce(sum(amount) FILTER (WHERE is_own), 0), coalesce(sum(amount) FILTER (WHERE NOT is_own), 0)
+      INTO own, elsewhere
+      FROM (SELECT amount, node = of_node AND (is_alone = 1 OR process = of_process) AS is_own
+        FROM share WHERE kind = of_kind AND resource = one.name) AS shares;
+    room := greatest(bound - elsewhere, 0);
+    granted := greatest(
+      CASE of_kind WHEN 'wallet' THEN least(one.used, own) ELSE one.used END,
       least(room, one.base + least(one.extra, greatest(room - one.base, 0) / nodes)));
-    INSERT INTO limit_share AS share (resource, node, process, slots, request)
-      VALUES (one.name, of_node, of_process, granted, number)
-      ON CONFLICT (resource, node, process) DO UPDATE SET slots = excluded.slots, request = excluded.request
-        WHERE share.request < excluded.request;
+    elsewhere := least(elsewhere, 9007199254740991);
+    INSERT INTO share AS known (kind, resource, node, process, amount, request, version)
+      VALUES (of_kind, one.name, of_node, of_process, granted, number, 1)
+      ON CONFLICT (kind, resource, node, process) DO UPDATE
+        SET amount = excluded.amount, request = excluded.request, version = known.version + 1
+        WHERE known.request < excluded.request
+      RETURNING version INTO stored_as;
     IF FOUND THEN
+      IF is_alone = 1 THEN
+        DELETE FROM share
+          WHERE kind = of_kind AND resource = one.name AND node = of_node AND process <> of_process;
+      END IF;
       of_resource := one.name;
       RETURN NEXT;
     END IF;

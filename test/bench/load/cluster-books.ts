@@ -1,4 +1,4 @@
-/** Whether the books of a cluster are right: wallets, ledger, leases and records, beside what the callers have seen. */
+/** Whether the books of a cluster are right: wallets, ledger, shares and records, beside what the callers have seen. */
 import type { PostgresStatements } from '../../../schema/sql/postgres-statements.ts'
 import type { SeenCall } from './cluster-load.ts'
 
@@ -18,11 +18,12 @@ const faultsOfBooks = {
     SELECT c.name AS id, w.balance_micros::text AS seen, (-c.credit_limit_micros)::text AS wanted
     FROM wallet w JOIN customer c ON c.id = w.customer_id
     WHERE w.balance_micros < -c.credit_limit_micros`,
-  'wallets whose leases do not add up': `
-    SELECT w.id::text AS id, w.leased_micros::text AS seen,
-      (SELECT coalesce(sum(amount_micros), 0)::text FROM wallet_lease WHERE wallet_id = w.id) AS wanted
-    FROM wallet w WHERE w.leased_micros <>
-      (SELECT coalesce(sum(amount_micros), 0) FROM wallet_lease WHERE wallet_id = w.id)`,
+  'wallets of which nodes hold more than there is': `
+    SELECT w.id::text AS id, held.amount::text AS seen, w.balance_micros::text AS wanted
+    FROM wallet w JOIN customer c ON c.id = w.customer_id
+    JOIN (SELECT resource, sum(amount) AS amount FROM share WHERE kind = 'wallet' GROUP BY resource) held
+      ON held.resource = w.id::text
+    WHERE held.amount > greatest(w.balance_micros + c.credit_limit_micros, 0)`,
   'calls with two records': `
     SELECT call_id AS id, count(*)::text AS seen, '1' AS wanted FROM cdr GROUP BY call_id HAVING count(*) > 1`,
   'records that are not debited once': `
@@ -38,10 +39,11 @@ const faultsOfBooks = {
       SELECT 1 FROM cdr c WHERE c.call_uuid = l.ref AND c.cost_micros = -l.amount_micros)`,
 }
 
-/** When nothing goes on any more: no node has leased, and each answered call has its record. */
+/** When nothing goes on any more: no node holds money, and each answered call has its record. */
 const faultsAtRest = {
-  'wallets that are still leased': `
-    SELECT id::text AS id, leased_micros::text AS seen, '0' AS wanted FROM wallet WHERE leased_micros <> 0`,
+  'wallets of which nodes still hold a share': `
+    SELECT resource AS id, amount::text AS seen, '0' AS wanted FROM share
+    WHERE kind = 'wallet' AND amount <> 0`,
 }
 
 interface Fault {

@@ -77,7 +77,7 @@ async function open() {
     log: () => undefined,
     journal: journalOf(store, schedule),
     unknownCaller: 'deny',
-    ...(isOnPostgres && { members: onlyProcess }),
+    ...(isOnPostgres && { members: onlyProcess() }),
     events: webhooks.sink,
   })
   const deps = { ...base.deps, now: Date.now, steadyNow: Date.now, webhooks, ocs }

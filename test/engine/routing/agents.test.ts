@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { Agents } from '../../../engine/routing/agents.ts'
-import { CallLimit } from '../../../engine/limits/call-limit.ts'
+import { CallLimit } from '../../../engine/shares/call-limit.ts'
 import type { AgentRecord } from '../../../engine/routing/routing-records.ts'
 
 const agent = (agentId: number, tenantId: number | null, parts: Partial<AgentRecord> = {}) => ({

@@ -5,11 +5,11 @@ import { Reservations } from '../../../../engine/charging/authorization/reservat
 import { Customer } from '../../../../engine/charging/customers/customer.ts'
 import type { Customers } from '../../../../engine/charging/customers/customers.ts'
 import { Meter } from '../../../../engine/charging/guards/meter.ts'
-import { Lease } from '../../../../engine/charging/leases/lease.ts'
-import type { Leases } from '../../../../engine/charging/leases/leases.ts'
 import { RateTable } from '../../../../engine/charging/pricing/rate-table.ts'
+import { walletShares } from '../../../../engine/shares/node-shares.ts'
 import type { Share, SpendGuard } from '../../../../schema/contracts/limits.ts'
 import { question, start } from '../../../support/books.ts'
+import { shareDatabase } from '../../../support/share-database.ts'
 
 const terms = {
   customerId: 1,
@@ -47,28 +47,21 @@ const share: Share = {
   isHeard: true,
   admits: (_, own = 0) => own > 0,
   mayAdmit: () => true,
-  obtain: () => Promise.resolve({ isGiven: true, end: () => undefined }),
+  obtain: () => Promise.resolve({ isGiven: true, isKnown: true, end: () => undefined }),
   noted: () => undefined,
 }
 
 const noGuards = { endsCalls: false, isEnded: () => false }
 
-test('a call whose money another one took while both waited for room gets its own, and its start counts once', async () => {
-  const lease = new Lease()
-  const shared = { shares: { of: () => share }, now: () => start }
-  const payer = new Customer(terms, 1_000_000n, lease, shared)
-  let version = 0
-  const lend = (amountMicros: bigint): void =>
-    lease.stored({ walletId: 1, amountMicros, version: (version += 1) })
-  const leases = {
-    isValid: true,
-    isQuiet: () => false,
-    reserved: () => undefined,
-    obtain: async (_: Customer, amountMicros: bigint) => {
-      lend(lease.amountMicros + amountMicros)
-      return true
-    },
-  } as unknown as Leases
+/** On a node that shares limits and wallets with others; of the wallet it has nothing yet. */
+function decisionsOn(room: Share) {
+  const { shares: money, database, pass } = shareDatabase(0, walletShares())
+  database.bound = 1_000_000
+  const payer = new Customer(terms, 1_000_000n, {
+    limits: { of: () => room },
+    money,
+    now: () => start,
+  })
   const books = {
     customers: { byNumber: () => payer } as unknown as Customers,
     rates: new RateTable([rate]),
@@ -80,52 +73,50 @@ test('a call whose money another one took while both waited for room gets its ow
     isOverloaded: () => false,
     unknownCaller: 'deny',
     now: () => start,
-    leases,
+    canHold: () => money.canHold,
     failMode: 'closed',
     onNew: () => undefined,
     caps: { obtain: () => Promise.resolve(true) },
   })
-  lend(BigInt(minuteMicros))
   const dial = async (uuid: string) => decisions.authorize(question(uuid, '1555'))
+  return { decisions, payer, dial, pass }
+}
+
+test('calls that wait for money and room at once get their own, and their starts count once', async () => {
+  const { payer, dial, pass } = decisionsOn(share)
   const granted = { kind: 'granted' }
-  expect(await Promise.all([dial('a'), dial('b')])).toMatchObject([granted, granted])
+  const both = Promise.all([dial('a'), dial('b')])
+  await pass(50)
+  expect(await both).toMatchObject([granted, granted])
   expect(payer).toMatchObject({ openCalls: 2, reservedMicros: BigInt(2 * minuteMicros) })
-  expect([await dial('c'), await dial('d')]).toMatchObject([granted, { code: 'cps_limit' }])
+  const more = [dial('c'), dial('d')]
+  await pass(50)
+  expect(await Promise.all(more)).toMatchObject([granted, { code: 'cps_limit' }])
 })
 
-test('a call whose money another one used while it waited asks once more, and is not refused', async () => {
-  const lease = new Lease()
-  const payer = new Customer(terms, 1_000_000n, lease, {
-    shares: { of: () => share },
-    now: () => start,
-  })
-  let isOthersTurn = true
-  let version = 0
-  const obtain = (_: Customer, micros: bigint): Promise<boolean> => {
-    const amountMicros = lease.amountMicros + micros
-    if (!isOthersTurn) lease.stored({ walletId: 1, amountMicros, version: (version += 1) })
-    isOthersTurn = !isOthersTurn
-    return Promise.resolve(true)
+test('another call does not take what one has obtained that still waits for room', async () => {
+  let answer = (): void => undefined
+  const answered = new Promise<void>((resolve) => (answer = resolve))
+  let asked = 0
+  const slow: Share = {
+    ...share,
+    obtain: async () => {
+      asked += 1
+      if (asked <= 2) await answered
+      return { isGiven: true, isKnown: true, end: () => undefined }
+    },
   }
-  const leases = { isValid: true, isQuiet: () => false, reserved: () => undefined, obtain }
-  const books = {
-    customers: { byNumber: () => payer } as unknown as Customers,
-    rates: new RateTable([rate]),
-    reservations: new Reservations(),
-    guards: { ...noGuards, of: () => undefined, metersOf: () => [] },
-  }
-  const decisions = new Decisions({
-    books: () => books,
-    isOverloaded: () => false,
-    unknownCaller: 'deny',
-    now: () => start,
-    leases: leases as unknown as Leases,
-    failMode: 'closed',
-    onNew: () => undefined,
-    caps: { obtain: () => Promise.resolve(true) },
-  })
-  expect(await decisions.authorize(question('a', '1555'))).toMatchObject({ kind: 'granted' })
-  expect(await decisions.extend('a', 50)).toMatchObject({ kind: 'granted' })
+  const { decisions, dial, pass } = decisionsOn(slow)
+  const first = dial('a')
+  await pass(50)
+  const second = dial('b')
+  await pass(50)
+  expect(await second).toMatchObject({ kind: 'granted' })
+  answer()
+  expect(await first).toMatchObject({ kind: 'granted' })
+  const extended = decisions.extend('a', 50)
+  await pass(50)
+  expect(await extended).toMatchObject({ kind: 'granted' })
 })
 
 test('a call whose part of a cap another one used while it waited asks once more, and is not refused', async () => {
@@ -169,7 +160,7 @@ test('a call whose part of a cap another one used while it waited asks once more
     isOverloaded: () => false,
     unknownCaller: 'deny',
     now: () => start,
-    leases: undefined,
+    canHold: () => true,
     failMode: 'closed',
     onNew: () => undefined,
     caps: { obtain },

@@ -33,7 +33,7 @@ const answerOf = (
   isCounted = false,
 ) => {
   const shares = { of: (resource: string) => (resource.endsWith('calls') ? calls : starts) }
-  const customer = new Customer(terms, 0n, undefined, { shares, now: () => 0 })
+  const customer = new Customer(terms, 0n, { limits: shares, now: () => 0 })
   return customer.admit(0, { isCounted, calls: noHold, starts: noHold }, counting)
 }
 

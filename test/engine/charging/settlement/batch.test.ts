@@ -42,6 +42,7 @@ test('calls that end while others are stored wait as these did: ten batches a se
     schedule: time.schedule,
     now: time.now,
     wallNow: time.now,
+    owner: { name: 'a', process: '1' },
     events: new AccountingEvents(undefined),
     onFailure: () => undefined,
   })
@@ -272,7 +273,7 @@ describe.runIf(hasPostgres)('ended calls on PostgreSQL', () => {
     )
   })
 
-  test('what a dead process has leased is free again, and its late calls are still charged once', async () => {
+  test('what a dead process held is free again, and its late calls are still charged once', async () => {
     const [dead, other] = [await node(60_000, 'a'), await node(0, 'b')]
     await dead.ocs.authorize(question('late', '1555'))
     await dead.ocs.answered(openCall('late', Date.now(), { customerId, calledNumber: '1555' }))
@@ -289,7 +290,7 @@ describe.runIf(hasPostgres)('ended calls on PostgreSQL', () => {
     const back = await shared.node('a')
     expect(await back.ocs.start()).toMatchObject({ recoveredCalls: 1 })
     expect(await balance()).toBe(50_000n)
-    expect(await shared.wallets()).toMatchObject([{ ledgerMicros: 50_000n, leasedMicros: 60_000n }])
+    expect(await shared.wallets()).toMatchObject([{ ledgerMicros: 50_000n, heldMicros: 60_000n }])
   })
 
   test('events of calls beyond 20,000 are lost while the server is away, and are counted and logged', async () => {

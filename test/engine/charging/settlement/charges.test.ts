@@ -23,7 +23,7 @@ describe.runIf(hasPostgres)('calls that are cut off, on PostgreSQL', () => {
     for (const proxy of proxies.splice(0)) proxy.close()
   })
 
-  /** Two processes, and a call on the first of them, whose grant of 60 s has leased less than the wallet has. */
+  /** Two processes, and a call on the first of them, whose grant of 60 s holds less than the wallet has. */
   async function talking(balanceMicros: number, url?: string): Promise<Node> {
     const other = await shared.node('b')
     const node = await shared.node('a', url === undefined ? {} : { url })
@@ -48,7 +48,7 @@ describe.runIf(hasPostgres)('calls that are cut off, on PostgreSQL', () => {
     const { ocs } = await talking(costMicros)
     await ocs.report(ended())
     expect(await costs()).toEqual([costMicros])
-    expect(await shared.wallets()).toMatchObject([{ balanceMicros: 0n, leasedMicros: 0n }])
+    expect(await shared.wallets()).toMatchObject([{ balanceMicros: 0n, heldMicros: 0n }])
   })
 
   test('one pays what another process gives back', async () => {
@@ -64,7 +64,7 @@ describe.runIf(hasPostgres)('calls that are cut off, on PostgreSQL', () => {
     const { ocs } = await talking(costMicros - 500)
     await ocs.report(ended())
     expect(await costs()).toEqual([costMicros - 500])
-    expect(await shared.wallets()).toMatchObject([{ balanceMicros: 0n, leasedMicros: 0n }])
+    expect(await shared.wallets()).toMatchObject([{ balanceMicros: 0n, heldMicros: 0n }])
   })
 
   test('the report of a node is answered with its whole price, also when it comes twice', async () => {
@@ -78,7 +78,7 @@ describe.runIf(hasPostgres)('calls that are cut off, on PostgreSQL', () => {
     expect(await costs()).toEqual([costMicros])
   })
 
-  test('without the database one is charged from the lease, in a moment', async () => {
+  test('without the database one is charged from the share, in a moment', async () => {
     const proxy = await proxied()
     const { ocs } = await talking(costMicros, proxy.url)
     proxy.cut()
@@ -104,7 +104,7 @@ describe.runIf(hasPostgres)('calls that are cut off, on PostgreSQL', () => {
     expect(next.ocs.resume('one')).toBe(true)
     await next.ocs.report(ended())
     expect(await costs()).toEqual([costMicros])
-    expect(await shared.wallets()).toMatchObject([{ ledgerMicros: 0n, leasedMicros: 0n }])
+    expect(await shared.wallets()).toMatchObject([{ ledgerMicros: 0n, heldMicros: 0n }])
   })
 
   test('a process that stops decides those that wait first', async () => {

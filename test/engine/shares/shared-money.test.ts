@@ -4,12 +4,12 @@
  */
 import { setTimeout as later } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { endedCall, openCall, plainRate, question } from '../../../support/books.ts'
-import { LEASE_WAIT_MS } from '../../../../engine/charging/leases/waiting-calls.ts'
-import { hasPostgres } from '../../../support/postgres.ts'
-import { seededRandom } from '../../../support/seeded-random.ts'
-import { type Node, SharedWallets } from '../../../support/shared-wallets.ts'
-import { turnOfEventLoop } from '../../../support/waiting.ts'
+import { endedCall, openCall, plainRate, question } from '../../support/books.ts'
+import { SHARE_WAIT_MS } from '../../../engine/shares/node-share.ts'
+import { hasPostgres } from '../../support/postgres.ts'
+import { seededRandom } from '../../support/seeded-random.ts'
+import { type Node, SharedWallets } from '../../support/shared-wallets.ts'
+import { turnOfEventLoop } from '../../support/waiting.ts'
 
 const names = ['a', 'b', 'c'] as const
 const callers = ['+15550001', '+15550002', '+15550003'] as const
@@ -163,7 +163,7 @@ class World {
     node.isAlive = true
   }
 
-  /** `kill -9`: its journal and its leases are there for the next process of this name, and others ask for money meanwhile. */
+  /** `kill -9`: its journal and its shares are there for the next process of this name, and others ask for money meanwhile. */
   async crash(name: string): Promise<void> {
     const node = this.#nodes.get(name)
     await node?.kill()
@@ -196,10 +196,9 @@ class World {
   async checkWallets(): Promise<void> {
     for (const wallet of await this.shared.wallets()) {
       expect(wallet.ledgerMicros).toBe(wallet.balanceMicros)
-      expect(wallet.leasesMicros).toBe(wallet.leasedMicros)
-      expect(
-        wallet.balanceMicros + wallet.creditMicros - wallet.leasedMicros,
-      ).toBeGreaterThanOrEqual(0n)
+      expect(wallet.balanceMicros + wallet.creditMicros - wallet.heldMicros).toBeGreaterThanOrEqual(
+        0n,
+      )
     }
   }
 
@@ -229,7 +228,7 @@ class World {
 
 describe.runIf(hasPostgres)('several processes on one database', () => {
   test.each([1, 2, 3])(
-    'Σ ledger is the balance, and no lease is more than the money (seed %i)',
+    'Σ ledger is the balance, and no share is more than the money (seed %i)',
     async (seed) => {
       const random = seededRandom(seed)
       const shared = await SharedWallets.open(random)
@@ -250,8 +249,8 @@ describe.runIf(hasPostgres)('several processes on one database', () => {
         await Promise.all(running)
         await world.finish()
         await world.checkWallets()
-        for (const { leasedMicros, balanceMicros, creditMicros } of await shared.wallets()) {
-          expect(leasedMicros).toBe(0n)
+        for (const { heldMicros, balanceMicros, creditMicros } of await shared.wallets()) {
+          expect(heldMicros).toBe(0n)
           expect(balanceMicros + creditMicros).toBeGreaterThanOrEqual(0n)
         }
         const stored = new Map((await shared.records()).map((row) => [row.call_uuid, row]))
@@ -263,9 +262,9 @@ describe.runIf(hasPostgres)('several processes on one database', () => {
         }
         // The wallet of the last one is never about empty: its money may lie anywhere, but no call is refused at once.
         const rich = world.refused.filter(({ caller }) => caller === 2)
-        expect(rich.filter(({ waitedMs }) => waitedMs < LEASE_WAIT_MS)).toEqual([])
+        expect(rich.filter(({ waitedMs }) => waitedMs < SHARE_WAIT_MS)).toEqual([])
         process.stdout.write(
-          `seed ${seed}: ${world.granted} calls, ${rich.length} refused after ${LEASE_WAIT_MS} ms with money\n`,
+          `seed ${seed}: ${world.granted} calls, ${rich.length} refused after ${SHARE_WAIT_MS} ms with money\n`,
         )
         expect(world.granted).toBeGreaterThan(20)
         expect(world.logs()).toEqual([])

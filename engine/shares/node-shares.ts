@@ -1,27 +1,23 @@
 /**
- * Limits that several nodes share: how many calls a customer, a carrier or an agent may have at once, or begin in a
- * second. Each node holds a share, and decides on it in memory; where that is too small, a call waits a moment for more,
- * which other nodes may have to give back.
+ * What several nodes draw from: the money of a wallet, or how many calls a customer, a carrier or an agent may have at
+ * once, or begin in a second. Each node holds a share, and decides on it in memory; where that is too small, a call waits
+ * a moment for more, which other nodes may have to give back.
  *
- * Always: the shares of a limit are no more than the limit, and the share in memory is no more than the stored one. What
- * is given back is not used from before it is stored; what is taken is used after.
+ * Always: the shares of a resource are no more than there is, and the share in memory is no more than the stored one.
+ * What is given back is not used from before it is stored; what is taken is used after.
  */
 import type { Cancel, Schedule } from '../../schema/clock.ts'
-import type { Share, Shares } from '../../schema/contracts/limits.ts'
+import type { Shares } from '../../schema/contracts/limits.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import type { NodeIdentity } from '../../schema/contracts/nodes.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import type { Store } from '../../schema/open.ts'
-import { NodeShare, type ShareHolder } from './node-share.ts'
+import { NodeShare, type ShareHolder, type ShareKind } from './node-share.ts'
 import { ASK, FREED, messages, type Notices, readMessage } from './share-notices.ts'
-import { ShareRows } from './share-rows.ts'
+import { type ShareOwner, ShareRows, type StoredShare } from './share-rows.ts'
 
 /** What this process knows of itself and of the other nodes. */
-export interface LimitMembers {
-  /** Of the node. */
-  readonly name: string
-  /** Of this run: no other one has had it. */
-  readonly process: string
+export interface ShareMembers extends ShareOwner {
   /** False: others may take the node for gone, and what it holds. */
   readonly canHold: () => boolean
   /** How many nodes are alive. */
@@ -31,31 +27,52 @@ export interface LimitMembers {
   readonly notices: Notices
 }
 
-export interface SharedLimitsDeps {
+export interface NodeSharesDeps {
   readonly store: Pick<Store, 'statements'>
-  readonly members: LimitMembers
+  readonly members: ShareMembers
   /** Milliseconds by the steady clock. */
   readonly now: () => number
   readonly schedule: Schedule
   readonly log: Log
 }
 
+/** What calls have spent of a share, and what is left of it. */
+export interface SpentShare extends StoredShare {
+  readonly resource: string
+  readonly spent: number
+}
+
+/** While the database is away, calls go on within what is held. */
+export const limitShares: ShareKind = { kind: 'limit', aheadSeconds: 1, busyWaitMs: 500 }
+
+/** What calls reserve in half of the time without a database is held ahead: most give the greater part back. */
+export const walletShares = (awaySeconds = 10): ShareKind => ({
+  kind: 'wallet',
+  aheadSeconds: awaySeconds / 2,
+  busyWaitMs: 2_000,
+})
+
 /** Requests of this time are one statement. */
 const GROUP_MS = 2
 /** While a call waits, others are asked again, and the free part is looked at again. */
 const ASK_AGAIN_MS = 20
+/** After a failure, while a call waits. */
+const TRY_AGAIN_MS = 50
+/** An exchange that takes longer may wait for rows: whether the server is there is asked beside it. */
+const LATE_MS = 200
 const LOOK_MS = 1_000
 const LOOKS_PER_RELEASE = 5
-/** All is stored again: a server that took over may have lost the last of it. */
+/** Limits are stored again: a server that took over may have lost the last of them. For wallets that is noticed. */
 const LOOKS_PER_REPETITION = 10
 /** While nothing may be held, what is wanted is looked at again. */
 const UNHELD_MS = 100
 /** Of shares in one statement. */
-const AT_ONCE = 200
+const AT_ONCE = 500
 const MAX_WAITING = 10_000
 
-export class SharedLimits implements Shares {
-  readonly #deps: SharedLimitsDeps
+export class NodeShares implements Shares {
+  readonly #deps: NodeSharesDeps
+  readonly #kind: ShareKind
   readonly #rows: ShareRows
   readonly #work = new OneAtATime(() => this.#exchange())
   readonly #holder: ShareHolder
@@ -71,6 +88,8 @@ export class SharedLimits implements Shares {
   #isStopped = false
   /** Others may have taken what is held here. */
   #isStale = false
+  /** No other process of this node goes on. */
+  #isAlone = false
   /** When these are stored, rows of other processes of this node are to be removed. Undefined: none are. */
   #unstored: Set<NodeShare> | undefined
   #looks = 0
@@ -78,14 +97,16 @@ export class SharedLimits implements Shares {
   #cancelLook: Cancel
   readonly #cancelNotices: readonly Cancel[]
 
-  constructor(deps: SharedLimitsDeps) {
+  constructor(kind: ShareKind, deps: NodeSharesDeps) {
     const { store, members, now, schedule } = deps
     this.#deps = deps
-    this.#rows = new ShareRows(store, members.name, members.process)
+    this.#kind = kind
+    this.#rows = new ShareRows(store, kind.kind, members)
     this.#holder = {
+      ...kind,
       now,
       schedule,
-      canHold: () => !this.#isStopped && this.#canHold(),
+      canHold: () => this.canHold,
       hasRoom: () => this.#waiting < MAX_WAITING,
       waits: (change) => {
         this.#waiting += change
@@ -99,8 +120,17 @@ export class SharedLimits implements Shares {
     this.#cancelLook = schedule(() => this.#look(), LOOK_MS)
   }
 
-  of(resource: string, used: () => number): Share {
+  of(resource: string, used: () => number): NodeShare {
     return this.#active.get(resource) ?? new NodeShare(resource, used, this.#holder)
+  }
+
+  get owner(): ShareOwner {
+    return this.#deps.members
+  }
+
+  /** Whether what is held here is this node's own. */
+  get canHold(): boolean {
+    return !this.#isStopped && this.#mayHold()
   }
 
   /**
@@ -108,8 +138,35 @@ export class SharedLimits implements Shares {
    * free when that is stored.
    */
   async alone(): Promise<void> {
+    this.#isAlone = true
     this.#unstored = new Set(this.#wanting)
     await this.#work.request()
+  }
+
+  /** Another server may answer than before: what it has counts, also where it is behind. */
+  readAgain(): void {
+    for (const share of this.#active.values()) share.forgetStored()
+    this.#storeAll()
+  }
+
+  /** What is deducted in the transaction of the caller, which has locked the wallet, is held in memory until it ends. */
+  async spend(resource: string, spent: number): Promise<void> {
+    const left = await this.#rows.spend(resource, spent)
+    if (left === undefined) throw new Error(`${this.#kind.kind} ${resource} has no share here`)
+    this.#deps.store.statements.afterCommit(() => this.settled([{ ...left, resource, spent }]))
+  }
+
+  /**
+   * The database has committed what calls have spent. `beyond`: resources of which they have spent more than was held
+   * for it; others hold of the same.
+   */
+  settled(shares: readonly SpentShare[], beyond: readonly string[] = []): void {
+    for (const { resource, spent, ...left } of shares)
+      this.#active.get(resource)?.spent(left, spent)
+    this.#notify(
+      ASK,
+      beyond.map((resource) => [resource, Number.MAX_SAFE_INTEGER] as const),
+    )
   }
 
   /** Gives back what is not used. Calls that go on in another process stay counted until that says `alone`. */
@@ -118,8 +175,7 @@ export class SharedLimits implements Shares {
     this.#cancelLook()
     for (const share of this.#active.values()) share.close()
     this.#cancelSoon?.()
-    const { canHold } = this.#deps.members
-    while (this.#wanting.size > 0 && !this.#isFailing && canHold()) await this.#work.request()
+    while (this.#wanting.size > 0 && !this.#isFailing && this.#mayHold()) await this.#work.request()
     this.#isStopped = true
     this.#cancelSoon?.()
     if (!this.#isFailing) await this.#rows.forgetUnused().catch((error) => this.#failed(error))
@@ -144,49 +200,73 @@ export class SharedLimits implements Shares {
 
   /** Never rejects. */
   async #exchange(): Promise<void> {
-    if (!this.#canHold()) return this.#putOff()
+    if (!this.#mayHold()) return this.#putOff()
     const unstored = this.#unstored
     const shares = [...this.#wanting].slice(0, AT_ONCE)
     for (const share of shares) this.#wanting.delete(share)
     this.#asking = new Set(shares)
+    const cancelProbes = this.#probeLater()
     try {
       if (shares.length > 0) await this.#store(shares)
       for (const share of shares) unstored?.delete(share)
-      if (unstored?.size === 0 && this.#canHold()) {
+      if (unstored?.size === 0 && this.#unstored === unstored && this.#mayHold()) {
         await this.#rows.freeOthersOfNode()
         if (this.#unstored === unstored) this.#unstored = undefined
       }
       if (this.#isFailing) {
-        this.#deps.log('info', 'limits: they are shared with other nodes again')
+        this.#deps.log('info', `${this.#kind.kind}s: they are shared with other nodes again`)
         this.#storeAll()
       }
       this.#isFailing = false
     } catch (error) {
       for (const share of shares) {
-        share.refuse()
         this.#wanting.add(share)
         this.#unstored?.add(share)
       }
       this.#failed(error)
     }
+    cancelProbes()
     this.#asking = new Set()
-    if (this.#isWorkLeft)
-      this.#soon(this.#isFailing ? LOOK_MS : this.#waiting > 0 ? ASK_AGAIN_MS : GROUP_MS)
+    if (!this.#isWorkLeft) return
+    if (this.#waiting > 0) this.#soon(this.#isFailing ? TRY_AGAIN_MS : ASK_AGAIN_MS)
+    else this.#soon(this.#isFailing ? LOOK_MS : GROUP_MS)
+  }
+
+  /** Until it is cancelled: calls wait longer for a server that is there. */
+  #probeLater(): Cancel {
+    let isOver = false
+    let cancel: Cancel = () => undefined
+    const later = (): void => {
+      cancel = this.#deps.schedule(() => void probe(), LATE_MS)
+    }
+    const probe = async (): Promise<void> => {
+      const isThere = this.#waiting > 0 && (await this.#rows.isServerThere())
+      if (isOver) return
+      if (isThere) for (const share of this.#active.values()) share.serverIsThere()
+      later()
+    }
+    later()
+    return () => {
+      isOver = true
+      cancel()
+    }
   }
 
   /** After a time in which others may have taken what this node holds, each share is stored again before it is used. */
-  #canHold(): boolean {
-    const canHold = this.#deps.members.canHold()
-    if (canHold && this.#isStale) {
+  #mayHold(): boolean {
+    const mayHold = this.#deps.members.canHold()
+    if (mayHold && this.#isStale) {
       this.#isStale = false
-      for (const share of this.#active.values()) share.void()
+      for (const share of this.#active.values()) {
+        share.void()
+        share.forgetStored()
+      }
       this.#storeAll()
     }
-    if (!canHold) this.#isStale = true
-    return canHold
+    if (!mayHold) this.#isStale = true
+    return mayHold
   }
 
-  /** A server that took over may have lost the last of it. */
   #storeAll(): void {
     for (const share of this.#active.values()) this.#wanting.add(share)
     if (this.#wanting.size > 0) this.#soon(GROUP_MS)
@@ -203,21 +283,23 @@ export class SharedLimits implements Shares {
   }
 
   #failed(error: unknown): void {
-    const message = 'limits: what other nodes use is not known: calls keep to what this node holds'
+    const { kind } = this.#kind
+    const message = `${kind}s: what other nodes use is not known: calls keep to what this node holds`
     if (!this.#isFailing) this.#deps.log('error', message, { error })
     this.#isFailing = true
   }
 
   async #store(shares: readonly NodeShare[]): Promise<void> {
+    const { members, now } = this.#deps
     const freed = shares.map(({ resource }) => resource).filter((one) => this.#freed.delete(one))
     const requests = shares.map((share) => share.request())
     const asked: (readonly [string, number])[] = []
-    for (const answer of await this.#rows.take(requests, Math.max(1, this.#deps.members.size()))) {
+    const nodes = Math.max(1, members.size())
+    for (const answer of await this.#rows.take(requests, nodes, this.#isAlone, now())) {
       const share = this.#active.get(answer.resource)
       const missing = share?.stored(answer) ?? 0
-      if (share === undefined || missing === 0) continue
-      asked.push([answer.resource, missing])
-      this.#wanting.add(share)
+      if (missing > 0) asked.push([answer.resource, missing])
+      if (share?.isWaitedFor === true) this.#wanting.add(share)
     }
     this.#notify(ASK, asked)
     this.#notify(
@@ -229,31 +311,42 @@ export class SharedLimits implements Shares {
   // ---- what nodes tell each other --------------------------------------------------------------
 
   #notify(channel: string, resources: readonly (readonly [string, number])[]): void {
+    const { kind } = this.#kind
     const { process, notices } = this.#deps.members
-    for (const payload of messages(process, resources)) notices.notify(channel, payload)
+    for (const payload of messages({ kind, process, resources })) notices.notify(channel, payload)
   }
 
   #onAsked(payload: string): void {
-    const { process, resources } = readMessage(payload)
-    if (process === this.#deps.members.process) return
-    for (const [resource, count] of resources)
-      if (this.#active.get(resource)?.give(count) === true) this.#freed.add(resource)
+    const { process, resources } = this.#read(payload)
+    for (const [resource, amount] of resources)
+      if (this.#active.get(resource)?.give(amount, this.#deps.members.process < process) === true)
+        this.#freed.add(resource)
   }
 
   #onFreed(payload: string): void {
-    const { process, resources } = readMessage(payload)
-    if (process === this.#deps.members.process) return
-    for (const [resource] of resources) this.#active.get(resource)?.freed()
+    for (const [resource] of this.#read(payload).resources) this.#active.get(resource)?.freed()
+  }
+
+  /** Nothing, unless another process tells it of what is shared here. */
+  #read(payload: string) {
+    const notice = readMessage(payload)
+    const isOwn = notice?.process === this.#deps.members.process
+    return notice?.kind === this.#kind.kind && !isOwn ? notice : noNotice
   }
 
   // ---- once a second ---------------------------------------------------------------------------
 
   #look(): void {
     this.#cancelLook = this.#deps.schedule(() => this.#look(), LOOK_MS)
-    this.#canHold()
+    this.#mayHold()
     this.#looks += 1
-    if (this.#looks % LOOKS_PER_RELEASE === 0) void this.#releaseGone()
-    const isRepeated = this.#looks % LOOKS_PER_REPETITION === 0
+    if (this.#looks % LOOKS_PER_RELEASE === 0) {
+      void this.#releaseGone()
+      // Of what a process asked for that has ended, something may be stored late.
+      if (this.#isAlone) this.#unstored ??= new Set()
+      this.#soon(GROUP_MS)
+    }
+    const isRepeated = this.#kind.kind === 'limit' && this.#looks % LOOKS_PER_REPETITION === 0
     for (const [resource, share] of this.#active)
       if (!share.look() && !this.#wanting.has(share) && !this.#asking.has(share))
         this.#active.delete(resource)
@@ -265,7 +358,10 @@ export class SharedLimits implements Shares {
     try {
       for (const node of this.#deps.members.gone()) await this.#rows.release(node)
     } catch (error) {
-      this.#deps.log('warn', 'limits: what a lost node holds cannot be freed yet', { error })
+      const message = `${this.#kind.kind}s: what a lost node holds cannot be freed yet`
+      this.#deps.log('warn', message, { error })
     }
   }
 }
+
+const noNotice = { process: '', resources: [] } as const

@@ -1,6 +1,6 @@
 /** `max_calls` of agents and nodes: on one node, and shared by several on one PostgreSQL. */
 import { afterEach, describe, expect, test } from 'vitest'
-import { CallLimit } from '../../../engine/limits/call-limit.ts'
+import { CallLimit } from '../../../engine/shares/call-limit.ts'
 import { hasPostgres } from '../../support/postgres.ts'
 import { SharedCarrier, type LimitNode } from '../../support/shared-limits.ts'
 import { eventually } from '../../support/waiting.ts'

@@ -1,12 +1,12 @@
 /** Several processes spend from the same wallets on one PostgreSQL. */
 import { setTimeout as later } from 'node:timers/promises'
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
-import { UNANSWERED_WAIT_MS } from '../../../../schema/answer-wait.ts'
-import { endedCall, plainRate, question, topUp } from '../../../support/books.ts'
-import { hasPostgres } from '../../../support/postgres.ts'
-import { postgresProxy } from '../../../support/postgres-proxy.ts'
-import { SharedWallets } from '../../../support/shared-wallets.ts'
-import { eventually } from '../../../support/waiting.ts'
+import { UNANSWERED_WAIT_MS } from '../../../schema/answer-wait.ts'
+import { endedCall, openCall, plainRate, question, topUp } from '../../support/books.ts'
+import { hasPostgres } from '../../support/postgres.ts'
+import { postgresProxy } from '../../support/postgres-proxy.ts'
+import { SharedWallets } from '../../support/shared-wallets.ts'
+import { eventually } from '../../support/waiting.ts'
 
 const oneUnit = 1_000_000
 
@@ -25,7 +25,7 @@ describe.runIf(hasPostgres)('wallets of several processes', () => {
     return { nodes, customerId }
   }
 
-  test('a call that ends on one is in its record, its ledger and its wallet, and on no lease', async () => {
+  test('a call that ends on one is in its record, its ledger and its wallet, and in no share', async () => {
     const { nodes } = await opened(['a'], oneUnit)
     const [a] = nodes
     expect(await a?.ocs.authorize(question('one', '1555'))).toMatchObject({
@@ -38,25 +38,45 @@ describe.runIf(hasPostgres)('wallets of several processes', () => {
       {
         balanceMicros: 970_000n,
         ledgerMicros: 970_000n,
-        leasedMicros: 30_000n,
-        leasesMicros: 30_000n,
+        heldMicros: 30_000n,
       },
     ])
     await a?.stop()
-    expect(await shared.wallets()).toMatchObject([{ leasedMicros: 0n, leasesMicros: 0n }])
+    expect(await shared.wallets()).toMatchObject([{ heldMicros: 0n }])
   })
 
   const of = (customerId: number) => ({ customerId, calledNumber: '1555' })
 
-  test('a call that is charged beyond what was leased takes back what other processes do not need', async () => {
+  test('a credit limit that is lowered takes back what no call holds', async () => {
+    const { nodes, customerId } = await opened(['a'], 0)
+    const set = (micros: number) =>
+      shared.store.statements.prepare('UPDATE customer SET credit_limit_micros = $1').run([micros])
+    await set(oneUnit)
+    const { ocs } = nodes[0] ?? {}
+    await ocs?.reloadCustomers()
+    await ocs?.authorize(question('idle', '1555'))
+    await ocs?.authorize(question('held', '1555'))
+    await ocs?.report(endedCall('idle', 1, of(customerId)))
+    expect(await shared.wallets()).toMatchObject([{ heldMicros: 119_000n }])
+    await set(0)
+    await ocs?.reloadCustomers()
+    await eventually(async () =>
+      expect(await shared.wallets()).toMatchObject([{ heldMicros: 60_000n }]),
+    )
+    expect(await ocs?.authorize(question('more', '1555'))).toMatchObject({
+      code: 'insufficient_funds',
+    })
+  })
+
+  test('a call that is charged beyond what was held takes back what other processes do not need', async () => {
     const { nodes, customerId } = await opened(['a', 'b'], 100_000)
     const [a, b] = nodes
     await b?.ocs.authorize(question('idle', '1555'))
     await b?.ocs.report(endedCall('idle', 1, of(customerId)))
-    expect(await shared.wallets()).toMatchObject([{ leasedMicros: 59_000n }])
+    expect(await shared.wallets()).toMatchObject([{ heldMicros: 59_000n }])
     await a?.ocs.report(endedCall('late', 90, of(customerId)))
     await eventually(async () =>
-      expect(await shared.wallets()).toMatchObject([{ balanceMicros: 9_000n, leasedMicros: 0n }]),
+      expect(await shared.wallets()).toMatchObject([{ balanceMicros: 9_000n, heldMicros: 0n }]),
     )
   })
 
@@ -66,7 +86,9 @@ describe.runIf(hasPostgres)('wallets of several processes', () => {
     await a?.ocs.authorize(question('live', '1555'))
     const asked = async () =>
       (await shared.store.statements
-        .prepare<{ request: number }>("SELECT request FROM wallet_lease WHERE node = 'b'")
+        .prepare<{ request: number }>(
+          "SELECT request FROM share WHERE kind = 'wallet' AND node = 'b'",
+        )
         .get([])) ?? { request: 0 }
     const refused = { kind: 'denied', code: 'insufficient_funds' }
     expect(await b?.ocs.authorize(question('first', '1555'))).toMatchObject(refused)
@@ -105,7 +127,7 @@ describe.runIf(hasPostgres)('wallets of several processes', () => {
       account: { customerId },
     })
     await over
-    expect(await shared.wallets()).toMatchObject([{ leasedMicros: 60_000n }])
+    expect(await shared.wallets()).toMatchObject([{ heldMicros: 60_000n }])
   })
 
   test('a call that is refused because the database does not say what there is says so, in its verdict and in the figures', async () => {

@@ -1,10 +1,10 @@
 /** `OCS_FAIL_MODE` where a node is cut off from the wallets that it shares: what it does not know is no denial. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { endedCall, plainRate, question, topUp } from '../../../support/books.ts'
-import { hasPostgres } from '../../../support/postgres.ts'
-import { type PostgresProxy, postgresProxy } from '../../../support/postgres-proxy.ts'
-import { type Node, SharedWallets } from '../../../support/shared-wallets.ts'
-import { eventually } from '../../../support/waiting.ts'
+import { endedCall, plainRate, question, topUp } from '../../support/books.ts'
+import { hasPostgres } from '../../support/postgres.ts'
+import { type PostgresProxy, postgresProxy } from '../../support/postgres-proxy.ts'
+import { type Node, SharedWallets } from '../../support/shared-wallets.ts'
+import { eventually } from '../../support/waiting.ts'
 
 const oneUnit = 1_000_000
 
@@ -36,8 +36,8 @@ describe.runIf(hasPostgres)('a node that is cut off from the database', () => {
     node.isAlive = false
     return node
   }
-  /** Until what it returns is called, the database answers nothing that changes the table. */
-  async function lockTable(name: 'limit_share' | 'wallet'): Promise<() => Promise<void>> {
+  /** Until what it returns is called, the database answers nothing that waits for this. */
+  async function lock(sql: string): Promise<() => Promise<void>> {
     const { statements } = shared.store
     let unlock = (): void => undefined
     const unlocked = new Promise<void>((resolve) => {
@@ -46,7 +46,7 @@ describe.runIf(hasPostgres)('a node that is cut off from the database', () => {
     let over = unlocked
     await new Promise<void>((locked) => {
       over = statements.transaction(async () => {
-        await statements.prepare(`LOCK TABLE ${name} IN EXCLUSIVE MODE`).run([])
+        await statements.prepare(sql).all([])
         locked()
         await unlocked
       })
@@ -99,10 +99,10 @@ describe.runIf(hasPostgres)('a node that is cut off from the database', () => {
     })
     await node.ocs.report(record('a', granted))
     const balanceMicros = 30_000n - BigInt(granted) * 1_000n
-    expect(await shared.wallets()).toMatchObject([{ balanceMicros, leasedMicros: 0n }])
+    expect(await shared.wallets()).toMatchObject([{ balanceMicros, heldMicros: 0n }])
   })
 
-  test('spends what it has leased; then no call is told that its wallet is empty', async () => {
+  test('spends what it holds; then no call is told that its wallet is empty', async () => {
     const { ocs } = await shared.node('a', { url: proxy.url })
     await topUp(ocs, customerId, oneUnit)
     await ocs.authorize(question('a', '1555'))
@@ -128,7 +128,7 @@ describe.runIf(hasPostgres)('a node that is cut off from the database', () => {
     // Statements without locks are answered.
     const connect = () => store.statements.prepare('SELECT pg_sleep(0.02)').all([])
     await Promise.all([connect(), connect(), connect(), connect()])
-    const unlock = await lockTable('wallet')
+    const unlock = await lock('LOCK TABLE wallet IN EXCLUSIVE MODE')
     try {
       await expect(deduct('one')).rejects.toThrow('does not say what the wallet has')
     } finally {
@@ -139,7 +139,7 @@ describe.runIf(hasPostgres)('a node that is cut off from the database', () => {
     )
   })
 
-  test('with `open` spends more than it has leased before it is taken for dead', async () => {
+  test('with `open` spends more than it holds before it is taken for dead', async () => {
     const { ocs } = await shared.node('a', { failMode: 'open', url: proxy.url })
     await topUp(ocs, customerId, oneUnit)
     expect(await ocs.authorize(question('a', '1555'))).toMatchObject({
@@ -159,7 +159,9 @@ describe.runIf(hasPostgres)('a node that is cut off from the database', () => {
     // A busy machine may take longer for the first connections than a call waits.
     const connect = () => store.statements.prepare('SELECT pg_sleep(0.02)').all([])
     await Promise.all([connect(), connect(), connect(), connect()])
-    const unlock = await lockTable('limit_share')
+    const unlock = await lock(
+      `SELECT pg_advisory_xact_lock(hashtextextended('customer ${customerId} calls', 11))`,
+    )
     try {
       expect(await ocs.authorize(question('a', '1555'))).toMatchObject({
         code: 'insufficient_funds',

@@ -1,0 +1,55 @@
+/** What nodes that share something tell each other. A notice that is lost delays a call, and nothing else. */
+import type { ShareTable } from '../../schema/tables/nodes.ts'
+
+export interface Notices {
+  /** Returns what ends it. */
+  on(channel: string, handler: (payload: string) => void): () => void
+  notify(channel: string, payload: string): void
+}
+
+/** A call waits for more of these resources. */
+export const ASK = 'tollgate_share_asked'
+/** Something of these resources was given back. */
+export const FREED = 'tollgate_share_freed'
+
+/** `amount`: how much of it calls wait for. */
+type Resources = readonly (readonly [resource: string, amount: number])[]
+
+export interface ShareNotice {
+  readonly kind: ShareTable['kind']
+  readonly process: string
+  readonly resources: Resources
+}
+
+/** PostgreSQL takes less than 8,000 bytes; a resource and its amount have at most 60. */
+const RESOURCES_OF_A_MESSAGE = 100
+
+export function messages({ resources, ...sender }: ShareNotice): readonly string[] {
+  const texts: string[] = []
+  for (let start = 0; start < resources.length; start += RESOURCES_OF_A_MESSAGE) {
+    const some = resources.slice(start, start + RESOURCES_OF_A_MESSAGE)
+    texts.push(JSON.stringify({ ...sender, resources: some }))
+  }
+  return texts
+}
+
+/** Undefined: it cannot be read, as another version may have sent it. */
+export function readMessage(payload: string): ShareNotice | undefined {
+  try {
+    const { kind, process, resources } = JSON.parse(payload) as {
+      readonly kind: ShareTable['kind']
+      readonly process: unknown
+      readonly resources: unknown
+    }
+    if (typeof process !== 'string' || !Array.isArray(resources)) return undefined
+    return { kind, process, resources: resources.flatMap(readResource) }
+  } catch {
+    return undefined
+  }
+}
+
+function readResource(given: unknown): Resources {
+  if (!Array.isArray(given)) return []
+  const [resource, amount] = given as readonly unknown[]
+  return typeof resource === 'string' && typeof amount === 'number' ? [[resource, amount]] : []
+}

@@ -1,0 +1,150 @@
+/** Shares in PostgreSQL. A share is set, never added to, so a request may be repeated. */
+import type { NodeIdentity } from '../../schema/contracts/nodes.ts'
+import { GONE_MS } from '../../schema/nodes/heartbeat.ts'
+import type { Store } from '../../schema/open.ts'
+import type { PreparedStatement } from '../../schema/sql/statements.ts'
+import type { ShareTable } from '../../schema/tables/nodes.ts'
+
+export interface ShareRequest {
+  readonly resource: string
+  /** Of all nodes together. Infinity: the database knows it. */
+  readonly limit: number
+  /** What is used here: as much is stored, whatever the limit; of a wallet as much of it as was stored. */
+  readonly used: number
+  /** What is wanted at least. */
+  readonly base: number
+  /** What is wanted beyond, out of a fair part of what is free. */
+  readonly extra: number
+}
+
+export interface StoredShare {
+  readonly amount: number
+  /** Grows with each change of the stored share: the greatest is the newest. */
+  readonly version: number
+}
+
+export interface ShareAnswer extends StoredShare {
+  readonly resource: string
+  /** The shares of other processes. */
+  readonly elsewhere: number
+  /** The limit of the day, not the money, is what bounds it. */
+  readonly isOfDay: boolean
+}
+
+/** One run of a node. */
+export interface ShareOwner {
+  /** Of the node. */
+  readonly name: string
+  /** Of this run: no other one has had it. */
+  readonly process: string
+}
+
+export class ShareRows {
+  readonly #kind: ShareTable['kind']
+  readonly #owner: readonly [node: string, process: string]
+  readonly #statements: ReturnType<typeof prepare>
+  #request = 0
+
+  constructor(
+    store: Pick<Store, 'statements'>,
+    kind: ShareTable['kind'],
+    { name, process }: ShareOwner,
+  ) {
+    this.#kind = kind
+    this.#owner = [name, process]
+    this.#statements = prepare(store)
+  }
+
+  /**
+   * @param nodes among so many what is free is divided.
+   * @param isAlone no other process of this node goes on: this one takes over what they have.
+   * @param now days are those of this clock.
+   */
+  async take(
+    requests: readonly ShareRequest[],
+    nodes: number,
+    isAlone: boolean,
+    now: number,
+  ): Promise<readonly ShareAnswer[]> {
+    this.#request += 1
+    const asked = requests.map(({ resource: name, limit, ...rest }) => ({
+      name,
+      at_most: limit === Infinity ? null : limit,
+      ...rest,
+    }))
+    const values = [JSON.stringify(asked), this.#kind, ...this.#owner, this.#request, nodes]
+    const rows = await this.#statements.take.all([...values, isAlone ? 1 : 0, Math.floor(now)])
+    return rows.map((row) => ({
+      resource: row.of_resource,
+      amount: row.granted,
+      version: row.stored_as,
+      elsewhere: row.elsewhere,
+      isOfDay: row.is_of_day === 1,
+    }))
+  }
+
+  /** What is spent of a wallet, which the caller has locked. Undefined: nothing of it is stored here. */
+  spend(resource: string, amount: number): Promise<StoredShare | undefined> {
+    return this.#statements.spend.get([this.#kind, ...this.#owner, resource, amount])
+  }
+
+  /** Asks for nothing, and waits for no row. Never rejects. */
+  isServerThere(): Promise<boolean> {
+    return this.#statements.probe.all([]).then(
+      () => true,
+      () => false,
+    )
+  }
+
+  /** Frees what earlier processes of this node had, and another one that has ended. */
+  async freeOthersOfNode(): Promise<void> {
+    await this.#statements.freeOthers.run([this.#kind, ...this.#owner])
+  }
+
+  /** This process ends: what is used stays, as the calls may go on. */
+  async forgetUnused(): Promise<void> {
+    await this.#statements.forget.run([this.#kind, ...this.#owner])
+  }
+
+  /**
+   * Frees what a node had that is gone for good. That it is gone was read a moment ago: if it is back, it has registered
+   * before it holds anything.
+   */
+  async release({ name, epoch }: NodeIdentity): Promise<void> {
+    await this.#statements.release.run([this.#kind, name, epoch, GONE_MS])
+  }
+}
+
+interface Row {
+  readonly of_resource: string
+  readonly granted: number
+  readonly elsewhere: number
+  readonly stored_as: number
+  readonly is_of_day: 0 | 1
+}
+
+function prepare({ statements }: Pick<Store, 'statements'>) {
+  const statement = <R>(sql: string): PreparedStatement<R> => statements.prepare<R>(sql)
+  return {
+    take: statement<Row>('SELECT * FROM take_shares(CAST($1 AS json), $2, $3, $4, $5, $6, $7, $8)'),
+    spend: statement<StoredShare>(
+      `UPDATE share SET amount = amount - CAST($5 AS bigint), version = version + 1
+       WHERE kind = $1 AND node = $2 AND process = $3 AND resource = $4 RETURNING amount, version`,
+    ),
+    probe: statement('SELECT 1'),
+    freeOthers: statement('DELETE FROM share WHERE kind = $1 AND node = $2 AND process <> $3'),
+    forget: statement(
+      'DELETE FROM share WHERE kind = $1 AND node = $2 AND process = $3 AND amount = 0',
+    ),
+    /** A node that registers waits for the lock. Its grants last as long as the longest one. */
+    release: statement(
+      `WITH gone AS (
+         SELECT name FROM node WHERE name = $2 AND epoch = $3 AND state = 'stopped'
+           AND heartbeat_at + longest_grant_seconds * 1000
+             < extract(epoch FROM clock_timestamp()) * 1000 - $4
+         FOR SHARE
+       )
+       DELETE FROM share USING gone WHERE share.node = gone.name AND kind = $1`,
+    ),
+  }
+}

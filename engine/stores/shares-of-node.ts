@@ -1,0 +1,46 @@
+/** What this node shares with the others of a database. */
+import type { NodeStatus } from '../../schema/contracts/nodes.ts'
+import {
+  limitShares,
+  NodeShares,
+  type NodeSharesDeps,
+  type ShareMembers,
+} from '../shares/node-shares.ts'
+import type { Stores } from './stores.ts'
+
+interface Deps extends Pick<NodeSharesDeps, 'schedule' | 'log'> {
+  readonly steadyNow: () => number
+  readonly randomBytes: (size: number) => Buffer
+}
+
+/** Undefined: no other process uses the database. */
+export function membersOf(
+  { node, notices }: Stores,
+  { randomBytes }: Pick<Deps, 'randomBytes'>,
+): ShareMembers | undefined {
+  if (notices === undefined) return undefined
+  return {
+    notices,
+    name: node.identity.name,
+    process: randomBytes(8).toString('hex'),
+    canHold: () => node.isHoldingMoney(),
+    size: () => node.list().filter(isAlive).length,
+    gone: () => node.gone(),
+  }
+}
+
+/** Limits that count on all nodes together: what is held of them is its own for longer than money. */
+export const limitsOf = (
+  { store, node }: Stores,
+  members: ShareMembers,
+  { steadyNow: now, schedule, log }: Deps,
+): NodeShares =>
+  new NodeShares(limitShares, {
+    store,
+    now,
+    schedule,
+    log,
+    members: { ...members, canHold: () => node.isHolding() },
+  })
+
+const isAlive = ({ state }: NodeStatus): boolean => state !== 'stopped' && state !== 'lost'

@@ -1,0 +1,99 @@
+/** One node on a database in which other nodes have `elsewhere` of everything: it answers when the test says so. */
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { ShareKind } from '../../engine/shares/node-share.ts'
+import { limitShares, NodeShares } from '../../engine/shares/node-shares.ts'
+import type { SqlValue, Statements } from '../../schema/sql/statements.ts'
+import { ManualTime } from './manual-time.ts'
+
+interface Asked {
+  readonly name: string
+  readonly used: number
+  readonly base: number
+  readonly extra: number
+  readonly at_most: number | null
+}
+
+export function shareDatabase(elsewhere = 0, kind: ShareKind = limitShares) {
+  const time = new ManualTime(0)
+  const node = { isHolding: true }
+  /** Of each wallet there is so much. */
+  const database = { bound: 0, elsewhere, isThere: false }
+  const amounts = new Map<string, number>()
+  const versions = new Map<string, number>()
+  /** What was stored and freed, in this order. */
+  const done: string[] = []
+  let answered = Promise.resolve()
+  const store = (name: string, amount: number) => {
+    amounts.set(name, amount)
+    const version = (versions.get(name) ?? 0) + 1
+    versions.set(name, version)
+    return { amount, version }
+  }
+  const take = async (asked: readonly Asked[]) => {
+    const rows = asked.map(({ name, used, base, extra, at_most }) => {
+      const room = Math.max(0, (at_most ?? database.bound) - database.elsewhere)
+      const kept = at_most === null ? Math.min(used, amounts.get(name) ?? 0) : used
+      const granted = Math.max(kept, Math.min(room, base + extra))
+      const { version: stored_as } = store(name, granted)
+      done.push(`${name}: ${granted}`)
+      return { of_resource: name, granted, elsewhere: database.elsewhere, stored_as, is_of_day: 0 }
+    })
+    await answered
+    return rows
+  }
+  const statements = {
+    prepare: (sql: string) => ({
+      all: ([asked]: readonly SqlValue[]) => {
+        if (sql !== 'SELECT 1') return take(JSON.parse(String(asked)) as Asked[])
+        return database.isThere ? Promise.resolve([]) : new Promise(() => undefined)
+      },
+      run: async () => {
+        if (sql.includes('process <> $3')) done.push('others freed')
+        return 0
+      },
+    }),
+  } as unknown as Statements
+  const shares = new NodeShares(kind, {
+    store: { statements },
+    now: time.now,
+    schedule: time.schedule,
+    log: () => undefined,
+    members: {
+      name: 'a',
+      process: '2',
+      canHold: () => node.isHolding,
+      size: () => 1,
+      gone: () => [],
+      notices: { on: () => () => undefined, notify: () => undefined },
+    },
+  })
+  return {
+    shares,
+    node,
+    time,
+    database,
+    amounts,
+    done,
+    /** Settlement has committed a debit; returns what tells this node of it. */
+    debit: (resource: string, spent: number): (() => void) => {
+      database.bound -= spent
+      const left = store(resource, Math.max(0, (amounts.get(resource) ?? 0) - spent))
+      return () => shares.settled([{ resource, spent, ...left }])
+    },
+    /** Answers wait until what it returns is called. */
+    delayAnswers: (): (() => void) => {
+      let answer = (): void => undefined
+      answered = new Promise((resolve) => {
+        answer = resolve
+      })
+      return answer
+    },
+    /** Statements have their turns on the way. */
+    pass: async (ms: number): Promise<void> => {
+      for (let passed = 0; passed < ms; passed += 10) {
+        time.advance(10)
+        await nextTurn()
+      }
+    },
+  }
+}
