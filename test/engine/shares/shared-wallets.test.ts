@@ -2,7 +2,7 @@
 import { setTimeout as later } from 'node:timers/promises'
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
 import { UNANSWERED_WAIT_MS } from '../../../schema/answer-wait.ts'
-import { endedCall, openCall, plainRate, question, topUp } from '../../support/books.ts'
+import { endedCall, plainRate, question, topUp } from '../../support/books.ts'
 import { hasPostgres } from '../../support/postgres.ts'
 import { postgresProxy } from '../../support/postgres-proxy.ts'
 import { SharedWallets } from '../../support/shared-wallets.ts'
