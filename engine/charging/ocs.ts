@@ -51,6 +51,7 @@ import { CallRecords, inTime, type Keeping, type Left, toLeftCalls } from './cal
 import { CallStore } from './call-store.ts'
 import { Customers } from './customers/customers.ts'
 import { countUnder, SpendGuards } from './guards/spend-guards.ts'
+import { Lease } from './leases/lease.ts'
 import { leasesOf } from './leases/leases-of.ts'
 import type { Leases } from './leases/leases.ts'
 import type { Membership } from './leases/membership.ts'
@@ -138,7 +139,7 @@ export class Ocs implements Charging, OcsPort {
 
   /** Of an empty database, until `reload`. */
   constructor(deps: OcsDeps) {
-    const { store, now, wallNow, schedule, exitCodes } = deps
+    const { store, now, wallNow, schedule, exitCodes, members } = deps
     this.#deps = deps
     this.exitCodes = exitCodes
     this.#events = new AccountingEvents(deps.events)
@@ -152,7 +153,7 @@ export class Ocs implements Charging, OcsPort {
       onFailure: (error, waiting) =>
         deps.log('error', 'billing: records cannot be stored', { error, waiting }),
       onLostEvents: (count) => deps.log('warn', 'billing: events of calls are lost', { count }),
-      node: deps.members?.leaseNames.own,
+      node: members?.leaseNames.own,
       onSettled: (leases, beyond) => this.leases?.settled(leases, beyond),
     })
     this.#records = new CallRecords(this.#calls, deps.journal, deps.keeping)
@@ -160,7 +161,7 @@ export class Ocs implements Charging, OcsPort {
       store,
       now,
       shared: deps.shares && { shares: deps.shares, now },
-      awaySeconds: deps.members?.awaySeconds,
+      newLease: members && (() => new Lease(members.awaySeconds)),
       whenLoaded: () => this.#heldElsewhere.whenLoaded(),
       onLowered: (customer) => this.leases?.lowered(customer),
     })

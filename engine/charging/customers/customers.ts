@@ -5,7 +5,7 @@ import { OneAtATime } from '../../../schema/one-at-a-time.ts'
 import type { Store } from '../../../schema/open.ts'
 import { all, inSlices, slicesOf, SLICE } from '../../../schema/sql/query.ts'
 import { Customer, type SharedLimits, startOfDay, type Terms } from './customer.ts'
-import { Lease } from '../leases/lease.ts'
+import type { Lease } from '../leases/lease.ts'
 import type { ChangedPayers } from '../../../schema/changes/changes.ts'
 import { numberOrText } from '../../../schema/rules/numbers.ts'
 
@@ -23,8 +23,8 @@ interface CustomersDeps {
   readonly now: () => number
   /** Where other nodes count against the same limits. */
   readonly shared?: SharedLimits | undefined
-  /** How long calls may begin on what is leased while the database does not answer. */
-  readonly awaySeconds?: number | undefined
+  /** Of a wallet from which other processes spend, too. Absent: there are none. */
+  readonly newLease?: (() => Lease) | undefined
   /** Called when a load begins. What it returns is called in the step in which the load is taken over. */
   readonly whenLoaded?: () => (() => void) | undefined
   /** Less may be spent than before. */
@@ -124,7 +124,7 @@ export class Customers {
   }
 
   async #takeCustomers(ids: readonly number[], isAllSpendingRead = false): Promise<void> {
-    const { store } = this.#deps
+    const { store, newLease } = this.#deps
     for (const id of ids) this.#customers.get(id)?.beginLoad()
     const customers = await loadCustomers(store, ids)
     const numbers = new Buckets<number, OwnedNumber>()
@@ -132,7 +132,7 @@ export class Customers {
     const spendings = new Map<number, Spending>()
     for (const { terms } of customers)
       if (
-        !store.statements.isShared &&
+        newLease === undefined &&
         (isAllSpendingRead ? terms.maxDailySpendMicros > 0 : this.#isNewlyLimited(terms))
       )
         spendings.set(terms.customerId, await this.#spendingOf(terms))
@@ -174,9 +174,8 @@ export class Customers {
 
   #take({ terms, balanceMicros }: StoredCustomer, spending: Spending | undefined): void {
     const known = this.#customers.get(terms.customerId)
-    const { store, shared, awaySeconds } = this.#deps
-    const lease = store.statements.isShared ? new Lease(awaySeconds) : undefined
-    const customer = known ?? new Customer(terms, balanceMicros, lease, shared)
+    const { shared, newLease } = this.#deps
+    const customer = known ?? new Customer(terms, balanceMicros, newLease?.(), shared)
     const isLowered = known !== undefined && allowsLess(terms, known.terms)
     customer.take(terms, balanceMicros)
     customer.noteCalls()

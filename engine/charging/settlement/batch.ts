@@ -21,9 +21,9 @@ import {
   reportRow,
 } from './node-reports.ts'
 import {
-  type Accepted,
-  type Debited,
-  type LockedWallet,
+  type ReportRow,
+  type DebitRow,
+  type WalletRow,
   settlementStatements,
 } from './statements.ts'
 
@@ -99,8 +99,8 @@ export class BatchWriter {
     return new Set(rows.map((row) => row.call_uuid))
   }
 
-  /** Each call uuid is among `calls` once. */
-  async write(calls: readonly EndedCall[]): Promise<readonly StoredCall[]> {
+  /** Each call uuid is among `calls` once. Resolves with what is to be called after the commit. */
+  async write(calls: readonly EndedCall[]): Promise<() => readonly StoredCall[]> {
     const all: readonly BatchCall[] = calls.map((call) => ({
       call,
       callUuid: call.record.callUuid,
@@ -117,10 +117,17 @@ export class BatchWriter {
     const late = await this.#reportedAgain(
       all.filter((one) => one.call.report && !charged.includes(one)),
     )
-    await this.#charge([...charged, ...late], wallets, events)
+    const leases = await this.#charge([...charged, ...late], wallets, events)
     await this.#insertReports(all, wallets)
     if (events.length > 0) await this.#deps.sink?.writeAll(events)
-    return all
+    const beyond = [...wallets.values()].filter((wallet) => wallet.costMicros > wallet.takenMicros)
+    return () => {
+      this.#deps.onSettled?.(
+        leases,
+        beyond.map(({ id }) => id),
+      )
+      return all
+    }
   }
 
   /** Answers reports that repeat an accepted one. */
@@ -197,8 +204,8 @@ export class BatchWriter {
     calls: readonly BatchCall[],
     wallets: ReadonlyMap<number, Wallet>,
     events: OutgoingEvent[],
-  ): Promise<void> {
-    if (wallets.size === 0) return
+  ): Promise<readonly StoredLease[]> {
+    if (wallets.size === 0) return []
     const at = this.#deps.wallNow()
     // A call without a record may have a debit: retention deletes records.
     const debits = await this.#debitsOf(calls.filter(({ call }) => call.charge.costMicros > 0))
@@ -211,13 +218,7 @@ export class BatchWriter {
     const changed = [...wallets.values()]
     const leases = await this.#takeFromLeases(changed)
     await this.#statements.changeWallets(changed.map((wallet) => this.#rowOf(wallet, at)))
-    const beyond = changed.filter(({ costMicros, takenMicros }) => costMicros > takenMicros)
-    this.#deps.store.statements.afterCommit(() =>
-      this.#deps.onSettled?.(
-        leases,
-        beyond.map(({ id }) => id),
-      ),
-    )
+    return leases
   }
 
   /** Changes the wallet of the batch, not the stored one. */
@@ -354,21 +355,21 @@ const toDuplicate = ({
   wallet_id: walletId,
   amount_micros,
   balance,
-}: Debited): DuplicatePosting => ({
+}: DebitRow): DuplicatePosting => ({
   kind: 'duplicate',
   walletId,
   amountMicros: amount_micros,
   balanceMicros: BigInt(balance),
 })
 
-const toAccepted = (row: Accepted): AcceptedReport => ({
+const toAccepted = (row: ReportRow): AcceptedReport => ({
   billsec: row.billsec,
   costMicros: row.cost_micros,
   balanceAfterMicros: row.balance_after === null ? null : BigInt(row.balance_after),
   currency: row.currency,
 })
 
-const toWallet = ({ id, balance, is_depleted: isDepleted }: LockedWallet): Wallet => ({
+const toWallet = ({ id, balance, is_depleted: isDepleted }: WalletRow): Wallet => ({
   id,
   balanceMicros: BigInt(balance),
   isDepleted: isDepleted === 1,
