@@ -59,7 +59,7 @@ export class CallStore {
       maxWaiting: MAX_EVENTS,
       run: async (queued) => {
         await deps.sink?.writeAll(queued.map(({ event }) => event))
-        return queued.map(() => undefined)
+        return () => queued.map(() => undefined)
       },
     })
   }

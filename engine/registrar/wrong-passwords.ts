@@ -3,13 +3,12 @@
  * answers at once and forgets; this is what is still known in the morning. Names that no extension has are not kept.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { failureOf } from '../../schema/sql/failure.ts'
 import type { Cancel, Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import { sourceKey } from '../../schema/net/ip-address.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import type { Store } from '../../schema/open.ts'
-import { execute, prepare, type Prepared, transaction } from '../../schema/sql/query.ts'
+import { execute, lockedTransaction } from '../../schema/sql/query.ts'
 import type { WrongPasswordTable } from '../../schema/tables/changes.ts'
 
 export interface WrongPassword {
@@ -35,7 +34,7 @@ const KEPT_HOURS = 15 * 24
 const MAX_PAIRS = 2_000
 /** While the database is away, further ones are not counted. */
 const MAX_WAITING = 10_000
-/** Stored together in a file: each alone would be synced to the disk while calls wait. */
+/** Stored together: each alone would be synced to the disk while calls wait. */
 const TOGETHER = 100
 /** In place of a source: there are too many. */
 const OTHERS = ''
@@ -44,7 +43,7 @@ type Row = WrongPasswordTable
 
 export class WrongPasswords {
   readonly #deps: WrongPasswordsDeps
-  readonly #add: Prepared<Row, unknown>
+  readonly #add: ReturnType<typeof adding>
   readonly #flushes = new OneAtATime(() => this.#store())
   /** By hour, extension and source: what is not stored yet. */
   #waiting = new Map<string, Row>()
@@ -122,28 +121,15 @@ export class WrongPasswords {
 
   /** Removes from `rows` what is stored. */
   async #addAll(rows: Map<string, Row>): Promise<void> {
-    const { store } = this.#deps
-    const { isShared } = store.statements
     const waiting = [...rows]
-    const count = isShared ? 1 : TOGETHER
-    for (let from = 0; from < waiting.length; from += count) {
-      const some = waiting.slice(from, from + count)
-      const add = async (): Promise<void> => {
-        for (const [, row] of some) await this.#addOne(row)
-      }
-      await (isShared ? add() : transaction(store, add))
+    for (let from = 0; from < waiting.length; from += TOGETHER) {
+      const some = waiting.slice(from, from + TOGETHER)
+      await lockedTransaction(this.#deps.store, () =>
+        this.#add(some.map(([, row]) => ({ ...row }))),
+      )
       for (const [name] of some) rows.delete(name)
       // On a file all statements are of one turn of the event loop.
-      if (!isShared) await nextTurn()
-    }
-  }
-
-  async #addOne(row: Row): Promise<void> {
-    try {
-      await this.#add.run(row)
-    } catch (error) {
-      // Its tenant is gone.
-      if (failureOf(error)?.kind !== 'reference') throw error
+      await nextTurn()
     }
   }
 
@@ -164,23 +150,23 @@ export class WrongPasswords {
   }
 }
 
-const adding = (store: Store): Prepared<Row, unknown> =>
-  prepare<Row, unknown>(store, (db, param) =>
-    db
-      .insertInto('wrong_password')
-      .values({
-        hour: param('hour'),
-        tenant_id: param('tenant_id'),
-        extension_id: param('extension_id'),
-        source: param('source'),
-        failures: param('failures'),
-        first_at: param('first_at'),
-        last_at: param('last_at'),
-      })
-      .onConflict((conflict) =>
-        conflict.columns(['hour', 'tenant_id', 'extension_id', 'source']).doUpdateSet((row) => ({
-          failures: row('wrong_password.failures', '+', row.ref('excluded.failures')),
-          last_at: row.ref('excluded.last_at'),
-        })),
-      ),
-  )
+const columns = [
+  'hour',
+  'tenant_id',
+  'extension_id',
+  'source',
+  'failures',
+  'first_at',
+  'last_at',
+] as const satisfies readonly (keyof Row)[]
+
+/** Those of a tenant that is gone are left out. */
+const adding = ({ statements }: Store) =>
+  statements.prepareRows({
+    table: 'wrong_password',
+    columns,
+    sql: `INSERT INTO wrong_password (${columns.join()}) SELECT ${columns.join()} FROM given
+      WHERE tenant_id IN (SELECT id FROM tenant)
+      ON CONFLICT (hour, tenant_id, extension_id, source) DO UPDATE
+      SET failures = wrong_password.failures + excluded.failures, last_at = excluded.last_at`,
+  })

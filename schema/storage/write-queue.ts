@@ -15,11 +15,11 @@ export interface WriteQueueDeps<W, R> {
   /** Writes that may wait; those beyond are refused. 100,000 unless given. */
   readonly maxWaiting?: number
   /**
-   * Writes a group, in a transaction; resolves with one result for each. Only statements, without side effects: it
-   * runs again when its group is retried, also when the answer to a COMMIT is lost and the group was stored. What it
-   * reads may be changed by others before it writes, unless it locks the rows.
+   * Writes a group, in a transaction. Only statements, without side effects: it runs again when its group is retried,
+   * also when the answer to a COMMIT is lost and the group was stored. What it reads may be changed by others before it
+   * writes, unless it locks the rows. Resolves with what is called after the commit, and returns a result for each.
    */
-  readonly run: (group: readonly W[]) => Promise<readonly R[]>
+  readonly run: (group: readonly W[]) => Promise<() => readonly R[]>
   /**
    * Called when a group could not be written and will be retried, though not for every attempt: after the first
    * failure, the second, the fourth and so on. Also for a write that is refused without a `refused` of its own,
@@ -48,10 +48,10 @@ export interface Write extends Queued<unknown> {
 }
 
 /** The `run` of a queue of such writes. */
-export async function runEach(group: readonly Write[]): Promise<readonly unknown[]> {
+export async function runEach(group: readonly Write[]): Promise<() => readonly unknown[]> {
   const results: unknown[] = []
   for (const write of group) results.push(await write.run())
-  return results
+  return () => results
 }
 
 /** As many writes wait as may. */
@@ -183,9 +183,9 @@ export class WriteQueue<W extends Queued<R> = Write, R = unknown> {
   /** `group`: what is being written, or the first of it. */
   async #write(group: readonly W[]): Promise<boolean> {
     if (group.length === 0) return true
-    let results: readonly R[]
+    let committed: () => readonly R[]
     try {
-      results = await this.#outside(() =>
+      committed = await this.#outside(() =>
         lockedTransaction(this.#deps.store, () => this.#deps.run(group)),
       )
     } catch (error) {
@@ -199,7 +199,8 @@ export class WriteQueue<W extends Queued<R> = Write, R = unknown> {
     this.#works()
     this.#commits += 1
     this.#writing = this.#writing.slice(group.length)
-    for (const [index, result] of results.entries()) this.#tell(() => group[index]?.done?.(result))
+    for (const [index, result] of committed().entries())
+      this.#tell(() => group[index]?.done?.(result))
     return true
   }
 

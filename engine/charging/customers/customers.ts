@@ -114,14 +114,14 @@ export class Customers {
   }
 
   async #takeCustomers(ids: readonly number[]): Promise<void> {
-    const { store } = this.#deps
+    const { store, shared } = this.#deps
     for (const id of ids) this.#customers.get(id)?.beginLoad()
     const customers = await loadCustomers(store, ids)
     const numbers = new Buckets<number, OwnedNumber>()
     for (const row of await numbersOf(store, ids)) numbers.add(row.customer_id, row)
     const spendings = new Map<number, Spending>()
     for (const { terms } of customers)
-      if (!store.statements.isShared && this.#isNewlyLimited(terms))
+      if (shared?.money === undefined && this.#isNewlyLimited(terms))
         spendings.set(terms.customerId, await this.#spendingOf(terms))
     // From here on in one step: calls see either all of a customer, or nothing.
     const gone = new Set(ids)

@@ -22,9 +22,9 @@ import {
   reportRow,
 } from './node-reports.ts'
 import {
-  type Accepted,
-  type Debited,
-  type LockedWallet,
+  type ReportRow,
+  type DebitRow,
+  type WalletRow,
   settlementStatements,
 } from './statements.ts'
 
@@ -100,8 +100,8 @@ export class BatchWriter {
     return new Set(rows.map((row) => row.call_uuid))
   }
 
-  /** Each call uuid is among `calls` once. */
-  async write(calls: readonly EndedCall[]): Promise<readonly StoredCall[]> {
+  /** Each call uuid is among `calls` once. Resolves with what is to be called after the commit. */
+  async write(calls: readonly EndedCall[]): Promise<() => readonly StoredCall[]> {
     const all: readonly BatchCall[] = calls.map((call) => ({
       call,
       callUuid: call.record.callUuid,
@@ -118,10 +118,17 @@ export class BatchWriter {
     const late = await this.#reportedAgain(
       all.filter((one) => one.call.report && !charged.includes(one)),
     )
-    await this.#charge([...charged, ...late], wallets, events)
+    const spent = await this.#charge([...charged, ...late], wallets, events)
     await this.#insertReports(all, wallets)
     if (events.length > 0) await this.#deps.sink?.writeAll(events)
-    return all
+    const beyond = [...wallets.values()].filter((wallet) => wallet.costMicros > wallet.heldMicros)
+    return () => {
+      this.#deps.onSettled?.(
+        spent,
+        beyond.map(({ id }) => String(id)),
+      )
+      return all
+    }
   }
 
   /** Answers reports that repeat an accepted one. */
@@ -198,8 +205,8 @@ export class BatchWriter {
     calls: readonly BatchCall[],
     wallets: ReadonlyMap<number, Wallet>,
     events: OutgoingEvent[],
-  ): Promise<void> {
-    if (wallets.size === 0) return
+  ): Promise<readonly SpentShare[]> {
+    if (wallets.size === 0) return []
     const at = this.#deps.wallNow()
     // A call without a record may have a debit: retention deletes records.
     const debits = await this.#debitsOf(calls.filter(({ call }) => call.charge.costMicros > 0))
@@ -212,13 +219,7 @@ export class BatchWriter {
     const changed = [...wallets.values()]
     const spent = await this.#takeFromShares(changed)
     await this.#statements.changeWallets(changed.map((wallet) => this.#rowOf(wallet, at)))
-    const beyond = changed.filter(({ costMicros, heldMicros }) => costMicros > heldMicros)
-    this.#deps.store.statements.afterCommit(() =>
-      this.#deps.onSettled?.(
-        spent,
-        beyond.map(({ id }) => String(id)),
-      ),
-    )
+    return spent
   }
 
   /** Changes the wallet of the batch, not the stored one. */
@@ -350,21 +351,21 @@ const toDuplicate = ({
   wallet_id: walletId,
   amount_micros,
   balance,
-}: Debited): DuplicatePosting => ({
+}: DebitRow): DuplicatePosting => ({
   kind: 'duplicate',
   walletId,
   amountMicros: amount_micros,
   balanceMicros: BigInt(balance),
 })
 
-const toAccepted = (row: Accepted): AcceptedReport => ({
+const toAccepted = (row: ReportRow): AcceptedReport => ({
   billsec: row.billsec,
   costMicros: row.cost_micros,
   balanceAfterMicros: row.balance_after === null ? null : BigInt(row.balance_after),
   currency: row.currency,
 })
 
-const toWallet = ({ id, balance, is_depleted: isDepleted }: LockedWallet): Wallet => ({
+const toWallet = ({ id, balance, is_depleted: isDepleted }: WalletRow): Wallet => ({
   id,
   balanceMicros: BigInt(balance),
   isDepleted: isDepleted === 1,

@@ -3,7 +3,7 @@ import { cdrColumns } from '../../../schema/call-record.ts'
 import type { Store } from '../../../schema/open.ts'
 import type { Flag } from '../../../schema/tables/kinds.ts'
 
-export interface Accepted {
+export interface ReportRow {
   readonly call_uuid: string
   readonly billsec: number
   readonly cost_micros: number
@@ -11,20 +11,20 @@ export interface Accepted {
   readonly currency: string | null
 }
 
-export interface Recorded {
+export interface RecordRow {
   readonly call_uuid: string
   readonly billsec: number
   readonly currency: string | null
 }
 
-export interface Debited {
+export interface DebitRow {
   readonly ref: string
   readonly wallet_id: number
   readonly amount_micros: number
   readonly balance: string
 }
 
-export interface LockedWallet {
+export interface WalletRow {
   readonly id: number
   readonly balance: string
   readonly is_depleted: Flag
@@ -37,7 +37,7 @@ export interface HeldShare {
   readonly version: number
 }
 
-interface Entered {
+interface EntryRow {
   readonly id: number
   readonly ref: string
 }
@@ -95,27 +95,27 @@ export function settlementStatements({ statements }: Pick<Store, 'statements'>) 
       'ON CONFLICT (call_uuid, billsec) DO NOTHING',
     ),
     insertOutgoing: insert('cdr_outbox', outboxColumns, 'ON CONFLICT (call_uuid) DO NOTHING'),
-    insertEntries: insert<Entered>('ledger_entry', entryColumns, 'RETURNING id, ref'),
-    lockWallets: statements.prepareRows<LockedWallet>({
+    insertEntries: insert<EntryRow>('ledger_entry', entryColumns, 'RETURNING id, ref'),
+    lockWallets: statements.prepareRows<WalletRow>({
       table: 'wallet',
       columns: ['id'],
       sql: `SELECT id, CAST(balance_micros AS TEXT) AS balance, is_depleted FROM wallet
         WHERE id IN (SELECT id FROM given) ORDER BY id`,
       locks: true,
     }),
-    records: statements.prepareRows<Recorded>({
+    records: statements.prepareRows<RecordRow>({
       table: 'cdr',
       columns: ['call_uuid'],
       sql: `SELECT call_uuid, billsec, currency FROM cdr
         WHERE call_uuid IN (SELECT call_uuid FROM given)`,
     }),
-    debits: statements.prepareRows<Debited>({
+    debits: statements.prepareRows<DebitRow>({
       table: 'ledger_entry',
       columns: ['ref'],
       sql: `SELECT ref, wallet_id, amount_micros, CAST(balance_after_micros AS TEXT) AS balance
         FROM ledger_entry WHERE kind = 'debit' AND ref IN (SELECT ref FROM given)`,
     }),
-    acceptedReports: statements.prepareRows<Accepted>({
+    acceptedReports: statements.prepareRows<ReportRow>({
       table: 'ocs_report',
       columns: ['call_uuid'],
       sql: `SELECT call_uuid, billsec, cost_micros, CAST(balance_after_micros AS TEXT) AS balance_after, currency
