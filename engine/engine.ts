@@ -212,6 +212,7 @@ export class Engine {
       charging,
       nodeName: deps.node.name,
       whyClosed: deps.whyClosed,
+      findsLegs: config.hep !== undefined,
       recentCalls: Math.max(2_000, config.traceMemoryBytes / BYTES_OF_A_CALL),
       onEvent: (event) => {
         this.events.add(event)
@@ -467,7 +468,7 @@ export class Engine {
     }
   }
 
-  #createServer({ config, randomBytes, log }: EngineDeps): SipServer {
+  #createServer({ config, wallNow, randomBytes, log }: EngineDeps): SipServer {
     const { listen, secret } = config.drachtio
     const { advertisedHost, tls, webSocketOrigins: origins, dnsServers } = config.sip
     const { sessionExpiresSeconds: sessionSeconds } = config
@@ -493,6 +494,11 @@ export class Engine {
       ...(dnsServers === undefined ? {} : { dnsServers }),
       ...(tls === undefined ? {} : { tls }),
       ...(listen === undefined ? {} : { admin: listen }),
+      capture: config.hep && {
+        ...config.hep,
+        correlationOf: (callId) => this.calls.uuidOf(callId),
+        now: wallNow,
+      },
     })
   }
 

@@ -103,6 +103,7 @@ const bans: readonly Ban[] = [
       'engine/main.ts',
       'engine/media/spy/mixer-worker.ts',
       'control/reports/report-worker.ts',
+      'engine/sip-server/capture/packet-sender.ts',
       'engine/sip-server/server.ts',
       'engine/sip-server/machine.ts',
       'control/console/web/api/browser.ts',

@@ -157,6 +157,7 @@ export class CallRunner {
     } catch (error) {
       this.#failed(event, error)
     }
+    if (event.type === 'sent') calls.sent(event.legId, event.callId)
     const stores = commands.filter(isStore)
     const isAnswered = stores.some(({ callUuid }) => calls.isAnswered(callUuid))
     if (isAnswered) this.#end(event, commands, stores.length)

@@ -82,6 +82,8 @@ export interface SipServer {
   readonly refusedConnections: number
   /** Messages taken so far although their lines end with bare line feeds. */
   readonly withLineFeeds: number
+  /** Packets for Homer since the start; undefined: there are none. */
+  readonly captured: { readonly sent: number; readonly dropped: number } | undefined
   /** For a planned upgrade. */
   readonly sharing: SocketSharing
   /** Reads the TLS files again; they are also watched. Bad ones are logged and change nothing. */
@@ -128,7 +130,7 @@ class EmbeddedServer implements SipServer {
   readonly #overload: Overload
   readonly #resolver: NextHopResolver
   readonly #opener: TransportOpener
-  readonly #capture: Capture | undefined
+  #capture: Capture | undefined
   readonly #transports = new Map<Listener, Transport>()
   #listeners: readonly Listener[] = []
   #adminAddress: BoundAddress | undefined
@@ -200,7 +202,6 @@ class EmbeddedServer implements SipServer {
     })
     const { frameLength } = options
     this.#admin = new AdminListener(this.#clients, adminSettings(options), log)
-    this.#capture = options.capture && new Capture(options.capture, now)
     this.#dialer = new Dialer(this.#clients, {
       log,
       maxConnections: maxDialled,
@@ -237,6 +238,10 @@ class EmbeddedServer implements SipServer {
     return this.#core.traffic.withLineFeeds
   }
 
+  get captured() {
+    return this.#capture?.figures
+  }
+
   get adminAddress(): BoundAddress | undefined {
     return this.#adminAddress
   }
@@ -265,14 +270,16 @@ class EmbeddedServer implements SipServer {
   async start({ isHeld = false, endsStraysOf }: StartOptions = {}): Promise<void> {
     if (isHeld) this.#driver.hold()
     if (endsStraysOf) this.#driver.endStrays(endsStraysOf)
+    const { metrics, capture, now = monotonicNow, log = silent } = this.#options
     try {
+      const { schedule } = this.#machine
+      if (capture) this.#capture = new Capture(capture, { now, schedule, log })
       for (const address of this.#options.listen) {
         const transport = await this.#open(address)
         this.#transports.set(transport.listener, transport)
         this.#listeners = [...this.#transports.keys()]
       }
       await this.#openAdmin()
-      const { metrics, now = monotonicNow } = this.#options
       this.#startedAt = Math.floor(now() / 1_000)
       if (metrics) this.#metricsAddress = await this.#metrics.start(metrics.host, metrics.port)
       this.#overload.start(this.#listeners)
