@@ -17,7 +17,7 @@ import {
 const exceptions = new Exceptions({
   'starting a timer: schema/sql/sqlite-statements.ts':
     'a transaction that outlives its turn of the event loop is ended at the end of that turn',
-  'a cast that forgets the type: engine/sip-server/transaction/deadlines.ts':
+  'a cast that forgets the type: engine/sip-server/transaction/machine.ts':
     'a queue holds deadlines of many targets; each goes back to the target that it came with',
 })
 

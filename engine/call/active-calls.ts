@@ -2,7 +2,13 @@
 import type { Attempt, CallRecord } from '../../schema/call-record.ts'
 import type { ActiveCall, CallState, CallTransfer, Unserved } from '../../schema/contracts/calls.ts'
 import type { Charging, SavedEntry } from '../../schema/contracts/charging.ts'
-import { forgetCall } from './call-machine/call.ts'
+import {
+  forgetCall,
+  beginCall,
+  beginInvitedCall,
+  type NewCall,
+  type ReceivedInvite,
+} from './call-machine/call.ts'
 import {
   emptyWorld,
   type LiveCall,
@@ -12,14 +18,8 @@ import {
   type Place,
   type Side,
 } from './call-machine/state.ts'
-import {
-  beginCall,
-  beginInvitedCall,
-  type NewCall,
-  type ReceivedInvite,
-} from './call-machine/new-call.ts'
 import { callUuidOf } from './call-machine/leg.ts'
-import { legOf, partnerOf } from './call-machine/parties.ts'
+import { legOf, partnerOf } from './call-machine/calling.ts'
 import type { MachineEvent } from './call-machine/protocol.ts'
 import * as saving from './call-machine/saved-call.ts'
 import { type CallParties, partiesOf } from './call-parties.ts'

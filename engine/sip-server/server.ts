@@ -2,14 +2,14 @@
 import { performance } from 'node:perf_hooks'
 import type { Application, ApplicationLink } from './application.ts'
 import { Capture } from './capture/capture.ts'
-import { Clients } from './clients/client.ts'
-import { Dialer } from './clients/dialer.ts'
 import {
+  Clients,
   connectApplication,
   connectInProcess,
   type InProcessClient,
   type InProcessLink,
-} from './clients/in-process.ts'
+} from './clients/client.ts'
+import { Dialer } from './clients/dialer.ts'
 import { AdminListener, type AdminOptions } from './clients/listener.ts'
 import { SipCore } from './core/core.ts'
 import { NextHopResolver } from './dns/next-hop.ts'

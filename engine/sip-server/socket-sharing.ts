@@ -5,7 +5,7 @@
  */
 import type { Belonging } from './core/transactions.ts'
 import { sideFor, type Flow, type Listener } from './flow.ts'
-import { decodeMessage } from './message/decode.ts'
+import { decodeMessage } from './message/message.ts'
 import type { SharedSocket } from './transport/transport.ts'
 
 /** A datagram for the other process. */

@@ -11,7 +11,7 @@ import { startCallControl } from '../../engine/call/app.ts'
 import { createQuality } from '../../engine/media/quality/quality.ts'
 import { Deadlines } from '../../engine/call/deadlines.ts'
 import { UserAgent } from '../../engine/call/user-agent/user-agent.ts'
-import { MessageLog } from '../../engine/call/trace/message-log.ts'
+import { MessageLog } from '../../engine/call/trace/trace.ts'
 import type {
   AuthorizationRequest,
   Extension,

@@ -1,10 +1,15 @@
 /** PUBLISH with a voice quality report (RFC 6035 §4, RFC 3903): from a party of the call that it is about, or refused. */
 import { type CallParties, sideOf } from '../../call/call-parties.ts'
-import { identify, type IdentifyDeps, isUnproven } from '../../call/inbound/identify.ts'
-import { respondToPhone, sourceOf } from '../../call/phones/register.ts'
+import {
+  identify,
+  type IdentifyDeps,
+  isUnproven,
+  respondToPhone,
+  sourceOf,
+} from '../../call/inbound/admission.ts'
 import type { Answer, Headers } from '../../call/signalling.ts'
 import { respond } from '../../call/sip-headers.ts'
-import type { ReceivedRequest } from '../../call/user-agent/received-request.ts'
+import type { ReceivedRequest } from '../../call/user-agent/requests.ts'
 import { takeFrom, TokenBuckets } from '../../guard/token-buckets.ts'
 import type { PhoneReports } from './phone-reports.ts'
 import { numberIn, streamOf } from './rtp-stat.ts'

@@ -1,9 +1,8 @@
 /** BYEs that the stack sends by itself; the application learns of them as `unsolicited` requests. */
-import type { DialogTable } from '../dialog/dialog-table.ts'
-import type { Dialog } from '../dialog/dialog.ts'
+import type { DialogTable, Dialog } from '../dialog/dialog.ts'
 import type { RequestWriter } from './request-writer.ts'
 import type { Transactions } from './transactions.ts'
-import type { ApplicationEvents } from './events.ts'
+import type { ApplicationEvents } from './outbox.ts'
 
 /** Its BYE ends no call. */
 export const otherBranch = 'Call completed elsewhere'

@@ -8,7 +8,7 @@ import {
   sortAppHeaders,
   tagOf,
 } from './app-headers.ts'
-import type { Identifiers } from './identifiers.ts'
+import type { Identifiers } from './transactions.ts'
 import {
   advertised,
   byConnection,
@@ -21,12 +21,11 @@ import {
   type Problem,
   transportParam,
 } from './next-hop.ts'
-import { type Dialog, routeBy } from '../dialog/dialog.ts'
+import { type Dialog, routeBy, secondsIn, sessionFor } from '../dialog/dialog.ts'
 import { type Flow, isInward, isWebSocket, type Listener } from '../flow.ts'
-import { contentLengthLine } from '../message/decode.ts'
-import { parseUri } from '../message/uri.ts'
+import { contentLengthLine } from '../message/message.ts'
+import { parseUri } from '../message/fields.ts'
 import type { SentRequest } from '../transaction/machine.ts'
-import { secondsIn, sessionFor } from '../dialog/session-terms.ts'
 
 export interface Composed extends NextHop {
   readonly sent: SentRequest

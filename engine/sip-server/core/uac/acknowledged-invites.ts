@@ -4,7 +4,7 @@
  */
 import type { Flow } from '../../flow.ts'
 import type { SipMessage } from '../../message/message.ts'
-import type { RetransmitCache } from '../../transaction/retransmit-cache.ts'
+import type { RetransmitCache } from '../../transaction/server.ts'
 import { FlowTexts, type Transactions } from '../transactions.ts'
 import { type RequestWriter } from '../request-writer.ts'
 import { type BranchOrigin, dialogFrom } from './receive-response.ts'

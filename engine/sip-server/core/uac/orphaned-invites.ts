@@ -5,8 +5,7 @@
  */
 import { type RequestWriter, viaOf } from '../request-writer.ts'
 import type { Transactions } from '../transactions.ts'
-import type { DialogTable } from '../../dialog/dialog-table.ts'
-import { Dialog } from '../../dialog/dialog.ts'
+import { type DialogTable, Dialog } from '../../dialog/dialog.ts'
 import type { Flow } from '../../flow.ts'
 import type { SipMessage } from '../../message/message.ts'
 import { ackOfFailure, type SentRequest, transactionTimeoutMs } from '../../transaction/machine.ts'
