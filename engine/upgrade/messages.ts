@@ -1,6 +1,6 @@
 /** What the old process and the new one tell each other in a planned upgrade. */
 import type { Held } from '../../schema/contracts/charging.ts'
-import type { HeardDigit } from '../media/digits/heard-digit.ts'
+import type { HeardDigit } from '../media/digits/heard-digits.ts'
 import type { PassedDatagram } from '../sip-server/index.ts'
 
 /** Raised when a message means something else than before: then one refuses the other. */

@@ -1,6 +1,6 @@
 /** A planned upgrade as the new process sees it: the process that still serves, and that hands over to it. */
 import type { Config } from '../config.ts'
-import type { HeardDigit } from '../media/digits/heard-digit.ts'
+import type { HeardDigit } from '../media/digits/heard-digits.ts'
 import { formatHostAndPort } from '../setting-kinds.ts'
 import type { PassedDatagram } from '../sip-server/index.ts'
 import {

@@ -4,7 +4,7 @@
  */
 import type { Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
-import type { HeardDigit } from '../media/digits/heard-digit.ts'
+import type { HeardDigit } from '../media/digits/heard-digits.ts'
 import type { PassedDatagram } from '../sip-server/index.ts'
 import type { FromNew, FromOld, HandedOver, Link } from './messages.ts'
 

@@ -20,7 +20,7 @@ import type {
   Verdict,
 } from '../../schema/contracts/charging.ts'
 import type { Candidate } from '../../engine/dispatcher/destination-set.ts'
-import type { ContactTarget } from '../../engine/registrar/target.ts'
+import type { ContactTarget } from '../../engine/registrar/bindings.ts'
 import type { Caller, PhoneAnswer } from '../../engine/registrar/registrar.ts'
 import type { ExtensionRecord } from '../../engine/registrar/extension-directory.ts'
 import type { AgentDecision } from '../../engine/routing/agents.ts'

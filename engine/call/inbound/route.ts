@@ -16,7 +16,7 @@ import {
 import type { Candidate } from '../../dispatcher/destination-set.ts'
 import type { Dispatcher } from '../../dispatcher/dispatcher.ts'
 import type { Registrar } from '../../registrar/registrar.ts'
-import type { ContactTarget } from '../../registrar/target.ts'
+import type { ContactTarget } from '../../registrar/bindings.ts'
 import type { AgentCandidate, AgentDecision } from '../../routing/agents.ts'
 import type { InboundTarget } from '../../routing/routing-records.ts'
 import type { GatewayCandidate, Origin, OutboundDecision, Routing } from '../../routing/routing.ts'

@@ -9,7 +9,7 @@ import type { ReceivedRequest } from '../../call/user-agent/requests.ts'
 import type { SavedLeg } from '../../call/user-agent/leg-signalling.ts'
 import type { InviteToSend } from '../../call/user-agent/user-agent.ts'
 import { ReleasingMap } from '../../sip-server/message/index.ts'
-import type { HeardDigit } from '../digits/heard-digit.ts'
+import type { HeardDigit } from '../digits/heard-digits.ts'
 import { digitIn, playOf, type Digit } from './digits.ts'
 import { type MediaLeg, newMediaLeg, otherLeg, type Session } from './session.ts'
 import {

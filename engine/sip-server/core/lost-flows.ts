@@ -5,12 +5,11 @@
  */
 import type { Identifiers, Transactions } from './transactions.ts'
 import type { HopFinder } from './next-hop.ts'
-import type { RequestWriter } from './request-writer.ts'
+import { type RequestWriter, type LocalBye, sessionExpired } from './request-writer.ts'
 import type { Dialog, DialogTable } from '../dialog/dialog.ts'
 import { type Flow, isWebSocket } from '../flow.ts'
 import type { SipMessage } from '../message/message.ts'
 import { LongDeadline, type Deadlines, type ClientUser } from '../transaction/machine.ts'
-import { type LocalBye, sessionExpired } from './local-bye.ts'
 import type { OutboundRequests } from './uac/outbound-request.ts'
 import type { InboundRequests } from './uas/inbound-request.ts'
 import type { Responder } from './uas/responder.ts'

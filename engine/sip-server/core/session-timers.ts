@@ -5,7 +5,7 @@
  */
 import type { SavedSession } from '../application.ts'
 import type { Identifiers, ClientTransaction, Transactions } from './transactions.ts'
-import { type RequestWriter } from './request-writer.ts'
+import { type RequestWriter, type LocalBye, sessionExpired } from './request-writer.ts'
 import {
   type Dialog,
   linesOfRequest,
@@ -19,7 +19,6 @@ import type { SipMessage } from '../message/message.ts'
 import type { Log } from '../options.ts'
 import { InviteClientTransaction } from '../transaction/client.ts'
 import type { ClientFailure, ClientUser, SentRequest } from '../transaction/machine.ts'
-import { type LocalBye, sessionExpired } from './local-bye.ts'
 
 /** Another request is pending in the dialog, or the peer cannot be reached for now. */
 const SOON_MS = 4_000

@@ -24,10 +24,9 @@ import { tagOf, contentTypeLine, sortAppHeaders } from '../app-headers.ts'
 import type { TimedCall } from '../traffic.ts'
 import { elsewhere, type HopFinder, advertised } from '../next-hop.ts'
 import type { Identifiers, ClientTransaction, Transactions } from '../transactions.ts'
-import { retarget, type Composed, type RequestWriter } from '../request-writer.ts'
+import { retarget, type Composed, type RequestWriter, type LocalBye } from '../request-writer.ts'
 import type { AppMessage } from '../../application.ts'
 import type { ApplicationEvents, CommandRef } from '../outbox.ts'
-import type { LocalBye } from '../local-bye.ts'
 
 /** What a request needs on its way. */
 interface OutboundPorts {

@@ -11,7 +11,7 @@ import { type Flow, isReliable } from '../../flow.ts'
 import type { SipMessage } from '../../message/message.ts'
 import { parseUri } from '../../message/fields.ts'
 import type { SentRequest } from '../../transaction/machine.ts'
-import { type LocalBye, otherBranch } from '../local-bye.ts'
+import { type LocalBye, otherBranch } from '../request-writer.ts'
 
 interface ResponsePorts {
   readonly applications: Applications

@@ -35,7 +35,7 @@ import { parseOptionTags, parseRAck } from '../../message/fields.ts'
 import { type SipMessage, reasonPhrase } from '../../message/message.ts'
 import type { Refresher } from '../../options.ts'
 import type { TransactionContext } from '../../transaction/machine.ts'
-import type { LocalBye } from '../local-bye.ts'
+import type { LocalBye } from '../request-writer.ts'
 
 interface ResponderPorts extends Omit<InboundPorts, 'onSilence'> {
   readonly applications: Pick<Applications, 'isInProcess'>
