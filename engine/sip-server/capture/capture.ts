@@ -21,8 +21,8 @@ const waitMs = 50
 /** Packets that are made in one go: about a millisecond. */
 const batchSize = 200
 
-/** Messages that wait; beyond, they are lost. */
-const maxWaiting = 10_000
+/** Of the messages that wait; beyond, they are lost. */
+const maxWaitingCharacters = 8 * 1024 * 1024
 
 export class Capture {
   readonly #options: CaptureOptions
@@ -30,6 +30,7 @@ export class Capture {
   readonly #schedule: Machine['schedule']
   readonly #sender: PacketSender
   readonly #waiting: Passed[] = []
+  #waitingCharacters = 0
   #cancel: () => void = () => undefined
 
   /** @throws CertificateError when the file of the trusted certificates cannot be used. */
@@ -64,7 +65,11 @@ export class Capture {
   }
 
   #take(passed: Passed): void {
-    if (this.#waiting.length >= maxWaiting) return this.#sender.drop('too many messages at once')
+    this.#waitingCharacters += passed.message.length
+    if (this.#waitingCharacters > maxWaitingCharacters) {
+      this.#waitingCharacters -= passed.message.length
+      return this.#sender.drop('too many messages at once')
+    }
     if (this.#waiting.push(passed) === 1) this.#cancel = this.#schedule(this.#sendBatch, waitMs)
   }
 
@@ -74,6 +79,7 @@ export class Capture {
   }
 
   #send({ message, flow, isSent, now }: Passed): void {
+    this.#waitingCharacters -= message.length
     const { listener, address, port } = flow
     const [own, peer] = [placeOf(listener), { address, port }]
     const captured = {
