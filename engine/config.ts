@@ -91,10 +91,11 @@ export function readConfig(environment: Environment) {
       keep: read(settings.backupKeep),
     },
     traceMemoryBytes: read(settings.traceMemoryMb) * 1_048_576,
+    hep: readHep(read),
     drainSeconds: read(settings.drainSeconds),
     logLevel: read(settings.logLevel),
   }
-  refuseContradictions(config.drachtio)
+  refuseContradictions(config)
   if (config.databaseUrl !== undefined) refuseFileSettings(config)
   refuseListenersWithoutCertificate(config.sip)
   return config
@@ -137,16 +138,31 @@ function readTls(read: <T>(setting: Setting<T>) => T) {
   const [certFile, keyFile] = [read(settings.sipTlsCert), read(settings.sipTlsKey)]
   const rest = {
     chainFile: read(settings.sipTlsChain),
-    caFile: read(settings.sipTlsCa),
-    minVersion: `TLSv${read(settings.sipTlsMinVersion)}` as const,
+    ...readTrust(read),
     clientCertificates: read(settings.sipTlsClientCertificates),
-    verifyServers: read(settings.sipTlsVerify) === 'on',
   }
   if ((certFile === undefined) !== (keyFile === undefined))
     throw new WrongSetting('SIP_TLS_CERT and SIP_TLS_KEY must be set together')
   if (certFile === undefined || keyFile === undefined) return undefined
   return { certFile, keyFile, ...rest }
 }
+
+/** Undefined: no HEP is sent. */
+function readHep(read: <T>(setting: Setting<T>) => T) {
+  const server = read(settings.hepServer)
+  const [agentId, password] = [read(settings.hepCaptureId), read(settings.hepPassword)]
+  if (server === undefined) return undefined
+  const { transport, host, port } = server
+  const tls = transport === 'tls' ? readTrust(read) : undefined
+  return { host, port, tls, agentId, password }
+}
+
+/** Whom we trust that is called by TLS. */
+const readTrust = (read: <T>(setting: Setting<T>) => T) => ({
+  caFile: read(settings.sipTlsCa),
+  minVersion: `TLSv${read(settings.sipTlsMinVersion)}` as const,
+  verifyServers: read(settings.sipTlsVerify) === 'on',
+})
 
 function refuseListenersWithoutCertificate(sip: {
   readonly listen: readonly { readonly protocol: string }[]
@@ -184,11 +200,17 @@ function refuseFileSettings({
     )
 }
 
-function refuseContradictions(drachtio: {
-  servers: unknown
-  listen: unknown
-  secret: unknown
+function refuseContradictions({
+  drachtio,
+  hep,
+}: {
+  readonly drachtio: { servers: unknown; listen: unknown; secret: unknown }
+  readonly hep: unknown
 }): void {
+  if (hep !== undefined && drachtio.servers !== undefined)
+    throw new WrongSetting(
+      'HEP_SERVER is set beside DRACHTIO_URL; allowed is one of them: drachtio-server sends HEP itself (--homer)',
+    )
   if (drachtio.listen !== undefined && drachtio.secret === undefined)
     throw new WrongSetting('DRACHTIO_LISTEN is set; DRACHTIO_SECRET must be set with it')
   if (drachtio.listen !== undefined && drachtio.servers !== undefined)

@@ -11,15 +11,13 @@ import { type CallControl, type Restored, startCallControl } from './call/app.ts
 import { Deadlines } from './call/deadlines.ts'
 import { calledOf, HeaderFilter } from './call/sip-headers.ts'
 import { type InDialogDeps, refusalInDialog } from './call/in-dialog-source.ts'
-import { parseListener, type SipListener } from './call/user-agent/listener.ts'
-import { probeThrough } from './call/user-agent/probe.ts'
+import { parseListener, type SipListener } from './call/user-agent/server-link.ts'
+import { probeThrough, registerThrough } from './call/user-agent/probe.ts'
 import { connectToServer } from './call/user-agent/servers/drachtio-server.ts'
 import { prefixed, sipFigures } from './call/user-agent/servers/server-figures.ts'
-import { registerThrough } from './call/user-agent/register.ts'
 import { simulate, type SimulationDeps } from './call/simulate.ts'
 import { OtherNodes } from './call/transfer/other-nodes.ts'
-import { MessageLog } from './call/trace/message-log.ts'
-import { traceOf } from './call/trace/trace.ts'
+import { MessageLog, traceOf } from './call/trace/trace.ts'
 import type { SipRequest } from './call/signalling.ts'
 import { type Connection, UserAgent, whyNot } from './call/user-agent/user-agent.ts'
 import { CallTotals, counted } from './call-totals.ts'
@@ -42,12 +40,11 @@ import { createHop, type Installation } from './registrar/hop/node-hop.ts'
 import { Registrar, type RegistrarDeps } from './registrar/registrar.ts'
 import { WrongPasswords } from './registrar/wrong-passwords.ts'
 import { Routing, type RoutingDeps } from './routing/routing.ts'
-import { DialledDomains } from './routing/dialled-domains.ts'
+import { DialledDomains, ownNames, ownPlacesOf } from './routing/own-places.ts'
 import { loadRouting } from './routing/routing-store.ts'
 import { TrustedSources } from './routing/recognition.ts'
 import { TenantNames } from './routing/tenant-names.ts'
 import { innerCheck, type OwnPlaces } from '../schema/rules/gateways.ts'
-import { ownNames, ownPlacesOf } from './routing/own-places.ts'
 import { UnpricedCalls } from './routing/unpriced-calls.ts'
 import { createSipServer, type SipServer } from './sip-server/index.ts'
 import { createMedia, type Media } from './media/create-media.ts'
@@ -215,6 +212,7 @@ export class Engine {
       charging,
       nodeName: deps.node.name,
       whyClosed: deps.whyClosed,
+      findsLegs: config.hep !== undefined,
       recentCalls: Math.max(2_000, config.traceMemoryBytes / BYTES_OF_A_CALL),
       onEvent: (event) => {
         this.events.add(event)
@@ -504,7 +502,7 @@ export class Engine {
     }
   }
 
-  #createServer({ config, randomBytes, log }: EngineDeps): SipServer {
+  #createServer({ config, wallNow, randomBytes, log }: EngineDeps): SipServer {
     const { listen, secret } = config.drachtio
     const { advertisedHost, tls, webSocketOrigins: origins, dnsServers } = config.sip
     const { sessionExpiresSeconds: sessionSeconds } = config
@@ -530,6 +528,11 @@ export class Engine {
       ...(dnsServers === undefined ? {} : { dnsServers }),
       ...(tls === undefined ? {} : { tls }),
       ...(listen === undefined ? {} : { admin: listen }),
+      capture: config.hep && {
+        ...config.hep,
+        correlationOf: (callId) => this.calls.uuidOf(callId),
+        now: wallNow,
+      },
     })
   }
 

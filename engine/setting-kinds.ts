@@ -207,6 +207,25 @@ export const drachtioUrls: Kind<readonly DrachtioAddress[]> = {
     'a comma list of drachtio://:secret@host:port, with TLS drachtios://…, and ?ca=file for an authority',
 }
 
+export interface HepServer extends HostAndPort {
+  readonly transport: 'udp' | 'tls'
+}
+
+const HEP_PORT = 9_060
+
+/** As the other settings write a transport, and as Homer's agents do. */
+export const hepServer: Kind<HepServer> = {
+  schema: z.string().transform(
+    orIssue((value) => {
+      const [, transport, place = ''] = /^(?:(udp|tls)(?::\/\/|[:/]))?(.+)$/.exec(value) ?? []
+      const address = parseHostAndPort(place) ?? parseHostAndPort(`${place}:${HEP_PORT}`)
+      if (address === undefined || address.port === 0) return undefined
+      return { transport: transport === 'tls' ? ('tls' as const) : ('udp' as const), ...address }
+    }),
+  ),
+  allowed: `[udp/|tls/]host[:port], such as 10.0.0.9, tls/homer.example.com:9061 or tls:homer.example.com:9061; without port ${HEP_PORT}`,
+}
+
 export interface RelayAddress extends HostAndPort {
   /** `host:port`, for people. */
   readonly name: string

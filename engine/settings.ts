@@ -9,6 +9,7 @@ import {
   edgeProxyRules,
   exitCodes,
   extensionHeaders,
+  hepServer,
   hostAndPort,
   hostName,
   hostNames,
@@ -440,6 +441,21 @@ export const settings = {
     wholeNumber(1, 2_048, 'MB'),
     '32',
     'memory for the last SIP messages, which traces show; 32 are 11 s of 200 calls/s, 18 min of two',
+  ),
+  hepServer: unset(
+    'HEP_SERVER',
+    hepServer,
+    'no',
+    'a copy of each SIP message goes there, for Homer (HEP3); by TLS the certificate is checked as SIP_TLS_CA and SIP_TLS_VERIFY say',
+  ),
+  hepCaptureId: withDefault(
+    'HEP_CAPTURE_ID',
+    wholeNumber(1, 999_999_999),
+    '1',
+    'by which number the HEP server knows this process; each node has its own',
+  ),
+  hepPassword: hidden(
+    unset('HEP_PASSWORD', secret, 'no', 'the key that the HEP server asks for; only TLS hides it'),
   ),
   drainSeconds: withDefault(
     'DRAIN_SECONDS',

@@ -17,7 +17,7 @@ import {
 const exceptions = new Exceptions({
   'starting a timer: schema/sql/sqlite-statements.ts':
     'a transaction that outlives its turn of the event loop is ended at the end of that turn',
-  'a cast that forgets the type: engine/sip-server/transaction/deadlines.ts':
+  'a cast that forgets the type: engine/sip-server/transaction/machine.ts':
     'a queue holds deadlines of many targets; each goes back to the target that it came with',
 })
 
@@ -103,6 +103,7 @@ const bans: readonly Ban[] = [
       'engine/main.ts',
       'engine/media/spy/mixer-worker.ts',
       'control/reports/report-worker.ts',
+      'engine/sip-server/capture/packet-sender.ts',
       'engine/sip-server/server.ts',
       'engine/sip-server/machine.ts',
       'control/console/web/api/browser.ts',

@@ -2,7 +2,13 @@
 import type { Attempt, CallRecord } from '../../schema/call-record.ts'
 import type { ActiveCall, CallState, CallTransfer, Unserved } from '../../schema/contracts/calls.ts'
 import type { Charging, SavedEntry } from '../../schema/contracts/charging.ts'
-import { forgetCall } from './call-machine/call.ts'
+import {
+  forgetCall,
+  beginCall,
+  beginInvitedCall,
+  type NewCall,
+  type ReceivedInvite,
+} from './call-machine/call.ts'
 import {
   emptyWorld,
   type LiveCall,
@@ -12,13 +18,8 @@ import {
   type Place,
   type Side,
 } from './call-machine/state.ts'
-import {
-  beginCall,
-  beginInvitedCall,
-  type NewCall,
-  type ReceivedInvite,
-} from './call-machine/new-call.ts'
-import { legOf, partnerOf } from './call-machine/parties.ts'
+import { callUuidOf } from './call-machine/leg.ts'
+import { legOf, partnerOf } from './call-machine/calling.ts'
 import type { MachineEvent } from './call-machine/protocol.ts'
 import * as saving from './call-machine/saved-call.ts'
 import { type CallParties, partiesOf } from './call-parties.ts'
@@ -42,6 +43,8 @@ export interface ActiveCallsDeps {
   readonly onEvent: (event: CallEvent) => void
   /** How many calls that ended are remembered. */
   readonly recentCalls?: number
+  /** Whether calls are found by the Call-IDs of their legs, at once. */
+  readonly findsLegs?: boolean
 }
 
 const transferEvents = {
@@ -71,6 +74,7 @@ export class ActiveCalls {
   #dispatch: (event: MachineEvent) => void = () => undefined
   readonly counts = new CallCounts()
   readonly #recent: RecentCalls
+  readonly #byLeg: CallsByLeg | undefined
   readonly unstored = new UnstoredCalls()
   #isDraining = false
   #isBeating = false
@@ -81,6 +85,7 @@ export class ActiveCalls {
     this.world = emptyWorld(deps.nodeName)
     this.#calls = this.world.calls
     this.#recent = new RecentCalls(deps.now, deps.recentCalls)
+    if (deps.findsLegs === true) this.#byLeg = new CallsByLeg(deps.now)
   }
 
   get size(): number {
@@ -104,6 +109,7 @@ export class ActiveCalls {
 
   begin(begun: Omit<NewCall, 'stampOffsetMs'>): LiveCall {
     const call = beginCall(this.world, { ...begun, stampOffsetMs: this.#stampOffsetMs })
+    this.#byLeg?.add(call.start.callId, call.start.callUuid)
     this.#scheduleHeartbeat()
     return call
   }
@@ -112,6 +118,7 @@ export class ActiveCalls {
   beginInvited(begun: Omit<NewCall, 'stampOffsetMs'>, invite: ReceivedInvite): LiveLeg {
     const { world } = this
     const leg = beginInvitedCall(world, { ...begun, stampOffsetMs: this.#stampOffsetMs }, invite)
+    this.#byLeg?.add(leg.callId, leg.callUuid)
     this.#scheduleHeartbeat()
     return leg
   }
@@ -127,7 +134,21 @@ export class ActiveCalls {
 
   /** A call of the last run is there again. Its legs are connected by `resume`. */
   restore(saved: saving.SavedCall, { call, shiftMs }: SavedEntry): LiveCall {
-    return saving.restoreCall(this.world, saved, call, shiftMs)
+    const restored = saving.restoreCall(this.world, saved, call, shiftMs)
+    for (const callId of restored.callIds) this.#byLeg?.add(callId, saved.callUuid)
+    return restored
+  }
+
+  /** The INVITE of a leg has left. */
+  sent(legId: string, callId: string): void {
+    if (this.#byLeg === undefined) return
+    const callUuid = callUuidOf(legId)
+    if (this.#calls.has(callUuid)) this.#byLeg.add(callId, callUuid)
+  }
+
+  /** The call that has a leg with this Call-ID, or had it a moment ago. Needs `findsLegs`. */
+  uuidOf(callId: string): string | undefined {
+    return this.#byLeg?.uuidOf(callId)
   }
 
   /** It goes on. False: the leg of another call that it was connected to is not there. */
@@ -140,7 +161,9 @@ export class ActiveCalls {
 
   /** It does not go on. */
   forgetSaved(saved: saving.SavedCall): void {
+    const call = this.#calls.get(saved.callUuid)
     saving.forgetSaved(this.world, saved)
+    if (call) this.#byLeg?.ended(call)
   }
 
   get #stampOffsetMs(): number {
@@ -249,6 +272,7 @@ export class ActiveCalls {
     this.counts.leave(call, call.place)
     this.unstored.forget(call)
     forgetCall(this.world, call.start.callUuid)
+    this.#byLeg?.ended(call)
     if (this.#calls.size === 0) this.#emptied()
   }
 
@@ -591,6 +615,45 @@ export class RecentCalls {
 
   get size(): number {
     return this.#calls.size
+  }
+}
+
+/** Messages of a call may come so long after its end (64·T1, RFC 3261 §17). */
+const LATE_MS = 32_000
+
+/** The calls of Call-IDs: of live legs, and of those that ended a moment ago. */
+class CallsByLeg {
+  readonly #now: () => number
+  readonly #live = new Map<string, string>()
+  /** Those that ended since `#since`, and in a time as long before. */
+  #ended = new Map<string, string>()
+  #endedBefore = new Map<string, string>()
+  #since = 0
+
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  /** A leg that another call gets by a transfer stays with its first call, which ends with it. */
+  add(callId: string, callUuid: string): void {
+    if (!this.#live.has(callId)) this.#live.set(callId, callUuid)
+  }
+
+  uuidOf(callId: string): string | undefined {
+    return this.#live.get(callId) ?? this.#ended.get(callId) ?? this.#endedBefore.get(callId)
+  }
+
+  ended({ start, callIds }: LiveCall): void {
+    if (this.#now() - this.#since > LATE_MS) {
+      this.#endedBefore = this.#ended
+      this.#ended = new Map()
+      this.#since = this.#now()
+    }
+    for (const callId of callIds) {
+      if (this.#live.get(callId) !== start.callUuid) continue
+      this.#live.delete(callId)
+      this.#ended.set(callId, start.callUuid)
+    }
   }
 }
 

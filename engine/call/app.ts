@@ -11,26 +11,41 @@ import type { SavedEntry } from '../../schema/contracts/charging.ts'
 import type { Registrar } from '../registrar/registrar.ts'
 import type { Routing } from '../routing/routing.ts'
 import type { CallDeps } from './call-deps.ts'
-import { CallRunner, type CallRequest, type CallRunnerDeps } from './call-runner.ts'
+import { CallRunner, type CallRequest, type CallRunnerDeps, type Restored } from './call-runner.ts'
 import { credentialsOf } from './dialing/outgoing-invite.ts'
-import type { Restored } from './saved-calls.ts'
 import { originate } from './click-to-call.ts'
 import { forwardBy, forwardOut } from './forward.ts'
-import { dial } from './inbound/admission.ts'
-import { handleInvite, type InboundCallDeps } from './inbound/inbound-call.ts'
+import {
+  dial,
+  closedBy,
+  answerRegister,
+  respondToPhone,
+  sourceOf,
+  identify,
+  type Identified,
+  isUnproven,
+  admitAndDial,
+  onFault,
+  planRoute,
+  refuse,
+  carrierFull,
+  rejectionFor,
+} from './inbound/admission.ts'
 import { retryAfter, routeCall } from './inbound/route.ts'
-import { closedBy } from './inbound/validation.ts'
 import { spy } from './monitoring/spy.ts'
 import { Messages, type MessageTotals } from './phones/message.ts'
-import { answerRegister } from './phones/register.ts'
-import { ALLOW, ALLOW_OUTSIDE_CALLS, HeaderFilter, respond } from './sip-headers.ts'
+import { ALLOW, ALLOW_OUTSIDE_CALLS, HeaderFilter, respond, requires100rel } from './sip-headers.ts'
 import type { Answer, Credentials } from './signalling.ts'
-import type { ReceivedRequest } from './user-agent/received-request.ts'
+import type { ReceivedRequest } from './user-agent/requests.ts'
 import type { RequestHandler } from './user-agent/server-link.ts'
 import { takeRefer } from './transfer/refer.ts'
 import { transferByApi } from './transfer/transfer-call.ts'
+import { hostPort, tagOf } from '../sip-server/message/index.ts'
+import type { LiveCall } from './call-machine/state.ts'
+import { replaceForOtherNode, replaceParty } from './transfer/replace-party.ts'
+import { readInvite, startOf, type IncomingInvite } from './inbound/incoming-invite.ts'
 
-export interface CallControlDeps
+interface CallControlDeps
   extends
     Omit<CallDeps, 'dispatch' | 'dispatcher' | 'registrar'>,
     Omit<CallRunnerDeps, keyof CallDeps | 'filter' | 'requests' | 'credentialsOf'>,
@@ -47,7 +62,7 @@ export interface CallControlDeps
 /** Handled so that they are refused here: the server answers methods without a handler with 503. */
 const refusedMethods = ['subscribe', 'notify', 'info', 'refer']
 
-export type { Restored } from './saved-calls.ts'
+export type { Restored } from './call-runner.ts'
 
 /** What the API starts, and what others report of calls. */
 export interface CallControl {
@@ -81,7 +96,7 @@ export function startCallControl(deps: CallControlDeps): CallControl {
   }
   client.onLost((isLost) => deps.calls.connectionLost(isLost))
   client.handle('invite', (request, answer) => {
-    if (request.dialogId !== '') return refuse(request, answer, deps.calls)
+    if (request.dialogId !== '') return refuseRequest(request, answer, deps.calls)
     try {
       return handleInvite(request, answer, calls)
     } catch (error) {
@@ -91,7 +106,7 @@ export function startCallControl(deps: CallControlDeps): CallControl {
     }
   })
   client.handle('options', (request, answer) => {
-    if (request.dialogId !== '') return refuse(request, answer, deps.calls)
+    if (request.dialogId !== '') return refuseRequest(request, answer, deps.calls)
     // It is asked of all, and answered to all.
     request.isFromStranger = true
     return answerOptions(answer, calls)
@@ -99,14 +114,14 @@ export function startCallControl(deps: CallControlDeps): CallControl {
   client.handle('register', (request, answer) => answerRegister(request, answer, deps))
   const messages = new Messages(calls)
   client.handle('message', (request, answer) => {
-    if (request.dialogId !== '') refuse(request, answer, deps.calls)
+    if (request.dialogId !== '') refuseRequest(request, answer, deps.calls)
     else messages.take(request, answer)
   })
   client.handle('publish', (request, answer) => {
-    if (request.dialogId !== '' || !deps.publications) refuse(request, answer, deps.calls)
+    if (request.dialogId !== '' || !deps.publications) refuseRequest(request, answer, deps.calls)
     else deps.publications.take(request, answer)
   })
-  const refuseHere: RequestHandler = (request, answer) => refuse(request, answer, deps.calls)
+  const refuseHere: RequestHandler = (request, answer) => refuseRequest(request, answer, deps.calls)
   for (const method of refusedMethods) client.handle(method, refuseHere)
   client.handle('*', refuseHere)
   return {
@@ -156,7 +171,7 @@ const capabilities = { Allow: ALLOW, Accept: 'application/sdp', Supported: 'time
 type Unanswered = Pick<CallDeps['calls'], 'isUnanswered'>
 
 /** Refuses a request that has no handler: outside dialogs, or in one that has no legs. */
-function refuse(request: ReceivedRequest, answer: Answer, calls: Unanswered): void {
+function refuseRequest(request: ReceivedRequest, answer: Answer, calls: Unanswered): void {
   const { method } = request
   if (method === 'ACK') return
   if (request.dialogId !== '') return refuseInDialog(request, answer, calls)
@@ -176,4 +191,94 @@ function refuseInDialog(
   else if (!calls.isUnanswered(headers['call-id'] ?? '')) respond(answer, 481)
   else if (method === 'OPTIONS') respond(answer, 200, undefined, { headers: capabilities })
   else respond(answer, 500, undefined, { headers: { 'Retry-After': '1' } })
+}
+
+// An INVITE until its call is dialled: identified, validated, authorized, routed.
+
+interface InboundCallDeps extends CallDeps {
+  /**
+   * Watches the INVITE of a call that has begun: a CANCEL reaches its leg from now on. `isOtherNode`: a node of the
+   * installation has sent it, as its token proves.
+   */
+  readonly receive: (legId: string, request: ReceivedRequest, isOtherNode?: boolean) => void
+  /**
+   * A call is refused because its source is unknown. True: it gets a record, as a sample. `domain`: what it names, which no
+   * tenant has.
+   */
+  readonly onUnknownSource: (source: ReturnType<typeof sourceOf>, domain?: string) => boolean
+}
+
+/**
+ * Handles one INVITE outside any dialog. A challenge leaves no record, and neither do most calls of unknown
+ * sources, which could fill the disk.
+ */
+function handleInvite(request: ReceivedRequest, answer: Answer, deps: InboundCallDeps): void {
+  const asked = deps.otherNodes?.read(request)
+  if (asked === 'refused') {
+    request.isFromStranger = true
+    return respond(answer, 403, 'Forbidden')
+  }
+  if (asked) return replaceForOtherNode(request, answer, asked, deps)
+  const identified = identify(request, deps)
+  request.isFromStranger = isUnproven(identified)
+  if (identified.kind === 'challenged') return respondToPhone(answer, identified.answer)
+  const { origin } = identified
+  const { unknownDomain } = identified
+  if (request.isFromStranger && !deps.onUnknownSource(sourceOf(request), unknownDomain))
+    return respond(answer, 403, 'Forbidden')
+  const invite = readInvite(request, deps.newUuid(), origin, deps.routing)
+  const { headers } = request
+  const leg = deps.calls.beginInvited(
+    { start: startOf(invite, hostPort(request.sourceAddress, request.sourcePort), deps.now()) },
+    {
+      callerTag: tagOf(headers['from']),
+      offer: request.body || undefined,
+      isReliable: requires100rel(headers['require']),
+      isPhone: origin.kind === 'extension',
+    },
+  )
+  deps.receive(leg.id, request)
+  const call = deps.calls.call(invite.callUuid)
+  if (call === undefined) return undefined
+  return void connect(request, call, invite, strangerText(identified), deps).catch(
+    onFault(call, deps),
+  )
+}
+
+/** What the record of a call of an unknown source says of it. */
+const strangerText = ({
+  isAuthenticated,
+  unknownDomain,
+}: Extract<Identified, { readonly kind: 'origin' }>): string | undefined => {
+  if (isAuthenticated) return 'the password is right, but From names another user than it is for'
+  return unknownDomain === undefined ? undefined : `no tenant has the domain ${unknownDomain}`
+}
+
+async function connect(
+  request: ReceivedRequest,
+  call: LiveCall,
+  invite: IncomingInvite,
+  stranger: string | undefined,
+  deps: InboundCallDeps,
+): Promise<unknown> {
+  const plan = planRoute(invite, deps)
+  const { headers } = request
+  const received = { headers, hasUsableContact: (headers['contact'] ?? '') !== '', stranger }
+  const { isEmergency } = plan
+  const isRouted = plan.route?.kind === 'candidates'
+  const rejection = rejectionFor(received, { ...invite, isEmergency, isRouted }, deps)
+  if (rejection) return refuse(call, rejection, deps)
+  if (invite.origin.kind === 'carrier') {
+    // Last of all: it counts the call. Other nodes may have to be asked.
+    const admitted = deps.routing.admitCarrierCall(invite.origin.carrierId)
+    const isAdmitted = typeof admitted === 'boolean' ? admitted : await admitted
+    if (call.end) return refuse(call, call.end, deps)
+    if (!isAdmitted) {
+      const limit = deps.routing.limitOf(invite.origin.carrierId)
+      return refuse(call, carrierFull(deps, limit), deps)
+    }
+    deps.calls.counts.arrived(call, invite.origin.carrierId)
+  }
+  if (headers['replaces'] !== undefined) return replaceParty(headers, call, invite, deps)
+  return admitAndDial(call, invite, plan, deps)
 }

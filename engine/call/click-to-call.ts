@@ -7,7 +7,7 @@ import {
 import type { CallDeps } from './call-deps.ts'
 import { refused } from './cdr/end-reason.ts'
 import type { PhoneCandidate } from './dialing/outgoing-invite.ts'
-import { admit, planRoute, type RoutePlan } from './inbound/admission.ts'
+import { admit, planRoute, type RoutePlan, closedBy, originOf } from './inbound/admission.ts'
 import {
   innerRoute,
   outboundRoute,
@@ -16,9 +16,7 @@ import {
   type RouteDeps,
   tenantOf,
 } from './inbound/route.ts'
-import { originOf } from './inbound/identify.ts'
 import { type IncomingInvite, startOf } from './inbound/incoming-invite.ts'
-import { closedBy } from './inbound/validation.ts'
 import type { Headers } from './signalling.ts'
 import { partyOfNumber } from './sip-headers.ts'
 import type { ExtensionRecord } from '../registrar/extension-directory.ts'

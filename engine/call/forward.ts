@@ -6,16 +6,14 @@
 import { isIP } from 'node:net'
 import type { CallDeps } from './call-deps.ts'
 import type { Forward, LiveCall } from './call-machine/state.ts'
-import { admitAndDial, onFault } from './inbound/admission.ts'
+import { admitAndDial, onFault, closedBy, originOf } from './inbound/admission.ts'
 import {
   emergencyRoute,
   type ExtensionDestination,
   innerRoute,
   type RouteDeps,
 } from './inbound/route.ts'
-import { originOf } from './inbound/identify.ts'
 import { type IncomingInvite, startOf } from './inbound/incoming-invite.ts'
-import { closedBy } from './inbound/validation.ts'
 import type { Headers } from './signalling.ts'
 import { calledOf, domainOf } from './sip-headers.ts'
 import type { ExtensionOrigin } from '../routing/routing.ts'

@@ -4,7 +4,7 @@
  * password of the phone; all others are refused. Asked only when the addresses differ.
  */
 import type { PhoneAnswer, Registrar } from '../registrar/registrar.ts'
-import type { Origin } from '../routing/origin.ts'
+import type { Origin } from '../routing/recognition.ts'
 import type { Routing } from '../routing/routing.ts'
 import type { ActiveCalls } from './active-calls.ts'
 import type { LiveCall, Side } from './call-machine/state.ts'

@@ -2,7 +2,7 @@
 import type { Callee } from './dialing/outgoing-invite.ts'
 import type { Described, LegCommand, LegEventData } from './signalling.ts'
 import type { LegSignalling } from './user-agent/leg-signalling.ts'
-import type { ReceivedRequest } from './user-agent/received-request.ts'
+import type { ReceivedRequest } from './user-agent/requests.ts'
 import type { InviteToSend } from './user-agent/user-agent.ts'
 
 export interface Legs extends Pick<LegSignalling, 'forget' | 'save' | 'restore' | 'answerBye'> {

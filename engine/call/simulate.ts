@@ -18,10 +18,23 @@ import {
 import { afterResult, isUntaken, resultOfPhones } from './call-machine/failover.ts'
 import type { AttemptResult } from './call-machine/state.ts'
 import { type End, noCandidate } from './cdr/end-reason.ts'
-import { type Callee, inviteFor, type OutgoingCall } from './dialing/outgoing-invite.ts'
-import { withheld, type WithheldDeps } from './dialing/withheld.ts'
-import { askedOf, expectedDirection, planRoute, refusalBy } from './inbound/admission.ts'
-import { originOf } from './inbound/identify.ts'
+import {
+  type Callee,
+  inviteFor,
+  type OutgoingCall,
+  withheld,
+  type WithheldDeps,
+} from './dialing/outgoing-invite.ts'
+import {
+  askedOf,
+  expectedDirection,
+  planRoute,
+  refusalBy,
+  carrierFull,
+  rejectionFor,
+  type ValidationDeps,
+  originOf,
+} from './inbound/admission.ts'
 import { type IncomingInvite, readInvite } from './inbound/incoming-invite.ts'
 import {
   type Destination,
@@ -30,7 +43,6 @@ import {
   routeCall,
   type RouteDeps,
 } from './inbound/route.ts'
-import { carrierFull, rejectionFor, type ValidationDeps } from './inbound/validation.ts'
 import type { HeaderFilter } from './sip-headers.ts'
 import type { Dispatcher } from '../dispatcher/dispatcher.ts'
 import type { Registrar } from '../registrar/registrar.ts'
@@ -112,7 +124,7 @@ interface Decided {
   readonly payment: SimulatedPayment
 }
 
-/** The order of `inbound-call.ts` and `admission.ts`: planned, validated, authorized, routed. */
+/** The order of `connect` in `app.ts` and of `admission.ts`: planned, validated, authorized, routed. */
 function decide(
   request: SimulationRequest,
   invite: IncomingInvite,

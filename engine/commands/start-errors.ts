@@ -64,10 +64,10 @@ function listenSetting(place: HostAndPort, isOfSipServer: boolean, config: Confi
     : settings.apiListen.name
 }
 
-function certificateSetting(file: string, { sip: { tls } }: Config): string {
+function certificateSetting(file: string, { sip: { tls }, hep }: Config): string {
   if (file === tls?.keyFile) return settings.sipTlsKey.name
   if (file === tls?.chainFile) return settings.sipTlsChain.name
-  if (file === tls?.caFile) return settings.sipTlsCa.name
+  if (file === (tls ?? hep?.tls)?.caFile) return settings.sipTlsCa.name
   return settings.sipTlsCert.name
 }
 

@@ -5,7 +5,6 @@
  */
 import type { Log } from '../../schema/contracts/log.ts'
 import { Bans, type StoredBan } from './bans.ts'
-import { type ProvenFlow, type ProvenSource, ProvenSources } from './proven.ts'
 import {
   type Bucket,
   type BucketLimits,
@@ -17,7 +16,7 @@ import {
 import { sourceKey } from '../../schema/net/ip-address.ts'
 import type { Ban } from '../../schema/contracts/engine.ts'
 
-export interface GuardDeps {
+interface GuardDeps {
   /** Milliseconds UTC. */
   readonly now: () => number
   /** Carriers, nodes and trusted networks. */
@@ -31,7 +30,7 @@ export interface GuardDeps {
 }
 
 /** Where a packet comes from, or says that it comes from. */
-export interface PacketSource {
+interface PacketSource {
   /** `udp`, whose source is proved by nothing, or one that has connections. */
   readonly protocol: string
   readonly address: string
@@ -336,7 +335,7 @@ function flowOf(
 
 /** Counts failures by key within a window that begins with the first one; bounded. */
 
-export interface FailureLimits {
+interface FailureLimits {
   /** So many within the window are too many. */
   readonly max: number
   readonly windowMs: number
@@ -400,7 +399,7 @@ class Failures {
  * Which sources are carriers, nodes or trusted, asked once a second for each: every packet of theirs is asked about,
  * and a busy one sends thousands.
  */
-export type IsKnown = (address: string, port: number) => boolean
+type IsKnown = (address: string, port: number) => boolean
 
 const LIFE_MS = 1_000
 /** Forged sources make an entry each. */
@@ -440,7 +439,7 @@ export class KnownSources {
 /** What a packet begins, as far as the guard wants to know it: read from its first bytes. */
 
 /** `open`: a connection, before its first message. */
-export type PacketKind = 'register' | 'invite' | 'open' | 'other'
+type PacketKind = 'register' | 'invite' | 'open' | 'other'
 
 function kindOf(packet: Buffer | string): PacketKind {
   if (packet.length === 0) return 'open'
@@ -508,7 +507,7 @@ const MINUTE_MS = 60_000
  * Logs strangers: each source once in a while, and a bounded number of lines a minute, because a stranger may write four
  * billion addresses on its packets.
  */
-export class Notices {
+class Notices {
   readonly #log: Log
   readonly #told = new Failures({ max: 1, windowMs: QUIET_MS, maxKeys: MAX_TOLD })
   #since = -Infinity
@@ -540,3 +539,91 @@ export class Notices {
     if (omitted > 0) this.#log('warn', 'the guard left out lines of the log', { omitted })
   }
 }
+
+// Sources that have answered a nonce with a right password: what is sent to them reaches them, so their
+// address is no forgery. Only a password makes an entry, so a flood of forged sources evicts none.
+
+/** One address and port, with packets of its own to spend. */
+interface ProvenFlow {
+  /** Milliseconds UTC. */
+  until: number
+  readonly bucket: Bucket
+}
+
+interface ProvenSource {
+  until: number
+  /** By port. */
+  readonly flows: Map<number, ProvenFlow>
+  /** Who has proved to be there, and until when that counts. */
+  readonly users: Map<string, number>
+}
+
+interface ProvenLimits extends Rate {
+  readonly maxSources: number
+  /** Ports, and users, of one source: an office behind one address. */
+  readonly maxPerSource: number
+  /** How long a proof counts; longer than the longest registration. */
+  readonly lifeMs: number
+}
+
+class ProvenSources {
+  readonly #limits: ProvenLimits
+  /** Those that proved themselves last stand at the end. */
+  readonly #sources = new Map<string, ProvenSource>()
+
+  constructor(limits: ProvenLimits) {
+    this.#limits = limits
+  }
+
+  get size(): number {
+    return this.#sources.size
+  }
+
+  /** Undefined: it has proved nothing, or too long ago. */
+  find(key: string, now: number): ProvenSource | undefined {
+    if (this.#sources.size === 0) return undefined
+    const source = this.#sources.get(key)
+    return source !== undefined && source.until > now ? source : undefined
+  }
+
+  add(key: string, port: number, user: string, now: number): void {
+    const until = now + this.#limits.lifeMs
+    const source = this.#sources.get(key) ?? emptySource(until)
+    source.until = until
+    this.#sources.delete(key)
+    this.#sources.set(key, source)
+    const flow = source.flows.get(port) ?? { until, bucket: fullBucket(this.#limits, now) }
+    flow.until = until
+    this.#renew(source.flows, port, flow)
+    this.#renew(source.users, user, until)
+    this.#forgetOld(now)
+  }
+
+  /** What comes from this port counts as unproven again. */
+  forget(key: string, port: number): void {
+    this.#sources.get(key)?.flows.delete(port)
+  }
+
+  #renew<K, V>(entries: Map<K, V>, name: K, value: V): void {
+    entries.delete(name)
+    entries.set(name, value)
+    if (entries.size <= this.#limits.maxPerSource) return
+    for (const [oldest] of entries) {
+      entries.delete(oldest)
+      return
+    }
+  }
+
+  #forgetOld(now: number): void {
+    for (const [key, { until }] of this.#sources) {
+      if (until > now && this.#sources.size <= this.#limits.maxSources) return
+      this.#sources.delete(key)
+    }
+  }
+}
+
+const emptySource = (until: number): ProvenSource => ({
+  until,
+  flows: new Map<number, ProvenFlow>(),
+  users: new Map<string, number>(),
+})

@@ -6,8 +6,13 @@ import type { Callee } from '../call/dialing/outgoing-invite.ts'
 import type { SipRequest } from '../call/signalling.ts'
 import type { Description } from './description.ts'
 import type { MediaParty } from './call-media.ts'
-import { type MediaDecision, mediaDecision, type RuleBooks, rulesOf } from './policy.ts'
-import { inRecordedCodecs } from './codecs.ts'
+import {
+  type MediaDecision,
+  mediaDecision,
+  type RuleBooks,
+  rulesOf,
+  inRecordedCodecs,
+} from './policy.ts'
 import type { MediaPolicy, MediaRules } from '../../schema/contracts/field-values.ts'
 import { isHiddenFrom } from '../../schema/net/ip-address.ts'
 

@@ -1,8 +1,7 @@
 /** Whether a relay stands between two parties. Pure. */
-import { noMediaRules } from '../../schema/rules/media.ts'
+import { noMediaRules, canTranscode } from '../../schema/rules/media.ts'
 import type { Admission } from '../call/call-machine/protocol.ts'
 import type { Callee } from '../call/dialing/outgoing-invite.ts'
-import { convertsDigits, offeredCodecs } from './codecs.ts'
 import { type MediaParty, profileToward } from './call-media.ts'
 import type { MediaPolicy, MediaRules } from '../../schema/contracts/field-values.ts'
 
@@ -11,10 +10,9 @@ export type MediaDecision =
   /** `isRequired`: without a relay there is no call; otherwise the description passes unchanged then. */
   | { readonly kind: 'relay'; readonly isRequired: boolean; readonly why: RelayReason }
 
-export type RelayReason =
-  'anchored' | 'preferred' | 'recording' | 'nat' | 'profile' | 'codecs' | 'dtmf'
+type RelayReason = 'anchored' | 'preferred' | 'recording' | 'nat' | 'profile' | 'codecs' | 'dtmf'
 
-export interface RelayWishes {
+interface RelayWishes {
   /** The setting `MEDIA_POLICY`. */
   readonly policy: MediaPolicy
   readonly isRecorded: boolean
@@ -88,4 +86,76 @@ function saidBy(party: Caller | Callee, books: RuleBooks): MediaRules | undefine
     default:
       return undefined
   }
+}
+
+// Which codecs of an offer the answerer is offered. Pure.
+
+type OfferedCodecs =
+  | { readonly kind: 'unchanged' }
+  /** These alone, in this order. */
+  | { readonly kind: 'filtered'; readonly codecs: readonly string[] }
+  /** None of the answerer's is there: the relay translates between `from` and `to`. */
+  | {
+      readonly kind: 'transcoded'
+      readonly from: readonly string[]
+      readonly to: readonly string[]
+    }
+
+/**
+ * Both allow lists count; the answerer's says in which order, too. An offerer without a codec on both lists
+ * may use what it offers. An offer of which the answerer may have nothing passes where the relay cannot transcode.
+ */
+export function offeredCodecs(offerer: MediaParty, answerer: MediaParty): OfferedCodecs {
+  const offered = offerer.described?.codecs ?? []
+  const usable = allowed(offered, offerer.rules.codecs)
+  const own = usable.length > 0 ? usable : offered
+  const wanted = answerer.rules.codecs
+  if (wanted === null) return filtered(offered, own)
+  const shared = common(wanted, own)
+  const possible = shared.length > 0 ? shared : common(wanted, offered)
+  if (possible.length > 0) return filtered(offered, possible)
+  const to = wanted.filter(canTranscode)
+  const from = own.filter(canTranscode)
+  return to.length > 0 && from.length > 0 ? { kind: 'transcoded', from, to } : { kind: 'unchanged' }
+}
+
+const allowed = (offered: readonly string[], list: readonly string[] | null): readonly string[] =>
+  list === null ? offered : offered.filter((name) => list.some((each) => isSame(each, name)))
+
+/** Those of `wanted`, in its order, as the offer spells them. */
+const common = (wanted: readonly string[], offered: readonly string[]): readonly string[] =>
+  wanted.flatMap((name) => offered.filter((each) => isSame(each, name)))
+
+/** RFC 4855 §3: names of codecs have no case. */
+const isSame = (one: string, other: string): boolean => one.toLowerCase() === other.toLowerCase()
+
+function filtered(offered: readonly string[], codecs: readonly string[]): OfferedCodecs {
+  const isUnchanged =
+    codecs.length === offered.length && codecs.every((name, i) => name === offered[i])
+  return isUnchanged ? { kind: 'unchanged' } : { kind: 'filtered', codecs }
+}
+
+/** Whether the relay has to do with the digits of these two. */
+export const convertsDigits = (one: MediaParty, other: MediaParty): boolean =>
+  isPlayed(one, other) || isPlayed(other, one)
+
+/** Whether an INFO with digits from one becomes events in the RTP towards the other. */
+export function isPlayed(from: MediaParty, to: MediaParty): boolean {
+  if (to.rules.dtmf === 'info') return false
+  if (from.rules.dtmf === 'info') return to.described?.hasTelephoneEvents !== false
+  return to.rules.dtmf === 'rfc4733' && from.described?.hasTelephoneEvents === false
+}
+
+/** Whether events in the RTP of the other party become INFO to this one. If it has described events itself, it gets those. */
+export const isTold = ({ rules, described }: MediaParty): boolean =>
+  rules.dtmf === 'info' && described?.hasTelephoneEvents !== true
+
+/** RFC 3551: the names of G.711. */
+const decoded = ['PCMA', 'PCMU']
+
+/** Its own order counts. One that may have none of them talks through the transcoding relay. */
+export function inRecordedCodecs(party: MediaParty): MediaParty {
+  const { rules } = party
+  const own = (rules.codecs ?? []).filter((name) => decoded.includes(name.toUpperCase()))
+  return { ...party, rules: { ...rules, codecs: own.length > 0 ? own : decoded } }
 }

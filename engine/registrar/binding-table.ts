@@ -3,8 +3,7 @@
  * and the phones behind NAT kept reachable. One timer serves all of it, and only while needed.
  */
 import type { Schedule } from '../../schema/clock.ts'
-import { type Binding, LOOK_AHEAD_MS } from './bindings.ts'
-import { needsKeepAlive } from './target.ts'
+import { type Binding, LOOK_AHEAD_MS, needsKeepAlive } from './bindings.ts'
 
 /** An extension that has bindings. */
 export interface Registered {

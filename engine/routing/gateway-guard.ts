@@ -10,8 +10,8 @@ import {
 import { namesBehind, sipTarget } from '../../schema/net/sip-target.ts'
 import { isIP } from 'node:net'
 import { plainHost } from '../sip-server/message/index.ts'
-import { gatewayNames } from './gateway-uri.ts'
-import { NetworkTable } from './network-table.ts'
+import { gatewayNames } from './routing-records.ts'
+import { NetworkTable } from './recognition.ts'
 
 interface Entry {
   readonly gateway: CarrierGateway

@@ -1,8 +1,7 @@
 /** Where a call from a trunk goes: called number prefix or domain → dispatcher set, extension or agent. */
 import { type ExitCodes, internationalPrefix } from '../../schema/rules/numbers.ts'
-import { PrefixTable } from './prefix-table.ts'
+import { PrefixTable, type Tenancy } from './tenancy.ts'
 import type { InboundRouteRecord, InboundTarget } from './routing-records.ts'
-import type { Tenancy } from './tenancy.ts'
 
 /** Who sends, as far as a route can ask for it. */
 export interface InboundCaller {

@@ -3,17 +3,17 @@
  * before global ones, longest prefix, lower priority number, then drawn by weight; or by price.
  */
 import { Buckets } from '../../schema/buckets.ts'
-import { orderByPreference } from './by-preference.ts'
-import { gatewayPort, gatewayUri } from './gateway-uri.ts'
-import { PrefixTable } from './prefix-table.ts'
-import type {
-  CallerIdRule,
-  CarrierAuth,
-  CarrierRecord,
-  GatewayRecord,
-  OutboundRouteRecord,
-  Transport,
+import {
+  gatewayPort,
+  gatewayUri,
+  type CallerIdRule,
+  type CarrierAuth,
+  type CarrierRecord,
+  type GatewayRecord,
+  type OutboundRouteRecord,
+  type Transport,
 } from './routing-records.ts'
+import { PrefixTable } from './tenancy.ts'
 import {
   ANY_INTERNATIONAL,
   codeLength,
@@ -28,7 +28,7 @@ export interface OutboundCaller {
   readonly tenantId: number | null
 }
 
-export type MatchedRoutes =
+type MatchedRoutes =
   | { readonly kind: 'routes'; readonly routes: readonly OutboundRouteRecord[] }
   | { readonly kind: 'emergency'; readonly routes: readonly OutboundRouteRecord[] }
   | { readonly kind: 'blocked'; readonly route: OutboundRouteRecord }
@@ -258,7 +258,7 @@ export interface CarrierPrice {
 }
 
 /** Undefined: there is no list, or no price for the number in it. */
-export type PriceOf = (route: OutboundRouteRecord) => CarrierPrice | undefined
+type PriceOf = (route: OutboundRouteRecord) => CarrierPrice | undefined
 
 /**
  * Routes of one prefix, ordered by preference: those with mode `lcr` change places among each other,
@@ -331,3 +331,25 @@ export const passedGateway = (
   gateway: GatewayRecord,
   why: PassedOver['why'],
 ): PassedOver => ({ kind: 'gateway', name, uri: gatewayUri(gateway), carrierId, tenantId, why })
+
+/** Order among equals of a carrier or a route: lower priority number first, then drawn by weight. */
+interface Preference {
+  readonly priority: number
+  readonly weight: number
+}
+
+/**
+ * Each next one of the same priority is drawn in proportion to its weight: the smallest of
+ * exponential variables with those rates (Efraimidis and Spirakis, 2006).
+ */
+export function orderByPreference<Item extends Preference>(
+  items: readonly Item[],
+  random: () => number,
+): Item[] {
+  return items
+    .map((item) => ({ item, arrival: -Math.log(1 - random()) / item.weight }))
+    .toSorted(
+      (one, other) => one.item.priority - other.item.priority || one.arrival - other.arrival,
+    )
+    .map(({ item }) => item)
+}

@@ -90,3 +90,55 @@ const machineAddresses = (): readonly string[] => [
   '::1',
   ...Object.values(networkInterfaces()).flatMap((each = []) => each.map(({ address }) => address)),
 ]
+
+// Which hosts in a Request-URI mean us, and which domains of others phones may call by DNS.
+
+interface DialledDomainsDeps {
+  readonly advertisedHost: string | undefined
+  /** Further names of ours (`SIP_HOST_NAMES`). */
+  readonly hostNames: readonly string[]
+  /** Of others (`FOREIGN_DOMAINS`). */
+  readonly foreignDomains: readonly string[]
+  /** Where SIP is served; none before that. */
+  readonly listeners: () => readonly { readonly host: string }[]
+}
+
+const everywhere = new Set(['0.0.0.0', '::'])
+
+export class DialledDomains {
+  readonly #deps: DialledDomainsDeps
+  readonly #allowed: ReadonlySet<string>
+  /** Since SIP is served. */
+  #own: ReadonlySet<string> | undefined
+
+  constructor(deps: DialledDomainsDeps) {
+    this.#deps = deps
+    this.#allowed = new Set(deps.foreignDomains.map(plainHost))
+  }
+
+  readonly isOwn = (host: string): boolean => {
+    if (this.#own) return this.#own.has(host)
+    const own = this.#hosts()
+    if (this.#deps.listeners().length > 0) this.#own = own
+    return own.has(host)
+  }
+
+  readonly isAllowed = (host: string): boolean => this.#allowed.has(host)
+
+  /** A listener that is everywhere has every address of the machine. */
+  #hosts(): ReadonlySet<string> {
+    const { advertisedHost, hostNames, listeners } = this.#deps
+    const bound = listeners().map(({ host }) => host)
+    const machine = bound.some((host) => everywhere.has(host))
+      ? Object.values(networkInterfaces()).flatMap((each = []) =>
+          each.map(({ address }) => address),
+        )
+      : []
+    const names = [
+      'localhost',
+      ...hostNames,
+      ...(advertisedHost === undefined ? [] : [advertisedHost]),
+    ]
+    return new Set([...names, ...bound, ...machine].map(plainHost))
+  }
+}

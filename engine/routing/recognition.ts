@@ -3,11 +3,20 @@
  * the platform owns comes before what a tenant owns, because a tenant may write any address.
  */
 import { isIP } from 'node:net'
-import { type Network, parseNetwork } from '../../schema/net/ip-address.ts'
-import { gatewayNames, gatewayPort } from './gateway-uri.ts'
-import { NetworkTable } from './network-table.ts'
-import type { NodeOrigin, Origin } from './origin.ts'
-import type { CarrierRecord, GatewayRecord } from './routing-records.ts'
+import {
+  type Network,
+  parseNetwork,
+  type IpAddress,
+  firstBits,
+  networkKey,
+  parseAddress,
+} from '../../schema/net/ip-address.ts'
+import {
+  gatewayNames,
+  gatewayPort,
+  type CarrierRecord,
+  type GatewayRecord,
+} from './routing-records.ts'
 import type { Tenancy } from './tenancy.ts'
 import { recognizedNetwork, recognizedPort } from '../../schema/rules/gateways.ts'
 
@@ -35,7 +44,7 @@ export interface RecognitionDeps {
 }
 
 /** Slugs of the tenants whose users the proxies of this network authenticate. */
-export interface EdgeProxy {
+interface EdgeProxy {
   readonly network: string
   readonly tenants: readonly string[]
 }
@@ -155,13 +164,13 @@ function carrierOrigin({ carrier, gateway }: CarrierSource): Origin {
  * Who sends: the source address of an INVITE → carrier, or a trusted network (SPECIFICATION.md §10.1). The
  * smallest network around the address wins, and in it a gateway with that very port.
  */
-export interface CarrierSource {
+interface CarrierSource {
   readonly carrier: CarrierRecord
   readonly gateway: GatewayRecord
 }
 
 /** From where its requests may come. */
-export type AddressesOf = (gateway: GatewayRecord) => readonly string[]
+type AddressesOf = (gateway: GatewayRecord) => readonly string[]
 
 interface Entry extends CarrierSource {
   readonly prefixLength: number
@@ -250,4 +259,93 @@ export class TrustedSources {
   has(address: string): boolean {
     return this.#table.lookup(address).next().value === true
   }
+}
+
+// Longest matching network for an address: one map per prefix length, longest first.
+
+interface Level<Value> {
+  readonly family: 4 | 6
+  readonly prefixLength: number
+  readonly values: Map<number | string, Value[]>
+}
+
+export class NetworkTable<Value> {
+  readonly #levels: Level<Value>[] = []
+
+  constructor(entries: Iterable<readonly [Network, Value]>) {
+    for (const [network, value] of entries) this.#add(network, value)
+    this.#levels.sort((one, other) => other.prefixLength - one.prefixLength)
+  }
+
+  /** The values of every network around an address, the smallest network first. */
+  *lookup(address: string): Generator<Value> {
+    const parsed = parseAddress(address)
+    if (!parsed) return
+    for (const { family, prefixLength, values } of this.#levels)
+      if (family === parsed.family) yield* values.get(keyOf(parsed, prefixLength)) ?? []
+  }
+
+  #add({ address, prefixLength }: Network, value: Value): void {
+    const { family } = address
+    let level = this.#levels.find(
+      (each) => each.family === family && each.prefixLength === prefixLength,
+    )
+    if (!level) this.#levels.push((level = { family, prefixLength, values: new Map() }))
+    const key = keyOf(address, prefixLength)
+    level.values.set(key, [...(level.values.get(key) ?? []), value])
+  }
+}
+
+/** Within one level. An IPv4 network is a number: each call looks some up. */
+const keyOf = (address: IpAddress, prefixLength: number): number | string =>
+  address.family === 4
+    ? firstBits(address.words[0] ?? 0, prefixLength)
+    : networkKey(address, prefixLength)
+
+// Who sends a request, as far as call control has to know.
+
+export type Origin =
+  | { readonly kind: 'trusted' }
+  | CarrierOrigin
+  | NodeOrigin
+  | ProxyOrigin
+  /** A phone that has proved whose it is; never the answer of `recognize`, which knows addresses. */
+  | ExtensionOrigin
+  | { readonly kind: 'unknown' }
+
+interface NodeOrigin {
+  readonly kind: 'node'
+  readonly nodeId: number
+  readonly setId: number
+  /** Whose node it is; absent: the platform's, or it does not matter any more. */
+  readonly tenantId?: number
+}
+
+interface CarrierOrigin {
+  readonly kind: 'carrier'
+  readonly carrierId: number
+  readonly gatewayId: number
+  readonly name: string
+  readonly customerId: number | null
+  /** `from_number`: the number in From may name the customer who pays. */
+  readonly payer: CarrierRecord['payer']
+  readonly tenantId: number | null
+  readonly inboundSetId: number | null
+}
+
+/** A proxy that authenticates the users of some tenants (`EDGE_PROXIES`): a trunk of these tenants. */
+interface ProxyOrigin {
+  readonly kind: 'proxy'
+  /** Those it serves; never empty. */
+  readonly tenantIds: readonly number[]
+}
+
+export interface ExtensionOrigin {
+  readonly kind: 'extension'
+  readonly extensionId: number
+  readonly tenantId: number
+  readonly customerId: number | null
+  readonly domain: string
+  readonly extension: string
+  readonly displayName: string
 }

@@ -8,13 +8,8 @@ import { namesBehind, sipTarget } from '../../schema/net/sip-target.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import { CallLimit, type SharedCounting } from '../shares/call-limit.ts'
 import { type AgentDecision, Agents } from './agents.ts'
-import { orderByPreference } from './by-preference.ts'
-import { CarrierLimits } from './carrier-limits.ts'
-import { type AddressesOf, GatewayGuard } from './gateway-guard.ts'
-import { gatewayNames } from './gateway-uri.ts'
-import { InboundRoutes } from './inbound-routes.ts'
-import type { Origin } from './origin.ts'
 import {
+  orderByPreference,
   candidateOf,
   type CarrierPrice,
   type GatewayCandidate,
@@ -27,17 +22,21 @@ import {
   passedRoute,
   rewriteByRoute,
 } from './outbound-routes.ts'
-import { Recognition, type RecognitionDeps } from './recognition.ts'
-import type {
-  AgentRecord,
-  CarrierAuth,
-  CarrierRecord,
-  GatewayRecord,
-  InboundTarget,
-  OutboundRouteRecord,
-  OwnedGateway,
-  RoutingRecords,
+import { CarrierLimits } from './carrier-limits.ts'
+import { type AddressesOf, GatewayGuard } from './gateway-guard.ts'
+import {
+  gatewayNames,
+  type AgentRecord,
+  type CarrierAuth,
+  type CarrierRecord,
+  type GatewayRecord,
+  type InboundTarget,
+  type OutboundRouteRecord,
+  type OwnedGateway,
+  type RoutingRecords,
 } from './routing-records.ts'
+import { InboundRoutes } from './inbound-routes.ts'
+import { type Origin, Recognition, type RecognitionDeps } from './recognition.ts'
 import { Tenancy } from './tenancy.ts'
 import type { ChangedRouting } from '../../schema/changes/changes.ts'
 import { SLICE } from '../../schema/sql/query.ts'
@@ -52,7 +51,7 @@ import {
 } from '../../schema/rules/numbers.ts'
 import type { LookedUp, Sender } from '../../schema/rules/gateways.ts'
 
-export type { ExtensionOrigin, Origin } from './origin.ts'
+export type { ExtensionOrigin, Origin } from './recognition.ts'
 export type { GatewayCandidate, OutboundDecision } from './outbound-routes.ts'
 
 /** What is left when no route speaks for a call. */

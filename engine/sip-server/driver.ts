@@ -3,7 +3,7 @@ import type { AppCommand, AppEvent, PingDone, SavedDialogs } from './application
 import type { Output } from './core/outbox.ts'
 import type { SavedState } from './core/saved-state.ts'
 import type { Flow, HopQuestion, HopTarget } from './flow.ts'
-import { decodeMessage } from './message/decode.ts'
+import { decodeMessage } from './message/message.ts'
 import type { Log, RequestRoute } from './options.ts'
 
 /** The side of the core that is driven from outside: events and `now` in, outputs and a deadline out. */

@@ -144,8 +144,16 @@ export interface TlsOptions {
 export interface CaptureOptions {
   readonly host: string
   readonly port: number
+  /** By TLS. Default: by UDP. */
+  readonly tls?: Pick<TlsOptions, 'caFile' | 'minVersion' | 'verifyServers'> | undefined
   /** By which number it knows this server. */
   readonly agentId: number
+  /** The authenticate key. */
+  readonly password?: string | undefined
+  /** The id under which it shows the messages of a Call-ID as one call; undefined: they belong to none. */
+  readonly correlationOf?: (callId: string) => string | undefined
+  /** For stamps. Milliseconds since the epoch; default: the clock of the server. */
+  readonly now?: () => number
 }
 
 export interface WebSocketOptions {
@@ -190,7 +198,7 @@ export interface SipServerOptions {
   readonly frameLength?: FrameLength | undefined
   /** Where Prometheus may ask, by HTTP: `/metrics`. Default: nowhere. */
   readonly metrics?: { readonly host: string; readonly port: number } | undefined
-  /** A copy of each SIP message, received and sent, goes to Homer there (HEP3 by UDP). Default: none. */
+  /** A copy of each SIP message, received and sent, goes to Homer there (HEP3). Default: none. */
   readonly capture?: CaptureOptions | undefined
   /** TCP keep-alive of applications; 0: none. Seconds. Default: 45. */
   readonly adminKeepAliveSeconds?: number | undefined

@@ -2,21 +2,21 @@
 import { performance } from 'node:perf_hooks'
 import type { Application, ApplicationLink } from './application.ts'
 import { Capture } from './capture/capture.ts'
-import { Clients } from './clients/client.ts'
-import { Dialer } from './clients/dialer.ts'
 import {
+  Clients,
   connectApplication,
   connectInProcess,
   type InProcessClient,
   type InProcessLink,
-} from './clients/in-process.ts'
+} from './clients/client.ts'
+import { Dialer } from './clients/dialer.ts'
 import { AdminListener, type AdminOptions } from './clients/listener.ts'
 import { SipCore } from './core/core.ts'
 import { NextHopResolver } from './dns/next-hop.ts'
 import { systemDns } from './dns/system-dns.ts'
 import { Driver, type Ports } from './driver.ts'
 import type { Flow, Listener } from './flow.ts'
-import { decodeMessage } from './message/decode.ts'
+import { decodeMessage } from './message/message.ts'
 import { type Machine, randomNumbers, randomTokens, thisMachine } from './machine.ts'
 import {
   adminLimits,
@@ -95,6 +95,8 @@ export interface SipServer {
   answers(): readonly string[]
   /** Nothing happens any more. */
   silence(): void
+  /** Packets for Homer since the start; undefined: there are none. */
+  readonly captured: { readonly sent: number; readonly dropped: number } | undefined
   /** Reads the TLS files again; they are also watched. Bad ones are logged and change nothing. */
   reloadCertificates(): void
   /** Sizes of every table. Those of calls return to 0 when the calls are over. */
@@ -138,7 +140,7 @@ class EmbeddedServer implements SipServer {
   readonly #overload: Overload
   readonly #resolver: NextHopResolver
   readonly #opener: TransportOpener
-  readonly #capture: Capture | undefined
+  #capture: Capture | undefined
   readonly #transports = new Map<Listener, Transport>()
   #listeners: readonly Listener[] = []
   #adminAddress: BoundAddress | undefined
@@ -200,7 +202,6 @@ class EmbeddedServer implements SipServer {
     })
     const { frameLength } = options
     this.#admin = new AdminListener(this.#clients, adminSettings(options), log)
-    this.#capture = options.capture && new Capture(options.capture, now)
     this.#dialer = new Dialer(this.#clients, {
       log,
       maxConnections: maxDialled,
@@ -237,6 +238,10 @@ class EmbeddedServer implements SipServer {
     return this.#core.traffic.withLineFeeds
   }
 
+  get captured() {
+    return this.#capture?.figures
+  }
+
   get adminAddress(): BoundAddress | undefined {
     return this.#adminAddress
   }
@@ -263,10 +268,12 @@ class EmbeddedServer implements SipServer {
   }
 
   async start({ isHeld = false, endsStraysOf, answers = [] }: StartOptions = {}): Promise<void> {
-    const { now = monotonicNow } = this.#options
     if (isHeld) this.#driver.hold()
     if (endsStraysOf) this.#driver.endStrays(endsStraysOf)
+    const { metrics, capture, now = monotonicNow, log = silent } = this.#options
     try {
+      const { schedule } = this.#machine
+      if (capture) this.#capture = new Capture(capture, { now, schedule, log })
       for (const address of this.#options.listen) {
         const transport = await this.#open(address)
         this.#transports.set(transport.listener, transport)
@@ -274,7 +281,6 @@ class EmbeddedServer implements SipServer {
       }
       this.#core.saved.restoreAnswers(answers, now())
       await this.#openAdmin()
-      const { metrics } = this.#options
       this.#startedAt = Math.floor(now() / 1_000)
       if (metrics) this.#metricsAddress = await this.#metrics.start(metrics.host, metrics.port)
       this.#overload.start(this.#listeners)

@@ -1,24 +1,25 @@
 /** What is kept up with carriers beside calls: registrations, and knowing which gateways are alive. */
 import type { Log } from '../../schema/contracts/log.ts'
 import type { CarrierRegistrationStatus, ProbedStatus } from '../../schema/contracts/engine.ts'
-import type { ProbedStateChange } from '../dispatcher/probed-targets.ts'
-import type { CarrierRecord } from '../routing/routing-records.ts'
-import { gatewayUri } from '../routing/gateway-uri.ts'
-import { CarrierRegistration, type Account, type RegistrationDeps } from './carrier-registration.ts'
 import {
-  GatewayProbes,
-  type GatewayProbesDeps,
-  type GatewayReachability,
-} from './gateway-probes.ts'
+  type ProbedStateChange,
+  ProbedTargets,
+  type ProbeReport,
+} from '../dispatcher/probed-targets.ts'
+import { type CarrierRecord, gatewayUri } from '../routing/routing-records.ts'
+import { CarrierRegistration, type Account, type RegistrationDeps } from './carrier-registration.ts'
+import type { Schedule } from '../../schema/clock.ts'
+import type { ProbeSettings } from '../dispatcher/destination-set.ts'
+import type { SendProbe } from '../dispatcher/prober.ts'
 
-export interface TrunksDeps
+interface TrunksDeps
   extends Omit<RegistrationDeps, 'onChange'>, Omit<GatewayProbesDeps, 'onChange'> {
   /** A gateway or a registration is in another state. */
   readonly onStateChange?: (change: TrunkChange) => void
   readonly log: Log
 }
 
-export interface TrunkChange {
+interface TrunkChange {
   readonly kind: 'gateway' | 'registration'
   /** Of the gateway, or the carrier. */
   readonly subjectId: number
@@ -204,5 +205,88 @@ function accountOf({ auth, gateways, isActive }: CarrierRecord): Account | undef
     realm,
     domain,
     expiresSeconds: expiresSeconds ?? DEFAULT_EXPIRES_SECONDS,
+  }
+}
+
+// Which carrier gateways answer OPTIONS: the dispatcher's prober, at longer intervals.
+
+/**
+ * `unproven`: it has never answered a probe. Many carriers ignore OPTIONS, so calls may go there
+ * when no other gateway is left.
+ */
+type GatewayReachability = 'up' | 'unproven' | 'down'
+
+interface GatewayProbesDeps {
+  readonly now: () => number
+  readonly schedule: Schedule
+  readonly sendProbe: SendProbe
+  readonly intervalMs: number
+  readonly failuresToProbing: number
+  readonly successesToActive: number
+  readonly onChange: (change: ProbedStateChange) => void
+  /** How long an answer may wait to be read here. Default: not at all. */
+  readonly lagMs?: (() => number) | undefined
+}
+
+/** Any answer to OPTIONS shows a live gateway, but for those that say that it cannot serve. */
+const OK_CODES: ProbeSettings['okCodes'] = [
+  { from: 200, to: 407 },
+  { from: 409, to: 499 },
+  { from: 501, to: 501 },
+  { from: 505, to: 699 },
+]
+
+class GatewayProbes {
+  readonly #targets: ProbedTargets
+  readonly #settings: ProbeSettings
+
+  constructor(deps: GatewayProbesDeps) {
+    const { intervalMs, failuresToProbing, successesToActive } = deps
+    this.#settings = {
+      intervalMs,
+      failuresToProbing,
+      successesToActive,
+      timeoutMs: intervalMs / 2,
+      okCodes: OK_CODES,
+    }
+    this.#targets = new ProbedTargets(deps)
+  }
+
+  start(): void {
+    this.#targets.start()
+  }
+
+  stop(): void {
+    this.#targets.stop()
+  }
+
+  /** Probes the gateways to which calls may go, from now on. */
+  watch(carriers: readonly CarrierRecord[]): void {
+    const used = carriers.filter(({ isActive, direction }) => isActive && direction !== 'in')
+    const gateways = used.flatMap((carrier) => carrier.gateways.filter((each) => each.isOutbound))
+    this.#targets.watch(
+      gateways.map((gateway) => ({
+        id: gateway.gatewayId,
+        destination: gatewayUri(gateway),
+        settings: this.#settings,
+        operatorState: 'active',
+      })),
+    )
+  }
+
+  reachability(gatewayId: number): GatewayReachability {
+    const report = this.#targets.report(gatewayId)
+    if (report === undefined || report.state === 'active') return 'up'
+    return report.probes.answered === 0 ? 'unproven' : 'down'
+  }
+
+  /** What a live INVITE told; see the dispatcher's `reportOutcome`. */
+  reportCall(gatewayId: number, outcome: 'answered' | 'failed'): void {
+    this.#targets.reportCall(gatewayId, outcome)
+  }
+
+  /** Undefined: it is not probed. */
+  report(gatewayId: number): ProbeReport | undefined {
+    return this.#targets.report(gatewayId)
   }
 }

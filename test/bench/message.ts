@@ -1,5 +1,4 @@
-import { parseMessage } from '../../engine/sip-server/message/parse.ts'
-import { checkRequest } from '../../engine/sip-server/message/check.ts'
+import { parseMessage, checkRequest } from '../../engine/sip-server/message/parse.ts'
 import { StreamFramer } from '../../engine/sip-server/message/stream-framer.ts'
 
 export const describe = 'SIP messages: parse, check, frame; CPU µs per message'

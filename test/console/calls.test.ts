@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { wavHeader } from '../../engine/media/recording/audio/timeline.ts'
+import { wavHeader } from '../../engine/media/recording/audio/convert.ts'
 import { openBrowser } from '../support/console-browser.ts'
 import { type ConsoleRig, invite, placeCall, startConsoleRig } from '../support/console-rig.ts'
 import type { SipPeer } from '../support/sip-peer.ts'

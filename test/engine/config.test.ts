@@ -175,6 +175,9 @@ test.each(right)('%s=%s is understood', (name, value, pick, expected) => {
 })
 
 const wrong: [string, string][] = [
+  ...['tcp:homer:9060', 'homer:0', 'homer:70000', 'http://homer', 'a b'].map(
+    (value): [string, string] => ['HEP_SERVER', value],
+  ),
   ...['127.0.0.1:2223', 'tcp/127.0.0.1:2223', 'udp/127.0.0.1', 'udp/127.0.0.1:0'].map(
     (value): [string, string] => ['RTPENGINE', value],
   ),
@@ -230,6 +233,25 @@ test.each(wrong)(
 )
 
 const certificate = { SIP_TLS_CERT: 'cert.pem', SIP_TLS_KEY: 'key.pem' }
+
+test.each([
+  ['homer.example', 'homer.example', 9_060, false],
+  ['udp:[::1]:9063', '::1', 9_063, false],
+  ['tls/10.0.0.9', '10.0.0.9', 9_060, true],
+  ['tls:homer.example:9061', 'homer.example', 9_061, true],
+  ['tls://homer.example:9061', 'homer.example', 9_061, true],
+])('HEP_SERVER=%s is %s at %s, by TLS: %s', (HEP_SERVER, host, port, isTls) => {
+  const { hep } = readConfig({ HEP_SERVER, HEP_CAPTURE_ID: '7', SIP_TLS_CA: 'ca.pem' })
+  const tls = { caFile: 'ca.pem', minVersion: 'TLSv1.2', verifyServers: true }
+  expect(hep).toEqual({ host, port, agentId: 7, tls: isTls ? tls : undefined })
+})
+
+test('with DRACHTIO_URL no HEP is sent from here', () => {
+  const DRACHTIO_URL = 'drachtio://:cymru@10.0.0.1:9022'
+  expect(() => readConfig({ HEP_SERVER: 'homer', DRACHTIO_URL })).toThrow(
+    'HEP_SERVER is set beside DRACHTIO_URL; allowed is one of them',
+  )
+})
 
 test.each(['tls', 'wss'])('a %s listener needs a certificate and its key', (protocol) => {
   const SIP_LISTEN = `udp/0.0.0.0:5060,${protocol}/0.0.0.0:5061`

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readDescription } from '../../engine/media/description.ts'
-import { answerFlags, offerFlags } from '../../engine/media/flags.ts'
+import { answerFlags, offerFlags } from '../../engine/media/gate/offers.ts'
 import type { MediaParty } from '../../engine/media/call-media.ts'
 import type { NgDictionary } from '../../engine/media/relay/relays.ts'
 import {

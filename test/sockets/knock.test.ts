@@ -1,6 +1,6 @@
 import { createSocket } from 'node:dgram'
 import { expect, onTestFinished, test } from 'vitest'
-import { knock } from '../../engine/call/user-agent/servers/knock.ts'
+import { knock } from '../../engine/call/user-agent/server-link.ts'
 import { emitted, turnOfEventLoop } from '../support/waiting.ts'
 
 /** Timers that the test runs; each says how long it was to wait. */

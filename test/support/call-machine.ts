@@ -1,6 +1,6 @@
 /** The machine of calls without anything around it: events in, commands out, its timers on a clock that a test moves. */
 import { handle } from '../../engine/call/call-machine/machine.ts'
-import { beginInvitedCall } from '../../engine/call/call-machine/new-call.ts'
+import { beginInvitedCall } from '../../engine/call/call-machine/call.ts'
 import type {
   Command,
   MachineEvent,

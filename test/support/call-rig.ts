@@ -11,7 +11,7 @@ import { startCallControl } from '../../engine/call/app.ts'
 import { createQuality } from '../../engine/media/quality/quality.ts'
 import { Deadlines } from '../../engine/call/deadlines.ts'
 import { UserAgent } from '../../engine/call/user-agent/user-agent.ts'
-import { MessageLog } from '../../engine/call/trace/message-log.ts'
+import { MessageLog } from '../../engine/call/trace/trace.ts'
 import type {
   AuthorizationRequest,
   Extension,
@@ -20,7 +20,7 @@ import type {
   Verdict,
 } from '../../schema/contracts/charging.ts'
 import type { Candidate } from '../../engine/dispatcher/destination-set.ts'
-import type { ContactTarget } from '../../engine/registrar/target.ts'
+import type { ContactTarget } from '../../engine/registrar/bindings.ts'
 import type { Caller, PhoneAnswer } from '../../engine/registrar/registrar.ts'
 import type { ExtensionRecord } from '../../engine/registrar/extension-directory.ts'
 import type { AgentDecision } from '../../engine/routing/agents.ts'
@@ -198,6 +198,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     charging,
     nodeName: 'sbc-1',
     whyClosed: () => answers.unserved,
+    findsLegs: true,
     onEvent: (event) => void events.push(event),
   })
   const media = mediaOf?.({ calls, deadlines, now: time.now, schedule })

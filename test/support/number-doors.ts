@@ -4,7 +4,7 @@
  */
 import { seedFile } from '../../engine/commands/seed.ts'
 import { inviteFor } from '../../engine/call/dialing/outgoing-invite.ts'
-import { rejectionFor } from '../../engine/call/inbound/validation.ts'
+import { rejectionFor, admit, planRoute } from '../../engine/call/inbound/admission.ts'
 import { forwardingOf } from '../../engine/call/forward.ts'
 import {
   readInvite,
@@ -12,7 +12,6 @@ import {
   type IncomingInvite,
 } from '../../engine/call/inbound/incoming-invite.ts'
 import { routeCall, type RouteDeps } from '../../engine/call/inbound/route.ts'
-import { admit, planRoute } from '../../engine/call/inbound/admission.ts'
 import { simulate } from '../../engine/call/simulate.ts'
 import { HeaderFilter } from '../../engine/call/sip-headers.ts'
 import type { Headers, SipRequest } from '../../engine/call/signalling.ts'
@@ -20,7 +19,7 @@ import { readRefer } from '../../engine/call/transfer/refer-request.ts'
 import { ExtensionDirectory } from '../../engine/registrar/extension-directory.ts'
 import { loadRouting } from '../../engine/routing/routing-store.ts'
 import type { Origin } from '../../engine/routing/routing.ts'
-import { beginCall } from '../../engine/call/call-machine/new-call.ts'
+import { beginCall } from '../../engine/call/call-machine/call.ts'
 import { CallMachine } from './call-machine.ts'
 import { candidate } from './call-rig.ts'
 import { openResources } from './resources.ts'

@@ -11,6 +11,7 @@ const reasons = {
   demo: 'runs the demo, which makes its databases itself: a file, and with --nodes one on a server',
   elsewhere:
     'has the SIP server in another process, which is refused beside a database on a server',
+  hep: 'is about what leaves for a HEP server, before anything is stored',
   'no database': 'is about what happens before a database is opened',
 } as const
 
@@ -21,6 +22,8 @@ export const onOneDatabase: Readonly<Record<string, string>> = {
   'test/kamailio/dispatcher.test.ts': reasons['own nodes'],
   'test/process/demo.test.ts': reasons.demo,
   'test/process/drachtio-server.test.ts': reasons.elsewhere,
+  'test/kamailio/hep.test.ts': reasons.hep,
+  'test/process/hep.test.ts': reasons.hep,
   'test/process/launch.test.ts': reasons['no database'],
   'test/process/failover.test.ts': reasons['own nodes'],
   'test/process/node-failures.test.ts': reasons['own nodes'],

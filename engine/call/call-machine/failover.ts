@@ -1,6 +1,6 @@
 /** Which ends of an attempt lead to the next destination, and what the caller gets in the end. Pure. */
 import { noCandidate, type End } from '../cdr/end-reason.ts'
-import { withoutPhone } from '../dialing/withheld.ts'
+import { withoutPhone } from '../dialing/outgoing-invite.ts'
 import { listedStatus } from '../sip-headers.ts'
 import type { AttemptResult } from './state.ts'
 

@@ -6,7 +6,7 @@
 import type { OpenCall } from '../../../schema/journal/call-journal.ts'
 import type { Account } from '../../../schema/contracts/charging.ts'
 import type { Call, Exchange, Leg, World } from './state.ts'
-import { legOf } from './parties.ts'
+import { legOf } from './calling.ts'
 
 /** Another version is not read. */
 export const SAVED_VERSION = 1

@@ -3,7 +3,7 @@
  * whose legs are connected end together.
  */
 import type { CallTransfer } from '../../../schema/contracts/calls.ts'
-import { offeringLeg } from './calling.ts'
+import { offeringLeg, callOf, connectParties, legOf, oppositeSide } from './calling.ts'
 import { pause, resume } from './exchange.ts'
 import {
   answerOwed,
@@ -14,7 +14,6 @@ import {
   respondProvisionally,
   subscribe,
 } from './leg.ts'
-import { callOf, connectParties, legOf, oppositeSide } from './parties.ts'
 import type {
   AttendedPlan,
   BasicTransferPlan,

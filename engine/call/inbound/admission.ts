@@ -7,7 +7,7 @@ import type {
   Charging,
   Verdict,
 } from '../../../schema/contracts/charging.ts'
-import type { Origin } from '../../routing/routing.ts'
+import type { Origin, ExtensionOrigin, Routing } from '../../routing/routing.ts'
 import type { ActiveCalls } from '../active-calls.ts'
 import type { CallRecord } from '../../../schema/call-record.ts'
 import type { MachineEvent } from '../call-machine/protocol.ts'
@@ -27,8 +27,20 @@ import {
   type RouteDeps,
 } from './route.ts'
 import { isName } from '../../../schema/rules/numbers.ts'
+import type { ClosedCode } from '../../../schema/contracts/calls.ts'
+import {
+  answerToIrregular,
+  type Irregular,
+  ownMark,
+  unsupportedOptions,
+  respond,
+} from '../sip-headers.ts'
+import type { Headers, SipRequest, Answer } from '../signalling.ts'
+import type { PhoneAnswer, Registrar } from '../../registrar/registrar.ts'
+import type { ReceivedRequest } from '../user-agent/requests.ts'
+import type { UserAgent } from '../user-agent/user-agent.ts'
 
-export interface AdmissionDeps extends RouteDeps {
+interface AdmissionDeps extends RouteDeps {
   readonly charging: Charging
   readonly calls: Pick<ActiveCalls, 'started'>
   readonly dispatch: (event: MachineEvent) => void
@@ -230,3 +242,202 @@ const isUnknownNumber = (invite: IncomingInvite, code: string, deps: RouteDeps):
   invite.origin.kind === 'extension' &&
   (code === 'unknown_caller' || code === 'no_rate') &&
   !isKnownOutside(invite, deps)
+
+// Why an INVITE is refused before the OCS or routing is asked.
+
+export interface ValidationDeps {
+  readonly calls: Openness & Pick<ActiveCalls, 'isCalling'>
+  /** What `Retry-After` says when a limit is reached. */
+  readonly retryAfterSeconds: number
+}
+
+/** Above it the process would work for calls that it cannot serve in time; about 15 kB each. */
+const MAX_CALLS = 20_000
+
+type Openness = Pick<ActiveCalls, 'isDraining' | 'size' | 'unserved'>
+
+/** Why no call begins now, as its record's `denial_code`; undefined: calls are taken. */
+export function closedBy(calls: Openness): ClosedCode | undefined {
+  if (calls.isDraining) return 'draining'
+  if (calls.size > MAX_CALLS) return 'overload'
+  return calls.unserved
+}
+
+/** The INVITE as it was received. */
+interface CheckedInvite {
+  readonly headers: Headers
+  /** Whether a dialog can be formed with this caller. */
+  readonly hasUsableContact: boolean
+  /** What is known of a source that is unknown. */
+  readonly stranger?: string | undefined
+}
+
+type Validated = Pick<IncomingInvite, 'origin' | 'calledNumber' | 'irregular' | 'hopsLeft'> & {
+  readonly isEmergency: boolean
+  /** It is known already where the call goes. */
+  readonly isRouted?: boolean
+}
+
+/** Returns why the INVITE is refused; undefined: it is valid. */
+export function rejectionFor(
+  { headers, hasUsableContact, stranger }: CheckedInvite,
+  { origin, calledNumber, irregular, hopsLeft, isEmergency, isRouted = false }: Validated,
+  deps: ValidationDeps,
+): End | undefined {
+  if (origin.kind === 'unknown')
+    return refused(403, 'Forbidden', 'unknown_source', undefined, stranger)
+  const closed = isEmergency ? undefined : closedBy(deps.calls)
+  if (closed)
+    return refused(
+      503,
+      'Service Unavailable',
+      closed,
+      { ...retryAfter(deps), ...why(closed) },
+      closed === 'overload' ? `over ${MAX_CALLS} calls at once` : undefined,
+    )
+  if (!hasUsableContact) return refused(400, 'Missing Or Bad Contact', 'bad_request')
+  // RFC 3261 §16.3: a back-to-back user agent that does not count hops loops like a proxy.
+  if (hopsLeft < 0) return refused(483, 'Too Many Hops', 'too_many_hops')
+  const mark = ownMark(headers)
+  if (mark !== undefined && deps.calls.isCalling(mark, calledNumber))
+    return refused(482, 'Loop Detected', 'loop')
+  const unsupported = unsupportedOptions(headers['require'])
+  if (unsupported !== '')
+    return refused(420, 'Bad Extension', 'bad_extension', { Unsupported: unsupported })
+  // An INVITE that takes the place of a party (RFC 3891) calls no number.
+  if (headers['replaces'] !== undefined) return undefined
+  // Trunks may call a name. A phone or node calls the names of its tenant's agents and extensions only.
+  const isCallable = irregular === 'name' && (isRouted || !isOurSide(origin))
+  return isCallable ? undefined : wrongNumber(calledNumber, irregular)
+}
+
+/** RFC 6432: 41 is a temporary failure. Other reasons pass by themselves; this one an operator has to mend. */
+const why = (closed: ClosedCode): Headers =>
+  closed === 'node_fenced' ? { Reason: 'Q.850;cause=41;text="Node Fenced"' } : {}
+
+/** Why a call is refused whose carrier has reached its limits. */
+export const carrierFull = (
+  deps: Pick<ValidationDeps, 'retryAfterSeconds'>,
+  limit: string | undefined,
+): End => refused(503, 'Service Unavailable', 'carrier_limit', retryAfter(deps), limit)
+
+/** What cannot be priced, blocked and routed by its digits is called neither here nor elsewhere. */
+function wrongNumber(number: string, irregular: Irregular | undefined): End | undefined {
+  if (number === '') return refused(484, 'Address Incomplete', 'no_number')
+  if (irregular === undefined) return undefined
+  const { status, reason } = answerToIrregular[irregular]
+  return refused(status, reason, irregular === 'name' ? 'unknown_name' : 'malformed_number')
+}
+
+// Identifies the caller (SPECIFICATION.md §10.1): a phone by its password, any other source by its address.
+
+export interface IdentifyDeps {
+  readonly routing: Pick<Routing, 'recognize'>
+  readonly registrar: Pick<Registrar, 'authenticate' | 'claimedTenant'>
+}
+
+export type Identified =
+  | {
+      readonly kind: 'origin'
+      readonly origin: Origin
+      /** A phone with a right password that may not call like this: known, although its origin is not. */
+      readonly isAuthenticated?: true
+      /** The domain that a stranger names, which no tenant has. */
+      readonly unknownDomain?: string | undefined
+    }
+  /** A phone that has to authenticate first: not a call yet, so it leaves no record. */
+  | { readonly kind: 'challenged'; readonly answer: PhoneAnswer }
+
+export function identify(request: SipRequest, deps: IdentifyDeps): Identified {
+  const { method, headers } = request
+  const source = sourceOf(request)
+  const byAddress = deps.routing.recognize(source)
+  const isOthersPhone = isPhoneOfOthers(request, byAddress, deps)
+  // A node brings calls of phones that have registered with it, and has asked for their passwords.
+  if (byAddress.kind === 'node' && !isOthersPhone) return { kind: 'origin', origin: byAddress }
+  // A carrier may write any user of our domain in From, but not one that is an extension.
+  const caller = deps.registrar.authenticate(
+    { method, headers, source },
+    byAddress.kind === 'carrier' && !isOthersPhone,
+  )
+  switch (caller.kind) {
+    case 'stranger':
+      return { kind: 'origin', origin: byAddress, unknownDomain: caller.domain }
+    case 'extension':
+      return { kind: 'origin', origin: originOf(caller.extension) }
+    case 'refused':
+    default:
+      return caller.answer.status === 407
+        ? { kind: 'challenged', answer: caller.answer }
+        : { kind: 'origin', origin: { kind: 'unknown' }, isAuthenticated: true }
+  }
+}
+
+/** Whether its sender has neither a known address nor shown that it gets what is sent to its address. */
+export const isUnproven = (identified: Identified): boolean =>
+  identified.kind === 'challenged'
+    ? identified.answer.isToStranger === true
+    : identified.origin.kind === 'unknown' && identified.isAuthenticated !== true
+
+/**
+ * Whether a request that comes from a tenant's node or carrier names an extension of another tenant: a tenant
+ * may write the address of a phone that is not its own, and would get the calls of that phone.
+ */
+function isPhoneOfOthers(
+  { headers }: SipRequest,
+  source: Origin,
+  { registrar }: IdentifyDeps,
+): boolean {
+  const owner = source.kind === 'node' || source.kind === 'carrier' ? source.tenantId : undefined
+  if (owner === undefined || owner === null) return false
+  const claimed = registrar.claimedTenant({ headers })
+  return claimed !== undefined && claimed !== owner
+}
+
+/** An extension as the origin of a call. */
+export function originOf(record: Omit<ExtensionOrigin, 'kind'>): ExtensionOrigin {
+  const { extensionId, tenantId, customerId, domain, extension, displayName } = record
+  return { kind: 'extension', extensionId, tenantId, customerId, domain, extension, displayName }
+}
+
+// REGISTER, between the SIP library and the registrar.
+
+interface RegisterDeps {
+  readonly registrar: Pick<Registrar, 'handle'>
+  readonly client: Pick<UserAgent, 'noteRegistered'>
+  readonly log: Log
+}
+
+/** Answers one REGISTER. */
+export function answerRegister(
+  request: ReceivedRequest,
+  answer: Answer,
+  { registrar, client, log }: RegisterDeps,
+): void {
+  const { method, headers } = request
+  const accept = (result: PhoneAnswer): void => {
+    if (result.status < 300) client.noteRegistered(request)
+    request.isFromStranger = result.isToStranger === true
+    respondToPhone(answer, result)
+  }
+  registrar
+    .handle({ method, headers, source: sourceOf(request) })
+    .then(accept, (error: unknown) => {
+      log('error', 'a REGISTER could not be handled', { error })
+      respond(answer, 500)
+    })
+}
+
+export function respondToPhone(answer: Answer, { status, reason, headers }: PhoneAnswer): void {
+  const lines: Headers = {}
+  for (const [name, value] of Object.entries(headers))
+    // The library would join several values with commas, which RFC 3261 §7.3.1 forbids for challenges.
+    lines[name] = typeof value === 'string' ? value : value.join(`\r\n${name}: `)
+  respond(answer, status, reason, { headers: lines })
+}
+
+export const sourceOf = ({
+  protocol,
+  sourceAddress: address,
+  sourcePort: port,
+}: Pick<SipRequest, 'protocol' | 'sourceAddress' | 'sourcePort'>) => ({ protocol, address, port })

@@ -2,19 +2,21 @@
 import type { CallRecord } from '../../../schema/call-record.ts'
 import type { Account } from '../../../schema/contracts/charging.ts'
 import { type End, noCandidate, type Refusal, refused as refusal } from '../cdr/end-reason.ts'
-import type {
-  DomainCandidate,
-  ListenerCandidate,
-  OtherNodeCandidate,
-  PhoneCandidate,
-  SpyCandidate,
-  VoicemailCandidate,
+import {
+  type DomainCandidate,
+  type ListenerCandidate,
+  type OtherNodeCandidate,
+  type PhoneCandidate,
+  type SpyCandidate,
+  type VoicemailCandidate,
+  gatewayBehindPhone,
+  type WithheldDeps,
+  withoutPhone,
 } from '../dialing/outgoing-invite.ts'
-import { gatewayBehindPhone, type WithheldDeps, withoutPhone } from '../dialing/withheld.ts'
 import type { Candidate } from '../../dispatcher/destination-set.ts'
 import type { Dispatcher } from '../../dispatcher/dispatcher.ts'
 import type { Registrar } from '../../registrar/registrar.ts'
-import type { ContactTarget } from '../../registrar/target.ts'
+import type { ContactTarget } from '../../registrar/bindings.ts'
 import type { AgentCandidate, AgentDecision } from '../../routing/agents.ts'
 import type { InboundTarget } from '../../routing/routing-records.ts'
 import type { GatewayCandidate, Origin, OutboundDecision, Routing } from '../../routing/routing.ts'

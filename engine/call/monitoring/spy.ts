@@ -11,9 +11,8 @@ import type { CallDeps } from '../call-deps.ts'
 import type { LiveCall } from '../call-machine/state.ts'
 import { inviteOfSource, phonesOf } from '../click-to-call.ts'
 import type { ListenerCandidate, SpyCandidate } from '../dialing/outgoing-invite.ts'
-import { admitFree } from '../inbound/admission.ts'
+import { admitFree, closedBy } from '../inbound/admission.ts'
 import { type IncomingInvite, SPIED, startOf } from '../inbound/incoming-invite.ts'
-import { closedBy } from '../inbound/validation.ts'
 
 /** How long the supervisor's phones ring. */
 const RING_MS = 60_000

@@ -22,13 +22,17 @@ import {
   unsupportedOptions,
 } from '../sip-headers.ts'
 import type { Answer, Headers, SipRequest } from '../signalling.ts'
-import type { ReceivedRequest } from '../user-agent/received-request.ts'
-import type { RequestEnd } from '../user-agent/uac.ts'
-import type { UserAgent } from '../user-agent/user-agent.ts'
+import type { ReceivedRequest } from '../user-agent/requests.ts'
+import type { RequestEnd, UserAgent } from '../user-agent/user-agent.ts'
 import { type ExtensionRouteDeps, innerExtension } from '../inbound/route.ts'
-import { identify, isUnproven, type IdentifyDeps } from '../inbound/identify.ts'
+import {
+  identify,
+  isUnproven,
+  type IdentifyDeps,
+  respondToPhone,
+  sourceOf,
+} from '../inbound/admission.ts'
 import { hopsLeftOf } from '../inbound/incoming-invite.ts'
-import { respondToPhone, sourceOf } from './register.ts'
 
 export interface MessageDeps extends ExtensionRouteDeps {
   readonly client: Pick<UserAgent, 'send' | 'ownHost'>

@@ -3,7 +3,7 @@ import type { Registrar } from '../../registrar/registrar.ts'
 import type { ExtensionOrigin, Origin } from '../../routing/routing.ts'
 import type { Dispatcher } from '../../dispatcher/dispatcher.ts'
 import type { LiveCall, Side } from '../call-machine/state.ts'
-import { originOf } from '../inbound/identify.ts'
+import { originOf } from '../inbound/admission.ts'
 import { servedTenant } from '../inbound/route.ts'
 import { isOfSupervisor } from '../inbound/incoming-invite.ts'
 

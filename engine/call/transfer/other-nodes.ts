@@ -5,7 +5,7 @@ import { canonicalAddress } from '../../../schema/net/ip-address.ts'
 import { type PeerNode, uriOfPeer } from '../../registrar/hop/phone-hop.ts'
 import type { Source } from '../../registrar/bindings.ts'
 import type { OtherNodeCandidate } from '../dialing/outgoing-invite.ts'
-import { sourceOf } from '../phones/register.ts'
+import { sourceOf } from '../inbound/admission.ts'
 import type { SipRequest } from '../signalling.ts'
 import { TRANSFER_TOKEN, TransferTokens } from './transfer-token.ts'
 

@@ -5,13 +5,19 @@
  */
 import type { TransferRequest, TransferResult } from '../../../schema/contracts/calls.ts'
 import type { CallDeps } from '../call-deps.ts'
-import { oppositeSide } from '../call-machine/parties.ts'
+import { oppositeSide } from '../call-machine/calling.ts'
 import type { LiveCall, LiveLeg } from '../call-machine/state.ts'
 import { type End, refused } from '../cdr/end-reason.ts'
-import { admitAndDial, onFault, planRoute, refuse, type RoutePlan } from '../inbound/admission.ts'
+import {
+  admitAndDial,
+  onFault,
+  planRoute,
+  refuse,
+  type RoutePlan,
+  closedBy,
+} from '../inbound/admission.ts'
 import { type IncomingInvite, startOf } from '../inbound/incoming-invite.ts'
 import { retryAfter } from '../inbound/route.ts'
-import { closedBy } from '../inbound/validation.ts'
 import { asOffer, canBeOffered } from '../sdp.ts'
 import { type Party, partyOfNumber } from '../sip-headers.ts'
 import { type Identity, identityOf } from './identity.ts'

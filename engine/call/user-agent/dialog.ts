@@ -1,8 +1,7 @@
 /** An INVITE dialog of ours on one server (RFC 3261 §12). What belongs to it on the wire is the server's part. */
 import type { ResponseEvent, SavedDialogs } from '../../sip-server/application.ts'
 import type { Credentials, DialogIds, Headers, SipResponse } from '../signalling.ts'
-import type { RequestListener, RequestParts } from './outgoing-request.ts'
-import type { ReceivedRequest } from './received-request.ts'
+import type { RequestListener, RequestParts, ReceivedRequest } from './requests.ts'
 
 /** Sends the ACK of an INVITE. */
 export type Acknowledge = (body: string | undefined) => void

@@ -3,11 +3,10 @@ import { ReleasingMap } from '../../sip-server/message/index.ts'
 import type { Credentials, Headers, LegCommand, LegCommandOf, LegEventData } from '../signalling.ts'
 import { respond } from '../sip-headers.ts'
 import type { Acknowledge, Dialog } from './dialog.ts'
-import type { OutgoingRequest } from './outgoing-request.ts'
-import type { ReceivedRequest } from './received-request.ts'
-import { restoreDialog, restoreInvite, type SavedLeg } from './restore.ts'
-import type { PendingOffer, UacEnd } from './uac.ts'
-import type { InviteToSend, Near, UserAgent } from './user-agent.ts'
+import { type OutgoingRequest, ReceivedRequest } from './requests.ts'
+import type { PendingOffer, UacEnd, InviteToSend, Near, UserAgent } from './user-agent.ts'
+import type { SavedDialog, SavedInvite } from '../../sip-server/application.ts'
+import type { ServerLink } from './server-link.ts'
 
 /** What is held of one leg. */
 interface Handles {
@@ -265,4 +264,42 @@ export class LegSignalling {
     if (status >= 200) this.#answers.delete(requestId)
     respond(request, status, reason, { headers, body })
   }
+}
+
+// What the process before this one has left: its dialogs, and INVITEs that it has not answered.
+
+/** A leg as plain JSON values: its confirmed dialog, or its received INVITE that is unanswered, with the offer. */
+export interface SavedLeg {
+  readonly dialog?: SavedDialog
+  readonly invite?: SavedInvite
+  readonly media?: string
+  /** It is no dialog, but what a supervisor hears. */
+  readonly listens?: true
+  /** What a media gate keeps of it. */
+  readonly relayed?: object
+}
+
+/** Undefined: the server cannot take it up. */
+function restoreDialog(
+  link: ServerLink,
+  saved: SavedDialog,
+  credentials: Credentials | undefined,
+): Dialog | undefined {
+  if (link.saved?.restoreDialog(saved) !== true) return undefined
+  const { role, callId, localTag, remoteTag } = saved
+  const id = `${callId};from-tag=${role === 'uac' ? localTag : remoteTag}`
+  return link.addDialog(id, { callId, localTag, remoteTag, media: '' }, credentials)
+}
+
+/** Undefined: the server cannot take it up. */
+function restoreInvite(
+  link: ServerLink,
+  saved: SavedInvite,
+  body: string,
+): ReceivedRequest | undefined {
+  const event = link.saved?.restoreInvite(saved)
+  if (event === undefined) return undefined
+  const request = new ReceivedRequest(event, link, body)
+  link.invited(request)
+  return request
 }

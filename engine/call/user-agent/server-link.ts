@@ -11,22 +11,30 @@ import type {
   SavedDialogs,
   UnsolicitedEvent,
 } from '../../sip-server/application.ts'
-import { composeRequest, composeResponse, ReleasingMap } from '../../sip-server/message/index.ts'
-import type { Answer, Credentials, DialogIds, Headers } from '../signalling.ts'
+import {
+  composeRequest,
+  composeResponse,
+  ReleasingMap,
+  hostPort,
+} from '../../sip-server/message/index.ts'
+import type { Answer, Credentials, DialogIds, Headers, SipRequest } from '../signalling.ts'
 import { Dialog, type DialogLink } from './dialog.ts'
-import { headersOf, messageOf, problemOf } from './message-values.ts'
 import {
-  OutgoingRequest,
-  type RequestLink,
-  type RequestListener,
-  type RequestParts,
-} from './outgoing-request.ts'
-import {
+  headersOf,
+  messageOf,
+  problemOf,
   ReceivedRequest,
   type Responded,
   type ResponseLink,
   type ResponseToSend,
-} from './received-request.ts'
+  OutgoingRequest,
+  type RequestLink,
+  type RequestListener,
+  type RequestParts,
+} from './requests.ts'
+import type { Schedule } from '../deadlines.ts'
+import { createSocket } from 'node:dgram'
+import { isIPv6 } from 'node:net'
 
 export type RequestHandler = (request: ReceivedRequest, answer: Answer) => void
 
@@ -38,7 +46,7 @@ export type Welcome =
   | { readonly kind: 'connected'; readonly hostPorts: readonly string[]; readonly version: string }
   | { readonly kind: 'refused'; readonly reason: string }
 
-export interface LinkDeps {
+interface LinkDeps {
   readonly log: Log
   readonly onMessage: OnMessage
   /** By method in lower case; `*` takes what has no handler of its own. */
@@ -52,7 +60,7 @@ export interface LinkDeps {
 }
 
 /** Sizes of the tables of one connection. */
-export type LinkSizes = Readonly<
+type LinkSizes = Readonly<
   Record<'dialogs' | 'requests' | 'sipRequests' | 'invites' | 'acks' | 'challenges', number>
 >
 
@@ -398,4 +406,195 @@ export class ServerLink implements Application, DialogLink, RequestLink, Respons
     if (message.method === 'BYE')
       this.#dialogs.get(dialogId)?.ended(headersOf(message), true, () => undefined)
   }
+}
+
+// Checks that no other application takes calls at a drachtio-server. Its protocol does not tell, and it
+// distributes calls to all in turn: INVITEs that we send to it must come to us.
+
+/** Calls that come in between may hide another application from one or two of them. */
+const KNOCKS = 5
+
+/** The server refuses with this before it knows our handlers; so does an application that drains. */
+const UNAVAILABLE = 503
+
+const USER = 'tollgate-alone-'
+
+/** Any sender may write such an INVITE. */
+const MAX_WARNINGS = 20
+
+/** A drachtio server elsewhere. */
+export interface ServerAddress {
+  readonly host: string
+  readonly port: number
+  readonly secret: string
+  /** Undefined: without TLS. */
+  readonly tls?: TlsTrust | undefined
+}
+
+/** Which authorities the server's certificate must be signed by. */
+interface TlsTrust {
+  /** PEM file of one authority or several; undefined: those that Node.js knows. */
+  readonly caFile: string | undefined
+}
+
+/** Another application takes calls there. */
+export interface SharedServer {
+  readonly kind: 'shared'
+  readonly server: string
+}
+
+type Target = ServerAddress & {
+  readonly schedule: Schedule
+  readonly newToken?: () => string
+}
+
+export class SoleCheck {
+  readonly #log: Log
+  /** Users of INVITEs that have not come yet. */
+  readonly #expected = new Set<string>()
+  #isWatching = false
+  #heard = 0
+
+  constructor(log: Log) {
+    this.#log = log
+  }
+
+  /** True: it is such an INVITE, ours or another application's, which is over when it is refused. */
+  takes({ uri, headers }: SipRequest): boolean {
+    if (!this.#isWatching || !uri.startsWith(`sip:${USER}`)) return false
+    if (this.#expected.delete(uri.slice('sip:'.length, uri.indexOf('@')))) return true
+    if (headers['max-forwards'] !== '0') return false
+    this.#heard += 1
+    if (this.#heard <= MAX_WARNINGS)
+      this.#log('warn', 'another application has asked for calls at our SIP server')
+    return true
+  }
+
+  async check(
+    { host, port, newToken, schedule }: Target,
+    connected: Extract<Welcome, { kind: 'connected' }>,
+  ): Promise<Welcome | SharedServer> {
+    if (newToken === undefined) return connected
+    this.#isWatching = true
+    const server = `${host}:${port}`
+    const places = placesOf(host, connected.hostPorts)
+    let arrived = 0
+    for (let number = 0; number < KNOCKS; number++) {
+      const user = `${USER}${newToken()}`
+      this.#expected.add(user)
+      const status = await knock(places, user, schedule)
+      const isLost = this.#expected.delete(user)
+      if (status === undefined) break
+      if (!isLost) arrived += 1
+      else if (status !== UNAVAILABLE) {
+        this.#log('error', 'another application takes calls at this SIP server', { server })
+        return { kind: 'shared', server }
+      }
+    }
+    if (arrived === 0)
+      this.#log('info', 'whether others take calls at this SIP server is not known', { server })
+    return connected
+  }
+}
+
+/** Its listeners for UDP as it says they are reached, and as we reach the server itself. */
+function placesOf(host: string, hostPorts: readonly string[]): Place[] {
+  const first = hostPorts.map(parseListener).find(({ protocol }) => protocol === 'udp')
+  if (first === undefined) return []
+  return first.host === host ? [first] : [{ ...first, host }, first]
+}
+
+// One INVITE to a SIP server from a socket of its own, which no application should answer.
+
+interface Place {
+  readonly host: string
+  readonly port: number
+}
+
+const REPEAT_MS = 200
+const PATIENCE_MS = 600
+/** What was sent last is on its way by then. */
+const LINGER_MS = 20
+
+/** Its final status; undefined: no place has answered. */
+export async function knock(
+  places: readonly Place[],
+  user: string,
+  schedule: Schedule,
+): Promise<number | undefined> {
+  for (const place of places) {
+    const status = await knockAt(place, user, schedule)
+    if (status !== undefined) return status
+  }
+  return undefined
+}
+
+function knockAt(
+  { host, port }: Place,
+  user: string,
+  schedule: Schedule,
+): Promise<number | undefined> {
+  const socket = createSocket(isIPv6(host) ? 'udp6' : 'udp4')
+  const send = (text: string): void => socket.send(text, port, host, () => undefined)
+  const uri = `sip:${user}@${hostPort(host, port)}`
+  return new Promise((resolve) => {
+    let isOver = false
+    const end = (status: number | undefined): void => {
+      if (isOver) return
+      isOver = true
+      for (const cancel of timers) cancel()
+      resolve(status)
+      schedule(() => socket.close(), LINGER_MS)
+    }
+    const timers = [schedule(() => end(undefined), PATIENCE_MS)]
+    socket.on('error', () => end(undefined))
+    socket.on('message', (bytes) => {
+      const text = bytes.toString()
+      const status = Number(/^SIP\/2\.0 (\d{3}) /.exec(text)?.[1] ?? 0)
+      if (isOver || status < 200 || !text.includes(user)) return
+      const to = /^To:[ \t]*([^\r]*)/im.exec(text)?.[1] ?? `<${uri}>`
+      send(request('ACK', uri, user, to))
+      // An application that takes this INVITE is told to drop it.
+      if (status < 300) send(request('BYE', uri, user, to))
+      end(status)
+    })
+    socket.bind(0, () => {
+      if (isOver) return
+      const invite = request('INVITE', uri, user, `<${uri}>`)
+      send(invite)
+      timers.push(schedule(() => send(invite), REPEAT_MS))
+    })
+  })
+}
+
+/** Max-Forwards 0: an application that checks it refuses the call, and none forwards it. */
+function request(method: 'INVITE' | 'ACK' | 'BYE', uri: string, user: string, to: string): string {
+  const branch = `z9hG4bK-${method === 'BYE' ? 'bye-' : ''}${user}`
+  return [
+    `${method} ${uri} SIP/2.0`,
+    `Via: SIP/2.0/UDP tollgate.invalid;rport;branch=${branch}`,
+    'Max-Forwards: 0',
+    `From: <sip:${user}@tollgate.invalid>;tag=${user}`,
+    `To: ${to}`,
+    `Call-ID: ${user}`,
+    `CSeq: ${method === 'BYE' ? 2 : 1} ${method}`,
+    `Contact: <sip:${user}@tollgate.invalid>`,
+    'Content-Length: 0',
+    '',
+    '',
+  ].join('\r\n')
+}
+
+/** Where SIP is served. */
+export interface SipListener {
+  readonly protocol: string
+  readonly host: string
+  readonly port: number
+}
+
+/** Reads what a drachtio-server says, such as `udp/192.0.2.1:5060` or `tcp/[2001:db8::1]:5060`. */
+export function parseListener(text: string): SipListener {
+  const [, protocol = 'udp', host = text, port = '5060'] =
+    /^(\w+)\/\[?([^\]]*)\]?:(\d+)$/.exec(text) ?? []
+  return { protocol, host, port: Number(port) }
 }

@@ -11,34 +11,43 @@ import type {
   Headers,
   InviteToSend as Invite,
   SipRequest,
+  SipResponse,
 } from '../signalling.ts'
 import { respond } from '../sip-headers.ts'
 import type { Dialog } from './dialog.ts'
-import { messageOf } from './message-values.ts'
-import type { OutgoingRequest } from './outgoing-request.ts'
-import type { ReceivedRequest } from './received-request.ts'
-import { type OnMessage, type RequestHandler, ServerLink, type Welcome } from './server-link.ts'
+import {
+  messageOf,
+  type ReceivedRequest,
+  type OutgoingRequest,
+  type RequestParts,
+} from './requests.ts'
+import {
+  type OnMessage,
+  type RequestHandler,
+  ServerLink,
+  type Welcome,
+  type ServerAddress,
+  type SharedServer,
+  SoleCheck,
+  NOT_CONNECTED,
+} from './server-link.ts'
 import type { RemoteApplication } from './servers/drachtio-server.ts'
-import { type ServerAddress, type SharedServer, SoleCheck } from './servers/sole-check.ts'
+import type {
+  Application,
+  ApplicationLink,
+  PingDone,
+  SentFields,
+} from '../../sip-server/application.ts'
 import {
-  askForSession,
-  grantSession,
-  leastOf,
-  nextAttempt,
-  type SessionTimers,
-} from './session-timer.ts'
-import {
-  lostEnd,
-  type RequestEnd,
-  sendInvite,
-  sendRequest,
-  type UacEnd,
-  type UacHandlers,
-} from './uac.ts'
-import type { Application, ApplicationLink, PingDone } from '../../sip-server/application.ts'
-import { hostPort, withoutUriParams } from '../../sip-server/message/index.ts'
+  hostPort,
+  withoutUriParams,
+  parseMinSE,
+  parseOptionTags,
+  parseSessionExpires,
+  tagOf,
+} from '../../sip-server/message/index.ts'
 
-export type { ServerAddress } from './servers/sole-check.ts'
+export type { ServerAddress } from './server-link.ts'
 
 /** Connects `application`, again and again. */
 export type OpenServer = (
@@ -63,7 +72,7 @@ export type Connection =
     }
 
 /** What came of it; `shared`: another application takes calls there, each would get a part of them. */
-export type Connected = Welcome | SharedServer
+type Connected = Welcome | SharedServer
 
 /** For the operator. */
 export function whyNot(connected: Exclude<Connected, { readonly kind: 'connected' }>): string {
@@ -83,7 +92,7 @@ export interface InviteToSend extends Invite {
 }
 
 /** A request that belongs to no dialog and begins none. */
-export interface RequestToSend {
+interface RequestToSend {
   readonly method: 'REGISTER' | 'MESSAGE'
   readonly uri: string
   /** Undefined: by its Route, or else its Request-URI. */
@@ -418,4 +427,215 @@ class PhoneHomes {
     const parameters = nextHop.indexOf(';')
     return this.#links.get(nextHop.slice('sip:'.length, parameters === -1 ? undefined : parameters))
   }
+}
+
+// Session timers (RFC 4028) as call control asks for them: each leg has its own, kept by the SIP
+// server. So a party that vanishes in mid-call is noticed, and the call ends for the other one, too.
+
+interface SessionTimers {
+  /** How long a leg may go without a sign of life; 0: for ever. */
+  readonly seconds: number
+  /**
+   * We refresh unless the peer insists. A real drachtio-server does not confirm refreshes of the peer,
+   * which would take it for a call without a timer.
+   */
+  readonly isOurPart: boolean
+}
+
+/** RFC 4028 §5. Only tests ask for a session that is shorter. */
+const LEAST_SECONDS = 90
+
+/**
+ * Asks for a session in an INVITE. `least`: the callee's Min-SE. A callee that challenges us might challenge
+ * each refresh, for which the SIP server has no credentials: it is asked to refresh itself.
+ */
+export function askForSession(
+  headers: Headers,
+  timers: SessionTimers,
+  { least = 0, challenges = false } = {},
+): void {
+  if (timers.seconds === 0) return
+  headers['supported'] = withTimer(headers['supported'])
+  const theirs = challenges ? ';refresher=uas' : ''
+  const refresher = timers.isOurPart ? ';refresher=uac' : theirs
+  headers['session-expires'] = `${Math.max(timers.seconds, least)}${refresher}`
+  headers['min-se'] = String(Math.max(Math.min(LEAST_SECONDS, timers.seconds), least))
+}
+
+/** The same request once more, as the next one of its Call-ID (RFC 4028 §7.4). */
+function nextAttempt(
+  headers: Headers,
+  { from, callId, cseq }: Pick<SentFields, 'from' | 'callId' | 'cseq'>,
+): Headers {
+  const { From: _, ...kept } = headers
+  return {
+    ...kept,
+    From: from,
+    'Call-ID': callId,
+    CSeq: `${cseq + 1} INVITE`,
+  }
+}
+
+/** Writes the session of a 200 to an INVITE with the headers `asked` (§9, Table 2). */
+export function grantSession(asked: Headers, headers: Headers, timers: SessionTimers): void {
+  if (timers.seconds === 0) return
+  const { supported, require } = asked
+  const knowsTimer = hasTimer(supported) || hasTimer(require)
+  const wanted = parseSessionExpires(asked['session-expires'] ?? '')
+  const least = knowsTimer ? (parseMinSE(asked['min-se'] ?? '') ?? 0) : 0
+  const seconds = Math.max(least, Math.min(timers.seconds, wanted?.seconds ?? timers.seconds))
+  // One that does not know the extension cannot refresh, and must not be required to.
+  const refresher = knowsTimer ? (wanted?.refresher ?? (timers.isOurPart ? 'uas' : 'uac')) : 'uas'
+  headers['session-expires'] = `${seconds};refresher=${refresher}`
+  headers['supported'] = withTimer(headers['supported'])
+  if (refresher === 'uac') headers['require'] = 'timer'
+}
+
+/** What a 422 insists on, where it is more than we asked for; undefined: asking again is no use. */
+export function leastOf(refusal: Headers, { seconds }: SessionTimers): number | undefined {
+  const least = parseMinSE(refusal['min-se'] ?? '')
+  return least !== undefined && least > seconds ? least : undefined
+}
+
+const hasTimer = (options: string | undefined): boolean =>
+  parseOptionTags([options ?? '']).includes('timer')
+
+const withTimer = (options: string | undefined): string =>
+  options === undefined || options === '' ? 'timer' : `${options}, timer`
+
+// What we send as user agent client: an INVITE until the dialog that it begins, other requests until their answer.
+
+/** How an INVITE that we sent ended. */
+export type UacEnd =
+  | { readonly kind: 'answered'; readonly dialog: Dialog; readonly response: SipResponse }
+  /** Answered with an offer, because the INVITE had none; not yet acknowledged. */
+  | { readonly kind: 'offered'; readonly offer: PendingOffer; readonly response: SipResponse }
+  | { readonly kind: 'rejected'; readonly response: SipResponse }
+  /** Answered, but no dialog can be formed from it: no Contact, or a 2xx other than 200. */
+  | {
+      readonly kind: 'unusable'
+      readonly response: SipResponse
+      /** Sends BYE. */
+      readonly release: () => void
+    }
+  /** `isConnectionLost`: the server is away, which says nothing about the destination. */
+  | { readonly kind: 'not-sent'; readonly reason: string; readonly isConnectionLost?: true }
+
+/** The offer of a 200 to an INVITE without body. */
+export interface PendingOffer {
+  readonly sdp: string
+  /** Sends the ACK with our answer; undefined: no dialog can be formed. */
+  acknowledge(sdp: string): Dialog | undefined
+  /** ACK and BYE. */
+  abandon(): void
+}
+
+/** Of a request outside any dialog. `isUnsent`: the server was away, which says nothing about the destination. */
+export type RequestEnd = SipResponse | { readonly reason: string; readonly isUnsent?: true }
+
+interface UacHandlers {
+  /** It has left; from now on it can be cancelled. */
+  readonly onSent: (request: OutgoingRequest) => void
+  readonly onProvisional: (response: SipResponse) => void
+  /** Exactly once. */
+  readonly onEnd: (end: UacEnd) => void
+}
+
+const unsent: RequestEnd = { reason: NOT_CONNECTED, isUnsent: true }
+const lostEnd: UacEnd = { kind: 'not-sent', reason: NOT_CONNECTED, isConnectionLost: true }
+
+/** `done` gets the final answer, at most once. The returned function says whether the server has taken it. */
+function sendRequest(
+  link: ServerLink | undefined,
+  parts: RequestParts,
+  done: (end: RequestEnd) => void,
+): () => boolean {
+  if (!link) {
+    done(unsent)
+    return () => false
+  }
+  let [isTaken, isOver] = [link.isInProcess, false]
+  const end = (result: RequestEnd): void => {
+    if (isOver) return
+    isOver = true
+    forget()
+    done(result)
+  }
+  const forget = link.whenLost(() => end(unsent))
+  link.request(parts, {
+    onSent: () => {
+      isTaken = true
+    },
+    onResponse: (response) => {
+      if (response.status >= 200) end(response)
+    },
+    onRefused: (reason) => {
+      isTaken = true
+      end({ reason })
+    },
+  })
+  return () => isTaken
+}
+
+/** Sends an INVITE. What comes of it is told exactly once. */
+function sendInvite(link: ServerLink, invite: Invite, handlers: UacHandlers): void {
+  let isOver = false
+  const end = (result: UacEnd): void => {
+    if (isOver) return
+    isOver = true
+    forget()
+    handlers.onEnd(result)
+  }
+  const forget = link.whenLost(() => end(lostEnd))
+  const { uri, nextHop = '', headers, body = '', credentials } = invite
+  let sent: OutgoingRequest | undefined
+  const onSent = (request: OutgoingRequest): void => {
+    sent = request
+    handlers.onSent(request)
+  }
+  const parts = { method: 'INVITE', uri, nextHop, headers, body, credentials, dialogId: '' }
+  link.request(parts, {
+    onSent,
+    onRefused: (reason) => end({ kind: 'not-sent', reason }),
+    onResponse: (response, { message, dialogId }) => {
+      const { status } = response
+      if (status < 200) {
+        handlers.onProvisional(response)
+        const rseq = message.get('RSeq')
+        if (rseq !== undefined) link.prack(dialogId, `${rseq} ${message.get('CSeq') ?? ''}`)
+      } else if (status >= 300) end({ kind: 'rejected', response })
+      else end(answeredBy(link, { response, dialogId, toTag: message.toTag }, sent, parts))
+    },
+  })
+}
+
+/** What a 2xx begins. It is acknowledged, unless our answer is to go with the ACK. */
+function answeredBy(
+  link: ServerLink,
+  answer: { readonly response: SipResponse; readonly dialogId: string; readonly toTag: string },
+  request: OutgoingRequest | undefined,
+  { body, credentials }: Pick<RequestParts, 'body' | 'credentials'>,
+): UacEnd {
+  const { response, dialogId, toTag: remoteTag } = answer
+  const media = response.body ?? ''
+  const isUsable = response.status === 200 && (response.headers['contact'] ?? '') !== ''
+  const { callId = '', from = '' } = request?.sent ?? {}
+  const begin = (): Dialog | undefined => {
+    const ids = { callId, localTag: tagOf(from), remoteTag, media }
+    return isUsable ? link.addDialog(dialogId, ids, credentials) : undefined
+  }
+  if (body === '' && response.status === 200 && media !== '') {
+    link.owesAck(dialogId)
+    const acknowledge = (sdp: string): Dialog | undefined => {
+      link.acknowledge(dialogId, sdp)
+      return begin()
+    }
+    const abandon = (): void => acknowledge(media)?.bye({})
+    return { kind: 'offered', response, offer: { sdp: media, acknowledge, abandon } }
+  }
+  link.acknowledge(dialogId, undefined)
+  const dialog = begin()
+  return dialog
+    ? { kind: 'answered', dialog, response }
+    : { kind: 'unusable', response, release: () => link.release(dialogId) }
 }

@@ -1,7 +1,6 @@
 import type { Log } from '../../../schema/contracts/log.ts'
 import { respond } from '../../call/sip-headers.ts'
-import type { UacEnd } from '../../call/user-agent/uac.ts'
-import { UserAgent } from '../../call/user-agent/user-agent.ts'
+import { type UacEnd, UserAgent } from '../../call/user-agent/user-agent.ts'
 import type { World } from '../command.ts'
 import { callerNumber } from './demo-data.ts'
 import { createSipServer } from '../../sip-server/index.ts'

@@ -1,7 +1,7 @@
 /** Digits that a relay has heard in the RTP of one party become INFO to the other, one after the other. */
 import type { ActiveCalls } from '../../call/active-calls.ts'
 import type { LegCommand, LegEventData } from '../../call/signalling.ts'
-import type { HeardDigit } from '../digits/heard-digit.ts'
+import type { HeardDigit } from '../digits/heard-digits.ts'
 import { infoOf, type Digit } from './digits.ts'
 import { type MediaLeg, type MediaLegs, otherLeg } from './session.ts'
 import type { Sessions } from './sessions.ts'

@@ -4,12 +4,24 @@ import type { LiveCall } from '../../call/call-machine/state.ts'
 import type { CallMedia, ClosedSession } from '../call-media.ts'
 import { MediaTimeout, type MediaTimeoutDeps } from './media-timeout.ts'
 import { PhoneReports, type PhoneReportsDeps } from './phone-reports.ts'
-import { type PublishDeps, QualityPublications } from './publish.ts'
 import { qualityOf, type Tags } from './statistics.ts'
 import type { CallQuality, StreamQuality } from '../../../schema/contracts/field-values.ts'
+import { type CallParties, sideOf } from '../../call/call-parties.ts'
+import {
+  identify,
+  type IdentifyDeps,
+  isUnproven,
+  respondToPhone,
+  sourceOf,
+} from '../../call/inbound/admission.ts'
+import type { Answer, Headers } from '../../call/signalling.ts'
+import { respond } from '../../call/sip-headers.ts'
+import type { ReceivedRequest } from '../../call/user-agent/requests.ts'
+import { takeFrom, TokenBuckets } from '../../guard/token-buckets.ts'
+import { numberIn, streamOf } from './rtp-stat.ts'
 
 /** What is asked at each call. */
-export interface QualityBooks extends Pick<PublishDeps, 'routing' | 'registrar'> {
+interface QualityBooks extends Pick<PublishDeps, 'routing' | 'registrar'> {
   readonly calls: PublishDeps['calls'] & PhoneReportsDeps['calls'] & MediaTimeoutDeps['calls']
   /** Undefined: there are no relays. */
   readonly media: { readonly calls: CallMedia } | undefined
@@ -91,3 +103,134 @@ function tagsOf([first, second]: readonly [string, string], legs: LiveCall['legs
 
 const longest = (streams: readonly (StreamQuality | null)[]): StreamQuality | null =>
   streams.reduce((most, each) => ((each?.packets ?? 0) > (most?.packets ?? 0) ? each : most), null)
+
+// PUBLISH with a voice quality report (RFC 6035 §4, RFC 3903): from a party of the call that it is about, or refused.
+
+interface PublishDeps {
+  readonly routing: IdentifyDeps['routing']
+  readonly registrar: IdentifyDeps['registrar']
+  readonly calls: {
+    /** The call with such a leg, that lives or ended a moment ago. */
+    withLeg(callId: string): CallParties | undefined
+  }
+  readonly reports: Pick<PhoneReports, 'take'>
+  readonly onUnknownSource: (source: ReturnType<typeof sourceOf>) => void
+  /** Milliseconds by the steady clock. */
+  readonly now: () => number
+}
+
+const EVENT = 'vq-rtcpxr'
+const CONTENT_TYPE = 'application/vq-rtcpxr'
+/** Of one address; a phone sends one report for each call, some of them one every few seconds. */
+const RATE = { packetsPerSecond: 10, burst: 50, maxSources: 10_000 }
+
+class QualityPublications {
+  readonly #deps: PublishDeps
+  readonly #rates = new TokenBuckets(RATE)
+
+  constructor(deps: PublishDeps) {
+    this.#deps = deps
+  }
+
+  /** Answers one PUBLISH outside any dialog. */
+  take(request: ReceivedRequest, answer: Answer): void {
+    const { headers, body, sourceAddress: address } = request
+    const refuse = (status: number, more: Headers = {}): void =>
+      respond(answer, status, undefined, { headers: more })
+    request.isFromStranger = true
+    if (word(headers['event']) !== EVENT) return refuse(489, { 'Allow-Events': EVENT })
+    const identified = identify(request, this.#deps)
+    request.isFromStranger = isUnproven(identified)
+    if (identified.kind === 'challenged') return respondToPhone(answer, identified.answer)
+    const { origin } = identified
+    if (origin.kind === 'unknown') {
+      this.#deps.onUnknownSource(sourceOf(request))
+      return refuse(403)
+    }
+    const now = this.#deps.now()
+    if (!takeFrom(this.#rates.of(address, now), RATE, now))
+      return refuse(480, { 'Retry-After': '5' })
+    if (word(headers['content-type']) !== CONTENT_TYPE) return refuse(415, { Accept: CONTENT_TYPE })
+    if (body.length > MAX_REPORT_BYTES) return refuse(413)
+    const report = readVqReport(body)
+    if (report === undefined) return refuse(400)
+    const parties = this.#deps.calls.withLeg(report.callId)
+    if (parties === undefined) return refuse(404)
+    const side = sideOf(parties, { origin, address, callId: report.callId })
+    if (side === undefined) return refuse(403)
+    this.#deps.reports.take(parties, side, report.local, report.remote)
+    // RFC 3903 §6: nothing is kept that could be refreshed.
+    return respond(answer, 200, undefined, {
+      headers: { 'SIP-ETag': parties.callUuid, Expires: '0' },
+    })
+  }
+}
+
+const word = (value = ''): string => (value.split(';', 1)[0] ?? '').trim().toLowerCase()
+
+/** A voice quality report of a phone: `application/vq-rtcpxr` (RFC 6035). Pure. */
+interface VqReport {
+  readonly callId: string
+  /** What the phone has heard. */
+  readonly local: StreamQuality | undefined
+  /** What it knows of what the other party has heard. */
+  readonly remote: StreamQuality | undefined
+}
+
+const MAX_REPORT_BYTES = 8_192
+const MAX_LINES = 100
+const MAX_MS = 60_000
+
+type Metrics = ReadonlyMap<string, string>
+
+/** Undefined: it is no such report. */
+export function readVqReport(body: string): VqReport | undefined {
+  if (body.length > MAX_REPORT_BYTES) return undefined
+  const lines = body.split(/\r?\n/, MAX_LINES)
+  if (!/^VQ(?:Session|Interval|Alert)Report\b/i.test(lines[0] ?? '')) return undefined
+  const callId = valueOf(lines, 'CallID')
+  if (callId === undefined || callId === '') return undefined
+  const remoteAt = lines.findIndex((line) => /^RemoteMetrics\s*:/i.test(line))
+  const localAt = lines.findIndex((line) => /^LocalMetrics\s*:/i.test(line))
+  const end = remoteAt === -1 ? lines.length : remoteAt
+  return {
+    callId,
+    local: localAt === -1 ? undefined : streamIn(lines.slice(localAt, end)),
+    remote: remoteAt === -1 ? undefined : streamIn(lines.slice(remoteAt)),
+  }
+}
+
+function valueOf(lines: readonly string[], name: string): string | undefined {
+  const prefix = `${name.toLowerCase()}:`
+  const line = lines.find((each) => each.toLowerCase().startsWith(prefix))
+  return line?.slice(prefix.length).trim()
+}
+
+function streamIn(lines: readonly string[]): StreamQuality | undefined {
+  const metrics = (name: string): Metrics => metricsOf(valueOf(lines, name) ?? '')
+  const [loss, delay, quality] = [metrics('PacketLoss'), metrics('Delay'), metrics('QualityEst')]
+  const stream = streamOf({
+    // Network loss, and what came too late to be played.
+    packetLossPct: sumOf(numberIn(loss.get('NLR'), 100), numberIn(loss.get('JDR'), 100)),
+    jitterMs: numberIn(delay.get('IAJ'), MAX_MS),
+    roundTripMs: numberIn(delay.get('RTD'), MAX_MS),
+    // RFC 6035 has no count of packets.
+    packets: 0,
+    mos: numberIn(quality.get('MOSLQ'), 5) ?? numberIn(quality.get('MOSCQ'), 5),
+    codec: metrics('SessionDesc').get('PD'),
+  })
+  const { mos, jitterMs, packetLossPct } = stream
+  return mos === null && jitterMs === null && packetLossPct === null ? undefined : stream
+}
+
+/** `NAME=value` between blanks; 127 stands for what is not known (RFC 6035 §4.6). */
+function metricsOf(text: string): Metrics {
+  const pairs = text.split(/\s+/, MAX_LINES).flatMap((part) => {
+    const [name = '', value] = part.split('=', 2)
+    return value === undefined ? [] : [[name.toUpperCase(), value] as const]
+  })
+  return new Map(pairs)
+}
+
+const sumOf = (first: number | null, second: number | null): number | null =>
+  first === null ? second : Math.min(100, Math.round(10 * (first + (second ?? 0))) / 10)

@@ -4,7 +4,7 @@
  * documented is ignored. Pure.
  */
 import type { StreamQuality } from '../../../schema/contracts/field-values.ts'
-import { mosOf } from './e-model.ts'
+import { mosOf } from './statistics.ts'
 
 /** A longer value is no statistic. */
 const MAX_LENGTH = 1_000

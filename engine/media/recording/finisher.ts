@@ -9,12 +9,18 @@ import type { RecordingError } from '../../../schema/contracts/field-values.ts'
 import type { EngineHappening } from '../../../schema/contracts/engine.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
 import { recordingFile } from '../../../schema/rules/media.ts'
-import { type Conversion, spooledFilesOf } from './audio/convert.ts'
-import type { Converter } from './converter.ts'
-import type { RecordingStore } from './recording-store.ts'
-import type { UnfinishedRecording, UnfinishedRecordings } from './unfinished.ts'
+import { type Conversion, spooledFilesOf, type ConversionOrder, convert } from './audio/convert.ts'
+import type { UnfinishedRecording, UnfinishedRecordings } from './recorder.ts'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
+import { type RecordedCall, recordingView } from '../../../schema/contracts/calls.ts'
+import type { EventSink } from '../../../schema/contracts/webhook-events.ts'
+import type { Store } from '../../../schema/open.ts'
+import { prepare, transaction, type Param } from '../../../schema/sql/query.ts'
 
-export interface FinisherDeps {
+interface FinisherDeps {
   /** Where files go. */
   readonly folder: string
   /** rtpengine's `--recording-dir`. */
@@ -163,3 +169,158 @@ function failureOf(result: Unconverted): {
     ? { error: 'nothing_captured', reason: 'nothing was captured' }
     : { error: 'unknown_codec', reason: 'nothing was captured in a codec that is known' }
 }
+
+// Makes files out of what was captured, one at a time, in a thread where the program has one.
+
+export interface Converter {
+  /** Never rejects. One at a time. */
+  convert(order: ConversionOrder): Promise<Conversion>
+  stop(): Promise<void>
+}
+
+/** Beside the bundle; there is none when the program runs from its sources. */
+const threadFile = new URL('./recording-worker.js', import.meta.url)
+
+export const openConverter = (): Converter =>
+  existsSync(threadFile) ? new ConversionThread(threadFile) : new ConversionHere()
+
+/** It streams; needing more than this would be a bug. */
+const MAX_HEAP_MB = 64
+
+class ConversionThread implements Converter {
+  readonly #file: URL
+  #worker: Worker | undefined
+  #isStopped = false
+
+  constructor(file: URL) {
+    this.#file = file
+  }
+
+  async convert(order: ConversionOrder): Promise<Conversion> {
+    if (this.#isStopped) return { kind: 'failed', reason: 'the process stops' }
+    const worker = (this.#worker ??= this.#start())
+    return new Promise((resolve) => {
+      const settle = (result: Conversion): void => {
+        worker.removeAllListeners('message')
+        worker.removeListener('exit', ended)
+        resolve(result)
+      }
+      const ended = (): void => settle({ kind: 'failed', reason: 'its thread has ended' })
+      worker.once('message', settle)
+      worker.once('exit', ended)
+      worker.postMessage(order, [])
+    })
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    const worker = this.#worker
+    if (worker === undefined) return
+    const ended = once(worker, 'exit')
+    await worker.terminate()
+    await ended
+  }
+
+  #start(): Worker {
+    const worker = new Worker(this.#file, {
+      resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
+    })
+    worker.unref()
+    // What went wrong is the reason of the conversion that waits: `exit` follows.
+    worker.on('error', () => undefined)
+    worker.once('exit', () => {
+      if (this.#worker === worker) this.#worker = undefined
+    })
+    return worker
+  }
+}
+
+class ConversionHere implements Converter {
+  #isStopped = false
+
+  async convert(order: ConversionOrder): Promise<Conversion> {
+    const steps = convert(order)
+    for (;;) {
+      if (this.#isStopped) {
+        steps.return({ kind: 'failed', reason: 'the process stops' })
+        return { kind: 'failed', reason: 'the process stops' }
+      }
+      const step = steps.next()
+      if (step.done === true) return step.value
+      await nextTurn()
+    }
+  }
+
+  stop(): Promise<void> {
+    this.#isStopped = true
+    return Promise.resolve()
+  }
+}
+
+// Recordings in the database: a row for each file, and its webhook event, in one transaction.
+
+export class RecordingStore {
+  readonly #store: Store
+  readonly #events: Pick<EventSink, 'wants' | 'writeAll'>
+  readonly #statements: ReturnType<typeof statementsOf>
+
+  constructor(store: Store, events: Pick<EventSink, 'wants' | 'writeAll'>) {
+    this.#store = store
+    this.#events = events
+    this.#statements = statementsOf(store)
+  }
+
+  async has(callUuid: string): Promise<boolean> {
+    return (await this.#statements.has.get({ callUuid })) !== undefined
+  }
+
+  /** Of the record of an ended call; undefined: there is none. */
+  async endOf(callUuid: string): Promise<number | undefined> {
+    return (await this.#statements.end.get({ callUuid }))?.end_stamp
+  }
+
+  /** In the record of the call: it has no recording. Resolves with false while that record is not stored. */
+  async fail(callUuid: string, error: RecordingError): Promise<boolean> {
+    return (await this.#statements.fail.run({ callUuid, error })) > 0
+  }
+
+  /** Safe to repeat: there is one row, and one event, for each call. */
+  add(recording: RecordedCall): Promise<void> {
+    const { callUuid, tenantId } = recording
+    return transaction(this.#store, async () => {
+      if ((await this.#statements.add.run(recording)) === 0) return
+      if (!this.#events.wants('recording.ready', tenantId)) return
+      const url = `/api/v1/calls/${callUuid}/recording`
+      const data = { ...recordingView(recording), url }
+      await this.#events.writeAll([{ type: 'recording.ready', tenantId, data }])
+    })
+  }
+}
+
+const statementsOf = (store: Store) => ({
+  has: prepare(store, (db, param: Param<{ callUuid: string }>) =>
+    db.selectFrom('recording').select('call_uuid').where('call_uuid', '=', param('callUuid')),
+  ),
+  end: prepare(store, (db, param: Param<{ callUuid: string }>) =>
+    db.selectFrom('cdr').select('end_stamp').where('call_uuid', '=', param('callUuid')),
+  ),
+  fail: prepare(store, (db, param: Param<{ callUuid: string; error: RecordingError }>) =>
+    db
+      .updateTable('cdr')
+      .set({ recording_error: param('error') })
+      .where('call_uuid', '=', param('callUuid')),
+  ),
+  add: prepare(store, (db, param: Param<RecordedCall>) =>
+    db
+      .insertInto('recording')
+      .values({
+        call_uuid: param('callUuid'),
+        tenant_id: param('tenantId'),
+        started_at: param('startedAt'),
+        duration_ms: param('durationMs'),
+        bytes: param('bytes'),
+        sha256: param('sha256'),
+      })
+      .onConflict((conflict) => conflict.doNothing()),
+  ),
+})

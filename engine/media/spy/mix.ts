@@ -1,6 +1,5 @@
 /** What two parties say, as one stream of G.711: each has a queue that evens out its jitter; then they are added. Pure. */
-import { decoderOf, encode, type G711 } from '../recording/audio/g711.ts'
-import { readRtp } from '../recording/audio/rtp.ts'
+import { decoderOf, encode, type G711, readRtp } from '../recording/audio/rtp.ts'
 
 /** 20 ms. */
 const FRAME = 160

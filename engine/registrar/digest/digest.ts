@@ -1,6 +1,6 @@
 /**
  * HTTP digest as SIP uses it: RFC 3261 §22, RFC 7616, RFC 8760. Pure: credentials are read, answers
- * computed and compared; which nonce is good is decided in `nonces.ts`.
+ * computed and compared; which nonce is good is decided in `authenticator.ts`.
  */
 import { hash, timingSafeEqual } from 'node:crypto'
 import { endOfQuoted, skipBlanks, unquote } from '../../sip-server/message/index.ts'

@@ -11,8 +11,14 @@
 import { hostPort } from '../../sip-server/message/index.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
 import { canonicalAddress } from '../../../schema/net/ip-address.ts'
-import type { Binding, Source } from '../bindings.ts'
-import { isReachedByContact, targetOf, uriOf, type ContactTarget } from '../target.ts'
+import {
+  type Binding,
+  type Source,
+  isReachedByContact,
+  targetOf,
+  uriOf,
+  type ContactTarget,
+} from '../bindings.ts'
 import {
   FlowTokens,
   type CallToken,

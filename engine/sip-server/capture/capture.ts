@@ -1,84 +1,111 @@
 /** Copies of what passes, for Homer. */
-import { createSocket, type Socket } from 'node:dgram'
-import { isIP, isIPv6 } from 'node:net'
-import { hepPacket } from './hep.ts'
+import { isIP } from 'node:net'
 import type { Flow, Listener } from '../flow.ts'
-import type { CaptureOptions } from '../options.ts'
+import type { Machine } from '../machine.ts'
+import { decodeMessage, encodeMessage } from '../message/message.ts'
+import type { CaptureOptions, Log } from '../options.ts'
+import { hepPacket } from './hep.ts'
+import { openLink, PacketSender } from './packet-sender.ts'
+
+interface Passed {
+  readonly message: string | Buffer
+  readonly flow: Flow
+  readonly isSent: boolean
+  /** Milliseconds since the epoch. */
+  readonly now: number
+}
+
+/** So long an INVITE waits, until its call has begun and is known by its Call-ID. */
+const waitMs = 50
+
+/** Packets that are made in one go: about a millisecond. */
+const batchSize = 200
+
+/** Of the messages that wait; beyond, they are lost. */
+const maxWaitingCharacters = 8 * 1024 * 1024
 
 export class Capture {
-  readonly #sender: DatagramSender
-  readonly #agentId: number
+  readonly #options: CaptureOptions
   readonly #now: () => number
+  readonly #schedule: Machine['schedule']
+  readonly #sender: PacketSender
+  readonly #waiting: Passed[] = []
+  #waitingCharacters = 0
+  #cancel: () => void = () => undefined
 
-  constructor({ host, port, agentId }: CaptureOptions, now: () => number) {
-    this.#sender = new DatagramSender(host, port)
-    this.#agentId = agentId
-    this.#now = now
+  /** @throws CertificateError when the file of the trusted certificates cannot be used. */
+  constructor(
+    options: CaptureOptions,
+    { now, schedule, log }: Pick<Machine, 'schedule'> & { now: () => number; log: Log },
+  ) {
+    this.#options = options
+    this.#now = options.now ?? now
+    this.#schedule = schedule
+    this.#sender = new PacketSender({ ...options, open: openLink(options), schedule, log })
   }
 
-  received(message: string | Uint8Array, { listener, address, port }: Flow): void {
-    this.#pass(message, { address, port }, placeOf(listener), listener)
+  /** Packets since the start. */
+  get figures() {
+    const { sent, dropped } = this.#sender
+    return { sent, dropped }
   }
 
-  sent(message: string, { listener, address, port }: Flow): void {
-    this.#pass(message, placeOf(listener), { address, port }, listener)
+  received(message: string | Buffer, flow: Flow): void {
+    this.#take({ message, flow, isSent: false, now: this.#now() })
+  }
+
+  sent(message: string, flow: Flow): void {
+    this.#take({ message, flow, isSent: true, now: this.#now() })
   }
 
   stop(): void {
+    this.#cancel()
+    for (const passed of this.#waiting.splice(0)) this.#send(passed)
     this.#sender.stop()
   }
 
-  #pass(message: string | Uint8Array, from: Place, to: Place, { protocol }: Listener): void {
-    const how = { isDatagram: protocol === 'udp', now: this.#now() }
-    const packet = hepPacket({ from, to, message, ...how }, this.#agentId)
-    if (packet !== undefined) this.#sender.send(packet)
+  #take(passed: Passed): void {
+    this.#waitingCharacters += passed.message.length
+    if (this.#waitingCharacters > maxWaitingCharacters) {
+      this.#waitingCharacters -= passed.message.length
+      return this.#sender.drop('too many messages at once')
+    }
+    if (this.#waiting.push(passed) === 1) this.#cancel = this.#schedule(this.#sendBatch, waitMs)
+  }
+
+  readonly #sendBatch = (): void => {
+    for (const passed of this.#waiting.splice(0, batchSize)) this.#send(passed)
+    if (this.#waiting.length > 0) this.#cancel = this.#schedule(this.#sendBatch, 1)
+  }
+
+  #send({ message, flow, isSent, now }: Passed): void {
+    this.#waitingCharacters -= message.length
+    const { listener, address, port } = flow
+    const [own, peer] = [placeOf(listener), { address, port }]
+    const captured = {
+      from: isSent ? own : peer,
+      to: isSent ? peer : own,
+      isDatagram: listener.protocol === 'udp',
+      now,
+      payload: typeof message === 'string' ? encodeMessage(message) : message,
+      correlationId: this.#correlationOf(message),
+    }
+    const packet = hepPacket(captured, this.#options)
+    if (packet === undefined) this.#sender.drop('a message is too long')
+    else this.#sender.send(packet)
+  }
+
+  #correlationOf(message: string | Buffer): string | undefined {
+    const { correlationOf } = this.#options
+    if (correlationOf === undefined) return undefined
+    const text = typeof message === 'string' ? message : decodeMessage(message)
+    const [, callId] = /^(?:call-id|i)[ \t]*:[ \t]*(\S+)/im.exec(text) ?? []
+    return callId === undefined ? undefined : correlationOf(callId)
   }
 }
-
-type Place = Pick<Flow, 'address' | 'port'>
 
 /** A socket of all addresses has none of its own. */
-function placeOf({ address, port, advertisedHost }: Listener): Place {
+function placeOf({ address, port, advertisedHost }: Listener): Pick<Flow, 'address' | 'port'> {
   const isAny = address === '0.0.0.0' || address === '::'
   return { address: isAny && isIP(advertisedHost) !== 0 ? advertisedHost : address, port }
-}
-
-/** What may wait in the socket; beyond, datagrams are lost. */
-const maxWaitingBytes = 4 * 1024 * 1024
-
-/** What may wait for the look-up of the place, such as the first lines of a log. */
-const maxEarly = 256
-
-export class DatagramSender {
-  readonly #socket: Socket
-  /** Undefined: what is sent goes out at once. */
-  #early: Uint8Array[] | undefined = []
-  #isStopped = false
-
-  constructor(host: string, port: number) {
-    this.#socket = createSocket(isIPv6(host) ? 'udp6' : 'udp4').unref()
-    // A name that is not found, or a place where nothing listens.
-    this.#socket.on('error', () => undefined)
-    this.#socket.connect(port, host, (error?: Error) => {
-      if (error !== undefined) return
-      const early = this.#early ?? []
-      this.#early = undefined
-      for (const bytes of early) this.send(bytes)
-    })
-  }
-
-  /** After the end, too, where nothing is sent. */
-  send(bytes: Uint8Array): void {
-    if (this.#isStopped) return
-    if (this.#early !== undefined) {
-      if (this.#early.length < maxEarly) this.#early.push(bytes)
-    } else if (this.#socket.getSendQueueSize() <= maxWaitingBytes)
-      this.#socket.send(bytes, () => undefined)
-  }
-
-  stop(): void {
-    if (this.#isStopped) return
-    this.#isStopped = true
-    this.#socket.close()
-  }
 }

@@ -1,6 +1,5 @@
 /** HEP version 3, by which Homer takes copies of messages. Pure. */
 import { isIPv6 } from 'node:net'
-import { encodeMessage } from '../message/decode.ts'
 
 export interface Captured {
   readonly from: { readonly address: string; readonly port: number }
@@ -8,7 +7,17 @@ export interface Captured {
   readonly isDatagram: boolean
   /** Milliseconds since the epoch. */
   readonly now: number
-  readonly message: string | Uint8Array
+  readonly payload: Uint8Array
+  /** What Homer shows as one call; absent: the message belongs to none. */
+  readonly correlationId?: string | undefined
+}
+
+/** Who sends. */
+export interface CaptureAgent {
+  /** By which number Homer knows us. */
+  readonly agentId: number
+  /** The authenticate key. */
+  readonly password?: string | undefined
 }
 
 /** A datagram holds no more. */
@@ -20,37 +29,66 @@ const ipv6Family = 10
 const udp = 17
 const tcp = 6
 
-/** One packet; undefined: the message is too long for one. `agentId`: by which number Homer knows us. */
-export function hepPacket(captured: Captured, agentId: number): Buffer | undefined {
-  const { from, to, isDatagram, now, message } = captured
-  const payload = typeof message === 'string' ? encodeMessage(message) : message
-  if (payload.length > maxBytes) return undefined
+/** One packet; undefined: the message is too long for one. */
+export function hepPacket(captured: Captured, { agentId, password }: CaptureAgent) {
+  const { from, to, isDatagram, now, payload, correlationId } = captured
   const isV6 = isIPv6(from.address) || isIPv6(to.address)
-  const chunks = [
-    chunk(1, number(1, isV6 ? ipv6Family : ipv4Family)),
-    chunk(2, number(1, isDatagram ? udp : tcp)),
-    chunk(isV6 ? 5 : 3, isV6 ? ipv6Bytes(from.address) : ipv4Bytes(from.address)),
-    chunk(isV6 ? 6 : 4, isV6 ? ipv6Bytes(to.address) : ipv4Bytes(to.address)),
-    chunk(7, number(2, from.port)),
-    chunk(8, number(2, to.port)),
-    chunk(9, number(4, Math.floor(now / 1_000))),
-    chunk(10, number(4, Math.floor((now % 1_000) * 1_000))),
-    chunk(11, number(1, sip)),
-    chunk(12, number(4, agentId)),
-    chunk(15, payload),
-  ]
-  const length = chunks.reduce((sum, { byteLength }) => sum + byteLength, 6)
-  return Buffer.concat([Buffer.from('HEP3', 'latin1'), number(2, length), ...chunks])
+  const bytesOf = isV6 ? ipv6Bytes : ipv4Bytes
+  const packet = new Packet(
+    ROOM + payload.length + 3 * ((password?.length ?? 0) + (correlationId?.length ?? 0)),
+  )
+  packet.number(1, 1, isV6 ? ipv6Family : ipv4Family)
+  packet.number(2, 1, isDatagram ? udp : tcp)
+  packet.bytes(isV6 ? 5 : 3, bytesOf(from.address))
+  packet.bytes(isV6 ? 6 : 4, bytesOf(to.address))
+  packet.number(7, 2, from.port)
+  packet.number(8, 2, to.port)
+  packet.number(9, 4, Math.floor(now / 1_000))
+  packet.number(10, 4, Math.floor((now % 1_000) * 1_000))
+  packet.number(11, 1, sip)
+  packet.number(12, 4, agentId)
+  if (password !== undefined) packet.bytes(14, Buffer.from(password))
+  if (correlationId !== undefined) packet.bytes(17, Buffer.from(correlationId))
+  packet.bytes(15, payload)
+  return packet.end()
 }
 
-/** Vendor 0: a field of the protocol itself. */
-const chunk = (type: number, value: Uint8Array): Buffer =>
-  Buffer.concat([number(2, 0), number(2, type), number(2, 6 + value.length), value])
+/** More than all chunks take but those of variable length. */
+const ROOM = 256
 
-function number(size: number, value: number): Buffer {
-  const bytes = Buffer.alloc(size)
-  bytes.writeUIntBE(value, 0, size)
-  return bytes
+/** Of vendor 0: fields of the protocol itself. */
+class Packet {
+  readonly #buffer: Buffer
+  #length = 6
+
+  constructor(room: number) {
+    this.#buffer = Buffer.allocUnsafe(room)
+    this.#buffer.write('HEP3', 'latin1')
+  }
+
+  number(type: number, size: number, value: number): void {
+    this.#buffer.writeUIntBE(value, this.#head(type, size), size)
+  }
+
+  bytes(type: number, value: Uint8Array): void {
+    this.#buffer.set(value, this.#head(type, value.length))
+  }
+
+  end(): Buffer | undefined {
+    if (this.#length > maxBytes) return undefined
+    this.#buffer.writeUInt16BE(this.#length, 4)
+    return this.#buffer.subarray(0, this.#length)
+  }
+
+  /** Where the value goes. */
+  #head(type: number, size: number): number {
+    const at = this.#length
+    this.#buffer.writeUInt16BE(0, at)
+    this.#buffer.writeUInt16BE(type, at + 2)
+    this.#buffer.writeUInt16BE((6 + size) & 0xff_ff, at + 4)
+    this.#length += 6 + size
+    return at + 6
+  }
 }
 
 const ipv4Bytes = (address: string): Uint8Array => {

@@ -9,7 +9,7 @@ import type { Log } from '../options.ts'
 import type { Credentials } from '../transport/credentials.ts'
 import type { FrameLength } from '../wire/frame.ts'
 import type { Clients } from './client.ts'
-import { TcpClient } from './tcp-client.ts'
+import { TcpClient } from './listener.ts'
 
 export interface DialerOptions {
   readonly maxConnections: number

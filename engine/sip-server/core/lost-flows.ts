@@ -3,16 +3,17 @@
  * registers again), or is asked over a new connection whether it is still there. One that cannot be reached
  * within a minute ends, and its application is told as of a session that has expired.
  */
-import type { Identifiers } from './identifiers.ts'
+import type { Identifiers, Transactions } from './transactions.ts'
 import type { HopFinder } from './next-hop.ts'
-import { type RequestWriter } from './request-writer.ts'
-import type { Transactions } from './transactions.ts'
-import type { Dialog } from '../dialog/dialog.ts'
+import { type RequestWriter, type LocalBye, sessionExpired } from './request-writer.ts'
+import type { Dialog, DialogTable } from '../dialog/dialog.ts'
 import { type Flow, isWebSocket } from '../flow.ts'
 import type { SipMessage } from '../message/message.ts'
-import { LongDeadline } from '../transaction/deadlines.ts'
-import type { ClientUser } from '../transaction/machine.ts'
-import { type LocalBye, sessionExpired } from './local-bye.ts'
+import { LongDeadline, type Deadlines, type ClientUser } from '../transaction/machine.ts'
+import type { OutboundRequests } from './uac/outbound-request.ts'
+import type { InboundRequests } from './uas/inbound-request.ts'
+import type { Responder } from './uas/responder.ts'
+import type { Applications } from './outbox.ts'
 
 const LIMIT_MS = 60_000
 /** A phone that was cut off needs a moment to come back. */
@@ -104,5 +105,86 @@ class LostFlow implements ClientUser {
 
   #end(now: number): void {
     this.#ports.localBye.send(this.#dialog, sessionExpired, 'tell', now)
+  }
+}
+
+// Applications whose connection was lost. What they had not answered is refused at once. Their calls go
+// on for a grace period, since the media does not pass through them; then the calls end, because no
+// application could end them any more.
+
+interface LostPorts {
+  readonly applications: Applications
+  readonly inbound: InboundRequests
+  readonly outbound: OutboundRequests
+  readonly dialogs: DialogTable
+  readonly responder: Responder
+  readonly localBye: LocalBye
+  readonly deadlines: Deadlines
+  /** How long calls go on. */
+  readonly graceMs: number
+}
+
+export class LostApplications {
+  readonly #ports: LostPorts
+  /** Those in their grace period. */
+  readonly #inGrace = new Set<number>()
+
+  constructor(ports: LostPorts) {
+    this.#ports = ports
+  }
+
+  /** The dialogs of an application in this process end at once: they died with it. */
+  disconnected(clientId: number, now: number): void {
+    const { applications, dialogs, deadlines } = this.#ports
+    const graceMs = applications.isInProcess(clientId) ? 0 : this.#ports.graceMs
+    const wasConnected = applications.isAuthenticated(clientId)
+    applications.disconnected(clientId)
+    this.#refuseUnanswered(clientId, wasConnected, now)
+    this.#settleOwn(clientId, now)
+    if (graceMs === 0 || dialogs.ofClient(clientId).length === 0)
+      return this.#endCalls(clientId, now)
+    this.#inGrace.add(clientId)
+    const onTimer = (_timer: 'grace', at: number): void => this.#endCalls(clientId, at)
+    deadlines.start({ onTimer }, 'grace', graceMs, now)
+  }
+
+  /** Ends all calls that are in their grace period. */
+  endAll(now: number): void {
+    for (const clientId of [...this.#inGrace]) this.#endCalls(clientId, now)
+  }
+
+  get size(): number {
+    return this.#inGrace.size
+  }
+
+  #endCalls(clientId: number, now: number): void {
+    const { dialogs, localBye } = this.#ports
+    this.#inGrace.delete(clientId)
+    for (const dialog of dialogs.ofClient(clientId))
+      // A subscriber comes again until its subscription lapses, and another application may answer.
+      if (dialog.usage !== 'subscription' || dialog.role !== 'uas')
+        localBye.send(dialog, 'Application gone', 'silent', now)
+  }
+
+  /** 480 where the application was connected to for this request, and did not come (wire/README.md §2). */
+  #refuseUnanswered(clientId: number, wasConnected: boolean, now: number): void {
+    const { inbound, responder } = this.#ports
+    for (const request of inbound.ofClient(clientId))
+      if (wasConnected || clientId > 0)
+        responder.answer(request, 503, 'Service Unavailable', 'Retry-After: 5\r\n', now)
+      else responder.answer(request, 480, 'Temporarily Unavailable', '', now)
+  }
+
+  /** Its INVITEs are cancelled; an answer that it has not acknowledged is, so that the callee does not wait. */
+  #settleOwn(clientId: number, now: number): void {
+    const { outbound, dialogs } = this.#ports
+    for (const request of outbound.ofClient(clientId)) {
+      request.cancel('', now)
+      request.finished()
+    }
+    for (const dialog of dialogs.ofClient(clientId)) {
+      dialog.answeredInvite?.acknowledge(dialog, '', '', now)
+      if (dialog.state !== 'confirmed') dialogs.remove(dialog)
+    }
   }
 }

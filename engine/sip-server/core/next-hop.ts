@@ -15,10 +15,9 @@ import {
   type Listener,
   type Protocol,
 } from '../flow.ts'
-import { byteLength, detachString } from '../message/decode.ts'
-import { hostPort, parseUri } from '../message/uri.ts'
-import type { SipMessage } from '../message/message.ts'
-import type { Identifiers } from './identifiers.ts'
+import { byteLength, detachString, type SipMessage } from '../message/message.ts'
+import { hostPort, parseUri } from '../message/fields.ts'
+import type { Identifiers } from './transactions.ts'
 import type { Outbox } from './outbox.ts'
 import type { RegistrationFlows } from './registration-flows.ts'
 

@@ -1,8 +1,17 @@
 /** What the core wants done. The driver performs it after the transition that wanted it has finished. */
-import type { AppEvent, PingAnswer, PingDone } from '../application.ts'
+import type {
+  AppEvent,
+  PingAnswer,
+  PingDone,
+  AuthenticatedEvent,
+  CallDetail,
+  SentFields,
+} from '../application.ts'
 import type { Flow, HopQuestion } from '../flow.ts'
 import type { RequestRoute } from '../options.ts'
 import type { Traffic } from './traffic.ts'
+import type { SipMessage } from '../message/message.ts'
+import { parseAppMessage } from '../message/parse.ts'
 
 export type Output =
   /** Send one SIP message. A failure comes back as `SipCore.sendFailed` with the same `reference`. */
@@ -71,5 +80,387 @@ export class Outbox {
 
   get size(): number {
     return this.#outputs.length - this.#next
+  }
+}
+
+// What an application is told: each event goes to the one whose transaction, dialog or command it is about.
+
+/** The command that an answer quotes. */
+export interface CommandRef {
+  readonly clientId: number
+  readonly id: string
+}
+
+/** Of which transaction a message is, and how the application reads it. */
+interface Passed {
+  readonly transactionId: string
+  readonly dialogId: string
+  readonly text: string
+}
+
+type Source = CallDetail['source']
+type StopReason = Extract<CallDetail, { kind: 'stop' }>['reason']
+
+export class ApplicationEvents {
+  readonly #applications: Applications
+  readonly #outbox: Outbox
+
+  constructor(applications: Applications, outbox: Outbox) {
+    this.#applications = applications
+    this.#outbox = outbox
+  }
+
+  /** A request that begins something new. */
+  newRequest(clientId: number, passed: Passed, request: SipMessage, flow: Flow, now: number): void {
+    this.#pass('request', clientId, passed, request, flow, now, true)
+  }
+
+  /** A request in a dialog or a CANCEL from the network; a text: made here in its place. */
+  request(
+    clientId: number,
+    passed: Passed,
+    request: SipMessage | string,
+    flow: Flow,
+    now: number,
+  ): void {
+    this.#pass('request', clientId, passed, request, flow, now, false)
+  }
+
+  /** A response from the network; a text: made here in its place. */
+  response(
+    clientId: number,
+    passed: Passed,
+    response: SipMessage | string,
+    flow: Flow,
+    now: number,
+  ): void {
+    this.#pass('response', clientId, passed, response, flow, now, false)
+  }
+
+  #pass(
+    kind: 'request' | 'response',
+    clientId: number,
+    { transactionId, dialogId, text }: Passed,
+    of: SipMessage | string,
+    flow: Flow,
+    now: number,
+    isNew: boolean,
+  ): void {
+    const message = typeof of === 'string' ? parseAppMessage(of) : of
+    if (message === undefined) return
+    const { text: came } = message
+    const passed = { kind, transactionId, dialogId, text, message, came, flow, now, isNew }
+    this.#deliver(clientId, passed)
+  }
+
+  /** A request that the stack itself has sent in a dialog of the application. */
+  unsolicited(clientId: number, dialogId: string, text: string, flow: Flow, now: number): void {
+    const message = parseAppMessage(text)
+    if (message)
+      this.#deliver(clientId, { kind: 'unsolicited', dialogId, text, message, flow, now })
+  }
+
+  /** The application's response has left, with our tag in it. */
+  responseSent(
+    { clientId, id: commandId }: CommandRef,
+    { transactionId, dialogId, text }: Passed,
+    localTag: string,
+    flow: Flow,
+    now: number,
+  ): void {
+    const sent = { transactionId, dialogId, text, localTag, flow, now }
+    this.#deliver(clientId, { kind: 'response-sent', commandId, ...sent })
+  }
+
+  /** The application's request has left, and its responses will carry `transactionId`. */
+  requestSent(
+    { clientId, id: commandId }: CommandRef,
+    transactionId: string,
+    sent: SentFields & { readonly text: string },
+    flow: Flow,
+    now: number,
+  ): void {
+    const { text } = sent
+    this.#deliver(clientId, {
+      kind: 'request-sent',
+      commandId,
+      transactionId,
+      text,
+      sent,
+      flow,
+      now,
+    })
+  }
+
+  /** An ACK or a CANCEL of the application has left: no response will come. */
+  unansweredSent(
+    { clientId, id: commandId }: CommandRef,
+    transactionId: string,
+    text: string,
+    flow: Flow,
+    now: number,
+  ): void {
+    this.#deliver(clientId, {
+      kind: 'request-sent',
+      commandId,
+      transactionId,
+      text,
+      sent: undefined,
+      flow,
+      now,
+    })
+  }
+
+  /** What the command asks for is not possible. */
+  refuse({ clientId, id: commandId }: CommandRef, problem: string): void {
+    this.#deliver(clientId, { kind: 'refused', commandId, problem })
+  }
+
+  /** A final response to a request that is being forwarded. */
+  forwarded({ clientId, id: commandId }: CommandRef, text: string, flow: Flow, now: number): void {
+    this.#deliver(clientId, { kind: 'forwarded', commandId, text, flow, now })
+  }
+
+  forwardingDone({ clientId, id: commandId }: CommandRef): void {
+    this.#deliver(clientId, { kind: 'forwarding-done', commandId })
+  }
+
+  // ---- answers on the connection itself: never held back ----
+
+  ok({ clientId, id: commandId }: CommandRef): void {
+    this.#push(clientId, { kind: 'ok', commandId })
+  }
+
+  pong({ clientId, id: commandId }: CommandRef): void {
+    this.#push(clientId, { kind: 'pong', commandId })
+  }
+
+  /** Welcomes the application, and hands over what has waited for it. */
+  authenticated(
+    { clientId, id: commandId }: CommandRef,
+    server: Omit<AuthenticatedEvent, 'kind' | 'commandId'>,
+  ): void {
+    this.#push(clientId, { kind: 'authenticated', commandId, ...server })
+    for (const event of this.#applications.release(clientId)) this.#push(clientId, event)
+  }
+
+  /** A breach of the protocol ends the connection. */
+  closeWithError({ clientId, id: commandId }: CommandRef, problem: string): void {
+    this.#push(clientId, { kind: 'breach', commandId, problem })
+    this.#outbox.push({ kind: 'disconnect', clientId })
+  }
+
+  // ---- call details: each kind goes to one of the applications that asked for it, in turn ----
+
+  /** An INVITE has come (`network`), or was sent. */
+  callAttempted(source: Source, text: string, now: number): void {
+    this.#tellDetail({ kind: 'attempt', source, time: now, text })
+  }
+
+  /** The final response to an INVITE that began a call. */
+  callAnswered(
+    source: Source,
+    role: 'uac' | 'uas',
+    status: number,
+    text: string,
+    now: number,
+  ): void {
+    if (status < 300) this.#tellDetail({ kind: 'start', source, role, time: now, text })
+    else this.callStopped(source, 'call-rejected', text, now)
+  }
+
+  /** The final response to an INVITE that was forwarded: as it came, and as it went on. */
+  forwardedCallAnswered(status: number, came: string, went: string, now: number): void {
+    if (status >= 300) return this.callStopped('network', 'call-rejected', came, now)
+    const [source, role] = ['network', 'proxy-uac'] as const
+    this.#tellDetail({ kind: 'start', source, role, time: now, text: came })
+    const sent = { source: 'application', role: 'proxy-uas' } as const
+    this.#tellDetail({ kind: 'start', ...sent, time: now, text: went })
+  }
+
+  /** A call has ended: a final failure, a CANCEL, a BYE. */
+  callStopped(source: Source, reason: StopReason, text: string, now: number): void {
+    this.#tellDetail({ kind: 'stop', source, reason, time: now, text })
+  }
+
+  #tellDetail(detail: CallDetail): void {
+    if (!this.#applications.wantDetails) return
+    const clientId = this.#applications.next(`cdr:${detail.kind}`)
+    if (clientId !== undefined) this.#deliver(clientId, { kind: 'detail', detail })
+  }
+
+  /** 0: no application has to do with it. */
+  #deliver(clientId: number, event: AppEvent): void {
+    if (clientId === 0) return
+    if (clientId < 0 && this.#applications.hold(clientId, event)) return
+    this.#push(clientId, event)
+  }
+
+  #push(clientId: number, event: AppEvent): void {
+    this.#outbox.push({ kind: 'deliver', clientId, event })
+  }
+}
+
+// The connected applications: which SIP methods each asked for, and which one gets a request.
+
+/** Which application a request is meant for. */
+export type ApplicationRoute = { readonly tag: string } | { readonly uri: string }
+
+const isDetail = (verb: string): boolean => verb.startsWith('cdr:')
+
+interface Application {
+  readonly clientId: number
+  readonly isInProcess: boolean
+  isAuthenticated: boolean
+  tags: readonly string[]
+  readonly verbs: Set<string>
+}
+
+interface RoutingOptions {
+  /** Connects to an application. */
+  readonly dialOut?: (clientId: number, uri: string) => void
+}
+
+export class Applications {
+  readonly #options: RoutingOptions
+  readonly #applications = new Map<number, Application>()
+  /** Applications per verb in the order in which they asked for it. */
+  readonly #routes = new Map<string, number[]>()
+  /** What waits for an application that this server connects to, until it has authenticated. */
+  readonly #held = new Map<number, AppEvent[]>()
+  #dialledOut = 0
+  #detailRoutes = 0
+
+  constructor(options: RoutingOptions = {}) {
+    this.#options = options
+  }
+
+  connected(clientId: number, isInProcess: boolean): void {
+    this.#applications.set(clientId, {
+      clientId,
+      isInProcess,
+      isAuthenticated: false,
+      tags: [],
+      verbs: new Set(),
+    })
+  }
+
+  disconnected(clientId: number): void {
+    const application = this.#applications.get(clientId)
+    for (const verb of application?.verbs ?? []) this.removeRoute(clientId, verb)
+    this.#applications.delete(clientId)
+    this.#held.delete(clientId)
+  }
+
+  authenticate(clientId: number, tags: readonly string[]): void {
+    const application = this.#applications.get(clientId)
+    if (!application) return
+    application.isAuthenticated = true
+    application.tags = tags
+  }
+
+  /** Connected without a socket: it is told what it reads, and no more. */
+  isInProcess(clientId: number): boolean {
+    return this.#applications.get(clientId)?.isInProcess ?? false
+  }
+
+  isAuthenticated(clientId: number): boolean {
+    return this.#applications.get(clientId)?.isAuthenticated ?? false
+  }
+
+  /**
+   * An id for an application that this server will connect to, for one request. Ids of those that
+   * connect by themselves are positive, these are negative.
+   */
+  reserve(): number {
+    this.#dialledOut += 1
+    this.#held.set(-this.#dialledOut, [])
+    return -this.#dialledOut
+  }
+
+  /** Keeps what is for an application that has not come yet; false: it is there. */
+  hold(clientId: number, event: AppEvent): boolean {
+    const held = this.#held.get(clientId)
+    held?.push(event)
+    return held !== undefined
+  }
+
+  /** The application is there: what has waited for it. */
+  release(clientId: number): readonly AppEvent[] {
+    const held = this.#held.get(clientId) ?? []
+    this.#held.delete(clientId)
+    return held
+  }
+
+  /**
+   * Asking twice changes nothing: drachtio-srf repeats all its verbs whenever one is added. One that
+   * was connected to for the sake of one request gets no other one.
+   */
+  addRoute(clientId: number, verb: string): void {
+    const application = this.#applications.get(clientId)
+    if (!application || application.verbs.has(verb) || clientId < 0) return
+    application.verbs.add(verb)
+    if (isDetail(verb)) this.#detailRoutes += 1
+    const clients = this.#routes.get(verb)
+    if (clients) clients.push(clientId)
+    else this.#routes.set(verb, [clientId])
+  }
+
+  removeRoute(clientId: number, verb: string): void {
+    const isRoute = this.#applications.get(clientId)?.verbs.delete(verb) === true
+    if (isRoute && isDetail(verb)) this.#detailRoutes -= 1
+    const clients = (this.#routes.get(verb) ?? []).filter((other) => other !== clientId)
+    if (clients.length === 0) this.#routes.delete(verb)
+    else this.#routes.set(verb, clients)
+  }
+
+  /**
+   * The application that gets a new request; without a route, any that asked for its method, in turn.
+   * `unwanted`: none asked for the method; `away`: those that it is meant for are not connected.
+   */
+  choose(method: string, route: ApplicationRoute | undefined): number | 'unwanted' | 'away' {
+    if (route !== undefined && 'uri' in route) {
+      const clientId = this.reserve()
+      this.#options.dialOut?.(clientId, route.uri)
+      return clientId
+    }
+    return this.next(method, route?.tag) ?? (route === undefined ? 'unwanted' : 'away')
+  }
+
+  /**
+   * The next application for this verb, in turn; with a tag, among those that authenticated with
+   * it. Undefined: none wants it.
+   * @param verb a SIP method, or `cdr:…`
+   */
+  next(verb: string, tag?: string): number | undefined {
+    const clients = this.#routes.get(verb.toLowerCase())
+    if (clients === undefined) return undefined
+    if (tag !== undefined) return this.#nextTagged(clients, tag)
+    const first = clients.shift()
+    if (first === undefined) return undefined
+    clients.push(first)
+    return first
+  }
+
+  /** Whether any asked for `cdr:…`. */
+  get wantDetails(): boolean {
+    return this.#detailRoutes > 0
+  }
+
+  /** Methods that some application wants, upper case, for Allow. */
+  methods(): readonly string[] {
+    return [...this.#routes.keys()]
+      .filter((verb) => !isDetail(verb))
+      .map((verb) => verb.toUpperCase())
+  }
+
+  get size(): number {
+    return this.#applications.size
+  }
+
+  #nextTagged(clients: number[], tag: string): number | undefined {
+    const at = clients.findIndex((id) => this.#applications.get(id)?.tags.includes(tag))
+    clients.push(...clients.splice(at === -1 ? clients.length : at, 1))
+    return at === -1 ? undefined : clients.at(-1)
   }
 }

@@ -5,9 +5,8 @@
 import type { AppMessage } from '../application.ts'
 import { isReliable, type Flow, type Protocol } from '../flow.ts'
 import type { SipMessage } from '../message/message.ts'
-import { parseNameAddr } from '../message/fields.ts'
-import { parseUri } from '../message/uri.ts'
-import type { Deadline, Deadlines, Timed } from '../transaction/deadlines.ts'
+import { parseNameAddr, parseUri } from '../message/fields.ts'
+import type { Deadline, Deadlines, Timed } from '../transaction/machine.ts'
 
 /** A connection that phones have registered over. */
 interface Connection {

@@ -8,7 +8,7 @@ import {
   sortAppHeaders,
   tagOf,
 } from './app-headers.ts'
-import type { Identifiers } from './identifiers.ts'
+import type { Identifiers, Transactions } from './transactions.ts'
 import {
   advertised,
   byConnection,
@@ -21,12 +21,12 @@ import {
   type Problem,
   transportParam,
 } from './next-hop.ts'
-import { type Dialog, routeBy } from '../dialog/dialog.ts'
+import { type Dialog, routeBy, secondsIn, sessionFor, type DialogTable } from '../dialog/dialog.ts'
 import { type Flow, isInward, isWebSocket, type Listener } from '../flow.ts'
-import { contentLengthLine } from '../message/decode.ts'
-import { parseUri } from '../message/uri.ts'
+import { contentLengthLine } from '../message/message.ts'
+import { parseUri } from '../message/fields.ts'
 import type { SentRequest } from '../transaction/machine.ts'
-import { secondsIn, sessionFor } from '../dialog/session-terms.ts'
+import type { ApplicationEvents } from './outbox.ts'
 
 export interface Composed extends NextHop {
   readonly sent: SentRequest
@@ -296,7 +296,7 @@ const secured = (contact: string, listener: Listener): string =>
 
 const contactLine = (contact: string): string => (contact === '' ? '' : `Contact: ${contact}\r\n`)
 
-export interface Retargeted {
+interface Retargeted {
   readonly sent: SentRequest
   readonly contact: string
 }
@@ -328,4 +328,43 @@ function contactAt(contact: string, from: Listener, to: Listener): string {
   if (at === -1) return contact
   const rest = contact.slice(at + place.length).replace(/^;transport=\w+/i, '')
   return contact.slice(0, at) + advertised(to) + transportParam(to) + rest
+}
+
+// BYEs that the stack sends by itself; the application learns of them as `unsolicited` requests.
+
+/** Its BYE ends no call. */
+export const otherBranch = 'Call completed elsewhere'
+export const sessionExpired = 'Session timer expired'
+
+interface ByePorts {
+  readonly dialogs: DialogTable
+  readonly writer: RequestWriter
+  readonly transactions: Transactions
+  readonly events: ApplicationEvents
+}
+
+export class LocalBye {
+  readonly #ports: ByePorts
+
+  constructor(ports: ByePorts) {
+    this.#ports = ports
+  }
+
+  /** Ends a dialog from our side. `tell`: its application still counts on it. */
+  send(dialog: Dialog, text: string, audience: 'tell' | 'silent', now: number): void {
+    if (dialog.state === 'terminated') return
+    const { dialogs, writer, transactions, events } = this.#ports
+    dialogs.remove(dialog)
+    // Only calls end by BYE; a subscription is not asked for any more, and so lapses.
+    if (dialog.usage !== 'invite') return
+    // A peer that cannot be reached by it ends by its own timers.
+    const flow = writer.flowInDialog(dialog)
+    const lines = `Reason: SIP ;cause=200 ;text="${text}"\r\n`
+    const bye = writer.numbered(dialog, 'BYE', dialog.nextLocalCseq(), flow, { lines })
+    transactions.sendUnattended(bye, bye.branch, flow, now)
+    const isExpired = text === sessionExpired
+    const reason = isExpired ? 'session-expired' : 'system-initiated-termination'
+    if (text !== otherBranch) events.callStopped('application', reason, bye.text, now)
+    if (audience === 'tell') events.unsolicited(dialog.clientId, dialog.id, bye.text, flow, now)
+  }
 }

@@ -3,8 +3,7 @@
  * literals, nothing parsed. What is restored was read from a file: nothing of it is taken for granted.
  */
 import type { RequestEvent, SavedDialog, SavedFlow, SavedInvite } from '../application.ts'
-import type { DialogTable } from '../dialog/dialog-table.ts'
-import { Dialog, dialogId } from '../dialog/dialog.ts'
+import { type DialogTable, Dialog, dialogId } from '../dialog/dialog.ts'
 import { isReliable, sideFor, type Flow, type Listener } from '../flow.ts'
 import type { SipMessage } from '../message/message.ts'
 import { parseMessage } from '../message/parse.ts'
@@ -12,7 +11,7 @@ import type { LostFlows } from './lost-flows.ts'
 import type { SessionTimers } from './session-timers.ts'
 import { type AnsweredRequest, serverKey, type Transactions } from './transactions.ts'
 import { mergeKeyOf, type InboundRequests } from './uas/inbound-request.ts'
-import { completeVias, requestText } from './uas/message-text.ts'
+import { completeVias, requestText } from './app-headers.ts'
 import type { Responder } from './uas/responder.ts'
 
 /** Requests of ours since the dialog was saved, its refreshes among them, have used up fewer numbers than this. */

@@ -4,18 +4,21 @@
  * sees nothing of it, unless the peer is gone.
  */
 import type { SavedSession } from '../application.ts'
-import type { Identifiers } from './identifiers.ts'
-import { type RequestWriter } from './request-writer.ts'
-import type { ClientTransaction, Transactions } from './transactions.ts'
-import type { Dialog } from '../dialog/dialog.ts'
+import type { Identifiers, ClientTransaction, Transactions } from './transactions.ts'
+import { type RequestWriter, type LocalBye, sessionExpired } from './request-writer.ts'
+import {
+  type Dialog,
+  linesOfRequest,
+  minSeOf,
+  takesUpdate,
+  termsOfResponse,
+} from '../dialog/dialog.ts'
 import { type SessionTerms, SessionTimer } from '../dialog/session-timer.ts'
 import type { Flow } from '../flow.ts'
 import type { SipMessage } from '../message/message.ts'
 import type { Log } from '../options.ts'
 import { InviteClientTransaction } from '../transaction/client.ts'
 import type { ClientFailure, ClientUser, SentRequest } from '../transaction/machine.ts'
-import { type LocalBye, sessionExpired } from './local-bye.ts'
-import { linesOfRequest, minSeOf, takesUpdate, termsOfResponse } from '../dialog/session-terms.ts'
 
 /** Another request is pending in the dialog, or the peer cannot be reached for now. */
 const SOON_MS = 4_000

@@ -2,16 +2,14 @@
  * The table of transactions: matches what comes in (RFC 3261 §17.1.3, §17.2.3), and starts new ones. Those that wait
  * for nothing but copies are texts.
  */
-import type { Identifiers } from './identifiers.ts'
 import type { Outbox } from './outbox.ts'
 import { type Flow, isReliable, type Listener } from '../flow.ts'
-import { detachString } from '../message/decode.ts'
+import { detachString, type SipMessage } from '../message/message.ts'
 import type { Via } from '../message/fields.ts'
-import type { SipMessage } from '../message/message.ts'
 import { ReleasingMap } from '../message/releasing-map.ts'
 import { InviteClientTransaction, NonInviteClientTransaction } from '../transaction/client.ts'
-import { Deadlines } from '../transaction/deadlines.ts'
 import {
+  Deadlines,
   cancelOf,
   type ClientUser,
   type SentRequest,
@@ -20,8 +18,11 @@ import {
   type TransactionContext,
   transactionTimeoutMs,
 } from '../transaction/machine.ts'
-import { RetransmitCache } from '../transaction/retransmit-cache.ts'
-import { InviteServerTransaction, NonInviteServerTransaction } from '../transaction/server.ts'
+import {
+  RetransmitCache,
+  InviteServerTransaction,
+  NonInviteServerTransaction,
+} from '../transaction/server.ts'
 
 export type ClientTransaction = InviteClientTransaction | NonInviteClientTransaction
 export type ServerTransaction = InviteServerTransaction | NonInviteServerTransaction
@@ -316,4 +317,47 @@ export class FlowTexts {
       ...(connectMs && { connectMs: Number(connectMs) }),
     }
   }
+}
+
+// Names for what this server makes: unique, and unguessable where a peer must not guess them.
+
+export class Identifiers {
+  /** An unguessable token of letters and digits: tags and Call-IDs. */
+  readonly token: () => string
+  /** Tells this process from one before it, of which an application may still quote an id. */
+  readonly #run: string
+  #last = 0
+
+  constructor(token: () => string) {
+    this.token = token
+    this.#run = token().slice(0, 6)
+  }
+
+  /** Unique in this process. */
+  next(): string {
+    this.#last += 1
+    return this.#last.toString(36)
+  }
+
+  /** Short enough for V8 to keep it in one piece. Only the application that it was given to may quote it. */
+  transactionId(): string {
+    return `${this.#run}-${this.next()}`
+  }
+
+  branch(): string {
+    return `z9hG4bK${this.token()}`
+  }
+
+  /** A random number of 32 bits. */
+  number(): number {
+    return hashOf(this.token())
+  }
+}
+
+/** FNV-1a, 32 bits: equal for equal texts, evenly spread for others; no secret is safe behind it. */
+export function hashOf(text: string): number {
+  let hash = 0x811c9dc5
+  for (let i = 0; i < text.length; i++)
+    hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193) >>> 0
+  return hash
 }

@@ -4,12 +4,19 @@
  */
 import { type Conflict, PendingRequests } from './pending-requests.ts'
 import type { Reliable1xx, Reliable2xx } from './reliable-responses.ts'
-import type { SessionTimer } from './session-timer.ts'
+import type { SessionTimer, SessionTerms } from './session-timer.ts'
 import type { Flow } from '../flow.ts'
-import { detachString } from '../message/decode.ts'
-import type { SipMessage } from '../message/message.ts'
-import { parseUri } from '../message/uri.ts'
-import { type Deadlines, LongDeadline } from '../transaction/deadlines.ts'
+import { detachString, type SipMessage } from '../message/message.ts'
+import {
+  parseUri,
+  parseMinSE,
+  parseOptionTags,
+  parseSessionExpires,
+  type SessionExpires,
+} from '../message/fields.ts'
+import { type Deadlines, LongDeadline } from '../transaction/machine.ts'
+import { ReleasingMap } from '../message/releasing-map.ts'
+import type { Refresher } from '../options.ts'
 
 type DialogState = 'early' | 'confirmed' | 'terminated'
 
@@ -389,9 +396,9 @@ export const dialogKey = (callId: string, localTag: string): string =>
 export type DialogRole = 'uac' | 'uas'
 
 /** What holds the dialog open: a call, or a subscription (RFC 6665). */
-export type DialogUsage = 'invite' | 'subscription'
+type DialogUsage = 'invite' | 'subscription'
 
-export interface RouteToPeer {
+interface RouteToPeer {
   readonly routeSet: readonly string[]
   readonly remoteTarget: string
   readonly flow: Flow
@@ -399,7 +406,7 @@ export interface RouteToPeer {
   readonly isFlowBound: boolean
 }
 
-export interface DialogStart extends RouteToPeer {
+interface DialogStart extends RouteToPeer {
   readonly role: DialogRole
   readonly usage: DialogUsage
   /** Default: `early`. */
@@ -419,7 +426,7 @@ export interface DialogStart extends RouteToPeer {
 }
 
 /** Route sets: RFC 3261 §12.2.1.1 in dialogs, §8.1.2 outside, §16.6 step 6 for forwarded requests. */
-export interface RoutedRequest {
+interface RoutedRequest {
   readonly uri: string
   readonly routes: readonly string[]
   /** The URI or Route value that names the next hop. */
@@ -445,3 +452,173 @@ export function bareUri(value: string): string {
   const close = value.indexOf('>', open)
   return value.slice(open + 1, close === -1 ? undefined : close)
 }
+
+// All dialogs, found by the id that applications quote and by what a request from the network carries.
+
+export class DialogTable {
+  readonly #byId = new ReleasingMap<string, Dialog>()
+  readonly #byLocalTag = new ReleasingMap<string, Dialog>()
+
+  add(dialog: Dialog): void {
+    this.#byId.set(dialog.id, dialog)
+    this.#byLocalTag.set(dialog.key, dialog)
+  }
+
+  /** Ends the dialog. */
+  remove(dialog: Dialog): void {
+    // A later dialog may have taken the same id: an INVITE that an upstream proxy forked and that came twice.
+    if (this.#byId.get(dialog.id) === dialog) this.#byId.delete(dialog.id)
+    if (this.#byLocalTag.get(dialog.key) === dialog) this.#byLocalTag.delete(dialog.key)
+    dialog.end()
+  }
+
+  find(id: string): Dialog | undefined {
+    return this.#byId.get(id)
+  }
+
+  /**
+   * RFC 3261 §12: Call-ID, local tag (To) and remote tag (From). Our tags are unique, so the remote
+   * one only has to agree; before the 2xx each branch of an INVITE of ours brings its own.
+   */
+  ofRequest(request: SipMessage): Dialog | undefined {
+    const dialog = this.#byLocalTag.get(dialogKey(request.callId, request.toTag))
+    if (dialog === undefined || dialog.state === 'terminated') return undefined
+    const { fromTag } = request
+    if (dialog.remoteTag === fromTag) return dialog
+    if (dialog.role === 'uac' && dialog.state === 'early') return dialog.branchOf(fromTag) ?? dialog
+    return dialog.remoteTag.toLowerCase() === fromTag.toLowerCase() ? dialog : undefined
+  }
+
+  /** Of a response to a request of ours. */
+  ofResponse({ callId, fromTag, toTag }: SipMessage): Dialog | undefined {
+    const dialog = this.#byLocalTag.get(dialogKey(callId, fromTag))
+    return dialog?.remoteTag === toTag ? dialog : undefined
+  }
+
+  ofClient(clientId: number): readonly Dialog[] {
+    return [...this.#byId.values()].filter((dialog) => dialog.clientId === clientId)
+  }
+
+  onConnection(connectionId: number): readonly Dialog[] {
+    return [...this.#byId.values()].filter((dialog) => dialog.flow.connectionId === connectionId)
+  }
+
+  countConfirmed(role: DialogRole): number {
+    let count = 0
+    for (const dialog of this.#byId.values())
+      if (dialog.role === role && dialog.state === 'confirmed') count += 1
+    return count
+  }
+
+  /** Dialogs in which a 2xx waits for the application's ACK. Linear: for statistics and tests. */
+  countUnacknowledged(): number {
+    let count = 0
+    for (const { answeredInvite } of this.#byId.values()) if (answeredInvite) count += 1
+    return count
+  }
+
+  get size(): number {
+    return this.#byId.size
+  }
+}
+
+// How long a session lasts, and which side refreshes it: RFC 4028 §7.2 and §9. Pure.
+
+export const sessionExpiresOf = (message: SipMessage): SessionExpires | undefined => {
+  const value = message.get('Session-Expires')
+  return value === undefined ? undefined : parseSessionExpires(value)
+}
+
+/** What a request insists on as the shortest interval; 0: nothing. */
+export const minSeOf = (message: SipMessage): number => parseMinSE(message.get('Min-SE') ?? '') ?? 0
+
+/** A proxy may add `Session-Expires` for a sender that knows nothing of it; only this tells. */
+export const knowsTimer = (message: SipMessage): boolean =>
+  parseOptionTags([...message.all('Supported'), ...message.all('Require')]).includes('timer')
+
+/** Whether the sender takes UPDATE; undefined: it does not say. */
+export const takesUpdate = (message: SipMessage): boolean | undefined =>
+  message.has('Allow') ? parseOptionTags(message.all('Allow')).includes('update') : undefined
+
+interface SessionSettings {
+  readonly minSessionSeconds: number
+  readonly defaultRefresher: Refresher
+}
+
+/**
+ * The terms of our 2xx to `request`. `given` is what the application wants, `current` what holds;
+ * without either, a peer that does not name the refresher gets a session timer only by `defaultRefresher`.
+ */
+export function termsOfAnswer(
+  request: SipMessage,
+  given: string | undefined,
+  current: SessionTerms | undefined,
+  { minSessionSeconds: minSeconds, defaultRefresher }: SessionSettings,
+): SessionTerms | undefined {
+  const wanted = given === undefined ? undefined : parseSessionExpires(given)
+  const offered = sessionExpiresOf(request)
+  const isLeftToUs =
+    wanted === undefined && offered?.refresher === undefined && current === undefined
+  if (isLeftToUs && (offered === undefined || defaultRefresher === 'none')) return undefined
+  const most = offered?.seconds ?? Infinity
+  const seconds = Math.min(wanted?.seconds ?? offered?.seconds ?? current?.seconds ?? most, most)
+  const isAgreed = knowsTimer(request)
+  const least = Math.max(minSeconds, isAgreed ? minSeOf(request) : 0)
+  // §9, Table 2: the side that the request names; a peer that does not know the extension cannot refresh.
+  const ours = isLeftToUs ? defaultRefresher : current?.isOurs ? 'uas' : 'uac'
+  const refresher = offered?.refresher ?? wanted?.refresher ?? ours
+  return { seconds: Math.max(seconds, least), isOurs: !isAgreed || refresher === 'uas', isAgreed }
+}
+
+/** The header lines that say so; §9: a peer that is to refresh must be told that it is required. */
+export function linesOfAnswer(
+  { seconds, isOurs, isAgreed }: SessionTerms,
+  isRequired: boolean,
+): string {
+  const expires = `Session-Expires: ${seconds};refresher=${isOurs ? 'uas' : 'uac'}\r\n`
+  return isAgreed && !isOurs && !isRequired ? `Require: timer\r\n${expires}` : expires
+}
+
+/**
+ * The terms of a 2xx to a request of ours that asked for `asked` seconds. A peer that says nothing
+ * leaves the refresh to us (§7.2): its silence would otherwise never be noticed.
+ */
+export function termsOfResponse(
+  response: SipMessage,
+  asked: number | undefined,
+  minSeconds: number,
+): SessionTerms | undefined {
+  const granted = sessionExpiresOf(response)
+  const seconds = granted?.seconds ?? asked
+  if (seconds === undefined) return undefined
+  return {
+    seconds: Math.max(seconds, minSeconds),
+    isOurs: granted?.refresher !== 'uas',
+    isAgreed: granted !== undefined,
+  }
+}
+
+/** What a request of ours in a dialog says of its session (§7.4: the roles stay). */
+export const linesOfRequest = ({ seconds, isOurs }: SessionTerms, minSeconds: number): string =>
+  `Supported: timer\r\nSession-Expires: ${seconds};refresher=${isOurs ? 'uac' : 'uas'}\r\n` +
+  `Min-SE: ${minSeconds}\r\n`
+
+/**
+ * The same for a request of the application, which need not say so itself; `given` is what it says.
+ * Empty where nothing can be refreshed.
+ */
+export function sessionFor(
+  { session, state }: Dialog,
+  method: string,
+  given: string | undefined,
+  minSeconds: number,
+): { readonly lines: string; readonly seconds: number | undefined } {
+  if (method !== 'INVITE' && method !== 'UPDATE') return { lines: '', seconds: undefined }
+  if (given !== undefined || session === undefined || state !== 'confirmed')
+    return { lines: '', seconds: secondsIn(given) }
+  const least = Math.max(minSeconds, session.minSeconds)
+  return { lines: linesOfRequest(session.terms, least), seconds: session.terms.seconds }
+}
+
+export const secondsIn = (sessionExpires: string | undefined): number | undefined =>
+  sessionExpires === undefined ? undefined : parseSessionExpires(sessionExpires)?.seconds

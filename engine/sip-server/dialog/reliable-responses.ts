@@ -4,8 +4,11 @@
  */
 import type { Flow } from '../flow.ts'
 import type { RAck } from '../message/fields.ts'
-import type { Deadline } from '../transaction/deadlines.ts'
-import { type TransactionContext, transactionTimeoutMs } from '../transaction/machine.ts'
+import {
+  type Deadline,
+  type TransactionContext,
+  transactionTimeoutMs,
+} from '../transaction/machine.ts'
 
 type Timer = 'repeat' | 'giveUp'
 

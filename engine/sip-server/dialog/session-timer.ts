@@ -2,8 +2,8 @@
  * How long a session may go on without a refresh, and whose part the refresh is: RFC 4028. What a
  * refresh is made of is the core's matter.
  */
-import { detachString } from '../message/decode.ts'
-import { type Deadlines, LongDeadline } from '../transaction/deadlines.ts'
+import { detachString } from '../message/message.ts'
+import { type Deadlines, LongDeadline } from '../transaction/machine.ts'
 
 export interface SessionTerms {
   readonly seconds: number

@@ -180,7 +180,7 @@ export function splitList(value: string): readonly string[] {
 /**
  * Reads `;name[=value]…` from a position to the end. Names are lower case, quoted values resolved,
  * a parameter without value is ''. Empty parameters (`;;`) are only noted: whether they are tolerable is
- * the business of `check.ts`. `undefined`: something else stands there, or a name stands there twice.
+ * the business of `checkRequest`. `undefined`: something else stands there, or a name stands there twice.
  */
 export function parseParams(text: string, from: number): Params | undefined {
   let at = skipBlanks(text, from)

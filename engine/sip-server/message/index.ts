@@ -12,8 +12,8 @@ export {
   replaceHosts,
   replaceUsers,
   withoutUriParams,
-} from './compose.ts'
-export { detachString } from './decode.ts'
+} from './message.ts'
+export { detachString } from './message.ts'
 export {
   bracketed,
   hostPort,
@@ -24,7 +24,7 @@ export {
   sameUri,
   unescapeText,
   type Uri,
-} from './uri.ts'
+} from './fields.ts'
 export {
   endOfQuoted,
   headerNamed,
@@ -39,7 +39,7 @@ export {
 } from './headers.ts'
 export type { SipMessage } from './message.ts'
 export { parseAppMessage } from './parse.ts'
-export { readAddress, readSoleUri, readUri, type ReadUri } from './lenient.ts'
+export { readAddress, readSoleUri, readUri, type ReadUri } from './fields.ts'
 export {
   type NameAddr,
   parseNameAddr,
@@ -55,5 +55,5 @@ export {
   parseSessionExpires,
   type Replaces,
 } from './fields.ts'
-export { isKnownStatus, reasonPhrase } from './reason-phrases.ts'
+export { isKnownStatus, reasonPhrase } from './message.ts'
 export { ReleasingMap } from './releasing-map.ts'

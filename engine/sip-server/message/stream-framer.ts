@@ -1,4 +1,4 @@
-import { decodeMessage } from './decode.ts'
+import { decodeMessage } from './message.ts'
 import { parseContentLength } from './fields.ts'
 
 /** What a stream delivered. After `unframeable` nothing more comes: the connection has to be closed. */

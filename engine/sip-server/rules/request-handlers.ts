@@ -6,8 +6,7 @@ import { Agent as HttpAgent, request as httpRequest } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { isApplicationUri } from '../clients/dialer.ts'
 import { errorCode } from '../errors.ts'
-import { parseNameAddr } from '../message/fields.ts'
-import { parseUri } from '../message/uri.ts'
+import { parseNameAddr, parseUri } from '../message/fields.ts'
 import type { Log, NewRequest, ProxyRoute, RequestRoute, RouteAnswer } from '../options.ts'
 
 export interface RequestHandler {

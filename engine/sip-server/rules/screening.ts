@@ -3,8 +3,7 @@ import { unwatchFile, watchFile } from 'node:fs'
 import { BlockList, isIP, isIPv4, isIPv6, SocketAddress } from 'node:net'
 import { OptionError } from '../errors.ts'
 import { isReliable } from '../flow.ts'
-import { parseNameAddr } from '../message/fields.ts'
-import { parseUri } from '../message/uri.ts'
+import { parseNameAddr, parseUri } from '../message/fields.ts'
 import type { Log, NewRequest, Screening } from '../options.ts'
 
 export interface ScreeningRules {

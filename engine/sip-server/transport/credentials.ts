@@ -95,7 +95,7 @@ function settingsFrom({
 }: TlsOptions): SecureContextOptions {
   const own = usable(certFile, certificates)
   const chain = chainFile === undefined ? '' : usable(chainFile, certificates)
-  const ca = caFile === undefined ? undefined : usable(caFile, certificates)
+  const ca = caFile === undefined ? undefined : readAuthorities(caFile)
   const cert = chain === '' ? own : `${own}\n${chain}`
   const key = usable(keyFile, (pem) => void createSecureContext({ cert, key: pem }))
   return {
@@ -106,6 +106,9 @@ function settingsFrom({
     ...(ca !== undefined && { ca }),
   }
 }
+
+/** @throws CertificateError */
+export const readAuthorities = (file: string): string => usable(file, certificates)
 
 function usable(file: string, check: (pem: string) => unknown): string {
   try {

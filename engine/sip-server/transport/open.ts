@@ -1,14 +1,20 @@
 /** Which transport serves which protocol. */
 import { monotonicNow, type Log, type SipServerOptions } from '../options.ts'
 import { CertificateError } from '../errors.ts'
-import type { Place } from './listen.ts'
+import { type Place, listen } from './listen.ts'
 import { defaultStreamLimits, withSourceLimit } from './sources.ts'
 import { Credentials } from './credentials.ts'
-import { openTcp } from './tcp.ts'
 import { openTls } from './tls.ts'
-import type { Transport, TransportCallbacks } from './transport.ts'
+import {
+  type Transport,
+  type TransportCallbacks,
+  boundListener,
+  localAddressOf,
+} from './transport.ts'
 import { openUdp } from './udp.ts'
 import { openWebSocket } from './websocket.ts'
+import { connect, createServer } from 'node:net'
+import { type StreamOptions, StreamTransport, type Wire } from './stream.ts'
 
 export class TransportOpener {
   readonly #options: SipServerOptions
@@ -68,4 +74,29 @@ export class TransportOpener {
     if (tls === undefined) throw new CertificateError('no certificate', 'none is given')
     return (this.#credentials ??= new Credentials(tls, this.#log, now))
   }
+}
+
+// SIP over TCP (RFC 3261 §18).
+
+/** @throws ListenError when the address cannot be bound. */
+export async function openTcp(
+  options: StreamOptions,
+  callbacks: TransportCallbacks,
+): Promise<Transport> {
+  const server = createServer()
+  const { host, port } = await listen(server, 'tcp', options)
+  const listener = boundListener('tcp', { address: host, port }, options.advertisedHost, options)
+  return new StreamTransport(server, tcp, listener, options, callbacks)
+}
+
+/** TCP proves no name: the host at an address is taken for the one that was looked for. */
+const tcp: Wire = {
+  acceptEvent: 'connection',
+  readyEvent: 'connect',
+  dial: ({ listener, address, port }) =>
+    connect({ host: address, port, ...localAddressOf(listener) }),
+  nameFor: () => undefined,
+  hasProved: () => true,
+  aliasOf: () => undefined,
+  failed: () => undefined,
 }

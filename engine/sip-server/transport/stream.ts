@@ -2,7 +2,7 @@
 import type { Server, Socket } from 'node:net'
 import { errorCode } from '../errors.ts'
 import { type Flow, type Listener, sideFor } from '../flow.ts'
-import { byteLength, encodeMessage } from '../message/decode.ts'
+import { byteLength, encodeMessage } from '../message/message.ts'
 import { type Frame, maxMessageBytes, StreamFramer } from '../message/stream-framer.ts'
 import { type Place, stopListening } from './listen.ts'
 import { maxWaitingPongs, Sources, type StreamLimits } from './sources.ts'

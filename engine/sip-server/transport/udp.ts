@@ -3,7 +3,7 @@ import { createSocket, type Socket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
 import { errorCode, ListenError } from '../errors.ts'
 import { type Flow, type Listener, sideFor } from '../flow.ts'
-import { encodeMessage } from '../message/decode.ts'
+import { encodeMessage } from '../message/message.ts'
 import type { Place } from './listen.ts'
 import { boundListener, type Transport, type TransportCallbacks } from './transport.ts'
 

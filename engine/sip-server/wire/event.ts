@@ -4,7 +4,7 @@
  */
 import type { AppEvent, CallDetail, MessageFlow } from '../application.ts'
 import { isReliable, type Protocol } from '../flow.ts'
-import { byteLength } from '../message/decode.ts'
+import { byteLength } from '../message/message.ts'
 
 /** One event as a payload; `id` is fresh. */
 export function encodeEvent(event: AppEvent, id: string): string {

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import type { ContactTarget } from '../../../engine/registrar/target.ts'
+import type { ContactTarget } from '../../../engine/registrar/bindings.ts'
 import { startCallRig, type CallRig } from '../../support/call-rig.ts'
 import { sdp, type Leg, type SipPeer } from '../../support/sip-peer.ts'
 

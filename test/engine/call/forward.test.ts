@@ -1,7 +1,7 @@
 // Call forwarding in a phone (RFC 3261 §8.1.3.4, RFC 5806).
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { ExtensionRecord } from '../../../engine/registrar/extension-directory.ts'
-import type { ContactTarget } from '../../../engine/registrar/target.ts'
+import type { ContactTarget } from '../../../engine/registrar/bindings.ts'
 import { startCallRig, type CallRig } from '../../support/call-rig.ts'
 import { gateway } from '../../support/gateway.ts'
 import { sdp, type Leg, type PeerMessage, type SipPeer } from '../../support/sip-peer.ts'

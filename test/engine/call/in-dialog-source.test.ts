@@ -2,10 +2,13 @@
 import { expect, test } from 'vitest'
 import { refusalInDialog, type InDialogDeps } from '../../../engine/call/in-dialog-source.ts'
 import { sampleStart } from '../../support/call-machine.ts'
-import { beginCall } from '../../../engine/call/call-machine/new-call.ts'
+import { beginCall } from '../../../engine/call/call-machine/call.ts'
 import { emptyWorld, nowhere } from '../../../engine/call/call-machine/state.ts'
-import { Recognition } from '../../../engine/routing/recognition.ts'
-import type { ExtensionOrigin, Origin } from '../../../engine/routing/origin.ts'
+import {
+  Recognition,
+  type ExtensionOrigin,
+  type Origin,
+} from '../../../engine/routing/recognition.ts'
 import { Tenancy } from '../../../engine/routing/tenancy.ts'
 import { sampleCarrier, sampleGateway, tenantRecord } from '../routing/samples.ts'
 

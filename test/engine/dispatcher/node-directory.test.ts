@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { HostAddresses } from '../../../engine/dispatcher/host-addresses.ts'
-import { NodeDirectory } from '../../../engine/dispatcher/node-directory.ts'
+import { NodeDirectory } from '../../../engine/dispatcher/dispatcher.ts'
 import { sampleNode, sampleSet } from './samples.ts'
 import { VirtualClock } from './virtual-clock.ts'
 

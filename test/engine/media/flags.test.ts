@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { answerFlags, offerFlags } from '../../../engine/media/flags.ts'
+import { answerFlags, offerFlags } from '../../../engine/media/gate/offers.ts'
 import type { MediaProfile } from '../../../schema/contracts/field-values.ts'
 import {
   baresipOffer,

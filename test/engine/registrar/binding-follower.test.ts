@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { BindingFollower } from '../../../engine/registrar/binding-follower.ts'
+import { BindingFollower } from '../../../engine/registrar/registrations.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 
 const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))

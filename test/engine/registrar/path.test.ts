@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { leadsBack, pathOf } from '../../../engine/registrar/registration.ts'
+import { leadsBack, pathOf } from '../../../engine/registrar/registrar.ts'
 import { Phone, startRegistrar } from './phone.ts'
 
 test.each([

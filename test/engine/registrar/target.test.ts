@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Binding } from '../../../engine/registrar/bindings.ts'
-import { targetOf } from '../../../engine/registrar/target.ts'
+import { type Binding, targetOf } from '../../../engine/registrar/bindings.ts'
 
 const bound = (
   contact: string,

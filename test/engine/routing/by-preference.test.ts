@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { orderByPreference } from '../../../engine/routing/by-preference.ts'
+import { orderByPreference } from '../../../engine/routing/outbound-routes.ts'
 import { seededRandom } from '../../support/seeded-random.ts'
 
 test('a lower priority number always comes first', () => {

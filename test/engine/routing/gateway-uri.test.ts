@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { gatewayNames, gatewayUri } from '../../../engine/routing/gateway-uri.ts'
+import { gatewayNames, gatewayUri } from '../../../engine/routing/routing-records.ts'
 
 const at = (host: string, port: number, transport: 'udp' | 'tcp' | 'tls' = 'udp') => ({
   host,

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { networkKey, parseAddress, parseNetwork } from '../../../schema/net/ip-address.ts'
-import { NetworkTable } from '../../../engine/routing/network-table.ts'
+import { NetworkTable } from '../../../engine/routing/recognition.ts'
 
 function tableOf(networks: readonly string[]) {
   return new NetworkTable(

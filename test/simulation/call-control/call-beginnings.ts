@@ -4,7 +4,7 @@ import {
   beginCall,
   beginInvitedCall,
   type NewCall,
-} from '../../../engine/call/call-machine/new-call.ts'
+} from '../../../engine/call/call-machine/call.ts'
 import type { Call, World } from '../../../engine/call/call-machine/state.ts'
 import type { IncomingInvite } from '../../../engine/call/inbound/incoming-invite.ts'
 import type { Route } from '../../../engine/call/inbound/route.ts'

@@ -3,7 +3,7 @@
  * API and the rights of the parties allow. All of it random, none of it what the real ones could not do.
  */
 import type { Command, MachineEvent } from '../../../engine/call/call-machine/protocol.ts'
-import { oppositeSide, partnerOf } from '../../../engine/call/call-machine/parties.ts'
+import { oppositeSide, partnerOf } from '../../../engine/call/call-machine/calling.ts'
 import type { Call, Forward, Leg } from '../../../engine/call/call-machine/state.ts'
 import { cause, type End } from '../../../engine/call/cdr/end-reason.ts'
 import { asOffer } from '../../../engine/call/sdp.ts'

@@ -21,8 +21,8 @@ import {
   type SipMessage,
 } from '../../../sip-server/message/index.ts'
 import type { Schedule } from '../../deadlines.ts'
-import { messageOf } from '../message-values.ts'
-import type { ServerAddress } from './sole-check.ts'
+import { messageOf } from '../requests.ts'
+import type { ServerAddress } from '../server-link.ts'
 
 /** Call control, as it is called for each connection. */
 export interface RemoteApplication extends Application {

@@ -4,6 +4,7 @@ interface EmbeddedServer {
   readonly refusedConnections: number
   readonly refusedCalls: number
   readonly withLineFeeds: number
+  readonly captured: { readonly sent: number; readonly dropped: number } | undefined
   stats(): Readonly<Record<string, number>>
 }
 
@@ -14,6 +15,10 @@ export function sipFigures(server: EmbeddedServer | undefined): Readonly<Record<
     sip_connections_refused_total: server?.refusedConnections ?? 0,
     sip_refused_by_overload_total: server?.refusedCalls ?? 0,
     sip_bare_line_feeds_total: server?.withLineFeeds ?? 0,
+    ...(server?.captured && {
+      hep_packets_total: server.captured.sent,
+      hep_packets_dropped_total: server.captured.dropped,
+    }),
     sip_lag_seconds: lagMs / 1_000,
     sip_admitted_ratio: share,
   }

@@ -2,11 +2,9 @@
 import type { AppMessage } from '../../application.ts'
 import { bareUri } from '../../dialog/dialog.ts'
 import type { Flow } from '../../flow.ts'
-import { contentLengthLine } from '../../message/decode.ts'
-import { parseNameAddr, parseOptionTags } from '../../message/fields.ts'
+import { contentLengthLine, type SipMessage } from '../../message/message.ts'
+import { parseNameAddr, parseOptionTags, parseUri } from '../../message/fields.ts'
 import { splitList } from '../../message/headers.ts'
-import type { SipMessage } from '../../message/message.ts'
-import { parseUri } from '../../message/uri.ts'
 import type { SentRequest } from '../../transaction/machine.ts'
 
 export interface ForwardedParts {

@@ -10,11 +10,11 @@
  */
 import { flowTo, type HopFinder, hopOf, namesOneOf, ownUri } from '../next-hop.ts'
 import type { Target } from './forwarded-text.ts'
-import type { Rejection } from '../uas/rejection.ts'
+import type { Rejection } from '../uas/inbound-request.ts'
 import { bareUri } from '../../dialog/dialog.ts'
 import { type Flow, isNamed, isReliable, type Listener } from '../../flow.ts'
 import type { SipMessage } from '../../message/message.ts'
-import { parseUri } from '../../message/uri.ts'
+import { parseUri } from '../../message/fields.ts'
 import type { RecordRouteTokens, SipServerOptions } from '../../options.ts'
 
 /** What one of our Route values stands for. */

@@ -8,12 +8,16 @@ import type { SipMessage } from '../../message/message.ts'
 import { parseOptionTags } from '../../message/fields.ts'
 import type { ProxyCommand } from '../../application.ts'
 import type { RecordRouteTokens } from '../../options.ts'
-import type { CommandRef } from '../events.ts'
+import type { CommandRef } from '../outbox.ts'
 import { hopOf, namesOneOf } from '../next-hop.ts'
 import { viaOf } from '../request-writer.ts'
-import type { InboundRequest, InboundRequests } from '../uas/inbound-request.ts'
-import type { Vias } from '../uas/message-text.ts'
-import { tooManyHops, type Rejection } from '../uas/rejection.ts'
+import {
+  type InboundRequest,
+  type InboundRequests,
+  tooManyHops,
+  type Rejection,
+} from '../uas/inbound-request.ts'
+import type { Vias } from '../app-headers.ts'
 import { addedHeaders, forwardedRequest, MAX_TARGETS, type Target } from './forwarded-text.ts'
 import { ResponseContext, type ForwardOptions, type ForwardPorts } from './response-context.ts'
 import type { TokenRoutes } from './own-routes.ts'

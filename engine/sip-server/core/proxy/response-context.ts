@@ -3,8 +3,8 @@
  * response context of RFC 3261 §16.2, with serial or parallel forking.
  */
 import { tagOf } from '../app-headers.ts'
-import type { ApplicationEvents } from '../events.ts'
-import type { Identifiers } from '../identifiers.ts'
+import type { ApplicationEvents } from '../outbox.ts'
+import type { Identifiers, ClientTransaction, Transactions } from '../transactions.ts'
 import { elsewhere, type HopFinder, isSips, ownUri } from '../next-hop.ts'
 import {
   forwardedRequest,
@@ -16,15 +16,14 @@ import {
 import type { OwnRoutes } from './own-routes.ts'
 import { viaOf } from '../request-writer.ts'
 import type { CallTimes, TimedCall } from '../traffic.ts'
-import type { ClientTransaction, Transactions } from '../transactions.ts'
 import type { InboundRequest } from '../uas/inbound-request.ts'
 import type { Responder } from '../uas/responder.ts'
 import type { Flow } from '../../flow.ts'
 import type { SipMessage } from '../../message/message.ts'
 import type { RecordRouteTokens } from '../../options.ts'
 import { InviteClientTransaction } from '../../transaction/client.ts'
-import type { Deadline } from '../../transaction/deadlines.ts'
 import {
+  type Deadline,
   type ClientFailure,
   type ClientUser,
   type SentRequest,

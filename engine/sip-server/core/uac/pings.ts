@@ -4,17 +4,14 @@
  * late (Timer E); and of a response in the usual form no more is read than shows what it answers.
  */
 import type { Flow } from '../../flow.ts'
-import { composeRequest } from '../../message/compose.ts'
-import type { SipMessage } from '../../message/message.ts'
+import { composeRequest, type SipMessage } from '../../message/message.ts'
 import { ReleasingMap } from '../../message/releasing-map.ts'
 import type { PingAnswer, PingDone } from '../../application.ts'
-import type { ClientFailure, ClientUser } from '../../transaction/machine.ts'
-import type { Deadline } from '../../transaction/deadlines.ts'
-import type { Identifiers } from '../identifiers.ts'
+import type { ClientFailure, ClientUser, Deadline } from '../../transaction/machine.ts'
+import type { Identifiers, Transactions } from '../transactions.ts'
 import type { Outbox } from '../outbox.ts'
 import type { Composed, RequestWriter } from '../request-writer.ts'
 import type { Traffic } from '../traffic.ts'
-import type { Transactions } from '../transactions.ts'
 
 interface PingPorts {
   readonly transactions: Transactions

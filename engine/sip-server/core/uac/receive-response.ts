@@ -1,20 +1,17 @@
 /** What the responses to an application's requests do: to dialogs, to sessions, and for the application. */
 import { isIP } from 'node:net'
-import { tagOf } from '../app-headers.ts'
-import type { Applications } from '../applications.ts'
-import type { ApplicationEvents } from '../events.ts'
+import { tagOf, messageText } from '../app-headers.ts'
+import type { Applications, ApplicationEvents } from '../outbox.ts'
 import type { SessionTimers } from '../session-timers.ts'
 import { grantedSeconds, type Subscriptions } from '../subscriptions.ts'
 import type { CallTimes } from '../traffic.ts'
 import type { OutboundRequest, OutboundUser } from './outbound-request.ts'
-import { messageText } from '../uas/message-text.ts'
-import type { DialogTable } from '../../dialog/dialog-table.ts'
-import { Dialog, isSubscribing } from '../../dialog/dialog.ts'
+import { type DialogTable, Dialog, isSubscribing } from '../../dialog/dialog.ts'
 import { type Flow, isReliable } from '../../flow.ts'
 import type { SipMessage } from '../../message/message.ts'
-import { parseUri } from '../../message/uri.ts'
+import { parseUri } from '../../message/fields.ts'
 import type { SentRequest } from '../../transaction/machine.ts'
-import { type LocalBye, otherBranch } from '../local-bye.ts'
+import { type LocalBye, otherBranch } from '../request-writer.ts'
 
 interface ResponsePorts {
   readonly applications: Applications

@@ -1,30 +1,31 @@
 /** Requests from the network: repeated? a CANCEL? in a dialog? else new, and for an application. */
-import type { ApplicationRoute, Applications } from '../applications.ts'
-import type { ApplicationEvents } from '../events.ts'
-import type { Identifiers } from '../identifiers.ts'
-import type { Outbox } from '../outbox.ts'
+import type { ApplicationRoute, Applications, ApplicationEvents, Outbox } from '../outbox.ts'
+import { type Identifiers, serverKey, type Transactions } from '../transactions.ts'
 import type { Proxy } from '../proxy/proxy.ts'
 import { knownMethods, type Traffic } from '../traffic.ts'
-import { serverKey, type Transactions } from '../transactions.ts'
-import type { InDialogRequests } from './in-dialog-requests.ts'
 import {
   type Arrival,
   asSeen,
   type InboundRequest,
   type InboundRequests,
   mergeKeyOf,
+  noSuchCall,
+  type Rejection,
+  rejectionFor,
+  unavailable,
+  rejectionOf,
 } from './inbound-request.ts'
-import { completeVias, echoOf, requestText, responseText } from './message-text.ts'
-import { noSuchCall, type Rejection, rejectionFor, unavailable } from './rejection.ts'
-import type { Responder } from './responder.ts'
-import type { DialogTable } from '../../dialog/dialog-table.ts'
+import { completeVias, echoOf, requestText, responseText, messageText } from '../app-headers.ts'
+import { type Responder, takePrack } from './responder.ts'
+import type { DialogTable, Dialog } from '../../dialog/dialog.ts'
 import { defaultPort, type Flow } from '../../flow.ts'
-import { checkRequest } from '../../message/check.ts'
+import { checkRequest } from '../../message/parse.ts'
 import type { Via } from '../../message/fields.ts'
-import type { SipMessage } from '../../message/message.ts'
-import { reasonPhrase } from '../../message/reason-phrases.ts'
+import { type SipMessage, reasonPhrase } from '../../message/message.ts'
 import type { CallLimits, RequestRoute, SipServerOptions } from '../../options.ts'
 import { transactionTimeoutMs } from '../../transaction/machine.ts'
+import { InviteServerTransaction } from '../../transaction/server.ts'
+import type { Subscriptions } from '../subscriptions.ts'
 
 interface ReceiverPorts extends CancelPorts {
   readonly applications: Applications
@@ -284,7 +285,7 @@ const isMulticast = (address: string): boolean =>
   /^2(?:2[4-9]|3\d)(?:\.\d{1,3}){3}$/.test(address) || /^ff[\da-f]{2}:[\da-f:]*$/i.test(address)
 
 /** CANCEL from the network: RFC 3261 §9.2. */
-export interface CancelPorts {
+interface CancelPorts {
   readonly transactions: Transactions
   readonly requests: InboundRequests
   readonly events: ApplicationEvents
@@ -418,3 +419,146 @@ export class RefusedInvites {
 
 /** A second is as exact as it has to be: the lifetime is rounded up. */
 const secondsOf = (now: number): number => Math.floor(now / 1_000)
+
+// Requests of the peer in a dialog: RFC 3261 §12.2.2, §14.2, §15; ACK of our 2xx (§13.3.1.4).
+
+interface InDialogPorts {
+  readonly transactions: Transactions
+  readonly dialogs: DialogTable
+  readonly requests: InboundRequests
+  readonly applications: Applications
+  readonly events: ApplicationEvents
+  readonly responder: Responder
+  readonly subscriptions: Subscriptions
+  readonly proxy: Proxy
+  readonly admitInDialog: SipServerOptions['admitInDialog']
+}
+
+export class InDialogRequests {
+  readonly #ports: InDialogPorts
+
+  constructor(ports: InDialogPorts) {
+    this.#ports = ports
+  }
+
+  /**
+   * For a failure an ACK belongs to the transaction, for a 2xx to the dialog (§17, §13). It is never
+   * answered, whatever is wrong with it.
+   */
+  ack(ack: SipMessage, key: string, flow: Flow, now: number): void {
+    const { transactions, dialogs, proxy, events } = this.#ports
+    const transaction = transactions.server(key)
+    if (transaction instanceof InviteServerTransaction) return transaction.acknowledged(now)
+    const dialog = dialogs.ofRequest(ack)
+    const { via } = ack
+    if (dialog === undefined && via)
+      return proxy.forwardAck(ack, () => completeVias(ack, via, flow), flow, now)
+    // It cannot be challenged. Without a body it says no more than that the 2xx has come.
+    if (dialog && ack.hasBody && this.#refusalOf(dialog, ack, flow)) return
+    // None waiting: a copy, which the application has seen already.
+    const answer = dialog?.takeAck(ack.cseq?.number)
+    if (dialog === undefined || answer === undefined) return
+    const { transactionId } = answer
+    const passed = { transactionId, dialogId: dialog.id, text: messageText(ack) }
+    events.request(dialog.clientId, passed, ack, flow, now)
+  }
+
+  accept(arrival: Arrival, now: number): void {
+    const { request, source } = arrival
+    const { dialogs, subscriptions, applications, responder } = this.#ports
+    const dialog = dialogs.ofRequest(request) ?? subscriptions.dialogOfEarlyNotify(request, source)
+    if (dialog === undefined) return void responder.refuse(arrival, noSuchCall)
+    const refusal = this.#refusalOf(dialog, request, source)
+    if (refusal) return void responder.refuse(arrival, refusal)
+    if (!applications.isAuthenticated(dialog.clientId) && !this.#takeOver(dialog, request))
+      return this.#answerOrphan(dialog, arrival)
+    const rejection = this.#rejectionIn(dialog, request, now)
+    if (rejection) return void responder.refuse(arrival, rejection)
+    dialog.remoteRequestBegins(request)
+    if (request.method === 'NOTIFY') subscriptions.notified(dialog, request, now)
+    dialog.heardBy(source)
+    this.#deliver(dialog, arrival, now)
+  }
+
+  /** Before anything in the dialog is touched: the peer may not have sent it. */
+  #refusalOf(dialog: Dialog, request: SipMessage, source: Flow): Rejection | undefined {
+    const { admitInDialog } = this.#ports
+    if (admitInDialog === undefined || dialog.isPeerAt(source.address)) return undefined
+    const { callId, localTag, remoteTag, flow } = dialog
+    const { address, port } = flow
+    return admitInDialog(asSeen(request, source), { callId, localTag, remoteTag, address, port })
+  }
+
+  #rejectionIn(dialog: Dialog, request: SipMessage, now: number): Rejection | undefined {
+    const { method } = request
+    // §15: the called side must not end what it has not answered; the application knows of no dialog.
+    if (method === 'BYE' && dialog.state === 'early' && dialog.role === 'uac') return noSuchCall
+    // §12.2.2: an older number is out of order.
+    if (!dialog.acceptsCseq(request.cseq?.number ?? 0))
+      return { status: 500, reason: 'Server Internal Error' }
+    const conflict = dialog.conflictOf(request)
+    if (conflict) return rejectionOf(conflict, now)
+    const isPrackLost = method === 'PRACK' && !takePrack(dialog.reliable1xx, request, now)
+    return isPrackLost ? noSuchCall : undefined
+  }
+
+  #deliver(dialog: Dialog, arrival: Arrival, now: number): void {
+    const { events, dialogs, responder } = this.#ports
+    const { request, vias, source } = arrival
+    const { clientId, id: dialogId } = dialog
+    const { method } = request
+    const inbound = responder.begin(arrival, clientId, dialog, now)
+    if (method === 'BYE' && dialog.state === 'early' && dialog.role === 'uas') {
+      responder.answer(inbound, 200, 'OK', '', now)
+      return this.#endEarly(dialog, request, now)
+    }
+    // The dialog ends when the BYE arrives (§15.1.2), whatever the application answers.
+    if (method === 'BYE') {
+      events.callStopped('network', 'normal-release', request.text, now)
+      const hasInvite = dialog.pending.hasRemoteInvite
+      dialogs.remove(dialog)
+      if (hasInvite) this.#endReinvite(dialog, now)
+    }
+    const { transactionId } = inbound
+    const passed = { transactionId, dialogId, text: requestText(request, vias) }
+    events.request(clientId, passed, request, source, now)
+  }
+
+  /**
+   * §15.1.2: a BYE in an early dialog ends its INVITE, too. For the application, which has no dialog
+   * yet, its caller has given up.
+   */
+  #endEarly(dialog: Dialog, bye: SipMessage, now: number): void {
+    const { requests, dialogs, events, responder } = this.#ports
+    const invite = requests.inviteIn(dialog)
+    if (invite === undefined) return dialogs.remove(dialog)
+    events.callStopped('network', 'call-canceled', bye.text, now)
+    invite.cancelled(now)
+    responder.answer(invite, 487, 'Request Terminated', '', now)
+    responder.tellGivenUp(invite, 'SIP ;cause=487 ;text="BYE before the answer"', now)
+  }
+
+  /** The same for a re-INVITE that the application has not answered. It hears of the BYE. */
+  #endReinvite(dialog: Dialog, now: number): void {
+    const { requests, responder } = this.#ports
+    const invite = requests.inviteIn(dialog)
+    if (invite) responder.answer(invite, 487, 'Request Terminated', '', now)
+  }
+
+  /** A subscription whose application has gone is renewed by any that asked for SUBSCRIBE. */
+  #takeOver(dialog: Dialog, request: SipMessage): boolean {
+    if (dialog.usage !== 'subscription' || dialog.role !== 'uas') return false
+    const next = this.#ports.applications.next(request.method)
+    if (next === undefined) return false
+    dialog.takeOver(next)
+    return true
+  }
+
+  /** The application of the dialog has gone: the peer may end it, and hears that it cannot be changed. */
+  #answerOrphan(dialog: Dialog, arrival: Arrival): void {
+    const { responder, dialogs } = this.#ports
+    const isBye = arrival.request.method === 'BYE'
+    if (isBye) dialogs.remove(dialog)
+    responder.refuse(arrival, isBye ? { status: 200, reason: 'OK' } : unavailable(5))
+  }
+}

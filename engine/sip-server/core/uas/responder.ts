@@ -1,30 +1,41 @@
 /** Responses: an application's, and those that the stack gives by itself. */
 import type { AppMessage, SavedDialog, SavedInvite } from '../../application.ts'
-import { type AppHeaders, contentTypeLine, sortAppHeaders } from '../app-headers.ts'
-import type { Applications } from '../applications.ts'
-import type { ApplicationEvents, CommandRef } from '../events.ts'
-import { hashOf, type Identifiers } from '../identifiers.ts'
+import {
+  type AppHeaders,
+  contentTypeLine,
+  sortAppHeaders,
+  type Echo,
+  echoOf,
+  responseText,
+} from '../app-headers.ts'
+import type { Applications, ApplicationEvents, CommandRef, Outbox } from '../outbox.ts'
+import { hashOf, type Identifiers } from '../transactions.ts'
 import { advertised, isSips, ownUri } from '../next-hop.ts'
-import type { Outbox } from '../outbox.ts'
 import type { RegistrationFlows } from '../registration-flows.ts'
 import type { SessionTimers } from '../session-timers.ts'
 import { grantedSeconds, grantLines, isLastNotify, type Subscriptions } from '../subscriptions.ts'
 import type { CallTimes } from '../traffic.ts'
-import { type Arrival, type InboundPorts, InboundRequest } from './inbound-request.ts'
-import { type Echo, echoOf, responseText } from './message-text.ts'
-import type { Rejection } from './rejection.ts'
-import type { DialogTable } from '../../dialog/dialog-table.ts'
-import { Dialog, isSubscribing } from '../../dialog/dialog.ts'
+import {
+  type Arrival,
+  type InboundPorts,
+  InboundRequest,
+  type Rejection,
+} from './inbound-request.ts'
+import {
+  type DialogTable,
+  Dialog,
+  isSubscribing,
+  linesOfAnswer,
+  termsOfAnswer,
+} from '../../dialog/dialog.ts'
 import { Reliable1xx, Reliable2xx } from '../../dialog/reliable-responses.ts'
 import { type SessionTerms } from '../../dialog/session-timer.ts'
 import { type Flow, isReliable as isStream, requestFlow } from '../../flow.ts'
 import { parseOptionTags, parseRAck } from '../../message/fields.ts'
-import type { SipMessage } from '../../message/message.ts'
-import { reasonPhrase } from '../../message/reason-phrases.ts'
+import { type SipMessage, reasonPhrase } from '../../message/message.ts'
 import type { Refresher } from '../../options.ts'
 import type { TransactionContext } from '../../transaction/machine.ts'
-import type { LocalBye } from '../local-bye.ts'
-import { linesOfAnswer, termsOfAnswer } from '../../dialog/session-terms.ts'
+import type { LocalBye } from '../request-writer.ts'
 
 interface ResponderPorts extends Omit<InboundPorts, 'onSilence'> {
   readonly applications: Pick<Applications, 'isInProcess'>

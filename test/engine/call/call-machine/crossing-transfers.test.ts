@@ -1,7 +1,6 @@
 /** A transfer, or click-to-call, while its calls end or its parties are told of something else. */
 import { expect, test } from 'vitest'
-import { forgetCall } from '../../../../engine/call/call-machine/call.ts'
-import { beginCall } from '../../../../engine/call/call-machine/new-call.ts'
+import { forgetCall, beginCall } from '../../../../engine/call/call-machine/call.ts'
 import type { Command } from '../../../../engine/call/call-machine/protocol.ts'
 import type { PhoneCandidate } from '../../../../engine/call/dialing/outgoing-invite.ts'
 import { CallMachine, response, sampleInvite, sampleStart } from '../../../support/call-machine.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { beginCall } from '../../../../engine/call/call-machine/new-call.ts'
+import { beginCall } from '../../../../engine/call/call-machine/call.ts'
 import { emptyWorld, type Call } from '../../../../engine/call/call-machine/state.ts'
 import { callRecord, openCall } from '../../../../engine/call/cdr/cdr.ts'
 import type { End } from '../../../../engine/call/cdr/end-reason.ts'

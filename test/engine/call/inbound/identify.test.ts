@@ -1,6 +1,6 @@
 /** Who calls, where the address says one thing and From another. */
 import { expect, test } from 'vitest'
-import { identify } from '../../../../engine/call/inbound/identify.ts'
+import { identify } from '../../../../engine/call/inbound/admission.ts'
 import type { SipRequest } from '../../../../engine/call/signalling.ts'
 import type { Origin } from '../../../../engine/routing/routing.ts'
 import { startRegistrar } from '../../registrar/phone.ts'

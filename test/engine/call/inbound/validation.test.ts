@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { rejectionFor } from '../../../../engine/call/inbound/validation.ts'
+import { rejectionFor } from '../../../../engine/call/inbound/admission.ts'
 import type { Headers } from '../../../../engine/call/signalling.ts'
 
 const contact = { contact: '<sip:1@10.0.0.1>' }

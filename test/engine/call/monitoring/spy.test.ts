@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { SpyRequest } from '../../../../schema/contracts/calls.ts'
-import type { ContactTarget } from '../../../../engine/registrar/target.ts'
+import type { ContactTarget } from '../../../../engine/registrar/bindings.ts'
 import { startCallRig, talk, type CallRig, type Talk } from '../../../support/call-rig.ts'
 import type { CallRigOptions } from '../../../support/call-rig-options.ts'
 import { sdp, type PeerMessage, type SipPeer } from '../../../support/sip-peer.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { MessageLog } from '../../../../engine/call/trace/message-log.ts'
+import { MessageLog } from '../../../../engine/call/trace/trace.ts'
 
 const pause = () => Promise.resolve()
 

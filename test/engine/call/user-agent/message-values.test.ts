@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { headersOf } from '../../../../engine/call/user-agent/message-values.ts'
+import { headersOf } from '../../../../engine/call/user-agent/requests.ts'
 import { parseAppMessage } from '../../../../engine/sip-server/message/parse.ts'
 
 function headers(...lines: readonly string[]) {

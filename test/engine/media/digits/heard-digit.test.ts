@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { heardDigitIn } from '../../../../engine/media/digits/heard-digit.ts'
+import { heardDigitIn } from '../../../../engine/media/digits/heard-digits.ts'
 
 /** As rtpengine 10.5.3.5 writes it. */
 const told = {

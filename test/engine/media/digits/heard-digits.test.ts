@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import type { HeardDigit } from '../../../../engine/media/digits/heard-digit.ts'
-import { HeardDigits } from '../../../../engine/media/digits/heard-digits.ts'
+import { type HeardDigit, HeardDigits } from '../../../../engine/media/digits/heard-digits.ts'
 
 function rig() {
   const told: HeardDigit[] = []

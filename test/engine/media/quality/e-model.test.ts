@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { mosOf } from '../../../../engine/media/quality/e-model.ts'
+import { mosOf } from '../../../../engine/media/quality/statistics.ts'
 
 const clean = { jitterMs: 0, packetLossPct: 0, roundTripMs: 0, codec: 'PCMA' }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { readVqReport } from '../../../../engine/media/quality/publish.ts'
+import { readVqReport } from '../../../../engine/media/quality/quality.ts'
 import { vqReport } from '../../../support/vq-report.ts'
 import '../../../support/property-seed.ts'
 

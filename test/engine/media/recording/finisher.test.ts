@@ -9,13 +9,16 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { type Converter, openConverter } from '../../../../engine/media/recording/converter.ts'
-import { Finisher } from '../../../../engine/media/recording/finisher.ts'
-import { RecordingStore } from '../../../../engine/media/recording/recording-store.ts'
+import {
+  type Converter,
+  openConverter,
+  Finisher,
+  RecordingStore,
+} from '../../../../engine/media/recording/finisher.ts'
 import {
   UnfinishedRecordings,
   type UnfinishedRecording,
-} from '../../../../engine/media/recording/unfinished.ts'
+} from '../../../../engine/media/recording/recorder.ts'
 import type { EngineHappening } from '../../../../schema/contracts/engine.ts'
 import type { OutgoingEvent } from '../../../../schema/contracts/webhook-events.ts'
 import type { LocalStore } from '../../../../schema/open.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { inRecordedCodecs, offeredCodecs } from '../../../../engine/media/codecs.ts'
+import { inRecordedCodecs, offeredCodecs } from '../../../../engine/media/policy.ts'
 import type { MediaParty } from '../../../../engine/media/call-media.ts'
 
 const party = (codecs: readonly string[] | null, offered: readonly string[] = []): MediaParty =>

@@ -1,11 +1,11 @@
 import { rmSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { MediaSession } from '../../../../engine/media/call-media.ts'
-import { Recorder } from '../../../../engine/media/recording/recorder.ts'
 import {
+  Recorder,
   UnfinishedRecordings,
   type UnfinishedRecording,
-} from '../../../../engine/media/recording/unfinished.ts'
+} from '../../../../engine/media/recording/recorder.ts'
 import type { NgAnswer, NgRequest, Relay } from '../../../../engine/media/relay/relays.ts'
 import type { ActiveCall, CallRecording } from '../../../../schema/contracts/calls.ts'
 import type { EngineHappening } from '../../../../schema/contracts/engine.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { RecordingStore } from '../../../../engine/media/recording/recording-store.ts'
+import { RecordingStore } from '../../../../engine/media/recording/finisher.ts'
 import type { OutgoingEvent } from '../../../../schema/contracts/webhook-events.ts'
 import { all } from '../../../../schema/sql/query.ts'
 import { eachDatabase } from '../../../support/shared-database.ts'

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import {
   UnfinishedRecordings,
   type UnfinishedRecording,
-} from '../../../../engine/media/recording/unfinished.ts'
+} from '../../../../engine/media/recording/recorder.ts'
 import { temporaryFolder } from '../../../support/temporary-folder.ts'
 
 const callUuid = '019ab0c4-1e7f-7a37-9d1f-0f6a5f5e9c11'

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
-import { decoderOf, encode } from '../../../../engine/media/recording/audio/g711.ts'
-import { readRtp } from '../../../../engine/media/recording/audio/rtp.ts'
+import { decoderOf, encode, readRtp } from '../../../../engine/media/recording/audio/rtp.ts'
 import { Mix } from '../../../../engine/media/spy/mix.ts'
 
 test.each([0, 8] as const)('payload type %i: each code is the nearest to its own value', (type) => {

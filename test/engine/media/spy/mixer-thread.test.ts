@@ -2,8 +2,7 @@ import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { expect, onTestFinished, test } from 'vitest'
 import { MixerThread } from '../../../../engine/media/spy/mixer-thread.ts'
-import { decoderOf } from '../../../../engine/media/recording/audio/g711.ts'
-import { readRtp } from '../../../../engine/media/recording/audio/rtp.ts'
+import { decoderOf, readRtp } from '../../../../engine/media/recording/audio/rtp.ts'
 import { threadFile } from '../../../support/thread-file.ts'
 
 const file = await threadFile(

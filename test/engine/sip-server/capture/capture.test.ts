@@ -3,33 +3,51 @@ import { readFileSync } from 'node:fs'
 import { isIPv6 } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { WebSocket } from 'ws'
-import { createSipServer, type Listener } from '../../../../engine/sip-server/index.ts'
+import {
+  createSipServer,
+  type Listener,
+  type SipServerOptions,
+} from '../../../../engine/sip-server/index.ts'
 import { Authority, loopbackNames } from '../../../support/certificates.ts'
-import { datagramSink } from '../../../support/datagram-sink.ts'
+import { freePort } from '../../../support/free-port.ts'
+import { hepByTls, hepByUdp } from '../../../support/hep-server.ts'
 import { SipPeer } from '../../../support/sip-peer.ts'
 import { temporaryFolder } from '../../../support/temporary-folder.ts'
 import { emitted } from '../../../support/waiting.ts'
 
-const authority = new Authority(temporaryFolder())
+const folder = temporaryFolder()
+const authority = new Authority(folder)
 const certificate = authority.sign('server', ...loopbackNames)
+const forged = new Authority(folder, 'another').sign('forged', ...loopbackNames)
 const ca = readFileSync(authority.file)
+const tls = { caFile: authority.file }
 
-async function start(protocol: Listener['protocol'], host: string) {
-  const homer = await datagramSink()
+type Capture = NonNullable<SipServerOptions['capture']>
+
+async function start(
+  port: number,
+  capture: Partial<Capture> = {},
+  protocol: Listener['protocol'] = 'udp',
+  host = '127.0.0.1',
+) {
+  const warnings: string[] = []
   const server = createSipServer({
     listen: [{ protocol, host, port: 0 }],
     tls: certificate,
-    capture: { host: '127.0.0.1', port: homer.port, agentId: 7 },
+    capture: { host: '127.0.0.1', port, agentId: 7, ...capture },
     secret: 's',
+    log: (level, message, fields) => {
+      if (level === 'warn') warnings.push(`${message}: ${JSON.stringify(fields)}`)
+    },
   })
   await server.start()
   onTestFinished(() => server.stop())
   const [listener] = server.listeners
   if (listener === undefined) throw new Error('no listener')
-  return { homer, listener }
+  return { server, listener, warnings }
 }
 
-/** Sends OPTIONS and waits for the answer; the port of the sender. */
+/** Sends OPTIONS and waits for the answer. */
 async function ask(listener: Listener): Promise<void> {
   const { protocol, port, advertisedHost } = listener
   if (protocol !== 'ws' && protocol !== 'wss') {
@@ -40,7 +58,7 @@ async function ask(listener: Listener): Promise<void> {
     }
     const peer = await SipPeer.open(listener, protocol === 'tls' ? { tls: options } : {})
     onTestFinished(() => peer.close())
-    peer.request('OPTIONS', peer.leg(`sip:a@example.com`))
+    peer.request('OPTIONS', peer.leg('sip:a@example.com'))
     await peer.next('503 OPTIONS')
     return
   }
@@ -66,44 +84,134 @@ async function ask(listener: Listener): Promise<void> {
   await answered
 }
 
-/** Values by type. */
-function chunksOf(packet: Buffer): ReadonlyMap<number, Buffer> {
-  const chunks = new Map<number, Buffer>()
-  for (let at = 6; at < packet.length; at += packet.readUInt16BE(at + 4))
-    chunks.set(
-      packet.readUInt16BE(at + 2),
-      packet.subarray(at + 6, at + packet.readUInt16BE(at + 4)),
-    )
-  return chunks
-}
-
 const protocols = ['udp', 'tcp', 'tls', 'ws', 'wss'] as const
 
 test.each(
-  protocols.flatMap(
-    (protocol) =>
-      [
-        [protocol, '127.0.0.1'],
-        [protocol, '::1'],
-      ] as const,
-  ),
+  protocols.flatMap((protocol) => [[protocol, '127.0.0.1'] as const, [protocol, '::1'] as const]),
 )('a request by %s at %s and its answer are copied', async (protocol, host) => {
-  const { homer, listener } = await start(protocol, host)
+  const homer = await hepByUdp()
+  const { server, listener } = await start(homer.port, {}, protocol, host)
+  const before = Date.now()
   await ask(listener)
-  await expect.poll(() => homer.received.length).toBeGreaterThanOrEqual(2)
-  const [request, response] = homer.received.map(chunksOf)
-  expect(String(request?.get(15))).toMatch(/^OPTIONS sip:a@example\.com SIP\/2\.0\r\n/)
-  expect(String(response?.get(15))).toMatch(/^SIP\/2\.0 503 /)
-  const isV6 = isIPv6(host)
-  const address = isV6 ? `${'00'.repeat(15)}01` : '7f000001'
-  for (const chunks of [request, response]) {
-    expect(chunks?.get(1)?.readUInt8()).toBe(isV6 ? 10 : 2)
-    expect(chunks?.get(2)?.readUInt8()).toBe(protocol === 'udp' ? 17 : 6)
-    expect(
-      [chunks?.get(isV6 ? 5 : 3), chunks?.get(isV6 ? 6 : 4)].map((each) => each?.toString('hex')),
-    ).toEqual([address, address])
-    expect(chunks?.get(12)?.readUInt32BE()).toBe(7)
+  await expect.poll(() => homer.packets().length).toBeGreaterThanOrEqual(2)
+  const [request, response] = homer.packets()
+  expect(request?.payload).toMatch(/^OPTIONS sip:a@example\.com SIP\/2\.0\r\n[^]*\r\n\r\n$/)
+  expect(response?.payload).toMatch(/^SIP\/2\.0 503 /)
+  const isIpv6 = isIPv6(host)
+  const address = isIpv6 ? `${'00'.repeat(15)}01` : '7f000001'
+  for (const packet of [request, response]) {
+    expect(packet).toMatchObject({
+      isIpv6,
+      protocol: protocol === 'udp' ? 17 : 6,
+      source: address,
+      destination: address,
+      agentId: 7,
+      key: undefined,
+      correlationId: undefined,
+    })
+    expect(Math.abs((packet?.at ?? 0) - before)).toBeLessThan(60_000)
   }
-  expect(request?.get(8)?.readUInt16BE()).toBe(listener.port)
-  expect(response?.get(7)?.readUInt16BE()).toBe(listener.port)
+  expect(request?.destinationPort).toBe(listener.port)
+  expect(response?.sourcePort).toBe(listener.port)
+  expect(request?.sourcePort).toBe(response?.destinationPort)
+  expect(server.captured?.dropped).toBe(0)
+})
+
+test('by UDP and by TLS a packet has the key, and the id of the call that a Call-ID belongs to', async () => {
+  for (const homer of [await hepByUdp(), await hepByTls(certificate)]) {
+    const asked: string[] = []
+    const { listener } = await start(homer.port, {
+      ...('connections' in homer && { tls }),
+      password: 'kéy',
+      agentId: 4_294_967_295,
+      correlationOf: (callId) => {
+        asked.push(callId)
+        return asked.length === 1 ? 'the call' : undefined
+      },
+    })
+    await ask(listener)
+    await expect.poll(() => homer.packets().length).toBe(2)
+    const [request, response] = homer.packets()
+    expect(request).toMatchObject({ key: 'kéy', agentId: 4_294_967_295, correlationId: 'the call' })
+    expect(response?.correlationId).toBeUndefined()
+    expect(request?.payload).toContain(`\r\nCall-ID: ${asked[0]}\r\n`)
+    expect(new Set(asked).size).toBe(1)
+  }
+})
+
+test('a server by TLS that has another certificate than a trusted one gets nothing, unless that is allowed', async () => {
+  const homer = await hepByTls(forged)
+  const { listener, warnings } = await start(homer.port, { tls })
+  await ask(listener)
+  await expect.poll(() => warnings).toHaveLength(1)
+  expect(warnings[0]).toMatch(
+    /^the HEP server cannot be reached: .*(?:SIGNATURE|SELF_SIGNED|UNABLE)/,
+  )
+  expect(homer.packets()).toHaveLength(0)
+  const { listener: trusting } = await start(homer.port, { tls: { ...tls, verifyServers: false } })
+  await ask(trusting)
+  await expect.poll(() => homer.packets().length).toBe(2)
+})
+
+test('what passes while the server is away reaches it when it is back', async () => {
+  const port = await freePort()
+  const { listener, warnings } = await start(port, { tls })
+  await ask(listener)
+  await expect.poll(() => warnings).toHaveLength(1)
+  const homer = await hepByTls(certificate, { port })
+  await expect.poll(() => homer.packets().length).toBe(2)
+  for (const connection of homer.connections) connection.destroy()
+  await expect.poll(() => homer.connections.size).toBe(0)
+  await ask(listener)
+  await expect.poll(() => homer.packets().length).toBe(4)
+  expect(warnings).toHaveLength(1)
+})
+
+/** Datagrams that get no answer, of 60 kB. */
+async function flood(listener: Listener, count: number): Promise<void> {
+  const peer = await SipPeer.open(listener, {})
+  onTestFinished(() => peer.close())
+  for (let sent = 0; sent < count; sent += 1) {
+    peer.send(`SIP/2.0 200 OK\r\nCall-ID: a\r\nX: ${'x'.repeat(60_000)}\r\n\r\n`)
+    if (sent % 10 === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}
+
+test.each([
+  ['away', false],
+  ['slow', true],
+])(
+  'for a server that is %s a bounded number of packets waits; the others are counted, and the log says it once',
+  async (_how, isThere) => {
+    const port = isThere
+      ? (await hepByTls(certificate, { isReading: false })).port
+      : await freePort()
+    const { server, listener, warnings } = await start(port, { tls })
+    await flood(listener, isThere ? 400 : 150)
+    await expect.poll(() => server.captured?.dropped).toBeGreaterThan(20)
+    await ask(listener)
+    expect(warnings).toHaveLength(1)
+    expect(warnings[0]).not.toContain('xxx')
+  },
+)
+
+test('a server stops while its HEP server is looked for, and sends nothing after its end', async () => {
+  const homer = await hepByUdp()
+  const { server, listener } = await start(homer.port)
+  await ask(listener)
+  await server.stop()
+  await server.stop()
+  await expect.poll(() => homer.packets().length).toBe(2)
+  const { server: searching, warnings } = await start(9, { host: 'nowhere.invalid' })
+  await searching.stop()
+  expect(warnings).toEqual([])
+})
+
+test('a message that no datagram holds is left out, and counted', async () => {
+  const homer = await hepByUdp()
+  const { server, listener } = await start(homer.port, {}, 'tcp')
+  const peer = await SipPeer.open(listener, {})
+  onTestFinished(() => peer.close())
+  peer.request('OPTIONS', peer.leg('sip:a@example.com'), { body: 'x'.repeat(65_001) })
+  await expect.poll(() => server.captured?.dropped).toBe(1)
 })

@@ -1,10 +1,10 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { Clients } from '../../../../engine/sip-server/clients/client.ts'
 import {
+  Clients,
   connectApplication,
   connectInProcess,
-} from '../../../../engine/sip-server/clients/in-process.ts'
+} from '../../../../engine/sip-server/clients/client.ts'
 
 const named = (commandId: string) => ({ kind: 'ok', commandId }) as const
 const asking = (id: string) => ({ id, command: { kind: 'ping' } }) as const

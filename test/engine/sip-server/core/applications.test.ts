@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Applications } from '../../../../engine/sip-server/core/applications.ts'
+import { Applications } from '../../../../engine/sip-server/core/outbox.ts'
 
 /** Three applications that take INVITE; the tags of each. */
 function three(...tags: readonly (readonly string[])[]): Applications {

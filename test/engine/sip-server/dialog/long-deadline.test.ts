@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Deadlines, LongDeadline } from '../../../../engine/sip-server/transaction/deadlines.ts'
+import { Deadlines, LongDeadline } from '../../../../engine/sip-server/transaction/machine.ts'
 
 /** Lets all time pass; returns when it came, and the delays that were waited for. */
 function fired(delayMs: number) {

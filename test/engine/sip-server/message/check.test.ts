@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { checkRequest, checkResponse } from '../../../../engine/sip-server/message/check.ts'
+import { checkRequest, checkResponse } from '../../../../engine/sip-server/message/parse.ts'
 import type { Protocol } from '../../../../engine/sip-server/flow.ts'
 import { invite, lines, read } from './sample.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { composeRequest, composeResponse } from '../../../../engine/sip-server/message/compose.ts'
+import { composeRequest, composeResponse } from '../../../../engine/sip-server/message/message.ts'
 
 test('headers are known by any spelling of their names, and absent values are no headers', () => {
   const message = composeRequest('INVITE', 'sip:b@h', {

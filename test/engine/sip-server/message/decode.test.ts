@@ -5,7 +5,7 @@ import {
   decodeMessage,
   encodeMessage,
   hasEscapedBytes,
-} from '../../../../engine/sip-server/message/decode.ts'
+} from '../../../../engine/sip-server/message/message.ts'
 
 test('UTF-8 is text, and goes back to the same bytes', () => {
   const text = 'Zoë 大停電 🙂'

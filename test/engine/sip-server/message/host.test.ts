@@ -4,7 +4,7 @@ import {
   hostPort,
   parseHostPort,
   withoutBrackets,
-} from '../../../../engine/sip-server/message/uri.ts'
+} from '../../../../engine/sip-server/message/fields.ts'
 
 test('a host without port has port 0', () => {
   expect(['h', '[::1]', '192.0.2.1:5060', '[::ffff:192.0.2.1]:5061'].map(parseHostPort)).toEqual([

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { readAddress, readSoleUri, readUri } from '../../../../engine/sip-server/message/lenient.ts'
+import { readAddress, readSoleUri, readUri } from '../../../../engine/sip-server/message/fields.ts'
 
 test.each([
   ['<sip:1555@10.0.0.1>;tag=a', '', 'sip:1555@10.0.0.1'],

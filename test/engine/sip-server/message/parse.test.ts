@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { decodeMessage, encodeMessage } from '../../../../engine/sip-server/message/decode.ts'
+import { decodeMessage, encodeMessage } from '../../../../engine/sip-server/message/message.ts'
 import { parseAppMessage, parseMessage } from '../../../../engine/sip-server/message/parse.ts'
 import { invite, lines, read } from './sample.ts'
 

@@ -1,18 +1,23 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { checkRequest, checkResponse } from '../../../../engine/sip-server/message/check.ts'
+import {
+  checkRequest,
+  checkResponse,
+  parseAppMessage,
+  parseMessage,
+} from '../../../../engine/sip-server/message/parse.ts'
 import {
   byteLength,
   decodeMessage,
   encodeMessage,
-} from '../../../../engine/sip-server/message/decode.ts'
-import { parseAppMessage, parseMessage } from '../../../../engine/sip-server/message/parse.ts'
+} from '../../../../engine/sip-server/message/message.ts'
 import {
   parseNameAddr,
   parseReason,
   parseSessionExpires,
+  parseUri,
+  sameUri,
 } from '../../../../engine/sip-server/message/fields.ts'
-import { parseUri, sameUri } from '../../../../engine/sip-server/message/uri.ts'
 import { invalidCases } from '../../../vectors/torture-invalid.ts'
 import { validCases } from '../../../vectors/torture-valid.ts'
 import { invite, read } from './sample.ts'

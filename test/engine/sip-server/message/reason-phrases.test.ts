@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { reasonPhrase } from '../../../../engine/sip-server/message/reason-phrases.ts'
+import { reasonPhrase } from '../../../../engine/sip-server/message/message.ts'
 
 test.each([
   [200, 'OK'],

@@ -1,14 +1,21 @@
 import { expect, test } from 'vitest'
-import { checkRequest, checkResponse } from '../../../../engine/sip-server/message/check.ts'
-import { decodeMessage, encodeMessage } from '../../../../engine/sip-server/message/decode.ts'
-import type { SipMessage } from '../../../../engine/sip-server/message/message.ts'
-import { type Malformed, parseMessage } from '../../../../engine/sip-server/message/parse.ts'
+import {
+  checkRequest,
+  checkResponse,
+  type Malformed,
+  parseMessage,
+} from '../../../../engine/sip-server/message/parse.ts'
+import {
+  decodeMessage,
+  encodeMessage,
+  type SipMessage,
+} from '../../../../engine/sip-server/message/message.ts'
 import {
   parseNameAddr,
   parseOptionTags,
   parseVia,
+  parseUri,
 } from '../../../../engine/sip-server/message/fields.ts'
-import { parseUri } from '../../../../engine/sip-server/message/uri.ts'
 import type { Verdict } from '../../../vectors/torture.ts'
 import { invalidCases } from '../../../vectors/torture-invalid.ts'
 import { semanticCases } from '../../../vectors/torture-semantics.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { parseUri, sameUri } from '../../../../engine/sip-server/message/uri.ts'
+import { parseUri, sameUri } from '../../../../engine/sip-server/message/fields.ts'
 import { paramsOf } from './sample.ts'
 
 test('a SIP URI has user, password, host, port, parameters and headers', () => {

@@ -1,15 +1,18 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { readAddress } from '../../../../engine/sip-server/message/lenient.ts'
-import { parseNameAddr } from '../../../../engine/sip-server/message/fields.ts'
-import { parseUri, unescapeText } from '../../../../engine/sip-server/message/uri.ts'
+import {
+  readAddress,
+  parseNameAddr,
+  parseUri,
+  unescapeText,
+} from '../../../../engine/sip-server/message/fields.ts'
 import {
   escapeUser,
   formatNameAddr,
   replaceHosts,
   replaceUsers,
   withoutUriParams,
-} from '../../../../engine/sip-server/message/compose.ts'
+} from '../../../../engine/sip-server/message/message.ts'
 
 test('a display name is quoted so that it cannot end its quotes', () => {
   expect(formatNameAddr('a "b" \\', 'sip:1@h')).toBe('"a \\"b\\" \\\\" <sip:1@h>')

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { Deadlines, type Deadline } from '../../../../engine/sip-server/transaction/deadlines.ts'
+import { Deadlines, type Deadline } from '../../../../engine/sip-server/transaction/machine.ts'
 
 /** Collects what fires, in order. */
 class Recorder {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { Deadlines } from '../../../../engine/sip-server/transaction/deadlines.ts'
-import { RetransmitCache } from '../../../../engine/sip-server/transaction/retransmit-cache.ts'
+import { Deadlines } from '../../../../engine/sip-server/transaction/machine.ts'
+import { RetransmitCache } from '../../../../engine/sip-server/transaction/server.ts'
 
 const lifetimeMs = 32_000
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { decoderOf } from '../../../../../engine/media/recording/audio/g711.ts'
+import { decoderOf } from '../../../../../engine/media/recording/audio/rtp.ts'
 
 test('silence, the loudest samples and the first steps are those of ITU-T G.711', () => {
   const [muLaw, aLaw] = [decoderOf(0), decoderOf(8)]

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { endpointKey, PcapReader } from '../../../../../engine/media/recording/audio/pcap.ts'
+import { endpointKey, PcapReader } from '../../../../../engine/media/recording/audio/convert.ts'
 import '../../../../support/property-seed.ts'
 
 interface Shape {

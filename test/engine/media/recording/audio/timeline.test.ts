@@ -1,11 +1,11 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { decoderOf } from '../../../../../engine/media/recording/audio/g711.ts'
+import { decoderOf } from '../../../../../engine/media/recording/audio/rtp.ts'
 import {
   type Piece,
   Timeline,
   wavHeader,
-} from '../../../../../engine/media/recording/audio/timeline.ts'
+} from '../../../../../engine/media/recording/audio/convert.ts'
 import { readWav } from '../../../../support/audio.ts'
 import '../../../../support/property-seed.ts'
 

@@ -3,7 +3,7 @@
  * message sees it: one response, the header that says what would do, and nothing for applications.
  */
 import { expect, test } from 'vitest'
-import { decodeMessage, encodeMessage } from '../../../../../engine/sip-server/message/decode.ts'
+import { decodeMessage, encodeMessage } from '../../../../../engine/sip-server/message/message.ts'
 import { acknowledge, answered, invited } from '../../../../support/caller.ts'
 import {
   caller,

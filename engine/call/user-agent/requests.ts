@@ -1,0 +1,386 @@
+/** A request from the network, and the response that we may give to it. */
+import type {
+  RequestEvent,
+  SavedDialogs,
+  AppEvent,
+  ResponseEvent,
+  RequestSentEvent,
+  SentFields,
+} from '../../sip-server/application.ts'
+import type {
+  Answer,
+  Headers,
+  SendOptions,
+  SipRequest,
+  SipResponse,
+  Credentials,
+} from '../signalling.ts'
+import { hostPort, knownName } from '../../sip-server/message/index.ts'
+import {
+  algorithmOf,
+  digest,
+  digestFields,
+  expectedResponse,
+  type Algorithm,
+} from '../../registrar/digest/digest.ts'
+
+/** What has left. `localTag` is ours in it. */
+interface SentResponse {
+  readonly dialogId: string
+  readonly localTag: string
+}
+
+/** Undefined: it could not be sent any more. */
+export type Responded = (sent: SentResponse | undefined) => void
+
+export interface ResponseToSend {
+  readonly status: number
+  /** Empty: the usual one. */
+  readonly reason: string
+  readonly headers: Headers
+  readonly body: string
+}
+
+/** What a received request asks of the connection that brought it. */
+export interface ResponseLink {
+  /** Absent for a server elsewhere. */
+  readonly saved: SavedDialogs | undefined
+  respond(request: ReceivedRequest, response: ResponseToSend, done: Responded | undefined): void
+}
+
+export class ReceivedRequest implements SipRequest, Answer {
+  readonly #event: RequestEvent
+  readonly link: ResponseLink
+  readonly #body: string | undefined
+  #headers: Headers | undefined
+  #finalResponseSent = false
+  /** Its sender has proved nothing: the final response is sent once, without state, and is short (RFC 3261 §26.3.2.4). */
+  isFromStranger = false
+  /** Told of a CANCEL. */
+  onCancel: ((headers: Headers) => void) | undefined
+
+  /** `body`: of one that is restored without it. */
+  constructor(event: RequestEvent, link: ResponseLink, body?: string) {
+    this.#event = event
+    this.link = link
+    this.#body = body
+  }
+
+  get method(): string {
+    return this.#event.message.method
+  }
+
+  get uri(): string {
+    return this.#event.message.uri
+  }
+
+  get body(): string {
+    return this.#body ?? this.#event.message.body
+  }
+
+  get headers(): Headers {
+    return (this.#headers ??= headersOf(this.#event.message))
+  }
+
+  get callId(): string {
+    return this.#event.message.callId
+  }
+
+  get fromTag(): string {
+    return this.#event.message.fromTag
+  }
+
+  get protocol(): string {
+    return this.#event.flow.listener.protocol
+  }
+
+  get sourceAddress(): string {
+    return this.#event.flow.address
+  }
+
+  get sourcePort(): number {
+    return this.#event.flow.port
+  }
+
+  get transactionId(): string {
+    return this.#event.transactionId
+  }
+
+  /** Empty outside dialogs. */
+  get dialogId(): string {
+    return this.#event.dialogId
+  }
+
+  get finalResponseSent(): boolean {
+    return this.#finalResponseSent
+  }
+
+  send(
+    status: number,
+    reason: string | undefined,
+    { headers = {}, body = '' }: SendOptions,
+    done?: Responded,
+  ): void {
+    if (this.#finalResponseSent) return
+    this.#finalResponseSent = status >= 200
+    this.link.respond(this, { status, reason: reason ?? '', headers, body }, done)
+  }
+}
+
+// Received messages as call control reads them.
+
+type Message = Extract<AppEvent, { readonly kind: 'request' }>['message']
+
+export function headersOf(message: Message): Headers {
+  const headers: Headers = {}
+  for (const [name, value] of message.entries()) {
+    const key = keyOf(name)
+    const before = headers[key]
+    headers[key] = before === undefined ? value : `${before},${value}`
+  }
+  return headers
+}
+
+/** Of known names only, which are few: making a lower-case copy of each costs more than all else here. */
+const keys = new Map<string, string>()
+
+function keyOf(name: string): string {
+  const kept = keys.get(name)
+  if (kept !== undefined) return kept
+  const isAsSent = name.startsWith('X-') || name === 'Diversion' || isPrivate(name)
+  const key = isAsSent ? name : name.toLowerCase()
+  const known = knownName(name)
+  // Not `name`, which may be a part of a whole message.
+  if (known === name) keys.set(known, key)
+  return key
+}
+
+const isPrivate = (name: string): boolean => name.startsWith('P-') && !name.startsWith('P-Asserted')
+
+const responseOf = ({ message, flow }: ResponseEvent): SipResponse => ({
+  status: message.status,
+  reason: message.reason,
+  headers: headersOf(message),
+  body: message.body,
+  peer: hostPort(flow.address, flow.port),
+})
+
+/** Why a command was not performed. */
+export const problemOf = (reply: AppEvent): string =>
+  'problem' in reply ? reply.problem : 'the server gave another reply than expected'
+
+export const messageOf = (error: unknown): string =>
+  error instanceof Error ? error.message : String(error)
+
+// A request of ours until its final response: sent, perhaps challenged and sent again, perhaps cancelled.
+
+export interface RequestParts {
+  readonly method: string
+  /** Empty in a dialog: the server knows the remote target. */
+  readonly uri: string
+  readonly headers: Headers
+  readonly body: string
+  /** Where it goes; empty: by its Route, or else its Request-URI. */
+  readonly nextHop: string
+  /** Empty outside dialogs. */
+  readonly dialogId: string
+  readonly credentials: Credentials | undefined
+}
+
+export interface RequestListener {
+  /** It has left; from now on it can be cancelled. */
+  readonly onSent?: (request: OutgoingRequest) => void
+  readonly onResponse: (response: SipResponse, event: ResponseEvent) => void
+  /** It has not left. */
+  readonly onRefused: (problem: string) => void
+}
+
+/** What a request asks of the connection that it goes by. */
+export interface RequestLink {
+  send(request: OutgoingRequest, parts: RequestParts): void
+  sendCancel(request: OutgoingRequest, headers: Headers): void
+}
+
+export class OutgoingRequest {
+  readonly link: RequestLink
+  readonly #parts: RequestParts
+  readonly #listener: RequestListener
+  readonly #challenges: Challenges | undefined
+  #sent: SentFields | undefined
+  /** Empty while it is being sent. */
+  #transactionId = ''
+  #heldCancel: Headers | undefined
+
+  constructor(link: RequestLink, parts: RequestParts, listener: RequestListener) {
+    this.link = link
+    this.#parts = parts
+    this.#listener = listener
+    const { credentials } = parts
+    this.#challenges = credentials && new Challenges(credentials)
+  }
+
+  get parts(): RequestParts {
+    return this.#parts
+  }
+
+  /** Undefined before it has left. */
+  get sent(): SentFields | undefined {
+    return this.#sent
+  }
+
+  get transactionId(): string {
+    return this.#transactionId
+  }
+
+  start(): void {
+    this.link.send(this, this.#parts)
+  }
+
+  /** The server has sent it, for the first time or again. */
+  left({ transactionId, sent }: RequestSentEvent): void {
+    const isFirst = this.#sent === undefined
+    this.#transactionId = transactionId
+    this.#sent = sent
+    if (isFirst) this.#listener.onSent?.(this)
+    const held = this.#heldCancel
+    this.#heldCancel = undefined
+    if (held) this.link.sendCancel(this, held)
+  }
+
+  refused(problem: string): void {
+    this.#listener.onRefused(problem)
+  }
+
+  /** A challenge that can be answered is: the request goes out once more, and another response will come. */
+  answered(event: ResponseEvent): void {
+    const response = responseOf(event)
+    const again = this.#answerTo(response, event)
+    if (again === undefined) return this.#listener.onResponse(response, event)
+    this.#transactionId = ''
+    return this.link.send(this, again)
+  }
+
+  /** CANCEL; while a challenge is being answered, of the request that answers it. */
+  cancel(headers: Headers): void {
+    if (this.#transactionId === '') this.#heldCancel = headers
+    else this.link.sendCancel(this, headers)
+  }
+
+  /** RFC 3261 §22.2: the same request with credentials, the next one of its Call-ID. */
+  #answerTo(response: SipResponse, { flow }: ResponseEvent): RequestParts | undefined {
+    const { status, headers } = response
+    const sent = this.#sent
+    if ((status !== 401 && status !== 407) || !this.#challenges || !sent) return undefined
+    const credentials = this.#challenges.answer(status, headers, sent)
+    if (credentials === undefined) return undefined
+    const parts = this.#parts
+    const { from: _from, ...kept } = parts.headers
+    return {
+      ...parts,
+      headers: {
+        ...kept,
+        From: sent.from,
+        'Call-ID': sent.callId,
+        CSeq: `${sent.cseq + 1} ${sent.method}`,
+        ...credentials,
+      },
+      nextHop: nextHopAgain(parts, hostPort(flow.address, flow.port)),
+    }
+  }
+}
+
+/** A name may lead to another server the next time: the one that has challenged us gets the answer. */
+function nextHopAgain({ nextHop, uri, dialogId }: RequestParts, challenger: string): string {
+  if (dialogId !== '' || isAddress.test(nextHop || uri)) return nextHop
+  const transport = /;transport=([^;>\s]+)/i.exec(nextHop) ?? /;transport=([^;>\s]+)/i.exec(uri)
+  return `sip:${challenger}${transport ? `;transport=${transport[1]?.toLowerCase()}` : ''}`
+}
+
+const isAddress = /^sips?:(?:[^@]*@)?(?:\d{1,3}(?:\.\d{1,3}){3}|\[)/i
+
+// Answers digest challenges to one request (RFC 3261 §22, RFC 7616, RFC 8760).
+
+/** The request that was challenged. */
+interface Challenged {
+  readonly method: string
+  readonly uri: string
+  readonly callId: string
+  readonly cseq: number
+}
+
+interface Challenge {
+  readonly realm: string
+  readonly nonce: string
+  readonly algorithm: Algorithm
+  /** Whether `qop=auth` is offered; else the answer is that of RFC 2069. */
+  readonly isProtected: boolean
+  readonly opaque: string | undefined
+  readonly isStale: boolean
+}
+
+/**
+ * The second challenge of a status counts as a refusal, or a server that goes on asking would be answered for ever;
+ * once more when only the nonce was old. A proxy (407) and the server behind it (401) may both ask.
+ */
+export class Challenges {
+  readonly #credentials: Credentials
+  readonly #asked = new Set<number>()
+  #isRenewed = false
+
+  constructor(credentials: Credentials) {
+    this.#credentials = credentials
+  }
+
+  /** The header to repeat the request with; undefined: the challenge is the answer. */
+  answer(status: number, headers: Headers, request: Challenged): Headers | undefined {
+    const isProxy = status === 407
+    const asked = headers[isProxy ? 'proxy-authenticate' : 'www-authenticate'] ?? ''
+    const challenge = chosenOf(asked, this.#credentials.realm)
+    const isRenewal = this.#asked.has(status)
+    const mayRenew = challenge?.isStale === true && !this.#isRenewed
+    if (challenge === undefined || (isRenewal && !mayRenew)) return undefined
+    this.#asked.add(status)
+    this.#isRenewed ||= isRenewal
+    const name = isProxy ? 'Proxy-Authorization' : 'Authorization'
+    return { [name]: answerTo(challenge, this.#credentials, request) }
+  }
+}
+
+/** RFC 8760 §2.4: the first one that we know; the server has put them in its order. */
+function chosenOf(header: string, realm: string | null): Challenge | undefined {
+  for (const fields of digestFields(header)) {
+    const algorithm = algorithmOf(fields.get('algorithm') ?? '')
+    const qop = fields.get('qop')?.toLowerCase().split(',')
+    const isProtected = qop?.some((option) => option.trim() === 'auth') === true
+    const [nonce, named] = [fields.get('nonce'), fields.get('realm') ?? '']
+    if (algorithm === undefined || nonce === undefined || (qop && !isProtected)) continue
+    if (realm !== null && named !== realm) continue
+    const isStale = fields.get('stale')?.toLowerCase() === 'true'
+    return { realm: named, nonce, algorithm, isProtected, opaque: fields.get('opaque'), isStale }
+  }
+  return undefined
+}
+
+function answerTo(
+  { realm, nonce, algorithm, isProtected, opaque }: Challenge,
+  { username, password }: Credentials,
+  { method, uri, callId, cseq }: Challenged,
+): string {
+  const ha1 = digest(algorithm, `${username}:${realm}:${password}`)
+  // Not predictable without the password, and different for each request.
+  const cnonce = digest(algorithm, `${ha1}:${callId}:${cseq} ${method}`).slice(0, 16)
+  const protection = isProtected ? { cnonce, nc: '00000001', count: 1 } : null
+  const response = expectedResponse({ nonce, uri, protection }, algorithm, method, ha1)
+  return [
+    `Digest username=${quoted(username)}`,
+    `realm=${quoted(realm)}`,
+    `nonce=${quoted(nonce)}`,
+    `uri=${quoted(uri)}`,
+    `response="${response}"`,
+    `algorithm=${algorithm}`,
+    ...(isProtected ? ['qop=auth', 'nc=00000001', `cnonce="${cnonce}"`] : []),
+    ...(opaque === undefined ? [] : [`opaque=${quoted(opaque)}`]),
+  ].join(',')
+}
+
+const quoted = (text: string): string => `"${text.replace(/["\\]/g, '\\$&')}"`
