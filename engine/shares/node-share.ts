@@ -207,6 +207,7 @@ export class NodeShare implements Share {
     if (!isOfThisLimit) this.#holder.want(this, false)
     this.#aheadAt = this.#holder.now() + AHEAD_PAUSE_MS
     this.#serve()
+    if (!isWhole && this.isWaitedFor) this.#holder.want(this, true)
     const isShort = isWhole && answer.amount < need
     this.isShortOfDay = isShort && answer.isOfDay
     // Otherwise those that wait have come since, or are asked for again.
