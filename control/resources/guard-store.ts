@@ -1,6 +1,6 @@
 /** Spend guards in the database, as operators see and set them. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import { DAY_MS, HOUR_MS } from '../../schema/clock.ts'
 import { moneyToNumber } from '../../schema/columns.ts'
 import type { OcsPort } from '../../schema/contracts/charging.ts'
@@ -165,11 +165,17 @@ export class GuardStore {
     await execute(this.#store, ended)
   }
 
-  /** What was taken of caps, by their uuids and periods. */
-  async used(guardUuids: readonly string[]) {
-    if (guardUuids.length === 0) return []
-    const query = this.#store.db.selectFrom('spend_guard_use').selectAll()
-    return all(this.#store, query.where('guard_uuid', 'in', guardUuids))
+  /** What was taken of caps (`capResource`). */
+  async used(caps: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    if (caps.length === 0) return new Map()
+    const query = this.#store.db
+      .selectFrom('share')
+      .select(({ fn }) => ['resource', fn.sum<number>('amount').as('amount')])
+      .where('kind', '=', 'cap')
+      .where('resource', 'in', caps)
+      .groupBy('resource')
+    const rows = await all(this.#store, query)
+    return new Map(rows.map(({ resource, amount }) => [resource, amount]))
   }
 
   async #refuseMany(setBy: number | null, at: number): Promise<void> {
@@ -194,6 +200,10 @@ export class GuardStore {
         or([eb('ended_at', '<', at - KEPT_MS), eb('expires_at', '<', at - KEPT_MS)]),
       )
     await execute(this.#store, old)
+    const used = this.#store.db.deleteFrom('share').where('kind', '=', 'cap')
+    const guard = sql<boolean>`NOT EXISTS (
+      SELECT 1 FROM spend_guard WHERE guard_uuid = substr(${sql.ref('share.resource')}, 1, 36))`
+    await execute(this.#store, used.where(guard))
   }
 }
 

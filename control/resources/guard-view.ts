@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { DAY_MS } from '../../schema/clock.ts'
 import { moneyToDecimal, timeToText } from '../../schema/columns.ts'
 import {
+  capResource,
   type Brake,
   guardActions,
   guardPeriods,
@@ -85,15 +86,9 @@ export async function viewsOf(
   rows: readonly ShownGuard[],
   at: number,
 ): Promise<readonly GuardView[]> {
-  const caps = rows.filter(({ action }) => action === 'cap').map(({ guard_uuid }) => guard_uuid)
-  const used = await guards.used(caps)
-  return rows.map((row) => {
-    const start = periodOf(row, at)
-    const taken = used.find(
-      (use) => use.guard_uuid === row.guard_uuid && use.period_start === start,
-    )
-    return viewOf(row, taken?.taken_micros ?? 0, at)
-  })
+  const resourceOf = (row: ShownGuard): string => capResource(row.guard_uuid, periodOf(row, at))
+  const used = await guards.used(rows.filter(({ action }) => action === 'cap').map(resourceOf))
+  return rows.map((row) => viewOf(row, used.get(resourceOf(row)) ?? 0, at))
 }
 
 const periodOf = ({ per, created_at }: Pick<GuardRow, 'per' | 'created_at'>, at: number): number =>

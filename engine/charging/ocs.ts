@@ -169,6 +169,7 @@ export class Ocs implements Charging, OcsPort {
       schedule,
       exitCodes,
       log: deps.log,
+      members,
       onNewCap: () => this.#reservations.countLive((...call) => this.#guards.metersOf(...call)),
     })
     this.#charges = new Charges({ books: () => this.#books(), canHold })

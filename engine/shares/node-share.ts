@@ -12,6 +12,8 @@ export interface ShareKind {
   readonly aheadSeconds: number
   /** How long a call waits for a server that answers others: their transactions hold what this one needs. */
   readonly busyWaitMs: number
+  /** What is not needed for so many looks (one a second) is given back. Absent: for ten. */
+  readonly idleLooks?: number
 }
 
 /** What a share asks of those that hold all shares of this node. */
@@ -35,7 +37,6 @@ export const SHARE_WAIT_MS = 100
 const QUIET_MS = 250
 /** Nothing is asked for ahead more often. */
 const AHEAD_PAUSE_MS = 100
-/** What is not needed for so many looks (one a second) is given back. */
 const IDLE_LOOKS = 10
 /** Of the rate of the second before. */
 const FADE = 0.8
@@ -53,6 +54,8 @@ export class NodeShare implements Share {
   readonly resource: string
   /** Present once the database has said that the limit of a day is what bounds it. */
   isShortOfDay = false
+  /** The shares of others, as the database said last. */
+  elsewhere = 0
   readonly #used: () => number
   readonly #holder: ShareHolder
   /** Never more than what is stored. */
@@ -69,6 +72,8 @@ export class NodeShare implements Share {
   #aheadAt = -Infinity
   /** To be given back: so much stays. */
   #keep: number | undefined
+  /** The calls that wait are not asked for the next time: another node has the precedence. */
+  #isYielding = false
   /** Of this second. */
   #started = 0
   #ratePerSecond = 0
@@ -80,11 +85,11 @@ export class NodeShare implements Share {
     this.resource = resource
     this.#used = used
     this.#holder = holder
-    this.#limit = holder.kind === 'limit' ? 0 : Infinity
+    this.#limit = holder.kind === 'wallet' ? Infinity : 0
   }
 
   admits(limit: number, own = 0): boolean {
-    this.#follow(limit)
+    this.follow(limit)
     // First: what may not be held any more is not free.
     const canHold = this.#holder.canHold()
     if (this.free + own <= 0 || this.#isClosed || !canHold) return false
@@ -122,11 +127,11 @@ export class NodeShare implements Share {
   }
 
   obtain(limit: number): Promise<Hold> {
-    this.#follow(limit)
+    this.follow(limit)
     return this.mayAdmit(limit) ? this.obtainAmount(1) : Promise.resolve(noHold)
   }
 
-  /** Of what the database bounds. Whether it is known to be quiet does not count. */
+  /** Whether it is known to be quiet does not count. */
   obtainAmount(amount: number): Promise<Hold> {
     const { canHold, hasRoom, waits, want, busyWaitMs } = this.#holder
     if (this.#isClosed || !canHold() || !hasRoom()) return Promise.resolve(unknownHold)
@@ -163,7 +168,7 @@ export class NodeShare implements Share {
   }
 
   noted(limit = Infinity): void {
-    this.#follow(limit)
+    this.follow(limit)
     if (this.#used() > this.#amount) this.#holder.want(this, false)
   }
 
@@ -174,19 +179,23 @@ export class NodeShare implements Share {
   /** What is stored next. What is given back is not used from here on. */
   request(): ShareRequest {
     const used = atMost(this.#used())
-    const need = atMost(used + this.#promised + this.#waitingAmount)
+    const wanted = this.#isYielding ? 0 : this.#waitingAmount
+    const need = atMost(used + this.#promised + wanted)
     const base = this.#isClosed ? used : Math.max(need, this.#keep ?? this.#amount)
     const isGrowing = this.#keep === undefined && !this.#isClosed
     const extra = isGrowing ? Math.max(0, atMost(need + this.#ahead) - base) : 0
     this.#amount = Math.min(this.#amount, base)
     this.#keep = undefined
+    this.#isYielding = false
     this.#asked = { limit: this.#limit, need }
-    return { resource: this.resource, limit: this.#limit, used, base, extra }
+    const { version } = this.#stored
+    return { resource: this.resource, limit: this.#limit, used, base, extra, version }
   }
 
   /** Lets calls go on for which there is enough. Returns how much others wait for that other nodes may give back. */
   stored(answer: Omit<ShareAnswer, 'resource'>): number {
     this.#isAnswered = true
+    this.elsewhere = answer.elsewhere
     // Otherwise calls have spent of it meanwhile, and what they held counts twice until that is known here.
     const isWhole = answer.version <= this.#stored.version + 1
     if (answer.version > this.#stored.version) this.#stored = answer
@@ -198,6 +207,7 @@ export class NodeShare implements Share {
     if (!isOfThisLimit) this.#holder.want(this, false)
     this.#aheadAt = this.#holder.now() + AHEAD_PAUSE_MS
     this.#serve()
+    if (!isWhole && this.isWaitedFor) this.#holder.want(this, true)
     const isShort = isWhole && answer.amount < need
     this.isShortOfDay = isShort && answer.isOfDay
     // Otherwise those that wait have come since, or are asked for again.
@@ -239,6 +249,7 @@ export class NodeShare implements Share {
     if (idle <= 0) return false
     this.#amount -= Math.min(idle, Math.max(amount, Math.ceil(idle / 2)))
     this.#keep = this.#amount
+    this.#isYielding = isStuck
     this.#idleLooks = 0
     this.#holder.want(this, true)
     return true
@@ -285,7 +296,7 @@ export class NodeShare implements Share {
     if (used > this.#amount) this.#holder.want(this, false)
     const ahead = this.#ahead
     this.#idleLooks = this.#amount > used + 2 * ahead ? this.#idleLooks + 1 : 0
-    if (this.#idleLooks >= IDLE_LOOKS) {
+    if (this.#idleLooks >= (this.#holder.idleLooks ?? IDLE_LOOKS)) {
       this.#idleLooks = 0
       this.#keep = used + ahead
       this.#holder.want(this, false)
@@ -322,7 +333,7 @@ export class NodeShare implements Share {
   }
 
   /** An operator has changed the limit. What was granted under a greater one is void, as other nodes hold a part of it. */
-  #follow(limit: number): void {
+  follow(limit: number): void {
     if (limit === this.#limit) return
     const isLess = limit < this.#limit
     this.#limit = limit

@@ -1,5 +1,5 @@
 /**
- * What several nodes draw from: the money of a wallet, or how many calls a customer, a carrier or an agent may have at
+ * What several nodes draw from: the money of a wallet, what is left of a cap, or how many calls a customer, a carrier or an agent may have at
  * once, or begin in a second. Each node holds a share, and decides on it in memory; where that is too small, a call waits
  * a moment for more, which other nodes may have to give back.
  *
@@ -14,7 +14,8 @@ import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import type { Store } from '../../schema/open.ts'
 import { NodeShare, type ShareHolder, type ShareKind } from './node-share.ts'
 import { ASK, FREED, messages, type Notices, readMessage } from './share-notices.ts'
-import { type ShareOwner, ShareRows, type StoredShare } from './share-rows.ts'
+import { LocalRows } from './local-rows.ts'
+import { type ShareOwner, ShareRows, type ShareStore, type StoredShare } from './share-rows.ts'
 
 /** What this process knows of itself and of the other nodes. */
 export interface ShareMembers extends ShareOwner {
@@ -27,8 +28,18 @@ export interface ShareMembers extends ShareOwner {
   readonly notices: Notices
 }
 
+/** The one process of an SQLite database. */
+export const onlyMember: ShareMembers = {
+  name: '',
+  process: '',
+  canHold: () => true,
+  size: () => 1,
+  gone: () => [],
+  notices: { on: () => () => undefined, notify: () => undefined },
+}
+
 export interface NodeSharesDeps {
-  readonly store: Pick<Store, 'statements'>
+  readonly store: Store
   readonly members: ShareMembers
   /** Milliseconds by the steady clock. */
   readonly now: () => number
@@ -73,7 +84,7 @@ const MAX_WAITING = 10_000
 export class NodeShares implements Shares {
   readonly #deps: NodeSharesDeps
   readonly #kind: ShareKind
-  readonly #rows: ShareRows
+  readonly #rows: ShareStore
   readonly #work = new OneAtATime(() => this.#exchange())
   readonly #holder: ShareHolder
   /** Those that hold, use or want something. */
@@ -93,6 +104,7 @@ export class NodeShares implements Shares {
   /** When these are stored, rows of other processes of this node are to be removed. Undefined: none are. */
   #unstored: Set<NodeShare> | undefined
   #looks = 0
+  #soonAt = 0
   #cancelSoon: Cancel | undefined
   #cancelLook: Cancel
   readonly #cancelNotices: readonly Cancel[]
@@ -101,7 +113,9 @@ export class NodeShares implements Shares {
     const { store, members, now, schedule } = deps
     this.#deps = deps
     this.#kind = kind
-    this.#rows = new ShareRows(store, kind.kind, members)
+    this.#rows = store.statements.isShared
+      ? new ShareRows(store, kind.kind, members)
+      : new LocalRows(store, kind.kind)
     this.#holder = {
       ...kind,
       now,
@@ -122,6 +136,12 @@ export class NodeShares implements Shares {
 
   of(resource: string, used: () => number): NodeShare {
     return this.#active.get(resource) ?? new NodeShare(resource, used, this.#holder)
+  }
+
+  /** It is not used any more: what is stored stays. */
+  forget(share: NodeShare): void {
+    this.#active.delete(share.resource)
+    this.#wanting.delete(share)
   }
 
   get owner(): ShareOwner {
@@ -191,7 +211,11 @@ export class NodeShares implements Shares {
   }
 
   #soon(waitMs: number): void {
-    if (this.#cancelSoon !== undefined || this.#isStopped) return
+    const now = this.#deps.now()
+    const isSoon = this.#cancelSoon !== undefined && this.#soonAt <= now + ASK_AGAIN_MS
+    if (this.#isStopped || isSoon) return
+    this.#cancelSoon?.()
+    this.#soonAt = now + waitMs
     this.#cancelSoon = this.#deps.schedule(() => {
       this.#cancelSoon = undefined
       void this.#work.request()

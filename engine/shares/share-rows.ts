@@ -15,6 +15,8 @@ export interface ShareRequest {
   readonly base: number
   /** What is wanted beyond, out of a fair part of what is free. */
   readonly extra: number
+  /** Of the newest answer: this one is newer, whatever a server has lost. */
+  readonly version: number
 }
 
 export interface StoredShare {
@@ -39,7 +41,35 @@ export interface ShareOwner {
   readonly process: string
 }
 
-export class ShareRows {
+/** Where shares are stored. */
+export interface ShareStore {
+  /**
+   * @param nodes among so many what is free is divided.
+   * @param isAlone no other process of this node goes on: this one takes over what they have.
+   * @param now days are those of this clock.
+   */
+  take(
+    requests: readonly ShareRequest[],
+    nodes: number,
+    isAlone: boolean,
+    now: number,
+  ): Promise<readonly ShareAnswer[]>
+  /** What is spent of a wallet, which the caller has locked. Undefined: nothing of it is stored here. */
+  spend(resource: string, amount: number): Promise<StoredShare | undefined>
+  /** Asks for nothing, and waits for no row. Never rejects. */
+  isServerThere(): Promise<boolean>
+  /** Frees what earlier processes of this node had, and another one that has ended. */
+  freeOthersOfNode(): Promise<void>
+  /** This process ends: what is used stays, as the calls may go on. */
+  forgetUnused(): Promise<void>
+  /**
+   * Frees what a node had that is gone for good. That it is gone was read a moment ago: if it is back, it has registered
+   * before it holds anything.
+   */
+  release(node: NodeIdentity): Promise<void>
+}
+
+export class ShareRows implements ShareStore {
   readonly #kind: ShareTable['kind']
   readonly #owner: readonly [node: string, process: string]
   readonly #statements: ReturnType<typeof prepare>
@@ -55,11 +85,6 @@ export class ShareRows {
     this.#statements = prepare(store)
   }
 
-  /**
-   * @param nodes among so many what is free is divided.
-   * @param isAlone no other process of this node goes on: this one takes over what they have.
-   * @param now days are those of this clock.
-   */
   async take(
     requests: readonly ShareRequest[],
     nodes: number,
@@ -83,12 +108,10 @@ export class ShareRows {
     }))
   }
 
-  /** What is spent of a wallet, which the caller has locked. Undefined: nothing of it is stored here. */
   spend(resource: string, amount: number): Promise<StoredShare | undefined> {
     return this.#statements.spend.get([this.#kind, ...this.#owner, resource, amount])
   }
 
-  /** Asks for nothing, and waits for no row. Never rejects. */
   isServerThere(): Promise<boolean> {
     return this.#statements.probe.all([]).then(
       () => true,
@@ -96,20 +119,14 @@ export class ShareRows {
     )
   }
 
-  /** Frees what earlier processes of this node had, and another one that has ended. */
   async freeOthersOfNode(): Promise<void> {
     await this.#statements.freeOthers.run([this.#kind, ...this.#owner])
   }
 
-  /** This process ends: what is used stays, as the calls may go on. */
   async forgetUnused(): Promise<void> {
     await this.#statements.forget.run([this.#kind, ...this.#owner])
   }
 
-  /**
-   * Frees what a node had that is gone for good. That it is gone was read a moment ago: if it is back, it has registered
-   * before it holds anything.
-   */
   async release({ name, epoch }: NodeIdentity): Promise<void> {
     await this.#statements.release.run([this.#kind, name, epoch, GONE_MS])
   }

@@ -46,6 +46,10 @@ export const guardPeriods = ['duration', 'day'] as const
 /** A cap is for the whole time of the guard, or for each day (UTC). */
 export type GuardPeriod = (typeof guardPeriods)[number]
 
+/** Names what all nodes may spend within a cap in the period that begins then (milliseconds UTC). */
+export const capResource = (guardUuid: string, periodStart: number): string =>
+  `${guardUuid} ${periodStart}`
+
 export const guardScopes = ['customer', 'extension', 'tenant'] as const
 /** Whose calls are braked. */
 export type GuardScope = (typeof guardScopes)[number]

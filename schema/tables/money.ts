@@ -140,17 +140,6 @@ export interface SpendGuardTable {
   ended_by: string | null
 }
 
-/** What all processes have taken of a cap in one period. */
-interface SpendGuardUseTable {
-  guard_uuid: string
-  period_start: number
-  amount_micros: number
-  taken_micros: number
-  /** To the last request. */
-  given_micros: number
-}
-
 export interface SpendGuardTables {
   spend_guard: SpendGuardTable
-  spend_guard_use: SpendGuardUseTable
 }

@@ -30,8 +30,8 @@ export interface NodeTable {
 
 /** What one run of a node may use of something that all nodes draw from. */
 export interface ShareTable {
-  kind: 'limit' | 'wallet'
-  /** Such as `carrier 7 calls`; the id of a wallet. */
+  kind: 'limit' | 'wallet' | 'cap'
+  /** Such as `carrier 7 calls`; the id of a wallet; `capResource`. */
   resource: string
   node: string
   /** Of that run. */

@@ -2,7 +2,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ShareKind } from '../../engine/shares/node-share.ts'
 import { limitShares, NodeShares } from '../../engine/shares/node-shares.ts'
-import type { SqlValue, Statements } from '../../schema/sql/statements.ts'
+import type { Store } from '../../schema/open.ts'
+import type { SqlValue } from '../../schema/sql/statements.ts'
 import { ManualTime } from './manual-time.ts'
 
 interface Asked {
@@ -11,6 +12,7 @@ interface Asked {
   readonly base: number
   readonly extra: number
   readonly at_most: number | null
+  readonly version: number
 }
 
 export function shareDatabase(elsewhere = 0, kind: ShareKind = limitShares) {
@@ -42,6 +44,7 @@ export function shareDatabase(elsewhere = 0, kind: ShareKind = limitShares) {
     return rows
   }
   const statements = {
+    isShared: true,
     prepare: (sql: string) => ({
       all: ([asked]: readonly SqlValue[]) => {
         if (sql !== 'SELECT 1') return take(JSON.parse(String(asked)) as Asked[])
@@ -52,9 +55,9 @@ export function shareDatabase(elsewhere = 0, kind: ShareKind = limitShares) {
         return 0
       },
     }),
-  } as unknown as Statements
+  }
   const shares = new NodeShares(kind, {
-    store: { statements },
+    store: { statements } as unknown as Store,
     now: time.now,
     schedule: time.schedule,
     log: () => undefined,

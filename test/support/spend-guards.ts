@@ -28,9 +28,14 @@ export const capOf = (amountMicros: number) =>
 /** What all processes have taken of caps. */
 export async function takenOf(store: Store): Promise<Readonly<Record<string, number>>> {
   const rows = await store.statements
-    .prepare<{ guard_uuid: string; taken: number }>(
-      'SELECT guard_uuid, sum(taken_micros) AS taken FROM spend_guard_use GROUP BY guard_uuid',
+    .prepare<{ resource: string; amount: number }>(
+      "SELECT resource, amount FROM share WHERE kind = 'cap'",
     )
     .all([])
-  return Object.fromEntries(rows.map(({ guard_uuid, taken }) => [guard_uuid, taken]))
+  const taken: Record<string, number> = {}
+  for (const { resource, amount } of rows) {
+    const [guardUuid = ''] = resource.split(' ')
+    taken[guardUuid] = (taken[guardUuid] ?? 0) + amount
+  }
+  return taken
 }

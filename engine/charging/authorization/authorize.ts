@@ -53,11 +53,11 @@ export type Funds =
 
 /** What is taken for what is left of the caps that a call counts on. */
 export type CapsBy =
-  /** What this process has taken; more may be asked for. */
+  /** What this process holds; more may be asked for. */
   | 'ask'
-  /** What it has taken: there is no more. */
-  | 'taken'
-  /** What it has taken. Whether there is more is not known. */
+  /** What it holds: there is no more. */
+  | 'held'
+  /** What it holds. Whether there is more is not known. */
   | 'unheard'
 
 /** The share of this process in the wallet is too small for a whole grant, or that in a limit for the call: ask, then decide again. */
@@ -68,7 +68,7 @@ export interface Short {
   readonly amountMicros: number
   /** Its start counts. False: other nodes are to be asked for room. */
   readonly isCounted: boolean
-  /** Caps on which so much is to be taken; absent: enough is. */
+  /** Caps on which so much is to be obtained; absent: enough is held. */
   readonly capped?: { readonly meters: readonly Meter[]; readonly amountMicros: number }
 }
 
@@ -148,7 +148,7 @@ export const foreseen = (
     roomFor: (payer) => payer.foresee(now),
     funds: 'held',
     fundsOf: ({ availableMicros }) => availableMicros,
-    caps: 'taken',
+    caps: 'held',
     leftOn: (meters) => Math.min(...meters.map(({ leftMicros }) => leftMicros)),
   })
   return decision.kind === 'short' ? refusedBy('lease_contended') : decision

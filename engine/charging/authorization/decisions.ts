@@ -63,7 +63,7 @@ export class Decisions {
     ])
     try {
       let isRepeated = this.#isKnown(request)
-      let decision = this.#decide(request, onceMore(money), once(caps), held)
+      let decision = this.#decide(request, onceMore(money), onceMore(caps), held)
       // Other calls have reserved meanwhile what was there for it.
       if (decision.kind === 'short') {
         const [more, capped] = await Promise.all([
@@ -71,10 +71,8 @@ export class Decisions {
           this.#take(decision),
         ])
         isRepeated = this.#isKnown(request)
-        const last = capped === 'ask' ? lastOf(caps) : capped
-        more.hold.end()
-        const funds = more.by === 'ask' ? money.by : more.by
-        decision = this.#decide(request, funds, last, { ...held, isCounted: true })
+        const last = [lastOf(more, money), lastOf(capped, caps)] as const
+        decision = this.#decide(request, ...last, { ...held, isCounted: true })
       }
       const final = decision.kind === 'short' ? refusedBy('lease_contended') : decision
       return this.#decided(request, final, isRepeated)
@@ -89,23 +87,22 @@ export class Decisions {
   }
 
   /** Where calls have waited in vain a moment ago, this one does not wait. */
-  #obtainUnlessQuiet(short: Omit<Short, 'isCounted'>): Promise<Obtained> {
+  #obtainUnlessQuiet(short: Omit<Short, 'isCounted'>): Promise<Obtained<Funds>> {
     const isInVain = short.amountMicros > 0 && short.payer.money?.isQuiet === true
     return isInVain ? Promise.resolve(nothingMore) : this.#obtain(short)
   }
 
-  async #obtain({ payer, amountMicros }: Omit<Short, 'isCounted'>): Promise<Obtained> {
-    if (amountMicros === 0) return { by: 'ask', hold: noHold }
+  async #obtain({ payer, amountMicros }: Omit<Short, 'isCounted'>): Promise<Obtained<Funds>> {
+    if (amountMicros === 0) return notAsked
     const hold = (await payer.money?.obtainAmount(amountMicros)) ?? noHold
     if (hold.isGiven || hold.isKnown) return { by: 'held', hold }
     return { by: this.#deps.failMode === 'open' ? 'trusted' : 'unheard', hold }
   }
 
-  /** Returns on what of its caps the call is decided then. */
-  async #take({ capped }: Pick<Short, 'capped'>): Promise<CapsBy> {
-    if (capped === undefined) return 'ask'
-    const isHeard = await this.#deps.caps.obtain(capped.meters, capped.amountMicros)
-    return isHeard ? 'taken' : 'unheard'
+  async #take({ capped }: Pick<Short, 'capped'>): Promise<Obtained<CapsBy>> {
+    if (capped === undefined) return notAsked
+    const hold = await this.#deps.caps.obtain(capped.meters, capped.amountMicros)
+    return { by: hold.isGiven || hold.isKnown ? 'held' : 'unheard', hold }
   }
 
   #decide(
@@ -145,24 +142,22 @@ export class Decisions {
     let answer = extend(callUuid, usedSeconds, books(), now(), isCutOff ? 'trusted' : 'ask')
     if (answer.kind === 'short') {
       const [money, caps] = await Promise.all([this.#obtain(answer), this.#take(answer)])
-      const first = isCutOff ? 'trusted' : onceMore(money)
-      answer = extend(callUuid, usedSeconds, books(), now(), first, once(caps))
+      const fundsOf = (by: Funds): Funds => (isCutOff ? 'trusted' : by)
+      const first = [fundsOf(onceMore(money)), onceMore(caps)] as const
+      answer = extend(callUuid, usedSeconds, books(), now(), ...first)
       // The price of the call was within its caps, and is not any more, or the other way round.
       if (answer.kind === 'short') {
-        const last = await this.#last(answer, isCutOff ? 'trusted' : money.by, caps)
+        const [more, capped] = await Promise.all([
+          this.#obtainUnlessQuiet(answer),
+          this.#take(answer),
+        ])
+        const last = [fundsOf(lastOf(more, money)), lastOf(capped, caps)] as const
         answer = extend(callUuid, usedSeconds, books(), now(), ...last)
       }
     }
     if (answer.kind === 'short') return unreachable
     if (answer.kind === 'granted') this.#reserved(answer.reservation, before)
     return answer
-  }
-
-  /** On what is decided that was asked for twice. */
-  async #last(short: Short, before: Funds, capsBefore: CapsBy): Promise<[Funds, CapsBy]> {
-    const [money, caps] = await Promise.all([this.#obtainUnlessQuiet(short), this.#take(short)])
-    money.hold.end()
-    return [money.by === 'ask' ? before : money.by, caps === 'ask' ? lastOf(capsBefore) : caps]
   }
 
   #reserved({ payer, amountMicros }: Reservation, before: number): void {
@@ -175,21 +170,23 @@ function verdictOf(authorization: Authorization): string {
   return authorization.kind === 'denied' ? authorization.code : authorization.kind
 }
 
-/** While a call waits, another one may use what was taken for it: it asks once more. A used-up cap answers at once. */
-const once = (caps: CapsBy): CapsBy => (caps === 'taken' ? 'ask' : caps)
-
 /** What was obtained for a call is its own until this turn of the event loop, in which it is decided. */
-function onceMore({ by, hold }: Obtained): Funds {
+function onceMore<By>({ by, hold }: Obtained<By>): By | 'ask' {
   hold.end()
   return hold.isGiven ? 'ask' : by
 }
 
-/** What came of asking for money, and on what the call is decided then. */
-interface Obtained {
-  readonly by: Funds
+/** The second time: what was not asked for then is decided as the first answer says. */
+function lastOf<By>(second: Obtained<By>, first: Obtained<By>): By {
+  second.hold.end()
+  return second === notAsked ? first.by : second.by
+}
+
+/** What came of asking for money, or for a part of caps, and on what the call is decided then. */
+interface Obtained<By> {
+  readonly by: By
   readonly hold: Hold
 }
 
-const nothingMore: Obtained = { by: 'held', hold: noHold }
-
-const lastOf = (caps: CapsBy): CapsBy => (caps === 'ask' ? 'taken' : caps)
+const notAsked = { by: 'ask', hold: noHold } as const
+const nothingMore = { by: 'held', hold: noHold } as const

@@ -1,107 +1,80 @@
 /**
- * What this process may grant within a cap, in one period of it. The database has what all processes have taken of the
- * cap; a part of it lies here: held for calls, spent by calls, or free. Nothing is granted that was not taken before.
+ * What this process may grant within a cap, in one period of it: its share, a part of which is held for calls, spent by
+ * calls, or free. Nothing is granted that was not taken before.
  */
-import type { SpendGuard } from '../../../schema/contracts/limits.ts'
+import {
+  capResource,
+  noHold,
+  type Hold,
+  type SpendGuard,
+} from '../../../schema/contracts/limits.ts'
+import type { NodeShare } from '../../shares/node-share.ts'
+import type { NodeShares } from '../../shares/node-shares.ts'
 
 export class Meter {
   guard: SpendGuard
   /** Milliseconds UTC. */
   readonly periodStart: number
-  /** Taken, and neither held nor spent. Negative: calls were promised more before the guard was set. */
-  #freeMicros = 0
-  /** What all processes have taken, as the database said last. */
-  #takenMicros = 0
-  /** What this process has taken of it and not given back: no less was taken in all. */
-  #ownMicros = 0
+  readonly share: NodeShare
+  /** Held and spent by calls of this process. */
+  #usedMicros = 0
   /** Of live calls. */
   #heldMicros = 0
-  /** What calls were granted since the last look. */
-  #demandMicros = 0
-  #aheadMicros = 0
-  /** The cap is used up: until then the database is not asked again. */
-  quietUntil = -Infinity
-  /** The guard is not in force any more, as the database has said: what is missing is not asked for. */
-  isOver = false
-  /** Something is free, or missing. */
-  readonly #onChange: () => void
 
-  constructor(guard: SpendGuard, periodStart: number, onChange: () => void) {
+  constructor(guard: SpendGuard, periodStart: number, shares: NodeShares) {
     this.guard = guard
     this.periodStart = periodStart
-    this.#onChange = onChange
+    this.share = shares.of(capResource(guard.guardUuid, periodStart), () => this.#usedMicros)
+    this.share.follow(guard.amountMicros)
   }
 
-  get ownMicros(): number {
-    return this.#ownMicros
+  /** An operator may have changed it. */
+  follow(guard: SpendGuard): void {
+    this.guard = guard
+    this.share.follow(guard.amountMicros)
   }
 
+  /** By the last run of this process, or before the guard was removed and set again. */
+  spentBefore(micros: number): void {
+    this.#usedMicros += micros
+  }
+
+  /** Negative: calls were promised more before the guard was set. */
   get freeMicros(): number {
-    return this.#freeMicros
+    return this.share.free
   }
 
   /** What is left of the cap for calls of this process, as far as it knows. */
   get leftMicros(): number {
-    return Math.max(0, this.guard.amountMicros - this.#takenMicros) + this.#freeMicros
+    return Math.max(0, this.guard.amountMicros - this.share.elsewhere - this.#usedMicros)
   }
 
   /** No call of this process counts on it. */
   get isIdle(): boolean {
-    return this.#freeMicros === 0 && this.#heldMicros === 0
+    return this.#heldMicros === 0
   }
 
-  get isMissing(): boolean {
-    return this.#freeMicros < 0 && !this.isOver
+  /** A used-up cap answers at once. */
+  obtain(micros: number): Promise<Hold> {
+    const isInVain = this.share.isQuiet && this.freeMicros < micros
+    return isInVain ? Promise.resolve(noHold) : this.share.obtainAmount(micros)
   }
 
   hold(micros: number): void {
-    this.#freeMicros -= micros
+    this.#usedMicros += micros
     this.#heldMicros += micros
-    this.#demandMicros += micros
-    if (this.#freeMicros < 0) this.#onChange()
+    if (this.freeMicros < 0) this.share.noted(this.guard.amountMicros)
   }
 
   /** It is not spent. */
   release(micros: number): void {
-    this.#freeMicros += micros
+    this.#usedMicros -= micros
     this.#heldMicros -= micros
-    if (micros > 0) this.#onChange()
   }
 
   /** A call has ended: what it still holds is spent. */
   spent(micros: number): void {
     this.#heldMicros -= micros
-  }
-
-  /** The database has given so much; it is all taken from here on. */
-  taken(givenMicros: number, takenMicros: number): void {
-    this.#freeMicros += givenMicros
-    this.#ownMicros += givenMicros
-    this.#takenMicros = takenMicros
-    if (this.#freeMicros > 0) this.#onChange()
-  }
-
-  /** As the database says. */
-  noteTaken(takenMicros: number): void {
-    this.#takenMicros = takenMicros
-  }
-
-  /** What calls have asked for lately: so much more is taken with the next request. */
-  get aheadMicros(): number {
-    return this.#aheadMicros
-  }
-
-  /** What is to be given back: it is not granted any more from here on. */
-  giveBack(isAll: boolean): number {
-    this.#aheadMicros = isAll ? 0 : this.#demandMicros
-    this.#demandMicros = 0
-    const surplus = this.#freeMicros - this.#aheadMicros
-    if (surplus <= 0) return 0
-    this.#freeMicros -= surplus
-    this.#ownMicros -= surplus
-    this.#takenMicros -= surplus
-    this.quietUntil = -Infinity
-    return surplus
   }
 }
 

@@ -100,17 +100,6 @@ CREATE INDEX spend_guard_tenant ON spend_guard (tenant_id, ended_at);
 CREATE INDEX spend_guard_setter ON spend_guard (set_by_tenant_id);
 CREATE INDEX spend_guard_ended ON spend_guard (ended_at, created_at);
 CREATE INDEX spend_guard_created ON spend_guard (created_at);
-
--- What the processes have taken of a cap in one period of it (period_start: its midnight, or the
--- start of the guard). given_micros is what the last request got.
-CREATE TABLE spend_guard_use (
-  guard_uuid TEXT NOT NULL REFERENCES spend_guard (guard_uuid) ON DELETE CASCADE,
-  period_start INTEGER NOT NULL,
-  amount_micros INTEGER NOT NULL,
-  taken_micros INTEGER NOT NULL CHECK (taken_micros >= 0),
-  given_micros INTEGER NOT NULL,
-  PRIMARY KEY (guard_uuid, period_start)
-) STRICT, WITHOUT ROWID;
 `
 
 export const forServer = `

@@ -28,11 +28,12 @@ CREATE TABLE node (
 ) STRICT, WITHOUT ROWID;
 
 -- What each process may use without asking of something that all nodes draw from. kind: a limit
--- (calls at once, calls in a second), or a wallet, whose id is the resource. process is one run of
--- a node. request grows with each request of a process,
--- version with each change. Empty on SQLite.
+-- (calls at once, calls in a second), a wallet, whose id is the resource, or the cap of a spend guard
+-- in a period: its uuid and the start. process is one run of a node; a share of a cap
+-- outlives it, as it counts as spent. request grows with each request of a process, version with
+-- each change. SQLite has those of caps, of its one process.
 CREATE TABLE share (
-  kind TEXT NOT NULL CHECK (kind IN ('limit', 'wallet')),
+  kind TEXT NOT NULL CHECK (kind IN ('limit', 'wallet', 'cap')),
   resource TEXT NOT NULL,
   node TEXT NOT NULL,
   process TEXT NOT NULL,
@@ -131,7 +132,7 @@ BEGIN
     SELECT t.*, CASE of_kind WHEN 'wallet' THEN CAST(t.name AS bigint)
       ELSE hashtextextended(t.name, 11) END AS lock
     FROM json_to_recordset(asked)
-      AS t(name text, used bigint, base bigint, extra bigint, at_most bigint) ORDER BY lock
+      AS t(name text, used bigint, base bigint, extra bigint, at_most bigint, version bigint) ORDER BY lock
   LOOP
     bound := one.at_most;
     is_of_day := FALSE;
@@ -157,9 +158,10 @@ BEGIN
       least(room, one.base + least(one.extra, greatest(room - one.base, 0) / nodes)));
     elsewhere := least(elsewhere, 9007199254740991);
     INSERT INTO share AS known (kind, resource, node, process, amount, request, version)
-      VALUES (of_kind, one.name, of_node, of_process, granted, number, 1)
+      VALUES (of_kind, one.name, of_node, of_process, granted, number, one.version + 1)
       ON CONFLICT (kind, resource, node, process) DO UPDATE
-        SET amount = excluded.amount, request = excluded.request, version = known.version + 1
+        SET amount = excluded.amount, request = excluded.request,
+          version = greatest(known.version, one.version) + 1
         WHERE known.request < excluded.request
       RETURNING version INTO stored_as;
     IF FOUND THEN

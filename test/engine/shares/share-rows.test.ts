@@ -25,7 +25,7 @@ describe.runIf(hasPostgres)('shares of wallets in PostgreSQL', () => {
   const rowsOf = (name: string, process = `${name}1`) =>
     new ShareRows(shared.store, 'wallet', { name, process })
   const take = async (rows: ShareRows, base: number, used = 0, isAlone = false, of = wallet) => {
-    const request = { resource: of, limit: Infinity, used, base, extra: 0 }
+    const request = { resource: of, limit: Infinity, used, base, extra: 0, version: 0 }
     const [answer] = await rows.take([request], 1, isAlone, 0)
     return answer
   }

@@ -7,7 +7,7 @@ import type { Customers } from '../../../../engine/charging/customers/customers.
 import { Meter } from '../../../../engine/charging/guards/meter.ts'
 import { RateTable } from '../../../../engine/charging/pricing/rate-table.ts'
 import { walletShares } from '../../../../engine/shares/node-shares.ts'
-import type { Share, SpendGuard } from '../../../../schema/contracts/limits.ts'
+import { noHold, type Share, type SpendGuard } from '../../../../schema/contracts/limits.ts'
 import { question, start } from '../../../support/books.ts'
 import { shareDatabase } from '../../../support/share-database.ts'
 
@@ -54,7 +54,7 @@ const share: Share = {
 const noGuards = { endsCalls: false, isEnded: () => false }
 
 /** On a node that shares limits and wallets with others; of the wallet it has nothing yet. */
-function decisionsOn(room: Share) {
+function decisionsOn(room: Share, meters: readonly Meter[] = []) {
   const { shares: money, database, pass } = shareDatabase(0, walletShares())
   database.bound = 1_000_000
   const payer = new Customer(terms, 1_000_000n, {
@@ -66,7 +66,11 @@ function decisionsOn(room: Share) {
     customers: { byNumber: () => payer } as unknown as Customers,
     rates: new RateTable([rate]),
     reservations: new Reservations(),
-    guards: { ...noGuards, of: () => undefined, metersOf: () => [] },
+    guards: {
+      ...noGuards,
+      of: () => ({ kind: 'capped', meters }) as const,
+      metersOf: () => meters,
+    },
   }
   const decisions = new Decisions({
     books: () => books,
@@ -76,7 +80,7 @@ function decisionsOn(room: Share) {
     canHold: () => money.canHold,
     failMode: 'closed',
     onNew: () => undefined,
-    caps: { obtain: () => Promise.resolve(true) },
+    caps: { obtain: async (_, micros) => (await meters[0]?.share.obtainAmount(micros)) ?? noHold },
   })
   const dial = async (uuid: string) => decisions.authorize(question(uuid, '1555'))
   return { decisions, payer, dial, pass }
@@ -119,15 +123,14 @@ test('another call does not take what one has obtained that still waits for room
   expect(await extended).toMatchObject({ kind: 'granted' })
 })
 
-test('a call whose part of a cap another one used while it waited asks once more, and is not refused', async () => {
-  const payer = new Customer(terms, 1_000_000n)
+test('another call does not take the part of a cap that one has obtained', async () => {
   const guard: SpendGuard = {
     guardUuid: 'guard',
     scope: 'customer',
     scopeId: 1,
     prefix: '',
     action: 'cap',
-    amountMicros: 1_000_000,
+    amountMicros: 170_000,
     currency: 'USD',
     per: 'duration',
     extension: null,
@@ -135,39 +138,18 @@ test('a call whose part of a cap another one used while it waited asks once more
     expiresAt: null,
     endsCallsBefore: null,
   }
-  const meter = new Meter(guard, start, () => undefined)
-  const books = {
-    customers: { byNumber: () => payer } as unknown as Customers,
-    rates: new RateTable([rate]),
-    reservations: new Reservations(),
-    guards: {
-      ...noGuards,
-      of: () => ({ kind: 'capped', meters: [meter] }) as const,
-      metersOf: () => [meter],
-    },
-  }
-  let taken = 0
-  let isOthersTurn = true
-  const obtain = (_: readonly Meter[], micros: number): Promise<boolean> => {
-    const given = micros - meter.freeMicros
-    meter.taken(given, (taken += given))
-    if (isOthersTurn) meter.hold(meter.freeMicros)
-    isOthersTurn = !isOthersTurn
-    return Promise.resolve(true)
-  }
-  const decisions = new Decisions({
-    books: () => books,
-    isOverloaded: () => false,
-    unknownCaller: 'deny',
-    now: () => start,
-    canHold: () => true,
-    failMode: 'closed',
-    onNew: () => undefined,
-    caps: { obtain },
-  })
-  expect(await decisions.authorize(question('a', '1555'))).toMatchObject({ kind: 'granted' })
-  expect(await decisions.extend('a', 50)).toMatchObject({
-    kind: 'granted',
-    reservation: { grantedSeconds: 110 },
-  })
+  const kind = { kind: 'cap', aheadSeconds: 0, busyWaitMs: 500 } as const
+  const caps = shareDatabase(0, kind)
+  const meter = new Meter(guard, start, caps.shares)
+  const { decisions, dial, pass: passMoney } = decisionsOn(share, [meter])
+  const pass = (ms: number) => Promise.all([caps.pass(ms), passMoney(ms)])
+  const both = Promise.all([dial('a'), dial('b')])
+  await pass(50)
+  expect(await both).toMatchObject([{ kind: 'granted' }, { kind: 'granted' }])
+  const extended = decisions.extend('a', 50)
+  await pass(50)
+  expect(await extended).toMatchObject({ kind: 'granted', reservation: { grantedSeconds: 110 } })
+  const last = dial('c')
+  await pass(50)
+  expect(await last).toMatchObject({ kind: 'denied', code: 'spend_guard' })
 })
