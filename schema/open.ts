@@ -166,10 +166,15 @@ export function storeOn(sqlite: Sqlite.Database, secretKey?: string): LocalStore
   }
 }
 
+/** SQLite keeps no statistics of tables with fewer rows. */
+const SMALL_TABLE_ROWS = 10_000
+
 function closeHandle(sqlite: Sqlite.Database): void {
   if (!sqlite.open) return
   try {
     sqlite.pragma('optimize')
+    // Statements are planned once: one that reads a small table whole would still do so when it has grown.
+    sqlite.exec(`DELETE FROM sqlite_stat1 WHERE CAST(stat AS INTEGER) < ${SMALL_TABLE_ROWS}`)
   } catch {
     // A full disk, or a lock of another process: the statistics stay unchanged.
   }

@@ -180,3 +180,24 @@ test('a database that lost its end is refused in one line', () => {
   writeFileSync(path, readFileSync(path).subarray(0, 10_000))
   expect(refusalOf(path)).toMatch(/^cannot use database \S+: [^\n]+$/)
 })
+
+test('a statement finds its rows by their keys, although the table was all but empty at the last stop', () => {
+  const path = join(folder, 'grown.db')
+  const first = openDatabase(path)
+  migrate(first.sqlite, 0)
+  first.sqlite.pragma('foreign_keys = off')
+  first.sqlite.exec(
+    `INSERT INTO ledger_entry (wallet_id, kind, amount_micros, balance_after_micros, ref, actor, created_at)
+     VALUES (1, 'debit', -1, 0, 'a', 'ocs', 0); ANALYZE`,
+  )
+  first.close()
+  const { sqlite, close } = openDatabase(path)
+  const plan = sqlite
+    .prepare<[], { detail: string }>(
+      `EXPLAIN QUERY PLAN WITH given (ref) AS (VALUES ('a'), ('b'))
+       SELECT wallet_id FROM ledger_entry WHERE kind = 'debit' AND ref IN (SELECT ref FROM given)`,
+    )
+    .all()
+  expect(plan.map(({ detail }) => detail).join()).toContain('SEARCH ledger_entry USING INDEX')
+  close()
+})
