@@ -52,8 +52,8 @@ interface Waiting {
 
 export class NodeShare implements Share {
   readonly resource: string
-  /** Present once the database has said that the limit of a day is what bounds it. */
-  isShortOfDay = false
+  /** The limit of a day bounds it, and not the money, as the database said last. */
+  isOfDay = false
   /** The shares of others, as the database said last. */
   elsewhere = 0
   readonly #used: () => number
@@ -196,6 +196,7 @@ export class NodeShare implements Share {
   stored(answer: Omit<ShareAnswer, 'resource'>): number {
     this.#isAnswered = true
     this.elsewhere = answer.elsewhere
+    this.isOfDay = answer.isOfDay
     // Otherwise calls have spent of it meanwhile, and what they held counts twice until that is known here.
     const isWhole = answer.version <= this.#stored.version + 1
     if (answer.version > this.#stored.version) this.#stored = answer
@@ -209,7 +210,6 @@ export class NodeShare implements Share {
     this.#serve()
     if (!isWhole && this.isWaitedFor) this.#holder.want(this, true)
     const isShort = isWhole && answer.amount < need
-    this.isShortOfDay = isShort && answer.isOfDay
     // Otherwise those that wait have come since, or are asked for again.
     if (!isShort || !this.isWaitedFor) return 0
     for (const waiting of this.#waiting) waiting.isAnswered = true

@@ -474,7 +474,7 @@ function shortage(
   funds: bigint,
   now: number,
 ): 'insufficient_funds' | 'daily_spend_limit' {
-  if (payer.money?.isShortOfDay === true) return 'daily_spend_limit'
+  if (payer.money?.isOfDay === true) return 'daily_spend_limit'
   const withFunds = affordableSeconds(tariff, budgetWith(reservedMicros, funds))
   const withBoth = affordableSeconds(tariff, budgetOf(payer, reservedMicros, funds, now))
   return withFunds > withBoth ? 'daily_spend_limit' : 'insufficient_funds'
