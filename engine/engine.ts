@@ -367,7 +367,9 @@ export class Engine {
     const deadline = this.#now() + boundMs
     return new Promise((resolve) => {
       const poll = (): void => {
-        const isSaved = calls.unansweredCount === 0 && this.#control.saveAll().length === 0
+        // A call that is being authorized is an INVITE, and no call yet.
+        const waiting = calls.unansweredCount + (this.#server?.unansweredCount ?? 0)
+        const isSaved = waiting === 0 && this.#control.saveAll().length === 0
         if (isSaved || this.#now() >= deadline) resolve()
         else this.#schedule(poll, LEAVING_POLL_MS)
       }

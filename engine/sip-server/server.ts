@@ -89,6 +89,8 @@ export interface SipServer {
    * repeated, and the next process takes them.
    */
   dropNew(): void
+  /** How many requests wait for their final response. */
+  readonly unansweredCount: number
   /** Nothing is read or accepted any more: what arrives waits in the sockets. */
   stopReading(): void
   /** The answers of the last seconds as texts, for copies of requests that the next process reads. */
@@ -296,6 +298,10 @@ class EmbeddedServer implements SipServer {
 
   dropNew(): void {
     this.#dropsNew = true
+  }
+
+  get unansweredCount(): number {
+    return this.#core.unansweredCount
   }
 
   stopReading(): void {

@@ -16,7 +16,7 @@ interface Passed {
 }
 
 /** So long an INVITE waits, until its call has begun and is known by its Call-ID. */
-const waitMs = 50
+const waitMs = 500
 
 /** Packets that are made in one go: about a millisecond. */
 const batchSize = 200

@@ -210,6 +210,11 @@ export class SipCore {
     this.#strays.end(isToBeEnded, now)
   }
 
+  /** How many requests wait for their final response. */
+  get unansweredCount(): number {
+    return this.#transactions.unansweredCount
+  }
+
   /** Whether a message is a response, or belongs to a transaction or a dialog that is here: it begins nothing. */
   isKnown(text: string): boolean {
     const message = parseMessage(text)

@@ -161,6 +161,14 @@ export class Transactions implements TransactionContext {
     return this.#servers.has(key) || this.#responses.find(key) !== undefined
   }
 
+  /** How many requests wait for their final response. */
+  get unansweredCount(): number {
+    let count = 0
+    for (const { state } of this.#servers.values())
+      if (state === 'trying' || state === 'proceeding') count += 1
+    return count
+  }
+
   /** §17.1.3: branch of the top Via and method of the CSeq. False: no transaction waits for it. */
   receiveResponse(response: SipMessage, flow: Flow, now: number): boolean {
     const branch = response.via?.branch
