@@ -6,7 +6,7 @@ import type { Webhooks } from './webhooks/webhooks.ts'
 import type { OutgoingEvent } from '../schema/contracts/webhook-events.ts'
 import type { AppKey } from './auth/app-key.ts'
 import { Idempotency } from './auth/idempotency.ts'
-import { Permits, RateLimits } from './auth/rate-limit.ts'
+import { RateLimits, RequestWindows } from './auth/rate-limit.ts'
 import { clientAddress } from './auth/authenticate.ts'
 import { KeyVerifier } from './auth/verify-key.ts'
 import { KeyStore } from './auth/key-store.ts'
@@ -23,7 +23,15 @@ export type Access = ReturnType<typeof openAccess>
 export function openAccess(
   deps: Pick<
     Platform,
-    'store' | 'changes' | 'now' | 'steadyNow' | 'randomBytes' | 'settings' | 'log' | 'nodes'
+    | 'store'
+    | 'changes'
+    | 'now'
+    | 'steadyNow'
+    | 'randomBytes'
+    | 'requestShares'
+    | 'settings'
+    | 'log'
+    | 'nodes'
   > & { readonly webhooks: Webhooks },
 ) {
   const { store, now, steadyNow, randomBytes } = deps
@@ -47,7 +55,7 @@ export function openAccess(
     topics: ['tenant', 'tenant_domain'],
     reload: async () => tenants.clear(),
   })
-  const permits = store.statements.isShared ? new Permits(store) : undefined
+  const windows = new RequestWindows(deps)
   const usage = new KeyUsage(store, now)
   const activity = new KeyActivity(store, now)
   const audit = new AuditLog(store, (entry, error) =>
@@ -63,10 +71,10 @@ export function openAccess(
     sessions,
     links: new ApprovalLinks({ store, users, readSecret, publicUrl: deps.settings.publicUrl }),
     passwords,
-    guard: new LoginGuard(permits),
+    guard: new LoginGuard(windows),
     tenants,
     addressOf: clientAddress(deps.settings.trustedProxies),
-    limits: new RateLimits(permits),
+    limits: new RateLimits(windows),
     audit,
     idempotency,
     /** Called before the first request. */

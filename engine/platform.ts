@@ -30,7 +30,12 @@ import { portOf } from './engine-port.ts'
 import { repeating, scheduleBackups, startDuties } from './duties.ts'
 import { Engine, type EngineDeps } from './engine.ts'
 import { followForCharging, followForEngine } from './follow-changes.ts'
-import type { NodeShares, ShareMembers } from './shares/node-shares.ts'
+import {
+  limitShares,
+  type NodeShares,
+  requestShares,
+  type ShareMembers,
+} from './shares/node-shares.ts'
 import { installationOf } from './stores/installation.ts'
 import { limitsOf, membersOf } from './stores/shares-of-node.ts'
 import { nodeSipPlaceOf, nodeUrlOf } from './stores/node-place.ts'
@@ -98,8 +103,9 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
   let leaveCalls = (): Promise<unknown> => Promise.resolve()
   try {
     const members = membersOf(stores, deps)
-    const limits = members && limitsOf(stores, members, deps)
-    closers.push(...lastClosed(stores, limits))
+    const limits = members && limitsOf(limitShares, stores, members, deps)
+    const requests = members && limitsOf(requestShares, stores, members, deps)
+    closers.push(...lastClosed(stores, [limits, requests]))
     const webhooks = await openWebhooks(stores, deps)
     closers.push(() => webhooks.stop())
     const journal = stores.openJournal()
@@ -144,7 +150,7 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     }
     const { restored, abandoned } = await engine.start(saved, answers.take(deps.now()))
     engine.finishLast()
-    await limits?.alone()
+    await Promise.all([limits?.alone(), requests?.alone()])
     const recoveredCalls = closed.recoveredCalls + abandoned
     if (restored > 0) log('info', 'calls of the last run go on', { restoredCalls: restored })
     if (recoveredCalls + closed.unansweredCalls > 0)
@@ -177,6 +183,7 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
         reports,
         backups,
         isJournalLost: stores.isJournalLost,
+        requestShares: requests,
         others: othersOf(stores, deps),
       },
       deps,
@@ -261,11 +268,14 @@ function once<T>(work: () => T): () => T {
 }
 
 /** In this order from the end. */
-const lastClosed = ({ node, changes, keepLost }: Stores, limits: NodeShares | undefined) => [
+const lastClosed = (
+  { node, changes, keepLost }: Stores,
+  shares: readonly (NodeShares | undefined)[],
+) => [
   () => node.end(),
   () => keepLost(),
   () => changes.stop(),
-  () => limits?.stop(),
+  ...shares.map((each) => () => each?.stop()),
 ]
 
 /** A call of one minute, so that connect fees and long first increments count. */
@@ -402,6 +412,7 @@ function openControl(
     readonly store: Store
     readonly disk: Stores['disk']
     readonly isJournalLost: boolean
+    readonly requestShares: NodeShares | undefined
     readonly changes: Changes
     readonly node: OwnNode
     readonly engine: Engine

@@ -12,7 +12,6 @@ import type {
   IdempotentAnswerTable,
   IdempotentClaimTable,
   JwtDenylistTable,
-  RateGrantTable,
   UserTable,
 } from './tables/access.ts'
 import type { CallSumTables, CdrTable, RecordingTable, RefusedCallsTable } from './tables/calls.ts'
@@ -96,7 +95,6 @@ export interface Database extends CallSumTables, CauseTables, ChargingTables, Sp
   jwt_denylist: JwtDenylistTable
   idempotent_answer: IdempotentAnswerTable
   idempotent_claim: IdempotentClaimTable
-  rate_grant: RateGrantTable
   audit_entry: AuditEntryTable
   change_proposal: ChangeProposalTable
   change_entry: ChangeEntryTable

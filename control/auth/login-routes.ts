@@ -12,7 +12,7 @@ import {
 } from './authenticate.ts'
 import { type Lane, MAX_PASSWORD_LENGTH, type PasswordCheck } from './passwords.ts'
 import type { Principal } from './principal.ts'
-import { type CountedBy, type Permits, RateWindow } from './rate-limit.ts'
+import type { RequestWindow, RequestWindows } from './rate-limit.ts'
 import { customerOf, openToAll, requiresCredential, requiresCustomer } from './requires.ts'
 import { actorOfUser, SESSION_SECONDS, type Sessions } from './sessions.ts'
 import {
@@ -337,11 +337,11 @@ async function check<Row extends Login>(
       await guard.refuseLocked(pairOfRow(each, name), address, steadyNow())
     throw wrongLogin()
   }
-  if (known.length === 1) await guard.succeeded(pair, address)
+  if (known.length === 1) guard.succeeded(pair, address)
   for (const each of known.length === 1 ? [] : known) {
     const ofRow = pairOfRow(each, name)
     if (lockedRows.includes(each)) continue
-    if (matching.includes(each)) await guard.succeeded(ofRow, address)
+    if (matching.includes(each)) guard.succeeded(ofRow, address)
     else await guard.failed(ofRow, address, steadyNow())
   }
   if (second === undefined || row.tenant_id === null) return row
@@ -399,22 +399,21 @@ const MAX_PAIRS = 20_000
  * a database together.
  */
 export class LoginGuard {
-  readonly #failures = recentlyUsed<string, RateWindow>(MAX_PAIRS)
-  readonly #permits: Permits | undefined
+  readonly #failures = recentlyUsed<string, RequestWindow>(MAX_PAIRS, (window) => window.close?.())
+  readonly #windows: RequestWindows
 
-  /** @param permits undefined: no other process serves from this database. */
-  constructor(permits: Permits | undefined) {
-    this.#permits = permits
+  constructor(windows: RequestWindows) {
+    this.#windows = windows
   }
 
   /** Rejects with 429 while the pair is locked, whether the password is correct or not. */
   async refuseLocked(name: string, address: string, now: number): Promise<void> {
-    const waitMs = await this.#waitMs(pairOf(name, address), now)
-    if (waitMs > 0) throw locked(waitMs)
+    const window = this.#windowOf(name, address)
+    if (await window.isFull(now)) throw locked(window, now)
   }
 
   async isLocked(name: string, address: string, now: number): Promise<boolean> {
-    return (await this.#waitMs(pairOf(name, address), now)) > 0
+    return this.#windowOf(name, address).isFull(now)
   }
 
   /**
@@ -422,42 +421,25 @@ export class LoginGuard {
    * learn that they failed.
    */
   async failed(name: string, address: string, now: number): Promise<void> {
-    const pair = pairOf(name, address)
-    if (this.#permits !== undefined) {
-      const taken = await this.#permits.take(countedBy(pair), MAX_FAILURES, 1, WINDOW_MS)
-      if (taken.granted === 0) throw locked(taken.opensInMs)
-      return
-    }
-    const window = this.#failures.get(pair) ?? new RateWindow(MAX_FAILURES, WINDOW_MS)
-    const isCounted = window.admit(now)
+    const window = this.#windowOf(name, address)
+    if (!(await window.admit(now))) throw locked(window, now)
+  }
+
+  succeeded(name: string, address: string): void {
+    this.#windowOf(name, address).clear()
+  }
+
+  #windowOf(name: string, address: string): RequestWindow {
+    const pair = `${sourceKey(address)} ${name.toLowerCase()}`
+    const known = this.#failures.get(pair)
+    if (known !== undefined) return known
+    const window = this.#windows.open('failed login', pair, MAX_FAILURES, WINDOW_MS)
     this.#failures.set(pair, window)
-    if (!isCounted) throw locked(window.opensAt(now) - now)
-  }
-
-  async succeeded(name: string, address: string): Promise<void> {
-    const pair = pairOf(name, address)
-    this.#failures.delete(pair)
-    await this.#permits?.clear(countedBy(pair))
-  }
-
-  /** Zero: it is not locked. */
-  async #waitMs(pair: string, now: number): Promise<number> {
-    if (this.#permits !== undefined) {
-      const counted = countedBy(pair)
-      const { used, opensInMs } = await this.#permits.take(counted, MAX_FAILURES, 0, WINDOW_MS)
-      return used < MAX_FAILURES ? 0 : opensInMs
-    }
-    const window = this.#failures.get(pair)
-    return window?.isFull(now) === true ? Math.max(1, window.opensAt(now) - now) : 0
+    return window
   }
 }
 
-const locked = (waitMs: number): ApiError =>
+const locked = (window: RequestWindow, now: number): ApiError =>
   new ApiError(429, 'login_locked', 'Too many failed logins', {
-    headers: { 'Retry-After': String(Math.max(1, Math.ceil(waitMs / 1_000))) },
+    headers: { 'Retry-After': String(Math.max(1, Math.ceil((window.opensAt(now) - now) / 1_000))) },
   })
-
-const countedBy = (pair: string): CountedBy => ({ kind: 'failed login', name: pair })
-
-const pairOf = (name: string, address: string): string =>
-  `${sourceKey(address)} ${name.toLowerCase()}`

@@ -6,10 +6,8 @@ import { createHash } from 'node:crypto'
 import type { Context } from 'hono'
 import type { LRUCache } from 'lru-cache'
 import type { Clocks } from '../../schema/clock.ts'
+import type { RequestShares, Share } from '../../schema/contracts/limits.ts'
 import { sourceKey } from '../../schema/net/ip-address.ts'
-import type { Store } from '../../schema/open.ts'
-import type { PreparedStatement } from '../../schema/sql/statements.ts'
-import { isUnstored } from '../../schema/storage/storage.ts'
 import type { KeyUsage } from './key-usage.ts'
 import type { Principal } from './principal.ts'
 import { ApiError } from '../http/api-error.ts'
@@ -20,6 +18,7 @@ import {
   type Step,
   whenKnown,
 } from '../http/control-env.ts'
+import type { Platform } from '../http/platform.ts'
 import { recentlyUsed } from '../http/recently-used.ts'
 
 const WINDOW_MS = 60_000
@@ -54,18 +53,17 @@ const MAX_NODES = 100
  * addresses and of other nodes' calls, is limited on each node.
  */
 export class RateLimits {
-  readonly #permits: Permits | undefined
+  readonly #windows: RequestWindows
   readonly #buckets: Readonly<Record<Policy, LRUCache<number | string, Bucket>>> = {
-    key: recentlyUsed(MAX_CALLERS),
+    key: recentlyUsed(MAX_CALLERS, closeWindow),
     node: recentlyUsed(MAX_NODES),
-    session: recentlyUsed(MAX_CALLERS),
+    session: recentlyUsed(MAX_CALLERS, closeWindow),
     address: recentlyUsed(MAX_CALLERS),
-    login: recentlyUsed(MAX_CALLERS),
+    login: recentlyUsed(MAX_CALLERS, closeWindow),
   }
 
-  /** @param permits undefined: no other process serves from this database. */
-  constructor(permits: Permits | undefined) {
-    this.#permits = permits
+  constructor(windows: RequestWindows) {
+    this.#windows = windows
   }
 
   forPrincipal(principal: Principal): Bucket {
@@ -100,11 +98,13 @@ export class RateLimits {
   }
 
   #newWindow(policy: Policy, name: number | string, limit: number): RequestWindow {
-    return this.#permits === undefined || policy === 'node' || policy === 'address'
+    return policy === 'node' || policy === 'address'
       ? new RateWindow(limit, WINDOW_MS)
-      : new SharedWindow(this.#permits, { kind: policy, name: String(name) }, limit, WINDOW_MS)
+      : this.#windows.open(policy, String(name), limit, WINDOW_MS)
   }
 }
+
+const closeWindow = ({ window }: Bucket): void => window.close?.()
 
 const loginPaths: ReadonlySet<string> = new Set([
   '/api/v1/auth/login',
@@ -205,13 +205,38 @@ export interface RequestWindow {
   readonly limit: number
   /** Counts a request unless the window is full: a denied one uses no quota. */
   admit(now: number): boolean | Promise<boolean>
+  /** Whether a request would be denied. */
+  isFull(now: number): boolean | Promise<boolean>
   remaining(now: number): number
   /** When the oldest hit leaves the window; `now` when there is none. */
   oldestLeavesAt(now: number): number
   /** When the next hit will be admitted. */
   opensAt(now: number): number
   setLimit(limit: number): void
+  /** Begins to count anew, on all nodes. */
+  clear(): void
+  /** It is not used any more. Absent: nobody has to know. */
+  close?(): void
 }
+
+/** Opens the windows of this node. */
+export class RequestWindows {
+  readonly #deps: Pick<Platform, 'requestShares' | 'steadyNow'>
+
+  constructor(deps: Pick<Platform, 'requestShares' | 'steadyNow'>) {
+    this.#deps = deps
+  }
+
+  /** @param name what is counted together, such as `17` of keys; may be text of a client. */
+  open(kind: SharedKind, name: string, limit: number, windowMs: number): RequestWindow {
+    const { requestShares: shares, steadyNow } = this.#deps
+    if (shares === undefined) return new RateWindow(limit, windowMs)
+    const resource = `${kind} ${createHash('sha256').update(name).digest('base64url').slice(0, 22)}`
+    return new SharedWindow(shares, resource, limit, windowMs, steadyNow)
+  }
+}
+
+type SharedKind = 'key' | 'session' | 'login' | 'failed login'
 
 /**
  * An exact rolling window: at most `limit` hits in any `windowMs` milliseconds. The time of each hit is
@@ -247,14 +272,18 @@ export class RateWindow implements RequestWindow {
     return true
   }
 
-  isFull(now: number): boolean {
+  /** Hits in the window. */
+  count(now: number): number {
     this.#forget(now)
-    return this.#count >= this.#limit
+    return this.#count
+  }
+
+  isFull(now: number): boolean {
+    return this.count(now) >= this.#limit
   }
 
   remaining(now: number): number {
-    this.#forget(now)
-    return Math.max(0, this.#limit - this.#count)
+    return Math.max(0, this.#limit - this.count(now))
   }
 
   /** When the oldest hit leaves the window, in milliseconds; `now` when there is none. */
@@ -303,192 +332,95 @@ export class RateWindow implements RequestWindow {
 
 const INITIAL_CAPACITY = 16
 
-/** What is counted together, such as the requests of a key. */
-export interface CountedBy {
-  readonly kind: 'key' | 'session' | 'login' | 'failed login'
-  /** May be text of a client. */
-  readonly name: string
-}
-
-export interface Granted {
-  /** From 0 to as many as were wanted. */
-  readonly granted: number
-  /** Of the window, by all nodes, with these. */
-  readonly used: number
-  /** When the oldest ones leave the window. */
-  readonly opensInMs: number
-}
-
-interface Row {
-  readonly granted: number
-  readonly used: number
-  readonly opens_in_ms: number
-}
-
-/** Counts that the nodes of one database share: how often something has happened within a window. */
-export class Permits {
-  readonly #store: Pick<Store, 'statements'>
-  readonly #take: PreparedStatement<Row>
-  readonly #forget: PreparedStatement<unknown>
-
-  /** @param store on a database server. */
-  constructor(store: Pick<Store, 'statements'>) {
-    this.#store = store
-    this.#take = store.statements.prepare('SELECT * FROM take_permits($1, $2, $3, $4)')
-    this.#forget = store.statements.prepare('DELETE FROM rate_grant WHERE bucket = $1')
-  }
-
-  /** Takes up to `wanted` of the `limit` that all nodes together have in each window. */
-  async take(bucket: CountedBy, limit: number, wanted: number, windowMs: number): Promise<Granted> {
-    const row = await this.#take.get([nameOf(bucket), limit, wanted, windowMs])
-    if (row === undefined) throw new Error('take_permits returned no row')
-    return { granted: row.granted, used: row.used, opensInMs: Math.max(1, row.opens_in_ms) }
-  }
-
-  /** Begins the window of a bucket anew. */
-  async clear(bucket: CountedBy): Promise<void> {
-    await this.#forget.run([nameOf(bucket)])
-  }
-
-  /** Deletes a few of those that have left their windows. Milliseconds UTC. */
-  async sweep(before: number, limit: number): Promise<number> {
-    return this.#store.statements
-      .prepare(
-        'DELETE FROM rate_grant WHERE id IN (SELECT id FROM rate_grant WHERE ends_at < $1 LIMIT $2)',
-      )
-      .run([before, limit])
-  }
-}
-
-const nameOf = ({ kind, name }: CountedBy): string =>
-  `${kind} ${createHash('sha256').update(name).digest('base64url')}`
-
-const USABLE_MS = 5_000
-/** A node takes at most this part of the limit at once. */
-const LARGEST_PART = 1 / 25
-/**
- * While the database is away, each node admits this part of the limit by itself: 16 nodes together do not exceed it.
- * In the minute in which it went away, what was admitted before is added to that.
- */
+/** While the database is away, a node admits this part of the limit: 16 nodes together do not exceed it. */
 const PART_ALONE = 1 / 16
-/** So long it is not asked again. */
-const AWAY_MS = 1_000
 
 /**
- * A rolling window of requests that several nodes admit together: never more than the limit. A node takes permits
- * from the database, one at first and more while they are used up quickly, so that a client at its
- * limit costs a node some thirty statements a minute. A permit is used within five seconds or not at all, and counts for a minute
- * after these: a client that is at its limit gets it in each 65 s, and permits that a node did not use are lost to the
- * others for as long.
+ * A rolling window of requests that several nodes admit together: never more than the limit. The node counts its own
+ * requests, and has a share of the limit for them.
  */
 export class SharedWindow implements RequestWindow {
-  readonly #permits: Permits
-  readonly #bucket: CountedBy
+  readonly #hits: RateWindow
+  readonly #share: Share
+  readonly #shares: RequestShares
+  readonly #resource: string
   readonly #windowMs: number
-  readonly #alone: RateWindow
-  #limit: number
-  #left = 0
-  #usableUntil = -Infinity
-  #wanted = 1
-  #used = 0
-  #opensAt = -Infinity
-  #closedUntil = -Infinity
-  #isAway = false
-  #asksAgainAt = -Infinity
-  #asking: Promise<void> | undefined
 
-  constructor(permits: Permits, bucket: CountedBy, limit: number, windowMs: number) {
-    this.#permits = permits
-    this.#bucket = bucket
-    this.#limit = limit
+  constructor(
+    shares: RequestShares,
+    resource: string,
+    limit: number,
+    windowMs: number,
+    now: () => number,
+  ) {
+    this.#hits = new RateWindow(limit, windowMs)
+    this.#shares = shares
+    this.#resource = resource
     this.#windowMs = windowMs
-    this.#alone = new RateWindow(partOf(limit, PART_ALONE), windowMs)
+    const used = (): number => this.#hits.count(now())
+    this.#share = shares.of(resource, used, () => this.#hits.clear())
   }
 
   get limit(): number {
-    return this.#limit
+    return this.#hits.limit
   }
 
-  /** `now` is steady time. */
   admit(now: number): boolean | Promise<boolean> {
-    return this.#admitAtOnce(now) ?? this.#admitLater(now)
+    if (this.#hits.isFull(now)) return false
+    if (this.#share.admits(this.limit)) return this.#hits.admit(now)
+    // No request waits for a database that is away.
+    return this.#share.isHeard ? this.#ask(now) : this.#admitAlone(now)
+  }
+
+  async isFull(now: number): Promise<boolean> {
+    if (this.#hits.isFull(now)) return true
+    const hold = await this.#share.obtain(this.limit)
+    hold.end()
+    return hold.isKnown ? !hold.isGiven : this.#aloneRemaining(now) === 0
   }
 
   remaining(now: number): number {
-    if (this.#isAway) return this.#alone.remaining(now)
-    const left = now < this.#usableUntil ? this.#left : 0
-    return Math.max(0, this.#limit - this.#used) + left
+    if (!this.#share.isHeard) return this.#aloneRemaining(now)
+    return Math.max(0, this.#hits.remaining(now) - this.#share.elsewhere)
   }
 
   oldestLeavesAt(now: number): number {
-    return Math.max(now, this.#isAway ? this.#alone.oldestLeavesAt(now) : this.#opensAt)
+    return this.#hits.oldestLeavesAt(now)
   }
 
+  /** When requests of other nodes leave the window is not known here. */
   opensAt(now: number): number {
-    return Math.max(now, this.#isAway ? this.#alone.opensAt(now) : this.#closedUntil)
+    if (this.#hits.isFull(now)) return this.#hits.opensAt(now)
+    return this.#hits.count(now) > 0 ? this.#hits.oldestLeavesAt(now) : now + this.#windowMs
   }
 
   setLimit(limit: number): void {
-    this.#limit = limit
-    this.#alone.setLimit(partOf(limit, PART_ALONE))
-    this.#left = 0
-    this.#closedUntil = -Infinity
+    this.#hits.setLimit(limit)
   }
 
-  /** Undefined: the database has to be asked. */
-  #admitAtOnce(now: number): boolean | undefined {
-    if (this.#isAway) return this.#admitAlone(now)
-    if (now < this.#closedUntil) return false
-    if (this.#left === 0 || now >= this.#usableUntil) return undefined
-    this.#left -= 1
-    return true
+  clear(): void {
+    this.#hits.clear()
+    this.#shares.reset(this.#resource)
   }
 
-  /** No request waits for a database that is away. */
+  close(): void {
+    this.#shares.forget(this.#resource)
+  }
+
+  async #ask(now: number): Promise<boolean> {
+    const hold = await this.#share.obtain(this.limit)
+    const isGiven = hold.isGiven && this.#share.admits(this.limit, 1)
+    const isAdmitted = hold.isKnown ? isGiven && this.#hits.admit(now) : this.#admitAlone(now)
+    hold.end()
+    return isAdmitted
+  }
+
   #admitAlone(now: number): boolean {
-    if (now >= this.#asksAgainAt) this.#asked(now).catch(() => undefined)
-    return this.#alone.admit(now)
+    return this.#aloneRemaining(now) > 0 && this.#hits.admit(now)
   }
 
-  async #admitLater(now: number): Promise<boolean> {
-    for (;;) {
-      await this.#asked(now)
-      const verdict = this.#admitAtOnce(now)
-      if (verdict !== undefined) return verdict
-    }
-  }
-
-  /** One question at a time. */
-  #asked(now: number): Promise<void> {
-    this.#asking ??= this.#ask(now).finally(() => (this.#asking = undefined))
-    return this.#asking
-  }
-
-  /** From before the question on, because the answer may be late. */
-  async #ask(now: number): Promise<void> {
-    const isBusy = this.#left === 0 && now < this.#usableUntil
-    const most = partOf(this.#limit, LARGEST_PART)
-    this.#wanted = isBusy ? Math.min(this.#wanted * 2, most) : 1
-    try {
-      const windowMs = this.#windowMs + USABLE_MS
-      const { granted, used, opensInMs } = await this.#permits.take(
-        this.#bucket,
-        this.#limit,
-        this.#wanted,
-        windowMs,
-      )
-      this.#left = granted
-      this.#used = used
-      this.#usableUntil = now + USABLE_MS
-      this.#opensAt = now + opensInMs
-      if (granted === 0) this.#closedUntil = this.#opensAt
-      this.#isAway = false
-    } catch (error) {
-      if (!isUnstored(error)) throw error
-      this.#isAway = true
-      this.#asksAgainAt = now + AWAY_MS
-    }
+  #aloneRemaining(now: number): number {
+    const part = Math.max(1, Math.floor(this.limit * PART_ALONE))
+    return Math.max(0, part - this.#hits.count(now))
   }
 }
-
-const partOf = (limit: number, part: number): number => Math.max(1, Math.floor(limit * part))

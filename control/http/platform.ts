@@ -2,6 +2,7 @@
 import type { Changes } from '../../schema/changes/changes.ts'
 import type { Clocks, Schedule } from '../../schema/clock.ts'
 import type { EnginePort, SettingsInForce } from '../../schema/contracts/engine.ts'
+import type { RequestShares } from '../../schema/contracts/limits.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import type { NodesPort } from '../../schema/contracts/nodes.ts'
 import type { OcsPort } from '../../schema/contracts/charging.ts'
@@ -22,6 +23,8 @@ export interface Platform extends Clocks {
   readonly nodes: NodesPort
   /** Charging in this process; undefined: another OCS charges, and keeps customers and rates. */
   readonly ocs: OcsPort | undefined
+  /** Requests that all nodes admit together; absent: no other node serves from this database. */
+  readonly requestShares?: RequestShares | undefined
   readonly schedule: Schedule
   /** Cryptographically secure. */
   readonly randomBytes: (size: number) => Buffer

@@ -48,6 +48,10 @@ export class LocalRows implements ShareStore {
     return Promise.resolve()
   }
 
+  sweep(): Promise<void> {
+    return Promise.resolve()
+  }
+
   release(): Promise<void> {
     return Promise.resolve()
   }

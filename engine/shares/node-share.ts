@@ -37,6 +37,8 @@ export const SHARE_WAIT_MS = 100
 const QUIET_MS = 250
 /** Nothing is asked for ahead more often. */
 const AHEAD_PAUSE_MS = 100
+/** The same where nodes hold all that there is. */
+const ALL_HELD_PAUSE_MS = 1_000
 const IDLE_LOOKS = 10
 /** Of the rate of the second before. */
 const FADE = 0.8
@@ -56,6 +58,8 @@ export class NodeShare implements Share {
   isOfDay = false
   /** The shares of others, as the database said last. */
   elsewhere = 0
+  /** Counts anew what is used. */
+  readonly reset: () => void
   readonly #used: () => number
   readonly #holder: ShareHolder
   /** Never more than what is stored. */
@@ -81,8 +85,9 @@ export class NodeShare implements Share {
   #isClosed = false
   #isAnswered = true
 
-  constructor(resource: string, used: () => number, holder: ShareHolder) {
+  constructor(resource: string, used: () => number, reset: () => void, holder: ShareHolder) {
     this.resource = resource
+    this.reset = reset
     this.#used = used
     this.#holder = holder
     this.#limit = holder.kind === 'wallet' ? Infinity : 0
@@ -206,7 +211,8 @@ export class NodeShare implements Share {
     const isOfThisLimit = limit <= this.#limit
     this.#amount = isOfThisLimit ? amount : Math.min(amount, this.#used())
     if (!isOfThisLimit) this.#holder.want(this, false)
-    this.#aheadAt = this.#holder.now() + AHEAD_PAUSE_MS
+    const isAllHeld = answer.amount + answer.elsewhere >= limit
+    this.#aheadAt = this.#holder.now() + (isAllHeld ? ALL_HELD_PAUSE_MS : AHEAD_PAUSE_MS)
     this.#serve()
     if (!isWhole && this.isWaitedFor) this.#holder.want(this, true)
     const isShort = isWhole && answer.amount < need

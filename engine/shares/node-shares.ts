@@ -1,19 +1,19 @@
 /**
  * What several nodes draw from: the money of a wallet, what is left of a cap, or how many calls a customer, a carrier or an agent may have at
- * once, or begin in a second. Each node holds a share, and decides on it in memory; where that is too small, a call waits
+ * once, or begin in a second, or how many requests a client may make in a minute. Each node holds a share, and decides on it in memory; where that is too small, a call waits
  * a moment for more, which other nodes may have to give back.
  *
  * Always: the shares of a resource are no more than there is, and the share in memory is no more than the stored one.
  * What is given back is not used from before it is stored; what is taken is used after.
  */
 import type { Cancel, Schedule } from '../../schema/clock.ts'
-import type { Shares } from '../../schema/contracts/limits.ts'
+import type { RequestShares, Shares } from '../../schema/contracts/limits.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import type { NodeIdentity } from '../../schema/contracts/nodes.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import type { Store } from '../../schema/open.ts'
 import { NodeShare, type ShareHolder, type ShareKind } from './node-share.ts'
-import { ASK, FREED, messages, type Notices, readMessage } from './share-notices.ts'
+import { ASK, FREED, messages, type Notices, readMessage, RESET } from './share-notices.ts'
 import { LocalRows } from './local-rows.ts'
 import { type ShareOwner, ShareRows, type ShareStore, type StoredShare } from './share-rows.ts'
 
@@ -56,6 +56,9 @@ export interface SpentShare extends StoredShare {
 /** While the database is away, calls go on within what is held. */
 export const limitShares: ShareKind = { kind: 'limit', aheadSeconds: 1, busyWaitMs: 500 }
 
+/** A client at its limit costs few statements. */
+export const requestShares: ShareKind = { kind: 'request', aheadSeconds: 5, busyWaitMs: 500 }
+
 /** What calls reserve in half of the time without a database is held ahead: most give the greater part back. */
 export const walletShares = (awaySeconds = 10): ShareKind => ({
   kind: 'wallet',
@@ -75,13 +78,15 @@ const LOOK_MS = 1_000
 const LOOKS_PER_RELEASE = 5
 /** Limits are stored again: a server that took over may have lost the last of them. For wallets that is noticed. */
 const LOOKS_PER_REPETITION = 10
+/** A minute: no statement is under way for so long. */
+const LOOKS_PER_SWEEP = 60
 /** While nothing may be held, what is wanted is looked at again. */
 const UNHELD_MS = 100
 /** Of shares in one statement. */
 const AT_ONCE = 500
 const MAX_WAITING = 10_000
 
-export class NodeShares implements Shares {
+export class NodeShares implements Shares, RequestShares {
   readonly #deps: NodeSharesDeps
   readonly #kind: ShareKind
   readonly #rows: ShareStore
@@ -130,18 +135,23 @@ export class NodeShares implements Shares {
     this.#cancelNotices = [
       members.notices.on(ASK, (payload) => this.#onAsked(payload)),
       members.notices.on(FREED, (payload) => this.#onFreed(payload)),
+      members.notices.on(RESET, (payload) => this.#onReset(payload)),
     ]
     this.#cancelLook = schedule(() => this.#look(), LOOK_MS)
   }
 
-  of(resource: string, used: () => number): NodeShare {
-    return this.#active.get(resource) ?? new NodeShare(resource, used, this.#holder)
+  of(resource: string, used: () => number, onReset = (): void => undefined): NodeShare {
+    return this.#active.get(resource) ?? new NodeShare(resource, used, onReset, this.#holder)
   }
 
-  /** It is not used any more: what is stored stays. */
-  forget(share: NodeShare): void {
-    this.#active.delete(share.resource)
-    this.#wanting.delete(share)
+  forget(resource: string): void {
+    const share = this.#active.get(resource)
+    this.#active.delete(resource)
+    if (share !== undefined) this.#wanting.delete(share)
+  }
+
+  reset(resource: string): void {
+    this.#notify(RESET, [[resource, 0]])
   }
 
   get owner(): ShareOwner {
@@ -351,6 +361,10 @@ export class NodeShares implements Shares {
     for (const [resource] of this.#read(payload).resources) this.#active.get(resource)?.freed()
   }
 
+  #onReset(payload: string): void {
+    for (const [resource] of this.#read(payload).resources) this.#active.get(resource)?.reset()
+  }
+
   /** Nothing, unless another process tells it of what is shared here. */
   #read(payload: string) {
     const notice = readMessage(payload)
@@ -365,7 +379,7 @@ export class NodeShares implements Shares {
     this.#mayHold()
     this.#looks += 1
     if (this.#looks % LOOKS_PER_RELEASE === 0) {
-      void this.#releaseGone()
+      void this.#removeRows()
       // Of what a process asked for that has ended, something may be stored late.
       if (this.#isAlone) this.#unstored ??= new Set()
       this.#soon(GROUP_MS)
@@ -378,9 +392,10 @@ export class NodeShares implements Shares {
   }
 
   /** A failure is tried again later. */
-  async #releaseGone(): Promise<void> {
+  async #removeRows(): Promise<void> {
     try {
       for (const node of this.#deps.members.gone()) await this.#rows.release(node)
+      if (this.#looks % LOOKS_PER_SWEEP === 0) await this.#rows.sweep()
     } catch (error) {
       const message = `${this.#kind.kind}s: what a lost node holds cannot be freed yet`
       this.#deps.log('warn', message, { error })

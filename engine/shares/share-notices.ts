@@ -11,6 +11,8 @@ export interface Notices {
 export const ASK = 'tollgate_share_asked'
 /** Something of these resources was given back. */
 export const FREED = 'tollgate_share_freed'
+/** These resources are counted anew. */
+export const RESET = 'tollgate_share_reset'
 
 /** `amount`: how much of it calls wait for. */
 type Resources = readonly (readonly [resource: string, amount: number])[]

@@ -62,6 +62,8 @@ export interface ShareStore {
   freeOthersOfNode(): Promise<void>
   /** This process ends: what is used stays, as the calls may go on. */
   forgetUnused(): Promise<void>
+  /** Removes rows of this process of which nothing has been used since the last time. */
+  sweep(): Promise<void>
   /**
    * Frees what a node had that is gone for good. That it is gone was read a moment ago: if it is back, it has registered
    * before it holds anything.
@@ -74,6 +76,7 @@ export class ShareRows implements ShareStore {
   readonly #owner: readonly [node: string, process: string]
   readonly #statements: ReturnType<typeof prepare>
   #request = 0
+  #requestAtSweep = 0
 
   constructor(
     store: Pick<Store, 'statements'>,
@@ -127,6 +130,12 @@ export class ShareRows implements ShareStore {
     await this.#statements.forget.run([this.#kind, ...this.#owner])
   }
 
+  async sweep(): Promise<void> {
+    const before = this.#requestAtSweep
+    this.#requestAtSweep = this.#request
+    await this.#statements.sweep.run([this.#kind, ...this.#owner, before])
+  }
+
   async release({ name, epoch }: NodeIdentity): Promise<void> {
     await this.#statements.release.run([this.#kind, name, epoch, GONE_MS])
   }
@@ -152,6 +161,11 @@ function prepare({ statements }: Pick<Store, 'statements'>) {
     freeOthers: statement('DELETE FROM share WHERE kind = $1 AND node = $2 AND process <> $3'),
     forget: statement(
       'DELETE FROM share WHERE kind = $1 AND node = $2 AND process = $3 AND amount = 0',
+    ),
+    /** An older request may still be on its way: only its row tells that it was overtaken. */
+    sweep: statement(
+      `DELETE FROM share
+       WHERE kind = $1 AND node = $2 AND process = $3 AND amount = 0 AND request < $4`,
     ),
     /** A node that registers waits for the lock. Its grants last as long as the longest one. */
     release: statement(

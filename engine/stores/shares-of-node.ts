@@ -1,11 +1,7 @@
 /** What this node shares with the others of a database. */
 import type { NodeStatus } from '../../schema/contracts/nodes.ts'
-import {
-  limitShares,
-  NodeShares,
-  type NodeSharesDeps,
-  type ShareMembers,
-} from '../shares/node-shares.ts'
+import type { ShareKind } from '../shares/node-share.ts'
+import { NodeShares, type NodeSharesDeps, type ShareMembers } from '../shares/node-shares.ts'
 import type { Stores } from './stores.ts'
 
 interface Deps extends Pick<NodeSharesDeps, 'schedule' | 'log'> {
@@ -29,13 +25,17 @@ export function membersOf(
   }
 }
 
-/** Limits that count on all nodes together: what is held of them is its own for longer than money. */
+/**
+ * Limits that count on all nodes together, of calls or of requests: what is held of them is its own for longer than
+ * money.
+ */
 export const limitsOf = (
+  kind: ShareKind,
   { store, node }: Stores,
   members: ShareMembers,
   { steadyNow: now, schedule, log }: Deps,
 ): NodeShares =>
-  new NodeShares(limitShares, {
+  new NodeShares(kind, {
     store,
     now,
     schedule,

@@ -11,6 +11,8 @@ export interface Share {
   mayAdmit(limit: number): boolean
   /** False: the database has not answered when it was asked last. What other nodes use is not known. */
   readonly isHeard: boolean
+  /** The shares of other nodes, as the database said last. */
+  readonly elsewhere: number
   /** Resolves when there is room for one more, or when there is none within a tenth of a second. */
   obtain(limit: number): Promise<Hold>
   /** Something counts here that was not asked for, such as a call of the last run. */
@@ -36,6 +38,16 @@ export interface Shares {
    * @param used how much of it is used on this node now.
    */
   of(resource: string, used: () => number): Share
+}
+
+/** Of requests, which nodes count in windows. */
+export interface RequestShares {
+  /** @param onReset another node has called `reset`. */
+  of(resource: string, used: () => number, onReset: () => void): Share
+  /** The share is not used any more: what is stored of it stays. */
+  forget(resource: string): void
+  /** The other nodes begin to count anew. */
+  reset(resource: string): void
 }
 
 export const guardActions = ['block', 'cap'] as const

@@ -84,14 +84,6 @@ export interface IdempotentClaimTable {
   claimed_until: number
 }
 
-/** How many requests a node may admit; `control/auth/rate-limit.ts`. */
-export interface RateGrantTable {
-  id: Id
-  bucket: string
-  permits: number
-  ends_at: number
-}
-
 export interface IdempotentAnswerTable {
   actor: string
   /** Method and path. */

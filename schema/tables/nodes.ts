@@ -30,7 +30,7 @@ export interface NodeTable {
 
 /** What one run of a node may use of something that all nodes draw from. */
 export interface ShareTable {
-  kind: 'limit' | 'wallet' | 'cap'
+  kind: 'limit' | 'request' | 'wallet' | 'cap'
   /** Such as `carrier 7 calls`; the id of a wallet; `capResource`. */
   resource: string
   node: string

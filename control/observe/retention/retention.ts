@@ -4,12 +4,11 @@
  * are deleted earlier. Ledger entries are kept forever, and so is what an external OCS has not received.
  */
 import { sql } from 'kysely'
-import { DAY_MS, HOUR_MS } from '../../../schema/clock.ts'
+import { DAY_MS } from '../../../schema/clock.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
 import type { Store } from '../../../schema/open.ts'
 import { execute, onOneNode, prepare, type Prepared } from '../../../schema/sql/query.ts'
 import { isUnstored } from '../../../schema/storage/storage.ts'
-import { Permits } from '../../auth/rate-limit.ts'
 import { type Recording, RecordingStore } from '../../calls/recording-store.ts'
 import { type Counted, countedColumns, StateQuota } from '../../changes/state-quota.ts'
 import type { RefusalReason, RefusedCallsTable } from '../../../schema/tables/calls.ts'
@@ -45,7 +44,6 @@ export class Retention {
   readonly #deps: RetentionDeps
   readonly #periods: RetentionPeriods
   readonly #statements: ReturnType<typeof prepareAll>
-  readonly #permits: Permits | undefined
   readonly #removed = { callRecords: 0, auditEntries: 0 }
   #restsUntil = 0
   #isBusy = false
@@ -55,7 +53,6 @@ export class Retention {
     this.#deps = deps
     this.#periods = periods
     this.#statements = prepareAll(deps.store)
-    this.#permits = deps.store.statements.isShared ? new Permits(deps.store) : undefined
   }
 
   /** Deletes one batch of each kind, if due and the last one is deleted; called every `RETENTION_STEP_MS`. */
@@ -89,13 +86,9 @@ export class Retention {
     const entries = auditDays === 0 ? 0 : await this.#forgetEntries(auditedSince)
     const changes = auditDays === 0 ? 0 : await this.#forgetChanges(auditedSince)
     const proposals = auditDays === 0 ? 0 : await this.#forgetProposals(auditedSince)
-    // An hour is longer than any window, whatever the clocks of the nodes say.
-    const permits = await this.#alone(
-      async () => (await this.#permits?.sweep(now - HOUR_MS, BATCH)) ?? 0,
-    )
     this.#removed.callRecords += calls + samples
     this.#removed.auditEntries += entries
-    if ([samples, calls, minutes, entries, changes, proposals, permits].includes(BATCH)) return
+    if ([samples, calls, minutes, entries, changes, proposals].includes(BATCH)) return
     this.#restsUntil = now + PAUSE_MS
     this.#tell()
   }

@@ -42,7 +42,7 @@ export class Caps {
     const known = this.#meters.get(guard.guardUuid)
     if (known?.periodStart === start) return known
     // What is free of the period before is worth nothing in this one.
-    if (known !== undefined) this.#shares?.forget(known.share)
+    if (known !== undefined) this.#shares?.forget(known.share.resource)
     const { members = onlyMember, ...deps } = this.#deps
     // What is taken of a cap is this process's own for ever.
     const own = { ...members, canHold: () => true, gone: () => [] }
@@ -65,7 +65,7 @@ export class Caps {
         meter.follow(guard)
         continue
       }
-      this.#shares?.forget(meter.share)
+      this.#shares?.forget(meter.share.resource)
       if (meter.isIdle) this.#meters.delete(uuid)
     }
     if (caps.length === 0) return

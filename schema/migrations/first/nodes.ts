@@ -28,12 +28,12 @@ CREATE TABLE node (
 ) STRICT, WITHOUT ROWID;
 
 -- What each process may use without asking of something that all nodes draw from. kind: a limit
--- (calls at once, calls in a second), a wallet, whose id is the resource, or the cap of a spend guard
--- in a period: its uuid and the start. process is one run of a node; a share of a cap
+-- (calls at once, calls in a second), requests of a client in a minute, a wallet, whose id is the
+-- resource, or the cap of a spend guard in a period: its uuid and the start. process is one run of a node; a share of a cap
 -- outlives it, as it counts as spent. request grows with each request of a process, version with
 -- each change. SQLite has those of caps, of its one process.
 CREATE TABLE share (
-  kind TEXT NOT NULL CHECK (kind IN ('limit', 'wallet', 'cap')),
+  kind TEXT NOT NULL CHECK (kind IN ('limit', 'request', 'wallet', 'cap')),
   resource TEXT NOT NULL,
   node TEXT NOT NULL,
   process TEXT NOT NULL,
@@ -43,16 +43,6 @@ CREATE TABLE share (
   PRIMARY KEY (kind, resource, node, process)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX share_node ON share (node, kind, process);
-
--- How many requests of a client the nodes admit. Empty on SQLite.
-CREATE TABLE rate_grant (
-  id INTEGER PRIMARY KEY,
-  bucket TEXT NOT NULL,
-  permits INTEGER NOT NULL,
-  ends_at INTEGER NOT NULL
-) STRICT;
-CREATE INDEX rate_grant_bucket ON rate_grant (bucket, ends_at);
-CREATE INDEX rate_grant_age ON rate_grant (ends_at);
 
 -- Sources that no node listens to. On PostgreSQL, version is the number of the transaction that
 -- has stored the ban, so that a node reads only those that are new to it. Empty on SQLite.
@@ -86,31 +76,6 @@ CREATE INDEX change_counter_age ON change_counter (changed_at);
 const MAX_TOLD = 100
 
 export const forServer = `
--- After a crash of the server the windows are empty.
-ALTER TABLE rate_grant SET UNLOGGED;
-
--- Grants up to wanted permits of a bucket that has at_most in each window, by the server's
--- clock: the clocks of nodes differ. One caller of a bucket at a time, so that the sum is exact.
-CREATE FUNCTION take_permits(of_bucket text, at_most bigint, wanted bigint, window_ms bigint)
-RETURNS TABLE (granted bigint, used bigint, opens_in_ms bigint) LANGUAGE plpgsql AS $$
-DECLARE
-  now_ms bigint;
-  first_end bigint;
-BEGIN
-  PERFORM pg_advisory_xact_lock(hashtextextended(of_bucket, 7));
-  now_ms := floor(extract(epoch FROM clock_timestamp()) * 1000);
-  DELETE FROM rate_grant WHERE bucket = of_bucket AND ends_at <= now_ms;
-  SELECT coalesce(sum(permits), 0), min(ends_at) INTO used, first_end
-    FROM rate_grant WHERE bucket = of_bucket;
-  granted := least(wanted, greatest(at_most - used, 0));
-  IF granted > 0 THEN
-    INSERT INTO rate_grant (bucket, permits, ends_at) VALUES (of_bucket, granted, now_ms + window_ms);
-  END IF;
-  used := used + granted;
-  opens_in_ms := coalesce(first_end - now_ms, window_ms);
-  RETURN NEXT;
-END $$;
-
 -- Sets the shares of one process. It gets base, and up to extra of a fair part of what is free
 -- beyond, never more than the others have left of the bound, and never less than it uses: that is
 -- so already. The bound of a wallet is its money, or what the limit of the day leaves; what is used

@@ -109,7 +109,7 @@ function noteCalls<T extends object>(of: T, names: readonly (keyof T & string)[]
 }
 
 /** What is written with every request, and beside a change. */
-const ofRequests = ['audit_entry', 'rate_grant', 'sqlite_sequence']
+const ofRequests = ['audit_entry', 'sqlite_sequence']
 const beside = [...ofRequests, 'change_entry', 'change_counter']
 const volatile = ['updated_at', 'request_count', 'last_used_at']
 

@@ -45,6 +45,7 @@ const rate = {
 /** Other nodes have to be asked for room, and have it. */
 const share: Share = {
   isHeard: true,
+  elsewhere: 0,
   admits: (_, own = 0) => own > 0,
   mayAdmit: () => true,
   obtain: () => Promise.resolve({ isGiven: true, isKnown: true, end: () => undefined }),

@@ -21,6 +21,7 @@ const terms = {
 /** A share in which there is no room: the limit is reached, or (not heard) what others use is unknown. */
 const full = (isHeard: boolean): Share => ({
   isHeard,
+  elsewhere: 0,
   admits: () => false,
   mayAdmit: () => !isHeard,
   obtain: () => Promise.resolve(noHold),
