@@ -50,18 +50,29 @@ const lastOf = ({ rate, samples }: Sound, seconds: number): Sound => ({
   samples: samples.subarray(Math.max(0, samples.length - Math.round(rate * seconds))),
 })
 
-/** How much of a sound is this tone (Goertzel): 0 to 1, where 1 is the tone alone. Silence has none. */
+/** Whole periods of the tones of tests. */
+const WINDOW_SECONDS = 0.05
+
+/**
+ * How much of a sound is this tone (Goertzel): 0 to 1, where 1 is the tone alone. Silence has none. Each window counts by
+ * itself: where a busy machine leaves a packet out, the phase of the tone jumps.
+ */
 export function shareOf(hz: number, { rate, samples }: Sound): number {
   const coefficient = 2 * Math.cos((2 * Math.PI * hz) / rate)
-  let [before, last, energy] = [0, 0, 0]
-  for (const sample of samples) {
-    ;[before, last] = [last, sample + coefficient * last - before]
-    energy += sample * sample
+  const length = Math.round(rate * WINDOW_SECONDS)
+  let [ofTone, energy] = [0, 0]
+  for (let start = 0; start + length <= samples.length; start += length) {
+    const window = samples.subarray(start, start + length)
+    let [before, last] = [0, 0]
+    for (const sample of window) {
+      ;[before, last] = [last, sample + coefficient * last - before]
+      energy += sample * sample
+    }
+    const power = last * last + before * before - coefficient * last * before
+    ofTone += (2 * power) / window.length
   }
-  const power = last * last + before * before - coefficient * last * before
   // Of nothing, and of noise of a few steps, nothing is to be said.
-  if (energy <= 100 * samples.length) return 0
-  return (2 * power) / (samples.length * energy)
+  return energy <= 100 * samples.length ? 0 : ofTone / energy
 }
 
 /** Media comes every 20 ms: a file that grows no more since then is silence. */
