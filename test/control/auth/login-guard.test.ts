@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { LoginGuard } from '../../../control/auth/login-routes.ts'
 import { RequestWindows } from '../../../control/auth/rate-limit.ts'
 import { hasPostgres } from '../../support/postgres.ts'
-import { requestNodes } from '../../support/shared-requests.ts'
+import { requestNodes } from '../../support/request-nodes.ts'
 import { eventually } from '../../support/waiting.ts'
 
 const locked = { status: 429, code: 'login_locked' }

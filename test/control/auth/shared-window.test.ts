@@ -2,10 +2,10 @@
 import { describe, expect, test } from 'vitest'
 import { RequestWindows } from '../../../control/auth/rate-limit.ts'
 import { requestShares } from '../../../engine/shares/node-shares.ts'
-import { ManualTime } from '../../../test/support/manual-time.ts'
+import { ManualTime } from '../../support/manual-time.ts'
 import { hasPostgres } from '../../support/postgres.ts'
 import { shareDatabase } from '../../support/share-database.ts'
-import { requestNodes } from '../../support/shared-requests.ts'
+import { requestNodes } from '../../support/request-nodes.ts'
 import { eventually } from '../../support/waiting.ts'
 
 const minute = 60_000

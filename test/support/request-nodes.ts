@@ -1,0 +1,18 @@
+/** Nodes of one PostgreSQL database that count requests together. */
+import { onTestFinished } from 'vitest'
+import { RequestWindows } from '../../control/auth/rate-limit.ts'
+import { requestShares } from '../../engine/shares/node-shares.ts'
+import { freshDatabase } from './postgres.ts'
+import { sharingNodes } from './sharing-nodes.ts'
+
+/** @param now of the windows; what nodes tell each other takes real time. */
+export async function requestNodes(count: number, now: () => number) {
+  const { url, drop } = await freshDatabase()
+  onTestFinished(drop)
+  const { nodes, stop } = await sharingNodes(url, requestShares, count)
+  onTestFinished(stop)
+  return nodes.map(({ shares, statements }) => ({
+    windows: new RequestWindows({ requestShares: shares, steadyNow: now }),
+    statements,
+  }))
+}

@@ -1,0 +1,69 @@
+/** Nodes of one PostgreSQL database that share something, each with connections of its own. */
+import { NodeShares } from '../../engine/shares/node-shares.ts'
+import type { ShareKind } from '../../engine/shares/node-share.ts'
+import type { Schedule } from '../../schema/clock.ts'
+import { openStore } from '../../schema/postgres/open.ts'
+
+export const noSecrets = {
+  secretKey: Buffer.alloc(32, 1).toString('base64'),
+  keyFile: '/none',
+} as const
+
+interface SharingNode {
+  readonly shares: NodeShares
+  /** How often the node has asked the database. */
+  readonly statements: () => number
+}
+
+export interface SharingNodes {
+  readonly nodes: readonly SharingNode[]
+  stop(): Promise<void>
+}
+
+export async function sharingNodes(
+  url: string,
+  kind: ShareKind,
+  count: number,
+): Promise<SharingNodes> {
+  const handlers = new Map<string, Set<(payload: string) => void>>()
+  const notices = {
+    on: (channel: string, handler: (payload: string) => void) => {
+      const known = handlers.get(channel) ?? new Set()
+      handlers.set(channel, known.add(handler))
+      return () => void known.delete(handler)
+    },
+    notify: (channel: string, payload: string) => {
+      for (const handler of handlers.get(channel) ?? []) setImmediate(handler, payload)
+    },
+  }
+  const open = async (name: string) => {
+    const store = await openStore(url, { ...noSecrets, now: 0, connections: 4 })
+    let statements = 0
+    const prepare = store.statements.prepare.bind(store.statements)
+    const counted: typeof prepare = (sql) => {
+      const { all, ...statement } = prepare<never>(sql)
+      return { ...statement, all: (values) => ((statements += 1), all(values)) }
+    }
+    Object.assign(store.statements, { prepare: counted })
+    const members = { name, process: name, size: () => count, gone: () => [], notices }
+    const shares = new NodeShares(kind, {
+      store,
+      now: () => performance.now(),
+      schedule: withTimers,
+      log: () => undefined,
+      members: { ...members, canHold: () => true },
+    })
+    const stop = async (): Promise<void> => {
+      await shares.stop()
+      await store.close()
+    }
+    return { shares, statements: () => statements, stop }
+  }
+  const nodes = await Promise.all(Array.from({ length: count }, (_, n) => open(`node ${n}`)))
+  return { nodes, stop: async () => void (await Promise.all(nodes.map((node) => node.stop()))) }
+}
+
+const withTimers: Schedule = (work, delayMs) => {
+  const timer = setTimeout(work, delayMs)
+  return () => clearTimeout(timer)
+}
