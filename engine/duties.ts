@@ -1,4 +1,4 @@
-/** What the serving process does at intervals, beside calls and requests. */
+/** What the serving process does at intervals, apart from calls and requests. */
 import {
   RECORDING_RETENTION_STEP_MS,
   RecordingRetention,

@@ -72,9 +72,9 @@ export interface EngineDeps {
   readonly shares?: Shares | undefined
   /** The nodes of the installation; absent: this process is the only one. */
   readonly installation?: Installation | undefined
-  /** What a number costs by a price list; absent: prices are kept elsewhere. */
+  /** Returns the price of a number. Absent when an external OCS holds the prices. */
   readonly priceOf?: RoutingDeps['carrierPrice']
-  /** What charging would answer; absent: an OCS elsewhere charges. */
+  /** Returns what charging would answer. Absent when an external OCS charges. */
   readonly foresee?: SimulationDeps['foresee']
   /** Milliseconds by a clock that never steps (schema/clock.ts): what is measured goes by it. */
   readonly now: () => number
@@ -92,7 +92,7 @@ export interface EngineDeps {
   readonly log: Log
 }
 
-/** What a caller is told when a limit is reached or the process drains. */
+/** `Retry-After` when a limit is reached or the process drains. */
 const RETRY_AFTER_SECONDS = 5
 /** How long callers may take to acknowledge a refusal of `leave`. */
 const REFUSING_MS = 300
@@ -474,7 +474,7 @@ export class Engine {
       : simulated
   }
 
-  /** The trace of a live call, or of one that ended a moment ago; undefined: it is not kept. */
+  /** The trace of a live call, or of one that ended a moment ago; undefined: there is no trace of it. */
   trace(callUuid: string): Promise<Trace | undefined> {
     const pause = (): Promise<void> => nextTurn()
     return traceOf(callUuid, { calls: this.calls, messages: this.#messages, pause })

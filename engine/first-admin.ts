@@ -31,7 +31,7 @@ export interface FirstAdmin {
 
 /**
  * Makes the administrator of a database that has no user at all. Answers the password where it was
- * drawn: the only moment at which it can be told.
+ * drawn: the only moment at which it can be shown.
  */
 export async function addFirstAdmin(
   store: Store,

@@ -1,5 +1,5 @@
 /**
- * `dist/main.js`: runs the program on this Node, restarts it on the Node that npm installed beside
+ * `dist/main.js`: runs the program on this Node, restarts it on the Node that npm installed next to
  * it, or says in one line which Node it needs. An old Node must be able to read this file: it uses
  * nothing that Node 14 lacks, and it loads the program, whose native parts crash an old Node, last.
  */
@@ -57,7 +57,7 @@ function reportMissing(error: unknown): void {
   process.exitCode = 1
 }
 
-/** Later starts need not parse the whole program (D296). Nothing is kept where this user may not write, or this Node cannot. */
+/** Later starts need not parse the whole program (D296). Nothing is stored where this user may not write, or this Node cannot. */
 function keepCompiled(): void {
   nodeModule.enableCompileCache?.(fileURLToPath(new URL('.compiled', import.meta.url)))
 }

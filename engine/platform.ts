@@ -4,7 +4,7 @@
  */
 import { lookup } from 'node:dns/promises'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import type { Keeping } from './charging/call-records.ts'
+import type { EndRetention } from './charging/call-records.ts'
 import { Ocs } from './charging/ocs.ts'
 import type { ControlDeps } from '../control/deps.ts'
 import type { LoopDelay } from '../control/http/platform.ts'
@@ -335,7 +335,7 @@ async function openCharging(
   const { config, now: wallNow, steadyNow: now, random, schedule, log } = deps
   const { url, token, timeoutMs, failMode } = config.ocs
   const { store } = stores
-  const keeping = keepingOf(stores, deps)
+  const keeping = endRetentionOf(stores, deps)
   if (url === undefined) {
     const ocs = await Ocs.open({
       store,
@@ -374,16 +374,16 @@ async function openCharging(
 }
 
 /** Undefined: no other server can take over. */
-const keepingOf = (
+const endRetentionOf = (
   { node, notices }: Stores,
   { config: { journalKeepMs: keepMs }, steadyNow: now, schedule }: PlatformDeps,
-): Keeping | undefined =>
+): EndRetention | undefined =>
   notices && {
     keepMs,
     now,
     schedule,
-    heardAt: () => now() - node.heartbeatAgeMs,
-    onGap: (look) => notices.onGap(look),
+    lastAnswerAt: () => now() - node.heartbeatAgeMs,
+    onGap: (check) => notices.onGap(check),
   }
 
 /** Registrations are many and mostly right: after a gap they are read when all else has been. */

@@ -278,7 +278,7 @@ function parsePort(value: string): number | undefined {
   return /^\d{1,5}$/.test(value) && port <= 65_535 ? port : undefined
 }
 
-/** RFC 3261 §19.1.2, RFC 7118 §10: where a peer looks that was told no port. */
+/** RFC 3261 §19.1.2, RFC 7118 §10: the port of an address without one. */
 const defaultPorts = { udp: 5_060, tcp: 5_060, tls: 5_061, ws: 80, wss: 443 } as const
 
 function parseListenAddress(value: string): ListenAddress | undefined {

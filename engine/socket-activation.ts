@@ -103,7 +103,7 @@ export function withPassedSockets(config: Config, sockets: readonly PassedSocket
 const COPIES_MS = 32_000
 
 /**
- * What the last process answered at its end, in a file beside the database: the next one finds copies of those requests
+ * What the last process answered at its end, in a file next to the database: the next one finds copies of those requests
  * in its sockets. Without it, such a copy would be a new request.
  */
 export class AnswersFile {

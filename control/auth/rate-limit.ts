@@ -369,7 +369,7 @@ export class SharedWindow implements RequestWindow {
     if (this.#hits.isFull(now)) return false
     if (this.#share.admits(this.limit)) return this.#hits.admit(now)
     // No request waits for a database that is away.
-    return this.#share.isHeard ? this.#ask(now) : this.#admitAlone(now)
+    return this.#share.isAnswered ? this.#ask(now) : this.#admitAlone(now)
   }
 
   async isFull(now: number): Promise<boolean> {
@@ -380,7 +380,7 @@ export class SharedWindow implements RequestWindow {
   }
 
   remaining(now: number): number {
-    if (!this.#share.isHeard) return this.#aloneRemaining(now)
+    if (!this.#share.isAnswered) return this.#aloneRemaining(now)
     return Math.max(0, this.#hits.remaining(now) - this.#share.elsewhere)
   }
 

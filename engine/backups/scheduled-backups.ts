@@ -10,7 +10,7 @@ import type { BackupOrder } from './backup-worker.ts'
 export interface BackupPlan {
   readonly folder: string
   readonly intervalMs: number
-  /** So many of the newest are kept. */
+  /** How many of the newest copies stay. */
   readonly keep: number
 }
 

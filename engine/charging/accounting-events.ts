@@ -108,7 +108,7 @@ export class AccountingEvents {
     return this.#wallet('wallet.low_balance', terms, afterMicros)
   }
 
-  /** To be told once until a credit ends the depletion. */
+  /** Reported once until a credit ends the depletion. */
   depleted(terms: Terms, balanceMicros: bigint): OutgoingEvent | undefined {
     return this.#wallet('wallet.depleted', terms, balanceMicros)
   }

@@ -24,23 +24,23 @@ import type { EndedCall, StoredCall } from './settlement/batch.ts'
 /** New calls are refused while more writes than this wait for the database. */
 const maxWaitingWrites = 10_000
 
-/** How often kept calls are forgotten. */
+/** How often stored calls are forgotten. */
 const FORGET_MS = 1_000
-/** Another server may have lost some. Looked for again after this time, when it could not be told. */
-const LOOK_AGAIN_MS = 1_000
+/** Another server may have lost some calls. A search that failed is repeated after this time. */
+const SEARCH_AGAIN_MS = 1_000
 /** So many lost calls are stored before others are. */
 const AT_ONCE = 1_000
 
-/** How stored calls are kept for a server that takes over without them. */
-export interface Keeping {
+/** How long the journal has stored calls, for a server that takes over without them. */
+export interface EndRetention {
   readonly keepMs: number
   /** Milliseconds by the steady clock. */
   readonly now: () => number
   readonly schedule: Schedule
-  /** Steady time at which the server was heard last. */
-  readonly heardAt: () => number
-  /** Calls `look` when another server may answer than before. */
-  readonly onGap: (look: () => void) => Cancel
+  /** Steady time of the server's last answer. */
+  readonly lastAnswerAt: () => number
+  /** Calls `check` when another server may answer than before. */
+  readonly onGap: (check: () => void) => Cancel
 }
 
 /** What becomes of calls that the server does not have any more. */
@@ -59,7 +59,7 @@ export interface Following {
   /** No crash can lose the end, or the journal could not be written in time; called once. */
   readonly safe?: (() => void) | undefined
   /** It is not in the journal before it is stored, and kept there afterwards. */
-  readonly keptTerms?: EndTerms
+  readonly storedTerms?: EndTerms
   /** The database waits for it; with `terms` only. */
   readonly quality?: Quality | undefined
 }
@@ -67,7 +67,7 @@ export interface Following {
 /** An answered call of the last run that may go on. */
 export type SavedCall = CutCall & { readonly state: NonNullable<CutCall['state']> }
 
-export interface Left {
+export interface OpenCalls {
   readonly toClose: readonly JournalEntry[]
   readonly saved: readonly SavedCall[]
 }
@@ -81,17 +81,17 @@ export class CallRecords {
   readonly #saved = new Map<string, SavedCall>()
 
   /** Stored, with the steady time of it; oldest first. */
-  readonly #kept = new Map<string, number>()
-  readonly #keeping: Keeping | undefined
-  readonly #look = new OneAtATime(() => this.#lookForLost())
+  readonly #storedAt = new Map<string, number>()
+  readonly #keeping: EndRetention | undefined
+  readonly #search = new OneAtATime(() => this.#findLost())
   #lost: LostCalls | undefined
   /** The server that answers now may lack calls. */
   #isUnsure = false
   #cancelForget: Cancel | undefined
   #cancelGap: Cancel = () => undefined
-  #cancelLook: Cancel = () => undefined
+  #cancelSearch: Cancel = () => undefined
 
-  constructor(store: CallStore, journal: CallJournal, keeping?: Keeping) {
+  constructor(store: CallStore, journal: CallJournal, keeping?: EndRetention) {
     this.#store = store
     this.#journal = journal
     this.#keeping = keeping !== undefined && keeping.keepMs > 0 ? keeping : undefined
@@ -103,7 +103,7 @@ export class CallRecords {
     this.#cancelGap =
       this.#keeping?.onGap(() => {
         this.#isUnsure = true
-        void this.#look.request()
+        void this.#search.request()
       }) ?? this.#cancelGap
   }
 
@@ -115,32 +115,34 @@ export class CallRecords {
     for (const addNow of this.#unmeasured) addNow()
     const unstored = await this.#store.stop()
     this.#cancelGap()
-    this.#cancelLook()
+    this.#cancelSearch()
     this.#cancelForget?.()
     return unstored.length > 0 && (await this.#journal.written()) ? [] : unstored
   }
 
   /** Never rejects. */
-  async #lookForLost(): Promise<void> {
+  async #findLost(): Promise<void> {
     const { schedule } = this.#keeping ?? {}
-    this.#cancelLook()
+    this.#cancelSearch()
     try {
-      const uuids = [...this.#kept.keys()]
+      const uuids = [...this.#storedAt.keys()]
       const stored = await this.#store.stored(uuids)
-      const missing = uuids.filter((callUuid) => !stored.has(callUuid) && this.#kept.has(callUuid))
+      const missing = uuids.filter(
+        (callUuid) => !stored.has(callUuid) && this.#storedAt.has(callUuid),
+      )
       const lost = missing.flatMap((callUuid) => this.#journal.entryOf(callUuid) ?? [])
       this.#lost?.found(lost)
       for (let at = 0; at < lost.length; at += AT_ONCE)
         await Promise.all(lost.slice(at, at + AT_ONCE).map((entry) => this.#storeAgain(entry)))
       this.#isUnsure = false
     } catch {
-      this.#cancelLook =
-        schedule?.(() => void this.#look.request(), LOOK_AGAIN_MS) ?? this.#cancelLook
+      this.#cancelSearch =
+        schedule?.(() => void this.#search.request(), SEARCH_AGAIN_MS) ?? this.#cancelSearch
     }
   }
 
   async #storeAgain(entry: JournalEntry): Promise<void> {
-    this.#kept.delete(entry.callUuid)
+    this.#storedAt.delete(entry.callUuid)
     await this.#lost?.store(entry)
   }
 
@@ -148,26 +150,26 @@ export class CallRecords {
   #stored(callUuid: string): void {
     if (this.#keeping === undefined || !this.#journal.keepEnd(callUuid))
       return this.#journal.gone(callUuid)
-    this.#kept.delete(callUuid)
-    this.#kept.set(callUuid, this.#keeping.now())
+    this.#storedAt.delete(callUuid)
+    this.#storedAt.set(callUuid, this.#keeping.now())
     this.#forgetLater(this.#keeping)
   }
 
-  #forgetLater(keeping: Keeping): void {
+  #forgetLater(keeping: EndRetention): void {
     this.#cancelForget ??= keeping.schedule(() => {
       this.#cancelForget = undefined
       this.#forgetOld(keeping)
-      if (this.#kept.size > 0) this.#forgetLater(keeping)
+      if (this.#storedAt.size > 0) this.#forgetLater(keeping)
     }, FORGET_MS)
   }
 
-  /** By the time at which the server was heard: while it is away, none is forgotten. */
-  #forgetOld({ keepMs, heardAt }: Keeping): void {
+  /** By the time of the server's last answer: while it does not answer, none is forgotten. */
+  #forgetOld({ keepMs, lastAnswerAt }: EndRetention): void {
     if (this.#isUnsure) return
-    const until = heardAt() - keepMs
-    for (const [callUuid, storedAt] of this.#kept) {
+    const until = lastAnswerAt() - keepMs
+    for (const [callUuid, storedAt] of this.#storedAt) {
       if (storedAt > until) return
-      this.#kept.delete(callUuid)
+      this.#storedAt.delete(callUuid)
       this.#journal.gone(callUuid)
     }
   }
@@ -177,7 +179,7 @@ export class CallRecords {
   }
 
   /** The calls that the last run left open: those to be closed, and those that may go on. */
-  async leftOpen(nowMs: number): Promise<Left> {
+  async leftOpen(nowMs: number): Promise<OpenCalls> {
     const entries = this.#journal.left()
     return this.#sort(entries, await this.#storedOf(entries), nowMs)
   }
@@ -186,7 +188,7 @@ export class CallRecords {
     return this.#store.stored(entries.map(({ callUuid }) => callUuid))
   }
 
-  #sort(entries: readonly JournalEntry[], stored: ReadonlySet<string>, nowMs: number): Left {
+  #sort(entries: readonly JournalEntry[], stored: ReadonlySet<string>, nowMs: number): OpenCalls {
     const left = entries.filter(({ callUuid }) => {
       if (stored.has(callUuid)) this.#stored(callUuid)
       return !stored.has(callUuid)
@@ -241,7 +243,7 @@ export class CallRecords {
   queue(
     call: EndedCall,
     terms: EndTerms | undefined,
-    { committed, refused, safe, keptTerms, quality }: Following,
+    { committed, refused, safe, storedTerms, quality }: Following,
   ): Promise<StoredCall> {
     const { record } = call
     const tellSafe = safe && once(safe)
@@ -251,8 +253,8 @@ export class CallRecords {
         this.#store.add(whole, {
           mayWait: terms !== undefined,
           done: (stored) => {
-            if (this.#keeping !== undefined && keptTerms !== undefined)
-              this.#journal.ended(record, keptTerms)
+            if (this.#keeping !== undefined && storedTerms !== undefined)
+              this.#journal.ended(record, storedTerms)
             this.#stored(record.callUuid)
             tellSafe?.()
             committed(stored)
@@ -287,7 +289,7 @@ export class CallRecords {
   }
 }
 
-export function toLeftCalls({ toClose, saved }: Left): LeftCalls {
+export function toLeftCalls({ toClose, saved }: OpenCalls): LeftCalls {
   const unansweredCalls = toClose.filter(({ kind }) => kind === 'unanswered').length
   const recoveredCalls = toClose.length - unansweredCalls
   return { recoveredCalls, unansweredCalls, saved: saved.map(savedEntry) }

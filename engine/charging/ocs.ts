@@ -3,7 +3,7 @@
  * cost. Call control asks it through `Charging`, the API and nodes through `OcsPort`.
  *
  * Decisions are made in memory, and memory follows the database: a balance changes after the commit that
- * changed it. Reservations for live calls come on top: the journal has them beside the state of a call, and
+ * changed it. Reservations for live calls come on top: the journal has them next to the state of a call, and
  * they are made again before this process answers anyone.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -46,7 +46,7 @@ import { costSoFar, Reservations } from './authorization/reservations.ts'
 import { Decisions } from './authorization/decisions.ts'
 import { holdGrant, toSavedGrant } from './authorization/saved-grant.ts'
 import { foresee, toNodeVerdict, toVerdict } from './authorization/verdict.ts'
-import { CallRecords, type Keeping, type Left, toLeftCalls } from './call-records.ts'
+import { CallRecords, type EndRetention, type OpenCalls, toLeftCalls } from './call-records.ts'
 import { CallStore } from './call-store.ts'
 import { Customers } from './customers/customers.ts'
 import { countUnder, SpendGuards } from './guards/spend-guards.ts'
@@ -64,7 +64,7 @@ export interface OcsDeps {
   readonly store: Store
   readonly journal: CallJournal
   /** Present where another server may take over without what this one has committed last. */
-  readonly keeping?: Keeping | undefined
+  readonly keeping?: EndRetention | undefined
   /** Milliseconds by the steady clock (schema/clock.ts): for what is measured. */
   readonly now: () => number
   /** Milliseconds UTC: for stamps. */
@@ -229,7 +229,7 @@ export class Ocs implements Charging, OcsPort {
   }
 
   /** What is left holds from here on: a call that goes on its grant, one that is over its cost, until that is stored. */
-  #hold(left: Left): HeldLeft {
+  #hold(left: OpenCalls): HeldLeft {
     for (const call of left.saved) holdGrant(call, this.#books(), this.#deps.now())
     const ended = left.toClose.map((entry) => chargeLeft(entry, this.#books()))
     for (const { record, charge } of ended) this.#reservations.holdCost(record.callUuid, charge)
@@ -351,7 +351,7 @@ export class Ocs implements Charging, OcsPort {
 
   // ---- for the API -----------------------------------------------------------------------------
 
-  /** What `authorize` would answer now. Nothing is reserved, counted or told. */
+  /** What `authorize` would answer now. Nothing is reserved, counted or reported. */
   foresee(request: Omit<AuthorizationRequest, 'callUuid'>): Foreseen {
     return foresee(request, this.#isOverloaded ? undefined : this.#books(), this.#deps)
   }

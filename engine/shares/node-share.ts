@@ -12,8 +12,8 @@ export interface ShareKind {
   readonly aheadSeconds: number
   /** How long a call waits for a server that answers others: their transactions hold what this one needs. */
   readonly busyWaitMs: number
-  /** What is not needed for so many looks (one a second) is given back. Absent: for ten. */
-  readonly idleLooks?: number
+  /** What is not needed for so many polls (one a second) is given back. Absent: for ten. */
+  readonly idlePolls?: number
 }
 
 /** What a share asks of those that hold all shares of this node. */
@@ -39,7 +39,7 @@ const QUIET_MS = 250
 const AHEAD_PAUSE_MS = 100
 /** The same where nodes hold all that there is. */
 const ALL_HELD_PAUSE_MS = 1_000
-const IDLE_LOOKS = 10
+const IDLE_POLLS = 10
 /** Of the rate of the second before. */
 const FADE = 0.8
 
@@ -66,7 +66,7 @@ export class NodeShare implements Share {
   #amount = 0
   #stored: StoredShare = nothingStored
   /** What the request that is under way, or the answer of which is lost, needs. Undefined: there is none. */
-  #asked: { readonly limit: number; need: number } | undefined
+  #requested: { readonly limit: number; need: number } | undefined
   /** Infinity: the database knows it. */
   #limit: number
   /** Held for calls that are not counted yet. */
@@ -81,7 +81,7 @@ export class NodeShare implements Share {
   /** Of this second. */
   #started = 0
   #ratePerSecond = 0
-  #idleLooks = 0
+  #idlePolls = 0
   #isClosed = false
   #isAnswered = true
 
@@ -109,7 +109,7 @@ export class NodeShare implements Share {
     return !isQuiet || used + this.#promised < this.#amount
   }
 
-  get isHeard(): boolean {
+  get isAnswered(): boolean {
     return this.#isAnswered && this.#holder.canHold()
   }
 
@@ -123,7 +123,7 @@ export class NodeShare implements Share {
     return this.#amount - this.#used() - this.#promised
   }
 
-  /** So much was used. `more`: what is free beside what is counted. More is asked for before a call has to wait for it. */
+  /** So much was used. `more`: what is free apart from what is counted. More is asked for before a call has to wait for it. */
   begun(amount: number, more = 0): void {
     this.#started += amount
     const isLow = (this.free + more) * 2 < this.#ahead
@@ -192,7 +192,7 @@ export class NodeShare implements Share {
     this.#amount = Math.min(this.#amount, base)
     this.#keep = undefined
     this.#isYielding = false
-    this.#asked = { limit: this.#limit, need }
+    this.#requested = { limit: this.#limit, need }
     const { version } = this.#stored
     return { resource: this.resource, limit: this.#limit, used, base, extra, version }
   }
@@ -206,8 +206,8 @@ export class NodeShare implements Share {
     const isWhole = answer.version <= this.#stored.version + 1
     if (answer.version > this.#stored.version) this.#stored = answer
     const { amount } = this.#stored
-    const { limit, need } = this.#asked ?? { limit: 0, need: 0 }
-    this.#asked = undefined
+    const { limit, need } = this.#requested ?? { limit: 0, need: 0 }
+    this.#requested = undefined
     const isOfThisLimit = limit <= this.#limit
     this.#amount = isOfThisLimit ? amount : Math.min(amount, this.#used())
     if (!isOfThisLimit) this.#holder.want(this, false)
@@ -230,7 +230,7 @@ export class NodeShare implements Share {
     // A request that is under way may be stored after this, or was before.
     this.#amount = Math.min(amount, Math.max(0, this.#amount - micros))
     if (this.#keep !== undefined) this.#keep = Math.max(0, this.#keep - micros)
-    if (this.#asked !== undefined) this.#asked.need -= micros
+    if (this.#requested !== undefined) this.#requested.need -= micros
   }
 
   /** The server answers, but not yet what it was asked for those that wait. */
@@ -256,7 +256,7 @@ export class NodeShare implements Share {
     this.#amount -= Math.min(idle, Math.max(amount, Math.ceil(idle / 2)))
     this.#keep = this.#amount
     this.#isYielding = isStuck
-    this.#idleLooks = 0
+    this.#idlePolls = 0
     this.#holder.want(this, true)
     return true
   }
@@ -293,7 +293,7 @@ export class NodeShare implements Share {
   }
 
   /** Once a second. False: nothing of it is used or held here. */
-  look(): boolean {
+  poll(): boolean {
     const used = this.#used() + this.#promised + this.#waitingAmount
     this.#ratePerSecond = Math.max(this.#started, this.#ratePerSecond * FADE)
     if (this.#ratePerSecond < 0.5) this.#ratePerSecond = 0
@@ -301,9 +301,9 @@ export class NodeShare implements Share {
     if (used === 0 && this.#amount === 0 && this.#ratePerSecond === 0) return false
     if (used > this.#amount) this.#holder.want(this, false)
     const ahead = this.#ahead
-    this.#idleLooks = this.#amount > used + 2 * ahead ? this.#idleLooks + 1 : 0
-    if (this.#idleLooks >= (this.#holder.idleLooks ?? IDLE_LOOKS)) {
-      this.#idleLooks = 0
+    this.#idlePolls = this.#amount > used + 2 * ahead ? this.#idlePolls + 1 : 0
+    if (this.#idlePolls >= (this.#holder.idlePolls ?? IDLE_POLLS)) {
+      this.#idlePolls = 0
       this.#keep = used + ahead
       this.#holder.want(this, false)
     }

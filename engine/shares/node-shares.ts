@@ -72,14 +72,14 @@ const GROUP_MS = 2
 const ASK_AGAIN_MS = 20
 /** After a failure, while a call waits. */
 const TRY_AGAIN_MS = 50
-/** An exchange that takes longer may wait for rows: whether the server is there is asked beside it. */
+/** An exchange that takes longer may wait for rows: meanwhile the server is asked whether it is there. */
 const LATE_MS = 200
-const LOOK_MS = 1_000
-const LOOKS_PER_RELEASE = 5
+const POLL_MS = 1_000
+const POLLS_PER_RELEASE = 5
 /** Limits are stored again: a server that took over may have lost the last of them. For wallets that is noticed. */
-const LOOKS_PER_REPETITION = 10
+const POLLS_PER_REPETITION = 10
 /** A minute: no statement is under way for so long. */
-const LOOKS_PER_SWEEP = 60
+const POLLS_PER_SWEEP = 60
 /** While nothing may be held, what is wanted is looked at again. */
 const UNHELD_MS = 100
 /** Of shares in one statement. */
@@ -108,7 +108,7 @@ export class NodeShares implements Shares, RequestShares {
   #isAlone = false
   /** When these are stored, rows of other processes of this node are to be removed. Undefined: none are. */
   #unstored: Set<NodeShare> | undefined
-  #looks = 0
+  #polls = 0
   #soonAt = 0
   #cancelSoon: Cancel | undefined
   #cancelLook: Cancel
@@ -137,7 +137,7 @@ export class NodeShares implements Shares, RequestShares {
       members.notices.on(FREED, (payload) => this.#onFreed(payload)),
       members.notices.on(RESET, (payload) => this.#onReset(payload)),
     ]
-    this.#cancelLook = schedule(() => this.#look(), LOOK_MS)
+    this.#cancelLook = schedule(() => this.#poll(), POLL_MS)
   }
 
   of(resource: string, used: () => number, onReset = (): void => undefined): NodeShare {
@@ -263,7 +263,7 @@ export class NodeShares implements Shares, RequestShares {
     this.#asking = new Set()
     if (!this.#isWorkLeft) return
     if (this.#waiting > 0) this.#soon(this.#isFailing ? TRY_AGAIN_MS : ASK_AGAIN_MS)
-    else this.#soon(this.#isFailing ? LOOK_MS : GROUP_MS)
+    else this.#soon(this.#isFailing ? POLL_MS : GROUP_MS)
   }
 
   /** Until it is cancelled: calls wait longer for a server that is there. */
@@ -374,19 +374,19 @@ export class NodeShares implements Shares, RequestShares {
 
   // ---- once a second ---------------------------------------------------------------------------
 
-  #look(): void {
-    this.#cancelLook = this.#deps.schedule(() => this.#look(), LOOK_MS)
+  #poll(): void {
+    this.#cancelLook = this.#deps.schedule(() => this.#poll(), POLL_MS)
     this.#mayHold()
-    this.#looks += 1
-    if (this.#looks % LOOKS_PER_RELEASE === 0) {
+    this.#polls += 1
+    if (this.#polls % POLLS_PER_RELEASE === 0) {
       void this.#removeRows()
       // Of what a process asked for that has ended, something may be stored late.
       if (this.#isAlone) this.#unstored ??= new Set()
       this.#soon(GROUP_MS)
     }
-    const isRepeated = this.#kind.kind === 'limit' && this.#looks % LOOKS_PER_REPETITION === 0
+    const isRepeated = this.#kind.kind === 'limit' && this.#polls % POLLS_PER_REPETITION === 0
     for (const [resource, share] of this.#active)
-      if (!share.look() && !this.#wanting.has(share) && !this.#asking.has(share))
+      if (!share.poll() && !this.#wanting.has(share) && !this.#asking.has(share))
         this.#active.delete(resource)
       else if (isRepeated) this.#want(share, false)
   }
@@ -395,7 +395,7 @@ export class NodeShares implements Shares, RequestShares {
   async #removeRows(): Promise<void> {
     try {
       for (const node of this.#deps.members.gone()) await this.#rows.release(node)
-      if (this.#looks % LOOKS_PER_SWEEP === 0) await this.#rows.sweep()
+      if (this.#polls % POLLS_PER_SWEEP === 0) await this.#rows.sweep()
     } catch (error) {
       const message = `${this.#kind.kind}s: what a lost node holds cannot be freed yet`
       this.#deps.log('warn', message, { error })

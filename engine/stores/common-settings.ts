@@ -41,7 +41,7 @@ export const commonSettingNames: readonly string[] = Object.keys({ ...shown, ...
 /** What `Secrets.keyFor` derives the key of the digests for. */
 export const SETTINGS_KEY = 'settings of nodes'
 
-/** @param key secrets are told as digests under it; absent: they are left out. */
+/** @param key secrets are shown as digests under it; absent: they are left out. */
 export function commonSettings(config: Config, key?: Buffer): CommonSettings {
   const texts = Object.entries(shown).map(
     ([name, read]) => [name, shortened(textOf(read(config)))] as const,

@@ -1,5 +1,5 @@
 /**
- * Tells webhooks and readers of events that a node is lost, is heard again, or was fenced. All nodes that live see it;
+ * Reports to webhooks and readers of events that a node is lost, is back, or was fenced. All nodes that live see it;
  * the row of the first one that writes it is the claim, and the delivery is stored in its transaction.
  */
 import type { EngineHappening } from '../../schema/contracts/engine.ts'
@@ -62,7 +62,7 @@ export class NodeNews {
     }
   }
 
-  /** False: another node has told it, or it is not so any more. */
+  /** False: another node has reported it, or it is no longer true. */
   #tell({ type, ...data }: NodeChange): Promise<boolean> {
     return transaction(this.#deps.store, async () => {
       const claimed = await this.#claims[type].all([data.node, data.epoch])
@@ -110,13 +110,13 @@ export interface LostNodesDeps {
 /** How often to call `poll`. Milliseconds. */
 export const LOST_NODES_POLL_MS = 1_000
 
-/** Logs when another node of the installation is not heard any more, and when it is heard again. */
+/** Logs when another node of the installation is lost, and when it is back. */
 export class LostNodes {
   readonly #deps: LostNodesDeps
   readonly #lost = new Map<string, Pick<NodeStatus, 'epoch' | 'startedAt'>>()
-  /** Names of nodes that this process has heard. */
-  readonly #heard = new Set<string>()
-  #heardSince: number | undefined
+  /** Names of nodes that this process has seen alive. */
+  readonly #seen = new Set<string>()
+  #answersSince: number | undefined
 
   constructor(deps: LostNodesDeps) {
     this.#deps = deps
@@ -125,12 +125,12 @@ export class LostNodes {
   poll(): void {
     const { nodes, now, log, tell = () => undefined } = this.#deps
     if (nodes.condition !== 'valid' || nodes.heartbeatAgeMs >= HEARTBEAT_TTL_MS) {
-      this.#heardSince = undefined
+      this.#answersSince = undefined
       return
     }
-    // While the server was away no node was heard: each gets the time to say that it lives.
-    this.#heardSince ??= now()
-    if (now() - this.#heardSince < HEARTBEAT_TTL_MS) return
+    // While the server did not answer, no node could report: each gets the time to do so.
+    this.#answersSince ??= now()
+    if (now() - this.#answersSince < HEARTBEAT_TTL_MS) return
     for (const { name, state, address, liveCalls, isThis, epoch, startedAt } of nodes.list()) {
       if (isThis) continue
       const lost = this.#lost.get(name)
@@ -151,9 +151,9 @@ export class LostNodes {
       if (state !== 'serving' && state !== 'draining') continue
       const isBack = this.#lost.delete(name)
       if (isBack) log('info', 'another node is heard again', { node: name, address })
-      // It may have come back while no other node was there to tell it: its next loss would not be told, either.
-      if (!isBack && this.#heard.has(name)) continue
-      this.#heard.add(name)
+      // It may have come back while no other node was there to report it: its next loss would not be reported, either.
+      if (!isBack && this.#seen.has(name)) continue
+      this.#seen.add(name)
       tell({ type: 'node.recovered', node: name, address, epoch })
     }
   }

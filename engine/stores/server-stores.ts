@@ -149,13 +149,13 @@ function watchBoth(
   { onChange }: WatchDeps,
 ): () => void {
   const patience = [new Patience(storage), new Patience(disk)]
-  let told: string | undefined
+  let reportedCode: string | undefined
   const poll = (): void => {
     cancel = schedule(poll, POLL_MS)
     for (const each of patience) each.poll()
     const problem = disk.problem ?? storage.problem
-    if (problem?.code === told) return
-    told = problem?.code
+    if (problem?.code === reportedCode) return
+    reportedCode = problem?.code
     onChange(problem)
   }
   let cancel = schedule(poll, POLL_MS)

@@ -10,7 +10,7 @@ export interface Share {
   /** Whether one more may begin here, now or when other nodes have given room back. Changes nothing. */
   mayAdmit(limit: number): boolean
   /** False: the database has not answered when it was asked last. What other nodes use is not known. */
-  readonly isHeard: boolean
+  readonly isAnswered: boolean
   /** The shares of other nodes, as the database said last. */
   readonly elsewhere: number
   /** Resolves when there is room for one more, or when there is none within a tenth of a second. */

@@ -47,7 +47,7 @@ export type Funds =
   /** What it holds: there is no more. */
   | 'held'
   /** What it holds. Whether there is more is not known. */
-  | 'unheard'
+  | 'unreachable'
   /** All that is needed, whatever there is: nothing is known of it, and the fail mode is `open`. */
   | 'trusted'
 
@@ -58,7 +58,7 @@ export type CapsBy =
   /** What it holds: there is no more. */
   | 'held'
   /** What it holds. Whether there is more is not known. */
-  | 'unheard'
+  | 'unreachable'
 
 /** The share of this process in the wallet is too small for a whole grant, or that in a limit for the call: ask, then decide again. */
 export interface Short {
@@ -112,8 +112,8 @@ export function authorize(
   const known = books.reservations.find(request.callUuid)
   if (known !== undefined) return { kind: 'granted', reservation: known }
   const roomFor = (payer: Customer): Room => payer.admit(now, held, counting)
-  const look = { roomFor, funds, fundsOf: fundsBy(funds), caps, leftOn: freeOn }
-  const decision = decide(request, books, unknownCaller, now, look)
+  const resources = { roomFor, funds, fundsOf: fundsBy(funds), caps, leftOn: freeOn }
+  const decision = decide(request, books, unknownCaller, now, resources)
   return decision.kind === 'granted' ? reserve(request, decision, books, now) : decision
 }
 
@@ -121,7 +121,7 @@ const fundsBy = (funds: Funds): ((payer: Customer) => bigint) =>
   funds === 'trusted' ? () => BigInt(MAX_COST_MICROS) : ({ spendableMicros }) => spendableMicros
 
 /** What a decision looks at. */
-interface Look {
+interface Resources {
   /** Whether its payer may have one more call, and start it now. */
   readonly roomFor: (payer: Customer) => Room
   readonly funds: Funds
@@ -160,7 +160,7 @@ function decide(
   books: Books,
   unknownCaller: 'deny' | 'allow',
   now: number,
-  look: Look,
+  resources: Resources,
 ): Decision | Short {
   if (books.reservations.size >= maxOpenCalls) return refusedBy('too_many_calls')
   const named = payerOf(request, books.customers)
@@ -168,7 +168,7 @@ function decide(
   // Whose number is in From is nobody's to learn: one of another tenant's customer is like one of nobody.
   if (isForeign && request.customerId !== null) return denied('payer_of_other_tenant', undefined)
   const payer = isForeign ? undefined : named
-  if (payer !== undefined) return decidePayer(request, payer, books, now, look)
+  if (payer !== undefined) return decidePayer(request, payer, books, now, resources)
   if (unknownCaller === 'deny')
     return denied(request.mayNamePayer === false ? 'no_payer' : 'unknown_caller', undefined)
   const guarded = books.guards.of(request, undefined)
@@ -196,7 +196,7 @@ function decidePayer(
   payer: Customer,
   books: Books,
   now: number,
-  look: Look,
+  resources: Resources,
 ): Decision | Short {
   const { terms } = payer
   if (!terms.isActive) return { ...denied('customer_inactive', payer), detail: nameOf(payer) }
@@ -208,27 +208,27 @@ function decidePayer(
   const { tariff } = rate
   if (rate.isBlocked)
     return { ...denied('destination_blocked', payer, tariff), detail: `prefix ${tariff.prefix}` }
-  const room = look.roomFor(payer)
+  const room = resources.roomFor(payer)
   if (room === 'concurrent_limit' || room === 'cps_limit')
     return { ...denied(room, payer, tariff), detail: limitOf(room, payer) }
-  if (room === 'unheard') return refusedBy('limit_unheard')
+  if (room === 'unreachable') return refusedBy('limit_unheard')
   const isCounted = room === 'room'
   const maxSeconds = terms.maxCallSeconds > 0 ? terms.maxCallSeconds : Infinity
-  const funds = look.fundsOf(payer)
+  const funds = resources.fundsOf(payer)
   const payable = affordableSeconds(tariff, budgetOf(payer, 0, funds, now))
-  const left = leftWithin(meters, tariff, 0, look.leftOn)
+  const left = leftWithin(meters, tariff, 0, resources.leftOn)
   const affordable = Math.min(payable, left)
   const target = Math.min(grantLength(tariff), maxSeconds)
   const isShort = payable < target
-  const mayAskMoney = isShort && look.funds === 'ask' && payer.isShared
-  const mayAskCaps = left < target && look.caps === 'ask'
+  const mayAskMoney = isShort && resources.funds === 'ask' && payer.isShared
+  const mayAskCaps = left < target && resources.caps === 'ask'
   if (mayAskMoney || mayAskCaps || !isCounted) {
     const price = costMicros(tariff, target)
     const capped = mayAskCaps ? { capped: { meters, amountMicros: price } } : {}
     return { kind: 'short', payer, amountMicros: mayAskMoney ? price : 0, isCounted, ...capped }
   }
-  if (payable < 1 && look.funds === 'unheard') return refusedBy('lease_unheard')
-  if (left < 1 && look.caps === 'unheard') return refusedBy('cap_unheard')
+  if (payable < 1 && resources.funds === 'unreachable') return refusedBy('lease_unheard')
+  if (left < 1 && resources.caps === 'unreachable') return refusedBy('cap_unheard')
   if (left < 1) return guardedOff(payer, leastOf(meters)?.guard.guardUuid, tariff)
   if (affordable < 1) {
     const code = shortage(payer, 0, tariff, funds, now)
@@ -239,9 +239,9 @@ function decidePayer(
   const isLastGrant =
     isShort &&
     payable <= left &&
-    look.funds !== 'unheard' &&
+    resources.funds !== 'unreachable' &&
     isShortOfFunds(payer, 0, tariff, funds, now)
-  const isTrusted = look.funds === 'trusted'
+  const isTrusted = resources.funds === 'trusted'
   return {
     kind: 'granted',
     grant: { payer, tariff, grantedSeconds, maxSeconds, isLastGrant, isTrusted },
@@ -250,7 +250,7 @@ function decidePayer(
 }
 
 /**
- * The payer's rate for a call: of the numbers that gateways may get the dearest, as it may be sent to each of them. A block
+ * The payer's rate for a call: of the numbers that gateways may get the most expensive, as it may be sent to each of them. A block
  * of the number that was dialled holds, too. Undefined: one of them has no price, and neither has the dialled one.
  */
 export function rateOfCall(
@@ -394,11 +394,11 @@ export function extend(
   }
   const extended = grant(Math.min(payable, left), target, maxSeconds)
   const isMore = extended > grantedSeconds
-  if (!isMore && (by === 'unheard' || caps === 'unheard')) return unreachable
+  if (!isMore && (by === 'unreachable' || caps === 'unreachable')) return unreachable
   const isLastGrant =
     isShort &&
     payable <= left &&
-    by !== 'unheard' &&
+    by !== 'unreachable' &&
     isShortOfFunds(payer, amountMicros, tariff, funds, now)
   if (!isMore) {
     if (isLastGrant) reservations.exhaust(reservation)

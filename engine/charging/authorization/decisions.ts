@@ -96,13 +96,13 @@ export class Decisions {
     if (amountMicros === 0) return notAsked
     const hold = (await payer.money?.obtainAmount(amountMicros)) ?? noHold
     if (hold.isGiven || hold.isKnown) return { by: 'held', hold }
-    return { by: this.#deps.failMode === 'open' ? 'trusted' : 'unheard', hold }
+    return { by: this.#deps.failMode === 'open' ? 'trusted' : 'unreachable', hold }
   }
 
   async #take({ capped }: Pick<Short, 'capped'>): Promise<Obtained<CapsBy>> {
     if (capped === undefined) return notAsked
     const hold = await this.#deps.caps.obtain(capped.meters, capped.amountMicros)
-    return { by: hold.isGiven || hold.isKnown ? 'held' : 'unheard', hold }
+    return { by: hold.isGiven || hold.isKnown ? 'held' : 'unreachable', hold }
   }
 
   #decide(
@@ -117,7 +117,7 @@ export class Decisions {
     if (isCutOff && failMode === 'closed') return refusedBy('database_away')
     const by: DecidedBy = isCutOff
       ? { funds: 'trusted', counting: 'alone', caps }
-      : { funds, counting: failMode === 'open' ? 'heard' : 'all', caps }
+      : { funds, counting: failMode === 'open' ? 'answered' : 'all', caps }
     return authorize(request, books(), unknownCaller, now(), held ? { ...by, held } : by)
   }
 

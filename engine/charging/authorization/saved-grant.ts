@@ -1,4 +1,4 @@
-/** What is reserved for a call, in the journal beside its state: made again when the call is resumed. */
+/** What is reserved for a call, in the journal next to its state: made again when the call is resumed. */
 import type { SavedGrant } from '../../../schema/journal/call-journal.ts'
 import type { SavedCall } from '../call-records.ts'
 import { Customer } from '../customers/customer.ts'

@@ -32,7 +32,7 @@ export type Room =
   /** Other nodes may have room for it. */
   | 'ask'
   /** What other nodes use is not known. */
-  | 'unheard'
+  | 'unreachable'
   | 'concurrent_limit'
   | 'cps_limit'
 
@@ -40,8 +40,8 @@ export type Room =
 export type Counting =
   /** Those of all nodes. */
   | 'all'
-  /** Those of all nodes; against a limit of which nothing is heard, those of this node. */
-  | 'heard'
+  /** Those of all nodes; while the database does not answer, those of this node. */
+  | 'answered'
   /** Those of this node. */
   | 'alone'
 
@@ -231,11 +231,11 @@ export class Customer {
     const [calls, starts] = [this.#calls(maxConcurrentCalls), this.#starts(isStart ? maxCps : 0)]
     if (calls?.admits(maxConcurrentCalls, ownOf(held?.calls)) === false) {
       const room = denied(calls, maxConcurrentCalls, held) ?? 'concurrent_limit'
-      if (room !== 'unheard' || counting === 'all') return room
+      if (room !== 'unreachable' || counting === 'all') return room
     }
     if (starts?.admits(maxCps, ownOf(held?.starts)) === false) {
       const room = denied(starts, maxCps, held) ?? 'cps_limit'
-      if (room !== 'unheard' || counting === 'all') return room
+      if (room !== 'unreachable' || counting === 'all') return room
     }
     return 'room'
   }
@@ -293,9 +293,9 @@ function denied(
   share: Share,
   limit: number,
   held: HeldRoom | undefined,
-): 'ask' | 'unheard' | undefined {
-  if (held === undefined && (share.mayAdmit(limit) || !share.isHeard)) return 'ask'
-  return share.isHeard ? undefined : 'unheard'
+): 'ask' | 'unreachable' | undefined {
+  if (held === undefined && (share.mayAdmit(limit) || !share.isAnswered)) return 'ask'
+  return share.isAnswered ? undefined : 'unreachable'
 }
 
 const ownOf = (hold: Hold | undefined): number => (hold?.isGiven === true ? 1 : 0)

@@ -7,7 +7,7 @@ import type { CallJournal } from '../../../schema/journal/journal.ts'
 import type { Store } from '../../../schema/open.ts'
 import { runEach, WriteQueue } from '../../../schema/storage/write-queue.ts'
 import { AccountingEvents } from '../accounting-events.ts'
-import { CallRecords, toLeftCalls, type Following, type Keeping } from '../call-records.ts'
+import { CallRecords, toLeftCalls, type Following, type EndRetention } from '../call-records.ts'
 import { CallStore } from '../call-store.ts'
 import { noCharge } from '../settlement/charge.ts'
 import { CdrOutbox, reportBody } from './cdr-outbox.ts'
@@ -27,7 +27,7 @@ export interface ExternalChargingDeps {
   readonly store: Store
   readonly journal: CallJournal
   /** Present where another server may take over without what this one has committed last. */
-  readonly keeping?: Keeping | undefined
+  readonly keeping?: EndRetention | undefined
   /** `NODE_NAME`. */
   readonly node: string
   readonly url: string
@@ -48,7 +48,7 @@ export interface ExternalChargingDeps {
 const retryAfterSeconds = 5
 /** With fail mode `open`, a call goes on for this long when its extension gets no answer. */
 const blindGrantSeconds = 60
-/** Uuids of denied calls are kept until their CDR is stored, at most this many, the newest. */
+/** Uuids of denied calls are remembered until their CDR is stored, at most this many, the newest. */
 const maxDenied = 50_000
 
 export class ExternalCharging implements Charging {

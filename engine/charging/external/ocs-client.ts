@@ -7,7 +7,7 @@ import type { Account } from '../../../schema/contracts/charging.ts'
 import { withoutBrackets } from '../../sip-server/message/index.ts'
 
 export interface OcsClientOptions {
-  /** Base of `/api/ocs/…`; its path is kept, such as `https://billing.example/tenant-a`. */
+  /** Base of `/api/ocs/…`; requests keep its path, such as `https://billing.example/tenant-a`. */
   readonly url: string
   /** Bearer token; undefined: none is sent. */
   readonly token: string | undefined

@@ -24,7 +24,7 @@ export interface CapsDeps extends Omit<NodeSharesDeps, 'members'> {
   readonly members?: ShareMembers | undefined
 }
 
-export const capShares: ShareKind = { kind: 'cap', aheadSeconds: 0, idleLooks: 1, busyWaitMs: 500 }
+export const capShares: ShareKind = { kind: 'cap', aheadSeconds: 0, idlePolls: 1, busyWaitMs: 500 }
 
 export class Caps {
   readonly #deps: CapsDeps

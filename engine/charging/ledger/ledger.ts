@@ -25,7 +25,7 @@ export interface Ledger extends LedgerPort {
   lock(walletId: number): Promise<LockedWallet | undefined>
   /** Adds an entry to a locked wallet. */
   add(wallet: LockedWallet, entry: LedgerEntry): Promise<Posting>
-  /** Marks a locked wallet: its depletion is told. */
+  /** Marks a locked wallet: its depletion is reported. */
   deplete(wallet: LockedWallet): Promise<void>
 }
 

@@ -130,15 +130,15 @@ export class MoneyMoves {
   ): Promise<readonly OutgoingEvent[]> {
     const { events, ledger } = this.#deps
     const { balanceMicros: beforeMicros } = wallet
-    const told = [
+    const reported = [
       events.moved(terms, move, afterMicros),
       events.lowBalance(terms, beforeMicros, afterMicros),
     ]
     if (isDepletion(terms, beforeMicros, afterMicros) && !wallet.isDepleted) {
       await ledger.deplete(wallet)
-      told.push(events.depleted(terms, afterMicros))
+      reported.push(events.depleted(terms, afterMicros))
     }
-    return told.filter((event) => event !== undefined)
+    return reported.filter((event) => event !== undefined)
   }
 
   /** In the currency of the customer's rate plan. Another move may have created it. */

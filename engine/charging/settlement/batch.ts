@@ -39,7 +39,7 @@ export interface EndedCall {
 }
 
 export interface NodeReport {
-  /** What the node sent, kept when it conflicts. */
+  /** What the node sent; stored when it conflicts. */
   readonly body: string
   /** Milliseconds UTC. */
   readonly at: number

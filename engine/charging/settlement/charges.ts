@@ -23,7 +23,7 @@ export class Charges {
 
   /**
    * Calls `settle` with what the call costs: at once, or when the share is large enough, or cannot be in time. Until
-   * then the journal has the call as it was before its end: after a crash it goes on, and no party has heard of the end.
+   * then the journal has the call as it was before its end: after a crash it goes on, and no party has got a BYE.
    */
   of<T>(record: CallRecord, settle: (charge: Charge) => Promise<T>): Promise<T> {
     const { books, canHold } = this.#deps

@@ -52,14 +52,14 @@ export class Settlement {
       ratePrefix: tariff?.prefix ?? null,
       isUnauthorizedByOcs: reported.isUnauthorizedByOcs || isTrusted,
     }
-    const following = { keptTerms: termsOf(charge) }
+    const following = { storedTerms: termsOf(charge) }
     return (await this.#queue({ record, charge, report }, undefined, following)).answer ?? unstored
   }
 
   #queue(
     call: EndedCall,
     terms: EndTerms | undefined,
-    following: Pick<Following, 'safe' | 'keptTerms' | 'quality'>,
+    following: Pick<Following, 'safe' | 'storedTerms' | 'quality'>,
   ): Promise<StoredCall> {
     const { records, reservations } = this.#deps
     const { callUuid } = call.record

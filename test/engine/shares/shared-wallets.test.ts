@@ -137,7 +137,7 @@ describe.runIf(hasPostgres)('wallets of several processes', () => {
     const c = await shared.node('c', { url: proxy.url })
     expect(customerId).toBeGreaterThan(0)
     proxy.delayMs = 2_000
-    expect(await c.ocs.authorize(question('unheard', '1555'))).toMatchObject({
+    expect(await c.ocs.authorize(question('unreachable', '1555'))).toMatchObject({
       kind: 'unreachable',
       by: 'lease_unheard',
     })

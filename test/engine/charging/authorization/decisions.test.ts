@@ -44,7 +44,7 @@ const rate = {
 }
 /** Other nodes have to be asked for room, and have it. */
 const share: Share = {
-  isHeard: true,
+  isAnswered: true,
   elsewhere: 0,
   admits: (_, own = 0) => own > 0,
   mayAdmit: () => true,

@@ -19,11 +19,11 @@ const terms = {
 }
 
 /** A share in which there is no room: the limit is reached, or (not heard) what others use is unknown. */
-const full = (isHeard: boolean): Share => ({
-  isHeard,
+const full = (isAnswered: boolean): Share => ({
+  isAnswered,
   elsewhere: 0,
   admits: () => false,
-  mayAdmit: () => !isHeard,
+  mayAdmit: () => !isAnswered,
   obtain: () => Promise.resolve(noHold),
   noted: () => undefined,
 })
@@ -39,12 +39,12 @@ const answerOf = (
 }
 
 test('against a limit of which nothing is heard the calls of the node alone can count; a limit that is heard holds', () => {
-  const unheard = { calls: full(false), starts: full(false) }
-  expect(answerOf(unheard, 'all')).toBe('unheard')
-  expect(answerOf(unheard, 'heard')).toBe('room')
-  expect(answerOf({ ...unheard, calls: full(true) }, 'heard')).toBe('concurrent_limit')
-  expect(answerOf({ ...unheard, starts: full(true) }, 'heard')).toBe('cps_limit')
-  expect(answerOf({ ...unheard, starts: full(true) }, 'alone')).toBe('room')
+  const unreachable = { calls: full(false), starts: full(false) }
+  expect(answerOf(unreachable, 'all')).toBe('unreachable')
+  expect(answerOf(unreachable, 'answered')).toBe('room')
+  expect(answerOf({ ...unreachable, calls: full(true) }, 'answered')).toBe('concurrent_limit')
+  expect(answerOf({ ...unreachable, starts: full(true) }, 'answered')).toBe('cps_limit')
+  expect(answerOf({ ...unreachable, starts: full(true) }, 'alone')).toBe('room')
 })
 
 test('a call whose start counts already is not refused for starts of which nothing is heard', () => {
