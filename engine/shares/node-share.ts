@@ -325,7 +325,7 @@ export class NodeShare implements Share {
 
   /** What the next seconds use. */
   get #ahead(): number {
-    return Math.ceil(this.#ratePerSecond * this.#holder.aheadSeconds)
+    return Math.ceil(Math.max(this.#started, this.#ratePerSecond) * this.#holder.aheadSeconds)
   }
 
   #promise(amount: number): Hold {
