@@ -9,17 +9,29 @@ import {
   readdirSync,
   readSync,
   statSync,
+  copyFileSync,
+  linkSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { Kysely, SqliteDialect } from 'kysely'
 import type { Database } from './database.ts'
 import { newestVersion } from './migrations/index.ts'
-import { APPLICATION_ID, asRefusal, DatabaseRefused, refuseNewer, unreleased } from './refusal.ts'
+import {
+  APPLICATION_ID,
+  asRefusal,
+  DatabaseRefused,
+  refuseNewer,
+  unreleased,
+} from './sql/failure.ts'
 import { LocalSecrets, type Secrets } from './secrets/secrets.ts'
 import { SqliteStatements } from './sql/sqlite-statements.ts'
 import type { Statements } from './sql/statements.ts'
 import { Storage } from './storage/storage.ts'
+import { tmpdir } from 'node:os'
 
 /** What the control API needs of a database, whichever it is. */
 export interface Store {
@@ -154,17 +166,21 @@ export function storeOn(sqlite: Sqlite.Database, secretKey?: string): LocalStore
   sqlite.pragma('journal_mode = WAL')
   sqlite.pragma('synchronous = FULL')
   sqlite.pragma('foreign_keys = ON')
-  const db = new Kysely<Database>({ dialect: new SqliteDialect({ database: sqlite }) })
-  const secrets = new LocalSecrets(sqlite, secretKey)
-  return {
-    sqlite,
-    statements: new SqliteStatements(sqlite),
-    db,
-    secrets,
-    storage: new Storage(),
-    close: () => closeHandle(sqlite),
-  }
+  return plainStore(sqlite, new LocalSecrets(sqlite, secretKey), () => closeHandle(sqlite))
 }
+
+const plainStore = (
+  sqlite: Sqlite.Database,
+  secrets: LocalSecrets,
+  close: () => void,
+): LocalStore => ({
+  sqlite,
+  statements: new SqliteStatements(sqlite),
+  db: new Kysely<Database>({ dialect: new SqliteDialect({ database: sqlite }) }),
+  secrets,
+  storage: new Storage(),
+  close,
+})
 
 /** SQLite keeps no statistics of tables with fewer rows. */
 const SMALL_TABLE_ROWS = 10_000
@@ -228,3 +244,73 @@ function refuseByContent(path: string, sqlite: Sqlite.Database): void {
 }
 
 const firstLine = (text: string): string => text.split('\n', 1)[0] ?? ''
+
+// ---- a database that must not be changed -------------------------------------------------
+
+/**
+ * Opens a database without changing any of its files, even after a crash: SQLite would checkpoint its write-ahead log
+ * and remove it.
+ *
+ * @param isServed whether another process has it open: its log is live, and is read in place.
+ * @throws {DatabaseRefused} the file is not a database, or newer than this program.
+ */
+export function openUnmodified(path: string, isServed: boolean): LocalStore {
+  refuseByHeader(path)
+  try {
+    if (isServed) {
+      const sqlite = new Sqlite(path, { readonly: true, fileMustExist: true })
+      return plainStore(
+        sqlite,
+        new LocalSecrets(sqlite, undefined, path),
+        () => void sqlite.close(),
+      )
+    }
+    return openElsewhere(realpathSync(path))
+  } catch (error) {
+    throw asRefusal(path, error)
+  }
+}
+
+/** Opened under another name, with a copy of its log, so that SQLite changes only those. */
+function openElsewhere(path: string): LocalStore {
+  const { folder, file } = linkIn(dirname(path), path) ?? copyIn(path)
+  const remove = (): void => rmSync(folder, { recursive: true, force: true })
+  try {
+    if (existsSync(`${path}-wal`)) copyFileSync(`${path}-wal`, `${file}-wal`)
+    const sqlite = new Sqlite(file, { readonly: true, fileMustExist: true })
+    const close = (): void => {
+      sqlite.close()
+      remove()
+    }
+    return plainStore(sqlite, new LocalSecrets(sqlite, undefined, path), close)
+  } catch (error) {
+    remove()
+    throw error
+  }
+}
+
+interface Elsewhere {
+  readonly folder: string
+  readonly file: string
+}
+
+/** Undefined when the folder is not writable, or its file system has no links. */
+function linkIn(beside: string, path: string): Elsewhere | undefined {
+  let folder: string | undefined
+  try {
+    folder = mkdtempSync(join(beside, '.tollgate-check-'))
+    const file = join(folder, 'database')
+    linkSync(path, file)
+    return { folder, file }
+  } catch {
+    if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
+    return undefined
+  }
+}
+
+function copyIn(path: string): Elsewhere {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-check-'))
+  const file = join(folder, 'database')
+  copyFileSync(path, file)
+  return { folder, file }
+}

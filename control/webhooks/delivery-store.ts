@@ -4,7 +4,7 @@
  */
 import { type ExpressionBuilder, type Selectable, sql } from 'kysely'
 import type { Database } from '../../schema/database.ts'
-import type { WebhookDeliveryTable, WebhookEventTable } from '../../schema/tables/webhooks.ts'
+import type { WebhookDeliveryTable, WebhookEventTable } from '../../schema/tables/changes.ts'
 import { timeToText } from '../../schema/columns.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first, type Param, prepare } from '../../schema/sql/query.ts'

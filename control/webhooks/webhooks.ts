@@ -12,11 +12,7 @@ import { isUnstored } from '../../schema/storage/storage.ts'
 import { DeliveryStore, type WebhookBacklog } from './delivery-store.ts'
 import { type Complete, Deliverer } from './deliverer.ts'
 import { EndpointStore } from './endpoint-store.ts'
-import {
-  type EventSink,
-  type OutgoingEvent,
-  testEventType,
-} from '../../schema/contracts/webhook-events.ts'
+import { type EventSink, type OutgoingEvent, testEventType } from '../../schema/contracts/engine.ts'
 import { Outbox } from './outbox.ts'
 import { type Resolve, Sender } from './sender.ts'
 import { runEach, WriteQueue } from '../../schema/storage/write-queue.ts'

@@ -14,7 +14,7 @@ import {
   type SimulatedVerdict,
   type Simulation,
   type SimulationRequest,
-} from '../../schema/contracts/simulation.ts'
+} from '../../schema/contracts/engine.ts'
 import { afterResult, isUntaken, resultOfPhones } from './call-machine/failover.ts'
 import type { AttemptResult } from './call-machine/state.ts'
 import { type End, noCandidate } from './cdr/end-reason.ts'

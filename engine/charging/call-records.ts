@@ -14,7 +14,7 @@ import type {
 import type { Cancel, Schedule } from '../../schema/clock.ts'
 import type { LeftCalls, Quality, SavedEntry } from '../../schema/contracts/charging.ts'
 import type { CallQuality } from '../../schema/contracts/field-values.ts'
-import type { OutgoingEvent } from '../../schema/contracts/webhook-events.ts'
+import type { OutgoingEvent } from '../../schema/contracts/engine.ts'
 import type { CallJournal } from '../../schema/journal/journal.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import type { CallRecord } from '../../schema/call-record.ts'

@@ -3,7 +3,7 @@
  * is committed, the journal has the call.
  */
 import type { CallRecord } from '../../schema/call-record.ts'
-import type { OutgoingEvent } from '../../schema/contracts/webhook-events.ts'
+import type { OutgoingEvent } from '../../schema/contracts/engine.ts'
 import type { Schedule } from '../../schema/clock.ts'
 import { type Queued, WriteQueue } from '../../schema/storage/write-queue.ts'
 import { type BatchDeps, BatchWriter, type EndedCall, type StoredCall } from './settlement/batch.ts'

@@ -9,7 +9,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { CallRecord } from '../../schema/call-record.ts'
 import type { ChangedPayers } from '../../schema/changes/changes.ts'
-import { wrongBalancesIn } from '../../schema/check.ts'
+import { wrongBalancesIn } from '../../schema/migrate.ts'
 import type { Schedule } from '../../schema/clock.ts'
 import type {
   AuthorizationRequest,
@@ -34,7 +34,7 @@ import type {
 } from '../../schema/contracts/charging.ts'
 import type { Brake, Shares } from '../../schema/contracts/limits.ts'
 import type { Log } from '../../schema/contracts/log.ts'
-import type { EventSink } from '../../schema/contracts/webhook-events.ts'
+import type { EventSink } from '../../schema/contracts/engine.ts'
 import type { BegunCall, OpenCall, SavedState } from '../../schema/journal/call-journal.ts'
 import type { CallJournal } from '../../schema/journal/journal.ts'
 import type { Store } from '../../schema/open.ts'

@@ -2,8 +2,12 @@
 import { realpathSync } from 'node:fs'
 import { FileChanges } from '../../schema/changes/changes.ts'
 import { CallJournal } from '../../schema/journal/journal.ts'
-import { databaseId, JournalMark } from '../../schema/journal/journal-mark.ts'
-import { JournalFiles, MemoryFile } from '../../schema/journal/journal-file.ts'
+import {
+  JournalFiles,
+  MemoryFile,
+  databaseId,
+  JournalMark,
+} from '../../schema/journal/journal-file.ts'
 import { migrate } from '../../schema/migrate.ts'
 import { OnlyNode } from '../../schema/nodes/heartbeat.ts'
 import { openDatabase, type LocalStore } from '../../schema/open.ts'

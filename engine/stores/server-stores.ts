@@ -1,10 +1,9 @@
 /** A PostgreSQL server that several processes share. On the disk of this one are only the journal and its lock. */
 import { realpathSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { ServerChanges } from '../../schema/changes/server-changes.ts'
+import { ServerChanges } from '../../schema/changes/changes.ts'
 import { CallJournal } from '../../schema/journal/journal.ts'
-import { databaseIdOf, JournalMark } from '../../schema/journal/journal-mark.ts'
-import { JournalFiles } from '../../schema/journal/journal-file.ts'
+import { JournalFiles, databaseIdOf, JournalMark } from '../../schema/journal/journal-file.ts'
 import { Heartbeat } from '../../schema/nodes/heartbeat.ts'
 import { installIdAt, registerNode } from '../../schema/nodes/node-registry.ts'
 import { SettingsOfNodes } from '../../schema/nodes/settings-of-nodes.ts'

@@ -2,6 +2,7 @@
 import type { Cancel, Schedule } from '../clock.ts'
 import type { Log } from '../contracts/log.ts'
 import type { LocalStore } from '../open.ts'
+import type { ServerNotices } from '../postgres/notices.ts'
 
 /** Tables whose rows processes keep in memory. */
 export const topics = [
@@ -215,8 +216,10 @@ class FollowerState {
   }
 }
 
+// ---- an SQLite file ----------------------------------------------------------------------
+
 /** Commits of other processes, such as a command, to an SQLite file. It does not tell what they have changed. */
-const POLL_MS = 250
+const FILE_POLL_MS = 250
 
 export class FileChanges implements Changes {
   readonly #deps: FollowersDeps
@@ -250,7 +253,7 @@ export class FileChanges implements Changes {
     this.#cancel = this.#deps.schedule(() => {
       this.#pollLater()
       this.#poll()
-    }, POLL_MS)
+    }, FILE_POLL_MS)
   }
 
   #poll(): void {
@@ -288,3 +291,147 @@ export type ChangedRouting = ChangedRows<
 >
 
 export type ChangedPayers = ChangedRows<'customer' | 'extension' | 'tenant'>
+
+// ---- a PostgreSQL database ---------------------------------------------------------------
+
+// Triggers tell its changes with NOTIFY and write them to `change_counter`, which is read every second, should a notice
+// be lost.
+
+export interface ServerChangesDeps extends FollowersDeps {
+  readonly notices: ServerNotices
+  readonly schedule: Schedule
+  readonly random: () => number
+}
+
+const CHANNEL = 'tollgate_changes'
+const SERVER_POLL_MS = 1_000
+/** Rows are kept for so long. Who has not polled for half of it loads everything. */
+const KEPT_MS = 600_000
+const POLLS_PER_CLEANING = 300
+/** All nodes hear of a gap at once, and read everything: each begins at another moment within this time. */
+const SPREAD_MS = 2_000
+
+/**
+ * `horizon` is the oldest transaction that may still be under way: all before it are seen. Numbers of transactions
+ * fit a float, and a bigint arrives as text.
+ */
+const pollQuery = `
+  SELECT s.horizon, s.at, c.version, c.topic, c.detail
+    FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS horizon,
+                 floor(extract(epoch FROM clock_timestamp()) * 1000)::text AS at) s
+    LEFT JOIN change_counter c ON c.version >= $1`
+
+interface Change {
+  readonly version: string
+  readonly topic: string
+  readonly detail: string
+}
+
+interface Row {
+  readonly horizon: string
+  readonly at: string
+  readonly version: string | null
+  readonly topic: string | null
+  readonly detail: string | null
+}
+
+const isChange = (row: Row): row is Row & Change => row.version !== null
+
+export class ServerChanges implements Changes {
+  readonly #deps: ServerChangesDeps
+  readonly #followers: Followers
+  #cancel: Cancel = () => undefined
+  #cancelNotices: readonly Cancel[] = []
+  #horizon = 0
+  #polledAt: number | undefined
+  /** Changes since the horizon that were told, with their versions. */
+  readonly #seen = new Map<string, number>()
+  #polls = 0
+  #isStopped = false
+
+  /** `notices` are started. */
+  static async open(deps: ServerChangesDeps): Promise<ServerChanges> {
+    const changes = new ServerChanges(deps)
+    await changes.#poll()
+    return changes
+  }
+
+  private constructor(deps: ServerChangesDeps) {
+    this.#deps = deps
+    this.#followers = new Followers(deps)
+  }
+
+  follow(follower: Follower): Cancel {
+    return this.#followers.follow(follower)
+  }
+
+  async start(): Promise<void> {
+    const { notices } = this.#deps
+    this.#cancelNotices = [
+      notices.on(CHANNEL, (payload) => this.#told(payload)),
+      notices.onGap(() => this.#missed()),
+    ]
+    await this.#poll()
+    this.#pollLater()
+  }
+
+  stop(): Promise<void> {
+    this.#isStopped = true
+    this.#cancel()
+    for (const cancel of this.#cancelNotices) cancel()
+    this.#followers.stop()
+    return Promise.resolve()
+  }
+
+  /** What the counter has kept is read by its details first. */
+  #missed(): void {
+    void this.#poll()
+    this.#loadAll()
+  }
+
+  #loadAll(): void {
+    this.#followers.changedAll(this.#deps.random() * SPREAD_MS)
+  }
+
+  #told(payload: string): void {
+    const [version, topic, ...detail] = payload.split(' ')
+    this.#changed({ version: version ?? '', topic: topic ?? '', detail: detail.join(' ') })
+  }
+
+  #changed({ version, topic, detail }: Change): void {
+    const key = `${version} ${topic} ${detail}`
+    if (this.#seen.has(key)) return
+    this.#seen.set(key, Number(version))
+    this.#followers.changed(topic, detail)
+  }
+
+  #pollLater(): void {
+    if (this.#isStopped) return
+    this.#cancel = this.#deps.schedule(() => {
+      void this.#poll().finally(() => this.#pollLater())
+    }, SERVER_POLL_MS)
+  }
+
+  async #poll(): Promise<void> {
+    const rows = await this.#deps.notices.query<Row>(pollQuery, [this.#horizon])
+    const [first] = rows ?? []
+    if (rows === undefined || first === undefined) return
+    const [horizon, at] = [Number(first.horizon), Number(first.at)]
+    const gapMs = at - (this.#polledAt ?? at)
+    // Another server, such as one from a backup, or a long pause: what was missed is unknown.
+    if (horizon < this.#horizon || gapMs > KEPT_MS / 2) this.#loadAll()
+    else for (const row of rows) if (isChange(row)) this.#changed(row)
+    for (const [key, version] of this.#seen) if (version < horizon) this.#seen.delete(key)
+    this.#horizon = horizon
+    this.#polledAt = at
+    await this.#clean(at)
+  }
+
+  async #clean(at: number): Promise<void> {
+    this.#polls += 1
+    if (this.#polls % POLLS_PER_CLEANING !== 0) return
+    await this.#deps.notices.query('DELETE FROM change_counter WHERE changed_at < $1', [
+      at - KEPT_MS,
+    ])
+  }
+}

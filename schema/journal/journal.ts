@@ -17,8 +17,16 @@ import type { Boot, Schedule } from '../clock.ts'
 import type { Log } from '../contracts/log.ts'
 import { bytesOf, type DamagedLine, type JournalFile, type LeftLines } from './journal-file.ts'
 import type { Storage } from '../storage/storage.ts'
-import { bootText, callsIn, toAnswered, toBegun, toLine, toStateLine } from './lines.ts'
-import { OpenCalls, type OpenLines } from './open-calls.ts'
+import {
+  OpenCalls,
+  type OpenLines,
+  bootText,
+  callsIn,
+  toAnswered,
+  toBegun,
+  toLine,
+  toStateLine,
+} from './open-calls.ts'
 
 /** Answers of this time are one write. */
 const ANSWER_WAIT_MS = 1

@@ -1,22 +1,18 @@
 /** The calls that are not stored yet, each with its lines as they are written. */
 import { ReleasingMap } from '../../engine/sip-server/message/index.ts'
-import type { JournalEntry, LeftState } from './call-journal.ts'
+import type {
+  JournalEntry,
+  LeftState,
+  BegunCall,
+  EndTerms,
+  OpenCall,
+  SavedGrant,
+  SavedState,
+  Tariff,
+} from './call-journal.ts'
 import type { CallRecord } from '../call-record.ts'
 import { checked, textOf } from './journal-file.ts'
-import {
-  callForm,
-  grantForm,
-  isStateLine,
-  type KeptLine,
-  type Line,
-  LineMemory,
-  noLine,
-  readAnswered,
-  readLine,
-  readStateLine,
-  shiftMs,
-  toLine,
-} from './lines.ts'
+import type { Boot } from '../clock.ts'
 
 const lineKinds = ['begun', 'answered', 'state', 'ended'] as const
 type LineKind = (typeof lineKinds)[number]
@@ -175,3 +171,238 @@ export class OpenCalls {
 }
 
 const isThere = ({ length }: KeptLine): boolean => length > 0
+
+// ---- the lines: their form, and by whose clock their times are ---------------------------
+
+/** Lines that are JSON. `boot` says by whose steady clock the times of a line are. */
+export type Line =
+  /** A call. */
+  | { readonly begun: Values }
+  | AnsweredLine
+  | { readonly alive: readonly string[]; readonly at: number; readonly boot?: string | undefined }
+  | { readonly ended: CallRecord; readonly terms: EndTerms }
+  /** The database has its record, or its caller was refused. */
+  | { readonly gone: string }
+  /** The process has stopped, and with it every call. */
+  | { readonly stopped: true }
+
+interface AnsweredLine {
+  /** An object: an earlier version wrote it. */
+  readonly answered: Values | OpenCall
+  readonly tariff: Values | Tariff | null
+  readonly answeredMs: number
+  readonly boot?: string | undefined
+}
+
+export const toBegun = (call: BegunCall): Line => ({ begun: callForm.write(call) })
+
+export const toAnswered = (
+  call: OpenCall,
+  tariff: Tariff | null,
+  answeredMs: number,
+  boot: string | undefined,
+): Line => ({
+  answered: callForm.write(call),
+  tariff: tariff && tariffForm.write(tariff),
+  answeredMs,
+  boot,
+})
+
+export const readAnswered = ({ answered, tariff, answeredMs, boot }: AnsweredLine) => ({
+  call: isValues(answered) ? callForm.read(answered) : answered,
+  tariff: isValues(tariff) ? tariffForm.read(tariff) : tariff,
+  answeredMs,
+  boot,
+})
+
+const isValues = (written: object | null): written is Values => Array.isArray(written)
+
+export const toLine = (line: Line): Buffer => checked(JSON.stringify(line))
+
+/** Only the journal writes them, so each is of the kind that it was noted as. */
+export const readLine = <L extends Line>({ slot, length }: KeptLine): L =>
+  JSON.parse(textOf(slot, length)) as L
+
+interface StateHead {
+  readonly saved: string
+  readonly grant?: Values | undefined
+  readonly boot?: string | undefined
+}
+
+/**
+ * A line of its own, so that damage to it costs the state alone. The text follows the head as it is: as one of
+ * its values it would be escaped and read a second time.
+ */
+export function toStateLine(
+  callUuid: string,
+  { text, grant }: SavedState,
+  boot: string | undefined,
+): Buffer {
+  const head: StateHead = { saved: callUuid, grant: grant && grantForm.write(grant), boot }
+  return checked(`${JSON.stringify(head)}\t${text}`)
+}
+
+export function readStateLine(text: string): { readonly head: StateHead; readonly text: string } {
+  const end = text.indexOf('\t')
+  // Only `toStateLine` writes them.
+  return { head: JSON.parse(text.slice(0, end)) as StateHead, text: text.slice(end + 1) }
+}
+
+export const isStateLine = (text: string): boolean => text.startsWith('{"saved":')
+
+/** The uuids of the calls that the heads of a damaged line, or of lines that damage has joined, name. */
+export function callsIn(damaged: string): readonly string[] {
+  const heads = damaged.replaceAll(/\t.*?(?=[\da-f]{8} \{"|$)/gs, '')
+  const found = heads.matchAll(/"(?:callUuid|gone|saved|begun|answered)":\[?"([^"]*)"/g)
+  return [...new Set([...found].flatMap(([, uuid]) => uuid ?? []))]
+}
+
+export const bootText = ({ id, at }: Boot): string => `${id.slice(0, 8)} ${at}`
+
+/** What is added to times of the process that wrote `from`. Since another boot: both are near UTC. */
+export function shiftMs(from: string | undefined, to: string | undefined): number {
+  if (from === undefined || to === undefined) return 0
+  const [fromId, fromAt] = from.split(' ')
+  const [toId, toAt] = to.split(' ')
+  return fromId === toId ? Number(toAt) - Number(fromAt) : 0
+}
+
+/** Records are written as their values alone: the names are a third of a line, and all calls have the same. */
+export type Values = readonly unknown[]
+
+/** New fields come last: lines of an earlier version do not have them. */
+class Form<T extends object> {
+  readonly #names: readonly (keyof T & string)[]
+
+  constructor(names: readonly (keyof T & string)[]) {
+    this.#names = names
+  }
+
+  write(record: Partial<T>): Values {
+    return this.#names.map((name) => record[name])
+  }
+
+  read(values: Values): T {
+    const fields = this.#names.map((name, index) => [name, values[index]] as const)
+    // What is absent has become null; no field that may be absent is ever null.
+    const present = fields.filter(([name, value]) => value !== null || !optional.has(name))
+    return Object.fromEntries(present) as T
+  }
+}
+
+const optional: ReadonlySet<string> = new Set([
+  'isFree',
+  'answeredAt',
+  'extensionId',
+  'mayNamePayer',
+  'isEmergencyNumber',
+  'sentAs',
+  'instance',
+])
+
+/** The uuid comes first: a damaged line is named by it. */
+export const callForm = new Form<OpenCall>([
+  'callUuid',
+  'callId',
+  'direction',
+  'callerNumber',
+  'callerName',
+  'calledNumber',
+  'startedAt',
+  'answeredAt',
+  'postDialDelayMs',
+  'denialCode',
+  'setId',
+  'node',
+  'carrier',
+  'attempts',
+  'tenantId',
+  'customerId',
+  'ratePrefix',
+  'currency',
+  'sourceAddress',
+  'isUnauthorizedByOcs',
+  'isFree',
+  'instance',
+])
+
+const tariffForm = new Form<Tariff>([
+  'prefix',
+  'currency',
+  'connectFeeMicros',
+  'firstIncrementSeconds',
+  'firstRatePerMinuteMicros',
+  'incrementSeconds',
+  'ratePerMinuteMicros',
+  'decimals',
+])
+
+export const grantForm = new Form<SavedGrant>([
+  'payerId',
+  'maxSeconds',
+  'grantedSeconds',
+  'amountMicros',
+  'isLastGrant',
+  'extensionId',
+  'sourceTenantId',
+  'mayNamePayer',
+  'isEmergencyNumber',
+  'sentAs',
+])
+
+// ---- their memory ------------------------------------------------------------------------
+
+/**
+ * Memory for the lines of open calls, outside the heap, that is used again. As strings, or as buffers of their own, they
+ * would be half of what lives as long as a call: V8 copies that twice, and marks it all the more often (D149).
+ */
+
+/** A line, in `slot` from its start on. */
+export interface KeptLine {
+  readonly slot: Buffer
+  /** 0: there is none. */
+  readonly length: number
+}
+
+export const noLine: KeptLine = { slot: Buffer.alloc(0), length: 0 }
+
+/** Slots have one of these sizes, from one step on. */
+const STEP_BYTES = 512
+/** What is longer has memory of its own. */
+const LARGEST_BYTES = 4_096
+/** Slots that are made at once. */
+const SLOTS = 64
+
+/** What the largest number of calls at a time has needed stays with the process. */
+export class LineMemory {
+  /** Free slots, by their size in steps. */
+  readonly #free: readonly Buffer[][] = Array.from(
+    { length: LARGEST_BYTES / STEP_BYTES + 1 },
+    () => [],
+  )
+
+  /** Copies a line. */
+  keep(line: Buffer): KeptLine {
+    const { length } = line
+    const slot = length > LARGEST_BYTES ? Buffer.allocUnsafeSlow(length) : this.#take(length)
+    line.copy(slot)
+    return { slot, length }
+  }
+
+  /** Nothing may read it any more. */
+  release({ slot }: KeptLine): void {
+    if (slot.length > 0 && slot.length <= LARGEST_BYTES)
+      this.#free[slot.length / STEP_BYTES]?.push(slot)
+  }
+
+  #take(length: number): Buffer {
+    const steps = Math.max(1, Math.ceil(length / STEP_BYTES))
+    const free = this.#free[steps] ?? []
+    if (free.length === 0) {
+      const size = steps * STEP_BYTES
+      const slab = Buffer.allocUnsafeSlow(SLOTS * size)
+      for (let at = 0; at < slab.length; at += size) free.push(slab.subarray(at, at + size))
+    }
+    return free.pop() ?? Buffer.allocUnsafeSlow(steps * STEP_BYTES)
+  }
+}

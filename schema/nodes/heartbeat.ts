@@ -8,7 +8,7 @@ import type { NodeCondition, NodeIdentity, NodesPort, NodeStatus } from '../cont
 import { HEARTBEAT_TTL_MS } from './node-registry.ts'
 import type { ServerNotices } from '../postgres/notices.ts'
 import type { Storage } from '../storage/storage.ts'
-import type { NodeTable } from '../tables/nodes.ts'
+import type { NodeTable } from '../database.ts'
 
 export interface HeartbeatDeps {
   readonly identity: NodeIdentity

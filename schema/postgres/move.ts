@@ -3,7 +3,7 @@
  * committed, the rows of every table and the sum of every amount are compared.
  */
 import type Sqlite from 'better-sqlite3'
-import { DatabaseRefused } from '../refusal.ts'
+import { DatabaseRefused } from '../sql/failure.ts'
 import type { PostgresStatements } from '../sql/postgres-statements.ts'
 
 export interface MoveReport {

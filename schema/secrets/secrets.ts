@@ -1,6 +1,6 @@
 /** The secrets of a database: their columns, and their encryption key. */
 import type Sqlite from 'better-sqlite3'
-import { DatabaseRefused } from '../refusal.ts'
+import { DatabaseRefused } from '../sql/failure.ts'
 import {
   boxOf,
   createKeyFile,
@@ -11,8 +11,11 @@ import {
   newMark,
   notAKey,
   readKeyFile,
+  isSealed,
+  type Place,
+  sealedGlob,
+  SecretBox,
 } from './key.ts'
-import { isSealed, type Place, sealedGlob, SecretBox } from './secret-box.ts'
 import type { Statements } from '../sql/statements.ts'
 
 /** All columns with encrypted texts. */

@@ -1,5 +1,5 @@
 /** Users, keys, and what is remembered of their requests. */
-import type { Defaulted, Flag, Id } from './kinds.ts'
+import type { Defaulted, Flag, Id } from '../columns.ts'
 
 export interface ApplicationKeyTable {
   id: Id

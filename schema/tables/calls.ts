@@ -6,7 +6,7 @@ import type {
   MosSource,
   RecordingError,
 } from '../contracts/field-values.ts'
-import type { Defaulted, Flag, Id, Sum } from './kinds.ts'
+import type { Defaulted, Flag, Id, Sum } from '../columns.ts'
 
 /** One row for every INVITE, refused and cancelled ones included. */
 export interface CdrTable {

@@ -1,7 +1,7 @@
 /** Wallets, their ledger, payments, and guards on spending. */
 import type { EntryKind } from '../contracts/field-values.ts'
 import type { GuardAction, GuardPeriod } from '../contracts/limits.ts'
-import type { Defaulted, Flag, Id, Sum } from './kinds.ts'
+import type { Defaulted, Flag, Id, Sum } from '../columns.ts'
 
 export interface WalletTable {
   id: Id

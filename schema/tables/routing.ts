@@ -1,6 +1,6 @@
 /** Dispatcher sets, carriers and routes. */
 import type { MediaPolicy } from '../contracts/field-values.ts'
-import type { Defaulted, Flag, Id, MediaRulesColumns } from './kinds.ts'
+import type { Defaulted, Flag, Id, MediaRulesColumns } from '../columns.ts'
 
 export interface DispatcherSetTable extends MediaRulesColumns {
   id: Id

@@ -1,5 +1,5 @@
 /** Tenants, price lists, customers, extensions and where their phones are, and AI agents. */
-import type { Defaulted, Flag, Id, MediaRulesColumns } from './kinds.ts'
+import type { Defaulted, Flag, Id, MediaRulesColumns } from '../columns.ts'
 
 export interface TenantTable extends MediaRulesColumns {
   id: Id

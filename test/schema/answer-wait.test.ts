@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { UNANSWERED_WAIT_MS, waitForAnswer } from '../../schema/answer-wait.ts'
+import { UNANSWERED_WAIT_MS, waitForAnswer } from '../../engine/shares/node-share.ts'
 import { ManualTime } from '../support/manual-time.ts'
 
 function waiting(atMostMs: () => number) {

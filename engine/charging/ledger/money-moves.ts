@@ -1,7 +1,7 @@
 /** Top-ups, adjustments and refunds. Calls are debited by `settlement/`. */
 import { MAX_SUM_MICROS } from '../../../schema/columns.ts'
 import type { LedgerEntry, MoneyMove, MoneyMoved } from '../../../schema/contracts/charging.ts'
-import type { EventSink, OutgoingEvent } from '../../../schema/contracts/webhook-events.ts'
+import type { EventSink, OutgoingEvent } from '../../../schema/contracts/engine.ts'
 import type { Store } from '../../../schema/open.ts'
 import { DatabaseUnavailable } from '../../../schema/sql/failure.ts'
 import { first, lockedTransaction } from '../../../schema/sql/query.ts'

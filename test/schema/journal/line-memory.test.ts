@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type KeptLine, LineMemory } from '../../../schema/journal/lines.ts'
+import { type KeptLine, LineMemory } from '../../../schema/journal/open-calls.ts'
 
 const textOf = ({ slot, length }: KeptLine): string => slot.toString('latin1', 0, length)
 
