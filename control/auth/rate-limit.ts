@@ -8,6 +8,7 @@ import type { LRUCache } from 'lru-cache'
 import type { Clocks } from '../../schema/clock.ts'
 import { sourceKey } from '../../schema/net/ip-address.ts'
 import type { Store } from '../../schema/open.ts'
+import { execute } from '../../schema/sql/query.ts'
 import type { PreparedStatement } from '../../schema/sql/statements.ts'
 import { isUnstored } from '../../schema/storage/storage.ts'
 import type { KeyUsage } from './key-usage.ts'
@@ -327,13 +328,11 @@ interface Row {
 
 /** Counts that the nodes of one database share: how often something has happened within a window. */
 export class Permits {
-  readonly #store: Pick<Store, 'statements'>
   readonly #take: PreparedStatement<Row>
   readonly #forget: PreparedStatement<unknown>
 
   /** @param store on a database server. */
   constructor(store: Pick<Store, 'statements'>) {
-    this.#store = store
     this.#take = store.statements.prepare('SELECT * FROM take_permits($1, $2, $3, $4)')
     this.#forget = store.statements.prepare('DELETE FROM rate_grant WHERE bucket = $1')
   }
@@ -349,15 +348,20 @@ export class Permits {
   async clear(bucket: CountedBy): Promise<void> {
     await this.#forget.run([nameOf(bucket)])
   }
+}
 
-  /** Deletes a few of those that have left their windows. Milliseconds UTC. */
-  async sweep(before: number, limit: number): Promise<number> {
-    return this.#store.statements
-      .prepare(
-        'DELETE FROM rate_grant WHERE id IN (SELECT id FROM rate_grant WHERE ends_at < $1 LIMIT $2)',
-      )
-      .run([before, limit])
-  }
+/** Deletes a few permits whose windows ended before this time. Milliseconds UTC. Resolves with their number. */
+export function forgetPermits(
+  store: Pick<Store, 'statements' | 'db'>,
+  before: number,
+  limit: number,
+): Promise<number> {
+  const old = store.db
+    .selectFrom('rate_grant')
+    .select('id')
+    .where('ends_at', '<', before)
+    .limit(limit)
+  return execute(store, store.db.deleteFrom('rate_grant').where('id', 'in', old))
 }
 
 const nameOf = ({ kind, name }: CountedBy): string =>

@@ -9,7 +9,7 @@ import type { Log } from '../../../schema/contracts/log.ts'
 import type { Store } from '../../../schema/open.ts'
 import { execute, onOneNode, prepare, type Prepared } from '../../../schema/sql/query.ts'
 import { isUnstored } from '../../../schema/storage/storage.ts'
-import { Permits } from '../../auth/rate-limit.ts'
+import { forgetPermits } from '../../auth/rate-limit.ts'
 import { type Recording, RecordingStore } from '../../calls/recording-store.ts'
 import { type Counted, countedColumns, StateQuota } from '../../changes/state-quota.ts'
 import type { RefusalReason, RefusedCallsTable } from '../../../schema/tables/calls.ts'
@@ -45,7 +45,6 @@ export class Retention {
   readonly #deps: RetentionDeps
   readonly #periods: RetentionPeriods
   readonly #statements: ReturnType<typeof prepareAll>
-  readonly #permits: Permits | undefined
   readonly #removed = { callRecords: 0, auditEntries: 0 }
   #restsUntil = 0
   #isBusy = false
@@ -55,7 +54,6 @@ export class Retention {
     this.#deps = deps
     this.#periods = periods
     this.#statements = prepareAll(deps.store)
-    this.#permits = deps.store.statements.isShared ? new Permits(deps.store) : undefined
   }
 
   /** Deletes one batch of each kind, if due and the last one is deleted; called every `RETENTION_STEP_MS`. */
@@ -90,9 +88,7 @@ export class Retention {
     const changes = auditDays === 0 ? 0 : await this.#forgetChanges(auditedSince)
     const proposals = auditDays === 0 ? 0 : await this.#forgetProposals(auditedSince)
     // An hour is longer than any window, whatever the clocks of the nodes say.
-    const permits = await this.#alone(
-      async () => (await this.#permits?.sweep(now - HOUR_MS, BATCH)) ?? 0,
-    )
+    const permits = await this.#alone(() => forgetPermits(this.#deps.store, now - HOUR_MS, BATCH))
     this.#removed.callRecords += calls + samples
     this.#removed.auditEntries += entries
     if ([samples, calls, minutes, entries, changes, proposals, permits].includes(BATCH)) return
@@ -285,7 +281,7 @@ const LOST_DAYS = 30
 export interface RecordingRetentionDeps {
   readonly store: Store
   /** Other nodes have recordings in the same database. */
-  readonly isShared?: boolean
+  readonly hasOthers?: boolean
   readonly config: {
     /** Undefined: calls are not recorded. */
     readonly recording: { readonly folder: string } | undefined
@@ -320,14 +316,14 @@ export class RecordingRetention {
   }
 
   async #removeOld(recordings: RecordingStore, days: number): Promise<void> {
-    const { now, log, isShared } = this.#deps
+    const { now, log, hasOthers } = this.#deps
     let removed = 0
     try {
       const before = now() - days * DAY_MS
       const old = await recordings.olderThan(before, RECORDINGS_BATCH, this.#last)
       for (const recording of old) {
         const isLost = recording.started_at < before - LOST_DAYS * DAY_MS
-        const isOurs = isShared !== true || isLost || (await recordings.isHere(recording))
+        const isOurs = hasOthers !== true || isLost || (await recordings.isHere(recording))
         if (!isOurs) continue
         await recordings.remove(recording)
         removed += 1
