@@ -43,7 +43,7 @@ import { DialledDomains, ownNames, ownPlacesOf } from './routing/own-places.ts'
 import { loadRouting } from './routing/routing-store.ts'
 import { TrustedSources } from './routing/recognition.ts'
 import { TenantNames } from './routing/tenant-names.ts'
-import { innerCheck, type OwnPlaces } from '../schema/rules/gateways.ts'
+import { innerCheck, type OwnNetwork } from '../schema/rules/gateways.ts'
 import { UnpricedCalls } from './routing/unpriced-calls.ts'
 import { createSipServer, type SipServer } from './sip-server/index.ts'
 import { createMedia, type Media } from './media/create-media.ts'
@@ -140,7 +140,7 @@ export class Engine {
   /** Absent without relays, or without places for files. */
   readonly recordings: Recordings | undefined
   /** What of the network is this installation itself. */
-  readonly ownPlaces: OwnPlaces
+  readonly ownPlaces: OwnNetwork
   readonly dispatcher: Dispatcher
   readonly routing: Routing
   readonly trunks: Trunks

@@ -92,7 +92,7 @@ export type Id = Generated<number>
 /** Optional when a row is inserted. */
 export type Defaulted<T> = ColumnType<T, T | undefined, T>
 
-/** What a party says about its media. */
+/** Media rules of a party. */
 export interface MediaRulesColumns {
   /** Null: inherited. */
   media: MediaPolicy | null

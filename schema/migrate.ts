@@ -59,8 +59,8 @@ function applyMissing(
   return { from, to: known.length, applied: missing.map(({ name }) => name), copy }
 }
 
-/** A migration that a database has had. */
-export interface Applied {
+/** A migration that was applied to a database. */
+export interface AppliedMigration {
   readonly version: number
   readonly name: string
   readonly checksum: Buffer
@@ -72,7 +72,7 @@ export interface Applied {
  */
 function refuseForeign(
   database: string,
-  applied: readonly Applied[],
+  applied: readonly AppliedMigration[],
   known: readonly Migration[],
 ): void {
   refuseUnreleased(database, applied, known)
@@ -89,15 +89,17 @@ function refuseForeign(
 /** Unreleased versions began with a migration of another name. */
 function refuseUnreleased(
   database: string,
-  [first]: readonly Pick<Applied, 'name'>[],
+  [first]: readonly Pick<AppliedMigration, 'name'>[],
   known: readonly Migration[] = migrations,
 ): void {
   if (first !== undefined && first.name !== known[0]?.name) throw unreleased(database)
 }
 
-const appliedOf = (sqlite: Sqlite.Database): Applied[] =>
+const appliedOf = (sqlite: Sqlite.Database): AppliedMigration[] =>
   sqlite
-    .prepare<[], Applied>('SELECT version, name, checksum FROM schema_migration ORDER BY version')
+    .prepare<[], AppliedMigration>(
+      'SELECT version, name, checksum FROM schema_migration ORDER BY version',
+    )
     .all()
 
 /** `VACUUM INTO` makes a consistent copy even while others write, and never overwrites. */
@@ -137,7 +139,7 @@ const markTable = `CREATE TABLE IF NOT EXISTS schema_migration (
 const checksumOf = ({ sql, forServer = '' }: Migration): Buffer =>
   createHash('sha256').update(`${sql}${forServer}`).digest()
 
-/** Of the advisory lock: several nodes that start at once migrate once. */
+/** The advisory lock with which several nodes that start at once migrate once. */
 const MIGRATION_LOCK = 0x70_11_6a_7e
 
 /**
@@ -164,7 +166,9 @@ async function applyMissingOnServer(
 ): Promise<PostgresReport> {
   if (!(await isMarked(statements, name))) await statements.execute(serverMarkTable)
   const done = await statements
-    .prepare<Applied>('SELECT version, name, checksum FROM schema_migration ORDER BY version')
+    .prepare<AppliedMigration>(
+      'SELECT version, name, checksum FROM schema_migration ORDER BY version',
+    )
     .all([])
   const from = done.at(-1)?.version ?? 0
   refuseForeign(name, done, known)
@@ -192,7 +196,7 @@ export async function versionOf(statements: PostgresStatements, name: string): P
     .get([])
   if (mark?.there === null) return 0
   const rows = await statements
-    .prepare<Pick<Applied, 'version' | 'name'>>(
+    .prepare<Pick<AppliedMigration, 'version' | 'name'>>(
       'SELECT version, name FROM schema_migration ORDER BY version',
     )
     .all([])
@@ -245,7 +249,7 @@ function brokenPages(sqlite: Sqlite.Database): string[] {
   return rows.filter((row) => row !== 'ok')
 }
 
-/** A trigger that was added, or is missing, changes money without a word. */
+/** An added or missing trigger would change money unnoticed. */
 function wrongSchema(sqlite: Sqlite.Database): string[] {
   const version = Number(sqlite.pragma('user_version', { simple: true }))
   const fresh = new Sqlite(':memory:')
@@ -289,13 +293,13 @@ function brokenReferences(sqlite: Sqlite.Database): string[] {
 
 /** A balance is the sum of its ledger entries, and equals the balance in the newest entry. */
 const wrongBalances = (store: Pick<LocalStore, 'sqlite'>): string[] =>
-  store.sqlite.prepare<[], WrongBalance>(wrongBalance).all().map(toldBalance)
+  store.sqlite.prepare<[], WrongBalance>(wrongBalance).all().map(describeBalance)
 
 /** The same on any database. */
 export async function wrongBalancesIn({
   statements,
 }: Pick<Store, 'statements'>): Promise<string[]> {
-  return (await statements.prepare<WrongBalance>(wrongBalance).all([])).map(toldBalance)
+  return (await statements.prepare<WrongBalance>(wrongBalance).all([])).map(describeBalance)
 }
 
 interface WrongBalance {
@@ -310,5 +314,5 @@ const wrongBalance = `SELECT wallet.id AS id, CAST(wallet.balance_micros AS TEXT
   GROUP BY wallet.id, wallet.balance_micros
   HAVING wallet.balance_micros <> coalesce(sum(ledger_entry.amount_micros), 0) LIMIT ${MAX_FAULTS}`
 
-const toldBalance = ({ id, balance, total }: WrongBalance): string =>
+const describeBalance = ({ id, balance, total }: WrongBalance): string =>
   `wallet ${id} holds ${balance} micro-units, its ledger adds up to ${total}`

@@ -33,11 +33,11 @@ import type { Statements } from './sql/statements.ts'
 import { Storage } from './storage/storage.ts'
 import { tmpdir } from 'node:os'
 
-/** What the control API needs of a database, whichever it is. */
+/** A database of either kind, as the engine and the API use it. */
 export interface Store {
-  /** Run what is read and written. */
+  /** Runs statements. */
   readonly statements: Statements
-  /** Builds and types queries; runs none. */
+  /** Builds and types queries; does not run them. */
   readonly db: Kysely<Database>
   /** Encrypts the texts that must not be stored in clear. */
   readonly secrets: Secrets
@@ -53,10 +53,8 @@ export interface LocalStore extends Store {
   close(): void
 }
 
-/** The handle, where there is one. */
+/** A store with the SQLite handle, if it has one. */
 export type MaybeLocal = Pick<Store, 'statements'> & Partial<Pick<LocalStore, 'sqlite'>>
-
-export const isLocal = (store: Store): store is LocalStore => 'sqlite' in store
 
 export interface OpenOptions {
   /** How long a statement waits for another process's write lock. Milliseconds, 0 or more. */
@@ -111,17 +109,18 @@ export function createFolderOf(path: string): void {
 }
 
 /**
- * Of the database at `path`. A folder that is the program's own is closed to others; any other may be shared, such as /tmp.
+ * Closes the folder of the database at `path` to others if it is the program's own. Any other one may be shared, such as
+ * /tmp.
  *
- * @returns a warning: others may read it.
+ * @returns a warning if others may read the folder.
  */
 export function closeFolderOf(path: string, isOwn: boolean): string | undefined {
   const folder = dirname(path)
-  const found = lstatSync(folder, { throwIfNoEntry: false })
-  if (found === undefined) return undefined
+  const stats = lstatSync(folder, { throwIfNoEntry: false })
+  if (stats === undefined) return undefined
   // Not through a link, which may lead anywhere.
-  const isClosable = isOwn && found.isDirectory() && found.uid === process.getuid?.()
-  if (isClosable && (found.mode & 0o077) !== 0) chmodSync(folder, 0o700)
+  const isClosable = isOwn && stats.isDirectory() && stats.uid === process.getuid?.()
+  if (isClosable && (stats.mode & 0o077) !== 0) chmodSync(folder, 0o700)
   if ((statSync(folder).mode & 0o004) === 0) return undefined
   return `others may read the folder of the database, ${folder}: close it with chmod 700, unless it is shared on purpose`
 }
@@ -134,18 +133,18 @@ export function createPrivately(path: string): void {
   if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
 }
 
-/** Of the database, its journals, its lock and its copies, which an earlier version or a copy by hand has left open to others. */
+/** Closes the database, its journals, its lock and its copies to others: a copy by hand may have other modes. */
 function makePrivate(path: string): void {
   const [folder, name] = [dirname(path), basename(path)]
   for (const each of readdirSync(folder)) {
     if (each !== name && !each.startsWith(`${name}.`) && !each.startsWith(`${name}-`)) continue
     const file = join(folder, each)
-    const found = lstatSync(file, { throwIfNoEntry: false })
-    if (found?.isFile() !== true || (found.mode & 0o077) === 0) continue
+    const stats = lstatSync(file, { throwIfNoEntry: false })
+    if (stats?.isFile() !== true || (stats.mode & 0o077) === 0) continue
     try {
       chmodSync(file, 0o600)
     } catch {
-      // It is another user's, who has to do it.
+      // The file belongs to another user, who has to close it.
     }
   }
 }
@@ -161,7 +160,7 @@ function openHandle(path: string, { busyTimeoutMs = 5_000, secretKey }: OpenOpti
   }
 }
 
-/** A store on a handle that is open already, with the settings that every handle of this program has. */
+/** Makes a store of an open handle, with the settings that every handle of this program has. */
 export function storeOn(sqlite: Sqlite.Database, secretKey?: string): LocalStore {
   sqlite.pragma('journal_mode = WAL')
   sqlite.pragma('synchronous = FULL')
@@ -182,7 +181,7 @@ const plainStore = (
   close,
 })
 
-/** SQLite keeps no statistics of tables with fewer rows. */
+/** Statistics of tables with fewer rows are removed. */
 const SMALL_TABLE_ROWS = 10_000
 
 function closeHandle(sqlite: Sqlite.Database): void {
@@ -265,14 +264,14 @@ export function openUnmodified(path: string, isServed: boolean): LocalStore {
         () => void sqlite.close(),
       )
     }
-    return openElsewhere(realpathSync(path))
+    return openCopy(realpathSync(path))
   } catch (error) {
     throw asRefusal(path, error)
   }
 }
 
-/** Opened under another name, with a copy of its log, so that SQLite changes only those. */
-function openElsewhere(path: string): LocalStore {
+/** Opens the file under another name with a copy of its log, so that SQLite changes only the copy. */
+function openCopy(path: string): LocalStore {
   const { folder, file } = linkIn(dirname(path), path) ?? copyIn(path)
   const remove = (): void => rmSync(folder, { recursive: true, force: true })
   try {
@@ -289,16 +288,16 @@ function openElsewhere(path: string): LocalStore {
   }
 }
 
-interface Elsewhere {
+interface LinkedDatabase {
   readonly folder: string
   readonly file: string
 }
 
 /** Undefined when the folder is not writable, or its file system has no links. */
-function linkIn(beside: string, path: string): Elsewhere | undefined {
+function linkIn(parent: string, path: string): LinkedDatabase | undefined {
   let folder: string | undefined
   try {
-    folder = mkdtempSync(join(beside, '.tollgate-check-'))
+    folder = mkdtempSync(join(parent, '.tollgate-check-'))
     const file = join(folder, 'database')
     linkSync(path, file)
     return { folder, file }
@@ -308,7 +307,7 @@ function linkIn(beside: string, path: string): Elsewhere | undefined {
   }
 }
 
-function copyIn(path: string): Elsewhere {
+function copyIn(path: string): LinkedDatabase {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-check-'))
   const file = join(folder, 'database')
   copyFileSync(path, file)

@@ -3,7 +3,7 @@
  * another server may take over without the last commits, the journal keeps them for a while longer.
  */
 import type {
-  BegunCall,
+  DialledCall,
   CutCall,
   EndTerms,
   JournalEntry,
@@ -12,7 +12,7 @@ import type {
   Tariff,
 } from '../../schema/journal/call-journal.ts'
 import type { Cancel, Schedule } from '../../schema/clock.ts'
-import type { LeftCalls, Quality, SavedEntry } from '../../schema/contracts/charging.ts'
+import type { RecoveredCalls, Quality, SavedEntry } from '../../schema/contracts/charging.ts'
 import type { CallQuality } from '../../schema/contracts/field-values.ts'
 import type { OutgoingEvent } from '../../schema/contracts/engine.ts'
 import type { CallJournal } from '../../schema/journal/journal.ts'
@@ -206,7 +206,7 @@ export class CallRecords {
     return call
   }
 
-  begun(call: BegunCall): void {
+  begun(call: DialledCall): void {
     this.#journal.begun(call)
   }
 
@@ -287,7 +287,7 @@ export class CallRecords {
   }
 }
 
-export function toLeftCalls({ toClose, saved }: Left): LeftCalls {
+export function toLeftCalls({ toClose, saved }: Left): RecoveredCalls {
   const unansweredCalls = toClose.filter(({ kind }) => kind === 'unanswered').length
   const recoveredCalls = toClose.length - unansweredCalls
   return { recoveredCalls, unansweredCalls, saved: saved.map(savedEntry) }

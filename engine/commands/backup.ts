@@ -25,7 +25,7 @@ export const backup: Command = {
       copyDatabase(store, file)
       world.print(`${databasePath} is copied to ${file}`)
       world.print(
-        `the key of the secrets in it is not: ${store.secrets.keptIn}; keep it too, apart from the copy`,
+        `the key of the secrets in it is not: ${store.secrets.keySource}; keep it too, apart from the copy`,
       )
     } finally {
       store.close()

@@ -46,7 +46,7 @@ function migrateHere(world: World): ExitCode {
     for (const name of report.applied) world.print(`applied ${name}`)
     const encrypted = store.secrets.protect()
     if (encrypted > 0)
-      world.print(`secrets encrypted: ${encrypted}; their key is ${store.secrets.keptIn}`)
+      world.print(`secrets encrypted: ${encrypted}; their key is ${store.secrets.keySource}`)
     const inClear = encrypted > 0 ? ', with those secrets in clear' : ''
     if (report.copy !== null) world.print(`the old database is kept as ${report.copy}${inClear}`)
     world.print(`${databasePath} has schema version ${report.to}`)
@@ -80,7 +80,7 @@ async function move(path: string, world: World): Promise<ExitCode> {
       refuseUnready(store, path)
       store.secrets.protect()
       await moveStore(store, url, world)
-      world.print(`the key of the secrets stays ${store.secrets.keptIn}`)
+      world.print(`the key of the secrets stays ${store.secrets.keySource}`)
       return 0
     } finally {
       store.close()

@@ -12,7 +12,7 @@ import { brokenClaims } from '../../schema/ownership.ts'
 import { ServerNotices } from '../../schema/postgres/notices.ts'
 import { openStore, refusalOf, type ServerStore } from '../../schema/postgres/open.ts'
 import { keyFileOf } from '../../schema/secrets/key.ts'
-import { POLL_MS, Patience, Storage } from '../../schema/storage/storage.ts'
+import { POLL_MS, FailureTimer, Storage } from '../../schema/storage/storage.ts'
 import { lockForServing } from '../serving-lock.ts'
 import { commonSettings, SETTINGS_KEY } from './common-settings.ts'
 import { nodeNameOf, nodeUrlOf } from './node-place.ts'
@@ -115,9 +115,9 @@ async function joinInstallation(
   const { config, hostName, version, name, steadyNow: now, schedule, log } = deps
   const installId = installIdAt(config.databasePath, deps.randomBytes)
   const address = nodeUrlOf(config, config.apiListen, hostName)
-  const { databaseAwayMs: awayMs } = config
+  const { databaseAwayMs: offlineMs } = config
   const sentAt = now()
-  const identity = await registerNode(store, { name, installId, address, version, awayMs })
+  const identity = await registerNode(store, { name, installId, address, version, offlineMs })
   const { storage, secrets } = store
   const own = commonSettings(config, secrets.keyFor(SETTINGS_KEY))
   const settings = new SettingsOfNodes({ identity, own, connection: notices, schedule, log })
@@ -126,7 +126,7 @@ async function joinInstallation(
       identity,
       address,
       version,
-      awayMs,
+      offlineMs,
       connection: notices,
       storage,
       settings,
@@ -147,7 +147,7 @@ function watchBoth(
   { schedule }: StoresDeps,
   { onChange }: WatchDeps,
 ): () => void {
-  const patience = [new Patience(storage), new Patience(disk)]
+  const patience = [new FailureTimer(storage), new FailureTimer(disk)]
   let told: string | undefined
   const poll = (): void => {
     cancel = schedule(poll, POLL_MS)

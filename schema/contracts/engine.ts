@@ -14,7 +14,7 @@ import type {
   TransferResult,
 } from './calls.ts'
 import type { ChangedRouting } from '../changes/changes.ts'
-import type { LookedUp } from '../rules/gateways.ts'
+import type { DnsAnswers } from '../rules/gateways.ts'
 import type { ProposalState } from '../tables/changes.ts'
 import type { Tariff } from '../journal/call-journal.ts'
 import type { Verdict } from './charging.ts'
@@ -34,7 +34,7 @@ export interface DelayHistogram {
 
 /** Of calls whose quality is known, since the start. */
 export interface MosHistogram {
-  /** How many were at most as good as `le`. */
+  /** Calls with a score of at most `le`. */
   readonly buckets: readonly { readonly le: number; readonly count: number }[]
   readonly sum: number
   readonly calls: number
@@ -76,7 +76,7 @@ export interface EnginePort {
   tell(happening: ProposalHappening & { readonly tenantId: number | null }): void
   /** Of a live call, or one that ended a moment ago; undefined: there is no such call. */
   trace(callUuid: string): Promise<Trace | undefined>
-  /** What would happen to a call now; nothing changes. Undefined: its source does not exist, or may not call. */
+  /** Simulates a call now; nothing changes. Undefined: its source does not exist, or may not call. */
   simulate(request: SimulationRequest): Simulation | undefined
   /** Click-to-call. Resolves before any phone rings; `calls` shows how the call goes on. */
   originate(request: OriginateRequest): Promise<OriginateResult>
@@ -93,9 +93,9 @@ export interface EnginePort {
    */
   reloadRouting(changed?: ChangedRouting): Promise<void>
   /** Asks DNS, for a second at most, to which addresses and gateways SIP URIs lead. */
-  lookUp(uris: readonly string[]): Promise<LookedUp>
+  lookUp(uris: readonly string[]): Promise<DnsAnswers>
   telemetry(): TelemetrySnapshot
-  /** Those of `RTPENGINE`. */
+  /** The relays of `RTPENGINE`. */
   relays(): readonly RelayStatus[]
   postDialDelay(): DelayHistogram
   mos(): MosHistogram
@@ -106,7 +106,7 @@ export interface EnginePort {
   isDraining(): boolean
 }
 
-/** What happened; `tenantId` null: it concerns the whole platform. */
+/** An event; `tenantId` null: it concerns the whole platform. */
 export type EngineHappening = { readonly tenantId: number | null } & (
   | { readonly type: LiveCallEvent; readonly call: ActiveCall }
   | { readonly type: 'call.ended'; readonly record: EndedCall }
@@ -150,7 +150,7 @@ export type EngineHappening = { readonly tenantId: number | null } & (
   | ProposalHappening
 )
 
-/** A change was proposed, or what becomes of it is known. */
+/** A change was proposed, or the proposal was decided. */
 export interface ProposalHappening {
   readonly type: 'proposal.created' | 'proposal.decided'
   readonly proposalId: string
@@ -176,9 +176,9 @@ export interface EventsPort {
   readonly epoch: number
   /** Sequence of the newest event; 0: none yet. */
   readonly last: number
-  /** Sequence of this tenant's (null: the platform's) newest event that is no longer kept; 0: all are kept. */
+  /** Sequence of this tenant's (null: the platform's) newest event that was dropped; 0: none was. */
   forgotten(tenantId: number | null): number
-  /** The kept events after `sequence`, oldest first. */
+  /** The events after `sequence` that are still in memory, oldest first. */
   after(sequence: number): readonly EngineEvent[]
 }
 
@@ -190,7 +190,7 @@ export interface EventsPort {
 /** `active`: may be chosen. `probing`: failed, tried again. `inactive`: taken out by an operator. */
 export type NodeState = 'active' | 'probing' | 'inactive'
 
-/** What probes (OPTIONS) tell of a destination. */
+/** The status of a destination by its probes (OPTIONS). */
 export interface ProbedStatus {
   readonly state: NodeState
   /** Smoothed round trip of the probes, to a tenth of a millisecond; null before the first answer. */
@@ -215,7 +215,7 @@ export interface NodeStatus extends ProbedStatus {
   readonly activeCalls: number
 }
 
-export interface FoundNode extends NodeStatus {
+export interface NamedNode extends NodeStatus {
   /** Without it, its set would have no node in service. */
   readonly isLastInService: boolean
 }
@@ -232,7 +232,7 @@ export interface DispatcherPort {
   /** All sets, or the one asked for (none when unknown). */
   status(setId?: number): readonly SetStatus[]
   /** The enabled node that this SIP URI names, however it is written. */
-  find(setId: number, destination: string): FoundNode | undefined
+  find(setId: number, destination: string): NamedNode | undefined
   /**
    * Stores an operator's decision. Once it resolves, the next INVITE follows it.
    *
@@ -308,7 +308,7 @@ export interface TrunksPort {
   gatewayStatus(gatewayId: number): ProbedStatus | undefined
 }
 
-/** Relays of media as telemetry shows them. */
+// ---- relays of media ---------------------------------------------------------------------
 
 export interface RelayStatus {
   /** `host:port`. */
@@ -334,10 +334,10 @@ export interface SettingInForce {
   /** As text; null: unset, or a secret. */
   readonly value: string | null
   readonly source: 'environment' | 'file' | 'default'
-  /** It has a value, which is shown unless it is a secret. */
+  /** Whether it has a value; secrets are not shown. */
   readonly isSet: boolean
   readonly isSecret: boolean
-  /** What it means to be unset; a default as text, or in words. */
+  /** The default as text, or the meaning of an unset value in words. */
   readonly whenUnset: string
   readonly allowed: string
   readonly meaning: string
@@ -345,7 +345,7 @@ export interface SettingInForce {
 
 export interface SettingsInForce {
   readonly settings: readonly SettingInForce[]
-  /** What is set and does nothing, one line each. */
+  /** Settings that are set without effect, one line each. */
   readonly notes: readonly string[]
 }
 
@@ -396,7 +396,7 @@ export interface EventSink {
 
 export interface SimulationRequest {
   readonly source: SimulatedSource
-  /** As the caller's From would have it: a number or a user. */
+  /** The number or user in the caller's From. */
   readonly from: string
   /** A number, or `user@host`. */
   readonly to: string
@@ -415,7 +415,7 @@ export type SimulatedSource =
 export interface Simulation {
   readonly origin: SimulatedOrigin
   readonly callerNumber: string
-  /** As the number rules of its carrier leave it. */
+  /** After the number rules of its carrier. */
   readonly calledNumber: string
   readonly direction: Direction
   readonly isEmergency: boolean
@@ -432,7 +432,7 @@ export interface Simulation {
 
 export interface SimulatedOrigin {
   readonly kind: 'trusted' | 'carrier' | 'node' | 'proxy' | 'extension' | 'unknown'
-  /** Of the carrier, node or extension. */
+  /** The id of the carrier, node or extension. */
   readonly id: number | null
   readonly name: string | null
   /** A proxy has several. Empty: the platform's, or unknown. */
@@ -447,7 +447,7 @@ export type SimulatedVerdict =
       readonly status: number
       readonly reason: string
       readonly code: string | null
-      /** What its sentence is about (`denialText`). */
+      /** The subject of its sentence (`denialText`). */
       readonly detail?: string | undefined
     }
   /** Nothing is answered: the source is banned. */
@@ -477,19 +477,19 @@ export type SimulatedPayment =
 export interface SimulatedCandidate {
   readonly kind: 'node' | 'gateway' | 'agent' | 'extension' | 'domain'
   readonly uri: string
-  /** Of the carrier or agent, or the extension. */
+  /** The name of the carrier or agent, or the extension. */
   readonly name: string | null
-  /** Of the node, carrier or agent. */
+  /** The id of the node, carrier or agent. */
   readonly id: number | null
-  /** As it would be sent there; null: as dialled. */
+  /** The number sent there; null: as dialled. */
   readonly number: string | null
-  /** By which outbound route. */
+  /** The outbound route. */
   readonly route: string | null
-  /** Of an extension. */
+  /** The number of phones of an extension. */
   readonly phones: number | null
   /** Where a least-cost route has a price: a call of one minute. */
   readonly minuteMicros: number | null
-  /** Of many such calls, the part that is sent here first; 0 to 1. */
+  /** The part of many such calls that is sent here first; 0 to 1. */
   readonly share: number
   /** Why nothing would be sent there, as a record's `denial_code`; null: it is tried. */
   readonly withheld: string | null
@@ -521,7 +521,7 @@ export interface PassedOverCandidate {
   readonly kind: 'node' | 'route' | 'gateway'
   readonly name: string
   readonly uri: string | null
-  /** Whose it is; null: the platform's. */
+  /** The owner; null: the platform. */
   readonly tenantId: number | null
   readonly why: (typeof passedOverReasons)[number]
 }

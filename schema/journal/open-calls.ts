@@ -1,9 +1,9 @@
-/** The calls that are not stored yet, each with its lines as they are written. */
+/** Calls that are not stored yet, each with its lines as they are written. */
 import { ReleasingMap } from '../../engine/sip-server/message/index.ts'
 import type {
   JournalEntry,
-  LeftState,
-  BegunCall,
+  RestorableState,
+  DialledCall,
   EndTerms,
   OpenCall,
   SavedGrant,
@@ -17,12 +17,12 @@ import type { Boot } from '../clock.ts'
 const lineKinds = ['begun', 'answered', 'state', 'ended'] as const
 type LineKind = (typeof lineKinds)[number]
 
-/** Empty lines: there is none, or it does not count any more. */
-export interface OpenLines extends Record<LineKind, KeptLine> {
+/** Lines of length 0 do not exist, or do not count any more. */
+export interface OpenLines extends Record<LineKind, StoredLine> {
   readonly callUuid: string
   /** 0: before the first heartbeat. */
   aliveAt: number
-  /** They are in a file that is to be removed. */
+  /** The lines are in a file that is to be removed. */
   isOld: boolean
 }
 
@@ -32,7 +32,7 @@ export class OpenCalls {
   readonly #calls = new ReleasingMap<string, OpenLines>()
   #bytes = 0
 
-  /** @param boot of the times that are noted, and of those that `left` returns. */
+  /** @param boot of the times that are noted, and of those that `entries` returns. */
   constructor(boot: string | undefined) {
     this.#boot = boot
   }
@@ -49,8 +49,8 @@ export class OpenCalls {
     return this.#calls.values()
   }
 
-  /** Takes in a line of an earlier run. */
-  takeIn(text: string): void {
+  /** Reads a line of an earlier run. */
+  restore(text: string): void {
     if (isStateLine(text)) {
       const { saved: callUuid } = readStateLine(text).head
       if (this.takesState(callUuid)) this.note(callUuid, 'state', checked(text), true)
@@ -86,13 +86,13 @@ export class OpenCalls {
     if (lines !== undefined) this.#set(lines, 'state', noLine)
   }
 
-  #set(lines: OpenLines, kind: LineKind, line: KeptLine): void {
+  #set(lines: OpenLines, kind: LineKind, line: StoredLine): void {
     this.#bytes += line.length - lines[kind].length
     this.#memory.release(lines[kind])
     lines[kind] = line
   }
 
-  /** It is answered and has not ended. */
+  /** Whether the call is answered and has not ended. */
   takesState(callUuid: string): boolean {
     const lines = this.#calls.get(callUuid)
     return lines !== undefined && isThere(lines.answered) && !isThere(lines.ended)
@@ -105,7 +105,7 @@ export class OpenCalls {
     }
   }
 
-  /** Of its lines only the end is of use any more. False: there is none. */
+  /** Drops all lines of a call but its end. False: it has no end. */
   keepEnd(callUuid: string): boolean {
     const lines = this.#calls.get(callUuid)
     if (lines === undefined || !isThere(lines.ended)) return false
@@ -126,8 +126,8 @@ export class OpenCalls {
     return this.#calls.delete(callUuid)
   }
 
-  /** What a start has found, oldest first. */
-  left(): readonly JournalEntry[] {
+  /** All calls, oldest first. */
+  entries(): readonly JournalEntry[] {
     return [...this.#calls.values()].map((lines) => this.#entryOf(lines))
   }
 
@@ -152,25 +152,25 @@ export class OpenCalls {
     }
   }
 
-  #stateOf({ slot, length }: KeptLine, answeredMs: number): LeftState {
+  #stateOf({ slot, length }: StoredLine, answeredMs: number): RestorableState {
     const { head, text } = readStateLine(textOf(slot, length))
     const grant = head.grant && grantForm.read(head.grant)
     return { text, grant, answeredMs, shiftMs: shiftMs(head.boot, this.#boot) }
   }
 
-  /** Copies: its memory may have another line when they are written. */
+  /** Returns copies, because the slots may be reused before they are written. */
   asWritten({ callUuid, aliveAt, ...lines }: OpenLines): readonly Buffer[] {
     const written = lineKinds
       .map((kind) => lines[kind])
       .filter(isThere)
       .map(({ slot, length }) => Buffer.from(slot.subarray(0, length)))
-    // Of an ended call it no longer counts how long it lived.
+    // The last heartbeat of an ended call no longer counts.
     if (isThere(lines.ended) || aliveAt === 0) return written
     return [...written, toLine({ alive: [callUuid], at: aliveAt, boot: this.#boot })]
   }
 }
 
-const isThere = ({ length }: KeptLine): boolean => length > 0
+const isThere = ({ length }: StoredLine): boolean => length > 0
 
 // ---- the lines: their form, and by whose clock their times are ---------------------------
 
@@ -194,7 +194,7 @@ interface AnsweredLine {
   readonly boot?: string | undefined
 }
 
-export const toBegun = (call: BegunCall): Line => ({ begun: callForm.write(call) })
+export const toBegun = (call: DialledCall): Line => ({ begun: callForm.write(call) })
 
 export const toAnswered = (
   call: OpenCall,
@@ -220,7 +220,7 @@ const isValues = (written: object | null): written is Values => Array.isArray(wr
 export const toLine = (line: Line): Buffer => checked(JSON.stringify(line))
 
 /** Only the journal writes them, so each is of the kind that it was noted as. */
-export const readLine = <L extends Line>({ slot, length }: KeptLine): L =>
+export const readLine = <L extends Line>({ slot, length }: StoredLine): L =>
   JSON.parse(textOf(slot, length)) as L
 
 interface StateHead {
@@ -259,7 +259,7 @@ export function callsIn(damaged: string): readonly string[] {
 
 export const bootText = ({ id, at }: Boot): string => `${id.slice(0, 8)} ${at}`
 
-/** What is added to times of the process that wrote `from`. Since another boot: both are near UTC. */
+/** Milliseconds to add to times of the process that wrote `from`. After a reboot 0: both are near UTC. */
 export function shiftMs(from: string | undefined, to: string | undefined): number {
   if (from === undefined || to === undefined) return 0
   const [fromId, fromAt] = from.split(' ')
@@ -284,7 +284,7 @@ class Form<T extends object> {
 
   read(values: Values): T {
     const fields = this.#names.map((name, index) => [name, values[index]] as const)
-    // What is absent has become null; no field that may be absent is ever null.
+    // An absent field is written as null; no field that may be absent is ever null itself.
     const present = fields.filter(([name, value]) => value !== null || !optional.has(name))
     return Object.fromEntries(present) as T
   }
@@ -357,23 +357,23 @@ export const grantForm = new Form<SavedGrant>([
  * would be half of what lives as long as a call: V8 copies that twice, and marks it all the more often (D149).
  */
 
-/** A line, in `slot` from its start on. */
-export interface KeptLine {
+/** A line at the start of `slot`. */
+export interface StoredLine {
   readonly slot: Buffer
   /** 0: there is none. */
   readonly length: number
 }
 
-export const noLine: KeptLine = { slot: Buffer.alloc(0), length: 0 }
+export const noLine: StoredLine = { slot: Buffer.alloc(0), length: 0 }
 
-/** Slots have one of these sizes, from one step on. */
+/** The size of a slot is a multiple of this. */
 const STEP_BYTES = 512
-/** What is longer has memory of its own. */
+/** Longer lines have memory of their own. */
 const LARGEST_BYTES = 4_096
-/** Slots that are made at once. */
+/** Slots that are allocated together. */
 const SLOTS = 64
 
-/** What the largest number of calls at a time has needed stays with the process. */
+/** Memory for the largest number of calls at a time stays with the process. */
 export class LineMemory {
   /** Free slots, by their size in steps. */
   readonly #free: readonly Buffer[][] = Array.from(
@@ -382,7 +382,7 @@ export class LineMemory {
   )
 
   /** Copies a line. */
-  keep(line: Buffer): KeptLine {
+  keep(line: Buffer): StoredLine {
     const { length } = line
     const slot = length > LARGEST_BYTES ? Buffer.allocUnsafeSlow(length) : this.#take(length)
     line.copy(slot)
@@ -390,7 +390,7 @@ export class LineMemory {
   }
 
   /** Nothing may read it any more. */
-  release({ slot }: KeptLine): void {
+  release({ slot }: StoredLine): void {
     if (slot.length > 0 && slot.length <= LARGEST_BYTES)
       this.#free[slot.length / STEP_BYTES]?.push(slot)
   }

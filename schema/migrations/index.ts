@@ -13,7 +13,7 @@ import * as tenants from './first/tenants.ts'
 export interface SchemaText {
   /** For both databases, in SQLite's words. */
   readonly sql: string
-  /** What a PostgreSQL database gets besides, after `sql`. */
+  /** Further statements for PostgreSQL, after `sql`. */
   readonly forServer?: string
 }
 

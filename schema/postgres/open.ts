@@ -44,7 +44,7 @@ export interface ServerOptions extends ServerKey {
   readonly known?: readonly Migration[]
 }
 
-/** A migration of many rows takes its time, and another node may be at it. */
+/** A migration of many rows takes long, and another node may be running it. */
 const MIGRATION_TIMEOUT_MS = 3_600_000
 
 /**
@@ -78,7 +78,7 @@ export async function openStore(url: string, options: ServerOptions): Promise<Se
   }
 }
 
-/** A process that serves does not know the schema that this program needs. */
+/** Refuses a migration while other processes serve: they do not know the new schema. */
 async function refuseMigrations(
   statements: PostgresStatements,
   name: string,
@@ -95,7 +95,7 @@ async function refuseMigrations(
 }
 
 /**
- * What is to be known of a database before anything is changed.
+ * Reads a database before anything is changed.
  *
  * @param read reads from one that has this program's schema.
  */
@@ -140,7 +140,7 @@ async function migrateAt(
   }
 }
 
-/** What a server says, such as of a wrong password, in a line that names the database; other errors as they are. */
+/** Turns an error of the server, such as a wrong password, into a refusal that names the database. Returns other errors unchanged. */
 export function refusalOf(name: string, error: unknown): unknown {
   const isOfServer = error instanceof DatabaseUnavailable || error instanceof pg.DatabaseError
   if (!isOfServer) return error
@@ -179,7 +179,7 @@ export const queryBuilder = (): Kysely<Database> =>
 /** Longer than a round trip through any network that a node can work with. */
 const ANSWER_MS = 3_000
 
-/** The same may succeed later. False: a person has to mend something first, such as a wrong password. */
+/** Whether a retry may succeed. False: a person has to repair something first, such as a wrong password. */
 export function isServerUnavailable(error: unknown): boolean {
   const cause = error instanceof DatabaseRefused ? error.cause : error
   if (cause instanceof DatabaseUnavailable && isUnreadableFile(cause.cause)) return false
@@ -188,7 +188,7 @@ export function isServerUnavailable(error: unknown): boolean {
   return kind === 'unavailable' || kind === 'unwritable'
 }
 
-/** Asks the server once. Resolves with one line; undefined: it can be used, or says why not by itself. */
+/** Asks the server once. Resolves with the reason in one line; undefined: the server answers. */
 export async function whyServerUnavailable(url: string): Promise<string | undefined> {
   const statements = new PostgresStatements({
     url,

@@ -43,7 +43,7 @@ export function readKeyFile(path: string): string | undefined {
 
 /**
  * Writes a new key, readable by its owner only. It is on the disk before anything is encrypted with it, and
- * complete when it gets its name. If another process was first, that process's key is kept.
+ * complete when it gets its name. If another process was first, its key stays.
  */
 export function createKeyFile(path: string): void {
   const unfinished = `${path}.${process.pid}`
@@ -76,7 +76,7 @@ function syncFolder(path: string): void {
 
 /** The setting that is encrypted at the first use of the key: a key that cannot decrypt it is a wrong key. */
 export const KEY_MARK = 'secret_key_mark'
-const markPlace: Place = { table: 'setting', column: 'value', row: KEY_MARK }
+const markPlace: SecretLocation = { table: 'setting', column: 'value', row: KEY_MARK }
 
 export const newMark = (box: SecretBox): string => box.seal(markPlace, 'tollgate')
 
@@ -95,32 +95,32 @@ export function boxOf(text: string | undefined): SecretBox | undefined {
 export function keyProblem(
   mark: string | undefined,
   text: string | undefined,
-  keptIn: string,
+  keySource: string,
 ): string | undefined {
   if (mark === undefined) return undefined
   if (text === undefined)
-    return `its secrets are encrypted and their key ${keptIn} is missing; put that file back, or set SECRET_KEY to what was in it; if it is lost: tollgate secrets reset`
+    return `its secrets are encrypted and their key ${keySource} is missing; put that file back, or set SECRET_KEY to what was in it; if it is lost: tollgate secrets reset`
   const box = boxOf(text)
-  if (box === undefined) return notAKey(keptIn)
+  if (box === undefined) return notAKey(keySource)
   return box.open(markPlace, mark) !== undefined
     ? undefined
-    : `${keptIn} is not the key that its secrets are encrypted with; put the right one back; if it is lost: tollgate secrets reset`
+    : `${keySource} is not the key that its secrets are encrypted with; put the right one back; if it is lost: tollgate secrets reset`
 }
 
-export const notAKey = (keptIn: string): string =>
-  `${keptIn} does not hold 32 bytes as base64 or hexadecimal digits`
+export const notAKey = (keySource: string): string =>
+  `${keySource} does not hold 32 bytes as base64 or hexadecimal digits`
 
 // ---- the encryption -----------------------------------------------------------------------------
 
 /** The column and row of a value: it can be decrypted only there. */
-export interface Place {
+export interface SecretLocation {
   readonly table: string
   readonly column: string
   /** The row's primary key. */
   readonly row: number | string
 }
 
-/** The format of what follows, so that later formats can coexist. */
+/** Names the format, so that later formats can coexist. */
 const prefix = 'enc1:'
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
@@ -141,13 +141,13 @@ export class SecretBox {
     this.#nonceKey = derived(key, 'tollgate secret box, nonces')
   }
 
-  /** Returns 32 bytes that nothing else than this purpose has, and that tell nothing of the key. */
+  /** Returns 32 bytes for one purpose, from which the key cannot be derived. */
   keyFor(purpose: string): Buffer {
     return derived(this.#master, `tollgate key, ${purpose}`)
   }
 
   /** Returns `enc1:` and base64 of nonce, tag and ciphertext. */
-  seal(place: Place, text: string): string {
+  seal(place: SecretLocation, text: string): string {
     const where = nameOf(place)
     const nonce = this.#nonceFor(where, text)
     const cipher = createCipheriv('aes-256-gcm', this.#key, nonce).setAAD(where)
@@ -156,7 +156,7 @@ export class SecretBox {
   }
 
   /** Undefined when it was encrypted with another key or for another row, or is damaged. */
-  open(place: Place, sealed: string): string | undefined {
+  open(place: SecretLocation, sealed: string): string | undefined {
     const bytes = Buffer.from(sealed.slice(prefix.length), 'base64')
     if (!isSealed(sealed) || bytes.length < NONCE_BYTES + TAG_BYTES) return undefined
     const nonce = bytes.subarray(0, NONCE_BYTES)
@@ -182,13 +182,13 @@ export class SecretBox {
 
 export const isSealed = (stored: string): boolean => stored.startsWith(prefix)
 
-/** What every encrypted value begins with. */
+/** The first characters of every encrypted value. */
 export const sealedPrefix = prefix
 
 /** An encrypted value as a GLOB pattern of SQLite. */
 export const sealedGlob = `${prefix}*`
 
-const nameOf = ({ table, column, row }: Place): Buffer =>
+const nameOf = ({ table, column, row }: SecretLocation): Buffer =>
   Buffer.from(JSON.stringify([table, column, row]))
 
 const derived = (key: Buffer, purpose: string): Buffer =>

@@ -40,7 +40,9 @@ export const secretsReset: Command = {
 async function reset(store: LocalStore, path: string, world: World): Promise<void> {
   const problem = store.secrets.problem()
   if (problem === undefined) {
-    world.print(`the secrets of ${path} can be read with ${store.secrets.keptIn}; nothing changed`)
+    world.print(
+      `the secrets of ${path} can be read with ${store.secrets.keySource}; nothing changed`,
+    )
     return
   }
   const time = new Date(world.now()).toISOString().replaceAll(/[-:]|\.\d+/g, '')
@@ -49,11 +51,13 @@ async function reset(store: LocalStore, path: string, world: World): Promise<voi
   world.print(`the database is kept as ${copy}: it is of use should the key be found`)
   const given = await giveUpSecrets(store, () => newSecret(world.randomBytes), world.now())
   for (const line of toEnter(given)) world.print(line)
-  world.print(`new secrets are encrypted with ${store.secrets.keptIn}: keep it, apart from backups`)
+  world.print(
+    `new secrets are encrypted with ${store.secrets.keySource}: keep it, apart from backups`,
+  )
 }
 
 /** One line for each thing to do. */
-const toEnter = ({ carriers, endpoints }: GivenUp): string[] => [
+const toEnter = ({ carriers, endpoints }: RemovedSecrets): string[] => [
   ...carriers.map(
     (name) => `carrier ${name}: is off; give it its auth with the password, and switch it on`,
   ),
@@ -64,8 +68,8 @@ const toEnter = ({ carriers, endpoints }: GivenUp): string[] => [
   'users and customers: have to log in again',
 ]
 
-/** What must be entered again. */
-interface GivenUp {
+/** Secrets that must be entered again. */
+interface RemovedSecrets {
   /** Their names. They have no password any more and are deactivated. */
   readonly carriers: readonly string[]
   /** Their secret is unknown; they are deactivated. */
@@ -80,7 +84,11 @@ interface GivenUp {
  * @param now milliseconds UTC.
  * @throws {DatabaseRefused} there is a key, but it is malformed.
  */
-function giveUpSecrets(store: Store, newSecret: () => string, now: number): Promise<GivenUp> {
+function giveUpSecrets(
+  store: Store,
+  newSecret: () => string,
+  now: number,
+): Promise<RemovedSecrets> {
   return transaction(store, async () => {
     const { db, secrets } = store
     await execute(store, db.deleteFrom('setting').where('name', 'in', [KEY_MARK, 'jwt_secret']))
