@@ -17,16 +17,7 @@ import type { Boot, Schedule } from '../clock.ts'
 import type { Log } from '../contracts/log.ts'
 import { bytesOf, type DamagedLine, type JournalFile, type EarlierLines } from './journal-file.ts'
 import type { Storage } from '../storage/storage.ts'
-import {
-  OpenCalls,
-  type OpenLines,
-  bootText,
-  callsIn,
-  toAnswered,
-  toBegun,
-  toLine,
-  toStateLine,
-} from './open-calls.ts'
+import { OpenCalls, type OpenLines, bootText, callsIn, toLine, toStateLine } from './open-calls.ts'
 
 /** Answers of this time are one write. */
 const ANSWER_WAIT_MS = 1
@@ -131,7 +122,7 @@ export class CallJournal {
 
   /** The call is dialled. After a crash before its answer it is left as `unanswered`. */
   begun(call: DialledCall): void {
-    const line = toLine(toBegun(call))
+    const line = toLine({ begun: call })
     this.#open.note(call.callUuid, 'begun', line)
     this.#add([line], OTHER_WAIT_MS)
   }
@@ -147,7 +138,7 @@ export class CallJournal {
     state?: SavedState,
   ): Promise<boolean> {
     const { callUuid } = call
-    const line = toLine(toAnswered(call, tariff, answeredMs, this.#boot))
+    const line = toLine({ answered: call, tariff, answeredMs, boot: this.#boot })
     this.#open.note(callUuid, 'answered', line)
     const lines = state === undefined ? [line] : [line, this.#noteState(callUuid, state)]
     return new Promise((resolve) => {

@@ -62,9 +62,8 @@ export class OpenCalls {
       for (const lines of this.#calls.values()) this.#set(lines, 'state', noLine)
     else if ('alive' in line) this.noteAlive(line.alive, line.at + shiftMs(line.boot, this.#boot))
     else if ('ended' in line) this.note(line.ended.callUuid, 'ended', checked(text), true)
-    else if ('begun' in line) this.note(String(line.begun[0]), 'begun', checked(text), true)
-    else if ('answered' in line)
-      this.note(readAnswered(line).call.callUuid, 'answered', checked(text), true)
+    else if ('begun' in line) this.note(line.begun.callUuid, 'begun', checked(text), true)
+    else if ('answered' in line) this.note(line.answered.callUuid, 'answered', checked(text), true)
   }
 
   /** `line` becomes one of the lines of a call. */
@@ -133,20 +132,20 @@ export class OpenCalls {
 
   #entryOf({ callUuid, begun, answered, state, ended, aliveAt }: OpenLines): JournalEntry {
     if (isThere(ended)) {
-      const { ended: record, terms } = readLine<Extract<Line, { ended: CallRecord }>>(ended)
+      const { ended: record, terms } = readLine<EndedLine>(ended)
       return { kind: 'ended', callUuid, record, terms }
     }
     if (!isThere(answered)) {
-      const { begun: call } = readLine<Extract<Line, { begun: unknown }>>(begun)
-      return { kind: 'unanswered', callUuid, call: callForm.read(call) }
+      const line = readLine<Extract<Line, { begun: unknown }>>(begun)
+      return { kind: 'unanswered', callUuid, call: line.begun }
     }
-    const line = readAnswered(readLine<Extract<Line, { answered: unknown }>>(answered))
+    const { answered: call, tariff, ...line } = readLine<AnsweredLine>(answered)
     const answeredMs = line.answeredMs + shiftMs(line.boot, this.#boot)
     return {
       kind: 'cut',
       callUuid,
-      call: line.call,
-      tariff: line.tariff,
+      call,
+      tariff,
       talkedMs: Math.max(0, aliveAt - answeredMs),
       ...(isThere(state) && { state: this.#stateOf(state, answeredMs) }),
     }
@@ -154,8 +153,8 @@ export class OpenCalls {
 
   #stateOf({ slot, length }: StoredLine, answeredMs: number): RestorableState {
     const { head, text } = readStateLine(textOf(slot, length))
-    const grant = head.grant && grantForm.read(head.grant)
-    return { text, grant, answeredMs, shiftMs: shiftMs(head.boot, this.#boot) }
+    const { grant, boot } = head
+    return { text, grant, answeredMs, shiftMs: shiftMs(boot, this.#boot) }
   }
 
   /** Returns copies, because the slots may be reused before they are written. */
@@ -174,48 +173,29 @@ const isThere = ({ length }: StoredLine): boolean => length > 0
 
 // ---- the lines: their form, and by whose clock their times are ---------------------------
 
-/** Lines that are JSON. `boot` says by whose steady clock the times of a line are. */
+/** Lines that are JSON. `boot` identifies the steady clock of the times of a line. The first field names the call. */
 export type Line =
-  /** A call. */
-  | { readonly begun: Values }
+  /** `callUuid` is the first field of a call: a damaged line is named by it. */
+  | { readonly begun: DialledCall }
   | AnsweredLine
   | { readonly alive: readonly string[]; readonly at: number; readonly boot?: string | undefined }
-  | { readonly ended: CallRecord; readonly terms: EndTerms }
+  | EndedLine
   /** The database has its record, or its caller was refused. */
   | { readonly gone: string }
   /** The process has stopped, and with it every call. */
   | { readonly stopped: true }
 
 interface AnsweredLine {
-  /** An object: an earlier version wrote it. */
-  readonly answered: Values | OpenCall
-  readonly tariff: Values | Tariff | null
+  readonly answered: OpenCall
+  readonly tariff: Tariff | null
   readonly answeredMs: number
   readonly boot?: string | undefined
 }
 
-export const toBegun = (call: DialledCall): Line => ({ begun: callForm.write(call) })
-
-export const toAnswered = (
-  call: OpenCall,
-  tariff: Tariff | null,
-  answeredMs: number,
-  boot: string | undefined,
-): Line => ({
-  answered: callForm.write(call),
-  tariff: tariff && tariffForm.write(tariff),
-  answeredMs,
-  boot,
-})
-
-export const readAnswered = ({ answered, tariff, answeredMs, boot }: AnsweredLine) => ({
-  call: isValues(answered) ? callForm.read(answered) : answered,
-  tariff: isValues(tariff) ? tariffForm.read(tariff) : tariff,
-  answeredMs,
-  boot,
-})
-
-const isValues = (written: object | null): written is Values => Array.isArray(written)
+interface EndedLine {
+  readonly ended: CallRecord
+  readonly terms: EndTerms
+}
 
 export const toLine = (line: Line): Buffer => checked(JSON.stringify(line))
 
@@ -225,7 +205,7 @@ export const readLine = <L extends Line>({ slot, length }: StoredLine): L =>
 
 interface StateHead {
   readonly saved: string
-  readonly grant?: Values | undefined
+  readonly grant?: SavedGrant | undefined
   readonly boot?: string | undefined
 }
 
@@ -238,7 +218,7 @@ export function toStateLine(
   { text, grant }: SavedState,
   boot: string | undefined,
 ): Buffer {
-  const head: StateHead = { saved: callUuid, grant: grant && grantForm.write(grant), boot }
+  const head: StateHead = { saved: callUuid, grant, boot }
   return checked(`${JSON.stringify(head)}\t${text}`)
 }
 
@@ -253,7 +233,7 @@ export const isStateLine = (text: string): boolean => text.startsWith('{"saved":
 /** The uuids of the calls that the heads of a damaged line, or of lines that damage has joined, name. */
 export function callsIn(damaged: string): readonly string[] {
   const heads = damaged.replaceAll(/\t.*?(?=[\da-f]{8} \{"|$)/gs, '')
-  const found = heads.matchAll(/"(?:callUuid|gone|saved|begun|answered)":\[?"([^"]*)"/g)
+  const found = heads.matchAll(/"(?:callUuid|gone|saved)":"([^"]*)"/g)
   return [...new Set([...found].flatMap(([, uuid]) => uuid ?? []))]
 }
 
@@ -266,89 +246,6 @@ export function shiftMs(from: string | undefined, to: string | undefined): numbe
   const [toId, toAt] = to.split(' ')
   return fromId === toId ? Number(toAt) - Number(fromAt) : 0
 }
-
-/** Records are written as their values alone: the names are a third of a line, and all calls have the same. */
-export type Values = readonly unknown[]
-
-/** New fields come last: lines of an earlier version do not have them. */
-class Form<T extends object> {
-  readonly #names: readonly (keyof T & string)[]
-
-  constructor(names: readonly (keyof T & string)[]) {
-    this.#names = names
-  }
-
-  write(record: Partial<T>): Values {
-    return this.#names.map((name) => record[name])
-  }
-
-  read(values: Values): T {
-    const fields = this.#names.map((name, index) => [name, values[index]] as const)
-    // An absent field is written as null; no field that may be absent is ever null itself.
-    const present = fields.filter(([name, value]) => value !== null || !optional.has(name))
-    return Object.fromEntries(present) as T
-  }
-}
-
-const optional: ReadonlySet<string> = new Set([
-  'isFree',
-  'answeredAt',
-  'extensionId',
-  'mayNamePayer',
-  'isEmergencyNumber',
-  'sentAs',
-  'instance',
-])
-
-/** The uuid comes first: a damaged line is named by it. */
-export const callForm = new Form<OpenCall>([
-  'callUuid',
-  'callId',
-  'direction',
-  'callerNumber',
-  'callerName',
-  'calledNumber',
-  'startedAt',
-  'answeredAt',
-  'postDialDelayMs',
-  'denialCode',
-  'setId',
-  'node',
-  'carrier',
-  'attempts',
-  'tenantId',
-  'customerId',
-  'ratePrefix',
-  'currency',
-  'sourceAddress',
-  'isUnauthorizedByOcs',
-  'isFree',
-  'instance',
-])
-
-const tariffForm = new Form<Tariff>([
-  'prefix',
-  'currency',
-  'connectFeeMicros',
-  'firstIncrementSeconds',
-  'firstRatePerMinuteMicros',
-  'incrementSeconds',
-  'ratePerMinuteMicros',
-  'decimals',
-])
-
-export const grantForm = new Form<SavedGrant>([
-  'payerId',
-  'maxSeconds',
-  'grantedSeconds',
-  'amountMicros',
-  'isLastGrant',
-  'extensionId',
-  'sourceTenantId',
-  'mayNamePayer',
-  'isEmergencyNumber',
-  'sentAs',
-])
 
 // ---- their memory ------------------------------------------------------------------------
 
