@@ -117,7 +117,7 @@ export async function startControl(
     createControl(deps, options.limits)
   await access.prepare()
   // Of several nodes another one may be at work.
-  if (!deps.store.statements.isShared) await changes.begin()
+  if (deps.others === undefined) await changes.begin()
   const api = await listen(made.api.server, options.api)
   const edge = await listen(made.edge.server, options.edge).catch(async (error: unknown) => {
     await close(api)

@@ -18,6 +18,7 @@ import {
   NodeNews,
   type NodeNewsDeps,
 } from './stores/node-news.ts'
+import type { Stores } from './stores/stores.ts'
 
 interface DutyDeps extends Clocks {
   readonly config: Config
@@ -53,21 +54,22 @@ export function scheduleBackups(store: LocalStore, { config, now, log }: DutyDep
 
 /** What every process does. Returns what ends each. */
 export const startDuties = (
-  { store, node }: { readonly store: Store; readonly node: LostNodesDeps['nodes'] },
+  { store, node, notices }: Pick<Stores, 'store' | 'node' | 'notices'>,
   { events }: Pick<NodeNewsDeps, 'events'>,
   { sink }: Pick<NodeNewsDeps, 'sink'>,
   deps: DutyDeps,
 ): (() => void)[] => [
-  forgetOldRecords(store, deps),
-  watchNodes(node, { ...deps, store, events, sink }),
+  forgetOldRecords(store, notices !== undefined, deps),
+  watchNodes(node, notices !== undefined, { ...deps, store, events, sink }),
 ]
 
 function watchNodes(
   nodes: LostNodesDeps['nodes'],
+  hasOthers: boolean,
   deps: DutyDeps & Omit<NodeNewsDeps, 'now'>,
 ): () => void {
   const { steadyNow, log } = deps
-  const news = deps.store.statements.isShared ? new NodeNews(deps) : undefined
+  const news = hasOthers ? new NodeNews(deps) : undefined
   const tell = news && ((change: NodeChange) => news.add(change))
   const lost = new LostNodes({ nodes, now: steadyNow, log, ...(tell && { tell }) })
   return repeating(deps)(LOST_NODES_POLL_MS, () => {
@@ -76,7 +78,7 @@ function watchNodes(
   })
 }
 
-function forgetOldRecords(store: Store, deps: DutyDeps): () => void {
+function forgetOldRecords(store: Store, hasOthers: boolean, deps: DutyDeps): () => void {
   const { callRecordDays, auditDays } = deps.config.retention
   const retention = new Retention(
     { ...deps, store, now: () => earliest(deps) },
@@ -86,7 +88,7 @@ function forgetOldRecords(store: Store, deps: DutyDeps): () => void {
     ...deps,
     store,
     now: () => earliest(deps),
-    isShared: store.statements.isShared,
+    hasOthers,
   })
   const stops = [
     repeating(deps)(RETENTION_STEP_MS, () => void retention.step()),

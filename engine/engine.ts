@@ -21,9 +21,8 @@ import { MessageLog, traceOf } from './call/trace/trace.ts'
 import type { SipRequest } from './call/signalling.ts'
 import { type Connection, UserAgent, whyNot } from './call/user-agent/user-agent.ts'
 import { CallTotals, counted } from './call-totals.ts'
-import type { Simulation, SimulationRequest } from '../schema/contracts/simulation.ts'
 import type { Trace, Unserved } from '../schema/contracts/calls.ts'
-import type { EventSink } from '../schema/contracts/webhook-events.ts'
+import type { EventSink, Simulation, SimulationRequest } from '../schema/contracts/engine.ts'
 import type { Shares } from '../schema/contracts/limits.ts'
 import type { Charging, SavedEntry } from '../schema/contracts/charging.ts'
 import type { Log } from '../schema/contracts/log.ts'
@@ -44,7 +43,7 @@ import { DialledDomains, ownNames, ownPlacesOf } from './routing/own-places.ts'
 import { loadRouting } from './routing/routing-store.ts'
 import { TrustedSources } from './routing/recognition.ts'
 import { TenantNames } from './routing/tenant-names.ts'
-import { innerCheck, type OwnPlaces } from '../schema/rules/gateways.ts'
+import { innerCheck, type OwnNetwork } from '../schema/rules/gateways.ts'
 import { UnpricedCalls } from './routing/unpriced-calls.ts'
 import { createSipServer, type SipServer } from './sip-server/index.ts'
 import { createMedia, type Media } from './media/create-media.ts'
@@ -141,7 +140,7 @@ export class Engine {
   /** Absent without relays, or without places for files. */
   readonly recordings: Recordings | undefined
   /** What of the network is this installation itself. */
-  readonly ownPlaces: OwnPlaces
+  readonly ownPlaces: OwnNetwork
   readonly dispatcher: Dispatcher
   readonly routing: Routing
   readonly trunks: Trunks

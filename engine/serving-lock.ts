@@ -6,7 +6,7 @@
 import { existsSync } from 'node:fs'
 import Sqlite from 'better-sqlite3'
 import { createPrivately } from '../schema/open.ts'
-import { asRefusal, DatabaseRefused } from '../schema/refusal.ts'
+import { asRefusal, DatabaseRefused } from '../schema/sql/failure.ts'
 
 /** @throws {DatabaseRefused} another process serves this database. */
 export function lockForServing(databasePath: string): { release(): void } {

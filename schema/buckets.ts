@@ -1,37 +1,37 @@
-/** Several values of one key; most keys have one, which is kept without a list. */
+/** Several values per key; a single value, as most keys have, needs no list. */
 export class Buckets<Key, Value extends object> {
   readonly #values = new Map<Key, Value | Value[]>()
 
   /** In the order in which they were added. */
   of(key: Key): readonly Value[] {
-    const found = this.#values.get(key)
-    if (found === undefined) return none
-    return Array.isArray(found) ? found : [found]
+    const values = this.#values.get(key)
+    if (values === undefined) return none
+    return Array.isArray(values) ? values : [values]
   }
 
   *all(): Generator<Value> {
-    for (const found of this.#values.values())
-      if (Array.isArray(found)) yield* found
-      else yield found
+    for (const values of this.#values.values())
+      if (Array.isArray(values)) yield* values
+      else yield values
   }
 
   add(key: Key, value: Value): void {
-    const found = this.#values.get(key)
-    if (found === undefined) this.#values.set(key, value)
-    else if (Array.isArray(found)) found.push(value)
-    else this.#values.set(key, [found, value])
+    const values = this.#values.get(key)
+    if (values === undefined) this.#values.set(key, value)
+    else if (Array.isArray(values)) values.push(value)
+    else this.#values.set(key, [values, value])
   }
 
   delete(key: Key, value: Value): void {
-    const found = this.#values.get(key)
-    if (found === value) this.#values.delete(key)
-    if (!Array.isArray(found)) return
-    const index = found.indexOf(value)
-    if (index !== -1) found.splice(index, 1)
-    if (found.length === 0) this.#values.delete(key)
+    const values = this.#values.get(key)
+    if (values === value) this.#values.delete(key)
+    if (!Array.isArray(values)) return
+    const index = values.indexOf(value)
+    if (index !== -1) values.splice(index, 1)
+    if (values.length === 0) this.#values.delete(key)
   }
 
-  /** All of a key; undefined: of every one. */
+  /** Removes all values of a key; without a key, all values. */
   clear(key?: Key): void {
     if (key === undefined) this.#values.clear()
     else this.#values.delete(key)

@@ -1,4 +1,4 @@
-/** Call records: what is stored of an ended call, how it is stored, and how many records are read at once. */
+/** Call records: the record of an ended call, its stored form, and windows in which records are read. */
 import { sql } from 'kysely'
 import { toFlag } from './columns.ts'
 import type {
@@ -22,11 +22,11 @@ export interface Attempt {
   readonly endedAt: number
 }
 
-/** What a call needed that was refused for money, and what there was: neither is charged. */
+/** The money that a refused call needed, and the money that there was. Neither is charged. */
 export interface MoneyLack {
-  /** What its first second costs, with connect fee and first increment. */
+  /** The cost of its first second, with connect fee and first increment. */
   readonly requiredMicros: number
-  /** Of the wallet and its credit, or of the limit of the day. Negative: a debt. Rounded beyond 2^53. */
+  /** Available in the wallet with its credit, or within the limit of the day. Negative: a debt. Rounded beyond 2^53. */
   readonly availableMicros: number
 }
 
@@ -49,7 +49,7 @@ export interface CallRecord {
   readonly hangupCause: string
   readonly hangupBy: HangupParty
   readonly denialCode: string | null
-  /** As the call was refused or ended; absent: its code alone says why. */
+  /** The sentence of `denialCode`; absent: the record has only the code. */
   readonly denialText?: string | undefined
   readonly setId: number | null
   readonly node: string | null
@@ -68,7 +68,7 @@ export interface CallRecord {
   readonly isFree?: boolean
   /** Absent: it was not refused for money. A crash before it is stored loses it. */
   readonly lack?: MoneyLack | undefined
-  /** Of its media; absent: nothing is known of it. */
+  /** The quality of its media; absent: unknown. */
   readonly quality?: CallQuality | undefined
 }
 
@@ -84,7 +84,7 @@ export interface CallCost {
   readonly currency: string | null
 }
 
-/** Without what is known later. */
+/** Columns whose values are known when the call ends. */
 type CdrColumns = Omit<CdrTable, 'id' | 'recording_error' | Flags>
 type Flags = 'is_recovered' | 'is_unauthorized_by_ocs'
 type CdrValues = CdrColumns & Record<Flags, 0 | 1>
@@ -181,7 +181,7 @@ export function toColumns(record: CallRecord, cost: CallCost): CdrValues {
 export interface QualityColumns {
   /** The lower one of both directions. */
   readonly mos_score: number | null
-  /** Of that one. */
+  /** The source of that score. */
   readonly mos_source: MosSource | null
   /** The higher ones. */
   readonly jitter_ms: number | null
@@ -215,7 +215,7 @@ function highest(...values: readonly (number | null | undefined)[]): number | nu
   return known.length === 0 ? null : Math.max(...known)
 }
 
-/** Both directions: what was heard from each party. */
+/** The quality of both parties' media, in the API's spelling. */
 export const bothDirections = ({ caller, callee }: CallQuality) => ({
   caller: caller && direction(caller),
   callee: callee && direction(callee),
@@ -235,13 +235,13 @@ const direction = (stream: StreamQuality) => ({
 /** Records of a period, newest first, in windows of a bounded number: each is a statement of some milliseconds. */
 type Readable = Pick<Store, 'db' | 'statements'>
 
-/** Which index leads to the records. */
+/** Selects the index by which records are read. */
 export interface WindowScope {
   readonly tenantId: number | null
   readonly customerId: number | undefined
 }
 
-/** Of the starts of calls; `before` is exclusive. */
+/** A range of starts of calls; `before` is exclusive. */
 export interface Window {
   readonly from: number
   readonly before: number

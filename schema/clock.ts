@@ -13,7 +13,6 @@ export interface Clocks {
 }
 
 export const HOUR_MS = 3_600_000
-/** Of a day in UTC. */
 export const DAY_MS = 86_400_000
 
 /** Runs `work` once after `delayMs`; the returned function cancels it. */
@@ -21,12 +20,11 @@ export type Schedule = (work: () => void, delayMs: number) => Cancel
 export type Cancel = () => void
 
 /**
- * For what must end in time, such as tokens: neither a clock that was set back nor a machine that slept
- * extends it.
+ * For deadlines such as the end of a token: neither a clock that was set back nor a machine that slept extends them.
  */
 export const latest = ({ now, steadyNow }: Clocks): number => Math.max(now(), steadyNow())
 
-/** For what must not expire too early: a clock that was set forward expires nothing. */
+/** For records that must not expire too early: a clock that was set forward expires nothing. */
 export const earliest = ({ now, steadyNow }: Clocks): number => Math.min(now(), steadyNow())
 
 /**

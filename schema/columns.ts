@@ -1,6 +1,6 @@
 /** Converts money, times and booleans between their stored and their API forms. */
-import { type RawBuilder, sql } from 'kysely'
-import type { Flag } from './tables/kinds.ts'
+import { type RawBuilder, sql, type ColumnType, type Generated } from 'kysely'
+import type { DtmfMode, MediaPolicy, MediaProfile } from './contracts/field-values.ts'
 
 /**
  * Money is stored in millionths of the currency unit, as 64-bit integers. A single amount (a price, a cost,
@@ -80,3 +80,30 @@ export function parseTime(text: string): number | undefined {
 
 export const toFlag = (isTrue: boolean): Flag => (isTrue ? 1 : 0)
 export const fromFlag = (flag: Flag): boolean => flag === 1
+
+// ---- the column types of all tables ------------------------------------------------------
+
+/** 0 or 1: SQLite has no booleans. */
+export type Flag = 0 | 1
+
+/** Set by the database when the row is inserted, never changed afterwards. */
+export type Id = Generated<number>
+
+/** Optional when a row is inserted. */
+export type Defaulted<T> = ColumnType<T, T | undefined, T>
+
+/** Media rules of a party. */
+export interface MediaRulesColumns {
+  /** Null: inherited. */
+  media: MediaPolicy | null
+  media_profile: Defaulted<MediaProfile>
+  /** JSON array of codec names, or null: all. */
+  codecs: string | null
+  dtmf: Defaulted<DtmfMode>
+}
+
+/**
+ * A sum of money. A plain SELECT returns a number that is rounded when large: read it with `exactSum`, and
+ * write it as a bigint.
+ */
+export type Sum = ColumnType<{ readonly isReadBy: 'exactSum' }, bigint | undefined, bigint>

@@ -4,11 +4,17 @@
  */
 import { createHash } from 'node:crypto'
 import { closeSync, openSync } from 'node:fs'
-import type Sqlite from 'better-sqlite3'
-import { forPostgres } from './migrations/for-postgres.ts'
-import { type Migration, migrations } from './migrations/index.ts'
-import { APPLICATION_ID, asRefusal, DatabaseRefused, refuseNewer, unreleased } from './refusal.ts'
+import Sqlite from 'better-sqlite3'
+import { forPostgres, type Migration, migrations, newestVersion } from './migrations/index.ts'
+import {
+  APPLICATION_ID,
+  asRefusal,
+  DatabaseRefused,
+  refuseNewer,
+  unreleased,
+} from './sql/failure.ts'
 import type { PostgresStatements } from './sql/postgres-statements.ts'
+import type { LocalStore, Store } from './open.ts'
 
 export interface PostgresReport {
   readonly from: number
@@ -53,8 +59,8 @@ function applyMissing(
   return { from, to: known.length, applied: missing.map(({ name }) => name), copy }
 }
 
-/** A migration that a database has had. */
-export interface Applied {
+/** A migration that was applied to a database. */
+export interface AppliedMigration {
   readonly version: number
   readonly name: string
   readonly checksum: Buffer
@@ -66,7 +72,7 @@ export interface Applied {
  */
 function refuseForeign(
   database: string,
-  applied: readonly Applied[],
+  applied: readonly AppliedMigration[],
   known: readonly Migration[],
 ): void {
   refuseUnreleased(database, applied, known)
@@ -83,15 +89,17 @@ function refuseForeign(
 /** Unreleased versions began with a migration of another name. */
 function refuseUnreleased(
   database: string,
-  [first]: readonly Pick<Applied, 'name'>[],
+  [first]: readonly Pick<AppliedMigration, 'name'>[],
   known: readonly Migration[] = migrations,
 ): void {
   if (first !== undefined && first.name !== known[0]?.name) throw unreleased(database)
 }
 
-const appliedOf = (sqlite: Sqlite.Database): Applied[] =>
+const appliedOf = (sqlite: Sqlite.Database): AppliedMigration[] =>
   sqlite
-    .prepare<[], Applied>('SELECT version, name, checksum FROM schema_migration ORDER BY version')
+    .prepare<[], AppliedMigration>(
+      'SELECT version, name, checksum FROM schema_migration ORDER BY version',
+    )
     .all()
 
 /** `VACUUM INTO` makes a consistent copy even while others write, and never overwrites. */
@@ -131,7 +139,7 @@ const markTable = `CREATE TABLE IF NOT EXISTS schema_migration (
 const checksumOf = ({ sql, forServer = '' }: Migration): Buffer =>
   createHash('sha256').update(`${sql}${forServer}`).digest()
 
-/** Of the advisory lock: several nodes that start at once migrate once. */
+/** The advisory lock with which several nodes that start at once migrate once. */
 const MIGRATION_LOCK = 0x70_11_6a_7e
 
 /**
@@ -158,7 +166,9 @@ async function applyMissingOnServer(
 ): Promise<PostgresReport> {
   if (!(await isMarked(statements, name))) await statements.execute(serverMarkTable)
   const done = await statements
-    .prepare<Applied>('SELECT version, name, checksum FROM schema_migration ORDER BY version')
+    .prepare<AppliedMigration>(
+      'SELECT version, name, checksum FROM schema_migration ORDER BY version',
+    )
     .all([])
   const from = done.at(-1)?.version ?? 0
   refuseForeign(name, done, known)
@@ -186,7 +196,7 @@ export async function versionOf(statements: PostgresStatements, name: string): P
     .get([])
   if (mark?.there === null) return 0
   const rows = await statements
-    .prepare<Pick<Applied, 'version' | 'name'>>(
+    .prepare<Pick<AppliedMigration, 'version' | 'name'>>(
       'SELECT version, name FROM schema_migration ORDER BY version',
     )
     .all([])
@@ -212,3 +222,97 @@ const serverMarkTable = `CREATE TABLE schema_migration (
   checksum bytea NOT NULL,
   applied_at bigint NOT NULL
 )`
+
+// ---- a check: SQLite's own, and that the money adds up; it reads only --------------------
+
+/** Maximum faults reported; more add nothing. */
+const MAX_FAULTS = 20
+
+/** Returns one line per fault; empty when there is none. */
+export function findDamage(sqlite: Sqlite.Database): string[] {
+  const version = Number(sqlite.pragma('user_version', { simple: true }))
+  if (version < newestVersion)
+    return [`schema version ${version} is older than this program's ${newestVersion}: run migrate`]
+  return findFaults(sqlite)
+}
+
+/** The same for a database of an older version as well. */
+export const findFaults = (sqlite: Sqlite.Database): string[] => [
+  ...brokenPages(sqlite),
+  ...wrongSchema(sqlite),
+  ...brokenReferences(sqlite),
+  ...wrongBalances({ sqlite }),
+]
+
+function brokenPages(sqlite: Sqlite.Database): string[] {
+  const rows = sqlite.prepare<[], string>(`PRAGMA integrity_check(${MAX_FAULTS})`).pluck().all()
+  return rows.filter((row) => row !== 'ok')
+}
+
+/** An added or missing trigger would change money unnoticed. */
+function wrongSchema(sqlite: Sqlite.Database): string[] {
+  const version = Number(sqlite.pragma('user_version', { simple: true }))
+  const fresh = new Sqlite(':memory:')
+  try {
+    migrate(fresh, 0, migrations.slice(0, version))
+    const [found, expected] = [schemaOf(sqlite), schemaOf(fresh)]
+    const own = `schema version ${version} of this program`
+    const lost = [...expected].flatMap(([name, sql]) => {
+      if (!found.has(name)) return [`${name} is missing: it is in ${own}`]
+      return found.get(name) === sql ? [] : [`${name} is not as in ${own}`]
+    })
+    const added = [...found.keys()].filter((name) => !expected.has(name))
+    return [...lost, ...added.map((name) => `${name} is not in ${own}`)].slice(0, MAX_FAULTS)
+  } finally {
+    fresh.close()
+  }
+}
+
+/** SQL by type and name. Statistics, the table of given ids and the indexes of constraints are SQLite's own. */
+function schemaOf(sqlite: Sqlite.Database): ReadonlyMap<string, string> {
+  const rows = sqlite
+    .prepare<[], { type: string; name: string; sql: string }>(
+      `SELECT type, name, sql FROM sqlite_master WHERE sql IS NOT NULL
+        AND NOT (type = 'table' AND (name = 'sqlite_sequence' OR name GLOB 'sqlite_stat[1-4]'))
+        ORDER BY type, name`,
+    )
+    .all()
+  return new Map(rows.map(({ type, name, sql }) => [`${type} ${name}`, sql]))
+}
+
+function brokenReferences(sqlite: Sqlite.Database): string[] {
+  const rows = sqlite
+    .prepare<[], { table: string; rowid: number | null; parent: string }>(
+      'PRAGMA foreign_key_check',
+    )
+    .all()
+  return rows
+    .slice(0, MAX_FAULTS)
+    .map(({ table, rowid, parent }) => `row ${rowid} of ${table} refers to no row of ${parent}`)
+}
+
+/** A balance is the sum of its ledger entries, and equals the balance in the newest entry. */
+const wrongBalances = (store: Pick<LocalStore, 'sqlite'>): string[] =>
+  store.sqlite.prepare<[], WrongBalance>(wrongBalance).all().map(describeBalance)
+
+/** The same on any database. */
+export async function wrongBalancesIn({
+  statements,
+}: Pick<Store, 'statements'>): Promise<string[]> {
+  return (await statements.prepare<WrongBalance>(wrongBalance).all([])).map(describeBalance)
+}
+
+interface WrongBalance {
+  readonly id: number
+  readonly balance: string
+  readonly total: string
+}
+
+const wrongBalance = `SELECT wallet.id AS id, CAST(wallet.balance_micros AS TEXT) AS balance,
+    CAST(coalesce(sum(ledger_entry.amount_micros), 0) AS TEXT) AS total
+  FROM wallet LEFT JOIN ledger_entry ON ledger_entry.wallet_id = wallet.id
+  GROUP BY wallet.id, wallet.balance_micros
+  HAVING wallet.balance_micros <> coalesce(sum(ledger_entry.amount_micros), 0) LIMIT ${MAX_FAULTS}`
+
+const describeBalance = ({ id, balance, total }: WrongBalance): string =>
+  `wallet ${id} holds ${balance} micro-units, its ledger adds up to ${total}`

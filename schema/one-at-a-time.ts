@@ -1,9 +1,9 @@
-/** Work that must not overlap itself, such as loads of what memory follows: requests during a run share one more. */
+/** Work that must not overlap itself, such as loads from the database. Requests during a run share the next run. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 
 export class OneAtATime<T = void> {
   readonly #work: () => Promise<T>
-  /** Work reads what is committed, whatever transaction asks for it. */
+  /** The work runs outside the transaction of its caller, so that it reads committed rows. */
   readonly #outside = AsyncLocalStorage.snapshot()
   #last: Promise<unknown> = Promise.resolve()
   #next: Promise<T> | undefined

@@ -9,23 +9,35 @@ import {
   readdirSync,
   readSync,
   statSync,
+  copyFileSync,
+  linkSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { Kysely, SqliteDialect } from 'kysely'
 import type { Database } from './database.ts'
 import { newestVersion } from './migrations/index.ts'
-import { APPLICATION_ID, asRefusal, DatabaseRefused, refuseNewer, unreleased } from './refusal.ts'
+import {
+  APPLICATION_ID,
+  asRefusal,
+  DatabaseRefused,
+  refuseNewer,
+  unreleased,
+} from './sql/failure.ts'
 import { LocalSecrets, type Secrets } from './secrets/secrets.ts'
 import { SqliteStatements } from './sql/sqlite-statements.ts'
 import type { Statements } from './sql/statements.ts'
 import { Storage } from './storage/storage.ts'
+import { tmpdir } from 'node:os'
 
-/** What the control API needs of a database, whichever it is. */
+/** A database of either kind, as the engine and the API use it. */
 export interface Store {
-  /** Run what is read and written. */
+  /** Runs statements. */
   readonly statements: Statements
-  /** Builds and types queries; runs none. */
+  /** Builds and types queries; does not run them. */
   readonly db: Kysely<Database>
   /** Encrypts the texts that must not be stored in clear. */
   readonly secrets: Secrets
@@ -41,10 +53,8 @@ export interface LocalStore extends Store {
   close(): void
 }
 
-/** The handle, where there is one. */
+/** A store with the SQLite handle, if it has one. */
 export type MaybeLocal = Pick<Store, 'statements'> & Partial<Pick<LocalStore, 'sqlite'>>
-
-export const isLocal = (store: Store): store is LocalStore => 'sqlite' in store
 
 export interface OpenOptions {
   /** How long a statement waits for another process's write lock. Milliseconds, 0 or more. */
@@ -99,17 +109,18 @@ export function createFolderOf(path: string): void {
 }
 
 /**
- * Of the database at `path`. A folder that is the program's own is closed to others; any other may be shared, such as /tmp.
+ * Closes the folder of the database at `path` to others if it is the program's own. Any other one may be shared, such as
+ * /tmp.
  *
- * @returns a warning: others may read it.
+ * @returns a warning if others may read the folder.
  */
 export function closeFolderOf(path: string, isOwn: boolean): string | undefined {
   const folder = dirname(path)
-  const found = lstatSync(folder, { throwIfNoEntry: false })
-  if (found === undefined) return undefined
+  const stats = lstatSync(folder, { throwIfNoEntry: false })
+  if (stats === undefined) return undefined
   // Not through a link, which may lead anywhere.
-  const isClosable = isOwn && found.isDirectory() && found.uid === process.getuid?.()
-  if (isClosable && (found.mode & 0o077) !== 0) chmodSync(folder, 0o700)
+  const isClosable = isOwn && stats.isDirectory() && stats.uid === process.getuid?.()
+  if (isClosable && (stats.mode & 0o077) !== 0) chmodSync(folder, 0o700)
   if ((statSync(folder).mode & 0o004) === 0) return undefined
   return `others may read the folder of the database, ${folder}: close it with chmod 700, unless it is shared on purpose`
 }
@@ -122,18 +133,18 @@ export function createPrivately(path: string): void {
   if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
 }
 
-/** Of the database, its journals, its lock and its copies, which an earlier version or a copy by hand has left open to others. */
+/** Closes the database, its journals, its lock and its copies to others: a copy by hand may have other modes. */
 function makePrivate(path: string): void {
   const [folder, name] = [dirname(path), basename(path)]
   for (const each of readdirSync(folder)) {
     if (each !== name && !each.startsWith(`${name}.`) && !each.startsWith(`${name}-`)) continue
     const file = join(folder, each)
-    const found = lstatSync(file, { throwIfNoEntry: false })
-    if (found?.isFile() !== true || (found.mode & 0o077) === 0) continue
+    const stats = lstatSync(file, { throwIfNoEntry: false })
+    if (stats?.isFile() !== true || (stats.mode & 0o077) === 0) continue
     try {
       chmodSync(file, 0o600)
     } catch {
-      // It is another user's, who has to do it.
+      // The file belongs to another user, who has to close it.
     }
   }
 }
@@ -149,24 +160,28 @@ function openHandle(path: string, { busyTimeoutMs = 5_000, secretKey }: OpenOpti
   }
 }
 
-/** A store on a handle that is open already, with the settings that every handle of this program has. */
+/** Makes a store of an open handle, with the settings that every handle of this program has. */
 export function storeOn(sqlite: Sqlite.Database, secretKey?: string): LocalStore {
   sqlite.pragma('journal_mode = WAL')
   sqlite.pragma('synchronous = FULL')
   sqlite.pragma('foreign_keys = ON')
-  const db = new Kysely<Database>({ dialect: new SqliteDialect({ database: sqlite }) })
-  const secrets = new LocalSecrets(sqlite, secretKey)
-  return {
-    sqlite,
-    statements: new SqliteStatements(sqlite),
-    db,
-    secrets,
-    storage: new Storage(),
-    close: () => closeHandle(sqlite),
-  }
+  return plainStore(sqlite, new LocalSecrets(sqlite, secretKey), () => closeHandle(sqlite))
 }
 
-/** SQLite keeps no statistics of tables with fewer rows. */
+const plainStore = (
+  sqlite: Sqlite.Database,
+  secrets: LocalSecrets,
+  close: () => void,
+): LocalStore => ({
+  sqlite,
+  statements: new SqliteStatements(sqlite),
+  db: new Kysely<Database>({ dialect: new SqliteDialect({ database: sqlite }) }),
+  secrets,
+  storage: new Storage(),
+  close,
+})
+
+/** Statistics of tables with fewer rows are removed. */
 const SMALL_TABLE_ROWS = 10_000
 
 function closeHandle(sqlite: Sqlite.Database): void {
@@ -228,3 +243,73 @@ function refuseByContent(path: string, sqlite: Sqlite.Database): void {
 }
 
 const firstLine = (text: string): string => text.split('\n', 1)[0] ?? ''
+
+// ---- a database that must not be changed -------------------------------------------------
+
+/**
+ * Opens a database without changing any of its files, even after a crash: SQLite would checkpoint its write-ahead log
+ * and remove it.
+ *
+ * @param isServed whether another process has it open: its log is live, and is read in place.
+ * @throws {DatabaseRefused} the file is not a database, or newer than this program.
+ */
+export function openUnmodified(path: string, isServed: boolean): LocalStore {
+  refuseByHeader(path)
+  try {
+    if (isServed) {
+      const sqlite = new Sqlite(path, { readonly: true, fileMustExist: true })
+      return plainStore(
+        sqlite,
+        new LocalSecrets(sqlite, undefined, path),
+        () => void sqlite.close(),
+      )
+    }
+    return openCopy(realpathSync(path))
+  } catch (error) {
+    throw asRefusal(path, error)
+  }
+}
+
+/** Opens the file under another name with a copy of its log, so that SQLite changes only the copy. */
+function openCopy(path: string): LocalStore {
+  const { folder, file } = linkIn(dirname(path), path) ?? copyIn(path)
+  const remove = (): void => rmSync(folder, { recursive: true, force: true })
+  try {
+    if (existsSync(`${path}-wal`)) copyFileSync(`${path}-wal`, `${file}-wal`)
+    const sqlite = new Sqlite(file, { readonly: true, fileMustExist: true })
+    const close = (): void => {
+      sqlite.close()
+      remove()
+    }
+    return plainStore(sqlite, new LocalSecrets(sqlite, undefined, path), close)
+  } catch (error) {
+    remove()
+    throw error
+  }
+}
+
+interface LinkedDatabase {
+  readonly folder: string
+  readonly file: string
+}
+
+/** Undefined when the folder is not writable, or its file system has no links. */
+function linkIn(parent: string, path: string): LinkedDatabase | undefined {
+  let folder: string | undefined
+  try {
+    folder = mkdtempSync(join(parent, '.tollgate-check-'))
+    const file = join(folder, 'database')
+    linkSync(path, file)
+    return { folder, file }
+  } catch {
+    if (folder !== undefined) rmSync(folder, { recursive: true, force: true })
+    return undefined
+  }
+}
+
+function copyIn(path: string): LinkedDatabase {
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-check-'))
+  const file = join(folder, 'database')
+  copyFileSync(path, file)
+  return { folder, file }
+}

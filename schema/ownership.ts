@@ -198,8 +198,8 @@ async function foreignNumbers(store: Queried): Promise<string[]> {
 }
 
 /**
- * Few of many: those with the host of a URI, and those of the platform and of this owner whose network may contain it.
- * `gatewayNamedBy` says which of them it names.
+ * Returns a few candidates: gateways with the host of a URI, and gateways of the platform and of this owner whose network may
+ * contain it. `gatewayNamedBy` finds the one that the URI names.
  */
 export async function carrierGatewaysAt(
   store: Store,
@@ -236,7 +236,7 @@ export async function carrierGatewaysAt(
 
 const IPV4_BITS = 32
 
-/** How a gateway may write a host: a name also with its last dot, IPv4 as four numbers. */
+/** The spellings of a host that a gateway may have: a name also with its final dot, IPv4 as four numbers. */
 function spellingsOf(host: string | undefined): readonly string[] {
   if (host === undefined) return []
   const { family, words: [word = 0] = [] } = parseAddress(host) ?? {}

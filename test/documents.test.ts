@@ -7,7 +7,7 @@ import { dirname, join, normalize } from 'node:path'
 import { expect, test } from 'vitest'
 import { allScopes } from '../control/auth/scopes.ts'
 import { allTools } from '../control/agents/catalog/index.ts'
-import { eventTypes } from '../schema/contracts/webhook-events.ts'
+import { eventTypes } from '../schema/contracts/engine.ts'
 import { openControl } from './support/control.ts'
 import { filesUnder } from './support/source-files.ts'
 

@@ -4,7 +4,7 @@
  */
 import type { Selectable } from 'kysely'
 import type { Store } from '../../schema/open.ts'
-import type { LookedUp } from '../../schema/rules/gateways.ts'
+import type { DnsAnswers } from '../../schema/rules/gateways.ts'
 import { prepare } from '../../schema/sql/query.ts'
 import { LONGEST_UNCONFIRMED_MS } from './verify-key.ts'
 import type { Principal } from './principal.ts'
@@ -123,7 +123,7 @@ export function tenantScope(tenants: TenantScope): Step {
  * Limits a request to the rows of its tenant and domain, and says who asks and when, and what DNS has said of
  * the written destinations: absent when it was not asked.
  */
-export interface RequestScope extends Partial<LookedUp> {
+export interface RequestScope extends Partial<DnsAnswers> {
   /** The only tenant whose rows exist; null for all tenants. */
   readonly tenantId: number | null
   /** The platform asks, in that tenant. */

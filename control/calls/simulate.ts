@@ -8,7 +8,7 @@ import {
   type SimulatedVerdict,
   type Simulation,
   passedOverReasons,
-} from '../../schema/contracts/simulation.ts'
+} from '../../schema/contracts/engine.ts'
 import { parseAddress } from '../../schema/net/ip-address.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, first } from '../../schema/sql/query.ts'

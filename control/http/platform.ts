@@ -7,7 +7,7 @@ import type { Log } from '../../schema/contracts/log.ts'
 import type { NodesPort } from '../../schema/contracts/nodes.ts'
 import type { OcsPort } from '../../schema/contracts/charging.ts'
 import type { Store } from '../../schema/open.ts'
-import type { OwnPlaces } from '../../schema/rules/gateways.ts'
+import type { OwnNetwork } from '../../schema/rules/gateways.ts'
 import type { Storage } from '../../schema/storage/storage.ts'
 
 export interface Platform extends Clocks {
@@ -51,7 +51,7 @@ interface ControlSettings {
   /** CIDRs of the platform's own programs (trusted sources, edge proxies), which no tenant may claim. */
   readonly reservedNetworks: readonly string[]
   /** What of the network is this installation itself. */
-  readonly ownPlaces: OwnPlaces
+  readonly ownPlaces: OwnNetwork
   /** Whether `RTPENGINE` names media relays: without one, some media rules are refused. */
   readonly hasMediaRelay: boolean
   /** CIDRs of proxies whose `X-Forwarded-For` and `Forwarded` are trusted. */

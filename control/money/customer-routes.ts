@@ -9,7 +9,7 @@ import {
   moneyToDecimal,
   moneyToNumber,
 } from '../../schema/columns.ts'
-import type { MoneyMoved, OcsPort } from '../../schema/contracts/charging.ts'
+import type { MoneyMoveResult, OcsPort } from '../../schema/contracts/charging.ts'
 import { readApart } from '../../schema/sql/query.ts'
 import { requires } from '../auth/requires.ts'
 import { ApiError, conflict, notFound } from '../http/api-error.ts'
@@ -217,7 +217,7 @@ export function customerRoutes(world: CustomerRoutesDeps) {
     )
 }
 
-function refuse(moved: MoneyMoved): void {
+function refuse(moved: MoneyMoveResult): void {
   switch (moved.kind) {
     case 'moved':
       return

@@ -128,6 +128,9 @@ export interface Place {
   readonly steadyNow: () => number
 }
 
+/** The sums are in a file of their own: a transaction on them ends in one turn, and one process adds to them. */
+export const isInFile = ({ store, sums }: Place): boolean => sums !== store
+
 /** Of the tables in the file; one of another version is made again. */
 const VERSION = 2
 

@@ -7,9 +7,25 @@
 import { type RawBuilder, sql, type SqlBool } from 'kysely'
 import { type Cancel, DAY_MS, type Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
-import { all, execute, first, onOneNodeLocked, rawRows } from '../../schema/sql/query.ts'
+import {
+  all,
+  execute,
+  first,
+  lockedTransaction,
+  onOneNode,
+  rawRows,
+} from '../../schema/sql/query.ts'
 import type { SqlValue } from '../../schema/sql/statements.ts'
-import { ALL, memberOf, NONE, OTHERS, paired, type Place, startOfDay } from './call-filters.ts'
+import {
+  ALL,
+  isInFile,
+  memberOf,
+  NONE,
+  OTHERS,
+  paired,
+  type Place,
+  startOfDay,
+} from './call-filters.ts'
 import { figureColumns, type FiguresOfRow, foldOf, ofCostChange, ofRecord } from './figures.ts'
 
 export interface RollUpRequest {
@@ -76,10 +92,10 @@ async function* addSlice(
   { now }: RollUpRequest,
 ): AsyncGenerator<void, number, undefined> {
   const { store, sums } = place
-  const { isShared } = sums.statements
+  const inFile = isInFile(place)
   // A transaction on a file ends in one turn of the event loop. Its slice is grouped before, in several turns.
-  const grouped = isShared ? undefined : yield* groupSlice(place, await watermarkOf(place), ofFile)
-  const done = await onOneNodeLocked(sums, 'callSums', async () => {
+  const grouped = inFile ? yield* groupSlice(place, await watermarkOf(place), ofFile) : undefined
+  const add = async (): Promise<number> => {
     const known = await begun(place, await watermarkOf(place))
     const slice = grouped ?? (await inOneTurn(groupSlice(place, known, ofServer)))
     // Another node has added them.
@@ -88,7 +104,7 @@ async function* addSlice(
     const isBounded = await isCrowded(sums)
     if (isBounded) await run(sums, boundGroups)
     await run(sums, isBounded ? addFolded : addGroups)
-    if (isShared) {
+    if (!inFile) {
       await keepGaps(sums, known, slice, now)
       if (slice.changeIds.length > 0)
         await execute(
@@ -99,7 +115,8 @@ async function* addSlice(
     await dropTables(sums)
     await keepWatermark(place, known, slice)
     return slice.count
-  })
+  }
+  const done = await onOneNode(sums, 'callSums', add, lockedTransaction)
   return done.kind === 'elsewhere' ? 0 : done.result
 }
 
@@ -245,13 +262,11 @@ const columnsOf = (figures: FiguresOfRow, currency: RawBuilder<unknown>) => [
 const has = ({ upTo, gaps }: Watermark, id: number): boolean =>
   id <= upTo && !gaps.some(({ firstId, lastId }) => id >= firstId && id <= lastId)
 
-async function copy({ statements }: Place['sums'], rows: readonly Row[]): Promise<void> {
+async function copy({ statements, db }: Place['sums'], rows: readonly Row[]): Promise<void> {
   const insertOf = (count: number) => {
-    let index = 0
-    const next = (): string => (statements.isShared ? `$${(index += 1)}` : '?')
-    const row = (): string => `(${sliceColumns.map(next).join(', ')})`
-    const values = Array.from({ length: count }, row).join(', ')
-    return statements.prepare(`INSERT INTO call_slice VALUES ${values}`)
+    const row = sql`(${sql.join(sliceColumns.map(() => 0))})`
+    const values = sql.join(Array.from({ length: count }, () => row))
+    return statements.prepare(sql`INSERT INTO call_slice VALUES ${values}`.compile(db).sql)
   }
   const insertMany = insertOf(COPIED)
   for (let from = 0; from < rows.length; from += COPIED) {
@@ -402,10 +417,11 @@ function missingIn({ firstId, lastId, noticedAt }: Gap, ids: readonly number[]):
   return gaps
 }
 
-export async function watermarkOf({ store, sums }: Place): Promise<Watermark> {
+export async function watermarkOf(place: Place): Promise<Watermark> {
+  const { sums } = place
   const state = await first(sums, sums.db.selectFrom('call_sum_state').selectAll())
   if (state === undefined) return empty
-  if (!(await isOfThisDatabase(store, state.records_up_to, state.last_uuid))) return empty
+  if (!(await isOfThisDatabase(place, state.records_up_to, state.last_uuid))) return empty
   const gaps = await all(
     sums,
     sums.db
@@ -425,9 +441,9 @@ export async function watermarkOf({ store, sums }: Place): Promise<Watermark> {
 const empty: Watermark = { upTo: 0, lastUuid: '', changesUpTo: 0, gapsAfter: 0, gaps: [] }
 
 /** A file of sums may lie beside a database that was restored: the ids of its records are of other calls. */
-async function isOfThisDatabase(store: Place['store'], id: number, uuid: string): Promise<boolean> {
-  if (store.statements.isShared || id === 0) return true
-  return (await uuidOf(store, id)) === uuid
+async function isOfThisDatabase(place: Place, id: number, uuid: string): Promise<boolean> {
+  if (!isInFile(place) || id === 0) return true
+  return (await uuidOf(place.store, id)) === uuid
 }
 
 async function uuidOf(store: Place['store'], id: number): Promise<string | undefined> {
@@ -448,15 +464,16 @@ async function begun({ store, sums }: Place, known: Watermark): Promise<Watermar
 }
 
 async function keepWatermark(
-  { store, sums }: Place,
+  place: Place,
   known: Watermark,
   { upTo, changesUpTo }: Slice,
 ): Promise<void> {
+  const { store, sums } = place
   const row = {
     records_up_to: upTo,
     last_uuid: (await uuidOf(store, upTo)) ?? known.lastUuid,
     // On a server, changes are removed instead: their ids are committed out of order, too.
-    changes_up_to: sums.statements.isShared ? 0 : changesUpTo,
+    changes_up_to: isInFile(place) ? changesUpTo : 0,
     gaps_after: known.gapsAfter,
   }
   const query = sums.db

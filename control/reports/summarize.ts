@@ -7,6 +7,7 @@ import { DAY_MS } from '../../schema/clock.ts'
 import { type Window, windows } from '../../schema/call-record.ts'
 import { all, first, transaction } from '../../schema/sql/query.ts'
 import {
+  isInFile,
   ALL,
   type CallFilters,
   conditionsOf,
@@ -153,9 +154,10 @@ async function* readKept(
   days: Window,
 ): AsyncGenerator<void, readonly GroupRow[] | undefined, undefined> {
   const once = () => readOnce(place, kept, request, days)
-  const { isShared } = place.sums.statements
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
-    const parts = isShared ? await transaction(place.sums, () => inOneTurn(once())) : yield* once()
+    const parts = isInFile(place)
+      ? yield* once()
+      : await transaction(place.sums, () => inOneTurn(once()))
     if (parts !== 'moved') return parts
   }
   return undefined

@@ -25,7 +25,7 @@ import {
   innerCheck,
   isOwnListener,
   nowhere,
-  type OwnPlaces,
+  type OwnNetwork,
   senderOf,
 } from '../../schema/rules/gateways.ts'
 import { all } from '../../schema/sql/query.ts'
@@ -154,7 +154,7 @@ export const nodeUri = ({
 export function refuseOwnPlaces(
   destinations: readonly WrittenDestination[],
   scope: RequestScope,
-  places: OwnPlaces,
+  places: OwnNetwork,
 ): void {
   if (destinations.length === 0) return
   const listeners = places.listeners()
@@ -193,7 +193,7 @@ type ReservedNetworks = readonly Location[]
 /** Places that rows may not name. */
 export interface Reserved {
   readonly networks: ReservedNetworks
-  readonly own: OwnPlaces
+  readonly own: OwnNetwork
 }
 
 export const nothingReserved: Reserved = { networks: [], own: nowhere }
@@ -204,7 +204,7 @@ export const reservedBy = ({
   ownPlaces: own,
 }: {
   readonly reservedNetworks: readonly string[]
-  readonly ownPlaces: OwnPlaces
+  readonly ownPlaces: OwnNetwork
 }): Reserved => ({
   own,
   networks: reservedNetworks.map((network) => {

@@ -1,6 +1,6 @@
 /** What becomes of a dispatcher set when an operator sets the state of one of its nodes. */
 import { timeToText } from '../../schema/columns.ts'
-import type { FoundNode, NodeState, SetStateResult } from '../../schema/contracts/engine.ts'
+import type { NamedNode, NodeState, SetStateResult } from '../../schema/contracts/engine.ts'
 import { didYouMean } from '../../schema/rules/names.ts'
 import { all, first } from '../../schema/sql/query.ts'
 import type { Plan } from '../changes/change.ts'
@@ -84,7 +84,7 @@ const meaning: Readonly<Record<NodeState, string>> = {
 /** What the set has then. */
 async function affectedBy(
   setId: number,
-  node: FoundNode,
+  node: NamedNode,
   state: NodeState,
   { engine, store, elsewhere }: NodeStateWorld,
 ): Promise<Record<string, number>> {

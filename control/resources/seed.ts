@@ -12,7 +12,7 @@ import { ApiError, type ErrorDetail } from '../http/api-error.ts'
 import { notJson, parseJson } from '../http/body.ts'
 import { problemsOf, unknownField } from '../http/validate.ts'
 import { namesBehind, sipTarget } from '../../schema/net/sip-target.ts'
-import type { OwnPlaces } from '../../schema/rules/gateways.ts'
+import type { OwnNetwork } from '../../schema/rules/gateways.ts'
 import { jsonProblem } from './json-position.ts'
 import { completed, patched } from './patch.ts'
 import { aiAgents } from './ai-agents.ts'
@@ -79,7 +79,7 @@ export interface SeedPorts {
   /** Whether `RTPENGINE` names media relays. */
   readonly hasMediaRelay: boolean
   /** What of the network is this installation itself. */
-  readonly ownPlaces: OwnPlaces
+  readonly ownPlaces: OwnNetwork
   /** Asks DNS, for a moment at most; absent: names are taken as they are. */
   readonly addressesOf?: (hosts: readonly string[]) => Promise<(host: string) => readonly string[]>
   /** Milliseconds UTC. */

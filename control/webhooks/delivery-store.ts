@@ -1,18 +1,28 @@
-/**
- * Deliveries as rows: due ones, results, and expiry. Where several processes share the database, one takes a
- * delivery with a claim that ends by itself, so that others take what a process has left behind.
- */
+/** Deliveries as rows: due ones, each of which one process takes (`prepareTake`), results, and expiry. */
 import { type ExpressionBuilder, type Selectable, sql } from 'kysely'
 import type { Database } from '../../schema/database.ts'
-import type { WebhookDeliveryTable, WebhookEventTable } from '../../schema/tables/webhooks.ts'
+import type { WebhookDeliveryTable, WebhookEventTable } from '../../schema/tables/changes.ts'
 import { timeToText } from '../../schema/columns.ts'
 import type { Store } from '../../schema/open.ts'
-import { all, execute, first, type Param, prepare } from '../../schema/sql/query.ts'
+import {
+  all,
+  type Claim,
+  execute,
+  first,
+  isTakenBy,
+  type Param,
+  prepare,
+  prepareTake,
+  unclaimed,
+} from '../../schema/sql/query.ts'
 import { countOf } from '../http/rows.ts'
 import type { Rows } from '../resources/resource.ts'
 import { MAX_COUNTED, MAX_LISTED } from '../http/envelope.ts'
 
-export type DueDelivery = Pick<JoinedRow, 'id' | 'attempts' | 'message_id' | 'body'>
+export type DueDelivery = Pick<
+  JoinedRow,
+  'id' | 'attempts' | 'message_id' | 'body' | 'next_attempt_at'
+>
 
 type DeliveryState = Selectable<WebhookDeliveryTable>['state']
 
@@ -34,13 +44,6 @@ export interface WebhookBacklog {
   readonly oldestMs: number | null
 }
 
-/** Who takes deliveries, and until when no other node does. Milliseconds UTC. */
-export interface Claim {
-  readonly node: string
-  readonly now: number
-  readonly until: number
-}
-
 /** Maximum counted: counting more would delay calls. */
 const maxCounted = 10_000
 
@@ -55,26 +58,14 @@ export class DeliveryStore {
     this.#statements = prepareAll(store)
   }
 
-  /**
-   * At most `limit`, longest overdue first, without those that this process is sending. On a database of one
-   * process they are only read.
-   */
-  async take(
+  /** At most `limit`, longest overdue first, without those that this process is sending. */
+  take(
     endpointId: number,
     claim: Claim,
     limit: number,
     busy: ReadonlySet<number>,
   ): Promise<readonly DueDelivery[]> {
-    const { due, take } = this.#statements
-    if (take === undefined) {
-      const found = await due.all({ endpointId, now: claim.now, limit: limit + busy.size })
-      return found.filter(({ id }) => !busy.has(id)).slice(0, limit)
-    }
-    // One of its own when its claim has ended before its result is stored: that renews the claim.
-    const taken = (await take.all({ endpointId, ...claim, limit })).filter(
-      ({ id }) => !busy.has(id),
-    )
-    return taken.toSorted((one, other) => one.next_attempt_at - other.next_attempt_at)
+    return this.#statements.take({ endpointId, ...claim }, limit, busy)
   }
 
   /** When the next delivery of each endpoint is due that no process has taken, in milliseconds UTC. */
@@ -94,7 +85,6 @@ export class DeliveryStore {
 
   /** Lets others take what this node has taken. */
   async release(node: string): Promise<void> {
-    if (!this.#store.statements.isShared) return
     const query = this.#store.db.updateTable('webhook_delivery').set(unclaimed)
     await execute(this.#store, query.where('claimed_by', '=', node))
   }
@@ -225,41 +215,6 @@ const deliveryView = (row: JoinedRow) => ({
 /** A literal: SQLite chooses a partial index by constants, not by parameters. */
 const pending = sql.lit<'pending'>('pending')
 
-const unclaimed = { claimed_by: null, claimed_until: null }
-
-interface Due {
-  readonly endpointId: number
-  readonly now: number
-  readonly limit: number
-}
-
-/** One statement takes them, so that no two processes take the same; those that another one is taking are skipped. */
-const prepareTake = (store: Store) =>
-  prepare(store, (db, param: Param<Due & Claim>) =>
-    db
-      .with(
-        (cte) => cte('due').materialized(),
-        (query) =>
-          query
-            .selectFrom('webhook_delivery')
-            .innerJoin('webhook_event', 'webhook_event.id', 'webhook_delivery.event_id')
-            .select(['webhook_delivery.id', 'message_id', 'body'])
-            .where('endpoint_id', '=', param('endpointId'))
-            .where('state', '=', pending)
-            .where('next_attempt_at', '<=', param('now'))
-            .where((row) => isFree(row, param('now')))
-            .orderBy('next_attempt_at')
-            .limit(param('limit'))
-            .forUpdate('webhook_delivery')
-            .skipLocked(),
-      )
-      .updateTable('webhook_delivery')
-      .from('due')
-      .set({ claimed_by: param('node'), claimed_until: param('until') })
-      .whereRef('webhook_delivery.id', '=', 'due.id')
-      .returning(['due.id', 'attempts', 'message_id', 'body', 'next_attempt_at']),
-  )
-
 /** No process is sending it, or the one that was has not stored a result in time. */
 const isFree = (row: ExpressionBuilder<Database, 'webhook_delivery'>, now: number) =>
   row.or([row('claimed_until', 'is', null), row('claimed_until', '<=', now)])
@@ -279,24 +234,27 @@ const prepareRecord = (store: Store, by: 'its node' | 'any node') =>
         ...unclaimed,
       }))
       .where('id', '=', param('id'))
-      .$if(by === 'its node', (query) => query.where('claimed_by', '=', param('node'))),
+      .$if(by === 'its node', (query) => query.where(isTakenBy(store, param('node')))),
   )
 
 function prepareAll(store: Store) {
-  const { isShared } = store.statements
   return {
-    due: prepare(store, (db, param: Param<Due>) =>
-      db
-        .selectFrom('webhook_delivery')
-        .innerJoin('webhook_event', 'webhook_event.id', 'webhook_delivery.event_id')
-        .select(['webhook_delivery.id', 'attempts', 'message_id', 'body'])
-        .where('endpoint_id', '=', param('endpointId'))
-        .where('state', '=', pending)
-        .where('next_attempt_at', '<=', param('now'))
-        .orderBy('next_attempt_at')
-        .limit(param('limit')),
+    take: prepareTake<{ endpointId: number }, 'id', DueDelivery>(
+      store,
+      'webhook_delivery',
+      'id',
+      (db, param) =>
+        db
+          .selectFrom('webhook_delivery')
+          .innerJoin('webhook_event', 'webhook_event.id', 'webhook_delivery.event_id')
+          .select(['webhook_delivery.id', 'attempts', 'message_id', 'body', 'next_attempt_at'])
+          .where('endpoint_id', '=', param('endpointId'))
+          .where('state', '=', pending)
+          .where('next_attempt_at', '<=', param('now'))
+          .where((row) => isFree(row, param('now')))
+          .orderBy('next_attempt_at')
+          .limit(param('limit')),
     ),
-    take: isShared ? prepareTake(store) : undefined,
     next: prepare(store, (db, param: Param<{ now: number }>) =>
       db
         .selectFrom('webhook_endpoint')
@@ -316,7 +274,7 @@ function prepareAll(store: Store) {
         .where('removed_at', 'is', null),
     ),
     record: prepareRecord(store, 'any node'),
-    recordFailed: prepareRecord(store, isShared ? 'its node' : 'any node'),
+    recordFailed: prepareRecord(store, 'its node'),
     pendingAt: prepare(store, (db, param: Param<{ endpointId: number; count: number }>) =>
       db
         .selectFrom('webhook_delivery')

@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto'
 import type { Selectable, Updateable } from 'kysely'
 import { z } from 'zod'
 import { fromFlag, timeToText, toFlag } from '../../schema/columns.ts'
-import { type EventType, eventTypes } from '../../schema/contracts/webhook-events.ts'
+import { type EventType, eventTypes } from '../../schema/contracts/engine.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first, insert, readApart } from '../../schema/sql/query.ts'
 import type { RequestScope } from '../auth/tenants.ts'
@@ -13,7 +13,7 @@ import type { Rows } from '../resources/resource.ts'
 import { problemOfUrl } from './sender.ts'
 import { write } from '../http/rows.ts'
 import { pageQuery } from '../http/envelope.ts'
-import type { WebhookEndpointTable } from '../../schema/tables/webhooks.ts'
+import type { WebhookEndpointTable } from '../../schema/tables/changes.ts'
 
 export type EndpointRow = Selectable<WebhookEndpointTable>
 

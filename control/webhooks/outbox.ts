@@ -3,12 +3,12 @@
  * sent if and only if it happened.
  */
 import type { Selectable } from 'kysely'
-import type { WebhookEventTable } from '../../schema/tables/webhooks.ts'
+import type { WebhookEventTable } from '../../schema/tables/changes.ts'
 import type { Clocks } from '../../schema/clock.ts'
 import { timeToText } from '../../schema/columns.ts'
 import type { Store } from '../../schema/open.ts'
 import { type EndpointRow, typesOf } from './endpoint-store.ts'
-import type { EventSink, EventType, OutgoingEvent } from '../../schema/contracts/webhook-events.ts'
+import type { EventSink, EventType, OutgoingEvent } from '../../schema/contracts/engine.ts'
 
 export interface OutboxDeps extends Clocks {
   readonly store: Store

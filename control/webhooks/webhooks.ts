@@ -12,11 +12,7 @@ import { isUnstored } from '../../schema/storage/storage.ts'
 import { DeliveryStore, type WebhookBacklog } from './delivery-store.ts'
 import { type Complete, Deliverer } from './deliverer.ts'
 import { EndpointStore } from './endpoint-store.ts'
-import {
-  type EventSink,
-  type OutgoingEvent,
-  testEventType,
-} from '../../schema/contracts/webhook-events.ts'
+import { type EventSink, type OutgoingEvent, testEventType } from '../../schema/contracts/engine.ts'
 import { Outbox } from './outbox.ts'
 import { type Resolve, Sender } from './sender.ts'
 import { runEach, WriteQueue } from '../../schema/storage/write-queue.ts'
@@ -37,9 +33,8 @@ export interface WebhooksDeps extends Clocks {
 }
 
 const maintenanceIntervalMs = 60_000
-/** Until writes of another process are noticed; on a shared database, also deliveries that one has left behind. */
-const longestSleepMs = 60_000
-const longestSleepOfManyMs = 1_000
+/** Until writes of another process are noticed, and deliveries that one has left behind. */
+const longestSleepMs = 1_000
 /** Deliveries of a removed endpoint that are deleted at once: about 2 ms. */
 const sweepSlice = 200
 const sweepPauseMs = 20
@@ -87,7 +82,7 @@ export class Webhooks {
     this.#deliverer = new Deliverer({
       ...deps,
       node: deps.node.name,
-      longestSleepMs: store.statements.isShared ? longestSleepOfManyMs : longestSleepMs,
+      longestSleepMs,
       deliveries: this.deliveries,
       writes: this.#writes,
       send: this.#sender.send,

@@ -3,7 +3,7 @@
  * (`inbound/`), which change nothing here. What only a real call shows (answers of nodes,
  * codecs, packets) is not foreseen.
  */
-import type { AuthorizationRequest, Foreseen } from '../../schema/contracts/charging.ts'
+import type { AuthorizationRequest, Forecast } from '../../schema/contracts/charging.ts'
 import {
   type CandidateOrder,
   MAX_PASSED_OVER,
@@ -14,7 +14,7 @@ import {
   type SimulatedVerdict,
   type Simulation,
   type SimulationRequest,
-} from '../../schema/contracts/simulation.ts'
+} from '../../schema/contracts/engine.ts'
 import { afterResult, isUntaken, resultOfPhones } from './call-machine/failover.ts'
 import type { AttemptResult } from './call-machine/state.ts'
 import { type End, noCandidate } from './cdr/end-reason.ts'
@@ -53,7 +53,7 @@ export interface SimulationDeps extends Engines {
   readonly calls: ValidationDeps['calls']
   readonly filter: HeaderFilter
   /** Undefined: only an OCS elsewhere knows. */
-  readonly foresee: ((request: Omit<AuthorizationRequest, 'callUuid'>) => Foreseen) | undefined
+  readonly foresee: ((request: Omit<AuthorizationRequest, 'callUuid'>) => Forecast) | undefined
   readonly ownHost: () => string
   /** Milliseconds UTC. */
   readonly wallNow: () => number
@@ -161,7 +161,7 @@ function decide(
   return { ...early, direction: route.direction, payment, end, route }
 }
 
-function paymentOf({ verdict, tariff, longestSeconds }: Foreseen): SimulatedPayment {
+function paymentOf({ verdict, tariff, longestSeconds }: Forecast): SimulatedPayment {
   const code = verdict.kind === 'denied' ? verdict.code : null
   const { customerId = null, tenantId = null } =
     ('account' in verdict ? verdict.account : null) ?? {}

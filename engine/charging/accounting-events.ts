@@ -4,7 +4,7 @@ import { bothDirections, type CallRecord, worstOf } from '../../schema/call-reco
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
 import type { AuthorizationRequest, MoneyMove } from '../../schema/contracts/charging.ts'
 import { denialText, storedDenialText } from '../../schema/contracts/denials.ts'
-import type { EventSink, OutgoingEvent } from '../../schema/contracts/webhook-events.ts'
+import type { EventSink, OutgoingEvent } from '../../schema/contracts/engine.ts'
 import type { Terms } from './customers/customer.ts'
 import type { Authorization } from './authorization/authorize.ts'
 import type { Reservation } from './authorization/reservations.ts'

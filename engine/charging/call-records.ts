@@ -3,7 +3,7 @@
  * another server may take over without the last commits, the journal keeps them for a while longer.
  */
 import type {
-  BegunCall,
+  DialledCall,
   CutCall,
   EndTerms,
   JournalEntry,
@@ -12,9 +12,9 @@ import type {
   Tariff,
 } from '../../schema/journal/call-journal.ts'
 import type { Cancel, Schedule } from '../../schema/clock.ts'
-import type { LeftCalls, Quality, SavedEntry } from '../../schema/contracts/charging.ts'
+import type { RecoveredCalls, Quality, SavedEntry } from '../../schema/contracts/charging.ts'
 import type { CallQuality } from '../../schema/contracts/field-values.ts'
-import type { OutgoingEvent } from '../../schema/contracts/webhook-events.ts'
+import type { OutgoingEvent } from '../../schema/contracts/engine.ts'
 import type { CallJournal } from '../../schema/journal/journal.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import type { CallRecord } from '../../schema/call-record.ts'
@@ -208,7 +208,7 @@ export class CallRecords {
     return call
   }
 
-  begun(call: BegunCall): void {
+  begun(call: DialledCall): void {
     this.#journal.begun(call)
   }
 
@@ -289,7 +289,7 @@ export class CallRecords {
   }
 }
 
-export function toLeftCalls({ toClose, saved }: OpenCalls): LeftCalls {
+export function toLeftCalls({ toClose, saved }: OpenCalls): RecoveredCalls {
   const unansweredCalls = toClose.filter(({ kind }) => kind === 'unanswered').length
   const recoveredCalls = toClose.length - unansweredCalls
   return { recoveredCalls, unansweredCalls, saved: saved.map(savedEntry) }

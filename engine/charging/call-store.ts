@@ -3,9 +3,9 @@
  * is committed, the journal has the call.
  */
 import type { CallRecord } from '../../schema/call-record.ts'
-import type { OutgoingEvent } from '../../schema/contracts/webhook-events.ts'
+import type { OutgoingEvent } from '../../schema/contracts/engine.ts'
 import type { Schedule } from '../../schema/clock.ts'
-import { type Queued, WriteQueue } from '../../schema/storage/write-queue.ts'
+import { type QueuedWrite, WriteQueue } from '../../schema/storage/write-queue.ts'
 import { type BatchDeps, BatchWriter, type EndedCall, type StoredCall } from './settlement/batch.ts'
 
 interface StoreCall {
@@ -30,11 +30,11 @@ const RECORD_WAIT_MS = 100
 /** The newest of more events are dropped: they tell of calls that go on, and of calls that were refused. */
 const MAX_EVENTS = 20_000
 
-interface QueuedCall extends Queued<StoredCall> {
+interface QueuedCall extends QueuedWrite<StoredCall> {
   readonly call: EndedCall
 }
 
-interface QueuedEvent extends Queued<undefined> {
+interface QueuedEvent extends QueuedWrite<undefined> {
   readonly event: OutgoingEvent
 }
 

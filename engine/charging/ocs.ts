@@ -9,7 +9,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { CallRecord } from '../../schema/call-record.ts'
 import type { ChangedPayers } from '../../schema/changes/changes.ts'
-import { wrongBalancesIn } from '../../schema/check.ts'
+import { wrongBalancesIn } from '../../schema/migrate.ts'
 import type { Schedule } from '../../schema/clock.ts'
 import type {
   AuthorizationRequest,
@@ -17,10 +17,10 @@ import type {
   Charging,
   CostSoFar,
   Extension,
-  Foreseen,
-  LeftCalls,
+  Forecast,
+  RecoveredCalls,
   MoneyMove,
-  MoneyMoved,
+  MoneyMoveResult,
   NodeExtension,
   NodeVerdict,
   OcsPort,
@@ -34,8 +34,8 @@ import type {
 } from '../../schema/contracts/charging.ts'
 import type { Brake, Shares } from '../../schema/contracts/limits.ts'
 import type { Log } from '../../schema/contracts/log.ts'
-import type { EventSink } from '../../schema/contracts/webhook-events.ts'
-import type { BegunCall, OpenCall, SavedState } from '../../schema/journal/call-journal.ts'
+import type { EventSink } from '../../schema/contracts/engine.ts'
+import type { DialledCall, OpenCall, SavedState } from '../../schema/journal/call-journal.ts'
 import type { CallJournal } from '../../schema/journal/journal.ts'
 import type { Store } from '../../schema/open.ts'
 import { type ExitCodes, international } from '../../schema/rules/numbers.ts'
@@ -93,7 +93,7 @@ const housekeepingMs = 1_000
 interface HeldLeft {
   /** To be settled. */
   readonly ended: readonly EndedLeft[]
-  readonly left: LeftCalls
+  readonly left: RecoveredCalls
 }
 
 const nothingLeft: HeldLeft = {
@@ -207,7 +207,7 @@ export class Ocs implements Charging, OcsPort {
   }
 
   /** Settles the calls that the last run left open and that cannot go on, then begins housekeeping. */
-  async start(): Promise<LeftCalls> {
+  async start(): Promise<RecoveredCalls> {
     const { ended, left } = this.#left
     this.#left = nothingLeft
     for (const call of ended) void this.#close(call)
@@ -276,7 +276,7 @@ export class Ocs implements Charging, OcsPort {
     return { kind: 'granted', grantedSeconds: answer.reservation.grantedSeconds }
   }
 
-  begun(call: BegunCall): void {
+  begun(call: DialledCall): void {
     this.#records.begun(call)
   }
 
@@ -352,7 +352,7 @@ export class Ocs implements Charging, OcsPort {
   // ---- for the API -----------------------------------------------------------------------------
 
   /** What `authorize` would answer now. Nothing is reserved, counted or reported. */
-  foresee(request: Omit<AuthorizationRequest, 'callUuid'>): Foreseen {
+  foresee(request: Omit<AuthorizationRequest, 'callUuid'>): Forecast {
     return foresee(request, this.#isOverloaded ? undefined : this.#books(), this.#deps)
   }
 
@@ -360,7 +360,7 @@ export class Ocs implements Charging, OcsPort {
     return costSoFar(this.#reservations.find(callUuid), seconds)
   }
 
-  move(move: MoneyMove): Promise<MoneyMoved> {
+  move(move: MoneyMove): Promise<MoneyMoveResult> {
     return this.#moves.move(move)
   }
 

@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync, linkSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { findFaults } from '../../schema/check.ts'
-import { type LocalStore, openDatabase } from '../../schema/open.ts'
+import { findFaults } from '../../schema/migrate.ts'
+import { type LocalStore, openDatabase, openUnmodified } from '../../schema/open.ts'
 import { LocalSecrets } from '../../schema/secrets/secrets.ts'
 import { copyDatabase, sync, timeName } from '../../schema/storage/copy.ts'
 import { type Command, type World, WrongUsage } from './command.ts'
@@ -10,7 +10,6 @@ import { readConfig } from '../config.ts'
 import { lockForServing } from '../serving-lock.ts'
 import { journalFiles } from '../../schema/journal/journal-file.ts'
 import { keyFileOf } from '../../schema/secrets/key.ts'
-import { openUnmodified } from '../../schema/storage/open-unmodified.ts'
 
 export const backup: Command = {
   name: 'backup',
@@ -26,7 +25,7 @@ export const backup: Command = {
       copyDatabase(store, file)
       world.print(`${databasePath} is copied to ${file}`)
       world.print(
-        `the key of the secrets in it is not: ${store.secrets.keptIn}; keep it too, apart from the copy`,
+        `the key of the secrets in it is not: ${store.secrets.keySource}; keep it too, apart from the copy`,
       )
     } finally {
       store.close()

@@ -1,12 +1,11 @@
 import { statSync } from 'node:fs'
-import { findDamage } from '../../schema/check.ts'
 import { JOURNAL_OPEN } from '../../schema/journal/call-journal.ts'
 import { journalFiles } from '../../schema/journal/journal-file.ts'
-import { migratePostgres } from '../../schema/migrate.ts'
+import { migratePostgres, findDamage } from '../../schema/migrate.ts'
 import { moveToServer } from '../../schema/postgres/move.ts'
 import { nameOf, openStore, refusalOf } from '../../schema/postgres/open.ts'
 import { openDatabase, type LocalStore } from '../../schema/open.ts'
-import { DatabaseRefused } from '../../schema/refusal.ts'
+import { DatabaseRefused } from '../../schema/sql/failure.ts'
 import { PostgresStatements } from '../../schema/sql/postgres-statements.ts'
 import { keyFileOf } from '../../schema/secrets/key.ts'
 import { readConfig } from '../config.ts'
@@ -47,7 +46,7 @@ function migrateHere(world: World): ExitCode {
     for (const name of report.applied) world.print(`applied ${name}`)
     const encrypted = store.secrets.protect()
     if (encrypted > 0)
-      world.print(`secrets encrypted: ${encrypted}; their key is ${store.secrets.keptIn}`)
+      world.print(`secrets encrypted: ${encrypted}; their key is ${store.secrets.keySource}`)
     const inClear = encrypted > 0 ? ', with those secrets in clear' : ''
     if (report.copy !== null) world.print(`the old database is kept as ${report.copy}${inClear}`)
     world.print(`${databasePath} has schema version ${report.to}`)
@@ -81,7 +80,7 @@ async function move(path: string, world: World): Promise<ExitCode> {
       refuseUnready(store, path)
       store.secrets.protect()
       await moveStore(store, url, world)
-      world.print(`the key of the secrets stays ${store.secrets.keptIn}`)
+      world.print(`the key of the secrets stays ${store.secrets.keySource}`)
       return 0
     } finally {
       store.close()

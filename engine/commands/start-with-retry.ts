@@ -6,10 +6,7 @@ import { correlationIds } from '../../control/http/front.ts'
 import { serveWaiting } from '../../control/http/http-server.ts'
 import type { Clocks, Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
-import {
-  isServerUnavailable,
-  whyServerUnavailable,
-} from '../../schema/postgres/server-unavailable.ts'
+import { isServerUnavailable, whyServerUnavailable } from '../../schema/postgres/open.ts'
 import type { HostAndPort } from '../setting-kinds.ts'
 
 export interface PatientStart<Started> extends Pick<Clocks, 'steadyNow'> {

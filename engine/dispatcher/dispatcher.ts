@@ -5,7 +5,7 @@
 import type { Schedule } from '../../schema/clock.ts'
 import type {
   NodeStatus,
-  FoundNode,
+  NamedNode,
   NodeState,
   SetStateResult,
   SetStatus,
@@ -259,7 +259,7 @@ export class Dispatcher {
   }
 
   /** The node that an operator names as for `setState`. */
-  find(setId: number, destination: string): FoundNode | undefined {
+  find(setId: number, destination: string): NamedNode | undefined {
     const set = this.#sets.get(setId)
     const nodeId = set && idOf(set, destination)
     const node = this.status(setId)[0]?.nodes.find((each) => each.nodeId === nodeId)

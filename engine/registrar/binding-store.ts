@@ -2,7 +2,7 @@
  * Bindings in the database. A REGISTER is answered after its group is committed, so that a restart loses none that a
  * phone has been told of. Nodes that share a database tell each other which extensions have other bindings.
  */
-import { type Selectable, sql } from 'kysely'
+import type { Selectable } from 'kysely'
 import type { Schedule } from '../../schema/clock.ts'
 import {
   all,
@@ -83,9 +83,8 @@ export class BindingStore {
   readonly #refresh: Prepared<Refresh, unknown>
   readonly #remove: Prepared<{ extensionId: number; contact: string }, unknown>
   readonly #removeAll: Prepared<{ extensionId: number }, unknown>
-  readonly #removeOwn: Prepared<{ extensionId: number; node: string }, unknown>
+  readonly #removeOfNode: Prepared<{ extensionId: number; node: string }, unknown>
   readonly #removeExpired: Prepared<{ now: number }, unknown>
-  readonly #tell: Prepared<{ payload: string }, unknown> | undefined
   /** Writes that wait, by extension. */
   readonly #waiting = new Map<number, number>()
 
@@ -110,7 +109,7 @@ export class BindingStore {
     this.#removeAll = prepare(store, (db, param) =>
       db.deleteFrom('binding').where('extension_id', '=', param('extensionId')),
     )
-    this.#removeOwn = prepare(store, (db, param) =>
+    this.#removeOfNode = prepare(store, (db, param) =>
       db
         .deleteFrom('binding')
         .where('extension_id', '=', param('extensionId'))
@@ -119,7 +118,6 @@ export class BindingStore {
     this.#removeExpired = prepare(store, (db, param) =>
       db.deleteFrom('binding').where('expires_at', '<=', param('now')),
     )
-    this.#tell = store.statements.isShared ? prepareTell(store) : undefined
   }
 
   /**
@@ -180,21 +178,11 @@ export class BindingStore {
     return false
   }
 
-  /** Of all nodes. It takes place also when it is late. */
-  removeAll(extensionId: number): Promise<Written> {
+  /** All bindings, or those of one node. It takes place also when it is late. */
+  removeAll(extensionId: number, node?: string): Promise<Written> {
     const remove = async (): Promise<void> => {
-      await this.#removeAll.run({ extensionId })
-      await this.#tellOthers(extensionId)
-    }
-    return this.#written(extensionId, remove, 'keep')
-  }
-
-  /** Of this node; of all, when no other one uses the database. It takes place also when it is late. */
-  removeOwn(extensionId: number): Promise<Written> {
-    const { store, node } = this.#deps
-    if (!store.statements.isShared) return this.removeAll(extensionId)
-    const remove = async (): Promise<void> => {
-      await this.#removeOwn.run({ extensionId, node })
+      if (node === undefined) await this.#removeAll.run({ extensionId })
+      else await this.#removeOfNode.run({ extensionId, node })
       await this.#tellOthers(extensionId)
     }
     return this.#written(extensionId, remove, 'keep')
@@ -214,7 +202,8 @@ export class BindingStore {
   }
 
   async #tellOthers(extensionId: number): Promise<void> {
-    await this.#tell?.run({ payload: `${this.#deps.node} ${extensionId}` })
+    const { store, node } = this.#deps
+    await store.statements.notify(BINDING_CHANNEL, `${node} ${extensionId}`)
   }
 
   #written(
@@ -274,13 +263,6 @@ export class BindingStore {
     return this.#queue.flush()
   }
 }
-
-const prepareTell = (store: Store) =>
-  prepare(store, (db, param: Param<{ payload: string }>) =>
-    db.selectNoFrom(
-      sql<string>`pg_notify(${sql.lit(BINDING_CHANNEL)}, ${param('payload')})`.as('told'),
-    ),
-  )
 
 const prepareRefresh = (store: Store) =>
   prepare(store, (db, param: Param<Refresh>) =>

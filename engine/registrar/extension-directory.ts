@@ -3,14 +3,13 @@
  * INVITE waits for the database; who writes them calls `changed` or `reloadTenants` before it answers.
  */
 import { Buckets } from '../../schema/buckets.ts'
-import { fromFlag } from '../../schema/columns.ts'
+import { fromFlag, type Flag } from '../../schema/columns.ts'
 import type { CallRecording } from '../../schema/contracts/calls.ts'
 import type { MediaRules } from '../../schema/contracts/field-values.ts'
 import { inheritedRules, mediaRulesOf, type MediaColumns } from '../../schema/rules/media.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, inSlices, SLICE, slicesOf } from '../../schema/sql/query.ts'
-import type { Flag } from '../../schema/tables/kinds.ts'
 
 /** An extension of an active tenant. */
 export interface ExtensionRecord {

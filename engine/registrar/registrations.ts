@@ -101,7 +101,7 @@ export class Registrations {
 
   /** Of a database that no other node uses, every binding is; this one may have had another name. */
   readonly isOwn = ({ node }: Binding): boolean =>
-    !this.#deps.store.statements.isShared || node === this.#deps.node
+    this.#deps.notices === undefined || node === this.#deps.node
 
   /**
    * A REGISTER has changed the bindings of an extension to these: they hold here at once. Resolves when they are
@@ -159,9 +159,14 @@ export class Registrations {
       for (const registered of ids.flatMap((id) => this.#table.of(id) ?? []).filter(isOutdated)) {
         const { extensionId, bindings } = registered
         this.#drop(registered)
-        if (bindings.some(this.isOwn)) ends.push(this.#store.removeOwn(extensionId))
+        if (bindings.some(this.isOwn)) ends.push(this.#removeOwn(extensionId))
       }
     await Promise.all(ends)
+  }
+
+  #removeOwn(extensionId: number): Promise<Written> {
+    const { notices, node } = this.#deps
+    return this.#store.removeAll(extensionId, notices === undefined ? undefined : node)
   }
 
   get isOverloaded(): boolean {

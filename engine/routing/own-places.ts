@@ -2,7 +2,7 @@
 import { isIP } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { sipTarget } from '../../schema/net/sip-target.ts'
-import { type OwnListener, type OwnPlaces, usedPort } from '../../schema/rules/gateways.ts'
+import { type OwnListener, type OwnNetwork, usedPort } from '../../schema/rules/gateways.ts'
 import { plainHost } from '../sip-server/message/index.ts'
 
 interface Place {
@@ -41,7 +41,7 @@ export function ownPlacesOf({
   listeners = () => [],
   nodes = () => [],
   addressesOf = () => [],
-}: Surroundings): OwnPlaces {
+}: Surroundings): OwnNetwork {
   const { sip, node, tenantNetworks } = config
   const withAddresses = (host: string): readonly string[] => [host, ...addressesOf(host)]
   const named = (): readonly string[] => ownNames(config).flatMap(withAddresses)

@@ -49,7 +49,7 @@ import {
   withoutPlus as digitsOf,
   type ExitCodes,
 } from '../../schema/rules/numbers.ts'
-import type { LookedUp, Sender } from '../../schema/rules/gateways.ts'
+import type { DnsAnswers, Sender } from '../../schema/rules/gateways.ts'
 
 export type { ExtensionOrigin, Origin } from './recognition.ts'
 export type { GatewayCandidate, OutboundDecision } from './outbound-routes.ts'
@@ -214,7 +214,7 @@ export class Routing {
   }
 
   /** Asks DNS, for a second at most, where URIs lead that are about to be written; see `gatewayBehind`. */
-  async lookUp(uris: readonly string[]): Promise<LookedUp> {
+  async lookUp(uris: readonly string[]): Promise<DnsAnswers> {
     const addressesOf = await this.#deps.hosts.lookUp(uris.flatMap(namesIn))
     return {
       gatewayLedTo: (uri, sender) => {

@@ -26,6 +26,8 @@ export interface ShareMembers extends ShareOwner {
   /** Nodes that cannot come back as what they were. */
   readonly gone: () => readonly NodeIdentity[]
   readonly notices: Notices
+  /** No other process uses the database. */
+  readonly isOnly?: true
 }
 
 /** The one process of an SQLite database. */
@@ -36,6 +38,7 @@ export const onlyMember: ShareMembers = {
   size: () => 1,
   gone: () => [],
   notices: { on: () => () => undefined, notify: () => undefined },
+  isOnly: true,
 }
 
 export interface NodeSharesDeps {
@@ -118,9 +121,9 @@ export class NodeShares implements Shares, RequestShares {
     const { store, members, now, schedule } = deps
     this.#deps = deps
     this.#kind = kind
-    this.#rows = store.statements.isShared
-      ? new ShareRows(store, kind.kind, members)
-      : new LocalRows(store, kind.kind)
+    this.#rows = members.isOnly
+      ? new LocalRows(store, kind.kind)
+      : new ShareRows(store, kind.kind, members)
     this.#holder = {
       ...kind,
       now,

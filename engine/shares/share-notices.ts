@@ -1,5 +1,5 @@
 /** What nodes that share something tell each other. A notice that is lost delays a call, and nothing else. */
-import type { ShareTable } from '../../schema/tables/nodes.ts'
+import type { ShareTable } from '../../schema/database.ts'
 
 export interface Notices {
   /** Returns what ends it. */

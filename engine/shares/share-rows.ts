@@ -3,7 +3,7 @@ import type { NodeIdentity } from '../../schema/contracts/nodes.ts'
 import { GONE_MS } from '../../schema/nodes/heartbeat.ts'
 import type { Store } from '../../schema/open.ts'
 import type { PreparedStatement } from '../../schema/sql/statements.ts'
-import type { ShareTable } from '../../schema/tables/nodes.ts'
+import type { ShareTable } from '../../schema/database.ts'
 
 export interface ShareRequest {
   readonly resource: string

@@ -2,8 +2,12 @@
 import { realpathSync } from 'node:fs'
 import { FileChanges } from '../../schema/changes/changes.ts'
 import { CallJournal } from '../../schema/journal/journal.ts'
-import { databaseId, JournalMark } from '../../schema/journal/journal-mark.ts'
-import { JournalFiles, MemoryFile } from '../../schema/journal/journal-file.ts'
+import {
+  JournalFiles,
+  MemoryFile,
+  databaseId,
+  JournalMark,
+} from '../../schema/journal/journal-file.ts'
 import { migrate } from '../../schema/migrate.ts'
 import { OnlyNode } from '../../schema/nodes/heartbeat.ts'
 import { openDatabase, type LocalStore } from '../../schema/open.ts'
@@ -13,7 +17,7 @@ import { StorageWatch } from '../../schema/storage/storage-watch.ts'
 import { lockForServing } from '../serving-lock.ts'
 import { nodeNameOf, nodeUrlOf } from './node-place.ts'
 import { logNumberNotes } from './number-notes.ts'
-import type { OwnNode, Stores, StoresDeps } from './stores.ts'
+import type { Stores, StoresDeps } from './stores.ts'
 
 /** Five who wait in one turn of the event loop stop it for half of 50 ms. */
 const SERVING_BUSY_MS = 5
@@ -41,7 +45,12 @@ export async function openFile(deps: StoresDeps): Promise<Stores> {
       databaseId: id,
       isJournalLost,
       changes: new FileChanges(store, deps),
-      node: onlyNode(name, deps),
+      node: new OnlyNode({
+        ...deps,
+        name,
+        startedAt: deps.now(),
+        address: nodeUrlOf(config, config.apiListen, deps.hostName),
+      }),
       openJournal: () =>
         new CallJournal(
           place === undefined ? new MemoryFile() : new JournalFiles(place, id, mark),
@@ -76,7 +85,7 @@ async function prepare(store: LocalStore, { config, log, now }: StoresDeps): Pro
   if (encrypted > 0)
     log('warn', 'secrets that were stored in clear are encrypted; older copies still hold them', {
       encrypted,
-      key: store.secrets.keptIn,
+      key: store.secrets.keySource,
       copy: report.copy,
     })
 }
@@ -86,33 +95,4 @@ function keepLost(store: LocalStore, { now, log }: StoresDeps): void {
   if (store.storage.fileProblem === undefined) return
   const copy = saveLostDatabase(store, now())
   log('error', 'the database was removed while it was open; what it held is kept', { copy })
-}
-
-function onlyNode(name: string, { config, hostName, version, now }: StoresDeps): OwnNode {
-  let state: 'starting' | 'serving' | 'draining' = 'starting'
-  let address = nodeUrlOf(config, config.apiListen, hostName)
-  let count = (): number => 0
-  const node = new OnlyNode({
-    name,
-    version,
-    startedAt: now(),
-    now,
-    address: () => address,
-    state: () => state,
-    liveCalls: () => count(),
-  })
-  return Object.assign(node, {
-    isHoldingMoney: () => true,
-    isHolding: () => true,
-    gone: () => [],
-    end: async () => undefined,
-    grantsFor: () => undefined,
-    become: async (next: Parameters<OwnNode['become']>[0], apiUrl = address) => {
-      if (next === 'serving' || next === 'draining') state = next
-      address = apiUrl
-    },
-    countCalls: (counted: () => number) => {
-      count = counted
-    },
-  })
 }

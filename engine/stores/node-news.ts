@@ -2,10 +2,9 @@
  * Reports to webhooks and readers of events that a node is lost, is back, or was fenced. All nodes that live see it;
  * the row of the first one that writes it is the claim, and the delivery is stored in its transaction.
  */
-import type { EngineHappening } from '../../schema/contracts/engine.ts'
+import type { EngineHappening, EventSink } from '../../schema/contracts/engine.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import type { NodesPort, NodeStatus } from '../../schema/contracts/nodes.ts'
-import type { EventSink } from '../../schema/contracts/webhook-events.ts'
 import { HEARTBEAT_TTL_MS } from '../../schema/nodes/node-registry.ts'
 import type { Store } from '../../schema/open.ts'
 import { transaction } from '../../schema/sql/query.ts'

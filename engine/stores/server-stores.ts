@@ -1,10 +1,9 @@
 /** A PostgreSQL server that several processes share. On the disk of this one are only the journal and its lock. */
 import { realpathSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { ServerChanges } from '../../schema/changes/server-changes.ts'
+import { ServerChanges } from '../../schema/changes/changes.ts'
 import { CallJournal } from '../../schema/journal/journal.ts'
-import { databaseIdOf, JournalMark } from '../../schema/journal/journal-mark.ts'
-import { JournalFiles } from '../../schema/journal/journal-file.ts'
+import { JournalFiles, databaseIdOf, JournalMark } from '../../schema/journal/journal-file.ts'
 import { Heartbeat } from '../../schema/nodes/heartbeat.ts'
 import { installIdAt, registerNode } from '../../schema/nodes/node-registry.ts'
 import { SettingsOfNodes } from '../../schema/nodes/settings-of-nodes.ts'
@@ -13,7 +12,7 @@ import { brokenClaims } from '../../schema/ownership.ts'
 import { ServerNotices } from '../../schema/postgres/notices.ts'
 import { openStore, refusalOf, type ServerStore } from '../../schema/postgres/open.ts'
 import { keyFileOf } from '../../schema/secrets/key.ts'
-import { POLL_MS, Patience, Storage } from '../../schema/storage/storage.ts'
+import { POLL_MS, FailureTimer, Storage } from '../../schema/storage/storage.ts'
 import { lockForServing } from '../serving-lock.ts'
 import { commonSettings, SETTINGS_KEY } from './common-settings.ts'
 import { nodeNameOf, nodeUrlOf } from './node-place.ts'
@@ -116,9 +115,9 @@ async function joinInstallation(
   const { config, hostName, version, name, steadyNow: now, schedule, log } = deps
   const installId = installIdAt(config.databasePath, deps.randomBytes)
   const address = nodeUrlOf(config, config.apiListen, hostName)
-  const { databaseAwayMs: awayMs } = config
+  const { databaseAwayMs: offlineMs } = config
   const sentAt = now()
-  const identity = await registerNode(store, { name, installId, address, version, awayMs })
+  const identity = await registerNode(store, { name, installId, address, version, offlineMs })
   const { storage, secrets } = store
   const own = commonSettings(config, secrets.keyFor(SETTINGS_KEY))
   const settings = new SettingsOfNodes({ identity, own, connection: notices, schedule, log })
@@ -127,7 +126,7 @@ async function joinInstallation(
       identity,
       address,
       version,
-      awayMs,
+      offlineMs,
       connection: notices,
       storage,
       settings,
@@ -148,7 +147,7 @@ function watchBoth(
   { schedule }: StoresDeps,
   { onChange }: WatchDeps,
 ): () => void {
-  const patience = [new Patience(storage), new Patience(disk)]
+  const patience = [new FailureTimer(storage), new FailureTimer(disk)]
   let reportedCode: string | undefined
   const poll = (): void => {
     cancel = schedule(poll, POLL_MS)

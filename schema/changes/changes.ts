@@ -2,6 +2,7 @@
 import type { Cancel, Schedule } from '../clock.ts'
 import type { Log } from '../contracts/log.ts'
 import type { LocalStore } from '../open.ts'
+import type { ServerNotices } from '../postgres/notices.ts'
 
 /** Tables whose rows processes keep in memory. */
 export const topics = [
@@ -31,15 +32,15 @@ export const topics = [
 
 export type Topic = (typeof topics)[number]
 
-/** Which part of a topic has changed, such as the ids of its rows, or one prefix of the rates; `all`: it is not told. */
+/** Which part of a topic has changed, such as ids of rows or a prefix of the rates; `all`: unknown. */
 export type Details = ReadonlySet<string> | 'all'
 
 export interface Follower {
-  /** None: only when it is unknown what was missed. */
+  /** Empty: it reloads only when changes may have been missed. */
   readonly topics: readonly Topic[]
-  /** Takes over what is stored now. Of several topics, the details are those of all. */
+  /** Reads what is stored now. The details are those of all topics together. */
   readonly reload: (details: Details) => Promise<void>
-  /** From the begin of one reload to that of the next, at least. Milliseconds. */
+  /** Least time between the starts of two reloads. Milliseconds. */
   readonly intervalMs?: number
   /** Beyond so many, the details are `all`. Absent: 50. */
   readonly maxDetails?: number
@@ -48,16 +49,27 @@ export interface Follower {
 export interface Changes {
   /**
    * `reload` is called within a second after another process has committed, and perhaps after commits of this one.
-   * When it is unknown what was missed, all load everything within a few seconds: one after the other, as they follow.
-   * Changes during a reload cause one more; one that fails is repeated.
+   * After changes may have been missed, all followers load everything within a few seconds, one after the other.
+   * Changes during a reload cause another one. A reload that fails is repeated.
    */
   follow(follower: Follower): Cancel
-  /** Tells what has changed since this was opened, and what changes from now on. Follow first, and load what you follow. */
+  /** Reports changes since this was opened, and from now on. Call `follow`, and load the data, before. */
   start(): Promise<void>
   stop(): Promise<void>
 }
 
-/** Who follows which topics, and when each of them loads again. */
+/** Rows that were written or removed, by which memory follows the database. */
+export interface ChangedRows<Kind extends string> {
+  readonly of: Kind
+  readonly ids: readonly number[]
+}
+
+export type ChangedRouting = ChangedRows<
+  'tenant' | 'carrier' | 'outbound_route' | 'inbound_route' | 'agent' | 'dispatcher_set'
+>
+
+export type ChangedPayers = ChangedRows<'customer' | 'extension' | 'tenant'>
+
 export interface FollowersDeps {
   readonly schedule: Schedule
   readonly log: Log
@@ -65,13 +77,14 @@ export interface FollowersDeps {
 
 /** A reload that failed is repeated after this time. */
 const RETRY_MS = 500
-/** Beyond so many, all of it is loaded. */
+/** With more details, the whole topic is loaded. */
 const MAX_DETAILS = 50
 
+/** The followers of topics, and when each of them reloads. */
 export class Followers {
   readonly #deps: FollowersDeps
   readonly #followers = new Set<FollowerState>()
-  /** They have perhaps missed something, and load everything in this order. */
+  /** Followers that may have missed changes. They load everything in this order. */
   readonly #unsure = new Set<FollowerState>()
   #isLoadingUnsure = false
   #cancelDelay: Cancel | undefined
@@ -96,8 +109,8 @@ export class Followers {
   }
 
   /**
-   * What was missed is unknown: after `delayMs` they load everything, one after the other in the order in which they
-   * have begun to follow. What is told meanwhile of one that waits is read at once.
+   * Changes may have been missed: after `delayMs` the followers load everything, one after the other in the order in
+   * which they began to follow. A change that is reported to a waiting follower is read at once.
    */
   changedAll(delayMs = 0): void {
     for (const state of this.#followers) this.#unsure.add(state)
@@ -109,11 +122,12 @@ export class Followers {
       }, delayMs)
   }
 
-  stop(): void {
+  stop(): Promise<void> {
     this.#cancelDelay?.()
     for (const state of this.#followers) state.stop()
     this.#followers.clear()
     this.#unsure.clear()
+    return Promise.resolve()
   }
 
   async #loadUnsure(): Promise<void> {
@@ -131,7 +145,7 @@ class FollowerState {
   readonly #follower: Follower
   readonly #topics: ReadonlySet<string>
   readonly #deps: FollowersDeps
-  /** What has changed since the last reload began; undefined: nothing. */
+  /** Changes since the last reload began; undefined: none. */
   #behind: Set<string> | 'all' | undefined
   #isReloading = false
   #isFailing = false
@@ -154,7 +168,7 @@ class FollowerState {
     this.#reloadNow()
   }
 
-  /** Resolves after one try: who fails goes on alone. */
+  /** Resolves after one attempt. A follower that fails retries by itself. */
   loadAll(): Promise<void> {
     if (this.#isStopped) return Promise.resolve()
     return new Promise((resolve) => {
@@ -215,24 +229,23 @@ class FollowerState {
   }
 }
 
-/** Commits of other processes, such as a command, to an SQLite file. It does not tell what they have changed. */
-const POLL_MS = 250
+// ---- an SQLite file ----------------------------------------------------------------------
 
-export class FileChanges implements Changes {
-  readonly #deps: FollowersDeps
-  readonly #followers: Followers
+/** SQLite reports that another process, such as a command, has committed, but not which rows have changed. */
+const FILE_POLL_MS = 250
+
+export class FileChanges extends Followers implements Changes {
+  readonly #log: Log
+  readonly #schedule: Schedule
   readonly #hasForeignWrites: () => boolean
   #cancel: Cancel = () => undefined
   #isFailing = false
 
   constructor(store: Pick<LocalStore, 'sqlite'>, deps: FollowersDeps) {
-    this.#deps = deps
-    this.#followers = new Followers(deps)
+    super(deps)
+    this.#log = deps.log
+    this.#schedule = deps.schedule
     this.#hasForeignWrites = foreignWrites(store)
-  }
-
-  follow(follower: Follower): Cancel {
-    return this.#followers.follow(follower)
   }
 
   start(): Promise<void> {
@@ -240,32 +253,31 @@ export class FileChanges implements Changes {
     return Promise.resolve()
   }
 
-  stop(): Promise<void> {
+  override stop(): Promise<void> {
     this.#cancel()
-    this.#followers.stop()
-    return Promise.resolve()
+    return super.stop()
   }
 
   #pollLater(): void {
-    this.#cancel = this.#deps.schedule(() => {
+    this.#cancel = this.#schedule(() => {
       this.#pollLater()
       this.#poll()
-    }, POLL_MS)
+    }, FILE_POLL_MS)
   }
 
   #poll(): void {
     try {
-      if (this.#hasForeignWrites()) this.#followers.changedAll()
+      if (this.#hasForeignWrites()) this.changedAll()
       this.#isFailing = false
     } catch (error) {
       if (!this.#isFailing)
-        this.#deps.log('error', 'what another process has changed cannot be read', { error })
+        this.#log('error', 'what another process has changed cannot be read', { error })
       this.#isFailing = true
     }
   }
 }
 
-/** Returns a function that tells whether another connection has committed since it was last asked. */
+/** Returns a function that says whether another connection has committed since the last call. */
 function foreignWrites({ sqlite }: Pick<LocalStore, 'sqlite'>): () => boolean {
   const read = (): unknown => sqlite.pragma('data_version', { simple: true })
   let seen = read()
@@ -277,14 +289,140 @@ function foreignWrites({ sqlite }: Pick<LocalStore, 'sqlite'>): () => boolean {
   }
 }
 
-/** Rows that were written or removed, by which memory follows the database. */
-export interface ChangedRows<Kind extends string> {
-  readonly of: Kind
-  readonly ids: readonly number[]
+// ---- a PostgreSQL database ---------------------------------------------------------------
+
+// Triggers tell its changes with NOTIFY and write them to `change_counter`, which is read every second, should a notice
+// be lost.
+
+export interface ServerChangesDeps extends FollowersDeps {
+  readonly notices: ServerNotices
+  readonly schedule: Schedule
+  readonly random: () => number
 }
 
-export type ChangedRouting = ChangedRows<
-  'tenant' | 'carrier' | 'outbound_route' | 'inbound_route' | 'agent' | 'dispatcher_set'
->
+const CHANNEL = 'tollgate_changes'
+const SERVER_POLL_MS = 1_000
+/** The counter keeps its rows so long. A process that has not polled for half of it loads everything. */
+const RETENTION_MS = 600_000
+const POLLS_PER_CLEANING = 300
+/** A gap concerns all nodes at once, and each reads everything: each starts at a random moment within this time. */
+const SPREAD_MS = 2_000
 
-export type ChangedPayers = ChangedRows<'customer' | 'extension' | 'tenant'>
+/**
+ * `horizon` is the oldest transaction that may still be under way: all before it are seen. Numbers of transactions
+ * fit a float, and a bigint arrives as text.
+ */
+const pollQuery = `
+  SELECT s.horizon, s.at, c.version, c.topic, c.detail
+    FROM (SELECT pg_snapshot_xmin(pg_current_snapshot())::text AS horizon,
+                 floor(extract(epoch FROM clock_timestamp()) * 1000)::text AS at) s
+    LEFT JOIN change_counter c ON c.version >= $1`
+
+interface Change {
+  readonly version: string
+  readonly topic: string
+  readonly detail: string
+}
+
+interface Row {
+  readonly horizon: string
+  readonly at: string
+  readonly version: string | null
+  readonly topic: string | null
+  readonly detail: string | null
+}
+
+const isChange = (row: Row): row is Row & Change => row.version !== null
+
+export class ServerChanges extends Followers implements Changes {
+  readonly #deps: ServerChangesDeps
+  #cancel: Cancel = () => undefined
+  #cancelNotices: readonly Cancel[] = []
+  #horizon = 0
+  #polledAt: number | undefined
+  /** Changes since the horizon that followers know, with their versions. */
+  readonly #seen = new Map<string, number>()
+  #polls = 0
+  #isStopped = false
+
+  /** `notices` are started. */
+  static async open(deps: ServerChangesDeps): Promise<ServerChanges> {
+    const changes = new ServerChanges(deps)
+    await changes.#poll()
+    return changes
+  }
+
+  private constructor(deps: ServerChangesDeps) {
+    super(deps)
+    this.#deps = deps
+  }
+
+  async start(): Promise<void> {
+    const { notices } = this.#deps
+    this.#cancelNotices = [
+      notices.on(CHANNEL, (payload) => this.#onNotice(payload)),
+      notices.onGap(() => this.#missed()),
+    ]
+    await this.#poll()
+    this.#pollLater()
+  }
+
+  override stop(): Promise<void> {
+    this.#isStopped = true
+    this.#cancel()
+    for (const cancel of this.#cancelNotices) cancel()
+    return super.stop()
+  }
+
+  /** First the changes that the counter still has, by their details. */
+  #missed(): void {
+    void this.#poll()
+    this.#loadAll()
+  }
+
+  #loadAll(): void {
+    this.changedAll(this.#deps.random() * SPREAD_MS)
+  }
+
+  #onNotice(payload: string): void {
+    const [version, topic, ...detail] = payload.split(' ')
+    this.#note({ version: version ?? '', topic: topic ?? '', detail: detail.join(' ') })
+  }
+
+  #note({ version, topic, detail }: Change): void {
+    const key = `${version} ${topic} ${detail}`
+    if (this.#seen.has(key)) return
+    this.#seen.set(key, Number(version))
+    this.changed(topic, detail)
+  }
+
+  #pollLater(): void {
+    if (this.#isStopped) return
+    this.#cancel = this.#deps.schedule(() => {
+      void this.#poll().finally(() => this.#pollLater())
+    }, SERVER_POLL_MS)
+  }
+
+  async #poll(): Promise<void> {
+    const rows = await this.#deps.notices.query<Row>(pollQuery, [this.#horizon])
+    const [first] = rows ?? []
+    if (rows === undefined || first === undefined) return
+    const [horizon, at] = [Number(first.horizon), Number(first.at)]
+    const gapMs = at - (this.#polledAt ?? at)
+    // Another server, such as one from a backup, or a long pause: changes may have been missed.
+    if (horizon < this.#horizon || gapMs > RETENTION_MS / 2) this.#loadAll()
+    else for (const row of rows) if (isChange(row)) this.#note(row)
+    for (const [key, version] of this.#seen) if (version < horizon) this.#seen.delete(key)
+    this.#horizon = horizon
+    this.#polledAt = at
+    await this.#clean(at)
+  }
+
+  async #clean(at: number): Promise<void> {
+    this.#polls += 1
+    if (this.#polls % POLLS_PER_CLEANING !== 0) return
+    await this.#deps.notices.query('DELETE FROM change_counter WHERE changed_at < $1', [
+      at - RETENTION_MS,
+    ])
+  }
+}

@@ -11,7 +11,7 @@ export interface CallTransfer {
   /** The other call: the one that is made to the destination, or the one that it was made for. */
   readonly callUuid: string
   readonly destination: string
-  /** Why it failed, as a SIP status; null: it did not. */
+  /** The SIP status of the failure; null: it did not fail. */
   readonly sipCode: number | null
 }
 
@@ -41,7 +41,7 @@ export interface ActiveCall {
   readonly peers: { readonly caller: string | null; readonly callee: string | null }
 }
 
-/** A call that is over, as far as its record tells. */
+/** The part of an ended call that events and telemetry show. */
 export type EndedCall = Pick<
   CallRecord,
   | ('callUuid' | 'callerNumber' | 'calledNumber' | 'direction' | 'tenantId')
@@ -67,7 +67,7 @@ export interface OriginateRequest {
   readonly domain: string
   readonly extension: string
   readonly destination: string
-  /** What the called side is shown; undefined: the extension and its name. */
+  /** The number shown to the called side; undefined: the extension and its name. */
   readonly callerNumber: string | undefined
   readonly callerName: string | undefined
   /** Asks the phone to answer by itself. */
@@ -114,7 +114,7 @@ export type TransferResult =
 
 export interface SpyRequest {
   readonly callUuid: string
-  /** Of the supervisor; in small letters. */
+  /** The supervisor's; in small letters. */
   readonly domain: string
   readonly extension: string
   readonly mode: SpyMode
@@ -129,9 +129,9 @@ export type SpyResult =
   | { readonly kind: 'unknown_extension' | 'extension_unregistered' }
   | { readonly kind: ClosedCode }
 
-/** Recordings of calls: who is recorded, and what the API may do about it. */
+// ---- recordings of calls -----------------------------------------------------------------
 
-/** What an extension wishes for its calls. */
+/** The recording rule of an extension. */
 export type CallRecording = 'always' | 'never' | 'on_demand'
 
 export type RecordingAction = 'start' | 'stop'
@@ -180,7 +180,7 @@ export const recordingView = ({ callUuid, durationMs, bytes, sha256 }: RecordedC
   sha256,
 })
 
-/** The trace of one call: its SIP messages and decisions. */
+// ---- the trace of a call: its SIP messages and decisions ---------------------------------
 
 export interface TraceMessage {
   readonly kind: 'message'
@@ -204,13 +204,13 @@ export type TraceEntry =
       readonly detail: Readonly<Record<string, unknown>>
     }
 
-/** Who is at the far end of a leg. */
+/** The peer of a leg. */
 export interface LegPeer {
-  /** It has sent the INVITE, or got it; null: no INVITE of the leg is kept. */
+  /** Whether it sent or received the INVITE; null: the trace has no INVITE of the leg. */
   readonly role: 'caller' | 'called' | null
-  /** Of a carrier, an extension or an agent; else as the INVITE names the peer. Null: not known. */
+  /** The name of a carrier, an extension or an agent; otherwise as in the INVITE. Null: not known. */
   readonly name: string | null
-  /** `address:port` that its first message came from; null: none is kept. */
+  /** `address:port` of the source of its first message; null: the trace has no message of it. */
   readonly address: string | null
 }
 
@@ -218,10 +218,10 @@ export interface Trace {
   readonly tenantId: number | null
   /** Call-IDs, the caller's first. */
   readonly legs: readonly string[]
-  /** Of each leg. */
+  /** One per leg. */
   readonly peers: readonly LegPeer[]
   /** In the order of time. */
   readonly entries: readonly TraceEntry[]
-  /** False: the first messages are no longer kept. */
+  /** False: the first messages were dropped. */
   readonly isComplete: boolean
 }

@@ -1,30 +1,29 @@
 /**
- * A call's view of the online charging system (OCS): ask before a call is set up, ask again before its
- * grant runs out, report when it has ended. `engine/charging/ocs.ts` implements it in process,
- * `engine/charging/external/` over HTTP. Every expected outcome is a value: nothing here throws for what
- * a network or a wallet may do.
+ * A call's view of the online charging system (OCS): authorize before a call is set up, extend before its grant runs out,
+ * report when it has ended. `engine/charging/ocs.ts` implements it in process, `engine/charging/external/` over HTTP. Every
+ * expected outcome of a network or a wallet is a value: nothing here throws.
  */
 import type { CallRecord, MoneyLack } from '../call-record.ts'
 import type { ChangedPayers } from '../changes/changes.ts'
 import type { CallQuality, EntryKind } from './field-values.ts'
 import type { Brake } from './limits.ts'
-import type { BegunCall, OpenCall, Tariff } from '../journal/call-journal.ts'
+import type { DialledCall, OpenCall, Tariff } from '../journal/call-journal.ts'
 import type { ExitCodes } from '../rules/numbers.ts'
 
-/** What has refused a call that its payer may afford: nothing is wrong with the call. */
+/** The reason why a call was refused that its payer could afford. */
 export type Guard =
   /** Too many records wait for the database, or it cannot store any. */
   | 'records_waiting'
   | 'too_many_calls'
-  /** The database that several processes share has been away for too long. */
+  /** The shared database has been unreachable for too long. */
   | 'database_away'
-  /** It has not said in time what money there is. */
+  /** The database did not report the available money in time. */
   | 'lease_unheard'
-  /** Nor what other nodes use of a limit. */
+  /** The database did not report in time how much other nodes use of a limit. */
   | 'limit_unheard'
-  /** Nor what is left of a cap. */
+  /** The database did not report in time how much is left of a cap. */
   | 'cap_unheard'
-  /** Calls that came later have reserved what was obtained for this one, twice. */
+  /** Later calls have reserved the money obtained for this one, twice. */
   | 'lease_contended'
 
 export interface AuthorizationRequest {
@@ -41,9 +40,9 @@ export interface AuthorizationRequest {
   readonly payerTenantId?: number | readonly number[] | null
   /** False: From names no payer (`no_payer` without `customerId`). Default: true. */
   readonly mayNamePayer?: boolean
-  /** The extension that calls, for spend guards; absent or null: the source is none. */
+  /** The extension that calls, for spend guards; absent or null: the source is not an extension. */
   readonly extensionId?: number | null
-  /** No spend guard brakes it. Absent: it is an ordinary number. */
+  /** Spend guards do not apply to it. Absent: an ordinary number. */
   readonly isEmergencyNumber?: boolean
   /** `callee` is a user name: it has the price of the empty prefix. */
   readonly isName?: boolean
@@ -66,10 +65,10 @@ export interface Account {
   readonly isUnauthorizedByOcs: boolean
 }
 
-/** What the payer had when a call was decided: shown in the call's trace, never charged. Rounded beyond 2^53. */
+/** The payer's money at the time of the decision: shown in the call's trace, never charged. Rounded beyond 2^53. */
 export interface Funds {
   readonly balanceMicros: number
-  /** Balance and credit, without what is reserved for calls. */
+  /** Balance plus credit, minus the reservations of calls. */
   readonly availableMicros: number
 }
 
@@ -90,20 +89,20 @@ export type Verdict =
       readonly funds?: Funds | undefined
       /** Absent: it was not refused for money. */
       readonly lack?: MoneyLack | undefined
-      /** Which spend guard has denied it (`spend_guard`). */
+      /** The spend guard that denied it (`spend_guard`). */
       readonly guardUuid?: string | undefined
-      /** What its sentence is about (`denialText`). */
+      /** The subject of its sentence (`denialText`). */
       readonly detail?: string | undefined
     }
-  /** No answer, and the fail mode is `closed`; `by`: of the OCS in this process, what has refused the call. */
+  /** No answer, and the fail mode is `closed`; `by`: the reason why the OCS of this process refused the call. */
   | { readonly kind: 'unreachable'; readonly retryAfterSeconds: number; readonly by?: Guard }
 
-/** What `authorize` would answer, of which nothing is reserved or counted. */
-export interface Foreseen {
+/** The answer that `authorize` would give; nothing is reserved or counted. */
+export interface Forecast {
   readonly verdict: Verdict
   /** In force then; null: there is no price. */
   readonly tariff: Tariff | null
-  /** What all of the payer's available money would buy; Infinity: without limit. 0: denied. */
+  /** The time that the payer's available money buys; Infinity: unlimited. 0: denied. */
   readonly longestSeconds: number
 }
 
@@ -118,21 +117,21 @@ export interface RevokedCall {
   readonly code: string
 }
 
-/** An answered call of the last run that may go on: `resume` or `abandon` decides. */
+/** An answered call of the last run that may continue: `resume` or `abandon` decides. */
 export interface SavedEntry {
   readonly callUuid: string
-  /** As it was when it was answered. */
+  /** The call at the time of its answer. */
   readonly call: OpenCall
-  /** As it was given last. */
+  /** The last state. */
   readonly state: string
   /** To be added to the times in `state`, which are by the steady clock of another process. */
   readonly shiftMs: number
-  /** Its last sign of life. */
+  /** Time of its last heartbeat. */
   readonly aliveAt: number
 }
 
-/** What a start found of the last run. */
-export interface LeftCalls {
+/** The calls that were open when the last run ended. */
+export interface RecoveredCalls {
   /** Answered calls that are closed now. */
   readonly recoveredCalls: number
   /** Calls that were dialled: they have a record with disposition `FAILED`. */
@@ -141,7 +140,7 @@ export interface LeftCalls {
   readonly saved: readonly SavedEntry[]
 }
 
-/** Never rejects, and is there within `QUALITY_WAIT_MS`. Undefined: nothing is known. */
+/** Never rejects, and settles within `QUALITY_WAIT_MS`. Undefined: nothing is known. */
 export type Quality = Promise<CallQuality | undefined>
 
 export interface Charging {
@@ -156,22 +155,22 @@ export interface Charging {
    * A call begins to be dialled: a crash before its answer gives it a record (`FAILED`). Written within 10 ms;
    * the call does not wait for it.
    */
-  begun(call: BegunCall): void
+  begun(call: DialledCall): void
   /**
    * Stores a call that is about to be answered. Resolves with true when no crash can lose it: only then may
    * the caller get the answer. False: not stored within `JOURNAL_WAIT_MS`, and not later. Never rejects.
    *
-   * @param state what call control needs to go on with it after a crash: JSON in one line, without tabs.
+   * @param state the state with which call control continues after a crash: JSON in one line, without tabs.
    */
   answered(call: OpenCall, state?: string): Promise<boolean>
   /** Replaces the state of an answered call, within 10 ms. */
   changed(callUuid: string, state: string): void
   /**
-   * Goes on with an answered call of the last run: what it held is reserved again, at the price of its start.
+   * Continues an answered call of the last run: its reservation is made again, at the price of its start.
    * False: there is no such call.
    */
   resume(callUuid: string): boolean
-  /** Closes an answered call of the last run at its last sign of life. */
+  /** Closes an answered call of the last run at its last heartbeat. */
   abandon(callUuid: string): void
   /**
    * Notes that these answered calls were alive at `nowMs`; called at least every 10 s. Returns those that must
@@ -194,11 +193,11 @@ export interface Charging {
  * money, rates, and charging for nodes. `engine/charging/ocs.ts` implements it.
  */
 export interface OcsPort extends NodeCharging, MoneyPort, RatesPort {
-  /** What a live call would cost if it ended after `seconds` of talk. Free calls: 0, no currency and no tariff. */
+  /** The cost of a live call if it ended after `seconds` of talk. Free calls: 0, no currency and no tariff. */
   costSoFar(callUuid: string, seconds: number): CostSoFar
   /** Takes over spend guards as they are stored now, for calls that start once it resolves. */
   reloadSpendGuards(): Promise<void>
-  /** What is dialled in place of `+`, as spend guards compare numbers; undefined: the installation names none. */
+  /** The prefixes dialled in place of `+`, as spend guards compare numbers; undefined: the installation names none. */
   readonly exitCodes: ExitCodes | undefined
   /** How many live calls of this process such a guard would cover. */
   callsUnder(brake: Brake): number
@@ -211,7 +210,7 @@ interface NodeCharging {
   authorizeForNode(request: AuthorizationRequest): Promise<NodeVerdict>
   extendForNode(callUuid: string, usedSeconds: number): Promise<NodeExtension>
   /**
-   * Settles a node's report; `body` is what it sent, kept for audit. Resolves when it is durable, or with
+   * Settles a node's report; `body` is the report itself, stored for audit. Resolves when it is durable, or with
    * `unstored` when that takes too long: the node may report again.
    */
   reportFromNode(record: CallRecord, body: string): Promise<ReportAnswer>
@@ -221,9 +220,9 @@ interface MoneyPort {
   readonly ledger: LedgerPort
   /**
    * Moves money, in the transaction of the caller or in one of its own: the next authorization after its commit sees
-   * it. Safe to repeat by kind and reference. What is deducted is moved in a transaction of its own.
+   * it. Safe to repeat by kind and reference. A deduction always has a transaction of its own.
    */
-  move(move: MoneyMove): Promise<MoneyMoved>
+  move(move: MoneyMove): Promise<MoneyMoveResult>
   /** Undefined: there is no such customer. */
   balanceOf(customerId: number): Balance | undefined
   /**
@@ -263,7 +262,7 @@ export type DenialCode =
   | 'max_call_seconds'
   /** The call to extend is not open. */
   | 'unknown_call'
-  /** No money can be promised now: the database that several processes share has been away for too long. */
+  /** No money can be promised now: the shared database has been unreachable for too long. */
   | 'ocs_unreachable'
 
 export type NodeVerdict =
@@ -271,9 +270,9 @@ export type NodeVerdict =
   | {
       readonly kind: 'denied'
       readonly code: DenialCode
-      /** Which spend guard has denied it. */
+      /** The spend guard that denied it. */
       readonly guardUuid?: string | undefined
-      /** What its sentence is about (`denialText`). */
+      /** The subject of its sentence (`denialText`). */
       readonly detail?: string | undefined
     }
   /** A call that cannot be decided or billed does not start. */
@@ -288,7 +287,7 @@ export interface NodeGrant {
   /** Since the answer; Infinity when more talk costs nothing. */
   readonly grantedSeconds: number
   readonly reservedMicros: number
-  /** How long the call could last at most, as things are now. */
+  /** The longest duration that the payer can afford now. */
   readonly affordableSeconds: number
 }
 
@@ -305,12 +304,12 @@ export type ReportAnswer =
       readonly currency: string | null
       readonly isDuplicate: boolean
     }
-  /** Another duration of this call was accepted before; this one is kept for audit. */
+  /** Another duration of this call was accepted before; this report is stored for audit. */
   | { readonly kind: 'conflict' }
   /** The database cannot store it at present. */
   | { readonly kind: 'unstored' }
 
-/** The only way money moves: one append-only entry, and the wallet's balance with it. In the caller's transaction. */
+/** The only way to move money: an append-only entry and the wallet's balance, in the caller's transaction. */
 export interface LedgerPort {
   post(entry: LedgerEntry): Promise<unknown>
   /** Ends the depletion of a customer's wallet: a higher credit limit leaves something to spend. */
@@ -320,7 +319,7 @@ export interface LedgerPort {
 export interface LedgerEntry {
   readonly walletId: number
   readonly kind: EntryKind
-  /** Signed: what is added to the balance. */
+  /** Signed: added to the balance. */
   readonly amountMicros: number
   /** Unique per kind: a repeated entry changes nothing. */
   readonly ref: string
@@ -343,7 +342,7 @@ export interface MoneyMove {
   readonly note: string | null
 }
 
-export type MoneyMoved =
+export type MoneyMoveResult =
   | { readonly kind: 'moved'; readonly balanceMicros: bigint }
   /** Kind and reference were used before: the numbers of that move. */
   | {
@@ -359,7 +358,7 @@ export type MoneyMoved =
   /** The balance would exceed its column. */
   | { readonly kind: 'balance_out_of_range' }
 
-/** What moved since the start, by kind and currency. */
+/** Money moved since the start, by kind and currency. */
 export interface MoneySum {
   readonly kind: EntryKind
   /** ISO 4217. */

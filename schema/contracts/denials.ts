@@ -1,16 +1,16 @@
 /**
- * Why the platform refuses and ends calls: for each `denial_code` one sentence that says what has happened, and what to do.
- * It is made when the call is refused, stored with its record, and the same everywhere. What stands here is read by tenants
- * and by peers of calls: it tells nobody of other tenants.
+ * Why the platform refuses and ends calls. Each `denial_code` has one sentence with the reason and advice. The sentence is made
+ * when the call is refused, stored with its record, and shown everywhere. Tenants and peers of calls read it, so it must not
+ * mention other tenants.
  */
 import type { DenialCode, Guard } from './charging.ts'
 
 interface Denial {
   readonly why: string
   readonly advice: string
-  /** Which tools tell an agent more, or mend it. */
+  /** Tools with which an agent finds out more, or repairs the cause. */
   readonly tools?: string
-  /** The peer of the call hears of the status alone. */
+  /** The peer of the call gets the status alone. */
   readonly isSecret?: true
 }
 
@@ -300,14 +300,14 @@ export function denialText(code: string, detail?: string): string {
   return `${why}${about}: ${advice}.`
 }
 
-/** Of a record; one of an earlier version has its code alone. */
+/** The sentence of a stored record. A record of an earlier version has only the code. */
 export const storedDenialText = (code: string | null, text: string | null): string | null =>
   text ?? (code === null ? null : denialText(code))
 
-/** Null: there is none that tells more. */
+/** Tools for an agent; null: none helps. */
 export const toolsFor = (code: string): string | null => denialOf(code).tools ?? null
 
-/** RFC 3261 §20.43, for a caller that is known. Undefined: it hears of the status alone. */
+/** The Warning header (RFC 3261 §20.43) for a known caller. Undefined: the caller gets the status alone. */
 export function denialWarning(code: string): string | undefined {
   const { why, isSecret } = denialOf(code)
   return isSecret ? undefined : `399 tollgate "${code}: ${why}"`

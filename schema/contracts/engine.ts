@@ -14,9 +14,11 @@ import type {
   TransferResult,
 } from './calls.ts'
 import type { ChangedRouting } from '../changes/changes.ts'
-import type { Simulation, SimulationRequest } from './simulation.ts'
-import type { LookedUp } from '../rules/gateways.ts'
+import type { DnsAnswers } from '../rules/gateways.ts'
 import type { ProposalState } from '../tables/changes.ts'
+import type { Tariff } from '../journal/call-journal.ts'
+import type { Verdict } from './charging.ts'
+import type { Direction } from './field-values.ts'
 
 /** Present figures, and totals since the start, by the names that telemetry shows. */
 export type TelemetrySnapshot = Readonly<Record<string, number>>
@@ -32,7 +34,7 @@ export interface DelayHistogram {
 
 /** Of calls whose quality is known, since the start. */
 export interface MosHistogram {
-  /** How many were at most as good as `le`. */
+  /** Calls with a score of at most `le`. */
   readonly buckets: readonly { readonly le: number; readonly count: number }[]
   readonly sum: number
   readonly calls: number
@@ -74,7 +76,7 @@ export interface EnginePort {
   tell(happening: ProposalHappening & { readonly tenantId: number | null }): void
   /** Of a live call, or one that ended a moment ago; undefined: there is no such call. */
   trace(callUuid: string): Promise<Trace | undefined>
-  /** What would happen to a call now; nothing changes. Undefined: its source does not exist, or may not call. */
+  /** Simulates a call now; nothing changes. Undefined: its source does not exist, or may not call. */
   simulate(request: SimulationRequest): Simulation | undefined
   /** Click-to-call. Resolves before any phone rings; `calls` shows how the call goes on. */
   originate(request: OriginateRequest): Promise<OriginateResult>
@@ -91,9 +93,9 @@ export interface EnginePort {
    */
   reloadRouting(changed?: ChangedRouting): Promise<void>
   /** Asks DNS, for a second at most, to which addresses and gateways SIP URIs lead. */
-  lookUp(uris: readonly string[]): Promise<LookedUp>
+  lookUp(uris: readonly string[]): Promise<DnsAnswers>
   telemetry(): TelemetrySnapshot
-  /** Those of `RTPENGINE`. */
+  /** The relays of `RTPENGINE`. */
   relays(): readonly RelayStatus[]
   postDialDelay(): DelayHistogram
   mos(): MosHistogram
@@ -104,7 +106,7 @@ export interface EnginePort {
   isDraining(): boolean
 }
 
-/** What happened; `tenantId` null: it concerns the whole platform. */
+/** An event; `tenantId` null: it concerns the whole platform. */
 export type EngineHappening = { readonly tenantId: number | null } & (
   | { readonly type: LiveCallEvent; readonly call: ActiveCall }
   | { readonly type: 'call.ended'; readonly record: EndedCall }
@@ -148,7 +150,7 @@ export type EngineHappening = { readonly tenantId: number | null } & (
   | ProposalHappening
 )
 
-/** A change was proposed, or what becomes of it is known. */
+/** A change was proposed, or the proposal was decided. */
 export interface ProposalHappening {
   readonly type: 'proposal.created' | 'proposal.decided'
   readonly proposalId: string
@@ -174,9 +176,9 @@ export interface EventsPort {
   readonly epoch: number
   /** Sequence of the newest event; 0: none yet. */
   readonly last: number
-  /** Sequence of this tenant's (null: the platform's) newest event that is no longer kept; 0: all are kept. */
+  /** Sequence of this tenant's (null: the platform's) newest event that was dropped; 0: none was. */
   forgotten(tenantId: number | null): number
-  /** The kept events after `sequence`, oldest first. */
+  /** The events after `sequence` that are still in memory, oldest first. */
   after(sequence: number): readonly EngineEvent[]
 }
 
@@ -188,7 +190,7 @@ export interface EventsPort {
 /** `active`: may be chosen. `probing`: failed, tried again. `inactive`: taken out by an operator. */
 export type NodeState = 'active' | 'probing' | 'inactive'
 
-/** What probes (OPTIONS) tell of a destination. */
+/** The status of a destination by its probes (OPTIONS). */
 export interface ProbedStatus {
   readonly state: NodeState
   /** Smoothed round trip of the probes, to a tenth of a millisecond; null before the first answer. */
@@ -213,7 +215,7 @@ export interface NodeStatus extends ProbedStatus {
   readonly activeCalls: number
 }
 
-export interface FoundNode extends NodeStatus {
+export interface NamedNode extends NodeStatus {
   /** Without it, its set would have no node in service. */
   readonly isLastInService: boolean
 }
@@ -230,7 +232,7 @@ export interface DispatcherPort {
   /** All sets, or the one asked for (none when unknown). */
   status(setId?: number): readonly SetStatus[]
   /** The enabled node that this SIP URI names, however it is written. */
-  find(setId: number, destination: string): FoundNode | undefined
+  find(setId: number, destination: string): NamedNode | undefined
   /**
    * Stores an operator's decision. Once it resolves, the next INVITE follows it.
    *
@@ -306,7 +308,7 @@ export interface TrunksPort {
   gatewayStatus(gatewayId: number): ProbedStatus | undefined
 }
 
-/** Relays of media as telemetry shows them. */
+// ---- relays of media ---------------------------------------------------------------------
 
 export interface RelayStatus {
   /** `host:port`. */
@@ -332,10 +334,10 @@ export interface SettingInForce {
   /** As text; null: unset, or a secret. */
   readonly value: string | null
   readonly source: 'environment' | 'file' | 'default'
-  /** It has a value, which is shown unless it is a secret. */
+  /** Whether it has a value; secrets are not shown. */
   readonly isSet: boolean
   readonly isSecret: boolean
-  /** What it means to be unset; a default as text, or in words. */
+  /** The default as text, or the meaning of an unset value in words. */
   readonly whenUnset: string
   readonly allowed: string
   readonly meaning: string
@@ -343,6 +345,186 @@ export interface SettingInForce {
 
 export interface SettingsInForce {
   readonly settings: readonly SettingInForce[]
-  /** What is set and does nothing, one line each. */
+  /** Settings that are set without effect, one line each. */
   readonly notes: readonly string[]
 }
+
+// ---- events of accounting webhooks (SPECIFICATION.md §6.2) -------------------------------
+
+export const eventTypes = [
+  'call.authorized',
+  'call.denied',
+  'call.answered',
+  'call.ended',
+  'recording.ready',
+  'wallet.topped_up',
+  'wallet.low_balance',
+  'wallet.depleted',
+  'wallet.adjusted',
+  'dispatcher.node.down',
+  'dispatcher.node.up',
+  'node.lost',
+  'node.recovered',
+  'node.fenced',
+  'key.revoked',
+  'proposal.created',
+  'proposal.decided',
+] as const
+
+export type EventType = (typeof eventTypes)[number]
+
+/** Sent on request to one endpoint, whatever events it selects. */
+export const testEventType = 'webhook.test'
+
+export interface OutgoingEvent {
+  readonly type: EventType
+  /** Null: an event of the platform, which is not sent to endpoints of tenants. */
+  readonly tenantId: number | null
+  /** In the API's own spelling. */
+  readonly data: Readonly<Record<string, unknown>>
+}
+
+/** Takes events. */
+export interface EventSink {
+  /** Whether an endpoint selects this event; false: it need not be built. */
+  wants(type: EventType, tenantId: number | null): boolean
+  /** Writes events inside the transaction of the caller, by a few statements. They exist if and only if that commits. */
+  writeAll(events: readonly OutgoingEvent[]): Promise<void>
+}
+
+// ---- what would happen to a call, and why ------------------------------------------------
+
+export interface SimulationRequest {
+  readonly source: SimulatedSource
+  /** The number or user in the caller's From. */
+  readonly from: string
+  /** A number, or `user@host`. */
+  readonly to: string
+  /** Undefined: a Call-ID of its own. */
+  readonly callId: string | undefined
+  /** The call is charged at the rates in force then (milliseconds UTC); undefined: now. */
+  readonly at: number | undefined
+}
+
+export type SimulatedSource =
+  | { readonly kind: 'address'; readonly address: string; readonly port: number }
+  | { readonly kind: 'carrier'; readonly carrierId: number }
+  /** With the right password. */
+  | { readonly kind: 'extension'; readonly domain: string; readonly extension: string }
+
+export interface Simulation {
+  readonly origin: SimulatedOrigin
+  readonly callerNumber: string
+  /** After the number rules of its carrier. */
+  readonly calledNumber: string
+  readonly direction: Direction
+  readonly isEmergency: boolean
+  readonly payment: SimulatedPayment
+  readonly verdict: SimulatedVerdict
+  /** In the order in which they would be tried. */
+  readonly candidates: readonly SimulatedCandidate[]
+  readonly order: CandidateOrder
+  /** The dispatcher set that was asked; null: none. */
+  readonly setId: number | null
+  /** At most `MAX_PASSED_OVER`. */
+  readonly passedOver: readonly PassedOverCandidate[]
+}
+
+export interface SimulatedOrigin {
+  readonly kind: 'trusted' | 'carrier' | 'node' | 'proxy' | 'extension' | 'unknown'
+  /** The id of the carrier, node or extension. */
+  readonly id: number | null
+  readonly name: string | null
+  /** A proxy has several. Empty: the platform's, or unknown. */
+  readonly tenantIds: readonly number[]
+}
+
+export type SimulatedVerdict =
+  | { readonly kind: 'goes_on' }
+  /** `code` as in a record's `denial_code`. */
+  | {
+      readonly kind: 'refused'
+      readonly status: number
+      readonly reason: string
+      readonly code: string | null
+      /** The subject of its sentence (`denialText`). */
+      readonly detail?: string | undefined
+    }
+  /** Nothing is answered: the source is banned. */
+  | { readonly kind: 'dropped'; readonly code: 'banned' }
+
+export type SimulatedPayment =
+  /** The call ends before a wallet is asked. */
+  | { readonly kind: 'not_asked' }
+  /** Emergencies and calls inside a tenant cost nothing. */
+  | { readonly kind: 'free' }
+  /** Only an OCS elsewhere knows; routes are those of a caller without a customer. */
+  | { readonly kind: 'elsewhere' }
+  | {
+      readonly kind: 'asked'
+      /** `unreachable`: records cannot be stored now. */
+      readonly verdict: Verdict['kind']
+      /** As in a record's `denial_code`; null: it is granted. */
+      readonly code: string | null
+      /** Null: nothing is paid, or it is not known who would pay. */
+      readonly payer: { readonly customerId: number; readonly tenantId: number | null } | null
+      /** In force then; null: there is no price. */
+      readonly tariff: Tariff | null
+      /** How long the call could last; Infinity: without limit. 0: it is denied. */
+      readonly longestSeconds: number
+    }
+
+export interface SimulatedCandidate {
+  readonly kind: 'node' | 'gateway' | 'agent' | 'extension' | 'domain'
+  readonly uri: string
+  /** The name of the carrier or agent, or the extension. */
+  readonly name: string | null
+  /** The id of the node, carrier or agent. */
+  readonly id: number | null
+  /** The number sent there; null: as dialled. */
+  readonly number: string | null
+  /** The outbound route. */
+  readonly route: string | null
+  /** The number of phones of an extension. */
+  readonly phones: number | null
+  /** Where a least-cost route has a price: a call of one minute. */
+  readonly minuteMicros: number | null
+  /** The part of many such calls that is sent here first; 0 to 1. */
+  readonly share: number
+  /** Why nothing would be sent there, as a record's `denial_code`; null: it is tried. */
+  readonly withheld: string | null
+}
+
+/**
+ * `fixed`: always this one. `turn`: the next call's; others come first in turn. `drawn`: one of several, by chance.
+ * `call_id`: that of this Call-ID.
+ */
+export type CandidateOrder = 'fixed' | 'turn' | 'drawn' | 'call_id'
+
+export const passedOverReasons = [
+  'drained',
+  'out_of_service',
+  'node_limit',
+  'other_caller',
+  'after_block',
+  'no_carrier',
+  'blocked_by_carrier',
+  'carrier_limit',
+  'number_blocked',
+  'number_stripped',
+  'inbound_only',
+  'gateway_down',
+  'leads_to_platform',
+] as const
+
+export interface PassedOverCandidate {
+  readonly kind: 'node' | 'route' | 'gateway'
+  readonly name: string
+  readonly uri: string | null
+  /** The owner; null: the platform. */
+  readonly tenantId: number | null
+  readonly why: (typeof passedOverReasons)[number]
+}
+
+/** More of them are left out: a platform may have a route for each customer. */
+export const MAX_PASSED_OVER = 50

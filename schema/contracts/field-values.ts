@@ -17,7 +17,7 @@ export type Disposition = (typeof dispositions)[number]
 export const hangupParties = ['caller', 'callee', 'system', 'api'] as const
 export type HangupParty = (typeof hangupParties)[number]
 
-/** By the media relay; by this platform, out of jitter and loss; by a phone. */
+/** Measured by the media relay; computed here from jitter and loss; reported by a phone. */
 export const mosSources = ['measured', 'computed', 'reported'] as const
 export type MosSource = (typeof mosSources)[number]
 
@@ -40,13 +40,13 @@ export type EntryKind = (typeof entryKinds)[number]
  */
 export type MediaPolicy = 'bypass' | 'prefer' | 'anchor'
 
-/** How a party sends media: `auto`, as its own description says; RTP; SRTP with keys in SDP (SDES); DTLS-SRTP with ICE. */
+/** How a party sends media: `auto`, as its own SDP says; RTP; SRTP with keys in SDP (SDES); DTLS-SRTP with ICE. */
 export type MediaProfile = 'auto' | 'rtp' | 'srtp' | 'webrtc'
 
 /** How a party takes digits: RFC 4733 events in RTP, or SIP INFO; `auto`: as they come. */
 export type DtmfMode = 'auto' | 'rfc4733' | 'info'
 
-/** What a carrier, a dispatcher set, an extension, a tenant or an agent says about the media of its calls. */
+/** Rules of a carrier, a dispatcher set, an extension, a tenant or an agent for the media of its calls. */
 export interface MediaRules {
   /** null: inherited, from the tenant of an extension, then from the setting `MEDIA_POLICY`. */
   readonly policy: MediaPolicy | null
@@ -56,10 +56,10 @@ export interface MediaRules {
   readonly dtmf: DtmfMode
 }
 
-/** What was heard from one party. Each value is null where it is not known. */
+/** The quality of the media of one party. A value is null where it is not known. */
 export interface StreamQuality {
   readonly mos: number | null
-  /** By the relay out of receiver reports; by us out of jitter and loss (ITU-T G.107); by the phone. */
+  /** From receiver reports of the relay; from jitter and loss (ITU-T G.107); from the phone. */
   readonly mosSource: MosSource | null
   readonly jitterMs: number | null
   readonly packetLossPct: number | null
@@ -67,7 +67,7 @@ export interface StreamQuality {
   readonly packets: number
 }
 
-/** Both directions of a call: what was heard from the caller, and from the callee. */
+/** The quality of a call: of the caller's media and of the callee's. */
 export interface CallQuality {
   readonly caller: StreamQuality | null
   readonly callee: StreamQuality | null

@@ -1,31 +1,31 @@
 /** Limits that all nodes of a database share, and spend guards: brakes on calls to a prefix. */
 
-/** What this node may use of one limit. The shares of all nodes are never more than the limit. */
+/** This node's share of a limit. The shares of all nodes never exceed the limit. */
 export interface Share {
   /**
-   * Whether one more may begin here now. `limit`: of all nodes together. `own`: room that is held for it already
-   * (`Hold`).
+   * Whether one more call may begin here now. `limit` is that of all nodes together, `own` the room that the call already
+   * holds (`Hold`).
    */
   admits(limit: number, own?: number): boolean
-  /** Whether one more may begin here, now or when other nodes have given room back. Changes nothing. */
+  /** Whether one more call may begin here, now or after other nodes return room. Changes nothing. */
   mayAdmit(limit: number): boolean
-  /** False: the database has not answered when it was asked last. What other nodes use is not known. */
+  /** False: the database did not answer the last request, so the use of other nodes is unknown. */
   readonly isAnswered: boolean
   /** The shares of other nodes, as the database said last. */
   readonly elsewhere: number
-  /** Resolves when there is room for one more, or when there is none within a tenth of a second. */
+  /** Resolves when there is room for one more call, or after a tenth of a second. */
   obtain(limit: number): Promise<Hold>
-  /** Something counts here that was not asked for, such as a call of the last run. */
+  /** Counts a call without asking for room, such as one of the last run. */
   noted(limit: number): void
 }
 
-/** What a call has obtained. */
+/** The room that a call has obtained. */
 export interface Hold {
-  /** False: there was no more in time. */
+  /** False: no room became free in time. */
   readonly isGiven: boolean
-  /** False: the database has not said in time whether there is more. */
+  /** False: the database did not answer in time. */
   readonly isKnown: boolean
-  /** It is counted now, or not needed. */
+  /** Releases the hold: the call is counted now, or does not need the room. */
   end(): void
 }
 
@@ -34,8 +34,8 @@ export const noHold: Hold = { isGiven: false, isKnown: true, end: () => undefine
 
 export interface Shares {
   /**
-   * @param resource names the limit for all nodes, such as `carrier 7 calls`.
-   * @param used how much of it is used on this node now.
+   * @param resource the name of the limit on all nodes, such as `carrier 7 calls`.
+   * @param used returns how much of it this node uses now.
    */
   of(resource: string, used: () => number): Share
 }
@@ -58,22 +58,22 @@ export const guardPeriods = ['duration', 'day'] as const
 /** A cap is for the whole time of the guard, or for each day (UTC). */
 export type GuardPeriod = (typeof guardPeriods)[number]
 
-/** Names what all nodes may spend within a cap in the period that begins then (milliseconds UTC). */
+/** The name of a cap's amount in the period that begins then (milliseconds UTC), the same on all nodes. */
 export const capResource = (guardUuid: string, periodStart: number): string =>
   `${guardUuid} ${periodStart}`
 
 export const guardScopes = ['customer', 'extension', 'tenant'] as const
-/** Whose calls are braked. */
+/** The kind of owner whose calls a guard covers. */
 export type GuardScope = (typeof guardScopes)[number]
 
-/** Which calls are braked. */
+/** The calls that a guard covers. */
 export interface Brake {
   readonly scope: GuardScope
-  /** Of the customer, the extension or the tenant. */
+  /** The id of the customer, the extension or the tenant. */
   readonly scopeId: number
-  /** As `normalPrefix` writes it. */
+  /** In the form of `normalPrefix`. */
   readonly prefix: string
-  /** Of an extension: a PBX or a proxy of the tenant brings its calls under this number. */
+  /** Set for the scope `extension`: a PBX or a proxy of the tenant sends its calls under this number. */
   readonly extension: { readonly number: string; readonly tenantId: number } | null
 }
 

@@ -4,12 +4,12 @@ import { createHash } from 'node:crypto'
 export interface NodeStatus extends NodeIdentity {
   /** URL of its API, for the other nodes. */
   readonly address: string
-  /** SIP URI at which it takes requests of the other nodes; null: it has told none. */
+  /** SIP URI at which it takes requests of the other nodes; null: not known. */
   readonly sipUri: string | null
-  /** By which its SIP requests come, besides that of the URI. */
+  /** Further source addresses of its SIP requests. */
   readonly sipAddresses: readonly string[]
   readonly version: string
-  /** `lost`: it has not been heard for so long that it may be dead. */
+  /** `lost`: it has been silent for so long that it may be dead. */
   readonly state: 'starting' | 'serving' | 'draining' | 'stopped' | 'lost'
   readonly liveCalls: number
   /** Milliseconds UTC. */
@@ -19,22 +19,22 @@ export interface NodeStatus extends NodeIdentity {
   readonly isThis: boolean
 }
 
-/** `fenced`: another process has its name, for good. `unheard`: the database server does not answer it. */
+/** `fenced`: another process has taken its name for good. `unheard`: the database server does not answer the node. */
 export type NodeCondition = 'valid' | 'unheard' | 'fenced'
 
 export interface NodesPort {
   readonly identity: NodeIdentity
-  /** Ordered by name. From memory: what was heard within the last second, or last of all. */
+  /** Ordered by name. From memory: the result of the last heartbeat. */
   list(): readonly NodeStatus[]
-  /** By the name of a node: settings that must be the same on all, and in which it differs from another that lives. */
+  /** By the name of a node: settings that must be the same on all nodes, and differ from those of another live node. */
   readonly differingSettings: ReadonlyMap<string, readonly string[]>
-  /** Of this process. */
+  /** The condition of this process. */
   readonly condition: NodeCondition
-  /** Milliseconds since this process was heard; 0 where no other process is. */
+  /** Milliseconds since the last heartbeat of this process; 0 on SQLite. */
   readonly heartbeatAgeMs: number
 }
 
-/** Which process of an installation this is, and which of its runs. */
+/** One run of one process of an installation. */
 export interface NodeIdentity {
   /** `NODE_NAME`: one process of an installation has it at a time. */
   readonly name: string
@@ -44,6 +44,6 @@ export interface NodeIdentity {
 
 export const RUN_MARK_BYTES = 8
 
-/** Begins what this run has taken for a time, so that the next run on the same disk finds it. */
+/** The first bytes of claims of this run, by which the next run on the same disk finds them. */
 export const runMark = ({ name, epoch }: NodeIdentity): Buffer =>
   createHash('sha256').update(`${name} ${epoch}`).digest().subarray(0, RUN_MARK_BYTES)

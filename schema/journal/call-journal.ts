@@ -1,4 +1,4 @@
-/** What the journal of calls (schema/journal/) takes, and what it has left at the next start. */
+/** The records of the journal of calls (schema/journal/), as they are written and as the next start reads them. */
 import type { CallRecord } from '../call-record.ts'
 
 /** The fields of a call record that are known at the answer. */
@@ -14,8 +14,8 @@ export type OpenCall = Omit<
   | 'isRecovered'
 > & { readonly answeredAt: number }
 
-/** A call that is dialled. */
-export type BegunCall = Omit<OpenCall, 'answeredAt'>
+/** A call before its answer. */
+export type DialledCall = Omit<OpenCall, 'answeredAt'>
 
 /** The price at the start of a call: later changes of the rate do not affect the call. */
 export interface Tariff {
@@ -30,7 +30,7 @@ export interface Tariff {
   readonly decimals: number
 }
 
-/** What was decided when a call ended. */
+/** Decisions at the end of a call. */
 export interface EndTerms {
   readonly payerId: number | null
   readonly tariff: Tariff | null
@@ -39,7 +39,7 @@ export interface EndTerms {
   readonly isReported: boolean
 }
 
-/** What an answered call needs to go on after a crash. */
+/** The state with which an answered call continues after a crash. */
 export interface SavedState {
   /** JSON without a line break or a tab; only call control reads it. */
   readonly text: string
@@ -47,7 +47,7 @@ export interface SavedState {
   readonly grant?: SavedGrant | undefined
 }
 
-/** What is reserved for a call; the price stands beside its answer. */
+/** The reservation of a call; its price is stored with the answer. */
 export interface SavedGrant {
   /** Null: the call is free. */
   readonly payerId: number | null
@@ -57,7 +57,7 @@ export interface SavedGrant {
   readonly grantedSeconds: number | null
   readonly amountMicros: number
   readonly isLastGrant: boolean
-  /** Of the extension that calls; absent: the source is none. */
+  /** The extension that calls; absent: the source is not an extension. */
   readonly extensionId?: number
   /** The tenant of the call's source, for spend guards; null: it has none. Absent: another version has saved it. */
   readonly sourceTenantId?: number | null
@@ -65,11 +65,11 @@ export interface SavedGrant {
   readonly mayNamePayer?: false
   /** No spend guard brakes it. */
   readonly isEmergencyNumber?: true
-  /** What gateways would get in place of the called number. */
+  /** The numbers that gateways would get instead of the called number. */
   readonly sentAs?: readonly string[]
 }
 
-/** A call that the last run left open. */
+/** A call that was open when the last run ended. */
 export type JournalEntry = CutCall | EndedCall | UnansweredCall
 
 export interface CutCall {
@@ -79,11 +79,11 @@ export interface CutCall {
   readonly tariff: Tariff | null
   /** From the answer to the last heartbeat, in steady time. */
   readonly talkedMs: number
-  /** Absent: none was given, or it is damaged. */
-  readonly state?: LeftState
+  /** Absent: the call has no state, or it is damaged. */
+  readonly state?: RestorableState
 }
 
-/** It is not stored. */
+/** The call has ended, and its record is not stored yet. */
 interface EndedCall {
   readonly kind: 'ended'
   readonly callUuid: string
@@ -94,11 +94,11 @@ interface EndedCall {
 export interface UnansweredCall {
   readonly kind: 'unanswered'
   readonly callUuid: string
-  readonly call: BegunCall
+  readonly call: DialledCall
 }
 
 /** Times by the steady clock of this process. */
-export interface LeftState extends SavedState {
+export interface RestorableState extends SavedState {
   readonly answeredMs: number
   /** To be added to times in the text. */
   readonly shiftMs: number

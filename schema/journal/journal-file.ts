@@ -1,6 +1,6 @@
 /**
- * Lines that survive a crash, in numbered files beside the database. A line is durable when `append` calls
- * back without an error, and it is written off the main thread: one write that syncs (`O_DSYNC`).
+ * Lines that survive a crash, in numbered files next to the database. A line is durable when `append` calls back without an
+ * error. Each append is one synchronous write (`O_DSYNC`), off the main thread.
  */
 import {
   close,
@@ -19,30 +19,28 @@ import {
 import { basename, dirname } from 'node:path'
 import { crc32 } from 'node:zlib'
 import { sync } from '../storage/copy.ts'
-
-/** What the database remembers of the files while they are needed (`JournalMark`). */
-interface OpenMark {
-  set(number: number): Promise<void>
-  clear(): Promise<void>
-}
+import type { Log } from '../contracts/log.ts'
+import { JOURNAL_OPEN } from './call-journal.ts'
+import type { LocalStore, Store } from '../open.ts'
+import { execute, first } from '../sql/query.ts'
 
 export interface JournalFile {
-  /** What earlier runs left, oldest first. */
-  read(): LeftLines
+  /** Returns the lines of earlier runs, oldest first. */
+  read(): EarlierLines
   /** Bytes in the file that is written to. */
   readonly size: number
-  /** One at a time. After an error the same lines, or the same with more behind them, are appended again. */
+  /** One call at a time. After an error the caller appends the same lines again, possibly with more after them. */
   append(lines: readonly Buffer[], done: (error: unknown) => void): void
-  /** The file that is written to was removed or moved away. */
+  /** The current file was removed or moved. */
   isGone(): boolean
-  /** What is appended from now on goes to a new file. */
+  /** Later lines go to a new file. */
   startNew(): void
   removeOlder(): void | Promise<void>
-  /** `mark`: the next start finds the files, and after their lines one that says that the process has stopped. */
+  /** `mark`: the next start reads the files, and after their lines one that says that the process has stopped. */
   close(rest: 'remove' | 'keep' | 'mark'): void | Promise<void>
 }
 
-export interface LeftLines {
+export interface EarlierLines {
   readonly lines: readonly (string | DamagedLine)[]
   /** Files of another database, under the names they have now. */
   readonly foreign: readonly string[]
@@ -53,7 +51,7 @@ export interface DamagedLine {
   /** From 1. */
   readonly line: number
   readonly text: string
-  /** A crash cut it off as it was written: no caller was told of it. */
+  /** A crash cut it off while it was written: no caller was informed. */
   readonly isTorn: boolean
 }
 
@@ -71,7 +69,7 @@ const NO_CHECKSUM = '00000000 '
 /** With the space behind it. */
 const CHECKSUM_LENGTH = 9
 
-/** Of a whole line, which is the first `length` bytes. */
+/** The text of a complete line, which is the first `length` bytes. */
 export const textOf = (line: Buffer, length = line.length): string =>
   line.toString('utf8', CHECKSUM_LENGTH, length - 1)
 
@@ -90,7 +88,7 @@ function linesOf(file: string, bytes: Buffer): readonly (string | DamagedLine)[]
     end = bytes.indexOf(LINE_BREAK, start)
     const isCut = end < 0
     if (isCut) end = bytes.length
-    // The room behind the last line, and what a power cut tore out of the last write, are zeros.
+    // The space after the last line, and parts of the last write that a power cut lost, are zeros.
     while (bytes[start] === ZERO) start += 1
     if (isCut && start === end) break
     const found = bytes.subarray(start, end)
@@ -105,7 +103,7 @@ function linesOf(file: string, bytes: Buffer): readonly (string | DamagedLine)[]
   )
 }
 
-/** Written as zeros ahead, so that a line changes no size of the file, which would be a second write. */
+/** Zeros are written ahead: a line that changed the size of the file would cost a second write. */
 const ROOM_BYTES = 256 * 1024
 
 /** Only one process may have them: the one that serves the database. */
@@ -113,7 +111,7 @@ export class JournalFiles implements JournalFile {
   readonly #databasePath: string
   /** The text of the first line of each file. */
   readonly #head: string
-  readonly #mark: OpenMark | undefined
+  readonly #mark: Pick<JournalMark, 'set' | 'clear'> | undefined
   #number: number
   /** Open from its first write on. */
   #file: number | undefined
@@ -122,8 +120,8 @@ export class JournalFiles implements JournalFile {
   #isWriting = false
   #isClosed = false
 
-  /** @param databaseId files of another database are kept aside, not read. */
-  constructor(databasePath: string, databaseId: string, mark?: OpenMark) {
+  /** @param databaseId files of another database are renamed, not read. */
+  constructor(databasePath: string, databaseId: string, mark?: Pick<JournalMark, 'set' | 'clear'>) {
     this.#databasePath = databasePath
     this.#head = headOf(databaseId)
     this.#mark = mark
@@ -134,7 +132,7 @@ export class JournalFiles implements JournalFile {
     return this.#size
   }
 
-  read(): LeftLines {
+  read(): EarlierLines {
     const lines: (string | DamagedLine)[] = []
     const foreign: string[] = []
     for (const file of this.#files()) {
@@ -197,7 +195,7 @@ export class JournalFiles implements JournalFile {
   async removeOlder(): Promise<void> {
     if (this.#size === 0 && !(await this.#isUnmarked())) return
     for (const file of this.#files())
-      // In its own time: it takes a moment to give back what the file had.
+      // Asynchronously: freeing the space of the file takes a moment.
       if (numberOf(file) < this.#number) rm(file, { force: true }, () => undefined)
   }
 
@@ -208,7 +206,7 @@ export class JournalFiles implements JournalFile {
     if (rest === 'remove' && !(await this.#isUnmarked())) return
     for (const file of this.#files())
       if (rest === 'remove') rmSync(file, { force: true })
-      // By its name: a full disk takes no line.
+      // The name marks the file, because a full disk takes no line.
       else if (rest === 'mark' && !file.endsWith(STOPPED)) renameSync(file, file + STOPPED)
   }
 
@@ -258,7 +256,7 @@ const STOPPED = '.stopped'
 const endOf = (file: string): readonly string[] =>
   file.endsWith(STOPPED) ? ['{"stopped":true}'] : []
 
-/** What comes behind the path of a database in the names of its journal's files, oldest first. */
+/** Returns the suffixes of the names of a database's journal files, oldest first. */
 export function journalFiles(databasePath: string): readonly string[] {
   const start = basename(databasePath)
   return readdirSync(dirname(databasePath))
@@ -288,13 +286,13 @@ function writeAll(
   })
 }
 
-/** For a database in memory. */
+/** The journal of a database in memory. */
 export class MemoryFile implements JournalFile {
   #older: Buffer[] = []
   readonly #lines: Buffer[] = []
   size = 0
 
-  read(): LeftLines {
+  read(): EarlierLines {
     const lines = [...this.#older, ...this.#lines].map((line) => textOf(line))
     return { lines, foreign: [] }
   }
@@ -319,6 +317,82 @@ export class MemoryFile implements JournalFile {
   }
 
   close(): void {
-    // What is not stored ends with the database.
+    // Lines that are not stored end with the database.
   }
+}
+
+// ---- the mark in the database ------------------------------------------------------------
+
+type Readable = Pick<Store, 'db' | 'statements'>
+
+export interface JournalFilesId {
+  /** The start of the names of the files. */
+  readonly path: string
+  readonly databaseId: string
+}
+
+/** A mark in the database while there is a journal, so that a start after a crash notices missing files. */
+export class JournalMark {
+  readonly #store: Readable
+  readonly #name: string
+
+  /** @param node absent: the database is a file, and has one process. */
+  constructor(store: Readable, node?: string) {
+    this.#store = store
+    this.#name = node === undefined ? JOURNAL_OPEN : `${JOURNAL_OPEN} ${node}`
+  }
+
+  /** The file with this number has lines on the disk. Without an answer of the database there is no mark. */
+  async set(number: number): Promise<void> {
+    const value = String(number)
+    const query = this.#store.db
+      .insertInto('setting')
+      .values({ name: this.#name, value })
+      .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
+    try {
+      await execute(this.#store, query)
+    } catch {
+      // Calls go on: the journal is there without it.
+    }
+  }
+
+  /** Before the files are removed. */
+  async clear(): Promise<void> {
+    await execute(this.#store, this.#store.db.deleteFrom('setting').where('name', '=', this.#name))
+  }
+
+  async isLost(place: JournalFilesId, log: Log): Promise<boolean> {
+    const loss = await this.loss(place)
+    if (loss !== undefined) log('error', `journal: ${loss}`)
+    return loss !== undefined
+  }
+
+  /** Describes why the journal of the last run is lost. Undefined: it is there, or there was none. */
+  async loss({ path, databaseId }: JournalFilesId): Promise<string | undefined> {
+    const query = this.#store.db
+      .selectFrom('setting')
+      .select('value')
+      .where('name', '=', this.#name)
+    const row = await first(this.#store, query)
+    if (row === undefined) return undefined
+    // A later one may not have been marked yet.
+    const files = journalFiles(path).filter((file) => numberOf(file) >= Number(row.value))
+    if (files.some((file) => isJournalOf(path + file, databaseId))) return undefined
+    const [file] = files
+    const loss =
+      file === undefined
+        ? `${path}.calls-${row.value} is missing`
+        : `${path}${file} is empty or overwritten`
+    return `${loss}: calls that were open when the last run ended may have no record and no charge; compare the records of that time with those of your carriers`
+  }
+}
+
+/** The id of the database; copies of the file have the same. */
+export const databaseId = ({ sqlite }: Pick<LocalStore, 'sqlite'>): string =>
+  String(sqlite.prepare("SELECT value FROM setting WHERE name = 'database_id'").pluck().get())
+
+/** The same for a database of either kind. */
+export async function databaseIdOf(store: Pick<Store, 'statements' | 'db'>): Promise<string> {
+  const query = store.db.selectFrom('setting').select('value').where('name', '=', 'database_id')
+  return (await first(store, query))?.value ?? ''
 }

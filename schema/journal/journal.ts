@@ -1,10 +1,10 @@
 /**
- * The journal of calls, so that a crash loses none: of each call its start, its answer, what it needs to go
- * on, how long it has lived, and its end, until the database has its record. It is a file, because a caller
- * waits for the answer's line (D130): lines of a few milliseconds are one write.
+ * The journal of calls, so that a crash loses none. It has the start of each call, its answer, the state with which it
+ * continues, its last heartbeat and its end, until the database has its record. It is a file, because a caller waits for
+ * the line of the answer (D130). Lines of a few milliseconds are one write.
  */
 import {
-  type BegunCall,
+  type DialledCall,
   type EndTerms,
   JOURNAL_WAIT_MS,
   type JournalEntry,
@@ -15,10 +15,9 @@ import {
 import type { CallRecord } from '../call-record.ts'
 import type { Boot, Schedule } from '../clock.ts'
 import type { Log } from '../contracts/log.ts'
-import { bytesOf, type DamagedLine, type JournalFile, type LeftLines } from './journal-file.ts'
+import { bytesOf, type DamagedLine, type JournalFile, type EarlierLines } from './journal-file.ts'
 import type { Storage } from '../storage/storage.ts'
-import { bootText, callsIn, toAnswered, toBegun, toLine, toStateLine } from './lines.ts'
-import { OpenCalls, type OpenLines } from './open-calls.ts'
+import { OpenCalls, type OpenLines, bootText, callsIn, toLine, toStateLine } from './open-calls.ts'
 
 /** Answers of this time are one write. */
 const ANSWER_WAIT_MS = 1
@@ -26,19 +25,19 @@ const ANSWER_WAIT_MS = 1
 const OTHER_WAIT_MS = 10
 const RETRY_MS = 100
 /**
- * The end of `JOURNAL_WAIT_MS`, on a timer of its own: a process that stood still runs timers first, and then hears
- * that the line was written meanwhile.
+ * The end of `JOURNAL_WAIT_MS`, on a timer of its own: a process that stood still runs timers first, and only then the
+ * callback of a write that has ended meanwhile.
  */
 const LAST_WAIT_MS = 250
-/** From this size on, and twice what is open, a new file is begun, and what is open is written to it. */
+/** When the file is larger than this, and than twice the lines of open calls, these are written to a new file. */
 const FILE_BYTES = 4 * 1024 * 1024
-/** So much of the open calls goes to the new file with each write. */
+/** Bytes of open calls that each write moves to the new file. */
 const MOVED_BYTES = 256 * 1024
 
-/** Those that wait for one write have one deadline. */
+/** Callers that wait for the same write have one deadline. */
 interface Waiting {
   readonly done: ((isDurable: boolean) => void)[]
-  /** Takes back the deadline. */
+  /** Cancels the deadline. */
   readonly cancel: () => void
 }
 
@@ -68,7 +67,7 @@ export class CallJournal {
   #isWriting = false
   #isFailing = false
   #isClosed = false
-  /** What is open and not yet in the new file. */
+  /** Open calls that are not yet in the new file. */
   #toMove: Iterator<OpenLines> | undefined
   #isMoved = false
   #timer: { readonly waitMs: number; readonly cancel: () => void } | undefined
@@ -82,15 +81,15 @@ export class CallJournal {
     this.#toMove = this.#open.values()
   }
 
-  #takeIn({ lines, foreign }: LeftLines, open: OpenCalls): void {
+  #takeIn({ lines, foreign }: EarlierLines, open: OpenCalls): void {
     for (const line of lines)
-      if (typeof line === 'string') open.takeIn(line)
+      if (typeof line === 'string') open.restore(line)
       else this.#leaveOut(line, open)
     for (const name of foreign)
       this.#deps.log('error', 'journal: a file of another database is kept aside', { file: name })
   }
 
-  /** A call that it names is not restored from a state before it: it may have changed, or ended. */
+  /** The state of a call that the line names is dropped: the call may have changed or ended since. */
   #leaveOut({ text, isTorn, ...place }: DamagedLine, open: OpenCalls): void {
     const callUuids = callsIn(text)
     const fields = { ...place, callUuid: callUuids.join(' ') }
@@ -100,7 +99,7 @@ export class CallJournal {
       if (open.takesState(callUuid)) open.forgetState(callUuid)
   }
 
-  /** Resolves when all that was given to it is written; false: it cannot be written now. */
+  /** Resolves when all lines are written; false: they cannot be written now. */
   written(): Promise<boolean> {
     const isWaiting = this.#isWaiting
     if (!isWaiting && this.#inWrite.length === 0) return Promise.resolve(true)
@@ -118,12 +117,12 @@ export class CallJournal {
 
   /** Calls that the last run left open, oldest first. Times are steady time of this process. */
   left(): readonly JournalEntry[] {
-    return this.#open.left()
+    return this.#open.entries()
   }
 
   /** The call is dialled. After a crash before its answer it is left as `unanswered`. */
-  begun(call: BegunCall): void {
-    const line = toLine(toBegun(call))
+  begun(call: DialledCall): void {
+    const line = toLine({ begun: call })
     this.#open.note(call.callUuid, 'begun', line)
     this.#add([line], OTHER_WAIT_MS)
   }
@@ -139,7 +138,7 @@ export class CallJournal {
     state?: SavedState,
   ): Promise<boolean> {
     const { callUuid } = call
-    const line = toLine(toAnswered(call, tariff, answeredMs, this.#boot))
+    const line = toLine({ answered: call, tariff, answeredMs, boot: this.#boot })
     this.#open.note(callUuid, 'answered', line)
     const lines = state === undefined ? [line] : [line, this.#noteState(callUuid, state)]
     return new Promise((resolve) => {
@@ -180,7 +179,7 @@ export class CallJournal {
     return { done, cancel: () => cancel() }
   }
 
-  /** These calls go on. */
+  /** These calls are alive. */
   alive(callUuids: readonly string[], nowMs: number): void {
     if (!this.#isWriting && this.#file.isGone()) this.#replaceFile()
     this.#open.noteAlive(callUuids, nowMs)
@@ -196,12 +195,12 @@ export class CallJournal {
     this.#add([line], OTHER_WAIT_MS)
   }
 
-  /** The database has its record. Its end is kept until `gone`: the server may lose it. False: there is no end. */
+  /** The database has the record. The end stays until `gone`, because the server may lose the record. False: there is no end. */
   keepEnd(callUuid: string): boolean {
     return this.#open.keepEnd(callUuid)
   }
 
-  /** What a start would find of it. Undefined: it is not here. */
+  /** The entry of a call, as a start would read it. Undefined: the journal does not have it. */
   entryOf(callUuid: string): JournalEntry | undefined {
     return this.#open.entryOf(callUuid)
   }
@@ -212,7 +211,7 @@ export class CallJournal {
   }
 
   /**
-   * Writes nothing any more. What is not stored is kept for the next start.
+   * Stops writing. Lines of calls that are not stored stay for the next start.
    *
    * @param hasServed every call has ended with this process, whatever the disk has taken of it: none goes on.
    */
@@ -225,7 +224,7 @@ export class CallJournal {
     else await this.#file.close(hasServed ? 'mark' : 'keep')
   }
 
-  /** How many calls are here. */
+  /** The number of calls in the journal. */
   get size(): number {
     return this.#open.size
   }
@@ -248,7 +247,7 @@ export class CallJournal {
     this.#timer = { waitMs, cancel: this.#deps.schedule(() => this.#write(), waitMs) }
   }
 
-  /** What a failed write had comes first and unchanged: the disk may have some of it. */
+  /** The lines of a failed write come first and unchanged: the disk may have some of them. */
   #write(): void {
     this.#timer = undefined
     this.#inWrite.push(...this.#next, ...(this.#beat ? [this.#beat] : []), ...this.#moved())

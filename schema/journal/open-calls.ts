@@ -1,32 +1,28 @@
-/** The calls that are not stored yet, each with its lines as they are written. */
+/** Calls that are not stored yet, each with its lines as they are written. */
 import { ReleasingMap } from '../../engine/sip-server/message/index.ts'
-import type { JournalEntry, LeftState } from './call-journal.ts'
+import type {
+  JournalEntry,
+  RestorableState,
+  DialledCall,
+  EndTerms,
+  OpenCall,
+  SavedGrant,
+  SavedState,
+  Tariff,
+} from './call-journal.ts'
 import type { CallRecord } from '../call-record.ts'
 import { checked, textOf } from './journal-file.ts'
-import {
-  callForm,
-  grantForm,
-  isStateLine,
-  type KeptLine,
-  type Line,
-  LineMemory,
-  noLine,
-  readAnswered,
-  readLine,
-  readStateLine,
-  shiftMs,
-  toLine,
-} from './lines.ts'
+import type { Boot } from '../clock.ts'
 
 const lineKinds = ['begun', 'answered', 'state', 'ended'] as const
 type LineKind = (typeof lineKinds)[number]
 
-/** Empty lines: there is none, or it does not count any more. */
-export interface OpenLines extends Record<LineKind, KeptLine> {
+/** Lines of length 0 do not exist, or do not count any more. */
+export interface OpenLines extends Record<LineKind, StoredLine> {
   readonly callUuid: string
   /** 0: before the first heartbeat. */
   aliveAt: number
-  /** They are in a file that is to be removed. */
+  /** The lines are in a file that is to be removed. */
   isOld: boolean
 }
 
@@ -36,7 +32,7 @@ export class OpenCalls {
   readonly #calls = new ReleasingMap<string, OpenLines>()
   #bytes = 0
 
-  /** @param boot of the times that are noted, and of those that `left` returns. */
+  /** @param boot of the times that are noted, and of those that `entries` returns. */
   constructor(boot: string | undefined) {
     this.#boot = boot
   }
@@ -53,8 +49,8 @@ export class OpenCalls {
     return this.#calls.values()
   }
 
-  /** Takes in a line of an earlier run. */
-  takeIn(text: string): void {
+  /** Reads a line of an earlier run. */
+  restore(text: string): void {
     if (isStateLine(text)) {
       const { saved: callUuid } = readStateLine(text).head
       if (this.takesState(callUuid)) this.note(callUuid, 'state', checked(text), true)
@@ -66,9 +62,8 @@ export class OpenCalls {
       for (const lines of this.#calls.values()) this.#set(lines, 'state', noLine)
     else if ('alive' in line) this.noteAlive(line.alive, line.at + shiftMs(line.boot, this.#boot))
     else if ('ended' in line) this.note(line.ended.callUuid, 'ended', checked(text), true)
-    else if ('begun' in line) this.note(String(line.begun[0]), 'begun', checked(text), true)
-    else if ('answered' in line)
-      this.note(readAnswered(line).call.callUuid, 'answered', checked(text), true)
+    else if ('begun' in line) this.note(line.begun.callUuid, 'begun', checked(text), true)
+    else if ('answered' in line) this.note(line.answered.callUuid, 'answered', checked(text), true)
   }
 
   /** `line` becomes one of the lines of a call. */
@@ -90,13 +85,13 @@ export class OpenCalls {
     if (lines !== undefined) this.#set(lines, 'state', noLine)
   }
 
-  #set(lines: OpenLines, kind: LineKind, line: KeptLine): void {
+  #set(lines: OpenLines, kind: LineKind, line: StoredLine): void {
     this.#bytes += line.length - lines[kind].length
     this.#memory.release(lines[kind])
     lines[kind] = line
   }
 
-  /** It is answered and has not ended. */
+  /** Whether the call is answered and has not ended. */
   takesState(callUuid: string): boolean {
     const lines = this.#calls.get(callUuid)
     return lines !== undefined && isThere(lines.answered) && !isThere(lines.ended)
@@ -109,7 +104,7 @@ export class OpenCalls {
     }
   }
 
-  /** Of its lines only the end is of use any more. False: there is none. */
+  /** Drops all lines of a call but its end. False: it has no end. */
   keepEnd(callUuid: string): boolean {
     const lines = this.#calls.get(callUuid)
     if (lines === undefined || !isThere(lines.ended)) return false
@@ -130,48 +125,181 @@ export class OpenCalls {
     return this.#calls.delete(callUuid)
   }
 
-  /** What a start has found, oldest first. */
-  left(): readonly JournalEntry[] {
+  /** All calls, oldest first. */
+  entries(): readonly JournalEntry[] {
     return [...this.#calls.values()].map((lines) => this.#entryOf(lines))
   }
 
   #entryOf({ callUuid, begun, answered, state, ended, aliveAt }: OpenLines): JournalEntry {
     if (isThere(ended)) {
-      const { ended: record, terms } = readLine<Extract<Line, { ended: CallRecord }>>(ended)
+      const { ended: record, terms } = readLine<EndedLine>(ended)
       return { kind: 'ended', callUuid, record, terms }
     }
     if (!isThere(answered)) {
-      const { begun: call } = readLine<Extract<Line, { begun: unknown }>>(begun)
-      return { kind: 'unanswered', callUuid, call: callForm.read(call) }
+      const line = readLine<Extract<Line, { begun: unknown }>>(begun)
+      return { kind: 'unanswered', callUuid, call: line.begun }
     }
-    const line = readAnswered(readLine<Extract<Line, { answered: unknown }>>(answered))
+    const { answered: call, tariff, ...line } = readLine<AnsweredLine>(answered)
     const answeredMs = line.answeredMs + shiftMs(line.boot, this.#boot)
     return {
       kind: 'cut',
       callUuid,
-      call: line.call,
-      tariff: line.tariff,
+      call,
+      tariff,
       talkedMs: Math.max(0, aliveAt - answeredMs),
       ...(isThere(state) && { state: this.#stateOf(state, answeredMs) }),
     }
   }
 
-  #stateOf({ slot, length }: KeptLine, answeredMs: number): LeftState {
+  #stateOf({ slot, length }: StoredLine, answeredMs: number): RestorableState {
     const { head, text } = readStateLine(textOf(slot, length))
-    const grant = head.grant && grantForm.read(head.grant)
-    return { text, grant, answeredMs, shiftMs: shiftMs(head.boot, this.#boot) }
+    const { grant, boot } = head
+    return { text, grant, answeredMs, shiftMs: shiftMs(boot, this.#boot) }
   }
 
-  /** Copies: its memory may have another line when they are written. */
+  /** Returns copies, because the slots may be reused before they are written. */
   asWritten({ callUuid, aliveAt, ...lines }: OpenLines): readonly Buffer[] {
     const written = lineKinds
       .map((kind) => lines[kind])
       .filter(isThere)
       .map(({ slot, length }) => Buffer.from(slot.subarray(0, length)))
-    // Of an ended call it no longer counts how long it lived.
+    // The last heartbeat of an ended call no longer counts.
     if (isThere(lines.ended) || aliveAt === 0) return written
     return [...written, toLine({ alive: [callUuid], at: aliveAt, boot: this.#boot })]
   }
 }
 
-const isThere = ({ length }: KeptLine): boolean => length > 0
+const isThere = ({ length }: StoredLine): boolean => length > 0
+
+// ---- the lines: their form, and by whose clock their times are ---------------------------
+
+/** Lines that are JSON. `boot` identifies the steady clock of the times of a line. The first field names the call. */
+export type Line =
+  /** `callUuid` is the first field of a call: a damaged line is named by it. */
+  | { readonly begun: DialledCall }
+  | AnsweredLine
+  | { readonly alive: readonly string[]; readonly at: number; readonly boot?: string | undefined }
+  | EndedLine
+  /** The database has its record, or its caller was refused. */
+  | { readonly gone: string }
+  /** The process has stopped, and with it every call. */
+  | { readonly stopped: true }
+
+interface AnsweredLine {
+  readonly answered: OpenCall
+  readonly tariff: Tariff | null
+  readonly answeredMs: number
+  readonly boot?: string | undefined
+}
+
+interface EndedLine {
+  readonly ended: CallRecord
+  readonly terms: EndTerms
+}
+
+export const toLine = (line: Line): Buffer => checked(JSON.stringify(line))
+
+/** Only the journal writes them, so each is of the kind that it was noted as. */
+export const readLine = <L extends Line>({ slot, length }: StoredLine): L =>
+  JSON.parse(textOf(slot, length)) as L
+
+interface StateHead {
+  readonly saved: string
+  readonly grant?: SavedGrant | undefined
+  readonly boot?: string | undefined
+}
+
+/**
+ * A line of its own, so that damage to it costs the state alone. The text follows the head as it is: as one of
+ * its values it would be escaped and read a second time.
+ */
+export function toStateLine(
+  callUuid: string,
+  { text, grant }: SavedState,
+  boot: string | undefined,
+): Buffer {
+  const head: StateHead = { saved: callUuid, grant, boot }
+  return checked(`${JSON.stringify(head)}\t${text}`)
+}
+
+export function readStateLine(text: string): { readonly head: StateHead; readonly text: string } {
+  const end = text.indexOf('\t')
+  // Only `toStateLine` writes them.
+  return { head: JSON.parse(text.slice(0, end)) as StateHead, text: text.slice(end + 1) }
+}
+
+export const isStateLine = (text: string): boolean => text.startsWith('{"saved":')
+
+/** The uuids of the calls that the heads of a damaged line, or of lines that damage has joined, name. */
+export function callsIn(damaged: string): readonly string[] {
+  const heads = damaged.replaceAll(/\t.*?(?=[\da-f]{8} \{"|$)/gs, '')
+  const found = heads.matchAll(/"(?:callUuid|gone|saved)":"([^"]*)"/g)
+  return [...new Set([...found].flatMap(([, uuid]) => uuid ?? []))]
+}
+
+export const bootText = ({ id, at }: Boot): string => `${id.slice(0, 8)} ${at}`
+
+/** Milliseconds to add to times of the process that wrote `from`. After a reboot 0: both are near UTC. */
+export function shiftMs(from: string | undefined, to: string | undefined): number {
+  if (from === undefined || to === undefined) return 0
+  const [fromId, fromAt] = from.split(' ')
+  const [toId, toAt] = to.split(' ')
+  return fromId === toId ? Number(toAt) - Number(fromAt) : 0
+}
+
+// ---- their memory ------------------------------------------------------------------------
+
+/**
+ * Memory for the lines of open calls, outside the heap, that is used again. As strings, or as buffers of their own, they
+ * would be half of what lives as long as a call: V8 copies that twice, and marks it all the more often (D149).
+ */
+
+/** A line at the start of `slot`. */
+export interface StoredLine {
+  readonly slot: Buffer
+  /** 0: there is none. */
+  readonly length: number
+}
+
+export const noLine: StoredLine = { slot: Buffer.alloc(0), length: 0 }
+
+/** The size of a slot is a multiple of this. */
+const STEP_BYTES = 512
+/** Longer lines have memory of their own. */
+const LARGEST_BYTES = 4_096
+/** Slots that are allocated together. */
+const SLOTS = 64
+
+/** Memory for the largest number of calls at a time stays with the process. */
+export class LineMemory {
+  /** Free slots, by their size in steps. */
+  readonly #free: readonly Buffer[][] = Array.from(
+    { length: LARGEST_BYTES / STEP_BYTES + 1 },
+    () => [],
+  )
+
+  /** Copies a line. */
+  keep(line: Buffer): StoredLine {
+    const { length } = line
+    const slot = length > LARGEST_BYTES ? Buffer.allocUnsafeSlow(length) : this.#take(length)
+    line.copy(slot)
+    return { slot, length }
+  }
+
+  /** Nothing may read it any more. */
+  release({ slot }: StoredLine): void {
+    if (slot.length > 0 && slot.length <= LARGEST_BYTES)
+      this.#free[slot.length / STEP_BYTES]?.push(slot)
+  }
+
+  #take(length: number): Buffer {
+    const steps = Math.max(1, Math.ceil(length / STEP_BYTES))
+    const free = this.#free[steps] ?? []
+    if (free.length === 0) {
+      const size = steps * STEP_BYTES
+      const slab = Buffer.allocUnsafeSlow(SLOTS * size)
+      for (let at = 0; at < slab.length; at += size) free.push(slab.subarray(at, at + size))
+    }
+    return free.pop() ?? Buffer.allocUnsafeSlow(steps * STEP_BYTES)
+  }
+}

@@ -1,5 +1,5 @@
 /** IP addresses as numbers, for matching by network. IPv4-mapped IPv6 addresses are IPv4. */
-import { BlockList, isIP, isIPv4, isIPv6, SocketAddress } from 'node:net'
+import { isIP, isIPv4, SocketAddress } from 'node:net'
 
 export interface IpAddress {
   readonly family: 4 | 6
@@ -78,8 +78,8 @@ export function networkCheck(texts: readonly string[]): (address: string) => boo
 
 /** Equal for exactly those addresses with the same first `prefixLength` bits. */
 export function networkKey({ family, words }: IpAddress, prefixLength: number): string {
-  const kept = words.map((word, index) => firstBits(word, prefixLength - index * 32))
-  return `${family}:${kept.join(':')}/${prefixLength}`
+  const prefix = words.map((word, index) => firstBits(word, prefixLength - index * 32))
+  return `${family}:${prefix.join(':')}/${prefixLength}`
 }
 
 /** A word with zeros behind its first `count` bits. */
@@ -130,42 +130,35 @@ const isPrivate = networkCheck([
   'fe80::/10',
 ])
 
-/** IANA special-purpose registries (RFC 6890 and its updates), multicast included. */
-const special = new BlockList()
-for (const [network, length] of [
-  ['0.0.0.0', 8],
-  ['10.0.0.0', 8],
-  ['100.64.0.0', 10],
-  ['127.0.0.0', 8],
-  ['169.254.0.0', 16],
-  ['172.16.0.0', 12],
-  ['192.0.0.0', 24],
-  ['192.0.2.0', 24],
-  ['192.88.99.0', 24],
-  ['192.168.0.0', 16],
-  ['198.18.0.0', 15],
-  ['198.51.100.0', 24],
-  ['203.0.113.0', 24],
-  ['224.0.0.0', 3],
-] as const)
-  special.addSubnet(network, length, 'ipv4')
+/**
+ * IANA special-purpose registries (RFC 6890 and its updates) with multicast; of IPv6 the documentation ranges and the ranges
+ * that embed an IPv4 address.
+ */
+const isSpecial = networkCheck([
+  '0.0.0.0/8',
+  '10.0.0.0/8',
+  '100.64.0.0/10',
+  '127.0.0.0/8',
+  '169.254.0.0/16',
+  '172.16.0.0/12',
+  '192.0.0.0/24',
+  '192.0.2.0/24',
+  '192.88.99.0/24',
+  '192.168.0.0/16',
+  '198.18.0.0/15',
+  '198.51.100.0/24',
+  '203.0.113.0/24',
+  '224.0.0.0/3',
+  '2001::/23',
+  '2001:db8::/32',
+  '2002::/16',
+  '3fff::/20',
+])
+const isGlobalUnicast = networkCheck(['2000::/3'])
 
-/** Only global unicast is public, except documentation ranges and ranges that embed an IPv4 address. */
-const publicIpv6 = new BlockList()
-publicIpv6.addSubnet('2000::', 3, 'ipv6')
-for (const [network, length] of [
-  ['2001::', 23],
-  ['2001:db8::', 32],
-  ['2002::', 16],
-  ['3fff::', 20],
-] as const)
-  special.addSubnet(network, length, 'ipv6')
-
-export function isPublicAddress(address: string): boolean {
-  if (isIPv4(address)) return !special.check(address, 'ipv4')
-  if (!isIPv6(address) || address.includes('%')) return false
-  return publicIpv6.check(address, 'ipv6') && !special.check(address, 'ipv6')
-}
+/** Of IPv6 only global unicast is public, and IPv4-mapped addresses are not. */
+export const isPublicAddress = (address: string): boolean =>
+  (address.includes(':') ? isGlobalUnicast(address) : isIPv4(address)) && !isSpecial(address)
 
 /** Returns IPv4-mapped IPv6 as IPv4, and IPv6 compressed, in lower case, without zone. */
 export function canonicalAddress(address: string): string {

@@ -1,4 +1,4 @@
-/** Which of the servers of a URL is used: one of them is the primary; the others may be in a while. */
+/** The servers of a URL, of which one is the primary; another one may become it later. */
 import type pg from 'pg'
 
 /** The servers of a URL, of which one is used at a time. */
@@ -9,28 +9,28 @@ export class Hosts {
 
   constructor(url: string) {
     this.#urls = urlsOf(url) ?? [url]
-    const asked = URL.canParse(url) ? new URL(url).searchParams.get(ATTRIBUTE) : null
-    this.#mustWrite = this.#urls.length > 1 || (asked ?? 'any') !== 'any'
+    const required = URL.canParse(url) ? new URL(url).searchParams.get(ATTRIBUTE) : null
+    this.#mustWrite = this.#urls.length > 1 || (required ?? 'any') !== 'any'
   }
 
   get count(): number {
     return this.#urls.length
   }
 
-  /** Of the one that was used last. */
+  /** The URL of the current server. */
   get url(): string {
     return this.#urls[this.#current] ?? ''
   }
 
-  /** That one does not answer, or takes no writes: the next one is tried. */
+  /** The server does not answer, or refuses writes: the next one becomes current. */
   failed(url: string): void {
     if (url === this.url) this.#current = (this.#current + 1) % this.#urls.length
   }
 
   /**
-   * A new connection is to one that takes writes, if that was asked for.
+   * Checks that a new connection accepts writes, if the URL requires it.
    *
-   * @throws {Error} it is a standby.
+   * @throws {Error} the server is a standby.
    */
   async check(client: Pick<pg.ClientBase, 'query'>): Promise<void> {
     if (!this.#mustWrite) return
@@ -41,9 +41,9 @@ export class Hosts {
   }
 }
 
-/** Of several hosts one that takes writes is used, whatever this says; of one host, where it says so. */
+/** With several hosts, writes are always required; with one host, only if this attribute says so. */
 const ATTRIBUTE = 'target_session_attrs'
-/** Others of libpq would lead to servers on which nothing can be stored. */
+/** Other values of libpq would allow servers that store nothing. */
 const ATTRIBUTES = ['any', 'primary', 'read-write']
 
 /**

@@ -1,6 +1,7 @@
 /**
- * A node says every second that it lives, and hears of the others. While it is heard, and for a set time after, what it
- * holds of wallets is its own; then it grants nothing any more, because another node may have taken that back.
+ * A node writes every second that it lives, and reads the rows of the others. While its writes succeed, and for a set time
+ * after the last one, its shares of wallets are its own. Then it grants nothing, because another node may have taken the
+ * shares back.
  */
 import type { Cancel, Schedule } from '../clock.ts'
 import type { Log } from '../contracts/log.ts'
@@ -8,15 +9,15 @@ import type { NodeCondition, NodeIdentity, NodesPort, NodeStatus } from '../cont
 import { HEARTBEAT_TTL_MS } from './node-registry.ts'
 import type { ServerNotices } from '../postgres/notices.ts'
 import type { Storage } from '../storage/storage.ts'
-import type { NodeTable } from '../tables/nodes.ts'
+import type { NodeTable } from '../database.ts'
 
 export interface HeartbeatDeps {
   readonly identity: NodeIdentity
   /** Of the API. */
   readonly address: string
   readonly version: string
-  /** How long it grants without the server. Milliseconds; absent: for the time to live. */
-  readonly awayMs?: number
+  /** How long the node grants while the server is unreachable. Milliseconds; absent: for the time to live. */
+  readonly offlineMs?: number
   /** A connection that waits for no other statements. */
   readonly connection: Pick<ServerNotices, 'query'>
   readonly storage: Storage
@@ -28,16 +29,16 @@ export interface HeartbeatDeps {
 }
 
 const BEAT_MS = 1_000
-/** The time to live, and a minute for clocks and timers. After it, and the longest grant, nothing granted goes on. */
+/** The time to live, and a minute for clocks and timers. A node that is silent for longer is gone once its longest grant ends. */
 export const GONE_MS = HEARTBEAT_TTL_MS + 60_000
-/** Before others take this node for gone it stops using what it holds of limits. */
+/** A node stops using its shares of limits before others treat it as gone. */
 const HOLDING_MS = GONE_MS - 10_000
 
-/** Ages by the clock of the server, which has written them. */
+/** Ages are by the clock of the server, which wrote the times. */
 const COLUMNS = `name, epoch::float8, address, sip_uri, sip_addresses, version, state, live_calls::float8,
-    started_at::float8, heartbeat_at::float8, longest_grant_seconds::float8, extract(epoch FROM clock_timestamp()) * 1000 - heartbeat_at::float8 AS silent`
+    started_at::float8, heartbeat_at::float8, longest_grant_seconds::float8, extract(epoch FROM clock_timestamp()) * 1000 - heartbeat_at::float8 AS silent_ms`
 
-/** Beats, and lists all nodes: a statement of its own would see the row of this one as it was before. */
+/** Writes the heartbeat and lists all nodes. A separate list in the same statement would show the old row of this node. */
 const beat = `WITH own AS (
     UPDATE node SET state = $3, live_calls = $4, address = $5, version = $6, sip_uri = $7, sip_addresses = $8,
       longest_grant_seconds = greatest(longest_grant_seconds, $9),
@@ -49,22 +50,22 @@ const beat = `WITH own AS (
   SELECT ${COLUMNS}, FALSE AS is_own FROM node WHERE NOT EXISTS (SELECT FROM own WHERE own.name = node.name)
   ORDER BY name`
 
-/** A node that was silent for so long is fenced before what it holds is freed: it may be paused, not dead. */
+/** A silent node is fenced before its shares are freed: it may be paused, not dead. */
 const fenceGone = `UPDATE node SET epoch = epoch + 1, state = 'stopped'
   WHERE state <> 'stopped'
     AND heartbeat_at + longest_grant_seconds * 1000 < extract(epoch FROM clock_timestamp()) * 1000 - $1`
 
 interface Row extends Omit<NodeTable, 'install_id' | 'longest_grant_seconds' | 'away_ms'> {
   readonly longest_grant_seconds: number
-  readonly silent: number
-  /** The beat has taken place. */
+  readonly silent_ms: number
+  /** The heartbeat was written. */
   readonly is_own: boolean
 }
 
-interface Heard extends Omit<NodeStatus, 'isThis'> {
-  /** Steady time at which it was heard last. */
-  readonly heardAt: number
-  /** Steady time from which on nothing goes on that it has granted. */
+interface KnownNode extends Omit<NodeStatus, 'isThis'> {
+  /** Steady time of its last heartbeat. */
+  readonly beatAt: number
+  /** From this steady time on, none of its grants is in use. */
   readonly goneAt: number
 }
 
@@ -76,9 +77,9 @@ export class Heartbeat implements NodesPort {
   #sipAddresses: readonly string[] = []
   #countCalls = (): number => 0
   #longestGrantSeconds = (): number => 0
-  /** When the last write that took place was sent: the server has a later time. */
-  #heardAt: number
-  #nodes: readonly Heard[] = []
+  /** When the last successful heartbeat was sent: the server stored a later time. */
+  #beatAt: number
+  #nodes: readonly KnownNode[] = []
   #isFenced = false
   #isFailing = false
   #isBeating = false
@@ -88,7 +89,7 @@ export class Heartbeat implements NodesPort {
   constructor(deps: HeartbeatDeps, registeredAt: number) {
     this.#deps = deps
     this.#address = deps.address
-    this.#heardAt = registeredAt
+    this.#beatAt = registeredAt
     this.#cancel = deps.schedule(() => this.#tick(), BEAT_MS)
   }
 
@@ -100,44 +101,44 @@ export class Heartbeat implements NodesPort {
     return this.#deps.settings.differing
   }
 
-  /** What this run of the node holds of wallets is its own: no other node has taken it back. */
+  /** Whether the shares of wallets belong to this run of the node: no other node has taken them back. */
   isHoldingMoney(): boolean {
     return this.condition === 'valid'
   }
 
-  /** What this node holds of limits is its own. While the database is away, calls go on within that. */
+  /** Whether the shares of limits belong to this node. While the database is unreachable, calls go on within them. */
   isHolding(): boolean {
-    return !this.#isFenced && this.heartbeatAgeMs < HOLDING_MS + this.#longerMs
+    return !this.#isFenced && this.heartbeatAgeMs < HOLDING_MS + this.#extraMs
   }
 
   get condition(): NodeCondition {
     if (this.#isFenced) return 'fenced'
-    return this.heartbeatAgeMs < this.#awayMs ? 'valid' : 'unheard'
+    return this.heartbeatAgeMs < this.#offlineMs ? 'valid' : 'unheard'
   }
 
-  get #awayMs(): number {
-    return this.#deps.awayMs ?? HEARTBEAT_TTL_MS
+  get #offlineMs(): number {
+    return this.#deps.offlineMs ?? HEARTBEAT_TTL_MS
   }
 
-  /** For so long after the time to live it still grants: others wait for it as for a longer grant. */
-  get #longerMs(): number {
-    return Math.max(0, this.#awayMs - HEARTBEAT_TTL_MS)
+  /** How long the node grants after the time to live. Other nodes add it to the longest grant. */
+  get #extraMs(): number {
+    return Math.max(0, this.#offlineMs - HEARTBEAT_TTL_MS)
   }
 
   get heartbeatAgeMs(): number {
-    return this.#deps.now() - this.#heardAt
+    return this.#deps.now() - this.#beatAt
   }
 
   list(): readonly NodeStatus[] {
     const now = this.#deps.now()
-    return this.#nodes.map(({ heardAt, goneAt: _, ...node }) => {
-      const isLost = node.state !== 'stopped' && now - heardAt >= HEARTBEAT_TTL_MS
+    return this.#nodes.map(({ beatAt, goneAt: _, ...node }) => {
+      const isLost = node.state !== 'stopped' && now - beatAt >= HEARTBEAT_TTL_MS
       const isThis = node.name === this.identity.name
       return { ...node, isThis, ...(isLost && { state: 'lost' }) }
     })
   }
 
-  /** Nodes that cannot come back as what they were: what they hold may be freed. */
+  /** Runs of nodes that cannot continue: their shares may be freed. */
   gone(): readonly NodeIdentity[] {
     const now = this.#deps.now()
     const silent = this.#nodes.filter(({ goneAt }) => now >= goneAt)
@@ -150,12 +151,12 @@ export class Heartbeat implements NodesPort {
     this.#countCalls = count
   }
 
-  /** How long a grant of this process may last. Told from the next heartbeat on; never less than before. */
+  /** How long a grant of this process may last. The next heartbeat stores it; it never decreases. */
   grantsFor(longestSeconds: () => number): void {
     this.#longestGrantSeconds = longestSeconds
   }
 
-  /** Tells it at once. */
+  /** Stores the state at once. */
   async become(
     state: NodeTable['state'],
     address = this.#address,
@@ -175,7 +176,7 @@ export class Heartbeat implements NodesPort {
     this.stop()
   }
 
-  /** Beats no more. */
+  /** Sends no more heartbeats. */
   stop(): void {
     this.#cancel()
     this.#cancel = () => undefined
@@ -183,7 +184,7 @@ export class Heartbeat implements NodesPort {
 
   #tick(): void {
     this.#cancel = this.#deps.schedule(() => this.#tick(), BEAT_MS)
-    // One that waits for its answer is not joined by others.
+    // No second heartbeat starts while one waits for its answer.
     if (!this.#isBeating) void this.#beat()
   }
 
@@ -195,16 +196,16 @@ export class Heartbeat implements NodesPort {
     const run = [identity.name, identity.epoch]
     const sip = [this.#sipUri, this.#sipAddresses.join(' ')]
     const rest = [this.#state, this.#countCalls(), this.#address, version, ...sip]
-    const longestGrantSeconds = this.#longestGrantSeconds() + Math.ceil(this.#longerMs / 1_000)
+    const longestGrantSeconds = this.#longestGrantSeconds() + Math.ceil(this.#extraMs / 1_000)
     const rows = await connection.query<Row>(beat, [...run, ...rest, longestGrantSeconds])
     this.#isBeating = false
     const isWritten = rows?.some((row) => row.is_own)
     if (isWritten === false) this.#fence()
     else this.#note(rows !== undefined)
     if (rows === undefined) return
-    if (isWritten === true) this.#heardAt = Math.max(this.#heardAt, sentAt)
-    this.#nodes = rows.map((row) => heard(row, now()))
-    if (rows.some((row) => row.state !== 'stopped' && row.silent >= goneMs(row)))
+    if (isWritten === true) this.#beatAt = Math.max(this.#beatAt, sentAt)
+    this.#nodes = rows.map((row) => knownNode(row, now()))
+    if (rows.some((row) => row.state !== 'stopped' && row.silent_ms >= goneMs(row)))
       await connection.query(fenceGone, [GONE_MS])
   }
 
@@ -218,7 +219,7 @@ export class Heartbeat implements NodesPort {
     )
   }
 
-  /** Statements of others fail in their own time; this one is sent every second. */
+  /** The heartbeat is sent every second, so it notices a failing server before other statements do. */
   #note(isWorking: boolean): void {
     const { storage } = this.#deps
     if (isWorking) storage.working(this)
@@ -230,7 +231,7 @@ export class Heartbeat implements NodesPort {
 
 const goneMs = (row: Row): number => GONE_MS + row.longest_grant_seconds * 1_000
 
-const heard = (row: Row, now: number): Heard => ({
+const knownNode = (row: Row, now: number): KnownNode => ({
   name: row.name,
   epoch: row.epoch,
   address: row.address,
@@ -241,49 +242,78 @@ const heard = (row: Row, now: number): Heard => ({
   liveCalls: row.live_calls,
   startedAt: row.started_at,
   heartbeatAt: row.heartbeat_at,
-  heardAt: now - Math.max(0, row.silent),
-  goneAt: now - Math.max(0, row.silent) + goneMs(row),
+  beatAt: now - Math.max(0, row.silent_ms),
+  goneAt: now - Math.max(0, row.silent_ms) + goneMs(row),
 })
 
-/** The one process that serves an SQLite database. */
-export interface OnlyNodeDeps {
+interface OnlyNodeDeps extends Pick<HeartbeatDeps, 'address' | 'version'> {
   readonly name: string
-  readonly address: () => string
-  readonly version: string
-  readonly state: () => 'starting' | 'serving' | 'draining'
-  readonly liveCalls: () => number
   /** Milliseconds UTC. */
   readonly startedAt: number
   readonly now: () => number
 }
 
+/** The one process that serves an SQLite database. */
 export class OnlyNode implements NodesPort {
-  readonly identity: NodesPort['identity']
+  readonly identity: NodeIdentity
   readonly condition = 'valid'
   readonly differingSettings = new Map<string, readonly string[]>()
   readonly heartbeatAgeMs = 0
   readonly #deps: OnlyNodeDeps
+  #state: NodeStatus['state'] = 'starting'
+  #address: string
+  #countCalls = (): number => 0
 
   constructor(deps: OnlyNodeDeps) {
     this.identity = { name: deps.name, epoch: 0 }
     this.#deps = deps
+    this.#address = deps.address
   }
 
   list(): readonly NodeStatus[] {
-    const { address, version, state, liveCalls, startedAt, now } = this.#deps
+    const { version, startedAt, now } = this.#deps
     return [
       {
         ...this.identity,
-        address: address(),
+        address: this.#address,
         version,
-        state: state(),
+        state: this.#state,
         startedAt,
-        liveCalls: liveCalls(),
+        liveCalls: this.#countCalls(),
         heartbeatAt: now(),
         isThis: true,
         sipUri: null,
         sipAddresses: [],
       },
     ]
+  }
+
+  isHoldingMoney(): boolean {
+    return true
+  }
+
+  isHolding(): boolean {
+    return true
+  }
+
+  gone(): readonly NodeIdentity[] {
+    return []
+  }
+
+  async become(state: NodeStatus['state'], address = this.#address): Promise<void> {
+    this.#state = state
+    this.#address = address
+  }
+
+  countCalls(count: () => number): void {
+    this.#countCalls = count
+  }
+
+  grantsFor(): void {
+    // No other process waits for the end of its grants.
+  }
+
+  async end(): Promise<void> {
+    // No other process reads its state.
   }
 }

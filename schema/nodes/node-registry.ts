@@ -1,49 +1,50 @@
 /**
- * The processes that share a database: who has which name. Times are those of the database server, so that the clocks
- * of machines need not agree.
+ * The processes that share a database, by their names. Times are those of the database server, so that the clocks of
+ * machines need not agree.
  */
 import { existsSync, linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { type Selectable, sql } from 'kysely'
 import { type NodeIdentity, RUN_MARK_BYTES, runMark } from '../contracts/nodes.ts'
 import { JOURNAL_OPEN } from '../journal/call-journal.ts'
 import type { Store } from '../open.ts'
-import { DatabaseRefused } from '../refusal.ts'
+import { DatabaseRefused } from '../sql/failure.ts'
 import { execute, first, transaction } from '../sql/query.ts'
 import type { Statements } from '../sql/statements.ts'
-import type { NodeTable } from '../tables/nodes.ts'
+import type { NodeTable } from '../database.ts'
 
 export interface NewNode {
   readonly name: string
-  /** Of its disk, which has the journal of its calls. */
+  /** Identifies the disk with the journal of its calls. */
   readonly installId: string
   readonly address: string
   readonly version: string
-  /** How long it grants without the server. Milliseconds; absent: for the time to live. */
-  readonly awayMs?: number
+  /** How long the node grants while the server is unreachable. Milliseconds; absent: for the time to live. */
+  readonly offlineMs?: number
 }
 
-/** A node that is silent for longer may be dead: others say that it is lost. Milliseconds. */
+/** A node that is silent for longer is `lost`: it may be dead. Milliseconds. */
 export const HEARTBEAT_TTL_MS = 10_000
-/** With the name of the node: the row of `setting` in which it tells its own. */
+/** Followed by the name of a node: its row of `setting` with the settings that all nodes compare. */
 export const SETTINGS_OF_NODE = 'settings of node '
-/** Rows of nodes that are silent for longer are removed: machines may have names that never come again. */
+/** Rows of nodes that are silent for longer are removed: a name may never be used again. */
 const FORGOTTEN_MS = 30 * 86_400_000
 
 /**
- * Takes the name, with the next epoch: the process that had it is fenced. Safe to repeat: one more epoch does no harm.
+ * Registers the process under its name with the next epoch, which fences the process that had the name. Safe to repeat:
+ * an unused epoch does no harm.
  *
- * @throws {DatabaseRefused} a process with another disk has it, and was heard a moment ago.
+ * @throws {DatabaseRefused} a process with another disk has the name, and its last heartbeat is recent.
  */
 export function registerNode(store: Store, node: NewNode): Promise<NodeIdentity> {
-  const { name, installId, address, version, awayMs = HEARTBEAT_TTL_MS } = node
+  const { name, installId, address, version, offlineMs = HEARTBEAT_TTL_MS } = node
   return transaction(store, async () => {
     const now = await serverNow(store)
     const known = await rowOf(store, name)
     if (known !== undefined && known.install_id !== installId) refuseAlive(known, now)
     const old = store.db.deleteFrom('node').where('heartbeat_at', '<', now - FORGOTTEN_MS)
     await execute(store, old.where('name', '<>', name))
-    await forgetTold(store)
-    // On the same disk only one process runs: that one is dead, and what it was at will not be ended by it.
+    await removeNotes(store)
+    // Only one process runs on a disk: the earlier one is dead and will not finish its requests.
     if (known?.install_id === installId) await endRequestsOf(store, { name, epoch: known.epoch })
     const epoch = (known?.epoch ?? 0) + 1
     const row = {
@@ -57,7 +58,7 @@ export function registerNode(store: Store, node: NewNode): Promise<NodeIdentity>
       live_calls: 0,
       started_at: now,
       heartbeat_at: now,
-      away_ms: awayMs,
+      away_ms: offlineMs,
     }
     const insert = store.db.insertInto('node').values({ name, ...row })
     await execute(
@@ -68,7 +69,7 @@ export function registerNode(store: Store, node: NewNode): Promise<NodeIdentity>
   })
 }
 
-/** Else a client that repeats its request with the same `Idempotency-Key` would be told for minutes that it is in progress. */
+/** Otherwise a client that repeats a request with the same `Idempotency-Key` would get "in progress" for minutes. */
 async function endRequestsOf(store: Store, run: NodeIdentity): Promise<void> {
   const claims = store.db.deleteFrom('idempotent_claim')
   await execute(
@@ -78,37 +79,37 @@ async function endRequestsOf(store: Store, run: NodeIdentity): Promise<void> {
 }
 
 /**
- * What was told of nodes that are not there any more: it would grow with each name, and one that comes again counts its
- * epochs anew, so what was told of an earlier one would keep it silent.
+ * Removes notes about nodes that no longer exist: they would grow with each name. A node that returns counts its epochs from
+ * 1 again, and an old note would suppress its events.
  */
-async function forgetTold(store: Store): Promise<void> {
-  const told = (what: string) =>
+async function removeNotes(store: Store): Promise<void> {
+  const notes = (prefix: string) =>
     store.db
       .deleteFrom('setting')
-      .where(sql<boolean>`starts_with(name, ${what})`)
+      .where(sql<boolean>`starts_with(name, ${prefix})`)
       .where(({ not, exists, selectFrom }) =>
         not(
           exists(
             selectFrom('node')
               .select('node.name')
-              .where(sql<boolean>`setting.name = ${what} || node.name`),
+              .where(sql<boolean>`setting.name = ${prefix} || node.name`),
           ),
         ),
       )
-  for (const what of ['lost node ', 'fenced node ', SETTINGS_OF_NODE, `${JOURNAL_OPEN} `])
-    await execute(store, told(what))
+  for (const prefix of ['lost node ', 'fenced node ', SETTINGS_OF_NODE, `${JOURNAL_OPEN} `])
+    await execute(store, notes(prefix))
 }
 
 const rowOf = (store: Store, name: string): Promise<Selectable<NodeTable> | undefined> =>
   first(store, store.db.selectFrom('node').selectAll().where('name', '=', name))
 
 function refuseAlive(
-  { name, state, address, heartbeat_at: heardAt, away_ms: awayMs }: Selectable<NodeTable>,
+  { name, state, address, heartbeat_at: beatAt, away_ms: offlineMs }: Selectable<NodeTable>,
   now: number,
 ): void {
-  const silentMs = now - heardAt
-  // For so long it may grant from what it holds of wallets, which the next process of its name takes over.
-  const aliveMs = Math.max(HEARTBEAT_TTL_MS, awayMs)
+  const silentMs = now - beatAt
+  // So long it may grant from its shares of wallets, which the next process of this name takes over.
+  const aliveMs = Math.max(HEARTBEAT_TTL_MS, offlineMs)
   if (state === 'stopped' || silentMs >= aliveMs) return
   const seconds = Math.ceil((aliveMs - silentMs) / 1_000)
   throw new DatabaseRefused(
@@ -123,7 +124,7 @@ async function serverNow(store: Store): Promise<number> {
   return row.now
 }
 
-/** Names of nodes that were heard a moment ago. Of a database of any version. */
+/** Returns the names of nodes with a recent heartbeat. Works on a database of any version. */
 export async function servingNodes(statements: Statements): Promise<readonly string[]> {
   const table = await statements
     .prepare<{ readonly there: string | null }>("SELECT to_regclass('node')::text AS there")
@@ -139,15 +140,15 @@ export async function servingNodes(statements: Statements): Promise<readonly str
 }
 
 /**
- * Which disk this is: a random number in a file beside the journal of calls. Two processes that have one node name have
- * the same number only if one comes after the other.
+ * The id of a disk: a random number in a file next to the journal of calls. Two processes with one node name have the same
+ * number only if one runs after the other.
  */
 const ID = /^[0-9a-f]{32}$/
 
 /**
- * Reads the number, or writes one. Call it while no other process serves with this disk.
+ * Reads the id of the disk, or creates one. Call it while no other process serves from this disk.
  *
- * @param databasePath the place of the node's files.
+ * @param databasePath the path of the node's files.
  * @throws {DatabaseRefused} the file cannot be read or written.
  */
 export function installIdAt(databasePath: string, randomBytes: (size: number) => Buffer): string {
@@ -165,7 +166,7 @@ export function installIdAt(databasePath: string, randomBytes: (size: number) =>
   )
 }
 
-/** Whole, or not at all. */
+/** Creates the file with its whole content, or not at all. */
 function write(file: string, id: string): void {
   const draft = `${file}.new`
   writeFileSync(draft, `${id}\n`, { mode: 0o600, flush: true })

@@ -1,6 +1,6 @@
 /**
- * Settings that must be the same on all nodes. Each node tells its own in a row of the database, and compares those of
- * the nodes that live. A difference is told, not refused: such a setting is changed on one node after the other.
+ * Settings that must be the same on all nodes. Each node writes its settings to a row of the database and compares those of
+ * the live nodes. A difference is logged, not refused: operators change such a setting on one node after the other.
  */
 import type { Cancel, Schedule } from '../clock.ts'
 import type { Log } from '../contracts/log.ts'
@@ -9,7 +9,7 @@ import type { ServerNotices } from '../postgres/notices.ts'
 import type { Statements } from '../sql/statements.ts'
 import { HEARTBEAT_TTL_MS, SETTINGS_OF_NODE } from './node-registry.ts'
 
-/** By the name of the setting, as text; secrets as a digest. */
+/** Values by the name of the setting, as text; secrets as a digest. */
 export type CommonSettings = Readonly<Record<string, string>>
 
 /** One setting with more than one value: the value of each node, by its name. */
@@ -31,13 +31,13 @@ const POLL_MS = 10_000
 /** More nodes are not compared. */
 const MAX_NODES = 200
 
-/** A process whose name another one has taken over tells nothing. */
-const tell = `INSERT INTO setting (name, value)
+/** A process whose name another one has taken over writes nothing. */
+const writeOwn = `INSERT INTO setting (name, value)
   SELECT '${SETTINGS_OF_NODE}' || name, CAST($3 AS text) FROM node WHERE name = $1 AND epoch = CAST($2 AS bigint)
   ON CONFLICT (name) DO UPDATE SET value = excluded.value`
 
-/** One that starts has told those of its last run. */
-const tellers = `SELECT node.name, setting.value FROM node
+/** A node that starts is left out: its row is of its last run. */
+const readLive = `SELECT node.name, setting.value FROM node
   JOIN setting ON setting.name = '${SETTINGS_OF_NODE}' || node.name
   WHERE node.state IN ('serving', 'draining')
     AND node.heartbeat_at > extract(epoch FROM clock_timestamp()) * 1000 - ${HEARTBEAT_TTL_MS}
@@ -53,19 +53,19 @@ export class SettingsOfNodes {
   #differing: NodesPort['differingSettings'] = new Map()
   #logged = '[]'
   #isServing = false
-  #isTold = false
+  #isWritten = false
   #cancel: Cancel = () => undefined
 
   constructor(deps: SettingsOfNodesDeps) {
     this.#deps = deps
   }
 
-  /** By the name of the node: the settings in which it differs from another one that lives. */
+  /** By the name of the node: the settings in which it differs from another live node. */
   get differing(): NodesPort['differingSettings'] {
     return this.#differing
   }
 
-  /** Tells those of this node, and compares from now on. */
+  /** Writes the settings of this node, and compares from now on. */
   serving(): void {
     this.#isServing = true
     this.#tick()
@@ -82,14 +82,14 @@ export class SettingsOfNodes {
     void this.poll()
   }
 
-  /** Compares now. Never rejects: without the server it is done the next time. */
+  /** Compares now. Never rejects: without an answer of the server, the next poll compares. */
   async poll(): Promise<void> {
     const { connection, identity, own } = this.#deps
-    if (this.#isServing && !this.#isTold) {
+    if (this.#isServing && !this.#isWritten) {
       const values = [identity.name, identity.epoch, textOf(own)]
-      this.#isTold = (await connection.query(tell, values)) !== undefined
+      this.#isWritten = (await connection.query(writeOwn, values)) !== undefined
     }
-    const rows = await connection.query<Row>(tellers, [])
+    const rows = await connection.query<Row>(readLive, [])
     if (rows === undefined) return
     const differences = differencesOf(settingsBy(rows).set(identity.name, own))
     this.#differing = byNode(differences)
@@ -97,9 +97,9 @@ export class SettingsOfNodes {
   }
 
   #note(differences: readonly SettingDifference[]): void {
-    const found = JSON.stringify(differences)
-    if (found === this.#logged) return
-    this.#logged = found
+    const text = JSON.stringify(differences)
+    if (text === this.#logged) return
+    this.#logged = text
     const { log } = this.#deps
     if (differences.length === 0) log('info', 'settings are the same on all nodes again')
     else
@@ -111,39 +111,39 @@ export class SettingsOfNodes {
   }
 }
 
-/** What the nodes of a database that live have told of their settings. */
+/** Returns the settings of the live nodes of a database. */
 export async function settingsOfLiving(
   statements: Statements,
 ): Promise<Map<string, CommonSettings>> {
-  return settingsBy(await statements.prepare<Row>(tellers).all([]))
+  return settingsBy(await statements.prepare<Row>(readLive).all([]))
 }
 
-/** A node knows fewer settings in an earlier version: only those that both know are compared. */
+/** Compares only settings that both nodes know: another version may have more. */
 export function differencesOf(
   nodes: ReadonlyMap<string, CommonSettings>,
 ): readonly SettingDifference[] {
   const names = new Set([...nodes.values()].flatMap((settings) => Object.keys(settings)))
   return [...names].toSorted().flatMap((setting) => {
-    const told = [...nodes].flatMap(([node, settings]) => {
+    const values = [...nodes].flatMap(([node, settings]) => {
       const value = settings[setting]
       return value === undefined ? [] : [[node, value] as const]
     })
-    const isSame = new Set(told.map(([, value]) => value)).size < 2
-    return isSame ? [] : [{ setting, values: Object.fromEntries(told) }]
+    const isSame = new Set(values.map(([, value]) => value)).size < 2
+    return isSame ? [] : [{ setting, values: Object.fromEntries(values) }]
   })
 }
 
 function byNode(differences: readonly SettingDifference[]): Map<string, readonly string[]> {
-  const found = new Map<string, readonly string[]>()
+  const byName = new Map<string, readonly string[]>()
   for (const { setting, values } of differences)
-    for (const node of Object.keys(values)) found.set(node, [...(found.get(node) ?? []), setting])
-  return found
+    for (const node of Object.keys(values)) byName.set(node, [...(byName.get(node) ?? []), setting])
+  return byName
 }
 
 const settingsBy = (rows: readonly Row[]): Map<string, CommonSettings> =>
   new Map(rows.map(({ name, value }) => [name, settingsIn(value)]))
 
-/** One line for each. */
+/** One line per setting. */
 const textOf = (settings: CommonSettings): string =>
   Object.entries(settings)
     .map(([name, value]) => `${name}=${value.replaceAll('\n', ' ')}`)

@@ -3,12 +3,12 @@
  * committed, the rows of every table and the sum of every amount are compared.
  */
 import type Sqlite from 'better-sqlite3'
-import { DatabaseRefused } from '../refusal.ts'
+import { DatabaseRefused } from '../sql/failure.ts'
 import type { PostgresStatements } from '../sql/postgres-statements.ts'
 
 export interface MoveReport {
   readonly tables: readonly { readonly table: string; readonly rows: number }[]
-  /** Of every column with amounts, in micro-units. */
+  /** The sum of every column with amounts, in micro-units. */
   readonly sums: readonly { readonly column: string; readonly micros: bigint }[]
   /** Texts with a NUL, which PostgreSQL cannot store: U+FFFD stands there instead. */
   readonly alteredTexts: number
@@ -47,7 +47,7 @@ export function moveToServer(
   })
 }
 
-/** A table comes after those that it refers to. Those that a server's processes write for each other are left out. */
+/** Referenced tables come first. Tables that a server's processes write for each other are left out. */
 function inOrder(source: Sqlite.Database): readonly string[] {
   const waiting = new Set(
     texts(
@@ -161,7 +161,7 @@ async function compare(
   return { tables: counted, sums }
 }
 
-/** In two parts: SQLite's sum of integers has 64 bits. */
+/** Adds units and fractions separately, because SQLite's sum of integers has 64 bits. */
 function sumHere(source: Sqlite.Database, table: string, column: string): bigint {
   const row = source
     .prepare<[], { units: bigint; rest: bigint }>(
@@ -175,7 +175,7 @@ function sumHere(source: Sqlite.Database, table: string, column: string): bigint
 
 const DAY_MS = 86_400_000
 
-/** What was spent since midnight UTC. On SQLite its process adds it up from the ledger. */
+/** Stores the spending since midnight UTC, which the process adds up from the ledger on SQLite. */
 async function countToday(target: PostgresStatements, now: number): Promise<void> {
   const count = target.prepare(
     `UPDATE wallet SET spent_on = $1, spent_micros = (

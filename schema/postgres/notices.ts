@@ -1,6 +1,6 @@
 /**
- * What processes that share a PostgreSQL database tell each other: LISTEN and NOTIFY, on a connection of its own that
- * is opened again when it breaks. What is told meanwhile is lost, so each break is told, too.
+ * Notices between processes that share a PostgreSQL database: LISTEN and NOTIFY, on a separate connection that is opened
+ * again when it breaks. Notices sent meanwhile are lost, so handlers are called after each gap.
  */
 import pg from 'pg'
 import type { Cancel, Schedule } from '../clock.ts'
@@ -18,7 +18,7 @@ type Handler = (payload: string) => void
 /** Names of channels are not quoted. */
 const CHANNEL = /^[a-z_]{1,60}$/
 const RETRY_MS = 250
-/** A connection that is silent for longer is taken for broken. */
+/** A connection without an answer for so long counts as broken. */
 const ANSWER_MS = 3_000
 
 export class ServerNotices {
@@ -38,7 +38,7 @@ export class ServerNotices {
     this.#hosts = new Hosts(deps.url)
   }
 
-  /** Connects. Resolves when everything is heard, or with the first failure: then it goes on trying. */
+  /** Connects. Resolves when all channels are listened to, or after the first failure, and then keeps trying. */
   async start(): Promise<void> {
     await this.#connect()
   }
@@ -51,14 +51,14 @@ export class ServerNotices {
     await client?.end().catch(ignored)
   }
 
-  /** The server is away: what waits for its answer fails now. */
+  /** The server is unreachable: statements that wait for its answer fail now. */
   cut(): void {
     this.#isStopped = true
     this.#cancelRetry()
     this.#client?.connection.stream.destroy()
   }
 
-  /** Calls `handler` with what any process tells on this channel, this one included. */
+  /** Calls `handler` with each notice of any process on this channel, this one included. */
   on(channel: string, handler: Handler): Cancel {
     if (!CHANNEL.test(channel)) throw new TypeError(`${channel} is not a channel`)
     const handlers = this.#handlers.get(channel)
@@ -69,13 +69,13 @@ export class ServerNotices {
     return () => void this.#handlers.get(channel)?.delete(handler)
   }
 
-  /** Calls `handler` each time when something may have been missed, and is heard again. */
+  /** Calls `handler` each time the connection is back and notices may have been lost. */
   onGap(handler: () => void): Cancel {
     this.#onGap.add(handler)
     return () => void this.#onGap.delete(handler)
   }
 
-  /** Tells all processes, soon. Without a connection it is lost: that must not matter. */
+  /** Notifies all processes, soon. Without a connection the notice is lost: callers must tolerate that. */
   notify(channel: string, payload: string): void {
     if (this.#client === undefined) return
     this.#send(this.#client, 'SELECT pg_notify($1, $2)', [channel, payload]).catch(ignored)
@@ -85,7 +85,7 @@ export class ServerNotices {
     return this.#client !== undefined
   }
 
-  /** Runs a query on this connection. Undefined: there is none now, or it has broken. */
+  /** Runs a query on this connection. Undefined: it is not connected, or has broken. */
   async query<R extends pg.QueryResultRow>(
     text: string,
     values: readonly unknown[],
@@ -140,8 +140,8 @@ export class ServerNotices {
     this.#last = Promise.resolve()
     if (this.#isFailing) this.#deps.log('info', 'changes of other processes are heard again')
     this.#isFailing = false
-    // What was told between two connections is lost.
-    for (const tell of this.#onGap) tell()
+    // Notices between two connections are lost.
+    for (const handler of this.#onGap) handler()
   }
 
   #lost(client: pg.Client, error: unknown): void {

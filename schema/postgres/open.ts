@@ -15,9 +15,13 @@ import { servingNodes } from '../nodes/node-registry.ts'
 import type { Store } from '../open.ts'
 import { migratePostgres, type PostgresReport, versionOf } from '../migrate.ts'
 import { urlsOf } from '../net/servers.ts'
-import { DatabaseRefused } from '../refusal.ts'
 import { openServerSecrets, type ServerKey } from '../secrets/secrets.ts'
-import { DatabaseUnavailable } from '../sql/failure.ts'
+import {
+  DatabaseUnavailable,
+  failureOf,
+  isUnreadableFile,
+  DatabaseRefused,
+} from '../sql/failure.ts'
 import { PostgresStatements } from '../sql/postgres-statements.ts'
 import { Storage } from '../storage/storage.ts'
 
@@ -40,7 +44,7 @@ export interface ServerOptions extends ServerKey {
   readonly known?: readonly Migration[]
 }
 
-/** A migration of many rows takes its time, and another node may be at it. */
+/** A migration of many rows takes long, and another node may be running it. */
 const MIGRATION_TIMEOUT_MS = 3_600_000
 
 /**
@@ -74,7 +78,7 @@ export async function openStore(url: string, options: ServerOptions): Promise<Se
   }
 }
 
-/** A process that serves does not know the schema that this program needs. */
+/** Refuses a migration while other processes serve: they do not know the new schema. */
 async function refuseMigrations(
   statements: PostgresStatements,
   name: string,
@@ -91,7 +95,7 @@ async function refuseMigrations(
 }
 
 /**
- * What is to be known of a database before anything is changed.
+ * Reads a database before anything is changed.
  *
  * @param read reads from one that has this program's schema.
  */
@@ -136,7 +140,7 @@ async function migrateAt(
   }
 }
 
-/** What a server says, such as of a wrong password, in a line that names the database; other errors as they are. */
+/** Turns an error of the server, such as a wrong password, into a refusal that names the database. Returns other errors unchanged. */
 export function refusalOf(name: string, error: unknown): unknown {
   const isOfServer = error instanceof DatabaseUnavailable || error instanceof pg.DatabaseError
   if (!isOfServer) return error
@@ -169,3 +173,37 @@ export const queryBuilder = (): Kysely<Database> =>
     // SQLite takes `in ()` for false; PostgreSQL has no such list.
     plugins: [new HandleEmptyInListsPlugin({ strategy: replaceWithNoncontingentExpression })],
   })
+
+// ---- a server that is away for a while: it restarts, fails over, or is not reached -------
+
+/** Longer than a round trip through any network that a node can work with. */
+const ANSWER_MS = 3_000
+
+/** Whether a retry may succeed. False: a person has to repair something first, such as a wrong password. */
+export function isServerUnavailable(error: unknown): boolean {
+  const cause = error instanceof DatabaseRefused ? error.cause : error
+  if (cause instanceof DatabaseUnavailable && isUnreadableFile(cause.cause)) return false
+  const kind = failureOf(cause)?.kind
+  // `unwritable`: a standby that is about to become the primary, or a full disk.
+  return kind === 'unavailable' || kind === 'unwritable'
+}
+
+/** Asks the server once. Resolves with the reason in one line; undefined: the server answers. */
+export async function whyServerUnavailable(url: string): Promise<string | undefined> {
+  const statements = new PostgresStatements({
+    url,
+    connections: 1,
+    connectTimeoutMs: ANSWER_MS,
+    statementTimeoutMs: ANSWER_MS,
+  })
+  try {
+    const standby = statements.prepare<{ readonly is_standby: 0 | 1 }>(
+      'SELECT pg_is_in_recovery() AS is_standby',
+    )
+    return (await standby.get([]))?.is_standby === 1 ? 'the server is a standby' : undefined
+  } catch (error) {
+    return isServerUnavailable(error) && error instanceof Error ? error.message : undefined
+  } finally {
+    await statements.close()
+  }
+}

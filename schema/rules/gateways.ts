@@ -84,11 +84,11 @@ export type Sender = number | 'platform' | 'unknown'
  * Returns the gateway at the DNS addresses of a URI; undefined when there is none, or DNS did not answer in
  * time.
  */
-export type GatewayLedTo = (uri: string, sender: Sender) => CarrierGateway | undefined
+export type GatewayLookup = (uri: string, sender: Sender) => CarrierGateway | undefined
 
-/** What DNS has said of URIs that are about to be written. */
-export interface LookedUp {
-  readonly gatewayLedTo: GatewayLedTo
+/** DNS answers for URIs that are about to be stored. */
+export interface DnsAnswers {
+  readonly gatewayLedTo: GatewayLookup
   /** All addresses behind the names of a URI; none where DNS did not answer in time. */
   readonly addressesOf: (uri: string) => readonly string[]
 }
@@ -174,15 +174,13 @@ export function wantedPort({ host, port, transport, isSecure }: SipTarget): numb
 }
 
 /**
- * What of the network is this installation itself: no node or gateway may be one of its SIP listeners, and
- * what a tenant writes leads to nothing that only this machine can reach. Pure.
- *
- * Read again at each question: interfaces and nodes come and go.
+ * The addresses and listeners of this installation. No node or gateway may be one of its SIP listeners, and no address of a
+ * tenant may lead to a network that only this machine reaches. Read again for each check: interfaces and nodes change.
  */
-export interface OwnPlaces {
+export interface OwnNetwork {
   /** Addresses of this machine with the lengths of their networks, and addresses of other nodes: CIDRs. */
   readonly networks: () => readonly string[]
-  /** Where SIP is served, here and on other nodes. */
+  /** SIP listeners of this and of other nodes. */
   readonly listeners: () => readonly OwnListener[]
   /** CIDRs of inner networks that tenants may name nonetheless (`TENANT_NETWORKS`). */
   readonly allowed: readonly string[]
@@ -192,19 +190,19 @@ export interface OwnListener {
   /** Addresses, CIDRs and names in small letters. */
   readonly hosts: readonly string[]
   readonly port: number
-  /** By UDP, not over connections; undefined: both. */
+  /** True: UDP only; false: connections only; undefined: both. */
   readonly isDatagram: boolean | undefined
 }
 
 /** Nothing is known of the machine, such as in a command that has no settings. */
-export const nowhere: OwnPlaces = { networks: () => [], listeners: () => [], allowed: [] }
+export const nowhere: OwnNetwork = { networks: () => [], listeners: () => [], allowed: [] }
 
 /**
  * Returns a check whether an address belongs to the machine or leads nowhere from outside: loopback,
  * link-local, multicast, and the machine's private networks. Of a public network only the machine's own
  * address counts: everyone reaches the others. An address that cannot be read counts.
  */
-export function innerCheck({ networks, allowed }: OwnPlaces): (address: string) => boolean {
+export function innerCheck({ networks, allowed }: OwnNetwork): (address: string) => boolean {
   const inner = [...ALWAYS_INNER, ...networks().map(ownPart)].flatMap(networkOf)
   const exempt = allowed.flatMap(networkOf)
   return (text) => {

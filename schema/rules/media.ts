@@ -9,7 +9,7 @@ export interface MediaColumns {
   readonly dtmf: DtmfMode
 }
 
-/** Of a party about which nothing was said. */
+/** The rules of a party without rules of its own. */
 export const noMediaRules: MediaRules = {
   policy: null,
   profile: 'auto',
@@ -17,15 +17,15 @@ export const noMediaRules: MediaRules = {
   dtmf: 'auto',
 }
 
-/** Undefined: nothing was said, so that a record without rules costs nothing. */
+/** Undefined: the row has no rules. */
 export function mediaRulesOf(row: MediaColumns): MediaRules | undefined {
   const { media: policy, media_profile: profile, dtmf } = row
   const codecs = row.codecs === null ? null : (readNames(row.codecs) ?? null)
-  const isSaid = policy !== null || profile !== 'auto' || codecs !== null || dtmf !== 'auto'
-  return isSaid ? { policy, profile, codecs, dtmf } : undefined
+  const hasRules = policy !== null || profile !== 'auto' || codecs !== null || dtmf !== 'auto'
+  return hasRules ? { policy, profile, codecs, dtmf } : undefined
 }
 
-/** What an extension says, and for the rest its tenant. */
+/** The rules of an extension, completed by those of its tenant. */
 export function inheritedRules(
   own: MediaRules | undefined,
   tenant: MediaRules | undefined,
@@ -39,7 +39,7 @@ export function inheritedRules(
   }
 }
 
-/** A JSON array of texts; undefined: it is none. */
+/** Reads a JSON array of texts; undefined: it is not one. */
 export function readNames(json: string): readonly string[] | undefined {
   try {
     const list: unknown = JSON.parse(json)
@@ -49,7 +49,7 @@ export function readNames(json: string): readonly string[] | undefined {
   }
 }
 
-/** As SDP writes it; undefined: not known. */
+/** The name of a codec as SDP writes it; undefined: not known. */
 export const knownCodec = (name: string): string | undefined => byLowerCase.get(name.toLowerCase())
 
 /** Whether rtpengine, as Debian builds it, encodes and decodes it. */
@@ -58,7 +58,7 @@ export const canTranscode = (name: string): boolean =>
 
 const transcoded = ['PCMA', 'PCMU', 'G722', 'G723', 'G729', 'GSM', 'opus', 'speex']
 
-/** Those that may be named in an allow list (RFC 3551, and the registered formats of `audio/`). */
+/** Codecs that an allow list may name (RFC 3551, and the registered formats of `audio/`). */
 export const codecNames: readonly string[] = [
   ...transcoded,
   'AMR',

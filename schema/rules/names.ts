@@ -3,7 +3,7 @@
 const MAX_OFFERED = 3
 /** Shorter texts are part of too many names. */
 const MIN_PART = 3
-/** As of every name; nothing longer is compared. */
+/** Longer names are not compared. */
 const MAX_NAME = 300
 
 /** ` Did you mean "acme-main"?`, or '' when no name is close. */
@@ -14,23 +14,23 @@ export function didYouMean(wrong: string, names: Iterable<string>): string {
 
 /** The nearest misspelling, or else names of which it is a part, or that are a part of it. */
 function closeNames(wrong: string, names: Iterable<string>): readonly string[] {
-  const asked = plain(wrong)
-  if (asked.length > MAX_NAME) return []
+  const name = plain(wrong)
+  if (name.length > MAX_NAME) return []
   const byPlain = new Map([...names].map((name) => [plain(name), name]))
-  const same = byPlain.get(asked)
+  const same = byPlain.get(name)
   if (same !== undefined) return [same]
-  const misspelled = nearMiss(asked, byPlain.keys())
+  const misspelled = nearMiss(name, byPlain.keys())
   const first = misspelled === undefined ? undefined : byPlain.get(misspelled)
   if (first !== undefined) return [first]
-  if (asked.length < MIN_PART) return []
+  if (name.length < MIN_PART) return []
   return [...byPlain]
-    .filter(([name]) => name.includes(asked) || (name.length >= MIN_PART && asked.includes(name)))
-    .map(([, name]) => name)
+    .filter(([other]) => other.includes(name) || (other.length >= MIN_PART && name.includes(other)))
+    .map(([, other]) => other)
     .toSorted((a, b) => a.length - b.length)
     .slice(0, MAX_OFFERED)
 }
 
-/** In one case, because a wrong case is the commonest slip, and without the parameters of a URI, which are often left out. */
+/** In lower case, because a wrong case is the commonest mistake, and without the parameters of a URI, which are often omitted. */
 const plain = (name: string): string => name.trim().toLowerCase().replace(/;.*/, '')
 
 /**

@@ -177,7 +177,7 @@ function isRegExp(source: string): boolean {
   }
 }
 
-/** What becomes of a number without rules. */
+/** The rewriting of a number without rules. */
 export const unchanged = (number: string): string => number
 
 /**
@@ -249,7 +249,7 @@ export function comparedPrefix(prefix: string, exitCodes?: ExitCodes): string {
   return significant === ANY_INTERNATIONAL ? prefix : significant
 }
 
-/** What a number may be, in the form of prefixes: one text for nearly every number, a few where it begins oddly. */
+/** The digits that a number may stand for, to compare with prefixes: one text for nearly every number, a few for odd beginnings. */
 export function spellingsOf(number: string, exitCodes = usualExitCodes): readonly string[] {
   const digits = withoutPlus(number)
   if (!/^[0*#]/.test(digits) && !exitCodes.some((code) => digits.startsWith(code))) return [digits]
@@ -302,7 +302,7 @@ const withoutZeros = (digits: string, code = ''): string =>
 export type ExitCodes = readonly string[]
 
 /**
- * What a spend guard takes for one where the installation names none: `00` (recommended by ITU-T E.164), `0011` of
+ * The exit codes of spend guards where the installation names none: `00` (recommended by ITU-T E.164), `0011` of
  * Australia, `011` of North America, and `810` of Russia and its neighbours.
  */
 export const usualExitCodes: ExitCodes = ['0011', '011', '810', '00']
@@ -322,10 +322,10 @@ export function international(number: string, exitCodes: ExitCodes | undefined):
   return number
 }
 
-/** Every number that has a `+`: what a prefix means that is an exit code and nothing more. */
+/** The meaning of a prefix that is only an exit code: every number with a `+`. */
 export const ANY_INTERNATIONAL = '+'
 
-/** How a stored prefix compares with numbers that have passed `international`; without a leading `+`. */
+/** Returns the form in which a stored prefix compares with results of `international`; without a leading `+`. */
 export function internationalPrefix(prefix: string, exitCodes: ExitCodes | undefined): string {
   const digits = withoutPlus(prefix)
   const code = exitCodes === undefined ? '' : exitCodeOf(digits, exitCodes)
@@ -367,6 +367,6 @@ export function countedNumbers(
   return /[*#]/.test(front) ? [dialled] : [number, dialled]
 }
 
-/** The longest one that `digits` begin with; empty: none. */
+/** Returns the longest exit code at the start of `digits`; empty: none. */
 export const exitCodeOf = (digits: string, exitCodes: ExitCodes): string =>
   exitCodes.find((code) => digits.startsWith(code)) ?? ''

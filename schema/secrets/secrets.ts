@@ -1,6 +1,6 @@
 /** The secrets of a database: their columns, and their encryption key. */
 import type Sqlite from 'better-sqlite3'
-import { DatabaseRefused } from '../refusal.ts'
+import { DatabaseRefused } from '../sql/failure.ts'
 import {
   boxOf,
   createKeyFile,
@@ -11,8 +11,11 @@ import {
   newMark,
   notAKey,
   readKeyFile,
+  isSealed,
+  type SecretLocation,
+  sealedGlob,
+  SecretBox,
 } from './key.ts'
-import { isSealed, type Place, sealedGlob, SecretBox } from './secret-box.ts'
 import type { Statements } from '../sql/statements.ts'
 
 /** All columns with encrypted texts. */
@@ -26,9 +29,9 @@ const columns = [
 /** Encrypts and decrypts the texts that must not be stored in clear. */
 export interface Secrets {
   /** @throws {DatabaseRefused} the key is missing, or belongs to another database. */
-  seal(place: Place, text: string): string
+  seal(place: SecretLocation, text: string): string
   /** Undefined when damaged or moved from another row. A text from before encryption is returned as it is. */
-  open(place: Place, stored: string): string | undefined
+  open(place: SecretLocation, stored: string): string | undefined
   /**
    * Returns 32 bytes for one purpose: the same in every process that has the key.
    *
@@ -54,15 +57,15 @@ export class LocalSecrets implements Secrets {
   }
 
   /** Where the key is stored, for the operator. */
-  get keptIn(): string {
+  get keySource(): string {
     return this.#configured === undefined ? keyFileOf(this.#path) : 'SECRET_KEY'
   }
 
-  seal(place: Place, text: string): string {
+  seal(place: SecretLocation, text: string): string {
     return this.#open().seal(place, text)
   }
 
-  open(place: Place, stored: string): string | undefined {
+  open(place: SecretLocation, stored: string): string | undefined {
     return isSealed(stored) ? this.#open().open(place, stored) : stored
   }
 
@@ -92,7 +95,7 @@ export class LocalSecrets implements Secrets {
 
   /** Returns why the secrets cannot be read with the current key; undefined when they can. Changes nothing. */
   problem(): string | undefined {
-    return keyProblem(this.#mark(), this.#keyText(), this.keptIn)
+    return keyProblem(this.#mark(), this.#keyText(), this.keySource)
   }
 
   #open(): SecretBox {
@@ -105,7 +108,7 @@ export class LocalSecrets implements Secrets {
     if (problem !== undefined) throw this.#refusal(problem)
     if (this.#keyText() === undefined) createKeyFile(keyFileOf(this.#path))
     const box = boxOf(this.#keyText())
-    if (box === undefined) throw this.#refusal(notAKey(this.keptIn))
+    if (box === undefined) throw this.#refusal(notAKey(this.keySource))
     if (this.#mark() === undefined)
       this.#sqlite
         .prepare('INSERT INTO setting (name, value) VALUES (?, ?)')
@@ -169,23 +172,23 @@ export async function openServerSecrets(
   name: string,
   { secretKey, keyFile }: ServerKey,
 ): Promise<Secrets> {
-  const keptIn = secretKey === undefined ? keyFile : 'SECRET_KEY'
+  const keySource = secretKey === undefined ? keyFile : 'SECRET_KEY'
   const keyText = (): string | undefined => secretKey ?? readKeyFile(keyFile)
   const refuseIf = (problem: string | undefined): void => {
     if (problem !== undefined) throw new DatabaseRefused(`cannot use database ${name}: ${problem}`)
   }
   const mark = await markOf(statements)
-  refuseIf(keyProblem(mark, keyText(), keptIn))
+  refuseIf(keyProblem(mark, keyText(), keySource))
   if (keyText() === undefined) createKeyFile(keyFile)
   const box = boxOf(keyText())
   if (box === undefined)
-    throw new DatabaseRefused(`cannot use database ${name}: ${notAKey(keptIn)}`)
+    throw new DatabaseRefused(`cannot use database ${name}: ${notAKey(keySource)}`)
   if (mark === undefined) {
     // Another node may be first, with another key.
     await statements
       .prepare('INSERT INTO setting (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING')
       .run([KEY_MARK, newMark(box)])
-    refuseIf(keyProblem(await markOf(statements), keyText(), keptIn))
+    refuseIf(keyProblem(await markOf(statements), keyText(), keySource))
   }
   return {
     seal: (place, text) => box.seal(place, text),

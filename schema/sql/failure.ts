@@ -1,4 +1,4 @@
-/** Why a statement failed, in the same words for every database. */
+/** The reasons of failed statements, the same for every database, and of databases that are not used. */
 
 export type Failure =
   /** Another row has the same values in a unique index. */
@@ -16,7 +16,7 @@ export type Failure =
   /** The database server does not answer. Whether a COMMIT took place is unknown. */
   | { readonly kind: 'unavailable' }
 
-/** Of an index on expressions, the name; of another one, the columns as `table.column`. */
+/** The name of an index on expressions; the columns of any other index as `table.column`. */
 export type Unique =
   { readonly index: string } | { readonly columns: readonly [string, ...(readonly string[])] }
 
@@ -25,11 +25,11 @@ export class DatabaseUnavailable extends Error {
   override readonly name = 'DatabaseUnavailable'
 }
 
-/** Such as the CA of `sslrootcert`. A socket of a server that is down is not there, either, but is no such file. */
+/** A file that the URL names, such as the CA of `sslrootcert`. The missing socket of a server that is down is not such a file. */
 export const isUnreadableFile = (error: unknown): boolean =>
   error instanceof Error && 'syscall' in error && error.syscall === 'open'
 
-/** Undefined for an error that says nothing of the database, or nothing that a caller could act on. */
+/** Undefined for errors that do not come from the database, and for those that a caller cannot act on. */
 export function failureOf(error: unknown): Failure | undefined {
   if (error instanceof DatabaseUnavailable) return { kind: 'unavailable' }
   const code = codeOf(error)
@@ -37,14 +37,14 @@ export function failureOf(error: unknown): Failure | undefined {
   if (code === 'SQLITE_CONSTRAINT_UNIQUE' || code === 'SQLITE_CONSTRAINT_PRIMARYKEY')
     return { kind: 'unique', unique: uniqueOfSqlite(error.message) }
   if (code === '23505') return { kind: 'unique', unique: uniqueOfPostgres(error) }
-  const found = kinds.find(([pattern]) => pattern.test(code))
-  return found && { kind: found[1] }
+  const match = kinds.find(([pattern]) => pattern.test(code))
+  return match && { kind: match[1] }
 }
 
 /** The server ended the statement: it took longer than a statement may. */
 export const isTimedOut = (error: unknown): boolean => codeOf(error) === '57014'
 
-/** Of an error of SQLite its name, such as `SQLITE_FULL`; of PostgreSQL five characters; empty for any other. */
+/** The name of an SQLite error, such as `SQLITE_FULL`, or the five characters of PostgreSQL; empty for other errors. */
 const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error ? String(error.code) : ''
 
@@ -61,9 +61,9 @@ const kinds: readonly (readonly [RegExp, Exclude<Failure['kind'], 'unique'>])[] 
 
 /** `UNIQUE constraint failed: carrier.name`, or `… index 'rate_identity'`. */
 function uniqueOfSqlite(message: string): Unique {
-  const [, what = ''] = /constraint failed: (.*)$/.exec(message) ?? []
-  const [, index] = /^index '(.*)'$/.exec(what) ?? []
-  return index === undefined ? { columns: listed(what) } : { index }
+  const [, target = ''] = /constraint failed: (.*)$/.exec(message) ?? []
+  const [, index] = /^index '(.*)'$/.exec(target) ?? []
+  return index === undefined ? { columns: columnsIn(target) } : { index }
 }
 
 /** `Key (name)=(x) already exists.`, in whatever language the server speaks. */
@@ -71,7 +71,7 @@ function uniqueOfPostgres(error: Error & PostgresFields): Unique {
   const { table = '', constraint = '', detail = '' } = error
   const [, keys = ''] = /\((.*?)\)=\(/.exec(detail) ?? []
   if (keys === '' || keys.includes('(')) return { index: constraint }
-  return { columns: listed(keys, `${table}.`) }
+  return { columns: columnsIn(keys, `${table}.`) }
 }
 
 interface PostgresFields {
@@ -80,7 +80,53 @@ interface PostgresFields {
   readonly detail?: string | undefined
 }
 
-function listed(names: string, prefix = ''): [string, ...string[]] {
+function columnsIn(names: string, prefix = ''): [string, ...string[]] {
   const [first = '', ...more] = names.split(', ').map((name) => `${prefix}${name}`)
   return [first, ...more]
+}
+
+// ---- databases that are not used ---------------------------------------------------------
+
+/** The database file cannot be used. `message` is one line for the operator. */
+export class DatabaseRefused extends Error {
+  override readonly name = 'DatabaseRefused'
+}
+
+/** SQLite's `application_id` of a database of this program: "toll". Unreleased versions wrote none. */
+export const APPLICATION_ID = 0x74_6f_6c_6c
+
+export const unreleased = (database: string): DatabaseRefused =>
+  new DatabaseRefused(
+    `cannot use database ${database}: it was made by an unreleased version of Tollgate; move it away and start again, or keep using the version that made it`,
+  )
+
+/** @param version the number of the newest migration in the database. */
+export function refuseNewer(database: string, version: number, known: number): void {
+  if (version <= known) return
+  throw new DatabaseRefused(
+    `cannot use database ${database}: it has schema version ${version}, this program knows up to ${known}; use a newer Tollgate`,
+  )
+}
+
+const unusable = new Set([
+  'SQLITE_CORRUPT',
+  'SQLITE_NOTADB',
+  'SQLITE_CANTOPEN',
+  'SQLITE_READONLY',
+  // From the file system, while creating the file.
+  'ENOENT',
+  'ENOTDIR',
+  'EACCES',
+  'EPERM',
+  'EROFS',
+  'ENOSPC',
+])
+
+/** Maps SQLite's errors about a file to a `DatabaseRefused`; returns any other error unchanged. */
+export function asRefusal(path: string, error: unknown): unknown {
+  if (!(error instanceof Error) || !('code' in error)) return error
+  const code = String(error.code)
+  const family = code.split('_').slice(0, 2).join('_')
+  if (!unusable.has(family)) return error
+  return new DatabaseRefused(`cannot use database ${path}: ${error.message} (${code})`)
 }

@@ -24,18 +24,18 @@ export interface PostgresOptions {
 
 interface OpenTransaction extends Transaction {
   readonly client: pg.PoolClient
-  /** Settles after the last statement so far: a connection runs one after the other. */
+  /** Settles after the last statement so far: a connection runs one statement after the other. */
   last: Promise<unknown>
 }
 
 /** `queued`: serializable, and one of those at a time. */
 type Isolation = 'serializable' | 'queued' | 'read committed'
 
-/** How often the work of a transaction is begun, when others change what it reads. */
+/** The work of a transaction starts so often at most, when others change the rows that it reads. */
 const MAX_ATTEMPTS = 20
-/** After so many, it waits for those in the same need: one of them runs at a time, on all nodes. */
+/** After so many attempts such transactions queue: on all nodes together, one of them runs at a time. */
 const FREE_ATTEMPTS = 3
-/** Of the advisory lock for that. */
+/** The number of the advisory lock of that queue. */
 const QUEUE_LOCK = 0x70_11_6a_80
 
 /**
@@ -72,7 +72,7 @@ export class PostgresStatements implements Statements {
       application_name: 'tollgate',
       types: { getTypeParser: (type: number) => parsers.get(type) ?? asText },
     })
-    // A connection that broke is replaced by the pool; its next statement says so, if there is one.
+    // The pool replaces a broken connection; the next statement on it fails, if there is one.
     this.#pool.on('error', ignored)
     this.#pool.on('connect', (client) => {
       client.on('error', ignored)
@@ -91,9 +91,9 @@ export class PostgresStatements implements Statements {
   }
 
   prepareRows<R>({ table, columns, sql, locks }: RowsText): (rows: readonly Row[]) => Promise<R[]> {
-    const given = `SELECT ${columns.join()} FROM json_populate_recordset(NULL::${table}, CAST($1 AS json))`
+    const rows = `SELECT ${columns.join()} FROM json_populate_recordset(NULL::${table}, CAST($1 AS json))`
     const end = locks === true ? ' FOR NO KEY UPDATE' : ''
-    const statement = this.prepare<R>(`WITH given AS MATERIALIZED (${given}) ${sql}${end}`)
+    const statement = this.prepare<R>(`WITH given AS MATERIALIZED (${rows}) ${sql}${end}`)
     return async (rows) => (rows.length === 0 ? [] : statement.all([jsonRows(rows)]))
   }
 
@@ -101,7 +101,7 @@ export class PostgresStatements implements Statements {
     return this.#repeated(work, (attempt) => (attempt <= FREE_ATTEMPTS ? 'serializable' : 'queued'))
   }
 
-  /** Runs again only when it and another one have waited for each other's locks. */
+  /** Runs again only after a deadlock with another transaction. */
   lockedTransaction<T>(work: () => Promise<T>): Promise<T> {
     return this.#repeated(work, () => 'read committed')
   }
@@ -123,9 +123,13 @@ export class PostgresStatements implements Statements {
     this.#scope.afterCommit(work)
   }
 
+  async notify(channel: string, payload: string): Promise<void> {
+    await this.#run('SELECT pg_notify($1, $2)', [channel, payload])
+  }
+
   /** Runs `work` in one transaction, while no other one on the server has this lock; once. */
   exclusively<T>(lock: number, work: () => Promise<T>): Promise<T> {
-    // Each statement sees what was committed before it began, so also what the last owner of the lock did.
+    // Each statement sees everything committed before it began, including the work of the last owner of the lock.
     return this.#attempt(async () => {
       await this.execute(`SELECT pg_advisory_xact_lock(${lock})`)
       return work()
@@ -140,7 +144,7 @@ export class PostgresStatements implements Statements {
       : this.#inside(current, { text: sql }))
   }
 
-  /** Breaks all connections: what runs or comes fails, and nothing waits for a server that is away. */
+  /** Breaks all connections: running and later statements fail, and none waits for an unreachable server. */
   cut(): void {
     this.#isCut = true
     for (const { connection } of this.#clients) connection.stream.destroy()
@@ -188,7 +192,7 @@ export class PostgresStatements implements Statements {
         return await send<R>(transaction.client, query)
       } catch (error) {
         const kind = failureOf(error)?.kind
-        // Whatever the work makes of it: nothing of this transaction can be committed.
+        // Even if the work catches the error, this transaction cannot be committed.
         if (kind === 'conflict' || kind === 'unavailable')
           transaction.failure ??= error instanceof Error ? error : new Error(String(error))
         throw error
@@ -210,7 +214,7 @@ export class PostgresStatements implements Statements {
     }
     let result: T
     try {
-      // Before it begins: it must see what those before it have committed.
+      // Before BEGIN: the transaction must see the commits of those before it in the queue.
       if (how === 'queued') await send(client, { text: `SELECT pg_advisory_lock(${QUEUE_LOCK})` })
       const level = how === 'queued' ? 'serializable' : how
       await send(client, { text: `BEGIN ISOLATION LEVEL ${level}` })
@@ -256,13 +260,13 @@ export class PostgresStatements implements Statements {
   }
 }
 
-/** The pool says so where no connection became free; that the server does not answer has another message. */
+/** The pool's message when no connection became free; an unreachable server has another message. */
 const isPoolFull = (error: unknown): boolean =>
   error instanceof Error && error.message === 'timeout exceeded when trying to connect'
 
 /**
- * Whether the work may succeed when it runs again. Of two transactions that found a name free and wrote it, PostgreSQL
- * tells the later one of a conflict, or of a row that is there twice, as the locks fall. Run again, it reads the other's.
+ * Whether the work may succeed when it runs again. When two transactions find a name free and write it, PostgreSQL reports a
+ * conflict or a duplicate row to the later one, depending on the locks. Its second run reads the row of the other.
  */
 function mayPass(error: unknown, attempt: number): boolean {
   const kind = failureOf(error)?.kind
@@ -294,10 +298,10 @@ async function send<R extends pg.QueryResultRow>(
 function asUnavailable(error: unknown): unknown {
   if (error instanceof pg.DatabaseError || error instanceof RangeError) return error
   const reason = error instanceof Error ? error.message : String(error)
-  return new DatabaseUnavailable(`${whatFailed(error)}: ${reason}`, { cause: error })
+  return new DatabaseUnavailable(`${describeFailure(error)}: ${reason}`, { cause: error })
 }
 
-function whatFailed(error: unknown): string {
+function describeFailure(error: unknown): string {
   if (isUnreadableFile(error)) return 'a file that DATABASE_URL names cannot be read'
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   return /CERT|^UNABLE_TO_/.test(code)
@@ -336,7 +340,7 @@ const asText = (text: string): string => text
 const ignored = (): void => undefined
 
 /**
- * Which statements a database server keeps prepared: those that come again. A server keeps each name on each
+ * The names of statements that a server keeps prepared: those that are used repeatedly. A server keeps each name on each
  * connection for good, so their number is bounded, and a text that comes once gets none.
  */
 const MAX_NAMES = 400
@@ -368,10 +372,10 @@ export class StatementNames {
   }
 }
 
-/** What PostgreSQL's texts cannot have: U+0000, and halves of a pair. They become U+FFFD. */
+/** U+0000 and unpaired surrogates: PostgreSQL's texts cannot contain them. They become U+FFFD. */
 const unstorable = /\0|[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/g
 
-/** Without a function for each value, which would take longer than all the rest. */
+/** Serializes without a replacer function if it can: the replacer would take longer than all the rest. */
 function jsonRows(rows: readonly Row[]): string {
   const text = JSON.stringify(rows)
   return /\\u(?:0000|d[89a-f])/.test(text) ? JSON.stringify(rows, storableValue) : text

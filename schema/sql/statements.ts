@@ -1,4 +1,4 @@
-/** Statements behind one asynchronous interface: what runs them is written once for SQLite and for a database server. */
+/** One asynchronous interface for statements on SQLite and on a database server. */
 import { AsyncLocalStorage } from 'node:async_hooks'
 
 export interface Statements {
@@ -7,23 +7,23 @@ export interface Statements {
   /** Prepares a statement for many rows: a server gets them at once, SQLite ten at a time. */
   prepareRows<R>(text: RowsText): (rows: readonly Row[]) => Promise<R[]>
   /**
-   * Runs `work` in a transaction; a rejection rolls it back. What it reads is still true when it writes.
-   * Inside another transaction it is a savepoint; savepoints of one transaction are not used at the same time.
-   * `work` waits for statements only, never for anything else. A database server may have it run again from
-   * its beginning, after a rollback. A statement that failed ends the transaction, or the savepoint, it is in.
+   * Runs `work` in a serializable transaction; a rejection rolls it back. Inside another transaction it is a savepoint;
+   * savepoints of one transaction must not overlap. `work` waits for statements only. A database server may roll back and
+   * run `work` again. A failed statement ends its transaction or savepoint.
    */
   transaction<T>(work: () => Promise<T>): Promise<T>
   /**
-   * Runs `work` once what its caller has written is committed, such as to wake up those that read it: at once
-   * outside a transaction, never after a rollback. It throws nothing.
+   * Runs `work` after the caller's transaction is committed, such as to wake up readers: at once outside a transaction,
+   * never after a rollback. `work` must not throw.
    */
   afterCommit(work: () => void): void
-  /** Several processes may serve from this database: memory of one alone decides nothing. */
+  /** Tells all processes of the database, once the transaction of the caller is committed; of SQLite there is one. */
+  notify(channel: string, payload: string): Promise<void>
+  /** Several processes may serve from this database, so the memory of one process decides nothing. */
   readonly isShared: boolean
   /**
-   * As `transaction`, but others may change what it has read before it writes, unless it has locked the rows:
-   * for frequent work that adds, replaces by key, or locks rows first, always in the same order. It does not
-   * run again because of what others read or add.
+   * As `transaction`, but read committed: others may change rows that it has read and not locked. For frequent work that
+   * adds, replaces by key, or locks rows first, always in the same order. It runs again only after a deadlock.
    */
   lockedTransaction<T>(work: () => Promise<T>): Promise<T>
 }
@@ -42,11 +42,11 @@ export interface RowsText {
   readonly table: string
   readonly columns: readonly string[]
   readonly sql: string
-  /** It selects from one other table: others cannot change these rows until the end of the transaction. */
+  /** `sql` selects from one other table: locks the selected rows until the end of the transaction. */
   readonly locks?: true
 }
 
-/** Without bigint, which JSON has not: it is given as a text. */
+/** JSON has no bigint: it is passed as text. */
 export type Row = Readonly<Record<string, string | number | null>>
 
 /** A value as a statement takes it. */
@@ -60,20 +60,20 @@ export function toSqlValue(value: unknown): SqlValue {
 }
 
 /**
- * Which transaction a statement belongs to: the one that its caller runs in, through whatever functions it is
- * called. What starts inside a transaction and outlives it, such as a timer, runs outside it.
+ * The transaction of a statement: the one in which its caller runs, however deep the call. Work that outlives the
+ * transaction in which it started, such as a timer, runs outside it.
  */
 export interface Transaction {
   isOver: boolean
   /** Why it cannot be committed, although its work still runs. */
   failure: Error | undefined
   savepoints: number
-  /** Called after the commit, in this order. */
+  /** Run after the commit, in this order. */
   readonly afterCommit: (() => void)[]
 }
 
 export class TransactionScope<T extends Transaction> {
-  readonly #around = new AsyncLocalStorage<T>()
+  readonly #storage = new AsyncLocalStorage<T>()
   readonly #outside = AsyncLocalStorage.snapshot()
 
   /**
@@ -82,27 +82,27 @@ export class TransactionScope<T extends Transaction> {
    * @throws {Error} it cannot be committed any more.
    */
   get current(): T | undefined {
-    const around = this.#around.getStore()
-    if (around === undefined || around.isOver) return undefined
-    if (around.failure !== undefined) throw around.failure
-    return around
+    const transaction = this.#storage.getStore()
+    if (transaction === undefined || transaction.isOver) return undefined
+    if (transaction.failure !== undefined) throw transaction.failure
+    return transaction
   }
 
-  /** Runs `work` once what its caller has written is committed: at once outside a transaction, never after a rollback. */
+  /** As `Statements.afterCommit`. */
   afterCommit(work: () => void): void {
     const { current } = this
     if (current === undefined) work()
     else current.afterCommit.push(work)
   }
 
-  /** The transaction is committed: what `afterCommit` was given runs outside it. It throws nothing. */
+  /** Runs the work of `afterCommit`, outside the committed transaction. Throws nothing. */
   committed({ afterCommit }: T): void {
     for (const work of afterCommit) this.#outside(work)
   }
 
   /** Runs `work` in a transaction that has begun. Rejects when it cannot be committed. */
   async run<R>(transaction: T, work: () => Promise<R>): Promise<R> {
-    const result = await this.#around.run(transaction, work)
+    const result = await this.#storage.run(transaction, work)
     if (transaction.failure !== undefined) throw transaction.failure
     return result
   }

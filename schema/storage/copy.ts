@@ -24,7 +24,7 @@ export function copyDatabase({ sqlite }: { readonly sqlite: Sqlite.Database }, f
   }
 }
 
-/** A copy of a database that is served has no journal beside it. */
+/** A copy has no journal files, so it must not have the mark of the journal either. */
 function forgetJournal(file: string): void {
   const copy = new Sqlite(file)
   try {
@@ -45,7 +45,7 @@ export function sync(path: string): void {
   }
 }
 
-/** For the name of a file, such as `20261122T093000Z`. @param now milliseconds UTC. */
+/** A time in the name of a file, such as `20261122T093000Z`. @param now milliseconds UTC. */
 export const timeName = (now: number): string =>
   new Date(now).toISOString().replaceAll(/[-:]|\.\d+/g, '')
 

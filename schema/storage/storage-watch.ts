@@ -6,7 +6,7 @@ import { existsSync, realpathSync, statSync } from 'node:fs'
 import type { Schedule } from '../clock.ts'
 import type { LocalStore } from '../open.ts'
 import { runEach, WriteQueue } from './write-queue.ts'
-import { POLL_MS, Patience, type StorageProblem } from './storage.ts'
+import { POLL_MS, FailureTimer, type StorageProblem } from './storage.ts'
 
 export interface StorageWatchDeps {
   readonly store: LocalStore
@@ -18,25 +18,25 @@ export interface StorageWatchDeps {
 }
 
 /** How often a test row is written on a quiet system, so that a full disk is detected before the next call. */
-const LOOKS_PER_TRIAL = 20
+const POLLS_PER_TRIAL = 20
 const trial =
   "INSERT INTO setting (name, value) VALUES ('storage_trial', ?) ON CONFLICT DO UPDATE SET value = excluded.value"
 
 export class StorageWatch {
   readonly #deps: StorageWatchDeps
   readonly #trial: WriteQueue
-  readonly #patience: Patience
+  readonly #failureTimer: FailureTimer
   #files: readonly WatchedFile[]
   #cancel: () => void
   #polls = 0
-  #told: string | undefined
+  #reported: string | undefined
 
   /** Create it after the database was written to: then its log exists. */
   constructor(deps: StorageWatchDeps) {
     this.#deps = deps
     this.#trial = new WriteQueue({ ...deps, run: runEach, onFailure: () => undefined })
     this.#files = filesOf(deps.store)
-    this.#patience = new Patience(deps.store.storage)
+    this.#failureTimer = new FailureTimer(deps.store.storage)
     this.#cancel = deps.schedule(() => this.#poll(), POLL_MS)
   }
 
@@ -50,11 +50,11 @@ export class StorageWatch {
   #poll(): void {
     this.#cancel = this.#deps.schedule(() => this.#poll(), POLL_MS)
     this.#checkFiles()
-    this.#patience.poll()
+    this.#failureTimer.poll()
     this.#polls += 1
-    if (this.#polls % LOOKS_PER_TRIAL === 0 && this.#trial.waiting === 0)
+    if (this.#polls % POLLS_PER_TRIAL === 0 && this.#trial.waiting === 0)
       this.#trial.add({ run: async () => this.#write() })
-    this.#tell()
+    this.#report()
   }
 
   /** Writes to a removed file are rejected, so that they wait until it is back. */
@@ -95,10 +95,10 @@ export class StorageWatch {
     this.#deps.store.sqlite.prepare(trial).run(String(this.#polls))
   }
 
-  #tell(): void {
+  #report(): void {
     const { problem } = this.#deps.store.storage
-    if (problem?.code === this.#told) return
-    this.#told = problem?.code
+    if (problem?.code === this.#reported) return
+    this.#reported = problem?.code
     this.#deps.onChange(problem)
   }
 }

@@ -15,7 +15,8 @@ export class Storage {
   readonly #failing = new Map<object, string>()
   #episode = 0
   #isDeclared = false
-  #fileProblem: StorageProblem | undefined
+  /** The files are not the opened ones. */
+  fileProblem: StorageProblem | undefined
   readonly #code: 'commits_fail' | 'server_unavailable'
 
   /** @param code why commits fail: of a server, calls go on without it. */
@@ -25,7 +26,7 @@ export class Storage {
 
   /** Undefined while commits succeed, or have failed only for a moment. */
   get problem(): StorageProblem | undefined {
-    if (this.#fileProblem !== undefined) return this.#fileProblem
+    if (this.fileProblem !== undefined) return this.fileProblem
     const [reason] = this.#failing.values()
     if (!this.#isDeclared || reason === undefined) return undefined
     return { code: this.#code, reason }
@@ -50,15 +51,6 @@ export class Storage {
   declare(): void {
     this.#isDeclared = this.#failing.size > 0
   }
-
-  /** The files are not the opened ones. */
-  get fileProblem(): StorageProblem | undefined {
-    return this.#fileProblem
-  }
-
-  set fileProblem(problem: StorageProblem | undefined) {
-    this.#fileProblem = problem
-  }
 }
 
 /** Another process holds the write lock. */
@@ -74,11 +66,11 @@ const unstored = new Set(['locked', 'unwritable', 'unavailable', 'conflict'])
 /** The database cannot be written now; the request itself may be valid. */
 export const isUnstored = (error: unknown): boolean => unstored.has(failureOf(error)?.kind ?? '')
 
-/** When a write that failed is tried again, and which failures are told. */
+/** Delays before a failed write is tried again. */
 const delaysMs = [50, 100, 250, 500, 1_000] as const
 /** Another process holds the write lock, usually for a moment. */
 const lockedDelayMs = 20
-/** After about a second, such a wait is told. */
+/** After so many failures, about a second, the lock is reported. */
 const failuresOfALongLock = 64
 
 /** `failures`: those in a row before this one. */
@@ -87,17 +79,18 @@ export function retryDelayMs(error: unknown, failures: number): number {
   return delaysMs[Math.min(failures, delaysMs.length - 1)] ?? lockedDelayMs
 }
 
-/** Of failures in a row the first, the second, the fourth and so on. `failures`: with this one. */
+/** Whether a failure is reported: the first in a row, the second, the fourth and so on. `failures` includes this one. */
 export function isNews(error: unknown, failures: number): boolean {
   const isPowerOfTwo = (failures & (failures - 1)) === 0
   return isPowerOfTwo && (!isLocked(error) || failures >= failuresOfALongLock)
 }
 
-/** How often it is checked. Milliseconds. */
+/** Interval of the checks. Milliseconds. */
 export const POLL_MS = 250
-const PATIENT_LOOKS = 8
+const POLLS_UNTIL_DECLARED = 8
 
-export class Patience {
+/** Declares a problem after two seconds of failures. */
+export class FailureTimer {
   readonly #storage: Storage
   #episode: number | undefined
   #polls = 0
@@ -113,6 +106,6 @@ export class Patience {
     this.#episode = episode
     if (episode === undefined) return
     this.#polls += 1
-    if (this.#polls > PATIENT_LOOKS) this.#storage.declare()
+    if (this.#polls > POLLS_UNTIL_DECLARED) this.#storage.declare()
   }
 }

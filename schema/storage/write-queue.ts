@@ -28,7 +28,7 @@ export interface WriteQueueDeps<W, R> {
   readonly onFailure: (error: unknown, waiting: number) => void
 }
 
-export interface Queued<R> {
+export interface QueuedWrite<R> {
   /** Called once, after the commit, in the order of the writes. */
   readonly done?: (result: R) => void
   /**
@@ -38,12 +38,12 @@ export interface Queued<R> {
   readonly refused?: (error: unknown) => void
   /** How long the write may wait for others; 10 ms unless given. */
   readonly waitMs?: number
-  /** Of writes with the same key each has a group of its own: the second sees what the first has stored. */
+  /** Writes with the same key are in different groups, so the second sees the rows of the first. */
   readonly key?: string
 }
 
 /** A write with statements of its own. */
-export interface Write extends Queued<unknown> {
+export interface Write extends QueuedWrite<unknown> {
   readonly run: () => Promise<unknown>
 }
 
@@ -54,7 +54,7 @@ export async function runEach(group: readonly Write[]): Promise<() => readonly u
   return () => results
 }
 
-/** As many writes wait as may. */
+/** The queue is full. */
 export class QueueFull extends Error {
   override readonly name = 'QueueFull'
 }
@@ -62,15 +62,15 @@ export class QueueFull extends Error {
 const groupWaitMs = 10
 const groupRows = 100
 
-export class WriteQueue<W extends Queued<R> = Write, R = unknown> {
+export class WriteQueue<W extends QueuedWrite<R> = Write, R = unknown> {
   readonly #deps: WriteQueueDeps<W, R>
   readonly #maxWaiting: number
-  /** Its groups belong to no transaction of a caller. */
+  /** Groups run outside the transactions of callers. */
   readonly #outside = AsyncLocalStorage.snapshot()
   #waiting: W[] = []
   /** The group that is being written. */
   #writing: readonly W[] = []
-  /** Taken back while they are written: they do not wait again. */
+  /** Writes withdrawn while they are being written: they are not retried. */
   readonly #withdrawn = new Set<W>()
   #isStarted = false
   #last: Promise<boolean> = Promise.resolve(true)
@@ -106,7 +106,7 @@ export class WriteQueue<W extends Queued<R> = Write, R = unknown> {
     return this.#waiting.length + this.#writing.length
   }
 
-  /** What would be lost if the process ended now, oldest first. */
+  /** Writes that would be lost if the process ended now, oldest first. */
   unwritten(): readonly W[] {
     return [...this.#writing, ...this.#waiting]
   }
@@ -172,8 +172,8 @@ export class WriteQueue<W extends Queued<R> = Write, R = unknown> {
   }
 
   /**
-   * What a group has left has waited: calls are served in between. What came since waits as long as it may: small groups
-   * cost as many statements as large ones.
+   * Writes left over by a full group have waited enough: only calls are served in between. Newer writes wait as long as they
+   * may, because small groups cost as many statements as large ones.
    */
   #restWaitMs(left: number): number {
     if (left > 0 || this.#waiting.length >= groupRows) return 1
@@ -191,16 +191,16 @@ export class WriteQueue<W extends Queued<R> = Write, R = unknown> {
     } catch (error) {
       if (!isViolation(error)) return this.#tryLater(error)
       if (group.length > 1) return this.#writeOneByOne(group)
-      // It can never be stored; the others must not wait for it.
+      // This write can never be stored; the others must not wait for it.
       this.#writing = this.#writing.slice(1)
-      for (const write of group) this.#tell(() => this.#refuse(write, error))
+      for (const write of group) this.#call(() => this.#refuse(write, error))
       return true
     }
     this.#works()
     this.#commits += 1
     this.#writing = this.#writing.slice(group.length)
     for (const [index, result] of committed().entries())
-      this.#tell(() => group[index]?.done?.(result))
+      this.#call(() => group[index]?.done?.(result))
     return true
   }
 
@@ -216,7 +216,7 @@ export class WriteQueue<W extends Queued<R> = Write, R = unknown> {
     else refused(error)
   }
 
-  #tell(work: () => void): void {
+  #call(work: () => void): void {
     try {
       work()
     } catch (error) {
@@ -224,7 +224,7 @@ export class WriteQueue<W extends Queued<R> = Write, R = unknown> {
     }
   }
 
-  /** What was not stored waits again, before all others. */
+  /** Writes that were not stored wait again, before all others. */
   #tryLater(error: unknown): boolean {
     this.#waiting = [
       ...this.#writing.filter((write) => !this.#withdrawn.has(write)),

@@ -1,5 +1,17 @@
-/** Users, keys, and what is remembered of their requests. */
-import type { Defaulted, Flag, Id } from './kinds.ts'
+/** Users, keys, and records of their requests. */
+import type { Defaulted, Flag, Id } from '../columns.ts'
+
+export interface AccessTables {
+  application_key: ApplicationKeyTable
+  application_key_day: ApplicationKeyDayTable
+  application_key_minute: ApplicationKeyMinuteTable
+  application_key_previous: ApplicationKeyPreviousTable
+  user: UserTable
+  jwt_denylist: JwtDenylistTable
+  idempotent_answer: IdempotentAnswerTable
+  idempotent_claim: IdempotentClaimTable
+  audit_entry: AuditEntryTable
+}
 
 export interface ApplicationKeyTable {
   id: Id
@@ -42,7 +54,7 @@ export interface UserTable {
 }
 
 /** Tokens replaced by a rotation that are valid until their grace period ends. */
-export interface ApplicationKeyPreviousTable {
+interface ApplicationKeyPreviousTable {
   id: Id
   application_key_id: number
   key_prefix: string
@@ -51,7 +63,7 @@ export interface ApplicationKeyPreviousTable {
 }
 
 /** Requests of a key in the last hour, by minute. */
-export interface ApplicationKeyMinuteTable {
+interface ApplicationKeyMinuteTable {
   application_key_id: number
   /** Minutes since 1970-01-01 UTC. */
   minute: number
@@ -59,7 +71,7 @@ export interface ApplicationKeyMinuteTable {
 }
 
 /** Successful requests of a key by day; older days are removed. */
-export interface ApplicationKeyDayTable {
+interface ApplicationKeyDayTable {
   application_key_id: number
   /** Days since 1970-01-01 UTC. */
   day: number
@@ -67,14 +79,13 @@ export interface ApplicationKeyDayTable {
 }
 
 /** Sessions that were logged out before their token expired. */
-export interface JwtDenylistTable {
+interface JwtDenylistTable {
   jti: string
   expires_at: number
 }
 
-/** First responses to requests with an `Idempotency-Key`, kept for 24 hours. */
-/** Who carries out a request with an `Idempotency-Key`, where several nodes may get it at once. */
-export interface IdempotentClaimTable {
+/** The node that carries out a request with an `Idempotency-Key`, when several nodes may receive it at once. */
+interface IdempotentClaimTable {
   actor: string
   operation: string
   key_hash: Buffer
@@ -84,7 +95,8 @@ export interface IdempotentClaimTable {
   claimed_until: number
 }
 
-export interface IdempotentAnswerTable {
+/** First responses to requests with an `Idempotency-Key`, stored for 24 hours. */
+interface IdempotentAnswerTable {
   actor: string
   /** Method and path. */
   operation: string
@@ -122,7 +134,7 @@ export interface AuditEntryTable {
   before_digest: string | null
   after_digest: string | null
   correlation_id: string
-  /** Of `change_entry`: the change that was made or undone. */
+  /** The `change_entry` that was made or undone. */
   change_id: string | null
   /** As given with the change. */
   reason: string | null

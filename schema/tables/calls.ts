@@ -6,7 +6,17 @@ import type {
   MosSource,
   RecordingError,
 } from '../contracts/field-values.ts'
-import type { Defaulted, Flag, Id, Sum } from './kinds.ts'
+import type { Defaulted, Flag, Id, Sum } from '../columns.ts'
+
+export interface CallTables {
+  cdr: CdrTable
+  refused_calls: RefusedCallsTable
+  recording: RecordingTable
+  call_sum: CallSumTable
+  call_sum_state: CallSumStateTable
+  call_sum_gap: CallSumGapTable
+  cdr_cost_change: CdrCostChangeTable
+}
 
 /** One row for every INVITE, refused and cancelled ones included. */
 export interface CdrTable {
@@ -46,35 +56,28 @@ export interface CdrTable {
   /** The higher ones. */
   jitter_ms: number | null
   packet_loss_pct: number | null
-  /** JSON of both directions (see call-quality.ts); null: nothing is known. */
+  /** JSON of both directions (`bothDirections`); null: nothing is known. */
   media_quality: string | null
-  /** Known after the call, and of those alone that were to be recorded. */
+  /** Known after the call, for calls that were to be recorded. */
   recording_error: RecordingError | null
   source_address: string
   /** A restart closed the call, at its last heartbeat. */
   is_recovered: Defaulted<Flag>
   is_unauthorized_by_ocs: Defaulted<Flag>
-  /** Of a call refused for money: what its first seconds cost, and what there was. */
+  /** Only for a call refused for money: the cost of its first seconds, and the available money. */
   required_micros: number | null
   available_micros: number | null
-  /** The sentence of its `denial_code`; null: there is none, or an earlier version has written the record. */
+  /** The sentence of its `denial_code`; null: it has no code, or an earlier version wrote the record. */
   denial_text: string | null
   /** The node of Tollgate that had the call; null: recorded by an earlier version. */
   instance: string | null
 }
 
-export interface CallSumTables {
-  call_sum: CallSumTable
-  call_sum_state: CallSumStateTable
-  call_sum_gap: CallSumGapTable
-  cdr_cost_change: CdrCostChangeTable
-}
-
-/** What the calls of one group of one day have come to. */
+/** Totals of the calls of one group of one day. */
 interface CallSumTable {
   /** Midnight UTC in milliseconds: calls belong to the day of their start. */
   day: number
-  /** What its groups are: `caller`, `carrier` … */
+  /** The criterion of its groups: `caller`, `carrier` … */
   dimension: string
   /** 0: of calls without a customer; -1: of all calls. */
   customer_id: number
@@ -100,16 +103,16 @@ interface CallSumTable {
   /** The call records that were stored first and last. */
   first_id: number
   last_id: number
-  /** The dearest call: 10^18 and its cost in micro-units, `-`, the id of its record; empty: all were free. */
+  /** The most expensive call: 10^18 plus its cost in micro-units, `-`, the id of its record; empty: all were free. */
   dearest: string
 }
 
-/** One row: which records the sums have. */
+/** One row: the records that the sums include. */
 interface CallSumStateTable {
   id: number
   /** Records up to this id, except those in `call_sum_gap`. */
   records_up_to: number
-  /** Of that record: a file beside another database has the sums of other calls. */
+  /** The uuid of that record: it shows whether a file of sums belongs to this database. */
   last_uuid: string
   /** `cdr_cost_change` up to this id. */
   changes_up_to: number
@@ -125,7 +128,7 @@ interface CallSumGapTable {
   noticed_at: number
 }
 
-/** What the cost of a stored record was changed by: its sums are corrected by it. */
+/** A change of the cost of a stored record, by which its sums are corrected. */
 interface CdrCostChangeTable {
   id: Id
   cdr_id: number

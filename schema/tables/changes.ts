@@ -1,5 +1,19 @@
-/** What was changed, by whom and why; sessions of agents. */
-import type { Defaulted, Id } from './kinds.ts'
+/** Changes, proposals and their causes; sessions of agents; accounting webhooks. */
+import type { Defaulted, Id, Flag } from '../columns.ts'
+
+export interface ChangeTables {
+  webhook_endpoint: WebhookEndpointTable
+  webhook_event: WebhookEventTable
+  webhook_delivery: WebhookDeliveryTable
+  change_proposal: ChangeProposalTable
+  change_entry: ChangeEntryTable
+  mcp_session: McpSessionTable
+  mcp_subscription: McpSubscriptionTable
+  state_change: StateChangeTable
+  key_address: KeyAddressTable
+  api_hour: ApiHourTable
+  wrong_password: WrongPasswordTable
+}
 
 /**
  * `pending`: it is being made. `unconfirmed`: the process ended while it was made, and nothing says whether it was.
@@ -25,7 +39,7 @@ export interface ChangeEntryTable {
   actor: string
   /** For a key: its name at that time. */
   actor_name: string | null
-  /** In which the actor acted; null for all. */
+  /** The tenant in which the actor acted; null: all. */
   tenant_id: number | null
   tool: string
   /** JSON array of the scopes that the tool requires besides those of MCP. */
@@ -53,11 +67,11 @@ export interface ChangeProposalTable {
   id: Id
   uuid: string
   at: number
-  /** In which the change is made; null: the proposal is the platform's. */
+  /** The tenant of the change; null: the proposal is the platform's. */
   tenant_id: number | null
-  /** Of the credential that has proposed it; null: all domains. */
+  /** The domain of the credential that proposed it; null: all domains. */
   domain: string | null
-  /** Who has proposed it, as in the audit log. */
+  /** The proposer, as in the audit log. */
   actor: string
   /** The name of the key. */
   actor_name: string | null
@@ -74,11 +88,11 @@ export interface ChangeProposalTable {
   previous_state: string
   undo: string
   risk: 'low' | 'medium' | 'high'
-  /** SHA-256, base64url, of what a person is shown. */
+  /** SHA-256, base64url, of the plan that a person is shown. */
   plan_digest: string
-  /** What the names in the arguments led to when it was shown, such as `customer 7`; null: an earlier version showed it. */
+  /** The target of the arguments when the proposal was shown, such as `customer 7`; null: an earlier version showed it. */
   target: Defaulted<string | null>
-  /** One more each time when what is shown has changed. */
+  /** Grows each time the shown plan changes. */
   revision: Defaulted<number>
   expires_at: number
   state: Defaulted<ProposalState>
@@ -86,7 +100,7 @@ export interface ChangeProposalTable {
   decided_by: string | null
   decided_by_name: string | null
   decided_via: 'api' | 'link' | null
-  /** What the person has written. */
+  /** The comment of the person who decided. */
   note: string | null
   /** When the outcome was known; null while an approved change is being made. */
   settled_at: number | null
@@ -97,18 +111,11 @@ export interface ChangeProposalTable {
 
 export type ProposalState = 'open' | 'approved' | 'refused' | 'expired' | 'failed'
 
-export interface CauseTables {
-  state_change: StateChangeTable
-  key_address: KeyAddressTable
-  api_hour: ApiHourTable
-  wrong_password: WrongPasswordTable
-}
-
 /** At most `MAX_CHANGES_OF_ONE` per subject: `engine/state-changes.ts`. */
 export interface StateChangeTable {
   id: Id
   kind: StateChangeKind
-  /** Of the node, the gateway or the carrier. */
+  /** The id of the node, the gateway or the carrier. */
   subject_id: number
   /** Its owner at that time: ids of removed rows may be given again. */
   tenant_id: number | null
@@ -120,21 +127,21 @@ export interface StateChangeTable {
   reason: string
   /** As in the audit log; null: no operator. */
   actor: string | null
-  /** The node of the platform that has seen it. */
+  /** The node of the platform that observed the change. */
   observer: string
   at: number
 }
 
 export type StateChangeKind = 'node' | 'gateway' | 'registration'
 
-/** Where a key was used. At most `MAX_ADDRESSES` per key: `control/auth/key-usage.ts`. */
+/** Addresses from which a key was used. At most `MAX_ADDRESSES` per key: `control/auth/key-usage.ts`. */
 export interface KeyAddressTable {
   application_key_id: number
   address: string
   first_at: number
   last_at: number
   requests: number
-  /** Of them those with 401, 403 or 429. */
+  /** Requests that were answered with 401, 403 or 429. */
   denied: number
 }
 
@@ -153,7 +160,7 @@ export interface ApiHourTable {
   last_at: number
 }
 
-/** Of phones; older hours are removed: `engine/registrar/wrong-passwords.ts`. */
+/** Wrong passwords of phones; older hours are removed: `engine/registrar/wrong-passwords.ts`. */
 export interface WrongPasswordTable {
   /** Hours since 1970-01-01 UTC. */
   hour: number
@@ -167,21 +174,75 @@ export interface WrongPasswordTable {
   last_at: number
 }
 
-export interface McpSessionTable {
+interface McpSessionTable {
   /** A UUID: `Mcp-Session-Id`. */
   session_id: string
   /** As in the audit log: no other credential can use it. */
   actor: string
-  /** In which the actor acts; null for all. */
+  /** The tenant in which the actor acts; null: all. */
   tenant_id: number | null
   /** A UUID: of its newest stream, on any node. */
   reader: string | null
   used_at: number
 }
 
-export interface McpSubscriptionTable {
+interface McpSubscriptionTable {
   session_id: string
   uri: string
-  /** A digest of what the client has last been told of; empty: of nothing. */
+  /** A digest of the state that the client knows; empty: it knows none. */
   seen: string
+}
+
+// ---- accounting webhooks: endpoints, events and deliveries -------------------------------
+
+export interface WebhookEndpointTable {
+  id: Id
+  /** Receives events of this tenant only; null for all events. */
+  tenant_id: number | null
+  url: string
+  description: string | null
+  /** JSON array of event types; `["*"]` for all. */
+  events: string
+  is_active: Defaulted<Flag>
+  /** Why the service deactivated it: the receiver returned 410, or too many deliveries waited. */
+  disabled_reason: 'gone' | 'backlog' | null
+  /** Encrypted (`schema/secrets`): `whsec_` and base64. */
+  secret: string
+  /** Encrypted; also signs until it expires. */
+  previous_secret: string | null
+  previous_secret_expires_at: number | null
+  /** The user with whose rights its links approve changes; null: its events have no links. */
+  approver_id: number | null
+  /** Removed; its deliveries are being deleted. */
+  removed_at: number | null
+  created_at: number
+  updated_at: number
+}
+
+export interface WebhookEventTable {
+  id: Id
+  /** `webhook-id`: the same in every attempt and for every endpoint. */
+  message_id: string
+  type: string
+  /** The JSON that is signed and sent. */
+  body: string
+  created_at: number
+}
+
+export interface WebhookDeliveryTable {
+  id: Id
+  endpoint_id: number
+  event_id: number
+  state: Defaulted<'pending' | 'delivered' | 'failed'>
+  attempts: Defaulted<number>
+  next_attempt_at: number
+  last_attempt_at: number | null
+  /** HTTP status; null without a response. */
+  last_status: number | null
+  last_error: string | null
+  /** The start of the response body. */
+  last_answer: string | null
+  /** The node that sends it until `claimed_until`; null: none. */
+  claimed_by: string | null
+  claimed_until: number | null
 }

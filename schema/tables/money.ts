@@ -1,9 +1,20 @@
 /** Wallets, their ledger, payments, and guards on spending. */
 import type { EntryKind } from '../contracts/field-values.ts'
 import type { GuardAction, GuardPeriod } from '../contracts/limits.ts'
-import type { Defaulted, Flag, Id, Sum } from './kinds.ts'
+import type { Defaulted, Flag, Id, Sum } from '../columns.ts'
 
-export interface WalletTable {
+export interface MoneyTables {
+  wallet: WalletTable
+  ledger_entry: LedgerEntryTable
+  payment_event: PaymentEventTable
+  payment_reference: PaymentReferenceTable
+  billing_alert: BillingAlertTable
+  ocs_report: OcsReportTable
+  cdr_outbox: CdrOutboxTable
+  spend_guard: SpendGuardTable
+}
+
+interface WalletTable {
   id: Id
   customer_id: number
   currency: string
@@ -11,7 +22,7 @@ export interface WalletTable {
   balance_micros: Sum
   /** Whether a depletion event was sent and no money has been added since. */
   is_depleted: Defaulted<Flag>
-  /** Debited on the day `spent_on`. Kept where several processes share the database. */
+  /** Debits of the day `spent_on`. Only for databases that several processes share. */
   spent_micros: Sum
   /** Midnight UTC in milliseconds. */
   spent_on: Defaulted<number>
@@ -61,11 +72,6 @@ interface CdrOutboxTable {
   claimed_until: number | null
 }
 
-export interface ChargingTables {
-  ocs_report: OcsReportTable
-  cdr_outbox: CdrOutboxTable
-}
-
 /** Processed events, once each. */
 export interface PaymentEventTable {
   event_id: string
@@ -76,7 +82,7 @@ export interface PaymentEventTable {
 }
 
 /** All names of a credited payment: payment intent, checkout session, invoice, charge. */
-export interface PaymentReferenceTable {
+interface PaymentReferenceTable {
   reference: string
   /** `ref` of its ledger entry. */
   payment: string
@@ -120,10 +126,10 @@ export interface SpendGuardTable {
   tenant_id: number | null
   /** Only this tenant and the platform may change it; null: only the platform. */
   set_by_tenant_id: number | null
-  /** As `normalPrefix` writes it. */
+  /** In the form of `normalPrefix`. */
   prefix: string
   action: GuardAction
-  /** Of a cap. */
+  /** 0 unless it is a cap. */
   amount_micros: Defaulted<number>
   currency: string | null
   per: GuardPeriod | null
@@ -138,8 +144,4 @@ export interface SpendGuardTable {
   /** Removed then; null: it is in force until it expires. */
   ended_at: number | null
   ended_by: string | null
-}
-
-export interface SpendGuardTables {
-  spend_guard: SpendGuardTable
 }

@@ -1,8 +1,17 @@
 /** Dispatcher sets, carriers and routes. */
 import type { MediaPolicy } from '../contracts/field-values.ts'
-import type { Defaulted, Flag, Id, MediaRulesColumns } from './kinds.ts'
+import type { Defaulted, Flag, Id, MediaRulesColumns } from '../columns.ts'
 
-export interface DispatcherSetTable extends MediaRulesColumns {
+export interface RoutingTables {
+  dispatcher_set: DispatcherSetTable
+  dispatcher_node: DispatcherNodeTable
+  carrier: CarrierTable
+  carrier_gateway: CarrierGatewayTable
+  outbound_route: OutboundRouteTable
+  inbound_route: InboundRouteTable
+}
+
+interface DispatcherSetTable extends MediaRulesColumns {
   id: Id
   set_id: number
   endpoint_name: string
@@ -43,7 +52,7 @@ export interface DispatcherNodeTable {
   is_by_tenant: Defaulted<Flag>
 }
 
-export interface CarrierTable extends Omit<MediaRulesColumns, 'media'> {
+interface CarrierTable extends Omit<MediaRulesColumns, 'media'> {
   id: Id
   name: string
   tenant_id: number | null
@@ -77,7 +86,7 @@ export interface CarrierTable extends Omit<MediaRulesColumns, 'media'> {
   updated_at: number
 }
 
-export interface CarrierGatewayTable {
+interface CarrierGatewayTable {
   id: Id
   carrier_id: number
   host: string
@@ -93,7 +102,7 @@ export interface CarrierGatewayTable {
   is_by_tenant: Defaulted<Flag>
 }
 
-export interface OutboundRouteTable {
+interface OutboundRouteTable {
   id: Id
   name: string
   tenant_id: number | null
@@ -110,7 +119,7 @@ export interface OutboundRouteTable {
   created_at: number
 }
 
-export interface InboundRouteTable {
+interface InboundRouteTable {
   id: Id
   name: string
   tenant_id: number | null

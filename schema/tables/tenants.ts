@@ -1,5 +1,18 @@
 /** Tenants, price lists, customers, extensions and where their phones are, and AI agents. */
-import type { Defaulted, Flag, Id, MediaRulesColumns } from './kinds.ts'
+import type { Defaulted, Flag, Id, MediaRulesColumns } from '../columns.ts'
+
+export interface TenantTables {
+  tenant: TenantTable
+  tenant_domain: TenantDomainTable
+  tenant_number: TenantNumberTable
+  customer: CustomerTable
+  customer_number: CustomerNumberTable
+  rate_plan: RatePlanTable
+  rate: RateTable
+  extension: ExtensionTable
+  ai_agent: AiAgentTable
+  binding: BindingTable
+}
 
 export interface TenantTable extends MediaRulesColumns {
   id: Id
@@ -10,19 +23,19 @@ export interface TenantTable extends MediaRulesColumns {
 }
 
 /** A SIP domain belongs to one tenant; a tenant may have several. */
-export interface TenantDomainTable {
+interface TenantDomainTable {
   domain: string
   tenant_id: number
 }
 
 /** A number or number prefix of a tenant; the longest matching prefix counts. */
-export interface TenantNumberTable {
+interface TenantNumberTable {
   /** Without a leading `+`. */
   prefix: string
   tenant_id: number
 }
 
-export interface RatePlanTable {
+interface RatePlanTable {
   id: Id
   tenant_id: number | null
   name: string
@@ -68,12 +81,12 @@ export interface CustomerTable {
 }
 
 /** Calling numbers by which a customer is recognized. */
-export interface CustomerNumberTable {
+interface CustomerNumberTable {
   number: string
   customer_id: number
 }
 
-export interface ExtensionTable extends MediaRulesColumns {
+interface ExtensionTable extends MediaRulesColumns {
   id: Id
   tenant_id: number
   domain: string
@@ -110,14 +123,14 @@ export interface BindingTable {
   source_protocol: string
   source_address: string
   source_port: number
-  /** The node that took the REGISTER; empty: one of an earlier version. */
+  /** The node that took the REGISTER; empty: a node of an earlier version. */
   node: string
   registered_at: number
   expires_at: number
 }
 
 /** Calls to `extension` go to `sip_uri`. */
-export interface AiAgentTable extends MediaRulesColumns {
+interface AiAgentTable extends MediaRulesColumns {
   id: Id
   /** Null for an agent of the platform, available to every tenant. */
   tenant_id: number | null

@@ -14,7 +14,7 @@ import { expect, test } from 'vitest'
 import { lockForServing } from '../../engine/serving-lock.ts'
 import { migrate } from '../../schema/migrate.ts'
 import { closeFolderOf, createFolderOf, openDatabase } from '../../schema/open.ts'
-import { DatabaseRefused } from '../../schema/refusal.ts'
+import { DatabaseRefused } from '../../schema/sql/failure.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const folder = temporaryFolder()

@@ -24,7 +24,7 @@ import type { Telemetry } from '../../control/observe/telemetry/telemetry.ts'
 import type { Subscriptions } from '../../control/agents/mcp/subscriptions.ts'
 import type { EventsPort } from '../../schema/contracts/engine.ts'
 import type { ControlDeps } from '../../control/deps.ts'
-import { nowhere, type OwnPlaces } from '../../schema/rules/gateways.ts'
+import { nowhere, type OwnNetwork } from '../../schema/rules/gateways.ts'
 import { createControl } from '../../control/server.ts'
 import { Webhooks } from '../../control/webhooks/webhooks.ts'
 import { execute, first, insert } from '../../schema/sql/query.ts'
@@ -108,7 +108,7 @@ export interface ControlOptions {
   readonly publicUrl?: string
   /** Absent: the installation names none. */
   readonly exitCodes?: readonly string[]
-  readonly ownPlaces?: OwnPlaces
+  readonly ownPlaces?: OwnNetwork
 }
 
 export async function openControl({

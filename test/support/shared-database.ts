@@ -75,6 +75,7 @@ export function settling<S extends Store>(
     lockedTransaction: <T>(work: () => Promise<T>) =>
       counted(() => statements.lockedTransaction(work)),
     afterCommit: (work: () => void) => statements.afterCommit(work),
+    notify: (...notice) => counted(() => statements.notify(...notice)),
     prepareRows: <R>(text: RowsText) => {
       const run = statements.prepareRows<R>(text)
       return (rows: readonly Row[]) => counted(() => run(rows))

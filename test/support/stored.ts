@@ -1,5 +1,5 @@
 /** What a test reads from a store and changes in it, in SQL that both databases know; parameters are `?`. */
-import { isLocal, type LocalStore, type Store } from '../../schema/open.ts'
+import type { LocalStore, Store } from '../../schema/open.ts'
 import { PostgresStatements } from '../../schema/sql/postgres-statements.ts'
 import type { PreparedStatement, SqlValue, Statements } from '../../schema/sql/statements.ts'
 import { tablesChanged } from './reused-database.ts'
@@ -83,3 +83,5 @@ export function localOf(store: Store): LocalStore {
   if (!isLocal(store)) throw new TypeError('this is not an SQLite database')
   return store
 }
+
+const isLocal = (store: Store): store is LocalStore => 'sqlite' in store

@@ -5,8 +5,7 @@
  */
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import type { EnginePort } from '../../../schema/contracts/engine.ts'
-import type { EventType } from '../../../schema/contracts/webhook-events.ts'
+import type { EnginePort, EventType } from '../../../schema/contracts/engine.ts'
 import type { Store } from '../../../schema/open.ts'
 import { transaction } from '../../../schema/sql/query.ts'
 import type { Principal } from '../../auth/principal.ts'

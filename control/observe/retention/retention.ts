@@ -278,7 +278,7 @@ const LOST_DAYS = 30
 export interface RecordingRetentionDeps {
   readonly store: Store
   /** Other nodes have recordings in the same database. */
-  readonly isShared?: boolean
+  readonly hasOthers?: boolean
   readonly config: {
     /** Undefined: calls are not recorded. */
     readonly recording: { readonly folder: string } | undefined
@@ -313,14 +313,14 @@ export class RecordingRetention {
   }
 
   async #removeOld(recordings: RecordingStore, days: number): Promise<void> {
-    const { now, log, isShared } = this.#deps
+    const { now, log, hasOthers } = this.#deps
     let removed = 0
     try {
       const before = now() - days * DAY_MS
       const old = await recordings.olderThan(before, RECORDINGS_BATCH, this.#last)
       for (const recording of old) {
         const isLost = recording.started_at < before - LOST_DAYS * DAY_MS
-        const isOurs = isShared !== true || isLost || (await recordings.isHere(recording))
+        const isOurs = hasOthers !== true || isLost || (await recordings.isHere(recording))
         if (!isOurs) continue
         await recordings.remove(recording)
         removed += 1

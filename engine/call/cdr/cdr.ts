@@ -1,5 +1,5 @@
 /** From a call to its record. Pure. */
-import type { BegunCall, OpenCall } from '../../../schema/journal/call-journal.ts'
+import type { DialledCall, OpenCall } from '../../../schema/journal/call-journal.ts'
 import { type Attempt, billedSeconds, type CallRecord } from '../../../schema/call-record.ts'
 import { recordOf } from '../call-machine/dialing.ts'
 import type { LiveCall } from '../call-machine/state.ts'
@@ -84,7 +84,7 @@ export function openCall(call: LiveCall, answeredAt: number): OpenCall {
 }
 
 /** What a crash must not lose of a call that is dialled: it has no answer, whatever `answeredAt` of the text says. */
-export const begunCall = (call: LiveCall): BegunCall => openCall(call, call.start.startedAt)
+export const begunCall = (call: LiveCall): DialledCall => openCall(call, call.start.startedAt)
 
 /** An attempt with stamps, for records and traces. */
 export const stamped = (attempt: Attempt, { stampOffsetMs }: LiveCall): Attempt =>

@@ -5,7 +5,7 @@
  */
 import { hkdfSync } from 'node:crypto'
 import type { Replaces } from '../../sip-server/message/index.ts'
-import { SecretBox } from '../../../schema/secrets/secret-box.ts'
+import { SecretBox } from '../../../schema/secrets/key.ts'
 
 export interface TransferToken {
   /** Who has both calls, as `partyOf` names it. */

@@ -2,7 +2,7 @@
 import type {
   Account,
   AuthorizationRequest,
-  Foreseen,
+  Forecast,
   Funds,
   Verdict,
   NodeVerdict,
@@ -83,7 +83,7 @@ export function foresee(
   request: Omit<AuthorizationRequest, 'callUuid'>,
   books: Books | undefined,
   deps: { readonly unknownCaller: 'deny' | 'allow'; readonly now: () => number },
-): Foreseen {
+): Forecast {
   const now = deps.now()
   const decision: Decision = books
     ? foreseen(request, books, deps.unknownCaller, now)

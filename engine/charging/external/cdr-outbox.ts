@@ -12,7 +12,7 @@ import { OneAtATime } from '../../../schema/one-at-a-time.ts'
 import type { Store } from '../../../schema/open.ts'
 import type { WriteQueue } from '../../../schema/storage/write-queue.ts'
 import { type HttpAnswer, readCost } from './ocs-client.ts'
-import { type Param, prepare } from '../../../schema/sql/query.ts'
+import { type Param, prepare, prepareTake, unclaimed } from '../../../schema/sql/query.ts'
 
 export interface CdrOutboxDeps {
   readonly store: Store
@@ -83,8 +83,7 @@ export class CdrOutbox {
 
   /** Lets others take what this node has taken. */
   async release(): Promise<void> {
-    if (this.#statements.claim !== undefined)
-      await this.#statements.release.run({ node: this.#deps.node })
+    await this.#statements.release.run({ node: this.#deps.node })
   }
 
   /** To be called after a commit that has added to the outbox. Sends what is due, up to the limit in flight. */
@@ -107,24 +106,14 @@ export class CdrOutbox {
     if (this.#isStopped) return
     const room = (this.#silences > 0 ? 1 : maxInFlight) - this.#inFlight.size
     if (room <= 0) return
-    const rows = await this.#take(room)
+    const now = this.#deps.now()
+    const claim = { node: this.#deps.node, now, until: now + CLAIM_MS }
+    const rows = await this.#statements.take(claim, room, this.#inFlight)
     for (const row of rows) {
       this.#inFlight.add(row.call_uuid)
       void this.#deliver(row)
     }
     if (rows.length === 0 && this.#inFlight.size === 0) await this.#sleep()
-  }
-
-  async #take(room: number): Promise<readonly OutboxRow[]> {
-    const now = this.#deps.now()
-    const { claim, due } = this.#statements
-    if (claim !== undefined) {
-      const taken = await claim.all([now, room, this.#deps.node, now + CLAIM_MS])
-      // One of its own when its claim has ended before its result is stored: that renews the claim.
-      return taken.filter((row) => !this.#inFlight.has(row.call_uuid))
-    }
-    const rows = await due.all({ now, limit: room + this.#inFlight.size })
-    return rows.filter((row) => !this.#inFlight.has(row.call_uuid)).slice(0, room)
   }
 
   /** Sleeps until the next row is due; a minute at most, in case the clock was set back. */
@@ -247,11 +236,14 @@ export interface OutboxRow {
 /** The outbox in SQL. The statements run in the caller's transaction. */
 export function outboxStatements(store: Store) {
   return {
-    due: prepare(store, (db, param: Param<{ now: number; limit: number }>) =>
+    take: prepareTake(store, 'cdr_outbox', 'call_uuid', (db, param) =>
       db
         .selectFrom('cdr_outbox')
-        .select(['call_uuid', 'body', 'attempts'])
+        .select(['call_uuid', 'body', 'attempts', 'next_attempt_at'])
         .where('next_attempt_at', '<=', param('now'))
+        .where((row) =>
+          row.or([row('claimed_until', 'is', null), row('claimed_until', '<=', param('now'))]),
+        )
         .orderBy('next_attempt_at')
         .limit(param('limit')),
     ),
@@ -316,24 +308,11 @@ export function outboxStatements(store: Store) {
             .where('cost_micros', '<>', 0),
         ),
     ),
-    claim: store.statements.isShared ? claimOn(store) : undefined,
     release: prepare(store, (db, param: Param<{ node: string }>) =>
       db.updateTable('cdr_outbox').set(unclaimed).where('claimed_by', '=', param('node')),
     ),
   }
 }
 
-const unclaimed = { claimed_by: null, claimed_until: null }
-
 /** When it is due and no process sends it. */
 const freeAt = sql<number>`CASE WHEN claimed_until > next_attempt_at THEN claimed_until ELSE next_attempt_at END`
-
-/** Each row goes to one process: parameters are the time, how many, for which node, and until when. */
-const claimOn = ({ statements }: Store) =>
-  statements.prepare<OutboxRow>(
-    `UPDATE cdr_outbox SET claimed_by = $3, claimed_until = $4 WHERE call_uuid IN (
-       SELECT call_uuid FROM cdr_outbox
-       WHERE next_attempt_at <= $1 AND (claimed_until IS NULL OR claimed_until <= $1)
-       ORDER BY next_attempt_at LIMIT $2 FOR UPDATE SKIP LOCKED
-     ) RETURNING call_uuid, body, attempts`,
-  )

@@ -1,5 +1,5 @@
 /** Charging by an external OCS (`OCS_URL`): requests over HTTP, CDRs through an outbox that survives restarts. */
-import type { BegunCall, JournalEntry, OpenCall } from '../../../schema/journal/call-journal.ts'
+import type { DialledCall, JournalEntry, OpenCall } from '../../../schema/journal/call-journal.ts'
 import type { CallRecord } from '../../../schema/call-record.ts'
 import type { Schedule } from '../../../schema/clock.ts'
 import { recoveredRecord, unansweredRecord } from '../settlement/left-calls.ts'
@@ -15,7 +15,7 @@ import type {
   AuthorizationRequest,
   Charging,
   Extension,
-  LeftCalls,
+  RecoveredCalls,
   Quality,
   RevokedCall,
   Verdict,
@@ -80,7 +80,7 @@ export class ExternalCharging implements Charging {
   }
 
   /** Closes the calls that the last run left open and that cannot go on, and resumes delivery of CDRs. */
-  async start(): Promise<LeftCalls> {
+  async start(): Promise<RecoveredCalls> {
     const left = await this.#records.leftOpen(this.#deps.now())
     for (const entry of left.toClose) void this.#close(entry)
     this.#records.watch({
@@ -167,7 +167,7 @@ export class ExternalCharging implements Charging {
       : { kind: 'denied', code: 'ocs_unreachable' }
   }
 
-  begun(call: BegunCall): void {
+  begun(call: DialledCall): void {
     this.#records.begun(call)
   }
 

@@ -1,7 +1,7 @@
 /** Top-ups, adjustments and refunds. Calls are debited by `settlement/`. */
 import { MAX_SUM_MICROS } from '../../../schema/columns.ts'
-import type { LedgerEntry, MoneyMove, MoneyMoved } from '../../../schema/contracts/charging.ts'
-import type { EventSink, OutgoingEvent } from '../../../schema/contracts/webhook-events.ts'
+import type { LedgerEntry, MoneyMove, MoneyMoveResult } from '../../../schema/contracts/charging.ts'
+import type { EventSink, OutgoingEvent } from '../../../schema/contracts/engine.ts'
 import type { Store } from '../../../schema/open.ts'
 import { DatabaseUnavailable } from '../../../schema/sql/failure.ts'
 import { first, lockedTransaction } from '../../../schema/sql/query.ts'
@@ -41,7 +41,7 @@ export class MoneyMoves {
    * Moves money, in the transaction of the caller or in one of its own. Memory follows its commit. Creates the wallet
    * of a customer that has none.
    */
-  async move(move: MoneyMove): Promise<MoneyMoved> {
+  async move(move: MoneyMove): Promise<MoneyMoveResult> {
     if (move.amountMicros === 0 || (move.amountMicros < 0 && move.kind !== 'adjust'))
       throw new RangeError(`a ${move.kind} of ${move.amountMicros} micro-units`)
     const customer = this.#deps.customers.byId(move.customerId)
@@ -54,7 +54,7 @@ export class MoneyMoves {
    *
    * @throws {DatabaseUnavailable} whether the wallet has it is not known.
    */
-  async #deduct(move: MoneyMove, customer: Customer): Promise<MoneyMoved> {
+  async #deduct(move: MoneyMove, customer: Customer): Promise<MoneyMoveResult> {
     const earlier = await this.#deps.ledger.find(move.kind, move.ref)
     if (earlier !== undefined) return answerAgain(move, customer.terms.walletId, earlier)
     const amountMicros = BigInt(-move.amountMicros)
@@ -78,7 +78,7 @@ export class MoneyMoves {
   }
 
   /** Its statements may run several times: they change no memory. */
-  #write(move: MoneyMove, customer: Customer): Promise<MoneyMoved> {
+  #write(move: MoneyMove, customer: Customer): Promise<MoneyMoveResult> {
     const { store, ledger } = this.#deps
     return lockedTransaction(store, async () => {
       const { walletId, currency } = customer.terms
@@ -104,7 +104,7 @@ export class MoneyMoves {
     wallet: LockedWallet,
     customer: Customer,
     { id, currency }: Wallet,
-  ): Promise<MoneyMoved> {
+  ): Promise<MoneyMoveResult> {
     const { store, ledger, sums, sink, wallNow } = this.#deps
     const { kind, amountMicros, ref, actor, note } = move
     const entry: LedgerEntry = { walletId: id, kind, amountMicros, ref, actor, note, at: wallNow() }
@@ -175,7 +175,7 @@ function answerAgain(
   move: MoneyMove,
   walletId: number | null,
   earlier: DuplicatePosting,
-): MoneyMoved {
+): MoneyMoveResult {
   const { amountMicros, balanceMicros } = earlier
   const isSame = earlier.walletId === walletId && amountMicros === move.amountMicros
   return { kind: 'duplicate', amountMicros, balanceMicros, isSame }

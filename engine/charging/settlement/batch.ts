@@ -5,7 +5,7 @@
  */
 import { type CallRecord, toColumns } from '../../../schema/call-record.ts'
 import type { ReportAnswer } from '../../../schema/contracts/charging.ts'
-import type { EventSink, OutgoingEvent } from '../../../schema/contracts/webhook-events.ts'
+import type { EventSink, OutgoingEvent } from '../../../schema/contracts/engine.ts'
 import type { Store } from '../../../schema/open.ts'
 import type { Row } from '../../../schema/sql/statements.ts'
 import { type AccountingEvents, isDepletion } from '../accounting-events.ts'

@@ -1,7 +1,7 @@
 /** The statements that settle a batch of calls. */
 import { cdrColumns } from '../../../schema/call-record.ts'
 import type { Store } from '../../../schema/open.ts'
-import type { Flag } from '../../../schema/tables/kinds.ts'
+import type { Flag } from '../../../schema/columns.ts'
 
 export interface ReportRow {
   readonly call_uuid: string

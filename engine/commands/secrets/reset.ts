@@ -2,12 +2,14 @@ import { existsSync } from 'node:fs'
 import { newSecret } from '../../../control/webhooks/endpoint-store.ts'
 import { migrate } from '../../../schema/migrate.ts'
 import { copyDatabase } from '../../../schema/storage/copy.ts'
-import { openDatabase, type LocalStore } from '../../../schema/open.ts'
-import { type GivenUp, giveUpSecrets } from '../../../schema/secrets/lost-key.ts'
+import { openDatabase, type LocalStore, type Store } from '../../../schema/open.ts'
 import { readConfig } from '../../config.ts'
 import { lockForServing } from '../../serving-lock.ts'
 import { type Command, type World, WrongUsage } from '../command.ts'
 import { refuseServer } from '../with-store.ts'
+import { sql, type SqlBool } from 'kysely'
+import { all, execute, transaction } from '../../../schema/sql/query.ts'
+import { KEY_MARK, sealedPrefix } from '../../../schema/secrets/key.ts'
 
 export const secretsReset: Command = {
   name: 'secrets reset',
@@ -38,7 +40,9 @@ export const secretsReset: Command = {
 async function reset(store: LocalStore, path: string, world: World): Promise<void> {
   const problem = store.secrets.problem()
   if (problem === undefined) {
-    world.print(`the secrets of ${path} can be read with ${store.secrets.keptIn}; nothing changed`)
+    world.print(
+      `the secrets of ${path} can be read with ${store.secrets.keySource}; nothing changed`,
+    )
     return
   }
   const time = new Date(world.now()).toISOString().replaceAll(/[-:]|\.\d+/g, '')
@@ -47,11 +51,13 @@ async function reset(store: LocalStore, path: string, world: World): Promise<voi
   world.print(`the database is kept as ${copy}: it is of use should the key be found`)
   const given = await giveUpSecrets(store, () => newSecret(world.randomBytes), world.now())
   for (const line of toEnter(given)) world.print(line)
-  world.print(`new secrets are encrypted with ${store.secrets.keptIn}: keep it, apart from backups`)
+  world.print(
+    `new secrets are encrypted with ${store.secrets.keySource}: keep it, apart from backups`,
+  )
 }
 
 /** One line for each thing to do. */
-const toEnter = ({ carriers, endpoints }: GivenUp): string[] => [
+const toEnter = ({ carriers, endpoints }: RemovedSecrets): string[] => [
   ...carriers.map(
     (name) => `carrier ${name}: is off; give it its auth with the password, and switch it on`,
   ),
@@ -61,3 +67,56 @@ const toEnter = ({ carriers, endpoints }: GivenUp): string[] => [
   ),
   'users and customers: have to log in again',
 ]
+
+/** Secrets that must be entered again. */
+interface RemovedSecrets {
+  /** Their names. They have no password any more and are deactivated. */
+  readonly carriers: readonly string[]
+  /** Their secret is unknown; they are deactivated. */
+  readonly endpoints: readonly { readonly id: number; readonly url: string }[]
+}
+
+/**
+ * Removes the encrypted texts from the database and uses the current key, or a new one. Users must log in
+ * again. All or nothing. No other process may have the database open, because it has the old key.
+ *
+ * @param newSecret for each webhook endpoint; its own, until it is rotated.
+ * @param now milliseconds UTC.
+ * @throws {DatabaseRefused} there is a key, but it is malformed.
+ */
+function giveUpSecrets(
+  store: Store,
+  newSecret: () => string,
+  now: number,
+): Promise<RemovedSecrets> {
+  return transaction(store, async () => {
+    const { db, secrets } = store
+    await execute(store, db.deleteFrom('setting').where('name', 'in', [KEY_MARK, 'jwt_secret']))
+    const isSealed = sql<SqlBool>`substr(auth_password, 1, ${sql.lit(sealedPrefix.length)}) = ${sealedPrefix}`
+    const carriers = await all(
+      store,
+      db.selectFrom('carrier').select(['id', 'name']).where(isSealed).orderBy('name'),
+    )
+    const off = { is_active: 0, updated_at: now } as const
+    const withoutPassword = db.updateTable('carrier').set({ ...off, auth_password: null })
+    await execute(store, withoutPassword.where(isSealed))
+    const endpoints = await all(
+      store,
+      db.selectFrom('webhook_endpoint').select(['id', 'url', 'removed_at']).orderBy('id'),
+    )
+    for (const { id } of endpoints) {
+      const place = { table: 'webhook_endpoint', column: 'secret', row: id }
+      const renewed = {
+        ...off,
+        secret: secrets.seal(place, newSecret()),
+        previous_secret: null,
+        previous_secret_expires_at: null,
+      }
+      await execute(store, db.updateTable('webhook_endpoint').set(renewed).where('id', '=', id))
+    }
+    return {
+      carriers: carriers.map(({ name }) => name),
+      endpoints: endpoints.filter((each) => each.removed_at === null),
+    }
+  })
+}

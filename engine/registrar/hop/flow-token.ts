@@ -4,7 +4,7 @@
  * Each is bound to the node that reads it, and to the phone's Contact or to the Call-ID. Pure.
  */
 import { hkdfSync } from 'node:crypto'
-import { SecretBox } from '../../../schema/secrets/secret-box.ts'
+import { SecretBox } from '../../../schema/secrets/key.ts'
 import type { Source } from '../bindings.ts'
 
 /** An extension by number and domain. */

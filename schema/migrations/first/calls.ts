@@ -1,5 +1,4 @@
 /** Call records, and what belongs to a call until it is settled. */
-import { serverWords } from '../for-postgres.ts'
 
 export const sql = `
 -- instance is the node of Tollgate that had the call, node the one that it was sent to.
@@ -153,5 +152,3 @@ CREATE TABLE call_sum_gap (
   noticed_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 `
-
-export const forServer = serverWords(sumTables)

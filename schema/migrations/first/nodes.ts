@@ -1,4 +1,4 @@
-/** Settings of the database, its nodes, what they share (limits, money and bans), and how they hear of changes. */
+/** Settings of the database, its nodes, what they share (limits, money and bans), and notices of changes. */
 export const sql = `
 -- Values that the program generated and must keep, such as the secret of its tokens.
 CREATE TABLE setting (
@@ -72,8 +72,8 @@ CREATE TABLE change_counter (
 CREATE INDEX change_counter_age ON change_counter (changed_at);
 `
 
-/** What is told of one statement; of more rows: nothing, and the whole table is read. */
-const MAX_TOLD = 100
+/** Changed rows of one statement that nodes are told; with more, they read the whole table. */
+const MAX_DETAILS = 100
 
 export const forServer = `
 -- Sets the shares of one process. It gets base, and up to extra of a fair part of what is free
@@ -189,19 +189,19 @@ DECLARE
   ids text[];
 BEGIN
   IF TG_OP = 'UPDATE' THEN rows := rows || format(' UNION SELECT %I::text FROM added', TG_ARGV[0]); END IF;
-  EXECUTE format('SELECT ARRAY(SELECT DISTINCT * FROM (%s) r LIMIT ${MAX_TOLD + 1})', rows) INTO ids;
-  IF cardinality(ids) > ${MAX_TOLD} THEN ids := ARRAY['']; END IF;
+  EXECUTE format('SELECT ARRAY(SELECT DISTINCT * FROM (%s) r LIMIT ${MAX_DETAILS + 1})', rows) INTO ids;
+  IF cardinality(ids) > ${MAX_DETAILS} THEN ids := ARRAY['']; END IF;
   PERFORM note_change_of(TG_TABLE_NAME, id) FROM unnest(ids) AS id;
   RETURN NULL;
 END $$;
 `
 
-/** Nodes hear that the table has changed, or one of `columns`. */
+/** A trigger that notifies nodes when the table, or one of `columns`, has changed. */
 export const noteAnyChange = (table: string, columns?: string): string => `
 CREATE TRIGGER note_change AFTER INSERT OR DELETE OR UPDATE${columns === undefined ? '' : ` OF ${columns}`}
   ON "${table}" FOR EACH STATEMENT EXECUTE FUNCTION note_change();`
 
-/** Nodes hear the values of `column` in the changed rows, and read these rows again. */
+/** A trigger that notifies nodes of the values of `column` in the changed rows, so that they read only these. */
 export const noteEachRow = (table: string, column: string): string => `
 CREATE TRIGGER note_insert AFTER INSERT ON ${table} REFERENCING NEW TABLE AS changed
   FOR EACH STATEMENT EXECUTE FUNCTION note_changed_rows('${column}');

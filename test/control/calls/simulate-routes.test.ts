@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Simulation, SimulationRequest } from '../../../schema/contracts/simulation.ts'
+import type { Simulation, SimulationRequest } from '../../../schema/contracts/engine.ts'
 import { execute } from '../../../schema/sql/query.ts'
 import { openControl } from '../../support/control.ts'
 

@@ -50,6 +50,7 @@ function watched(store: Store) {
       lockedTransaction: (work) => statements.lockedTransaction(work),
       transaction: (work) => statements.transaction(work),
       afterCommit: (work) => statements.afterCommit(work),
+      notify: (...notice) => statements.notify(...notice),
       prepareRows: (text) => statements.prepareRows(text),
       isShared: statements.isShared,
     },

@@ -61,10 +61,13 @@ function failingAfter(place: Place, limit: number): Place {
     transaction: (work) => statements.transaction(work),
     lockedTransaction: (work) => statements.lockedTransaction(work),
     afterCommit: (work) => statements.afterCommit(work),
+    notify: (...notice) => statements.notify(...notice),
     prepareRows: (text) => statements.prepareRows(text),
     isShared: statements.isShared,
   }
-  return { ...place, sums: { db: place.sums.db, statements: failing } }
+  const sums = { db: place.sums.db, statements: failing }
+  // On a server, the records are in the same database.
+  return { ...place, store: place.store === place.sums ? sums : place.store, sums }
 }
 
 describe.each(eachDatabase)('kept sums on $database', ({ open }) => {

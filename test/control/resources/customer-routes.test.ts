@@ -1,6 +1,6 @@
 import { verify } from '@node-rs/argon2'
 import { expect, test } from 'vitest'
-import { wrongBalancesIn } from '../../../schema/check.ts'
+import { wrongBalancesIn } from '../../../schema/migrate.ts'
 import { openResources, type TestResources } from '../../support/resources.ts'
 import { readValue, runSql } from '../../support/stored.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { OutgoingEvent } from '../../../schema/contracts/webhook-events.ts'
+import type { OutgoingEvent } from '../../../schema/contracts/engine.ts'
 import { addCustomer, addPlan, endedCall, openStore, ocsOn, question } from '../../support/books.ts'
 
 /** 0.06 a minute, in steps of six seconds: 0.006 each. */

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { type PatientStart, startPatiently } from '../../../engine/commands/start-with-retry.ts'
-import { DatabaseRefused } from '../../../schema/refusal.ts'
-import { DatabaseUnavailable } from '../../../schema/sql/failure.ts'
+import { DatabaseUnavailable, DatabaseRefused } from '../../../schema/sql/failure.ts'
 import { freePort } from '../../support/free-port.ts'
 import { freshDatabase, hasPostgres } from '../../support/postgres.ts'
 import { type PostgresProxy, postgresProxy } from '../../support/postgres-proxy.ts'

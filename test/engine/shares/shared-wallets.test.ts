@@ -1,7 +1,7 @@
 /** Several processes spend from the same wallets on one PostgreSQL. */
 import { setTimeout as later } from 'node:timers/promises'
 import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
-import { UNANSWERED_WAIT_MS } from '../../../schema/answer-wait.ts'
+import { UNANSWERED_WAIT_MS } from '../../../engine/shares/node-share.ts'
 import { endedCall, plainRate, question, topUp } from '../../support/books.ts'
 import { hasPostgres } from '../../support/postgres.ts'
 import { postgresProxy } from '../../support/postgres-proxy.ts'

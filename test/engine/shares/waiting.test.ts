@@ -1,8 +1,7 @@
 /** Calls that wait for money of a wallet, in manual time. */
 import { expect, test } from 'vitest'
-import { SHARE_WAIT_MS } from '../../../engine/shares/node-share.ts'
+import { SHARE_WAIT_MS, UNANSWERED_WAIT_MS } from '../../../engine/shares/node-share.ts'
 import { walletShares } from '../../../engine/shares/node-shares.ts'
-import { UNANSWERED_WAIT_MS } from '../../../schema/answer-wait.ts'
 import { shareDatabase } from '../../support/share-database.ts'
 import { turnOfEventLoop } from '../../support/waiting.ts'
 

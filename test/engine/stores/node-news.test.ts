@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type NodeChange, NodeNews } from '../../../engine/stores/node-news.ts'
-import type { OutgoingEvent } from '../../../schema/contracts/webhook-events.ts'
+import type { OutgoingEvent } from '../../../schema/contracts/engine.ts'
 import { registerNode } from '../../../schema/nodes/node-registry.ts'
 import { openStore, type ServerStore } from '../../../schema/postgres/open.ts'
 import { hasPostgres } from '../../support/postgres.ts'

@@ -1,8 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type KeptLine, LineMemory } from '../../../schema/journal/lines.ts'
+import { type StoredLine, LineMemory } from '../../../schema/journal/open-calls.ts'
 
-const textOf = ({ slot, length }: KeptLine): string => slot.toString('latin1', 0, length)
+const textOf = ({ slot, length }: StoredLine): string => slot.toString('latin1', 0, length)
 
 test('lines of any length stay as they are while others are kept and released', () => {
   const steps = fc.array(
@@ -12,7 +12,7 @@ test('lines of any length stay as they are while others are kept and released', 
   fc.assert(
     fc.property(steps, (list) => {
       const memory = new LineMemory()
-      const kept: { readonly line: KeptLine; readonly text: string }[] = []
+      const kept: { readonly line: StoredLine; readonly text: string }[] = []
       for (const [index, { length, released }] of list.entries()) {
         const text = String.fromCodePoint(33 + (index % 90)).repeat(length)
         kept.push({ line: memory.keep(Buffer.from(text)), text })

@@ -34,10 +34,10 @@ describe.runIf(hasPostgres)('nodes that share a database', () => {
     await drop()
   })
 
-  const beating = (identity: NodeIdentity, awayMs?: number): Heartbeat =>
+  const beating = (identity: NodeIdentity, offlineMs?: number): Heartbeat =>
     new Heartbeat(
       {
-        ...(awayMs !== undefined && { awayMs }),
+        ...(offlineMs !== undefined && { offlineMs }),
         identity,
         address: 'http://10.0.0.1:8080',
         version: '1.0.0',
@@ -80,8 +80,8 @@ describe.runIf(hasPostgres)('nodes that share a database', () => {
   })
 
   test('a node grants without the server for as long as it is set to, and until then no other disk has its name and nothing that it has leased is freed', async () => {
-    const awayMs = 45_000
-    const node = beating(await registerNode(store, { ...sbc1, awayMs }), awayMs)
+    const offlineMs = 45_000
+    const node = beating(await registerNode(store, { ...sbc1, offlineMs }), offlineMs)
     node.grantsFor(() => 60)
     await node.become('serving')
     expect((await row())?.['longest_grant_seconds']).toBe(60 + 35)

@@ -4,10 +4,10 @@ import { createServer, type Server } from 'node:net'
 import { TLSSocket, createSecureContext } from 'node:tls'
 import { expect, onTestFinished, test } from 'vitest'
 import {
+  readServer,
   isServerUnavailable,
   whyServerUnavailable,
-} from '../../../schema/postgres/server-unavailable.ts'
-import { readServer } from '../../../schema/postgres/open.ts'
+} from '../../../schema/postgres/open.ts'
 import { Authority, loopbackNames } from '../../support/certificates.ts'
 import { freePort } from '../../support/free-port.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'

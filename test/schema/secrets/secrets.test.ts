@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { migrate } from '../../../schema/migrate.ts'
 import { openDatabase, type OpenOptions, type LocalStore } from '../../../schema/open.ts'
-import { DatabaseRefused } from '../../../schema/refusal.ts'
+import { DatabaseRefused } from '../../../schema/sql/failure.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
 const folder = temporaryFolder()

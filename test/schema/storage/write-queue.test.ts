@@ -269,6 +269,7 @@ describe.runIf(hasPostgres)('on PostgreSQL', () => {
       transaction: (work) => target.transaction(work),
       lockedTransaction: (work) => target.lockedTransaction(work),
       afterCommit: (work) => target.afterCommit(work),
+      notify: (...notice) => target.notify(...notice),
       prepareRows: (text) => server.prepareRows(text),
       isShared: true,
     }

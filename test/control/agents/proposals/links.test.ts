@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { drain, openProposalRig, type ProposalRig } from '../../../support/proposal-rig.ts'
 import { readRows, runSql } from '../../../support/stored.ts'
-import type { WebhookEndpointTable } from '../../../../schema/tables/webhooks.ts'
+import type { WebhookEndpointTable } from '../../../../schema/tables/changes.ts'
 
 const publicUrl = 'https://gate.example/tollgate'
 

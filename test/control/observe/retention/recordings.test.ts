@@ -9,7 +9,7 @@ import { temporaryFolder } from '../../../support/temporary-folder.ts'
 const day = 86_400_000
 const uuid = (count: number) => `019ab0c4-1e7f-7a37-9d1f-0f6a5f5e9c1${count}`
 
-async function open(days: number, { isShared = false, today = 100 } = {}) {
+async function open(days: number, { hasOthers = false, today = 100 } = {}) {
   const folder = temporaryFolder()
   const store = emptyStore()
   for (const age of [0, 1, 2, 3]) {
@@ -21,7 +21,7 @@ async function open(days: number, { isShared = false, today = 100 } = {}) {
   const logged: string[] = []
   const retention = new RecordingRetention({
     store,
-    isShared,
+    hasOthers,
     now: () => today * day + 1,
     config: { recording: { folder }, retention: { recordingDays: days } },
     log: (_, message) => void logged.push(message),
@@ -59,7 +59,7 @@ test('a file that cannot be removed keeps its row, for the next attempt', async 
 })
 
 test('a recording whose file another node has is left to it, and one that no node has removed for 30 days loses its row', async () => {
-  const { retention, left, files, folder } = await open(2, { isShared: true })
+  const { retention, left, files, folder } = await open(2, { hasOthers: true })
   // The disk of another node has it.
   rmSync(join(folder, `${uuid(3)}.wav`))
   await retention.step()
@@ -67,7 +67,7 @@ test('a recording whose file another node has is left to it, and one that no nod
     [uuid(0), uuid(1), uuid(3)],
     [0, 1],
   ])
-  const later = await open(2, { isShared: true, today: 130 })
+  const later = await open(2, { hasOthers: true, today: 130 })
   rmSync(join(later.folder, `${uuid(3)}.wav`))
   await later.retention.step()
   expect([await later.left(), later.files()]).toEqual([[], []])

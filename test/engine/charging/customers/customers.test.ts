@@ -50,7 +50,8 @@ function slow(store: LocalStore, random: () => number): LocalStore {
     const statement = store.statements.prepareRows<R>(text)
     return (rows) => later(() => statement(rows))
   }
-  const transactions = { transaction, lockedTransaction: transaction, afterCommit }
+  const notify: Statements['notify'] = (...notice) => store.statements.notify(...notice)
+  const transactions = { transaction, lockedTransaction: transaction, afterCommit, notify }
   return { ...store, statements: { prepare, prepareRows, ...transactions, isShared: false } }
 }
 

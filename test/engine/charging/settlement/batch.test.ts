@@ -5,7 +5,7 @@ import { AccountingEvents } from '../../../../engine/charging/accounting-events.
 import { CallStore } from '../../../../engine/charging/call-store.ts'
 import { noCharge } from '../../../../engine/charging/settlement/charge.ts'
 import type { CallRecord } from '../../../../schema/call-record.ts'
-import type { OutgoingEvent } from '../../../../schema/contracts/webhook-events.ts'
+import type { OutgoingEvent } from '../../../../schema/contracts/engine.ts'
 import type { Store } from '../../../../schema/open.ts'
 import type { Row, RowsText } from '../../../../schema/sql/statements.ts'
 import { endedCall, openCall, plainRate, question, topUp } from '../../../support/books.ts'

@@ -19,8 +19,7 @@ import {
   UnfinishedRecordings,
   type UnfinishedRecording,
 } from '../../../../engine/media/recording/recorder.ts'
-import type { EngineHappening } from '../../../../schema/contracts/engine.ts'
-import type { OutgoingEvent } from '../../../../schema/contracts/webhook-events.ts'
+import type { EngineHappening, OutgoingEvent } from '../../../../schema/contracts/engine.ts'
 import type { LocalStore } from '../../../../schema/open.ts'
 import { all } from '../../../../schema/sql/query.ts'
 import { readWav } from '../../../support/audio.ts'

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { RecordingStore } from '../../../../engine/media/recording/finisher.ts'
-import type { OutgoingEvent } from '../../../../schema/contracts/webhook-events.ts'
+import type { OutgoingEvent } from '../../../../schema/contracts/engine.ts'
 import { all } from '../../../../schema/sql/query.ts'
 import { eachDatabase } from '../../../support/shared-database.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { UNANSWERED_WAIT_MS, waitForAnswer } from '../../schema/answer-wait.ts'
-import { ManualTime } from '../support/manual-time.ts'
+import { UNANSWERED_WAIT_MS, waitForAnswer } from '../../../engine/shares/node-share.ts'
+import { ManualTime } from '../../support/manual-time.ts'
 
 function waiting(atMostMs: () => number) {
   const time = new ManualTime(0)
