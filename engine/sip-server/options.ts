@@ -253,7 +253,7 @@ export interface SipServerOptions {
    * Asked for each new request, now or later. Undefined, and by default: an application that asked for its
    * method. A promise that fails answers 480.
    */
-  readonly routeRequest?: (request: NewRequest) => RouteAnswer
+  readonly routeRequest?: ((request: NewRequest) => RouteAnswer) | undefined
   /** Asked for each new request before `routeRequest`. Undefined, and by default: it goes on. */
   readonly screen?: ((request: NewRequest) => Screening | undefined) | undefined
   /**

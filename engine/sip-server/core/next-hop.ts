@@ -54,26 +54,26 @@ const noTcpMs = 600_000
 
 const maxAvoided = 1_000
 
-interface HopPorts {
-  readonly listeners: () => readonly Listener[]
-  readonly registrationFlows: RegistrationFlows
-  readonly outbox: Outbox
-  readonly ids: Identifiers
-}
-
 export class HopFinder {
-  readonly #ports: HopPorts
+  readonly listeners: () => readonly Listener[]
+  readonly #registrationFlows: RegistrationFlows
+  readonly #outbox: Outbox
+  readonly #ids: Identifiers
   /** What waits for the addresses of a host name, by reference. */
   readonly #resolving = new Map<string, (targets: readonly HopTarget[], now: number) => void>()
   /** Until when a target is avoided, the oldest entry first. */
   readonly #avoided = new Map<string, number>()
 
-  constructor(ports: HopPorts) {
-    this.#ports = ports
-  }
-
-  listeners(): readonly Listener[] {
-    return this.#ports.listeners()
+  constructor(
+    listeners: () => readonly Listener[],
+    registrationFlows: RegistrationFlows,
+    outbox: Outbox,
+    ids: Identifiers,
+  ) {
+    this.listeners = listeners
+    this.#registrationFlows = registrationFlows
+    this.#outbox = outbox
+    this.#ids = ids
   }
 
   /** By what the URI says alone; of several listeners that serve it, `preferred`. */
@@ -82,7 +82,7 @@ export class HopFinder {
     const hop = hopOf(target)
     if (hop === undefined) return { problem: `invalid request-uri: ${target}` }
     if (hop.isRegistered) {
-      const flow = this.#ports.registrationFlows.from(hop.protocol, hop.host, hop.port)
+      const flow = this.#registrationFlows.from(hop.protocol, hop.host, hop.port)
       return flow ? byConnection(flow) : { problem: 'the connection of the registration is closed' }
     }
     const listener = listenerFor(listeners, hop, preferred)
@@ -95,7 +95,7 @@ export class HopFinder {
 
   /** The connection that `uri` has registered over. */
   registered(uri: string): NextHop | undefined {
-    const flow = this.#ports.registrationFlows.find(uri)
+    const flow = this.#registrationFlows.find(uri)
     return flow && byConnection(flow)
   }
 
@@ -117,12 +117,12 @@ export class HopFinder {
 
   /** Looks a host name up; `found` is called later. */
   lookUp(question: HopQuestion, found: Found): void {
-    const reference = this.#ports.ids.next()
+    const reference = this.#ids.next()
     this.#resolving.set(reference, (targets, now) => {
       const flows = flowsTo(this.listeners(), question.host, targets)
       found(this.#avoidedLast(flows, now), now)
     })
-    this.#ports.outbox.push({ kind: 'resolve', question, reference })
+    this.#outbox.push({ kind: 'resolve', question, reference })
   }
 
   resolved(reference: string, targets: readonly HopTarget[], now: number): void {

@@ -110,23 +110,32 @@ export class ApplicationEvents {
     this.#outbox = outbox
   }
 
-  /** A request that begins something new. */
-  newRequest(clientId: number, passed: Passed, request: SipMessage, flow: Flow, now: number): void {
-    this.#pass('request', clientId, passed, request, flow, now, true)
-  }
-
-  /** A request in a dialog or a CANCEL from the network; a text: made here in its place. */
+  /** A request from the network; a text: a CANCEL that was made here in place of one. `isNew`: it begins something. */
   request(
     clientId: number,
     passed: Passed,
     request: SipMessage | string,
     flow: Flow,
     now: number,
+    isNew = false,
   ): void {
-    this.#pass('request', clientId, passed, request, flow, now, false)
+    const message = typeof request === 'string' ? parseAppMessage(request) : request
+    if (message === undefined) return
+    const { transactionId, dialogId, text } = passed
+    this.#deliver(clientId, {
+      kind: 'request',
+      transactionId,
+      dialogId,
+      text,
+      message,
+      came: message.text,
+      flow,
+      now,
+      isNew,
+    })
   }
 
-  /** A response from the network; a text: made here in its place. */
+  /** A response from the network; a text: one that was made here in place of it. */
   response(
     clientId: number,
     passed: Passed,
@@ -134,23 +143,19 @@ export class ApplicationEvents {
     flow: Flow,
     now: number,
   ): void {
-    this.#pass('response', clientId, passed, response, flow, now, false)
-  }
-
-  #pass(
-    kind: 'request' | 'response',
-    clientId: number,
-    { transactionId, dialogId, text }: Passed,
-    of: SipMessage | string,
-    flow: Flow,
-    now: number,
-    isNew: boolean,
-  ): void {
-    const message = typeof of === 'string' ? parseAppMessage(of) : of
+    const message = typeof response === 'string' ? parseAppMessage(response) : response
     if (message === undefined) return
-    const { text: came } = message
-    const passed = { kind, transactionId, dialogId, text, message, came, flow, now, isNew }
-    this.#deliver(clientId, passed)
+    const { transactionId, dialogId, text } = passed
+    this.#deliver(clientId, {
+      kind: 'response',
+      transactionId,
+      dialogId,
+      text,
+      message,
+      came: message.text,
+      flow,
+      now,
+    })
   }
 
   /** A request that the stack itself has sent in a dialog of the application. */
@@ -168,44 +173,33 @@ export class ApplicationEvents {
     flow: Flow,
     now: number,
   ): void {
-    const sent = { transactionId, dialogId, text, localTag, flow, now }
-    this.#deliver(clientId, { kind: 'response-sent', commandId, ...sent })
+    this.#deliver(clientId, {
+      kind: 'response-sent',
+      commandId,
+      transactionId,
+      dialogId,
+      text,
+      localTag,
+      flow,
+      now,
+    })
   }
 
-  /** The application's request has left, and its responses will carry `transactionId`. */
+  /** The application's request has left. `sent`: of one whose responses will carry `transactionId`. */
   requestSent(
     { clientId, id: commandId }: CommandRef,
     transactionId: string,
-    sent: SentFields & { readonly text: string },
+    text: string,
+    sent: SentFields | undefined,
     flow: Flow,
     now: number,
   ): void {
-    const { text } = sent
     this.#deliver(clientId, {
       kind: 'request-sent',
       commandId,
       transactionId,
       text,
       sent,
-      flow,
-      now,
-    })
-  }
-
-  /** An ACK or a CANCEL of the application has left: no response will come. */
-  unansweredSent(
-    { clientId, id: commandId }: CommandRef,
-    transactionId: string,
-    text: string,
-    flow: Flow,
-    now: number,
-  ): void {
-    this.#deliver(clientId, {
-      kind: 'request-sent',
-      commandId,
-      transactionId,
-      text,
-      sent: undefined,
       flow,
       now,
     })
@@ -272,10 +266,20 @@ export class ApplicationEvents {
   /** The final response to an INVITE that was forwarded: as it came, and as it went on. */
   forwardedCallAnswered(status: number, came: string, went: string, now: number): void {
     if (status >= 300) return this.callStopped('network', 'call-rejected', came, now)
-    const [source, role] = ['network', 'proxy-uac'] as const
-    this.#tellDetail({ kind: 'start', source, role, time: now, text: came })
-    const sent = { source: 'application', role: 'proxy-uas' } as const
-    this.#tellDetail({ kind: 'start', ...sent, time: now, text: went })
+    this.#tellDetail({
+      kind: 'start',
+      source: 'network',
+      role: 'proxy-uac',
+      time: now,
+      text: came,
+    })
+    this.#tellDetail({
+      kind: 'start',
+      source: 'application',
+      role: 'proxy-uas',
+      time: now,
+      text: went,
+    })
   }
 
   /** A call has ended: a final failure, a CANCEL, a BYE. */
@@ -316,13 +320,8 @@ interface Application {
   readonly verbs: Set<string>
 }
 
-interface RoutingOptions {
-  /** Connects to an application. */
-  readonly dialOut?: (clientId: number, uri: string) => void
-}
-
 export class Applications {
-  readonly #options: RoutingOptions
+  readonly #outbox: Outbox
   readonly #applications = new Map<number, Application>()
   /** Applications per verb in the order in which they asked for it. */
   readonly #routes = new Map<string, number[]>()
@@ -331,8 +330,8 @@ export class Applications {
   #dialledOut = 0
   #detailRoutes = 0
 
-  constructor(options: RoutingOptions = {}) {
-    this.#options = options
+  constructor(outbox: Outbox) {
+    this.#outbox = outbox
   }
 
   connected(clientId: number, isInProcess: boolean): void {
@@ -421,7 +420,7 @@ export class Applications {
   choose(method: string, route: ApplicationRoute | undefined): number | 'unwanted' | 'away' {
     if (route !== undefined && 'uri' in route) {
       const clientId = this.reserve()
-      this.#options.dialOut?.(clientId, route.uri)
+      this.#outbox.push({ kind: 'dial-out', clientId, uri: route.uri })
       return clientId
     }
     return this.next(method, route?.tag) ?? (route === undefined ? 'unwanted' : 'away')

@@ -10,12 +10,12 @@
  */
 import { flowTo, type HopFinder, hopOf, namesOneOf, ownUri } from '../next-hop.ts'
 import type { Target } from './forwarded-text.ts'
-import type { Rejection } from '../uas/inbound-request.ts'
+import type { CoreOptions } from '../parts.ts'
 import { bareUri } from '../../dialog/dialog.ts'
 import { type Flow, isNamed, isReliable, type Listener } from '../../flow.ts'
 import type { SipMessage } from '../../message/message.ts'
 import { parseUri } from '../../message/fields.ts'
-import type { RecordRouteTokens, SipServerOptions } from '../../options.ts'
+import type { RecordRouteTokens, Refusal, SipServerOptions } from '../../options.ts'
 
 /** What one of our Route values stands for. */
 export interface OwnRoute {
@@ -26,19 +26,11 @@ export interface OwnRoute {
   readonly flow: Flow | undefined
 }
 
-/** How entries are sealed, and which listeners they may name. */
-export interface SealOptions {
-  readonly listeners: () => readonly Listener[]
-  /** What only this server can make of a text: letters and digits. */
-  readonly seal: (text: string) => string
-  readonly sameSecret: (given: string, expected: string) => boolean
-}
-
 export class OwnRoutes {
-  readonly #options: SealOptions
+  readonly #options: Pick<CoreOptions, 'listeners' | 'seal' | 'sameSecret'>
   #areGiven = false
 
-  constructor(options: SealOptions) {
+  constructor(options: Pick<CoreOptions, 'listeners' | 'seal' | 'sameSecret'>) {
     this.#options = options
   }
 
@@ -97,7 +89,7 @@ export class TokenRoutes {
   }
 
   /** Undefined: the request shows no token. */
-  read(request: SipMessage, source: Flow): TokenTarget | Rejection | undefined {
+  read(request: SipMessage, source: Flow): TokenTarget | Refusal | undefined {
     if (!request.has('Route')) return undefined
     const token = this.#tokenIn(request)
     if (token === undefined) return undefined
@@ -139,6 +131,6 @@ export class TokenRoutes {
  */
 const MAX_CHARACTERS = 16_384
 /** RFC 3261 §21.5.7. */
-const tooLarge: Rejection = { status: 513, reason: 'Message Too Large' }
+const tooLarge: Refusal = { status: 513, reason: 'Message Too Large' }
 /** RFC 5626 §5.3.1: who sent it may try another flow to the same phone. */
-const flowFailed: Rejection = { status: 430, reason: 'Flow Failed' }
+const flowFailed: Refusal = { status: 430, reason: 'Flow Failed' }

@@ -3,9 +3,9 @@
  * response context of RFC 3261 §16.2, with serial or parallel forking.
  */
 import { tagOf } from '../app-headers.ts'
-import type { ApplicationEvents } from '../outbox.ts'
-import type { Identifiers, ClientTransaction, Transactions } from '../transactions.ts'
-import { elsewhere, type HopFinder, isSips, ownUri } from '../next-hop.ts'
+import type { CoreParts } from '../parts.ts'
+import type { ClientTransaction } from '../transactions.ts'
+import { elsewhere, isSips, ownUri } from '../next-hop.ts'
 import {
   forwardedRequest,
   forwardedResponse,
@@ -15,7 +15,7 @@ import {
 } from './forwarded-text.ts'
 import type { OwnRoutes } from './own-routes.ts'
 import { viaOf } from '../request-writer.ts'
-import type { CallTimes, TimedCall } from '../traffic.ts'
+import type { TimedCall } from '../traffic.ts'
 import type { InboundRequest } from '../uas/inbound-request.ts'
 import type { Responder } from '../uas/responder.ts'
 import type { Flow } from '../../flow.ts'
@@ -49,14 +49,9 @@ export interface ForwardOptions {
   readonly onDone?: () => void
 }
 
-export interface ForwardPorts extends BranchPorts {
-  readonly hops: HopFinder
-  readonly ids: Identifiers
+export interface ForwardParts extends CoreParts {
   readonly responder: Responder
-  readonly events: ApplicationEvents
   readonly ownRoutes: OwnRoutes
-  /** Of calls that come in. */
-  readonly callTimesIn: CallTimes
 }
 
 /** The present branch of a target, and what else can be done when it fails. */
@@ -67,7 +62,7 @@ interface Attempt {
 }
 
 export class ResponseContext implements BranchUser {
-  readonly #ports: ForwardPorts
+  readonly #parts: ForwardParts
   readonly #inbound: InboundRequest
   readonly #options: ForwardOptions
   #waiting: Target[]
@@ -81,12 +76,12 @@ export class ResponseContext implements BranchUser {
   #isAnswered = false
 
   constructor(
-    ports: ForwardPorts,
+    parts: ForwardParts,
     inbound: InboundRequest,
     targets: readonly Target[],
     options: ForwardOptions,
   ) {
-    this.#ports = ports
+    this.#parts = parts
     this.#inbound = inbound
     this.#options = options
     this.#waiting = [...targets]
@@ -133,7 +128,7 @@ export class ResponseContext implements BranchUser {
     this.#active.delete(branch)
     if (this.#isAnswered || attempt === undefined) return
     const { target, flow, others } = attempt
-    if (flow.connectMs !== undefined) this.#ports.hops.failed(flow, undefined, now)
+    if (flow.connectMs !== undefined) this.#parts.hops.failed(flow, undefined, now)
     // A silent target would be silent by another transport, too.
     const flows = status === 408 ? elsewhere(others, flow) : others
     if (this.#tryAny(flows, target, now)) return
@@ -184,8 +179,8 @@ export class ResponseContext implements BranchUser {
       if (!isNow) this.#next(at)
     }
     if (target.flow) found([target.flow], now)
-    else if (target.isPlace) this.#ports.hops.findPlace(target.hop, now, found)
-    else this.#ports.hops.find(target.hop, now, found)
+    else if (target.isPlace) this.#parts.hops.findPlace(target.hop, now, found)
+    else this.#parts.hops.find(target.hop, now, found)
     isNow = false
   }
 
@@ -195,7 +190,7 @@ export class ResponseContext implements BranchUser {
     if (flow === undefined || this.#wasCancelled) return false
     const sent = this.#compose(target, flow)
     // §18.1.1: what is too large for a datagram goes by TCP, if the destination has it.
-    const [first = flow] = this.#ports.hops.tcpFirst(target.hop, sent.text, [flow], now)
+    const [first = flow] = this.#parts.hops.tcpFirst(target.hop, sent.text, [flow], now)
     if (first === flow) this.#begin({ target, flow, others }, sent, now)
     else this.#begin({ target, flow: first, others: flows }, this.#compose(target, first), now)
     return true
@@ -203,7 +198,7 @@ export class ResponseContext implements BranchUser {
 
   #begin(attempt: Attempt, sent: SentRequest, now: number): void {
     const { patience } = this.#options
-    const branch = new ProxyBranch(this.#ports, sent, attempt.flow, this, patience)
+    const branch = new ProxyBranch(this.#parts, sent, attempt.flow, this, patience)
     this.#active.set(branch, attempt)
     branch.start(now)
   }
@@ -212,7 +207,7 @@ export class ResponseContext implements BranchUser {
   #compose(target: Target, flow: Flow): SentRequest {
     const { request, echo } = this.#inbound
     const { maxForwards, staysInDialog, recordRoute, added } = this.#options
-    const branch = this.#ports.ids.branch()
+    const branch = this.#parts.ids.branch()
     return forwardedRequest(request, {
       uri: target.uri,
       routes: target.routes,
@@ -243,7 +238,7 @@ export class ResponseContext implements BranchUser {
     const { transaction, request } = this.#inbound
     const isSecure = isSips(target.routes[0] ?? target.uri)
     const entryOf = ({ listener, connectionId }: Flow): string =>
-      this.#ports.ownRoutes.entry(listener, request.callId, connectionId, isSecure)
+      this.#parts.ownRoutes.entry(listener, request.callId, connectionId, isSecure)
     const near = entryOf(to)
     const far = entryOf(transaction.flow)
     return near === far ? [near] : [near, far]
@@ -266,7 +261,7 @@ export class ResponseContext implements BranchUser {
   }
 
   #answer(status: number, now: number): void {
-    const { responder } = this.#ports
+    const { responder } = this.#parts
     const inbound = this.#inbound
     if (this.#wasCancelled) responder.answer(inbound, 487, 'Request Terminated', '', now)
     else if (status !== 408) responder.answer(inbound, 500, 'Server Internal Error', '', now)
@@ -279,14 +274,14 @@ export class ResponseContext implements BranchUser {
   #forward(response: SipMessage, lines: string, now: number): void {
     const text = forwardedResponse(response, lines)
     if (text === undefined) return
-    const { transactions, callTimesIn, events } = this.#ports
+    const { transactions, callTimes, events } = this.#parts
     const { transaction, request } = this.#inbound
     const isOver = transaction.state !== 'proceeding' && transaction.state !== 'trying'
     // RFC 6026 §7.1: the transaction sends its final response; further 2xx pass beside it.
     if (isOver) return transactions.send(text, transaction.flow, '')
     transaction.respond(response.status, text, now)
     const isCall = request.method === 'INVITE' && request.toTag === ''
-    if (isCall) callTimesIn.responded(this.#inbound, response.status, now)
+    if (isCall) callTimes.inbound.responded(this.#inbound, response.status, now)
     if (response.status < 200) return
     this.#inbound.answered(response.status, now)
     if (isCall && !this.#wasCancelled)
@@ -348,17 +343,11 @@ export interface Patience {
   readonly finalMs: number | undefined
 }
 
-export interface BranchPorts {
-  readonly transactions: Transactions
-  /** Of calls that go out. */
-  readonly callTimesOut: CallTimes
-}
-
 export class ProxyBranch implements ClientUser, TimedCall {
   startedAt = 0
   hasRung = false
   readonly #sent: SentRequest
-  readonly #ports: BranchPorts
+  readonly #parts: CoreParts
   readonly #user: BranchUser
   readonly #patience: Patience
   readonly #flow: Flow
@@ -369,13 +358,13 @@ export class ProxyBranch implements ClientUser, TimedCall {
   #timers: Partial<Record<Timer, Deadline<Timer>>> = {}
 
   constructor(
-    ports: BranchPorts,
+    parts: CoreParts,
     sent: SentRequest,
     flow: Flow,
     user: BranchUser,
     patience: Patience,
   ) {
-    this.#ports = ports
+    this.#parts = parts
     this.#sent = sent
     this.#flow = flow
     this.#user = user
@@ -383,7 +372,7 @@ export class ProxyBranch implements ClientUser, TimedCall {
   }
 
   start(now: number): void {
-    const { transactions } = this.#ports
+    const { transactions } = this.#parts
     this.startedAt = now
     this.#transaction = transactions.startClient(this.#sent, this.#flow, this, now)
     const { provisionalMs, finalMs } = this.#patience
@@ -404,7 +393,7 @@ export class ProxyBranch implements ClientUser, TimedCall {
 
   onResponse(response: SipMessage, flow: Flow, now: number): void {
     const { status } = response
-    if (!this.#isOver && this.#isCall) this.#ports.callTimesOut.responded(this, status, now)
+    if (!this.#isOver && this.#isCall) this.#parts.callTimes.outbound.responded(this, status, now)
     if (status < 200) {
       if (this.#sent.method === 'INVITE') this.#ringing(now)
       this.#timers.provisionalTimeout?.cancel()
@@ -422,14 +411,14 @@ export class ProxyBranch implements ClientUser, TimedCall {
 
   onTerminated(): void {
     this.#stopTimers()
-    this.#ports.transactions.endClient(this.#sent.branch)
+    this.#parts.transactions.endClient(this.#sent.branch)
   }
 
   onTimer(timer: Timer, now: number): void {
     if (timer === 'timerC') return this.cancel(now)
     if (timer === 'cancelTimeout') {
       // §9.1: without a final response 64·T1 after the CANCEL the INVITE counts as cancelled.
-      this.#ports.transactions.endClient(this.#sent.branch)
+      this.#parts.transactions.endClient(this.#sent.branch)
       return this.#fail(408, now)
     }
     // A destination that says nothing in its time is given up: what it says later is not waited for.
@@ -441,7 +430,7 @@ export class ProxyBranch implements ClientUser, TimedCall {
   #ringing(now: number): void {
     if (!this.#isOver) {
       this.#timers.timerC?.cancel()
-      this.#watch('timerC', this.#ports.transactions.timers.cMs, now)
+      this.#watch('timerC', this.#parts.transactions.timers.cMs, now)
     }
     if (!this.#holdsCancel) return
     this.#holdsCancel = false
@@ -449,7 +438,7 @@ export class ProxyBranch implements ClientUser, TimedCall {
   }
 
   #sendCancel(now: number): void {
-    const { transactions } = this.#ports
+    const { transactions } = this.#parts
     transactions.cancel(this.#sent, this.#flow, '', now)
     this.#watch('cancelTimeout', transactionTimeoutMs(transactions.timers), now)
   }
@@ -467,7 +456,7 @@ export class ProxyBranch implements ClientUser, TimedCall {
   }
 
   #watch(name: Timer, delayMs: number, now: number): void {
-    this.#timers[name] = this.#ports.transactions.deadlines.start(this, name, delayMs, now)
+    this.#timers[name] = this.#parts.transactions.deadlines.start(this, name, delayMs, now)
   }
 
   #stopTimers(): void {

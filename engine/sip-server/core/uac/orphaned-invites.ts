@@ -3,9 +3,10 @@
  * one shows them: who rings gets CANCEL, who answers ACK and BYE. All of it goes back to where the response came from,
  * and only so much of it in a second.
  */
-import { type RequestWriter, viaOf, type LocalBye, otherBranch } from '../request-writer.ts'
-import { type Transactions, FlowTexts } from '../transactions.ts'
-import { type DialogTable, Dialog } from '../../dialog/dialog.ts'
+import type { CoreParts } from '../parts.ts'
+import { viaOf, otherBranch } from '../request-writer.ts'
+import { FlowTexts } from '../transactions.ts'
+import { Dialog } from '../../dialog/dialog.ts'
 import type { Flow } from '../../flow.ts'
 import type { SipMessage } from '../../message/message.ts'
 import { ackOfFailure, type SentRequest, transactionTimeoutMs } from '../../transaction/machine.ts'
@@ -16,14 +17,8 @@ import type { SentAck } from './outbound-request.ts'
 /** Far more than ring at a crash and are heard of within one second. */
 const MAX_PER_SECOND = 200
 
-interface StrayPorts {
-  readonly transactions: Transactions
-  readonly dialogs: DialogTable
-  readonly writer: RequestWriter
-}
-
 export class Strays {
-  readonly #ports: StrayPorts
+  readonly #parts: CoreParts
   /** Undefined: a response without a transaction is dropped (RFC 3261 §17.1.3). */
   #isToBeEnded: ((source: Flow) => boolean) | undefined
   /** INVITEs that were cancelled here, by branch, as far as they are known. */
@@ -33,13 +28,13 @@ export class Strays {
   #second = 0
   #inSecond = 0
 
-  constructor(ports: StrayPorts) {
-    this.#ports = ports
+  constructor(parts: CoreParts) {
+    this.#parts = parts
   }
 
   /** For as long as a 2xx is repeated (§13.3.1.4). */
   end(isToBeEnded: (source: Flow) => boolean, now: number): void {
-    const { deadlines, timers } = this.#ports.transactions
+    const { deadlines, timers } = this.#parts.transactions
     this.#isToBeEnded = isToBeEnded
     deadlines.start(this, 'over', transactionTimeoutMs(timers), now)
   }
@@ -71,7 +66,7 @@ export class Strays {
   }
 
   #cancel(response: SipMessage, flow: Flow, now: number): void {
-    const { transactions, dialogs } = this.#ports
+    const { transactions, dialogs } = this.#parts
     const { branch = '' } = response.via ?? {}
     // A re-INVITE in a restored dialog: what comes of it is the peer's to say.
     if (this.#cancelled.has(branch) || dialogs.ofResponse(response) !== undefined) return
@@ -84,11 +79,11 @@ export class Strays {
   #acknowledge(response: SipMessage, flow: Flow): void {
     const invite = this.#cancelled.get(response.via?.branch ?? '')
     const ack = invite && ackOfFailure(invite, response.get('To') ?? invite.to)
-    if (ack !== undefined) this.#ports.transactions.send(ack, flow, '')
+    if (ack !== undefined) this.#parts.transactions.send(ack, flow, '')
   }
 
   #release(response: SipMessage, flow: Flow, now: number): void {
-    const { transactions, writer, dialogs } = this.#ports
+    const { transactions, writer, dialogs } = this.#parts
     const { callId, fromTag, toTag, cseq } = response
     const number = cseq?.number ?? 0
     const restored = dialogs.ofResponse(response)
@@ -171,24 +166,18 @@ function dialogOf(response: SipMessage, flow: Flow, localCseq: number): Dialog {
 // INVITEs whose 2xx is acknowledged, as texts: for 64·T1 a copy of the 2xx gets its ACK again, and a 2xx of another
 // branch an ACK and a BYE (RFC 3261 §13.2.2.4).
 
-interface AcknowledgedPorts {
-  readonly transactions: Transactions
-  readonly writer: RequestWriter
-  readonly localBye: LocalBye
-}
-
 /** The first lines; the ACK follows. None of them has a line break. */
 const LINES = 9
 
 export class AcknowledgedInvites {
-  readonly #ports: AcknowledgedPorts
+  readonly #parts: CoreParts
   readonly #flows = new FlowTexts()
   /** By branch. */
   readonly #kept: RetransmitCache
 
-  constructor(ports: AcknowledgedPorts) {
-    this.#ports = ports
-    this.#kept = ports.transactions.retransmitCache()
+  constructor(parts: CoreParts) {
+    this.#parts = parts
+    this.#kept = parts.transactions.retransmitCache()
   }
 
   get size(): number {
@@ -215,13 +204,13 @@ export class AcknowledgedInvites {
     const [tag = '', way = ''] = lines
     if (response.toTag === tag) {
       const ack = text.slice(lines.reduce((length, line) => length + line.length + 1, 0))
-      this.#ports.transactions.send(ack, this.#flows.read(way), '')
+      this.#parts.transactions.send(ack, this.#flows.read(way), '')
     } else this.#endBranch(originOf(lines), response, flow, now)
     return true
   }
 
   #endBranch(origin: BranchOrigin, response: SipMessage, flow: Flow, now: number): void {
-    const { writer, transactions, localBye } = this.#ports
+    const { writer, transactions, localBye } = this.#parts
     const dialog = dialogFrom(origin, response, flow, 'confirmed')
     const way = writer.flowInDialog(dialog)
     transactions.send(writer.numbered(dialog, 'ACK', origin.sent.cseq, way, {}).text, way, '')

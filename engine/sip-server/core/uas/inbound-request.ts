@@ -3,12 +3,13 @@ import { dialogId, type Dialog, knowsTimer, sessionExpiresOf } from '../../dialo
 import type { Flow } from '../../flow.ts'
 import { detachString, type SipMessage } from '../../message/message.ts'
 import { ReleasingMap } from '../../message/releasing-map.ts'
-import type { Log, NewRequest, Refusal } from '../../options.ts'
+import type { NewRequest, Refusal } from '../../options.ts'
 import type { ServerUser, Deadline } from '../../transaction/machine.ts'
 import { type RetransmitCache, NonInviteServerTransaction } from '../../transaction/server.ts'
 import { tagOf, echoOf, type Echo, type Vias } from '../app-headers.ts'
 import type { TimedCall } from '../traffic.ts'
-import type { Identifiers, ServerTransaction, Transactions } from '../transactions.ts'
+import type { CoreParts } from '../parts.ts'
+import type { ServerTransaction, Transactions } from '../transactions.ts'
 import type { Conflict } from '../../dialog/pending-requests.ts'
 import { trimBlanks } from '../../message/headers.ts'
 import { parseOptionTags } from '../../message/fields.ts'
@@ -45,11 +46,8 @@ interface Forwarder {
   cancel(now: number): void
 }
 
-export interface InboundPorts {
-  readonly transactions: Transactions
-  readonly ids: Identifiers
+export interface InboundParts extends CoreParts {
   readonly requests: InboundRequests
-  readonly log: Log
   /** The application has not answered in time. */
   readonly onSilence: (inbound: InboundRequest, now: number) => void
 }
@@ -187,21 +185,21 @@ export class InboundRequest implements TimedCall {
   #wasAnswered = false
   #wasCancelled = false
   #isTagFixed: boolean
-  readonly #ports: InboundPorts
+  readonly #parts: InboundParts
   readonly #end: ServerEnd
   readonly #applicationTimer: Deadline<'application'>
 
   /** `clientId` is the application that has to answer, 0 for none; `dialog` the one that it came in. */
   constructor(
-    ports: InboundPorts,
+    parts: InboundParts,
     { request, vias, key, mergeKey, flow, toTag }: Arrival,
     clientId: number,
     dialog: Dialog | undefined,
     now: number,
   ) {
-    const { ids, transactions } = ports
+    const { ids, transactions } = parts
     const { deadlines, timers } = transactions
-    this.#ports = ports
+    this.#parts = parts
     this.transactionId = ids.transactionId()
     this.clientId = clientId
     this.request = request
@@ -210,11 +208,11 @@ export class InboundRequest implements TimedCall {
     this.isInitial = dialog === undefined
     this.startedAt = now
     this.#isTagFixed = toTag !== undefined
-    this.#end = new ServerEnd(ports, key, dialog?.localTag ?? toTag ?? ids.token())
+    this.#end = new ServerEnd(parts, key, dialog?.localTag ?? toTag ?? ids.token())
     if (mergeKey !== '') this.#end.merge(mergeKey)
     this.transaction = transactions.startServer(key, request.method === 'INVITE', flow, this.#end)
     this.#applicationTimer = deadlines.start(this, 'application', timers.applicationMs, now)
-    ports.requests.add(this)
+    parts.requests.add(this)
   }
 
   /** Our tag. */
@@ -279,7 +277,7 @@ export class InboundRequest implements TimedCall {
     this.#forwarder = forwarder
     this.#end.forwarded(this.request.uri)
     this.#applicationTimer.cancel()
-    this.#ports.requests.handedOver(this)
+    this.#parts.requests.handedOver(this)
   }
 
   /** It ends without an answer, as a non-INVITE request may (RFC 4320 §4.2). */
@@ -306,66 +304,64 @@ export class InboundRequest implements TimedCall {
 
   #finished(): void {
     this.#applicationTimer.cancel()
-    this.#ports.requests.remove(this)
+    this.#parts.requests.remove(this)
     this.#dialog?.remoteRequestEnds(this.request.method)
   }
 
   onTimer(_timer: 'application', now: number): void {
-    this.#ports.onSilence(this, now)
+    this.#parts.onSilence(this, now)
   }
 }
 
 /** What a server transaction knows of its request. A refused INVITE goes before its transaction, which waits for the ACK. */
 class ServerEnd implements ServerUser {
   toTag: string
-  readonly #ports: InboundPorts
+  readonly #parts: InboundParts
   readonly #key: string
   #mergeKey = ''
 
-  constructor(ports: InboundPorts, key: string, toTag: string) {
-    this.#ports = ports
+  constructor(parts: InboundParts, key: string, toTag: string) {
+    this.#parts = parts
     this.#key = key
     this.toTag = toTag
   }
 
   onAckTimeout(): void {
-    this.#ports.log('debug', 'no ACK for a failure response', { transaction: this.#key })
+    this.#parts.log('debug', 'no ACK for a failure response', { transaction: this.#key })
   }
 
   onTerminated(): void {
-    this.#ports.transactions.endServer(this.#key)
+    this.#parts.transactions.endServer(this.#key)
     this.forgetMerge()
   }
 
   merge(mergeKey: string): void {
     this.#mergeKey = mergeKey
-    this.#ports.requests.addMerge(mergeKey, this.#key)
+    this.#parts.requests.addMerge(mergeKey, this.#key)
   }
 
   forwarded(uri: string): void {
     const merge = this.#mergeKey
     if (merge === '') return
     this.forgetMerge()
-    this.#mergeKey = this.#ports.requests.addSpiral(merge, uri, this.#key)
+    this.#mergeKey = this.#parts.requests.addSpiral(merge, uri, this.#key)
   }
 
   keepMerge(now: number): void {
-    if (this.#mergeKey !== '') this.#ports.requests.keepMerge(this.#mergeKey, this.#key, now)
+    if (this.#mergeKey !== '') this.#parts.requests.keepMerge(this.#mergeKey, this.#key, now)
   }
 
   forgetMerge(): void {
-    if (this.#mergeKey !== '') this.#ports.requests.forgetMerge(this.#mergeKey, this.#key)
+    if (this.#mergeKey !== '') this.#parts.requests.forgetMerge(this.#mergeKey, this.#key)
   }
 }
 
 // Why a readable request is rejected before an application sees it: RFC 3261 §8.2.2.3, §8.2.3 and §14.2.
 
-export type Rejection = Refusal
-
-export const noSuchCall: Rejection = { status: 481, reason: 'Call/Transaction Does Not Exist' }
-export const tooManyHops: Rejection = { status: 483, reason: 'Too Many Hops' }
+export const noSuchCall: Refusal = { status: 481, reason: 'Call/Transaction Does Not Exist' }
+export const tooManyHops: Refusal = { status: 483, reason: 'Too Many Hops' }
 /** A sender may try again after so many seconds. */
-export const unavailable = (seconds: number): Rejection => ({
+export const unavailable = (seconds: number): Refusal => ({
   status: 503,
   reason: 'Service Unavailable',
   lines: `Retry-After: ${seconds}\r\n`,
@@ -383,10 +379,7 @@ const understood: ReadonlySet<string> = new Set(
 )
 
 /** The answer to a request outside or inside a dialog; never asked for ACK and CANCEL (§8.2.2.3). */
-export function rejectionFor(
-  request: SipMessage,
-  minSessionSeconds: number,
-): Rejection | undefined {
+export function rejectionFor(request: SipMessage, minSessionSeconds: number): Refusal | undefined {
   return (
     unknownExtension(request) ??
     unknownEncoding(request) ??
@@ -396,7 +389,7 @@ export function rejectionFor(
 }
 
 /** RFC 4028 §9; a sender without the extension could do nothing with the answer. */
-function shortSession(request: SipMessage, minSeconds: number): Rejection | undefined {
+function shortSession(request: SipMessage, minSeconds: number): Refusal | undefined {
   if (request.method !== 'INVITE' && request.method !== 'UPDATE') return undefined
   if (!request.has('Session-Expires')) return undefined
   const seconds = sessionExpiresOf(request)?.seconds
@@ -405,7 +398,7 @@ function shortSession(request: SipMessage, minSeconds: number): Rejection | unde
   return { status: 422, reason: 'Session Interval Too Small', lines }
 }
 
-function unknownExtension(request: SipMessage): Rejection | undefined {
+function unknownExtension(request: SipMessage): Refusal | undefined {
   // A new INVITE is a call: its application judges what it asks, and keeps the record of the refusal.
   const isCall = request.method === 'INVITE' && request.toTag === ''
   if (isCall || !request.has('Require')) return undefined
@@ -414,14 +407,14 @@ function unknownExtension(request: SipMessage): Rejection | undefined {
   return { status: 420, reason: 'Bad Extension', lines: `Unsupported: ${unknown.join(', ')}\r\n` }
 }
 
-function unknownEncoding(request: SipMessage): Rejection | undefined {
+function unknownEncoding(request: SipMessage): Refusal | undefined {
   const encoding = request.get('Content-Encoding')
   if (encoding === undefined || encoding.toLowerCase() === 'identity') return undefined
   return unsupported('Accept-Encoding: identity\r\n')
 }
 
 /** A session is described in SDP, alone or beside other parts, unless the body may be ignored (§20.11). */
-function unknownBody(request: SipMessage): Rejection | undefined {
+function unknownBody(request: SipMessage): Refusal | undefined {
   if (request.method !== 'INVITE' || !request.hasBody) return undefined
   const type = trimBlanks((request.get('Content-Type') ?? '').split(';', 1)[0] ?? '').toLowerCase()
   if (type === 'application/sdp' || type.startsWith('multipart/')) return undefined
@@ -430,14 +423,14 @@ function unknownBody(request: SipMessage): Rejection | undefined {
   return unsupported('Accept: application/sdp, multipart/mixed\r\n')
 }
 
-const unsupported = (lines: string): Rejection => ({
+const unsupported = (lines: string): Refusal => ({
   status: 415,
   reason: 'Unsupported Media Type',
   lines,
 })
 
 /** A request that must wait for another in its dialog. */
-export const rejectionOf = (conflict: Conflict, now: number): Rejection =>
+export const rejectionOf = (conflict: Conflict, now: number): Refusal =>
   conflict === 'glare'
     ? { status: 491, reason: 'Request Pending' }
     : {

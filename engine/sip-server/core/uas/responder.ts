@@ -8,50 +8,31 @@ import {
   echoOf,
   responseText,
 } from '../app-headers.ts'
-import type { Applications, ApplicationEvents, CommandRef, Outbox } from '../outbox.ts'
+import type { CommandRef } from '../outbox.ts'
+import type { CoreParts } from '../parts.ts'
 import { hashOf, type Identifiers } from '../transactions.ts'
 import { advertised, isSips, ownUri } from '../next-hop.ts'
-import type { RegistrationFlows } from '../registration-flows.ts'
 import type { SessionTimers } from '../session-timers.ts'
 import { grantedSeconds, grantLines, isLastNotify, type Subscriptions } from '../subscriptions.ts'
-import type { CallTimes } from '../traffic.ts'
 import {
   type Arrival,
-  type InboundPorts,
+  type InboundParts,
   InboundRequest,
-  type Rejection,
+  type InboundRequests,
 } from './inbound-request.ts'
-import {
-  type DialogTable,
-  Dialog,
-  isSubscribing,
-  linesOfAnswer,
-  termsOfAnswer,
-} from '../../dialog/dialog.ts'
+import { Dialog, isSubscribing, linesOfAnswer, termsOfAnswer } from '../../dialog/dialog.ts'
 import { Reliable1xx, Reliable2xx } from '../../dialog/reliable-responses.ts'
 import { type SessionTerms } from '../../dialog/session-timer.ts'
 import { type Flow, isReliable as isStream, requestFlow } from '../../flow.ts'
 import { parseOptionTags, parseRAck } from '../../message/fields.ts'
 import { type SipMessage, reasonPhrase } from '../../message/message.ts'
-import type { Refresher } from '../../options.ts'
+import type { Refusal } from '../../options.ts'
 import type { TransactionContext } from '../../transaction/machine.ts'
-import type { LocalBye } from '../request-writer.ts'
 
-interface ResponderPorts extends Omit<InboundPorts, 'onSilence'> {
-  readonly applications: Pick<Applications, 'isInProcess'>
-  readonly dialogs: DialogTable
-  readonly outbox: Outbox
-  readonly events: ApplicationEvents
+export interface ResponderParts extends CoreParts {
+  readonly requests: InboundRequests
   readonly sessions: SessionTimers
   readonly subscriptions: Subscriptions
-  readonly registrationFlows: RegistrationFlows
-  readonly localBye: LocalBye
-  readonly callTimes: CallTimes
-  readonly minSessionSeconds: number
-  readonly defaultRefresher: Refresher
-  readonly alwaysSend180: boolean
-  /** By UDP too. */
-  readonly detectsNat: boolean
 }
 
 /** The answer of an application to `transactionId`. */
@@ -71,13 +52,13 @@ interface Answer {
 const unknownTransaction = 'Response not sent due to unknown transaction'
 
 export class Responder {
-  readonly #ports: ResponderPorts
-  readonly #inboundPorts: InboundPorts
+  readonly #parts: ResponderParts
+  readonly #inboundParts: InboundParts
 
-  constructor(ports: ResponderPorts) {
-    this.#ports = ports
-    this.#inboundPorts = {
-      ...ports,
+  constructor(parts: ResponderParts) {
+    this.#parts = parts
+    this.#inboundParts = {
+      ...parts,
       onSilence: (inbound, now) => this.#answerSilence(inbound, now),
     }
   }
@@ -89,10 +70,10 @@ export class Responder {
     dialog: Dialog | undefined,
     now: number,
   ): InboundRequest {
-    const inbound = new InboundRequest(this.#inboundPorts, arrival, clientId, dialog, now)
+    const inbound = new InboundRequest(this.#inboundParts, arrival, clientId, dialog, now)
     if (arrival.request.method !== 'INVITE') return inbound
     // An application of this process may answer in the same moment (`handled`): then 100 says nothing (RFC 3261 §17.2.1).
-    if (!inbound.isInitial || !this.#ports.applications.isInProcess(clientId))
+    if (!inbound.isInitial || !this.#parts.applications.isInProcess(clientId))
       this.#trying(inbound, now)
     return inbound
   }
@@ -101,13 +82,13 @@ export class Responder {
   #trying(inbound: InboundRequest, now: number): void {
     inbound.isTrying = true
     this.answer(inbound, 100, 'Trying', '', now)
-    if (this.#ports.alwaysSend180 && inbound.isInitial)
+    if (this.#parts.options.alwaysSend180 === true && inbound.isInitial)
       this.answer(inbound, 180, 'Ringing', '', now)
   }
 
   /** An application of this process has seen the INVITE. */
   handled(clientId: number, transactionId: string, now: number): void {
-    const inbound = this.#ports.requests.find(transactionId, clientId)
+    const inbound = this.#parts.requests.find(transactionId, clientId)
     if (inbound && !inbound.isTrying && !inbound.wasAnswered) this.#trying(inbound, now)
   }
 
@@ -118,7 +99,7 @@ export class Responder {
     early: SavedInvite['early'],
     now: number,
   ): InboundRequest {
-    const inbound = new InboundRequest(this.#inboundPorts, arrival, clientId, undefined, now)
+    const inbound = new InboundRequest(this.#inboundParts, arrival, clientId, undefined, now)
     if (early === undefined) return inbound
     inbound.respondedTo()
     this.#formDialog(inbound, early.contact, early)
@@ -127,7 +108,7 @@ export class Responder {
 
   /** Sends an application's response, and tells the application what was sent. */
   respond(command: ResponseCommand, message: AppMessage, now: number): void {
-    const { events, requests } = this.#ports
+    const { events, requests } = this.#parts
     const inbound = requests.find(command.transactionId, command.clientId)
     if (inbound === undefined) return events.refuse(command, unknownTransaction)
     const { status } = message
@@ -154,7 +135,7 @@ export class Responder {
 
   /** The final response of an application to a sender that has proved nothing: see `SipCommand.toStranger`. */
   answerStranger(command: ResponseCommand, message: AppMessage, now: number): void {
-    const { events, requests, outbox } = this.#ports
+    const { events, requests, outbox } = this.#parts
     const inbound = requests.find(command.transactionId, command.clientId)
     if (inbound === undefined || !inbound.isInitial || inbound.wasAnswered)
       return this.respond(command, message, now)
@@ -174,7 +155,7 @@ export class Responder {
   /** A provisional response that is repeated until its PRACK (RFC 3262 §3). */
   #sendReliable(answer: Answer, now: number): void {
     const { command, inbound, message, headers } = answer
-    const { events, transactions, ids } = this.#ports
+    const { events, transactions, ids } = this.#parts
     const giveUp = (at: number): void => {
       this.answer(inbound, 503, 'Service Unavailable', '', at)
       this.tellGivenUp(inbound, 'SIP ;cause=503 ;text="PRACK timeout"', at)
@@ -201,7 +182,7 @@ export class Responder {
     const { dialogId } = inbound
     if (status < 200 && body !== '') inbound.dialog?.answeredEarly()
     this.#transmit(inbound, status, text, now)
-    const { sessions, subscriptions, registrationFlows } = this.#ports
+    const { sessions, subscriptions, registrationFlows } = this.#parts
     if (isSuccess)
       registrationFlows.accepted(request, message, requestFlow(inbound.transaction.flow), now)
     this.#afterResponse(inbound, status, text, now)
@@ -217,7 +198,7 @@ export class Responder {
 
   #transmit(inbound: InboundRequest, status: number, text: string, now: number): void {
     inbound.transaction.respond(status, text, now)
-    if (inbound.isCall) this.#ports.callTimes.responded(inbound, status, now)
+    if (inbound.isCall) this.#parts.callTimes.inbound.responded(inbound, status, now)
   }
 
   #tellSent(
@@ -229,7 +210,7 @@ export class Responder {
   ): void {
     const { transactionId, transaction, localTag } = inbound
     const passed = { transactionId, dialogId: hasDialogId(inbound) ? dialogId : '', text }
-    this.#ports.events.responseSent(command, passed, localTag, transaction.flow, now)
+    this.#parts.events.responseSent(command, passed, localTag, transaction.flow, now)
   }
 
   /** RFC 4028 §9: an answer to what may refresh the session says for how long. */
@@ -238,7 +219,7 @@ export class Responder {
     const isUpdate = request.method === 'UPDATE' && dialog?.state === 'confirmed'
     if (request.method !== 'INVITE' && !isUpdate) return undefined
     const current = dialog?.session?.terms
-    return termsOfAnswer(request, sessionExpires, current, this.#ports)
+    return termsOfAnswer(request, sessionExpires, current, this.#parts)
   }
 
   /** A response of the stack's own (100, 487, 480, 503, …) to a request with a transaction. */
@@ -267,11 +248,11 @@ export class Responder {
    */
   refuse(
     { request, vias, flow }: Pick<Arrival, 'request' | 'vias' | 'flow'>,
-    rejection: Rejection,
+    rejection: Refusal,
   ): string {
     if (request.method === 'ACK') return ''
     const text = boundedAnswer(request, echoOf(request, vias), rejection, flow)
-    if (text !== undefined) this.#ports.outbox.send(text, flow, '')
+    if (text !== undefined) this.#parts.outbox.send(text, flow, '')
     return text ?? ''
   }
 
@@ -280,7 +261,7 @@ export class Responder {
     const { transaction, transactionId, dialogId, clientId } = inbound
     const text = cancelText(inbound.request, reason)
     const passed = { transactionId, dialogId, text }
-    this.#ports.events.request(clientId, passed, text, transaction.flow, now)
+    this.#parts.events.request(clientId, passed, text, transaction.flow, now)
   }
 
   /** §12.1.1: a provisional response with a tag begins an early dialog, a 2xx the dialog itself. */
@@ -318,18 +299,18 @@ export class Responder {
       isFlowBound: this.#isFlowBound(request, transaction.flow, routeSet),
     })
     inbound.formed(dialog)
-    this.#ports.dialogs.add(dialog)
+    this.#parts.dialogs.add(dialog)
   }
 
   #isFlowBound(request: SipMessage, flow: Flow, routeSet: readonly string[]): boolean {
     // The connection of a restored INVITE is gone.
     if (isStream(flow.listener.protocol)) return flow.connectionId !== 0
-    return this.#ports.detectsNat && isBehindNat(request, flow, routeSet)
+    return this.#parts.options.detectsNat !== false && isBehindNat(request, flow, routeSet)
   }
 
   #afterResponse(inbound: InboundRequest, status: number, text: string, now: number): void {
     if (status < 200) return
-    const { events, dialogs } = this.#ports
+    const { events, dialogs } = this.#parts
     inbound.answered(status, now)
     const { dialog, request } = inbound
     if (request.method === 'PRACK') dialog?.reliable1xx?.settled(now)
@@ -351,7 +332,7 @@ export class Responder {
   }
 
   #repeatUntilAck(inbound: InboundRequest, dialog: Dialog, text: string, now: number): void {
-    const { transactions, localBye } = this.#ports
+    const { transactions, localBye } = this.#parts
     const { request, transactionId, transaction } = inbound
     const cseq = request.cseq?.number ?? 0
     const response = { cseq, transactionId, text, flow: transaction.flow }
@@ -371,7 +352,7 @@ const MAX_ANSWER_FACTOR = 2
 function boundedAnswer(
   request: SipMessage,
   echo: Echo,
-  { status, reason, lines: allLines = '' }: Rejection,
+  { status, reason, lines: allLines = '' }: Refusal,
   { listener }: Flow,
 ): string | undefined {
   const tag = `s${hashOf(echo.vias + request.callId).toString(36)}`
