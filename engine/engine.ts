@@ -191,7 +191,7 @@ export class Engine {
     this.#wrongPasswords = new WrongPasswords(deps)
     this.storage = new StorageNotes([deps.disk ?? store.storage, store.storage], this.events, log)
     this.relays = createRelays(config.relays, { ...deps, hosts: this.#hosts, events: this.events })
-    const isNode = (address: string): boolean => this.#others?.peers.isTold(address) === true
+    const isNode = (address: string): boolean => this.#others?.peers.isAnnounced(address) === true
     this.guard = new Guard({ now, log, isNode, isExempt: (...source) => this.#isKnown(...source) })
     const { guard } = this
     this.sharedBans =
@@ -309,7 +309,8 @@ export class Engine {
       isHeld: true,
       answers,
       // Phones have registered: their addresses are proven.
-      endsStraysOf: ({ address, port }) => this.#sourceStatusOf(address, port) !== 'stranger',
+      endsOrphanedInvitesOf: ({ address, port }) =>
+        this.#sourceStatusOf(address, port) !== 'stranger',
     })
     this.relays?.start()
     await this.media?.start()

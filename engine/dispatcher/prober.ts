@@ -13,11 +13,11 @@ export type ProbeResult =
   | { readonly kind: 'answered'; readonly status: number; readonly reason: string }
   | { readonly kind: 'silence' }
   | { readonly kind: 'transport-error'; readonly reason: string }
-  /** It did not leave, for no fault of the destination: our SIP server is away. No verdict. */
+  /** It did not leave, for no fault of the destination: our SIP server is unreachable. No verdict. */
   | { readonly kind: 'unsent' }
 
 /**
- * Sends one OPTIONS, whose final answer is of interest for `timeoutMs`. `done` hears at most once, if need be at once or
+ * Sends one OPTIONS, whose final answer is of interest for `timeoutMs`. `done` is called at most once, perhaps at once, or
  * later than that.
  */
 export type SendProbe = (

@@ -1,6 +1,6 @@
 /**
- * Bindings in the database. A REGISTER is answered after its group is committed, so that a restart loses none that a
- * phone has been told of. Nodes that share a database tell each other which extensions have other bindings.
+ * Bindings in the database. A REGISTER is answered after its group is committed, so that a restart loses no confirmed
+ * binding. Nodes that share a database notify each other of extensions whose bindings have changed.
  */
 import { type Selectable, sql } from 'kysely'
 import type { Schedule } from '../../schema/clock.ts'
@@ -26,7 +26,7 @@ export interface BindingStoreDeps {
   readonly onFailure: (error: unknown, waiting: number) => void
 }
 
-/** What a REGISTER changed. */
+/** The changes of a REGISTER. */
 export interface BindingChange {
   readonly extensionId: number
   readonly saved: readonly Binding[]
@@ -37,7 +37,7 @@ export interface BindingChange {
 }
 
 /** `gone`: its extension is. `late`: the database has not taken it in time, and it is not stored. */
-export type Written = 'stored' | 'gone' | 'late'
+export type WriteResult = 'stored' | 'gone' | 'late'
 
 export interface StoredBinding {
   readonly domain: string
@@ -53,7 +53,7 @@ const MAX_WAITING = 5_000
 /** A phone gives up after 32 s (RFC 3261 §17.1.2); it shall hear before that to come again. */
 const WRITE_MS = 10_000
 
-/** On which nodes tell each other `<node> <id of an extension>`; a name of a node has no blank. */
+/** The channel of notices `<node> <id of an extension>`; a name of a node has no blank. */
 export const BINDING_CHANNEL = 'tollgate_bindings'
 
 interface Values {
@@ -85,7 +85,7 @@ export class BindingStore {
   readonly #removeAll: Prepared<{ extensionId: number }, unknown>
   readonly #removeOwn: Prepared<{ extensionId: number; node: string }, unknown>
   readonly #removeExpired: Prepared<{ now: number }, unknown>
-  readonly #tell: Prepared<{ payload: string }, unknown> | undefined
+  readonly #notify: Prepared<{ payload: string }, unknown> | undefined
   /** Writes that wait, by extension. */
   readonly #waiting = new Map<number, number>()
 
@@ -119,7 +119,7 @@ export class BindingStore {
     this.#removeExpired = prepare(store, (db, param) =>
       db.deleteFrom('binding').where('expires_at', '<=', param('now')),
     )
-    this.#tell = store.statements.isShared ? prepareTell(store) : undefined
+    this.#notify = store.statements.isShared ? prepareNotify(store) : undefined
   }
 
   /**
@@ -158,17 +158,17 @@ export class BindingStore {
   }
 
   /** Resolves when the change is durable, or will not be. */
-  write(change: BindingChange): Promise<Written> {
+  write(change: BindingChange): Promise<WriteResult> {
     return this.#written(change.extensionId, () => this.#write(change), 'withdraw')
   }
 
   async #write({ extensionId, saved, refreshed, removed }: BindingChange): Promise<void> {
     for (const contact of removed) await this.#remove.run({ extensionId, contact })
     for (const binding of saved) await this.#save.run(valuesOf(extensionId, binding))
-    let isTold = saved.length + removed.length > 0
+    let isChange = saved.length + removed.length > 0
     for (const binding of refreshed)
-      if (!(await this.#saveRefresh(extensionId, binding))) isTold = true
-    if (isTold) await this.#tellOthers(extensionId)
+      if (!(await this.#saveRefresh(extensionId, binding))) isChange = true
+    if (isChange) await this.#notifyOthers(extensionId)
   }
 
   /** False: it was not there any more, and is stored anew. */
@@ -181,30 +181,30 @@ export class BindingStore {
   }
 
   /** Of all nodes. It takes place also when it is late. */
-  removeAll(extensionId: number): Promise<Written> {
+  removeAll(extensionId: number): Promise<WriteResult> {
     const remove = async (): Promise<void> => {
       await this.#removeAll.run({ extensionId })
-      await this.#tellOthers(extensionId)
+      await this.#notifyOthers(extensionId)
     }
     return this.#written(extensionId, remove, 'keep')
   }
 
   /** Of this node; of all, when no other one uses the database. It takes place also when it is late. */
-  removeOwn(extensionId: number): Promise<Written> {
+  removeOwn(extensionId: number): Promise<WriteResult> {
     const { store, node } = this.#deps
     if (!store.statements.isShared) return this.removeAll(extensionId)
     const remove = async (): Promise<void> => {
       await this.#removeOwn.run({ extensionId, node })
-      await this.#tellOthers(extensionId)
+      await this.#notifyOthers(extensionId)
     }
     return this.#written(extensionId, remove, 'keep')
   }
 
   /** One binding, of any node. It takes place also when it is late. */
-  remove(extensionId: number, contact: string): Promise<Written> {
+  remove(extensionId: number, contact: string): Promise<WriteResult> {
     const remove = async (): Promise<void> => {
       await this.#remove.run({ extensionId, contact })
-      await this.#tellOthers(extensionId)
+      await this.#notifyOthers(extensionId)
     }
     return this.#written(extensionId, remove, 'keep')
   }
@@ -213,22 +213,22 @@ export class BindingStore {
     this.#queue.add({ run: () => this.#removeExpired.run({ now }) })
   }
 
-  async #tellOthers(extensionId: number): Promise<void> {
-    await this.#tell?.run({ payload: `${this.#deps.node} ${extensionId}` })
+  async #notifyOthers(extensionId: number): Promise<void> {
+    await this.#notify?.run({ payload: `${this.#deps.node} ${extensionId}` })
   }
 
   #written(
     extensionId: number,
     run: () => Promise<void>,
     whenLate: 'withdraw' | 'keep',
-  ): Promise<Written> {
+  ): Promise<WriteResult> {
     this.#waiting.set(extensionId, (this.#waiting.get(extensionId) ?? 0) + 1)
-    let resolve: (written: Written) => void = () => undefined
-    const promise = new Promise<Written>((settled) => {
+    let resolve: (written: WriteResult) => void = () => undefined
+    const promise = new Promise<WriteResult>((settled) => {
       resolve = settled
     })
     let isOver = false
-    const settle = (written: Written): void => {
+    const settle = (written: WriteResult): void => {
       cancel()
       resolve(written)
       if (!isOver) this.#over(extensionId)
@@ -275,10 +275,10 @@ export class BindingStore {
   }
 }
 
-const prepareTell = (store: Store) =>
+const prepareNotify = (store: Store) =>
   prepare(store, (db, param: Param<{ payload: string }>) =>
     db.selectNoFrom(
-      sql<string>`pg_notify(${sql.lit(BINDING_CHANNEL)}, ${param('payload')})`.as('told'),
+      sql<string>`pg_notify(${sql.lit(BINDING_CHANNEL)}, ${param('payload')})`.as('notified'),
     ),
   )
 

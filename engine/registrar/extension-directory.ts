@@ -1,5 +1,5 @@
 /**
- * Extensions and domains as registrar and calls need them. All are in memory, so that neither a REGISTER nor an
+ * Extensions and domains for registrar and calls. All are in memory, so that neither a REGISTER nor an
  * INVITE waits for the database; who writes them calls `changed` or `reloadTenants` before it answers.
  */
 import { Buckets } from '../../schema/buckets.ts'
@@ -29,7 +29,7 @@ export interface ExtensionRecord {
   readonly secrets: { readonly MD5: string; readonly 'SHA-256': string }
 }
 
-/** What is kept of each: about 390 bytes with its places in the tables. */
+/** An extension in memory: about 390 bytes with its entries in the tables. */
 interface Entry {
   readonly extensionId: number
   readonly tenantId: number
@@ -92,7 +92,7 @@ export class ExtensionDirectory {
     return this.#extensions.size
   }
 
-  /** Reads everything. What was known stays until all is read. */
+  /** Reads all extensions. The former ones stay until all are read. */
   load(): Promise<void> {
     return this.#reads.request()
   }

@@ -1,11 +1,11 @@
-/** What of the network is this installation itself, as the settings, the interfaces and the other nodes say. */
+/** The addresses of this installation, by its settings, its interfaces and its other nodes. */
 import { isIP } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { sipTarget } from '../../schema/net/sip-target.ts'
 import { type OwnListener, type OwnPlaces, usedPort } from '../../schema/rules/gateways.ts'
 import { plainHost } from '../sip-server/message/index.ts'
 
-interface Place {
+interface ListenAddress {
   readonly protocol: string
   readonly host: string
   readonly port: number
@@ -13,7 +13,7 @@ interface Place {
 
 interface OwnSettings {
   readonly sip: {
-    readonly listen: readonly Place[]
+    readonly listen: readonly ListenAddress[]
     readonly advertisedHost: string | undefined
     readonly hostNames: readonly string[]
   }
@@ -26,10 +26,10 @@ interface KnownNode {
   readonly addresses: readonly string[]
 }
 
-interface Surroundings {
+interface OwnPlacesDeps {
   readonly config: OwnSettings
   /** Where SIP is served; absent: as the settings say. */
-  readonly listeners?: () => readonly Place[]
+  readonly listeners?: () => readonly ListenAddress[]
   /** Those that share the database. */
   readonly nodes?: () => readonly KnownNode[]
   /** Addresses that are known behind a name. */
@@ -41,7 +41,7 @@ export function ownPlacesOf({
   listeners = () => [],
   nodes = () => [],
   addressesOf = () => [],
-}: Surroundings): OwnPlaces {
+}: OwnPlacesDeps): OwnPlaces {
   const { sip, node, tenantNetworks } = config
   const withAddresses = (host: string): readonly string[] => [host, ...addressesOf(host)]
   const named = (): readonly string[] => ownNames(config).flatMap(withAddresses)
@@ -53,7 +53,7 @@ export function ownPlacesOf({
       isDatagram: protocol === 'udp',
     }))
   }
-  const told = (): OwnListener[] => {
+  const announced = (): OwnListener[] => {
     const own = node.sipUri === undefined ? [] : [{ sipUri: node.sipUri, addresses: [] }]
     return [...own, ...nodes()].flatMap(({ sipUri, addresses }) => {
       const target = sipTarget(sipUri ?? '')
@@ -68,7 +68,7 @@ export function ownPlacesOf({
       ...named().filter((host) => isIP(host) !== 0),
       ...nodes().flatMap(({ addresses }) => addresses),
     ],
-    listeners: () => [...listenersHere(), ...told()],
+    listeners: () => [...listenersHere(), ...announced()],
     allowed: tenantNetworks,
   }
 }

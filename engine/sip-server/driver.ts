@@ -45,10 +45,10 @@ const maxDelayMs = 2_147_483_647
  */
 const pauseMs = 10
 
-/** What may come between the start and the end of the restore; a few seconds of a busy server. */
+/** Messages that may wait between the start and the end of the restore: a few seconds of a busy server. */
 const maxHeld = 20_000
 const maxHeldCharacters = 32 * 1_024 * 1_024
-/** Of what was held, handled in one turn of the event loop. */
+/** Messages of those that have waited, handled in one turn of the event loop. */
 const turn = 50
 
 /** A core that fails on a timeout is not asked again at once: the same deadline is still due. */
@@ -68,7 +68,7 @@ export class Driver<Core extends DrivenCore> {
   #notBefore = 0
   #isPerforming = false
   #isStopped = false
-  /** Messages from the network that wait, while nothing is to be handled yet. */
+  /** Messages from the network that wait for `release`. */
   #held: { readonly text: string; readonly flow: Flow }[] | undefined
   #heldCharacters = 0
 
@@ -97,7 +97,7 @@ export class Driver<Core extends DrivenCore> {
     this.#held ??= []
   }
 
-  /** Handles what has waited, in its order, and then what comes as it comes. */
+  /** Handles the messages that have waited, in their order; later ones are handled at once again. */
   release(): void {
     const held = this.#held
     if (held === undefined || this.#isStopped) return

@@ -1,6 +1,6 @@
 /**
- * What a server tells of itself, in Prometheus' text format. Names are those of drachtio-server, so
- * that dashboards made for it go on; what it has no name for begins with `sip_server_`.
+ * Metrics in Prometheus' text format. Names are those of drachtio-server, so that its dashboards go on; metrics that it
+ * does not have begin with `sip_server_`.
  */
 import { createServer, type Server } from 'node:http'
 import type { CallTimesByDirection, Histogram, TrafficTotals } from './core/traffic.ts'

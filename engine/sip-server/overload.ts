@@ -13,7 +13,7 @@ export interface OverloadDeps {
   readonly send: (text: string, flow: Flow) => void
   /** Calls that are let in whatever the load; asked only about one that would be refused. */
   readonly isUrgent: (requestUri: string) => boolean
-  /** Calls of these are refused before those of others. */
+  /** Whether calls of this source are refused before those of others. */
   readonly isStranger: (source: Flow) => boolean
   /** The part of the time since it was asked last in which the event loop had work to do. */
   readonly utilization: () => number
@@ -38,7 +38,7 @@ const periodMs = 100
 /** Nothing is refused for so long after a start: code that has just been loaded is slow at first. */
 const warmUpMs = 5_000
 
-/** While it lasts, the log hears of it this often. Milliseconds. */
+/** The interval of log lines during overload. Milliseconds. */
 const reportMs = 10_000
 
 export class Overload implements Load {
@@ -60,34 +60,28 @@ export class Overload implements Load {
   }
 
   start(listeners: readonly Listener[]): void {
-    this.watch(listeners)
-    this.#lastTurn = this.#deps.now()
-    this.#warmUpEndsAt = this.#lastTurn + warmUpMs
-    this.#stopRepeating = this.#deps.repeat(() => this.#measure(), periodMs)
-  }
-
-  /** Measures the queues of these listeners, which no other process reads. */
-  watch(listeners: readonly Listener[]): void {
     const { now, token } = this.#deps
-    this.#queues.clear()
     for (const listener of listeners) {
       if (listener.protocol !== 'udp') continue
       const { port } = listener
       const flow = { listener, address: ownAddress(listener.address), port, connectionId: 0 }
-      this.#queues.set(listener, { backlog: new Backlog({ now, token }), flow })
+      this.#queues.set(listener, { backlog: new Backlog(now, token()), flow })
     }
+    this.#lastTurn = now()
+    this.#warmUpEndsAt = this.#lastTurn + warmUpMs
+    this.#stopRepeating = this.#deps.repeat(() => this.#measure(), periodMs)
   }
 
   stop(): void {
     this.#stopRepeating()
   }
 
-  /** Whether a datagram is a measurement of ours; it goes no further then. */
+  /** Whether a datagram is a measurement of ours; the caller then drops it. */
   takes(bytes: Buffer, listener: Listener): boolean {
     return this.#queues.get(listener)?.backlog.takes(bytes) === true
   }
 
-  /** By UDP, or because the loop is late. */
+  /** The longest delay of a UDP queue, or the lateness of the event loop. */
   get lagMs(): number {
     let lagMs = this.#latenessMs
     for (const { backlog } of this.#queues.values()) lagMs = Math.max(lagMs, backlog.delayMs)
@@ -117,11 +111,11 @@ export class Overload implements Load {
     this.#lastTurn = now
     const lagMs = now < this.#warmUpEndsAt ? 0 : this.lagMs
     this.#admission.adjust(lagMs, this.#deps.utilization())
-    this.#tell(now)
+    this.#report(now)
     for (const { backlog, flow } of this.#queues.values()) this.#deps.send(backlog.next(), flow)
   }
 
-  #tell(now: number): void {
+  #report(now: number): void {
     const { isEngaged, share } = this.#admission
     if (!isEngaged) {
       if (this.#beganAt === undefined) return
@@ -172,7 +166,7 @@ function drawOf({ callId, cseq }: SipMessage): number {
 export interface AdmissionLimits {
   /** A delay that stays beyond this is overload. Milliseconds. */
   readonly engageMs: number
-  /** What the delay is held at while calls are refused. Milliseconds, below `engageMs`. */
+  /** The delay that the control loop aims at while calls are refused. Milliseconds, below `engageMs`. */
   readonly targetMs: number
 }
 
@@ -264,37 +258,32 @@ const sum = (values: readonly number[]): number => values.reduce((total, value) 
  * datagram of our own is sent through the same queue ten times a second, and its age tells.
  */
 
-export interface BacklogDeps {
-  /** Milliseconds of a clock that does not jump. */
-  readonly now: () => number
-  /** Unguessable letters and digits. */
-  readonly token: () => string
-}
-
 /** No SIP message begins so; neither does a keep-alive of a NAT binding that holds only such bytes. */
 const mark = 0x01
 
-/** One that was not read by then was thrown away by the kernel, whose buffer is full. Milliseconds. */
+/** The kernel has dropped a datagram that was not read by then: its buffer is full. Milliseconds. */
 const lostAfterMs = 2_000
 
 /** One queue: a socket of ours. */
 export class Backlog {
-  readonly #deps: BacklogDeps
+  /** Milliseconds of a clock that does not jump. */
+  readonly #now: () => number
   readonly #prefix: string
-  /** What is on its way, oldest first: text and when it was sent. */
+  /** Datagrams that were sent and not read yet, oldest first: text and time. */
   readonly #underway = new Map<string, number>()
   #sent = 0
-  #heardMs: number | undefined
+  #measuredMs: number | undefined
   #isLosing = false
 
-  constructor(deps: BacklogDeps) {
-    this.#deps = deps
-    this.#prefix = `${String.fromCharCode(mark)}${deps.token()}-`
+  /** @param token unguessable letters and digits */
+  constructor(now: () => number, token: string) {
+    this.#now = now
+    this.#prefix = `${String.fromCharCode(mark)}${token}-`
   }
 
   /** The next datagram to send to this queue. */
   next(): string {
-    const now = this.#deps.now()
+    const now = this.#now()
     for (const [text, sentAt] of this.#underway)
       if (now - sentAt >= lostAfterMs) {
         this.#underway.delete(text)
@@ -305,7 +294,7 @@ export class Backlog {
     return text
   }
 
-  /** Whether the datagram is one of ours; it is taken note of then, and goes no further. */
+  /** Whether the datagram is one of ours; notes its age. */
   takes(bytes: Buffer): boolean {
     if (bytes[0] !== mark) return false
     const text = bytes.toString('latin1')
@@ -313,17 +302,17 @@ export class Backlog {
     const sentAt = this.#underway.get(text)
     if (sentAt === undefined) return true
     this.#underway.delete(text)
-    this.#heardMs = this.#deps.now() - sentAt
+    this.#measuredMs = this.#now() - sentAt
     this.#isLosing = false
     return true
   }
 
   /** Milliseconds; 0 as long as nothing has ever come back: a queue that cannot be measured. */
   get delayMs(): number {
-    if (this.#heardMs === undefined) return 0
+    if (this.#measuredMs === undefined) return 0
     if (this.#isLosing) return lostAfterMs
     const [oldest] = this.#underway.values()
-    const age = oldest === undefined ? 0 : this.#deps.now() - oldest
-    return Math.max(this.#heardMs, age)
+    const age = oldest === undefined ? 0 : this.#now() - oldest
+    return Math.max(this.#measuredMs, age)
   }
 }

@@ -46,11 +46,11 @@ export interface StartOptions {
    */
   readonly isHeld?: boolean
   /**
-   * The process before this one has crashed: for 32 s a callee that answers its INVITEs from a source for which this
-   * is true is let go, with CANCEL, or ACK and BYE. Default: such responses are dropped.
+   * The process before this one has crashed: for 32 s its INVITEs are ended at callees that answer them, with CANCEL,
+   * or ACK and BYE, if this is true for their source. Default: such responses are dropped.
    */
-  readonly endsStraysOf?: (source: Flow) => boolean
-  /** What the process before this one has answered (`answers`). Default: nothing. */
+  readonly endsOrphanedInvitesOf?: (source: Flow) => boolean
+  /** The `answers` of the process before this one. Default: none. */
   readonly answers?: readonly string[]
 }
 
@@ -227,9 +227,14 @@ export class SipServer {
    * @throws ListenError when one cannot be bound.
    * @throws CertificateError when a file for TLS cannot be used.
    */
-  async start({ isHeld = false, endsStraysOf, answers = [] }: StartOptions = {}): Promise<void> {
+  async start({
+    isHeld = false,
+    endsOrphanedInvitesOf,
+    answers = [],
+  }: StartOptions = {}): Promise<void> {
     if (isHeld) this.#driver.hold()
-    if (endsStraysOf) this.#driver.run('strays', (core, now) => core.endStrays(endsStraysOf, now))
+    if (endsOrphanedInvitesOf)
+      this.#driver.run('strays', (core, now) => core.endOrphanedInvites(endsOrphanedInvitesOf, now))
     const { metrics, capture, now = monotonicNow, log = silent } = this.#options
     try {
       const { schedule } = this.#machine
@@ -334,7 +339,7 @@ export class SipServer {
     this.#overload.stop()
     this.#clients.disconnectAll()
     this.#dialer.stop()
-    this.#driver.run('orphans', (core, now) => core.endOrphans(now))
+    this.#driver.run('orphans', (core, now) => core.endOrphanedCalls(now))
     await Promise.all([this.#admin.stop(), this.#adminTls?.stop(), this.#metrics.stop()])
     const transports = [...this.#transports.values()]
     this.#transports.clear()

@@ -9,7 +9,7 @@ import {
   splitList,
 } from '../sip-server/message/index.ts'
 
-/** What a carrier wants to see. */
+/** The account at a carrier. */
 export interface Account {
   /** Where REGISTER goes, the preferred one first: `sip:<host>:<port>;transport=udp`. Never empty. */
   readonly registrars: readonly string[]
@@ -38,7 +38,7 @@ export type RegisterResult =
     }
   | { readonly kind: 'silence' }
   | { readonly kind: 'transport-error'; readonly reason: string }
-  /** It did not leave: our SIP server is away, which says nothing about the carrier. */
+  /** It was not sent: our SIP server is unreachable, which says nothing about the carrier. */
   | { readonly kind: 'unsent' }
 
 /** Sends one REGISTER, answers challenges, and waits a bounded time for the final answer. Never rejects. */
@@ -72,7 +72,7 @@ export class CarrierRegistration {
   #state: RegistrationState = 'unregistered'
   #registrar = 0
   #cseq = 1
-  #asked: number
+  #requestedSeconds: number
   #failures = 0
   #last: RegisterResult | undefined
   #lastAnswer: LastAnswer | null = null
@@ -85,14 +85,14 @@ export class CarrierRegistration {
     this.account = account
     this.#deps = deps
     this.#callId = deps.newCallId()
-    this.#asked = account.expiresSeconds
+    this.#requestedSeconds = account.expiresSeconds
   }
 
   begin(): void {
     this.#on('begin')
   }
 
-  /** The carrier is asked for nothing any more. */
+  /** Stops without a last request to the carrier. */
   leave(): void {
     this.#cancelDue()
     this.#cancelLapse()
@@ -123,7 +123,7 @@ export class CarrierRegistration {
     return registrars[this.#registrar % registrars.length] ?? ''
   }
 
-  /** What was to be done. */
+  /** Returns the actions of the transition. */
   #on(event: RegistrationEvent): readonly RegistrationAction[] {
     const transition = registrationStates[this.#state][event]
     if (!transition) return []
@@ -140,7 +140,7 @@ export class CarrierRegistration {
       case 'send':
         return void this.#send()
       case 'lengthen':
-        this.#asked = Math.max(this.#asked, minExpiresOf(this.#last))
+        this.#requestedSeconds = Math.max(this.#requestedSeconds, minExpiresOf(this.#last))
         return
       case 'tryNextRegistrar':
         this.#registrar += 1
@@ -156,7 +156,7 @@ export class CarrierRegistration {
 
   async #send(): Promise<void> {
     this.#nextAttemptAt = null
-    const result = await this.#deps.send(this.#request(this.#asked))
+    const result = await this.#deps.send(this.#request(this.#requestedSeconds))
     if (this.#state === 'registering' || this.#state === 'refreshing') this.#onResult(result)
   }
 
@@ -190,7 +190,7 @@ export class CarrierRegistration {
     if (result.kind !== 'answered') return 'silent'
     const { status } = result
     if (status < 300) return 'accepted'
-    if (status === 423 && minExpiresOf(result) > this.#asked) return 'tooBrief'
+    if (status === 423 && minExpiresOf(result) > this.#requestedSeconds) return 'tooBrief'
     // What RFC 3263 §4.3 treats as another server's turn.
     return status === 408 || status === 503 ? 'silent' : 'refused'
   }
@@ -200,7 +200,7 @@ export class CarrierRegistration {
     const headers = this.#last?.kind === 'answered' ? this.#last.headers : {}
     const answer = { contact: headers['contact'], expires: headers['expires'] }
     const granted = Math.min(
-      Math.max(grantedSecondsOf(answer, this.account.username, this.#asked), 1),
+      Math.max(grantedSecondsOf(answer, this.account.username, this.#requestedSeconds), 1),
       MAX_EXPIRES_SECONDS,
     )
     this.#expiresAt = now() + granted * 1_000
@@ -229,7 +229,7 @@ export class CarrierRegistration {
   }
 }
 
-/** A refresh on its way is nothing that an operator has to know. */
+/** The API shows no refresh under way. */
 const shown = (state: RegistrationState): ShownState =>
   state === 'refreshing' ? 'registered' : state
 
@@ -239,7 +239,7 @@ function summaryOf(result: RegisterResult): Omit<LastAnswer, 'at'> {
   return { status: 0, reason: result.kind === 'silence' ? 'no answer' : result.reason }
 }
 
-/** What a 423 asks for; 0: nothing that could be used. */
+/** The Min-Expires of a 423; 0: none. */
 function minExpiresOf(result: RegisterResult | undefined): number {
   if (result?.kind !== 'answered') return 0
   const seconds = Number.parseInt(result.headers['min-expires'] ?? '0', 10)
@@ -265,7 +265,7 @@ export type RegistrationEvent =
   | 'refused'
   /** No answer, or it could not be sent. */
   | 'silent'
-  /** Our own SIP server is away. */
+  /** Our own SIP server is unreachable. */
   | 'unsent'
   /** The binding that the carrier granted has expired. */
   | 'lapsed'

@@ -46,8 +46,8 @@ export type Verdict =
   | { readonly kind: 'stale' }
   | { readonly kind: 'wrong'; readonly username: string }
 
-/** Who is challenged. */
-interface Challenged extends Pick<Asking, 'userAgent' | 'isPage'> {
+/** The client, and the state of its credentials. */
+interface ChallengeInput extends Pick<Client, 'userAgent' | 'isPage'> {
   readonly realm: string
   readonly user: string
   readonly address: string
@@ -73,7 +73,7 @@ export class Authenticator {
     if (credentials === undefined) return { kind: 'missing' }
     const { username, algorithm, protection, nonce } = credentials
     const owner = { realm, address }
-    // Not looked at, right or wrong: a guess must cost its sender a nonce.
+    // The answer is not checked: a guess must cost its sender a nonce.
     if (!this.#nonces.isGenuine(nonce, owner)) return { kind: 'stale' }
     const extension = this.#deps.directory.find(realm, username)
     const isRight = this.#isRight(credentials, method, realm, extension)
@@ -85,9 +85,9 @@ export class Authenticator {
   }
 
   /** Values of as many `…-Authenticate` headers, the preferred one first. */
-  challenges({ realm, user, address, isStale, ...asking }: Challenged): readonly string[] {
+  challenges({ realm, user, address, isStale, ...client }: ChallengeInput): readonly string[] {
     const phone = phoneOf(realm, user, address)
-    const algorithms = this.#algorithms.offer({ phone, ...asking })
+    const algorithms = this.#algorithms.offer({ phone, ...client })
     // One nonce for all: its owner answers one of them.
     const nonce = this.#nonces.issue({ realm, address })
     return algorithms.map((algorithm) => challengeValue(realm, nonce, algorithm, isStale))
@@ -136,8 +136,8 @@ const failsWithSeveral =
  */
 const UNANSWERED = { known: 3, unknown: 1 } as const
 
-/** Who is to be challenged. */
-interface Asking {
+/** The client that gets a challenge. */
+interface Client {
   /** User, domain and address in one text. */
   readonly phone: string
   /** Undefined: it does not say what it is. */
@@ -166,7 +166,7 @@ class PhoneAlgorithms {
   }
 
   /** What the next challenge offers. */
-  offer({ phone, userAgent = '', isPage }: Asking): readonly Algorithm[] {
+  offer({ phone, userAgent = '', isPage }: Client): readonly Algorithm[] {
     // A page speaks by JsSIP or SIP.js, under whatever name its author gives it.
     if (isPage || failsWithSeveral.test(userAgent)) return plain
     const unanswered = (this.#unanswered.get(phone) ?? 0) + 1

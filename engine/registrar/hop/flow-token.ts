@@ -1,5 +1,5 @@
 /**
- * Flow tokens (RFC 5626 §5.1): what one node of an installation tells another, or itself, about a phone by a Route.
+ * Flow tokens (RFC 5626 §5.1): data about a phone that a node sends to another one, or to itself, in a Route.
  * Only nodes can read and make one: it is encrypted and authenticated with a key that is derived from SECRET_KEY.
  * Each is bound to the node that reads it, and to the phone's Contact or to the Call-ID. Pure.
  */
@@ -41,7 +41,7 @@ export interface ToNodeToken extends Home {
 
 export type FlowToken = CallToken | ToPhoneToken | ToNodeToken
 
-/** What a token is good for: at which node, in which request. */
+/** The node and the request that a token is bound to. */
 export interface TokenUse {
   /** The node that reads it. */
   readonly holder: string
@@ -52,7 +52,7 @@ export interface TokenUse {
 /** More is no token: an extension, a domain and two names are shorter. */
 const MAX_LENGTH = 1_200
 
-/** By which a user part is told from that of any other Route; the number is that of the format. */
+/** Prefixes that mark a user part as a token; the digit is the version of the format. */
 const prefixes = { contact: 'tgc1.', dialog: 'tgd1.' } as const
 type Binding = keyof typeof prefixes
 

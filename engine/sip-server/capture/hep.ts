@@ -1,7 +1,7 @@
 /** HEP version 3, by which Homer takes copies of messages. Pure. */
 import { isIPv6 } from 'node:net'
 
-export interface Captured {
+export interface CapturedMessage {
   readonly from: { readonly address: string; readonly port: number }
   readonly to: { readonly address: string; readonly port: number }
   readonly isDatagram: boolean
@@ -30,7 +30,7 @@ const udp = 17
 const tcp = 6
 
 /** One packet; undefined: the message is too long for one. */
-export function hepPacket(captured: Captured, { agentId, password }: CaptureAgent) {
+export function hepPacket(captured: CapturedMessage, { agentId, password }: CaptureAgent) {
   const { from, to, isDatagram, now, payload, correlationId } = captured
   const isV6 = isIPv6(from.address) || isIPv6(to.address)
   const bytesOf = isV6 ? ipv6Bytes : ipv4Bytes

@@ -19,7 +19,7 @@ import { SavedState } from './saved-state.ts'
 import { LostApplications } from './lost-flows.ts'
 import { SessionTimers } from './session-timers.ts'
 import { Subscriptions } from './subscriptions.ts'
-import { AcknowledgedInvites, Strays } from './uac/orphaned-invites.ts'
+import { AcknowledgedInvites, OrphanedInvites } from './uac/orphaned-invites.ts'
 import { OutboundRequests, RequestSender, type RequestCommand } from './uac/outbound-request.ts'
 import { Pings } from './uac/pings.ts'
 import { ResponseReceiver } from './uac/receive-response.ts'
@@ -38,7 +38,7 @@ export class SipCore {
   readonly #sender: RequestSender
   readonly #proxy: Proxy
   readonly #lostApplications: LostApplications
-  readonly #strays: Strays
+  readonly #orphanedInvites: OrphanedInvites
   readonly #pings: Pings
 
   constructor(options: CoreOptions) {
@@ -66,7 +66,7 @@ export class SipCore {
     this.#sender = new RequestSender({ ...parts, acknowledged, requests: outbound, responses })
     this.saved = new SavedState(uas)
     this.#lostApplications = new LostApplications({ ...parts, responder, inbound, outbound })
-    this.#strays = new Strays(parts)
+    this.#orphanedInvites = new OrphanedInvites(parts)
     this.#pings = new Pings(parts)
   }
 
@@ -97,12 +97,12 @@ export class SipCore {
     else if (this.#parts.transactions.receiveResponse(message, flow, now)) return
     else if (this.#pings.receive(message)) return
     else if (!this.#acknowledged.receive(message, flow, now))
-      this.#strays.receive(message, flow, now)
+      this.#orphanedInvites.receive(message, flow, now)
   }
 
-  /** Ends what answers INVITEs of a process before this one that has crashed; asked for each such source. */
-  endStrays(isToBeEnded: (source: Flow) => boolean, now: number): void {
-    this.#strays.end(isToBeEnded, now)
+  /** Ends INVITEs of a crashed process at callees that answer them, if the function is true for their source. */
+  endOrphanedInvites(isToBeEnded: (source: Flow) => boolean, now: number): void {
+    this.#orphanedInvites.end(isToBeEnded, now)
   }
 
   /** How many requests wait for their final response. */
@@ -110,7 +110,7 @@ export class SipCore {
     return this.#parts.transactions.unansweredCount
   }
 
-  /** Whether a message is a response, or belongs to a transaction or a dialog that is here: it begins nothing. */
+  /** Whether a message is a response, or belongs to a transaction or a dialog of this process. */
   isKnown(text: string): boolean {
     const message = parseMessage(text)
     if (message.kind === 'response') return true
@@ -138,22 +138,22 @@ export class SipCore {
       dialog.connectionLost()
   }
 
-  /** Where a host name is reached, the preferred place first; none: it cannot be resolved. */
+  /** The addresses of a host name, the preferred one first; none: it cannot be resolved. */
   resolved(reference: string, targets: readonly HopTarget[], now: number): void {
     this.#parts.hops.resolved(reference, targets, now)
   }
 
-  /** `isInProcess`: the application hears of 100 Trying, and takes its calls with it when it goes. */
+  /** `isInProcess`: the application gets 100 Trying, and its calls end with it. */
   clientConnected(clientId: number, isInProcess: boolean): void {
     this.#parts.applications.connected(clientId, isInProcess)
   }
 
-  /** What was to become of a request; undefined: an application that asked for its method takes it. */
+  /** `routeRequest` has answered; undefined: an application that asked for the method gets the request. */
   routed(transactionId: string, route: RequestRoute | undefined, now: number): void {
     this.#requests.routed(transactionId, route, now)
   }
 
-  /** An application of this process has seen a request, and has had its time to answer it at once. */
+  /** An application of this process has handled the event of a request, and could have answered it. */
   handled(clientId: number, transactionId: string, now: number): void {
     this.#responder.handled(clientId, transactionId, now)
   }
@@ -163,11 +163,11 @@ export class SipCore {
   }
 
   /** Ends the calls that go on without their application: the server is about to stop. */
-  endOrphans(now: number): void {
+  endOrphanedCalls(now: number): void {
     this.#lostApplications.endAll(now)
   }
 
-  /** What a connected application asks for. */
+  /** Performs a command of a connected application. */
   command(clientId: number, asked: AppCommand, now: number): void {
     const { id, command } = asked
     const ref = { clientId, id }

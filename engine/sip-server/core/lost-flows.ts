@@ -1,7 +1,7 @@
 /**
  * Dialogs whose stream has ended with the process before this one. Their peer comes back by itself (a phone
- * registers again), or is asked over a new connection whether it is still there. One that cannot be reached
- * within a minute ends, and its application is told as of a session that has expired.
+ * registers again), or gets OPTIONS over a new connection. A dialog whose peer cannot be reached within a minute
+ * ends, and its application gets an event as for a session that has expired.
  */
 import type { CoreParts } from './parts.ts'
 import { sessionExpired } from './request-writer.ts'
@@ -15,14 +15,14 @@ import type { Responder } from './uas/responder.ts'
 
 const LIMIT_MS = 60_000
 /** A phone that was cut off needs a moment to come back. */
-const FIRST_LOOK_MS = 5_000
-const LOOK_EVERY_MS = 10_000
+const FIRST_CHECK_MS = 5_000
+const CHECK_INTERVAL_MS = 10_000
 const ABOUT_MS = 500
 
 export function watchLostFlow(parts: CoreParts, dialog: Dialog, now: number): void {
-  // There may be thousands: their looks are spread.
-  const firstLookMs = FIRST_LOOK_MS + (parts.ids.number() % FIRST_LOOK_MS)
-  new LostFlow(parts, dialog, now + LIMIT_MS).lookAt(now + firstLookMs, now)
+  // There may be thousands: their first checks are spread.
+  const firstCheckMs = FIRST_CHECK_MS + (parts.ids.number() % FIRST_CHECK_MS)
+  new LostFlow(parts, dialog, now + LIMIT_MS).checkAt(now + firstCheckMs, now)
 }
 
 class LostFlow implements ClientUser {
@@ -31,21 +31,21 @@ class LostFlow implements ClientUser {
   readonly #endsAt: number
   readonly #deadline: LongDeadline
   /** The branch of the OPTIONS that is under way; '' for none. */
-  #asking = ''
-  #way: Flow | undefined
+  #branch = ''
+  #checkedFlow: Flow | undefined
 
   constructor(parts: CoreParts, dialog: Dialog, endsAt: number) {
     this.#parts = parts
     this.#dialog = dialog
     this.#endsAt = endsAt
-    this.#deadline = new LongDeadline(parts.transactions.deadlines, (at) => this.#look(at))
+    this.#deadline = new LongDeadline(parts.transactions.deadlines, (at) => this.#check(at))
   }
 
-  lookAt(at: number, now: number): void {
+  checkAt(at: number, now: number): void {
     this.#deadline.set(Math.min(at, this.#endsAt), now)
   }
 
-  #look(now: number): void {
+  #check(now: number): void {
     const { writer, hops } = this.#parts
     const dialog = this.#dialog
     if (dialog.state === 'terminated' || dialog.isFlowBound) return
@@ -53,20 +53,20 @@ class LostFlow implements ClientUser {
     if ('flow' in hop && hop.flow.connectionId !== 0) return
     // A long deadline comes up to a quarter of a second early: set again to the same time, it is due at once, for ever.
     if (this.#endsAt - now < ABOUT_MS) return this.#end(now)
-    this.lookAt(now + LOOK_EVERY_MS, now)
+    this.checkAt(now + CHECK_INTERVAL_MS, now)
     if ('problem' in hop) return
     if (hop.question === undefined) return this.#ask(hop.flow, now)
     hops.lookUp(hop.question, ([flow], at) => this.#ask(flow, at))
   }
 
   #ask(flow: Flow | undefined, now: number): void {
-    if (flow === undefined || this.#asking !== '' || isWebSocket(flow.listener.protocol)) return
+    if (flow === undefined || this.#branch !== '' || isWebSocket(flow.listener.protocol)) return
     const dialog = this.#dialog
     if (dialog.state === 'terminated') return
     const { transactions, writer } = this.#parts
     const options = writer.numbered(dialog, 'OPTIONS', dialog.nextLocalCseq(), flow, {})
-    this.#asking = options.branch
-    this.#way = flow
+    this.#branch = options.branch
+    this.#checkedFlow = flow
     transactions.startClient(options, flow, this, now)
   }
 
@@ -74,23 +74,23 @@ class LostFlow implements ClientUser {
     if (status < 200) return
     this.#deadline.cancel()
     if (status === 408 || status === 481) return this.#end(now)
-    if (this.#way) this.#dialog.rememberNextHop(this.#way)
+    if (this.#checkedFlow) this.#dialog.rememberNextHop(this.#checkedFlow)
   }
 
-  /** It is tried again. */
+  /** The next check tries again. */
   onFailure(): void {}
 
   onTerminated(): void {
-    this.#parts.transactions.endClient(this.#asking)
-    this.#asking = ''
+    this.#parts.transactions.endClient(this.#branch)
+    this.#branch = ''
   }
 
   #end(now: number): void {
-    this.#parts.localBye.send(this.#dialog, sessionExpired, 'tell', now)
+    this.#parts.localBye.send(this.#dialog, sessionExpired, 'notify', now)
   }
 }
 
-// Applications whose connection was lost. What they had not answered is refused at once. Their calls go
+// Applications whose connection was lost. Requests that they had not answered are refused at once. Their calls go
 // on for a grace period, since the media does not pass through them; then the calls end, because no
 // application could end them any more.
 
@@ -102,7 +102,7 @@ interface LostParts extends CoreParts {
 
 export class LostApplications {
   readonly #parts: LostParts
-  /** Those in their grace period. */
+  /** Applications in their grace period. */
   readonly #inGrace = new Set<number>()
 
   constructor(parts: LostParts) {

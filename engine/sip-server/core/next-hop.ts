@@ -1,6 +1,6 @@
 /**
- * Finds where a request goes: to the connection that its target has registered over, to an address, or to
- * what DNS says of a name (RFC 3263). Targets that failed lately are tried last.
+ * Finds the next hop of a request: the connection that its target has registered over, an address, or the
+ * addresses that DNS has for a name (RFC 3263). Targets that failed lately are tried last.
  */
 import { isIP } from 'node:net'
 import { bareUri } from '../dialog/dialog.ts'
@@ -35,7 +35,7 @@ export interface Problem {
 }
 
 /** Called once, with the preferred flow first; without flows the target cannot be reached. */
-type Found = (flows: readonly Flow[], now: number) => void
+type FlowsHandler = (flows: readonly Flow[], now: number) => void
 
 /** RFC 3261 §18.1.1: where the path MTU is not known, larger requests need congestion control. */
 const maxDatagramBytes = 1_300
@@ -59,7 +59,7 @@ export class HopFinder {
   readonly #registrationFlows: RegistrationFlows
   readonly #outbox: Outbox
   readonly #ids: Identifiers
-  /** What waits for the addresses of a host name, by reference. */
+  /** Handlers that wait for the addresses of a host name, by reference. */
   readonly #resolving = new Map<string, (targets: readonly HopTarget[], now: number) => void>()
   /** Until when a target is avoided, the oldest entry first. */
   readonly #avoided = new Map<string, number>()
@@ -76,7 +76,7 @@ export class HopFinder {
     this.#ids = ids
   }
 
-  /** By what the URI says alone; of several listeners that serve it, `preferred`. */
+  /** By the URI alone; of several listeners that serve it, `preferred`. */
   nextHop(target: string, preferred?: Listener): NextHop | Problem {
     const listeners = this.listeners()
     const hop = hopOf(target)
@@ -100,35 +100,35 @@ export class HopFinder {
   }
 
   /** Every flow to `target`, now or after a look-up. */
-  find(target: string, now: number, found: Found): void {
-    this.#flowsBy(this.registered(target) ?? this.nextHop(target), now, found)
+  find(target: string, now: number, onFlows: FlowsHandler): void {
+    this.#flowsBy(this.registered(target) ?? this.nextHop(target), now, onFlows)
   }
 
   /** The same, without the connection of a phone that has registered under this name. */
-  findPlace(target: string, now: number, found: Found): void {
-    this.#flowsBy(this.nextHop(target), now, found)
+  findAddress(target: string, now: number, onFlows: FlowsHandler): void {
+    this.#flowsBy(this.nextHop(target), now, onFlows)
   }
 
-  #flowsBy(hop: NextHop | Problem, now: number, found: Found): void {
-    if ('problem' in hop) return found([], now)
-    if (hop.question === undefined) return found([hop.flow], now)
-    this.lookUp(hop.question, found)
+  #flowsBy(hop: NextHop | Problem, now: number, onFlows: FlowsHandler): void {
+    if ('problem' in hop) return onFlows([], now)
+    if (hop.question === undefined) return onFlows([hop.flow], now)
+    this.lookUp(hop.question, onFlows)
   }
 
-  /** Looks a host name up; `found` is called later. */
-  lookUp(question: HopQuestion, found: Found): void {
+  /** Looks a host name up; `onFlows` is called later. */
+  lookUp(question: HopQuestion, onFlows: FlowsHandler): void {
     const reference = this.#ids.next()
     this.#resolving.set(reference, (targets, now) => {
       const flows = flowsTo(this.listeners(), question.host, targets)
-      found(this.#avoidedLast(flows, now), now)
+      onFlows(this.#avoidedLast(flows, now), now)
     })
     this.#outbox.push({ kind: 'resolve', question, reference })
   }
 
   resolved(reference: string, targets: readonly HopTarget[], now: number): void {
-    const found = this.#resolving.get(reference)
+    const onFlows = this.#resolving.get(reference)
     this.#resolving.delete(reference)
-    found?.(targets, now)
+    onFlows?.(targets, now)
   }
 
   get resolving(): number {

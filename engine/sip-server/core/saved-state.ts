@@ -1,6 +1,6 @@
 /**
- * What of the dialogs of an application outlives this process. Saving stands on the path of each call: plain object
- * literals, nothing parsed. What is restored was read from a file: nothing of it is taken for granted.
+ * Dialogs and answers that outlive this process. Saving is on the path of each call: plain object literals, nothing
+ * parsed. Values to restore were read from a file: each field is checked.
  */
 import type { RequestEvent, SavedDialog, SavedFlow, SavedInvite } from '../application.ts'
 import { Dialog, dialogId } from '../dialog/dialog.ts'
@@ -38,7 +38,7 @@ export class SavedState {
     this.#parts = parts
   }
 
-  /** What was answered in the last seconds, as texts: a copy that the next process reads gets the same answer. */
+  /** The answers of the last seconds as texts: a copy that the next process reads gets the same answer. */
   answers(now: number): readonly string[] {
     const answers: string[] = []
     for (const { flow, ...answered } of this.#parts.transactions.answered(now - COPIES_MS)) {
@@ -187,7 +187,7 @@ function savedFlow({ listener, address, port, returnPort, hostName }: Flow): Sav
   return saved
 }
 
-// ---- what was read from a file ----
+// ---- checks of values that were read from a file ----
 
 type Kind = 'string' | 'number' | 'boolean'
 type Shape<T> = Readonly<Partial<Record<keyof T, Kind>>>

@@ -1,7 +1,7 @@
 /**
  * Session timers (RFC 4028): begun and renewed with what passes in a dialog. A refresh that is our part is an
  * UPDATE where the peer takes it, else a re-INVITE that changes nothing (§7.4, §10). The application
- * sees nothing of it, unless the peer is gone.
+ * gets no event of it, unless the peer is gone.
  */
 import type { SavedSession } from '../application.ts'
 import type { CoreParts } from './parts.ts'
@@ -81,7 +81,7 @@ export class SessionTimers {
   #begin(dialog: Dialog, terms: SessionTerms, now: number): SessionTimer {
     const user = {
       onRefreshDue: (at: number) => this.#refresh(dialog, at),
-      onExpired: (at: number) => this.#parts.localBye.send(dialog, sessionExpired, 'tell', at),
+      onExpired: (at: number) => this.#parts.localBye.send(dialog, sessionExpired, 'notify', at),
     }
     const timer = new SessionTimer(terms, user, this.#parts.transactions.deadlines, now)
     dialog.startSession(timer)
@@ -184,7 +184,7 @@ class Refresh implements ClientUser {
   /**
    * §10: what would be refused again is not repeated. A challenge is one for the application, which has
    * the credentials: a request of its own still renews the session, as does one of the peer. Without
-   * either a BYE ends it before the peer counts it as expired, and the application is told.
+   * either a BYE ends it before the peer counts it as expired, and the application gets an event.
    */
   #refusedForNow(status: number, now: number): void {
     const isNew = this.#session.refused(status)
@@ -193,9 +193,9 @@ class Refresh implements ClientUser {
     if (isNew && status !== 401 && status !== 407) this.#session.retry(LATER_MS, now)
   }
 
-  /** §10: the peer is gone. */
+  /** §10: the peer does not answer, or does not know the dialog. */
   #end(now: number): void {
-    this.#parts.localBye.send(this.#dialog, sessionExpired, 'tell', now)
+    this.#parts.localBye.send(this.#dialog, sessionExpired, 'notify', now)
   }
 
   /** RFC 3261 §14.1: in steps of 10 ms. The owner of the Call-ID waits longer than the other side can. */

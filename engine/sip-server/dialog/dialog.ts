@@ -34,7 +34,7 @@ const MAX_BRANCHES = 16
 
 export class Dialog {
   readonly id: string
-  /** By what a request from the network finds it. */
+  /** The key under which requests from the network find the dialog. */
   readonly key: string
   readonly role: DialogRole
   readonly usage: DialogUsage
@@ -116,7 +116,7 @@ export class Dialog {
     this.#moveTarget(remoteTarget)
   }
 
-  /** Ends the dialog: stops its timers and refuses what is held. `DialogTable.remove` calls it. */
+  /** Ends the dialog: stops its timers and refuses commands that wait. `DialogTable.remove` calls it. */
   end(): void {
     this.#state = 'terminated'
     this.#answeredInvite = undefined
@@ -179,7 +179,7 @@ export class Dialog {
     return (this.#route ??= routeBy(this.#routeSet, this.#remoteTarget))
   }
 
-  /** By which the peer was heard. */
+  /** The flow of the last request or response of the peer. */
   get flow(): Flow {
     return this.#flow
   }
@@ -197,15 +197,15 @@ export class Dialog {
     this.#nextHop = flow
   }
 
-  /** Whether the peer is known to send from there: where it was heard, where it is reached, or a place that it has named. */
+  /** Whether this is the address of the flow, of the next hop, of the remote target, or of a route. */
   isPeerAt(address: string): boolean {
     if (this.#flow.address === address || this.#nextHop?.address === address) return true
     const places = [this.#remoteTarget, ...this.#routeSet]
     return places.some((place) => parseUri(bareUri(place))?.host === address)
   }
 
-  /** A request of the peer came by `flow`: a connection is used from then on. */
-  heardBy(flow: Flow): void {
+  /** A request of the peer came by `flow`. Requests go back over a connection from then on. */
+  noteRequestFlow(flow: Flow): void {
     if (flow.connectionId !== 0) this.#isFlowBound = true
     if (this.#isFlowBound) this.#flow = flow
   }
@@ -244,7 +244,7 @@ export class Dialog {
     if (method === 'INVITE') this.#reliable1xx?.stop()
   }
 
-  /** Why a request of the peer must wait. */
+  /** The reason why a request of the peer must wait; undefined: it need not. */
   conflictOf(request: SipMessage): Conflict | undefined {
     const unanswered = this.#isOfferUnanswered ? this.role : undefined
     return this.pending.conflictOf(request, this.#state === 'early', unanswered)
@@ -330,7 +330,7 @@ export class Dialog {
       this.#branches.set(branch.remoteTag.toLowerCase(), branch)
   }
 
-  /** This one was answered. Until the transaction ends, a branch that has lost may still answer. */
+  /** This branch was answered. Until the transaction ends, another branch may still answer. */
   succeeds(early: Dialog): void {
     this.#branches = early.#branches
     if (early.remoteTag !== this.remoteTag) this.#branches ??= new Map()
@@ -570,7 +570,7 @@ export function termsOfAnswer(
   return { seconds: Math.max(seconds, least), isOurs: !isAgreed || refresher === 'uas', isAgreed }
 }
 
-/** The header lines that say so; §9: a peer that is to refresh must be told that it is required. */
+/** The header lines that say so; §9: `Require: timer` obliges a peer that is to refresh. */
 export function linesOfAnswer(
   { seconds, isOurs, isAgreed }: SessionTerms,
   isRequired: boolean,

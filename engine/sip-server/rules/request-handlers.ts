@@ -21,9 +21,9 @@ export interface RequestHandler {
 
 export interface RequestHandlers {
   readonly route: (request: NewRequest) => RouteAnswer
-  /** Others have taken its place: ends when what is still asked has been answered. */
+  /** Other handlers take its place: ends when the questions under way are answered. */
   readonly retire: () => void
-  /** Gives up what is still asked, and closes connections. */
+  /** Gives up the questions under way, and closes connections. */
   readonly stop: () => void
 }
 
@@ -161,7 +161,7 @@ function redirected({ url, body }: Question, { status, location }: Answer): Ques
   return { url: target, body: status < 307 ? undefined : body }
 }
 
-/** A kept connection may end while a question is on its way: that one is asked once more. */
+/** A kept-alive connection may end while a question is on its way: the question is asked once more. */
 async function exchange(question: Question, how: How): Promise<Answer> {
   try {
     return await send(question, how)
@@ -194,8 +194,8 @@ function send({ url, body }: Question, { agents, signal }: How): Promise<Answer>
         text += chunk
         if (text.length > maxAnswerBytes) question.destroy(new Error('the answer is too long'))
       })
-      const { statusCode: status = 0, headers: told } = answer
-      answer.on('end', () => resolve({ status, location: told.location, text }))
+      const { statusCode: status = 0, headers: answerHeaders } = answer
+      answer.on('end', () => resolve({ status, location: answerHeaders.location, text }))
       answer.on('error', reject)
     })
     question.on('error', (error) => {

@@ -60,7 +60,7 @@ export function silenceMs(
 /** Timers B, F, H, J, L, M, and D on unreliable transports: 64·T1. */
 export const transactionTimeoutMs = ({ t1Ms, t1x64Ms }: Timers): number => t1x64Ms ?? 64 * t1Ms
 
-/** What a transaction needs from its surroundings, and its user, which hears what happened (RFC 3261 §17, "TU"). */
+/** The services that a transaction uses. Its user (the "TU" of RFC 3261 §17) gets the results. */
 export interface TransactionContext {
   readonly timers: Timers
   readonly deadlines: Deadlines
@@ -79,7 +79,7 @@ export type ClientFailure = 'timeout' | 'transport'
 export interface ClientUser {
   onResponse(response: SipMessage, flow: Flow, now: number): void
   onFailure(failure: ClientFailure, now: number): void
-  /** Nothing more is heard. */
+  /** No further call follows. */
   onTerminated(now: number): void
 }
 
@@ -88,7 +88,7 @@ export interface ServerUser {
   readonly toTag: string
   /** Timer H: the final response was not acknowledged. */
   onAckTimeout(now: number): void
-  /** Nothing more is heard; copies of an answered request may still come. */
+  /** No further call follows; copies of an answered request may still come. */
   onTerminated(now: number): void
 }
 
@@ -141,7 +141,7 @@ export interface Timed<Name extends string> {
   onTimer(name: Name, now: number): void
 }
 
-/** Many things that end without a deadline each. */
+/** A collection whose entries end without a deadline each. */
 export interface Expiring {
   /** When the first of them ends. */
   readonly nextExpiry: number | undefined
@@ -186,14 +186,14 @@ export class Deadline<Name extends string = string> {
   }
 }
 
-/** Empty chains that are kept; a delay that is not one of the usual ones does not stay for ever. */
+/** Beyond so many chains the empty ones are deleted: unusual delays must not fill the memory. */
 const MAX_CHAINS = 32
 
 export class Deadlines {
   readonly #chains = new Map<number, Chain>()
   readonly #watched: Expiring[] = []
 
-  /** For ever. */
+  /** Calls `expiring.expire` from now on, until the process ends. */
   watch(expiring: Expiring): void {
     this.#watched.push(expiring)
   }
@@ -258,7 +258,7 @@ export class Deadlines {
   }
 }
 
-/** How much too early it may come. */
+/** The most that a long deadline may come too early. */
 const QUANTUM_MS = 250
 
 export class LongDeadline implements Timed<'step'> {
@@ -272,7 +272,7 @@ export class LongDeadline implements Timed<'step'> {
     this.#onDue = onDue
   }
 
-  /** Takes the place of what was set before. */
+  /** Replaces the time that was set before. */
   set(at: number, now: number): void {
     this.cancel()
     this.#at = at

@@ -1,6 +1,6 @@
 /**
  * INVITE server transaction: RFC 3261 §17.2.1. Retransmitting a 2xx is the dialog's work, so the state Accepted of
- * RFC 6026 §7.1 only absorbs repeated INVITEs: it is a key that the context keeps until timer L would fire.
+ * RFC 6026 §7.1 only absorbs repeated INVITEs: the context has its key until timer L would fire.
  */
 import { type Flow, isReliable } from '../flow.ts'
 import {
@@ -160,8 +160,8 @@ export class InviteServerTransaction {
 }
 
 /**
- * Non-INVITE server transaction: RFC 3261 §17.2.2. Its state Completed is a text that the context keeps until timer J
- * would fire.
+ * Non-INVITE server transaction: RFC 3261 §17.2.2. Its state Completed is an entry of the cache of the context until
+ * timer J would fire.
  */
 type NonInviteState = 'trying' | 'proceeding' | 'terminated'
 type NonInviteEvent = 'request' | 'send1xx' | 'sendFinal' | 'abandon' | 'transportError'
@@ -251,9 +251,9 @@ export class NonInviteServerTransaction {
   }
 }
 
-// Texts by their keys, each for the same time, outside the garbage-collected heap. What is left of a transaction has to
-// be found for 64·T1; as objects it was two thirds of what lived at 700 calls/s, and V8 copied it twice and marked it
-// (`npm run bench -- memory`). The bytes lie in blocks in the order of their age, so that a block is given back
+// Texts by their keys, each for the same time, outside the garbage-collected heap. The rest of a transaction has to
+// be found for 64·T1. As objects these rests were two thirds of the heap at 700 calls/s, which V8 copied twice and
+// marked (`npm run bench -- memory`). The bytes lie in blocks in the order of their age, so that a block is given back
 // when its last text has expired; a hash table with open addresses leads to them.
 
 /** A longer text gets a block of its own. */
@@ -311,7 +311,7 @@ export class RetransmitCache implements Expiring {
       : this.#expiries[this.#oldest & (this.#capacity - 1)]
   }
 
-  /** Takes the place of the text that the key had. */
+  /** Replaces a former text of the key. */
   add(key: string, text: string, now: number): void {
     const hash = this.#hashOf(key)
     const former = this.#slotOf(key, hash)
@@ -411,7 +411,7 @@ export class RetransmitCache implements Expiring {
     this.#slots[slot] = place + 1
   }
 
-  /** Those behind move up, so that a search may end at the first free slot. */
+  /** Later entries of the same run move up, so that a search may end at the first free slot. */
   #forget(slot: number): void {
     this.#entries[this.#placeAt(slot) * NUMBERS + WIDTH] = 0
     this.#size -= 1
@@ -440,7 +440,7 @@ export class RetransmitCache implements Expiring {
     return block
   }
 
-  /** Those before the block of the oldest text. */
+  /** Releases the blocks before that of the oldest text. */
   #releaseBlocks(): void {
     const needed = this.#number((this.#oldest & (this.#capacity - 1)) * NUMBERS + BLOCK)
     for (; this.#firstBlock < needed; this.#firstBlock++) {
@@ -451,7 +451,7 @@ export class RetransmitCache implements Expiring {
     }
   }
 
-  /** Nothing is left: what a busy time has needed is given back. */
+  /** The cache is empty: releases its memory. */
   #empty(): void {
     this.#blocks = []
     this.#firstBlock = this.#oldest = this.#next = 0

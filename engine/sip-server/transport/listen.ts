@@ -8,7 +8,7 @@ export interface BoundAddress {
 }
 
 /** Where to listen. */
-export interface Place extends BoundAddress {
+export interface BindAddress extends BoundAddress {
   /** A socket that is bound there already. */
   readonly descriptor?: number | undefined
   readonly localNets?: readonly string[] | undefined
@@ -25,7 +25,7 @@ const flushMs = 500
 export function listen(
   server: Server,
   what: string,
-  { host, port, descriptor }: Place,
+  { host, port, descriptor }: BindAddress,
 ): Promise<BoundAddress> {
   return new Promise((resolve, reject) => {
     const refused = (error: Error) => reject(new ListenError(what, host, port, error))

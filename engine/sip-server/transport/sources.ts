@@ -15,7 +15,7 @@ export interface SourcesOptions {
   readonly opened: () => number
 }
 
-/** The part of a listener that strangers may fill: the rest is kept for peers that have proved themselves. */
+/** The part of a listener that strangers may fill: the rest is reserved for peers that have proved themselves. */
 const STRANGERS_PART = 0.75
 
 export class Sources {

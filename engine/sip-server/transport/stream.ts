@@ -4,11 +4,11 @@ import { errorCode } from '../errors.ts'
 import { type Flow, type Listener, sideFor } from '../flow.ts'
 import { byteLength, encodeMessage } from '../message/message.ts'
 import { type Frame, maxMessageBytes, StreamFramer } from '../message/stream-framer.ts'
-import { type Place, stopListening } from './listen.ts'
+import { type BindAddress, stopListening } from './listen.ts'
 import { maxWaitingPongs, Sources, type StreamLimits } from './sources.ts'
 import type { Transport, TransportCallbacks } from './transport.ts'
 
-export interface StreamOptions extends Place {
+export interface StreamOptions extends BindAddress {
   readonly advertisedHost: string | undefined
   readonly limits: StreamLimits
   /** Ids are unique in the whole server, and never 0. */

@@ -1,6 +1,5 @@
 /**
- * What the server tells an application, as wire payloads. The positions of all fields are named
- * here and nowhere else. `id` is always a fresh id of the server, `commandId` that of the command answered.
+ * Events as wire payloads for an application. The positions of all fields are defined here alone. `id` is always a fresh id of the server, `commandId` that of the command answered.
  */
 import type {
   AppEvent,

@@ -19,7 +19,7 @@ const keptOfTooLong = 256
 const hash = 0x23
 const zero = 0x30
 
-export interface Unframed {
+export interface ReadFrames {
   readonly payloads: readonly string[]
   /** The beginnings of payloads that are longer than `maxFrameBytes`, and were skipped. */
   readonly tooLong: readonly string[]
@@ -49,7 +49,7 @@ export class FrameReader {
   #tooLong: string[] = []
   #problem: string | undefined
 
-  push(chunk: Buffer): Unframed {
+  push(chunk: Buffer): ReadFrames {
     const payloads: string[] = []
     this.#tooLong = []
     let at = 0

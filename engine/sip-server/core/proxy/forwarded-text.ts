@@ -89,7 +89,7 @@ export interface Target {
   /** URI of the next hop. */
   readonly hop: string
   /** The hop is a place: a phone that has registered under its name is not meant. */
-  readonly isPlace?: true
+  readonly isAddress?: true
   /** The only flow that leads there, where it is known. */
   readonly flow?: Flow | undefined
 }

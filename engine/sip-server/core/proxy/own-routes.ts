@@ -17,7 +17,7 @@ import type { SipMessage } from '../../message/message.ts'
 import { parseUri } from '../../message/fields.ts'
 import type { RecordRouteTokens, Refusal, SipServerOptions } from '../../options.ts'
 
-/** What one of our Route values stands for. */
+/** The meaning of one of our Route values. */
 export interface OwnRoute {
   /**
    * The connection on which the party behind this entry came; undefined: by its own address.
@@ -110,7 +110,7 @@ export class TokenRoutes {
     const { nextHop, recordRoute, patienceMs } = verdict
     const hop = this.#hops.nextHop(nextHop)
     if ('problem' in hop) return flowFailed
-    const target = { uri, routes: [], hop: nextHop, isPlace: true } as const
+    const target = { uri, routes: [], hop: nextHop, isAddress: true } as const
     const found = hop.question ? target : { ...target, flow: hop.flow }
     return { target: found, recordRoute, patienceMs }
   }

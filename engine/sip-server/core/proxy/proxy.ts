@@ -19,12 +19,12 @@ import type { TokenRoutes } from './own-routes.ts'
 
 const DEFAULT_HOPS = 70
 
-/** What to do with a request that comes by a route of ours. */
+/** How a request with a route of ours goes on. */
 type NextStep =
-  | ({ readonly kind: 'forward'; readonly maxForwards: number } & Onward)
+  | ({ readonly kind: 'forward'; readonly maxForwards: number } & ForwardStep)
   | { readonly kind: 'refuse'; readonly rejection: Refusal }
 
-interface Onward {
+interface ForwardStep {
   readonly target: Target
   readonly recordRoute?: RecordRouteTokens | undefined
   readonly patienceMs?: number | undefined
@@ -91,7 +91,7 @@ export class Proxy {
   }
 
   /** Only requests with a To tag have such routes. */
-  #byOwnRoute(request: SipMessage, source: Flow): Onward | undefined {
+  #byOwnRoute(request: SipMessage, source: Flow): ForwardStep | undefined {
     const target = request.toTag === '' ? undefined : this.#targetOf(request, source)
     return target && { target }
   }
@@ -137,7 +137,7 @@ export class Proxy {
       transactions.send(text, flow, '')
     }
     if (target.flow) send([target.flow])
-    else if (target.isPlace) hops.findPlace(target.hop, now, send)
+    else if (target.isAddress) hops.findAddress(target.hop, now, send)
     else hops.find(target.hop, now, send)
   }
 

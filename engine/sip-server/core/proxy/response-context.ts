@@ -54,19 +54,19 @@ export interface ForwardParts extends CoreParts {
   readonly ownRoutes: OwnRoutes
 }
 
-/** The present branch of a target, and what else can be done when it fails. */
+/** The present branch of a target, and its other flows, should it fail. */
 interface Attempt {
   readonly target: Target
   readonly flow: Flow
   readonly others: readonly Flow[]
 }
 
-export class ResponseContext implements BranchUser {
+export class ResponseContext {
   readonly #parts: ForwardParts
   readonly #inbound: InboundRequest
   readonly #options: ForwardOptions
   #waiting: Target[]
-  /** Everything that was tried or is to be tried: a redirection cannot go in circles. */
+  /** All targets, tried or waiting: a redirection cannot go in circles. */
   readonly #known: Set<string>
   readonly #active = new Map<ProxyBranch, Attempt>()
   /** Targets that are being looked up. */
@@ -101,6 +101,7 @@ export class ResponseContext implements BranchUser {
     this.#next(now)
   }
 
+  /** Any response but 100; after a final one only copies of a 2xx, and 2xx of branches further on. */
   onBranchResponse(branch: ProxyBranch, response: SipMessage, flow: Flow, now: number): void {
     const { status } = response
     if (status < 200) {
@@ -123,13 +124,14 @@ export class ResponseContext implements BranchUser {
     this.#next(now)
   }
 
+  /** Called once for a branch that ends without a final answer: 408 after silence, 503 when it cannot be sent. */
   onBranchFailure(branch: ProxyBranch, status: 408 | 503, now: number): void {
     const attempt = this.#active.get(branch)
     this.#active.delete(branch)
     if (this.#isAnswered || attempt === undefined) return
     const { target, flow, others } = attempt
     if (flow.connectMs !== undefined) this.#parts.hops.failed(flow, undefined, now)
-    // A silent target would be silent by another transport, too.
+    // A target that is silent by one transport is tried by no other.
     const flows = status === 408 ? elsewhere(others, flow) : others
     if (this.#tryAny(flows, target, now)) return
     this.#ends.push({ status, message: undefined })
@@ -179,7 +181,7 @@ export class ResponseContext implements BranchUser {
       if (!isNow) this.#next(at)
     }
     if (target.flow) found([target.flow], now)
-    else if (target.isPlace) this.#parts.hops.findPlace(target.hop, now, found)
+    else if (target.isAddress) this.#parts.hops.findAddress(target.hop, now, found)
     else this.#parts.hops.find(target.hop, now, found)
     isNow = false
   }
@@ -277,7 +279,7 @@ export class ResponseContext implements BranchUser {
     const { transactions, callTimes, events } = this.#parts
     const { transaction, request } = this.#inbound
     const isOver = transaction.state !== 'proceeding' && transaction.state !== 'trying'
-    // RFC 6026 §7.1: the transaction sends its final response; further 2xx pass beside it.
+    // RFC 6026 §7.1: the transaction has sent its final response; further 2xx are sent without it.
     if (isOver) return transactions.send(text, transaction.flow, '')
     transaction.respond(response.status, text, now)
     const isCall = request.method === 'INVITE' && request.toTag === ''
@@ -290,12 +292,12 @@ export class ResponseContext implements BranchUser {
 }
 
 /** The end of one branch. Without a message it was made here: silence, or no way to send. */
-export interface BranchEnd {
+interface BranchEnd {
   readonly status: number
   readonly message: SipMessage | undefined
 }
 
-/** What tells the caller how to try again comes before other refusals of its class. */
+/** Refusals that show the caller how to try again come before others of their class. */
 const helpful = new Set([401, 407, 415, 420, 484])
 
 function rank({ status, message }: BranchEnd): number {
@@ -328,27 +330,19 @@ function challengesOfOthers(best: BranchEnd, ends: readonly BranchEnd[]): string
 /** A forwarded request on its way to one destination: RFC 3261 §16.6 steps 10 and 11, §16.8. */
 type Timer = 'timerC' | 'cancelTimeout' | 'provisionalTimeout' | 'finalTimeout'
 
-/** Forwards a request: every branch tells it what came of it. */
-export interface BranchUser {
-  /** Any response but 100; after a final one only copies of a 2xx, and 2xx of branches further on. */
-  onBranchResponse(branch: ProxyBranch, response: SipMessage, flow: Flow, now: number): void
-  /** It ended without a final answer, exactly once: silence is a 408, no way to send a 503. */
-  onBranchFailure(branch: ProxyBranch, status: 408 | 503, now: number): void
-}
-
-export interface Patience {
+interface Patience {
   /** Milliseconds until a first answer of any kind; undefined: as long as the transaction lives. */
   readonly provisionalMs: number | undefined
   /** Milliseconds until the final answer; undefined: timer C. */
   readonly finalMs: number | undefined
 }
 
-export class ProxyBranch implements ClientUser, TimedCall {
+class ProxyBranch implements ClientUser, TimedCall {
   startedAt = 0
   hasRung = false
   readonly #sent: SentRequest
   readonly #parts: CoreParts
-  readonly #user: BranchUser
+  readonly #context: ResponseContext
   readonly #patience: Patience
   readonly #flow: Flow
   #transaction: ClientTransaction | undefined
@@ -361,13 +355,13 @@ export class ProxyBranch implements ClientUser, TimedCall {
     parts: CoreParts,
     sent: SentRequest,
     flow: Flow,
-    user: BranchUser,
+    context: ResponseContext,
     patience: Patience,
   ) {
     this.#parts = parts
     this.#sent = sent
     this.#flow = flow
-    this.#user = user
+    this.#context = context
     this.#patience = patience
   }
 
@@ -397,12 +391,12 @@ export class ProxyBranch implements ClientUser, TimedCall {
     if (status < 200) {
       if (this.#sent.method === 'INVITE') this.#ringing(now)
       this.#timers.provisionalTimeout?.cancel()
-      if (status > 100) this.#user.onBranchResponse(this, response, flow, now)
+      if (status > 100) this.#context.onBranchResponse(this, response, flow, now)
       return
     }
     this.#isOver = true
     this.#stopTimers()
-    this.#user.onBranchResponse(this, response, flow, now)
+    this.#context.onBranchResponse(this, response, flow, now)
   }
 
   onFailure(failure: ClientFailure, now: number): void {
@@ -421,7 +415,7 @@ export class ProxyBranch implements ClientUser, TimedCall {
       this.#parts.transactions.endClient(this.#sent.branch)
       return this.#fail(408, now)
     }
-    // A destination that says nothing in its time is given up: what it says later is not waited for.
+    // A destination that is silent for its time is given up; later answers have no effect.
     this.cancel(now)
     this.#fail(408, now)
   }
@@ -452,7 +446,7 @@ export class ProxyBranch implements ClientUser, TimedCall {
     if (this.#isOver) return
     this.#isOver = true
     for (const name of waits) this.#timers[name]?.cancel()
-    this.#user.onBranchFailure(this, status, now)
+    this.#context.onBranchFailure(this, status, now)
   }
 
   #watch(name: Timer, delayMs: number, now: number): void {

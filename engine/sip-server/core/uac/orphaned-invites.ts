@@ -1,7 +1,6 @@
 /**
- * After a crash, callees that were ringing still ring. What they say in answer to an INVITE of the process before this
- * one shows them: who rings gets CANCEL, who answers ACK and BYE. All of it goes back to where the response came from,
- * and only so much of it in a second.
+ * After a crash, callees still ring. Their responses to an INVITE of the process before this one show them: who rings
+ * gets CANCEL, who answers gets ACK and BYE. These requests go back to the source of the response, at a bounded rate.
  */
 import type { CoreParts } from '../parts.ts'
 import { viaOf, otherBranch } from '../request-writer.ts'
@@ -14,14 +13,14 @@ import type { RetransmitCache } from '../../transaction/server.ts'
 import { type BranchOrigin, dialogFrom } from './receive-response.ts'
 import type { SentAck } from './outbound-request.ts'
 
-/** Far more than ring at a crash and are heard of within one second. */
+/** Far more responses than ringing callees send within one second after a crash. */
 const MAX_PER_SECOND = 200
 
-export class Strays {
+export class OrphanedInvites {
   readonly #parts: CoreParts
   /** Undefined: a response without a transaction is dropped (RFC 3261 §17.1.3). */
   #isToBeEnded: ((source: Flow) => boolean) | undefined
-  /** INVITEs that were cancelled here, by branch, as far as they are known. */
+  /** INVITEs that were cancelled here, by branch, with the fields that their responses show. */
   readonly #cancelled = new Map<string, SentRequest>()
   /** ACKs of answers that were ended here. */
   readonly #ended = new Map<string, string>()
@@ -68,7 +67,7 @@ export class Strays {
   #cancel(response: SipMessage, flow: Flow, now: number): void {
     const { transactions, dialogs } = this.#parts
     const { branch = '' } = response.via ?? {}
-    // A re-INVITE in a restored dialog: what comes of it is the peer's to say.
+    // A re-INVITE in a restored dialog: the peer decides on it.
     if (this.#cancelled.has(branch) || dialogs.ofResponse(response) !== undefined) return
     const invite = inviteOf(response, flow, branch)
     this.#cancelled.set(branch, invite)
@@ -113,7 +112,7 @@ function isAnswerToUs(response: SipMessage, { listener }: Flow): boolean {
   return isOurs && /^z9hG4bK[\da-z]+$/.test(via.branch)
 }
 
-/** What a response tells of its INVITE. Its Request-URI is unknown: branch and sent-by are what matters (§9.2). */
+/** The INVITE of a response. Its Request-URI is unknown: branch and sent-by identify it (§9.2). */
 function inviteOf(response: SipMessage, { listener }: Flow, branch: string): SentRequest {
   const { callId, cseq } = response
   const to = withoutTag(response.get('To') ?? '')
@@ -140,7 +139,7 @@ const withoutTag = (to: string): string => {
   return to.slice(0, params) + to.slice(params).replace(/;\s*tag\s*=[^;]*/i, '')
 }
 
-/** In no table: its ACK and BYE are all that is sent in it. */
+/** A dialog outside the table, for one ACK and one BYE. */
 function dialogOf(response: SipMessage, flow: Flow, localCseq: number): Dialog {
   const { callId, fromTag: localTag, toTag: remoteTag, contact, to } = response
   return new Dialog({
@@ -173,15 +172,15 @@ export class AcknowledgedInvites {
   readonly #parts: CoreParts
   readonly #flows = new FlowTexts()
   /** By branch. */
-  readonly #kept: RetransmitCache
+  readonly #acknowledged: RetransmitCache
 
   constructor(parts: CoreParts) {
     this.#parts = parts
-    this.#kept = parts.transactions.retransmitCache()
+    this.#acknowledged = parts.transactions.retransmitCache()
   }
 
   get size(): number {
-    return this.#kept.size
+    return this.#acknowledged.size
   }
 
   /** `tag` is that of the branch that has answered. */
@@ -191,14 +190,14 @@ export class AcknowledgedInvites {
     const text =
       `${tag}\n${way}\n${clientId}\n${cseq}\n${routes.length}\n${uri}\n${from}\n${callId}\n` +
       `${contact}\n${ack.text}`
-    this.#kept.add(sent.branch, text, now)
+    this.#acknowledged.add(sent.branch, text, now)
   }
 
-  /** A response for which no transaction waits. False: it answers none of them. */
+  /** A response for which no transaction waits. False: it answers none of these INVITEs. */
   receive(response: SipMessage, flow: Flow, now: number): boolean {
     const { via, method, status } = response
     if (via === undefined || method !== 'INVITE' || status < 200 || status >= 300) return false
-    const text = this.#kept.find(via.branch)
+    const text = this.#acknowledged.find(via.branch)
     if (text === undefined) return false
     const lines = text.split('\n', LINES)
     const [tag = '', way = ''] = lines

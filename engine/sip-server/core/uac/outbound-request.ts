@@ -24,11 +24,11 @@ import type { TimedCall } from '../traffic.ts'
 import { elsewhere, advertised } from '../next-hop.ts'
 import type { CoreParts } from '../parts.ts'
 import type { ClientTransaction, Transactions } from '../transactions.ts'
-import { retarget, type Composed } from '../request-writer.ts'
+import { retarget, type ComposedRequest } from '../request-writer.ts'
 import type { AppMessage } from '../../application.ts'
 import type { CommandRef } from '../outbox.ts'
 
-/** What a request needs on its way. */
+/** The parts that a request uses. */
 interface OutboundParts extends CoreParts {
   readonly requests: OutboundRequests
   readonly responses: OutboundUser
@@ -41,12 +41,12 @@ export interface SentAck {
   readonly flow: Flow
 }
 
-/** Sees to the copies of a 2xx that is acknowledged, and to later answers; `tag` is that of the branch. */
+/** Answers copies of an acknowledged 2xx, and later 2xx; `tag` is that of the branch. */
 interface AcknowledgedUser {
   keep(outbound: OutboundRequest, tag: string, ack: SentAck, now: number): void
 }
 
-/** Hears what comes of a request. */
+/** Gets the responses to a request. */
 export interface OutboundUser {
   onResponse(outbound: OutboundRequest, response: SipMessage, flow: Flow, now: number): void
   /** No target has answered. */
@@ -125,16 +125,16 @@ export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite {
   #hasTarget = true
   #timerC: Deadline<Timer> | undefined
   #cancelTimeout: Deadline<Timer> | undefined
-  /** Where it may still go if this target fails (RFC 3263 §4.3); undefined: nowhere. */
+  /** Further targets, should this one fail (RFC 3263 §4.3); undefined: none. */
   #others: readonly Flow[] | undefined
   #silence: Deadline<Timer> | undefined
-  /** Targets that were left because they said nothing. */
+  /** How many targets were given up because they were silent. */
   #silentTargets = 0
 
   constructor(
     parts: OutboundParts,
     clientId: number,
-    composed: Composed,
+    composed: ComposedRequest,
     dialog: Dialog | undefined,
     now: number,
   ) {
@@ -197,7 +197,7 @@ export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite {
     this.#dialog = dialog
   }
 
-  /** It will go along the first of `flows`; the others stand by. None: it cannot be sent. */
+  /** Chooses the first of `flows`; the others are for failures. None: the request cannot be sent. */
   aim(flows: readonly Flow[]): void {
     const [first, ...others] = flows
     this.#hasTarget = first !== undefined
@@ -291,7 +291,7 @@ export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite {
     return text
   }
 
-  /** Unless the dialog has to know other branches, all that the copies of the 2xx need is kept as a text. */
+  /** Unless the dialog has other branches, its ACK goes to a cache, for copies of the 2xx. */
   #acknowledged(ack: SentAck, isForked: boolean, now: number): void {
     const transaction = this.#transaction
     const isKept =
@@ -374,7 +374,7 @@ export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite {
 }
 
 /**
- * Hears of an attempt that was given up for the next target (RFC 3263 §4.3). The application does not; a
+ * The user of an attempt that was given up for the next target (RFC 3263 §4.3). The application gets no event; a
  * target that begins to ring is cancelled, one that answers gets ACK and BYE.
  */
 function abandonedAttempt(
@@ -400,9 +400,9 @@ function abandonedAttempt(
   }
 }
 
-// Requests that an application asks for; what their responses do is in receive-response.ts.
+// Requests that an application asks for; receive-response.ts handles their responses.
 
-/** What an application asks for: where the answer goes, and what it quotes. */
+/** The command of an application, and the ids that it quotes. */
 export interface RequestCommand extends CommandRef {
   readonly transactionId: string
   readonly dialogId: string
@@ -463,7 +463,7 @@ export class RequestSender {
     dialog.session?.noteLocalSdp(body)
     // RFC 3261 §15: a call that was cancelled too late is acknowledged and then ended.
     if (invite.isUnwanted)
-      this.#parts.localBye.send(dialog, 'ACK-BYE due to cancel race condition', 'tell', now)
+      this.#parts.localBye.send(dialog, 'ACK-BYE due to cancel race condition', 'notify', now)
   }
 
   /** CANCEL of an INVITE that the application has sent. */
@@ -496,7 +496,7 @@ export class RequestSender {
   /** The application learns the transaction id before anything can come back under it. */
   #launch(
     command: RequestCommand,
-    composed: Composed,
+    composed: ComposedRequest,
     dialog: Dialog | undefined,
     now: number,
   ): void {

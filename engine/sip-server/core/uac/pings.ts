@@ -9,7 +9,7 @@ import { ReleasingMap } from '../../message/releasing-map.ts'
 import type { PingAnswer, PingDone } from '../../application.ts'
 import type { ClientFailure, ClientUser, Deadline } from '../../transaction/machine.ts'
 import type { CoreParts } from '../parts.ts'
-import type { Composed } from '../request-writer.ts'
+import type { ComposedRequest } from '../request-writer.ts'
 
 /** The request to one target: what stands before the branch, up to the end of the Call-ID, and behind that. */
 interface Template {
@@ -74,10 +74,6 @@ export class Pings {
     return true
   }
 
-  expects({ via }: SipMessage): boolean {
-    return via !== undefined && this.#open.has(via.branch)
-  }
-
   sendFailed(reference: string): void {
     this.#open.get(reference)?.onFailure('transport')
   }
@@ -118,7 +114,7 @@ export class Pings {
   }
 }
 
-function templateOf({ flow, sent, question }: Composed): Template | undefined {
+function templateOf({ flow, sent, question }: ComposedRequest): Template | undefined {
   if (question !== undefined || flow.listener.protocol !== 'udp') return undefined
   const [toBranch = '', behindBranch = ''] = sent.text.split(sent.branch)
   const end = behindBranch.indexOf('\r\n', behindBranch.indexOf(sent.callId))

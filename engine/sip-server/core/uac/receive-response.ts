@@ -1,4 +1,4 @@
-/** What the responses to an application's requests do: to dialogs, to sessions, and for the application. */
+/** Responses to an application's requests: they change dialogs and sessions, and become events. */
 import { isIP } from 'node:net'
 import { tagOf, messageText } from '../app-headers.ts'
 import type { CoreParts } from '../parts.ts'
@@ -36,7 +36,7 @@ export class ResponseReceiver implements OutboundUser {
     if (outbound.hasFinal) return
     const { dialogId } = outbound
     if (outbound.isInitial && status < 300) this.#subscribed(outbound, response, flow, now)
-    this.#tellFailure(outbound, status, response.text, now)
+    this.#reportFailure(outbound, status, response.text, now)
     this.#settleDialog(outbound, response, now)
     this.#deliver(outbound, response, dialogId, flow, now)
     outbound.finished()
@@ -49,7 +49,7 @@ export class ResponseReceiver implements OutboundUser {
     const text =
       `SIP/2.0 ${status} ${reason}\r\nVia: ${sent.via}\r\nFrom: ${sent.from}\r\nTo: ${sent.to}\r\n` +
       `Call-ID: ${sent.callId}\r\nCSeq: ${sent.cseq} ${sent.method}\r\nContent-Length: 0\r\n\r\n`
-    this.#tellFailure(outbound, status, text, now)
+    this.#reportFailure(outbound, status, text, now)
     if (dialog && (outbound.isInitial || sent.method === 'BYE')) this.#parts.dialogs.remove(dialog)
     const passed = { transactionId, dialogId, text }
     this.#parts.events.response(outbound.clientId, passed, text, flow, now)
@@ -64,13 +64,12 @@ export class ResponseReceiver implements OutboundUser {
     dialog.forgetBranches()
     if (dialog.answeredInvite !== outbound) return
     outbound.acknowledge(dialog, '', '', now)
-    this.#parts.localBye.send(dialog, 'ACK timeout', 'tell', now)
+    this.#parts.localBye.send(dialog, 'ACK timeout', 'notify', now)
   }
 
   /**
-   * §8.1.3.4: Trying is between the hops and forms no dialog; as from drachtio-server, no application by
-   * TCP hears of it. One in this process does, for a new INVITE: to move on from a silent destination
-   * it must know which one is not silent.
+   * §8.1.3.4: Trying is between the hops and forms no dialog. As from drachtio-server, an application by TCP
+   * does not get it. One in this process gets it for a new INVITE: it moves on from destinations that are silent.
    */
   #trying(outbound: OutboundRequest, response: SipMessage, flow: Flow, now: number): void {
     if (!outbound.isCall || outbound.hasFinal) return
@@ -91,7 +90,7 @@ export class ResponseReceiver implements OutboundUser {
   #answer(outbound: OutboundRequest, response: SipMessage, flow: Flow, now: number): void {
     const which = outbound.noteAnswer(response.toTag)
     if (which === 'copy') return outbound.repeatAck()
-    // §13.2.2.4; or the application was told of a failure before.
+    // §13.2.2.4; or the application has got a failure before.
     if (which === 'other-branch' || outbound.hasFinal)
       return this.onLateAnswer(outbound, response, flow, now)
     const { events, callTimes, dialogs, sessions } = this.#parts
@@ -125,7 +124,7 @@ export class ResponseReceiver implements OutboundUser {
     this.#parts.subscriptions.renew(formed, grantedSeconds(undefined, response), now)
   }
 
-  /** What a final response other than a 2xx to INVITE does to the dialog of its request. */
+  /** Changes the dialog after a final response other than a 2xx to INVITE. */
   #settleDialog(outbound: OutboundRequest, response: SipMessage, now: number): void {
     const { dialog, isInitial, sent, sessionSeconds } = outbound
     if (dialog === undefined) return
@@ -163,10 +162,10 @@ export class ResponseReceiver implements OutboundUser {
     }
     const isGone = status === 481 && !hasOwnUsage.has(method)
     const isSilent = status === 408 && (method === 'INVITE' || method === 'UPDATE')
-    if (isGone || isSilent) this.#parts.localBye.send(dialog, 'Dialog is gone', 'tell', now)
+    if (isGone || isSilent) this.#parts.localBye.send(dialog, 'Dialog is gone', 'notify', now)
   }
 
-  #tellFailure(outbound: OutboundRequest, status: number, text: string, now: number): void {
+  #reportFailure(outbound: OutboundRequest, status: number, text: string, now: number): void {
     if (outbound.isCall && !outbound.wasCancelled)
       this.#parts.events.callAnswered('network', 'uac', status, text, now)
   }
@@ -221,7 +220,7 @@ function formDialog(
   return dialog
 }
 
-/** What a branch of a request needs to become a dialog. */
+/** The part of a request from which a branch becomes a dialog. */
 export interface BranchOrigin extends Pick<OutboundRequest, 'clientId' | 'contact' | 'dialog'> {
   readonly sent: Pick<
     SentRequest,
@@ -229,7 +228,7 @@ export interface BranchOrigin extends Pick<OutboundRequest, 'clientId' | 'contac
   >
 }
 
-/** In no table yet. */
+/** The dialog is in no table yet. */
 export function dialogFrom(
   outbound: BranchOrigin,
   response: SipMessage,

@@ -20,7 +20,7 @@ export interface Arrival {
   readonly vias: Vias
   /** Of its server transaction. */
   readonly key: string
-  /** Outside dialogs: what all copies of it have in common; else ''. */
+  /** Outside dialogs: equal for all copies of the request; else ''. */
   readonly mergeKey: string
   /** Where its responses go. */
   readonly flow: Flow
@@ -30,8 +30,11 @@ export interface Arrival {
   readonly toTag?: string
 }
 
-/** A request as the options of the server are asked about it. */
-export const asSeen = (request: SipMessage, { listener, address, port }: Flow): NewRequest => ({
+/** A request as the options of the server get it. */
+export const newRequestOf = (
+  request: SipMessage,
+  { listener, address, port }: Flow,
+): NewRequest => ({
   method: request.method,
   uri: request.uri,
   protocol: listener.protocol,
@@ -60,9 +63,9 @@ export class InboundRequests {
   readonly #byKey = new ReleasingMap<string, InboundRequest>()
   /** Server transactions by Call-ID, From tag and CSeq: a request may come by two ways (RFC 3261 §8.2.2.2). */
   readonly #merged = new Map<string, string>()
-  /** Of those that were answered. */
+  /** The same for answered requests. */
   readonly #mergedBefore: RetransmitCache
-  /** Until then no request can have come round. */
+  /** Some request was forwarded: before that none can have come round. */
   #hasForwarded = false
 
   constructor(transactions: Transactions) {
@@ -163,7 +166,7 @@ export class InboundRequests {
 
 const spiralKey = (merge: string, uri: string): string => `${merge} ${uri}`
 
-/** What two copies of one request have in common, whichever way they came. */
+/** Equal for copies of one request, whichever way they came. */
 export const mergeKeyOf = (request: SipMessage, method: string): string =>
   detachString(`${request.callId} ${request.fromTag} ${request.cseq?.number ?? 0} ${method}`)
 
@@ -173,12 +176,12 @@ export class InboundRequest implements TimedCall {
   clientId: number
   readonly request: SipMessage
   readonly transaction: ServerTransaction
-  /** What every response copies. */
+  /** The header lines that every response copies. */
   readonly echo: Echo
   readonly isInitial: boolean
   readonly startedAt: number
   hasRung = false
-  /** Its caller has heard 100. */
+  /** 100 Trying was sent. */
   isTrying = false
   #dialog: Dialog | undefined
   #forwarder: Forwarder | undefined
@@ -220,7 +223,7 @@ export class InboundRequest implements TimedCall {
     return this.#end.toTag
   }
 
-  /** Takes our tag from the application's first response: later the caller has seen one. */
+  /** Takes our tag from the application's first response: later the caller has got one. */
   chooseTag(to: string): void {
     const isOpen = this.isInitial && !this.#wasAnswered && !this.#isTagFixed
     const tag = isOpen ? tagOf(to) : ''
@@ -265,7 +268,7 @@ export class InboundRequest implements TimedCall {
     return this.#wasCancelled
   }
 
-  /** Its caller has given up. True: what forwards it will answer. */
+  /** Its caller has given up. True: the forwarder will answer it. */
   cancelled(now: number): boolean {
     this.#wasCancelled = true
     this.#forwarder?.cancel(now)
@@ -313,7 +316,7 @@ export class InboundRequest implements TimedCall {
   }
 }
 
-/** What a server transaction knows of its request. A refused INVITE goes before its transaction, which waits for the ACK. */
+/** The user of the server transaction. It outlives a refused INVITE, whose transaction waits for the ACK. */
 class ServerEnd implements ServerUser {
   toTag: string
   readonly #parts: InboundParts
@@ -413,7 +416,7 @@ function unknownEncoding(request: SipMessage): Refusal | undefined {
   return unsupported('Accept-Encoding: identity\r\n')
 }
 
-/** A session is described in SDP, alone or beside other parts, unless the body may be ignored (§20.11). */
+/** A session is described in SDP, alone or with other parts, unless the body may be ignored (§20.11). */
 function unknownBody(request: SipMessage): Refusal | undefined {
   if (request.method !== 'INVITE' || !request.hasBody) return undefined
   const type = trimBlanks((request.get('Content-Type') ?? '').split(';', 1)[0] ?? '').toLowerCase()

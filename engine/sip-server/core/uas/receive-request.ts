@@ -1,11 +1,11 @@
-/** Requests from the network: repeated? a CANCEL? in a dialog? else new, and for an application. */
+/** Requests from the network: copies, CANCEL, requests in dialogs, and new ones, which go to an application. */
 import type { ApplicationRoute } from '../outbox.ts'
 import { serverKey } from '../transactions.ts'
 import type { Proxy } from '../proxy/proxy.ts'
 import { knownMethods } from '../traffic.ts'
 import {
   type Arrival,
-  asSeen,
+  newRequestOf,
   type InboundRequest,
   mergeKeyOf,
   noSuchCall,
@@ -35,9 +35,9 @@ interface ReceiverParts extends InDialogParts {
 
 export class RequestReceiver {
   readonly #parts: ReceiverParts
-  /** Requests of which it is not known yet who takes them, by transaction id. */
+  /** Requests that wait for the answer of `routeRequest`, by transaction id. */
   readonly #unrouted = new Map<string, Arrival>()
-  /** Those that got 503 without a transaction. Undefined: none lately. */
+  /** INVITEs that got 503 without a transaction. Undefined: none lately. */
   #refused: RefusedInvites | undefined
 
   constructor(parts: ReceiverParts) {
@@ -66,7 +66,7 @@ export class RequestReceiver {
     this.#accept(arrival, now)
   }
 
-  /** So is each copy of one that was refused, when there is room again. */
+  /** A copy of a refused INVITE is refused too, also when there is room again. */
   #refusesCall(arrival: Arrival, now: number): boolean {
     if (this.#refused?.isEmpty(now) === true) this.#refused = undefined
     if (this.#refused?.has(arrival.key, now) === true) return true
@@ -86,7 +86,7 @@ export class RequestReceiver {
     this.#refused.add(key, now)
   }
 
-  /** A message that cannot be read as a request, but has a Via by which its sender can be told. */
+  /** A message that cannot be read as a request, but has a Via that names its sender. */
   refuseMalformed(request: SipMessage, source: Flow, refusal: Refusal): void {
     const { via } = request
     if (via) this.#parts.responder.refuse(arrivalOf(request, via, '', source), refusal)
@@ -99,7 +99,7 @@ export class RequestReceiver {
     if (this.#forward(arrival, now)) return
     const screening = isInDialog
       ? undefined
-      : this.#parts.options.screen?.(asSeen(request, arrival.source))
+      : this.#parts.options.screen?.(newRequestOf(request, arrival.source))
     if (screening === 'drop') return
     if (screening) return void responder.refuse(arrival, screening)
     const rejection = this.#rejectionFor(arrival, isInDialog, now)
@@ -157,7 +157,7 @@ export class RequestReceiver {
   #begin(arrival: Arrival, now: number): void {
     const { request, source } = arrival
     const { events, responder, options, outbox } = this.#parts
-    const route = options.routeRequest?.(asSeen(request, source))
+    const route = options.routeRequest?.(newRequestOf(request, source))
     if (request.method === 'INVITE') events.callAttempted('network', request.text, now)
     if (isForApplication(route)) return this.#offer(arrival, route, now)
     const inbound = responder.begin(arrival, 0, undefined, now)
@@ -173,7 +173,7 @@ export class RequestReceiver {
     if (typeof chosen !== 'string')
       return this.#handOver(responder.begin(arrival, chosen, undefined, now), arrival, now)
     const text = responder.refuse(arrival, this.#refusalOf(arrival.request.method, chosen))
-    // Those that ask for call details hear of the call all the same.
+    // Applications that ask for call details get those of this call, too.
     if (arrival.request.method === 'INVITE')
       events.callStopped('application', 'call-rejected', text, now)
   }
@@ -187,7 +187,7 @@ export class RequestReceiver {
     this.#parts.events.request(clientId, passed, request, source, now, true)
   }
 
-  /** What `routeRequest` has promised. The caller may have given up meanwhile. */
+  /** `routeRequest` has answered. The caller may have given up meanwhile. */
   routed(transactionId: string, route: RequestRoute | undefined, now: number): void {
     const { requests, applications, responder } = this.#parts
     const arrival = this.#unrouted.get(transactionId)
@@ -205,12 +205,12 @@ export class RequestReceiver {
     this.#handOver(inbound, arrival, now)
   }
 
-  /** Requests of which it is not known yet who takes them. */
+  /** How many requests wait for the answer of `routeRequest`. */
   get unrouted(): number {
     return this.#unrouted.size
   }
 
-  /** No application hears of it. */
+  /** Answers or forwards a request that no application gets. */
   #settle(inbound: InboundRequest, route: DirectRoute, now: number): void {
     const { responder, proxy } = this.#parts
     if ('reject' in route) {
@@ -227,9 +227,9 @@ export class RequestReceiver {
   }
 
   /** No application takes a request. */
-  #refusalOf(method: string, why: 'unwanted' | 'away'): Refusal {
+  #refusalOf(method: string, why: 'unwanted' | 'not-connected'): Refusal {
     const { applications } = this.#parts
-    if (why === 'away') return { status: 480, reason: 'Temporarily Unavailable' }
+    if (why === 'not-connected') return { status: 480, reason: 'Temporarily Unavailable' }
     const methods = applications.methods()
     const isNeverWanted = methods.length > 0 && !methods.includes(method)
     return isNeverWanted
@@ -244,7 +244,7 @@ export class RequestReceiver {
   }
 }
 
-/** No application hears of it. */
+/** A route that leads to no application. */
 type DirectRoute = Exclude<RequestRoute, ApplicationRoute>
 
 const isForApplication = (
@@ -290,7 +290,7 @@ function receiveCancel(parts: InDialogParts, arrival: Arrival, via: Via, now: nu
   const { request: cancel, vias, flow } = arrival
   const inviteKey = keyOfInvite(parts, cancel, via)
   const inviteTag = transactions.tagOfInvite(inviteKey)
-  // It cannot be challenged (§22.1): what has another address than the INVITE is none of its caller's.
+  // It cannot be challenged (§22.1): from another address than that of the INVITE it is not the caller's.
   const from = transactions.server(inviteKey)?.flow.address ?? flow.address
   if (inviteTag === undefined || from !== flow.address)
     return void responder.refuse(arrival, noSuchCall)
@@ -366,7 +366,7 @@ export class RefusedInvites {
     this.#seeds = seeds
   }
 
-  /** The last of them has ended. */
+  /** All entries have expired. */
   isEmpty(now: number): boolean {
     return this.#lastEnd <= secondsOf(now)
   }
@@ -431,7 +431,7 @@ export class InDialogRequests {
       return proxy.forwardAck(ack, () => completeVias(ack, via, flow), flow, now)
     // It cannot be challenged. Without a body it says no more than that the 2xx has come.
     if (dialog && ack.hasBody && this.#refusalOf(dialog, ack, flow)) return
-    // None waiting: a copy, which the application has seen already.
+    // No 2xx waits for it: a copy, whose original the application has got.
     const answer = dialog?.takeAck(ack.cseq?.number)
     if (dialog === undefined || answer === undefined) return
     const { transactionId } = answer
@@ -452,17 +452,23 @@ export class InDialogRequests {
     if (rejection) return void responder.refuse(arrival, rejection)
     dialog.remoteRequestBegins(request)
     if (request.method === 'NOTIFY') subscriptions.notified(dialog, request, now)
-    dialog.heardBy(source)
+    dialog.noteRequestFlow(source)
     this.#deliver(dialog, arrival, now)
   }
 
-  /** Before anything in the dialog is touched: the peer may not have sent it. */
+  /** To be asked before the dialog changes: another than the peer may have sent the request. */
   #refusalOf(dialog: Dialog, request: SipMessage, source: Flow): Refusal | undefined {
     const { admitInDialog } = this.#parts.options
     if (admitInDialog === undefined || dialog.isPeerAt(source.address)) return undefined
     const { callId, localTag, remoteTag, flow } = dialog
     const { address, port } = flow
-    return admitInDialog(asSeen(request, source), { callId, localTag, remoteTag, address, port })
+    return admitInDialog(newRequestOf(request, source), {
+      callId,
+      localTag,
+      remoteTag,
+      address,
+      port,
+    })
   }
 
   #rejectionIn(dialog: Dialog, request: SipMessage, now: number): Refusal | undefined {
@@ -511,7 +517,7 @@ export class InDialogRequests {
     events.callStopped('network', 'call-canceled', bye.text, now)
     invite.cancelled(now)
     responder.answer(invite, 487, 'Request Terminated', '', now)
-    responder.tellGivenUp(invite, 'SIP ;cause=487 ;text="BYE before the answer"', now)
+    responder.reportGivenUp(invite, 'SIP ;cause=487 ;text="BYE before the answer"', now)
   }
 
   /** The same for a re-INVITE that the application has not answered. It hears of the BYE. */

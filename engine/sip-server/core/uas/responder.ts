@@ -1,4 +1,4 @@
-/** Responses: an application's, and those that the stack gives by itself. */
+/** Responses of applications, and those of the stack itself. */
 import type { AppMessage, SavedDialog, SavedInvite } from '../../application.ts'
 import {
   type AppHeaders,
@@ -92,7 +92,7 @@ export class Responder {
     if (inbound && !inbound.isTrying && !inbound.wasAnswered) this.#trying(inbound, now)
   }
 
-  /** The same for an INVITE of the process before this one, which its caller has heard about: nothing is sent. */
+  /** The same for a restored INVITE, whose caller has got 100 from the process before this one: nothing is sent. */
   resume(
     arrival: Arrival,
     clientId: number,
@@ -106,7 +106,7 @@ export class Responder {
     return inbound
   }
 
-  /** Sends an application's response, and tells the application what was sent. */
+  /** Sends an application's response, and returns the text that was sent in an event. */
   respond(command: ResponseCommand, message: AppMessage, now: number): void {
     const { events, requests } = this.#parts
     const inbound = requests.find(command.transactionId, command.clientId)
@@ -149,7 +149,7 @@ export class Responder {
     if (text === undefined) return events.refuse(command, 'the request is too short for an answer')
     outbox.send(text, flow, '')
     if (inbound.isCall) events.callAnswered('application', 'uas', status, text, now)
-    return this.#tellSent(command, inbound, inbound.dialogId, text, now)
+    return this.#reportSent(command, inbound, inbound.dialogId, text, now)
   }
 
   /** A provisional response that is repeated until its PRACK (RFC 3262 §3). */
@@ -158,7 +158,7 @@ export class Responder {
     const { events, transactions, ids } = this.#parts
     const giveUp = (at: number): void => {
       this.answer(inbound, 503, 'Service Unavailable', '', at)
-      this.tellGivenUp(inbound, 'SIP ;cause=503 ;text="PRACK timeout"', at)
+      this.reportGivenUp(inbound, 'SIP ;cause=503 ;text="PRACK timeout"', at)
     }
     const prepared = prepareReliable(inbound, headers, transactions, ids, giveUp)
     if (prepared === undefined)
@@ -168,7 +168,7 @@ export class Responder {
     const send = (at: number): void => this.#transmit(inbound, message.status, text, at)
     inbound.respondedTo()
     prepared.reliable.add({ rseq: prepared.rseq, text, sdp: message.body, send }, now)
-    this.#tellSent(command, inbound, dialogId, text, now)
+    this.#reportSent(command, inbound, dialogId, text, now)
   }
 
   #send(answer: Answer, now: number): void {
@@ -193,7 +193,7 @@ export class Responder {
     }
     if (isSuccess && dialog && isSubscribing(request.method))
       subscriptions.renew(dialog, grantedSeconds(request, message), now)
-    this.#tellSent(command, inbound, dialogId, text, now)
+    this.#reportSent(command, inbound, dialogId, text, now)
   }
 
   #transmit(inbound: InboundRequest, status: number, text: string, now: number): void {
@@ -201,7 +201,7 @@ export class Responder {
     if (inbound.isCall) this.#parts.callTimes.inbound.responded(inbound, status, now)
   }
 
-  #tellSent(
+  #reportSent(
     command: ResponseCommand,
     inbound: InboundRequest,
     dialogId: string,
@@ -256,8 +256,8 @@ export class Responder {
     return text ?? ''
   }
 
-  /** The INVITE has ended otherwise: the application is told as if its caller had given up. */
-  tellGivenUp(inbound: InboundRequest, reason: string, now: number): void {
+  /** The INVITE has ended without its application, which gets an event as if its caller had given up. */
+  reportGivenUp(inbound: InboundRequest, reason: string, now: number): void {
     const { transaction, transactionId, dialogId, clientId } = inbound
     const text = cancelText(inbound.request, reason)
     const passed = { transactionId, dialogId, text }
@@ -337,17 +337,17 @@ export class Responder {
     const cseq = request.cseq?.number ?? 0
     const response = { cseq, transactionId, text, flow: transaction.flow }
     // RFC 3261 §13.3.1.4: no ACK for our 2xx within 64·T1.
-    const giveUp = (at: number): void => localBye.send(dialog, 'ACK timeout', 'tell', at)
+    const giveUp = (at: number): void => localBye.send(dialog, 'ACK timeout', 'notify', at)
     dialog.answeredWith(new Reliable2xx(response, transactions, giveUp, now))
   }
 }
 
-/** By UDP a sender may have written the address of another, which must not get much more than what was sent in its name. */
+/** By UDP a sender may have written the address of another, which must not get much more bytes than were sent in its name. */
 const MAX_ANSWER_FACTOR = 2
 
 /**
  * Its tag is the same for every copy of the request (§8.2.7). The last header lines are left out when it would be too long;
- * undefined: it is too long without any.
+ * undefined: the answer is too long even then.
  */
 function boundedAnswer(
   request: SipMessage,
