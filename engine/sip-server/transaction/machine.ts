@@ -74,6 +74,57 @@ export interface TransactionContext {
   keepAck(branch: string, ack: string, flow: Flow, now: number): void
 }
 
+/** Walks its table: an event changes the state, and performs the actions of the step. */
+export abstract class Transaction<
+  State extends string,
+  Event extends string,
+  Action extends string,
+  User extends { onTerminated(now: number): void },
+> {
+  readonly flow: Flow
+  protected readonly context: TransactionContext
+  protected user: User
+  readonly #table: Table<State, Event, Action>
+  #state: State
+
+  constructor(
+    table: Table<State, Event, Action>,
+    initial: State,
+    flow: Flow,
+    user: User,
+    context: TransactionContext,
+  ) {
+    this.flow = flow
+    this.context = context
+    this.user = user
+    this.#table = table
+    this.#state = initial
+  }
+
+  get state(): State {
+    return this.#state
+  }
+
+  /** Without an event: neither actions nor the end are reported. */
+  protected enter(state: State): void {
+    this.#state = state
+  }
+
+  protected accepts(event: Event): boolean {
+    return this.#table[this.#state][event] !== undefined
+  }
+
+  protected step(event: Event, now: number): void {
+    const step = this.#table[this.#state][event]
+    if (step === undefined) return
+    this.#state = step.to
+    for (const action of step.do) this.perform(action, now)
+    if (step.to === 'terminated') this.user.onTerminated(now)
+  }
+
+  protected abstract perform(action: Action, now: number): void
+}
+
 export type ClientFailure = 'timeout' | 'transport'
 
 export interface ClientUser {
