@@ -1,5 +1,5 @@
 /**
- * Which backend node gets a call: the facade over sets, probes and algorithms. Answers come from
+ * Chooses the backend node of a call: the facade over sets, probes and algorithms. Answers come from
  * snapshots in memory; the database is read at `reload` and written when an operator decides.
  */
 import type { Schedule } from '../../schema/clock.ts'
@@ -143,7 +143,7 @@ export class Dispatcher {
     return set ? this.#inOrder(set, { turn, callId, random }) : []
   }
 
-  /** Which part of the calls each node of a set would be the first to get now, and why others get none. */
+  /** The share of calls that each node of a set would get first now, and the reason why others get none. */
   selection(setId: number): readonly SelectedNode[] {
     const set = this.#sets.get(setId)
     return set ? selectionOf(set, (node) => this.#isFull(node)) : []
@@ -234,7 +234,7 @@ export class Dispatcher {
     state: NodeState,
     by?: string,
   ): Promise<SetStateResult> {
-    // One after the other: of two nodes one stays in service, and no load knows less than what is stored.
+    // One decision after the other: of two nodes one stays in service, and each load sees the stored decision.
     return this.#reloads.between(() => this.#setState(setId, destination, state, by))
   }
 
@@ -466,7 +466,7 @@ function refusalOf(node: Node, isFull: (node: Node) => boolean): NodeRefusal | n
   }
 }
 
-// Which node sends from an address: its internal or external port must be the source port. Nodes
+// The node that sends from an address: its internal or external port must be the source port. Nodes
 // on TCP or TLS connect from any port, so there the address alone is enough, except on loopback,
 // where every program of the machine has the same address. A node of the platform is recognized
 // before one of a tenant: a tenant may write any address.

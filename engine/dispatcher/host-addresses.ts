@@ -17,7 +17,7 @@ export interface Resolution {
 /** Resolves a name to its A and AAAA records; rejects or answers no address when it cannot. */
 export type ResolveHost = (host: string) => Promise<Resolution>
 
-/** What recognition needs: addresses now, and a number that grows when any of them has changed. */
+/** Addresses of host names, and a version that grows when any of them has changed. */
 export interface HostDirectory {
   readonly version: number
   addressesOf(host: string): readonly string[]
@@ -37,7 +37,7 @@ const LOOK_UP_MS = 1_000
 /** Names that are asked for at once by all look-ups: a set of 100 nodes, and its two URIs. Of more nothing is found. */
 const MAX_LOOK_UPS = 128
 
-/** So often in a row DNS has to know nothing of a name. */
+/** Answers without an address in a row after which a name counts as unresolvable. */
 const UNRESOLVABLE_AFTER = 3
 
 interface Entry {

@@ -13,7 +13,7 @@ export type ProbeResult =
   | { readonly kind: 'answered'; readonly status: number; readonly reason: string }
   | { readonly kind: 'silence' }
   | { readonly kind: 'transport-error'; readonly reason: string }
-  /** It did not leave, for no fault of the destination: our SIP server is unreachable. No verdict. */
+  /** The OPTIONS did not leave, for no fault of the destination: our SIP server is unreachable. No verdict. */
   | { readonly kind: 'unsent' }
 
 /**
@@ -206,7 +206,7 @@ class Volley {
     for (const loop of this.#loops) loop.begin(this, this.#timeoutMs)
   }
 
-  /** One of its probes is over. */
+  /** One probe of the volley is over. */
   ended(): void {
     this.#open -= 1
     if (this.#open === 0) this.#cancelTimer?.()

@@ -75,7 +75,7 @@ export class Bans {
     return this.#bans.delete(source)
   }
 
-  /** Those in force, the newest last. */
+  /** Bans in force, the newest last. */
   list(now: number): readonly Ban[] {
     return [...this.#bans.values()]
       .filter(({ until }) => until > now)

@@ -29,7 +29,7 @@ interface GuardDeps {
   readonly strangers?: Rate
 }
 
-/** Where a packet comes from, or says that it comes from. */
+/** The source of a packet; that of a datagram may be forged. */
 interface PacketSource {
   /** `udp`, whose source is proved by nothing, or one that has connections. */
   readonly protocol: string
@@ -336,7 +336,7 @@ function flowOf(
 /** Counts failures by key within a window that begins with the first one; bounded. */
 
 interface FailureLimits {
-  /** So many within the window are too many. */
+  /** Failures within the window that are too many. */
   readonly max: number
   readonly windowMs: number
   /** Keys that are remembered; beyond, the one that failed first is forgotten. */
@@ -550,7 +550,7 @@ interface ProvenSource {
   until: number
   /** By port. */
   readonly flows: Map<number, ProvenFlow>
-  /** Who has proved to be there, and until when that counts. */
+  /** Users that have authenticated there, and until when that counts. */
   readonly users: Map<string, number>
 }
 
@@ -564,7 +564,7 @@ interface ProvenLimits extends Rate {
 
 class ProvenSources {
   readonly #limits: ProvenLimits
-  /** Those that proved themselves last stand at the end. */
+  /** In the order of their last proof. */
   readonly #sources = new Map<string, ProvenSource>()
 
   constructor(limits: ProvenLimits) {
@@ -595,7 +595,7 @@ class ProvenSources {
     this.#forgetOld(now)
   }
 
-  /** What comes from this port counts as unproven again. */
+  /** Packets from this port count as unproven again. */
   forget(key: string, port: number): void {
     this.#sources.get(key)?.flows.delete(port)
   }

@@ -55,7 +55,7 @@ export class SharedBans {
   readonly #work = new OneAtATime(() => this.#storeDetected())
   /** Bans of this node that are not stored yet, by kind and source. */
   readonly #detected = new Map<string, DetectedBan>()
-  /** One for each kind: forged datagrams take nothing from those that are proved. */
+  /** One for each kind: bans of forged datagrams take nothing from proven ones. */
   readonly #allowances: Readonly<Record<BanKind, Bucket>>
   /** All bans of transactions before this one were read. */
   #horizon = 0
@@ -82,7 +82,7 @@ export class SharedBans {
     const source = sourceOf(address)
     await this.#store([{ kind: 'operator', source, reason: 'operator', durationMs }])
     this.#deps.guard.ban(address, durationMs)
-    // It ends a moment later here than in the table: nothing that is read would show that it is stored.
+    // A ban ends a moment later here than in the table, whose rows would not show that it is stored.
     this.#deps.guard.noteStored('operator', source)
   }
 
@@ -151,7 +151,7 @@ export class SharedBans {
   #cleanLater(): void {
     this.#cancelCleaning = this.#deps.schedule(() => {
       this.#cleanLater()
-      // What is not removed now is removed a minute later.
+      // Bans that are not removed now are removed a minute later.
       this.clean().catch(() => undefined)
     }, CLEANING_MS)
   }

@@ -180,7 +180,7 @@ export class BindingStore {
     return false
   }
 
-  /** Of all nodes. It takes place also when it is late. */
+  /** Removes the bindings of all nodes, also when the write is late. */
   removeAll(extensionId: number): Promise<WriteResult> {
     const remove = async (): Promise<void> => {
       await this.#removeAll.run({ extensionId })
@@ -189,7 +189,7 @@ export class BindingStore {
     return this.#written(extensionId, remove, 'keep')
   }
 
-  /** Of this node; of all, when no other one uses the database. It takes place also when it is late. */
+  /** Removes the bindings of this node; of all, when no other node uses the database. Also when the write is late. */
   removeOwn(extensionId: number): Promise<WriteResult> {
     const { store, node } = this.#deps
     if (!store.statements.isShared) return this.removeAll(extensionId)
@@ -200,7 +200,7 @@ export class BindingStore {
     return this.#written(extensionId, remove, 'keep')
   }
 
-  /** One binding, of any node. It takes place also when it is late. */
+  /** Removes one binding, of any node, also when the write is late. */
   remove(extensionId: number, contact: string): Promise<WriteResult> {
     const remove = async (): Promise<void> => {
       await this.#remove.run({ extensionId, contact })

@@ -6,7 +6,7 @@ import { type Contact, type Contacts, isSameUri, contactUri } from './contact.ts
 import { detachString, hostPort } from '../sip-server/message/index.ts'
 import { isHiddenFrom } from '../../schema/net/ip-address.ts'
 
-/** Where a REGISTER came from: calls go back that way. */
+/** The source of a REGISTER: calls go back that way. */
 export interface Source {
   /** `udp`, `tcp`, `tls`, `ws` or `wss`. */
   readonly protocol: string
@@ -77,9 +77,9 @@ type RegistrationResult =
       readonly kind: 'accepted'
       /** All that are there afterwards. */
       readonly bindings: readonly Binding[]
-      /** Those among them that are new or changed. */
+      /** New and changed bindings. */
       readonly saved: readonly Binding[]
-      /** Those among them that merely live on: CSeq and times are new. */
+      /** Bindings with new CSeq and times alone. */
       readonly refreshed: readonly Binding[]
       /** Contact URIs of those that are gone, as they were stored. */
       readonly removed: readonly string[]
@@ -265,7 +265,7 @@ export interface ContactTarget {
    * address that the phone's REGISTER came from, or the connection on which it came.
    */
   readonly nextHop: string | undefined
-  /** Where another node of ours sends what comes by `routes`; absent: the routes are those of its Path. */
+  /** The URI to which another node of ours forwards requests by `routes`; absent: the routes are those of its Path. */
   readonly lastHop?: string
   /** The name of that node. */
   readonly holder?: string
@@ -273,7 +273,7 @@ export interface ContactTarget {
   readonly q: number
   readonly source: Source
   readonly isOnWebSocket?: true
-  /** Where its REGISTER came from, when its Contact names another, private address; none behind a proxy. */
+  /** The source address of its REGISTER, when its Contact names another, private address; none behind a proxy. */
   readonly natAddress?: string
 }
 

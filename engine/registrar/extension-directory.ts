@@ -47,7 +47,7 @@ interface Entry {
 interface Tenant {
   readonly isActive: boolean
   readonly media: MediaRules | undefined
-  /** One of them, and how many there are. */
+  /** One of its domains, and their number. */
   readonly domain: string
   readonly domains: number
 }

@@ -50,7 +50,7 @@ export interface PhoneAnswer {
   readonly isToStranger?: true
 }
 
-/** Who sends an INVITE. */
+/** The sender of an INVITE. */
 export type Caller =
   /** From names a domain that is none of ours (`domain`), or none: not a phone's call. */
   | { readonly kind: 'stranger'; readonly domain?: string }
@@ -157,7 +157,7 @@ export class Registrar {
   }
 
   /**
-   * Who sends an INVITE (or another request outside dialogs). A phone has to prove the number in
+   * Authenticates the sender of an INVITE (or another request outside dialogs). A phone has to prove the number in
    * From by digest, or in P-Preferred-Identity when From is anonymous. `mustExist` leaves alone what
    * only looks like one of our extensions.
    */
@@ -207,12 +207,12 @@ export class Registrar {
     return this.#directory.find(domain.toLowerCase(), extension)
   }
 
-  /** Whose extensions live in a domain (any case); undefined: it is none of ours. */
+  /** The tenant of a domain (any case); undefined: the domain is none of ours. */
   tenantOf(domain: string): number | undefined {
     return this.#directory.tenantOf(domain.toLowerCase())
   }
 
-  /** Where a tenant's extensions live, when that is one domain. */
+  /** The domain of a tenant's extensions, when there is one alone. */
   homeDomain(tenantId: number | null): string | undefined {
     return tenantId === null ? undefined : this.#directory.onlyDomainOf(tenantId)
   }
@@ -489,7 +489,7 @@ type RequestHeaders = Readonly<Record<string, string | undefined>>
 const hasOption = (headers: RequestHeaders, name: string, wanted: string): boolean =>
   parseOptionTags([headerNamed(headers, name) ?? '']).includes(wanted)
 
-/** What we support of a REGISTER's `Require`: nothing but RFC 3327. */
+/** The options in the `Require` of a REGISTER that we do not support: all but `path` (RFC 3327). */
 const unsupportedOptions = (require: string | undefined): string =>
   splitList(require ?? '')
     .filter((option) => option.toLowerCase() !== 'path')
@@ -516,7 +516,7 @@ function identityOf(value: string | undefined): Identity | undefined {
 const MAX_USER = 128
 const MAX_HOST = 255
 
-/** Who calls: a number in its normal form, because calls are charged by that. */
+/** The identity of a caller; its number in the normal form, because calls are charged by that. */
 function callerIn(value: string | undefined): Identity | undefined {
   const identity = identityOf(value)
   return identity && { ...identity, user: numberOrText(identity.user) }

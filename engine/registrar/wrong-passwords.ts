@@ -160,7 +160,7 @@ const columns = [
   'last_at',
 ] as const satisfies readonly (keyof Row)[]
 
-/** Those of a tenant that is gone are left out. */
+/** Counts of a tenant that is gone are left out. */
 const adding = ({ statements }: Store) =>
   statements.prepareRows({
     table: 'wrong_password',

@@ -94,7 +94,7 @@ export class GatewayGuard {
     return undefined
   }
 
-  /** Whose carriers are called, priced, by this name; null: the platform's. */
+  /** The tenants whose carriers have a gateway of this name; null: the platform. */
   ownersOf(host: string): readonly (number | null)[] {
     return this.#byName.get(plainHost(host))?.map(({ tenantId }) => tenantId) ?? []
   }

@@ -1,5 +1,5 @@
 /**
- * Which routes a called number takes, in order (SPECIFICATION.md §10.2): the customer's before the tenant's
+ * The routes of a called number, in order (SPECIFICATION.md §10.2): the customer's before the tenant's
  * before global ones, longest prefix, lower priority number, then drawn by weight; or by price.
  */
 import { Buckets } from '../../schema/buckets.ts'
@@ -307,7 +307,7 @@ export interface PassedOver {
   /** Of a gateway. */
   readonly uri: string | null
   readonly carrierId: number | null
-  /** Whose it is; null: the platform's. */
+  /** The tenant that it belongs to; null: the platform. */
   readonly tenantId: number | null
   readonly why:
     | ('other_caller' | 'after_block' | 'no_carrier' | 'blocked_by_carrier' | 'carrier_limit')

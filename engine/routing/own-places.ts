@@ -28,9 +28,9 @@ interface KnownNode {
 
 interface OwnPlacesDeps {
   readonly config: OwnSettings
-  /** Where SIP is served; absent: as the settings say. */
+  /** The SIP listeners; absent: those of the settings. */
   readonly listeners?: () => readonly ListenAddress[]
-  /** Those that share the database. */
+  /** The nodes that share the database. */
   readonly nodes?: () => readonly KnownNode[]
   /** Addresses that are known behind a name. */
   readonly addressesOf?: (host: string) => readonly string[]
@@ -91,7 +91,7 @@ const machineAddresses = (): readonly string[] => [
   ...Object.values(networkInterfaces()).flatMap((each = []) => each.map(({ address }) => address)),
 ]
 
-// Which hosts in a Request-URI mean us, and which domains of others phones may call by DNS.
+// Hosts in a Request-URI that mean this installation, and foreign domains that phones may call by DNS.
 
 interface DialledDomainsDeps {
   readonly advertisedHost: string | undefined
@@ -99,7 +99,7 @@ interface DialledDomainsDeps {
   readonly hostNames: readonly string[]
   /** Of others (`FOREIGN_DOMAINS`). */
   readonly foreignDomains: readonly string[]
-  /** Where SIP is served; none before that. */
+  /** The SIP listeners; none before SIP is served. */
   readonly listeners: () => readonly { readonly host: string }[]
 }
 

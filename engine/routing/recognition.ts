@@ -159,7 +159,7 @@ function carrierOrigin({ carrier, gateway }: CarrierSource): Origin {
 }
 
 /**
- * Who sends: the source address of an INVITE → carrier, or a trusted network (SPECIFICATION.md §10.1). The
+ * The source address of an INVITE → carrier, or a trusted network (SPECIFICATION.md §10.1). The
  * smallest network around the address wins, and in it a gateway with that very port.
  */
 interface CarrierSource {
@@ -214,7 +214,7 @@ const gatewaysThatCall = ({
 }: CarrierRecord): readonly GatewayRecord[] =>
   isActive && direction !== 'out' ? gateways.filter(({ isInbound }) => isInbound) : []
 
-/** Where gateways are called and may call from, whether or not they are in use. */
+/** The addresses of gateways, for calls in both directions, whether or not the gateways are in use. */
 class GatewayNetworks {
   readonly #table: NetworkTable<GatewayRecord>
 

@@ -10,7 +10,7 @@ export interface GatewayRecord {
   readonly gatewayId: number
   /** Address or host name. */
   readonly host: string
-  /** Where calls go, and from where UDP packets must come. 0: sent to 5060, recognized from any. */
+  /** The port for calls, and of UDP packets that are recognized. 0: calls go to 5060, packets of any port are recognized. */
   readonly port: number
   readonly transport: Transport
   /** Prefix length of the network around `host` that is recognized as this gateway. */
@@ -48,7 +48,7 @@ export interface CarrierRecord {
   readonly name: string
   readonly tenantId: number | null
   readonly customerId: number | null
-  /** Who pays for its calls: its customer, or the customer whose number stands in From. */
+  /** The payer of its calls: its customer, or the customer whose number stands in From. */
   readonly payer: 'customer' | 'from_number'
   readonly isActive: boolean
   readonly direction: 'in' | 'out' | 'both'
@@ -129,7 +129,7 @@ export interface AgentRecord {
   readonly stripHeaders?: readonly string[] | undefined
 }
 
-/** What the platform has listed as a tenant's. */
+/** A tenant with the domains and numbers that the platform has listed as its own. */
 export interface TenantRecord {
   readonly tenantId: number
   readonly slug: string
@@ -156,7 +156,7 @@ export interface RoutingRecords {
   readonly problems: readonly string[]
 }
 
-// Where requests to a carrier's gateway go.
+// The destination of requests to a carrier's gateway.
 
 /** Port 0 is the default one of the transport, RFC 3261 §19.1.2. */
 export function gatewayPort({

@@ -236,7 +236,7 @@ export class Routing {
     return owners.includes(null) || !this.#guard.isOfPlatform({ address, port })
   }
 
-  /** What a carrier or an agent says about the media of its calls. */
+  /** The media rules of a carrier or an agent. */
   mediaOf(
     party: { readonly carrierId: number } | { readonly agentId: number },
   ): MediaRules | undefined {
@@ -256,14 +256,14 @@ export class Routing {
     return international(number, this.#deps.exitCodes)
   }
 
-  /** What a carrier that we register with may call instead of a number: the user of our Contact. */
+  /** The user of our Contact, which a carrier that we register with may call instead of a number. */
   registeredUser(origin: Origin): string | undefined {
     const carrier = origin.kind === 'carrier' ? this.#carriers.get(origin.carrierId) : undefined
     return carrier?.auth.type === 'register' ? (carrier.auth.username ?? undefined) : undefined
   }
 
   /**
-   * Where a call from outside or from a node goes: the carrier's own set, an inbound route, or else the
+   * The target of a call from outside or from a node: the carrier's own set, an inbound route, or else the
    * default set. `none`: an unknown source, or there is no set at all. `tenantId` is the tenant of the
    * phone or node that calls, `payer` the tenant of the customer that pays: its default set takes calls
    * without a route.

@@ -79,7 +79,7 @@ export interface RequestSentEvent extends SentMessage {
   readonly sent: SentFields | undefined
 }
 
-/** What the command asks for is not possible. */
+/** The command cannot be performed. */
 export interface RefusedEvent {
   readonly kind: 'refused'
   readonly commandId: string
@@ -236,7 +236,7 @@ export interface SavedDialogs {
   saveDialog(dialogId: string): SavedDialog | undefined
   /** A received INVITE outside dialogs that has no final response yet. */
   saveInvite(transactionId: string): SavedInvite | undefined
-  /** To be called before the first packet. False: nothing is restored, for want of its listener or because the value is damaged. */
+  /** To be called before the first packet. False: nothing is restored: its listener is gone, or the value is damaged. */
   restoreDialog(saved: SavedDialog): boolean
   /** Opens its server transaction again, without any response; returns the event that the application got for it. */
   restoreInvite(saved: SavedInvite): RequestEvent | undefined

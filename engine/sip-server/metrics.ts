@@ -80,7 +80,7 @@ const durations = ({ inbound, outbound }: CallTimesByDirection): string[] => [
   histogram('drachtio_call_pdd_seconds_out', 'Sent calls until they ring', outbound.ringing),
 ]
 
-/** What Sofia counts in drachtio-server. The real names say gauge, and some `total`. */
+/** Counters of Sofia in drachtio-server, some with `total` in the name although they are gauges there. */
 function messages({ faulty, repeatedOut, ...traffic }: TrafficTotals): string[] {
   const requestsIn = sumOf(traffic.requestsIn.values()) + faulty.unreadableRequests
   const unreadable = faulty.unreadable - faulty.unreadableRequests

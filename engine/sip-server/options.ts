@@ -19,7 +19,7 @@ export interface CallLimits {
   readonly maxDialogs: number
 }
 
-/** What 1 GB of heap holds at 25 kB for a dialog, with room for everything else. */
+/** For a heap of 1 GB, at 25 kB for a dialog, with room for everything else. */
 export const defaultLimits: CallLimits = { maxUnanswered: 20_000, maxDialogs: 40_000 }
 
 /** A request outside dialogs, as the options below get it. */
@@ -39,7 +39,7 @@ export interface NewRequest {
 export type RequestRoute =
   /** One of the connected applications that authenticated with it takes it. */
   | { readonly tag: string }
-  /** One that is connected to for this request: `tcp://host:port`, `tls://host:port` (`srf.listen`). */
+  /** An application that the server connects to for this request: `tcp://host:port`, `tls://host:port` (`srf.listen`). */
   | { readonly uri: string }
   | { readonly reject: { readonly status: number; readonly reason?: string | undefined } }
   /** 302 with these Contacts. */
@@ -65,7 +65,7 @@ export interface TokenRequest {
   readonly method: string
   readonly uri: string
   readonly callId: string
-  /** It has a To tag. */
+  /** The request has a To tag. */
   readonly isInDialog: boolean
   readonly protocol: Protocol
   readonly sourceAddress: string

@@ -138,7 +138,7 @@ export class Overload implements Load {
   }
 }
 
-/** Where a listener on all addresses reaches itself. */
+/** The address at which a listener on all addresses reaches itself. */
 function ownAddress(address: string): string {
   if (address === '0.0.0.0') return '127.0.0.1'
   return address === '::' ? '::1' : address
@@ -158,7 +158,7 @@ function drawOf({ callId, cseq }: SipMessage): number {
 }
 
 /**
- * Which share of new calls is let in: a loop that holds the delay of what waits to be read near a
+ * The share of new calls that is let in: a control loop that holds the delay of waiting datagrams near a
  * target, instead of letting a queue grow in which every call grows too old (RFC 7339 §5 in its
  * loss-based form, but decided here and not by the sender). Pure: delays go in, a share comes out.
  */

@@ -11,7 +11,7 @@ import {
 
 /** The account at a carrier. */
 export interface Account {
-  /** Where REGISTER goes, the preferred one first: `sip:<host>:<port>;transport=udp`. Never empty. */
+  /** Destinations of REGISTER, the preferred one first: `sip:<host>:<port>;transport=udp`. Never empty. */
   readonly registrars: readonly string[]
   readonly username: string
   readonly password: string
@@ -191,7 +191,7 @@ export class CarrierRegistration {
     const { status } = result
     if (status < 300) return 'accepted'
     if (status === 423 && minExpiresOf(result) > this.#requestedSeconds) return 'tooBrief'
-    // What RFC 3263 §4.3 treats as another server's turn.
+    // RFC 3263 §4.3 tries another server after these.
     return status === 408 || status === 503 ? 'silent' : 'refused'
   }
 

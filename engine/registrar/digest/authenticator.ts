@@ -1,5 +1,5 @@
 /**
- * Who sends a request, by digest. An unknown user costs the same work and gets the same answer as a
+ * Authenticates the sender of a request by digest. An unknown user costs the same work and gets the same answer as a
  * wrong password, so that an answer does not tell which extensions exist.
  */
 import {
@@ -28,7 +28,7 @@ interface Claim {
   readonly method: string
   /** The domain whose extension the sender wants to be; small letters. */
   readonly realm: string
-  /** Where it came from. */
+  /** The source address of the request. */
   readonly address: string
   /** `Authorization` or `Proxy-Authorization`. */
   readonly authorization: string | undefined
@@ -142,12 +142,12 @@ interface Client {
   readonly phone: string
   /** Undefined: it does not say what it is. */
   readonly userAgent: string | undefined
-  /** It came by a WebSocket. */
+  /** The request came by a WebSocket. */
   readonly isPage: boolean
 }
 
 /**
- * Which digest algorithms a phone is offered, one challenge each (RFC 8760 §2.4). One that is known to read
+ * Chooses the digest algorithms for a phone, one challenge each (RFC 8760 §2.4). A phone that is known to read
  * several challenges: the strongest first. One that is known to fail with several: MD5 alone. All others:
  * MD5 first, because who reads one challenge only takes the first one.
  *
@@ -165,7 +165,7 @@ class PhoneAlgorithms {
     this.#max = max
   }
 
-  /** What the next challenge offers. */
+  /** The algorithms of the next challenge. */
   offer({ phone, userAgent = '', isPage }: Client): readonly Algorithm[] {
     // A page speaks by JsSIP or SIP.js, under whatever name its author gives it.
     if (isPage || failsWithSeveral.test(userAgent)) return plain

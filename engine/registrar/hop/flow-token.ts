@@ -27,7 +27,7 @@ export interface ToPhoneToken extends Home {
   readonly kind: 'to-phone'
   /** The node that has the other side of the dialog. */
   readonly node: string
-  /** Where the phone was when the dialog began. */
+  /** The flow of the phone when the dialog began. */
   readonly flow: Source
 }
 

@@ -98,9 +98,9 @@ export class PeerNodes {
   #version = -1
   #watched = ''
   #byName: ReadonlyMap<string, PeerNode> = new Map<string, PeerNode>()
-  /** Those of the SIP URIs of other nodes. */
+  /** Addresses of the SIP URIs of other nodes. */
   #addresses: ReadonlySet<string> = new Set<string>()
-  /** Those of the SIP URI of this node that no other node says of itself. */
+  /** Addresses of the SIP URI of this node that no other node announces. */
   #own: ReadonlySet<string> = new Set<string>()
   /** By how many nodes each address is announced, besides those of SIP URIs. */
   #announced: ReadonlyMap<string, number> = new Map<string, number>()

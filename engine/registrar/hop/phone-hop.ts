@@ -6,7 +6,7 @@
  * A stranger, or a phone, gains nothing by a token that it has seen. The token of a call is never shown to a phone;
  * it lives for a minute, leads to one Contact, and is taken from the address of the node alone that has made it. Those
  * in a dialog lead to that node's SIP port or to that phone, whatever else the request says, and only for one Call-ID.
- * Those have no end: a route set never changes (RFC 3261 §12.2), and a call must be able to end however long it was.
+ * Tokens of dialogs have no end: a route set never changes (RFC 3261 §12.2), and the longest call must be able to end.
  */
 import { hostPort } from '../../sip-server/message/index.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
@@ -29,7 +29,7 @@ import {
 
 /** A node as the others see it. */
 export interface PeerNode {
-  /** Where it takes requests of other nodes. */
+  /** The SIP address for requests of other nodes. */
   readonly sip: {
     /** IPv6 without brackets. */
     readonly host: string
@@ -90,7 +90,7 @@ const MAX_SKEW_MS = 30_000
 /** As a node waits for phones of its own. */
 const PHONE_TIMEOUT_MS = 4_000
 
-/** What is sent to phones outside dialogs. */
+/** Requests that are sent to phones outside dialogs. */
 const methods: ReadonlySet<string> = new Set(['INVITE', 'MESSAGE'])
 
 export class PhoneHop {
@@ -122,7 +122,7 @@ export class PhoneHop {
     return { ...phone, nextHop: undefined, routes: [route], lastHop, holder }
   }
 
-  /** Where a request with a flow token goes. Undefined: its Route is none of ours. */
+  /** Decides on a request with a flow token. Undefined: its Route is none of ours. */
   read(request: HopRequest): HopVerdict | undefined {
     const { token: text, uri, callId } = request
     const token = this.#tokens.read(text, { holder: this.#deps.self, uri, callId })

@@ -8,11 +8,11 @@ export interface CapturedMessage {
   /** Milliseconds since the epoch. */
   readonly now: number
   readonly payload: Uint8Array
-  /** What Homer shows as one call; absent: the message belongs to none. */
+  /** The id of the call at Homer; absent: the message belongs to none. */
   readonly correlationId?: string | undefined
 }
 
-/** Who sends. */
+/** The sender of packets. */
 export interface CaptureAgent {
   /** By which number Homer knows us. */
   readonly agentId: number
@@ -80,7 +80,7 @@ class Packet {
     return this.#buffer.subarray(0, this.#length)
   }
 
-  /** Where the value goes. */
+  /** Returns the position of the value. */
   #head(type: number, size: number): number {
     const at = this.#length
     this.#buffer.writeUInt16BE(0, at)

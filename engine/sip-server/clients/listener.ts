@@ -86,7 +86,7 @@ export class AdminListener {
       this.#options
     const peer = peerOf(socket)
     const name = nameOf(socket)
-    // Those that were in a handshake may have become too many.
+    // Connections that were in a handshake may have become too many.
     if (this.#connections.size >= maxClients) {
       socket.destroy()
       return

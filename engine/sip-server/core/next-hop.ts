@@ -21,7 +21,7 @@ import type { Identifiers } from './transactions.ts'
 import type { Outbox } from './outbox.ts'
 import type { RegistrationFlows } from './registration-flows.ts'
 
-/** Where a request goes, before it is written. */
+/** The next hop of a request that is not written yet. */
 export interface NextHop {
   /** While there is a `question`, only the listener that the request would leave by. */
   readonly flow: Flow
@@ -289,7 +289,7 @@ function sharedOctets(one: string, other: string): number {
   return shared
 }
 
-/** What has to be known of a hop before a request can be sent there; undefined: nothing. */
+/** The look-up that a hop needs before a request can be sent there; undefined: none. */
 function questionOf(
   hop: Hop,
   protocol: Protocol,
@@ -370,7 +370,7 @@ export function advertised(listener: Listener): string {
 /** Every message names one or two of them. */
 const advertisedPlaces = new WeakMap<Listener, string>()
 
-/** What a URI that names this listener says of its protocol. */
+/** The `transport` parameter of a URI that names this listener. */
 export const transportParam = ({ protocol }: Listener): string =>
   protocol === 'udp' ? '' : `;transport=${protocol}`
 

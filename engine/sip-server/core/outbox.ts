@@ -307,7 +307,7 @@ export class ApplicationEvents {
 
 // The connected applications: which SIP methods each asked for, and which one gets a request.
 
-/** Which application a request is meant for. */
+/** The application that a request is meant for. */
 export type ApplicationRoute = { readonly tag: string } | { readonly uri: string }
 
 const isDetail = (verb: string): boolean => verb.startsWith('cdr:')

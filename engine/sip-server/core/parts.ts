@@ -1,4 +1,4 @@
-/** What the parts of the core share: its options, its tables, and what writes and sends messages. */
+/** The options of the core and its basic parts, which all other parts share. */
 import { DialogTable } from '../dialog/dialog.ts'
 import type { Flow, Listener } from '../flow.ts'
 import type { SipMessage } from '../message/message.ts'

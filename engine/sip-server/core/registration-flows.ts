@@ -119,7 +119,7 @@ const fits = (protocol: Protocol, transport: string | undefined): boolean =>
 const peerKey = (protocol: Protocol, address: string, port: number): string =>
   `${protocol} ${address} ${port}`
 
-/** What the answer grants the Contact of that key; an answer that lists others only grants nothing. */
+/** The time that the answer grants the Contact of that key; 0 when it lists other Contacts alone. */
 function grantedSeconds(request: SipMessage, response: AppMessage, key: string): number {
   const listed = response.list('Contact').map((value) => parseNameAddr(value))
   const own = listed.find((contact) => contact !== undefined && keyOf(contact.uri) === key)

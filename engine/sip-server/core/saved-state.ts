@@ -250,7 +250,7 @@ function readAnswer(text: string): SavedAnswer | undefined {
   }
 }
 
-/** It should be a `T`. */
+/** Whether a value from a file has the fields of a `T`. */
 function hasShape<T extends object>(value: T | null | undefined, shape: Shape<T>): boolean {
   if (typeof value !== 'object' || value === null) return false
   for (const key in shape) if (typeof value[key] !== shape[key]) return false

@@ -23,7 +23,7 @@ type DialogState = 'early' | 'confirmed' | 'terminated'
 /** An INVITE of ours that was answered with 2xx and waits for the application's ACK. */
 export interface AnsweredInvite {
   readonly flow: Flow
-  /** It began the dialog, and was cancelled too late. */
+  /** The INVITE began the dialog, and was cancelled too late. */
   readonly isUnwanted: boolean
   /** Sends the ACK, and again for every copy of the 2xx (§13.2.2.4). Returns the text. */
   acknowledge(dialog: Dialog, lines: string, body: string, now: number): string
@@ -238,7 +238,7 @@ export class Dialog {
     if (refreshesTarget.has(request.method)) this.refreshTarget(request)
   }
 
-  /** It has its final response. */
+  /** A request of the peer has its final response. */
   remoteRequestEnds(method: string): void {
     this.pending.remoteEnds(method)
     if (method === 'INVITE') this.#reliable1xx?.stop()
@@ -285,7 +285,7 @@ export class Dialog {
     return this.#reliable1xx
   }
 
-  /** Those of the INVITE with that number. */
+  /** The reliable provisional responses of the INVITE with that number. */
   reliable1xxOf(cseq: number, begin: () => Reliable1xx): Reliable1xx {
     const current = this.#reliable1xx
     return current?.cseq === cseq ? current : (this.#reliable1xx = begin())
@@ -380,7 +380,7 @@ export class Dialog {
 /** §12.2.2, RFC 3311 §5.2, RFC 6665 §4.4.1. */
 const refreshesTarget = new Set(['INVITE', 'UPDATE', 'SUBSCRIBE', 'NOTIFY'])
 
-/** What may begin a subscription outside a dialog: SUBSCRIBE, and REFER by implication (RFC 3515 §2.4.4). */
+/** Whether a method may begin a subscription outside a dialog: SUBSCRIBE, and REFER by implication (RFC 3515 §2.4.4). */
 export const isSubscribing = (method: string): boolean =>
   method === 'SUBSCRIBE' || method === 'REFER'
 
@@ -395,7 +395,7 @@ export const dialogKey = (callId: string, localTag: string): string =>
 /** The party that sent the INVITE is `uac`; the dialog's id carries that party's tag. */
 export type DialogRole = 'uac' | 'uas'
 
-/** What holds the dialog open: a call, or a subscription (RFC 6665). */
+/** The usage that a dialog lives for: a call, or a subscription (RFC 6665). */
 type DialogUsage = 'invite' | 'subscription'
 
 interface RouteToPeer {
@@ -529,7 +529,7 @@ export const sessionExpiresOf = (message: SipMessage): SessionExpires | undefine
   return value === undefined ? undefined : parseSessionExpires(value)
 }
 
-/** What a request insists on as the shortest interval; 0: nothing. */
+/** The shortest interval that a request accepts; 0: any. */
 export const minSeOf = (message: SipMessage): number => parseMinSE(message.get('Min-SE') ?? '') ?? 0
 
 /** A proxy may add `Session-Expires` for a sender that knows nothing of it; only this tells. */
@@ -598,7 +598,7 @@ export function termsOfResponse(
   }
 }
 
-/** What a request of ours in a dialog says of its session (§7.4: the roles stay). */
+/** Header lines for the session in a request of ours (§7.4: the roles stay). */
 export const linesOfRequest = ({ seconds, isOurs }: SessionTerms, minSeconds: number): string =>
   `Supported: timer\r\nSession-Expires: ${seconds};refresher=${isOurs ? 'uac' : 'uas'}\r\n` +
   `Min-SE: ${minSeconds}\r\n`

@@ -63,7 +63,7 @@ export class Reliable1xx {
     this.#onUnacknowledged = onUnacknowledged
   }
 
-  /** What the next one added carries; undefined: too many wait. */
+  /** The RSeq of the next response; undefined: too many wait. */
   get nextRSeq(): number | undefined {
     return this.#provisionals.length < MAX_WAITING ? this.#lastRSeq + 1 : undefined
   }

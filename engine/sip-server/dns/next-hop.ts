@@ -1,4 +1,4 @@
-/** Where a host name is reached: RFC 3263 §4, NAPTR → SRV → A and AAAA. */
+/** The addresses of a host name: RFC 3263 §4, NAPTR → SRV → A and AAAA. */
 import { defaultPort, type HopQuestion, type HopTarget, isInward, type Protocol } from '../flow.ts'
 
 /** Addresses of one next hop that are tried. */
@@ -16,7 +16,7 @@ const services: ReadonlyMap<string, Protocol> = new Map([
   ['SIPS+D2W', 'wss'],
 ])
 
-/** Those that have an SRV name, in our own order of preference. */
+/** Protocols with an SRV name, in our order of preference. */
 const srvNames: ReadonlyMap<Protocol, string> = new Map([
   ['udp', '_sip._udp'],
   ['tcp', '_sip._tcp'],
@@ -126,7 +126,7 @@ function srvNameOf(protocol: Protocol, host: string): SrvName | undefined {
   return prefix === undefined ? undefined : { name: `${prefix}.${host}`, protocol }
 }
 
-/** What may be used at all, in our order. */
+/** The transports that may be used, in our order of preference. */
 const transportsOf = ({ supported, isSecure }: HopQuestion): readonly Protocol[] =>
   [...srvNames.keys()].filter(
     (protocol) => supported.includes(protocol) && (!isSecure || protocol === 'tls'),
@@ -164,11 +164,11 @@ export interface NaptrRecord {
 export interface DnsAnswer<T> {
   readonly records: readonly T[]
   readonly ttlMs: number
-  /** False: no server has answered, so that what was known before may still be true. */
+  /** False: no server has answered, so that former records may still be true. */
   readonly isAnswer: boolean
 }
 
-/** Where records come from. Never rejects; each answer comes within a bounded time. */
+/** A source of records. Never rejects; each answer comes within a bounded time. */
 export interface Dns {
   naptr(name: string): Promise<DnsAnswer<NaptrRecord>>
   srv(name: string): Promise<DnsAnswer<SrvRecord>>
@@ -191,7 +191,7 @@ const maxNames = 1_000
 /** Queries that may be under way at once; beyond, a name counts as missing. */
 const maxPending = 1_000
 
-/** So old may records be that are still used because no DNS server answers (RFC 8767 §4). */
+/** The age up to which records are used while no DNS server answers (RFC 8767 §4). */
 const maxStaleMs = 6 * 3_600_000
 
 const nothing: DnsAnswer<never> = { records: [], ttlMs: missingMs, isAnswer: false }
@@ -287,7 +287,7 @@ class Cache<T> {
   }
 }
 
-/** Where no server answers, what was known before may still be true. */
+/** While no server answers, former records may still be true. */
 const isUsable = <T>(
   cached: CachedRecords<T> | undefined,
   now: number,
@@ -323,7 +323,7 @@ export function srvOrder(records: readonly SrvRecord[], random: () => number): S
 }
 
 function byWeight(records: readonly SrvRecord[], random: () => number): SrvRecord[] {
-  // Those of weight 0 come first, so that they have a very small chance among others.
+  // Records of weight 0 come first, so that they have a very small chance among others.
   const left = records.toSorted((a, b) => a.weight - b.weight)
   const ordered: SrvRecord[] = []
   while (left.length > 0) {

@@ -393,7 +393,7 @@ export interface Uri {
   readonly port: number
   /** Names lower case; a parameter without value is ''. */
   readonly params: Params
-  /** What follows `?`: header names and values, escapes resolved. */
+  /** The headers behind `?`: names and values, escapes resolved. */
   readonly headers: readonly (readonly [string, string])[]
 }
 

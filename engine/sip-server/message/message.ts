@@ -33,7 +33,7 @@ export interface StartLine {
   readonly reason: string
 }
 
-/** What `parse.ts` found out about a text in its one pass over the lines. */
+/** The results of the one pass of `parse.ts` over the lines of a text. */
 export interface HeaderIndex {
   readonly lines: readonly HeaderLine[]
   /** Position of the first character of the body. */

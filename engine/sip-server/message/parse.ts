@@ -308,7 +308,7 @@ function flawInCounts(message: SipMessage): string | undefined {
   return absent && missing(absent)
 }
 
-/** What names the transaction and the dialog. */
+/** Header fields that name the transaction and the dialog. */
 function flawInIdentity(message: SipMessage): string | undefined {
   const { via, cseq, callId } = message
   if (!isUsable(via) || hasEmptyPart(message.get('Via') ?? '', via)) return bad('Via')
@@ -338,7 +338,7 @@ function isGood(message: SipMessage, name: keyof typeof addressOf): boolean {
   return isAddress(address) && !hasEmptyPart(value, address)
 }
 
-/** What nearly every address is; a value that this pattern takes is one without being taken apart. */
+/** The form of nearly every address; a value that matches is correct without further parsing. */
 const plainAddress =
   /^(?:"[\w .+-]*" ?)?<sip:(?:[\w.+-]+@)?\w[\w.-]*(?::(?:[1-9]\d{0,3}|[1-5]\d{4}))?(?:;transport=[a-z]+)?>(?:;tag=[\w.-]+)?$/i
 
@@ -354,7 +354,7 @@ function hasEmptyPart(value: string, first: { readonly params: Params } | undefi
   )
 }
 
-/** What the stack would have to send to, or route by. */
+/** Header fields that the stack sends to, or routes by. */
 function flawInAddresses(message: SipMessage): string | undefined {
   if (!areVias(message)) return bad('Via')
   if (!areContacts(message)) return bad('Contact')
@@ -364,7 +364,7 @@ function flawInAddresses(message: SipMessage): string | undefined {
   return undefined
 }
 
-/** Those below the topmost. */
+/** The Vias below the topmost. */
 function areVias(message: SipMessage): boolean {
   const [, ...others] = message.list('Via')
   return others.every((via) => parseVia(via) !== undefined)

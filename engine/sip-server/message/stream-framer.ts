@@ -1,7 +1,7 @@
 import { decodeMessage } from './message.ts'
 import { parseContentLength } from './fields.ts'
 
-/** What a stream delivered. After `unframeable` nothing more comes: the connection has to be closed. */
+/** Messages from a stream. After `unframeable` nothing more comes: the connection has to be closed. */
 export type Frame =
   /** One whole message as text. */
   | { readonly kind: 'message'; readonly text: string }

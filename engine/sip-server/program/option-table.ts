@@ -42,7 +42,7 @@ export interface Row<T> {
   readonly xml?: readonly string[]
   /** Why the program does not start with it, and what to do instead. */
   readonly refused?: string
-  /** It belongs to the `--contact` before it. */
+  /** The option belongs to the `--contact` before it. */
   readonly isOfContact?: true
   /** The file has more than one text for it: read by itself. */
   readonly isStructure?: true
@@ -63,7 +63,7 @@ const refresher = oneOf('none', 'uac', 'uas')
 const logLevel = oneOf('silent', 'fatal', 'error', 'warn', 'warning', 'notice', 'info', 'debug')
 
 export const optionTable = {
-  // What the program reads and how it runs.
+  // The program itself.
   file: row(
     text,
     'configuration file; default: /etc/drachtio.conf.xml, if there is one and --listen is not given',
@@ -381,7 +381,7 @@ export type OptionName = keyof OptionTable
 
 type ValueOf<R> = R extends Row<infer T> ? T : never
 
-/** What is given, by name. */
+/** The values of the options that were set, by name. */
 export type Values = { readonly [Name in OptionName]?: ValueOf<OptionTable[Name]> }
 
 export const optionRows = Object.entries(optionTable) as readonly (readonly [

@@ -201,7 +201,7 @@ function contactOf(uri: string, options: OfContact): Contact {
   }
 }
 
-/** Those of one source: the command line, else the environment, else the file. */
+/** The request handlers of one source: the command line, else the environment, else the file. */
 function handlersIn(
   given: readonly CommandLineOption[],
   environment: Environment,

@@ -121,7 +121,7 @@ interface Question {
 
 interface Answer {
   readonly status: number
-  /** Where it says that the answer is. */
+  /** The Location of a redirection. */
   readonly location: string | undefined
   readonly text: string
 }
@@ -240,7 +240,7 @@ const comparable = (name: string): string =>
     .replaceAll(/[^a-z0-9]/gi, '')
     .toLowerCase()
 
-/** What a JSON text says; undefined: it cannot be understood. */
+/** The route that a JSON text names; undefined: it cannot be understood. */
 export function routeOf(json: string): RequestRoute | undefined {
   const answer = parsed(json)
   const data = isObject(answer) ? answer['data'] : undefined
@@ -274,7 +274,7 @@ function parsed(json: string): unknown {
   }
 }
 
-/** What stands in one line of a SIP message. */
+/** Whether a value fits into one line of a SIP message. */
 const isLine = (value: unknown): value is string =>
   typeof value === 'string' && value !== '' && !/\p{Cc}/u.test(value)
 

@@ -8,7 +8,7 @@ import type { Log, NewRequest, Screening } from '../options.ts'
 
 export interface ScreeningRules {
   readonly spammers: readonly { readonly name: string; readonly values: readonly string[] }[]
-  /** What becomes of spammers by UDP: 603, or no answer. */
+  /** The answer to spammers by UDP: 603, or none. */
   readonly action: 'reject' | 'discard'
   /** On streams. */
   readonly streamAction: 'reject' | 'discard'
@@ -69,7 +69,7 @@ export interface DenyList {
   readonly wrong: readonly string[]
 }
 
-/** One address or network a line; what stands behind `#` is a remark. Pure. */
+/** One address or network a line; `#` begins a remark. Pure. */
 export function readDenyList(text: string): DenyList {
   const addresses = new Set<string>()
   const networks = new BlockList()

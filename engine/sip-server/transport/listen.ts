@@ -7,7 +7,7 @@ export interface BoundAddress {
   readonly port: number
 }
 
-/** Where to listen. */
+/** An address to listen on. */
 export interface BindAddress extends BoundAddress {
   /** A socket that is bound there already. */
   readonly descriptor?: number | undefined
@@ -15,7 +15,7 @@ export interface BindAddress extends BoundAddress {
   readonly names?: readonly string[] | undefined
 }
 
-/** What is written but not yet sent when a server stops gets this long. Milliseconds. */
+/** When a server stops, written data gets this long to leave. Milliseconds. */
 const flushMs = 500
 
 /**

@@ -1,4 +1,4 @@
-/** Which transport serves which protocol. */
+/** Opens the transport of each protocol. */
 import { monotonicNow, type Log, type SipServerOptions } from '../options.ts'
 import { CertificateError } from '../errors.ts'
 import { type BindAddress, listen } from './listen.ts'

@@ -50,7 +50,7 @@ export class Sources {
     socket.on('close', () => this.#remove(socket, source))
   }
 
-  /** Those in a handshake included. */
+  /** Connections in a handshake included. */
   destroyAll(): void {
     for (const socket of this.#sockets) socket.destroy()
   }

@@ -1,4 +1,4 @@
-/** What SIP over TCP and over TLS have in common: connections, accepted, opened and used again. */
+/** SIP over TCP and over TLS: connections, accepted, opened and used again. */
 import type { Server, Socket } from 'node:net'
 import { errorCode } from '../errors.ts'
 import { type Flow, type Listener, sideFor } from '../flow.ts'
@@ -213,7 +213,7 @@ export class Connection {
   readonly #callbacks: TransportCallbacks
   readonly #framer = new StreamFramer()
   #established: boolean
-  /** What is to be sent once the connection stands, and its size. */
+  /** Messages to send once the connection is open, and their size. */
   readonly #waiting: { readonly text: string; readonly reference: string }[] = []
   #waitingBytes = 0
   /** Until it can be used, or its first or a begun message is whole: dripping bytes gains no time. */

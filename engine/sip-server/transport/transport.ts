@@ -1,4 +1,4 @@
-/** What every transport does, and what it reports. */
+/** The interface of all transports, and their callbacks. */
 import { BlockList, isIPv6 } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import type { Flow, Listener, Protocol } from '../flow.ts'

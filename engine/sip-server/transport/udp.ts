@@ -88,7 +88,7 @@ class UdpTransport implements Transport {
   }
 }
 
-/** What Node.js has under a socket, as far as it is used here: it does not document it. */
+/** The undocumented handle of Node.js under a socket, as far as it is used here. */
 interface Handle {
   recvStop(): void
 }

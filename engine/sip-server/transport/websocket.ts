@@ -176,7 +176,7 @@ const remoteKey = ({ address, port }: Flow): string => `${address}|${port}`
 /** One WebSocket: a frame is a message (RFC 7118 §5), so nothing has to be cut. */
 export interface SocketConnectionOptions {
   readonly webSocket: WebSocket
-  /** What carries it. */
+  /** The socket below the WebSocket. */
   readonly socket: Socket
   readonly flow: Flow
   readonly limits: StreamLimits

@@ -1,5 +1,6 @@
 /**
- * Events as wire payloads for an application. The positions of all fields are defined here alone. `id` is always a fresh id of the server, `commandId` that of the command answered.
+ * Events as wire payloads for an application. The positions of all fields are defined here alone. `id` is a fresh id of
+ * the server, `commandId` that of the command answered.
  */
 import type {
   AppEvent,

@@ -4,7 +4,7 @@
  * by characters, as drachtio-server wrote until 2024.
  */
 
-/** What the length of a frame counts that an application reads: characters are code points. */
+/** The unit of the length of frames for an application: characters are code points. */
 export type FrameLength = 'bytes' | 'characters'
 
 /** Longest payload that an application may send, in bytes. */

@@ -31,7 +31,7 @@ import {
 } from '../../transaction/machine.ts'
 
 export interface ForwardOptions {
-  /** What the forwarded request carries. */
+  /** Of the forwarded request. */
   readonly maxForwards: number
   /** Later requests of the dialog come this way too. */
   readonly staysInDialog: boolean
@@ -437,7 +437,7 @@ class ProxyBranch implements ClientUser, TimedCall {
     this.#watch('cancelTimeout', transactionTimeoutMs(transactions.timers), now)
   }
 
-  /** It begins a call: it changes none. */
+  /** An INVITE outside dialogs. */
   get #isCall(): boolean {
     return this.#sent.method === 'INVITE' && tagOf(this.#sent.to) === ''
   }
@@ -459,5 +459,5 @@ class ProxyBranch implements ClientUser, TimedCall {
   }
 }
 
-/** Those that end when the branch is given up; the CANCEL of a branch outlives it. */
+/** Timers that end when the branch is given up; that of its CANCEL goes on. */
 const waits = ['timerC', 'provisionalTimeout', 'finalTimeout'] as const

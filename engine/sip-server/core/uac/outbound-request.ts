@@ -179,7 +179,7 @@ export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite {
     return this.#wasCancelled && this.isInitial
   }
 
-  /** It begins a call. */
+  /** An INVITE outside dialogs. */
   get isCall(): boolean {
     return this.isInitial && this.#sent.method === 'INVITE'
   }

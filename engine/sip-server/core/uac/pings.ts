@@ -105,7 +105,7 @@ export class Pings {
     this.answered(ping.done, answer)
   }
 
-  /** What listeners and connections there are can change; what a target names cannot. */
+  /** A target that needs a listener or a connection may have one later; one that needs more than a ping never changes. */
   #prepare(target: string): void {
     const composed = this.#parts.writer.outOfDialog(target, composeRequest('OPTIONS', target, {}))
     if ('problem' in composed || composed.target === '') return

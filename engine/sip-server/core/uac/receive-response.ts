@@ -236,7 +236,7 @@ export function dialogFrom(
   state: 'early' | 'confirmed',
 ): Dialog {
   const { sent } = outbound
-  // What was sent in the early dialog (PRACK, UPDATE) has used up numbers.
+  // Requests in the early dialog (PRACK, UPDATE) have used up numbers.
   const early = outbound.dialog?.branchOf(response.toTag)
   return new Dialog({
     ...routeToPeer(sent, response, flow),

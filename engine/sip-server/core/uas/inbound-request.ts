@@ -22,9 +22,9 @@ export interface Arrival {
   readonly key: string
   /** Outside dialogs: equal for all copies of the request; else ''. */
   readonly mergeKey: string
-  /** Where its responses go. */
+  /** The way of its responses. */
   readonly flow: Flow
-  /** Where it came from. */
+  /** The flow that it came by. */
   readonly source: Flow
   /** Restored: our tag, which the caller may know. */
   readonly toTag?: string
@@ -250,7 +250,7 @@ export class InboundRequest implements TimedCall {
     return this.#dialog?.id ?? dialogId(this.request.callId, this.request.fromTag)
   }
 
-  /** It begins a call. */
+  /** An INVITE outside dialogs. */
   get isCall(): boolean {
     return this.isInitial && this.request.method === 'INVITE'
   }
@@ -275,7 +275,7 @@ export class InboundRequest implements TimedCall {
     return this.#forwarder !== undefined
   }
 
-  /** It is forwarded: its answer comes from elsewhere, and the application owes none. */
+  /** The request is forwarded: another server answers it, and the application need not. */
   handOver(forwarder: Forwarder): void {
     this.#forwarder = forwarder
     this.#end.forwarded(this.request.uri)
@@ -283,14 +283,14 @@ export class InboundRequest implements TimedCall {
     this.#parts.requests.handedOver(this)
   }
 
-  /** It ends without an answer, as a non-INVITE request may (RFC 4320 §4.2). */
+  /** Ends a non-INVITE request without an answer (RFC 4320 §4.2). */
   abandon(now: number): void {
     this.#finished()
     if (this.transaction instanceof NonInviteServerTransaction) this.transaction.abandon(now)
   }
 
   /**
-   * It has its final response. RFC 3261 §8.2.2.2 speaks of ongoing transactions. Once it is refused nothing goes on, and
+   * The request has its final response. RFC 3261 §8.2.2.2 speaks of ongoing transactions: a refused one is over, and
    * a proxy that tries its destinations one after the other may come back to this server by another one.
    */
   answered(status: number, now: number): void {
@@ -299,7 +299,7 @@ export class InboundRequest implements TimedCall {
     else this.#end.forgetMerge()
   }
 
-  /** It was answered without state. */
+  /** The request was answered without state. */
   dismiss(): void {
     this.#finished()
     this.#end.onTerminated()

@@ -290,7 +290,7 @@ function receiveCancel(parts: InDialogParts, arrival: Arrival, via: Via, now: nu
   const { request: cancel, vias, flow } = arrival
   const inviteKey = keyOfInvite(parts, cancel, via)
   const inviteTag = transactions.tagOfInvite(inviteKey)
-  // It cannot be challenged (§22.1): from another address than that of the INVITE it is not the caller's.
+  // A CANCEL cannot be challenged (§22.1): from another address than that of the INVITE it is not the caller's.
   const from = transactions.server(inviteKey)?.flow.address ?? flow.address
   if (inviteTag === undefined || from !== flow.address)
     return void responder.refuse(arrival, noSuchCall)
@@ -429,7 +429,7 @@ export class InDialogRequests {
     const { via } = ack
     if (dialog === undefined && via)
       return proxy.forwardAck(ack, () => completeVias(ack, via, flow), flow, now)
-    // It cannot be challenged. Without a body it says no more than that the 2xx has come.
+    // An ACK cannot be challenged. Without a body it only confirms the 2xx.
     if (dialog && ack.hasBody && this.#refusalOf(dialog, ack, flow)) return
     // No 2xx waits for it: a copy, whose original the application has got.
     const answer = dialog?.takeAck(ack.cseq?.number)

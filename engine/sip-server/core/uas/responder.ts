@@ -386,7 +386,7 @@ function needsContact({ request: { method } }: InboundRequest, status: number): 
   return method === 'INVITE' || (status >= 200 && isSubscribing(method))
 }
 
-/** Where requests of this dialog reach us: the listener that took its first one. */
+/** Our Contact in the dialog: the listener that took its first request. */
 function ownContact(inbound: InboundRequest): string {
   if (inbound.dialog) return inbound.dialog.contact
   const { listener } = inbound.transaction.flow
