@@ -19,6 +19,7 @@ import { byteLength, detachString, type SipMessage } from '../message/message.ts
 import { hostPort, parseUri } from '../message/fields.ts'
 import type { Identifiers } from './transactions.ts'
 import type { Outbox } from './outbox.ts'
+import type { Target } from './proxy/forwarded-text.ts'
 import type { RegistrationFlows } from './registration-flows.ts'
 
 /** The next hop of a request that is not written yet. */
@@ -99,17 +100,10 @@ export class HopFinder {
     return flow && byConnection(flow)
   }
 
-  /** Every flow to `target`, now or after a look-up. */
-  find(target: string, now: number, onFlows: FlowsHandler): void {
-    this.#flowsBy(this.registered(target) ?? this.nextHop(target), now, onFlows)
-  }
-
-  /** The same, without the connection of a phone that has registered under this name. */
-  findAddress(target: string, now: number, onFlows: FlowsHandler): void {
-    this.#flowsBy(this.nextHop(target), now, onFlows)
-  }
-
-  #flowsBy(hop: NextHop | Problem, now: number, onFlows: FlowsHandler): void {
+  /** Every flow to a target, now or after a look-up. */
+  find({ hop: uri, isAddress, flow }: Target, now: number, onFlows: FlowsHandler): void {
+    if (flow) return onFlows([flow], now)
+    const hop = (isAddress ? undefined : this.registered(uri)) ?? this.nextHop(uri)
     if ('problem' in hop) return onFlows([], now)
     if (hop.question === undefined) return onFlows([hop.flow], now)
     this.lookUp(hop.question, onFlows)

@@ -88,7 +88,7 @@ export interface Target {
   readonly routes: readonly string[]
   /** URI of the next hop. */
   readonly hop: string
-  /** The hop is a place: a phone that has registered under its name is not meant. */
+  /** The hop is an address: a phone that has registered under this name is not meant. */
   readonly isAddress?: true
   /** The only flow that leads there, where it is known. */
   readonly flow?: Flow | undefined

@@ -136,9 +136,7 @@ export class Proxy {
       })
       transactions.send(text, flow, '')
     }
-    if (target.flow) send([target.flow])
-    else if (target.isAddress) hops.findAddress(target.hop, now, send)
-    else hops.find(target.hop, now, send)
+    hops.find(target, now, send)
   }
 
   #start(

@@ -173,16 +173,14 @@ export class ResponseContext {
   #lookUp(target: Target, now: number): void {
     let isNow = true
     this.#lookups += 1
-    const found = (flows: readonly Flow[], at: number): void => {
+    const onFlows = (flows: readonly Flow[], at: number): void => {
       this.#lookups -= 1
       const mayStart = !this.#isAnswered && !this.#wasCancelled
       if (!mayStart || !this.#tryAny(flows, target, at))
         this.#ends.push({ status: 503, message: undefined })
       if (!isNow) this.#next(at)
     }
-    if (target.flow) found([target.flow], now)
-    else if (target.isAddress) this.#parts.hops.findAddress(target.hop, now, found)
-    else this.#parts.hops.find(target.hop, now, found)
+    this.#parts.hops.find(target, now, onFlows)
     isNow = false
   }
 
