@@ -103,7 +103,7 @@ export class SharedBans {
     this.#deps.notices.notify(ENDED, source)
   }
 
-  /** Takes over what is stored now: all of it, or what has changed, as the triggers of the table tell it. */
+  /** Takes over the stored bans: all, or those that have changed, by a payload of the triggers of the table. */
   async reload(changes: Details = 'all'): Promise<void> {
     if (changes === 'all') return this.#readFrom(0)
     if (changes.has(ADDED)) await this.#readFrom(this.#horizon)

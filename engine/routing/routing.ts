@@ -120,14 +120,14 @@ export class Routing {
       built.set(agent)
       this.#watchAgent(agent.agentId, agent)
     })
-    const kept = new Set(agents.map(({ agentId }) => agentId))
+    const agentIds = new Set(agents.map(({ agentId }) => agentId))
     for (const { agentId } of this.#agents.all())
-      if (!kept.has(agentId)) this.#watchAgent(agentId, undefined)
+      if (!agentIds.has(agentId)) this.#watchAgent(agentId, undefined)
     this.#tenancy = tenancy
     this.#inbound = inbound
     this.#outbound = outbound
     this.#agents = built
-    this.#agentLimit.keepOnly(kept)
+    this.#agentLimit.keepOnly(agentIds)
     this.#carriers.clear()
     this.#gateways.clear()
     for (const carrier of carriers) this.#carriers.set(carrier.carrierId, carrier)

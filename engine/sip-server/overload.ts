@@ -255,7 +255,7 @@ const sum = (values: readonly number[]): number => values.reduce((total, value) 
 /**
  * How long a datagram waits until it is read. Under overload the event loop itself turns quickly: a
  * turn reads a few datagrams, and thousands wait in the kernel's buffer, where the process cannot see them. So a
- * datagram of our own is sent through the same queue ten times a second, and its age tells.
+ * datagram of our own is sent through the same queue ten times a second, and its age is the delay.
  */
 
 /** No SIP message begins so; neither does a keep-alive of a NAT binding that holds only such bytes. */

@@ -60,7 +60,7 @@ export interface PhoneHopDeps {
   readonly log: Log
 }
 
-/** A request with a flow token, as `SipServerOptions.readToken` tells of it. */
+/** A request with a flow token, as `SipServerOptions.readToken` gets it. */
 export interface HopRequest {
   readonly token: string
   readonly method: string

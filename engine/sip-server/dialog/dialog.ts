@@ -532,7 +532,7 @@ export const sessionExpiresOf = (message: SipMessage): SessionExpires | undefine
 /** The shortest interval that a request accepts; 0: any. */
 export const minSeOf = (message: SipMessage): number => parseMinSE(message.get('Min-SE') ?? '') ?? 0
 
-/** A proxy may add `Session-Expires` for a sender that knows nothing of it; only this tells. */
+/** A proxy may add `Session-Expires` for a sender that does not know the extension; only `Supported` or `Require` shows that it does. */
 export const knowsTimer = (message: SipMessage): boolean =>
   parseOptionTags([...message.all('Supported'), ...message.all('Require')]).includes('timer')
 

@@ -53,7 +53,7 @@ export function parseNameAddr(value: string): NameAddr | undefined {
 
 /**
  * The To of a response. Peers exist that add their tag to a To which has it already; the first is
- * the one that the dialog knows, and the response is told by its branch (RFC 3261 §17.1.3).
+ * the one that the dialog knows, and the response is identified by its branch (RFC 3261 §17.1.3).
  */
 export function parseAnsweredTo(value: string): NameAddr | undefined {
   const address = parseNameAddr(value)

@@ -225,7 +225,7 @@ const trimLine = (line: string): string =>
 // Bytes ⇄ text, without loss for any input. SIP text is UTF-8 (RFC 3261 §7), but a body may hold
 // arbitrary bytes (ISUP, SMS). A byte that is not UTF-8 becomes one lone surrogate, U+DC80 to
 // U+DCFF, and goes back to the same byte: such a body crosses an application unharmed, and no flag
-// has to be carried beside the text. (Python knows this as `surrogateescape`.)
+// has to be carried with the text. (Python knows this as `surrogateescape`.)
 
 /** One message or datagram as text. `encodeMessage` gives back exactly these bytes. */
 export function decodeMessage(bytes: Buffer): string {

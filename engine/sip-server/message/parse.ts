@@ -225,8 +225,8 @@ function withoutExtraOctets(message: SipMessage, start: StartLine, index: Header
   const length = value === undefined ? undefined : parseContentLength(value)
   const body = message.body
   if (length === undefined || length >= byteLength(body)) return message
-  const kept = decodeMessage(encodeMessage(body).subarray(0, length))
-  return new SipMessage(message.text.slice(0, index.bodyStart) + kept, start, index)
+  const shortened = decodeMessage(encodeMessage(body).subarray(0, length))
+  return new SipMessage(message.text.slice(0, index.bodyStart) + shortened, start, index)
 }
 
 /** An answer needs a Via to follow; a response and an ACK are never answered (RFC 3261 §8.1.3, §17). */

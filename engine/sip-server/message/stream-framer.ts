@@ -104,7 +104,7 @@ export class StreamFramer {
     return bytes.subarray(size - before)
   }
 
-  /** Keeps bytes for later, not more than the message can need; answers all that is kept. */
+  /** Buffers bytes, not more than the message can need; returns all buffered bytes. */
   #append(bytes: Buffer): Buffer {
     const wanted = (this.#size ?? this.#maxBytes) - this.#held
     const held = this.#held + Math.min(bytes.length, wanted)

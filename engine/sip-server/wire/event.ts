@@ -103,8 +103,8 @@ let formattedTime = Number.NaN
 let formatted = ''
 
 /**
- * `HH:MM:SS.uuuuuu`, UTC. Under load many messages carry the same millisecond: the last answer is
- * kept, the only state of this file.
+ * `HH:MM:SS.uuuuuu`, UTC. Under load many messages carry the same millisecond: the last text is
+ * cached, the only state of this file.
  */
 function encodeTime(time: number): string {
   if (time === formattedTime) return formatted

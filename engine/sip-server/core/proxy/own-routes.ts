@@ -4,7 +4,7 @@
  * a Record-Route can use it, and only for that call.
  *
  * A seal has no age. The route set of a dialog never changes (RFC 3261 §12.2), and we keep no state
- * that would tell how long the call lasts: one that expires would cut the longest calls off from their
+ * that would show how long the call lasts: one that expires would cut the longest calls off from their
  * BYE. What it is good for afterwards is little: requests with a To tag and the Call-ID of a call that
  * an application has let its owner place, until this process ends and its key with it.
  */

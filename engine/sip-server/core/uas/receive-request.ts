@@ -324,7 +324,7 @@ function answer(
 
 /**
  * §9.1 wants the very Via of the INVITE. A phone behind NAT that has learned its public address from
- * `rport` may write that one: branch, Call-ID, From tag and number still tell what it means.
+ * `rport` may write that one: branch, Call-ID, From tag and number still identify the INVITE.
  */
 function keyOfInvite(
   { transactions, requests }: InDialogParts,
