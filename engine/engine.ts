@@ -620,7 +620,7 @@ export class Engine {
       peers: this.#others.peers,
       isRecording: (callUuid) => this.recordings?.isRecording(callUuid) === true,
       onRefused: (source) => void this.guard.unknownSource(source),
-      onHeard: (address) => this.#others?.peers.heard(address),
+      onHeard: (address) => this.#others?.peers.noteToken(address),
     })
   }
 
