@@ -250,8 +250,8 @@ export class BindingStore {
   }
 
   #over(extensionId: number): void {
-    const left = (this.#waiting.get(extensionId) ?? 1) - 1
-    if (left > 0) this.#waiting.set(extensionId, left)
+    const count = (this.#waiting.get(extensionId) ?? 1) - 1
+    if (count > 0) this.#waiting.set(extensionId, count)
     else this.#waiting.delete(extensionId)
   }
 

@@ -167,14 +167,14 @@ export class BindingTable {
         const entry = this.#entries.get(key)
         if (entry === undefined) continue
         const living = entry.bindings.filter(({ expiresAt }) => expiresAt > now)
-        const left = { ...entry, bindings: living }
-        this.set(left)
+        const remaining = { ...entry, bindings: living }
+        this.set(remaining)
         if (entry.bindings.some((binding) => this.#isUnsure(binding, now)))
           this.#deps.onUnsure(entry.extensionId)
         const gone = entry.bindings.filter((binding) => !living.includes(binding))
         if (!gone.some(this.#deps.isOwn)) continue
         this.#expiredSince ??= present
-        this.#deps.onLapsed(left)
+        this.#deps.onLapsed(remaining)
       }
     }
   }

@@ -368,12 +368,12 @@ export class Registrar {
       isPage: source.protocol === 'ws' || source.protocol === 'wss',
       isStale: verdict.kind === 'stale',
     })
-    const asked =
+    const challenge =
       status === 401
         ? answer(401, 'Unauthorized', { 'WWW-Authenticate': challenges })
         : answer(407, 'Proxy Authentication Required', { 'Proxy-Authenticate': challenges })
     // A wrong answer to a nonce has come from where the nonce was sent.
-    return verdict.kind === 'wrong' ? asked : toStranger(asked)
+    return verdict.kind === 'wrong' ? challenge : toStranger(challenge)
   }
 
   async #register(record: ExtensionRecord, request: Registration): Promise<PhoneAnswer> {
@@ -401,7 +401,7 @@ function answer(status: number, reason: string, headers: PhoneAnswer['headers'] 
   return { status, reason, headers }
 }
 
-const toStranger = (asked: PhoneAnswer): PhoneAnswer => ({ ...asked, isToStranger: true })
+const toStranger = (answer: PhoneAnswer): PhoneAnswer => ({ ...answer, isToStranger: true })
 
 const unavailable = answer(503, 'Service Unavailable', {
   'Retry-After': String(RETRY_AFTER_SECONDS),

@@ -133,9 +133,9 @@ export class Registrations {
     const registered = this.#table.find(domain, extension)
     if (registered === undefined) return false
     const { extensionId, bindings } = registered
-    const left = bindings.filter((each) => contact !== undefined && each.contact !== contact)
-    if (left.length === bindings.length) return false
-    const ended = { ...registered, bindings: left }
+    const remaining = bindings.filter((each) => contact !== undefined && each.contact !== contact)
+    if (remaining.length === bindings.length) return false
+    const ended = { ...registered, bindings: remaining }
     this.#set(ended)
     this.#report(ended)
     await (contact === undefined
@@ -365,14 +365,14 @@ export class BindingFollower {
 
   /** The extensions to read next: at most a slice. */
   *#next(): Generator<number> {
-    let left = SLICE
+    let room = SLICE
     for (const waiting of [this.#stale, this.#unsure])
       for (const id of waiting) {
-        if (left === 0) return
+        if (room === 0) return
         if (this.#deps.bindings.isWriting(id)) continue
         this.#stale.delete(id)
         this.#unsure.delete(id)
-        left -= 1
+        room -= 1
         yield id
       }
   }

@@ -463,7 +463,7 @@ export class Routing {
     route: OutboundRouteRecord,
     caller: OutboundCaller,
     calledNumber: string,
-  ): Sending {
+  ): SentNumber {
     const number = this.#sent(carrier, route, calledNumber)
     if (number === calledNumber) return { number, counted: [number], block: undefined }
     const counted = countedNumbers(number, calledNumber, this.#deps.exitCodes)
@@ -514,7 +514,7 @@ export class Routing {
 }
 
 /** The number that the gateways of a route get. */
-interface Sending {
+interface SentNumber {
   readonly number: string
   /** The numbers by which the call is priced and guarded. */
   readonly counted: readonly string[]

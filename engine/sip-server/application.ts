@@ -1,5 +1,5 @@
 /**
- * What passes between the SIP core and an application: events go out and commands come in, as values. An
+ * Events and commands between the SIP core and an application, as values. An
  * application of this process takes them as they are; `wire/` writes them for one that is connected by TCP.
  */
 import type { Flow } from './flow.ts'

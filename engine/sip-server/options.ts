@@ -191,7 +191,7 @@ export interface SipServerOptions {
   /** The same by TLS; needs `tls`. */
   readonly adminTls?: { readonly host: string; readonly port: number } | undefined
   /**
-   * What the length of a frame counts that goes to an application by TCP or TLS: `characters` for
+   * The unit of the length of frames to applications by TCP or TLS: `characters` for
    * drachtio-srf before 5.0, which loses its place at the first one that is not ASCII otherwise.
    * Default: `bytes`.
    */
@@ -241,7 +241,7 @@ export interface SipServerOptions {
    */
   readonly admit?: (source: Flow, packet: Buffer | string) => boolean
   /**
-   * What is known of a source; asked for each new connection, and under overload for each new call.
+   * How far a source is trusted; asked for each new connection, and under overload for each new call.
    * `known`: a peer that speaks for many, whose connections `connectionsPerAddress` does not limit.
    * `stranger`: gets no connection once a listener is three quarters full, and under overload no call.
    * Default: all are `proven`, which is in between.

@@ -99,7 +99,7 @@ export class CarrierRegistration {
     this.#on('end')
   }
 
-  /** Resolves when the carrier has been asked to forget us, answered or not. */
+  /** Ends the registration. Resolves when the carrier has answered the last REGISTER, or was silent. */
   async end(): Promise<void> {
     this.#cancelDue()
     this.#cancelLapse()
@@ -344,22 +344,22 @@ export function retryAfterMs(
   retryAfter: string | undefined,
   random: () => number,
 ): number {
-  const asked = parseRetryAfter(retryAfter ?? '')
-  if (asked !== undefined && status >= 500)
-    return Math.min(asked, RETRY_AFTER_MAX_SECONDS) * 1_000 + RETRY_BASE_MS * random()
+  const requested = parseRetryAfter(retryAfter ?? '')
+  if (requested !== undefined && status >= 500)
+    return Math.min(requested, RETRY_AFTER_MAX_SECONDS) * 1_000 + RETRY_BASE_MS * random()
   const base = status >= 400 && status < 500 ? REFUSED_BASE_MS : RETRY_BASE_MS
   const delay = Math.min(base * 2 ** Math.min(failures - 1, 16), RETRY_MAX_MS)
   return delay * (0.5 + 0.5 * random())
 }
 
 /**
- * What the carrier granted, in seconds: the `expires` of our Contact in its answer, the Expires
- * header, or else what was asked for (RFC 3261 §10.2.4).
+ * The seconds that the carrier granted: the `expires` of our Contact in its answer, the Expires
+ * header, or else the requested ones (RFC 3261 §10.2.4).
  */
 export function grantedSecondsOf(
   answer: { readonly contact: string | undefined; readonly expires: string | undefined },
   user: string,
-  askedSeconds: number,
+  requestedSeconds: number,
 ): number {
   const granted = splitList(answer.contact ?? '')
     .map(parseNameAddr)
@@ -367,7 +367,7 @@ export function grantedSecondsOf(
     .map((contact) => parseExpires(contact?.params.get('expires') ?? ''))
     .filter((seconds) => seconds !== undefined)
   if (granted.length > 0) return Math.max(...granted)
-  return parseExpires(answer.expires?.trim() ?? '') ?? askedSeconds
+  return parseExpires(answer.expires?.trim() ?? '') ?? requestedSeconds
 }
 
 const isSameName = (one: string, other: string): boolean =>

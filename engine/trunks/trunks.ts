@@ -46,7 +46,7 @@ const OK_CODES: ProbeSettings['okCodes'] = [
 ]
 
 const DEFAULT_EXPIRES_SECONDS = 3_600
-/** Carriers are not asked all at the same moment. */
+/** The first REGISTERs of all carriers are spread over this time. */
 const SPREAD_MS = 500
 /** How long the end of the process waits for carriers. */
 const UNREGISTER_MS = 1_000

@@ -54,7 +54,7 @@ const MAX_LENGTH = 1_200
 
 /** Prefixes that mark a user part as a token; the digit is the version of the format. */
 const prefixes = { contact: 'tgc1.', dialog: 'tgd1.' } as const
-type Binding = keyof typeof prefixes
+type TokenScope = keyof typeof prefixes
 
 export class FlowTokens {
   readonly #box: SecretBox
@@ -66,19 +66,19 @@ export class FlowTokens {
 
   /** Returns the user part of a SIP URI. */
   write(token: FlowToken, use: TokenUse): string {
-    const binding = token.kind === 'call' ? 'contact' : 'dialog'
-    const sealed = this.#box.seal(placeOf(binding, use), JSON.stringify(fieldsOf(token)))
+    const scope = token.kind === 'call' ? 'contact' : 'dialog'
+    const sealed = this.#box.seal(placeOf(scope, use), JSON.stringify(fieldsOf(token)))
     const bytes = Buffer.from(sealed.slice(SEALED.length), 'base64')
-    return prefixes[binding] + bytes.toString('base64url')
+    return prefixes[scope] + bytes.toString('base64url')
   }
 
   /** `none`: the text does not look like a token. Undefined: it is forged, damaged, or for another use. */
   read(text: string, use: TokenUse): FlowToken | 'none' | undefined {
-    const binding = bindingOf(text)
-    if (binding === undefined) return 'none'
+    const scope = scopeOf(text)
+    if (scope === undefined) return 'none'
     if (text.length > MAX_LENGTH) return undefined
-    const bytes = Buffer.from(text.slice(prefixes[binding].length), 'base64url')
-    const opened = this.#box.open(placeOf(binding, use), SEALED + bytes.toString('base64'))
+    const bytes = Buffer.from(text.slice(prefixes[scope].length), 'base64url')
+    const opened = this.#box.open(placeOf(scope, use), SEALED + bytes.toString('base64'))
     return opened === undefined ? undefined : tokenOf(JSON.parse(opened) as Fields)
   }
 }
@@ -89,17 +89,17 @@ const PURPOSE = 'tollgate flow tokens'
 /** How `SecretBox` begins its texts. */
 const SEALED = 'enc1:'
 
-const bindingOf = (text: string): Binding | undefined =>
+const scopeOf = (text: string): TokenScope | undefined =>
   text.startsWith(prefixes.contact)
     ? 'contact'
     : text.startsWith(prefixes.dialog)
       ? 'dialog'
       : undefined
 
-const placeOf = (binding: Binding, { holder, uri, callId }: TokenUse) => ({
+const placeOf = (scope: TokenScope, { holder, uri, callId }: TokenUse) => ({
   table: 'flow token',
-  column: binding,
-  row: JSON.stringify([holder, binding === 'contact' ? uri : callId]),
+  column: scope,
+  row: JSON.stringify([holder, scope === 'contact' ? uri : callId]),
 })
 
 type Fields =

@@ -6,7 +6,7 @@ import type { AppMessage } from '../application.ts'
 import { isReliable, type Flow, type Protocol } from '../flow.ts'
 import type { SipMessage } from '../message/message.ts'
 import { parseNameAddr, parseUri } from '../message/fields.ts'
-import type { Deadline, Deadlines, Timed } from '../transaction/machine.ts'
+import type { Deadline, Deadlines, TimerTarget } from '../transaction/machine.ts'
 
 /** A connection that phones have registered over. */
 interface Connection {
@@ -21,7 +21,7 @@ const DEFAULT_SECONDS = 3_600
 /** Expired ones are removed at most so much later; deadlines are made for few different delays. */
 const SWEEP_MS = 30_000
 
-export class RegistrationFlows implements Timed<'sweep'> {
+export class RegistrationFlows implements TimerTarget<'sweep'> {
   readonly #deadlines: Deadlines
   /** By user and host of the Contact. */
   readonly #registrations = new Map<string, { connection: Connection; expiresAt: number }>()

@@ -22,7 +22,7 @@ import type { Protocol } from '../flow.ts'
 import { maxMessageBytes } from './stream-framer.ts'
 
 /** A text that is no SIP message, with the answer that it deserves. */
-export interface Malformed {
+export interface MalformedMessage {
   readonly kind: 'malformed'
   readonly status: number
   readonly reason: string
@@ -32,9 +32,9 @@ export interface Malformed {
 
 /**
  * Reads one whole message (RFC 3261 §7). Line breaks before it and octets after its Content-Length are
- * cut off (§7.5, §18.3). Malformed is only what prevents reading.
+ * cut off (§7.5, §18.3). MalformedMessage is only what prevents reading.
  */
-export function parseMessage(received: string): SipMessage | Malformed {
+export function parseMessage(received: string): SipMessage | MalformedMessage {
   const text = withoutLeadingBreaks(received)
   const startEnd = endOfLine(text, 0)
   const line = text.slice(0, startEnd)
@@ -230,7 +230,7 @@ function withoutExtraOctets(message: SipMessage, start: StartLine, index: Header
 }
 
 /** An answer needs a Via to follow; a response and an ACK are never answered (RFC 3261 §8.1.3, §17). */
-function malformed(text: string, line: string, index: HeaderIndex, flaw: string): Malformed {
+function malformed(text: string, line: string, index: HeaderIndex, flaw: string): MalformedMessage {
   const isResponse = /^SIP\//i.test(line)
   const method = /^[^ ]*/.exec(line)?.[0] ?? ''
   const start = { kind: 'request', method, uri: '', version: '', status: 0, reason: '' } as const

@@ -260,7 +260,7 @@ const isParent = (path: string): boolean =>
   )
 
 // The settings as options of the SIP server.
-type Listen = SipServerOptions['listen'][number]
+type ListenOptions = SipServerOptions['listen'][number]
 
 const allContacts: Contact = {
   uri: 'sip:*;transport=udp,tcp',
@@ -354,10 +354,10 @@ function tlsOf(values: Values): { readonly tls?: TlsOptions } {
 function listenOf(
   { listen = [], localDomain = [] }: Values,
   contacts: readonly Contact[],
-): readonly Listen[] {
+): readonly ListenOptions[] {
   const named = listen.length === 0 && contacts.length === 0 ? [allContacts] : contacts
   const places = named.flatMap((contact) => listenersOf(contact))
-  return [...listen, ...places].map((endpoint: Listen) => ({
+  return [...listen, ...places].map((endpoint: ListenOptions) => ({
     ...endpoint,
     names: [...(endpoint.names ?? []), ...localDomain],
   }))
@@ -366,7 +366,7 @@ function listenOf(
 const protocols: ReadonlySet<string> = new Set(['udp', 'tcp', 'tls', 'ws', 'wss'])
 
 /** `sip:host[:port][;transport=udp,tcp]`; `*` is every address. */
-function listenersOf({ uri, externalIp, localNets, names }: Contact): readonly Listen[] {
+function listenersOf({ uri, externalIp, localNets, names }: Contact): readonly ListenOptions[] {
   const parts =
     /^(sips?):(?:[^@]*@)?(?:\[([\d.:a-f]+)\]|([\w.-]+|\*))(?::(\d{1,5}))?((?:;[^;]*)*)$/i.exec(uri)
   const [, scheme = '', ipv6, name = '', port, params = ''] = parts ?? []

@@ -188,12 +188,12 @@ function sameHop(invite: SentRequest, method: string, to: string, extra: string)
  * nanoseconds whatever the number of calls. A cancelled deadline leaves its chain at once: most are
  * cancelled, and some would otherwise stay in memory for minutes.
  */
-export interface Timed<Name extends string> {
+export interface TimerTarget<Name extends string> {
   onTimer(name: Name, now: number): void
 }
 
 /** A collection whose entries end without a deadline each. */
-export interface Expiring {
+export interface ExpiringEntries {
   /** When the first of them ends. */
   readonly nextExpiry: number | undefined
   expire(now: number): void
@@ -210,12 +210,12 @@ export class Deadline<Name extends string = string> {
   readonly at: number
   readonly name: Name
   /** Absent once it has fired or was cancelled. */
-  target: Timed<Name> | undefined
+  target: TimerTarget<Name> | undefined
   readonly chain: Chain
   before: Deadline | undefined = undefined
   after: Deadline | undefined = undefined
 
-  constructor(at: number, name: Name, target: Timed<Name>, chain: Chain) {
+  constructor(at: number, name: Name, target: TimerTarget<Name>, chain: Chain) {
     this.at = at
     this.name = name
     this.target = target
@@ -242,16 +242,16 @@ const MAX_CHAINS = 32
 
 export class Deadlines {
   readonly #chains = new Map<number, Chain>()
-  readonly #watched: Expiring[] = []
+  readonly #watched: ExpiringEntries[] = []
 
   /** Calls `expiring.expire` from now on, until the process ends. */
-  watch(expiring: Expiring): void {
+  watch(expiring: ExpiringEntries): void {
     this.#watched.push(expiring)
   }
 
   /** Calls `target.onTimer(name, …)` once, `delayMs` after `now`. */
   start<Name extends string>(
-    target: Timed<Name>,
+    target: TimerTarget<Name>,
     name: Name,
     delayMs: number,
     now: number,
@@ -312,7 +312,7 @@ export class Deadlines {
 /** The most that a long deadline may come too early. */
 const QUANTUM_MS = 250
 
-export class LongDeadline implements Timed<'step'> {
+export class LongDeadline implements TimerTarget<'step'> {
   readonly #deadlines: Deadlines
   readonly #onDue: (now: number) => void
   #at = 0

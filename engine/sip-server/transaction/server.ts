@@ -11,7 +11,7 @@ import {
   type TransactionContext,
   transactionTimeoutMs,
   type Deadlines,
-  type Expiring,
+  type ExpiringEntries,
 } from './machine.ts'
 
 type State = 'proceeding' | 'completed' | 'confirmed' | 'terminated'
@@ -237,7 +237,7 @@ const TEXT_BYTES = 4
 const WIDTH = 5
 const NUMBERS = 6
 
-export class RetransmitCache implements Expiring {
+export class RetransmitCache implements ExpiringEntries {
   readonly #lifetimeMs: number
   readonly #seed: number
   /** Oldest first; `#firstBlock` is the number of the first. */

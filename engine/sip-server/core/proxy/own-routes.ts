@@ -126,7 +126,7 @@ export class TokenRoutes {
 }
 
 /**
- * What is sent on grows by headers of ours. All that pass between two servers share a connection, which ends with a
+ * A forwarded request grows by headers of ours. All requests between two servers share a connection, which ends with a
  * message that the other server cannot read (64 kB).
  */
 const MAX_CHARACTERS = 16_384
