@@ -88,10 +88,6 @@ export class ExtensionDirectory {
     return tenant?.domains === 1 ? tenant.domain : undefined
   }
 
-  get size(): number {
-    return this.#extensions.size
-  }
-
   /** Reads all extensions. The former ones stay until all are read. */
   load(): Promise<void> {
     return this.#reads.request()
@@ -181,10 +177,6 @@ class Extensions {
   readonly #byDomain = new Map<string, Map<string, Entry>>()
   /** One copy of the texts that many rows have. */
   readonly #recordings = new Map<string, CallRecording>()
-
-  get size(): number {
-    return this.#byId.size
-  }
 
   find(domain: string, extension: string): Entry | undefined {
     return this.#byDomain.get(domain)?.get(extension)

@@ -301,7 +301,7 @@ export class Registrar {
       registrations_total: this.#totals.accepted,
       registration_challenges_total: this.#totals.challenged,
       authentication_failures_total: this.#totals.failed,
-      digest_nonces: this.#authenticator.stats().nonces,
+      digest_nonces: this.#authenticator.nonces,
     }
   }
 

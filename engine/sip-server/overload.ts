@@ -20,7 +20,6 @@ export interface OverloadDeps {
   /** Calls `work` every `everyMs` until the returned function is called. */
   readonly repeat: (work: () => void, everyMs: number) => () => void
   readonly log: Log
-  readonly limits?: AdmissionLimits
 }
 
 /** How busy the server is. */
@@ -43,7 +42,7 @@ const reportMs = 10_000
 
 export class Overload implements Load {
   readonly #deps: OverloadDeps
-  readonly #admission: Admission
+  readonly #admission = new Admission()
   readonly #queues = new Map<Listener, { readonly backlog: Backlog; readonly flow: Flow }>()
   #stopRepeating: () => void = () => undefined
   #lastTurn = 0
@@ -56,7 +55,6 @@ export class Overload implements Load {
 
   constructor(deps: OverloadDeps) {
     this.#deps = deps
-    this.#admission = new Admission(deps.limits)
   }
 
   start(listeners: readonly Listener[]): void {
@@ -163,18 +161,17 @@ function drawOf({ callId, cseq }: SipMessage): number {
  * loss-based form, but decided here and not by the sender). Pure: delays go in, a share comes out.
  */
 
-export interface AdmissionLimits {
-  /** A delay that stays beyond this is overload. Milliseconds. */
-  readonly engageMs: number
-  /** The delay that the control loop aims at while calls are refused. Milliseconds, below `engageMs`. */
-  readonly targetMs: number
-}
+/**
+ * A delay that stays beyond this is overload. After T1, 500 ms, every sender repeats its unanswered requests, and
+ * repetitions make the server collapse; up to then a queue is only a burst. Milliseconds.
+ */
+const engageMs = 400
 
 /**
- * After T1, 500 ms, every sender repeats what was not answered, and that is what collapses; up to
- * then a queue is only a burst. The target leaves OPTIONS of ours, which wait like all others, in time.
+ * The delay that the control loop aims at while calls are refused. It leaves OPTIONS of ours, which wait like all
+ * others, in time. Milliseconds.
  */
-const defaultAdmissionLimits: AdmissionLimits = { engageMs: 400, targetMs: 200 }
+const targetMs = 200
 
 /** Change of the share for one second above the target, and for one second that was added. */
 const proportional = 0.5
@@ -197,15 +194,11 @@ const busyFrom = 0.9
 const smallestShare = 0.01
 
 export class Admission {
-  readonly #limits: AdmissionLimits
   readonly #delays: number[] = []
   readonly #utilizations: number[] = []
   #share = 1
   #isEngaged = false
   #queueMs = 0
-  constructor(limits: AdmissionLimits = defaultAdmissionLimits) {
-    this.#limits = limits
-  }
 
   /** Whether anything is refused at present. */
   get isEngaged(): boolean {
@@ -226,7 +219,6 @@ export class Admission {
     keep(this.#utilizations, utilization)
     const before = this.#queueMs
     this.#queueMs = this.#delays.length < samples ? 0 : Math.min(...this.#delays)
-    const { engageMs, targetMs } = this.#limits
     const isBusy = sum(this.#utilizations) >= busyFrom * samples
     if (!this.#isEngaged && (this.#queueMs < engageMs || !isBusy)) return
     this.#isEngaged = true

@@ -16,7 +16,7 @@ import { detachString } from '../../sip-server/message/index.ts'
 
 interface AuthenticatorDeps {
   readonly directory: Pick<ExtensionDirectory, 'find'>
-  /** At least 32 random bytes of this process, hexadecimal. */
+  /** At least 32 random bytes of this process, hexadecimal: after a restart every nonce is stale. */
   readonly secret: string
   readonly nonceLifetimeMs: number
   /** Milliseconds UTC. */
@@ -54,18 +54,19 @@ interface ChallengeInput extends Pick<Client, 'userAgent' | 'isPage'> {
   readonly isStale: boolean
 }
 
+/** Nonces in use that are remembered; with more, older ones become stale before their time. */
 const MAX_NONCES = 50_000
+/** Phones whose unanswered challenges are counted. */
 const MAX_PHONES = 10_000
 
 export class Authenticator {
   readonly #deps: AuthenticatorDeps
   readonly #nonces: Nonces
-  readonly #algorithms = new PhoneAlgorithms(MAX_PHONES)
+  readonly #algorithms = new PhoneAlgorithms()
 
   constructor(deps: AuthenticatorDeps) {
-    const { secret, nonceLifetimeMs: lifetimeMs, now } = deps
     this.#deps = deps
-    this.#nonces = new Nonces({ secret, now, lifetimeMs, maxInUse: MAX_NONCES })
+    this.#nonces = new Nonces(deps)
   }
 
   verify({ method, realm, address, authorization }: Claim): Verdict {
@@ -98,8 +99,9 @@ export class Authenticator {
     this.#algorithms.answered(phoneOf(domain, extension, address), algorithm)
   }
 
-  stats(): { readonly nonces: number; readonly phones: number } {
-    return { nonces: this.#nonces.size, phones: this.#algorithms.size }
+  /** Nonces in use. */
+  get nonces(): number {
+    return this.#nonces.size
   }
 
   #isRight(
@@ -156,14 +158,8 @@ interface Client {
  * challenge for one realm. MD5 first weakens nothing: a client that knows the password may always answer with it.
  */
 class PhoneAlgorithms {
-  readonly #max: number
   /** Challenges in a row that stayed unanswered, by phone; the least recently challenged first. */
   readonly #unanswered = new Map<string, number>()
-
-  /** Remembers at most `max` phones. */
-  constructor(max: number) {
-    this.#max = max
-  }
 
   /** The algorithms of the next challenge. */
   offer({ phone, userAgent = '', isPage }: Client): readonly Algorithm[] {
@@ -172,7 +168,7 @@ class PhoneAlgorithms {
     const unanswered = (this.#unanswered.get(phone) ?? 0) + 1
     this.#unanswered.delete(phone)
     this.#unanswered.set(phone, unanswered)
-    if (this.#unanswered.size > this.#max) {
+    if (this.#unanswered.size > MAX_PHONES) {
       const [oldest] = this.#unanswered.keys()
       if (oldest !== undefined) this.#unanswered.delete(oldest)
     }
@@ -188,24 +184,10 @@ class PhoneAlgorithms {
     if (algorithm === 'MD5' && unanswered > UNANSWERED.unknown) return
     this.#unanswered.delete(phone)
   }
-
-  get size(): number {
-    return this.#unanswered.size
-  }
 }
 
 // Nonces that need no memory to be issued: time, serial number and a keyed hash (RFC 7616 §3.3).
 // Memory is spent only on those that were answered rightly, to refuse a repeated `nc` (§5.12).
-
-interface NoncesDeps {
-  /** Hexadecimal digits of this process: after a restart every nonce is stale. */
-  readonly secret: string
-  /** Milliseconds UTC. */
-  readonly now: () => number
-  readonly lifetimeMs: number
-  /** Nonces in use that are remembered; with more, older ones become stale before their time. */
-  readonly maxInUse: number
-}
 
 /** The realm and address that a nonce is issued to. */
 interface NonceOwner {
@@ -224,7 +206,7 @@ interface InUse extends Genuine {
 }
 
 export class Nonces {
-  readonly #deps: NoncesDeps
+  readonly #deps: Omit<AuthenticatorDeps, 'directory'>
   /** In the order of first use. */
   readonly #inUse = new Map<string, InUse>()
   #serial = 0
@@ -233,7 +215,7 @@ export class Nonces {
   /** Nothing issued until then is good any more unless it is remembered. Milliseconds UTC. */
   #forgottenUntil = -Infinity
 
-  constructor(deps: NoncesDeps) {
+  constructor(deps: Omit<AuthenticatorDeps, 'directory'>) {
     this.#deps = deps
   }
 
@@ -258,7 +240,7 @@ export class Nonces {
     const issuedAt = this.#issuedAt(nonce, owner)
     const now = this.#deps.now()
     if (issuedAt === undefined || issuedAt > now) return false
-    if (now - issuedAt >= this.#deps.lifetimeMs) return false
+    if (now - issuedAt >= this.#deps.nonceLifetimeMs) return false
     const known = this.#inUse.get(nonce)
     if (known) {
       if (count <= known.count) return false
@@ -297,9 +279,9 @@ export class Nonces {
 
   /** Expired ones, and the oldest when there are too many: their counts are not known any more. */
   #forget(now: number): void {
-    const expiredAt = now - this.#deps.lifetimeMs
+    const expiredAt = now - this.#deps.nonceLifetimeMs
     for (const [nonce, { issuedAt }] of this.#inUse) {
-      if (issuedAt > expiredAt && this.#inUse.size <= this.#deps.maxInUse) return
+      if (issuedAt > expiredAt && this.#inUse.size <= MAX_NONCES) return
       this.#inUse.delete(nonce)
       if (issuedAt > expiredAt) this.#forgottenUntil = Math.max(this.#forgottenUntil, issuedAt)
     }
