@@ -207,6 +207,7 @@ interface InUse extends Genuine {
 
 export class Nonces {
   readonly #deps: Omit<AuthenticatorDeps, 'directory'>
+  readonly #maxInUse: number
   /** In the order of first use. */
   readonly #inUse = new Map<string, InUse>()
   #serial = 0
@@ -215,8 +216,9 @@ export class Nonces {
   /** Nothing issued until then is good any more unless it is remembered. Milliseconds UTC. */
   #forgottenUntil = -Infinity
 
-  constructor(deps: Omit<AuthenticatorDeps, 'directory'>) {
+  constructor(deps: Omit<AuthenticatorDeps, 'directory'>, maxInUse = MAX_NONCES) {
     this.#deps = deps
+    this.#maxInUse = maxInUse
   }
 
   issue(owner: NonceOwner): string {
@@ -281,7 +283,7 @@ export class Nonces {
   #forget(now: number): void {
     const expiredAt = now - this.#deps.nonceLifetimeMs
     for (const [nonce, { issuedAt }] of this.#inUse) {
-      if (issuedAt > expiredAt && this.#inUse.size <= MAX_NONCES) return
+      if (issuedAt > expiredAt && this.#inUse.size <= this.#maxInUse) return
       this.#inUse.delete(nonce)
       if (issuedAt > expiredAt) this.#forgottenUntil = Math.max(this.#forgottenUntil, issuedAt)
     }
