@@ -179,7 +179,7 @@ class Round {
 /** A timer or an answer this late means that the process itself is slow, not that the node is silent. */
 const STALL_MS = 20
 
-/** For so long a node gets the benefit of the doubt; a process that is slower than that is past help. */
+/** A node is not blamed for so much delay of this process; a slower process cannot probe. */
 const MAX_DOUBT_MS = 3_000
 
 /** Probes that begin together: at most two OPTIONS and one verdict for each. They share their timers. */

@@ -28,7 +28,7 @@ export class CarrierLimits {
     this.#shared = shared
   }
 
-  /** Whether no call may begin, as far as is known here. */
+  /** Whether no call may begin, by the counts of this node. */
   isReached(carrier: LimitedCarrier): boolean {
     return this.#reached(carrier) !== undefined
   }
@@ -52,7 +52,7 @@ export class CarrierLimits {
     return starts?.mayAdmit(maxCps) === false ? 'max_cps' : undefined
   }
 
-  /** Counts a start if a call may begin; it counts as a live one in this turn of the event loop. Other nodes may have to be asked. */
+  /** Counts a start if a call may begin; it is live in this turn of the event loop. May have to ask other nodes. */
   admit(carrier: LimitedCarrier): boolean | Promise<boolean> {
     if (this.isReached(carrier)) return false
     const { calls, starts } = this.#sharesOf(carrier)
@@ -70,7 +70,7 @@ export class CarrierLimits {
   ): Promise<boolean> {
     const { maxCalls, maxCps } = carrier
     const holds = await Promise.all([calls?.obtain(maxCalls), starts?.obtain(maxCps)])
-    // Only what is held for this call: others that wait are not counted yet.
+    // Only the share that is held for this call: other calls that wait are not counted yet.
     const isAdmitted =
       holds.every((hold) => hold?.isGiven !== false) &&
       calls?.admits(maxCalls, 1) !== false &&
@@ -101,7 +101,7 @@ export class CarrierLimits {
       for (const carrierId of known.keys()) if (!carrierIds.has(carrierId)) known.delete(carrierId)
   }
 
-  /** Of the limits that the carrier has. */
+  /** The shares of the limits that the carrier has. */
   #sharesOf({ carrierId, maxCalls, maxCps }: LimitedCarrier): {
     readonly calls?: Share | undefined
     readonly starts?: Share | undefined

@@ -54,7 +54,7 @@ export class Tenancy {
     return this.#domains.get(domain.toLowerCase()) === tenantId
   }
 
-  /** Of those that exist and are active. */
+  /** The ids of tenants that exist and are active. */
   idsOf(slugs: readonly string[]): readonly number[] {
     return slugs.flatMap((slug) => this.#slugs.get(slug) ?? [])
   }

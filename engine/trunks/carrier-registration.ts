@@ -254,7 +254,7 @@ export type RegistrationState =
   'unregistered' | 'registering' | 'registered' | 'refreshing' | 'failed'
 
 export type RegistrationEvent =
-  /** To be registered from now on. */
+  /** The registration shall exist from now on. */
   | 'begin'
   /** The waiting time is over. */
   | 'due'
@@ -269,7 +269,7 @@ export type RegistrationEvent =
   | 'unsent'
   /** The binding that the carrier granted has expired. */
   | 'lapsed'
-  /** Not to be registered any more. */
+  /** The registration shall not exist any more. */
   | 'end'
 
 export type RegistrationAction =
@@ -326,10 +326,10 @@ const REFUSED_BASE_MS = 60_000
 const RETRY_MAX_MS = 600_000
 /** The longest Retry-After of a carrier that is followed. */
 const RETRY_AFTER_MAX_SECONDS = 3_600
-/** Whatever a carrier grants, we do not come more often. */
+/** The shortest time between two REGISTERs, whatever the carrier grants. */
 const MIN_REFRESH_MS = 5_000
 
-/** Between 75 and 90 % of what was granted, so that many registrations do not come together. */
+/** Between 75 and 90 % of the granted time, so that many registrations do not come together. */
 export function refreshAfterMs(grantedSeconds: number, random: () => number): number {
   return Math.max(MIN_REFRESH_MS, grantedSeconds * 1_000 * (0.75 + 0.15 * random()))
 }

@@ -42,8 +42,8 @@ export interface HeaderIndex {
 }
 
 /**
- * One SIP message. The text is the message; lines are indexed once, values are cut out when asked
- * for and the ones that every layer wants are kept. Absent and unreadable both read `undefined`
+ * One SIP message. The text is the message; lines are indexed once, values are cut out when they are
+ * used, and those that every layer uses are cached. Absent and unreadable both read `undefined`
  * (or ''): `checkRequest` is where the difference matters.
  */
 export class SipMessage {

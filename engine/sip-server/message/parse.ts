@@ -244,8 +244,8 @@ function malformed(text: string, line: string, index: HeaderIndex, flaw: string)
   }
 }
 
-// What is wrong with a message that can be read, and what a request deserves for it. Only fields that
-// the stack itself acts on are judged: a malformed Date or Subject is no reason to refuse a
+// Faults of readable messages, and the answers to faulty requests. Only fields that the stack itself acts
+// on are checked: a malformed Date or Subject is no reason to refuse a
 // call (RFC 3261 §8.2.2, §16.3). A 405, 415, 420 or 483 is the answer of the layers above.
 
 interface Refusal {

@@ -31,7 +31,7 @@ export class Sources {
     return this.#sockets.size
   }
 
-  /** Destroys what may not come in; for the `connection` event, before TLS and HTTP. */
+  /** Destroys sockets that are refused; for the `connection` event, before TLS and HTTP. */
   readonly admit = (socket: Socket): void => {
     const { remoteAddress: address, remotePort: port } = socket
     const source = networkOf(address ?? '')

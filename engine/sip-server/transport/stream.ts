@@ -15,7 +15,7 @@ export interface StreamOptions extends BindAddress {
   readonly nextConnectionId: () => number
 }
 
-/** How the bytes travel. */
+/** The part of a transport that differs between TCP and TLS. */
 export interface Wire {
   /** The server's event for a connection that can be used. */
   readonly acceptEvent: 'connection' | 'secureConnection'
@@ -247,7 +247,7 @@ export class Connection {
     })
   }
 
-  /** Never throws; what cannot be written comes back as `sendFailed`. */
+  /** Never throws; a message that cannot be written comes back as `sendFailed`. */
   send(text: string, reference: string): void {
     // A peer such as ours would end the connection, and with it all else that is under way on it.
     if (text.length * 3 > maxMessageBytes && byteLength(text) > maxMessageBytes)
@@ -263,7 +263,7 @@ export class Connection {
     this.#waitingBytes += text.length
   }
 
-  /** Closes after what was written, but does not wait for a peer that reads nothing. */
+  /** Closes after the data that was written, but does not wait for a peer that reads nothing. */
   close(): void {
     if (this.#established) this.socket.destroySoon()
     else this.socket.destroy()
