@@ -190,7 +190,7 @@ export class Engine {
     this.#wrongPasswords = new WrongPasswords(deps)
     this.storage = new StorageNotes([deps.disk ?? store.storage, store.storage], this.events, log)
     this.relays = createRelays(config.relays, { ...deps, hosts: this.#hosts, events: this.events })
-    const isNode = (address: string): boolean => this.#others?.peers.isTold(address) === true
+    const isNode = (address: string): boolean => this.#others?.peers.isAnnounced(address) === true
     this.guard = new Guard({ now, log, isNode, isExempt: (...source) => this.#isKnown(...source) })
     const { guard } = this
     this.sharedBans =
@@ -308,7 +308,8 @@ export class Engine {
       isHeld: true,
       answers,
       // Phones have registered: their addresses are proven.
-      endsStraysOf: ({ address, port }) => this.#sourceStatusOf(address, port) !== 'stranger',
+      endsOrphanedInvitesOf: ({ address, port }) =>
+        this.#sourceStatusOf(address, port) !== 'stranger',
     })
     this.relays?.start()
     await this.media?.start()
@@ -618,7 +619,7 @@ export class Engine {
       peers: this.#others.peers,
       isRecording: (callUuid) => this.recordings?.isRecording(callUuid) === true,
       onRefused: (source) => void this.guard.unknownSource(source),
-      onHeard: (address) => this.#others?.peers.heard(address),
+      onHeard: (address) => this.#others?.peers.noteToken(address),
     })
   }
 

@@ -1,7 +1,7 @@
 /**
  * The five balancing algorithms of SPECIFICATION.md §2.6. Each is prepared once per snapshot from the
  * active nodes and then orders them for one call: the chosen node first, the rest in the order in
- * which the call moves on. Pure: everything that varies comes in with the `Pick`.
+ * which the call moves on. Pure: everything that varies comes in with the `OrderedCall`.
  */
 import { hash } from 'node:crypto'
 
@@ -31,8 +31,6 @@ export function isAlgorithmCode(code: number): code is AlgorithmCode {
   return Object.hasOwn(algorithms, code)
 }
 
-/** What the algorithms share: the nodes that they order, and the order for one call. */
-
 /** A node as an algorithm sees it. */
 export interface Entry<Item> {
   readonly item: Item
@@ -44,8 +42,8 @@ export interface Entry<Item> {
   readonly priority: number
 }
 
-/** What distinguishes one call from the next. */
-export interface Pick {
+/** The facts of one call that its order depends on. */
+export interface OrderedCall {
   /** Calls that the set has ordered before this one. */
   readonly turn: number
   readonly callId: string
@@ -54,14 +52,14 @@ export interface Pick {
 }
 
 /** Every node exactly once. The array may be shared between calls. */
-export type Order<Item> = (pick: Pick) => readonly Item[]
+export type Order<Item> = (call: OrderedCall) => readonly Item[]
 
 /**
  * Algorithm 0: the MD5 of the Call-ID chooses, by rendezvous (highest random weight) hashing. Each
  * node has a score for each Call-ID, and the highest wins. So the same Call-ID always reaches the
  * same node, a dead node's calls spread evenly over the others, and no other calls move.
  */
-interface Scored<Item> {
+interface ScoredNode<Item> {
   readonly item: Item
   readonly seed: Digest
 }
@@ -73,7 +71,7 @@ interface Digest {
 }
 
 function callIdHash<Item>(entries: readonly Entry<Item>[]): Order<Item> {
-  const nodes: readonly Scored<Item>[] = entries.map(({ item, identity }) => {
+  const nodes: readonly ScoredNode<Item>[] = entries.map(({ item, identity }) => {
     return { item, seed: digestOf(identity) }
   })
   return ({ callId }) => {
@@ -207,7 +205,7 @@ export function smoothCycle(weights: readonly number[]): Uint16Array {
 /** Appends the entries in a random order in which each next one is drawn in proportion to its weight. */
 function drawByWeight<Item>(
   entries: readonly Entry<Item>[],
-  { random }: Pick,
+  { random }: OrderedCall,
   into: Item[],
 ): Item[] {
   const left = entries.slice()

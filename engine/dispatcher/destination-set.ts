@@ -49,7 +49,7 @@ export interface SetRecord {
   readonly name: string
   readonly tenantId: number | null
   readonly algorithm: AlgorithmCode
-  /** What the set overrides of the process's probe defaults. */
+  /** Probe settings of the set, in place of the defaults of the process. */
   readonly probe: Partial<ProbeSettings>
   readonly voicemailUri: string | null
   readonly spyUri: string | null
@@ -64,14 +64,14 @@ export interface Candidate {
   readonly kind: 'node'
   readonly nodeId: number
   readonly setId: number
-  /** Whose set it is; null: the platform's. */
+  /** The tenant of the set; null: the platform. */
   readonly tenantId: number | null
   /** `sip:<host>:<port>;transport=udp` */
   readonly uri: string
   readonly host: string
   readonly port: number
   readonly transport: Transport
-  /** It is asked before it is tried (`max_calls`). */
+  /** `admitCall` is asked before each attempt (`max_calls`). */
   readonly isLimited?: true
 }
 

@@ -1,5 +1,5 @@
 /**
- * Which backend node gets a call: the facade over sets, probes and algorithms. Answers come from
+ * Chooses the backend node of a call: the facade over sets, probes and algorithms. Answers come from
  * snapshots in memory; the database is read at `reload` and written when an operator decides.
  */
 import type { Schedule } from '../../schema/clock.ts'
@@ -11,7 +11,7 @@ import type {
   SetStatus,
 } from '../../schema/contracts/engine.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
-import { type AlgorithmCode, firstShares, type Pick as OrderedCall } from './algorithms.ts'
+import { type AlgorithmCode, firstShares, type OrderedCall } from './algorithms.ts'
 import {
   buildSet,
   type Candidate,
@@ -49,7 +49,7 @@ export interface DispatcherDeps {
   readonly sendProbe: SendProbe
   /** How long an answer may wait to be read here. Default: not at all. */
   readonly lagMs?: (() => number) | undefined
-  /** Live calls on a node, counted, not kept. */
+  /** Live calls on a node, counted at each call. */
   readonly activeCalls: (nodeId: number) => number
   /** Where other nodes of the installation count against the same limits. */
   readonly shared?: SharedCounting | undefined
@@ -136,14 +136,14 @@ export class Dispatcher {
     return this.#inOrder(set, { turn, callId, random: this.#deps.random })
   }
 
-  /** What `candidates` would return for the next call, which takes no turn by this. */
+  /** The candidates of the next call, without taking its turn. */
   foreseen(setId: number, callId: string, random: () => number): readonly Candidate[] {
     const set = this.#sets.get(setId)
     const turn = this.#turns.get(setId) ?? 0
     return set ? this.#inOrder(set, { turn, callId, random }) : []
   }
 
-  /** Which part of the calls each node of a set would be the first to get now, and why others get none. */
+  /** The share of calls that each node of a set would get first now, and the reason why others get none. */
   selection(setId: number): readonly SelectedNode[] {
     const set = this.#sets.get(setId)
     return set ? selectionOf(set, (node) => this.#isFull(node)) : []
@@ -197,7 +197,7 @@ export class Dispatcher {
     return this.#lowestSets.find((set) => set.tenantId === null || set.tenantId === tenantId)?.setId
   }
 
-  /** What the store holds of a set: tenant, voicemail and spy address. */
+  /** The record of a set: tenant, voicemail and spy address. */
   setRecord(setId: number): SetRecord | undefined {
     return this.#sets.get(setId)?.record
   }
@@ -207,7 +207,7 @@ export class Dispatcher {
     return this.#directory.nodeAt(address, port)
   }
 
-  /** What a live INVITE told about a node (SPECIFICATION.md §10.4): silence, 503 or transport error is `failed`. */
+  /** The result of a live INVITE to a node (SPECIFICATION.md §10.4): silence, 503 or transport error is `failed`. */
   reportOutcome(nodeId: number, outcome: 'answered' | 'failed'): void {
     this.#targets.reportCall(nodeId, outcome)
   }
@@ -234,7 +234,7 @@ export class Dispatcher {
     state: NodeState,
     by?: string,
   ): Promise<SetStateResult> {
-    // One after the other: of two nodes one stays in service, and no load knows less than what is stored.
+    // One decision after the other: of two nodes one stays in service, and each load sees the stored decision.
     return this.#reloads.between(() => this.#setState(setId, destination, state, by))
   }
 
@@ -333,7 +333,7 @@ function firstOfEach(records: readonly SetRecord[]): readonly SetRecord[] {
     .filter(({ tenantId }) => !tenants.has(tenantId) && tenants.add(tenantId))
 }
 
-/** May this node take that state? The last-node rule of SPECIFICATION.md §3.2. */
+/** A node for the last-node rule of SPECIFICATION.md §3.2. */
 interface NodeInSet {
   readonly nodeId: number
   readonly state: NodeState
@@ -362,7 +362,7 @@ export function maySetState(
   return state !== 'inactive' || !isLastInService(nodes, nodeId)
 }
 
-/** What the API is told, and more for operators and tests. */
+/** The status for the API, with more for operators and tests. */
 interface SetReport extends SetStatus {
   readonly name: string
   readonly tenantId: number | null
@@ -466,7 +466,7 @@ function refusalOf(node: Node, isFull: (node: Node) => boolean): NodeRefusal | n
   }
 }
 
-// Which node sends from an address: its internal or external port must be the source port. Nodes
+// The node that sends from an address: its internal or external port must be the source port. Nodes
 // on TCP or TLS connect from any port, so there the address alone is enough, except on loopback,
 // where every program of the machine has the same address. A node of the platform is recognized
 // before one of a tenant: a tenant may write any address.
@@ -533,7 +533,7 @@ export class NodeDirectory {
   }
 }
 
-/** Where voicemail and supervisors go: no node, but looked at before a call goes there. */
+/** Hosts of voicemail and supervisors: no nodes, but resolved as those are. */
 const namesOfUris = ({ voicemailUri, spyUri }: SetRecord): readonly string[] =>
   [voicemailUri, spyUri].flatMap((uri) => {
     const target = uri === null ? undefined : sipTarget(uri)
@@ -545,7 +545,7 @@ const nodeIn = ({ byAddressAndPort, byAddress }: Addresses, address: string, por
 
 function addFirst(map: Map<string, NodeReference>, key: string, reference: NodeReference): void {
   const first = map.get(key)
-  // A tenant chooses its set ids, but not when it came.
+  // A tenant chooses its set ids, but not its node ids.
   const isOlder =
     first !== undefined && first.tenantId !== reference.tenantId && reference.nodeId < first.nodeId
   if (first === undefined || isOlder) map.set(key, reference)

@@ -1,5 +1,5 @@
 /**
- * The addresses behind host names, kept fresh by their TTL, so that a packet's source address can
+ * The addresses behind host names, refreshed by their TTL, so that a packet's source address can
  * be recognized without a lookup. Sending uses the name itself. A name that stops resolving keeps
  * its last addresses: a broken DNS server must not end recognition.
  */
@@ -17,11 +17,11 @@ export interface Resolution {
 /** Resolves a name to its A and AAAA records; rejects or answers no address when it cannot. */
 export type ResolveHost = (host: string) => Promise<Resolution>
 
-/** What recognition needs: addresses now, and a number that grows when any of them has changed. */
+/** Addresses of host names, and a version that grows when any of them has changed. */
 export interface HostDirectory {
   readonly version: number
   addressesOf(host: string): readonly string[]
-  /** It is a name that DNS has not known for a while; what has been asked for only once may be new. */
+  /** The name has been unknown to DNS several times in a row. */
   isUnresolvable(host: string): boolean
   /** Replaces the names that `owner` needs; literal addresses are fine and cost nothing. */
   watch(owner: string, hosts: readonly string[]): void
@@ -31,20 +31,20 @@ const MIN_REFRESH_MS = 5_000
 const MAX_REFRESH_MS = 3_600_000
 const RETRY_MS = 5_000
 
-/** How long a look-up waits for all its names; what is not known by then has no addresses. */
+/** How long a look-up waits for all its names; a name without an answer by then has no addresses. */
 const LOOK_UP_MS = 1_000
 
 /** Names that are asked for at once by all look-ups: a set of 100 nodes, and its two URIs. Of more nothing is found. */
 const MAX_LOOK_UPS = 128
 
-/** So often in a row DNS has to know nothing of a name. */
+/** Answers without an address in a row after which a name counts as unresolvable. */
 const UNRESOLVABLE_AFTER = 3
 
 interface Entry {
   addresses: readonly string[]
   /** Answers in a row that held no address. */
   failures: number
-  /** Who want it; see `watch`. */
+  /** How many owners watch it. */
   owners: number
   cancel: Cancel
 }
@@ -103,8 +103,8 @@ export class HostAddresses implements HostDirectory {
   }
 
   /**
-   * The addresses of names that are not watched: DNS is asked once, for a bounded time. What it does not
-   * tell is answered as by `addressesOf`.
+   * The addresses of names that are not watched: DNS is asked once, for a bounded time. Names without an
+   * answer get those of `addressesOf`.
    */
   async lookUp(hosts: readonly string[]): Promise<(host: string) => readonly string[]> {
     const names = hosts.filter((host) => isIP(host) === 0).map((host) => host.toLowerCase())
@@ -174,7 +174,7 @@ export class HostAddresses implements HostDirectory {
 /** As many as the SIP server looks at. */
 const MAX_SRV_RECORDS = 16
 
-/** Names known only to the hosts file have no TTL, and that of SRV records is not told. */
+/** Names known only to the hosts file have no TTL, and Node does not give that of SRV records. */
 const UNKNOWN_TTL_MS = 60_000
 
 /**

@@ -1,13 +1,13 @@
 /**
- * What probes, live calls and operators do to the state of one node (SPECIFICATION.md §3.2
- * and §11). Pure: the caller keeps the value.
+ * The state of one node after probes, live calls and decisions of operators (SPECIFICATION.md §3.2
+ * and §11). Pure: the caller has the value.
  *
  * A node that was never probed is `active`: after a start the first call must not wait for three
  * probes, and a dead node costs one failover step until its first probes have failed.
  */
 import type { NodeState } from '../../schema/contracts/engine.ts'
 
-/** What is stored of an operator's wish; `probing` is never stored. */
+/** The state that an operator has chosen; `probing` is never stored. */
 export type OperatorState = 'active' | 'inactive'
 
 export interface Health {
@@ -26,7 +26,7 @@ export function newHealth(state: NodeState): Health {
   return { state, failures: 0, successes: 0 }
 }
 
-/** What one OPTIONS result does to a node. Only an operator ends maintenance (`inactive`). */
+/** The health after one OPTIONS result. Only an operator ends maintenance (`inactive`). */
 export function afterProbe(health: Health, isUp: boolean, limits: ProbeThresholds): Health {
   if (health.state === 'inactive') return health
   const failures = isUp ? 0 : health.failures + 1

@@ -17,14 +17,14 @@ export interface ProbedStateChange {
   readonly from: NodeState
   readonly to: NodeState
   readonly cause: 'probe' | 'call' | 'operator' | 'reload'
-  /** What the last probe said, or who acted. */
+  /** The result of the last probe, or who acted. */
   readonly reason: string
   readonly at: number
   /** The operator, as in the audit log; absent: no operator, or not known. */
   readonly by?: string | undefined
 }
 
-/** What is known of one target. */
+/** Health, latency and counts of one target. */
 export interface ProbeReport extends Health {
   /** Smoothed round trip; undefined until a probe was answered. */
   readonly latencyMs: number | undefined
@@ -42,7 +42,7 @@ export interface ProbedTargetsDeps {
   readonly lagMs?: (() => number) | undefined
 }
 
-interface Watched {
+interface WatchedTarget {
   target: ProbedTarget
   report: ProbeReport
 }
@@ -50,7 +50,7 @@ interface Watched {
 export class ProbedTargets {
   readonly #deps: ProbedTargetsDeps
   readonly #prober: Prober
-  #watched: ReadonlyMap<number, Watched> = new Map()
+  #watched: ReadonlyMap<number, WatchedTarget> = new Map()
 
   constructor(deps: ProbedTargetsDeps) {
     this.#deps = deps
@@ -72,9 +72,9 @@ export class ProbedTargets {
   }
 
   /**
-   * Replaces the targets. One with the same id and destination keeps its health, unless the
-   * operator's word has changed meanwhile; every other starts anew. Returns what that changed, so
-   * that the caller can tell it after its own tables are new.
+   * Replaces the targets. One with the same id and destination keeps its health, unless the decision of the operator
+   * has changed meanwhile; every other starts anew. Returns the changes of state, for the caller to report once its own
+   * tables are new.
    */
   watch(targets: readonly ProbedTarget[]): readonly ProbedStateChange[] {
     const before = this.#watched
@@ -87,8 +87,14 @@ export class ProbedTargets {
     for (const { target, report } of this.#watched.values()) {
       const from = before.get(target.id)?.report.state
       if (from === undefined || from === report.state) continue
-      const cause = { cause: 'reload', reason: 'reloaded' } as const
-      changes.push({ id: target.id, from, to: report.state, ...cause, at })
+      changes.push({
+        id: target.id,
+        from,
+        to: report.state,
+        cause: 'reload',
+        reason: 'reloaded',
+        at,
+      })
     }
     return changes
   }
@@ -110,7 +116,7 @@ export class ProbedTargets {
     if (outcome === 'failed') this.#prober.probeNow(id)
   }
 
-  /** The operator's decision holds at once; a probe follows, so that a wrong one is soon noticed. */
+  /** The operator's decision takes effect at once; a probe follows, so that a wrong one is soon noticed. */
   setState(id: number, state: NodeState, by?: string): void {
     const watched = this.#watched.get(id)
     if (!watched) return
@@ -140,11 +146,11 @@ export class ProbedTargets {
       },
     }
     if (state !== report.state)
-      this.#tell(watched, report.state, 'probe', status === 0 ? reason : `${status} ${reason}`)
+      this.#report(watched, report.state, 'probe', status === 0 ? reason : `${status} ${reason}`)
   }
 
   #move(
-    watched: Watched,
+    watched: WatchedTarget,
     health: Health,
     cause: ProbedStateChange['cause'],
     reason: string,
@@ -153,11 +159,11 @@ export class ProbedTargets {
     const from = watched.report.state
     const { state, failures, successes } = health
     watched.report = { ...watched.report, state, failures, successes }
-    if (from !== state) this.#tell(watched, from, cause, reason, by)
+    if (from !== state) this.#report(watched, from, cause, reason, by)
   }
 
-  #tell(
-    { target, report }: Watched,
+  #report(
+    { target, report }: WatchedTarget,
     from: NodeState,
     cause: ProbedStateChange['cause'],
     reason: string,
@@ -177,7 +183,10 @@ export class ProbedTargets {
 
 const noProbes = { sent: 0, answered: 0, failed: 0 }
 
-function carriedOver(target: ProbedTarget, before: ReadonlyMap<number, Watched>): ProbeReport {
+function carriedOver(
+  target: ProbedTarget,
+  before: ReadonlyMap<number, WatchedTarget>,
+): ProbeReport {
   const known = before.get(target.id)
   const isSameNode = known?.target.destination === target.destination
   const fresh = newHealth(target.operatorState)

@@ -13,11 +13,11 @@ export type ProbeResult =
   | { readonly kind: 'answered'; readonly status: number; readonly reason: string }
   | { readonly kind: 'silence' }
   | { readonly kind: 'transport-error'; readonly reason: string }
-  /** It did not leave, for no fault of the destination: our SIP server is away. No verdict. */
+  /** The OPTIONS did not leave, for no fault of the destination: our SIP server is unreachable. No verdict. */
   | { readonly kind: 'unsent' }
 
 /**
- * Sends one OPTIONS, whose final answer is of interest for `timeoutMs`. `done` hears at most once, if need be at once or
+ * Sends one OPTIONS, whose final answer is of interest for `timeoutMs`. `done` is called at most once, perhaps at once, or
  * later than that.
  */
 export type SendProbe = (
@@ -179,7 +179,7 @@ class Round {
 /** A timer or an answer this late means that the process itself is slow, not that the node is silent. */
 const STALL_MS = 20
 
-/** For so long a node gets the benefit of the doubt; a process that is slower than that is past help. */
+/** A node is not blamed for so much delay of this process; a slower process cannot probe. */
 const MAX_DOUBT_MS = 3_000
 
 /** Probes that begin together: at most two OPTIONS and one verdict for each. They share their timers. */
@@ -206,7 +206,7 @@ class Volley {
     for (const loop of this.#loops) loop.begin(this, this.#timeoutMs)
   }
 
-  /** One of its probes is over. */
+  /** One probe of the volley is over. */
   ended(): void {
     this.#open -= 1
     if (this.#open === 0) this.#cancelTimer?.()

@@ -1,4 +1,4 @@
-/** Dispatcher sets from the database, and the operator's word back into it. */
+/** Dispatcher sets in the database, and the decisions of operators about their nodes. */
 import type { Selectable } from 'kysely'
 import { fromFlag } from '../../schema/columns.ts'
 import type { Database } from '../../schema/database.ts'
@@ -20,7 +20,7 @@ export async function loadSets(store: Store): Promise<readonly SetRecord[]> {
 }
 
 /**
- * Stores what an operator decided; it survives restarts. Resolves with false, and stores nothing, when no other node of
+ * Stores the decision of an operator, which survives restarts. Resolves with false, and stores nothing, when no other node of
  * the set would stay in service (SPECIFICATION.md §3.2).
  */
 export async function saveOperatorState(
@@ -84,7 +84,7 @@ function nodeOf(row: Selectable<Database['dispatcher_node']>): NodeRecord {
   }
 }
 
-/** Only what the set itself says: null columns leave the process's defaults. */
+/** The settings of the set itself: null columns leave the process's defaults. */
 function probeOf(row: Selectable<Database['dispatcher_set']>): Partial<ProbeSettings> {
   const okCodes = row.probe_ok_codes === null ? undefined : parseOkCodes(row.probe_ok_codes)
   return {

@@ -1,11 +1,11 @@
-/** Sources that are not listened to until their time is over. Bounded; the oldest ban gives way. */
+/** Sources whose packets are dropped for a time. Bounded; the oldest ban gives way. */
 import type { Ban } from '../../schema/contracts/engine.ts'
 
 /** As all nodes have it. */
 export type StoredBan = Omit<Ban, 'dropped'>
 
 type Entry = { -readonly [key in keyof Ban]: Ban[key] } & {
-  /** It is stored for all nodes: where it is not any more, it holds no more. */
+  /** The ban is in the database; it ends when it is not there any more. */
   isStored: boolean
 }
 
@@ -29,7 +29,7 @@ export class Bans {
     if (oldest !== undefined) this.#bans.delete(oldest)
   }
 
-  /** The database has it: from now on it holds no longer than there. */
+  /** The ban is stored: from now on it ends when it is removed there. */
   noteStored(source: string): void {
     const ban = this.#bans.get(source)
     if (ban !== undefined) ban.isStored = true
@@ -38,7 +38,7 @@ export class Bans {
   /**
    * Follows what is stored for all nodes, the oldest first. A ban that is not stored yet stays.
    *
-   * @param sources those that were looked for; undefined: all.
+   * @param sources the sources that were read; undefined: all.
    */
   takeStored(stored: readonly StoredBan[], sources?: ReadonlySet<string>): void {
     const found = new Set(stored.map(({ source }) => source))
@@ -75,7 +75,7 @@ export class Bans {
     return this.#bans.delete(source)
   }
 
-  /** Those in force, the newest last. */
+  /** Bans in force, the newest last. */
   list(now: number): readonly Ban[] {
     return [...this.#bans.values()]
       .filter(({ until }) => until > now)

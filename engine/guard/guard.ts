@@ -1,6 +1,6 @@
 /**
- * Who is listened to at all: asked for each packet before it is decoded. Floods are cut to a rate,
- * scanners meet silence, guessers are banned for a while. Carriers and nodes are never shut out. The source
+ * Admits or drops each packet before it is decoded. Floods are cut to a rate, scanners get no answer, guessers are
+ * banned for a while. Carriers and nodes are never shut out. The source
  * of a datagram may be forged: it counts against sources that have proved nothing, and never against others.
  */
 import type { Log } from '../../schema/contracts/log.ts'
@@ -21,15 +21,15 @@ interface GuardDeps {
   readonly now: () => number
   /** Carriers, nodes and trusted networks. */
   readonly isExempt: IsKnown
-  /** Whether a node says that its requests come from there: calls without a token, which may be forged, ban it not. */
+  /** Whether a node announces this address: it is not banned for calls without a token, which may be forged. */
   readonly isNode?: (address: string) => boolean
   readonly log: Log
   readonly flood?: Partial<BucketLimits>
-  /** What all sources may send together that are neither exempt nor proven. */
+  /** The rate of all sources together that are neither exempt nor proven. */
   readonly strangers?: Rate
 }
 
-/** Where a packet comes from, or says that it comes from. */
+/** The source of a packet; that of a datagram may be forged. */
 interface PacketSource {
   /** `udp`, whose source is proved by nothing, or one that has connections. */
   readonly protocol: string
@@ -53,11 +53,11 @@ const userFailures = { max: 10, windowMs: 300_000, maxKeys: 20_000 }
 /** Calls from a source that is unknown. */
 const unknownCalls = { max: 30, windowMs: 60_000, maxKeys: 20_000 }
 
-/** By an operator; for what only the source itself can have done; for what datagrams with that source did, which may be forged. */
+/** By an operator; for packets that only the source itself can have sent; for datagrams, whose source may be forged. */
 export type BanKind = 'operator' | 'proven' | 'claimed'
 
-/** A ban that this process has found a reason for. */
-export interface FoundBan {
+/** A ban that this process has decided on. */
+export interface DetectedBan {
   readonly kind: BanKind
   readonly source: string
   readonly reason: Ban['reason']
@@ -85,7 +85,7 @@ export class Guard {
     proven: new Bans(MAX_BANS),
     claimed: new Bans(MAX_BANS),
   }
-  #onBan: (ban: FoundBan) => void = () => undefined
+  #onBan: (ban: DetectedBan) => void = () => undefined
   readonly #addressFailures = new Failures(addressFailures)
   readonly #flowFailures = new Failures(addressFailures)
   readonly #userFailures = new Failures(userFailures)
@@ -127,11 +127,11 @@ export class Guard {
     if (this.#known.has(source.address, source.port, now)) return true
     const key = sourceKey(source.address)
     const rejection = this.#rejectionFor(source, key, kind, now) ?? (isScanner() && 'scanner')
-    // One that has just become known is heard at once.
+    // A source that has just become exempt is admitted at once.
     if (!rejection || this.#deps.isExempt(source.address, source.port)) return true
     this.#dropped[rejection] += 1
-    if (rejection === 'strangers') this.#notices.tellOnce(notices.strangers, 'all', now)
-    else if (rejection !== 'banned') this.#notices.tellOnce(notices[rejection], key, now)
+    if (rejection === 'strangers') this.#notices.reportOnce(notices.strangers, 'all', now)
+    else if (rejection !== 'banned') this.#notices.reportOnce(notices[rejection], key, now)
     return false
   }
 
@@ -140,15 +140,15 @@ export class Guard {
     const now = this.#deps.now()
     const key = sourceKey(source.address)
     if (this.#userFailures.add(`${key} ${user}`, now))
-      this.#notices.tell('wrong passwords: no more are checked', { source: key, user }, now)
+      this.#notices.report('wrong passwords: no more are checked', { source: key, user }, now)
     // A phone that turns to guessing loses what it has proved; the others behind its address do not.
     if (this.#flowFailures.add(`${key} ${source.port}`, now)) this.#proven.forget(key, source.port)
-    if (this.#addressFailures.add(key, now)) this.#found('proven', key, 'password_guessing', now)
+    if (this.#addressFailures.add(key, now)) this.#detected('proven', key, 'password_guessing', now)
   }
 
-  /** A phone names a domain that no tenant has: it is told of, and counts for nothing else. */
+  /** A phone names a domain that no tenant has: this is logged, and has no other effect. */
   unknownDomain({ address }: PacketSource, domain: string): void {
-    this.#notices.tellOnce(notices.domain, sourceKey(address), this.#deps.now(), { domain })
+    this.#notices.reportOnce(notices.domain, sourceKey(address), this.#deps.now(), { domain })
   }
 
   authSucceeded({ address, port }: PacketSource, user: string): void {
@@ -174,14 +174,14 @@ export class Guard {
   unknownSource(source: PacketSource): string {
     const now = this.#deps.now()
     const key = sourceKey(source.address)
-    // Forged, as far as one can tell: a ban would be told to all nodes, and shown to operators.
+    // Probably forged: a ban would spread to all nodes, and be shown to operators.
     const isNode = this.#deps.isNode?.(source.address) === true
     if (isNode || this.#deps.isExempt(source.address, source.port)) return key
     if (flowOf(this.#proven.find(key, now), source.port, now) !== undefined) return key
     const isClaimed = source.protocol === 'udp'
     const calls = isClaimed ? this.#claimedCalls : this.#unknownCalls
     const kind = isClaimed ? 'claimed' : 'proven'
-    if (calls.add(key, now)) this.#found(kind, key, 'unknown_calls', now)
+    if (calls.add(key, now)) this.#detected(kind, key, 'unknown_calls', now)
     return key
   }
 
@@ -190,7 +190,7 @@ export class Guard {
     const fields = { source: sourceKey(address), method, call }
     const message =
       'a request in a call was refused: it comes from none of the addresses of its party'
-    this.#notices.tell(message, fields, this.#deps.now())
+    this.#notices.report(message, fields, this.#deps.now())
   }
 
   /** Whether a phone has proved itself at this address, from whatever port. */
@@ -198,7 +198,7 @@ export class Guard {
     return this.#proven.find(sourceKey(address), this.#deps.now()) !== undefined
   }
 
-  /** Whether a source that has proved nothing is not heard. */
+  /** Whether packets of this address are dropped unless their source has proved itself. */
   isBanned(address: string): boolean {
     const key = sourceKey(address)
     return this.#allBans().some((bans) => bans.has(key, this.#deps.now()))
@@ -211,7 +211,7 @@ export class Guard {
       .toSorted((one, other) => one.since - other.since)
   }
 
-  /** Bans a source by hand. Carriers and nodes go on being heard. */
+  /** Bans a source for an operator. Packets of carriers and nodes are admitted all the same. */
   ban(address: string, durationMs: number): void {
     const now = this.#deps.now()
     this.#ban({ kind: 'operator', source: sourceKey(address), reason: 'operator', durationMs }, now)
@@ -226,13 +226,13 @@ export class Guard {
     return this.#allBans().filter((bans) => bans.lift(key)).length > 0
   }
 
-  /** Takes back what `ban` did. What was found here stays, with what counts against the source. */
+  /** Takes back `ban`. Bans that the guard decided on stay, with the counts against the source. */
   endOperatorBan(source: string): void {
     this.#bans.operator.lift(sourceOf(source))
   }
 
-  /** Calls `handler` with each ban that is found here, and not by an operator. */
-  onBan(handler: (ban: FoundBan) => void): void {
+  /** Calls `handler` with each ban that the guard decides on. */
+  onBan(handler: (ban: DetectedBan) => void): void {
     this.#onBan = handler
   }
 
@@ -286,7 +286,7 @@ export class Guard {
     return takeFrom(share, this.#strangers, now, cost) ? undefined : 'strangers'
   }
 
-  /** A phone behind a banned address may register, and is heard once it has proved who it is. */
+  /** A phone behind a banned address may register; after that its packets are admitted. */
   #isBanned(
     key: string,
     kind: PacketKind,
@@ -303,16 +303,16 @@ export class Guard {
     return Object.values(this.#bans)
   }
 
-  #found(kind: BanKind, source: string, reason: Ban['reason'], now: number): void {
+  #detected(kind: BanKind, source: string, reason: Ban['reason'], now: number): void {
     const ban = { kind, source, reason, durationMs: BAN_MS }
     this.#ban(ban, now)
     this.#onBan(ban)
   }
 
-  #ban({ kind, source, reason, durationMs }: FoundBan, now: number): void {
+  #ban({ kind, source, reason, durationMs }: DetectedBan, now: number): void {
     this.#banned += 1
     this.#bans[kind].add(source, reason, now, durationMs)
-    this.#notices.tell('a source is banned', { source, reason, seconds: durationMs / 1_000 }, now)
+    this.#notices.report('a source is banned', { source, reason, seconds: durationMs / 1_000 }, now)
   }
 }
 
@@ -336,7 +336,7 @@ function flowOf(
 /** Counts failures by key within a window that begins with the first one; bounded. */
 
 interface FailureLimits {
-  /** So many within the window are too many. */
+  /** Failures within the window that are too many. */
   readonly max: number
   readonly windowMs: number
   /** Keys that are remembered; beyond, the one that failed first is forgotten. */
@@ -385,10 +385,6 @@ class Failures {
     for (const key of this.#counts.keys()) if (key.startsWith(prefix)) this.#counts.delete(key)
   }
 
-  get size(): number {
-    return this.#counts.size
-  }
-
   #current(key: string, now: number): Count | undefined {
     const count = this.#counts.get(key)
     return count && now - count.since < this.#limits.windowMs ? count : undefined
@@ -396,8 +392,8 @@ class Failures {
 }
 
 /**
- * Which sources are carriers, nodes or trusted, asked once a second for each: every packet of theirs is asked about,
- * and a busy one sends thousands.
+ * Remembers for a second whether a source is a carrier, a node or trusted: each packet asks, and a busy source sends
+ * thousands.
  */
 type IsKnown = (address: string, port: number) => boolean
 
@@ -408,7 +404,7 @@ const MAX_SOURCES = 20_000
 export class KnownSources {
   readonly #isKnown: IsKnown
   /** By address, then by port. */
-  readonly #asked = new Map<string, Map<number, boolean>>()
+  readonly #answers = new Map<string, Map<number, boolean>>()
   #size = 0
   #forgetAt = -Infinity
 
@@ -418,8 +414,8 @@ export class KnownSources {
 
   has(address: string, port: number, now: number): boolean {
     if (now >= this.#forgetAt || this.#size >= MAX_SOURCES) this.#forget(now)
-    let ports = this.#asked.get(address)
-    if (ports === undefined) this.#asked.set(address, (ports = new Map<number, boolean>()))
+    let ports = this.#answers.get(address)
+    if (ports === undefined) this.#answers.set(address, (ports = new Map<number, boolean>()))
     let isKnown = ports.get(port)
     if (isKnown === undefined) {
       isKnown = this.#isKnown(address, port)
@@ -430,13 +426,13 @@ export class KnownSources {
   }
 
   #forget(now: number): void {
-    this.#asked.clear()
+    this.#answers.clear()
     this.#size = 0
     this.#forgetAt = now + LIFE_MS
   }
 }
 
-/** What a packet begins, as far as the guard wants to know it: read from its first bytes. */
+// The kind of a packet, by its first bytes.
 
 /** `open`: a connection, before its first message. */
 type PacketKind = 'register' | 'invite' | 'open' | 'other'
@@ -497,9 +493,9 @@ const isResponse = (packet: Buffer | string): boolean =>
 
 type Fields = Readonly<Record<string, unknown>>
 
-/** A source that was told about is not told about again for this long. */
+/** A source that is in the log is not logged again for this long. */
 const QUIET_MS = 600_000
-const MAX_TOLD = 20_000
+const MAX_REPORTED = 20_000
 const LINES_A_MINUTE = 20
 const MINUTE_MS = 60_000
 
@@ -509,7 +505,7 @@ const MINUTE_MS = 60_000
  */
 class Notices {
   readonly #log: Log
-  readonly #told = new Failures({ max: 1, windowMs: QUIET_MS, maxKeys: MAX_TOLD })
+  readonly #reported = new Failures({ max: 1, windowMs: QUIET_MS, maxKeys: MAX_REPORTED })
   #since = -Infinity
   #lines = 0
   #omitted = 0
@@ -518,13 +514,13 @@ class Notices {
     this.#log = log
   }
 
-  /** Tells of a source unless the same was told of it a moment ago. */
-  tellOnce(message: string, source: string, now: number, more: Fields = {}): void {
-    const told = [message, source, ...Object.values(more).map(String)].join(' ')
-    if (this.#told.add(told, now)) this.tell(message, { source, ...more }, now)
+  /** Logs a message about a source, unless the same was logged lately. */
+  reportOnce(message: string, source: string, now: number, more: Fields = {}): void {
+    const reported = [message, source, ...Object.values(more).map(String)].join(' ')
+    if (this.#reported.add(reported, now)) this.report(message, { source, ...more }, now)
   }
 
-  tell(message: string, fields: Fields, now: number): void {
+  report(message: string, fields: Fields, now: number): void {
     if (now - this.#since >= MINUTE_MS) this.#nextMinute(now)
     this.#lines += 1
     if (this.#lines <= LINES_A_MINUTE) this.#log('warn', message, fields)
@@ -554,7 +550,7 @@ interface ProvenSource {
   until: number
   /** By port. */
   readonly flows: Map<number, ProvenFlow>
-  /** Who has proved to be there, and until when that counts. */
+  /** Users that have authenticated there, and until when that counts. */
   readonly users: Map<string, number>
 }
 
@@ -568,7 +564,7 @@ interface ProvenLimits extends Rate {
 
 class ProvenSources {
   readonly #limits: ProvenLimits
-  /** Those that proved themselves last stand at the end. */
+  /** In the order of their last proof. */
   readonly #sources = new Map<string, ProvenSource>()
 
   constructor(limits: ProvenLimits) {
@@ -599,7 +595,7 @@ class ProvenSources {
     this.#forgetOld(now)
   }
 
-  /** What comes from this port counts as unproven again. */
+  /** Packets from this port count as unproven again. */
   forget(key: string, port: number): void {
     this.#sources.get(key)?.flows.delete(port)
   }

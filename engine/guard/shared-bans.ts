@@ -1,6 +1,6 @@
 /**
  * Bans that hold on all nodes of a database. A node decides on those in its memory, which follows the table. Those of
- * operators are stored before they are confirmed; those that a node finds itself hold there at once, and spread at a
+ * operators are stored before they are confirmed; those that a node decides on hold there at once, and spread at a
  * bounded rate: a stranger may write many addresses on its packets.
  */
 import type { Details } from '../../schema/changes/changes.ts'
@@ -9,7 +9,7 @@ import type { Log } from '../../schema/contracts/log.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import type { Store } from '../../schema/open.ts'
 import type { StoredBan } from './bans.ts'
-import { sourceOf, type BanKind, type FoundBan, type Guard } from './guard.ts'
+import { sourceOf, type BanKind, type DetectedBan, type Guard } from './guard.ts'
 import { type Bucket, fullBucket, takeFrom } from './token-buckets.ts'
 
 interface Notices {
@@ -34,13 +34,13 @@ const ENDED = 'tollgate_operator_ban_ended'
 /** Bans of this time are one statement. */
 const GROUP_MS = 100
 const RETRY_MS = 1_000
-/** Those of each kind that this node finds and tells: so many at once, and so many a second. The rest hold here alone. */
+/** Bans of each kind that this node spreads: so many at once, and so many a second. The rest hold here alone. */
 const BURST = 100
 const SPREAD = { packetsPerSecond: 10, burst: BURST }
 const CLEANING_MS = 60_000
 /** Of each kind, by all nodes; the oldest give way. As many as a node has in memory. */
 const MAX_STORED = 10_000
-/** What the table's triggers tell of bans that were added. */
+/** The payload of the table's triggers for added bans. */
 const ADDED = 'added'
 /** Bans that are read at once. */
 const PAGE = 1_000
@@ -52,12 +52,12 @@ const kinds = ['operator', 'proven', 'claimed'] as const satisfies readonly BanK
 export class SharedBans {
   readonly #deps: SharedBansDeps
   readonly #statements: ReturnType<typeof prepare>
-  readonly #work = new OneAtATime(() => this.#tellFound())
-  /** Found here and not stored yet, by kind and source. */
-  readonly #found = new Map<string, FoundBan>()
-  /** One for each kind: forged datagrams take nothing from those that are proved. */
+  readonly #work = new OneAtATime(() => this.#storeDetected())
+  /** Bans of this node that are not stored yet, by kind and source. */
+  readonly #detected = new Map<string, DetectedBan>()
+  /** One for each kind: bans of forged datagrams take nothing from proven ones. */
   readonly #allowances: Readonly<Record<BanKind, Bucket>>
-  /** What older transactions have stored was read. */
+  /** All bans of transactions before this one were read. */
   #horizon = 0
   #isFailing = false
   #cancelGroup: Cancel | undefined
@@ -82,7 +82,7 @@ export class SharedBans {
     const source = sourceOf(address)
     await this.#store([{ kind: 'operator', source, reason: 'operator', durationMs }])
     this.#deps.guard.ban(address, durationMs)
-    // It ends a moment later here than in the table: nothing that is read would show that it is stored.
+    // A ban ends a moment later here than in the table, whose rows would not show that it is stored.
     this.#deps.guard.noteStored('operator', source)
   }
 
@@ -103,7 +103,7 @@ export class SharedBans {
     this.#deps.notices.notify(ENDED, source)
   }
 
-  /** Takes over what is stored now: all of it, or what has changed, as the triggers of the table tell it. */
+  /** Takes over the stored bans: all, or those that have changed, by a payload of the triggers of the table. */
   async reload(changes: Details = 'all'): Promise<void> {
     if (changes === 'all') return this.#readFrom(0)
     if (changes.has(ADDED)) await this.#readFrom(this.#horizon)
@@ -151,19 +151,19 @@ export class SharedBans {
   #cleanLater(): void {
     this.#cancelCleaning = this.#deps.schedule(() => {
       this.#cleanLater()
-      // What is not removed now is removed a minute later.
+      // Bans that are not removed now are removed a minute later.
       this.clean().catch(() => undefined)
     }, CLEANING_MS)
   }
 
   #lift(source: string): boolean {
-    for (const [key, ban] of this.#found) if (ban.source === source) this.#found.delete(key)
+    for (const [key, ban] of this.#detected) if (ban.source === source) this.#detected.delete(key)
     return this.#deps.guard.unban(source)
   }
 
-  #spread(ban: FoundBan): void {
+  #spread(ban: DetectedBan): void {
     if (!takeFrom(this.#allowances[ban.kind], SPREAD, this.#deps.now())) return
-    this.#found.set(`${ban.kind} ${ban.source}`, ban)
+    this.#detected.set(`${ban.kind} ${ban.source}`, ban)
     this.#soon(GROUP_MS)
   }
 
@@ -174,30 +174,31 @@ export class SharedBans {
     }, waitMs)
   }
 
-  /** Never rejects. While the database is away, as many wait as may spread at once. */
-  async #tellFound(): Promise<void> {
-    const found = [...this.#found].slice(0, BURST)
+  /** Never rejects. While the database is unreachable, as many wait as may spread at once. */
+  async #storeDetected(): Promise<void> {
+    const found = [...this.#detected].slice(0, BURST)
     if (found.length === 0) return
-    for (const [key] of found) this.#found.delete(key)
+    for (const [key] of found) this.#detected.delete(key)
     try {
       await this.#store(found.map(([, ban]) => ban))
       for (const [key, { kind, source }] of found)
-        if (!this.#found.has(key)) this.#deps.guard.noteStored(kind, source)
+        if (!this.#detected.has(key)) this.#deps.guard.noteStored(kind, source)
       this.#isFailing = false
     } catch (error) {
       if (!this.#isFailing)
         this.#deps.log('warn', 'bans cannot be told to other nodes yet', { error })
       this.#isFailing = true
-      for (const [key, ban] of found) if (this.#waiting(ban.kind) < BURST) this.#found.set(key, ban)
+      for (const [key, ban] of found)
+        if (this.#waiting(ban.kind) < BURST) this.#detected.set(key, ban)
     }
-    if (this.#found.size > 0) this.#soon(RETRY_MS)
+    if (this.#detected.size > 0) this.#soon(RETRY_MS)
   }
 
   #waiting(kind: BanKind): number {
-    return [...this.#found.values()].filter((ban) => ban.kind === kind).length
+    return [...this.#detected.values()].filter((ban) => ban.kind === kind).length
   }
 
-  async #store(bans: readonly FoundBan[]): Promise<void> {
+  async #store(bans: readonly DetectedBan[]): Promise<void> {
     const rows = bans.map(({ durationMs: duration, ...ban }) => ({ ...ban, duration }))
     await this.#statements.add.run([JSON.stringify(rows)])
   }

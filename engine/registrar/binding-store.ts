@@ -1,6 +1,6 @@
 /**
- * Bindings in the database. A REGISTER is answered after its group is committed, so that a restart loses none that a
- * phone has been told of. Nodes that share a database tell each other which extensions have other bindings.
+ * Bindings in the database. A REGISTER is answered after its group is committed, so that a restart loses no confirmed
+ * binding. Nodes that share a database notify each other of extensions whose bindings have changed.
  */
 import type { Selectable } from 'kysely'
 import type { Schedule } from '../../schema/clock.ts'
@@ -26,7 +26,7 @@ export interface BindingStoreDeps {
   readonly onFailure: (error: unknown, waiting: number) => void
 }
 
-/** What a REGISTER changed. */
+/** The changes of a REGISTER. */
 export interface BindingChange {
   readonly extensionId: number
   readonly saved: readonly Binding[]
@@ -37,7 +37,7 @@ export interface BindingChange {
 }
 
 /** `gone`: its extension is. `late`: the database has not taken it in time, and it is not stored. */
-export type Written = 'stored' | 'gone' | 'late'
+export type WriteResult = 'stored' | 'gone' | 'late'
 
 export interface StoredBinding {
   readonly domain: string
@@ -53,7 +53,7 @@ const MAX_WAITING = 5_000
 /** A phone gives up after 32 s (RFC 3261 §17.1.2); it shall hear before that to come again. */
 const WRITE_MS = 10_000
 
-/** On which nodes tell each other `<node> <id of an extension>`; a name of a node has no blank. */
+/** The channel of notices `<node> <id of an extension>`; a name of a node has no blank. */
 export const BINDING_CHANNEL = 'tollgate_bindings'
 
 interface Values {
@@ -156,17 +156,17 @@ export class BindingStore {
   }
 
   /** Resolves when the change is durable, or will not be. */
-  write(change: BindingChange): Promise<Written> {
+  write(change: BindingChange): Promise<WriteResult> {
     return this.#written(change.extensionId, () => this.#write(change), 'withdraw')
   }
 
   async #write({ extensionId, saved, refreshed, removed }: BindingChange): Promise<void> {
     for (const contact of removed) await this.#remove.run({ extensionId, contact })
     for (const binding of saved) await this.#save.run(valuesOf(extensionId, binding))
-    let isTold = saved.length + removed.length > 0
+    let isChange = saved.length + removed.length > 0
     for (const binding of refreshed)
-      if (!(await this.#saveRefresh(extensionId, binding))) isTold = true
-    if (isTold) await this.#tellOthers(extensionId)
+      if (!(await this.#saveRefresh(extensionId, binding))) isChange = true
+    if (isChange) await this.#notifyOthers(extensionId)
   }
 
   /** False: it was not there any more, and is stored anew. */
@@ -178,21 +178,21 @@ export class BindingStore {
     return false
   }
 
-  /** All bindings, or those of one node. It takes place also when it is late. */
-  removeAll(extensionId: number, node?: string): Promise<Written> {
+  /** Removes all bindings, or those of one node, also when the write is late. */
+  removeAll(extensionId: number, node?: string): Promise<WriteResult> {
     const remove = async (): Promise<void> => {
       if (node === undefined) await this.#removeAll.run({ extensionId })
       else await this.#removeOfNode.run({ extensionId, node })
-      await this.#tellOthers(extensionId)
+      await this.#notifyOthers(extensionId)
     }
     return this.#written(extensionId, remove, 'keep')
   }
 
-  /** One binding, of any node. It takes place also when it is late. */
-  remove(extensionId: number, contact: string): Promise<Written> {
+  /** Removes one binding, of any node, also when the write is late. */
+  remove(extensionId: number, contact: string): Promise<WriteResult> {
     const remove = async (): Promise<void> => {
       await this.#remove.run({ extensionId, contact })
-      await this.#tellOthers(extensionId)
+      await this.#notifyOthers(extensionId)
     }
     return this.#written(extensionId, remove, 'keep')
   }
@@ -201,7 +201,7 @@ export class BindingStore {
     this.#queue.add({ run: () => this.#removeExpired.run({ now }) })
   }
 
-  async #tellOthers(extensionId: number): Promise<void> {
+  async #notifyOthers(extensionId: number): Promise<void> {
     const { store, node } = this.#deps
     await store.statements.notify(BINDING_CHANNEL, `${node} ${extensionId}`)
   }
@@ -210,14 +210,14 @@ export class BindingStore {
     extensionId: number,
     run: () => Promise<void>,
     whenLate: 'withdraw' | 'keep',
-  ): Promise<Written> {
+  ): Promise<WriteResult> {
     this.#waiting.set(extensionId, (this.#waiting.get(extensionId) ?? 0) + 1)
-    let resolve: (written: Written) => void = () => undefined
-    const promise = new Promise<Written>((settled) => {
+    let resolve: (written: WriteResult) => void = () => undefined
+    const promise = new Promise<WriteResult>((settled) => {
       resolve = settled
     })
     let isOver = false
-    const settle = (written: Written): void => {
+    const settle = (written: WriteResult): void => {
       cancel()
       resolve(written)
       if (!isOver) this.#over(extensionId)
@@ -239,8 +239,8 @@ export class BindingStore {
   }
 
   #over(extensionId: number): void {
-    const left = (this.#waiting.get(extensionId) ?? 1) - 1
-    if (left > 0) this.#waiting.set(extensionId, left)
+    const count = (this.#waiting.get(extensionId) ?? 1) - 1
+    if (count > 0) this.#waiting.set(extensionId, count)
     else this.#waiting.delete(extensionId)
   }
 

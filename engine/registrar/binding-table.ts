@@ -3,10 +3,10 @@
  * and the phones behind NAT kept reachable. One timer serves all of it, and only while needed.
  */
 import type { Schedule } from '../../schema/clock.ts'
-import { type Binding, LOOK_AHEAD_MS, needsKeepAlive } from './bindings.ts'
+import { type Binding, CHECK_AHEAD_MS, needsKeepAlive } from './bindings.ts'
 
 /** An extension that has bindings. */
-export interface Registered {
+export interface RegisteredExtension {
   readonly domain: string
   readonly extension: string
   readonly extensionId: number
@@ -25,15 +25,15 @@ export interface BindingTableDeps {
   /** Sends something that makes a NAT keep its mapping; errors are its own. */
   readonly keepAlive: (binding: Binding) => void
   /** Some of this node's bindings of it have expired; it has those that are left. */
-  readonly onLapsed: (registered: Registered) => void
+  readonly onLapsed: (registered: RegisteredExtension) => void
   /** Bindings of other nodes expire soon, or have expired, unless they were refreshed there. */
   readonly onUnsure: (extensionId: number) => void
   /** Called at most once a minute, when something has expired. */
   readonly onExpired: () => void
 }
 
-interface Entry extends Registered {
-  /** The second at which to look at it again. */
+interface Entry extends RegisteredExtension {
+  /** The second of its next check. */
   readonly due: number
   readonly slot: number
 }
@@ -66,11 +66,11 @@ export class BindingTable {
     this.#second = secondOf(deps.now())
   }
 
-  find(domain: string, extension: string): Registered | undefined {
+  find(domain: string, extension: string): RegisteredExtension | undefined {
     return this.#entries.get(keyOf(domain, extension))
   }
 
-  of(extensionId: number): Registered | undefined {
+  of(extensionId: number): RegisteredExtension | undefined {
     const key = this.#keys.get(extensionId)
     return key === undefined ? undefined : this.#entries.get(key)
   }
@@ -82,8 +82,8 @@ export class BindingTable {
     return bindings.filter(({ expiresAt }) => expiresAt > now)
   }
 
-  /** Replaces what is known of an extension; without bindings it is forgotten. */
-  set(registered: Registered): void {
+  /** Replaces the bindings of an extension; without bindings it is removed. */
+  set(registered: RegisteredExtension): void {
     const key = keyOf(registered.domain, registered.extension)
     const known = this.#keys.get(registered.extensionId)
     if (known !== undefined && known !== key) this.#remove(known)
@@ -103,13 +103,13 @@ export class BindingTable {
     this.#cancelTick ??= this.#deps.schedule(this.#tick, TICK_MS)
   }
 
-  /** Its bindings are gone, wherever it is known. */
+  /** Removes an extension with its bindings. */
   forget(extensionId: number): void {
     const key = this.#keys.get(extensionId)
     if (key !== undefined) this.#remove(key)
   }
 
-  all(): IterableIterator<Registered> {
+  all(): IterableIterator<RegisteredExtension> {
     return this.#entries.values()
   }
 
@@ -161,31 +161,31 @@ export class BindingTable {
   #expire(present: number): void {
     const now = this.#deps.now()
     while (this.#second < present) {
-      // First: what is looked at now is due again in a later second.
+      // First: an entry that is checked now is due again in a later second.
       this.#second += 1
       for (const key of [...(this.#due.get(this.#second) ?? [])]) {
         const entry = this.#entries.get(key)
         if (entry === undefined) continue
         const living = entry.bindings.filter(({ expiresAt }) => expiresAt > now)
-        const left = { ...entry, bindings: living }
-        this.set(left)
+        const remaining = { ...entry, bindings: living }
+        this.set(remaining)
         if (entry.bindings.some((binding) => this.#isUnsure(binding, now)))
           this.#deps.onUnsure(entry.extensionId)
         const gone = entry.bindings.filter((binding) => !living.includes(binding))
         if (!gone.some(this.#deps.isOwn)) continue
         this.#expiredSince ??= present
-        this.#deps.onLapsed(left)
+        this.#deps.onLapsed(remaining)
       }
     }
   }
 
   #isUnsure(binding: Binding, now: number): boolean {
-    return !this.#deps.isOwn(binding) && binding.expiresAt - now <= LOOK_AHEAD_MS + TICK_MS
+    return !this.#deps.isOwn(binding) && binding.expiresAt - now <= CHECK_AHEAD_MS + TICK_MS
   }
 
-  /** The second at which to look at it: after it expires, and also a while before when it is another node's. */
+  /** The second of the next check: after the binding expires; for one of another node also a while before. */
   #dueOf(binding: Binding): number {
-    const before = secondOf(binding.expiresAt - LOOK_AHEAD_MS)
+    const before = secondOf(binding.expiresAt - CHECK_AHEAD_MS)
     if (before > this.#second && !this.#deps.isOwn(binding)) return before
     return secondOf(binding.expiresAt) + 1
   }

@@ -1,12 +1,12 @@
 /**
- * What a REGISTER does to the bindings of one extension: RFC 3261 §10.3 steps 6 to 8. Pure: the
- * present bindings and a request go in, the new ones or a refusal come out; nothing is half done.
+ * Changes the bindings of one extension by a REGISTER: RFC 3261 §10.3 steps 6 to 8. Pure: the present
+ * bindings and a request go in, the new ones or a refusal come out.
  */
 import { type Contact, type Contacts, isSameUri, contactUri } from './contact.ts'
 import { detachString, hostPort } from '../sip-server/message/index.ts'
 import { isHiddenFrom } from '../../schema/net/ip-address.ts'
 
-/** Where a REGISTER came from: calls go back that way. */
+/** The source of a REGISTER: calls go back that way. */
 export interface Source {
   /** `udp`, `tcp`, `tls`, `ws` or `wss`. */
   readonly protocol: string
@@ -46,7 +46,7 @@ export interface Registration {
   readonly knowsPath: boolean
   readonly userAgent: string
   readonly source: Source
-  /** That has taken the REGISTER. */
+  /** The node that has taken the REGISTER. */
   readonly node: string
 }
 
@@ -58,11 +58,11 @@ interface BindingLimits {
 }
 
 /**
- * Nodes that share a database are not told of every refresh: they look so long before a binding of another node
- * expires, by their own clocks. A refresh that comes later is told, as a change is.
+ * Nodes that share a database get no notice of a usual refresh: they read a binding of another node again so long
+ * before it expires by their own clocks. Of a later refresh they get a notice, as of a change.
  */
-export const LOOK_AHEAD_MS = 5_000
-const TOLD_REFRESH_MS = LOOK_AHEAD_MS + 2_000
+export const CHECK_AHEAD_MS = 5_000
+const ANNOUNCED_REFRESH_MS = CHECK_AHEAD_MS + 2_000
 
 /** SPECIFICATION.md §12.1. */
 export const bindingLimits: BindingLimits = {
@@ -72,14 +72,14 @@ export const bindingLimits: BindingLimits = {
   maxBindings: 5,
 }
 
-type Registered =
+type RegistrationResult =
   | {
       readonly kind: 'accepted'
       /** All that are there afterwards. */
       readonly bindings: readonly Binding[]
-      /** Those among them that are new or changed. */
+      /** New and changed bindings. */
       readonly saved: readonly Binding[]
-      /** Those among them that merely live on: CSeq and times are new. */
+      /** Bindings with new CSeq and times alone. */
       readonly refreshed: readonly Binding[]
       /** Contact URIs of those that are gone, as they were stored. */
       readonly removed: readonly string[]
@@ -96,7 +96,7 @@ export function register(
   request: Registration,
   now: number,
   limits: BindingLimits,
-): Registered {
+): RegistrationResult {
   const living = present.filter(({ expiresAt }) => expiresAt > now)
   switch (request.contacts.kind) {
     case 'none':
@@ -112,7 +112,7 @@ export function register(
 }
 
 /** `Contact: *` stands alone and only with `Expires: 0`. */
-function unregisterAll(living: readonly Binding[], request: Registration): Registered {
+function unregisterAll(living: readonly Binding[], request: Registration): RegistrationResult {
   if (request.expiresSeconds !== 0) return refused(400, 'Bad Contact Header')
   if (living.some((binding) => isOutOfOrder(binding, request))) return outOfOrder
   return {
@@ -129,7 +129,7 @@ function update(
   request: Registration,
   now: number,
   limits: BindingLimits,
-): Registered {
+): RegistrationResult {
   let bindings = living
   const saved: Binding[] = []
   const refreshed: Binding[] = []
@@ -137,7 +137,7 @@ function update(
   for (const contact of contacts) {
     const wanted = contact.expiresSeconds ?? request.expiresSeconds ?? limits.defaultSeconds
     if (wanted > 0 && wanted < limits.minSeconds) return tooBrief(limits)
-    // What this very request has added is no older request's: of two equal URIs the last one counts.
+    // Of two equal URIs in one request the last one counts.
     const replaced = bindings.filter((binding) =>
       living.includes(binding)
         ? isSameBinding(binding, contact)
@@ -151,7 +151,7 @@ function update(
     const granted = Math.min(wanted, limits.maxSeconds)
     const fresh = bindingOf(contact, request, now, now + granted * 1_000)
     const known = replaced.length === 1 ? replaced.find((each) => livesOn(each, fresh)) : undefined
-    const binding = known ? renewed(known, fresh) : keptBinding(fresh)
+    const binding = known ? renewed(known, fresh) : detachedBinding(fresh)
     bindings = [...bindings, binding]
     if (known) refreshed.push(binding)
     else saved.push(binding)
@@ -180,7 +180,7 @@ const isOutOfOrder = (binding: Binding, request: Registration): boolean =>
 
 /** Whether nothing but number and times differs. */
 const livesOn = (known: Binding, binding: Binding): boolean =>
-  known.expiresAt - binding.registeredAt > TOLD_REFRESH_MS &&
+  known.expiresAt - binding.registeredAt > ANNOUNCED_REFRESH_MS &&
   known.node === binding.node &&
   known.contact === binding.contact &&
   known.instance === binding.instance &&
@@ -225,8 +225,8 @@ const renewed = (known: Binding, { cseq, registeredAt, expiresAt }: Binding): Bi
   expiresAt,
 })
 
-/** Without its request. */
-function keptBinding(binding: Binding): Binding {
+/** A copy whose texts do not keep the request in memory. */
+function detachedBinding(binding: Binding): Binding {
   const { contact, instance, callId, path, userAgent } = binding
   return {
     ...binding,
@@ -242,15 +242,15 @@ function refused(
   status: number,
   reason: string,
   headers: Readonly<Record<string, string>> = {},
-): Registered {
+): RegistrationResult {
   return { kind: 'refused', status, reason, headers }
 }
 
-const tooBrief = ({ minSeconds }: BindingLimits): Registered =>
+const tooBrief = ({ minSeconds }: BindingLimits): RegistrationResult =>
   refused(423, 'Interval Too Brief', { 'Min-Expires': String(minSeconds) })
 
 /** The RFC gives no status; 500 is what §12.2.2 says for the same in a dialog. */
-const outOfOrder: Registered = refused(500, 'Out Of Order')
+const outOfOrder: RegistrationResult = refused(500, 'Out Of Order')
 
 // How a call reaches a registered phone. Pure.
 
@@ -265,7 +265,7 @@ export interface ContactTarget {
    * address that the phone's REGISTER came from, or the connection on which it came.
    */
   readonly nextHop: string | undefined
-  /** Where another node of ours sends what comes by `routes`; absent: the routes are those of its Path. */
+  /** The URI to which another node of ours forwards requests by `routes`; absent: the routes are those of its Path. */
   readonly lastHop?: string
   /** The name of that node. */
   readonly holder?: string
@@ -273,7 +273,7 @@ export interface ContactTarget {
   readonly q: number
   readonly source: Source
   readonly isOnWebSocket?: true
-  /** Where its REGISTER came from, when its Contact names another, private address; none behind a proxy. */
+  /** The source address of its REGISTER, when its Contact names another, private address; none behind a proxy. */
   readonly natAddress?: string
 }
 
@@ -284,7 +284,7 @@ export function targetOf(binding: Binding): ContactTarget {
   return { uri, routes, nextHop, q, source, ...mediaOf(binding) }
 }
 
-/** What tells how its media flows. */
+/** The facts of a binding that decide how media flows. */
 function mediaOf({
   contact,
   path,

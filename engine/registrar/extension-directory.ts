@@ -1,5 +1,5 @@
 /**
- * Extensions and domains as registrar and calls need them. All are in memory, so that neither a REGISTER nor an
+ * Extensions and domains for registrar and calls. All are in memory, so that neither a REGISTER nor an
  * INVITE waits for the database; who writes them calls `changed` or `reloadTenants` before it answers.
  */
 import { Buckets } from '../../schema/buckets.ts'
@@ -28,7 +28,7 @@ export interface ExtensionRecord {
   readonly secrets: { readonly MD5: string; readonly 'SHA-256': string }
 }
 
-/** What is kept of each: about 390 bytes with its places in the tables. */
+/** An extension in memory: about 390 bytes with its entries in the tables. */
 interface Entry {
   readonly extensionId: number
   readonly tenantId: number
@@ -46,7 +46,7 @@ interface Entry {
 interface Tenant {
   readonly isActive: boolean
   readonly media: MediaRules | undefined
-  /** One of them, and how many there are. */
+  /** One of its domains, and their number. */
   readonly domain: string
   readonly domains: number
 }
@@ -87,11 +87,7 @@ export class ExtensionDirectory {
     return tenant?.domains === 1 ? tenant.domain : undefined
   }
 
-  get size(): number {
-    return this.#extensions.size
-  }
-
-  /** Reads everything. What was known stays until all is read. */
+  /** Reads all extensions. The former ones stay until all are read. */
   load(): Promise<void> {
     return this.#reads.request()
   }
@@ -180,10 +176,6 @@ class Extensions {
   readonly #byDomain = new Map<string, Map<string, Entry>>()
   /** One copy of the texts that many rows have. */
   readonly #recordings = new Map<string, CallRecording>()
-
-  get size(): number {
-    return this.#byId.size
-  }
 
   find(domain: string, extension: string): Entry | undefined {
     return this.#byDomain.get(domain)?.get(extension)

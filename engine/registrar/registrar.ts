@@ -3,7 +3,7 @@
  * and answers are plain data; `engine/call/app.ts` joins them to the SIP server.
  */
 import type { Schedule } from '../../schema/clock.ts'
-import type { Registered } from './binding-table.ts'
+import type { RegisteredExtension } from './binding-table.ts'
 import {
   type Binding,
   bindingLimits,
@@ -50,7 +50,7 @@ export interface PhoneAnswer {
   readonly isToStranger?: true
 }
 
-/** Who sends an INVITE. */
+/** The sender of an INVITE. */
 export type Caller =
   /** From names a domain that is none of ours (`domain`), or none: not a phone's call. */
   | { readonly kind: 'stranger'; readonly domain?: string }
@@ -65,7 +65,7 @@ export interface RegistrarDeps extends RegistrationsDeps {
   readonly secret: Buffer
   /** How long a nonce is good. */
   readonly nonceSeconds: number
-  /** What is done against guessing; `isLockedOut` answers like a wrong password. */
+  /** The protection against guessing; `isLockedOut` answers like a wrong password. */
   readonly guard: {
     isLockedOut(source: Source, user: string): boolean
     authFailed(source: Source, user: string): void
@@ -73,7 +73,7 @@ export interface RegistrarDeps extends RegistrationsDeps {
     /** A phone registers with a domain that no tenant has. */
     unknownDomain(source: Source, domain: string): void
   }
-  /** A wrong password of a phone of this tenant, so that it is known later. */
+  /** Reports a wrong password of a phone of this tenant. */
   readonly onWrongPassword: (failure: WrongPassword) => void
   /** How phones are reached that have registered at other nodes; absent: every node reaches them alike. */
   readonly hop?: Pick<PhoneHop, 'targetOf'> | undefined
@@ -82,7 +82,7 @@ export interface RegistrarDeps extends RegistrationsDeps {
 }
 
 const RETRY_AFTER_SECONDS = 5
-/** A phone waits so long at most before its password is looked at and its binding is stored. */
+/** A phone waits so long at most before its password is checked and its binding is stored. */
 const BATCH = { waitMs: 50, maxItems: 100 }
 
 /** A REGISTER with credentials that waits for its batch. */
@@ -157,7 +157,7 @@ export class Registrar {
   }
 
   /**
-   * Who sends an INVITE (or another request outside dialogs). A phone has to prove the number in
+   * Authenticates the sender of an INVITE (or another request outside dialogs). A phone has to prove the number in
    * From by digest, or in P-Preferred-Identity when From is anonymous. `mustExist` leaves alone what
    * only looks like one of our extensions.
    */
@@ -179,8 +179,8 @@ export class Registrar {
   }
 
   /**
-   * What a request in a call of this extension is answered with; undefined: it comes from where a phone of it has
-   * registered, or with its password.
+   * The answer to a request in a call of this extension; undefined: it comes from where a phone of it has registered, or
+   * with its password.
    */
   challengeInCall(request: PhoneRequest, { domain, extension }: Home): PhoneAnswer | undefined {
     const { headers, source } = request
@@ -196,7 +196,7 @@ export class Registrar {
     return undefined
   }
 
-  /** Whose extension a request says that it comes from; undefined: none of ours. */
+  /** The tenant of the extension that a request claims to come from; undefined: none of ours. */
   claimedTenant({ headers }: Pick<PhoneRequest, 'headers'>): number | undefined {
     const identity = claimedBy(headers)
     return identity && this.#directory.find(identity.domain, identity.user)?.tenantId
@@ -207,12 +207,12 @@ export class Registrar {
     return this.#directory.find(domain.toLowerCase(), extension)
   }
 
-  /** Whose extensions live in a domain (any case); undefined: it is none of ours. */
+  /** The tenant of a domain (any case); undefined: the domain is none of ours. */
   tenantOf(domain: string): number | undefined {
     return this.#directory.tenantOf(domain.toLowerCase())
   }
 
-  /** Where a tenant's extensions live, when that is one domain. */
+  /** The domain of a tenant's extensions, when there is one alone. */
   homeDomain(tenantId: number | null): string | undefined {
     return tenantId === null ? undefined : this.#directory.onlyDomainOf(tenantId)
   }
@@ -276,10 +276,10 @@ export class Registrar {
     await this.#registrations.endOutdated(this.#isOutdated)
   }
 
-  readonly #isOutdated = ({ domain, extension, secret }: Registered): boolean =>
+  readonly #isOutdated = ({ domain, extension, secret }: RegisteredExtension): boolean =>
     this.#directory.secretOf(domain, extension) !== secret
 
-  /** Another process reads the bindings next: writes what waits. */
+  /** Writes all waiting bindings: another process reads them next. */
   async flush(): Promise<void> {
     this.#batch.flush()
     await this.#registrations.flush()
@@ -301,7 +301,7 @@ export class Registrar {
       registrations_total: this.#totals.accepted,
       registration_challenges_total: this.#totals.challenged,
       authentication_failures_total: this.#totals.failed,
-      digest_nonces: this.#authenticator.stats().nonces,
+      digest_nonces: this.#authenticator.nonces,
     }
   }
 
@@ -336,7 +336,7 @@ export class Registrar {
     if (verdict.kind === 'wrong' && this.#directory.tenantOf(realm) !== undefined) {
       this.#totals.failed += 1
       guard.authFailed(source, verdict.username)
-      this.#tellWrong(source.address, realm, verdict.username)
+      this.#reportWrong(source.address, realm, verdict.username)
     }
     // After too many guesses the right one looks like the others.
     if (guard.isLockedOut(source, user)) return { kind: 'missing' }
@@ -347,7 +347,7 @@ export class Registrar {
     return verdict
   }
 
-  #tellWrong(address: string, realm: string, username: string): void {
+  #reportWrong(address: string, realm: string, username: string): void {
     const tenantId = this.#directory.tenantOf(realm)
     const extensionId = this.#directory.find(realm, username)?.extensionId
     if (tenantId !== undefined) this.#deps.onWrongPassword({ address, tenantId, extensionId })
@@ -368,12 +368,12 @@ export class Registrar {
       isPage: source.protocol === 'ws' || source.protocol === 'wss',
       isStale: verdict.kind === 'stale',
     })
-    const asked =
+    const challenge =
       status === 401
         ? answer(401, 'Unauthorized', { 'WWW-Authenticate': challenges })
         : answer(407, 'Proxy Authentication Required', { 'Proxy-Authenticate': challenges })
     // A wrong answer to a nonce has come from where the nonce was sent.
-    return verdict.kind === 'wrong' ? asked : toStranger(asked)
+    return verdict.kind === 'wrong' ? challenge : toStranger(challenge)
   }
 
   async #register(record: ExtensionRecord, request: Registration): Promise<PhoneAnswer> {
@@ -401,7 +401,7 @@ function answer(status: number, reason: string, headers: PhoneAnswer['headers'] 
   return { status, reason, headers }
 }
 
-const toStranger = (asked: PhoneAnswer): PhoneAnswer => ({ ...asked, isToStranger: true })
+const toStranger = (answer: PhoneAnswer): PhoneAnswer => ({ ...answer, isToStranger: true })
 
 const unavailable = answer(503, 'Service Unavailable', {
   'Retry-After': String(RETRY_AFTER_SECONDS),
@@ -415,8 +415,8 @@ interface BatchDeps<Item> {
 }
 
 /**
- * Work that is done together: what came in within `waitMs` of the first, in order, or at once when
- * it is much. A program that wakes for each piece pays more for waking than for the work.
+ * Collects items, and works on all that came within `waitMs` of the first one together, in order; at once when
+ * there are many. To wake up for each item would cost more than the work.
  */
 export class Batch<Item> {
   readonly #deps: BatchDeps<Item>
@@ -434,7 +434,7 @@ export class Batch<Item> {
     else this.#cancel ??= schedule(() => this.flush(), waitMs)
   }
 
-  /** Does what waits. */
+  /** Works on the waiting items. */
   flush(): void {
     this.#cancel?.()
     this.#cancel = undefined
@@ -444,7 +444,7 @@ export class Batch<Item> {
   }
 }
 
-// What a REGISTER asks for, and how its answer lists what there is. Pure.
+// Reads REGISTER requests, and writes the bindings into their answers. Pure.
 
 function registrationOf(headers: RequestHeaders, source: Source, node: string): Registration {
   const expires = headerNamed(headers, 'expires')?.trim() ?? ''
@@ -463,7 +463,7 @@ function registrationOf(headers: RequestHeaders, source: Source, node: string): 
 
 const MAX_USER_AGENT = 128
 
-/** RFC 3261 §10.3 step 8: all bindings with what is left of them; RFC 3327 §5.3: the Path. */
+/** RFC 3261 §10.3 step 8: all bindings with their remaining time; RFC 3327 §5.3: the Path. */
 function listing(
   bindings: readonly Binding[],
   path: readonly string[],
@@ -489,7 +489,7 @@ type RequestHeaders = Readonly<Record<string, string | undefined>>
 const hasOption = (headers: RequestHeaders, name: string, wanted: string): boolean =>
   parseOptionTags([headerNamed(headers, name) ?? '']).includes(wanted)
 
-/** What we support of a REGISTER's `Require`: nothing but RFC 3327. */
+/** The options in the `Require` of a REGISTER that we do not support: all but `path` (RFC 3327). */
 const unsupportedOptions = (require: string | undefined): string =>
   splitList(require ?? '')
     .filter((option) => option.toLowerCase() !== 'path')
@@ -516,7 +516,7 @@ function identityOf(value: string | undefined): Identity | undefined {
 const MAX_USER = 128
 const MAX_HOST = 255
 
-/** Who calls: a number in its normal form, because calls are charged by that. */
+/** The identity of a caller; its number in the normal form, because calls are charged by that. */
 function callerIn(value: string | undefined): Identity | undefined {
   const identity = identityOf(value)
   return identity && { ...identity, user: numberOrText(identity.user) }

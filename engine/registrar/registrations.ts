@@ -1,6 +1,6 @@
 /**
- * Which phones are registered: in memory, as they are stored, those of other nodes of the same database too. What a
- * REGISTER changes holds here at once, and for others when they have read it.
+ * Registered phones in memory, as they are stored, those of other nodes of the same database too. The change of a
+ * REGISTER takes effect here at once, and at other nodes when they have read it.
  */
 import type { Schedule, Cancel } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
@@ -10,10 +10,10 @@ import {
   type BindingChange,
   BindingStore,
   type StoredBinding,
-  type Written,
+  type WriteResult,
   BINDING_CHANNEL,
 } from './binding-store.ts'
-import { BindingTable, type Registered } from './binding-table.ts'
+import { BindingTable, type RegisteredExtension } from './binding-table.ts'
 import { type Binding, targetOf, type ContactTarget } from './bindings.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
 
@@ -21,14 +21,14 @@ export interface RegistrationsDeps {
   readonly store: Store
   /** The name of this node. */
   readonly node: string
-  /** What nodes that share the store tell each other; absent: no other one uses it. */
+  /** Notices between nodes that share the store; absent: no other node uses it. */
   readonly notices?: Notices | undefined
   /** Milliseconds by the steady clock. */
   readonly now: () => number
   readonly schedule: Schedule
   /** Sends something that a NAT takes for traffic; errors are its own. */
   readonly keepAlive: (target: ContactTarget) => void
-  /** The phones of an extension are others than before, by what happened on this node. */
+  /** The phones of an extension have changed, by an event on this node. */
   readonly onRegistration: (change: {
     readonly tenantId: number
     readonly domain: string
@@ -64,7 +64,7 @@ export class Registrations {
       schedule,
       isOwn: this.isOwn,
       keepAlive: (binding) => keepAlive(targetOf(binding)),
-      onLapsed: (registered) => this.#tell(registered),
+      onLapsed: (registered) => this.#report(registered),
       onUnsure: (extensionId) => this.#follower.changed(extensionId),
       onExpired: () => this.#store.removeExpired(now()),
     })
@@ -75,7 +75,7 @@ export class Registrations {
     if (this.#deps.notices) this.#follower.listen(this.#deps.notices)
   }
 
-  /** Takes what is stored instead of what is known, a slice after the other. Resolves with all of it. */
+  /** Replaces all bindings in memory by the stored ones, a slice at a time. Resolves with all of them. */
   async load(): Promise<readonly StoredBinding[]> {
     const all: StoredBinding[] = []
     const gone = new Set(this.#known())
@@ -99,18 +99,18 @@ export class Registrations {
     return this.#table.bindingsOf(domain, extension)
   }
 
-  /** Of a database that no other node uses, every binding is; this one may have had another name. */
+  /** In a database that no other node uses, every binding is: this node may have had another name. */
   readonly isOwn = ({ node }: Binding): boolean =>
     this.#deps.notices === undefined || node === this.#deps.node
 
   /**
-   * A REGISTER has changed the bindings of an extension to these: they hold here at once. Resolves when they are
-   * durable, or will not be: then they do not hold any more.
+   * Sets the bindings of an extension as a REGISTER has changed them. They take effect here at once. Resolves when they
+   * are durable, or will not be: then the former ones are back.
    */
   async change(
-    registered: Registered,
+    registered: RegisteredExtension,
     change: Omit<BindingChange, 'extensionId'>,
-  ): Promise<Written> {
+  ): Promise<WriteResult> {
     const { domain, extension, extensionId, bindings } = registered
     const before = this.bindingsOf(domain, extension)
     this.#set(registered)
@@ -121,7 +121,7 @@ export class Registrations {
       // A server that fell silent may have stored them.
       this.#follower.changed(extensionId)
     } else if (written === 'gone') this.#drop(registered)
-    else if (bindings.length !== before.length) this.#tell(registered)
+    else if (bindings.length !== before.length) this.#report(registered)
     return written
   }
 
@@ -133,11 +133,11 @@ export class Registrations {
     const registered = this.#table.find(domain, extension)
     if (registered === undefined) return false
     const { extensionId, bindings } = registered
-    const left = bindings.filter((each) => contact !== undefined && each.contact !== contact)
-    if (left.length === bindings.length) return false
-    const ended = { ...registered, bindings: left }
+    const remaining = bindings.filter((each) => contact !== undefined && each.contact !== contact)
+    if (remaining.length === bindings.length) return false
+    const ended = { ...registered, bindings: remaining }
     this.#set(ended)
-    this.#tell(ended)
+    this.#report(ended)
     await (contact === undefined
       ? this.#store.removeAll(extensionId)
       : this.#store.remove(extensionId, contact))
@@ -145,13 +145,13 @@ export class Registrations {
   }
 
   /**
-   * Ends what phones have registered here with a password that is not good any more. What they have registered at
-   * another node ends there, and is read again here. Resolves when that is stored, or after a bounded time.
+   * Ends bindings of this node whose password has changed. Those of another node end there, and are read again here.
+   * Resolves when that is stored, or after a bounded time.
    *
    * @param extensionIds absent: all.
    */
   async endOutdated(
-    isOutdated: (registered: Registered) => boolean,
+    isOutdated: (registered: RegisteredExtension) => boolean,
     extensionIds?: readonly number[],
   ): Promise<void> {
     const ends: Promise<unknown>[] = []
@@ -164,7 +164,7 @@ export class Registrations {
     await Promise.all(ends)
   }
 
-  #removeOwn(extensionId: number): Promise<Written> {
+  #removeOwn(extensionId: number): Promise<WriteResult> {
     const { notices, node } = this.#deps
     return this.#store.removeAll(extensionId, notices === undefined ? undefined : node)
   }
@@ -193,24 +193,24 @@ export class Registrations {
     await this.flush()
   }
 
-  /** Without its bindings of this node; those of others are read again. */
-  #drop(registered: Registered): void {
+  /** Removes its bindings from memory; those of other nodes are read again. */
+  #drop(registered: RegisteredExtension): void {
     const { bindings, extensionId } = registered
     const dropped = { ...registered, bindings: [] }
     this.#set(dropped)
-    if (bindings.some(this.isOwn)) this.#tell(dropped)
+    if (bindings.some(this.isOwn)) this.#report(dropped)
     if (!bindings.every(this.isOwn)) this.#follower.changed(extensionId)
   }
 
   /** This node changes the bindings of an extension. */
-  #set(registered: Registered): void {
+  #set(registered: RegisteredExtension): void {
     this.#follower.writing(registered.extensionId)
     this.#table.set(registered)
   }
 
   /** `stored`: all bindings of these extensions, and of others. */
   #take(extensionIds: readonly number[], stored: readonly StoredBinding[]): void {
-    const found = new Map<number, Registered>()
+    const found = new Map<number, RegisteredExtension>()
     for (const { binding, ...home } of stored) {
       const bindings = found.get(home.extensionId)?.bindings ?? []
       found.set(home.extensionId, { ...home, bindings: [...bindings, binding] })
@@ -219,16 +219,16 @@ export class Registrations {
     for (const registered of found.values()) this.#table.set(registered)
   }
 
-  #tell({ tenantId, domain, extension, bindings }: Registered): void {
+  #report({ tenantId, domain, extension, bindings }: RegisteredExtension): void {
     this.#deps.onRegistration({ tenantId, domain, extension, contacts: bindings.length })
   }
 }
 
-// Bindings that other nodes have changed: their extensions are read again. What a node tells is read at once, as a call
-// for the phone may come next, and what is told within a moment after that is read together. Of what was missed, all is
-// read, a slice after the other, and what is told meanwhile comes first.
+// Bindings that other nodes have changed: their extensions are read again. The extension of a notice is read at once,
+// as a call for the phone may come next; those of notices within a moment after that are read together. After a gap all
+// extensions are read, a slice at a time, and extensions of new notices come first.
 
-/** What nodes that share a database tell each other. */
+/** Notices between nodes that share a database. */
 interface Notices {
   on(channel: string, handler: (payload: string) => void): Cancel
   /** Something may have been missed. */
@@ -255,10 +255,10 @@ const RETRY_MS = 500
 export class BindingFollower {
   readonly #deps: BindingFollowerDeps
   readonly #stale = new Set<number>()
-  /** Of them something may have been missed. */
+  /** Extensions to read after a gap. */
   readonly #unsure = new Set<number>()
   readonly #reads = new OneAtATime(() => this.#read())
-  /** Written here since the present read began: what it finds may be older. */
+  /** Extensions written here since the present read began: the read may find older bindings. */
   #written: Set<number> | undefined
   #hasMissed = false
   #readAt = -Infinity
@@ -273,12 +273,12 @@ export class BindingFollower {
 
   listen(notices: Notices): void {
     this.#cancelNotices = [
-      notices.on(BINDING_CHANNEL, (payload) => this.#told(payload)),
+      notices.on(BINDING_CHANNEL, (payload) => this.#onNotice(payload)),
       notices.onGap(() => this.#readAllSoon()),
     ]
   }
 
-  /** What is stored of this extension is perhaps not what is known here. */
+  /** The stored bindings of this extension may differ from those in memory. */
   changed(extensionId: number): void {
     this.#stale.add(extensionId)
     this.#again()
@@ -297,7 +297,7 @@ export class BindingFollower {
   }
 
   /** `<node> <id>`, as `BINDING_CHANNEL` says. */
-  #told(payload: string): void {
+  #onNotice(payload: string): void {
     const blank = payload.lastIndexOf(' ')
     const extensionId = Number(payload.slice(blank + 1))
     if (payload.slice(0, blank) === this.#deps.node || !Number.isSafeInteger(extensionId)) return
@@ -368,16 +368,16 @@ export class BindingFollower {
     }
   }
 
-  /** What is read next: at most a slice. */
+  /** The extensions to read next: at most a slice. */
   *#next(): Generator<number> {
-    let left = SLICE
+    let room = SLICE
     for (const waiting of [this.#stale, this.#unsure])
       for (const id of waiting) {
-        if (left === 0) return
+        if (room === 0) return
         if (this.#deps.bindings.isWriting(id)) continue
         this.#stale.delete(id)
         this.#unsure.delete(id)
-        left -= 1
+        room -= 1
         yield id
       }
   }

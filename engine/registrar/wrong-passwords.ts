@@ -1,6 +1,6 @@
 /**
- * Counts wrong passwords of phones by hour, extension and source: what is guessed, from where, since when. The guard
- * answers at once and forgets; this is what is still known in the morning. Names that no extension has are not kept.
+ * Counts wrong passwords of phones by hour, extension and source. The guard acts at once and forgets; these counts are
+ * for later reports. Names that no extension has are not stored.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Cancel, Schedule } from '../../schema/clock.ts'
@@ -28,15 +28,15 @@ interface WrongPasswordsDeps {
 
 const FLUSH_MS = 2_000
 const HOUR_MS = 3_600_000
-/** As far back as anomalies look for what is usual. */
+/** Anomalies are found by comparison with this time. */
 const KEPT_HOURS = 15 * 24
 /** Extensions with their sources, in an hour; beyond, sources are counted together. */
 const MAX_PAIRS = 2_000
-/** While the database is away, further ones are not counted. */
+/** While the database is unreachable, further ones are not counted. */
 const MAX_WAITING = 10_000
 /** Stored together: each alone would be synced to the disk while calls wait. */
 const TOGETHER = 100
-/** In place of a source: there are too many. */
+/** In place of further sources, when there are too many. */
 const OTHERS = ''
 
 type Row = WrongPasswordTable
@@ -45,7 +45,7 @@ export class WrongPasswords {
   readonly #deps: WrongPasswordsDeps
   readonly #add: ReturnType<typeof adding>
   readonly #flushes = new OneAtATime(() => this.#store())
-  /** By hour, extension and source: what is not stored yet. */
+  /** Counts that are not stored yet, by hour, extension and source. */
   #waiting = new Map<string, Row>()
   /** Of this hour. */
   readonly #pairs = new Set<string>()
@@ -160,7 +160,7 @@ const columns = [
   'last_at',
 ] as const satisfies readonly (keyof Row)[]
 
-/** Those of a tenant that is gone are left out. */
+/** Counts of a tenant that is gone are left out. */
 const adding = ({ statements }: Store) =>
   statements.prepareRows({
     table: 'wrong_password',

@@ -15,13 +15,13 @@ export interface AgentCandidate {
   /** The Request-URI. */
   readonly uri: string
   readonly stripHeaders?: readonly string[] | undefined
-  /** It is asked before it is tried (`max_calls`). */
+  /** `admit` is asked before each attempt (`max_calls`). */
   readonly isLimited?: true
 }
 
 export type AgentDecision =
   | { readonly kind: 'agent'; readonly agent: AgentCandidate }
-  /** It has reached its `max_calls`: 503 with `Retry-After`. */
+  /** The agent has reached its `max_calls`: 503 with `Retry-After`. */
   | { readonly kind: 'limited'; readonly limit?: string }
 
 export class Agents {
@@ -54,7 +54,7 @@ export class Agents {
     for (const key of keysOf(agent)) this.#dialled.delete(key, agent)
   }
 
-  /** Those that are switched off, too. */
+  /** All agents, those that are switched off, too. */
   all(): IterableIterator<AgentRecord> {
     return this.#byId.values()
   }
@@ -103,7 +103,7 @@ export class Agents {
   }
 }
 
-/** What is dialled for an agent: its number, and its name where that is no number. */
+/** The dialled texts that mean an agent: its number, and its name where that is no number. */
 function keysOf({ extension, name }: AgentRecord): readonly string[] {
   const key = name.toLowerCase()
   return isName(key) ? [extension, key] : [extension]

@@ -8,7 +8,7 @@ import type { CarrierRecord } from './routing-records.ts'
 
 const WINDOW_MS = 1_000
 
-type Limited = Pick<CarrierRecord, 'carrierId' | 'maxCalls' | 'maxCps'>
+type LimitedCarrier = Pick<CarrierRecord, 'carrierId' | 'maxCalls' | 'maxCps'>
 
 export class CarrierLimits {
   readonly #activeCalls: (carrierId: number) => number
@@ -28,13 +28,13 @@ export class CarrierLimits {
     this.#shared = shared
   }
 
-  /** Whether no call may begin, as far as is known here. */
-  isReached(carrier: Limited): boolean {
+  /** Whether no call may begin, by the counts of this node. */
+  isReached(carrier: LimitedCarrier): boolean {
     return this.#reached(carrier) !== undefined
   }
 
   /** For the sentence of a call that is refused. */
-  describe(carrier: Limited): string {
+  describe(carrier: LimitedCarrier): string {
     const { carrierId, maxCalls, maxCps } = carrier
     const values = { max_calls: maxCalls, max_cps: maxCps }
     const name = this.#reached(carrier)
@@ -43,7 +43,7 @@ export class CarrierLimits {
     return `carrier ${carrierId}, ${limits.map((limit) => limit.join(' ')).join(', ')}`
   }
 
-  #reached(carrier: Limited): 'max_calls' | 'max_cps' | undefined {
+  #reached(carrier: LimitedCarrier): 'max_calls' | 'max_cps' | undefined {
     const { carrierId, maxCalls, maxCps } = carrier
     if (maxCalls > 0 && this.#activeCalls(carrierId) >= maxCalls) return 'max_calls'
     if (maxCps > 0 && this.#recentStarts(carrierId).length >= maxCps) return 'max_cps'
@@ -52,8 +52,8 @@ export class CarrierLimits {
     return starts?.mayAdmit(maxCps) === false ? 'max_cps' : undefined
   }
 
-  /** Counts a start if a call may begin; it counts as a live one in this turn of the event loop. Other nodes may have to be asked. */
-  admit(carrier: Limited): boolean | Promise<boolean> {
+  /** Counts a start if a call may begin; it is live in this turn of the event loop. May have to ask other nodes. */
+  admit(carrier: LimitedCarrier): boolean | Promise<boolean> {
     if (this.isReached(carrier)) return false
     const { calls, starts } = this.#sharesOf(carrier)
     if (calls?.admits(carrier.maxCalls) !== false && starts?.admits(carrier.maxCps) !== false) {
@@ -64,13 +64,13 @@ export class CarrierLimits {
   }
 
   async #ask(
-    carrier: Limited,
+    carrier: LimitedCarrier,
     calls: Share | undefined,
     starts: Share | undefined,
   ): Promise<boolean> {
     const { maxCalls, maxCps } = carrier
     const holds = await Promise.all([calls?.obtain(maxCalls), starts?.obtain(maxCps)])
-    // Only what is held for this call: others that wait are not counted yet.
+    // Only the share that is held for this call: other calls that wait are not counted yet.
     const isAdmitted =
       holds.every((hold) => hold?.isGiven !== false) &&
       calls?.admits(maxCalls, 1) !== false &&
@@ -84,13 +84,13 @@ export class CarrierLimits {
   }
 
   /** A call to or from the carrier starts now. */
-  noteStart({ carrierId, maxCps }: Limited): void {
+  noteStart({ carrierId, maxCps }: LimitedCarrier): void {
     if (maxCps === 0) return
     this.#starts.set(carrierId, [...this.#recentStarts(carrierId), this.#now()])
   }
 
   /** Its calls are counted without being asked for: some have been resumed, or the limit is new. */
-  noteCalls(carrier: Limited): void {
+  noteCalls(carrier: LimitedCarrier): void {
     if (this.#activeCalls(carrier.carrierId) > 0)
       this.#sharesOf(carrier).calls?.noted(carrier.maxCalls)
   }
@@ -101,8 +101,8 @@ export class CarrierLimits {
       for (const carrierId of known.keys()) if (!carrierIds.has(carrierId)) known.delete(carrierId)
   }
 
-  /** Of the limits that the carrier has. */
-  #sharesOf({ carrierId, maxCalls, maxCps }: Limited): {
+  /** The shares of the limits that the carrier has. */
+  #sharesOf({ carrierId, maxCalls, maxCps }: LimitedCarrier): {
     readonly calls?: Share | undefined
     readonly starts?: Share | undefined
   } {

@@ -1,4 +1,4 @@
-/** Which URIs lead to a carrier's gateway, of names too: from tables in memory, without a look-up. */
+/** Finds the carrier's gateway that a URI leads to, by name too: from tables in memory, without a look-up. */
 import {
   type CarrierGateway,
   isGatewayAddress,
@@ -28,7 +28,7 @@ export class GatewayGuard {
   readonly #addressesOf: AddressesOf
   readonly #byName = new Map<string, CarrierGateway[]>()
   readonly #byAddress: NetworkTable<Entry>
-  /** Answers of this table: one is asked for each attempt of each call, mostly about the same places. */
+  /** Answers of this table: each attempt of each call asks, mostly about the same URIs. */
   readonly #known = new Map<string, CarrierGateway | undefined>()
 
   constructor(gateways: readonly CarrierGateway[], addressesOf: AddressesOf) {
@@ -51,7 +51,7 @@ export class GatewayGuard {
 
   /**
    * The gateway to which a request with this next hop would go; undefined: to none. By the addresses of
-   * names at the time of this table: a change of them wants a new one.
+   * names when this table was made: a change of addresses needs a new table.
    */
   behind(uri: string, sender: Sender): CarrierGateway | undefined {
     const question = `${sender} ${uri}`
@@ -63,14 +63,14 @@ export class GatewayGuard {
     return gateway
   }
 
-  /** The same by addresses that were looked up for it, and without an answer to what cannot be read. */
+  /** The same by addresses that were looked up for it, and undefined for a URI that cannot be read. */
   ledTo(uri: string, sender: Sender, addressesOf: AddressesOf): CarrierGateway | undefined {
     return sipTarget(uri) === undefined ? undefined : this.#find(uri, sender, addressesOf)
   }
 
   #find(uri: string, sender: Sender, addressesOf = this.#addressesOf): CarrierGateway | undefined {
     const target = sipTarget(uri)
-    // What cannot be read here may be read elsewhere.
+    // A URI that cannot be read here may be read elsewhere.
     if (target === undefined) return unreadable
     const named = this.#byName.get(target.host)?.find((each) => isNamed(each, target, sender))
     if (named) return named
@@ -94,7 +94,7 @@ export class GatewayGuard {
     return undefined
   }
 
-  /** Whose carriers are called, priced, by this name; null: the platform's. */
+  /** The tenants whose carriers have a gateway of this name; null: the platform. */
   ownersOf(host: string): readonly (number | null)[] {
     return this.#byName.get(plainHost(host))?.map(({ tenantId }) => tenantId) ?? []
   }

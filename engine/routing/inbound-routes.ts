@@ -1,9 +1,9 @@
-/** Where a call from a trunk goes: called number prefix or domain → dispatcher set, extension or agent. */
+/** The target of a call from a trunk: called number prefix or domain → dispatcher set, extension or agent. */
 import { type ExitCodes, internationalPrefix } from '../../schema/rules/numbers.ts'
 import { PrefixTable, type Tenancy } from './tenancy.ts'
 import type { InboundRouteRecord, InboundTarget } from './routing-records.ts'
 
-/** Who sends, as far as a route can ask for it. */
+/** The sender of a call, for the conditions of routes. */
 export interface InboundCaller {
   readonly carrierId: number | null
   readonly tenantId: number | null

@@ -1,5 +1,5 @@
 /**
- * Which routes a called number takes, in order (SPECIFICATION.md §10.2): the customer's before the tenant's
+ * The routes of a called number, in order (SPECIFICATION.md §10.2): the customer's before the tenant's
  * before global ones, longest prefix, lower priority number, then drawn by weight; or by price.
  */
 import { Buckets } from '../../schema/buckets.ts'
@@ -90,8 +90,8 @@ export class OutboundRoutes {
   }
 
   /**
-   * The route that refuses what gateways would get of a number; undefined: there is none. One for every number says what
-   * may be dialled. So does one for every number with `+`, unless all digits that are sent were dialled.
+   * The route that blocks a number that gateways would get; undefined: there is none. A block of every number limits
+   * only dialled numbers. So does one of every number with `+`, unless all digits that are sent were dialled.
    */
   blockOf(
     caller: OutboundCaller,
@@ -106,7 +106,7 @@ export class OutboundRoutes {
     return matched.route
   }
 
-  /** Those that may lead a number of this caller to a carrier, in no order. */
+  /** The routes that may lead a number of this caller to a carrier, in no order. */
   leading(caller: OutboundCaller, calledNumber: string): readonly OutboundRouteRecord[] {
     const matched = this.match(caller, calledNumber, unweighted, unpriced)
     return matched.kind === 'routes' ? matched.routes : []
@@ -115,14 +115,14 @@ export class OutboundRoutes {
   /**
    * Later routes are for failover. A blocking route ends the list; when it stands first, the call
    * is refused. Emergency routes come before all others and cannot be blocked, but only for
-   * exactly that number: what merely starts with 112 is an ordinary call, and is paid for.
+   * exactly that number: a number that merely starts with 112 is an ordinary call, and is paid for.
    */
   match(
     caller: OutboundCaller,
     calledNumber: string,
     random: () => number,
     priceOf: PriceOf,
-    passOver: Look['passOver'] = () => undefined,
+    passOver: RouteSearch['passOver'] = () => undefined,
   ): MatchedRoutes {
     const tiers: OutboundRouteRecord[][] = [[], [], []]
     const emergency: OutboundRouteRecord[] = []
@@ -159,7 +159,7 @@ const blocksFirst = (routes: readonly OutboundRouteRecord[]): readonly OutboundR
     ? routes.toSorted((a, b) => a.priority - b.priority || Number(isBlock(b)) - Number(isBlock(a)))
     : routes
 
-/** Which routes there are does not depend on chance and price, only their order. */
+/** Chance and price change the order of routes alone. */
 const unweighted = (): number => 0
 const unpriced: PriceOf = () => undefined
 
@@ -208,7 +208,7 @@ export interface GatewayCandidate {
   readonly carrierId: number
   readonly carrierName: string
   readonly routeName: string
-  /** Of a least-cost route: what made its place. Null: unknown; undefined: another route. */
+  /** Of a least-cost route: the price that it is ordered by. Null: unknown; undefined: another kind of route. */
   readonly price?: CarrierPrice | null
   /** `sip:<host>:<port>;transport=udp`: where to send, without the number. */
   readonly uri: string
@@ -249,7 +249,7 @@ export function candidateOf(
   }
 }
 
-/** What a call costs by a carrier's price list. */
+/** The price of a call by a carrier's price list. */
 export interface CarrierPrice {
   /** A call of one minute, connect fee included, in micro-units of the list's currency. */
   readonly minuteMicros: number
@@ -263,7 +263,7 @@ type PriceOf = (route: OutboundRouteRecord) => CarrierPrice | undefined
 /**
  * Routes of one prefix, ordered by preference: those with mode `lcr` change places among each other,
  * the cheapest first, and stand together where the first of them stood. Equal prices keep
- * their order; who names no price comes last.
+ * their order; a route without a price comes last.
  */
 export function leastCostFirst(
   routes: readonly OutboundRouteRecord[],
@@ -281,7 +281,7 @@ export function leastCostFirst(
 
 const isLeastCost = ({ mode }: OutboundRouteRecord): boolean => mode === 'lcr'
 
-/** What outbound routes say of a call. */
+/** The decision of outbound routes on a call. */
 export type OutboundDecision =
   | {
       readonly kind: 'gateways'
@@ -299,7 +299,7 @@ export type OutboundDecision =
   /** No route knows the number. */
   | { readonly kind: 'none' }
 
-/** Routes and gateways that take no part in a call, for people who ask why. */
+/** A route or gateway that takes no part in a call, and the reason. */
 export interface PassedOver {
   readonly kind: 'route' | 'gateway'
   /** Of the route or of the carrier. */
@@ -307,15 +307,15 @@ export interface PassedOver {
   /** Of a gateway. */
   readonly uri: string | null
   readonly carrierId: number | null
-  /** Whose it is; null: the platform's. */
+  /** The tenant that it belongs to; null: the platform. */
   readonly tenantId: number | null
   readonly why:
     | ('other_caller' | 'after_block' | 'no_carrier' | 'blocked_by_carrier' | 'carrier_limit')
     | ('number_blocked' | 'number_stripped' | 'inbound_only' | 'gateway_down' | 'leads_to_platform')
 }
 
-/** How routes are looked up. A call draws by chance and tells nothing of the others. */
-export interface Look {
+/** How routes are searched. A call draws by chance and ignores `passOver`. */
+export interface RouteSearch {
   /** Uniform in [0, 1). */
   readonly random: () => number
   readonly passOver: (passed: PassedOver) => void

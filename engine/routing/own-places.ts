@@ -1,11 +1,11 @@
-/** What of the network is this installation itself, as the settings, the interfaces and the other nodes say. */
+/** The addresses of this installation, by its settings, its interfaces and its other nodes. */
 import { isIP } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { sipTarget } from '../../schema/net/sip-target.ts'
 import { type OwnListener, type OwnNetwork, usedPort } from '../../schema/rules/gateways.ts'
 import { plainHost } from '../sip-server/message/index.ts'
 
-interface Place {
+interface ListenAddress {
   readonly protocol: string
   readonly host: string
   readonly port: number
@@ -13,7 +13,7 @@ interface Place {
 
 interface OwnSettings {
   readonly sip: {
-    readonly listen: readonly Place[]
+    readonly listen: readonly ListenAddress[]
     readonly advertisedHost: string | undefined
     readonly hostNames: readonly string[]
   }
@@ -26,11 +26,11 @@ interface KnownNode {
   readonly addresses: readonly string[]
 }
 
-interface Surroundings {
+interface OwnPlacesDeps {
   readonly config: OwnSettings
-  /** Where SIP is served; absent: as the settings say. */
-  readonly listeners?: () => readonly Place[]
-  /** Those that share the database. */
+  /** The SIP listeners; absent: those of the settings. */
+  readonly listeners?: () => readonly ListenAddress[]
+  /** The nodes that share the database. */
   readonly nodes?: () => readonly KnownNode[]
   /** Addresses that are known behind a name. */
   readonly addressesOf?: (host: string) => readonly string[]
@@ -41,7 +41,7 @@ export function ownPlacesOf({
   listeners = () => [],
   nodes = () => [],
   addressesOf = () => [],
-}: Surroundings): OwnNetwork {
+}: OwnPlacesDeps): OwnNetwork {
   const { sip, node, tenantNetworks } = config
   const withAddresses = (host: string): readonly string[] => [host, ...addressesOf(host)]
   const named = (): readonly string[] => ownNames(config).flatMap(withAddresses)
@@ -53,7 +53,7 @@ export function ownPlacesOf({
       isDatagram: protocol === 'udp',
     }))
   }
-  const told = (): OwnListener[] => {
+  const announced = (): OwnListener[] => {
     const own = node.sipUri === undefined ? [] : [{ sipUri: node.sipUri, addresses: [] }]
     return [...own, ...nodes()].flatMap(({ sipUri, addresses }) => {
       const target = sipTarget(sipUri ?? '')
@@ -68,7 +68,7 @@ export function ownPlacesOf({
       ...named().filter((host) => isIP(host) !== 0),
       ...nodes().flatMap(({ addresses }) => addresses),
     ],
-    listeners: () => [...listenersHere(), ...told()],
+    listeners: () => [...listenersHere(), ...announced()],
     allowed: tenantNetworks,
   }
 }
@@ -91,7 +91,7 @@ const machineAddresses = (): readonly string[] => [
   ...Object.values(networkInterfaces()).flatMap((each = []) => each.map(({ address }) => address)),
 ]
 
-// Which hosts in a Request-URI mean us, and which domains of others phones may call by DNS.
+// Hosts in a Request-URI that mean this installation, and foreign domains that phones may call by DNS.
 
 interface DialledDomainsDeps {
   readonly advertisedHost: string | undefined
@@ -99,7 +99,7 @@ interface DialledDomainsDeps {
   readonly hostNames: readonly string[]
   /** Of others (`FOREIGN_DOMAINS`). */
   readonly foreignDomains: readonly string[]
-  /** Where SIP is served; none before that. */
+  /** The SIP listeners; none before SIP is served. */
   readonly listeners: () => readonly { readonly host: string }[]
 }
 

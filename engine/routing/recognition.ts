@@ -1,6 +1,6 @@
 /**
- * Who sends, by address (SPECIFICATION.md §10.1): a carrier, a node, a proxy of ours, or a trusted network. What
- * the platform owns comes before what a tenant owns, because a tenant may write any address.
+ * Recognizes senders by address (SPECIFICATION.md §10.1): a carrier, a node, a proxy of ours, or a trusted network.
+ * Sources of the platform come before those of a tenant, because a tenant may write any address.
  */
 import { isIP } from 'node:net'
 import {
@@ -69,11 +69,9 @@ export class Recognition {
   replace(carriers: readonly CarrierRecord[], tenancy: Pick<Tenancy, 'idsOf'>): void {
     this.#carriers = carriers
     this.#proxies = new NetworkTable(
-      this.#deps.edgeProxies.map(({ network: text, tenants }) => {
-        const network = parseNetwork(text)
-        if (!network) throw new RangeError(`not a network: ${text}`)
-        return [network, tenancy.idsOf(tenants)] as const
-      }),
+      this.#deps.edgeProxies.map(
+        ({ network, tenants }) => [networkOf(network), tenancy.idsOf(tenants)] as const,
+      ),
     )
     this.#build()
   }
@@ -88,7 +86,7 @@ export class Recognition {
     if (tenantIds) return tenantIds.length > 0 ? { kind: 'proxy', tenantIds } : { kind: 'unknown' }
     const isTrusted = this.#trusted.has(address)
     const own = this.#ofTenants.find(address, port)
-    // Its owner may point a name anywhere, also to where the platform's own programs are.
+    // The owner of a name may point it to any address, also to those of the platform's own programs.
     if (own && !(isTrusted && isNamed(own.gateway))) return carrierOrigin(own)
     if (node && !(isTrusted && node.isNamed)) return nodeOrigin(node)
     return isTrusted ? { kind: 'trusted' } : { kind: 'unknown' }
@@ -112,7 +110,7 @@ export class Recognition {
   }
 
   /**
-   * Whether a tenant's gateway is at a place of the platform's: its calls would go to a carrier that
+   * Whether a tenant's gateway is at an address of the platform's: its calls would go to a carrier that
    * the platform pays, or come back from a node as the platform's own.
    */
   leadsToPlatform(gateway: GatewayRecord): boolean {
@@ -161,7 +159,7 @@ function carrierOrigin({ carrier, gateway }: CarrierSource): Origin {
 }
 
 /**
- * Who sends: the source address of an INVITE → carrier, or a trusted network (SPECIFICATION.md §10.1). The
+ * The source address of an INVITE → carrier, or a trusted network (SPECIFICATION.md §10.1). The
  * smallest network around the address wins, and in it a gateway with that very port.
  */
 interface CarrierSource {
@@ -169,7 +167,7 @@ interface CarrierSource {
   readonly gateway: GatewayRecord
 }
 
-/** From where its requests may come. */
+/** The addresses that requests of a gateway may come from. */
 type AddressesOf = (gateway: GatewayRecord) => readonly string[]
 
 interface Entry extends CarrierSource {
@@ -208,7 +206,7 @@ function* entriesOf(
       }
 }
 
-/** Those whose calls are taken. */
+/** The gateways whose calls are accepted. */
 const gatewaysThatCall = ({
   isActive,
   direction,
@@ -216,7 +214,7 @@ const gatewaysThatCall = ({
 }: CarrierRecord): readonly GatewayRecord[] =>
   isActive && direction !== 'out' ? gateways.filter(({ isInbound }) => isInbound) : []
 
-/** Where gateways are called and may call from, whether or not they are in use. */
+/** The addresses of gateways, for calls in both directions, whether or not the gateways are in use. */
 class GatewayNetworks {
   readonly #table: NetworkTable<GatewayRecord>
 
@@ -247,18 +245,19 @@ export class TrustedSources {
 
   /** @throws {RangeError} for a text that is no network; `config.ts` has checked them before. */
   constructor(networks: readonly string[]) {
-    this.#table = new NetworkTable(
-      networks.map((text) => {
-        const network = parseNetwork(text)
-        if (!network) throw new RangeError(`not a network: ${text}`)
-        return [network, true] as const
-      }),
-    )
+    this.#table = new NetworkTable(networks.map((text) => [networkOf(text), true] as const))
   }
 
   has(address: string): boolean {
     return this.#table.lookup(address).next().value === true
   }
+}
+
+/** @throws {RangeError} */
+function networkOf(text: string): Network {
+  const network = parseNetwork(text)
+  if (!network) throw new RangeError(`not a network: ${text}`)
+  return network
 }
 
 // Longest matching network for an address: one map per prefix length, longest first.
@@ -302,14 +301,14 @@ const keyOf = (address: IpAddress, prefixLength: number): number | string =>
     ? firstBits(address.words[0] ?? 0, prefixLength)
     : networkKey(address, prefixLength)
 
-// Who sends a request, as far as call control has to know.
+// The sender of a request, for call control.
 
 export type Origin =
   | { readonly kind: 'trusted' }
   | CarrierOrigin
   | NodeOrigin
   | ProxyOrigin
-  /** A phone that has proved whose it is; never the answer of `recognize`, which knows addresses. */
+  /** A phone that has authenticated; never the answer of `recognize`, which knows addresses alone. */
   | ExtensionOrigin
   | { readonly kind: 'unknown' }
 
@@ -317,7 +316,7 @@ interface NodeOrigin {
   readonly kind: 'node'
   readonly nodeId: number
   readonly setId: number
-  /** Whose node it is; absent: the platform's, or it does not matter any more. */
+  /** The tenant of the node; absent: it is the platform's, or the tenant has no effect any more. */
   readonly tenantId?: number
 }
 
@@ -336,7 +335,7 @@ interface CarrierOrigin {
 /** A proxy that authenticates the users of some tenants (`EDGE_PROXIES`): a trunk of these tenants. */
 interface ProxyOrigin {
   readonly kind: 'proxy'
-  /** Those it serves; never empty. */
+  /** The tenants that it serves; never empty. */
   readonly tenantIds: readonly number[]
 }
 

@@ -10,7 +10,7 @@ export interface GatewayRecord {
   readonly gatewayId: number
   /** Address or host name. */
   readonly host: string
-  /** Where calls go, and from where UDP packets must come. 0: sent to 5060, recognized from any. */
+  /** The port for calls, and of UDP packets that are recognized. 0: calls go to 5060, packets of any port are recognized. */
   readonly port: number
   readonly transport: Transport
   /** Prefix length of the network around `host` that is recognized as this gateway. */
@@ -48,7 +48,7 @@ export interface CarrierRecord {
   readonly name: string
   readonly tenantId: number | null
   readonly customerId: number | null
-  /** Who pays for its calls: its customer, or the customer whose number stands in From. */
+  /** The payer of its calls: its customer, or the customer whose number stands in From. */
   readonly payer: 'customer' | 'from_number'
   readonly isActive: boolean
   readonly direction: 'in' | 'out' | 'both'
@@ -129,7 +129,7 @@ export interface AgentRecord {
   readonly stripHeaders?: readonly string[] | undefined
 }
 
-/** What the platform has listed as a tenant's. */
+/** A tenant with the domains and numbers that the platform has listed as its own. */
 export interface TenantRecord {
   readonly tenantId: number
   readonly slug: string
@@ -156,7 +156,7 @@ export interface RoutingRecords {
   readonly problems: readonly string[]
 }
 
-// Where requests to a carrier's gateway go.
+// The destination of requests to a carrier's gateway.
 
 /** Port 0 is the default one of the transport, RFC 3261 §19.1.2. */
 export function gatewayPort({
@@ -166,25 +166,25 @@ export function gatewayPort({
   return port === 0 ? defaultPort(transport) : port
 }
 
-type Place = Pick<GatewayRecord, 'host' | 'port' | 'transport'>
+type GatewayAddress = Pick<GatewayRecord, 'host' | 'port' | 'transport'>
 
 /**
  * `sip:<host>:<port>;transport=udp`. A name without a port stays without: the SRV records of the
  * carrier say which hosts and ports, if it has any (RFC 3263 §4.2).
  */
-export function gatewayUri(gateway: Place): string {
+export function gatewayUri(gateway: GatewayAddress): string {
   const { host, transport } = gateway
   const port = isByRecords(gateway) ? 0 : gatewayPort(gateway)
   return `sip:${hostPort(host, port)};transport=${transport}`
 }
 
 /** The names behind which the addresses of a gateway stand: its host, and where its SRV records are. */
-export function gatewayNames(gateway: Place): readonly string[] {
+export function gatewayNames(gateway: GatewayAddress): readonly string[] {
   const { host, transport } = gateway
   return isByRecords(gateway) ? [host, `${srvPrefix[transport]}.${host}`] : [host]
 }
 
-const isByRecords = ({ host, port }: Place): boolean => port === 0 && isIP(host) === 0
+const isByRecords = ({ host, port }: GatewayAddress): boolean => port === 0 && isIP(host) === 0
 
 const srvPrefix = { udp: '_sip._udp', tcp: '_sip._tcp', tls: '_sips._tcp' } as const
 

@@ -1,4 +1,4 @@
-/** Carriers and routes from the database. A row that cannot be used is left out and told. */
+/** Carriers and routes from the database. A row that cannot be used is left out and reported. */
 import { fromFlag } from '../../schema/columns.ts'
 import type { Database } from '../../schema/database.ts'
 import { mediaRulesOf, readNames } from '../../schema/rules/media.ts'

@@ -1,6 +1,6 @@
 /**
- * Who is calling, and where the call may go (SPECIFICATION.md §10.1 and §10.2): the facade over sources, inbound
- * and outbound routes. Answers come from tables in memory, which follow the rows that change.
+ * Recognizes callers and chooses destinations (SPECIFICATION.md §10.1 and §10.2): the facade over sources, inbound and
+ * outbound routes. Answers come from tables in memory, which follow the rows that change.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Buckets } from '../../schema/buckets.ts'
@@ -13,7 +13,7 @@ import {
   candidateOf,
   type CarrierPrice,
   type GatewayCandidate,
-  type Look,
+  type RouteSearch,
   type OutboundCaller,
   type OutboundDecision,
   OutboundRoutes,
@@ -54,11 +54,11 @@ import type { DnsAnswers, Sender } from '../../schema/rules/gateways.ts'
 export type { ExtensionOrigin, Origin } from './recognition.ts'
 export type { GatewayCandidate, OutboundDecision } from './outbound-routes.ts'
 
-/** What is left when no route speaks for a call. */
+/** The destination of a call that no route matches. */
 export type DefaultTarget =
   { readonly kind: 'default'; readonly setId: number } | { readonly kind: 'none' }
 
-/** What a call is sent to at most, however many routes match. */
+/** Gateways that a call is sent to at most, however many routes match. */
 const MAX_GATEWAYS = 16
 
 export class Routing {
@@ -73,7 +73,7 @@ export class Routing {
   #tenancy = new Tenancy([])
   #guard = new GatewayGuard([], () => [])
   #guardVersion = -1
-  readonly #look: Look
+  readonly #search: RouteSearch
   #agents: Agents
   #inbound = new InboundRoutes([], this.#tenancy)
   #outbound = new OutboundRoutes([])
@@ -85,7 +85,7 @@ export class Routing {
     this.#deps = deps
     this.#reloads = new OneAtATime(() => this.#reloadAll())
     this.#recognition = new Recognition(deps)
-    this.#look = { random: deps.random, passOver: () => undefined }
+    this.#search = { random: deps.random, passOver: () => undefined }
     this.#limits = new CarrierLimits(deps.activeCarrierCalls, deps.now, deps.shared)
     this.#agentLimit = new CallLimit('agent', deps.activeAgentCalls, deps.shared)
     this.#agents = new Agents([], this.#agentLimit, () => false)
@@ -105,7 +105,7 @@ export class Routing {
     for (const _ of this.#replacing(records));
   }
 
-  /** Builds new tables beside those that calls use, a slice at a time; the last step replaces them all at once. */
+  /** Builds new tables, a slice at a time, while calls use the present ones; the last step replaces all at once. */
   *#replacing(records: RoutingRecords): Generator<void> {
     const { carriers, gateways, agents, problems } = records
     const { exitCodes, onProblem } = this.#deps
@@ -120,14 +120,14 @@ export class Routing {
       built.set(agent)
       this.#watchAgent(agent.agentId, agent)
     })
-    const kept = new Set(agents.map(({ agentId }) => agentId))
+    const agentIds = new Set(agents.map(({ agentId }) => agentId))
     for (const { agentId } of this.#agents.all())
-      if (!kept.has(agentId)) this.#watchAgent(agentId, undefined)
+      if (!agentIds.has(agentId)) this.#watchAgent(agentId, undefined)
     this.#tenancy = tenancy
     this.#inbound = inbound
     this.#outbound = outbound
     this.#agents = built
-    this.#agentLimit.keepOnly(kept)
+    this.#agentLimit.keepOnly(agentIds)
     this.#carriers.clear()
     this.#gateways.clear()
     for (const carrier of carriers) this.#carriers.set(carrier.carrierId, carrier)
@@ -236,7 +236,7 @@ export class Routing {
     return owners.includes(null) || !this.#guard.isOfPlatform({ address, port })
   }
 
-  /** What a carrier or an agent says about the media of its calls. */
+  /** The media rules of a carrier or an agent. */
   mediaOf(
     party: { readonly carrierId: number } | { readonly agentId: number },
   ): MediaRules | undefined {
@@ -256,14 +256,14 @@ export class Routing {
     return international(number, this.#deps.exitCodes)
   }
 
-  /** What a carrier that we register with may call instead of a number: the user of our Contact. */
+  /** The user of our Contact, which a carrier that we register with may call instead of a number. */
   registeredUser(origin: Origin): string | undefined {
     const carrier = origin.kind === 'carrier' ? this.#carriers.get(origin.carrierId) : undefined
     return carrier?.auth.type === 'register' ? (carrier.auth.username ?? undefined) : undefined
   }
 
   /**
-   * Where a call from outside or from a node goes: the carrier's own set, an inbound route, or else the
+   * The target of a call from outside or from a node: the carrier's own set, an inbound route, or else the
    * default set. `none`: an unknown source, or there is no set at all. `tenantId` is the tenant of the
    * phone or node that calls, `payer` the tenant of the customer that pays: its default set takes calls
    * without a route.
@@ -331,7 +331,7 @@ export class Routing {
     customerId: number | null,
     dialled: string,
     tenantId: number | null = null,
-    { random, passOver }: Look = this.#look,
+    { random, passOver }: RouteSearch = this.#search,
     onlyCarrierId?: number,
   ): OutboundDecision {
     if (isName(dialled)) return { kind: 'none' }
@@ -415,7 +415,7 @@ export class Routing {
     for (const { agentId, maxCalls } of this.#agents.all()) this.#agentLimit.note(agentId, maxCalls)
   }
 
-  /** By what we prove to a carrier who we are; undefined: there is no such carrier any more. */
+  /** The credentials for a carrier; undefined: there is no such carrier any more. */
   carrierAuth(carrierId: number): CarrierAuth | undefined {
     return this.#carriers.get(carrierId)?.auth
   }
@@ -438,19 +438,20 @@ export class Routing {
     return ordered.slice(0, MAX_GATEWAYS)
   }
 
-  /** Of a carrier whose rules make several numbers of one, the dearest counts. */
+  /** Returns the highest price where the rules of a carrier make several numbers of one. */
   #priceOf(route: OutboundRouteRecord, calledNumber: string): CarrierPrice | undefined {
     const carrier = this.#outboundCarrier(route)
     if (carrier?.ratePlanId == null) return undefined
     const { exitCodes, carrierPrice } = this.#deps
     const sent = this.#sent(carrier, route, calledNumber)
-    let dearest: CarrierPrice | undefined
+    let mostExpensive: CarrierPrice | undefined
     for (const number of countedNumbers(sent, calledNumber, exitCodes)) {
       const price = carrierPrice(carrier.ratePlanId, number)
-      if (price === undefined || dearest?.isBlocked) continue
-      if (!dearest || price.isBlocked || price.minuteMicros > dearest.minuteMicros) dearest = price
+      if (price === undefined || mostExpensive?.isBlocked) continue
+      if (!mostExpensive || price.isBlocked || price.minuteMicros > mostExpensive.minuteMicros)
+        mostExpensive = price
     }
-    return dearest ?? carrierPrice(carrier.ratePlanId, calledNumber)
+    return mostExpensive ?? carrierPrice(carrier.ratePlanId, calledNumber)
   }
 
   #sent(carrier: CarrierRecord, route: OutboundRouteRecord, calledNumber: string): string {
@@ -462,7 +463,7 @@ export class Routing {
     route: OutboundRouteRecord,
     caller: OutboundCaller,
     calledNumber: string,
-  ): Sending {
+  ): SentNumber {
     const number = this.#sent(carrier, route, calledNumber)
     if (number === calledNumber) return { number, counted: [number], block: undefined }
     const counted = countedNumbers(number, calledNumber, this.#deps.exitCodes)
@@ -481,7 +482,7 @@ export class Routing {
   #gatewaysOf(
     carrier: CarrierRecord,
     { route, number, price, isEmergency }: Offer,
-    { random, passOver }: Look,
+    { random, passOver }: RouteSearch,
   ): GatewayCandidate[] {
     if (number === '') {
       passOver(passedRoute(route, 'number_stripped'))
@@ -512,8 +513,8 @@ export class Routing {
   }
 }
 
-/** What the gateways of a route get. */
-interface Sending {
+/** The number that the gateways of a route get. */
+interface SentNumber {
   readonly number: string
   /** The numbers by which the call is priced and guarded. */
   readonly counted: readonly string[]
@@ -544,7 +545,6 @@ function* sliced<T>(items: readonly T[], take: (item: T) => void): Generator<voi
   }
 }
 
-/** What routing is made of. */
 export interface RoutingDeps extends RecognitionDeps {
   readonly hosts: RecognitionDeps['hosts'] & {
     watch(owner: string, hosts: readonly string[]): void
@@ -552,21 +552,21 @@ export interface RoutingDeps extends RecognitionDeps {
   }
   /** All rows, or those of one table that have changed. */
   readonly load: (changed?: ChangedRouting) => Promise<RoutingRecords>
-  /** Of those that a tenant's caller may reach; null: a caller of no tenant. */
+  /** Among the sets that a tenant's caller may reach; null: a caller of no tenant. */
   readonly defaultSetId: (tenantId: number | null) => number | undefined
-  /** Live calls of a carrier, counted, not kept. */
+  /** Live calls of a carrier, counted at each call. */
   readonly activeCarrierCalls: (carrierId: number) => number
   /** Live calls of an AI agent. */
   readonly activeAgentCalls: (agentId: number) => number
-  /** What probes say; `unproven` gateways come after all others, `down` ones get no calls. */
+  /** By probes; `unproven` gateways come after all others, `down` ones get no calls. */
   readonly gatewayReachability: (gatewayId: number) => 'up' | 'unproven' | 'down'
-  /** By a price list, for a number; undefined: it has no price for it. */
+  /** The price of a number by a price list; undefined: the list has none. */
   readonly carrierPrice: (ratePlanId: number, number: string) => CarrierPrice | undefined
   /** The carriers as they are from now on. */
   readonly onLoaded: (carriers: readonly CarrierRecord[]) => void
   /** A row that cannot be used, in one sentence. */
   readonly onProblem: (problem: string) => void
-  /** What is dialled in place of `+`; undefined: the installation names none. */
+  /** Dialled in place of `+`; undefined: the installation has none. */
   readonly exitCodes?: ExitCodes | undefined
   readonly now: () => number
   readonly random: () => number

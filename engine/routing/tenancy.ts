@@ -1,4 +1,4 @@
-/** What belongs to which tenant: numbers and SIP domains, as the platform has listed them. */
+/** Numbers and SIP domains of tenants, as the platform has listed them. */
 import {
   type ExitCodes,
   ANY_INTERNATIONAL,
@@ -54,7 +54,7 @@ export class Tenancy {
     return this.#domains.get(domain.toLowerCase()) === tenantId
   }
 
-  /** Of those that exist and are active. */
+  /** The ids of tenants that exist and are active. */
   idsOf(slugs: readonly string[]): readonly number[] {
     return slugs.flatMap((slug) => this.#slugs.get(slug) ?? [])
   }
@@ -91,7 +91,7 @@ export class PrefixTable<Value> {
     if (values.length === 0) this.#values.delete(digits)
   }
 
-  /** What is stored under the prefixes of a number, longest first; equal prefixes together. */
+  /** The values under the prefixes of a number, longest first; equal prefixes together. */
   *matching(number: string): Generator<readonly Value[]> {
     const digits = digitsOf(number)
     const abroad = codeLength(number, this.#exitCodes) ?? -1

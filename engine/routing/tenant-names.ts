@@ -1,4 +1,4 @@
-/** Where destinations that tenants have written may not lead, at each resolution of their names. */
+/** Keeps destinations of tenants out of the platform, at each resolution of their names. */
 import { isIP } from 'node:net'
 import { plainHost } from '../sip-server/message/index.ts'
 import { sipTarget } from '../../schema/net/sip-target.ts'
@@ -13,8 +13,8 @@ interface Destination {
   readonly isByTenant?: boolean | undefined
 }
 
-/** A dispatcher set, as far as it says where calls go. */
-interface SetPlaces {
+/** The destinations of a dispatcher set. */
+interface SetDestinations {
   readonly nodes: readonly Destination[]
   readonly voicemailUri: string | null
   readonly spyUri: string | null
@@ -38,7 +38,7 @@ export class TenantNames {
   readonly #deps: TenantNamesDeps
   #isInner: (address: string) => boolean = () => false
   #checkedAt = -Infinity
-  /** By what has them: `set`, `carrier 5`, `agent 7`. */
+  /** By their owner: `set`, `carrier 5`, `agent 7`. */
   readonly #destinations = new Map<string, readonly Destination[]>()
   /** How many destinations that tenants have written have this name. */
   readonly #names = new Map<string, number>()
@@ -50,7 +50,7 @@ export class TenantNames {
   }
 
   /** The sets without what this machine may not call for a tenant; names wait for their resolution. */
-  sets<Row extends SetPlaces>(records: readonly Row[]): readonly Row[] {
+  sets<Row extends SetDestinations>(records: readonly Row[]): readonly Row[] {
     const all = records.flatMap(({ nodes, voicemailUri, spyUri, isByTenant }) => [
       ...nodes,
       ...[voicemailUri, spyUri].flatMap((uri) => destinationOf(uri, isByTenant)),

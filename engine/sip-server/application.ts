@@ -1,5 +1,5 @@
 /**
- * What passes between the SIP core and an application: events go out and commands come in, as values. An
+ * Events and commands between the SIP core and an application, as values. An
  * application of this process takes them as they are; `wire/` writes them for one that is connected by TCP.
  */
 import type { Flow } from './flow.ts'
@@ -8,7 +8,7 @@ import type { SentRequest } from './transaction/machine.ts'
 import type { SessionTerms } from './dialog/session-timer.ts'
 import type { DialogRole } from './dialog/dialog.ts'
 
-/** Where a message came from, or how it was sent. */
+/** The source of a received message, or the way of a sent one. */
 export type MessageFlow = Pick<Flow, 'address' | 'port'> & {
   readonly listener: Pick<
     Flow['listener'],
@@ -17,14 +17,14 @@ export type MessageFlow = Pick<Flow, 'address' | 'port'> & {
 }
 
 /** A message from the network, or one made here in its place. */
-interface Passed {
+interface PassedMessage {
   readonly transactionId: string
   /** Empty outside dialogs. */
   readonly dialogId: string
-  /** As the application reads it: in one line each, with completed Vias. */
+  /** The text for the application: one line a header, completed Vias. */
   readonly text: string
   readonly message: SipMessage
-  /** The text as it came. */
+  /** The text that was received. */
   readonly came: string
   readonly flow: MessageFlow
   /** Milliseconds. */
@@ -34,7 +34,7 @@ interface Passed {
 /** The fields of a sent request that another one of its kind needs. */
 export type SentFields = Pick<SentRequest, 'method' | 'uri' | 'callId' | 'from' | 'cseq'>
 
-interface Sent {
+interface SentMessage {
   /** The command that asked for it. */
   readonly commandId: string
   readonly text: string
@@ -42,13 +42,13 @@ interface Sent {
   readonly now: number
 }
 
-export interface RequestEvent extends Passed {
+export interface RequestEvent extends PassedMessage {
   readonly kind: 'request'
-  /** Whether it begins something new; then the listener that took it matters. */
+  /** The request is outside dialogs and no CANCEL: its application also gets the listener. */
   readonly isNew: boolean
 }
 
-export interface ResponseEvent extends Passed {
+export interface ResponseEvent extends PassedMessage {
   readonly kind: 'response'
 }
 
@@ -63,7 +63,7 @@ export interface UnsolicitedEvent {
 }
 
 /** The application's response has left. */
-export interface ResponseSentEvent extends Sent {
+export interface ResponseSentEvent extends SentMessage {
   readonly kind: 'response-sent'
   readonly transactionId: string
   readonly dialogId: string
@@ -72,14 +72,14 @@ export interface ResponseSentEvent extends Sent {
 }
 
 /** The application's request has left, and its responses will carry `transactionId`. */
-export interface RequestSentEvent extends Sent {
+export interface RequestSentEvent extends SentMessage {
   readonly kind: 'request-sent'
   readonly transactionId: string
   /** Undefined for ACK and CANCEL, which have no response. */
   readonly sent: SentFields | undefined
 }
 
-/** What the command asks for is not possible. */
+/** The command cannot be performed. */
 export interface RefusedEvent {
   readonly kind: 'refused'
   readonly commandId: string
@@ -126,7 +126,7 @@ export type AppEvent =
   | RefusedEvent
   | AuthenticatedEvent
   /** A final response that a forwarded request got from one of its destinations. */
-  | ({ readonly kind: 'forwarded' } & Sent)
+  | ({ readonly kind: 'forwarded' } & SentMessage)
   /** The last word on a `proxy` command. */
   | { readonly kind: 'forwarding-done'; readonly commandId: string }
   | { readonly kind: 'ok' | 'pong'; readonly commandId: string }
@@ -215,30 +215,30 @@ export interface PingAnswer {
 }
 export type PingDone = (answer: PingAnswer) => void
 
-/** What the application holds. */
+/** The server, as an application of this process sees it. */
 export interface ApplicationLink {
   /** May be called at any time, also from `onEvent`. */
   send(command: AppCommand): void
   /** Ends the connection at once: nothing more is handed over. Safe to repeat. */
   close(): void
   /**
-   * One OPTIONS to `target`, for what is asked often: no event tells of it. `done` hears once, as events do,
-   * also after `close`. False: it was not sent, for only an address by UDP is asked so. Absent: no target is.
+   * Sends one OPTIONS to `target` without events. `done` is called once, from the event loop, also after `close`.
+   * False: nothing was sent, because the target is no address by UDP. Absent: the server has no pings.
    */
   readonly ping?: (target: string, done: PingDone) => boolean
-  /** Absent for a server that is another process: its dialogs outlive us by themselves. */
+  /** Absent for a server in another process: its dialogs outlive this process by themselves. */
   readonly saved?: SavedDialogs
 }
 
-/** What of an application's dialogs outlives this process: plain JSON values out, and in again at the next start. */
+/** Saves dialogs of an application as JSON values, and restores them in the next process. */
 export interface SavedDialogs {
-  /** Undefined: it is unknown, not confirmed, or our 2xx in it waits for its ACK. */
+  /** Undefined: the dialog is unknown, not confirmed, or a 2xx of ours waits for its ACK. */
   saveDialog(dialogId: string): SavedDialog | undefined
   /** A received INVITE outside dialogs that has no final response yet. */
   saveInvite(transactionId: string): SavedInvite | undefined
-  /** Before the first packet. False: it cannot be used (no such listener any more, damaged): nothing is restored. */
+  /** To be called before the first packet. False: nothing is restored: its listener is gone, or the value is damaged. */
   restoreDialog(saved: SavedDialog): boolean
-  /** Opens its server transaction again, without any response; the event is what the application was told of it. */
+  /** Opens its server transaction again, without any response; returns the event that the application got for it. */
   restoreInvite(saved: SavedInvite): RequestEvent | undefined
 }
 

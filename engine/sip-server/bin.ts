@@ -18,7 +18,7 @@ const ranks: Readonly<Record<LogLevel, number>> = {
 // The reader of a pipe may close it before the process ends.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
 
-/** What waits for a slow reader of the log; beyond, lines are lost. */
+/** Bytes that may wait for a slow reader of the log; beyond, lines are lost. */
 const maxWaitingBytes = 16 * 1024 * 1024
 
 /** JSON lines on standard error. */

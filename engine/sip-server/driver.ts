@@ -1,26 +1,14 @@
 /** The only place where the SIP core meets sockets and the clock. */
-import type { AppCommand, AppEvent, PingDone, SavedDialogs } from './application.ts'
+import type { AppEvent } from './application.ts'
 import type { Output } from './core/outbox.ts'
-import type { SavedState } from './core/saved-state.ts'
-import type { Flow, HopQuestion, HopTarget } from './flow.ts'
+import type { Flow, HopQuestion } from './flow.ts'
 import { decodeMessage } from './message/message.ts'
 import type { Log, RequestRoute } from './options.ts'
 
-/** The side of the core that is driven from outside: events and `now` in, outputs and a deadline out. */
+/** The calls that the driver makes by itself; all others come with `run`. */
 export interface DrivenCore {
   receive(text: string, flow: Flow, now: number): void
-  sendFailed(reference: string, reason: string, now: number): void
-  resolved(reference: string, targets: readonly HopTarget[], now: number): void
   routed(transactionId: string, route: RequestRoute | undefined, now: number): void
-  connectionClosed(flow: Flow, now: number): void
-  clientConnected(clientId: number, isInProcess: boolean): void
-  handled(clientId: number, transactionId: string, now: number): void
-  clientDisconnected(clientId: number, now: number): void
-  endOrphans(now: number): void
-  endStrays(isToBeEnded: (source: Flow) => boolean, now: number): void
-  readonly saved: Pick<SavedState, keyof SavedDialogs>
-  command(clientId: number, command: AppCommand, now: number): void
-  ping(target: string, done: PingDone, now: number): boolean
   handleTimeout(now: number): void
   nextDeadline(): number | undefined
   nextOutput(): Output | undefined
@@ -57,10 +45,10 @@ const maxDelayMs = 2_147_483_647
  */
 const pauseMs = 10
 
-/** What may come between the start and the end of the restore; a few seconds of a busy server. */
+/** Messages that may wait between the start and the end of the restore: a few seconds of a busy server. */
 const maxHeld = 20_000
 const maxHeldCharacters = 32 * 1_024 * 1_024
-/** Of what was held, handled in one turn of the event loop. */
+/** Messages of those that have waited, handled in one turn of the event loop. */
 const turn = 50
 
 /** A core that fails on a timeout is not asked again at once: the same deadline is still due. */
@@ -70,8 +58,8 @@ const pauseAfterFailureMs = 1_000
  * Feeds the core one event at a time and performs what it wants done after each. An exception in the
  * core ends that event, is logged, and goes no further: one packet must not end the server.
  */
-export class Driver {
-  readonly #core: DrivenCore
+export class Driver<Core extends DrivenCore> {
+  readonly #core: Core
   readonly #ports: Ports
   readonly #options: DriverOptions
   #cancelWakeup: () => void = () => undefined
@@ -80,11 +68,11 @@ export class Driver {
   #notBefore = 0
   #isPerforming = false
   #isStopped = false
-  /** Messages from the network that wait, while nothing is to be handled yet. */
+  /** Messages from the network that wait for `release`. */
   #held: { readonly text: string; readonly flow: Flow }[] | undefined
   #heldCharacters = 0
 
-  constructor(core: DrivenCore, ports: Ports, options: DriverOptions) {
+  constructor(core: Core, ports: Ports, options: DriverOptions) {
     this.#core = core
     this.#ports = ports
     this.#options = options
@@ -109,7 +97,7 @@ export class Driver {
     this.#held ??= []
   }
 
-  /** Handles what has waited, in its order, and then what comes as it comes. */
+  /** Handles the messages that have waited, in their order; later ones are handled at once again. */
   release(): void {
     const held = this.#held
     if (held === undefined || this.#isStopped) return
@@ -121,65 +109,25 @@ export class Driver {
     }
   }
 
-  /** What of an application's dialogs outlives this process. */
-  savedDialogs(clientId: number): SavedDialogs {
-    const { saved } = this.#core
-    return {
-      saveDialog: (id) => saved.saveDialog(clientId, id),
-      saveInvite: (id) => saved.saveInvite(clientId, id),
-      restoreDialog: (dialog) =>
-        this.#restored((now) => saved.restoreDialog(clientId, dialog, now)) === true,
-      restoreInvite: (invite) =>
-        this.#restored((now) => saved.restoreInvite(clientId, invite, now)),
-    }
-  }
-
-  command(clientId: number, command: AppCommand): void {
-    if (this.#isStopped) return
+  /**
+   * Gives the core an event, and performs what it wants done after it.
+   * @param event names the event in the log, should the core fail
+   * @returns undefined when it has failed, or nothing reaches it any more
+   */
+  run<Result>(
+    event: string,
+    transition: (core: Core, now: number) => Result,
+    fields: Readonly<Record<string, unknown>> = {},
+  ): Result | undefined {
+    if (this.#isStopped) return undefined
     try {
-      this.#core.command(clientId, command, this.#options.now())
+      return transition(this.#core, this.#options.now())
     } catch (error) {
-      this.#report('command', error, { clientId })
+      this.#report(event, error, fields)
+      return undefined
+    } finally {
+      this.#settle()
     }
-    this.#settle()
-  }
-
-  ping(target: string, done: PingDone): boolean {
-    let isSent = false
-    this.#event('ping', (now) => (isSent = this.#core.ping(target, done, now)))
-    return isSent
-  }
-
-  sendFailed(reference: string, reason: string): void {
-    this.#event('failed send', (now) => this.#core.sendFailed(reference, reason, now))
-  }
-
-  resolved(reference: string, targets: readonly HopTarget[]): void {
-    this.#event('resolved host', (now) => this.#core.resolved(reference, targets, now))
-  }
-
-  connectionClosed(flow: Flow): void {
-    this.#event('closed connection', (now) => this.#core.connectionClosed(flow, now))
-  }
-
-  clientConnected(clientId: number, isInProcess: boolean): void {
-    this.#event('new client', () => this.#core.clientConnected(clientId, isInProcess))
-  }
-
-  handled(clientId: number, transactionId: string): void {
-    this.#event('handled request', (now) => this.#core.handled(clientId, transactionId, now))
-  }
-
-  clientDisconnected(clientId: number): void {
-    this.#event('lost client', (now) => this.#core.clientDisconnected(clientId, now))
-  }
-
-  endOrphans(): void {
-    this.#event('orphans', (now) => this.#core.endOrphans(now))
-  }
-
-  endStrays(isToBeEnded: (source: Flow) => boolean): void {
-    this.#event('strays', (now) => this.#core.endStrays(isToBeEnded, now))
   }
 
   /** Nothing reaches the core from here on. */
@@ -206,32 +154,11 @@ export class Driver {
     this.#held.push({ text, flow })
   }
 
-  #restored<T>(restore: (now: number) => T): T | undefined {
-    try {
-      return restore(this.#options.now())
-    } catch (error) {
-      this.#report('restore', error, {})
-      return undefined
-    } finally {
-      this.#settle()
-    }
-  }
-
   #handle(text: string, flow: Flow): void {
     try {
       this.#core.receive(text, flow, this.#options.now())
     } catch (error) {
       this.#report('packet', error, { address: flow.address, port: flow.port })
-    }
-    this.#settle()
-  }
-
-  #event(what: string, transition: (now: number) => void): void {
-    if (this.#isStopped) return
-    try {
-      transition(this.#options.now())
-    } catch (error) {
-      this.#report(what, error, {})
     }
     this.#settle()
   }
@@ -282,11 +209,11 @@ export class Driver {
   }
 
   #awaitRoute({ route, transactionId }: Extract<Output, { kind: 'await-route' }>): void {
-    const found = (answer: RequestRoute | undefined): void =>
-      this.#event('route', (now) => this.#core.routed(transactionId, answer, now))
-    void route.then(found, (error: unknown) => {
+    const routed = (answer: RequestRoute | undefined): void =>
+      this.run('route', (core, now) => core.routed(transactionId, answer, now))
+    void route.then(routed, (error: unknown) => {
       this.#options.log('warn', 'a request was not routed', { reason: String(error) })
-      found({ reject: { status: 480 } })
+      routed({ reject: { status: 480 } })
     })
   }
 

@@ -1,4 +1,4 @@
-/** What can go wrong at the start; everything later is an event or a value. */
+/** Errors at the start; everything later is an event or a value. */
 
 /** An address cannot be listened on: taken, not ours, or not allowed. */
 export class ListenError extends Error {

@@ -11,7 +11,7 @@ export interface Listener {
   /** Bound address and port. */
   readonly address: string
   readonly port: number
-  /** What Via and Contact show; the bound ones unless an external address is configured. */
+  /** Address and port in Via and Contact; the bound ones unless an external address is configured. */
   readonly advertisedHost: string
   readonly advertisedPort: number
   /** Other hosts that mean this listener. */
@@ -24,7 +24,7 @@ export interface Listener {
   readonly outside?: Listener
 }
 
-/** What is shown of a listener to `address`. */
+/** The listener as `address` sees it. */
 export const sideFor = (listener: Listener, address: string): Listener => {
   const { inside } = listener
   return inside !== undefined && listener.isLocal?.(address) === true ? inside : listener
@@ -57,11 +57,11 @@ export interface HopQuestion {
   readonly host: string
   /** 0: none was given. */
   readonly port: number
-  /** What `transport=`, a port or a lack of choice says; undefined: NAPTR and SRV records say it. */
+  /** The protocol by `transport=`, by a port, or for want of a choice; undefined: by NAPTR and SRV records. */
   readonly protocol: Protocol | undefined
   /** `sips`: TLS or nothing. */
   readonly isSecure: boolean
-  /** What we can send by. */
+  /** The protocols of our listeners. */
   readonly supported: readonly Protocol[]
   /** In a dialog: the address of the peer that has given the name; see `isInward`. */
   readonly peer?: string

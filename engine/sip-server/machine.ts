@@ -1,4 +1,4 @@
-/** What the server takes from the machine that it runs on. Tests give it a network and a clock of their own. */
+/** Sockets and timers of the server. Tests replace them by a network and a clock of their own. */
 import type { SipServerOptions } from './options.ts'
 import type { Transport, TransportCallbacks } from './transport/transport.ts'
 
@@ -29,7 +29,7 @@ export const thisMachine: Machine = {
 
 /**
  * Random bytes are drawn and written out in one piece for some hundred tokens: a draw costs far more than a token,
- * and so does one call of `toString`. A token that is kept for longer than its neighbours has to be detached
+ * and so does one call of `toString`. A token that lives longer than its neighbours has to be detached
  * (`message/detach-string.ts`): it is a part of the whole piece.
  */
 const poolBytes = 4_096

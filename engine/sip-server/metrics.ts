@@ -1,6 +1,6 @@
 /**
- * What a server tells of itself, in Prometheus' text format. Names are those of drachtio-server, so
- * that dashboards made for it go on; what it has no name for begins with `sip_server_`.
+ * Metrics in Prometheus' text format. Names are those of drachtio-server, so that its dashboards go on; metrics that it
+ * does not have begin with `sip_server_`.
  */
 import { createServer, type Server } from 'node:http'
 import type { CallTimesByDirection, Histogram, TrafficTotals } from './core/traffic.ts'
@@ -80,7 +80,7 @@ const durations = ({ inbound, outbound }: CallTimesByDirection): string[] => [
   histogram('drachtio_call_pdd_seconds_out', 'Sent calls until they ring', outbound.ringing),
 ]
 
-/** What Sofia counts in drachtio-server. The real names say gauge, and some `total`. */
+/** Counters of Sofia in drachtio-server, some with `total` in the name although they are gauges there. */
 function messages({ faulty, repeatedOut, ...traffic }: TrafficTotals): string[] {
   const requestsIn = sumOf(traffic.requestsIn.values()) + faulty.unreadableRequests
   const unreadable = faulty.unreadable - faulty.unreadableRequests

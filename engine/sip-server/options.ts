@@ -1,4 +1,4 @@
-/** What a SIP server can be told, and what it does when it is not told. */
+/** The options of a SIP server, and their defaults. */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import type { Flow, HopTarget, Protocol } from './flow.ts'
@@ -11,7 +11,7 @@ export type Log = (
   fields?: Readonly<Record<string, unknown>>,
 ) => void
 
-/** Beyond these, what begins something new gets 503; what belongs to a dialog still passes. */
+/** Beyond these limits, requests outside dialogs get 503; requests in dialogs pass. */
 export interface CallLimits {
   /** Requests that wait for an application's final response; an INVITE does so while it rings. */
   readonly maxUnanswered: number
@@ -19,10 +19,10 @@ export interface CallLimits {
   readonly maxDialogs: number
 }
 
-/** What 1 GB of heap holds at 25 kB for a dialog, with room for everything else. */
+/** For a heap of 1 GB, at 25 kB for a dialog, with room for everything else. */
 export const defaultLimits: CallLimits = { maxUnanswered: 20_000, maxDialogs: 40_000 }
 
-/** A request that begins something, as far as routing may want to know it. */
+/** A request outside dialogs, as the options below get it. */
 export interface NewRequest {
   readonly method: string
   readonly uri: string
@@ -35,11 +35,11 @@ export interface NewRequest {
   get(name: string): string | undefined
 }
 
-/** What becomes of a new request. */
+/** The destination of a new request, or its answer. */
 export type RequestRoute =
   /** One of the connected applications that authenticated with it takes it. */
   | { readonly tag: string }
-  /** One that is connected to for this request: `tcp://host:port`, `tls://host:port` (`srf.listen`). */
+  /** An application that the server connects to for this request: `tcp://host:port`, `tls://host:port` (`srf.listen`). */
   | { readonly uri: string }
   | { readonly reject: { readonly status: number; readonly reason?: string | undefined } }
   /** 302 with these Contacts. */
@@ -65,14 +65,14 @@ export interface TokenRequest {
   readonly method: string
   readonly uri: string
   readonly callId: string
-  /** It has a To tag. */
+  /** The request has a To tag. */
   readonly isInDialog: boolean
   readonly protocol: Protocol
   readonly sourceAddress: string
   readonly sourcePort: number
 }
 
-/** What becomes of it. */
+/** The decision on a request with a flow token. */
 export type TokenVerdict =
   | { readonly kind: 'refused'; readonly status: number; readonly reason: string }
   | {
@@ -86,15 +86,15 @@ export type TokenVerdict =
     }
 
 export interface RecordRouteTokens {
-  /** What requests of the caller show, which go to the callee. */
+  /** In the Route of requests from the caller to the callee. */
   readonly toCallee: string
   readonly toCaller: string
 }
 
-/** A new request that no application is to hear of: `drop` leaves it without an answer. */
+/** The answer to a new request that no application gets; `drop`: none. */
 export type Screening = 'drop' | { readonly status: number; readonly reason: string }
 
-/** The dialog that a request belongs to, and where its peer was heard. */
+/** The dialog that a request belongs to, and the address that its peer has sent from. */
 export interface DialogOfPeer {
   readonly callId: string
   readonly localTag: string
@@ -103,7 +103,7 @@ export interface DialogOfPeer {
   readonly port: number
 }
 
-/** What a request is answered with that is not let in. An ACK gets no answer. */
+/** The answer to a request that is refused. An ACK gets none. */
 export interface Refusal {
   readonly status: number
   readonly reason: string
@@ -114,7 +114,7 @@ export interface Refusal {
 /** Who refreshes a session whose caller wants a timer and leaves it to us (RFC 4028 §9); `none`: no timer. */
 export type Refresher = 'none' | 'uac' | 'uas'
 
-/** What is known of a source. */
+/** How far a source is trusted. */
 export type SourceStatus = 'known' | 'proven' | 'stranger'
 
 /** PEM files for `tls` and `wss`. A changed one is read again; a bad one then changes nothing. */
@@ -146,7 +146,7 @@ export interface CaptureOptions {
   readonly port: number
   /** By TLS. Default: by UDP. */
   readonly tls?: Pick<TlsOptions, 'caFile' | 'minVersion' | 'verifyServers'> | undefined
-  /** By which number it knows this server. */
+  /** The number of this server at Homer. */
   readonly agentId: number
   /** The authenticate key. */
   readonly password?: string | undefined
@@ -191,12 +191,12 @@ export interface SipServerOptions {
   /** The same by TLS; needs `tls`. */
   readonly adminTls?: { readonly host: string; readonly port: number } | undefined
   /**
-   * What the length of a frame counts that goes to an application by TCP or TLS: `characters` for
+   * The unit of the length of frames to applications by TCP or TLS: `characters` for
    * drachtio-srf before 5.0, which loses its place at the first one that is not ASCII otherwise.
    * Default: `bytes`.
    */
   readonly frameLength?: FrameLength | undefined
-  /** Where Prometheus may ask, by HTTP: `/metrics`. Default: nowhere. */
+  /** Where `/metrics` is served by HTTP. Default: nowhere. */
   readonly metrics?: { readonly host: string; readonly port: number } | undefined
   /** A copy of each SIP message, received and sent, goes to Homer there (HEP3). Default: none. */
   readonly capture?: CaptureOptions | undefined
@@ -207,7 +207,7 @@ export interface SipServerOptions {
    * true.
    */
   readonly detectsNat?: boolean | undefined
-  /** What applications must quote to be let in. */
+  /** The secret that applications must present. */
   readonly secret: string
   /** RFC 3261 Table 4; milliseconds. Default: the RFC's. */
   readonly timers?: Partial<Timers>
@@ -241,7 +241,7 @@ export interface SipServerOptions {
    */
   readonly admit?: (source: Flow, packet: Buffer | string) => boolean
   /**
-   * What is known of a source; asked for each new connection, and under overload for each new call.
+   * How far a source is trusted; asked for each new connection, and under overload for each new call.
    * `known`: a peer that speaks for many, whose connections `connectionsPerAddress` does not limit.
    * `stranger`: gets no connection once a listener is three quarters full, and under overload no call.
    * Default: all are `proven`, which is in between.
@@ -253,7 +253,7 @@ export interface SipServerOptions {
    * Asked for each new request, now or later. Undefined, and by default: an application that asked for its
    * method. A promise that fails answers 480.
    */
-  readonly routeRequest?: (request: NewRequest) => RouteAnswer
+  readonly routeRequest?: ((request: NewRequest) => RouteAnswer) | undefined
   /** Asked for each new request before `routeRequest`. Undefined, and by default: it goes on. */
   readonly screen?: ((request: NewRequest) => Screening | undefined) | undefined
   /**

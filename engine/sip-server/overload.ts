@@ -13,14 +13,13 @@ export interface OverloadDeps {
   readonly send: (text: string, flow: Flow) => void
   /** Calls that are let in whatever the load; asked only about one that would be refused. */
   readonly isUrgent: (requestUri: string) => boolean
-  /** Calls of these are refused before those of others. */
+  /** Whether calls of this source are refused before those of others. */
   readonly isStranger: (source: Flow) => boolean
   /** The part of the time since it was asked last in which the event loop had work to do. */
   readonly utilization: () => number
   /** Calls `work` every `everyMs` until the returned function is called. */
   readonly repeat: (work: () => void, everyMs: number) => () => void
   readonly log: Log
-  readonly limits?: AdmissionLimits
 }
 
 /** How busy the server is. */
@@ -38,12 +37,12 @@ const periodMs = 100
 /** Nothing is refused for so long after a start: code that has just been loaded is slow at first. */
 const warmUpMs = 5_000
 
-/** While it lasts, the log hears of it this often. Milliseconds. */
+/** The interval of log lines during overload. Milliseconds. */
 const reportMs = 10_000
 
 export class Overload implements Load {
   readonly #deps: OverloadDeps
-  readonly #admission: Admission
+  readonly #admission = new Admission()
   readonly #queues = new Map<Listener, { readonly backlog: Backlog; readonly flow: Flow }>()
   #stopRepeating: () => void = () => undefined
   #lastTurn = 0
@@ -56,38 +55,31 @@ export class Overload implements Load {
 
   constructor(deps: OverloadDeps) {
     this.#deps = deps
-    this.#admission = new Admission(deps.limits)
   }
 
   start(listeners: readonly Listener[]): void {
-    this.watch(listeners)
-    this.#lastTurn = this.#deps.now()
-    this.#warmUpEndsAt = this.#lastTurn + warmUpMs
-    this.#stopRepeating = this.#deps.repeat(() => this.#measure(), periodMs)
-  }
-
-  /** Measures the queues of these listeners, which no other process reads. */
-  watch(listeners: readonly Listener[]): void {
     const { now, token } = this.#deps
-    this.#queues.clear()
     for (const listener of listeners) {
       if (listener.protocol !== 'udp') continue
       const { port } = listener
       const flow = { listener, address: ownAddress(listener.address), port, connectionId: 0 }
-      this.#queues.set(listener, { backlog: new Backlog({ now, token }), flow })
+      this.#queues.set(listener, { backlog: new Backlog(now, token()), flow })
     }
+    this.#lastTurn = now()
+    this.#warmUpEndsAt = this.#lastTurn + warmUpMs
+    this.#stopRepeating = this.#deps.repeat(() => this.#measure(), periodMs)
   }
 
   stop(): void {
     this.#stopRepeating()
   }
 
-  /** Whether a datagram is a measurement of ours; it goes no further then. */
+  /** Whether a datagram is a measurement of ours; the caller then drops it. */
   takes(bytes: Buffer, listener: Listener): boolean {
     return this.#queues.get(listener)?.backlog.takes(bytes) === true
   }
 
-  /** By UDP, or because the loop is late. */
+  /** The longest delay of a UDP queue, or the lateness of the event loop. */
   get lagMs(): number {
     let lagMs = this.#latenessMs
     for (const { backlog } of this.#queues.values()) lagMs = Math.max(lagMs, backlog.delayMs)
@@ -117,11 +109,11 @@ export class Overload implements Load {
     this.#lastTurn = now
     const lagMs = now < this.#warmUpEndsAt ? 0 : this.lagMs
     this.#admission.adjust(lagMs, this.#deps.utilization())
-    this.#tell(now)
+    this.#report(now)
     for (const { backlog, flow } of this.#queues.values()) this.#deps.send(backlog.next(), flow)
   }
 
-  #tell(now: number): void {
+  #report(now: number): void {
     const { isEngaged, share } = this.#admission
     if (!isEngaged) {
       if (this.#beganAt === undefined) return
@@ -144,7 +136,7 @@ export class Overload implements Load {
   }
 }
 
-/** Where a listener on all addresses reaches itself. */
+/** The address at which a listener on all addresses reaches itself. */
 function ownAddress(address: string): string {
   if (address === '0.0.0.0') return '127.0.0.1'
   return address === '::' ? '::1' : address
@@ -164,23 +156,22 @@ function drawOf({ callId, cseq }: SipMessage): number {
 }
 
 /**
- * Which share of new calls is let in: a loop that holds the delay of what waits to be read near a
+ * The share of new calls that is let in: a control loop that holds the delay of waiting datagrams near a
  * target, instead of letting a queue grow in which every call grows too old (RFC 7339 §5 in its
  * loss-based form, but decided here and not by the sender). Pure: delays go in, a share comes out.
  */
 
-export interface AdmissionLimits {
-  /** A delay that stays beyond this is overload. Milliseconds. */
-  readonly engageMs: number
-  /** What the delay is held at while calls are refused. Milliseconds, below `engageMs`. */
-  readonly targetMs: number
-}
+/**
+ * A delay that stays beyond this is overload. After T1, 500 ms, every sender repeats its unanswered requests, and
+ * repetitions make the server collapse; up to then a queue is only a burst. Milliseconds.
+ */
+const engageMs = 400
 
 /**
- * After T1, 500 ms, every sender repeats what was not answered, and that is what collapses; up to
- * then a queue is only a burst. The target leaves OPTIONS of ours, which wait like all others, in time.
+ * The delay that the control loop aims at while calls are refused. It leaves OPTIONS of ours, which wait like all
+ * others, in time. Milliseconds.
  */
-const defaultAdmissionLimits: AdmissionLimits = { engageMs: 400, targetMs: 200 }
+const targetMs = 200
 
 /** Change of the share for one second above the target, and for one second that was added. */
 const proportional = 0.5
@@ -203,15 +194,11 @@ const busyFrom = 0.9
 const smallestShare = 0.01
 
 export class Admission {
-  readonly #limits: AdmissionLimits
   readonly #delays: number[] = []
   readonly #utilizations: number[] = []
   #share = 1
   #isEngaged = false
   #queueMs = 0
-  constructor(limits: AdmissionLimits = defaultAdmissionLimits) {
-    this.#limits = limits
-  }
 
   /** Whether anything is refused at present. */
   get isEngaged(): boolean {
@@ -232,7 +219,6 @@ export class Admission {
     keep(this.#utilizations, utilization)
     const before = this.#queueMs
     this.#queueMs = this.#delays.length < samples ? 0 : Math.min(...this.#delays)
-    const { engageMs, targetMs } = this.#limits
     const isBusy = sum(this.#utilizations) >= busyFrom * samples
     if (!this.#isEngaged && (this.#queueMs < engageMs || !isBusy)) return
     this.#isEngaged = true
@@ -261,40 +247,35 @@ const sum = (values: readonly number[]): number => values.reduce((total, value) 
 /**
  * How long a datagram waits until it is read. Under overload the event loop itself turns quickly: a
  * turn reads a few datagrams, and thousands wait in the kernel's buffer, where the process cannot see them. So a
- * datagram of our own is sent through the same queue ten times a second, and its age tells.
+ * datagram of our own is sent through the same queue ten times a second, and its age is the delay.
  */
-
-export interface BacklogDeps {
-  /** Milliseconds of a clock that does not jump. */
-  readonly now: () => number
-  /** Unguessable letters and digits. */
-  readonly token: () => string
-}
 
 /** No SIP message begins so; neither does a keep-alive of a NAT binding that holds only such bytes. */
 const mark = 0x01
 
-/** One that was not read by then was thrown away by the kernel, whose buffer is full. Milliseconds. */
+/** The kernel has dropped a datagram that was not read by then: its buffer is full. Milliseconds. */
 const lostAfterMs = 2_000
 
 /** One queue: a socket of ours. */
 export class Backlog {
-  readonly #deps: BacklogDeps
+  /** Milliseconds of a clock that does not jump. */
+  readonly #now: () => number
   readonly #prefix: string
-  /** What is on its way, oldest first: text and when it was sent. */
+  /** Datagrams that were sent and not read yet, oldest first: text and time. */
   readonly #underway = new Map<string, number>()
   #sent = 0
-  #heardMs: number | undefined
+  #measuredMs: number | undefined
   #isLosing = false
 
-  constructor(deps: BacklogDeps) {
-    this.#deps = deps
-    this.#prefix = `${String.fromCharCode(mark)}${deps.token()}-`
+  /** @param token unguessable letters and digits */
+  constructor(now: () => number, token: string) {
+    this.#now = now
+    this.#prefix = `${String.fromCharCode(mark)}${token}-`
   }
 
   /** The next datagram to send to this queue. */
   next(): string {
-    const now = this.#deps.now()
+    const now = this.#now()
     for (const [text, sentAt] of this.#underway)
       if (now - sentAt >= lostAfterMs) {
         this.#underway.delete(text)
@@ -305,7 +286,7 @@ export class Backlog {
     return text
   }
 
-  /** Whether the datagram is one of ours; it is taken note of then, and goes no further. */
+  /** Whether the datagram is one of ours; notes its age. */
   takes(bytes: Buffer): boolean {
     if (bytes[0] !== mark) return false
     const text = bytes.toString('latin1')
@@ -313,17 +294,17 @@ export class Backlog {
     const sentAt = this.#underway.get(text)
     if (sentAt === undefined) return true
     this.#underway.delete(text)
-    this.#heardMs = this.#deps.now() - sentAt
+    this.#measuredMs = this.#now() - sentAt
     this.#isLosing = false
     return true
   }
 
   /** Milliseconds; 0 as long as nothing has ever come back: a queue that cannot be measured. */
   get delayMs(): number {
-    if (this.#heardMs === undefined) return 0
+    if (this.#measuredMs === undefined) return 0
     if (this.#isLosing) return lostAfterMs
     const [oldest] = this.#underway.values()
-    const age = oldest === undefined ? 0 : this.#deps.now() - oldest
-    return Math.max(this.#heardMs, age)
+    const age = oldest === undefined ? 0 : this.#now() - oldest
+    return Math.max(this.#measuredMs, age)
   }
 }

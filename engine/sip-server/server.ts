@@ -1,6 +1,6 @@
 /** An embedded SIP server that speaks the drachtio protocol: core, sockets and applications, joined. */
 import { performance } from 'node:perf_hooks'
-import type { Application, ApplicationLink } from './application.ts'
+import type { Application, ApplicationLink, SavedDialogs } from './application.ts'
 import { Capture } from './capture/capture.ts'
 import {
   Clients,
@@ -46,70 +46,17 @@ export interface StartOptions {
    */
   readonly isHeld?: boolean
   /**
-   * The process before this one has crashed: for 32 s a callee that answers its INVITEs from a source for which this
-   * is true is let go, with CANCEL, or ACK and BYE. Default: such responses are dropped.
+   * The process before this one has crashed: for 32 s its INVITEs are ended at callees that answer them, with CANCEL,
+   * or ACK and BYE, if this is true for their source. Default: such responses are dropped.
    */
-  readonly endsStraysOf?: (source: Flow) => boolean
-  /** What the process before this one has answered (`answers`). Default: nothing. */
+  readonly endsOrphanedInvitesOf?: (source: Flow) => boolean
+  /** The `answers` of the process before this one. Default: none. */
   readonly answers?: readonly string[]
-}
-
-export interface SipServer {
-  /**
-   * Binds all addresses, or none.
-   * @throws ListenError when one cannot be bound.
-   * @throws CertificateError when a file for TLS cannot be used.
-   */
-  start(how?: StartOptions): Promise<void>
-  /** After a start that is held: handles what has come meanwhile, and then all else. */
-  release(): void
-  /** In the order of the options; empty before the start. */
-  readonly listeners: readonly Listener[]
-  /** Where applications connect; absent without `admin`, and before the start. */
-  readonly adminAddress: BoundAddress | undefined
-  /** The same for TLS. */
-  readonly adminTlsAddress: BoundAddress | undefined
-  /** Where Prometheus may ask. */
-  readonly metricsAddress: BoundAddress | undefined
-  /** What it is told there. */
-  metrics(): string
-  /** Connects an application of this process; after the start. */
-  connectApplication(application: Application): ApplicationLink
-  /** The same for one that speaks the drachtio protocol. */
-  connectInProcess(client: InProcessClient): InProcessLink
-  readonly load: Load
-  /** New calls that got 503, by overload or because there were too many, since the start. */
-  readonly refusedCalls: number
-  /** Peers that wanted to connect and might not, since the start. */
-  readonly refusedConnections: number
-  /** Messages taken so far although their lines end with bare line feeds. */
-  readonly withLineFeeds: number
-  /**
-   * The next process has the same sockets. From now on requests by UDP that begin something are dropped: they are
-   * repeated, and the next process takes them.
-   */
-  dropNew(): void
-  /** How many requests wait for their final response. */
-  readonly unansweredCount: number
-  /** Nothing is read or accepted any more: what arrives waits in the sockets. */
-  stopReading(): void
-  /** The answers of the last seconds as texts, for copies of requests that the next process reads. */
-  answers(): readonly string[]
-  /** Nothing happens any more. */
-  silence(): void
-  /** Packets for Homer since the start; undefined: there are none. */
-  readonly captured: { readonly sent: number; readonly dropped: number } | undefined
-  /** Reads the TLS files again; they are also watched. Bad ones are logged and change nothing. */
-  reloadCertificates(): void
-  /** Sizes of every table. Those of calls return to 0 when the calls are over. */
-  stats(): Readonly<Record<string, number>>
-  /** Closes every connection and port. Calls are not ended: that is the applications' part. */
-  stop(): Promise<void>
 }
 
 /** @param machine instead of sockets and the real clock */
 export const createSipServer = (options: SipServerOptions, machine?: Machine): SipServer =>
-  new EmbeddedServer(options, machine ?? thisMachine)
+  new SipServer(options, machine ?? thisMachine)
 
 function adminSettings({ frameLength, adminKeepAliveSeconds }: SipServerOptions): AdminOptions {
   if (adminKeepAliveSeconds === undefined) return { ...adminLimits, frameLength }
@@ -131,11 +78,11 @@ function measureLoop(): () => number {
   }
 }
 
-class EmbeddedServer implements SipServer {
+export class SipServer {
   readonly #options: SipServerOptions
   readonly #machine: Machine
   readonly #core: SipCore
-  readonly #driver: Driver
+  readonly #driver: Driver<SipCore>
   readonly #clients: Clients
   readonly #admin: AdminListener
   readonly #dialer: Dialer
@@ -172,22 +119,14 @@ class EmbeddedServer implements SipServer {
       send: (text, flow) => this.#transportOf(flow)?.send(text, flow, ''),
     })
     this.#core = new SipCore({
+      ...options,
       listeners: () => this.#listeners,
-      secret: options.secret,
       sameSecret,
       seal: sealWith(bytes(32)),
       timers: { ...defaultTimers, ...options.timers },
       limits: { ...defaultLimits, ...options.limits },
       minSessionSeconds: options.minSessionSeconds ?? defaultMinSessionSeconds,
       refusesCall: (invite, source) => this.#overload.refuses(invite, source),
-      routeRequest: options.routeRequest,
-      screen: options.screen,
-      admitInDialog: options.admitInDialog,
-      readToken: options.readToken,
-      outboundProxy: options.outboundProxy,
-      defaultRefresher: options.defaultRefresher,
-      alwaysSend180: options.alwaysSend180,
-      detectsNat: options.detectsNat,
       graceMs: options.graceMs ?? defaultGraceMs,
       token,
       version: serverVersion,
@@ -197,10 +136,14 @@ class EmbeddedServer implements SipServer {
     const driver = new Driver(this.#core, this.#ports(), { now, schedule, log, admit })
     this.#driver = driver
     this.#clients = new Clients({
-      connected: (clientId, isInProcess) => driver.clientConnected(clientId, isInProcess),
-      command: (clientId, command) => driver.command(clientId, command),
-      handled: (clientId, transactionId) => driver.handled(clientId, transactionId),
-      disconnected: (clientId) => driver.clientDisconnected(clientId),
+      connected: (clientId, isInProcess) =>
+        driver.run('new client', (core) => core.clientConnected(clientId, isInProcess)),
+      command: (clientId, command) =>
+        driver.run('command', (core, now) => core.command(clientId, command, now), { clientId }),
+      handled: (clientId, transactionId) =>
+        driver.run('handled request', (core, now) => core.handled(clientId, transactionId, now)),
+      disconnected: (clientId) =>
+        driver.run('lost client', (core, now) => core.clientDisconnected(clientId, now)),
     })
     const { frameLength } = options
     this.#admin = new AdminListener(this.#clients, adminSettings(options), log)
@@ -215,19 +158,23 @@ class EmbeddedServer implements SipServer {
       systemDns(options.dnsServers ?? []),
       now,
       randomNumbers(options.randomBytes ?? secureRandomBytes),
-      (reference, targets) => driver.resolved(reference, targets),
+      (reference, targets) =>
+        driver.run('resolved host', (core, now) => core.resolved(reference, targets, now)),
       options.mayReach,
     )
   }
 
+  /** In the order of the options; empty before the start. */
   get listeners(): readonly Listener[] {
     return this.#listeners
   }
 
+  /** New calls that got 503, by overload or because there were too many, since the start. */
   get refusedCalls(): number {
     return this.#overload.refused + this.#core.traffic.refusedWhenFull
   }
 
+  /** Peers that wanted to connect and might not, since the start. */
   get refusedConnections(): number {
     return this.#refusedConnections
   }
@@ -236,26 +183,32 @@ class EmbeddedServer implements SipServer {
     return this.#overload
   }
 
+  /** Messages taken so far although their lines end with bare line feeds. */
   get withLineFeeds(): number {
     return this.#core.traffic.withLineFeeds
   }
 
+  /** Packets for Homer since the start; undefined: there are none. */
   get captured() {
     return this.#capture?.figures
   }
 
+  /** Where applications connect; undefined without `admin`, and before the start. */
   get adminAddress(): BoundAddress | undefined {
     return this.#adminAddress
   }
 
+  /** The same for TLS. */
   get adminTlsAddress(): BoundAddress | undefined {
     return this.#adminTlsAddress
   }
 
+  /** Where Prometheus asks. */
   get metricsAddress(): BoundAddress | undefined {
     return this.#metricsAddress
   }
 
+  /** The text that Prometheus gets there. */
   metrics(): string {
     return prometheusText({
       version: serverVersion,
@@ -269,9 +222,19 @@ class EmbeddedServer implements SipServer {
     })
   }
 
-  async start({ isHeld = false, endsStraysOf, answers = [] }: StartOptions = {}): Promise<void> {
+  /**
+   * Binds all addresses, or none.
+   * @throws ListenError when one cannot be bound.
+   * @throws CertificateError when a file for TLS cannot be used.
+   */
+  async start({
+    isHeld = false,
+    endsOrphanedInvitesOf,
+    answers = [],
+  }: StartOptions = {}): Promise<void> {
     if (isHeld) this.#driver.hold()
-    if (endsStraysOf) this.#driver.endStrays(endsStraysOf)
+    if (endsOrphanedInvitesOf)
+      this.#driver.run('strays', (core, now) => core.endOrphanedInvites(endsOrphanedInvitesOf, now))
     const { metrics, capture, now = monotonicNow, log = silent } = this.#options
     try {
       const { schedule } = this.#machine
@@ -292,47 +255,73 @@ class EmbeddedServer implements SipServer {
     }
   }
 
+  /** After a start that is held: handles the messages that have come meanwhile, and then all others. */
   release(): void {
     this.#driver.release()
   }
 
+  /**
+   * The next process has the same sockets. From now on requests by UDP that begin something are dropped: they are
+   * repeated, and the next process takes them.
+   */
   dropNew(): void {
     this.#dropsNew = true
   }
 
+  /** How many requests wait for their final response. */
   get unansweredCount(): number {
     return this.#core.unansweredCount
   }
 
+  /** Nothing is read or accepted any more: packets and connections wait in the sockets. */
   stopReading(): void {
     for (const transport of this.#transports.values()) transport.stopReading()
   }
 
+  /** The answers of the last seconds as texts, for copies of requests that the next process reads. */
   answers(): readonly string[] {
     const { now = monotonicNow } = this.#options
     return this.#core.saved.answers(now())
   }
 
+  /** Nothing happens any more. */
   silence(): void {
     this.#driver.stop()
   }
 
+  /** Connects an application of this process; after the start. */
   connectApplication(application: Application): ApplicationLink {
-    const driver = this.#driver
     return connectApplication(this.#clients, application, {
-      savedDialogs: (clientId) => driver.savedDialogs(clientId),
-      ping: (target, done) => driver.ping(target, done),
+      savedDialogs: (clientId) => this.#savedDialogs(clientId),
+      ping: (target, done) =>
+        this.#driver.run('ping', (core, now) => core.ping(target, done, now)) === true,
     })
   }
 
+  #savedDialogs(clientId: number): SavedDialogs {
+    const driver = this.#driver
+    const { saved } = this.#core
+    return {
+      saveDialog: (id) => saved.saveDialog(clientId, id),
+      saveInvite: (id) => saved.saveInvite(clientId, id),
+      restoreDialog: (dialog) =>
+        driver.run('restore', (_, now) => saved.restoreDialog(clientId, dialog, now)) === true,
+      restoreInvite: (invite) =>
+        driver.run('restore', (_, now) => saved.restoreInvite(clientId, invite, now)),
+    }
+  }
+
+  /** The same for one that speaks the drachtio protocol. */
   connectInProcess(client: InProcessClient): InProcessLink {
     return connectInProcess(this.#clients, client)
   }
 
+  /** Reads the TLS files again; they are also watched. Bad ones are logged and change nothing. */
   reloadCertificates(): void {
     this.#opener.reloadCertificates()
   }
 
+  /** Sizes of every table. Those of calls return to 0 when the calls are over. */
   stats(): Readonly<Record<string, number>> {
     let connections = 0
     for (const transport of this.#transports.values()) connections += transport.connections
@@ -345,11 +334,12 @@ class EmbeddedServer implements SipServer {
     }
   }
 
+  /** Closes every connection and port. Calls are not ended: that is the applications' part. */
   async stop(): Promise<void> {
     this.#overload.stop()
     this.#clients.disconnectAll()
     this.#dialer.stop()
-    this.#driver.endOrphans()
+    this.#driver.run('orphans', (core, now) => core.endOrphanedCalls(now))
     await Promise.all([this.#admin.stop(), this.#adminTls?.stop(), this.#metrics.stop()])
     const transports = [...this.#transports.values()]
     this.#transports.clear()
@@ -365,6 +355,10 @@ class EmbeddedServer implements SipServer {
     this.#driver.datagram(bytes, flow)
   }
 
+  #sendFailed(reference: string, reason: string): void {
+    this.#driver.run('failed send', (core, now) => core.sendFailed(reference, reason, now))
+  }
+
   #transportOf({ listener }: Flow): Transport | undefined {
     return this.#transports.get(listener.outside ?? listener)
   }
@@ -374,7 +368,7 @@ class EmbeddedServer implements SipServer {
       send: (text, flow, reference) => {
         const transport = this.#transportOf(flow)
         if (transport === undefined)
-          setImmediate(() => this.#driver.sendFailed(reference, 'the listener is closed'))
+          setImmediate(() => this.#sendFailed(reference, 'the listener is closed'))
         else {
           this.#capture?.sent(text, flow)
           transport.send(text, flow, reference)
@@ -411,11 +405,12 @@ class EmbeddedServer implements SipServer {
         this.#capture?.received(text, flow)
         this.#driver.message(text, flow)
       },
-      sendFailed: (reference, reason) => this.#driver.sendFailed(reference, reason),
+      sendFailed: (reference, reason) => this.#sendFailed(reference, reason),
       accepts: (source) => this.#driver.accepts(source),
       sourceStatus: (source) => this.#options.sourceStatus?.(source) ?? 'proven',
       refused: () => void (this.#refusedConnections += 1),
-      connectionClosed: (flow) => this.#driver.connectionClosed(flow),
+      connectionClosed: (flow) =>
+        this.#driver.run('closed connection', (core, now) => core.connectionClosed(flow, now)),
     }
     return this.#machine.bind?.(address, callbacks) ?? this.#opener.open(address, callbacks)
   }

@@ -9,9 +9,9 @@ import {
   splitList,
 } from '../sip-server/message/index.ts'
 
-/** What a carrier wants to see. */
+/** The account at a carrier. */
 export interface Account {
-  /** Where REGISTER goes, the preferred one first: `sip:<host>:<port>;transport=udp`. Never empty. */
+  /** Destinations of REGISTER, the preferred one first: `sip:<host>:<port>;transport=udp`. Never empty. */
   readonly registrars: readonly string[]
   readonly username: string
   readonly password: string
@@ -38,7 +38,7 @@ export type RegisterResult =
     }
   | { readonly kind: 'silence' }
   | { readonly kind: 'transport-error'; readonly reason: string }
-  /** It did not leave: our SIP server is away, which says nothing about the carrier. */
+  /** It was not sent: our SIP server is unreachable, which says nothing about the carrier. */
   | { readonly kind: 'unsent' }
 
 /** Sends one REGISTER, answers challenges, and waits a bounded time for the final answer. Never rejects. */
@@ -72,7 +72,7 @@ export class CarrierRegistration {
   #state: RegistrationState = 'unregistered'
   #registrar = 0
   #cseq = 1
-  #asked: number
+  #requestedSeconds: number
   #failures = 0
   #last: RegisterResult | undefined
   #lastAnswer: LastAnswer | null = null
@@ -85,21 +85,21 @@ export class CarrierRegistration {
     this.account = account
     this.#deps = deps
     this.#callId = deps.newCallId()
-    this.#asked = account.expiresSeconds
+    this.#requestedSeconds = account.expiresSeconds
   }
 
   begin(): void {
     this.#on('begin')
   }
 
-  /** The carrier is asked for nothing any more. */
+  /** Stops without a last request to the carrier. */
   leave(): void {
     this.#cancelDue()
     this.#cancelLapse()
     this.#on('end')
   }
 
-  /** Resolves when the carrier has been asked to forget us, answered or not. */
+  /** Ends the registration. Resolves when the carrier has answered the last REGISTER, or was silent. */
   async end(): Promise<void> {
     this.#cancelDue()
     this.#cancelLapse()
@@ -123,7 +123,7 @@ export class CarrierRegistration {
     return registrars[this.#registrar % registrars.length] ?? ''
   }
 
-  /** What was to be done. */
+  /** Returns the actions of the transition. */
   #on(event: RegistrationEvent): readonly RegistrationAction[] {
     const transition = registrationStates[this.#state][event]
     if (!transition) return []
@@ -140,7 +140,7 @@ export class CarrierRegistration {
       case 'send':
         return void this.#send()
       case 'lengthen':
-        this.#asked = Math.max(this.#asked, minExpiresOf(this.#last))
+        this.#requestedSeconds = Math.max(this.#requestedSeconds, minExpiresOf(this.#last))
         return
       case 'tryNextRegistrar':
         this.#registrar += 1
@@ -156,7 +156,7 @@ export class CarrierRegistration {
 
   async #send(): Promise<void> {
     this.#nextAttemptAt = null
-    const result = await this.#deps.send(this.#request(this.#asked))
+    const result = await this.#deps.send(this.#request(this.#requestedSeconds))
     if (this.#state === 'registering' || this.#state === 'refreshing') this.#onResult(result)
   }
 
@@ -190,8 +190,8 @@ export class CarrierRegistration {
     if (result.kind !== 'answered') return 'silent'
     const { status } = result
     if (status < 300) return 'accepted'
-    if (status === 423 && minExpiresOf(result) > this.#asked) return 'tooBrief'
-    // What RFC 3263 §4.3 treats as another server's turn.
+    if (status === 423 && minExpiresOf(result) > this.#requestedSeconds) return 'tooBrief'
+    // RFC 3263 §4.3 tries another server after these.
     return status === 408 || status === 503 ? 'silent' : 'refused'
   }
 
@@ -200,7 +200,7 @@ export class CarrierRegistration {
     const headers = this.#last?.kind === 'answered' ? this.#last.headers : {}
     const answer = { contact: headers['contact'], expires: headers['expires'] }
     const granted = Math.min(
-      Math.max(grantedSecondsOf(answer, this.account.username, this.#asked), 1),
+      Math.max(grantedSecondsOf(answer, this.account.username, this.#requestedSeconds), 1),
       MAX_EXPIRES_SECONDS,
     )
     this.#expiresAt = now() + granted * 1_000
@@ -229,7 +229,7 @@ export class CarrierRegistration {
   }
 }
 
-/** A refresh on its way is nothing that an operator has to know. */
+/** The API shows no refresh under way. */
 const shown = (state: RegistrationState): ShownState =>
   state === 'refreshing' ? 'registered' : state
 
@@ -239,7 +239,7 @@ function summaryOf(result: RegisterResult): Omit<LastAnswer, 'at'> {
   return { status: 0, reason: result.kind === 'silence' ? 'no answer' : result.reason }
 }
 
-/** What a 423 asks for; 0: nothing that could be used. */
+/** The Min-Expires of a 423; 0: none. */
 function minExpiresOf(result: RegisterResult | undefined): number {
   if (result?.kind !== 'answered') return 0
   const seconds = Number.parseInt(result.headers['min-expires'] ?? '0', 10)
@@ -254,7 +254,7 @@ export type RegistrationState =
   'unregistered' | 'registering' | 'registered' | 'refreshing' | 'failed'
 
 export type RegistrationEvent =
-  /** To be registered from now on. */
+  /** The registration shall exist from now on. */
   | 'begin'
   /** The waiting time is over. */
   | 'due'
@@ -265,11 +265,11 @@ export type RegistrationEvent =
   | 'refused'
   /** No answer, or it could not be sent. */
   | 'silent'
-  /** Our own SIP server is away. */
+  /** Our own SIP server is unreachable. */
   | 'unsent'
   /** The binding that the carrier granted has expired. */
   | 'lapsed'
-  /** Not to be registered any more. */
+  /** The registration shall not exist any more. */
   | 'end'
 
 export type RegistrationAction =
@@ -326,10 +326,10 @@ const REFUSED_BASE_MS = 60_000
 const RETRY_MAX_MS = 600_000
 /** The longest Retry-After of a carrier that is followed. */
 const RETRY_AFTER_MAX_SECONDS = 3_600
-/** Whatever a carrier grants, we do not come more often. */
+/** The shortest time between two REGISTERs, whatever the carrier grants. */
 const MIN_REFRESH_MS = 5_000
 
-/** Between 75 and 90 % of what was granted, so that many registrations do not come together. */
+/** Between 75 and 90 % of the granted time, so that many registrations do not come together. */
 export function refreshAfterMs(grantedSeconds: number, random: () => number): number {
   return Math.max(MIN_REFRESH_MS, grantedSeconds * 1_000 * (0.75 + 0.15 * random()))
 }
@@ -344,22 +344,22 @@ export function retryAfterMs(
   retryAfter: string | undefined,
   random: () => number,
 ): number {
-  const asked = parseRetryAfter(retryAfter ?? '')
-  if (asked !== undefined && status >= 500)
-    return Math.min(asked, RETRY_AFTER_MAX_SECONDS) * 1_000 + RETRY_BASE_MS * random()
+  const requested = parseRetryAfter(retryAfter ?? '')
+  if (requested !== undefined && status >= 500)
+    return Math.min(requested, RETRY_AFTER_MAX_SECONDS) * 1_000 + RETRY_BASE_MS * random()
   const base = status >= 400 && status < 500 ? REFUSED_BASE_MS : RETRY_BASE_MS
   const delay = Math.min(base * 2 ** Math.min(failures - 1, 16), RETRY_MAX_MS)
   return delay * (0.5 + 0.5 * random())
 }
 
 /**
- * What the carrier granted, in seconds: the `expires` of our Contact in its answer, the Expires
- * header, or else what was asked for (RFC 3261 §10.2.4).
+ * The seconds that the carrier granted: the `expires` of our Contact in its answer, the Expires
+ * header, or else the requested ones (RFC 3261 §10.2.4).
  */
 export function grantedSecondsOf(
   answer: { readonly contact: string | undefined; readonly expires: string | undefined },
   user: string,
-  askedSeconds: number,
+  requestedSeconds: number,
 ): number {
   const granted = splitList(answer.contact ?? '')
     .map(parseNameAddr)
@@ -367,7 +367,7 @@ export function grantedSecondsOf(
     .map((contact) => parseExpires(contact?.params.get('expires') ?? ''))
     .filter((seconds) => seconds !== undefined)
   if (granted.length > 0) return Math.max(...granted)
-  return parseExpires(answer.expires?.trim() ?? '') ?? askedSeconds
+  return parseExpires(answer.expires?.trim() ?? '') ?? requestedSeconds
 }
 
 const isSameName = (one: string, other: string): boolean =>

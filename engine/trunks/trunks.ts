@@ -1,19 +1,19 @@
-/** What is kept up with carriers beside calls: registrations, and knowing which gateways are alive. */
+/** Registrations at carriers, and probes of their gateways. */
 import type { Log } from '../../schema/contracts/log.ts'
 import type { CarrierRegistrationStatus, ProbedStatus } from '../../schema/contracts/engine.ts'
-import {
-  type ProbedStateChange,
-  ProbedTargets,
-  type ProbeReport,
-} from '../dispatcher/probed-targets.ts'
+import { type ProbedStateChange, ProbedTargets } from '../dispatcher/probed-targets.ts'
 import { type CarrierRecord, gatewayUri } from '../routing/routing-records.ts'
 import { CarrierRegistration, type Account, type RegistrationDeps } from './carrier-registration.ts'
-import type { Schedule } from '../../schema/clock.ts'
 import type { ProbeSettings } from '../dispatcher/destination-set.ts'
 import type { SendProbe } from '../dispatcher/prober.ts'
 
-interface TrunksDeps
-  extends Omit<RegistrationDeps, 'onChange'>, Omit<GatewayProbesDeps, 'onChange'> {
+interface TrunksDeps extends Omit<RegistrationDeps, 'onChange'> {
+  readonly sendProbe: SendProbe
+  readonly intervalMs: number
+  readonly failuresToProbing: number
+  readonly successesToActive: number
+  /** How long an answer may wait to be read here. Default: not at all. */
+  readonly lagMs?: (() => number) | undefined
   /** A gateway or a registration is in another state. */
   readonly onStateChange?: (change: TrunkChange) => void
   readonly log: Log
@@ -31,22 +31,37 @@ interface TrunkChange {
   readonly reason: string
 }
 
+/**
+ * `unproven`: it has never answered a probe. Many carriers ignore OPTIONS, so calls may go there
+ * when no other gateway is left.
+ */
+type GatewayReachability = 'up' | 'unproven' | 'down'
+
+/** Any answer to OPTIONS shows a live gateway, but for those that say that it cannot serve. */
+const OK_CODES: ProbeSettings['okCodes'] = [
+  { from: 200, to: 407 },
+  { from: 409, to: 499 },
+  { from: 501, to: 501 },
+  { from: 505, to: 699 },
+]
+
 const DEFAULT_EXPIRES_SECONDS = 3_600
-/** Carriers are not asked all at the same moment. */
+/** The first REGISTERs of all carriers are spread over this time. */
 const SPREAD_MS = 500
 /** How long the end of the process waits for carriers. */
 const UNREGISTER_MS = 1_000
 
 export class Trunks {
   readonly #deps: TrunksDeps
-  readonly #probes: GatewayProbes
+  /** Gateways to which calls may go, probed as the dispatcher probes nodes, at longer intervals. */
+  readonly #probes: ProbedTargets
   readonly #registrations = new Map<number, CarrierRegistration>()
   readonly #gateways = new Map<number, Gateway>()
   #isRunning = false
 
   constructor(deps: TrunksDeps) {
     this.#deps = deps
-    this.#probes = new GatewayProbes({
+    this.#probes = new ProbedTargets({
       ...deps,
       onChange: (change) => this.#onGatewayChange(change),
     })
@@ -58,22 +73,22 @@ export class Trunks {
     for (const registration of this.#registrations.values()) this.#begin(registration)
   }
 
-  /** Resolves when the carriers have been told that we are gone, or did not answer in time. */
+  /** Ends all registrations. Resolves when the carriers have answered, or after a bounded time. */
   async stop(): Promise<void> {
     this.#isRunning = false
     this.#probes.stop()
     const registrations = [...this.#registrations.values()]
     this.#registrations.clear()
-    const told = Promise.all(registrations.map((registration) => registration.end()))
+    const farewells = Promise.all(registrations.map((registration) => registration.end()))
     let cancel: () => void = () => undefined
     const tooLate = new Promise<void>((resolve) => {
       cancel = this.#deps.schedule(resolve, UNREGISTER_MS)
     })
-    if (registrations.length > 0) await Promise.race([told, tooLate])
+    if (registrations.length > 0) await Promise.race([farewells, tooLate])
     cancel()
   }
 
-  /** Another process registers and probes instead: no carrier is told that we are gone. */
+  /** Stops without ending registrations: another process registers and probes instead. */
   leave(): void {
     this.#isRunning = false
     this.#probes.stop()
@@ -83,7 +98,7 @@ export class Trunks {
 
   /** Follows the carriers as they are from now on; what has not changed is left alone. */
   watch(carriers: readonly CarrierRecord[]): void {
-    this.#probes.watch(carriers)
+    this.#watchGateways(carriers)
     this.#gateways.clear()
     for (const { name: carrier, tenantId, gateways } of carriers)
       for (const gateway of gateways)
@@ -119,10 +134,12 @@ export class Trunks {
   }
 
   reachability(gatewayId: number): GatewayReachability {
-    return this.#probes.reachability(gatewayId)
+    const report = this.#probes.report(gatewayId)
+    if (report === undefined || report.state === 'active') return 'up'
+    return report.probes.answered === 0 ? 'unproven' : 'down'
   }
 
-  /** What a live INVITE told about a gateway. */
+  /** The result of a live INVITE to a gateway; see the dispatcher's `reportOutcome`. */
   reportCall(gatewayId: number, outcome: 'answered' | 'failed'): void {
     this.#probes.reportCall(gatewayId, outcome)
   }
@@ -137,6 +154,27 @@ export class Trunks {
     }
   }
 
+  #watchGateways(carriers: readonly CarrierRecord[]): void {
+    const { intervalMs, failuresToProbing, successesToActive } = this.#deps
+    const settings: ProbeSettings = {
+      intervalMs,
+      failuresToProbing,
+      successesToActive,
+      timeoutMs: intervalMs / 2,
+      okCodes: OK_CODES,
+    }
+    const used = carriers.filter(({ isActive, direction }) => isActive && direction !== 'in')
+    const gateways = used.flatMap((carrier) => carrier.gateways.filter((each) => each.isOutbound))
+    this.#probes.watch(
+      gateways.map((gateway) => ({
+        id: gateway.gatewayId,
+        destination: gatewayUri(gateway),
+        settings,
+        operatorState: 'active',
+      })),
+    )
+  }
+
   #onGatewayChange({ id: gatewayId, from, to, cause, reason }: ProbedStateChange): void {
     const gateway = this.#gateways.get(gatewayId)
     this.#deps.log(to === 'active' ? 'info' : 'warn', `gateway is ${to}`, {
@@ -147,12 +185,20 @@ export class Trunks {
     })
     if (gateway === undefined) return
     const { tenantId, uri } = gateway
-    const subject = { kind: 'gateway', subjectId: gatewayId, tenantId, name: uri } as const
-    this.#deps.onStateChange?.({ ...subject, from, to, cause, reason })
+    this.#deps.onStateChange?.({
+      kind: 'gateway',
+      subjectId: gatewayId,
+      tenantId,
+      name: uri,
+      from,
+      to,
+      cause,
+      reason,
+    })
   }
 
   #add({ carrierId, name: carrier, tenantId }: CarrierRecord, account: Account): void {
-    // Attempts in between tell nothing: the carrier knows us, or it does not.
+    // An attempt under way is no change of state: the carrier knows us, or it does not.
     let last = 'unregistered'
     const registration = new CarrierRegistration(account, {
       ...this.#deps,
@@ -164,10 +210,18 @@ export class Trunks {
         })
         if (state === 'registering' || state === last) return
         const reason = answer === null ? '' : `${answer.status} ${answer.reason}`
-        const subject = { kind: 'registration', subjectId: carrierId, tenantId, name: carrier }
-        const change = { ...subject, from: last, to: state, cause: 'register', reason } as const
+        const from = last
         last = state
-        this.#deps.onStateChange?.({ ...change, kind: 'registration' })
+        this.#deps.onStateChange?.({
+          kind: 'registration',
+          subjectId: carrierId,
+          tenantId,
+          name: carrier,
+          from,
+          to: state,
+          cause: 'register',
+          reason,
+        })
       },
     })
     this.#registrations.set(carrierId, registration)
@@ -205,88 +259,5 @@ function accountOf({ auth, gateways, isActive }: CarrierRecord): Account | undef
     realm,
     domain,
     expiresSeconds: expiresSeconds ?? DEFAULT_EXPIRES_SECONDS,
-  }
-}
-
-// Which carrier gateways answer OPTIONS: the dispatcher's prober, at longer intervals.
-
-/**
- * `unproven`: it has never answered a probe. Many carriers ignore OPTIONS, so calls may go there
- * when no other gateway is left.
- */
-type GatewayReachability = 'up' | 'unproven' | 'down'
-
-interface GatewayProbesDeps {
-  readonly now: () => number
-  readonly schedule: Schedule
-  readonly sendProbe: SendProbe
-  readonly intervalMs: number
-  readonly failuresToProbing: number
-  readonly successesToActive: number
-  readonly onChange: (change: ProbedStateChange) => void
-  /** How long an answer may wait to be read here. Default: not at all. */
-  readonly lagMs?: (() => number) | undefined
-}
-
-/** Any answer to OPTIONS shows a live gateway, but for those that say that it cannot serve. */
-const OK_CODES: ProbeSettings['okCodes'] = [
-  { from: 200, to: 407 },
-  { from: 409, to: 499 },
-  { from: 501, to: 501 },
-  { from: 505, to: 699 },
-]
-
-class GatewayProbes {
-  readonly #targets: ProbedTargets
-  readonly #settings: ProbeSettings
-
-  constructor(deps: GatewayProbesDeps) {
-    const { intervalMs, failuresToProbing, successesToActive } = deps
-    this.#settings = {
-      intervalMs,
-      failuresToProbing,
-      successesToActive,
-      timeoutMs: intervalMs / 2,
-      okCodes: OK_CODES,
-    }
-    this.#targets = new ProbedTargets(deps)
-  }
-
-  start(): void {
-    this.#targets.start()
-  }
-
-  stop(): void {
-    this.#targets.stop()
-  }
-
-  /** Probes the gateways to which calls may go, from now on. */
-  watch(carriers: readonly CarrierRecord[]): void {
-    const used = carriers.filter(({ isActive, direction }) => isActive && direction !== 'in')
-    const gateways = used.flatMap((carrier) => carrier.gateways.filter((each) => each.isOutbound))
-    this.#targets.watch(
-      gateways.map((gateway) => ({
-        id: gateway.gatewayId,
-        destination: gatewayUri(gateway),
-        settings: this.#settings,
-        operatorState: 'active',
-      })),
-    )
-  }
-
-  reachability(gatewayId: number): GatewayReachability {
-    const report = this.#targets.report(gatewayId)
-    if (report === undefined || report.state === 'active') return 'up'
-    return report.probes.answered === 0 ? 'unproven' : 'down'
-  }
-
-  /** What a live INVITE told; see the dispatcher's `reportOutcome`. */
-  reportCall(gatewayId: number, outcome: 'answered' | 'failed'): void {
-    this.#targets.reportCall(gatewayId, outcome)
-  }
-
-  /** Undefined: it is not probed. */
-  report(gatewayId: number): ProbeReport | undefined {
-    return this.#targets.report(gatewayId)
   }
 }

@@ -56,6 +56,7 @@ export async function startTwoNodes({ withTcp = false } = {}): Promise<TwoNodes>
       key: Buffer.alloc(32, 1),
       wallNow: () => a.time.wallNow(),
       onRefused: ({ address, port }: Binding['source']) => void refused.push(`${address}:${port}`),
+      onToken: () => undefined,
       onHeard: () => undefined,
       isRecording: () => false,
       log: () => undefined,

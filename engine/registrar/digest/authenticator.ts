@@ -1,5 +1,5 @@
 /**
- * Who sends a request, by digest. An unknown user costs the same work and gets the same answer as a
+ * Authenticates the sender of a request by digest. An unknown user costs the same work and gets the same answer as a
  * wrong password, so that an answer does not tell which extensions exist.
  */
 import {
@@ -16,7 +16,7 @@ import { detachString } from '../../sip-server/message/index.ts'
 
 interface AuthenticatorDeps {
   readonly directory: Pick<ExtensionDirectory, 'find'>
-  /** At least 32 random bytes of this process, hexadecimal. */
+  /** At least 32 random bytes of this process, hexadecimal: after a restart every nonce is stale. */
   readonly secret: string
   readonly nonceLifetimeMs: number
   /** Milliseconds UTC. */
@@ -28,7 +28,7 @@ interface Claim {
   readonly method: string
   /** The domain whose extension the sender wants to be; small letters. */
   readonly realm: string
-  /** Where it came from. */
+  /** The source address of the request. */
   readonly address: string
   /** `Authorization` or `Proxy-Authorization`. */
   readonly authorization: string | undefined
@@ -46,26 +46,27 @@ export type Verdict =
   | { readonly kind: 'stale' }
   | { readonly kind: 'wrong'; readonly username: string }
 
-/** Who is challenged. */
-interface Challenged extends Pick<Asking, 'userAgent' | 'isPage'> {
+/** The client, and the state of its credentials. */
+interface ChallengeInput extends Pick<Client, 'userAgent' | 'isPage'> {
   readonly realm: string
   readonly user: string
   readonly address: string
   readonly isStale: boolean
 }
 
+/** Nonces in use that are remembered; with more, older ones become stale before their time. */
 const MAX_NONCES = 50_000
+/** Phones whose unanswered challenges are counted. */
 const MAX_PHONES = 10_000
 
 export class Authenticator {
   readonly #deps: AuthenticatorDeps
   readonly #nonces: Nonces
-  readonly #algorithms = new PhoneAlgorithms(MAX_PHONES)
+  readonly #algorithms = new PhoneAlgorithms()
 
   constructor(deps: AuthenticatorDeps) {
-    const { secret, nonceLifetimeMs: lifetimeMs, now } = deps
     this.#deps = deps
-    this.#nonces = new Nonces({ secret, now, lifetimeMs, maxInUse: MAX_NONCES })
+    this.#nonces = new Nonces(deps)
   }
 
   verify({ method, realm, address, authorization }: Claim): Verdict {
@@ -73,7 +74,7 @@ export class Authenticator {
     if (credentials === undefined) return { kind: 'missing' }
     const { username, algorithm, protection, nonce } = credentials
     const owner = { realm, address }
-    // Not looked at, right or wrong: a guess must cost its sender a nonce.
+    // The answer is not checked: a guess must cost its sender a nonce.
     if (!this.#nonces.isGenuine(nonce, owner)) return { kind: 'stale' }
     const extension = this.#deps.directory.find(realm, username)
     const isRight = this.#isRight(credentials, method, realm, extension)
@@ -85,9 +86,9 @@ export class Authenticator {
   }
 
   /** Values of as many `…-Authenticate` headers, the preferred one first. */
-  challenges({ realm, user, address, isStale, ...asking }: Challenged): readonly string[] {
+  challenges({ realm, user, address, isStale, ...client }: ChallengeInput): readonly string[] {
     const phone = phoneOf(realm, user, address)
-    const algorithms = this.#algorithms.offer({ phone, ...asking })
+    const algorithms = this.#algorithms.offer({ phone, ...client })
     // One nonce for all: its owner answers one of them.
     const nonce = this.#nonces.issue({ realm, address })
     return algorithms.map((algorithm) => challengeValue(realm, nonce, algorithm, isStale))
@@ -98,8 +99,9 @@ export class Authenticator {
     this.#algorithms.answered(phoneOf(domain, extension, address), algorithm)
   }
 
-  stats(): { readonly nonces: number; readonly phones: number } {
-    return { nonces: this.#nonces.size, phones: this.#algorithms.size }
+  /** Nonces in use. */
+  get nonces(): number {
+    return this.#nonces.size
   }
 
   #isRight(
@@ -136,18 +138,18 @@ const failsWithSeveral =
  */
 const UNANSWERED = { known: 3, unknown: 1 } as const
 
-/** Who is to be challenged. */
-interface Asking {
+/** The client that gets a challenge. */
+interface Client {
   /** User, domain and address in one text. */
   readonly phone: string
   /** Undefined: it does not say what it is. */
   readonly userAgent: string | undefined
-  /** It came by a WebSocket. */
+  /** The request came by a WebSocket. */
   readonly isPage: boolean
 }
 
 /**
- * Which digest algorithms a phone is offered, one challenge each (RFC 8760 §2.4). One that is known to read
+ * Chooses the digest algorithms for a phone, one challenge each (RFC 8760 §2.4). A phone that is known to read
  * several challenges: the strongest first. One that is known to fail with several: MD5 alone. All others:
  * MD5 first, because who reads one challenge only takes the first one.
  *
@@ -156,23 +158,17 @@ interface Asking {
  * challenge for one realm. MD5 first weakens nothing: a client that knows the password may always answer with it.
  */
 class PhoneAlgorithms {
-  readonly #max: number
   /** Challenges in a row that stayed unanswered, by phone; the least recently challenged first. */
   readonly #unanswered = new Map<string, number>()
 
-  /** Remembers at most `max` phones. */
-  constructor(max: number) {
-    this.#max = max
-  }
-
-  /** What the next challenge offers. */
-  offer({ phone, userAgent = '', isPage }: Asking): readonly Algorithm[] {
+  /** The algorithms of the next challenge. */
+  offer({ phone, userAgent = '', isPage }: Client): readonly Algorithm[] {
     // A page speaks by JsSIP or SIP.js, under whatever name its author gives it.
     if (isPage || failsWithSeveral.test(userAgent)) return plain
     const unanswered = (this.#unanswered.get(phone) ?? 0) + 1
     this.#unanswered.delete(phone)
     this.#unanswered.set(phone, unanswered)
-    if (this.#unanswered.size > this.#max) {
+    if (this.#unanswered.size > MAX_PHONES) {
       const [oldest] = this.#unanswered.keys()
       if (oldest !== undefined) this.#unanswered.delete(oldest)
     }
@@ -188,24 +184,10 @@ class PhoneAlgorithms {
     if (algorithm === 'MD5' && unanswered > UNANSWERED.unknown) return
     this.#unanswered.delete(phone)
   }
-
-  get size(): number {
-    return this.#unanswered.size
-  }
 }
 
 // Nonces that need no memory to be issued: time, serial number and a keyed hash (RFC 7616 §3.3).
 // Memory is spent only on those that were answered rightly, to refuse a repeated `nc` (§5.12).
-
-interface NoncesDeps {
-  /** Hexadecimal digits of this process: after a restart every nonce is stale. */
-  readonly secret: string
-  /** Milliseconds UTC. */
-  readonly now: () => number
-  readonly lifetimeMs: number
-  /** Nonces in use that are remembered; with more, older ones become stale before their time. */
-  readonly maxInUse: number
-}
 
 /** The realm and address that a nonce is issued to. */
 interface NonceOwner {
@@ -224,7 +206,8 @@ interface InUse extends Genuine {
 }
 
 export class Nonces {
-  readonly #deps: NoncesDeps
+  readonly #deps: Omit<AuthenticatorDeps, 'directory'>
+  readonly #maxInUse: number
   /** In the order of first use. */
   readonly #inUse = new Map<string, InUse>()
   #serial = 0
@@ -233,8 +216,9 @@ export class Nonces {
   /** Nothing issued until then is good any more unless it is remembered. Milliseconds UTC. */
   #forgottenUntil = -Infinity
 
-  constructor(deps: NoncesDeps) {
+  constructor(deps: Omit<AuthenticatorDeps, 'directory'>, maxInUse = MAX_NONCES) {
     this.#deps = deps
+    this.#maxInUse = maxInUse
   }
 
   issue(owner: NonceOwner): string {
@@ -258,7 +242,7 @@ export class Nonces {
     const issuedAt = this.#issuedAt(nonce, owner)
     const now = this.#deps.now()
     if (issuedAt === undefined || issuedAt > now) return false
-    if (now - issuedAt >= this.#deps.lifetimeMs) return false
+    if (now - issuedAt >= this.#deps.nonceLifetimeMs) return false
     const known = this.#inUse.get(nonce)
     if (known) {
       if (count <= known.count) return false
@@ -297,9 +281,9 @@ export class Nonces {
 
   /** Expired ones, and the oldest when there are too many: their counts are not known any more. */
   #forget(now: number): void {
-    const expiredAt = now - this.#deps.lifetimeMs
+    const expiredAt = now - this.#deps.nonceLifetimeMs
     for (const [nonce, { issuedAt }] of this.#inUse) {
-      if (issuedAt > expiredAt && this.#inUse.size <= this.#deps.maxInUse) return
+      if (issuedAt > expiredAt && this.#inUse.size <= this.#maxInUse) return
       this.#inUse.delete(nonce)
       if (issuedAt > expiredAt) this.#forgottenUntil = Math.max(this.#forgottenUntil, issuedAt)
     }

@@ -8,7 +8,7 @@ import { Recent } from '../recent.ts'
 
 export type Algorithm = 'MD5' | 'SHA-256'
 
-/** What a header `Authorization` or `Proxy-Authorization` claims for one realm. */
+/** The credentials in a header `Authorization` or `Proxy-Authorization` for one realm. */
 export interface Credentials {
   readonly username: string
   readonly realm: string
@@ -44,7 +44,7 @@ export function credentialsFor(realm: string, header: string | undefined): Crede
   return undefined
 }
 
-/** What each `Digest` in a header says, by names in small letters: credentials, or challenges. */
+/** The fields of each `Digest` in a header, by names in small letters: credentials, or challenges. */
 export function* digestFields(header: string): Generator<ReadonlyMap<string, string>> {
   if (header.length > MAX_HEADER) return
   for (const start of header.matchAll(/(?:^|,)\s*Digest\s+/gi))

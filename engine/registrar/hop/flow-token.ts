@@ -1,5 +1,5 @@
 /**
- * Flow tokens (RFC 5626 §5.1): what one node of an installation tells another, or itself, about a phone by a Route.
+ * Flow tokens (RFC 5626 §5.1): data about a phone that a node sends to another one, or to itself, in a Route.
  * Only nodes can read and make one: it is encrypted and authenticated with a key that is derived from SECRET_KEY.
  * Each is bound to the node that reads it, and to the phone's Contact or to the Call-ID. Pure.
  */
@@ -27,7 +27,7 @@ export interface ToPhoneToken extends Home {
   readonly kind: 'to-phone'
   /** The node that has the other side of the dialog. */
   readonly node: string
-  /** Where the phone was when the dialog began. */
+  /** The flow of the phone when the dialog began. */
   readonly flow: Source
 }
 
@@ -41,7 +41,7 @@ export interface ToNodeToken extends Home {
 
 export type FlowToken = CallToken | ToPhoneToken | ToNodeToken
 
-/** What a token is good for: at which node, in which request. */
+/** The node and the request that a token is bound to. */
 export interface TokenUse {
   /** The node that reads it. */
   readonly holder: string
@@ -52,9 +52,9 @@ export interface TokenUse {
 /** More is no token: an extension, a domain and two names are shorter. */
 const MAX_LENGTH = 1_200
 
-/** By which a user part is told from that of any other Route; the number is that of the format. */
+/** Prefixes that mark a user part as a token; the digit is the version of the format. */
 const prefixes = { contact: 'tgc1.', dialog: 'tgd1.' } as const
-type Binding = keyof typeof prefixes
+type TokenScope = keyof typeof prefixes
 
 export class FlowTokens {
   readonly #box: SecretBox
@@ -66,19 +66,19 @@ export class FlowTokens {
 
   /** Returns the user part of a SIP URI. */
   write(token: FlowToken, use: TokenUse): string {
-    const binding = token.kind === 'call' ? 'contact' : 'dialog'
-    const sealed = this.#box.seal(placeOf(binding, use), JSON.stringify(fieldsOf(token)))
+    const scope = token.kind === 'call' ? 'contact' : 'dialog'
+    const sealed = this.#box.seal(placeOf(scope, use), JSON.stringify(fieldsOf(token)))
     const bytes = Buffer.from(sealed.slice(SEALED.length), 'base64')
-    return prefixes[binding] + bytes.toString('base64url')
+    return prefixes[scope] + bytes.toString('base64url')
   }
 
   /** `none`: the text does not look like a token. Undefined: it is forged, damaged, or for another use. */
   read(text: string, use: TokenUse): FlowToken | 'none' | undefined {
-    const binding = bindingOf(text)
-    if (binding === undefined) return 'none'
+    const scope = scopeOf(text)
+    if (scope === undefined) return 'none'
     if (text.length > MAX_LENGTH) return undefined
-    const bytes = Buffer.from(text.slice(prefixes[binding].length), 'base64url')
-    const opened = this.#box.open(placeOf(binding, use), SEALED + bytes.toString('base64'))
+    const bytes = Buffer.from(text.slice(prefixes[scope].length), 'base64url')
+    const opened = this.#box.open(placeOf(scope, use), SEALED + bytes.toString('base64'))
     return opened === undefined ? undefined : tokenOf(JSON.parse(opened) as Fields)
   }
 }
@@ -89,17 +89,17 @@ const PURPOSE = 'tollgate flow tokens'
 /** How `SecretBox` begins its texts. */
 const SEALED = 'enc1:'
 
-const bindingOf = (text: string): Binding | undefined =>
+const scopeOf = (text: string): TokenScope | undefined =>
   text.startsWith(prefixes.contact)
     ? 'contact'
     : text.startsWith(prefixes.dialog)
       ? 'dialog'
       : undefined
 
-const placeOf = (binding: Binding, { holder, uri, callId }: TokenUse) => ({
+const placeOf = (scope: TokenScope, { holder, uri, callId }: TokenUse) => ({
   table: 'flow token',
-  column: binding,
-  row: JSON.stringify([holder, binding === 'contact' ? uri : callId]),
+  column: scope,
+  row: JSON.stringify([holder, scope === 'contact' ? uri : callId]),
 })
 
 type Fields =

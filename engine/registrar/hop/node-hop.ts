@@ -1,4 +1,4 @@
-/** Joins what phones across nodes need: the registry of nodes, bindings, and the guard. */
+/** Phones across nodes, joined with the registry of nodes, the bindings, and the guard. */
 import type { Log } from '../../../schema/contracts/log.ts'
 import { sipTarget } from '../../../schema/net/sip-target.ts'
 import type { Binding, Source } from '../bindings.ts'
@@ -16,7 +16,7 @@ export interface Installation {
 }
 
 /** Parts of the engine, asked when they are needed. */
-interface Around {
+interface EngineParts {
   readonly registrar: { bindingsOf(home: Home): readonly Binding[] }
   readonly guard: { unknownSource(source: Source): unknown }
 }
@@ -26,7 +26,11 @@ export interface CreateHopDeps extends Pick<PeerNodesDeps, 'now' | 'hosts'> {
   readonly log: Log
 }
 
-export function createHop(around: Around, { self, key, nodes }: Installation, deps: CreateHopDeps) {
+export function createHop(
+  engine: EngineParts,
+  { self, key, nodes }: Installation,
+  deps: CreateHopDeps,
+) {
   const { now, wallNow, hosts, log } = deps
   const peers = new PeerNodes({ self, nodes, now, hosts, log })
   const hop = new PhoneHop({
@@ -35,20 +39,20 @@ export function createHop(around: Around, { self, key, nodes }: Installation, de
     wallNow,
     log,
     peer: (name) => peers.find(name),
-    bindingsOf: (home) => around.registrar.bindingsOf(home),
-    onHeard: (address) => peers.heard(address),
-    onRefused: (source) => void around.guard.unknownSource(source),
+    bindingsOf: (home) => engine.registrar.bindingsOf(home),
+    onToken: (address) => peers.noteToken(address),
+    onRefused: (source) => void engine.guard.unknownSource(source),
   })
   return { hop, peers }
 }
 
-/** A node as the registry of the installation tells of it. */
+/** A node in the registry of the installation. */
 export interface KnownNode {
   /** `NODE_NAME` */
   readonly name: string
   /** A SIP URI without a user, by which other nodes reach it; null: by none. */
   readonly sipUri: string | null
-  /** By which its requests may come, besides that of its SIP URI: also those that lead to it from nowhere. */
+  /** Addresses that its requests may come from, besides that of its SIP URI; some may be unreachable for other nodes. */
   readonly addresses: readonly string[]
   /** Its heartbeat is recent. */
   readonly isAlive: boolean
@@ -72,7 +76,7 @@ export interface PeerNodesDeps {
   readonly log: Log
 }
 
-/** What is known of a node when it did not answer. */
+/** A node that did not answer, and its heartbeat at that time. */
 interface Suspicion {
   readonly heartbeatAt: number
   readonly until: number
@@ -82,10 +86,10 @@ interface Suspicion {
 const REFRESH_MS = 500
 /** A node may have died after a heartbeat that is read here later: one of so much later proves that it lives. */
 const PROOF_MS = 2_500
-/** While the database server is away there are no heartbeats: then it is tried again. As long as a heartbeat counts. */
+/** After so long a suspected node is tried again: without the database server there are no heartbeats. */
 const SUSPECT_MS = 10_000
-/** So long an address is one of a node after a token that came from there. */
-const HEARD_MS = 600_000
+/** A token proves for so long that its source is a node. */
+const PROVEN_MS = 600_000
 const DEFAULT_PORTS = { udp: 5_060, tcp: 5_060, tls: 5_061 } as const
 
 export class PeerNodes {
@@ -94,51 +98,53 @@ export class PeerNodes {
   #version = -1
   #watched = ''
   #byName: ReadonlyMap<string, PeerNode> = new Map<string, PeerNode>()
-  /** Those of the SIP URIs of other nodes. */
+  /** Addresses of the SIP URIs of other nodes. */
   #addresses: ReadonlySet<string> = new Set<string>()
-  /** Those of the SIP URI of this node that no other node says of itself. */
+  /** Addresses of the SIP URI of this node that no other node announces. */
   #own: ReadonlySet<string> = new Set<string>()
-  /** By how many nodes each other one is told. */
-  #told: ReadonlyMap<string, number> = new Map<string, number>()
-  /** Of those that are told, until when a token that came from there speaks for it. */
-  readonly #heard = new Map<string, number>()
+  /** By how many nodes each address is announced, besides those of SIP URIs. */
+  #announced: ReadonlyMap<string, number> = new Map<string, number>()
+  /** Announced addresses that have sent a token, and until when that proves a node. */
+  readonly #provenUntil = new Map<string, number>()
   readonly #suspects = new Map<string, Suspicion>()
 
   constructor(deps: PeerNodesDeps) {
     this.#deps = deps
   }
 
-  /** Undefined: there is no such node, or it tells no usable SIP URI. */
+  /** Undefined: there is no such node, or it has no usable SIP URI. */
   find(name: string): PeerNode | undefined {
     this.#follow()
     return this.#byName.get(name)
   }
 
   /**
-   * Whether requests of a node come from there, and no other ones: by the address of another node's SIP URI, or by one that
-   * a node tells and from where it has shown a token lately. A machine tells those of containers and tunnels, too, by which
-   * strangers may come here; and one that several tell says nothing of who it is. This node sends itself nothing: what
-   * comes from its own address was sent, or passed on, by another program of the machine.
+   * Whether only requests of a node come from this address: that of another node's SIP URI, or one that a node announces
+   * and from where it has shown a token lately. A machine announces addresses of containers and tunnels, too, by which
+   * strangers may come here; and an address that several nodes announce identifies none. This node sends itself nothing:
+   * a request from its own address was sent, or passed on, by another program of the machine.
    */
   has(address: string): boolean {
     this.#follow()
     const source = canonicalAddress(address)
     if (this.#addresses.has(source)) return true
-    return this.#told.get(source) === 1 && (this.#heard.get(source) ?? 0) > this.#deps.now()
+    return (
+      this.#announced.get(source) === 1 && (this.#provenUntil.get(source) ?? 0) > this.#deps.now()
+    )
   }
 
-  /** Whether a node says that its requests come from there; the address of our own SIP URI is one only if another says it, too. */
-  isTold(address: string): boolean {
+  /** Whether a node announces this address; that of our own SIP URI counts only if another node announces it, too. */
+  isAnnounced(address: string): boolean {
     this.#follow()
     const source = canonicalAddress(address)
-    return this.#addresses.has(source) || (this.#told.has(source) && !this.#own.has(source))
+    return this.#addresses.has(source) || (this.#announced.has(source) && !this.#own.has(source))
   }
 
-  /** A token that only a node can have made has come from there. */
-  heard(address: string): void {
+  /** A token that only a node can have made has come from this address. */
+  noteToken(address: string): void {
     this.#follow()
     const source = canonicalAddress(address)
-    if (this.#told.has(source)) this.#heard.set(source, this.#deps.now() + HEARD_MS)
+    if (this.#announced.has(source)) this.#provenUntil.set(source, this.#deps.now() + PROVEN_MS)
   }
 
   /** Names of those that are there, this one too. */
@@ -183,8 +189,8 @@ export class PeerNodes {
     this.#watched = names.join()
     this.#readAt = now()
     this.#version = hosts.version
-    const told = new Map<string, number>()
-    const toldByOthers = new Set<string>()
+    const announced = new Map<string, number>()
+    const announcedByOthers = new Set<string>()
     const [ofSelf, ofUris] = [new Set<string>(), new Set<string>()]
     const byName = new Map<string, PeerNode>()
     for (const { name, isAlive, sip, addresses } of places) {
@@ -192,16 +198,17 @@ export class PeerNodes {
       const others = new Set(addresses.map(canonicalAddress))
       for (const address of own) (name === self ? ofSelf : ofUris).add(address)
       for (const address of others) {
-        told.set(address, (told.get(address) ?? 0) + 1)
-        if (name !== self) toldByOthers.add(address)
+        announced.set(address, (announced.get(address) ?? 0) + 1)
+        if (name !== self) announcedByOthers.add(address)
       }
       byName.set(name, { sip, isAlive, addresses: [...new Set([...own, ...others])] })
     }
     this.#byName = byName
     this.#addresses = ofUris
-    this.#own = new Set([...ofSelf].filter((address) => !toldByOthers.has(address)))
-    this.#told = told
-    for (const address of this.#heard.keys()) if (!told.has(address)) this.#heard.delete(address)
+    this.#own = new Set([...ofSelf].filter((address) => !announcedByOthers.has(address)))
+    this.#announced = announced
+    for (const address of this.#provenUntil.keys())
+      if (!announced.has(address)) this.#provenUntil.delete(address)
   }
 }
 

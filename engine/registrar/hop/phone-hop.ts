@@ -3,10 +3,10 @@
  * node sends requests for it there, with a flow token as Route, and the holder forwards them as an edge proxy does
  * (RFC 5626 §5.3). The node that sends has authorized the call, and charges and records it; the holder does none of it.
  *
- * What a stranger, or a phone, gains by a token that it has seen: nothing. The one of a call is never shown to a phone;
+ * A stranger, or a phone, gains nothing by a token that it has seen. The token of a call is never shown to a phone;
  * it lives for a minute, leads to one Contact, and is taken from the address of the node alone that has made it. Those
  * in a dialog lead to that node's SIP port or to that phone, whatever else the request says, and only for one Call-ID.
- * Those have no end: a route set never changes (RFC 3261 §12.2), and a call must be able to end however long it was.
+ * Tokens of dialogs have no end: a route set never changes (RFC 3261 §12.2), and the longest call must be able to end.
  */
 import { hostPort } from '../../sip-server/message/index.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
@@ -29,7 +29,7 @@ import {
 
 /** A node as the others see it. */
 export interface PeerNode {
-  /** Where it takes requests of other nodes. */
+  /** The SIP address for requests of other nodes. */
   readonly sip: {
     /** IPv6 without brackets. */
     readonly host: string
@@ -38,7 +38,7 @@ export interface PeerNode {
   }
   /** By which its requests come. */
   readonly addresses: readonly string[]
-  /** It has been heard of lately. */
+  /** Its heartbeat is recent. */
   readonly isAlive: boolean
 }
 
@@ -55,12 +55,12 @@ export interface PhoneHopDeps {
   readonly bindingsOf: (home: Home) => readonly Binding[]
   /** A token is forged, too old, or comes from where it must not. */
   readonly onRefused: (source: Source) => void
-  /** From there a token has come that only a node can have, and no phone. */
-  readonly onHeard: (address: string) => void
+  /** A token that only a node can have, and no phone, has come from this address. */
+  readonly onToken: (address: string) => void
   readonly log: Log
 }
 
-/** A request with a flow token, as `SipServerOptions.readToken` tells of it. */
+/** A request with a flow token, as `SipServerOptions.readToken` gets it. */
 export interface HopRequest {
   readonly token: string
   readonly method: string
@@ -82,7 +82,7 @@ export type HopVerdict =
       readonly patienceMs?: number
     }
 
-/** From the choice of the phones to their INVITE passes what charging takes to answer. */
+/** Longer than charging takes between the choice of the phones and their INVITE. */
 const LIFETIME_MS = 60_000
 /** By so much the clocks of two nodes may differ. */
 const MAX_SKEW_MS = 30_000
@@ -90,7 +90,7 @@ const MAX_SKEW_MS = 30_000
 /** As a node waits for phones of its own. */
 const PHONE_TIMEOUT_MS = 4_000
 
-/** What is sent to phones outside dialogs. */
+/** Requests that are sent to phones outside dialogs. */
 const methods: ReadonlySet<string> = new Set(['INVITE', 'MESSAGE'])
 
 export class PhoneHop {
@@ -122,7 +122,7 @@ export class PhoneHop {
     return { ...phone, nextHop: undefined, routes: [route], lastHop, holder }
   }
 
-  /** Where a request with a flow token goes. Undefined: its Route is none of ours. */
+  /** Decides on a request with a flow token. Undefined: its Route is none of ours. */
   read(request: HopRequest): HopVerdict | undefined {
     const { token: text, uri, callId } = request
     const token = this.#tokens.read(text, { holder: this.#deps.self, uri, callId })
@@ -167,7 +167,7 @@ export class PhoneHop {
       })
       return undefined
     }
-    this.#deps.onHeard(request.sourceAddress)
+    this.#deps.onToken(request.sourceAddress)
     const flow = this.#flowOf(token, request.uri)
     if (flow === undefined) return flowFailed
     const nextHop = uriOf(flow)
@@ -188,8 +188,8 @@ export class PhoneHop {
   }
 
   /**
-   * From where the phone was, or where it has registered since. A node that is not heard of may go on with its calls:
-   * it is asked all the same.
+   * From the address of the phone when the dialog began, or where it has registered since. A node without a heartbeat may
+   * go on with its calls: it gets the request all the same.
    */
   #toNode(token: ToNodeToken, request: HopRequest): HopVerdict | undefined {
     if (!request.isInDialog) return undefined

@@ -1,4 +1,4 @@
-/** Copies of what passes, for Homer. */
+/** Copies of SIP messages for Homer. */
 import { isIP } from 'node:net'
 import type { Flow, Listener } from '../flow.ts'
 import type { Machine } from '../machine.ts'
@@ -7,7 +7,7 @@ import type { CaptureOptions, Log } from '../options.ts'
 import { hepPacket } from './hep.ts'
 import { openLink, PacketSender } from './packet-sender.ts'
 
-interface Passed {
+interface PassedMessage {
   readonly message: string | Buffer
   readonly flow: Flow
   readonly isSent: boolean
@@ -15,7 +15,7 @@ interface Passed {
   readonly now: number
 }
 
-/** So long an INVITE waits, until its call has begun and is known by its Call-ID. */
+/** Messages wait so long, until the call of an INVITE is known by its Call-ID. */
 const waitMs = 500
 
 /** Packets that are made in one go: about a millisecond. */
@@ -29,7 +29,7 @@ export class Capture {
   readonly #now: () => number
   readonly #schedule: Machine['schedule']
   readonly #sender: PacketSender
-  readonly #waiting: Passed[] = []
+  readonly #waiting: PassedMessage[] = []
   #waitingCharacters = 0
   #cancel: () => void = () => undefined
 
@@ -64,7 +64,7 @@ export class Capture {
     this.#sender.stop()
   }
 
-  #take(passed: Passed): void {
+  #take(passed: PassedMessage): void {
     this.#waitingCharacters += passed.message.length
     if (this.#waitingCharacters > maxWaitingCharacters) {
       this.#waitingCharacters -= passed.message.length
@@ -78,7 +78,7 @@ export class Capture {
     if (this.#waiting.length > 0) this.#cancel = this.#schedule(this.#sendBatch, 1)
   }
 
-  #send({ message, flow, isSent, now }: Passed): void {
+  #send({ message, flow, isSent, now }: PassedMessage): void {
     this.#waitingCharacters -= message.length
     const { listener, address, port } = flow
     const [own, peer] = [placeOf(listener), { address, port }]

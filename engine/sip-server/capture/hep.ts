@@ -1,18 +1,18 @@
 /** HEP version 3, by which Homer takes copies of messages. Pure. */
 import { isIPv6 } from 'node:net'
 
-export interface Captured {
+export interface CapturedMessage {
   readonly from: { readonly address: string; readonly port: number }
   readonly to: { readonly address: string; readonly port: number }
   readonly isDatagram: boolean
   /** Milliseconds since the epoch. */
   readonly now: number
   readonly payload: Uint8Array
-  /** What Homer shows as one call; absent: the message belongs to none. */
+  /** The id of the call at Homer; absent: the message belongs to none. */
   readonly correlationId?: string | undefined
 }
 
-/** Who sends. */
+/** The sender of packets. */
 export interface CaptureAgent {
   /** By which number Homer knows us. */
   readonly agentId: number
@@ -30,7 +30,7 @@ const udp = 17
 const tcp = 6
 
 /** One packet; undefined: the message is too long for one. */
-export function hepPacket(captured: Captured, { agentId, password }: CaptureAgent) {
+export function hepPacket(captured: CapturedMessage, { agentId, password }: CaptureAgent) {
   const { from, to, isDatagram, now, payload, correlationId } = captured
   const isV6 = isIPv6(from.address) || isIPv6(to.address)
   const bytesOf = isV6 ? ipv6Bytes : ipv4Bytes
@@ -80,7 +80,7 @@ class Packet {
     return this.#buffer.subarray(0, this.#length)
   }
 
-  /** Where the value goes. */
+  /** Returns the position of the value. */
   #head(type: number, size: number): number {
     const at = this.#length
     this.#buffer.writeUInt16BE(0, at)

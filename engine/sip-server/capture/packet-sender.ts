@@ -1,4 +1,4 @@
-/** Sends packets by UDP or TLS to a server that may be away, or slow, without waiting for it. */
+/** Sends packets by UDP or TLS to a server that may be unreachable or slow, without waiting for it. */
 import { createSocket, type Socket } from 'node:dgram'
 import { lookup } from 'node:dns'
 import { isIP } from 'node:net'
@@ -10,7 +10,7 @@ import { readAuthorities } from '../transport/credentials.ts'
 
 /** A socket, or the connection that is being made. */
 interface Link {
-  /** Bytes that it has taken and that have not left. */
+  /** Bytes that were handed over and have not left. */
   readonly waitingBytes: number
   send(packet: Buffer, done: (error?: Error | null) => void): void
   close(): void
@@ -24,7 +24,7 @@ interface LinkEvents {
 
 type OpenLink = (events: LinkEvents) => Link
 
-/** What may wait for the server; beyond, packets are lost. */
+/** Bytes that may wait for the server; beyond, packets are lost. */
 const maxWaitingBytes = 4 * 1024 * 1024
 
 const firstRetryMs = 1_000
@@ -48,7 +48,7 @@ export class PacketSender {
   readonly #early: Buffer[] = []
   #earlyBytes = 0
   #retryMs = firstRetryMs
-  /** The log has heard of the failure that there is. */
+  /** The present failure is in the log. */
   #isReported = false
   #cancel: () => void = () => undefined
   #sent = 0
@@ -172,10 +172,10 @@ function openUdp(host: string, port: number, { opened, closed }: LinkEvents): Li
   }
 }
 
-/** A server that takes nothing for so long while something waits for it is given up. */
+/** A server that reads nothing for so long while packets wait for it is given up. */
 const stallMs = 10_000
 
-/** The bytes of what waits may take so long at the end. */
+/** Waiting packets may take so long to leave at the end. */
 const closeMs = 1_000
 
 function openTls(options: ConnectionOptions, { opened, closed }: LinkEvents): Link {
@@ -193,7 +193,7 @@ function openTls(options: ConnectionOptions, { opened, closed }: LinkEvents): Li
     reason = isOpen ? 'it does not read' : 'no connection in time'
     socket.destroy()
   })
-  // Nothing is expected, and only who reads learns of the end.
+  // The server sends nothing, but only a socket that reads notices the end.
   socket.resume()
   return {
     get waitingBytes() {

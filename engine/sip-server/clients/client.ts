@@ -13,9 +13,9 @@ import { encodeEvent } from '../wire/event.ts'
 export interface Client {
   /** Without a socket in between. */
   readonly isInProcess: boolean
-  /** Tells it; events arrive in this order. */
+  /** Hands over an event; events arrive in this order. */
   deliver(event: AppEvent): void
-  /** Ends the connection after what was delivered before. */
+  /** Ends the connection after the events that were delivered before. */
   close(): void
 }
 
@@ -41,20 +41,14 @@ export class Clients {
     return this.#byId.size
   }
 
-  add(client: Client): number {
-    const clientId = ++this.#lastId
+  /** @param clientId the id that the core has chosen for an application that this server has connected to */
+  add(client: Client, clientId = ++this.#lastId): number {
     this.#byId.set(clientId, client)
     this.#callbacks.connected(clientId, client.isInProcess)
     return clientId
   }
 
-  /** An application that was connected to under an id that the core has chosen. */
-  adopt(clientId: number, client: Client): void {
-    this.#byId.set(clientId, client)
-    this.#callbacks.connected(clientId, client.isInProcess)
-  }
-
-  /** It could not be connected to. */
+  /** The dialer could not reach the application. */
   neverCame(clientId: number): void {
     this.#callbacks.disconnected(clientId)
   }
@@ -103,7 +97,7 @@ export interface InProcessLink {
   close(): void
 }
 
-/** More than this in one turn of the event loop means that something runs away: the client is dropped. */
+/** A client that has more events than this in one turn of the event loop is dropped. */
 const maxQueuedEvents = 65_536
 
 /** @param clients the table that the application is entered into */

@@ -1,6 +1,6 @@
 /**
  * Applications that this server connects to, one connection for each request that is meant for them
- * (`srf.listen`). What waits for one is handed over once it has authenticated.
+ * (`srf.listen`). An application gets its events once it has authenticated.
  */
 import { connect, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
@@ -15,7 +15,7 @@ export interface DialerOptions {
   readonly maxConnections: number
   /** Bytes that may wait for an application that does not read; beyond, it is dropped. */
   readonly maxBufferedBytes: number
-  /** What applications take the length of a frame for. Default: bytes. */
+  /** The unit of frame lengths that applications expect. Default: bytes. */
   readonly frameLength?: FrameLength | undefined
   /** Trusted CA certificates for applications. Default: those of Node.js. */
   readonly credentials: () => Credentials | undefined
@@ -25,14 +25,14 @@ export interface DialerOptions {
 /** Short, because a caller waits meanwhile. Milliseconds. */
 const connectTimeoutMs = 3_000
 
-interface Place {
+interface ApplicationAddress {
   readonly isSecure: boolean
   readonly host: string
   readonly port: number
 }
 
 /** `tcp://host:port`, `tls://host:port` or `host:port[;transport=tcp|tls]`; the port is mandatory. */
-function placeOf(uri: string): Place | undefined {
+function addressOf(uri: string): ApplicationAddress | undefined {
   const parts =
     /^(?:(tcp|tls):\/\/)?(\[[^\]]+\]|[^:/;[\]]+):(\d{1,5})(?:;transport=(tcp|tls))?$/i.exec(uri)
   if (parts === null || Number(parts[3]) > 65_535) return undefined
@@ -42,7 +42,7 @@ function placeOf(uri: string): Place | undefined {
 }
 
 /** Whether an application can be connected to there. */
-export const isApplicationUri = (uri: string): boolean => placeOf(uri) !== undefined
+export const isApplicationUri = (uri: string): boolean => addressOf(uri) !== undefined
 
 export class Dialer {
   readonly #clients: Clients
@@ -58,18 +58,17 @@ export class Dialer {
     return this.#sockets.size
   }
 
-  /** Connects; that it did not succeed is told later, as the departure of `clientId`. */
+  /** Connects. A failure shows later, as the disconnection of `clientId`. */
   dial(clientId: number, uri: string): void {
-    const place = placeOf(uri)
+    const address = addressOf(uri)
     const fail = (reason: string): void => {
       this.#options.log('warn', 'application not reached', { uri, reason })
       this.#clients.neverCame(clientId)
     }
-    if (place === undefined || place.port > 65_535)
-      return void setImmediate(fail, 'no such address')
+    if (address === undefined) return void setImmediate(fail, 'no such address')
     if (this.#sockets.size >= this.#options.maxConnections)
       return void setImmediate(fail, 'too many connections')
-    const socket = this.#open(place)
+    const socket = this.#open(address)
     let reason = 'connection refused'
     socket.setTimeout(connectTimeoutMs, () => {
       reason = 'no connection in time'
@@ -81,7 +80,7 @@ export class Dialer {
       fail(reason)
     }
     socket.once('close', failed)
-    socket.once(place.isSecure ? 'secureConnect' : 'connect', () => {
+    socket.once(address.isSecure ? 'secureConnect' : 'connect', () => {
       socket.off('close', failed)
       this.#adopt(clientId, uri, socket)
     })
@@ -92,7 +91,7 @@ export class Dialer {
     for (const socket of this.#sockets) socket.destroy()
   }
 
-  #open({ isSecure, host, port }: Place): Socket {
+  #open({ isSecure, host, port }: ApplicationAddress): Socket {
     const secureContext = isSecure ? this.#options.credentials()?.context : undefined
     const servername = isIP(host) === 0 ? { servername: host } : {}
     const socket = isSecure
@@ -114,6 +113,6 @@ export class Dialer {
       },
       onDropped: (reason) => this.#options.log('warn', 'application dropped', { uri, reason }),
     })
-    this.#clients.adopt(clientId, client)
+    this.#clients.add(client, clientId)
   }
 }

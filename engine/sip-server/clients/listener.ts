@@ -11,7 +11,7 @@ import { decodeCommand } from '../wire/command.ts'
 import { encodeEvent } from '../wire/event.ts'
 
 export interface AdminOptions extends AdminLimits {
-  /** What applications take the length of a frame for. Default: bytes. */
+  /** The unit of frame lengths that applications expect. Default: bytes. */
   readonly frameLength?: FrameLength | undefined
 }
 
@@ -24,7 +24,7 @@ export class AdminListener {
   readonly #log: Log
   readonly #server: Server
   readonly #connections = new Set<TcpClient>()
-  /** Who has not sent a whole frame yet, TLS handshakes included; by address and port. */
+  /** Connections without a whole frame yet, TLS handshakes included, by address and port. */
   readonly #newcomers = new Map<string, Socket>()
 
   /** With credentials the port speaks TLS. */
@@ -86,7 +86,7 @@ export class AdminListener {
       this.#options
     const peer = peerOf(socket)
     const name = nameOf(socket)
-    // Those that were in a handshake may have become too many.
+    // Connections that were in a handshake may have become too many.
     if (this.#connections.size >= maxClients) {
       socket.destroy()
       return
@@ -139,16 +139,16 @@ interface TcpClientOptions {
   readonly keepAliveMs?: number | undefined
   /** A connection that has not sent one whole frame by then is no application. Default: 10 s. */
   readonly firstFrameMs?: number | undefined
-  /** Nor is one of which nothing is read for so long while it has more to read. Default: 10 s. */
+  /** A connection is dropped that reads nothing for so long while data waits for it. Default: 10 s. */
   readonly unreadMs?: number | undefined
-  /** What it takes the length of a frame for. Default: bytes. */
+  /** The unit of frame lengths that the application expects. Default: bytes. */
   readonly frameLength?: FrameLength | undefined
   /** The first whole frame is there. */
   readonly onFramed?: () => void
   readonly onCommand: (command: AppCommand) => void
   /** Called once, when the connection is gone for whatever reason. */
   readonly onClosed: () => void
-  /** The connection is dropped, and why. */
+  /** The connection is dropped for this reason. */
   readonly onDropped: (reason: string) => void
 }
 
@@ -186,7 +186,7 @@ export class TcpClient implements Client {
     this.#events += 1
     const payload = encodeEvent(event, this.#events.toString(36))
     const frame = encodeFrame(payload, this.#options.frameLength)
-    // What a slow reader has taken begins its time anew.
+    // A slow reader gets its full time again with each frame that it has read.
     if (this.#socket.writableNeedDrain) this.#socket.write(frame, () => this.#unread?.refresh())
     else if (!this.#socket.write(frame)) this.#waitForReader()
     if (this.#socket.writableLength > this.#options.maxBufferedBytes) this.#drop('it does not read')

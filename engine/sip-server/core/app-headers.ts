@@ -1,5 +1,5 @@
 /**
- * What an application wrote, sorted into what the stack decides itself and what passes as it is.
+ * The headers of an application, sorted into those that the stack decides on and those that pass unchanged.
  * Via, Record-Route, Route, RSeq and Content-Length of an application are dropped: they are the
  * stack's. Outside dialogs `request-writer.ts` reads its Route.
  */

@@ -1,6 +1,6 @@
 /**
- * Finds where a request goes: to the connection that its target has registered over, to an address, or to
- * what DNS says of a name (RFC 3263). Targets that failed lately are tried last.
+ * Finds the next hop of a request: the connection that its target has registered over, an address, or the
+ * addresses that DNS has for a name (RFC 3263). Targets that failed lately are tried last.
  */
 import { isIP } from 'node:net'
 import { bareUri } from '../dialog/dialog.ts'
@@ -19,9 +19,10 @@ import { byteLength, detachString, type SipMessage } from '../message/message.ts
 import { hostPort, parseUri } from '../message/fields.ts'
 import type { Identifiers } from './transactions.ts'
 import type { Outbox } from './outbox.ts'
+import type { Target } from './proxy/forwarded-text.ts'
 import type { RegistrationFlows } from './registration-flows.ts'
 
-/** Where a request goes, before it is written. */
+/** The next hop of a request that is not written yet. */
 export interface NextHop {
   /** While there is a `question`, only the listener that the request would leave by. */
   readonly flow: Flow
@@ -35,7 +36,7 @@ export interface Problem {
 }
 
 /** Called once, with the preferred flow first; without flows the target cannot be reached. */
-type Found = (flows: readonly Flow[], now: number) => void
+type FlowsHandler = (flows: readonly Flow[], now: number) => void
 
 /** RFC 3261 §18.1.1: where the path MTU is not known, larger requests need congestion control. */
 const maxDatagramBytes = 1_300
@@ -54,35 +55,35 @@ const noTcpMs = 600_000
 
 const maxAvoided = 1_000
 
-interface HopPorts {
-  readonly listeners: () => readonly Listener[]
-  readonly registrationFlows: RegistrationFlows
-  readonly outbox: Outbox
-  readonly ids: Identifiers
-}
-
 export class HopFinder {
-  readonly #ports: HopPorts
-  /** What waits for the addresses of a host name, by reference. */
+  readonly listeners: () => readonly Listener[]
+  readonly #registrationFlows: RegistrationFlows
+  readonly #outbox: Outbox
+  readonly #ids: Identifiers
+  /** Handlers that wait for the addresses of a host name, by reference. */
   readonly #resolving = new Map<string, (targets: readonly HopTarget[], now: number) => void>()
   /** Until when a target is avoided, the oldest entry first. */
   readonly #avoided = new Map<string, number>()
 
-  constructor(ports: HopPorts) {
-    this.#ports = ports
+  constructor(
+    listeners: () => readonly Listener[],
+    registrationFlows: RegistrationFlows,
+    outbox: Outbox,
+    ids: Identifiers,
+  ) {
+    this.listeners = listeners
+    this.#registrationFlows = registrationFlows
+    this.#outbox = outbox
+    this.#ids = ids
   }
 
-  listeners(): readonly Listener[] {
-    return this.#ports.listeners()
-  }
-
-  /** By what the URI says alone; of several listeners that serve it, `preferred`. */
+  /** By the URI alone; of several listeners that serve it, `preferred`. */
   nextHop(target: string, preferred?: Listener): NextHop | Problem {
     const listeners = this.listeners()
     const hop = hopOf(target)
     if (hop === undefined) return { problem: `invalid request-uri: ${target}` }
     if (hop.isRegistered) {
-      const flow = this.#ports.registrationFlows.from(hop.protocol, hop.host, hop.port)
+      const flow = this.#registrationFlows.from(hop.protocol, hop.host, hop.port)
       return flow ? byConnection(flow) : { problem: 'the connection of the registration is closed' }
     }
     const listener = listenerFor(listeners, hop, preferred)
@@ -95,40 +96,33 @@ export class HopFinder {
 
   /** The connection that `uri` has registered over. */
   registered(uri: string): NextHop | undefined {
-    const flow = this.#ports.registrationFlows.find(uri)
+    const flow = this.#registrationFlows.find(uri)
     return flow && byConnection(flow)
   }
 
-  /** Every flow to `target`, now or after a look-up. */
-  find(target: string, now: number, found: Found): void {
-    this.#flowsBy(this.registered(target) ?? this.nextHop(target), now, found)
+  /** Every flow to a target, now or after a look-up. */
+  find({ hop: uri, isAddress, flow }: Target, now: number, onFlows: FlowsHandler): void {
+    if (flow) return onFlows([flow], now)
+    const hop = (isAddress ? undefined : this.registered(uri)) ?? this.nextHop(uri)
+    if ('problem' in hop) return onFlows([], now)
+    if (hop.question === undefined) return onFlows([hop.flow], now)
+    this.lookUp(hop.question, onFlows)
   }
 
-  /** The same, without the connection of a phone that has registered under this name. */
-  findPlace(target: string, now: number, found: Found): void {
-    this.#flowsBy(this.nextHop(target), now, found)
-  }
-
-  #flowsBy(hop: NextHop | Problem, now: number, found: Found): void {
-    if ('problem' in hop) return found([], now)
-    if (hop.question === undefined) return found([hop.flow], now)
-    this.lookUp(hop.question, found)
-  }
-
-  /** Looks a host name up; `found` is called later. */
-  lookUp(question: HopQuestion, found: Found): void {
-    const reference = this.#ports.ids.next()
+  /** Looks a host name up; `onFlows` is called later. */
+  lookUp(question: HopQuestion, onFlows: FlowsHandler): void {
+    const reference = this.#ids.next()
     this.#resolving.set(reference, (targets, now) => {
       const flows = flowsTo(this.listeners(), question.host, targets)
-      found(this.#avoidedLast(flows, now), now)
+      onFlows(this.#avoidedLast(flows, now), now)
     })
-    this.#ports.outbox.push({ kind: 'resolve', question, reference })
+    this.#outbox.push({ kind: 'resolve', question, reference })
   }
 
   resolved(reference: string, targets: readonly HopTarget[], now: number): void {
-    const found = this.#resolving.get(reference)
+    const onFlows = this.#resolving.get(reference)
     this.#resolving.delete(reference)
-    found?.(targets, now)
+    onFlows?.(targets, now)
   }
 
   get resolving(): number {
@@ -289,7 +283,7 @@ function sharedOctets(one: string, other: string): number {
   return shared
 }
 
-/** What has to be known of a hop before a request can be sent there; undefined: nothing. */
+/** The look-up that a hop needs before a request can be sent there; undefined: none. */
 function questionOf(
   hop: Hop,
   protocol: Protocol,
@@ -370,7 +364,7 @@ export function advertised(listener: Listener): string {
 /** Every message names one or two of them. */
 const advertisedPlaces = new WeakMap<Listener, string>()
 
-/** What a URI that names this listener says of its protocol. */
+/** The `transport` parameter of a URI that names this listener. */
 export const transportParam = ({ protocol }: Listener): string =>
   protocol === 'udp' ? '' : `;transport=${protocol}`
 

@@ -1,4 +1,4 @@
-/** What the core wants done. The driver performs it after the transition that wanted it has finished. */
+/** The outputs of the core. The driver performs them after the transition that has made them. */
 import type {
   AppEvent,
   PingAnswer,
@@ -21,21 +21,21 @@ export type Output =
       readonly flow: Flow
       readonly reference: string
     }
-  /** Tell a connected application. */
+  /** Hand an event to a connected application. */
   | { readonly kind: 'deliver'; readonly clientId: number; readonly event: AppEvent }
   /** Connect to the application that is to get a request; `clientId` is its id from then on. */
   | { readonly kind: 'dial-out'; readonly clientId: number; readonly uri: string }
-  /** Close the connection of an application after what was delivered to it before. */
+  /** Close the connection of an application after the events that were delivered before. */
   | { readonly kind: 'disconnect'; readonly clientId: number }
   /** Find where a host name is reached; `SipCore.resolved` gets the answer with the `reference`. */
   | { readonly kind: 'resolve'; readonly question: HopQuestion; readonly reference: string }
-  /** It is not known yet what becomes of a request; `SipCore.routed` gets it. */
+  /** Wait for the route of a request; `SipCore.routed` gets it. */
   | {
       readonly kind: 'await-route'
       readonly route: Promise<RequestRoute | undefined>
       readonly transactionId: string
     }
-  /** Tell what came of a ping. */
+  /** Report the answer to a ping. */
   | { readonly kind: 'pinged'; readonly done: PingDone; readonly answer: PingAnswer }
   /** Close the stream connection of a flow. */
   | { readonly kind: 'close'; readonly flow: Flow }
@@ -83,7 +83,7 @@ export class Outbox {
   }
 }
 
-// What an application is told: each event goes to the one whose transaction, dialog or command it is about.
+// Events for applications. Each goes to the application that has the transaction, the dialog or the command.
 
 /** The command that an answer quotes. */
 export interface CommandRef {
@@ -91,8 +91,8 @@ export interface CommandRef {
   readonly id: string
 }
 
-/** Of which transaction a message is, and how the application reads it. */
-interface Passed {
+/** The ids of a message, and its text for the application. */
+interface MessageIds {
   readonly transactionId: string
   readonly dialogId: string
   readonly text: string
@@ -110,47 +110,52 @@ export class ApplicationEvents {
     this.#outbox = outbox
   }
 
-  /** A request that begins something new. */
-  newRequest(clientId: number, passed: Passed, request: SipMessage, flow: Flow, now: number): void {
-    this.#pass('request', clientId, passed, request, flow, now, true)
-  }
-
-  /** A request in a dialog or a CANCEL from the network; a text: made here in its place. */
+  /** A request from the network; a text: a CANCEL that was made here in place of one. `isNew`: it begins something. */
   request(
     clientId: number,
-    passed: Passed,
+    passed: MessageIds,
     request: SipMessage | string,
     flow: Flow,
     now: number,
+    isNew = false,
   ): void {
-    this.#pass('request', clientId, passed, request, flow, now, false)
+    const message = typeof request === 'string' ? parseAppMessage(request) : request
+    if (message === undefined) return
+    const { transactionId, dialogId, text } = passed
+    this.#deliver(clientId, {
+      kind: 'request',
+      transactionId,
+      dialogId,
+      text,
+      message,
+      came: message.text,
+      flow,
+      now,
+      isNew,
+    })
   }
 
-  /** A response from the network; a text: made here in its place. */
+  /** A response from the network; a text: one that was made here in place of it. */
   response(
     clientId: number,
-    passed: Passed,
+    passed: MessageIds,
     response: SipMessage | string,
     flow: Flow,
     now: number,
   ): void {
-    this.#pass('response', clientId, passed, response, flow, now, false)
-  }
-
-  #pass(
-    kind: 'request' | 'response',
-    clientId: number,
-    { transactionId, dialogId, text }: Passed,
-    of: SipMessage | string,
-    flow: Flow,
-    now: number,
-    isNew: boolean,
-  ): void {
-    const message = typeof of === 'string' ? parseAppMessage(of) : of
+    const message = typeof response === 'string' ? parseAppMessage(response) : response
     if (message === undefined) return
-    const { text: came } = message
-    const passed = { kind, transactionId, dialogId, text, message, came, flow, now, isNew }
-    this.#deliver(clientId, passed)
+    const { transactionId, dialogId, text } = passed
+    this.#deliver(clientId, {
+      kind: 'response',
+      transactionId,
+      dialogId,
+      text,
+      message,
+      came: message.text,
+      flow,
+      now,
+    })
   }
 
   /** A request that the stack itself has sent in a dialog of the application. */
@@ -163,24 +168,32 @@ export class ApplicationEvents {
   /** The application's response has left, with our tag in it. */
   responseSent(
     { clientId, id: commandId }: CommandRef,
-    { transactionId, dialogId, text }: Passed,
+    { transactionId, dialogId, text }: MessageIds,
     localTag: string,
     flow: Flow,
     now: number,
   ): void {
-    const sent = { transactionId, dialogId, text, localTag, flow, now }
-    this.#deliver(clientId, { kind: 'response-sent', commandId, ...sent })
+    this.#deliver(clientId, {
+      kind: 'response-sent',
+      commandId,
+      transactionId,
+      dialogId,
+      text,
+      localTag,
+      flow,
+      now,
+    })
   }
 
-  /** The application's request has left, and its responses will carry `transactionId`. */
+  /** The application's request has left. `sent`: of one whose responses will carry `transactionId`. */
   requestSent(
     { clientId, id: commandId }: CommandRef,
     transactionId: string,
-    sent: SentFields & { readonly text: string },
+    text: string,
+    sent: SentFields | undefined,
     flow: Flow,
     now: number,
   ): void {
-    const { text } = sent
     this.#deliver(clientId, {
       kind: 'request-sent',
       commandId,
@@ -192,26 +205,7 @@ export class ApplicationEvents {
     })
   }
 
-  /** An ACK or a CANCEL of the application has left: no response will come. */
-  unansweredSent(
-    { clientId, id: commandId }: CommandRef,
-    transactionId: string,
-    text: string,
-    flow: Flow,
-    now: number,
-  ): void {
-    this.#deliver(clientId, {
-      kind: 'request-sent',
-      commandId,
-      transactionId,
-      text,
-      sent: undefined,
-      flow,
-      now,
-    })
-  }
-
-  /** What the command asks for is not possible. */
+  /** Refuses a command that is not possible. */
   refuse({ clientId, id: commandId }: CommandRef, problem: string): void {
     this.#deliver(clientId, { kind: 'refused', commandId, problem })
   }
@@ -235,7 +229,7 @@ export class ApplicationEvents {
     this.#push(clientId, { kind: 'pong', commandId })
   }
 
-  /** Welcomes the application, and hands over what has waited for it. */
+  /** Confirms the authentication, and hands over the events that have waited for it. */
   authenticated(
     { clientId, id: commandId }: CommandRef,
     server: Omit<AuthenticatedEvent, 'kind' | 'commandId'>,
@@ -254,7 +248,7 @@ export class ApplicationEvents {
 
   /** An INVITE has come (`network`), or was sent. */
   callAttempted(source: Source, text: string, now: number): void {
-    this.#tellDetail({ kind: 'attempt', source, time: now, text })
+    this.#reportDetail({ kind: 'attempt', source, time: now, text })
   }
 
   /** The final response to an INVITE that began a call. */
@@ -265,31 +259,41 @@ export class ApplicationEvents {
     text: string,
     now: number,
   ): void {
-    if (status < 300) this.#tellDetail({ kind: 'start', source, role, time: now, text })
+    if (status < 300) this.#reportDetail({ kind: 'start', source, role, time: now, text })
     else this.callStopped(source, 'call-rejected', text, now)
   }
 
   /** The final response to an INVITE that was forwarded: as it came, and as it went on. */
   forwardedCallAnswered(status: number, came: string, went: string, now: number): void {
     if (status >= 300) return this.callStopped('network', 'call-rejected', came, now)
-    const [source, role] = ['network', 'proxy-uac'] as const
-    this.#tellDetail({ kind: 'start', source, role, time: now, text: came })
-    const sent = { source: 'application', role: 'proxy-uas' } as const
-    this.#tellDetail({ kind: 'start', ...sent, time: now, text: went })
+    this.#reportDetail({
+      kind: 'start',
+      source: 'network',
+      role: 'proxy-uac',
+      time: now,
+      text: came,
+    })
+    this.#reportDetail({
+      kind: 'start',
+      source: 'application',
+      role: 'proxy-uas',
+      time: now,
+      text: went,
+    })
   }
 
   /** A call has ended: a final failure, a CANCEL, a BYE. */
   callStopped(source: Source, reason: StopReason, text: string, now: number): void {
-    this.#tellDetail({ kind: 'stop', source, reason, time: now, text })
+    this.#reportDetail({ kind: 'stop', source, reason, time: now, text })
   }
 
-  #tellDetail(detail: CallDetail): void {
+  #reportDetail(detail: CallDetail): void {
     if (!this.#applications.wantDetails) return
     const clientId = this.#applications.next(`cdr:${detail.kind}`)
     if (clientId !== undefined) this.#deliver(clientId, { kind: 'detail', detail })
   }
 
-  /** 0: no application has to do with it. */
+  /** `clientId` 0: no application takes part. */
   #deliver(clientId: number, event: AppEvent): void {
     if (clientId === 0) return
     if (clientId < 0 && this.#applications.hold(clientId, event)) return
@@ -303,7 +307,7 @@ export class ApplicationEvents {
 
 // The connected applications: which SIP methods each asked for, and which one gets a request.
 
-/** Which application a request is meant for. */
+/** The application that a request is meant for. */
 export type ApplicationRoute = { readonly tag: string } | { readonly uri: string }
 
 const isDetail = (verb: string): boolean => verb.startsWith('cdr:')
@@ -316,23 +320,18 @@ interface Application {
   readonly verbs: Set<string>
 }
 
-interface RoutingOptions {
-  /** Connects to an application. */
-  readonly dialOut?: (clientId: number, uri: string) => void
-}
-
 export class Applications {
-  readonly #options: RoutingOptions
+  readonly #outbox: Outbox
   readonly #applications = new Map<number, Application>()
   /** Applications per verb in the order in which they asked for it. */
   readonly #routes = new Map<string, number[]>()
-  /** What waits for an application that this server connects to, until it has authenticated. */
+  /** Events for applications that this server connects to, until they have authenticated. */
   readonly #held = new Map<number, AppEvent[]>()
   #dialledOut = 0
   #detailRoutes = 0
 
-  constructor(options: RoutingOptions = {}) {
-    this.#options = options
+  constructor(outbox: Outbox) {
+    this.#outbox = outbox
   }
 
   connected(clientId: number, isInProcess: boolean): void {
@@ -359,7 +358,7 @@ export class Applications {
     application.tags = tags
   }
 
-  /** Connected without a socket: it is told what it reads, and no more. */
+  /** Connected without a socket. */
   isInProcess(clientId: number): boolean {
     return this.#applications.get(clientId)?.isInProcess ?? false
   }
@@ -378,14 +377,14 @@ export class Applications {
     return -this.#dialledOut
   }
 
-  /** Keeps what is for an application that has not come yet; false: it is there. */
+  /** Holds an event for an application that has not authenticated yet; false: it has. */
   hold(clientId: number, event: AppEvent): boolean {
     const held = this.#held.get(clientId)
     held?.push(event)
     return held !== undefined
   }
 
-  /** The application is there: what has waited for it. */
+  /** Returns the events that have waited for the application. */
   release(clientId: number): readonly AppEvent[] {
     const held = this.#held.get(clientId) ?? []
     this.#held.delete(clientId)
@@ -416,20 +415,23 @@ export class Applications {
 
   /**
    * The application that gets a new request; without a route, any that asked for its method, in turn.
-   * `unwanted`: none asked for the method; `away`: those that it is meant for are not connected.
+   * `unwanted`: none asked for the method; `not-connected`: those that it is meant for are not connected.
    */
-  choose(method: string, route: ApplicationRoute | undefined): number | 'unwanted' | 'away' {
+  choose(
+    method: string,
+    route: ApplicationRoute | undefined,
+  ): number | 'unwanted' | 'not-connected' {
     if (route !== undefined && 'uri' in route) {
       const clientId = this.reserve()
-      this.#options.dialOut?.(clientId, route.uri)
+      this.#outbox.push({ kind: 'dial-out', clientId, uri: route.uri })
       return clientId
     }
-    return this.next(method, route?.tag) ?? (route === undefined ? 'unwanted' : 'away')
+    return this.next(method, route?.tag) ?? (route === undefined ? 'unwanted' : 'not-connected')
   }
 
   /**
    * The next application for this verb, in turn; with a tag, among those that authenticated with
-   * it. Undefined: none wants it.
+   * it. Undefined: no application asked for it.
    * @param verb a SIP method, or `cdr:…`
    */
   next(verb: string, tag?: string): number | undefined {

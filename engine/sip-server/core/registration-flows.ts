@@ -6,7 +6,7 @@ import type { AppMessage } from '../application.ts'
 import { isReliable, type Flow, type Protocol } from '../flow.ts'
 import type { SipMessage } from '../message/message.ts'
 import { parseNameAddr, parseUri } from '../message/fields.ts'
-import type { Deadline, Deadlines, Timed } from '../transaction/machine.ts'
+import type { Deadline, Deadlines, TimerTarget } from '../transaction/machine.ts'
 
 /** A connection that phones have registered over. */
 interface Connection {
@@ -21,7 +21,7 @@ const DEFAULT_SECONDS = 3_600
 /** Expired ones are removed at most so much later; deadlines are made for few different delays. */
 const SWEEP_MS = 30_000
 
-export class RegistrationFlows implements Timed<'sweep'> {
+export class RegistrationFlows implements TimerTarget<'sweep'> {
   readonly #deadlines: Deadlines
   /** By user and host of the Contact. */
   readonly #registrations = new Map<string, { connection: Connection; expiresAt: number }>()
@@ -119,7 +119,7 @@ const fits = (protocol: Protocol, transport: string | undefined): boolean =>
 const peerKey = (protocol: Protocol, address: string, port: number): string =>
   `${protocol} ${address} ${port}`
 
-/** What the answer grants the Contact of that key; an answer that lists others only grants nothing. */
+/** The time that the answer grants the Contact of that key; 0 when it lists other Contacts alone. */
 function grantedSeconds(request: SipMessage, response: AppMessage, key: string): number {
   const listed = response.list('Contact').map((value) => parseNameAddr(value))
   const own = listed.find((contact) => contact !== undefined && keyOf(contact.uri) === key)

@@ -28,7 +28,7 @@ import { parseUri } from '../message/fields.ts'
 import type { SentRequest } from '../transaction/machine.ts'
 import type { ApplicationEvents } from './outbox.ts'
 
-export interface Composed extends NextHop {
+export interface ComposedRequest extends NextHop {
   readonly sent: SentRequest
   /** Our Contact, '' where the method has none. */
   readonly contact: string
@@ -37,7 +37,7 @@ export interface Composed extends NextHop {
   readonly sessionSeconds: number | undefined
 }
 
-interface Rest {
+interface OwnFields {
   readonly maxForwards?: string | undefined
   readonly lines?: string
   readonly credentials?: string
@@ -65,7 +65,7 @@ export class RequestWriter {
   }
 
   /** An application's request outside dialogs. */
-  outOfDialog(routeUrl: string, message: AppMessage): Composed | Problem {
+  outOfDialog(routeUrl: string, message: AppMessage): ComposedRequest | Problem {
     const routes = this.#remainingRoutes(message)
     const [route] = routes
     const target = routeUrl !== '' ? routeUrl : (route ?? this.#outboundProxy ?? message.uri)
@@ -103,7 +103,7 @@ export class RequestWriter {
   }
 
   /** An application's request in a dialog. */
-  inDialog(dialog: Dialog, message: AppMessage): Composed | Problem {
+  inDialog(dialog: Dialog, message: AppMessage): ComposedRequest | Problem {
     const hop = this.hopInDialog(dialog)
     if ('problem' in hop) return hop
     const { listener } = hop.flow
@@ -125,7 +125,7 @@ export class RequestWriter {
   }
 
   /** A request in a dialog by its number, an application's or our own; `rest` is not of the dialog. */
-  numbered(dialog: Dialog, method: string, cseq: number, flow: Flow, rest: Rest): SentRequest {
+  numbered(dialog: Dialog, method: string, cseq: number, flow: Flow, rest: OwnFields): SentRequest {
     const { uri, routes } = dialog.nextRequestRoute()
     return compose({
       method,
@@ -144,7 +144,7 @@ export class RequestWriter {
     })
   }
 
-  /** Where what cannot wait for a look-up goes; if one is needed, back by the dialog's own flow. */
+  /** The flow of a request that cannot wait for a look-up; if one is needed, the dialog's own flow. */
   flowInDialog(dialog: Dialog): Flow {
     const hop = this.hopInDialog(dialog)
     return 'problem' in hop || hop.question !== undefined ? dialog.flow : hop.flow
@@ -164,7 +164,7 @@ export class RequestWriter {
     const hop = underKnownName(this.#hops.nextHop(target, flow.listener), flow)
     if ('question' in hop && hop.question !== undefined)
       return { ...hop, question: { ...hop.question, peer: flow.address } }
-    // Neither Contact nor Record-Route of a peer elsewhere opens what only this machine may reach.
+    // Contact and Record-Route of a peer elsewhere give no access to addresses that only this machine may reach.
     if ('flow' in hop && isInward(hop.flow.address, flow.address)) return byConnection(flow)
     if ('flow' in hop && hop.question === undefined) dialog.rememberNextHop(hop.flow)
     return hop
@@ -296,21 +296,21 @@ const secured = (contact: string, listener: Listener): string =>
 
 const contactLine = (contact: string): string => (contact === '' ? '' : `Contact: ${contact}\r\n`)
 
-interface Retargeted {
+interface RetargetedRequest {
   readonly sent: SentRequest
   readonly contact: string
 }
 
 /**
  * The same request for another target: a branch of its own (RFC 3263 §4.3), Via and Contact of the
- * listener that it leaves by. Everything that the application was told of it stays.
+ * listener that it leaves by. All header values that the application knows stay.
  */
 export function retarget(
-  { sent, contact }: Retargeted,
+  { sent, contact }: RetargetedRequest,
   from: Listener,
   to: Listener,
   branch: string,
-): Retargeted {
+): RetargetedRequest {
   const via = viaOf(to, branch)
   const { text } = sent
   const start = text.indexOf('\r\nVia: ') + '\r\nVia: '.length
@@ -336,35 +336,39 @@ function contactAt(contact: string, from: Listener, to: Listener): string {
 export const otherBranch = 'Call completed elsewhere'
 export const sessionExpired = 'Session timer expired'
 
-interface ByePorts {
-  readonly dialogs: DialogTable
-  readonly writer: RequestWriter
-  readonly transactions: Transactions
-  readonly events: ApplicationEvents
-}
-
 export class LocalBye {
-  readonly #ports: ByePorts
+  readonly #dialogs: DialogTable
+  readonly #writer: RequestWriter
+  readonly #transactions: Transactions
+  readonly #events: ApplicationEvents
 
-  constructor(ports: ByePorts) {
-    this.#ports = ports
+  constructor(
+    dialogs: DialogTable,
+    writer: RequestWriter,
+    transactions: Transactions,
+    events: ApplicationEvents,
+  ) {
+    this.#dialogs = dialogs
+    this.#writer = writer
+    this.#transactions = transactions
+    this.#events = events
   }
 
-  /** Ends a dialog from our side. `tell`: its application still counts on it. */
-  send(dialog: Dialog, text: string, audience: 'tell' | 'silent', now: number): void {
+  /** Ends a dialog from our side. `notify`: its application still counts on it. */
+  send(dialog: Dialog, text: string, audience: 'notify' | 'silent', now: number): void {
     if (dialog.state === 'terminated') return
-    const { dialogs, writer, transactions, events } = this.#ports
-    dialogs.remove(dialog)
+    this.#dialogs.remove(dialog)
     // Only calls end by BYE; a subscription is not asked for any more, and so lapses.
     if (dialog.usage !== 'invite') return
     // A peer that cannot be reached by it ends by its own timers.
-    const flow = writer.flowInDialog(dialog)
+    const flow = this.#writer.flowInDialog(dialog)
     const lines = `Reason: SIP ;cause=200 ;text="${text}"\r\n`
-    const bye = writer.numbered(dialog, 'BYE', dialog.nextLocalCseq(), flow, { lines })
-    transactions.sendUnattended(bye, bye.branch, flow, now)
+    const bye = this.#writer.numbered(dialog, 'BYE', dialog.nextLocalCseq(), flow, { lines })
+    this.#transactions.sendUnattended(bye, bye.branch, flow, now)
     const isExpired = text === sessionExpired
     const reason = isExpired ? 'session-expired' : 'system-initiated-termination'
-    if (text !== otherBranch) events.callStopped('application', reason, bye.text, now)
-    if (audience === 'tell') events.unsolicited(dialog.clientId, dialog.id, bye.text, flow, now)
+    if (text !== otherBranch) this.#events.callStopped('application', reason, bye.text, now)
+    if (audience === 'notify')
+      this.#events.unsolicited(dialog.clientId, dialog.id, bye.text, flow, now)
   }
 }

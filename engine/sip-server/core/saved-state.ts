@@ -1,15 +1,16 @@
 /**
- * What of the dialogs of an application outlives this process. Saving stands on the path of each call: plain object
- * literals, nothing parsed. What is restored was read from a file: nothing of it is taken for granted.
+ * Dialogs and answers that outlive this process. Saving is on the path of each call: plain object literals, nothing
+ * parsed. Values to restore were read from a file: each field is checked.
  */
 import type { RequestEvent, SavedDialog, SavedFlow, SavedInvite } from '../application.ts'
-import { type DialogTable, Dialog, dialogId } from '../dialog/dialog.ts'
-import { isReliable, sideFor, type Flow, type Listener } from '../flow.ts'
+import { Dialog, dialogId } from '../dialog/dialog.ts'
+import { isReliable, sideFor, type Flow } from '../flow.ts'
 import type { SipMessage } from '../message/message.ts'
 import { parseMessage } from '../message/parse.ts'
-import type { LostFlows } from './lost-flows.ts'
+import { watchLostFlow } from './lost-flows.ts'
+import type { CoreParts } from './parts.ts'
 import type { SessionTimers } from './session-timers.ts'
-import { type AnsweredRequest, serverKey, type Transactions } from './transactions.ts'
+import { type AnsweredRequest, serverKey } from './transactions.ts'
 import { mergeKeyOf, type InboundRequests } from './uas/inbound-request.ts'
 import { completeVias, requestText } from './app-headers.ts'
 import type { Responder } from './uas/responder.ts'
@@ -24,27 +25,23 @@ interface SavedAnswer extends Omit<AnsweredRequest, 'flow'> {
   readonly flow?: SavedFlow
 }
 
-interface SavedStatePorts {
-  readonly listeners: () => readonly Listener[]
-  readonly dialogs: DialogTable
+interface SavedStateParts extends CoreParts {
   readonly requests: InboundRequests
-  readonly transactions: Transactions
   readonly responder: Responder
   readonly sessions: SessionTimers
-  readonly lostFlows: LostFlows
 }
 
 export class SavedState {
-  readonly #ports: SavedStatePorts
+  readonly #parts: SavedStateParts
 
-  constructor(ports: SavedStatePorts) {
-    this.#ports = ports
+  constructor(parts: SavedStateParts) {
+    this.#parts = parts
   }
 
-  /** What was answered in the last seconds, as texts: a copy that the next process reads gets the same answer. */
+  /** The answers of the last seconds as texts: a copy that the next process reads gets the same answer. */
   answers(now: number): readonly string[] {
     const answers: string[] = []
-    for (const { flow, ...answered } of this.#ports.transactions.answered(now - COPIES_MS)) {
+    for (const { flow, ...answered } of this.#parts.transactions.answered(now - COPIES_MS)) {
       // A stream repeats nothing.
       if (flow !== undefined && isReliable(flow.listener.protocol)) continue
       answers.push(JSON.stringify(flow ? { ...answered, flow: savedFlow(flow) } : answered))
@@ -58,19 +55,19 @@ export class SavedState {
       if (saved === undefined) continue
       const { key, toTag, response, flow } = saved
       const way = flow && this.#flowOf(flow)
-      this.#ports.transactions.keepResponse(key, toTag, response, way, now)
+      this.#parts.transactions.keepResponse(key, toTag, response, way, now)
     }
   }
 
   saveDialog(clientId: number, id: string): SavedDialog | undefined {
-    const dialog = this.#ports.dialogs.find(id)
+    const dialog = this.#parts.dialogs.find(id)
     if (dialog?.clientId !== clientId || dialog.usage !== 'invite') return undefined
     return dialog.state === 'confirmed' && !dialog.awaitsAck ? savedDialog(dialog) : undefined
   }
 
   /** From here on the tag of its responses is fixed, whether one has left or not. */
   saveInvite(clientId: number, transactionId: string): SavedInvite | undefined {
-    const inbound = this.#ports.requests.find(transactionId, clientId)
+    const inbound = this.#parts.requests.find(transactionId, clientId)
     if (inbound?.isCall !== true) return undefined
     const { request, transaction, dialog } = inbound
     const head = headOf(request)
@@ -81,7 +78,7 @@ export class SavedState {
   }
 
   restoreDialog(clientId: number, saved: SavedDialog, now: number): boolean {
-    const { dialogs, sessions, lostFlows } = this.#ports
+    const { dialogs, sessions } = this.#parts
     const flow = isDialog(saved) ? this.#flowOf(saved.flow) : undefined
     if (flow === undefined) return false
     const dialog = new Dialog({
@@ -96,12 +93,12 @@ export class SavedState {
     if (dialogs.find(dialog.id) !== undefined) return false
     dialogs.add(dialog)
     if (saved.session) sessions.resumed(dialog, saved.session, now)
-    if (isReliable(flow.listener.protocol)) lostFlows.watch(dialog, now)
+    if (isReliable(flow.listener.protocol)) watchLostFlow(this.#parts, dialog, now)
     return true
   }
 
   restoreInvite(clientId: number, saved: SavedInvite, now: number): RequestEvent | undefined {
-    const { transactions, responder, dialogs } = this.#ports
+    const { transactions, responder, dialogs } = this.#parts
     const { toTag, early } = saved
     const source = isInvite(saved) ? this.#flowOf(saved.flow) : undefined
     const request = parseMessage(source === undefined ? '' : saved.head)
@@ -124,7 +121,7 @@ export class SavedState {
   }
 
   #flowOf({ protocol, own, ownPort, address, port, hostName }: SavedFlow): Flow | undefined {
-    const listener = this.#ports
+    const listener = this.#parts.hops
       .listeners()
       .find((each) => each.protocol === protocol && each.address === own && each.port === ownPort)
     const flow = listener && {
@@ -190,7 +187,7 @@ function savedFlow({ listener, address, port, returnPort, hostName }: Flow): Sav
   return saved
 }
 
-// ---- what was read from a file ----
+// ---- checks of values that were read from a file ----
 
 type Kind = 'string' | 'number' | 'boolean'
 type Shape<T> = Readonly<Partial<Record<keyof T, Kind>>>
@@ -253,7 +250,7 @@ function readAnswer(text: string): SavedAnswer | undefined {
   }
 }
 
-/** It should be a `T`. */
+/** Whether a value from a file has the fields of a `T`. */
 function hasShape<T extends object>(value: T | null | undefined, shape: Shape<T>): boolean {
   if (typeof value !== 'object' || value === null) return false
   for (const key in shape) if (typeof value[key] !== shape[key]) return false

@@ -1,11 +1,12 @@
 /**
  * Session timers (RFC 4028): begun and renewed with what passes in a dialog. A refresh that is our part is an
  * UPDATE where the peer takes it, else a re-INVITE that changes nothing (§7.4, §10). The application
- * sees nothing of it, unless the peer is gone.
+ * gets no event of it, unless the peer is gone.
  */
 import type { SavedSession } from '../application.ts'
-import type { Identifiers, ClientTransaction, Transactions } from './transactions.ts'
-import { type RequestWriter, type LocalBye, sessionExpired } from './request-writer.ts'
+import type { CoreParts } from './parts.ts'
+import { sessionExpired } from './request-writer.ts'
+import type { ClientTransaction } from './transactions.ts'
 import {
   type Dialog,
   linesOfRequest,
@@ -16,7 +17,6 @@ import {
 import { type SessionTerms, SessionTimer } from '../dialog/session-timer.ts'
 import type { Flow } from '../flow.ts'
 import type { SipMessage } from '../message/message.ts'
-import type { Log } from '../options.ts'
 import { InviteClientTransaction } from '../transaction/client.ts'
 import type { ClientFailure, ClientUser, SentRequest } from '../transaction/machine.ts'
 
@@ -25,20 +25,11 @@ const SOON_MS = 4_000
 /** A peer that refuses for reasons of its own is asked once more. */
 const LATER_MS = 16_000
 
-interface SessionPorts {
-  readonly transactions: Transactions
-  readonly writer: RequestWriter
-  readonly localBye: LocalBye
-  readonly ids: Identifiers
-  readonly minSessionSeconds: number
-  readonly log: Log
-}
-
 export class SessionTimers {
-  readonly #ports: SessionPorts
+  readonly #parts: CoreParts
 
-  constructor(ports: SessionPorts) {
-    this.#ports = ports
+  constructor(parts: CoreParts) {
+    this.#parts = parts
   }
 
   /**
@@ -69,7 +60,7 @@ export class SessionTimers {
     timer.noteTakesUpdate(takes)
     const leftMs = dueAt - now
     const isAhead = leftMs > 0 && leftMs <= seconds * 500
-    const soonMs = (this.#ports.ids.number() % (seconds * 1_000)) / 8
+    const soonMs = (this.#parts.ids.number() % (seconds * 1_000)) / 8
     timer.resume(minSeconds, isAhead ? leftMs : soonMs, now)
   }
 
@@ -82,7 +73,7 @@ export class SessionTimers {
     now: number,
   ): void {
     if (asked === undefined && !response.has('Session-Expires')) return
-    const terms = termsOfResponse(response, asked, this.#ports.minSessionSeconds)
+    const terms = termsOfResponse(response, asked, this.#parts.minSessionSeconds)
     const localSdp = sent.text.slice(sent.text.indexOf('\r\n\r\n') + 4)
     this.refreshed(dialog, terms, { peer: response, localSdp }, now)
   }
@@ -90,9 +81,9 @@ export class SessionTimers {
   #begin(dialog: Dialog, terms: SessionTerms, now: number): SessionTimer {
     const user = {
       onRefreshDue: (at: number) => this.#refresh(dialog, at),
-      onExpired: (at: number) => this.#ports.localBye.send(dialog, sessionExpired, 'tell', at),
+      onExpired: (at: number) => this.#parts.localBye.send(dialog, sessionExpired, 'notify', at),
     }
-    const timer = new SessionTimer(terms, user, this.#ports.transactions.deadlines, now)
+    const timer = new SessionTimer(terms, user, this.#parts.transactions.deadlines, now)
     dialog.startSession(timer)
     return timer
   }
@@ -101,12 +92,12 @@ export class SessionTimers {
     const { session } = dialog
     if (session === undefined || dialog.state !== 'confirmed') return
     if (dialog.isInvitePending) return session.retry(SOON_MS, now)
-    new Refresh(this.#ports, dialog, session).start(now)
+    new Refresh(this.#parts, dialog, session).start(now)
   }
 }
 
 class Refresh implements ClientUser {
-  readonly #ports: SessionPorts
+  readonly #parts: CoreParts
   readonly #dialog: Dialog
   readonly #session: SessionTimer
   readonly #flow: Flow
@@ -115,13 +106,13 @@ class Refresh implements ClientUser {
   #ack = ''
   #isOver = false
 
-  constructor(ports: SessionPorts, dialog: Dialog, session: SessionTimer) {
-    this.#ports = ports
+  constructor(parts: CoreParts, dialog: Dialog, session: SessionTimer) {
+    this.#parts = parts
     this.#dialog = dialog
     this.#session = session
-    this.#flow = ports.writer.flowInDialog(dialog)
+    this.#flow = parts.writer.flowInDialog(dialog)
     const isUpdate = session.takesUpdate || session.localSdp === ''
-    const minSeconds = Math.max(ports.minSessionSeconds, session.minSeconds)
+    const minSeconds = Math.max(parts.minSessionSeconds, session.minSeconds)
     // The offer is the last one, its version too: a peer sees that nothing changes (§7.4).
     const body = isUpdate ? '' : session.localSdp
     const type = body === '' ? '' : 'Content-Type: application/sdp\r\n'
@@ -129,14 +120,14 @@ class Refresh implements ClientUser {
       `Contact: ${dialog.contact}\r\n` + linesOfRequest(session.terms, minSeconds) + type
     const cseq = dialog.nextLocalCseq()
     const method = isUpdate ? 'UPDATE' : 'INVITE'
-    this.#sent = ports.writer.numbered(dialog, method, cseq, this.#flow, { lines, body })
+    this.#sent = parts.writer.numbered(dialog, method, cseq, this.#flow, { lines, body })
   }
 
   start(now: number): void {
     const { method } = this.#sent
     this.#session.refreshBegins(() => this.#abandon())
     if (method === 'INVITE') this.#dialog.localRequestBegins(method, true)
-    this.#transaction = this.#ports.transactions.startClient(this.#sent, this.#flow, this, now)
+    this.#transaction = this.#parts.transactions.startClient(this.#sent, this.#flow, this, now)
   }
 
   onResponse(response: SipMessage, _flow: Flow, now: number): void {
@@ -157,11 +148,11 @@ class Refresh implements ClientUser {
   }
 
   onTerminated(): void {
-    this.#ports.transactions.endClient(this.#sent.branch)
+    this.#parts.transactions.endClient(this.#sent.branch)
   }
 
   #renew(response: SipMessage, now: number): void {
-    const { minSessionSeconds } = this.#ports
+    const { minSessionSeconds } = this.#parts
     this.#dialog.refreshTarget(response)
     const terms = termsOfResponse(response, this.#session.terms.seconds, minSessionSeconds)
     this.#session.noteTakesUpdate(takesUpdate(response))
@@ -193,30 +184,30 @@ class Refresh implements ClientUser {
   /**
    * §10: what would be refused again is not repeated. A challenge is one for the application, which has
    * the credentials: a request of its own still renews the session, as does one of the peer. Without
-   * either a BYE ends it before the peer counts it as expired, and the application is told.
+   * either a BYE ends it before the peer counts it as expired, and the application gets an event.
    */
   #refusedForNow(status: number, now: number): void {
     const isNew = this.#session.refused(status)
     const { callId } = this.#dialog
-    this.#ports.log('warn', 'a session refresh was refused', { status, callId })
+    this.#parts.log('warn', 'a session refresh was refused', { status, callId })
     if (isNew && status !== 401 && status !== 407) this.#session.retry(LATER_MS, now)
   }
 
-  /** §10: the peer is gone. */
+  /** §10: the peer does not answer, or does not know the dialog. */
   #end(now: number): void {
-    this.#ports.localBye.send(this.#dialog, sessionExpired, 'tell', now)
+    this.#parts.localBye.send(this.#dialog, sessionExpired, 'notify', now)
   }
 
   /** RFC 3261 §14.1: in steps of 10 ms. The owner of the Call-ID waits longer than the other side can. */
   #glareBackOffMs(): number {
     const [least, steps] =
       this.#dialog.role === 'uac' ? ([2_100, 191] as const) : ([0, 201] as const)
-    return least + (this.#ports.ids.number() % steps) * 10
+    return least + (this.#parts.ids.number() % steps) * 10
   }
 
   /** Again for every copy of the 2xx (RFC 3261 §13.2.2.4). */
   #acknowledge(): void {
-    const { writer, transactions } = this.#ports
+    const { writer, transactions } = this.#parts
     if (this.#ack === '')
       this.#ack = writer.numbered(this.#dialog, 'ACK', this.#sent.cseq, this.#flow, {}).text
     transactions.send(this.#ack, this.#flow, '')

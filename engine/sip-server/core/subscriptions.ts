@@ -25,7 +25,7 @@ export class Subscriptions {
     this.#deadlines = deadlines
   }
 
-  /** It lives on for so long, at most a day, unless it is renewed again. */
+  /** Lets the subscription live for so long, at most a day, unless it is renewed again. */
   renew(dialog: Dialog, seconds: number, now: number): void {
     const at = now + Math.min(seconds, MAX_SECONDS) * 1_000 + GRACE_MS
     dialog.renewSubscription(at, this.#deadlines, () => this.#dialogs.remove(dialog), now)

@@ -16,9 +16,9 @@ export interface TrafficTotals {
   readonly withLineFeeds: number
 }
 
-/** What came and could not be used. */
+/** Messages that could not be used. */
 interface Faulty {
-  /** Not counted anywhere else; requests as far as that can be told. */
+  /** Not counted anywhere else; requests as far as they can be recognized. */
   unreadable: number
   unreadableRequests: number
   /** Readable, but refused as no correct request, or dropped as no correct response. */
@@ -63,7 +63,7 @@ export class Traffic implements TrafficTotals {
     if (isRequest) this.faulty.unreadableRequests += 1
   }
 
-  /** One that leaves has left before. */
+  /** Counts a copy of a message that has left before. */
   repeated(text: string): void {
     if (text.startsWith(statusLine)) this.repeatedOut.responses += 1
     else this.repeatedOut.requests += 1
@@ -77,7 +77,7 @@ export class Traffic implements TrafficTotals {
   }
 }
 
-/** The method that stands there, compared where it stands, which costs less than to cut it out and look it up. */
+/** The method at this position, compared in place: cheaper than a substring and a look-up. */
 function methodAt(text: string, at: number): string {
   for (const method of methods)
     if (text.startsWith(method, at) && text.charCodeAt(at + method.length) <= 0x20) return method
@@ -131,7 +131,7 @@ export class Histogram {
 /** A call that was received or sent, and has not been answered yet. */
 export interface TimedCall {
   readonly startedAt: number
-  /** Something but Trying was heard of the called side. */
+  /** The called side has sent a provisional response other than 100. */
   hasRung: boolean
 }
 

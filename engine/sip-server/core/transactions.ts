@@ -1,6 +1,6 @@
 /**
- * The table of transactions: matches what comes in (RFC 3261 §17.1.3, §17.2.3), and starts new ones. Those that wait
- * for nothing but copies are texts.
+ * The table of transactions: matches what comes in (RFC 3261 §17.1.3, §17.2.3), and starts new ones. An ended transaction
+ * that waits for copies alone is an entry of a cache.
  */
 import type { Outbox } from './outbox.ts'
 import { type Flow, isReliable, type Listener } from '../flow.ts'
@@ -32,7 +32,7 @@ export interface AnsweredRequest {
   readonly key: string
   /** Of our response. */
   readonly toTag: string
-  /** What a copy gets; empty without `flow`: nothing. */
+  /** The response that a copy gets; empty without `flow`: none. */
   readonly response: string
   readonly flow: Flow | undefined
 }
@@ -45,9 +45,9 @@ export class Transactions implements TransactionContext {
   /** Client transactions on streams by the peer whose answer they wait for. */
   readonly #byPeer = new Map<string, Set<ClientTransaction>>()
   readonly #servers = new ReleasingMap<string, ServerTransaction>()
-  /** What a copy of an answered request gets, by the key of its transaction: our tag, and perhaps a flow and a text. */
+  /** Answered requests by the key of their transaction: our tag, and perhaps flow and text of the response for copies. */
   readonly #responses: RetransmitCache
-  /** Of failures, by branch: a flow and a text. */
+  /** ACKs of failure responses, by branch: flow and text. */
   readonly #acks: RetransmitCache
   readonly #flows = new FlowTexts()
   readonly #ids: Identifiers
@@ -60,7 +60,7 @@ export class Transactions implements TransactionContext {
     this.#acks = this.retransmitCache()
   }
 
-  /** A table of what is kept for 64·T1. */
+  /** A table whose entries live for 64·T1. */
   retransmitCache(): RetransmitCache {
     return new RetransmitCache(
       this.deadlines,
@@ -83,10 +83,10 @@ export class Transactions implements TransactionContext {
 
   /** Requests that were answered at `since` or later. */
   *answered(since: number): Iterable<AnsweredRequest> {
-    for (const [key, kept] of this.#responses.addedSince(since)) {
-      const [toTag, sent] = cut(kept)
-      const [way, response] = cut(sent)
-      yield { key, toTag, response, flow: sent === '' ? undefined : this.#flows.read(way) }
+    for (const [key, entry] of this.#responses.addedSince(since)) {
+      const [toTag, sent] = cut(entry)
+      const [flowText, response] = cut(sent)
+      yield { key, toTag, response, flow: sent === '' ? undefined : this.#flows.read(flowText) }
     }
   }
 
@@ -179,10 +179,10 @@ export class Transactions implements TransactionContext {
       return true
     }
     if (response.method !== 'INVITE' || response.status < 300) return false
-    const kept = this.#acks.find(branch)
-    if (kept === undefined) return false
-    const [way, ack] = cut(kept)
-    this.send(ack, this.#flows.read(way), '')
+    const entry = this.#acks.find(branch)
+    if (entry === undefined) return false
+    const [flowText, ack] = cut(entry)
+    this.send(ack, this.#flows.read(flowText), '')
     return true
   }
 
@@ -198,28 +198,28 @@ export class Transactions implements TransactionContext {
     return this.#servers.get(key)
   }
 
-  /** A copy of a request whose transaction is there, or was within 64·T1, is dealt with; false: it is none. */
+  /** Answers a copy of a request whose transaction exists, or has ended within 64·T1. False: the request is no copy. */
   repeated(key: string, now: number): boolean {
     const transaction = this.#servers.get(key)
     if (transaction) {
       transaction.repeated(now)
       return true
     }
-    const kept = this.#responses.find(key)
-    if (kept === undefined) return false
-    const [, sent] = cut(kept)
+    const entry = this.#responses.find(key)
+    if (entry === undefined) return false
+    const [, sent] = cut(entry)
     if (sent === '') return true
-    const [way, response] = cut(sent)
-    this.repeat(response, this.#flows.read(way), '')
+    const [flowText, response] = cut(sent)
+    this.repeat(response, this.#flows.read(flowText), '')
     return true
   }
 
-  /** Our tag in the responses to the INVITE with that key; undefined: there is none, nor was within 64·T1. */
+  /** Our tag in the responses to the INVITE with that key. Undefined: there was none within 64·T1. */
   tagOfInvite(key: string): string | undefined {
     const transaction = this.#servers.get(key)
     if (transaction instanceof InviteServerTransaction) return transaction.toTag
-    const kept = this.#responses.find(key)
-    return kept === undefined ? undefined : cut(kept)[0]
+    const entry = this.#responses.find(key)
+    return entry === undefined ? undefined : cut(entry)[0]
   }
 
   endServer(key: string): void {
@@ -281,7 +281,7 @@ const clientKey = (branch: string, method: string): string =>
 
 /**
  * A request belongs to the server transaction with the same branch, sent-by and method, ACK to
- * the one of its INVITE. Requests of RFC 2543 senders have no unique branch: they are told apart
+ * the one of its INVITE. Requests of RFC 2543 senders have no unique branch: they are distinguished
  * by the fields that §17.2.3 lists, without the To tag, which only their ACK carries.
  */
 export function serverKey(request: SipMessage, via: Via, method: string): string {
@@ -297,7 +297,7 @@ export function serverKey(request: SipMessage, via: Via, method: string): string
 
 /** Flows as short texts without line breaks, which cost the garbage collector nothing, and back. */
 export class FlowTexts {
-  /** Those that were met: as many as there are sockets. */
+  /** All listeners that occurred in a flow: as many as there are sockets. */
   readonly #listeners: Listener[] = []
 
   write(flow: Flow): string {
@@ -309,7 +309,7 @@ export class FlowTexts {
     return `${text} ${connectionId} ${returnPort ?? ''} ${hostName ?? ''} ${connectMs ?? ''}`
   }
 
-  /** What `write` has returned. */
+  /** Reads a text of `write`. */
   read(text: string): Flow {
     const [number, address = '', port, connectionId = 0, returnPort, hostName, connectMs] =
       text.split(' ')
@@ -327,12 +327,12 @@ export class FlowTexts {
   }
 }
 
-// Names for what this server makes: unique, and unguessable where a peer must not guess them.
+// Unique names for dialogs, transactions and requests of this server, unguessable where a peer must not guess them.
 
 export class Identifiers {
   /** An unguessable token of letters and digits: tags and Call-IDs. */
   readonly token: () => string
-  /** Tells this process from one before it, of which an application may still quote an id. */
+  /** Distinguishes the ids of this process from those of one before it, which an application may still quote. */
   readonly #run: string
   #last = 0
 
@@ -347,7 +347,7 @@ export class Identifiers {
     return this.#last.toString(36)
   }
 
-  /** Short enough for V8 to keep it in one piece. Only the application that it was given to may quote it. */
+  /** Short enough for V8 to keep it in one piece. Only the application that got it may quote it. */
   transactionId(): string {
     return `${this.#run}-${this.next()}`
   }

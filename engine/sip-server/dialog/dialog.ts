@@ -23,7 +23,7 @@ type DialogState = 'early' | 'confirmed' | 'terminated'
 /** An INVITE of ours that was answered with 2xx and waits for the application's ACK. */
 export interface AnsweredInvite {
   readonly flow: Flow
-  /** It began the dialog, and was cancelled too late. */
+  /** The INVITE began the dialog, and was cancelled too late. */
   readonly isUnwanted: boolean
   /** Sends the ACK, and again for every copy of the 2xx (§13.2.2.4). Returns the text. */
   acknowledge(dialog: Dialog, lines: string, body: string, now: number): string
@@ -34,7 +34,7 @@ const MAX_BRANCHES = 16
 
 export class Dialog {
   readonly id: string
-  /** By what a request from the network finds it. */
+  /** The key under which requests from the network find the dialog. */
   readonly key: string
   readonly role: DialogRole
   readonly usage: DialogUsage
@@ -116,7 +116,7 @@ export class Dialog {
     this.#moveTarget(remoteTarget)
   }
 
-  /** Ends the dialog: stops its timers and refuses what is held. `DialogTable.remove` calls it. */
+  /** Ends the dialog: stops its timers and refuses commands that wait. `DialogTable.remove` calls it. */
   end(): void {
     this.#state = 'terminated'
     this.#answeredInvite = undefined
@@ -179,7 +179,7 @@ export class Dialog {
     return (this.#route ??= routeBy(this.#routeSet, this.#remoteTarget))
   }
 
-  /** By which the peer was heard. */
+  /** The flow of the last request or response of the peer. */
   get flow(): Flow {
     return this.#flow
   }
@@ -197,15 +197,15 @@ export class Dialog {
     this.#nextHop = flow
   }
 
-  /** Whether the peer is known to send from there: where it was heard, where it is reached, or a place that it has named. */
+  /** Whether this is the address of the flow, of the next hop, of the remote target, or of a route. */
   isPeerAt(address: string): boolean {
     if (this.#flow.address === address || this.#nextHop?.address === address) return true
     const places = [this.#remoteTarget, ...this.#routeSet]
     return places.some((place) => parseUri(bareUri(place))?.host === address)
   }
 
-  /** A request of the peer came by `flow`: a connection is used from then on. */
-  heardBy(flow: Flow): void {
+  /** A request of the peer came by `flow`. Requests go back over a connection from then on. */
+  noteRequestFlow(flow: Flow): void {
     if (flow.connectionId !== 0) this.#isFlowBound = true
     if (this.#isFlowBound) this.#flow = flow
   }
@@ -238,13 +238,13 @@ export class Dialog {
     if (refreshesTarget.has(request.method)) this.refreshTarget(request)
   }
 
-  /** It has its final response. */
+  /** A request of the peer has its final response. */
   remoteRequestEnds(method: string): void {
     this.pending.remoteEnds(method)
     if (method === 'INVITE') this.#reliable1xx?.stop()
   }
 
-  /** Why a request of the peer must wait. */
+  /** The reason why a request of the peer must wait; undefined: it need not. */
   conflictOf(request: SipMessage): Conflict | undefined {
     const unanswered = this.#isOfferUnanswered ? this.role : undefined
     return this.pending.conflictOf(request, this.#state === 'early', unanswered)
@@ -285,7 +285,7 @@ export class Dialog {
     return this.#reliable1xx
   }
 
-  /** Those of the INVITE with that number. */
+  /** The reliable provisional responses of the INVITE with that number. */
   reliable1xxOf(cseq: number, begin: () => Reliable1xx): Reliable1xx {
     const current = this.#reliable1xx
     return current?.cseq === cseq ? current : (this.#reliable1xx = begin())
@@ -330,7 +330,7 @@ export class Dialog {
       this.#branches.set(branch.remoteTag.toLowerCase(), branch)
   }
 
-  /** This one was answered. Until the transaction ends, a branch that has lost may still answer. */
+  /** This branch was answered. Until the transaction ends, another branch may still answer. */
   succeeds(early: Dialog): void {
     this.#branches = early.#branches
     if (early.remoteTag !== this.remoteTag) this.#branches ??= new Map()
@@ -380,7 +380,7 @@ export class Dialog {
 /** §12.2.2, RFC 3311 §5.2, RFC 6665 §4.4.1. */
 const refreshesTarget = new Set(['INVITE', 'UPDATE', 'SUBSCRIBE', 'NOTIFY'])
 
-/** What may begin a subscription outside a dialog: SUBSCRIBE, and REFER by implication (RFC 3515 §2.4.4). */
+/** Whether a method may begin a subscription outside a dialog: SUBSCRIBE, and REFER by implication (RFC 3515 §2.4.4). */
 export const isSubscribing = (method: string): boolean =>
   method === 'SUBSCRIBE' || method === 'REFER'
 
@@ -395,7 +395,7 @@ export const dialogKey = (callId: string, localTag: string): string =>
 /** The party that sent the INVITE is `uac`; the dialog's id carries that party's tag. */
 export type DialogRole = 'uac' | 'uas'
 
-/** What holds the dialog open: a call, or a subscription (RFC 6665). */
+/** The usage that a dialog lives for: a call, or a subscription (RFC 6665). */
 type DialogUsage = 'invite' | 'subscription'
 
 interface RouteToPeer {
@@ -529,10 +529,10 @@ export const sessionExpiresOf = (message: SipMessage): SessionExpires | undefine
   return value === undefined ? undefined : parseSessionExpires(value)
 }
 
-/** What a request insists on as the shortest interval; 0: nothing. */
+/** The shortest interval that a request accepts; 0: any. */
 export const minSeOf = (message: SipMessage): number => parseMinSE(message.get('Min-SE') ?? '') ?? 0
 
-/** A proxy may add `Session-Expires` for a sender that knows nothing of it; only this tells. */
+/** A proxy may add `Session-Expires` for a sender that does not know the extension; only `Supported` or `Require` shows that it does. */
 export const knowsTimer = (message: SipMessage): boolean =>
   parseOptionTags([...message.all('Supported'), ...message.all('Require')]).includes('timer')
 
@@ -570,7 +570,7 @@ export function termsOfAnswer(
   return { seconds: Math.max(seconds, least), isOurs: !isAgreed || refresher === 'uas', isAgreed }
 }
 
-/** The header lines that say so; §9: a peer that is to refresh must be told that it is required. */
+/** The header lines that say so; §9: `Require: timer` obliges a peer that is to refresh. */
 export function linesOfAnswer(
   { seconds, isOurs, isAgreed }: SessionTerms,
   isRequired: boolean,
@@ -598,7 +598,7 @@ export function termsOfResponse(
   }
 }
 
-/** What a request of ours in a dialog says of its session (§7.4: the roles stay). */
+/** Header lines for the session in a request of ours (§7.4: the roles stay). */
 export const linesOfRequest = ({ seconds, isOurs }: SessionTerms, minSeconds: number): string =>
   `Supported: timer\r\nSession-Expires: ${seconds};refresher=${isOurs ? 'uac' : 'uas'}\r\n` +
   `Min-SE: ${minSeconds}\r\n`

@@ -63,7 +63,7 @@ export class Reliable1xx {
     this.#onUnacknowledged = onUnacknowledged
   }
 
-  /** What the next one added carries; undefined: too many wait. */
+  /** The RSeq of the next response; undefined: too many wait. */
   get nextRSeq(): number | undefined {
     return this.#provisionals.length < MAX_WAITING ? this.#lastRSeq + 1 : undefined
   }
@@ -75,7 +75,7 @@ export class Reliable1xx {
     if (this.#provisionals.length === 1) this.#begin(provisional, now)
   }
 
-  /** A PRACK; false: it belongs to nothing that was sent and not yet acknowledged. */
+  /** A PRACK; false: it belongs to no response that waits for one. */
   acknowledged({ rseq, cseq }: RAck, now: number): boolean {
     const [first] = this.#provisionals
     const isOurs = cseq.number === this.cseq && cseq.method === 'INVITE'
@@ -100,7 +100,7 @@ export class Reliable1xx {
     return true
   }
 
-  /** The application has answered a PRACK: what had to wait for it may go. */
+  /** The application has answered a PRACK: a 2xx that has waited for it is sent. */
   settled(now: number): void {
     if (this.mustHoldAnswer) return
     const held = this.#held
@@ -108,11 +108,11 @@ export class Reliable1xx {
     held?.send(now)
   }
 
-  /** The INVITE has its final answer: what is under way is not repeated, what waits is not sent. */
+  /** The INVITE has its final answer: no response is repeated any more, and none that waits is sent. */
   stop(): void {
     this.#isOver = true
     this.#stopTimers()
-    // A PRACK for what was sent may still come, and is welcome (§3).
+    // A PRACK for a response that was sent may still come, and is answered (§3).
     this.#provisionals.splice(1)
     const held = this.#held
     this.#held = undefined

@@ -44,7 +44,7 @@ export class SessionTimer {
     return this.#terms
   }
 
-  /** What a re-INVITE that changes nothing offers; '': unknown. */
+  /** The offer of a re-INVITE that changes nothing; '': unknown. */
   get localSdp(): string {
     return this.#localSdp
   }

@@ -1,4 +1,4 @@
-/** Where a host name is reached: RFC 3263 §4, NAPTR → SRV → A and AAAA. */
+/** The addresses of a host name: RFC 3263 §4, NAPTR → SRV → A and AAAA. */
 import { defaultPort, type HopQuestion, type HopTarget, isInward, type Protocol } from '../flow.ts'
 
 /** Addresses of one next hop that are tried. */
@@ -16,7 +16,7 @@ const services: ReadonlyMap<string, Protocol> = new Map([
   ['SIPS+D2W', 'wss'],
 ])
 
-/** Those that have an SRV name, in our own order of preference. */
+/** Protocols with an SRV name, in our order of preference. */
 const srvNames: ReadonlyMap<Protocol, string> = new Map([
   ['udp', '_sip._udp'],
   ['tcp', '_sip._tcp'],
@@ -126,7 +126,7 @@ function srvNameOf(protocol: Protocol, host: string): SrvName | undefined {
   return prefix === undefined ? undefined : { name: `${prefix}.${host}`, protocol }
 }
 
-/** What may be used at all, in our order. */
+/** The transports that may be used, in our order of preference. */
 const transportsOf = ({ supported, isSecure }: HopQuestion): readonly Protocol[] =>
   [...srvNames.keys()].filter(
     (protocol) => supported.includes(protocol) && (!isSecure || protocol === 'tls'),
@@ -161,19 +161,19 @@ export interface NaptrRecord {
 }
 
 /** Records of one name; none: there are none, or no server has answered. */
-export interface Found<T> {
+export interface DnsAnswer<T> {
   readonly records: readonly T[]
   readonly ttlMs: number
-  /** False: no server has answered, so that what was known before may still be true. */
+  /** False: no server has answered, so that former records may still be true. */
   readonly isAnswer: boolean
 }
 
-/** Where records come from. Never rejects; each answer comes within a bounded time. */
+/** A source of records. Never rejects; each answer comes within a bounded time. */
 export interface Dns {
-  naptr(name: string): Promise<Found<NaptrRecord>>
-  srv(name: string): Promise<Found<SrvRecord>>
+  naptr(name: string): Promise<DnsAnswer<NaptrRecord>>
+  srv(name: string): Promise<DnsAnswer<SrvRecord>>
   /** IPv4 and IPv6, in the order of preference. */
-  addresses(name: string): Promise<Found<string>>
+  addresses(name: string): Promise<DnsAnswer<string>>
 }
 
 /** Short, so that a name that has just been created is not missing for long. */
@@ -182,21 +182,21 @@ const missingMs = 2_000
 /** A record without a time to live would be asked for by every call. */
 const minTtlMs = 1_000
 
-/** However long a record may be kept, it is looked at again after an hour. */
+/** A record is queried again after an hour, however long its time to live. */
 export const maxTtlMs = 3_600_000
 
 /** Of each kind of record; as many again that do not exist. */
 const maxNames = 1_000
 
-/** Queries that may be under way at once; beyond, a name counts as not found. */
+/** Queries that may be under way at once; beyond, a name counts as missing. */
 const maxPending = 1_000
 
-/** So old may records be that are still used because no DNS server answers (RFC 8767 §4). */
+/** The age up to which records are used while no DNS server answers (RFC 8767 §4). */
 const maxStaleMs = 6 * 3_600_000
 
-const nothing: Found<never> = { records: [], ttlMs: missingMs, isAnswer: false }
+const nothing: DnsAnswer<never> = { records: [], ttlMs: missingMs, isAnswer: false }
 
-interface Cached<T> {
+interface CachedRecords<T> {
   readonly records: readonly T[]
   readonly until: number
   /** When it was last known to be true. */
@@ -236,19 +236,19 @@ export class CachedDns {
 }
 
 class Cache<T> {
-  readonly #ask: (name: string) => Promise<Found<T>>
+  readonly #ask: (name: string) => Promise<DnsAnswer<T>>
   /** Least recently used first: strangers' names push out those in use last. */
-  readonly #known = new Map<string, Cached<T>>()
+  readonly #known = new Map<string, CachedRecords<T>>()
   /** Until when a name counts as missing. Apart, so that made-up names push out no others. */
   readonly #missing = new Map<string, number>()
-  readonly #asked = new Map<string, Promise<readonly T[]>>()
+  readonly #queries = new Map<string, Promise<readonly T[]>>()
 
-  constructor(ask: (name: string) => Promise<Found<T>>) {
+  constructor(ask: (name: string) => Promise<DnsAnswer<T>>) {
     this.#ask = ask
   }
 
   get pending(): number {
-    return this.#asked.size
+    return this.#queries.size
   }
 
   /** One query for all who ask for the same name meanwhile. */
@@ -260,17 +260,17 @@ class Cache<T> {
       return cached.records
     }
     if ((this.#missing.get(key) ?? 0) > now()) return nothing.records
-    const asked = this.#asked.get(key)
+    const asked = this.#queries.get(key)
     if (asked) return asked
-    if (this.#asked.size >= maxPending) return isUsable(cached, now()) ? cached.records : []
+    if (this.#queries.size >= maxPending) return isUsable(cached, now()) ? cached.records : []
     const answer = this.#query(key, now)
-    this.#asked.set(key, answer)
+    this.#queries.set(key, answer)
     return answer
   }
 
   async #query(key: string, now: () => number): Promise<readonly T[]> {
     const { records, ttlMs, isAnswer } = await this.#ask(key).catch(() => nothing)
-    this.#asked.delete(key)
+    this.#queries.delete(key)
     const before = this.#known.get(key)
     if (!isAnswer && isUsable(before, now())) {
       remember(this.#known, key, { ...before, until: now() + missingMs })
@@ -281,15 +281,17 @@ class Cache<T> {
       remember(this.#missing, key, now() + missingMs)
       return records
     }
-    const keptMs = Math.min(Math.max(ttlMs, minTtlMs), maxTtlMs)
-    remember(this.#known, key, { records, until: now() + keptMs, knownAt: now() })
+    const lifetimeMs = Math.min(Math.max(ttlMs, minTtlMs), maxTtlMs)
+    remember(this.#known, key, { records, until: now() + lifetimeMs, knownAt: now() })
     return records
   }
 }
 
-/** Where no server answers, what was known before may still be true. */
-const isUsable = <T>(cached: Cached<T> | undefined, now: number): cached is Cached<T> =>
-  cached !== undefined && now - cached.knownAt < maxStaleMs
+/** While no server answers, former records may still be true. */
+const isUsable = <T>(
+  cached: CachedRecords<T> | undefined,
+  now: number,
+): cached is CachedRecords<T> => cached !== undefined && now - cached.knownAt < maxStaleMs
 
 /** As the last of the map, which loses its first where it grows too large. */
 function remember<Value>(map: Map<string, Value>, key: string, value: Value): void {
@@ -321,7 +323,7 @@ export function srvOrder(records: readonly SrvRecord[], random: () => number): S
 }
 
 function byWeight(records: readonly SrvRecord[], random: () => number): SrvRecord[] {
-  // Those of weight 0 come first, so that they have a very small chance beside others.
+  // Records of weight 0 come first, so that they have a very small chance among others.
   const left = records.toSorted((a, b) => a.weight - b.weight)
   const ordered: SrvRecord[] = []
   while (left.length > 0) {

@@ -3,7 +3,7 @@ import { ADDRCONFIG } from 'node:dns'
 import { lookup, Resolver } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { errorCode } from '../errors.ts'
-import { type Dns, type Found, maxTtlMs } from './next-hop.ts'
+import { type Dns, type DnsAnswer, maxTtlMs } from './next-hop.ts'
 
 /** `node:dns` does not tell the time to live of NAPTR and SRV records, nor that of the hosts file. */
 const assumedTtlMs = 30_000
@@ -29,7 +29,7 @@ async function addressesOf(
   resolver: Resolver,
   name: string,
   hasOwnServers: boolean,
-): Promise<Found<string>> {
+): Promise<DnsAnswer<string>> {
   if (isIP(name) !== 0) return { records: [name], ttlMs: assumedTtlMs, isAnswer: true }
   const isLocal = !name.includes('.')
   if (isLocal) return fromSystem(name)
@@ -45,7 +45,7 @@ async function addressesOf(
   return isSame ? { ...system, ttlMs: found.ttlMs } : system
 }
 
-const fromSystem = (name: string): Promise<Found<string>> =>
+const fromSystem = (name: string): Promise<DnsAnswer<string>> =>
   timely(
     lookup(name, { all: true, hints: ADDRCONFIG }).then((found) =>
       found.map(({ address }) => address),
@@ -53,7 +53,7 @@ const fromSystem = (name: string): Promise<Found<string>> =>
     assumedTtlMs,
   )
 
-async function fromServers(resolver: Resolver, name: string): Promise<Found<string>> {
+async function fromServers(resolver: Resolver, name: string): Promise<DnsAnswer<string>> {
   const [v4, v6] = await Promise.all([
     timely(resolver.resolve4(name, { ttl: true }), 0),
     timely(resolver.resolve6(name, { ttl: true }), 0),
@@ -72,11 +72,11 @@ const isNone = (error: unknown): boolean => {
   return code === 'ENOTFOUND' || code === 'ENODATA'
 }
 
-/** What cannot be found in time is as good as missing. */
-async function timely<T>(query: Promise<readonly T[]>, ttlMs: number): Promise<Found<T>> {
+/** A record that is not found in time counts as missing. */
+async function timely<T>(query: Promise<readonly T[]>, ttlMs: number): Promise<DnsAnswer<T>> {
   let timer: NodeJS.Timeout | undefined
-  const none = (isAnswer: boolean): Found<T> => ({ records: [], ttlMs, isAnswer })
-  const tooLate = new Promise<Found<T>>((resolve) => {
+  const none = (isAnswer: boolean): DnsAnswer<T> => ({ records: [], ttlMs, isAnswer })
+  const tooLate = new Promise<DnsAnswer<T>>((resolve) => {
     timer = setTimeout(() => resolve(none(false)), patienceMs)
   })
   const answer = query.then(

@@ -53,7 +53,7 @@ export function parseNameAddr(value: string): NameAddr | undefined {
 
 /**
  * The To of a response. Peers exist that add their tag to a To which has it already; the first is
- * the one that the dialog knows, and the response is told by its branch (RFC 3261 §17.1.3).
+ * the one that the dialog knows, and the response is identified by its branch (RFC 3261 §17.1.3).
  */
 export function parseAnsweredTo(value: string): NameAddr | undefined {
   const address = parseNameAddr(value)
@@ -222,7 +222,7 @@ export interface RAck {
   readonly cseq: CSeq
 }
 
-/** RFC 3262 §7.2: `776656 1 INVITE`. What follows the method is ignored: callers exist that repeat it. */
+/** RFC 3262 §7.2: `776656 1 INVITE`. Text behind the method is ignored: callers exist that repeat it. */
 export function parseRAck(value: string): RAck | undefined {
   const match = /^(\d{1,10})[ \t]+(\d+[ \t]+[^ \t]+)(?:[ \t]|$)/.exec(value)
   const rseq = parseNumber(match?.[1] ?? '', 2 ** 32 - 1)
@@ -305,8 +305,8 @@ export function parseReplaces(value: string): Replaces | undefined {
   return { callId, toTag, fromTag, isEarlyOnly: params.has('early-only') }
 }
 
-// What can be read of addresses that may break the grammar: identities, diversions and targets come from
-// peers of all kinds, and a strange spelling is no reason to refuse a call. Every function takes one pass
+// Readers of addresses that may break the grammar: identities, diversions and targets come from peers of all
+// kinds, and a strange spelling is no reason to refuse a call. Every function takes one pass
 // over its text and returns a value for any input.
 
 /** Reads the first name-addr or addr-spec of a header value. Parts that cannot be read are ''. */
@@ -341,7 +341,7 @@ export function readSoleUri(value: string): string | undefined {
   return trimBlanks(value.slice(open + 1, close)) || undefined
 }
 
-/** The parts of a URI as they are written; `parseUri` tells whether it is one. */
+/** The parts of a URI as they are written, whether or not `parseUri` accepts it. */
 export interface ReadUri {
   /** In small letters; '' when absent. */
   readonly scheme: string
@@ -393,7 +393,7 @@ export interface Uri {
   readonly port: number
   /** Names lower case; a parameter without value is ''. */
   readonly params: Params
-  /** What follows `?`: header names and values, escapes resolved. */
+  /** The headers behind `?`: names and values, escapes resolved. */
   readonly headers: readonly (readonly [string, string])[]
 }
 
@@ -408,7 +408,7 @@ export function parseUri(text: string): Uri | undefined {
 
 /** Printable, no separators of a header, every `%` an escape. Wider than the RFC: `#` is a dialled key. */
 const userPart = /^(?:[^\0-\x20\x7f"<>@%[\]\\^`{|}]|%[\da-f]{2})*$/i
-/** RFC 3261 `pvalue`, `pname`, `hname`, `hvalue`, with what differs between them allowed in all. */
+/** RFC 3261 `pvalue`, `pname`, `hname`, `hvalue`, with the characters of each allowed in all. */
 const parameterPart = /^(?:[^\0-\x20\x7f"<>@%\\^`{|};?]|%[\da-f]{2})*$/i
 
 function parseSip(scheme: 'sip' | 'sips', text: string, from: number): Uri | undefined {
@@ -483,7 +483,7 @@ function parseUriHeaders(text: string): readonly (readonly [string, string])[] |
 const noHeaders: readonly (readonly [string, string])[] = []
 const hvalue = /^(?:[^\0-\x20\x7f"<>@%\\^`{|};]|%[\da-f]{2})*$/i
 
-/** Resolves escapes. `undefined`: no UTF-8, or what would break a header line. */
+/** Resolves escapes. `undefined`: no UTF-8, or a character that would break a header line. */
 export function unescapeText(text: string): string | undefined {
   if (!text.includes('%')) return text
   try {

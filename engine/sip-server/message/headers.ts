@@ -41,7 +41,7 @@ const otherNames =
 
 const knownNames = [...otherNames.split(' '), ...Object.values(compactForms)]
 
-/** Spelling as usually seen on the wire → canonical name. Fixed size: unknown names are not kept. */
+/** Spelling as usually seen on the wire → canonical name. Fixed size: unknown names are not added. */
 const canonicalNames = new Map<string, string>([
   ...knownNames.map((name) => [name, name] as const),
   ...knownNames.map((name) => [name.toLowerCase(), name] as const),

@@ -33,7 +33,7 @@ export interface StartLine {
   readonly reason: string
 }
 
-/** What `parse.ts` found out about a text in its one pass over the lines. */
+/** The results of the one pass of `parse.ts` over the lines of a text. */
 export interface HeaderIndex {
   readonly lines: readonly HeaderLine[]
   /** Position of the first character of the body. */
@@ -42,8 +42,8 @@ export interface HeaderIndex {
 }
 
 /**
- * One SIP message. The text is the message; lines are indexed once, values are cut out when asked
- * for and the ones that every layer wants are kept. Absent and unreadable both read `undefined`
+ * One SIP message. The text is the message; lines are indexed once, values are cut out when they are
+ * used, and those that every layer uses are cached. Absent and unreadable both read `undefined`
  * (or ''): `checkRequest` is where the difference matters.
  */
 export class SipMessage {
@@ -225,7 +225,7 @@ const trimLine = (line: string): string =>
 // Bytes ⇄ text, without loss for any input. SIP text is UTF-8 (RFC 3261 §7), but a body may hold
 // arbitrary bytes (ISUP, SMS). A byte that is not UTF-8 becomes one lone surrogate, U+DC80 to
 // U+DCFF, and goes back to the same byte: such a body crosses an application unharmed, and no flag
-// has to be carried beside the text. (Python knows this as `surrogateescape`.)
+// has to be carried with the text. (Python knows this as `surrogateescape`.)
 
 /** One message or datagram as text. `encodeMessage` gives back exactly these bytes. */
 export function decodeMessage(bytes: Buffer): string {

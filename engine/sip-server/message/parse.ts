@@ -22,7 +22,7 @@ import type { Protocol } from '../flow.ts'
 import { maxMessageBytes } from './stream-framer.ts'
 
 /** A text that is no SIP message, with the answer that it deserves. */
-export interface Malformed {
+export interface MalformedMessage {
   readonly kind: 'malformed'
   readonly status: number
   readonly reason: string
@@ -32,9 +32,9 @@ export interface Malformed {
 
 /**
  * Reads one whole message (RFC 3261 §7). Line breaks before it and octets after its Content-Length are
- * cut off (§7.5, §18.3). Malformed is only what prevents reading.
+ * cut off (§7.5, §18.3). MalformedMessage is only what prevents reading.
  */
-export function parseMessage(received: string): SipMessage | Malformed {
+export function parseMessage(received: string): SipMessage | MalformedMessage {
   const text = withoutLeadingBreaks(received)
   const startEnd = endOfLine(text, 0)
   const line = text.slice(0, startEnd)
@@ -225,12 +225,12 @@ function withoutExtraOctets(message: SipMessage, start: StartLine, index: Header
   const length = value === undefined ? undefined : parseContentLength(value)
   const body = message.body
   if (length === undefined || length >= byteLength(body)) return message
-  const kept = decodeMessage(encodeMessage(body).subarray(0, length))
-  return new SipMessage(message.text.slice(0, index.bodyStart) + kept, start, index)
+  const shortened = decodeMessage(encodeMessage(body).subarray(0, length))
+  return new SipMessage(message.text.slice(0, index.bodyStart) + shortened, start, index)
 }
 
 /** An answer needs a Via to follow; a response and an ACK are never answered (RFC 3261 §8.1.3, §17). */
-function malformed(text: string, line: string, index: HeaderIndex, flaw: string): Malformed {
+function malformed(text: string, line: string, index: HeaderIndex, flaw: string): MalformedMessage {
   const isResponse = /^SIP\//i.test(line)
   const method = /^[^ ]*/.exec(line)?.[0] ?? ''
   const start = { kind: 'request', method, uri: '', version: '', status: 0, reason: '' } as const
@@ -244,8 +244,8 @@ function malformed(text: string, line: string, index: HeaderIndex, flaw: string)
   }
 }
 
-// What is wrong with a message that can be read, and what a request deserves for it. Only fields that
-// the stack itself acts on are judged: a malformed Date or Subject is no reason to refuse a
+// Faults of readable messages, and the answers to faulty requests. Only fields that the stack itself acts
+// on are checked: a malformed Date or Subject is no reason to refuse a
 // call (RFC 3261 §8.2.2, §16.3). A 405, 415, 420 or 483 is the answer of the layers above.
 
 interface Refusal {
@@ -308,7 +308,7 @@ function flawInCounts(message: SipMessage): string | undefined {
   return absent && missing(absent)
 }
 
-/** What names the transaction and the dialog. */
+/** Header fields that name the transaction and the dialog. */
 function flawInIdentity(message: SipMessage): string | undefined {
   const { via, cseq, callId } = message
   if (!isUsable(via) || hasEmptyPart(message.get('Via') ?? '', via)) return bad('Via')
@@ -338,7 +338,7 @@ function isGood(message: SipMessage, name: keyof typeof addressOf): boolean {
   return isAddress(address) && !hasEmptyPart(value, address)
 }
 
-/** What nearly every address is; a value that this pattern takes is one without being taken apart. */
+/** The form of nearly every address; a value that matches is correct without further parsing. */
 const plainAddress =
   /^(?:"[\w .+-]*" ?)?<sip:(?:[\w.+-]+@)?\w[\w.-]*(?::(?:[1-9]\d{0,3}|[1-5]\d{4}))?(?:;transport=[a-z]+)?>(?:;tag=[\w.-]+)?$/i
 
@@ -354,7 +354,7 @@ function hasEmptyPart(value: string, first: { readonly params: Params } | undefi
   )
 }
 
-/** What the stack would have to send to, or route by. */
+/** Header fields that the stack sends to, or routes by. */
 function flawInAddresses(message: SipMessage): string | undefined {
   if (!areVias(message)) return bad('Via')
   if (!areContacts(message)) return bad('Contact')
@@ -364,7 +364,7 @@ function flawInAddresses(message: SipMessage): string | undefined {
   return undefined
 }
 
-/** Those below the topmost. */
+/** The Vias below the topmost. */
 function areVias(message: SipMessage): boolean {
   const [, ...others] = message.list('Via')
   return others.every((via) => parseVia(via) !== undefined)

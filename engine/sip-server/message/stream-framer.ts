@@ -1,7 +1,7 @@
 import { decodeMessage } from './message.ts'
 import { parseContentLength } from './fields.ts'
 
-/** What a stream delivered. After `unframeable` nothing more comes: the connection has to be closed. */
+/** Messages from a stream. After `unframeable` nothing more comes: the connection has to be closed. */
 export type Frame =
   /** One whole message as text. */
   | { readonly kind: 'message'; readonly text: string }
@@ -104,7 +104,7 @@ export class StreamFramer {
     return bytes.subarray(size - before)
   }
 
-  /** Keeps bytes for later, not more than the message can need; answers all that is kept. */
+  /** Buffers bytes, not more than the message can need; returns all buffered bytes. */
   #append(bytes: Buffer): Buffer {
     const wanted = (this.#size ?? this.#maxBytes) - this.#held
     const held = this.#held + Math.min(bytes.length, wanted)

@@ -2,7 +2,7 @@
 import { OptionError } from '../errors.ts'
 import { type OptionName, optionRows, type Row } from './option-table.ts'
 
-export interface GivenOption {
+export interface CommandLineOption {
   readonly name: OptionName
   /** As it was written, such as `--port`. */
   readonly spelled: string
@@ -10,7 +10,7 @@ export interface GivenOption {
   readonly text: string
 }
 
-interface Known {
+interface KnownOption {
   readonly name: OptionName
   readonly row: Row<unknown>
 }
@@ -22,7 +22,7 @@ const spellingsOf = ({ option, alias, short }: Row<unknown>): readonly string[] 
   ...(alias === undefined ? [] : [`--${alias}`]),
 ]
 
-const bySpelling = new Map<string, Known>(
+const bySpelling = new Map<string, KnownOption>(
   optionRows.flatMap(([name, row]) =>
     spellingsOf(row).map((spelling) => [spelling, { name, row }] as const),
   ),
@@ -32,8 +32,8 @@ const bySpelling = new Map<string, Known>(
  * `--name value`, `--name=value`, `-n value`, `-nvalue`.
  * @throws OptionError
  */
-export function readCommandLine(words: readonly string[]): readonly GivenOption[] {
-  const given: GivenOption[] = []
+export function readCommandLine(words: readonly string[]): readonly CommandLineOption[] {
+  const given: CommandLineOption[] = []
   for (let next = 0; next < words.length; next += 1) {
     const { spelled, attached } = split(words[next] ?? '')
     const known = bySpelling.get(spelled)

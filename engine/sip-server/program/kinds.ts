@@ -10,13 +10,13 @@ export interface Kind<T> {
   readonly allowed: string
 }
 
-export interface Place {
+export interface Endpoint {
   /** IPv6 without brackets. */
   readonly host: string
   readonly port: number
 }
 
-export interface ListenPlace extends Place {
+export interface ListenEndpoint extends Endpoint {
   readonly protocol: Protocol
 }
 
@@ -69,47 +69,47 @@ export const ipAddress: Kind<string> = {
 }
 
 /** `host:port`, `[::1]:port`. */
-function placeIn(value: string): Place | undefined {
+function endpointIn(value: string): Endpoint | undefined {
   const parts = /^(?:\[([\d.:a-f]+)\]|([\w.-]{1,253})):(\d{1,5})$/i.exec(value)
   if (parts === null || Number(parts[3]) > 65_535) return undefined
   return { host: parts[1] ?? parts[2] ?? '', port: Number(parts[3]) }
 }
 
-export const place: Kind<Place> = {
-  read: placeIn,
+export const endpoint: Kind<Endpoint> = {
+  read: endpointIn,
   allowed: 'host:port, such as 127.0.0.1:8080 or [::1]:8080 (port 0: any free one)',
 }
 
 /** A port alone is one of all addresses of the machine. */
-export const placeOrPort: Kind<Place> = {
+export const endpointOrPort: Kind<Endpoint> = {
   read: (value) => {
     const alone = port.read(value)
-    return alone === undefined ? placeIn(value) : { host: '0.0.0.0', port: alone }
+    return alone === undefined ? endpointIn(value) : { host: '0.0.0.0', port: alone }
   },
   allowed: 'port or host:port',
 }
 
-export const placeOrHost = (defaultPort: number): Kind<Place> => ({
+export const endpointOrHost = (defaultPort: number): Kind<Endpoint> => ({
   read: (value) => {
     const alone = host.read(value)
-    return alone === undefined ? placeIn(value) : { host: alone, port: defaultPort }
+    return alone === undefined ? endpointIn(value) : { host: alone, port: defaultPort }
   },
   allowed: 'host or host:port',
 })
 
 const protocols: readonly Protocol[] = ['udp', 'tcp', 'tls', 'ws', 'wss']
 
-function listenPlace(value: string): ListenPlace | undefined {
+function listenEndpoint(value: string): ListenEndpoint | undefined {
   const [name, address = ''] = value.split('/', 2)
   const protocol = protocols.find((known) => known === name)
   const standard = protocol === 'tls' || protocol === 'wss' ? 5_061 : 5_060
-  const bound = address.endsWith(']') ? placeIn(`${address}:${standard}`) : placeIn(address)
-  const found = bound ?? placeOrHost(standard).read(address)
+  const bound = address.endsWith(']') ? endpointIn(`${address}:${standard}`) : endpointIn(address)
+  const found = bound ?? endpointOrHost(standard).read(address)
   return protocol && found && { protocol, ...found }
 }
 
-export const listenPlaces: Kind<readonly ListenPlace[]> = {
-  read: (value) => allOf(value, listenPlace),
+export const listenEndpoints: Kind<readonly ListenEndpoint[]> = {
+  read: (value) => allOf(value, listenEndpoint),
   allowed: `a comma list of ${protocols.join('|')}/host[:port], such as udp/0.0.0.0:5060`,
 }
 
@@ -137,7 +137,7 @@ export const origins: Kind<readonly string[]> = {
 
 export const dnsServers: Kind<readonly string[]> = {
   read: (value) =>
-    allOf(value, (server) => (isIP(server) !== 0 || placeIn(server) ? server : undefined)),
+    allOf(value, (server) => (isIP(server) !== 0 || endpointIn(server) ? server : undefined)),
   allowed: 'a comma list of address[:port]',
 }
 

@@ -10,13 +10,13 @@ import {
   host,
   hosts,
   ipAddress,
-  listenPlaces,
+  listenEndpoints,
   networks,
   oneOf,
   origins,
-  place,
-  placeOrHost,
-  placeOrPort,
+  endpoint,
+  endpointOrHost,
+  endpointOrPort,
   port,
   sipUri,
   text,
@@ -34,7 +34,7 @@ export interface Row<T> {
   readonly short?: string
   /** Another name of the option. */
   readonly alias?: string
-  /** What stands behind the option; absent: nothing does. */
+  /** The name of the value behind the option; absent: the option takes none. */
   readonly value?: string
   /** Names of variables; of several that are set the first counts. */
   readonly environment?: readonly string[]
@@ -42,7 +42,7 @@ export interface Row<T> {
   readonly xml?: readonly string[]
   /** Why the program does not start with it, and what to do instead. */
   readonly refused?: string
-  /** It belongs to the `--contact` before it. */
+  /** The option belongs to the `--contact` before it. */
   readonly isOfContact?: true
   /** The file has more than one text for it: read by itself. */
   readonly isStructure?: true
@@ -63,7 +63,7 @@ const refresher = oneOf('none', 'uac', 'uas')
 const logLevel = oneOf('silent', 'fatal', 'error', 'warn', 'warning', 'notice', 'info', 'debug')
 
 export const optionTable = {
-  // What the program reads and how it runs.
+  // The program itself.
   file: row(
     text,
     'configuration file; default: /etc/drachtio.conf.xml, if there is one and --listen is not given',
@@ -128,7 +128,7 @@ export const optionTable = {
   localDomain: row(hosts, 'host names that mean every contact', {
     environment: ['DRACHTIO_LOCAL_DOMAIN'],
   }),
-  listen: row(listenPlaces, 'the same as contacts in another form: udp, tcp, tls, ws, wss', {
+  listen: row(listenEndpoints, 'the same as contacts in another form: udp, tcp, tls, ws, wss', {
     option: 'listen',
     value: 'udp/HOST:PORT,…',
   }),
@@ -169,8 +169,8 @@ export const optionTable = {
     environment: ['DRACHTIO_ADMIN_TLS_PORT'],
     xml: ['admin@tls-port'],
   }),
-  admin: row(place, 'address and port in one', { option: 'admin', value: 'HOST:PORT' }),
-  adminTls: row(place, 'the same by TLS', { option: 'admin-tls', value: 'HOST:PORT' }),
+  admin: row(endpoint, 'address and port in one', { option: 'admin', value: 'HOST:PORT' }),
+  adminTls: row(endpoint, 'the same by TLS', { option: 'admin-tls', value: 'HOST:PORT' }),
   secret: row(text, 'what applications must present; there is no default', {
     option: 'secret',
     value: 'SECRET',
@@ -277,7 +277,7 @@ export const optionTable = {
     },
   ),
 
-  // What becomes of requests.
+  // Requests and timers.
   optionsUserAgent: row(
     text,
     'OPTIONS with this User-Agent get 200, and no application hears of them',
@@ -342,7 +342,7 @@ export const optionTable = {
     },
   ),
 
-  // What is told of it.
+  // Logs and metrics.
   logLevel: row(logLevel, 'least level of log lines; default: info', {
     option: 'loglevel',
     short: 'l',
@@ -350,7 +350,7 @@ export const optionTable = {
     environment: ['DRACHTIO_LOGLEVEL', 'LOG_LEVEL'],
     xml: ['logging/loglevel'],
   }),
-  homer: row(placeOrHost(0), 'a copy of each SIP message goes there (HEP3 by UDP)', {
+  homer: row(endpointOrHost(0), 'a copy of each SIP message goes there (HEP3 by UDP)', {
     option: 'homer',
     value: 'HOST[:PORT]',
     environment: ['DRACHTIO_HOMER_ADDRESS'],
@@ -366,7 +366,7 @@ export const optionTable = {
     environment: ['DRACHTIO_HOMER_ID'],
     xml: ['sip/capture-server@id'],
   }),
-  metrics: row(placeOrPort, 'where Prometheus may ask for /metrics', {
+  metrics: row(endpointOrPort, 'where Prometheus may ask for /metrics', {
     option: 'prometheus-scrape-port',
     alias: 'metrics',
     value: '[HOST:]PORT',
@@ -381,7 +381,7 @@ export type OptionName = keyof OptionTable
 
 type ValueOf<R> = R extends Row<infer T> ? T : never
 
-/** What is given, by name. */
+/** The values of the options that were set, by name. */
 export type Values = { readonly [Name in OptionName]?: ValueOf<OptionTable[Name]> }
 
 export const optionRows = Object.entries(optionTable) as readonly (readonly [

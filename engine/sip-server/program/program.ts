@@ -25,7 +25,7 @@ export interface ProgramLog {
   readonly flush: () => Promise<void>
 }
 
-/** What a program is given by the one that starts it. */
+/** The process around the program: environment, files, signals, output. */
 export interface ProgramWorld {
   readonly environment: Environment
   readonly version: string
@@ -42,7 +42,7 @@ export interface ProgramWorld {
 }
 
 /**
- * Serves until it is told to stop.
+ * Serves until a stop signal.
  * @throws OptionError, ListenError, CertificateError
  */
 export async function runProgram(words: readonly string[], world: ProgramWorld): Promise<void> {
@@ -101,7 +101,7 @@ async function serve(read: () => Settings, world: ProgramWorld): Promise<void> {
   await output.flush()
 }
 
-/** Takes over what may change while the program runs; a file that cannot be read changes nothing. */
+/** Applies the options that may change while the program runs; a file that cannot be read changes nothing. */
 function reload(
   read: () => Settings,
   atStart: Settings,
@@ -148,12 +148,12 @@ class Output {
   }
 }
 
-/** What becomes of new requests. */
+/** Decides on new requests: screening, then request handlers. */
 class Rules {
   readonly #log: Log
   #screen: SipServerOptions['screen']
   #handlers: RequestHandlers | undefined
-  /** What they were made of. */
+  /** The settings of the present handlers, as JSON. */
   #handled: string
 
   constructor(settings: Settings, log: Log) {
@@ -207,8 +207,8 @@ function addressesOf(server: SipServer): string {
   )
   const { adminAddress: admin, adminTlsAddress: adminTls, metricsAddress: metrics } = server
   const places = Object.entries({ admin, 'admin-tls': adminTls, metrics }).flatMap(
-    ([name, place]) =>
-      place === undefined ? [] : [`${name}=${bracketed(place.host)}:${place.port}`],
+    ([name, endpoint]) =>
+      endpoint === undefined ? [] : [`${name}=${bracketed(endpoint.host)}:${endpoint.port}`],
   )
   return [`sip=${sip.join(',')}`, ...places].join(' ')
 }

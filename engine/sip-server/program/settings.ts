@@ -2,7 +2,7 @@
 import { OptionError } from '../errors.ts'
 import { defaultPort, type Protocol } from '../flow.ts'
 import type { SipServerOptions, TlsOptions } from '../options.ts'
-import { type GivenOption, readCommandLine } from './command-line.ts'
+import { type CommandLineOption, readCommandLine } from './command-line.ts'
 import { flag } from './kinds.ts'
 import { type OptionName, optionRows, optionTable, type Row, type Values } from './option-table.ts'
 import { type Element, elementsAt, pathsIn, textsAt } from './xml-file.ts'
@@ -35,7 +35,7 @@ export interface Settings {
   readonly contacts: readonly Contact[]
   readonly handlers: readonly HandlerSettings[]
   readonly spammers: readonly SpammerHeader[]
-  /** What was given and has no effect. */
+  /** Warnings about options without effect. */
   readonly notes: readonly string[]
 }
 
@@ -48,7 +48,7 @@ interface Source {
 
 /** The file that is to be read; undefined: none. `isNamed`: it must be there. */
 export function fileToRead(
-  given: readonly GivenOption[],
+  given: readonly CommandLineOption[],
   environment: Environment,
 ): { readonly path: string; readonly isNamed: boolean } | undefined {
   const has = (name: OptionName): boolean => given.some((option) => option.name === name)
@@ -95,7 +95,7 @@ export function readSettings(
   }
 }
 
-/** What holds at once when the configuration is read again. */
+/** Options that take effect when the configuration is read again. */
 const changeable: ReadonlySet<string> = new Set<OptionName>([
   'logLevel',
   'optionsUserAgent',
@@ -105,7 +105,7 @@ const changeable: ReadonlySet<string> = new Set<OptionName>([
   'handler',
 ])
 
-/** What has changed and cannot hold before the next start, as it is written. */
+/** Options that have changed and take effect at the next start, as they are written. */
 export function needsRestart(before: Settings, now: Settings): readonly string[] {
   const differs = (of: (settings: Settings) => unknown): boolean =>
     JSON.stringify(of(before)) !== JSON.stringify(of(now))
@@ -118,7 +118,10 @@ export function needsRestart(before: Settings, now: Settings): readonly string[]
 const nameOf = ({ option, environment = [], xml = [] }: Row<unknown>): string =>
   option === undefined ? (environment[0] ?? `<${xml[0]}>`) : `--${option}`
 
-function fromCommandLine(name: OptionName, given: readonly GivenOption[]): Source | undefined {
+function fromCommandLine(
+  name: OptionName,
+  given: readonly CommandLineOption[],
+): Source | undefined {
   return given.findLast((option) => option.name === name)
 }
 
@@ -155,7 +158,7 @@ function readValue<T>({ kind }: Row<T>, { spelled, text }: Source): T {
 type OfContact = Partial<Record<'externalIp' | 'localNet' | 'dnsName', readonly Source[]>>
 
 /** Options of a contact belong to the one before them. */
-function contactsIn(given: readonly GivenOption[]): readonly Contact[] {
+function contactsIn(given: readonly CommandLineOption[]): readonly Contact[] {
   const found: { readonly uri: string; readonly options: Record<string, Source[]> }[] = []
   for (const option of given) {
     if (option.name === 'contact') found.push({ uri: option.text, options: {} })
@@ -198,9 +201,9 @@ function contactOf(uri: string, options: OfContact): Contact {
   }
 }
 
-/** Those of one source: the command line, else the environment, else the file. */
+/** The request handlers of one source: the command line, else the environment, else the file. */
 function handlersIn(
-  given: readonly GivenOption[],
+  given: readonly CommandLineOption[],
   environment: Environment,
   file: Element | undefined,
 ): readonly HandlerSettings[] {
@@ -256,8 +259,8 @@ const isParent = (path: string): boolean =>
     xml.some((each) => each.startsWith(`${path}/`) || each.startsWith(`${path}@`)),
   )
 
-/** What the settings mean for the SIP server. Pure. */
-type Listen = SipServerOptions['listen'][number]
+// The settings as options of the SIP server.
+type ListenOptions = SipServerOptions['listen'][number]
 
 const allContacts: Contact = {
   uri: 'sip:*;transport=udp,tcp',
@@ -351,19 +354,19 @@ function tlsOf(values: Values): { readonly tls?: TlsOptions } {
 function listenOf(
   { listen = [], localDomain = [] }: Values,
   contacts: readonly Contact[],
-): readonly Listen[] {
+): readonly ListenOptions[] {
   const named = listen.length === 0 && contacts.length === 0 ? [allContacts] : contacts
   const places = named.flatMap((contact) => listenersOf(contact))
-  return [...listen, ...places].map((place: Listen) => ({
-    ...place,
-    names: [...(place.names ?? []), ...localDomain],
+  return [...listen, ...places].map((endpoint: ListenOptions) => ({
+    ...endpoint,
+    names: [...(endpoint.names ?? []), ...localDomain],
   }))
 }
 
 const protocols: ReadonlySet<string> = new Set(['udp', 'tcp', 'tls', 'ws', 'wss'])
 
 /** `sip:host[:port][;transport=udp,tcp]`; `*` is every address. */
-function listenersOf({ uri, externalIp, localNets, names }: Contact): readonly Listen[] {
+function listenersOf({ uri, externalIp, localNets, names }: Contact): readonly ListenOptions[] {
   const parts =
     /^(sips?):(?:[^@]*@)?(?:\[([\d.:a-f]+)\]|([\w.-]+|\*))(?::(\d{1,5}))?((?:;[^;]*)*)$/i.exec(uri)
   const [, scheme = '', ipv6, name = '', port, params = ''] = parts ?? []

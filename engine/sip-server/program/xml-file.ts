@@ -10,9 +10,9 @@ export interface Element {
   readonly children: readonly Element[]
 }
 
-interface Open extends Element {
+interface OpenElement extends Element {
   text: string
-  readonly children: Open[]
+  readonly children: OpenElement[]
 }
 
 type Handlers = Pick<
@@ -33,7 +33,7 @@ export function readXml(xml: string): Element {
   if (xml.length > maxFileCharacters)
     throw new OptionError(`is larger than ${maxFileCharacters} characters`)
   const parser = sax.parser(true)
-  const top: Open = { name: '', attributes: {}, text: '', children: [] }
+  const top: OpenElement = { name: '', attributes: {}, text: '', children: [] }
   const open = [top]
   let count = 0
   const addText = (more: string): void => {
@@ -46,7 +46,7 @@ export function readXml(xml: string): Element {
     onopentag: ({ name, attributes }) => {
       count += 1
       if (open.length > maxDepth || count > maxElements) refuse('too many elements', parser.line)
-      const element: Open = { name, attributes: textsIn(attributes), text: '', children: [] }
+      const element: OpenElement = { name, attributes: textsIn(attributes), text: '', children: [] }
       open.at(-1)?.children.push(element)
       open.push(element)
     },

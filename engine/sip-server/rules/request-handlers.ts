@@ -21,9 +21,9 @@ export interface RequestHandler {
 
 export interface RequestHandlers {
   readonly route: (request: NewRequest) => RouteAnswer
-  /** Others have taken its place: ends when what is still asked has been answered. */
+  /** Other handlers take its place: ends when the questions under way are answered. */
   readonly retire: () => void
-  /** Gives up what is still asked, and closes connections. */
+  /** Gives up the questions under way, and closes connections. */
   readonly stop: () => void
 }
 
@@ -121,7 +121,7 @@ interface Question {
 
 interface Answer {
   readonly status: number
-  /** Where it says that the answer is. */
+  /** The Location of a redirection. */
   readonly location: string | undefined
   readonly text: string
 }
@@ -161,7 +161,7 @@ function redirected({ url, body }: Question, { status, location }: Answer): Ques
   return { url: target, body: status < 307 ? undefined : body }
 }
 
-/** A kept connection may end while a question is on its way: that one is asked once more. */
+/** A kept-alive connection may end while a question is on its way: the question is asked once more. */
 async function exchange(question: Question, how: How): Promise<Answer> {
   try {
     return await send(question, how)
@@ -194,8 +194,8 @@ function send({ url, body }: Question, { agents, signal }: How): Promise<Answer>
         text += chunk
         if (text.length > maxAnswerBytes) question.destroy(new Error('the answer is too long'))
       })
-      const { statusCode: status = 0, headers: told } = answer
-      answer.on('end', () => resolve({ status, location: told.location, text }))
+      const { statusCode: status = 0, headers: answerHeaders } = answer
+      answer.on('end', () => resolve({ status, location: answerHeaders.location, text }))
       answer.on('error', reject)
     })
     question.on('error', (error) => {
@@ -240,7 +240,7 @@ const comparable = (name: string): string =>
     .replaceAll(/[^a-z0-9]/gi, '')
     .toLowerCase()
 
-/** What a JSON text says; undefined: it cannot be understood. */
+/** The route that a JSON text names; undefined: it cannot be understood. */
 export function routeOf(json: string): RequestRoute | undefined {
   const answer = parsed(json)
   const data = isObject(answer) ? answer['data'] : undefined
@@ -274,7 +274,7 @@ function parsed(json: string): unknown {
   }
 }
 
-/** What stands in one line of a SIP message. */
+/** Whether a value fits into one line of a SIP message. */
 const isLine = (value: unknown): value is string =>
   typeof value === 'string' && value !== '' && !/\p{Cc}/u.test(value)
 

@@ -8,7 +8,7 @@ import type { Log, NewRequest, Screening } from '../options.ts'
 
 export interface ScreeningRules {
   readonly spammers: readonly { readonly name: string; readonly values: readonly string[] }[]
-  /** What becomes of spammers by UDP: 603, or no answer. */
+  /** The answer to spammers by UDP: 603, or none. */
   readonly action: 'reject' | 'discard'
   /** On streams. */
   readonly streamAction: 'reject' | 'discard'
@@ -62,15 +62,15 @@ const defaultWatchMs = 5_000
 const maxEntries = 200_000
 
 /** Addresses by themselves: there may be many. */
-export interface Denied {
+export interface DenyList {
   readonly addresses: ReadonlySet<string>
   readonly networks: BlockList
   /** Lines that are neither an address, nor a network. */
   readonly wrong: readonly string[]
 }
 
-/** One address or network a line; what stands behind `#` is a remark. Pure. */
-export function readDenied(text: string): Denied {
+/** One address or network a line; `#` begins a remark. Pure. */
+export function readDenyList(text: string): DenyList {
   const addresses = new Set<string>()
   const networks = new BlockList()
   const wrong: string[] = []
@@ -101,7 +101,7 @@ function unmapped(address: string): string {
 }
 
 /** @param address as a socket spells it */
-export const isDenied = ({ addresses, networks }: Denied, address: string): boolean =>
+export const isListed = ({ addresses, networks }: DenyList, address: string): boolean =>
   addresses.has(unmapped(address)) || networks.check(address, isIPv6(address) ? 'ipv6' : 'ipv4')
 
 export interface Blacklist {
@@ -121,8 +121,8 @@ export function watchBlacklist(
   log: Log,
   watchMs = defaultWatchMs,
 ): Blacklist {
-  const readAndLog = (text: string): Denied => {
-    const found = readDenied(text)
+  const readAndLog = (text: string): DenyList => {
+    const found = readDenyList(text)
     const { wrong, addresses } = found
     if (wrong.length > 0)
       log('warn', 'lines of the blacklist are no addresses', { path, first: wrong.slice(0, 3) })
@@ -139,7 +139,7 @@ export function watchBlacklist(
   }
   watchFile(path, { interval: watchMs, persistent: false }, refresh)
   return {
-    denies: (address) => isDenied(denied, address),
+    denies: (address) => isListed(denied, address),
     refresh,
     stop: () => unwatchFile(path, refresh),
   }

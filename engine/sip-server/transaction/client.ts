@@ -1,7 +1,7 @@
 /**
  * INVITE client transaction: RFC 3261 §17.1.1 with the Accepted state of RFC 6026 §7.2, in which
  * every copy of a 2xx, also of another branch, still reaches the user, which acknowledges it, or ends the transaction
- * and sees to them itself. Its state Completed is the ACK, which the context keeps until timer D would fire.
+ * and answers copies by itself. In place of its state Completed the context has the ACK until timer D would fire.
  */
 import { type Flow, isReliable } from '../flow.ts'
 import type { SipMessage } from '../message/message.ts'
@@ -11,6 +11,7 @@ import {
   type ClientUser,
   type SentRequest,
   type Table,
+  Transaction,
   type TransactionContext,
   transactionTimeoutMs,
 } from './machine.ts'
@@ -50,13 +51,9 @@ export const inviteClient: Table<State, Event, Action> = {
   terminated: {},
 }
 
-export class InviteClientTransaction {
+export class InviteClientTransaction extends Transaction<State, Event, Action, ClientUser> {
   readonly method = 'INVITE'
   readonly #branch: string
-  readonly #flow: Flow
-  #user: ClientUser
-  readonly #context: TransactionContext
-  #state: State = 'calling'
   #intervalA: number
   /** Until the final response. */
   #request: SentRequest | undefined
@@ -73,12 +70,10 @@ export class InviteClientTransaction {
     context: TransactionContext,
     now: number,
   ) {
+    super(inviteClient, 'calling', flow, user, context)
     this.#request = request
     this.#branch = request.branch
-    this.#flow = flow
     this.#from = flow
-    this.#user = user
-    this.#context = context
     this.#intervalA = context.timers.t1Ms
     context.send(request.text, flow, request.branch)
     if (!isReliable(flow.listener.protocol))
@@ -86,30 +81,22 @@ export class InviteClientTransaction {
     this.#timerB = this.#start('timerB', now)
   }
 
-  get state(): State {
-    return this.#state
-  }
-
-  get flow(): Flow {
-    return this.#flow
-  }
-
   receive(response: SipMessage, flow: Flow, now: number): void {
     this.#response = response
     this.#from = flow
     const { status } = response
-    this.#step(status < 200 ? 'receive1xx' : status < 300 ? 'receive2xx' : 'receive3xx-6xx', now)
+    this.step(status < 200 ? 'receive1xx' : status < 300 ? 'receive2xx' : 'receive3xx-6xx', now)
     this.#response = undefined
-    this.#from = this.#flow
+    this.#from = this.flow
   }
 
   transportFailed(now: number): void {
-    this.#step('transportError', now)
+    this.step('transportError', now)
   }
 
-  /** Another user hears of it from now on; it no longer waits for an answer. */
+  /** Another user gets its responses from now on; a lost copy is not repeated any more. */
   handOver(user: ClientUser): void {
-    this.#user = user
+    this.user = user
     this.stopRetransmitting()
   }
 
@@ -118,32 +105,24 @@ export class InviteClientTransaction {
     this.#timerA?.cancel()
   }
 
-  /** Its 2xx is acknowledged, and the user sees to copies of it, and to late answers of other branches. */
+  /** Its 2xx is acknowledged. The user answers copies of it, and late answers of other branches. */
   leaveAccepted(): void {
     this.#timerM?.cancel()
-    this.#state = 'terminated'
+    this.enter('terminated')
   }
 
   onTimer(timer: Timer, now: number): void {
-    this.#step(timer, now)
+    this.step(timer, now)
   }
 
-  #step(event: Event, now: number): void {
-    const step = inviteClient[this.#state][event]
-    if (!step) return
-    this.#state = step.to
-    for (const action of step.do) this.#perform(action, now)
-    if (step.to === 'terminated') this.#user.onTerminated(now)
-  }
-
-  #perform(action: Action, now: number): void {
+  protected perform(action: Action, now: number): void {
     switch (action) {
       case 'resend':
-        if (this.#request) this.#context.repeat(this.#request.text, this.#flow, this.#branch)
+        if (this.#request) this.context.repeat(this.#request.text, this.flow, this.#branch)
         return
       case 'backOffA':
         this.#intervalA *= 2
-        this.#timerA = this.#context.deadlines.start(this, 'timerA', this.#intervalA, now)
+        this.#timerA = this.context.deadlines.start(this, 'timerA', this.#intervalA, now)
         return
       case 'stopAB':
         this.#timerA?.cancel()
@@ -159,12 +138,12 @@ export class InviteClientTransaction {
         this.#request = undefined
         return
       case 'passUp':
-        if (this.#response) this.#user.onResponse(this.#response, this.#from, now)
+        if (this.#response) this.user.onResponse(this.#response, this.#from, now)
         return
       case 'reportTimeout':
-        return this.#user.onFailure('timeout', now)
+        return this.user.onFailure('timeout', now)
       case 'reportTransportError':
-        return this.#user.onFailure('transport', now)
+        return this.user.onFailure('transport', now)
     }
   }
 
@@ -172,14 +151,14 @@ export class InviteClientTransaction {
     const request = this.#request
     if (request === undefined) return
     const ack = ackOfFailure(request, this.#response?.get('To') ?? request.to)
-    this.#context.send(ack, this.#flow, this.#branch)
+    this.context.send(ack, this.flow, this.#branch)
     // §17.1.1.2: timer D is zero on reliable transports.
-    if (!isReliable(this.#flow.listener.protocol))
-      this.#context.keepAck(this.#branch, ack, this.#flow, now)
+    if (!isReliable(this.flow.listener.protocol))
+      this.context.keepAck(this.#branch, ack, this.flow, now)
   }
 
   #start(timer: Timer, now: number): Deadline<Timer> {
-    const { deadlines, timers } = this.#context
+    const { deadlines, timers } = this.context
     return deadlines.start(this, timer, transactionTimeoutMs(timers), now)
   }
 }
@@ -218,15 +197,16 @@ export const nonInviteClient: Table<NonInviteState, NonInviteEvent, NonInviteAct
   terminated: {},
 }
 
-export class NonInviteClientTransaction {
+export class NonInviteClientTransaction extends Transaction<
+  NonInviteState,
+  NonInviteEvent,
+  NonInviteAction,
+  ClientUser
+> {
   readonly method: string
   /** Repeated until the final response. */
   readonly #text: string
   readonly #reference: string
-  readonly #flow: Flow
-  #user: ClientUser
-  readonly #context: TransactionContext
-  #state: NonInviteState = 'trying'
   #intervalE: number
   #timerE: Deadline<NonInviteTimer> | undefined
   #timerF: Deadline<NonInviteTimer> | undefined
@@ -243,13 +223,11 @@ export class NonInviteClientTransaction {
     now: number,
     age = 0,
   ) {
+    super(nonInviteClient, 'trying', flow, user, context)
     this.method = request.method
     this.#text = request.text
     this.#reference = reference
-    this.#flow = flow
     this.#from = flow
-    this.#user = user
-    this.#context = context
     this.#intervalE = context.timers.t1Ms
     const { deadlines, timers } = context
     this.#timerF = deadlines.start(this, 'timerF', transactionTimeoutMs(timers) - age, now)
@@ -259,48 +237,32 @@ export class NonInviteClientTransaction {
       this.#timerE = deadlines.start(this, 'timerE', this.#intervalE, now)
   }
 
-  get state(): NonInviteState {
-    return this.#state
-  }
-
-  get flow(): Flow {
-    return this.#flow
-  }
-
   receive(response: SipMessage, flow: Flow, now: number): void {
     this.#response = response
     this.#from = flow
-    this.#step(response.status < 200 ? 'receive1xx' : 'receiveFinal', now)
+    this.step(response.status < 200 ? 'receive1xx' : 'receiveFinal', now)
     this.#response = undefined
   }
 
   transportFailed(now: number): void {
-    this.#step('transportError', now)
+    this.step('transportError', now)
   }
 
-  /** Another user hears of it from now on; it no longer waits for an answer. */
+  /** Another user gets its responses from now on; a lost copy is not repeated any more. */
   handOver(user: ClientUser): void {
-    this.#user = user
+    this.user = user
     this.#timerE?.cancel()
   }
 
   onTimer(timer: NonInviteTimer, now: number): void {
-    this.#step(timer, now)
+    this.step(timer, now)
   }
 
-  #step(event: NonInviteEvent, now: number): void {
-    const step = nonInviteClient[this.#state][event]
-    if (!step) return
-    this.#state = step.to
-    for (const action of step.do) this.#perform(action, now)
-    if (step.to === 'terminated') this.#user.onTerminated(now)
-  }
-
-  #perform(action: NonInviteAction, now: number): void {
-    const { deadlines, timers } = this.#context
+  protected perform(action: NonInviteAction, now: number): void {
+    const { deadlines, timers } = this.context
     switch (action) {
       case 'resend':
-        return this.#context.repeat(this.#text, this.#flow, this.#reference)
+        return this.context.repeat(this.#text, this.flow, this.#reference)
       case 'backOffE':
         this.#intervalE = Math.min(this.#intervalE * 2, timers.t2Ms)
         this.#timerE = deadlines.start(this, 'timerE', this.#intervalE, now)
@@ -314,12 +276,12 @@ export class NonInviteClientTransaction {
         this.#timerE = this.#timerF = undefined
         return
       case 'passUp':
-        if (this.#response) this.#user.onResponse(this.#response, this.#from, now)
+        if (this.#response) this.user.onResponse(this.#response, this.#from, now)
         return
       case 'reportTimeout':
-        return this.#user.onFailure('timeout', now)
+        return this.user.onFailure('timeout', now)
       case 'reportTransportError':
-        return this.#user.onFailure('transport', now)
+        return this.user.onFailure('transport', now)
     }
   }
 }

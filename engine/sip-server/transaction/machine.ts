@@ -60,7 +60,7 @@ export function silenceMs(
 /** Timers B, F, H, J, L, M, and D on unreliable transports: 64·T1. */
 export const transactionTimeoutMs = ({ t1Ms, t1x64Ms }: Timers): number => t1x64Ms ?? 64 * t1Ms
 
-/** What a transaction needs from its surroundings, and its user, which hears what happened (RFC 3261 §17, "TU"). */
+/** The services that a transaction uses. Its user (the "TU" of RFC 3261 §17) gets the results. */
 export interface TransactionContext {
   readonly timers: Timers
   readonly deadlines: Deadlines
@@ -74,12 +74,63 @@ export interface TransactionContext {
   keepAck(branch: string, ack: string, flow: Flow, now: number): void
 }
 
+/** Walks its table: an event changes the state, and performs the actions of the step. */
+export abstract class Transaction<
+  State extends string,
+  Event extends string,
+  Action extends string,
+  User extends { onTerminated(now: number): void },
+> {
+  readonly flow: Flow
+  protected readonly context: TransactionContext
+  protected user: User
+  readonly #table: Table<State, Event, Action>
+  #state: State
+
+  constructor(
+    table: Table<State, Event, Action>,
+    initial: State,
+    flow: Flow,
+    user: User,
+    context: TransactionContext,
+  ) {
+    this.flow = flow
+    this.context = context
+    this.user = user
+    this.#table = table
+    this.#state = initial
+  }
+
+  get state(): State {
+    return this.#state
+  }
+
+  /** Without an event: neither actions nor the end are reported. */
+  protected enter(state: State): void {
+    this.#state = state
+  }
+
+  protected accepts(event: Event): boolean {
+    return this.#table[this.#state][event] !== undefined
+  }
+
+  protected step(event: Event, now: number): void {
+    const step = this.#table[this.#state][event]
+    if (step === undefined) return
+    this.#state = step.to
+    for (const action of step.do) this.perform(action, now)
+    if (step.to === 'terminated') this.user.onTerminated(now)
+  }
+
+  protected abstract perform(action: Action, now: number): void
+}
+
 export type ClientFailure = 'timeout' | 'transport'
 
 export interface ClientUser {
   onResponse(response: SipMessage, flow: Flow, now: number): void
   onFailure(failure: ClientFailure, now: number): void
-  /** Nothing more is heard. */
+  /** No further call follows. */
   onTerminated(now: number): void
 }
 
@@ -88,7 +139,7 @@ export interface ServerUser {
   readonly toTag: string
   /** Timer H: the final response was not acknowledged. */
   onAckTimeout(now: number): void
-  /** Nothing more is heard; copies of an answered request may still come. */
+  /** No further call follows; copies of an answered request may still come. */
   onTerminated(now: number): void
 }
 
@@ -137,12 +188,12 @@ function sameHop(invite: SentRequest, method: string, to: string, extra: string)
  * nanoseconds whatever the number of calls. A cancelled deadline leaves its chain at once: most are
  * cancelled, and some would otherwise stay in memory for minutes.
  */
-export interface Timed<Name extends string> {
+export interface TimerTarget<Name extends string> {
   onTimer(name: Name, now: number): void
 }
 
-/** Many things that end without a deadline each. */
-export interface Expiring {
+/** A collection whose entries end without a deadline each. */
+export interface ExpiringEntries {
   /** When the first of them ends. */
   readonly nextExpiry: number | undefined
   expire(now: number): void
@@ -159,12 +210,12 @@ export class Deadline<Name extends string = string> {
   readonly at: number
   readonly name: Name
   /** Absent once it has fired or was cancelled. */
-  target: Timed<Name> | undefined
+  target: TimerTarget<Name> | undefined
   readonly chain: Chain
   before: Deadline | undefined = undefined
   after: Deadline | undefined = undefined
 
-  constructor(at: number, name: Name, target: Timed<Name>, chain: Chain) {
+  constructor(at: number, name: Name, target: TimerTarget<Name>, chain: Chain) {
     this.at = at
     this.name = name
     this.target = target
@@ -186,21 +237,21 @@ export class Deadline<Name extends string = string> {
   }
 }
 
-/** Empty chains that are kept; a delay that is not one of the usual ones does not stay for ever. */
+/** Beyond so many chains the empty ones are deleted: unusual delays must not fill the memory. */
 const MAX_CHAINS = 32
 
 export class Deadlines {
   readonly #chains = new Map<number, Chain>()
-  readonly #watched: Expiring[] = []
+  readonly #watched: ExpiringEntries[] = []
 
-  /** For ever. */
-  watch(expiring: Expiring): void {
+  /** Calls `expiring.expire` from now on, until the process ends. */
+  watch(expiring: ExpiringEntries): void {
     this.#watched.push(expiring)
   }
 
   /** Calls `target.onTimer(name, …)` once, `delayMs` after `now`. */
   start<Name extends string>(
-    target: Timed<Name>,
+    target: TimerTarget<Name>,
     name: Name,
     delayMs: number,
     now: number,
@@ -258,10 +309,10 @@ export class Deadlines {
   }
 }
 
-/** How much too early it may come. */
+/** The most that a long deadline may come too early. */
 const QUANTUM_MS = 250
 
-export class LongDeadline implements Timed<'step'> {
+export class LongDeadline implements TimerTarget<'step'> {
   readonly #deadlines: Deadlines
   readonly #onDue: (now: number) => void
   #at = 0
@@ -272,7 +323,7 @@ export class LongDeadline implements Timed<'step'> {
     this.#onDue = onDue
   }
 
-  /** Takes the place of what was set before. */
+  /** Replaces the time that was set before. */
   set(at: number, now: number): void {
     this.cancel()
     this.#at = at

@@ -1,16 +1,17 @@
 /**
  * INVITE server transaction: RFC 3261 §17.2.1. Retransmitting a 2xx is the dialog's work, so the state Accepted of
- * RFC 6026 §7.1 only absorbs repeated INVITEs: it is a key that the context keeps until timer L would fire.
+ * RFC 6026 §7.1 only absorbs repeated INVITEs: the context has its key until timer L would fire.
  */
 import { type Flow, isReliable } from '../flow.ts'
 import {
   type Deadline,
   type ServerUser,
   type Table,
+  Transaction,
   type TransactionContext,
   transactionTimeoutMs,
   type Deadlines,
-  type Expiring,
+  type ExpiringEntries,
 } from './machine.ts'
 
 type State = 'proceeding' | 'completed' | 'confirmed' | 'terminated'
@@ -45,87 +46,77 @@ export const inviteServer: Table<State, Event, Action> = {
   terminated: {},
 }
 
-export class InviteServerTransaction {
-  readonly key: string
-  readonly #flow: Flow
-  readonly #user: ServerUser
-  readonly #context: TransactionContext
-  #state: State = 'proceeding'
-  #response = ''
+/** Sends responses, and repeats the last one. */
+abstract class RespondingTransaction<
+  State extends string,
+  Event extends string,
+  Action extends string,
+> extends Transaction<State, Event, Action, ServerUser> {
+  abstract readonly key: string
+  protected response = ''
   #wasSent = false
+
+  protected answer(event: Event, text: string, now: number): void {
+    if (!this.accepts(event)) return
+    this.response = text
+    this.#wasSent = false
+    this.step(event, now)
+  }
+
+  protected sendResponse(): void {
+    if (this.response === '') return
+    if (this.#wasSent) return this.context.repeat(this.response, this.flow, this.key)
+    this.#wasSent = true
+    this.context.send(this.response, this.flow, this.key)
+  }
+}
+
+export class InviteServerTransaction extends RespondingTransaction<State, Event, Action> {
+  readonly key: string
   #intervalG: number
   #timerG: Deadline<Timer> | undefined
   #timerH: Deadline<Timer> | undefined
 
   constructor(key: string, flow: Flow, user: ServerUser, context: TransactionContext) {
+    super(inviteServer, 'proceeding', flow, user, context)
     this.key = key
-    this.#flow = flow
-    this.#user = user
-    this.#context = context
     this.#intervalG = context.timers.t1Ms
-  }
-
-  get state(): State {
-    return this.#state
-  }
-
-  get flow(): Flow {
-    return this.#flow
   }
 
   /** Our tag in its responses. */
   get toTag(): string {
-    return this.#user.toTag
+    return this.user.toTag
   }
 
   /** A copy of the INVITE. */
   repeated(now: number): void {
-    this.#step('invite', now)
+    this.step('invite', now)
   }
 
   /** The ACK of a failure response; the ACK of a 2xx belongs to the dialog. */
   acknowledged(now: number): void {
-    this.#step('ack', now)
+    this.step('ack', now)
   }
 
   respond(status: number, text: string, now: number): void {
-    const event = status < 200 ? 'send1xx' : status < 300 ? 'send2xx' : 'send3xx-6xx'
-    if (!inviteServer[this.#state][event]) return
-    this.#response = text
-    this.#wasSent = false
-    this.#step(event, now)
+    this.answer(status < 200 ? 'send1xx' : status < 300 ? 'send2xx' : 'send3xx-6xx', text, now)
   }
 
   transportFailed(now: number): void {
-    this.#step('transportError', now)
+    this.step('transportError', now)
   }
 
   onTimer(timer: Timer, now: number): void {
-    this.#step(timer, now)
+    this.step(timer, now)
   }
 
-  #step(event: Event, now: number): void {
-    const step = inviteServer[this.#state][event]
-    if (!step) return
-    this.#state = step.to
-    for (const action of step.do) this.#perform(action, now)
-    if (step.to === 'terminated') this.#user.onTerminated(now)
-  }
-
-  #send(): void {
-    if (this.#response === '') return
-    if (this.#wasSent) return this.#context.repeat(this.#response, this.#flow, this.key)
-    this.#wasSent = true
-    this.#context.send(this.#response, this.#flow, this.key)
-  }
-
-  #perform(action: Action, now: number): void {
-    const { deadlines, timers } = this.#context
+  protected perform(action: Action, now: number): void {
+    const { deadlines, timers } = this.context
     switch (action) {
       case 'resend':
-        return this.#send()
+        return this.sendResponse()
       case 'startG':
-        if (!isReliable(this.#flow.listener.protocol))
+        if (!isReliable(this.flow.listener.protocol))
           this.#timerG = deadlines.start(this, 'timerG', this.#intervalG, now)
         return
       case 'backOffG':
@@ -144,24 +135,24 @@ export class InviteServerTransaction {
         deadlines.start(
           this,
           'timerI',
-          isReliable(this.#flow.listener.protocol) ? 0 : timers.t4Ms,
+          isReliable(this.flow.listener.protocol) ? 0 : timers.t4Ms,
           now,
         )
         return
       case 'keepTag':
-        return this.#context.keepResponse(this.key, this.#user.toTag, '', this.#flow, now)
+        return this.context.keepResponse(this.key, this.user.toTag, '', this.flow, now)
       case 'forgetResponse':
-        this.#response = ''
+        this.response = ''
         return
       case 'reportAckTimeout':
-        return this.#user.onAckTimeout(now)
+        return this.user.onAckTimeout(now)
     }
   }
 }
 
 /**
- * Non-INVITE server transaction: RFC 3261 §17.2.2. Its state Completed is a text that the context keeps until timer J
- * would fire.
+ * Non-INVITE server transaction: RFC 3261 §17.2.2. Its state Completed is an entry of the cache of the context until
+ * timer J would fire.
  */
 type NonInviteState = 'trying' | 'proceeding' | 'terminated'
 type NonInviteEvent = 'request' | 'send1xx' | 'sendFinal' | 'abandon' | 'transportError'
@@ -183,77 +174,47 @@ export const nonInviteServer: Table<NonInviteState, NonInviteEvent, NonInviteAct
   terminated: {},
 }
 
-export class NonInviteServerTransaction {
+export class NonInviteServerTransaction extends RespondingTransaction<
+  NonInviteState,
+  NonInviteEvent,
+  NonInviteAction
+> {
   readonly key: string
-  readonly #flow: Flow
-  readonly #user: ServerUser
-  readonly #context: TransactionContext
-  #state: NonInviteState = 'trying'
-  #response = ''
-  #wasSent = false
 
   constructor(key: string, flow: Flow, user: ServerUser, context: TransactionContext) {
+    super(nonInviteServer, 'trying', flow, user, context)
     this.key = key
-    this.#flow = flow
-    this.#user = user
-    this.#context = context
-  }
-
-  get state(): NonInviteState {
-    return this.#state
-  }
-
-  get flow(): Flow {
-    return this.#flow
   }
 
   /** A copy of the request. */
   repeated(now: number): void {
-    this.#step('request', now)
+    this.step('request', now)
   }
 
   respond(status: number, text: string, now: number): void {
-    const event = status < 200 ? 'send1xx' : 'sendFinal'
-    if (!nonInviteServer[this.#state][event]) return
-    this.#response = text
-    this.#wasSent = false
-    this.#step(event, now)
+    this.answer(status < 200 ? 'send1xx' : 'sendFinal', text, now)
   }
 
   /** Ends without a final response: a 408 that comes late only disturbs (RFC 4320 §4.2). */
   abandon(now: number): void {
-    this.#step('abandon', now)
+    this.step('abandon', now)
   }
 
   transportFailed(now: number): void {
-    this.#step('transportError', now)
+    this.step('transportError', now)
   }
 
-  #step(event: NonInviteEvent, now: number): void {
-    const step = nonInviteServer[this.#state][event]
-    if (!step) return
-    this.#state = step.to
-    for (const action of step.do) this.#perform(action, now)
-    if (step.to === 'terminated') this.#user.onTerminated(now)
-  }
-
-  #send(): void {
-    if (this.#wasSent) return this.#context.repeat(this.#response, this.#flow, this.key)
-    this.#wasSent = true
-    this.#context.send(this.#response, this.#flow, this.key)
-  }
-
-  #perform(action: NonInviteAction, now: number): void {
-    if (action === 'resend') this.#send()
+  protected perform(action: NonInviteAction, now: number): void {
+    if (action === 'resend') this.sendResponse()
     // §17.2.2: timer J is zero on reliable transports.
-    else if (!isReliable(this.#flow.listener.protocol))
-      this.#context.keepResponse(this.key, this.#user.toTag, this.#response, this.#flow, now)
+    else if (!isReliable(this.flow.listener.protocol))
+      this.context.keepResponse(this.key, this.user.toTag, this.response, this.flow, now)
   }
 }
 
-// Texts by their keys, each for the same time, outside the garbage-collected heap. What is left of a transaction has to
-// be found for 64·T1; as objects it was two thirds of what lived at 700 calls/s, and V8 copied it twice and marked it
-// (`npm run bench -- memory`). The bytes lie in blocks in the order of their age, so that a block is given back
+// Texts by their keys, each for the same time, outside the garbage-collected heap. The rest of a transaction has to
+// be found for 64·T1. As objects these rests were two thirds of the heap at 700 calls/s, which V8 copied twice and
+// marked (`npm run bench -- memory`). The bytes lie in blocks in the order of their age, so that a block is given back
 // when its last text has expired; a hash table with open addresses leads to them.
 
 /** A longer text gets a block of its own. */
@@ -276,7 +237,7 @@ const TEXT_BYTES = 4
 const WIDTH = 5
 const NUMBERS = 6
 
-export class RetransmitCache implements Expiring {
+export class RetransmitCache implements ExpiringEntries {
   readonly #lifetimeMs: number
   readonly #seed: number
   /** Oldest first; `#firstBlock` is the number of the first. */
@@ -311,7 +272,7 @@ export class RetransmitCache implements Expiring {
       : this.#expiries[this.#oldest & (this.#capacity - 1)]
   }
 
-  /** Takes the place of the text that the key had. */
+  /** Replaces a former text of the key. */
   add(key: string, text: string, now: number): void {
     const hash = this.#hashOf(key)
     const former = this.#slotOf(key, hash)
@@ -411,7 +372,7 @@ export class RetransmitCache implements Expiring {
     this.#slots[slot] = place + 1
   }
 
-  /** Those behind move up, so that a search may end at the first free slot. */
+  /** Later entries of the same run move up, so that a search may end at the first free slot. */
   #forget(slot: number): void {
     this.#entries[this.#placeAt(slot) * NUMBERS + WIDTH] = 0
     this.#size -= 1
@@ -440,7 +401,7 @@ export class RetransmitCache implements Expiring {
     return block
   }
 
-  /** Those before the block of the oldest text. */
+  /** Releases the blocks before that of the oldest text. */
   #releaseBlocks(): void {
     const needed = this.#number((this.#oldest & (this.#capacity - 1)) * NUMBERS + BLOCK)
     for (; this.#firstBlock < needed; this.#firstBlock++) {
@@ -451,7 +412,7 @@ export class RetransmitCache implements Expiring {
     }
   }
 
-  /** Nothing is left: what a busy time has needed is given back. */
+  /** The cache is empty: releases its memory. */
   #empty(): void {
     this.#blocks = []
     this.#firstBlock = this.#oldest = this.#next = 0

@@ -7,15 +7,15 @@ export interface BoundAddress {
   readonly port: number
 }
 
-/** Where to listen. */
-export interface Place extends BoundAddress {
+/** An address to listen on. */
+export interface BindAddress extends BoundAddress {
   /** A socket that is bound there already. */
   readonly descriptor?: number | undefined
   readonly localNets?: readonly string[] | undefined
   readonly names?: readonly string[] | undefined
 }
 
-/** What is written but not yet sent when a server stops gets this long. Milliseconds. */
+/** When a server stops, written data gets this long to leave. Milliseconds. */
 const flushMs = 500
 
 /**
@@ -25,7 +25,7 @@ const flushMs = 500
 export function listen(
   server: Server,
   what: string,
-  { host, port, descriptor }: Place,
+  { host, port, descriptor }: BindAddress,
 ): Promise<BoundAddress> {
   return new Promise((resolve, reject) => {
     const refused = (error: Error) => reject(new ListenError(what, host, port, error))

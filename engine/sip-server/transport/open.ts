@@ -1,7 +1,7 @@
-/** Which transport serves which protocol. */
+/** Opens the transport of each protocol. */
 import { monotonicNow, type Log, type SipServerOptions } from '../options.ts'
 import { CertificateError } from '../errors.ts'
-import { type Place, listen } from './listen.ts'
+import { type BindAddress, listen } from './listen.ts'
 import { defaultStreamLimits, withSourceLimit } from './sources.ts'
 import { Credentials } from './credentials.ts'
 import { openTls } from './tls.ts'
@@ -32,7 +32,7 @@ export class TransportOpener {
    * @throws CertificateError when it needs TLS, and there are no certificates or bad ones.
    */
   open(
-    { protocol, ...place }: SipServerOptions['listen'][number] & Place,
+    { protocol, ...place }: SipServerOptions['listen'][number] & BindAddress,
     callbacks: TransportCallbacks,
   ): Promise<Transport> {
     const { webSocket, connectionsPerAddress } = this.#options

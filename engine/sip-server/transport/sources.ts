@@ -15,7 +15,7 @@ export interface SourcesOptions {
   readonly opened: () => number
 }
 
-/** The part of a listener that strangers may fill: the rest is kept for peers that have proved themselves. */
+/** The part of a listener that strangers may fill: the rest is reserved for peers that have proved themselves. */
 const STRANGERS_PART = 0.75
 
 export class Sources {
@@ -31,7 +31,7 @@ export class Sources {
     return this.#sockets.size
   }
 
-  /** Destroys what may not come in; for the `connection` event, before TLS and HTTP. */
+  /** Destroys sockets that are refused; for the `connection` event, before TLS and HTTP. */
   readonly admit = (socket: Socket): void => {
     const { remoteAddress: address, remotePort: port } = socket
     const source = networkOf(address ?? '')
@@ -50,7 +50,7 @@ export class Sources {
     socket.on('close', () => this.#remove(socket, source))
   }
 
-  /** Those in a handshake included. */
+  /** Connections in a handshake included. */
   destroyAll(): void {
     for (const socket of this.#sockets) socket.destroy()
   }

@@ -1,21 +1,21 @@
-/** What SIP over TCP and over TLS have in common: connections, accepted, opened and used again. */
+/** SIP over TCP and over TLS: connections, accepted, opened and used again. */
 import type { Server, Socket } from 'node:net'
 import { errorCode } from '../errors.ts'
 import { type Flow, type Listener, sideFor } from '../flow.ts'
 import { byteLength, encodeMessage } from '../message/message.ts'
 import { type Frame, maxMessageBytes, StreamFramer } from '../message/stream-framer.ts'
-import { type Place, stopListening } from './listen.ts'
+import { type BindAddress, stopListening } from './listen.ts'
 import { maxWaitingPongs, Sources, type StreamLimits } from './sources.ts'
 import type { Transport, TransportCallbacks } from './transport.ts'
 
-export interface StreamOptions extends Place {
+export interface StreamOptions extends BindAddress {
   readonly advertisedHost: string | undefined
   readonly limits: StreamLimits
   /** Ids are unique in the whole server, and never 0. */
   readonly nextConnectionId: () => number
 }
 
-/** How the bytes travel. */
+/** The part of a transport that differs between TCP and TLS. */
 export interface Wire {
   /** The server's event for a connection that can be used. */
   readonly acceptEvent: 'connection' | 'secureConnection'
@@ -213,7 +213,7 @@ export class Connection {
   readonly #callbacks: TransportCallbacks
   readonly #framer = new StreamFramer()
   #established: boolean
-  /** What is to be sent once the connection stands, and its size. */
+  /** Messages to send once the connection is open, and their size. */
   readonly #waiting: { readonly text: string; readonly reference: string }[] = []
   #waitingBytes = 0
   /** Until it can be used, or its first or a begun message is whole: dripping bytes gains no time. */
@@ -247,7 +247,7 @@ export class Connection {
     })
   }
 
-  /** Never throws; what cannot be written comes back as `sendFailed`. */
+  /** Never throws; a message that cannot be written comes back as `sendFailed`. */
   send(text: string, reference: string): void {
     // A peer such as ours would end the connection, and with it all else that is under way on it.
     if (text.length * 3 > maxMessageBytes && byteLength(text) > maxMessageBytes)
@@ -263,7 +263,7 @@ export class Connection {
     this.#waitingBytes += text.length
   }
 
-  /** Closes after what was written, but does not wait for a peer that reads nothing. */
+  /** Closes after the data that was written, but does not wait for a peer that reads nothing. */
   close(): void {
     if (this.#established) this.socket.destroySoon()
     else this.socket.destroy()

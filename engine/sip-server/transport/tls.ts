@@ -54,8 +54,8 @@ export async function openTls(
   return new StreamTransport(server, new TlsWire(options), listener, options, callbacks)
 }
 
-/** Peers whose failure was told and that have not been reached since. */
-const maxTold = 1_000
+/** Peers whose failure is in the log and that have not been reached since. */
+const maxReported = 1_000
 
 class TlsWire implements Wire {
   readonly acceptEvent = 'secureConnection'
@@ -63,7 +63,7 @@ class TlsWire implements Wire {
   readonly #credentials: Credentials
   readonly #verifies: boolean
   readonly #log: Log
-  readonly #told = new Set<string>()
+  readonly #reported = new Set<string>()
 
   constructor({ credentials, log }: TlsTransportOptions) {
     this.#credentials = credentials
@@ -83,7 +83,7 @@ class TlsWire implements Wire {
       checkServerIdentity: (_name, certificate) =>
         identityProblem(hostName ?? address, certificate),
     })
-    socket.once('secureConnect', () => this.#told.delete(placeOf(address, port, hostName)))
+    socket.once('secureConnect', () => this.#reported.delete(placeOf(address, port, hostName)))
     return socket
   }
 
@@ -102,8 +102,8 @@ class TlsWire implements Wire {
 
   failed({ address, port, hostName }: Flow, reason: string): void {
     const place = placeOf(address, port, hostName)
-    if (this.#told.has(place) || this.#told.size >= maxTold) return
-    this.#told.add(place)
+    if (this.#reported.has(place) || this.#reported.size >= maxReported) return
+    this.#reported.add(place)
     this.#log('warn', 'no TLS connection can be made', { address, port, hostName, reason })
   }
 }

@@ -1,9 +1,9 @@
-/** What every transport does, and what it reports. */
+/** The interface of all transports, and their callbacks. */
 import { BlockList, isIPv6 } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import type { Flow, Listener, Protocol } from '../flow.ts'
 import type { SourceStatus } from '../options.ts'
-import type { Place } from './listen.ts'
+import type { BindAddress } from './listen.ts'
 
 /** One listening socket and everything that runs over it. */
 export interface Transport {
@@ -46,7 +46,7 @@ export function boundListener(
   protocol: Protocol,
   bound: { readonly address: string; readonly port: number },
   advertisedHost: string | undefined,
-  { localNets = [], names = [] }: Pick<Place, 'localNets' | 'names'> = {},
+  { localNets = [], names = [] }: Pick<BindAddress, 'localNets' | 'names'> = {},
 ): Listener {
   const { address, port } = bound
   const own = usableAddress(address)

@@ -4,7 +4,7 @@ import { isIPv6 } from 'node:net'
 import { errorCode, ListenError } from '../errors.ts'
 import { type Flow, type Listener, sideFor } from '../flow.ts'
 import { encodeMessage } from '../message/message.ts'
-import type { Place } from './listen.ts'
+import type { BindAddress } from './listen.ts'
 import { boundListener, type Transport, type TransportCallbacks } from './transport.ts'
 
 /**
@@ -15,7 +15,7 @@ const socketBufferBytes = 4 * 1024 * 1024
 
 /** @throws ListenError when the address cannot be bound. */
 export function openUdp(
-  { host, port, descriptor, ...appearance }: Place,
+  { host, port, descriptor, ...appearance }: BindAddress,
   advertisedHost: string | undefined,
   callbacks: TransportCallbacks,
 ): Promise<UdpTransport> {
@@ -88,7 +88,7 @@ class UdpTransport implements Transport {
   }
 }
 
-/** What Node.js has under a socket, as far as it is used here: it does not document it. */
+/** The undocumented handle of Node.js under a socket, as far as it is used here. */
 interface Handle {
   recvStop(): void
 }

@@ -70,7 +70,7 @@ class WebSocketTransport implements Transport {
     noServer: true,
     clientTracking: false,
     autoPong: false,
-    // A message is small, and what decompresses it costs memory for each connection.
+    // Messages are small, and a decompressor costs memory for each connection.
     perMessageDeflate: false,
     maxPayload: maxMessageBytes,
     handleProtocols: () => 'sip',
@@ -176,7 +176,7 @@ const remoteKey = ({ address, port }: Flow): string => `${address}|${port}`
 /** One WebSocket: a frame is a message (RFC 7118 §5), so nothing has to be cut. */
 export interface SocketConnectionOptions {
   readonly webSocket: WebSocket
-  /** What carries it. */
+  /** The socket below the WebSocket. */
   readonly socket: Socket
   readonly flow: Flow
   readonly limits: StreamLimits
@@ -196,7 +196,7 @@ class SocketConnection {
   /** Until the first message. */
   #patience: NodeJS.Timeout | undefined
   #awaitsPong = false
-  /** Pings in a row that were all that the peer had to say something to. */
+  /** Pings in a row without any message of the peer between them. */
   #silentPings = 0
   #waitingPongs = 0
 
@@ -226,7 +226,7 @@ class SocketConnection {
     })
   }
 
-  /** Never throws; what cannot be written comes back as `sendFailed`. */
+  /** Never throws; a message that cannot be written comes back as `sendFailed`. */
   send(text: string, reference: string): void {
     const { sendFailed } = this.#callbacks
     if (this.#webSocket.bufferedAmount + text.length > this.#limits.maxBufferedBytes) {
@@ -308,7 +308,7 @@ function rejectionFor(
   { origins }: WebSocketOptions,
 ): Refusal | undefined {
   const { origin } = request.headers
-  // Only browsers say where a page comes from, and only for them it matters.
+  // Only browsers send an Origin, and only pages are restricted by it.
   if (origin !== undefined && origins?.every((allowed) => !isSameOrigin(allowed, origin)) === true)
     return { status: 403, reason: 'Forbidden' }
   const offered = (request.headers['sec-websocket-protocol'] ?? '').split(',')
@@ -321,15 +321,15 @@ const isSameOrigin = (one: string, other: string): boolean =>
   one.toLowerCase() === other.toLowerCase()
 
 /**
- * Ends the connection with a plain answer, both directions of it: what was taken from node's HTTP
- * server is under none of its timeouts, and a peer that leaves its side open would keep its place.
+ * Ends the connection with a plain answer, in both directions: a socket that was taken from Node's HTTP
+ * server is under none of its timeouts, and a peer that leaves its side open would keep it open.
  */
 function refuse(socket: Duplex, { status, reason }: Refusal): void {
   socket.once('finish', () => socket.destroy())
   socket.end(`HTTP/1.1 ${status} ${reason}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
 }
 
-/** There is nothing here but SIP: RFC 9110 §15.5.22, and 404 for what could not be upgraded. */
+/** There is nothing here but SIP: RFC 9110 §15.5.22, and 404 for requests that cannot be upgraded. */
 function answerPlainRequest(request: IncomingMessage, response: ServerResponse): void {
   const isUpgradable = request.method === 'GET'
   response.writeHead(isUpgradable ? 426 : 404, {

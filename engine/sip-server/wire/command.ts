@@ -1,4 +1,4 @@
-/** What a drachtio application may ask. On the wire a field is a position; that ends here. */
+/** Commands of a drachtio application, read from wire payloads, where a field is a position. */
 import type { AppCommand } from '../application.ts'
 import { parseAppMessage } from '../message/parse.ts'
 

@@ -4,7 +4,7 @@
  * by characters, as drachtio-server wrote until 2024.
  */
 
-/** What the length of a frame counts that an application reads: characters are code points. */
+/** The unit of the length of frames for an application: characters are code points. */
 export type FrameLength = 'bytes' | 'characters'
 
 /** Longest payload that an application may send, in bytes. */
@@ -19,7 +19,7 @@ const keptOfTooLong = 256
 const hash = 0x23
 const zero = 0x30
 
-export interface Unframed {
+export interface ReadFrames {
   readonly payloads: readonly string[]
   /** The beginnings of payloads that are longer than `maxFrameBytes`, and were skipped. */
   readonly tooLong: readonly string[]
@@ -49,7 +49,7 @@ export class FrameReader {
   #tooLong: string[] = []
   #problem: string | undefined
 
-  push(chunk: Buffer): Unframed {
+  push(chunk: Buffer): ReadFrames {
     const payloads: string[] = []
     this.#tooLong = []
     let at = 0

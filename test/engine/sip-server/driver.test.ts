@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import type { Output } from '../../../engine/sip-server/core/outbox.ts'
-import type { SavedDialog } from '../../../engine/sip-server/application.ts'
-import { Driver, type DrivenCore } from '../../../engine/sip-server/driver.ts'
+import { Driver } from '../../../engine/sip-server/driver.ts'
 import type { Flow } from '../../../engine/sip-server/flow.ts'
+import type { RequestRoute } from '../../../engine/sip-server/options.ts'
 import { thisMachine } from '../../../engine/sip-server/machine.ts'
 
 const listener = {
@@ -26,49 +26,24 @@ function setUp(admit: (source: Flow) => boolean = () => true) {
     onReceive: (_text: string): void => undefined,
     onTimeout: (): void => undefined,
   }
-  const driven: DrivenCore = {
-    receive: (text, _flow, now) => {
+  const driven = {
+    receive: (text: string, _flow: Flow, now: number) => {
       log.push(`receive ${text} at ${now}`)
       core.onReceive(text)
     },
-    sendFailed: (reference, reason, now) => log.push(`sendFailed ${reference} ${reason} at ${now}`),
-    routed: (transactionId, route, now) =>
+    routed: (transactionId: string, route: RequestRoute | undefined, now: number) =>
       log.push(`routed ${transactionId} ${JSON.stringify(route)} at ${now}`),
-    resolved: (host, addresses, now) => log.push(`resolved ${host} ${addresses.length} at ${now}`),
-    connectionClosed: (closed, now) => log.push(`closed ${closed.port} at ${now}`),
-    clientConnected: (clientId, isInProcess) =>
-      log.push(`connected ${clientId} ${isInProcess ? 'in process' : 'by socket'}`),
-    handled: (clientId, transactionId, now) =>
-      log.push(`handled ${transactionId} by ${clientId} at ${now}`),
-    clientDisconnected: (clientId, now) => log.push(`disconnected ${clientId} at ${now}`),
-    endOrphans: (now) => log.push(`orphans end at ${now}`),
-    endStrays: (_isToBeEnded, now) => log.push(`strays end at ${now}`),
-    command: (clientId, { command }, now) =>
-      log.push(`command ${clientId} ${command?.kind} at ${now}`),
-    ping: (target, done, now) => {
-      log.push(`ping ${target} at ${now}`)
-      outputs.push({ kind: 'pinged', done, answer: { status: 200, reason: 'OK' } })
-      return true
-    },
-    handleTimeout: (now) => {
+    /** Any other event. */
+    note: (event: string, now: number) => log.push(`${event} at ${now}`),
+    handleTimeout: (now: number) => {
       log.push(`timeout at ${now}`)
       core.deadline = undefined
       core.onTimeout()
     },
     nextDeadline: () => core.deadline,
     nextOutput: () => outputs.shift(),
-    saved: {
-      saveDialog: () => undefined,
-      saveInvite: () => undefined,
-      restoreDialog: (clientId, { callId }, now) => {
-        log.push(`restore ${callId} of ${clientId} at ${now}`)
-        if (callId === 'bad') throw new Error('bad dialog')
-        return true
-      },
-      restoreInvite: () => undefined,
-    },
   }
-  const driver: Driver = new Driver(
+  const driver: Driver<typeof driven> = new Driver(
     driven,
     {
       send: (text, to, reference) => log.push(`send ${text} to ${to.port} as ${reference}`),
@@ -76,7 +51,7 @@ function setUp(admit: (source: Flow) => boolean = () => true) {
       deliver: (clientId, { kind }) => log.push(`deliver ${clientId} ${kind}`),
       disconnect: (clientId) => {
         log.push(`disconnect ${clientId}`)
-        driver.clientDisconnected(clientId)
+        driver.run('lost client', (to, now) => to.note(`disconnected ${clientId}`, now))
       },
       dialOut: (clientId, uri) => log.push(`dial out ${clientId} at ${uri}`),
       resolve: ({ host }, reference) => log.push(`resolve ${host} as ${reference}`),
@@ -89,7 +64,8 @@ function setUp(admit: (source: Flow) => boolean = () => true) {
     },
   )
   const packet = (text: string) => driver.datagram(Buffer.from(text), flow)
-  return { driver, core, outputs, log, errors, packet }
+  const event = (name: string) => driver.run(name, (to, now) => to.note(name, now))
+  return { driver, core, outputs, log, errors, packet, event }
 }
 
 const question = {
@@ -100,11 +76,10 @@ const question = {
   supported: [],
 }
 
-const ping = { id: 'c', command: { kind: 'ping' } } as const
 const pong = { kind: 'pong', commandId: 'c' } as const
 
 test('every event reaches the core with the time, and its outputs are performed in order', () => {
-  const { driver, core, outputs, log, packet } = setUp()
+  const { driver, core, outputs, log, packet, event } = setUp()
   core.onReceive = () =>
     outputs.push(
       { kind: 'send', text: '100', flow, reference: 'r1' },
@@ -114,35 +89,32 @@ test('every event reaches the core with the time, and its outputs are performed 
     )
   packet('grüße')
   driver.message('streamed', flow)
-  driver.command(1, ping)
-  driver.sendFailed('r1', 'refused')
-  driver.resolved('q1', [{ protocol: 'udp', address: '192.0.2.1', port: 5060 }])
-  driver.connectionClosed(flow)
-  driver.clientConnected(2, false)
+  event('command')
   const performed = ['send 100 to 5062 as r1', 'deliver 1 pong', 'resolve h as q1', 'close 5062']
   expect(log).toEqual([
     'receive grüße at 1000',
     ...performed,
     'receive streamed at 1000',
     ...performed,
-    'command 1 ping at 1000',
-    'sendFailed r1 refused at 1000',
-    'resolved q1 1 at 1000',
-    'closed 5062 at 1000',
-    'connected 2 by socket',
+    'command at 1000',
   ])
 })
 
-test('a ping is an event like any other, and what it is told follows', () => {
-  const { driver, log } = setUp()
+test('an event returns what the core answers, and the outputs that it causes follow', () => {
+  const { driver, outputs, log, event } = setUp()
   const answers: string[] = []
-  const again = (): void =>
-    void driver.ping('two', ({ status }) => void answers.push(`two ${status}`))
-  expect(driver.ping('one', ({ reason }) => (answers.push(`one ${reason}`), again()))).toBe(true)
-  expect(log).toEqual(['ping one at 1000', 'ping two at 1000'])
-  expect(answers).toEqual(['one OK', 'two 200'])
+  const ping = (name: string, done: () => void): boolean | undefined =>
+    driver.run('ping', (to, now) => {
+      to.note(name, now)
+      const answer = { status: 200, reason: 'OK' }
+      outputs.push({ kind: 'pinged', done: ({ reason }) => (answers.push(reason), done()), answer })
+      return true
+    })
+  expect(ping('one', () => void event('two'))).toBe(true)
+  expect(log).toEqual(['one at 1000', 'two at 1000'])
+  expect(answers).toEqual(['OK'])
   driver.stop()
-  expect(driver.ping('three', () => undefined)).toBe(false)
+  expect(ping('three', () => undefined)).toBeUndefined()
 })
 
 test('an output that causes an event does not overtake the outputs before it', () => {
@@ -245,27 +217,26 @@ test('a core that fails at its deadline is asked again, but not without a pause'
 })
 
 test('after the stop nothing reaches the core', () => {
-  const { driver, core, log, packet } = setUp()
+  const { driver, core, log, packet, event } = setUp()
   core.deadline = 1_100
   packet('x')
   driver.stop()
   packet('y')
   driver.message('y', flow)
-  driver.command(1, ping)
-  driver.sendFailed('r', 'late')
+  event('late')
   vi.advanceTimersByTime(1_000)
   expect(log).toEqual(['receive x at 1000'])
 })
 
 test('while it is held, the network waits, and applications and deadlines do not', () => {
-  const { driver, core, log, packet } = setUp()
+  const { driver, core, log, packet, event } = setUp()
   driver.hold()
   core.deadline = 1_500
   packet('first')
   driver.message('second', flow)
-  driver.command(1, ping)
+  event('command')
   vi.advanceTimersByTime(600)
-  expect(log).toEqual(['command 1 ping at 1000', 'timeout at 1500'])
+  expect(log).toEqual(['command at 1000', 'timeout at 1500'])
   driver.release()
   packet('third')
   expect(log.slice(2).map((line) => line.split(' ')[1])).toEqual(['first', 'second', 'third'])
@@ -298,14 +269,16 @@ test('what is held has a bound: a datagram beyond it is dropped, a connection cl
   expect(log).toHaveLength(20_001)
 })
 
-test('a dialog that cannot be restored is logged, and the next one is restored', () => {
-  const { driver, log, errors } = setUp()
-  const saved = driver.savedDialogs(7)
-  const dialog = (callId: string) => ({ callId }) as SavedDialog
-  expect(saved.restoreDialog(dialog('bad'))).toBe(false)
-  expect(saved.restoreDialog(dialog('good'))).toBe(true)
-  expect(log).toEqual(['restore bad of 7 at 1000', 'restore good of 7 at 1000'])
-  expect(errors).toMatchObject([{ message: 'SIP core failed, event dropped: restore' }])
+test('an event at which the core fails is logged with its name, and the next one reaches it', () => {
+  const { driver, log, errors, event } = setUp()
+  const fail = (): never => {
+    throw new Error('bad dialog')
+  }
+  expect(driver.run('restore', fail, { clientId: 7 })).toBeUndefined()
+  event('good')
+  expect(log).toEqual(['good at 1000'])
+  const message = 'SIP core failed, event dropped: restore'
+  expect(errors).toMatchObject([{ message, clientId: 7 }])
 })
 
 test('what becomes of a request is told when it is known; a failure refuses it', async () => {

@@ -3,7 +3,7 @@ import { Backlog } from '../../../engine/sip-server/overload.ts'
 
 function open() {
   const clock = { now: 1_000 }
-  const backlog = new Backlog({ now: () => clock.now, token: () => 'unguessable' })
+  const backlog = new Backlog(() => clock.now, 'unguessable')
   return { clock, backlog }
 }
 

@@ -17,7 +17,7 @@ export interface ForwardedParts {
   readonly maxForwards: number
   /** Our Record-Route or Path values, the nearest to the destination first. */
   readonly ownRoutes: readonly string[]
-  /** What is left of its Route. */
+  /** The rest of its Route. */
   readonly routes: readonly string[]
   /** Headers of the application, in place of those of the same name. */
   readonly added: readonly (readonly [string, string])[]
@@ -57,7 +57,7 @@ export function forwardedRequest(request: SipMessage, parts: ForwardedParts): Se
 
 const hopByHop = new Set(['Via', 'Max-Forwards', 'Route', 'Content-Length'])
 
-/** What an application may add to a request that is not its own. */
+/** Headers that an application may add to a request that is not its own. */
 export const addedHeaders = (message: AppMessage): readonly (readonly [string, string])[] =>
   message.entries().filter(([name]) => !reserved.has(name))
 
@@ -84,12 +84,12 @@ export function forwardedResponse(response: SipMessage, lines = ''): string | un
 export interface Target {
   /** Request-URI. */
   readonly uri: string
-  /** What is left of the Route. */
+  /** The rest of the Route. */
   readonly routes: readonly string[]
   /** URI of the next hop. */
   readonly hop: string
-  /** The hop is a place: a phone that has registered under its name is not meant. */
-  readonly isPlace?: true
+  /** The hop is an address: a phone that has registered under this name is not meant. */
+  readonly isAddress?: true
   /** The only flow that leads there, where it is known. */
   readonly flow?: Flow | undefined
 }

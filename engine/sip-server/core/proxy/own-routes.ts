@@ -4,20 +4,20 @@
  * a Record-Route can use it, and only for that call.
  *
  * A seal has no age. The route set of a dialog never changes (RFC 3261 §12.2), and we keep no state
- * that would tell how long the call lasts: one that expires would cut the longest calls off from their
+ * that would show how long the call lasts: one that expires would cut the longest calls off from their
  * BYE. What it is good for afterwards is little: requests with a To tag and the Call-ID of a call that
  * an application has let its owner place, until this process ends and its key with it.
  */
 import { flowTo, type HopFinder, hopOf, namesOneOf, ownUri } from '../next-hop.ts'
 import type { Target } from './forwarded-text.ts'
-import type { Rejection } from '../uas/inbound-request.ts'
+import type { CoreOptions } from '../parts.ts'
 import { bareUri } from '../../dialog/dialog.ts'
 import { type Flow, isNamed, isReliable, type Listener } from '../../flow.ts'
 import type { SipMessage } from '../../message/message.ts'
 import { parseUri } from '../../message/fields.ts'
-import type { RecordRouteTokens, SipServerOptions } from '../../options.ts'
+import type { RecordRouteTokens, Refusal, SipServerOptions } from '../../options.ts'
 
-/** What one of our Route values stands for. */
+/** The meaning of one of our Route values. */
 export interface OwnRoute {
   /**
    * The connection on which the party behind this entry came; undefined: by its own address.
@@ -26,19 +26,11 @@ export interface OwnRoute {
   readonly flow: Flow | undefined
 }
 
-/** How entries are sealed, and which listeners they may name. */
-export interface SealOptions {
-  readonly listeners: () => readonly Listener[]
-  /** What only this server can make of a text: letters and digits. */
-  readonly seal: (text: string) => string
-  readonly sameSecret: (given: string, expected: string) => boolean
-}
-
 export class OwnRoutes {
-  readonly #options: SealOptions
+  readonly #options: Pick<CoreOptions, 'listeners' | 'seal' | 'sameSecret'>
   #areGiven = false
 
-  constructor(options: SealOptions) {
+  constructor(options: Pick<CoreOptions, 'listeners' | 'seal' | 'sameSecret'>) {
     this.#options = options
   }
 
@@ -97,7 +89,7 @@ export class TokenRoutes {
   }
 
   /** Undefined: the request shows no token. */
-  read(request: SipMessage, source: Flow): TokenTarget | Rejection | undefined {
+  read(request: SipMessage, source: Flow): TokenTarget | Refusal | undefined {
     if (!request.has('Route')) return undefined
     const token = this.#tokenIn(request)
     if (token === undefined) return undefined
@@ -118,7 +110,7 @@ export class TokenRoutes {
     const { nextHop, recordRoute, patienceMs } = verdict
     const hop = this.#hops.nextHop(nextHop)
     if ('problem' in hop) return flowFailed
-    const target = { uri, routes: [], hop: nextHop, isPlace: true } as const
+    const target = { uri, routes: [], hop: nextHop, isAddress: true } as const
     const found = hop.question ? target : { ...target, flow: hop.flow }
     return { target: found, recordRoute, patienceMs }
   }
@@ -134,11 +126,11 @@ export class TokenRoutes {
 }
 
 /**
- * What is sent on grows by headers of ours. All that pass between two servers share a connection, which ends with a
+ * A forwarded request grows by headers of ours. All requests between two servers share a connection, which ends with a
  * message that the other server cannot read (64 kB).
  */
 const MAX_CHARACTERS = 16_384
 /** RFC 3261 §21.5.7. */
-const tooLarge: Rejection = { status: 513, reason: 'Message Too Large' }
+const tooLarge: Refusal = { status: 513, reason: 'Message Too Large' }
 /** RFC 5626 §5.3.1: who sent it may try another flow to the same phone. */
-const flowFailed: Rejection = { status: 430, reason: 'Flow Failed' }
+const flowFailed: Refusal = { status: 430, reason: 'Flow Failed' }

@@ -7,50 +7,45 @@ import type { Flow } from '../../flow.ts'
 import type { SipMessage } from '../../message/message.ts'
 import { parseOptionTags } from '../../message/fields.ts'
 import type { ProxyCommand } from '../../application.ts'
-import type { RecordRouteTokens } from '../../options.ts'
+import type { RecordRouteTokens, Refusal } from '../../options.ts'
 import type { CommandRef } from '../outbox.ts'
 import { hopOf, namesOneOf } from '../next-hop.ts'
 import { viaOf } from '../request-writer.ts'
-import {
-  type InboundRequest,
-  type InboundRequests,
-  tooManyHops,
-  type Rejection,
-} from '../uas/inbound-request.ts'
+import { type InboundRequest, type InboundRequests, tooManyHops } from '../uas/inbound-request.ts'
 import type { Vias } from '../app-headers.ts'
 import { addedHeaders, forwardedRequest, MAX_TARGETS, type Target } from './forwarded-text.ts'
-import { ResponseContext, type ForwardOptions, type ForwardPorts } from './response-context.ts'
+import { ResponseContext, type ForwardOptions, type ForwardParts } from './response-context.ts'
 import type { TokenRoutes } from './own-routes.ts'
 
 const DEFAULT_HOPS = 70
 
-/** What to do with a request that comes by a route of ours. */
+/** How a request with a route of ours goes on. */
 type NextStep =
-  | ({ readonly kind: 'forward'; readonly maxForwards: number } & Onward)
-  | { readonly kind: 'refuse'; readonly rejection: Rejection }
+  | ({ readonly kind: 'forward'; readonly maxForwards: number } & ForwardStep)
+  | { readonly kind: 'refuse'; readonly rejection: Refusal }
 
-interface Onward {
+interface ForwardStep {
   readonly target: Target
   readonly recordRoute?: RecordRouteTokens | undefined
   readonly patienceMs?: number | undefined
 }
 
-interface ProxyPorts extends ForwardPorts {
+interface ProxyParts extends ForwardParts {
   readonly requests: InboundRequests
   /** Absent: no flow token means anything. */
   readonly tokenRoutes: TokenRoutes | undefined
 }
 
 export class Proxy {
-  readonly #ports: ProxyPorts
+  readonly #parts: ProxyParts
 
-  constructor(ports: ProxyPorts) {
-    this.#ports = ports
+  constructor(parts: ProxyParts) {
+    this.#parts = parts
   }
 
   /** The `proxy` command: an unanswered request goes on to other destinations. */
   command(ref: CommandRef, command: ProxyCommand, now: number): void {
-    const { requests, responder, events } = this.#ports
+    const { requests, responder, events } = this.#parts
     const { transactionId, destinations, fullResponse } = command
     const inbound = requests.find(transactionId, ref.clientId)
     if (inbound === undefined || inbound.dialog !== undefined)
@@ -87,7 +82,7 @@ export class Proxy {
   /** For a request that is no CANCEL; undefined: it does not come by a route of ours. */
   nextStep(request: SipMessage, source: Flow): NextStep | undefined {
     const onward =
-      this.#ports.tokenRoutes?.read(request, source) ?? this.#byOwnRoute(request, source)
+      this.#parts.tokenRoutes?.read(request, source) ?? this.#byOwnRoute(request, source)
     if (onward === undefined) return undefined
     if ('status' in onward) return { kind: 'refuse', rejection: onward }
     const hops = request.maxForwards ?? DEFAULT_HOPS
@@ -96,7 +91,7 @@ export class Proxy {
   }
 
   /** Only requests with a To tag have such routes. */
-  #byOwnRoute(request: SipMessage, source: Flow): Onward | undefined {
+  #byOwnRoute(request: SipMessage, source: Flow): ForwardStep | undefined {
     const target = request.toTag === '' ? undefined : this.#targetOf(request, source)
     return target && { target }
   }
@@ -108,7 +103,7 @@ export class Proxy {
     now: number,
   ): void {
     const { method, text } = inbound.request
-    if (method === 'BYE') this.#ports.events.callStopped('network', 'normal-release', text, now)
+    if (method === 'BYE') this.#parts.events.callStopped('network', 'normal-release', text, now)
     this.#start(inbound, [target], now, {
       maxForwards,
       recordRoute,
@@ -124,7 +119,7 @@ export class Proxy {
   forwardAck(ack: SipMessage, viasOf: () => Vias, source: Flow, now: number): void {
     const step = this.nextStep(ack, source)
     if (step?.kind !== 'forward') return
-    const { transactions, ids, hops } = this.#ports
+    const { transactions, ids, hops } = this.#parts
     const { target, maxForwards } = step
     const send = ([flow]: readonly Flow[]): void => {
       if (flow === undefined) return
@@ -141,9 +136,7 @@ export class Proxy {
       })
       transactions.send(text, flow, '')
     }
-    if (target.flow) send([target.flow])
-    else if (target.isPlace) hops.findPlace(target.hop, now, send)
-    else hops.find(target.hop, now, send)
+    hops.find(target, now, send)
   }
 
   #start(
@@ -152,11 +145,11 @@ export class Proxy {
     now: number,
     options: ForwardOptions,
   ): void {
-    new ResponseContext(this.#ports, inbound, targets, options).start(now)
+    new ResponseContext(this.#parts, inbound, targets, options).start(now)
   }
 
   #targetOf(request: SipMessage, source: Flow): Target | undefined {
-    const { ownRoutes } = this.#ports
+    const { ownRoutes } = this.#parts
     if (!ownRoutes.areGiven) return undefined
     const { callId } = request
     const routes = [...request.list('Route')]
@@ -187,7 +180,7 @@ export class Proxy {
    * destination. A Route that led here is used up (§16.4).
    */
   #targetsOf(request: SipMessage, destinations: readonly string[]): readonly Target[] {
-    const listeners = this.#ports.hops.listeners()
+    const listeners = this.#parts.hops.listeners()
     const isOurs = namesOneOf(listeners, request.uri)
     const [first, ...others] = request.list('Route')
     const isRouteOurs = first !== undefined && namesOneOf(listeners, bareUri(first))
@@ -200,7 +193,7 @@ export class Proxy {
 }
 
 /** RFC 3261 §16.3 steps 3 and 5. */
-function rejectionFor(request: SipMessage): Rejection | undefined {
+function rejectionFor(request: SipMessage): Refusal | undefined {
   if (request.maxForwards === 0) return tooManyHops
   const required = parseOptionTags(request.all('Proxy-Require'))
   if (required.length === 0) return undefined

@@ -3,9 +3,9 @@
  * response context of RFC 3261 §16.2, with serial or parallel forking.
  */
 import { tagOf } from '../app-headers.ts'
-import type { ApplicationEvents } from '../outbox.ts'
-import type { Identifiers, ClientTransaction, Transactions } from '../transactions.ts'
-import { elsewhere, type HopFinder, isSips, ownUri } from '../next-hop.ts'
+import type { CoreParts } from '../parts.ts'
+import type { ClientTransaction } from '../transactions.ts'
+import { elsewhere, isSips, ownUri } from '../next-hop.ts'
 import {
   forwardedRequest,
   forwardedResponse,
@@ -15,7 +15,7 @@ import {
 } from './forwarded-text.ts'
 import type { OwnRoutes } from './own-routes.ts'
 import { viaOf } from '../request-writer.ts'
-import type { CallTimes, TimedCall } from '../traffic.ts'
+import type { TimedCall } from '../traffic.ts'
 import type { InboundRequest } from '../uas/inbound-request.ts'
 import type { Responder } from '../uas/responder.ts'
 import type { Flow } from '../../flow.ts'
@@ -31,7 +31,7 @@ import {
 } from '../../transaction/machine.ts'
 
 export interface ForwardOptions {
-  /** What the forwarded request carries. */
+  /** Of the forwarded request. */
   readonly maxForwards: number
   /** Later requests of the dialog come this way too. */
   readonly staysInDialog: boolean
@@ -42,36 +42,31 @@ export interface ForwardOptions {
   readonly isParallel: boolean
   /** 3xx Contacts become further targets (§16.7 step 4). */
   readonly followsRedirects: boolean
-  readonly patience: FailureTimer
+  readonly timeouts: BranchTimeouts
   /** A final response came from a destination. */
   readonly onFinal?: (text: string, flow: Flow, now: number) => void
   /** The caller has its final response. */
   readonly onDone?: () => void
 }
 
-export interface ForwardPorts extends BranchPorts {
-  readonly hops: HopFinder
-  readonly ids: Identifiers
+export interface ForwardParts extends CoreParts {
   readonly responder: Responder
-  readonly events: ApplicationEvents
   readonly ownRoutes: OwnRoutes
-  /** Of calls that come in. */
-  readonly callTimesIn: CallTimes
 }
 
-/** The present branch of a target, and what else can be done when it fails. */
+/** The present branch of a target, and its other flows, should it fail. */
 interface Attempt {
   readonly target: Target
   readonly flow: Flow
   readonly others: readonly Flow[]
 }
 
-export class ResponseContext implements BranchUser {
-  readonly #ports: ForwardPorts
+export class ResponseContext {
+  readonly #parts: ForwardParts
   readonly #inbound: InboundRequest
   readonly #options: ForwardOptions
   #waiting: Target[]
-  /** Everything that was tried or is to be tried: a redirection cannot go in circles. */
+  /** All targets, tried or waiting: a redirection cannot go in circles. */
   readonly #known: Set<string>
   readonly #active = new Map<ProxyBranch, Attempt>()
   /** Targets that are being looked up. */
@@ -81,12 +76,12 @@ export class ResponseContext implements BranchUser {
   #isAnswered = false
 
   constructor(
-    ports: ForwardPorts,
+    parts: ForwardParts,
     inbound: InboundRequest,
     targets: readonly Target[],
     options: ForwardOptions,
   ) {
-    this.#ports = ports
+    this.#parts = parts
     this.#inbound = inbound
     this.#options = options
     this.#waiting = [...targets]
@@ -106,6 +101,7 @@ export class ResponseContext implements BranchUser {
     this.#next(now)
   }
 
+  /** Any response but 100; after a final one only copies of a 2xx, and 2xx of branches further on. */
   onBranchResponse(branch: ProxyBranch, response: SipMessage, flow: Flow, now: number): void {
     const { status } = response
     if (status < 200) {
@@ -128,13 +124,14 @@ export class ResponseContext implements BranchUser {
     this.#next(now)
   }
 
+  /** Called once for a branch that ends without a final answer: 408 after silence, 503 when it cannot be sent. */
   onBranchFailure(branch: ProxyBranch, status: 408 | 503, now: number): void {
     const attempt = this.#active.get(branch)
     this.#active.delete(branch)
     if (this.#isAnswered || attempt === undefined) return
     const { target, flow, others } = attempt
-    if (flow.connectMs !== undefined) this.#ports.hops.failed(flow, undefined, now)
-    // A silent target would be silent by another transport, too.
+    if (flow.connectMs !== undefined) this.#parts.hops.failed(flow, undefined, now)
+    // A target that is silent by one transport is tried by no other.
     const flows = status === 408 ? elsewhere(others, flow) : others
     if (this.#tryAny(flows, target, now)) return
     this.#ends.push({ status, message: undefined })
@@ -176,16 +173,14 @@ export class ResponseContext implements BranchUser {
   #lookUp(target: Target, now: number): void {
     let isNow = true
     this.#lookups += 1
-    const found = (flows: readonly Flow[], at: number): void => {
+    const onFlows = (flows: readonly Flow[], at: number): void => {
       this.#lookups -= 1
       const mayStart = !this.#isAnswered && !this.#wasCancelled
       if (!mayStart || !this.#tryAny(flows, target, at))
         this.#ends.push({ status: 503, message: undefined })
       if (!isNow) this.#next(at)
     }
-    if (target.flow) found([target.flow], now)
-    else if (target.isPlace) this.#ports.hops.findPlace(target.hop, now, found)
-    else this.#ports.hops.find(target.hop, now, found)
+    this.#parts.hops.find(target, now, onFlows)
     isNow = false
   }
 
@@ -195,15 +190,15 @@ export class ResponseContext implements BranchUser {
     if (flow === undefined || this.#wasCancelled) return false
     const sent = this.#compose(target, flow)
     // §18.1.1: what is too large for a datagram goes by TCP, if the destination has it.
-    const [first = flow] = this.#ports.hops.tcpFirst(target.hop, sent.text, [flow], now)
+    const [first = flow] = this.#parts.hops.tcpFirst(target.hop, sent.text, [flow], now)
     if (first === flow) this.#begin({ target, flow, others }, sent, now)
     else this.#begin({ target, flow: first, others: flows }, this.#compose(target, first), now)
     return true
   }
 
   #begin(attempt: Attempt, sent: SentRequest, now: number): void {
-    const { patience } = this.#options
-    const branch = new ProxyBranch(this.#ports, sent, attempt.flow, this, patience)
+    const { timeouts } = this.#options
+    const branch = new ProxyBranch(this.#parts, sent, attempt.flow, this, timeouts)
     this.#active.set(branch, attempt)
     branch.start(now)
   }
@@ -212,7 +207,7 @@ export class ResponseContext implements BranchUser {
   #compose(target: Target, flow: Flow): SentRequest {
     const { request, echo } = this.#inbound
     const { maxForwards, staysInDialog, recordRoute, added } = this.#options
-    const branch = this.#ports.ids.branch()
+    const branch = this.#parts.ids.branch()
     return forwardedRequest(request, {
       uri: target.uri,
       routes: target.routes,
@@ -243,7 +238,7 @@ export class ResponseContext implements BranchUser {
     const { transaction, request } = this.#inbound
     const isSecure = isSips(target.routes[0] ?? target.uri)
     const entryOf = ({ listener, connectionId }: Flow): string =>
-      this.#ports.ownRoutes.entry(listener, request.callId, connectionId, isSecure)
+      this.#parts.ownRoutes.entry(listener, request.callId, connectionId, isSecure)
     const near = entryOf(to)
     const far = entryOf(transaction.flow)
     return near === far ? [near] : [near, far]
@@ -266,7 +261,7 @@ export class ResponseContext implements BranchUser {
   }
 
   #answer(status: number, now: number): void {
-    const { responder } = this.#ports
+    const { responder } = this.#parts
     const inbound = this.#inbound
     if (this.#wasCancelled) responder.answer(inbound, 487, 'Request Terminated', '', now)
     else if (status !== 408) responder.answer(inbound, 500, 'Server Internal Error', '', now)
@@ -279,14 +274,14 @@ export class ResponseContext implements BranchUser {
   #forward(response: SipMessage, lines: string, now: number): void {
     const text = forwardedResponse(response, lines)
     if (text === undefined) return
-    const { transactions, callTimesIn, events } = this.#ports
+    const { transactions, callTimes, events } = this.#parts
     const { transaction, request } = this.#inbound
     const isOver = transaction.state !== 'proceeding' && transaction.state !== 'trying'
-    // RFC 6026 §7.1: the transaction sends its final response; further 2xx pass beside it.
+    // RFC 6026 §7.1: the transaction has sent its final response; further 2xx are sent without it.
     if (isOver) return transactions.send(text, transaction.flow, '')
     transaction.respond(response.status, text, now)
     const isCall = request.method === 'INVITE' && request.toTag === ''
-    if (isCall) callTimesIn.responded(this.#inbound, response.status, now)
+    if (isCall) callTimes.inbound.responded(this.#inbound, response.status, now)
     if (response.status < 200) return
     this.#inbound.answered(response.status, now)
     if (isCall && !this.#wasCancelled)
@@ -295,12 +290,12 @@ export class ResponseContext implements BranchUser {
 }
 
 /** The end of one branch. Without a message it was made here: silence, or no way to send. */
-export interface BranchEnd {
+interface BranchEnd {
   readonly status: number
   readonly message: SipMessage | undefined
 }
 
-/** What tells the caller how to try again comes before other refusals of its class. */
+/** Refusals that show the caller how to try again come before others of their class. */
 const helpful = new Set([401, 407, 415, 420, 484])
 
 function rank({ status, message }: BranchEnd): number {
@@ -333,34 +328,20 @@ function challengesOfOthers(best: BranchEnd, ends: readonly BranchEnd[]): string
 /** A forwarded request on its way to one destination: RFC 3261 §16.6 steps 10 and 11, §16.8. */
 type Timer = 'timerC' | 'cancelTimeout' | 'provisionalTimeout' | 'finalTimeout'
 
-/** Forwards a request: every branch tells it what came of it. */
-export interface BranchUser {
-  /** Any response but 100; after a final one only copies of a 2xx, and 2xx of branches further on. */
-  onBranchResponse(branch: ProxyBranch, response: SipMessage, flow: Flow, now: number): void
-  /** It ended without a final answer, exactly once: silence is a 408, no way to send a 503. */
-  onBranchFailure(branch: ProxyBranch, status: 408 | 503, now: number): void
-}
-
-export interface FailureTimer {
+interface BranchTimeouts {
   /** Milliseconds until a first answer of any kind; undefined: as long as the transaction lives. */
   readonly provisionalMs: number | undefined
   /** Milliseconds until the final answer; undefined: timer C. */
   readonly finalMs: number | undefined
 }
 
-export interface BranchPorts {
-  readonly transactions: Transactions
-  /** Of calls that go out. */
-  readonly callTimesOut: CallTimes
-}
-
-export class ProxyBranch implements ClientUser, TimedCall {
+class ProxyBranch implements ClientUser, TimedCall {
   startedAt = 0
   hasRung = false
   readonly #sent: SentRequest
-  readonly #ports: BranchPorts
-  readonly #user: BranchUser
-  readonly #failureTimer: FailureTimer
+  readonly #parts: CoreParts
+  readonly #context: ResponseContext
+  readonly #timeouts: BranchTimeouts
   readonly #flow: Flow
   #transaction: ClientTransaction | undefined
   #isOver = false
@@ -369,24 +350,24 @@ export class ProxyBranch implements ClientUser, TimedCall {
   #timers: Partial<Record<Timer, Deadline<Timer>>> = {}
 
   constructor(
-    ports: BranchPorts,
+    parts: CoreParts,
     sent: SentRequest,
     flow: Flow,
-    user: BranchUser,
-    patience: FailureTimer,
+    context: ResponseContext,
+    timeouts: BranchTimeouts,
   ) {
-    this.#ports = ports
+    this.#parts = parts
     this.#sent = sent
     this.#flow = flow
-    this.#user = user
-    this.#failureTimer = patience
+    this.#context = context
+    this.#timeouts = timeouts
   }
 
   start(now: number): void {
-    const { transactions } = this.#ports
+    const { transactions } = this.#parts
     this.startedAt = now
     this.#transaction = transactions.startClient(this.#sent, this.#flow, this, now)
-    const { provisionalMs, finalMs } = this.#failureTimer
+    const { provisionalMs, finalMs } = this.#timeouts
     if (provisionalMs !== undefined) this.#watch('provisionalTimeout', provisionalMs, now)
     if (finalMs !== undefined) this.#watch('finalTimeout', finalMs, now)
   }
@@ -404,16 +385,16 @@ export class ProxyBranch implements ClientUser, TimedCall {
 
   onResponse(response: SipMessage, flow: Flow, now: number): void {
     const { status } = response
-    if (!this.#isOver && this.#isCall) this.#ports.callTimesOut.responded(this, status, now)
+    if (!this.#isOver && this.#isCall) this.#parts.callTimes.outbound.responded(this, status, now)
     if (status < 200) {
       if (this.#sent.method === 'INVITE') this.#ringing(now)
       this.#timers.provisionalTimeout?.cancel()
-      if (status > 100) this.#user.onBranchResponse(this, response, flow, now)
+      if (status > 100) this.#context.onBranchResponse(this, response, flow, now)
       return
     }
     this.#isOver = true
     this.#stopTimers()
-    this.#user.onBranchResponse(this, response, flow, now)
+    this.#context.onBranchResponse(this, response, flow, now)
   }
 
   onFailure(failure: ClientFailure, now: number): void {
@@ -422,17 +403,17 @@ export class ProxyBranch implements ClientUser, TimedCall {
 
   onTerminated(): void {
     this.#stopTimers()
-    this.#ports.transactions.endClient(this.#sent.branch)
+    this.#parts.transactions.endClient(this.#sent.branch)
   }
 
   onTimer(timer: Timer, now: number): void {
     if (timer === 'timerC') return this.cancel(now)
     if (timer === 'cancelTimeout') {
       // §9.1: without a final response 64·T1 after the CANCEL the INVITE counts as cancelled.
-      this.#ports.transactions.endClient(this.#sent.branch)
+      this.#parts.transactions.endClient(this.#sent.branch)
       return this.#fail(408, now)
     }
-    // A destination that says nothing in its time is given up: what it says later is not waited for.
+    // A destination that is silent for its time is given up; later answers have no effect.
     this.cancel(now)
     this.#fail(408, now)
   }
@@ -441,7 +422,7 @@ export class ProxyBranch implements ClientUser, TimedCall {
   #ringing(now: number): void {
     if (!this.#isOver) {
       this.#timers.timerC?.cancel()
-      this.#watch('timerC', this.#ports.transactions.timers.cMs, now)
+      this.#watch('timerC', this.#parts.transactions.timers.cMs, now)
     }
     if (!this.#holdsCancel) return
     this.#holdsCancel = false
@@ -449,12 +430,12 @@ export class ProxyBranch implements ClientUser, TimedCall {
   }
 
   #sendCancel(now: number): void {
-    const { transactions } = this.#ports
+    const { transactions } = this.#parts
     transactions.cancel(this.#sent, this.#flow, '', now)
     this.#watch('cancelTimeout', transactionTimeoutMs(transactions.timers), now)
   }
 
-  /** It begins a call: it changes none. */
+  /** An INVITE outside dialogs. */
   get #isCall(): boolean {
     return this.#sent.method === 'INVITE' && tagOf(this.#sent.to) === ''
   }
@@ -463,11 +444,11 @@ export class ProxyBranch implements ClientUser, TimedCall {
     if (this.#isOver) return
     this.#isOver = true
     for (const name of waits) this.#timers[name]?.cancel()
-    this.#user.onBranchFailure(this, status, now)
+    this.#context.onBranchFailure(this, status, now)
   }
 
   #watch(name: Timer, delayMs: number, now: number): void {
-    this.#timers[name] = this.#ports.transactions.deadlines.start(this, name, delayMs, now)
+    this.#timers[name] = this.#parts.transactions.deadlines.start(this, name, delayMs, now)
   }
 
   #stopTimers(): void {
@@ -476,5 +457,5 @@ export class ProxyBranch implements ClientUser, TimedCall {
   }
 }
 
-/** Those that end when the branch is given up; the CANCEL of a branch outlives it. */
+/** Timers that end when the branch is given up; that of its CANCEL goes on. */
 const waits = ['timerC', 'provisionalTimeout', 'finalTimeout'] as const

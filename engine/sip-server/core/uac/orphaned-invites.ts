@@ -1,11 +1,11 @@
 /**
- * After a crash, callees that were ringing still ring. What they say in answer to an INVITE of the process before this
- * one shows them: who rings gets CANCEL, who answers ACK and BYE. All of it goes back to where the response came from,
- * and only so much of it in a second.
+ * After a crash, callees still ring. Their responses to an INVITE of the process before this one show them: who rings
+ * gets CANCEL, who answers gets ACK and BYE. These requests go back to the source of the response, at a bounded rate.
  */
-import { type RequestWriter, viaOf, type LocalBye, otherBranch } from '../request-writer.ts'
-import { type Transactions, FlowTexts } from '../transactions.ts'
-import { type DialogTable, Dialog } from '../../dialog/dialog.ts'
+import type { CoreParts } from '../parts.ts'
+import { viaOf, otherBranch } from '../request-writer.ts'
+import { FlowTexts } from '../transactions.ts'
+import { Dialog } from '../../dialog/dialog.ts'
 import type { Flow } from '../../flow.ts'
 import type { SipMessage } from '../../message/message.ts'
 import { ackOfFailure, type SentRequest, transactionTimeoutMs } from '../../transaction/machine.ts'
@@ -13,33 +13,27 @@ import type { RetransmitCache } from '../../transaction/server.ts'
 import { type BranchOrigin, dialogFrom } from './receive-response.ts'
 import type { SentAck } from './outbound-request.ts'
 
-/** Far more than ring at a crash and are heard of within one second. */
+/** Far more responses than ringing callees send within one second after a crash. */
 const MAX_PER_SECOND = 200
 
-interface StrayPorts {
-  readonly transactions: Transactions
-  readonly dialogs: DialogTable
-  readonly writer: RequestWriter
-}
-
-export class Strays {
-  readonly #ports: StrayPorts
+export class OrphanedInvites {
+  readonly #parts: CoreParts
   /** Undefined: a response without a transaction is dropped (RFC 3261 §17.1.3). */
   #isToBeEnded: ((source: Flow) => boolean) | undefined
-  /** INVITEs that were cancelled here, by branch, as far as they are known. */
+  /** INVITEs that were cancelled here, by branch, with the fields that their responses show. */
   readonly #cancelled = new Map<string, SentRequest>()
   /** ACKs of answers that were ended here. */
   readonly #ended = new Map<string, string>()
   #second = 0
   #inSecond = 0
 
-  constructor(ports: StrayPorts) {
-    this.#ports = ports
+  constructor(parts: CoreParts) {
+    this.#parts = parts
   }
 
   /** For as long as a 2xx is repeated (§13.3.1.4). */
   end(isToBeEnded: (source: Flow) => boolean, now: number): void {
-    const { deadlines, timers } = this.#ports.transactions
+    const { deadlines, timers } = this.#parts.transactions
     this.#isToBeEnded = isToBeEnded
     deadlines.start(this, 'over', transactionTimeoutMs(timers), now)
   }
@@ -71,9 +65,9 @@ export class Strays {
   }
 
   #cancel(response: SipMessage, flow: Flow, now: number): void {
-    const { transactions, dialogs } = this.#ports
+    const { transactions, dialogs } = this.#parts
     const { branch = '' } = response.via ?? {}
-    // A re-INVITE in a restored dialog: what comes of it is the peer's to say.
+    // A re-INVITE in a restored dialog: the peer decides on it.
     if (this.#cancelled.has(branch) || dialogs.ofResponse(response) !== undefined) return
     const invite = inviteOf(response, flow, branch)
     this.#cancelled.set(branch, invite)
@@ -84,11 +78,11 @@ export class Strays {
   #acknowledge(response: SipMessage, flow: Flow): void {
     const invite = this.#cancelled.get(response.via?.branch ?? '')
     const ack = invite && ackOfFailure(invite, response.get('To') ?? invite.to)
-    if (ack !== undefined) this.#ports.transactions.send(ack, flow, '')
+    if (ack !== undefined) this.#parts.transactions.send(ack, flow, '')
   }
 
   #release(response: SipMessage, flow: Flow, now: number): void {
-    const { transactions, writer, dialogs } = this.#ports
+    const { transactions, writer, dialogs } = this.#parts
     const { callId, fromTag, toTag, cseq } = response
     const number = cseq?.number ?? 0
     const restored = dialogs.ofResponse(response)
@@ -118,7 +112,7 @@ function isAnswerToUs(response: SipMessage, { listener }: Flow): boolean {
   return isOurs && /^z9hG4bK[\da-z]+$/.test(via.branch)
 }
 
-/** What a response tells of its INVITE. Its Request-URI is unknown: branch and sent-by are what matters (§9.2). */
+/** The INVITE of a response. Its Request-URI is unknown: branch and sent-by identify it (§9.2). */
 function inviteOf(response: SipMessage, { listener }: Flow, branch: string): SentRequest {
   const { callId, cseq } = response
   const to = withoutTag(response.get('To') ?? '')
@@ -145,7 +139,7 @@ const withoutTag = (to: string): string => {
   return to.slice(0, params) + to.slice(params).replace(/;\s*tag\s*=[^;]*/i, '')
 }
 
-/** In no table: its ACK and BYE are all that is sent in it. */
+/** A dialog outside the table, for one ACK and one BYE. */
 function dialogOf(response: SipMessage, flow: Flow, localCseq: number): Dialog {
   const { callId, fromTag: localTag, toTag: remoteTag, contact, to } = response
   return new Dialog({
@@ -171,28 +165,22 @@ function dialogOf(response: SipMessage, flow: Flow, localCseq: number): Dialog {
 // INVITEs whose 2xx is acknowledged, as texts: for 64·T1 a copy of the 2xx gets its ACK again, and a 2xx of another
 // branch an ACK and a BYE (RFC 3261 §13.2.2.4).
 
-interface AcknowledgedPorts {
-  readonly transactions: Transactions
-  readonly writer: RequestWriter
-  readonly localBye: LocalBye
-}
-
 /** The first lines; the ACK follows. None of them has a line break. */
 const LINES = 9
 
 export class AcknowledgedInvites {
-  readonly #ports: AcknowledgedPorts
+  readonly #parts: CoreParts
   readonly #flows = new FlowTexts()
   /** By branch. */
-  readonly #kept: RetransmitCache
+  readonly #acknowledged: RetransmitCache
 
-  constructor(ports: AcknowledgedPorts) {
-    this.#ports = ports
-    this.#kept = ports.transactions.retransmitCache()
+  constructor(parts: CoreParts) {
+    this.#parts = parts
+    this.#acknowledged = parts.transactions.retransmitCache()
   }
 
   get size(): number {
-    return this.#kept.size
+    return this.#acknowledged.size
   }
 
   /** `tag` is that of the branch that has answered. */
@@ -202,26 +190,26 @@ export class AcknowledgedInvites {
     const text =
       `${tag}\n${way}\n${clientId}\n${cseq}\n${routes.length}\n${uri}\n${from}\n${callId}\n` +
       `${contact}\n${ack.text}`
-    this.#kept.add(sent.branch, text, now)
+    this.#acknowledged.add(sent.branch, text, now)
   }
 
-  /** A response for which no transaction waits. False: it answers none of them. */
+  /** A response for which no transaction waits. False: it answers none of these INVITEs. */
   receive(response: SipMessage, flow: Flow, now: number): boolean {
     const { via, method, status } = response
     if (via === undefined || method !== 'INVITE' || status < 200 || status >= 300) return false
-    const text = this.#kept.find(via.branch)
+    const text = this.#acknowledged.find(via.branch)
     if (text === undefined) return false
     const lines = text.split('\n', LINES)
     const [tag = '', way = ''] = lines
     if (response.toTag === tag) {
       const ack = text.slice(lines.reduce((length, line) => length + line.length + 1, 0))
-      this.#ports.transactions.send(ack, this.#flows.read(way), '')
+      this.#parts.transactions.send(ack, this.#flows.read(way), '')
     } else this.#endBranch(originOf(lines), response, flow, now)
     return true
   }
 
   #endBranch(origin: BranchOrigin, response: SipMessage, flow: Flow, now: number): void {
-    const { writer, transactions, localBye } = this.#ports
+    const { writer, transactions, localBye } = this.#parts
     const dialog = dialogFrom(origin, response, flow, 'confirmed')
     const way = writer.flowInDialog(dialog)
     transactions.send(writer.numbered(dialog, 'ACK', origin.sent.cseq, way, {}).text, way, '')

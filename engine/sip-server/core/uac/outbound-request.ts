@@ -5,7 +5,6 @@ import {
   isSubscribing,
   type AnsweredInvite,
   type Dialog,
-  type DialogTable,
 } from '../../dialog/dialog.ts'
 import type { Flow, Listener } from '../../flow.ts'
 import { detachString, type SipMessage } from '../../message/message.ts'
@@ -22,18 +21,15 @@ import {
 import { InviteClientTransaction } from '../../transaction/client.ts'
 import { tagOf, contentTypeLine, sortAppHeaders } from '../app-headers.ts'
 import type { TimedCall } from '../traffic.ts'
-import { elsewhere, type HopFinder, advertised } from '../next-hop.ts'
-import type { Identifiers, ClientTransaction, Transactions } from '../transactions.ts'
-import { retarget, type Composed, type RequestWriter, type LocalBye } from '../request-writer.ts'
+import { elsewhere, advertised } from '../next-hop.ts'
+import type { CoreParts } from '../parts.ts'
+import type { ClientTransaction, Transactions } from '../transactions.ts'
+import { retarget, type ComposedRequest } from '../request-writer.ts'
 import type { AppMessage } from '../../application.ts'
-import type { ApplicationEvents, CommandRef } from '../outbox.ts'
+import type { CommandRef } from '../outbox.ts'
 
-/** What a request needs on its way. */
-interface OutboundPorts {
-  readonly transactions: Transactions
-  readonly hops: HopFinder
-  readonly writer: RequestWriter
-  readonly ids: Identifiers
+/** The parts that a request uses. */
+interface OutboundParts extends CoreParts {
   readonly requests: OutboundRequests
   readonly responses: OutboundUser
   readonly acknowledged: AcknowledgedUser
@@ -45,12 +41,12 @@ export interface SentAck {
   readonly flow: Flow
 }
 
-/** Sees to the copies of a 2xx that is acknowledged, and to later answers; `tag` is that of the branch. */
+/** Answers copies of an acknowledged 2xx, and later 2xx; `tag` is that of the branch. */
 interface AcknowledgedUser {
   keep(outbound: OutboundRequest, tag: string, ack: SentAck, now: number): void
 }
 
-/** Hears what comes of a request. */
+/** Gets the responses to a request. */
 export interface OutboundUser {
   onResponse(outbound: OutboundRequest, response: SipMessage, flow: Flow, now: number): void
   /** No target has answered. */
@@ -113,7 +109,7 @@ export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite {
   readonly sessionSeconds: number | undefined
   readonly startedAt: number
   hasRung = false
-  readonly #ports: OutboundPorts
+  readonly #parts: OutboundParts
   #sent: SentRequest
   #contact: string
   #dialog: Dialog | undefined
@@ -129,21 +125,21 @@ export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite {
   #hasTarget = true
   #timerC: Deadline<Timer> | undefined
   #cancelTimeout: Deadline<Timer> | undefined
-  /** Where it may still go if this target fails (RFC 3263 §4.3); undefined: nowhere. */
+  /** Further targets, should this one fail (RFC 3263 §4.3); undefined: none. */
   #others: readonly Flow[] | undefined
   #silence: Deadline<Timer> | undefined
-  /** Targets that were left because they said nothing. */
+  /** How many targets were given up because they were silent. */
   #silentTargets = 0
 
   constructor(
-    ports: OutboundPorts,
+    parts: OutboundParts,
     clientId: number,
-    composed: Composed,
+    composed: ComposedRequest,
     dialog: Dialog | undefined,
     now: number,
   ) {
-    this.#ports = ports
-    this.transactionId = ports.ids.transactionId()
+    this.#parts = parts
+    this.transactionId = parts.ids.transactionId()
     this.clientId = clientId
     this.startedAt = now
     this.#sent = composed.sent
@@ -183,7 +179,7 @@ export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite {
     return this.#wasCancelled && this.isInitial
   }
 
-  /** It begins a call. */
+  /** An INVITE outside dialogs. */
   get isCall(): boolean {
     return this.isInitial && this.#sent.method === 'INVITE'
   }
@@ -201,7 +197,7 @@ export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite {
     this.#dialog = dialog
   }
 
-  /** It will go along the first of `flows`; the others stand by. None: it cannot be sent. */
+  /** Chooses the first of `flows`; the others are for failures. None: the request cannot be sent. */
   aim(flows: readonly Flow[]): void {
     const [first, ...others] = flows
     this.#hasTarget = first !== undefined
@@ -215,7 +211,7 @@ export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite {
   start(now: number): void {
     if (!this.#hasTarget) return this.onFailure('transport', now)
     if (this.#heldCancel !== undefined) return this.#failLocally(487, 'Request Terminated', now)
-    const { transactions } = this.#ports
+    const { transactions } = this.#parts
     this.#transaction = transactions.startClient(this.#sent, this.#flow, this, now)
     const { deadlines, timers } = transactions
     if (!this.#others) return
@@ -227,7 +223,7 @@ export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite {
     this.#silence?.cancel()
     if (response.status === 503 && this.#others && this.#moveOn(now, response)) return
     if (this.#sent.method === 'INVITE') this.#superviseInvite(response.status, now)
-    this.#ports.responses.onResponse(this, response, flow, now)
+    this.#parts.responses.onResponse(this, response, flow, now)
   }
 
   onFailure(failure: ClientFailure, now: number): void {
@@ -238,8 +234,8 @@ export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite {
   }
 
   onTerminated(now: number): void {
-    this.#ports.transactions.endClient(this.#sent.branch)
-    this.#ports.responses.onTerminated(this, now)
+    this.#parts.transactions.endClient(this.#sent.branch)
+    this.#parts.responses.onTerminated(this, now)
   }
 
   onTimer(timer: Timer, now: number): void {
@@ -249,7 +245,7 @@ export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite {
       return void this.#moveOn(now)
     }
     if (this.#transaction?.state !== 'proceeding') return
-    this.#ports.transactions.endClient(this.#sent.branch)
+    this.#parts.transactions.endClient(this.#sent.branch)
     this.#failLocally(487, 'Request Terminated', now)
   }
 
@@ -286,7 +282,7 @@ export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite {
   }
 
   acknowledge(dialog: Dialog, lines: string, body: string, now: number): string {
-    const { writer, transactions } = this.#ports
+    const { writer, transactions } = this.#parts
     const flow = writer.flowInDialog(dialog)
     const { text } = writer.numbered(dialog, 'ACK', this.#sent.cseq, flow, { lines, body })
     if (dialog === this.#dialog) this.#acknowledged({ text, flow }, dialog.isForked, now)
@@ -295,7 +291,7 @@ export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite {
     return text
   }
 
-  /** Unless the dialog has to know other branches, all that the copies of the 2xx need is kept as a text. */
+  /** Unless the dialog has other branches, its ACK goes to a cache, for copies of the 2xx. */
   #acknowledged(ack: SentAck, isForked: boolean, now: number): void {
     const transaction = this.#transaction
     const isKept =
@@ -305,13 +301,13 @@ export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite {
       return
     }
     transaction.leaveAccepted()
-    this.#ports.transactions.endClient(this.#sent.branch)
-    this.#ports.acknowledged.keep(this, this.#answeredTag, ack, now)
+    this.#parts.transactions.endClient(this.#sent.branch)
+    this.#parts.acknowledged.keep(this, this.#answeredTag, ack, now)
   }
 
   /** For a copy of the 2xx. */
   repeatAck(): void {
-    if (this.#ack) this.#ports.transactions.send(this.#ack.text, this.#ack.flow, '')
+    if (this.#ack) this.#parts.transactions.send(this.#ack.text, this.#ack.flow, '')
   }
 
   /** The application has its final response, or is gone. */
@@ -322,14 +318,14 @@ export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite {
     // The callee of a cancelled INVITE may never answer: without this limit its transaction would stay for ever.
     if (this.#transaction?.state !== 'proceeding') this.#cancelTimeout?.cancel()
     this.#silence?.cancel()
-    this.#ports.requests.remove(this)
+    this.#parts.requests.remove(this)
     if (!this.isInitial) this.#dialog?.pending.localEnds(this.#sent.method)
   }
 
   #superviseInvite(status: number, now: number): void {
     if (status >= 200) return
     // §16.6 step 11 as a UAC: an INVITE that rings for ever is cancelled.
-    const { deadlines, timers } = this.#ports.transactions
+    const { deadlines, timers } = this.#parts.transactions
     this.#timerC?.cancel()
     this.#timerC = deadlines.start(this, 'timerC', timers.cMs, now)
     if (this.#heldCancel === undefined) return
@@ -338,7 +334,7 @@ export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite {
   }
 
   #sendCancel(lines: string, now: number): void {
-    const { transactions } = this.#ports
+    const { transactions } = this.#parts
     transactions.cancel(this.#sent, this.#flow, lines, now)
     // §9.1: without a final response 64·T1 later the INVITE counts as cancelled.
     const timeoutMs = transactionTimeoutMs(transactions.timers)
@@ -351,7 +347,7 @@ export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite {
     const [next, ...others] = refusal ? elsewhere(flows, this.#flow) : flows
     const isTooLate = this.#hasFinal || this.#wasCancelled || (this.isInitial && this.#dialog)
     if (next === undefined || isTooLate) return false
-    const { hops, transactions, responses, ids } = this.#ports
+    const { hops, transactions, responses, ids } = this.#parts
     const sent = this.#sent
     const flow = this.#flow
     hops.failed(flow, refusal, now)
@@ -373,12 +369,12 @@ export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite {
   }
 
   #failLocally(status: number, reason: string, now: number): void {
-    if (!this.#hasFinal) this.#ports.responses.onLocalFailure(this, status, reason, now)
+    if (!this.#hasFinal) this.#parts.responses.onLocalFailure(this, status, reason, now)
   }
 }
 
 /**
- * Hears of an attempt that was given up for the next target (RFC 3263 §4.3). The application does not; a
+ * The user of an attempt that was given up for the next target (RFC 3263 §4.3). The application gets no event; a
  * target that begins to ring is cancelled, one that answers gets ACK and BYE.
  */
 function abandonedAttempt(
@@ -404,32 +400,26 @@ function abandonedAttempt(
   }
 }
 
-// Requests that an application asks for; what their responses do is in receive-response.ts.
+// Requests that an application asks for; receive-response.ts handles their responses.
 
-/** What an application asks for: where the answer goes, and what it quotes. */
+/** The command of an application, and the ids that it quotes. */
 export interface RequestCommand extends CommandRef {
   readonly transactionId: string
   readonly dialogId: string
   readonly routeUrl: string
 }
 
-interface SenderPorts extends OutboundPorts {
-  readonly dialogs: DialogTable
-  readonly events: ApplicationEvents
-  readonly localBye: LocalBye
-}
-
 const unknownDialog = 'Server error: unable to find dialog for dialog id provided'
 
 export class RequestSender {
-  readonly #ports: SenderPorts
+  readonly #parts: OutboundParts
 
-  constructor(ports: SenderPorts) {
-    this.#ports = ports
+  constructor(parts: OutboundParts) {
+    this.#parts = parts
   }
 
   outOfDialog(command: RequestCommand, message: AppMessage, now: number): void {
-    const { events, writer } = this.#ports
+    const { events, writer } = this.#parts
     const composed = writer.outOfDialog(command.routeUrl, message)
     if ('problem' in composed) return events.refuse(command, composed.problem)
     if (message.method === 'INVITE') events.callAttempted('application', composed.sent.text, now)
@@ -438,7 +428,7 @@ export class RequestSender {
 
   /** Any request but ACK. */
   inDialog(command: RequestCommand, message: AppMessage, now: number): void {
-    const { events, writer } = this.#ports
+    const { events, writer } = this.#parts
     const found = this.#dialogOf(command)
     if (found === undefined) return events.refuse(command, unknownDialog)
     const dialog = found.hasBranches ? branchFor(found, message) : found
@@ -455,7 +445,7 @@ export class RequestSender {
 
   /** The ACK of a 2xx: end to end, in the dialog, with the number of its INVITE (RFC 3261 §13.2.2.4). */
   ack(command: RequestCommand, message: AppMessage, now: number): void {
-    const { events, ids, dialogs } = this.#ports
+    const { events, ids, dialogs } = this.#parts
     const dialog = this.#dialogOf(command)
     const invite = dialog?.answeredInvite
     if (dialog === undefined || invite === undefined) {
@@ -468,17 +458,17 @@ export class RequestSender {
     const headers = sortAppHeaders(message, advertised(dialog.flow.listener))
     const lines = headers.lines + (contentTypeLine(headers, body) ?? '')
     const text = invite.acknowledge(dialog, lines, body, now)
-    events.unansweredSent(command, ids.transactionId(), text, invite.flow, now)
+    events.requestSent(command, ids.transactionId(), text, undefined, invite.flow, now)
     // A late offer is answered here.
     dialog.session?.noteLocalSdp(body)
     // RFC 3261 §15: a call that was cancelled too late is acknowledged and then ended.
     if (invite.isUnwanted)
-      this.#ports.localBye.send(dialog, 'ACK-BYE due to cancel race condition', 'tell', now)
+      this.#parts.localBye.send(dialog, 'ACK-BYE due to cancel race condition', 'notify', now)
   }
 
   /** CANCEL of an INVITE that the application has sent. */
   cancel(command: RequestCommand, lines: string, now: number): void {
-    const { events, ids, requests } = this.#ports
+    const { events, ids, requests } = this.#parts
     const { transactionId, clientId } = command
     const outbound = requests.find(transactionId)
     if (outbound === undefined || outbound.clientId !== clientId || !outbound.isCall)
@@ -486,18 +476,18 @@ export class RequestSender {
     outbound.cancel(lines, now)
     const text = cancelOf(outbound.sent, lines)
     events.callStopped('application', 'call-canceled', text, now)
-    events.unansweredSent(command, ids.transactionId(), text, outbound.flow, now)
+    events.requestSent(command, ids.transactionId(), text, undefined, outbound.flow, now)
   }
 
   #dialogOf({ dialogId, clientId }: RequestCommand): Dialog | undefined {
-    const dialog = this.#ports.dialogs.find(dialogId)
+    const dialog = this.#parts.dialogs.find(dialogId)
     return dialog?.clientId === clientId ? dialog : undefined
   }
 
   /** The application cannot know of a refresh of the stack's own (RFC 4028): its re-INVITE comes next. */
   #holdOrRefuse(dialog: Dialog, command: RequestCommand, message: AppMessage): void {
     const refuse = (): void =>
-      this.#ports.events.refuse(command, 'a re-INVITE is already in progress in this dialog')
+      this.#parts.events.refuse(command, 'a re-INVITE is already in progress in this dialog')
     const send = (at: number): void => this.inDialog(command, message, at)
     const isHeld = dialog.session?.isRefreshing === true && dialog.pending.hold({ send, refuse })
     if (!isHeld) refuse()
@@ -506,16 +496,17 @@ export class RequestSender {
   /** The application learns the transaction id before anything can come back under it. */
   #launch(
     command: RequestCommand,
-    composed: Composed,
+    composed: ComposedRequest,
     dialog: Dialog | undefined,
     now: number,
   ): void {
-    const { events, hops, requests } = this.#ports
-    const outbound = new OutboundRequest(this.#ports, command.clientId, composed, dialog, now)
+    const { events, hops, requests } = this.#parts
+    const outbound = new OutboundRequest(this.#parts, command.clientId, composed, dialog, now)
     requests.add(outbound)
     const { question, target, sent } = composed
     if (question === undefined) outbound.aim(hops.tcpFirst(target, sent.text, [composed.flow], now))
-    events.requestSent(command, outbound.transactionId, outbound.sent, outbound.flow, now)
+    const { transactionId, sent: first, flow } = outbound
+    events.requestSent(command, transactionId, first.text, first, flow, now)
     if (question === undefined) return outbound.start(now)
     hops.lookUp(question, (flows, later) => {
       outbound.aim(hops.tcpFirst(target, sent.text, flows, later))

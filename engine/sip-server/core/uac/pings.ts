@@ -8,18 +8,8 @@ import { composeRequest, type SipMessage } from '../../message/message.ts'
 import { ReleasingMap } from '../../message/releasing-map.ts'
 import type { PingAnswer, PingDone } from '../../application.ts'
 import type { ClientFailure, ClientUser, Deadline } from '../../transaction/machine.ts'
-import type { Identifiers, Transactions } from '../transactions.ts'
-import type { Outbox } from '../outbox.ts'
-import type { Composed, RequestWriter } from '../request-writer.ts'
-import type { Traffic } from '../traffic.ts'
-
-interface PingPorts {
-  readonly transactions: Transactions
-  readonly writer: RequestWriter
-  readonly ids: Identifiers
-  readonly outbox: Outbox
-  readonly traffic: Traffic
-}
+import type { CoreParts } from '../parts.ts'
+import type { ComposedRequest } from '../request-writer.ts'
 
 /** The request to one target: what stands before the branch, up to the end of the Call-ID, and behind that. */
 interface Template {
@@ -37,14 +27,14 @@ const usualForm =
   /^SIP\/2\.0 ([2-6]\d\d) ([^\r\n]*)\r\nVia: SIP\/2\.0\/UDP [^\r\n,]*;branch=(z9hG4bKping-\w+)[;\r]/
 
 export class Pings {
-  readonly #ports: PingPorts
+  readonly #parts: CoreParts
   /** By target; undefined: it takes more than a ping. */
   readonly #templates = new Map<string, Template | undefined>()
   /** By branch, those whose answer is not late yet. */
   readonly #open = new ReleasingMap<string, Ping>()
 
-  constructor(ports: PingPorts) {
-    this.#ports = ports
+  constructor(parts: CoreParts) {
+    this.#parts = parts
   }
 
   /** False: nothing was sent, because it does not go to an address by UDP. */
@@ -52,7 +42,7 @@ export class Pings {
     if (!this.#templates.has(target)) this.#prepare(target)
     const template = this.#templates.get(target)
     if (template === undefined) return false
-    const { transactions, ids } = this.#ports
+    const { transactions, ids } = this.#parts
     const branch = `z9hG4bKping-${ids.token()}`
     const { flow, toBranch, toCallId, rest } = template
     const text = toBranch + branch + toCallId + `-${ids.next()}` + rest
@@ -69,7 +59,7 @@ export class Pings {
     const [, status, reason = '', branch = ''] = usualForm.exec(text) ?? []
     const ping = this.#open.get(branch)
     if (ping === undefined || !isWhole(text)) return false
-    this.#ports.traffic.answered('OPTIONS', Number(status))
+    this.#parts.traffic.answered('OPTIONS', Number(status))
     this.#settle(ping, { status: Number(status), reason })
     return true
   }
@@ -82,10 +72,6 @@ export class Pings {
     if (status < 200) ping.provisional = response
     else this.#settle(ping, { status, reason })
     return true
-  }
-
-  expects({ via }: SipMessage): boolean {
-    return via !== undefined && this.#open.has(via.branch)
   }
 
   sendFailed(reference: string): void {
@@ -101,16 +87,16 @@ export class Pings {
     const { branch, text, flow, provisional } = ping
     this.#open.delete(branch)
     const request = { method: 'OPTIONS', branch, text }
-    this.#ports.transactions.takeUp(request, flow, ping, provisional, now)
+    this.#parts.transactions.takeUp(request, flow, ping, provisional, now)
   }
 
   answered(done: PingDone, answer: PingAnswer): void {
-    this.#ports.outbox.push({ kind: 'pinged', done, answer })
+    this.#parts.outbox.push({ kind: 'pinged', done, answer })
   }
 
   ended(branch: string): void {
     this.#open.delete(branch)
-    this.#ports.transactions.endClient(branch)
+    this.#parts.transactions.endClient(branch)
   }
 
   #settle(ping: Ping, answer: PingAnswer): void {
@@ -119,16 +105,16 @@ export class Pings {
     this.answered(ping.done, answer)
   }
 
-  /** What listeners and connections there are can change; what a target names cannot. */
+  /** A target that needs a listener or a connection may have one later; one that needs more than a ping never changes. */
   #prepare(target: string): void {
-    const composed = this.#ports.writer.outOfDialog(target, composeRequest('OPTIONS', target, {}))
+    const composed = this.#parts.writer.outOfDialog(target, composeRequest('OPTIONS', target, {}))
     if ('problem' in composed || composed.target === '') return
     if (this.#templates.size >= maxTemplates) this.#templates.clear()
     this.#templates.set(target, templateOf(composed))
   }
 }
 
-function templateOf({ flow, sent, question }: Composed): Template | undefined {
+function templateOf({ flow, sent, question }: ComposedRequest): Template | undefined {
   if (question !== undefined || flow.listener.protocol !== 'udp') return undefined
   const [toBranch = '', behindBranch = ''] = sent.text.split(sent.branch)
   const end = behindBranch.indexOf('\r\n', behindBranch.indexOf(sent.callId))

@@ -1,36 +1,30 @@
-/** What the responses to an application's requests do: to dialogs, to sessions, and for the application. */
+/** Responses to an application's requests: they change dialogs and sessions, and become events. */
 import { isIP } from 'node:net'
 import { tagOf, messageText } from '../app-headers.ts'
-import type { Applications, ApplicationEvents } from '../outbox.ts'
+import type { CoreParts } from '../parts.ts'
 import type { SessionTimers } from '../session-timers.ts'
 import { grantedSeconds, type Subscriptions } from '../subscriptions.ts'
-import type { CallTimes } from '../traffic.ts'
 import type { OutboundRequest, OutboundUser } from './outbound-request.ts'
 import { type DialogTable, Dialog, isSubscribing } from '../../dialog/dialog.ts'
 import { type Flow, isReliable } from '../../flow.ts'
 import type { SipMessage } from '../../message/message.ts'
 import { parseUri } from '../../message/fields.ts'
 import type { SentRequest } from '../../transaction/machine.ts'
-import { type LocalBye, otherBranch } from '../request-writer.ts'
+import { otherBranch } from '../request-writer.ts'
 
-interface ResponsePorts {
-  readonly applications: Applications
-  readonly events: ApplicationEvents
-  readonly dialogs: DialogTable
+interface ResponseParts extends CoreParts {
   readonly sessions: SessionTimers
   readonly subscriptions: Subscriptions
-  readonly localBye: LocalBye
-  readonly callTimes: CallTimes
 }
 
 /** A 481 to these speaks of a subscription or of a provisional response, not of the call. */
 const hasOwnUsage = new Set(['PRACK', 'REFER', 'SUBSCRIBE', 'NOTIFY', 'BYE'])
 
 export class ResponseReceiver implements OutboundUser {
-  readonly #ports: ResponsePorts
+  readonly #parts: ResponseParts
 
-  constructor(ports: ResponsePorts) {
-    this.#ports = ports
+  constructor(parts: ResponseParts) {
+    this.#parts = parts
   }
 
   onResponse(outbound: OutboundRequest, response: SipMessage, flow: Flow, now: number): void {
@@ -42,7 +36,7 @@ export class ResponseReceiver implements OutboundUser {
     if (outbound.hasFinal) return
     const { dialogId } = outbound
     if (outbound.isInitial && status < 300) this.#subscribed(outbound, response, flow, now)
-    this.#tellFailure(outbound, status, response.text, now)
+    this.#reportFailure(outbound, status, response.text, now)
     this.#settleDialog(outbound, response, now)
     this.#deliver(outbound, response, dialogId, flow, now)
     outbound.finished()
@@ -55,10 +49,10 @@ export class ResponseReceiver implements OutboundUser {
     const text =
       `SIP/2.0 ${status} ${reason}\r\nVia: ${sent.via}\r\nFrom: ${sent.from}\r\nTo: ${sent.to}\r\n` +
       `Call-ID: ${sent.callId}\r\nCSeq: ${sent.cseq} ${sent.method}\r\nContent-Length: 0\r\n\r\n`
-    this.#tellFailure(outbound, status, text, now)
-    if (dialog && (outbound.isInitial || sent.method === 'BYE')) this.#ports.dialogs.remove(dialog)
+    this.#reportFailure(outbound, status, text, now)
+    if (dialog && (outbound.isInitial || sent.method === 'BYE')) this.#parts.dialogs.remove(dialog)
     const passed = { transactionId, dialogId, text }
-    this.#ports.events.response(outbound.clientId, passed, text, flow, now)
+    this.#parts.events.response(outbound.clientId, passed, text, flow, now)
     outbound.finished()
     this.#endIfGone(outbound, status, now)
   }
@@ -70,25 +64,24 @@ export class ResponseReceiver implements OutboundUser {
     dialog.forgetBranches()
     if (dialog.answeredInvite !== outbound) return
     outbound.acknowledge(dialog, '', '', now)
-    this.#ports.localBye.send(dialog, 'ACK timeout', 'tell', now)
+    this.#parts.localBye.send(dialog, 'ACK timeout', 'notify', now)
   }
 
   /**
-   * §8.1.3.4: Trying is between the hops and forms no dialog; as from drachtio-server, no application by
-   * TCP hears of it. One in this process does, for a new INVITE: to move on from a silent destination
-   * it must know which one is not silent.
+   * §8.1.3.4: Trying is between the hops and forms no dialog. As from drachtio-server, an application by TCP
+   * does not get it. One in this process gets it for a new INVITE: it moves on from destinations that are silent.
    */
   #trying(outbound: OutboundRequest, response: SipMessage, flow: Flow, now: number): void {
     if (!outbound.isCall || outbound.hasFinal) return
-    if (this.#ports.applications.isInProcess(outbound.clientId))
+    if (this.#parts.applications.isInProcess(outbound.clientId))
       this.#deliver(outbound, response, outbound.dialogId, flow, now)
   }
 
   #provisional(outbound: OutboundRequest, response: SipMessage, flow: Flow, now: number): void {
     if (outbound.hasFinal || outbound.isRepeatedReliable(response)) return
     if (outbound.isCall && response.toTag !== '')
-      formEarlyDialog(this.#ports.dialogs, outbound, response, flow)
-    if (outbound.isCall) this.#ports.callTimes.responded(outbound, response.status, now)
+      formEarlyDialog(this.#parts.dialogs, outbound, response, flow)
+    if (outbound.isCall) this.#parts.callTimes.outbound.responded(outbound, response.status, now)
     outbound.dialog?.provisionalReceived(response)
     this.#deliver(outbound, response, outbound.dialogId, flow, now)
   }
@@ -97,13 +90,13 @@ export class ResponseReceiver implements OutboundUser {
   #answer(outbound: OutboundRequest, response: SipMessage, flow: Flow, now: number): void {
     const which = outbound.noteAnswer(response.toTag)
     if (which === 'copy') return outbound.repeatAck()
-    // §13.2.2.4; or the application was told of a failure before.
+    // §13.2.2.4; or the application has got a failure before.
     if (which === 'other-branch' || outbound.hasFinal)
       return this.onLateAnswer(outbound, response, flow, now)
-    const { events, callTimes, dialogs, sessions } = this.#ports
+    const { events, callTimes, dialogs, sessions } = this.#parts
     if (outbound.isInitial) {
       events.callAnswered('network', 'uac', response.status, response.text, now)
-      callTimes.responded(outbound, response.status, now)
+      callTimes.outbound.responded(outbound, response.status, now)
       formDialog(dialogs, outbound, response, flow)
     } else outbound.dialog?.refreshTarget(response)
     const { dialog, sent, sessionSeconds } = outbound
@@ -119,7 +112,7 @@ export class ResponseReceiver implements OutboundUser {
   onLateAnswer(outbound: OutboundRequest, response: SipMessage, flow: Flow, now: number): void {
     const dialog = dialogFrom(outbound, response, flow, 'confirmed')
     outbound.acknowledge(dialog, '', '', now)
-    this.#ports.localBye.send(dialog, otherBranch, 'silent', now)
+    this.#parts.localBye.send(dialog, otherBranch, 'silent', now)
   }
 
   /** A dialog that a subscription holds open; a NOTIFY may have begun, or even ended it before. */
@@ -127,15 +120,15 @@ export class ResponseReceiver implements OutboundUser {
     const { sent, dialog } = outbound
     if (!isSubscribing(sent.method) || dialog?.state === 'terminated') return
     if (/^\s*false/i.test(response.get('Refer-Sub') ?? '')) return
-    const formed = formDialog(this.#ports.dialogs, outbound, response, flow)
-    this.#ports.subscriptions.renew(formed, grantedSeconds(undefined, response), now)
+    const formed = formDialog(this.#parts.dialogs, outbound, response, flow)
+    this.#parts.subscriptions.renew(formed, grantedSeconds(undefined, response), now)
   }
 
-  /** What a final response other than a 2xx to INVITE does to the dialog of its request. */
+  /** Changes the dialog after a final response other than a 2xx to INVITE. */
   #settleDialog(outbound: OutboundRequest, response: SipMessage, now: number): void {
     const { dialog, isInitial, sent, sessionSeconds } = outbound
     if (dialog === undefined) return
-    const { dialogs, sessions, subscriptions } = this.#ports
+    const { dialogs, sessions, subscriptions } = this.#parts
     const { status } = response
     if (sent.method === 'INVITE' && isInitial) return dialogs.remove(dialog)
     if (sent.method === 'UPDATE' && status < 300) {
@@ -164,17 +157,17 @@ export class ResponseReceiver implements OutboundUser {
     if (isInitial || dialog === undefined || dialog.state !== 'confirmed') return
     if (dialog.usage === 'subscription') {
       if (status === 481 || (status === 408 && method === 'NOTIFY'))
-        this.#ports.dialogs.remove(dialog)
+        this.#parts.dialogs.remove(dialog)
       return
     }
     const isGone = status === 481 && !hasOwnUsage.has(method)
     const isSilent = status === 408 && (method === 'INVITE' || method === 'UPDATE')
-    if (isGone || isSilent) this.#ports.localBye.send(dialog, 'Dialog is gone', 'tell', now)
+    if (isGone || isSilent) this.#parts.localBye.send(dialog, 'Dialog is gone', 'notify', now)
   }
 
-  #tellFailure(outbound: OutboundRequest, status: number, text: string, now: number): void {
+  #reportFailure(outbound: OutboundRequest, status: number, text: string, now: number): void {
     if (outbound.isCall && !outbound.wasCancelled)
-      this.#ports.events.callAnswered('network', 'uac', status, text, now)
+      this.#parts.events.callAnswered('network', 'uac', status, text, now)
   }
 
   #deliver(
@@ -185,7 +178,7 @@ export class ResponseReceiver implements OutboundUser {
     now: number,
   ): void {
     const passed = { transactionId, dialogId, text: messageText(response) }
-    this.#ports.events.response(clientId, passed, response, flow, now)
+    this.#parts.events.response(clientId, passed, response, flow, now)
   }
 }
 
@@ -227,7 +220,7 @@ function formDialog(
   return dialog
 }
 
-/** What a branch of a request needs to become a dialog. */
+/** The part of a request from which a branch becomes a dialog. */
 export interface BranchOrigin extends Pick<OutboundRequest, 'clientId' | 'contact' | 'dialog'> {
   readonly sent: Pick<
     SentRequest,
@@ -235,7 +228,7 @@ export interface BranchOrigin extends Pick<OutboundRequest, 'clientId' | 'contac
   >
 }
 
-/** In no table yet. */
+/** The dialog is in no table yet. */
 export function dialogFrom(
   outbound: BranchOrigin,
   response: SipMessage,
@@ -243,7 +236,7 @@ export function dialogFrom(
   state: 'early' | 'confirmed',
 ): Dialog {
   const { sent } = outbound
-  // What was sent in the early dialog (PRACK, UPDATE) has used up numbers.
+  // Requests in the early dialog (PRACK, UPDATE) have used up numbers.
   const early = outbound.dialog?.branchOf(response.toTag)
   return new Dialog({
     ...routeToPeer(sent, response, flow),

@@ -3,12 +3,13 @@ import { dialogId, type Dialog, knowsTimer, sessionExpiresOf } from '../../dialo
 import type { Flow } from '../../flow.ts'
 import { detachString, type SipMessage } from '../../message/message.ts'
 import { ReleasingMap } from '../../message/releasing-map.ts'
-import type { Log, NewRequest, Refusal } from '../../options.ts'
+import type { NewRequest, Refusal } from '../../options.ts'
 import type { ServerUser, Deadline } from '../../transaction/machine.ts'
 import { type RetransmitCache, NonInviteServerTransaction } from '../../transaction/server.ts'
 import { tagOf, echoOf, type Echo, type Vias } from '../app-headers.ts'
 import type { TimedCall } from '../traffic.ts'
-import type { Identifiers, ServerTransaction, Transactions } from '../transactions.ts'
+import type { CoreParts } from '../parts.ts'
+import type { ServerTransaction, Transactions } from '../transactions.ts'
 import type { Conflict } from '../../dialog/pending-requests.ts'
 import { trimBlanks } from '../../message/headers.ts'
 import { parseOptionTags } from '../../message/fields.ts'
@@ -19,18 +20,21 @@ export interface Arrival {
   readonly vias: Vias
   /** Of its server transaction. */
   readonly key: string
-  /** Outside dialogs: what all copies of it have in common; else ''. */
+  /** Outside dialogs: equal for all copies of the request; else ''. */
   readonly mergeKey: string
-  /** Where its responses go. */
+  /** The way of its responses. */
   readonly flow: Flow
-  /** Where it came from. */
+  /** The flow that it came by. */
   readonly source: Flow
   /** Restored: our tag, which the caller may know. */
   readonly toTag?: string
 }
 
-/** A request as the options of the server are asked about it. */
-export const asSeen = (request: SipMessage, { listener, address, port }: Flow): NewRequest => ({
+/** A request as the options of the server get it. */
+export const newRequestOf = (
+  request: SipMessage,
+  { listener, address, port }: Flow,
+): NewRequest => ({
   method: request.method,
   uri: request.uri,
   protocol: listener.protocol,
@@ -45,11 +49,8 @@ interface Forwarder {
   cancel(now: number): void
 }
 
-export interface InboundPorts {
-  readonly transactions: Transactions
-  readonly ids: Identifiers
+export interface InboundParts extends CoreParts {
   readonly requests: InboundRequests
-  readonly log: Log
   /** The application has not answered in time. */
   readonly onSilence: (inbound: InboundRequest, now: number) => void
 }
@@ -62,9 +63,9 @@ export class InboundRequests {
   readonly #byKey = new ReleasingMap<string, InboundRequest>()
   /** Server transactions by Call-ID, From tag and CSeq: a request may come by two ways (RFC 3261 §8.2.2.2). */
   readonly #merged = new Map<string, string>()
-  /** Of those that were answered. */
+  /** The same for answered requests. */
   readonly #mergedBefore: RetransmitCache
-  /** Until then no request can have come round. */
+  /** Some request was forwarded: before that none can have come round. */
   #hasForwarded = false
 
   constructor(transactions: Transactions) {
@@ -165,7 +166,7 @@ export class InboundRequests {
 
 const spiralKey = (merge: string, uri: string): string => `${merge} ${uri}`
 
-/** What two copies of one request have in common, whichever way they came. */
+/** Equal for copies of one request, whichever way they came. */
 export const mergeKeyOf = (request: SipMessage, method: string): string =>
   detachString(`${request.callId} ${request.fromTag} ${request.cseq?.number ?? 0} ${method}`)
 
@@ -175,33 +176,33 @@ export class InboundRequest implements TimedCall {
   clientId: number
   readonly request: SipMessage
   readonly transaction: ServerTransaction
-  /** What every response copies. */
+  /** The header lines that every response copies. */
   readonly echo: Echo
   readonly isInitial: boolean
   readonly startedAt: number
   hasRung = false
-  /** Its caller has heard 100. */
+  /** 100 Trying was sent. */
   isTrying = false
   #dialog: Dialog | undefined
   #forwarder: Forwarder | undefined
   #wasAnswered = false
   #wasCancelled = false
   #isTagFixed: boolean
-  readonly #ports: InboundPorts
+  readonly #parts: InboundParts
   readonly #end: ServerEnd
   readonly #applicationTimer: Deadline<'application'>
 
   /** `clientId` is the application that has to answer, 0 for none; `dialog` the one that it came in. */
   constructor(
-    ports: InboundPorts,
+    parts: InboundParts,
     { request, vias, key, mergeKey, flow, toTag }: Arrival,
     clientId: number,
     dialog: Dialog | undefined,
     now: number,
   ) {
-    const { ids, transactions } = ports
+    const { ids, transactions } = parts
     const { deadlines, timers } = transactions
-    this.#ports = ports
+    this.#parts = parts
     this.transactionId = ids.transactionId()
     this.clientId = clientId
     this.request = request
@@ -210,11 +211,11 @@ export class InboundRequest implements TimedCall {
     this.isInitial = dialog === undefined
     this.startedAt = now
     this.#isTagFixed = toTag !== undefined
-    this.#end = new ServerEnd(ports, key, dialog?.localTag ?? toTag ?? ids.token())
+    this.#end = new ServerEnd(parts, key, dialog?.localTag ?? toTag ?? ids.token())
     if (mergeKey !== '') this.#end.merge(mergeKey)
     this.transaction = transactions.startServer(key, request.method === 'INVITE', flow, this.#end)
     this.#applicationTimer = deadlines.start(this, 'application', timers.applicationMs, now)
-    ports.requests.add(this)
+    parts.requests.add(this)
   }
 
   /** Our tag. */
@@ -222,7 +223,7 @@ export class InboundRequest implements TimedCall {
     return this.#end.toTag
   }
 
-  /** Takes our tag from the application's first response: later the caller has seen one. */
+  /** Takes our tag from the application's first response: later the caller has got one. */
   chooseTag(to: string): void {
     const isOpen = this.isInitial && !this.#wasAnswered && !this.#isTagFixed
     const tag = isOpen ? tagOf(to) : ''
@@ -249,7 +250,7 @@ export class InboundRequest implements TimedCall {
     return this.#dialog?.id ?? dialogId(this.request.callId, this.request.fromTag)
   }
 
-  /** It begins a call. */
+  /** An INVITE outside dialogs. */
   get isCall(): boolean {
     return this.isInitial && this.request.method === 'INVITE'
   }
@@ -267,29 +268,29 @@ export class InboundRequest implements TimedCall {
     return this.#wasCancelled
   }
 
-  /** Its caller has given up. True: what forwards it will answer. */
+  /** Its caller has given up. True: the forwarder will answer it. */
   cancelled(now: number): boolean {
     this.#wasCancelled = true
     this.#forwarder?.cancel(now)
     return this.#forwarder !== undefined
   }
 
-  /** It is forwarded: its answer comes from elsewhere, and the application owes none. */
+  /** The request is forwarded: another server answers it, and the application need not. */
   handOver(forwarder: Forwarder): void {
     this.#forwarder = forwarder
     this.#end.forwarded(this.request.uri)
     this.#applicationTimer.cancel()
-    this.#ports.requests.handedOver(this)
+    this.#parts.requests.handedOver(this)
   }
 
-  /** It ends without an answer, as a non-INVITE request may (RFC 4320 §4.2). */
+  /** Ends a non-INVITE request without an answer (RFC 4320 §4.2). */
   abandon(now: number): void {
     this.#finished()
     if (this.transaction instanceof NonInviteServerTransaction) this.transaction.abandon(now)
   }
 
   /**
-   * It has its final response. RFC 3261 §8.2.2.2 speaks of ongoing transactions. Once it is refused nothing goes on, and
+   * The request has its final response. RFC 3261 §8.2.2.2 speaks of ongoing transactions: a refused one is over, and
    * a proxy that tries its destinations one after the other may come back to this server by another one.
    */
   answered(status: number, now: number): void {
@@ -298,7 +299,7 @@ export class InboundRequest implements TimedCall {
     else this.#end.forgetMerge()
   }
 
-  /** It was answered without state. */
+  /** The request was answered without state. */
   dismiss(): void {
     this.#finished()
     this.#end.onTerminated()
@@ -306,66 +307,64 @@ export class InboundRequest implements TimedCall {
 
   #finished(): void {
     this.#applicationTimer.cancel()
-    this.#ports.requests.remove(this)
+    this.#parts.requests.remove(this)
     this.#dialog?.remoteRequestEnds(this.request.method)
   }
 
   onTimer(_timer: 'application', now: number): void {
-    this.#ports.onSilence(this, now)
+    this.#parts.onSilence(this, now)
   }
 }
 
-/** What a server transaction knows of its request. A refused INVITE goes before its transaction, which waits for the ACK. */
+/** The user of the server transaction. It outlives a refused INVITE, whose transaction waits for the ACK. */
 class ServerEnd implements ServerUser {
   toTag: string
-  readonly #ports: InboundPorts
+  readonly #parts: InboundParts
   readonly #key: string
   #mergeKey = ''
 
-  constructor(ports: InboundPorts, key: string, toTag: string) {
-    this.#ports = ports
+  constructor(parts: InboundParts, key: string, toTag: string) {
+    this.#parts = parts
     this.#key = key
     this.toTag = toTag
   }
 
   onAckTimeout(): void {
-    this.#ports.log('debug', 'no ACK for a failure response', { transaction: this.#key })
+    this.#parts.log('debug', 'no ACK for a failure response', { transaction: this.#key })
   }
 
   onTerminated(): void {
-    this.#ports.transactions.endServer(this.#key)
+    this.#parts.transactions.endServer(this.#key)
     this.forgetMerge()
   }
 
   merge(mergeKey: string): void {
     this.#mergeKey = mergeKey
-    this.#ports.requests.addMerge(mergeKey, this.#key)
+    this.#parts.requests.addMerge(mergeKey, this.#key)
   }
 
   forwarded(uri: string): void {
     const merge = this.#mergeKey
     if (merge === '') return
     this.forgetMerge()
-    this.#mergeKey = this.#ports.requests.addSpiral(merge, uri, this.#key)
+    this.#mergeKey = this.#parts.requests.addSpiral(merge, uri, this.#key)
   }
 
   keepMerge(now: number): void {
-    if (this.#mergeKey !== '') this.#ports.requests.keepMerge(this.#mergeKey, this.#key, now)
+    if (this.#mergeKey !== '') this.#parts.requests.keepMerge(this.#mergeKey, this.#key, now)
   }
 
   forgetMerge(): void {
-    if (this.#mergeKey !== '') this.#ports.requests.forgetMerge(this.#mergeKey, this.#key)
+    if (this.#mergeKey !== '') this.#parts.requests.forgetMerge(this.#mergeKey, this.#key)
   }
 }
 
 // Why a readable request is rejected before an application sees it: RFC 3261 §8.2.2.3, §8.2.3 and §14.2.
 
-export type Rejection = Refusal
-
-export const noSuchCall: Rejection = { status: 481, reason: 'Call/Transaction Does Not Exist' }
-export const tooManyHops: Rejection = { status: 483, reason: 'Too Many Hops' }
+export const noSuchCall: Refusal = { status: 481, reason: 'Call/Transaction Does Not Exist' }
+export const tooManyHops: Refusal = { status: 483, reason: 'Too Many Hops' }
 /** A sender may try again after so many seconds. */
-export const unavailable = (seconds: number): Rejection => ({
+export const unavailable = (seconds: number): Refusal => ({
   status: 503,
   reason: 'Service Unavailable',
   lines: `Retry-After: ${seconds}\r\n`,
@@ -383,10 +382,7 @@ const understood: ReadonlySet<string> = new Set(
 )
 
 /** The answer to a request outside or inside a dialog; never asked for ACK and CANCEL (§8.2.2.3). */
-export function rejectionFor(
-  request: SipMessage,
-  minSessionSeconds: number,
-): Rejection | undefined {
+export function rejectionFor(request: SipMessage, minSessionSeconds: number): Refusal | undefined {
   return (
     unknownExtension(request) ??
     unknownEncoding(request) ??
@@ -396,7 +392,7 @@ export function rejectionFor(
 }
 
 /** RFC 4028 §9; a sender without the extension could do nothing with the answer. */
-function shortSession(request: SipMessage, minSeconds: number): Rejection | undefined {
+function shortSession(request: SipMessage, minSeconds: number): Refusal | undefined {
   if (request.method !== 'INVITE' && request.method !== 'UPDATE') return undefined
   if (!request.has('Session-Expires')) return undefined
   const seconds = sessionExpiresOf(request)?.seconds
@@ -405,7 +401,7 @@ function shortSession(request: SipMessage, minSeconds: number): Rejection | unde
   return { status: 422, reason: 'Session Interval Too Small', lines }
 }
 
-function unknownExtension(request: SipMessage): Rejection | undefined {
+function unknownExtension(request: SipMessage): Refusal | undefined {
   // A new INVITE is a call: its application judges what it asks, and keeps the record of the refusal.
   const isCall = request.method === 'INVITE' && request.toTag === ''
   if (isCall || !request.has('Require')) return undefined
@@ -414,14 +410,14 @@ function unknownExtension(request: SipMessage): Rejection | undefined {
   return { status: 420, reason: 'Bad Extension', lines: `Unsupported: ${unknown.join(', ')}\r\n` }
 }
 
-function unknownEncoding(request: SipMessage): Rejection | undefined {
+function unknownEncoding(request: SipMessage): Refusal | undefined {
   const encoding = request.get('Content-Encoding')
   if (encoding === undefined || encoding.toLowerCase() === 'identity') return undefined
   return unsupported('Accept-Encoding: identity\r\n')
 }
 
-/** A session is described in SDP, alone or beside other parts, unless the body may be ignored (§20.11). */
-function unknownBody(request: SipMessage): Rejection | undefined {
+/** A session is described in SDP, alone or with other parts, unless the body may be ignored (§20.11). */
+function unknownBody(request: SipMessage): Refusal | undefined {
   if (request.method !== 'INVITE' || !request.hasBody) return undefined
   const type = trimBlanks((request.get('Content-Type') ?? '').split(';', 1)[0] ?? '').toLowerCase()
   if (type === 'application/sdp' || type.startsWith('multipart/')) return undefined
@@ -430,14 +426,14 @@ function unknownBody(request: SipMessage): Rejection | undefined {
   return unsupported('Accept: application/sdp, multipart/mixed\r\n')
 }
 
-const unsupported = (lines: string): Rejection => ({
+const unsupported = (lines: string): Refusal => ({
   status: 415,
   reason: 'Unsupported Media Type',
   lines,
 })
 
 /** A request that must wait for another in its dialog. */
-export const rejectionOf = (conflict: Conflict, now: number): Rejection =>
+export const rejectionOf = (conflict: Conflict, now: number): Refusal =>
   conflict === 'glare'
     ? { status: 491, reason: 'Request Pending' }
     : {

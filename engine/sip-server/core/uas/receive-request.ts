@@ -1,63 +1,55 @@
-/** Requests from the network: repeated? a CANCEL? in a dialog? else new, and for an application. */
-import type { ApplicationRoute, Applications, ApplicationEvents, Outbox } from '../outbox.ts'
-import { type Identifiers, serverKey, type Transactions } from '../transactions.ts'
+/** Requests from the network: copies, CANCEL, requests in dialogs, and new ones, which go to an application. */
+import type { ApplicationRoute } from '../outbox.ts'
+import { serverKey } from '../transactions.ts'
 import type { Proxy } from '../proxy/proxy.ts'
-import { knownMethods, type Traffic } from '../traffic.ts'
+import { knownMethods } from '../traffic.ts'
 import {
   type Arrival,
-  asSeen,
+  newRequestOf,
   type InboundRequest,
-  type InboundRequests,
   mergeKeyOf,
   noSuchCall,
-  type Rejection,
   rejectionFor,
   unavailable,
   rejectionOf,
 } from './inbound-request.ts'
 import { completeVias, echoOf, requestText, responseText, messageText } from '../app-headers.ts'
-import { type Responder, takePrack } from './responder.ts'
-import type { DialogTable, Dialog } from '../../dialog/dialog.ts'
+import { type Responder, type ResponderParts, takePrack } from './responder.ts'
+import type { Dialog } from '../../dialog/dialog.ts'
 import { defaultPort, type Flow } from '../../flow.ts'
 import { checkRequest } from '../../message/parse.ts'
 import type { Via } from '../../message/fields.ts'
 import { type SipMessage, reasonPhrase } from '../../message/message.ts'
-import type { CallLimits, RequestRoute, SipServerOptions } from '../../options.ts'
+import type { Refusal, RequestRoute } from '../../options.ts'
 import { transactionTimeoutMs } from '../../transaction/machine.ts'
 import { InviteServerTransaction } from '../../transaction/server.ts'
-import type { Subscriptions } from '../subscriptions.ts'
 
-interface ReceiverPorts extends CancelPorts {
-  readonly applications: Applications
-  readonly inDialog: InDialogRequests
+interface InDialogParts extends ResponderParts {
+  readonly responder: Responder
   readonly proxy: Proxy
-  readonly traffic: Traffic
-  readonly minSessionSeconds: number
-  readonly dialogs: DialogTable
-  readonly limits: CallLimits
-  readonly outbox: Outbox
-  readonly refusesCall: ((invite: SipMessage, source: Flow) => boolean) | undefined
-  readonly screen: SipServerOptions['screen']
-  readonly routeRequest: SipServerOptions['routeRequest'] | undefined
+}
+
+interface ReceiverParts extends InDialogParts {
+  readonly inDialog: InDialogRequests
 }
 
 export class RequestReceiver {
-  readonly #ports: ReceiverPorts
-  /** Requests of which it is not known yet who takes them, by transaction id. */
+  readonly #parts: ReceiverParts
+  /** Requests that wait for the answer of `routeRequest`, by transaction id. */
   readonly #unrouted = new Map<string, Arrival>()
-  /** Those that got 503 without a transaction. Undefined: none lately. */
+  /** INVITEs that got 503 without a transaction. Undefined: none lately. */
   #refused: RefusedInvites | undefined
 
-  constructor(ports: ReceiverPorts) {
-    this.#ports = ports
+  constructor(parts: ReceiverParts) {
+    this.#parts = parts
   }
 
   receive(request: SipMessage, source: Flow, now: number): void {
-    const { transactions, responder, traffic } = this.#ports
+    const { transactions, responder, traffic } = this.#parts
     const { via, method } = request
     if (via === undefined) return
     const key = serverKey(request, via, method)
-    if (method === 'ACK') return this.#ports.inDialog.ack(request, key, source, now)
+    if (method === 'ACK') return this.#parts.inDialog.ack(request, key, source, now)
     if (transactions.repeated(key, now)) return
 
     const arrival = arrivalOf(request, via, key, source)
@@ -70,23 +62,23 @@ export class RequestReceiver {
       if (fault.status !== 416) traffic.faulty.requests += 1
       return void responder.refuse(arrival, fault)
     }
-    if (method === 'CANCEL') return receiveCancel(this.#ports, arrival, via, now)
+    if (method === 'CANCEL') return receiveCancel(this.#parts, arrival, via, now)
     this.#accept(arrival, now)
   }
 
-  /** So is each copy of one that was refused, when there is room again. */
+  /** A copy of a refused INVITE is refused too, also when there is room again. */
   #refusesCall(arrival: Arrival, now: number): boolean {
     if (this.#refused?.isEmpty(now) === true) this.#refused = undefined
     if (this.#refused?.has(arrival.key, now) === true) return true
     const { request, source } = arrival
-    if (this.#ports.refusesCall?.(request, source) !== true) return false
+    if (this.#parts.options.refusesCall?.(request, source) !== true) return false
     this.#noteRefused(arrival, now)
     return true
   }
 
   #noteRefused({ key, request }: Arrival, now: number): void {
     if (request.method !== 'INVITE') return
-    const { transactions, ids } = this.#ports
+    const { transactions, ids } = this.#parts
     this.#refused ??= new RefusedInvites(transactionTimeoutMs(transactions.timers), [
       ids.number(),
       ids.number(),
@@ -94,18 +86,20 @@ export class RequestReceiver {
     this.#refused.add(key, now)
   }
 
-  /** A message that cannot be read as a request, but has a Via by which its sender can be told. */
-  refuseMalformed(request: SipMessage, source: Flow, refusal: Rejection): void {
+  /** A message that cannot be read as a request, but has a Via that names its sender. */
+  refuseMalformed(request: SipMessage, source: Flow, refusal: Refusal): void {
     const { via } = request
-    if (via) this.#ports.responder.refuse(arrivalOf(request, via, '', source), refusal)
+    if (via) this.#parts.responder.refuse(arrivalOf(request, via, '', source), refusal)
   }
 
   #accept(arrival: Arrival, now: number): void {
     const { request } = arrival
-    const { inDialog, responder } = this.#ports
+    const { inDialog, responder } = this.#parts
     const isInDialog = request.toTag !== ''
     if (this.#forward(arrival, now)) return
-    const screening = isInDialog ? undefined : this.#ports.screen?.(asSeen(request, arrival.source))
+    const screening = isInDialog
+      ? undefined
+      : this.#parts.options.screen?.(newRequestOf(request, arrival.source))
     if (screening === 'drop') return
     if (screening) return void responder.refuse(arrival, screening)
     const rejection = this.#rejectionFor(arrival, isInDialog, now)
@@ -114,20 +108,21 @@ export class RequestReceiver {
     else this.#begin(arrival, now)
   }
 
-  #rejectionFor(arrival: Arrival, isInDialog: boolean, now: number): Rejection | undefined {
+  #rejectionFor(arrival: Arrival, isInDialog: boolean, now: number): Refusal | undefined {
     const { request } = arrival
     // §8.2.1 and §21.5.2
     if (!knownMethods.has(request.method))
       return { status: 501, reason: 'Not Implemented', lines: this.#allowLine() }
-    const rejection = rejectionFor(request, this.#ports.minSessionSeconds)
+    const rejection = rejectionFor(request, this.#parts.minSessionSeconds)
     return rejection ?? (isInDialog ? undefined : this.#rejectionForNew(arrival, now))
   }
 
   /** Outside dialogs. */
-  #rejectionForNew(arrival: Arrival, now: number): Rejection | undefined {
+  #rejectionForNew(arrival: Arrival, now: number): Refusal | undefined {
     const { request } = arrival
     const { method } = request
-    const { requests, dialogs, limits, traffic } = this.#ports
+    const { requests, dialogs, traffic } = this.#parts
+    const { limits } = this.#parts.options
     // §12.2.2 and RFC 3262 §3: these exist only in dialogs.
     if (method === 'BYE' || method === 'UPDATE' || method === 'PRACK') return noSuchCall
     // §8.2.2.2
@@ -145,11 +140,11 @@ export class RequestReceiver {
 
   /** A request of a call that was forwarded, and in which this server stayed, or one with a flow token. */
   #forward(arrival: Arrival, now: number): boolean {
-    const { proxy, responder, requests, limits } = this.#ports
+    const { proxy, responder, requests, options } = this.#parts
     const { request, source } = arrival
     const step = proxy.nextStep(request, source)
     if (step === undefined) return false
-    const isTooMuch = request.toTag === '' && requests.size >= limits.maxUnanswered
+    const isTooMuch = request.toTag === '' && requests.size >= options.limits.maxUnanswered
     if (step.kind === 'refuse') responder.refuse(arrival, step.rejection)
     else if (isTooMuch) {
       this.#noteRefused(arrival, now)
@@ -161,8 +156,8 @@ export class RequestReceiver {
   /** A new request goes to an application, or where `routeRequest` says. */
   #begin(arrival: Arrival, now: number): void {
     const { request, source } = arrival
-    const { events, responder, routeRequest, outbox } = this.#ports
-    const route = routeRequest?.(asSeen(request, source))
+    const { events, responder, options, outbox } = this.#parts
+    const route = options.routeRequest?.(newRequestOf(request, source))
     if (request.method === 'INVITE') events.callAttempted('network', request.text, now)
     if (isForApplication(route)) return this.#offer(arrival, route, now)
     const inbound = responder.begin(arrival, 0, undefined, now)
@@ -173,12 +168,12 @@ export class RequestReceiver {
   }
 
   #offer(arrival: Arrival, route: ApplicationRoute | undefined, now: number): void {
-    const { applications, events, responder } = this.#ports
+    const { applications, events, responder } = this.#parts
     const chosen = applications.choose(arrival.request.method, route)
     if (typeof chosen !== 'string')
       return this.#handOver(responder.begin(arrival, chosen, undefined, now), arrival, now)
     const text = responder.refuse(arrival, this.#refusalOf(arrival.request.method, chosen))
-    // Those that ask for call details hear of the call all the same.
+    // Applications that ask for call details get those of this call, too.
     if (arrival.request.method === 'INVITE')
       events.callStopped('application', 'call-rejected', text, now)
   }
@@ -189,12 +184,12 @@ export class RequestReceiver {
     now: number,
   ): void {
     const passed = { transactionId, dialogId: '', text: requestText(request, vias) }
-    this.#ports.events.newRequest(clientId, passed, request, source, now)
+    this.#parts.events.request(clientId, passed, request, source, now, true)
   }
 
-  /** What `routeRequest` has promised. The caller may have given up meanwhile. */
+  /** `routeRequest` has answered. The caller may have given up meanwhile. */
   routed(transactionId: string, route: RequestRoute | undefined, now: number): void {
-    const { requests, applications, responder } = this.#ports
+    const { requests, applications, responder } = this.#parts
     const arrival = this.#unrouted.get(transactionId)
     this.#unrouted.delete(transactionId)
     const inbound = requests.find(transactionId, 0)
@@ -210,14 +205,14 @@ export class RequestReceiver {
     this.#handOver(inbound, arrival, now)
   }
 
-  /** Requests of which it is not known yet who takes them. */
+  /** How many requests wait for the answer of `routeRequest`. */
   get unrouted(): number {
     return this.#unrouted.size
   }
 
-  /** No application hears of it. */
+  /** Answers or forwards a request that no application gets. */
   #settle(inbound: InboundRequest, route: DirectRoute, now: number): void {
-    const { responder, proxy } = this.#ports
+    const { responder, proxy } = this.#parts
     if ('reject' in route) {
       const { status, reason = reasonPhrase(status) } = route.reject
       return responder.answer(inbound, status, reason, '', now)
@@ -232,9 +227,9 @@ export class RequestReceiver {
   }
 
   /** No application takes a request. */
-  #refusalOf(method: string, why: 'unwanted' | 'away'): Rejection {
-    const { applications } = this.#ports
-    if (why === 'away') return { status: 480, reason: 'Temporarily Unavailable' }
+  #refusalOf(method: string, why: 'unwanted' | 'not-connected'): Refusal {
+    const { applications } = this.#parts
+    if (why === 'not-connected') return { status: 480, reason: 'Temporarily Unavailable' }
     const methods = applications.methods()
     const isNeverWanted = methods.length > 0 && !methods.includes(method)
     return isNeverWanted
@@ -244,12 +239,12 @@ export class RequestReceiver {
 
   #allowLine(): string {
     const inDialog = ['ACK', 'BYE', 'CANCEL', 'INFO', 'PRACK', 'UPDATE']
-    const allowed = new Set([...this.#ports.applications.methods(), ...inDialog])
+    const allowed = new Set([...this.#parts.applications.methods(), ...inDialog])
     return `Allow: ${[...allowed].join(', ')}\r\n`
   }
 }
 
-/** No application hears of it. */
+/** A route that leads to no application. */
 type DirectRoute = Exclude<RequestRoute, ApplicationRoute>
 
 const isForApplication = (
@@ -284,29 +279,22 @@ function returnFlow(via: Via, source: Flow): Flow {
 const isMulticast = (address: string): boolean =>
   /^2(?:2[4-9]|3\d)(?:\.\d{1,3}){3}$/.test(address) || /^ff[\da-f]{2}:[\da-f:]*$/i.test(address)
 
-/** CANCEL from the network: RFC 3261 §9.2. */
-interface CancelPorts {
-  readonly transactions: Transactions
-  readonly requests: InboundRequests
-  readonly events: ApplicationEvents
-  readonly responder: Responder
-  readonly ids: Identifiers
-}
+// CANCEL from the network: RFC 3261 §9.2.
 
 /**
  * Hop by hop: answered here, 200 whatever the INVITE's state. An INVITE without a final response
  * ends with 487, and its application learns of it; one that was answered is not touched (§9.2).
  */
-function receiveCancel(ports: CancelPorts, arrival: Arrival, via: Via, now: number): void {
-  const { transactions, events, requests, responder } = ports
+function receiveCancel(parts: InDialogParts, arrival: Arrival, via: Via, now: number): void {
+  const { transactions, events, requests, responder } = parts
   const { request: cancel, vias, flow } = arrival
-  const inviteKey = keyOfInvite(ports, cancel, via)
+  const inviteKey = keyOfInvite(parts, cancel, via)
   const inviteTag = transactions.tagOfInvite(inviteKey)
-  // It cannot be challenged (§22.1): what has another address than the INVITE is none of its caller's.
+  // A CANCEL cannot be challenged (§22.1): from another address than that of the INVITE it is not the caller's.
   const from = transactions.server(inviteKey)?.flow.address ?? flow.address
   if (inviteTag === undefined || from !== flow.address)
     return void responder.refuse(arrival, noSuchCall)
-  answer(ports, arrival, inviteTag, now)
+  answer(parts, arrival, inviteTag, now)
   const inbound = requests.byTransaction(inviteKey)
   if (inbound === undefined) return
   events.callStopped('network', 'call-canceled', cancel.text, now)
@@ -321,7 +309,7 @@ function receiveCancel(ports: CancelPorts, arrival: Arrival, via: Via, now: numb
 
 /** `toTag` is our tag in the responses to the INVITE. */
 function answer(
-  { transactions }: CancelPorts,
+  { transactions }: InDialogParts,
   { request, vias, key, flow }: Arrival,
   toTag: string,
   now: number,
@@ -336,10 +324,10 @@ function answer(
 
 /**
  * §9.1 wants the very Via of the INVITE. A phone behind NAT that has learned its public address from
- * `rport` may write that one: branch, Call-ID, From tag and number still tell what it means.
+ * `rport` may write that one: branch, Call-ID, From tag and number still identify the INVITE.
  */
 function keyOfInvite(
-  { transactions, requests }: CancelPorts,
+  { transactions, requests }: InDialogParts,
   cancel: SipMessage,
   via: Via,
 ): string {
@@ -378,7 +366,7 @@ export class RefusedInvites {
     this.#seeds = seeds
   }
 
-  /** The last of them has ended. */
+  /** All entries have expired. */
   isEmpty(now: number): boolean {
     return this.#lastEnd <= secondsOf(now)
   }
@@ -422,23 +410,11 @@ const secondsOf = (now: number): number => Math.floor(now / 1_000)
 
 // Requests of the peer in a dialog: RFC 3261 §12.2.2, §14.2, §15; ACK of our 2xx (§13.3.1.4).
 
-interface InDialogPorts {
-  readonly transactions: Transactions
-  readonly dialogs: DialogTable
-  readonly requests: InboundRequests
-  readonly applications: Applications
-  readonly events: ApplicationEvents
-  readonly responder: Responder
-  readonly subscriptions: Subscriptions
-  readonly proxy: Proxy
-  readonly admitInDialog: SipServerOptions['admitInDialog']
-}
-
 export class InDialogRequests {
-  readonly #ports: InDialogPorts
+  readonly #parts: InDialogParts
 
-  constructor(ports: InDialogPorts) {
-    this.#ports = ports
+  constructor(parts: InDialogParts) {
+    this.#parts = parts
   }
 
   /**
@@ -446,16 +422,16 @@ export class InDialogRequests {
    * answered, whatever is wrong with it.
    */
   ack(ack: SipMessage, key: string, flow: Flow, now: number): void {
-    const { transactions, dialogs, proxy, events } = this.#ports
+    const { transactions, dialogs, proxy, events } = this.#parts
     const transaction = transactions.server(key)
     if (transaction instanceof InviteServerTransaction) return transaction.acknowledged(now)
     const dialog = dialogs.ofRequest(ack)
     const { via } = ack
     if (dialog === undefined && via)
       return proxy.forwardAck(ack, () => completeVias(ack, via, flow), flow, now)
-    // It cannot be challenged. Without a body it says no more than that the 2xx has come.
+    // An ACK cannot be challenged. Without a body it only confirms the 2xx.
     if (dialog && ack.hasBody && this.#refusalOf(dialog, ack, flow)) return
-    // None waiting: a copy, which the application has seen already.
+    // No 2xx waits for it: a copy, whose original the application has got.
     const answer = dialog?.takeAck(ack.cseq?.number)
     if (dialog === undefined || answer === undefined) return
     const { transactionId } = answer
@@ -465,7 +441,7 @@ export class InDialogRequests {
 
   accept(arrival: Arrival, now: number): void {
     const { request, source } = arrival
-    const { dialogs, subscriptions, applications, responder } = this.#ports
+    const { dialogs, subscriptions, applications, responder } = this.#parts
     const dialog = dialogs.ofRequest(request) ?? subscriptions.dialogOfEarlyNotify(request, source)
     if (dialog === undefined) return void responder.refuse(arrival, noSuchCall)
     const refusal = this.#refusalOf(dialog, request, source)
@@ -476,20 +452,26 @@ export class InDialogRequests {
     if (rejection) return void responder.refuse(arrival, rejection)
     dialog.remoteRequestBegins(request)
     if (request.method === 'NOTIFY') subscriptions.notified(dialog, request, now)
-    dialog.heardBy(source)
+    dialog.noteRequestFlow(source)
     this.#deliver(dialog, arrival, now)
   }
 
-  /** Before anything in the dialog is touched: the peer may not have sent it. */
-  #refusalOf(dialog: Dialog, request: SipMessage, source: Flow): Rejection | undefined {
-    const { admitInDialog } = this.#ports
+  /** To be asked before the dialog changes: another than the peer may have sent the request. */
+  #refusalOf(dialog: Dialog, request: SipMessage, source: Flow): Refusal | undefined {
+    const { admitInDialog } = this.#parts.options
     if (admitInDialog === undefined || dialog.isPeerAt(source.address)) return undefined
     const { callId, localTag, remoteTag, flow } = dialog
     const { address, port } = flow
-    return admitInDialog(asSeen(request, source), { callId, localTag, remoteTag, address, port })
+    return admitInDialog(newRequestOf(request, source), {
+      callId,
+      localTag,
+      remoteTag,
+      address,
+      port,
+    })
   }
 
-  #rejectionIn(dialog: Dialog, request: SipMessage, now: number): Rejection | undefined {
+  #rejectionIn(dialog: Dialog, request: SipMessage, now: number): Refusal | undefined {
     const { method } = request
     // §15: the called side must not end what it has not answered; the application knows of no dialog.
     if (method === 'BYE' && dialog.state === 'early' && dialog.role === 'uac') return noSuchCall
@@ -503,7 +485,7 @@ export class InDialogRequests {
   }
 
   #deliver(dialog: Dialog, arrival: Arrival, now: number): void {
-    const { events, dialogs, responder } = this.#ports
+    const { events, dialogs, responder } = this.#parts
     const { request, vias, source } = arrival
     const { clientId, id: dialogId } = dialog
     const { method } = request
@@ -529,18 +511,18 @@ export class InDialogRequests {
    * yet, its caller has given up.
    */
   #endEarly(dialog: Dialog, bye: SipMessage, now: number): void {
-    const { requests, dialogs, events, responder } = this.#ports
+    const { requests, dialogs, events, responder } = this.#parts
     const invite = requests.inviteIn(dialog)
     if (invite === undefined) return dialogs.remove(dialog)
     events.callStopped('network', 'call-canceled', bye.text, now)
     invite.cancelled(now)
     responder.answer(invite, 487, 'Request Terminated', '', now)
-    responder.tellGivenUp(invite, 'SIP ;cause=487 ;text="BYE before the answer"', now)
+    responder.reportGivenUp(invite, 'SIP ;cause=487 ;text="BYE before the answer"', now)
   }
 
   /** The same for a re-INVITE that the application has not answered. It hears of the BYE. */
   #endReinvite(dialog: Dialog, now: number): void {
-    const { requests, responder } = this.#ports
+    const { requests, responder } = this.#parts
     const invite = requests.inviteIn(dialog)
     if (invite) responder.answer(invite, 487, 'Request Terminated', '', now)
   }
@@ -548,7 +530,7 @@ export class InDialogRequests {
   /** A subscription whose application has gone is renewed by any that asked for SUBSCRIBE. */
   #takeOver(dialog: Dialog, request: SipMessage): boolean {
     if (dialog.usage !== 'subscription' || dialog.role !== 'uas') return false
-    const next = this.#ports.applications.next(request.method)
+    const next = this.#parts.applications.next(request.method)
     if (next === undefined) return false
     dialog.takeOver(next)
     return true
@@ -556,7 +538,7 @@ export class InDialogRequests {
 
   /** The application of the dialog has gone: the peer may end it, and hears that it cannot be changed. */
   #answerOrphan(dialog: Dialog, arrival: Arrival): void {
-    const { responder, dialogs } = this.#ports
+    const { responder, dialogs } = this.#parts
     const isBye = arrival.request.method === 'BYE'
     if (isBye) dialogs.remove(dialog)
     responder.refuse(arrival, isBye ? { status: 200, reason: 'OK' } : unavailable(5))

@@ -1,4 +1,4 @@
-/** Responses: an application's, and those that the stack gives by itself. */
+/** Responses of applications, and those of the stack itself. */
 import type { AppMessage, SavedDialog, SavedInvite } from '../../application.ts'
 import {
   type AppHeaders,
@@ -8,50 +8,31 @@ import {
   echoOf,
   responseText,
 } from '../app-headers.ts'
-import type { Applications, ApplicationEvents, CommandRef, Outbox } from '../outbox.ts'
+import type { CommandRef } from '../outbox.ts'
+import type { CoreParts } from '../parts.ts'
 import { hashOf, type Identifiers } from '../transactions.ts'
 import { advertised, isSips, ownUri } from '../next-hop.ts'
-import type { RegistrationFlows } from '../registration-flows.ts'
 import type { SessionTimers } from '../session-timers.ts'
 import { grantedSeconds, grantLines, isLastNotify, type Subscriptions } from '../subscriptions.ts'
-import type { CallTimes } from '../traffic.ts'
 import {
   type Arrival,
-  type InboundPorts,
+  type InboundParts,
   InboundRequest,
-  type Rejection,
+  type InboundRequests,
 } from './inbound-request.ts'
-import {
-  type DialogTable,
-  Dialog,
-  isSubscribing,
-  linesOfAnswer,
-  termsOfAnswer,
-} from '../../dialog/dialog.ts'
+import { Dialog, isSubscribing, linesOfAnswer, termsOfAnswer } from '../../dialog/dialog.ts'
 import { Reliable1xx, Reliable2xx } from '../../dialog/reliable-responses.ts'
 import { type SessionTerms } from '../../dialog/session-timer.ts'
 import { type Flow, isReliable as isStream, requestFlow } from '../../flow.ts'
 import { parseOptionTags, parseRAck } from '../../message/fields.ts'
 import { type SipMessage, reasonPhrase } from '../../message/message.ts'
-import type { Refresher } from '../../options.ts'
+import type { Refusal } from '../../options.ts'
 import type { TransactionContext } from '../../transaction/machine.ts'
-import type { LocalBye } from '../request-writer.ts'
 
-interface ResponderPorts extends Omit<InboundPorts, 'onSilence'> {
-  readonly applications: Pick<Applications, 'isInProcess'>
-  readonly dialogs: DialogTable
-  readonly outbox: Outbox
-  readonly events: ApplicationEvents
+export interface ResponderParts extends CoreParts {
+  readonly requests: InboundRequests
   readonly sessions: SessionTimers
   readonly subscriptions: Subscriptions
-  readonly registrationFlows: RegistrationFlows
-  readonly localBye: LocalBye
-  readonly callTimes: CallTimes
-  readonly minSessionSeconds: number
-  readonly defaultRefresher: Refresher
-  readonly alwaysSend180: boolean
-  /** By UDP too. */
-  readonly detectsNat: boolean
 }
 
 /** The answer of an application to `transactionId`. */
@@ -71,13 +52,13 @@ interface Answer {
 const unknownTransaction = 'Response not sent due to unknown transaction'
 
 export class Responder {
-  readonly #ports: ResponderPorts
-  readonly #inboundPorts: InboundPorts
+  readonly #parts: ResponderParts
+  readonly #inboundParts: InboundParts
 
-  constructor(ports: ResponderPorts) {
-    this.#ports = ports
-    this.#inboundPorts = {
-      ...ports,
+  constructor(parts: ResponderParts) {
+    this.#parts = parts
+    this.#inboundParts = {
+      ...parts,
       onSilence: (inbound, now) => this.#answerSilence(inbound, now),
     }
   }
@@ -89,10 +70,10 @@ export class Responder {
     dialog: Dialog | undefined,
     now: number,
   ): InboundRequest {
-    const inbound = new InboundRequest(this.#inboundPorts, arrival, clientId, dialog, now)
+    const inbound = new InboundRequest(this.#inboundParts, arrival, clientId, dialog, now)
     if (arrival.request.method !== 'INVITE') return inbound
     // An application of this process may answer in the same moment (`handled`): then 100 says nothing (RFC 3261 §17.2.1).
-    if (!inbound.isInitial || !this.#ports.applications.isInProcess(clientId))
+    if (!inbound.isInitial || !this.#parts.applications.isInProcess(clientId))
       this.#trying(inbound, now)
     return inbound
   }
@@ -101,33 +82,33 @@ export class Responder {
   #trying(inbound: InboundRequest, now: number): void {
     inbound.isTrying = true
     this.answer(inbound, 100, 'Trying', '', now)
-    if (this.#ports.alwaysSend180 && inbound.isInitial)
+    if (this.#parts.options.alwaysSend180 === true && inbound.isInitial)
       this.answer(inbound, 180, 'Ringing', '', now)
   }
 
   /** An application of this process has seen the INVITE. */
   handled(clientId: number, transactionId: string, now: number): void {
-    const inbound = this.#ports.requests.find(transactionId, clientId)
+    const inbound = this.#parts.requests.find(transactionId, clientId)
     if (inbound && !inbound.isTrying && !inbound.wasAnswered) this.#trying(inbound, now)
   }
 
-  /** The same for an INVITE of the process before this one, which its caller has heard about: nothing is sent. */
+  /** The same for a restored INVITE, whose caller has got 100 from the process before this one: nothing is sent. */
   resume(
     arrival: Arrival,
     clientId: number,
     early: SavedInvite['early'],
     now: number,
   ): InboundRequest {
-    const inbound = new InboundRequest(this.#inboundPorts, arrival, clientId, undefined, now)
+    const inbound = new InboundRequest(this.#inboundParts, arrival, clientId, undefined, now)
     if (early === undefined) return inbound
     inbound.respondedTo()
     this.#formDialog(inbound, early.contact, early)
     return inbound
   }
 
-  /** Sends an application's response, and tells the application what was sent. */
+  /** Sends an application's response, and returns the text that was sent in an event. */
   respond(command: ResponseCommand, message: AppMessage, now: number): void {
-    const { events, requests } = this.#ports
+    const { events, requests } = this.#parts
     const inbound = requests.find(command.transactionId, command.clientId)
     if (inbound === undefined) return events.refuse(command, unknownTransaction)
     const { status } = message
@@ -154,7 +135,7 @@ export class Responder {
 
   /** The final response of an application to a sender that has proved nothing: see `SipCommand.toStranger`. */
   answerStranger(command: ResponseCommand, message: AppMessage, now: number): void {
-    const { events, requests, outbox } = this.#ports
+    const { events, requests, outbox } = this.#parts
     const inbound = requests.find(command.transactionId, command.clientId)
     if (inbound === undefined || !inbound.isInitial || inbound.wasAnswered)
       return this.respond(command, message, now)
@@ -168,16 +149,16 @@ export class Responder {
     if (text === undefined) return events.refuse(command, 'the request is too short for an answer')
     outbox.send(text, flow, '')
     if (inbound.isCall) events.callAnswered('application', 'uas', status, text, now)
-    return this.#tellSent(command, inbound, inbound.dialogId, text, now)
+    return this.#reportSent(command, inbound, inbound.dialogId, text, now)
   }
 
   /** A provisional response that is repeated until its PRACK (RFC 3262 §3). */
   #sendReliable(answer: Answer, now: number): void {
     const { command, inbound, message, headers } = answer
-    const { events, transactions, ids } = this.#ports
+    const { events, transactions, ids } = this.#parts
     const giveUp = (at: number): void => {
       this.answer(inbound, 503, 'Service Unavailable', '', at)
-      this.tellGivenUp(inbound, 'SIP ;cause=503 ;text="PRACK timeout"', at)
+      this.reportGivenUp(inbound, 'SIP ;cause=503 ;text="PRACK timeout"', at)
     }
     const prepared = prepareReliable(inbound, headers, transactions, ids, giveUp)
     if (prepared === undefined)
@@ -187,7 +168,7 @@ export class Responder {
     const send = (at: number): void => this.#transmit(inbound, message.status, text, at)
     inbound.respondedTo()
     prepared.reliable.add({ rseq: prepared.rseq, text, sdp: message.body, send }, now)
-    this.#tellSent(command, inbound, dialogId, text, now)
+    this.#reportSent(command, inbound, dialogId, text, now)
   }
 
   #send(answer: Answer, now: number): void {
@@ -201,7 +182,7 @@ export class Responder {
     const { dialogId } = inbound
     if (status < 200 && body !== '') inbound.dialog?.answeredEarly()
     this.#transmit(inbound, status, text, now)
-    const { sessions, subscriptions, registrationFlows } = this.#ports
+    const { sessions, subscriptions, registrationFlows } = this.#parts
     if (isSuccess)
       registrationFlows.accepted(request, message, requestFlow(inbound.transaction.flow), now)
     this.#afterResponse(inbound, status, text, now)
@@ -212,15 +193,15 @@ export class Responder {
     }
     if (isSuccess && dialog && isSubscribing(request.method))
       subscriptions.renew(dialog, grantedSeconds(request, message), now)
-    this.#tellSent(command, inbound, dialogId, text, now)
+    this.#reportSent(command, inbound, dialogId, text, now)
   }
 
   #transmit(inbound: InboundRequest, status: number, text: string, now: number): void {
     inbound.transaction.respond(status, text, now)
-    if (inbound.isCall) this.#ports.callTimes.responded(inbound, status, now)
+    if (inbound.isCall) this.#parts.callTimes.inbound.responded(inbound, status, now)
   }
 
-  #tellSent(
+  #reportSent(
     command: ResponseCommand,
     inbound: InboundRequest,
     dialogId: string,
@@ -229,7 +210,7 @@ export class Responder {
   ): void {
     const { transactionId, transaction, localTag } = inbound
     const passed = { transactionId, dialogId: hasDialogId(inbound) ? dialogId : '', text }
-    this.#ports.events.responseSent(command, passed, localTag, transaction.flow, now)
+    this.#parts.events.responseSent(command, passed, localTag, transaction.flow, now)
   }
 
   /** RFC 4028 §9: an answer to what may refresh the session says for how long. */
@@ -238,7 +219,7 @@ export class Responder {
     const isUpdate = request.method === 'UPDATE' && dialog?.state === 'confirmed'
     if (request.method !== 'INVITE' && !isUpdate) return undefined
     const current = dialog?.session?.terms
-    return termsOfAnswer(request, sessionExpires, current, this.#ports)
+    return termsOfAnswer(request, sessionExpires, current, this.#parts)
   }
 
   /** A response of the stack's own (100, 487, 480, 503, …) to a request with a transaction. */
@@ -267,20 +248,20 @@ export class Responder {
    */
   refuse(
     { request, vias, flow }: Pick<Arrival, 'request' | 'vias' | 'flow'>,
-    rejection: Rejection,
+    rejection: Refusal,
   ): string {
     if (request.method === 'ACK') return ''
     const text = boundedAnswer(request, echoOf(request, vias), rejection, flow)
-    if (text !== undefined) this.#ports.outbox.send(text, flow, '')
+    if (text !== undefined) this.#parts.outbox.send(text, flow, '')
     return text ?? ''
   }
 
-  /** The INVITE has ended otherwise: the application is told as if its caller had given up. */
-  tellGivenUp(inbound: InboundRequest, reason: string, now: number): void {
+  /** The INVITE has ended without its application, which gets an event as if its caller had given up. */
+  reportGivenUp(inbound: InboundRequest, reason: string, now: number): void {
     const { transaction, transactionId, dialogId, clientId } = inbound
     const text = cancelText(inbound.request, reason)
     const passed = { transactionId, dialogId, text }
-    this.#ports.events.request(clientId, passed, text, transaction.flow, now)
+    this.#parts.events.request(clientId, passed, text, transaction.flow, now)
   }
 
   /** §12.1.1: a provisional response with a tag begins an early dialog, a 2xx the dialog itself. */
@@ -318,18 +299,18 @@ export class Responder {
       isFlowBound: this.#isFlowBound(request, transaction.flow, routeSet),
     })
     inbound.formed(dialog)
-    this.#ports.dialogs.add(dialog)
+    this.#parts.dialogs.add(dialog)
   }
 
   #isFlowBound(request: SipMessage, flow: Flow, routeSet: readonly string[]): boolean {
     // The connection of a restored INVITE is gone.
     if (isStream(flow.listener.protocol)) return flow.connectionId !== 0
-    return this.#ports.detectsNat && isBehindNat(request, flow, routeSet)
+    return this.#parts.options.detectsNat !== false && isBehindNat(request, flow, routeSet)
   }
 
   #afterResponse(inbound: InboundRequest, status: number, text: string, now: number): void {
     if (status < 200) return
-    const { events, dialogs } = this.#ports
+    const { events, dialogs } = this.#parts
     inbound.answered(status, now)
     const { dialog, request } = inbound
     if (request.method === 'PRACK') dialog?.reliable1xx?.settled(now)
@@ -351,27 +332,27 @@ export class Responder {
   }
 
   #repeatUntilAck(inbound: InboundRequest, dialog: Dialog, text: string, now: number): void {
-    const { transactions, localBye } = this.#ports
+    const { transactions, localBye } = this.#parts
     const { request, transactionId, transaction } = inbound
     const cseq = request.cseq?.number ?? 0
     const response = { cseq, transactionId, text, flow: transaction.flow }
     // RFC 3261 §13.3.1.4: no ACK for our 2xx within 64·T1.
-    const giveUp = (at: number): void => localBye.send(dialog, 'ACK timeout', 'tell', at)
+    const giveUp = (at: number): void => localBye.send(dialog, 'ACK timeout', 'notify', at)
     dialog.answeredWith(new Reliable2xx(response, transactions, giveUp, now))
   }
 }
 
-/** By UDP a sender may have written the address of another, which must not get much more than what was sent in its name. */
+/** By UDP a sender may have written the address of another, which must not get much more bytes than were sent in its name. */
 const MAX_ANSWER_FACTOR = 2
 
 /**
  * Its tag is the same for every copy of the request (§8.2.7). The last header lines are left out when it would be too long;
- * undefined: it is too long without any.
+ * undefined: the answer is too long even then.
  */
 function boundedAnswer(
   request: SipMessage,
   echo: Echo,
-  { status, reason, lines: allLines = '' }: Rejection,
+  { status, reason, lines: allLines = '' }: Refusal,
   { listener }: Flow,
 ): string | undefined {
   const tag = `s${hashOf(echo.vias + request.callId).toString(36)}`
@@ -405,7 +386,7 @@ function needsContact({ request: { method } }: InboundRequest, status: number): 
   return method === 'INVITE' || (status >= 200 && isSubscribing(method))
 }
 
-/** Where requests of this dialog reach us: the listener that took its first one. */
+/** Our Contact in the dialog: the listener that took its first request. */
 function ownContact(inbound: InboundRequest): string {
   if (inbound.dialog) return inbound.dialog.contact
   const { listener } = inbound.transaction.flow

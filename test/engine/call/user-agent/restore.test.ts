@@ -220,7 +220,7 @@ test('a node that still rings after a crash is cancelled', async () => {
   const received = await node.next('INVITE')
   const { port } = process.listener
   process.crash()
-  process = await start(port, { endsStraysOf: (source) => source.port === node.port })
+  process = await start(port, { endsOrphanedInvitesOf: (source) => source.port === node.port })
   node.reply(received, 180, { tag: 'node' })
   expect((await node.next('CANCEL')).get('Via')).toBe(received.get('Via'))
 })

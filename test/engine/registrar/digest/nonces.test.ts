@@ -5,12 +5,8 @@ const owner = { realm: 'acme.example', address: '203.0.113.7' }
 
 function nonces(maxInUse = 100, secret = 1) {
   const time = { now: 1_000_000_000_000 }
-  const table = new Nonces({
-    secret: String(secret).repeat(64),
-    now: () => time.now,
-    lifetimeMs: 60_000,
-    maxInUse,
-  })
+  const deps = { secret: String(secret).repeat(64), now: () => time.now, nonceLifetimeMs: 60_000 }
+  const table = new Nonces(deps, maxInUse)
   return { time, table }
 }
 

@@ -135,7 +135,7 @@ test('a request that comes from another address of the node, as the node has tol
     addresses: ['10.0.0.2', '2001:DB8::2'],
   })
   expect(peers.find('b')?.addresses).toEqual(['192.0.2.2', '10.0.0.2', '2001:db8::2'])
-  expect(['10.0.0.2', '2001:db8::2', '10.0.0.3'].map((each) => peers.isTold(each))).toEqual([
+  expect(['10.0.0.2', '2001:db8::2', '10.0.0.3'].map((each) => peers.isAnnounced(each))).toEqual([
     true,
     true,
     false,
@@ -145,12 +145,12 @@ test('a request that comes from another address of the node, as the node has tol
 test('what a node tells exempts no source, until a token has come from there, and for ten minutes then', () => {
   const { state, peers } = registry({ ...node('b', 'sip:192.0.2.2'), addresses: ['10.0.0.2'] })
   expect([peers.has('192.0.2.2'), peers.has('10.0.0.2')]).toEqual([true, false])
-  peers.heard('::ffff:10.0.0.2')
-  peers.heard('10.0.0.3')
+  peers.noteToken('::ffff:10.0.0.2')
+  peers.noteToken('10.0.0.3')
   expect([peers.has('10.0.0.2'), peers.has('10.0.0.3')]).toEqual([true, false])
   state.now += 600_000
   expect([peers.has('192.0.2.2'), peers.has('10.0.0.2')]).toEqual([true, false])
-  peers.heard('10.0.0.2')
+  peers.noteToken('10.0.0.2')
   state.nodes = [node('b', 'sip:192.0.2.2')]
   state.now += 500
   expect(peers.has('10.0.0.2')).toBe(false)
@@ -160,12 +160,12 @@ test('what comes from the address of this node itself is a stranger, unless anot
   const own = '192.0.2.9'
   const self = { ...node('self', `sip:${own}`), addresses: [own, '10.0.0.9'] }
   const { state, peers } = registry(self, node('b', 'sip:192.0.2.2'))
-  expect([peers.has(own), peers.isTold(own)]).toEqual([false, false])
+  expect([peers.has(own), peers.isAnnounced(own)]).toEqual([false, false])
   expect([peers.find('self')?.addresses, peers.has('192.0.2.2')]).toEqual([[own, '10.0.0.9'], true])
   // Bans are for all nodes: the requests of this one may come to them from there.
-  expect(peers.isTold('10.0.0.9')).toBe(true)
+  expect(peers.isAnnounced('10.0.0.9')).toBe(true)
   // Another node behind the address of this machine.
-  peers.heard(own)
+  peers.noteToken(own)
   expect(peers.has(own)).toBe(true)
   state.now += 600_000
   for (const other of [
@@ -174,7 +174,7 @@ test('what comes from the address of this node itself is a stranger, unless anot
   ]) {
     state.nodes = [self, other]
     state.now += 500
-    expect(peers.isTold(own)).toBe(true)
+    expect(peers.isAnnounced(own)).toBe(true)
   }
 })
 
@@ -184,6 +184,6 @@ test('an address that several nodes tell, as that of a bridge for containers, ex
     { ...node('a', 'sip:192.0.2.1'), addresses: [bridge] },
     { ...node('b', 'sip:192.0.2.2'), addresses: [bridge] },
   )
-  peers.heard(bridge)
-  expect([peers.has(bridge), peers.isTold(bridge)]).toEqual([false, true])
+  peers.noteToken(bridge)
+  expect([peers.has(bridge), peers.isAnnounced(bridge)]).toEqual([false, true])
 })

@@ -57,7 +57,7 @@ function cluster() {
         domain === home.domain && extension === home.extension ? world.bindings : [],
       onRefused: ({ protocol, address, port }) =>
         void world.refused.push(`${protocol} ${address}:${port}`),
-      onHeard: (address) => void world.heard.push(address),
+      onToken: (address) => void world.heard.push(address),
       log: (level, message) => void world.told.push(`${level} ${message}`),
     })
   return { world, a: hopOf('a'), b: hopOf('b'), c: hopOf('c') }

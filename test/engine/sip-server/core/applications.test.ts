@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest'
-import { Applications } from '../../../../engine/sip-server/core/outbox.ts'
+import { Applications, Outbox } from '../../../../engine/sip-server/core/outbox.ts'
+import { Traffic } from '../../../../engine/sip-server/core/traffic.ts'
 
 /** Three applications that take INVITE; the tags of each. */
 function three(...tags: readonly (readonly string[])[]): Applications {
-  const applications = new Applications()
+  const applications = new Applications(new Outbox(new Traffic()))
   for (const id of [1, 2, 3]) {
     applications.connected(id, false)
     applications.authenticate(id, tags[id - 1] ?? [])

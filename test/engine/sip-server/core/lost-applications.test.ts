@@ -95,7 +95,7 @@ test('an INVITE of its own is cancelled; one that was answered just now is ackno
 
 test('a server that stops ends them at once', () => {
   const { server } = orphaned()
-  server.core.endOrphans(server.now)
+  server.core.endOrphanedCalls(server.now)
   server.advance(0)
   expect(server.core.stats()).toMatchObject({ lostApplications: 0, dialogs: 0 })
 })

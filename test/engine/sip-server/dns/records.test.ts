@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import { CachedDns, type Dns, type Found } from '../../../../engine/sip-server/dns/next-hop.ts'
+import { CachedDns, type Dns, type DnsAnswer } from '../../../../engine/sip-server/dns/next-hop.ts'
 
 function setUp() {
   const clock = { now: 0 }
   const asked: string[] = []
-  const answers = new Map<string, (found: Found<string>) => void>()
+  const answers = new Map<string, (found: DnsAnswer<string>) => void>()
   const dns: Dns = {
     naptr: () => Promise.reject(new Error('SERVFAIL')),
     srv: () => Promise.resolve({ records: [], ttlMs: 30_000, isAnswer: true }),

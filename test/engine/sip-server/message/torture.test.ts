@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import {
   checkRequest,
   checkResponse,
-  type Malformed,
+  type MalformedMessage,
   parseMessage,
 } from '../../../../engine/sip-server/message/parse.ts'
 import {
@@ -30,7 +30,7 @@ function verdictOn(text: string): Verdict {
   return checkRequest(message, 'udp') ?? 'accepted'
 }
 
-const verdictOnMalformed = ({ status, reason, message }: Malformed): Verdict =>
+const verdictOnMalformed = ({ status, reason, message }: MalformedMessage): Verdict =>
   message === undefined ? 'dropped' : { status, reason }
 
 test.each(allCases)('RFC 4475 $name', ({ text, verdict }) => {

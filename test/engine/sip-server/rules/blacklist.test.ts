@@ -2,14 +2,14 @@ import { expect, onTestFinished, test } from 'vitest'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import {
-  isDenied,
-  readDenied,
+  isListed,
+  readDenyList,
   watchBlacklist,
 } from '../../../../engine/sip-server/rules/screening.ts'
 import { temporaryFolder } from '../../../support/temporary-folder.ts'
 
 test('addresses, networks and remarks, one a line', () => {
-  const { addresses, networks, wrong } = readDenied(
+  const { addresses, networks, wrong } = readDenyList(
     '# all\n192.0.2.1\n 2001:db8::1 # one\n10.0.0.0/8\nhost.example\n10.0.0.0/99\n\n',
   )
   expect([...addresses]).toEqual(['192.0.2.1', '2001:db8::1'])
@@ -26,8 +26,8 @@ test.each([
   ['::ffff:192.0.2.0/120', '192.0.2.1'],
   ['fe80::1%eth0', 'fe80::1%eth0'],
 ])('the entry %s denies %s', (entry, address) => {
-  expect(isDenied(readDenied(entry), address)).toBe(true)
-  expect(isDenied(readDenied(entry), '2001:db8::2')).toBe(false)
+  expect(isListed(readDenyList(entry), address)).toBe(true)
+  expect(isListed(readDenyList(entry), '2001:db8::2')).toBe(false)
 })
 
 test('the file is read again when it changes; one that is gone changes nothing', async () => {

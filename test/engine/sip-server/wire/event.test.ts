@@ -1,80 +1,88 @@
 import { expect, test } from 'vitest'
-import {
-  encodeAuthenticated,
-  encodeMeta,
-  encodeNo,
-  encodeNok,
-  encodeOk,
-  encodePong,
-  encodeRequestEvent,
-  encodeRequestSent,
-  encodeResponseEvent,
-  encodeResponseSent,
-  encodeUnsolicited,
-  type Meta,
-} from '../../../../engine/sip-server/wire/event.ts'
+import type { AppEvent, MessageFlow } from '../../../../engine/sip-server/application.ts'
+import { parseAppMessage } from '../../../../engine/sip-server/message/parse.ts'
+import { encodeEvent } from '../../../../engine/sip-server/wire/event.ts'
 
-const meta: Meta = {
-  source: 'network',
-  bytes: 446,
+const listener = {
   protocol: 'udp',
-  address: '203.0.113.7',
+  address: '198.51.100.10',
   port: 5060,
-  time: Date.UTC(2026, 6, 1, 18, 21, 7) + 125.5,
-}
-const metaText = 'network|446|udp|203.0.113.7|5060|18:21:07.125500'
+  advertisedHost: '192.0.2.10',
+  advertisedPort: 5070,
+} as const
+const flow: MessageFlow = { listener, address: '203.0.113.7', port: 5060 }
+const now = Date.UTC(2026, 6, 1, 18, 21, 7) + 125.5
 const text = 'INVITE sip:1@198.51.100.10 SIP/2.0\r\n\r\n'
+const message = parseAppMessage(text)
+const received = 'network|38|udp|203.0.113.7|5060|18:21:07.125500'
+const sent = 'application|38|udp|192.0.2.10|5070|18:21:07.125500'
 const tokens = (payload: string): string[] => (payload.split('\r\n')[0] ?? '').split('|')
 
+function request(fields: { dialogId?: string; isNew?: boolean; now?: number } = {}): AppEvent {
+  if (message === undefined) throw new Error('unreadable')
+  const ids = { transactionId: 't', dialogId: '' }
+  return { kind: 'request', ...ids, text, message, came: text, flow, now, isNew: true, ...fields }
+}
+
 test('the time of a message is UTC of the day with microseconds', () => {
-  expect(encodeMeta(meta)).toBe(metaText)
-  expect(encodeMeta({ ...meta, time: 0 })).toMatch(/00:00:00\.000000$/)
-  expect(encodeMeta({ ...meta, time: 86_399_999 })).toMatch(/23:59:59\.999000$/)
+  const timeAt = (at: number) => tokens(encodeEvent(request({ now: at }), 's'))[7]
+  expect(timeAt(now)).toBe('18:21:07.125500')
+  expect(timeAt(0)).toBe('00:00:00.000000')
+  expect(timeAt(86_399_999)).toBe('23:59:59.999000')
 })
 
 test('a new request tells where it was received, one in a dialog does not', () => {
-  const event = { id: 's', meta, transactionId: 't', text }
-  const local = { address: '198.51.100.10', port: 5060 }
-  expect(encodeRequestEvent({ ...event, dialogId: '', local })).toBe(
-    `s|sip|${metaText}|t||198.51.100.10|5060|\r\n${text}`,
-  )
-  expect(encodeRequestEvent({ ...event, dialogId: 'c;from-tag=f' })).toBe(
-    `s|sip|${metaText}|t|c;from-tag=f|\r\n${text}`,
+  expect(encodeEvent(request(), 's')).toBe(`s|sip|${received}|t||198.51.100.10|5060|\r\n${text}`)
+  expect(encodeEvent(request({ dialogId: 'c;from-tag=f', isNew: false }), 's')).toBe(
+    `s|sip|${received}|t|c;from-tag=f|\r\n${text}`,
   )
 })
 
 test('responses and unsolicited requests carry transaction and dialog', () => {
-  expect(encodeResponseEvent({ id: 's', meta, transactionId: 't', dialogId: '', text })).toBe(
-    `s|sip|${metaText}|t||\r\n${text}`,
+  const { isNew: _, ...passed } = { isNew: true, ...request() }
+  expect(encodeEvent({ ...passed, kind: 'response' } as AppEvent, 's')).toBe(
+    `s|sip|${received}|t||\r\n${text}`,
   )
-  expect(encodeUnsolicited({ id: 's', meta, dialogId: 'd', text })).toBe(
-    `s|sip|${metaText}|unsolicited|d|\r\n${text}`,
+  expect(encodeEvent({ ...passed, kind: 'unsolicited', dialogId: 'd' } as AppEvent, 's')).toBe(
+    `s|sip|${sent}|unsolicited|d|\r\n${text}`,
   )
+})
+
+test('a stream is shown by its remote end, whoever has sent', () => {
+  const byTcp = { ...flow, listener: { ...listener, protocol: 'tcp' } } as const
+  const event = { kind: 'request-sent', commandId: 'a', transactionId: 't', text } as const
+  const payload = encodeEvent({ ...event, flow: byTcp, now, sent: undefined }, 's')
+  expect(tokens(payload).slice(4, 9)).toEqual(['application', '38', 'tcp', '203.0.113.7', '5060'])
 })
 
 test('control answers have the shape that drachtio-srf takes apart', () => {
   const hostports = ['udp/198.51.100.10:5060', 'tcp/198.51.100.10:5060']
   const localHostports = ['udp/0.0.0.0:5060']
-  expect(encodeAuthenticated('s', 'a', { hostports, version: 'v0.9.99', localHostports })).toBe(
+  const server = { hostports, version: 'v0.9.99', localHostports }
+  expect(encodeEvent({ kind: 'authenticated', commandId: 'a', ...server }, 's')).toBe(
     's|response|a|OK|udp/198.51.100.10:5060,tcp/198.51.100.10:5060|v0.9.99|udp/0.0.0.0:5060',
   )
-  expect(encodeOk('s', 'a')).toBe('s|response|a|OK')
-  expect(encodePong('s', 'a')).toBe('s|response|a|OK|pong')
-  expect(encodeNo('s', 'a', 'incorrect secret')).toBe('s|response|a|NO|incorrect secret')
+  expect(encodeEvent({ kind: 'ok', commandId: 'a' }, 's')).toBe('s|response|a|OK')
+  expect(encodeEvent({ kind: 'pong', commandId: 'a' }, 's')).toBe('s|response|a|OK|pong')
+  const breach = { kind: 'breach', commandId: 'a', problem: 'incorrect secret' } as const
+  expect(encodeEvent(breach, 's')).toBe('s|response|a|NO|incorrect secret')
 })
 
 test('a response sent has transaction, dialog and an empty token where `continue` may stand', () => {
-  const sent = { id: 's', commandId: 'a', meta, transactionId: 't', dialogId: 'd', text }
-  expect(encodeResponseSent(sent)).toBe(`s|response|a|OK|${metaText}|t|d||Msg sent:|\r\n${text}`)
-  expect(tokens(encodeResponseSent(sent)).slice(10, 13)).toEqual(['t', 'd', ''])
+  const event = { commandId: 'a', transactionId: 't', dialogId: 'd', text, localTag: 'l' }
+  const payload = encodeEvent({ kind: 'response-sent', ...event, flow, now }, 's')
+  expect(payload).toBe(`s|response|a|OK|${sent}|t|d||Msg sent:|\r\n${text}`)
+  expect(tokens(payload).slice(10, 13)).toEqual(['t', 'd', ''])
 })
 
 test('a request sent has its transaction at token 10', () => {
-  const payload = encodeRequestSent({ id: 's', commandId: 'a', meta, transactionId: 't', text })
-  expect(payload).toBe(`s|response|a|OK|${metaText}|t|Msg sent:|\r\n${text}`)
+  const event = { commandId: 'a', transactionId: 't', text, sent: undefined }
+  const payload = encodeEvent({ kind: 'request-sent', ...event, flow, now }, 's')
+  expect(payload).toBe(`s|response|a|OK|${sent}|t|Msg sent:|\r\n${text}`)
   expect(tokens(payload)[10]).toBe('t')
 })
 
 test('a reason that quotes foreign text stays one token on one line', () => {
-  expect(encodeNok('s', 'a', 'bad uri: a|b\r\nc')).toBe('s|response|a|NOK|bad uri: a b c')
+  const event = { kind: 'refused', commandId: 'a', problem: 'bad uri: a|b\r\nc' } as const
+  expect(encodeEvent(event, 's')).toBe('s|response|a|NOK|bad uri: a b c')
 })

@@ -10,7 +10,7 @@ const contact = 'Contact: <sip:bob@192.0.2.20:5070>'
 function crashed(isToBeEnded: () => boolean = () => true) {
   const request = invite(new VirtualServer())
   const server = next()
-  server.core.endStrays(isToBeEnded, server.now)
+  server.core.endOrphanedInvites(isToBeEnded, server.now)
   return { request, server }
 }
 
@@ -67,7 +67,7 @@ test('a 2xx again in a dialog that was restored is acknowledged, and the dialog 
   const first = new VirtualServer()
   const request = called(first, [])
   const server = restored(savedDialog(first, dialogIdOf(request)))
-  server.core.endStrays(() => true, server.now)
+  server.core.endOrphanedInvites(() => true, server.now)
   answer(server, request, 180)
   expect(texts(server)).toEqual([])
   answer(server, request, 200, { body: calleeSdp })

@@ -1,0 +1,81 @@
+/** The options of the core and its basic parts, which all other parts share. */
+import { DialogTable } from '../dialog/dialog.ts'
+import type { Flow, Listener } from '../flow.ts'
+import type { SipMessage } from '../message/message.ts'
+import type { CallLimits, Log, SipServerOptions } from '../options.ts'
+import type { Timers } from '../transaction/machine.ts'
+import { HopFinder } from './next-hop.ts'
+import { ApplicationEvents, Applications, Outbox } from './outbox.ts'
+import { RegistrationFlows } from './registration-flows.ts'
+import { LocalBye, RequestWriter } from './request-writer.ts'
+import { CallTimes, type CallTimesByDirection, Traffic } from './traffic.ts'
+import { Identifiers, Transactions } from './transactions.ts'
+
+export interface CoreOptions extends Pick<
+  SipServerOptions,
+  | 'routeRequest'
+  | 'screen'
+  | 'admitInDialog'
+  | 'readToken'
+  | 'outboundProxy'
+  | 'defaultRefresher'
+  | 'alwaysSend180'
+  | 'detectsNat'
+> {
+  readonly listeners: () => readonly Listener[]
+  readonly timers: Timers
+  readonly limits: CallLimits
+  /** The shortest session interval that is accepted (Min-SE, RFC 4028 §5). */
+  readonly minSessionSeconds: number
+  /** Asked for each INVITE that is no copy of one: true refuses it, if it begins a call. Default: never. */
+  readonly refusesCall?: (invite: SipMessage, source: Flow) => boolean
+  /** How long the calls of an application go on after its connection was lost. Default: they end at once. */
+  readonly graceMs?: number | undefined
+  /** The secret that applications must quote. */
+  readonly secret: string
+  /** Compares in constant time. */
+  readonly sameSecret: (given: string, expected: string) => boolean
+  /** Makes a mark of a text that only this server can make: letters and digits. */
+  readonly seal: (text: string) => string
+  /** An unguessable token of letters and digits: branches and tags. */
+  readonly token: () => string
+  /** Reported to applications; starts with `v<major>.<minor>.<patch>`. */
+  readonly version: string
+  readonly log: Log
+}
+
+export type CoreParts = ReturnType<typeof createParts>
+
+export function createParts(options: CoreOptions) {
+  const { listeners, minSessionSeconds, defaultRefresher = 'none', log } = options
+  const traffic = new Traffic()
+  const callTimes: CallTimesByDirection = { inbound: new CallTimes(), outbound: new CallTimes() }
+  const outbox = new Outbox(traffic)
+  const dialogs = new DialogTable()
+  const ids = new Identifiers(options.token)
+  const transactions = new Transactions(options.timers, outbox, ids)
+  const applications = new Applications(outbox)
+  const events = new ApplicationEvents(applications, outbox)
+  const registrationFlows = new RegistrationFlows(transactions.deadlines)
+  const hops = new HopFinder(listeners, registrationFlows, outbox, ids)
+  const writer = new RequestWriter(hops, ids, minSessionSeconds, options.outboundProxy)
+  const localBye = new LocalBye(dialogs, writer, transactions, events)
+  return {
+    options,
+    minSessionSeconds,
+    defaultRefresher,
+    log,
+    traffic,
+    callTimes,
+    outbox,
+    dialogs,
+    ids,
+    transactions,
+    applications,
+    events,
+    registrationFlows,
+    hops,
+    writer,
+    localBye,
+  }
+}
