@@ -114,20 +114,20 @@ export function createApi(
   app.route('/api/v1', userRoutes(store, access.users, now))
   app.route('/api/v1', auditRoutes(audit))
   const { keys, usage, tenants } = access
-  const changeWorld = { ...deps, kinds, keys, usage, tenants }
-  app.route('/api/v1', keyRoutes(changeWorld, access.idempotency))
-  app.route('/api/v1', suspendRoutes(changeWorld))
-  app.route('/api/v1', changeRoutes(changeWorld))
+  const changeDeps = { ...deps, kinds, keys, usage, tenants }
+  app.route('/api/v1', keyRoutes(changeDeps, access.idempotency))
+  app.route('/api/v1', suspendRoutes(changeDeps))
+  app.route('/api/v1', changeRoutes(changeDeps))
   app.route('/api/v1', settingsRoutes(deps))
   app.route('/api/v1', nodeRoutes(deps))
-  app.route('/api/v1', banRoutes(changeWorld))
-  app.route('/api/v1', dispatcherRoutes(changeWorld))
-  app.route('/api/v1', causeRoutes(changeWorld))
+  app.route('/api/v1', banRoutes(changeDeps))
+  app.route('/api/v1', dispatcherRoutes(changeDeps))
+  app.route('/api/v1', causeRoutes(changeDeps))
   app.route('/api/v1', testCallRoutes(deps))
-  app.route('/api/v1', plainResourceRoutes(changeWorld))
+  app.route('/api/v1', plainResourceRoutes(changeDeps))
   app.route('/api/v1', webhookRoutes(deps))
-  app.route('/api/v1', extensionRoutes(changeWorld))
-  app.route('/api/v1', callRoutes(changeWorld))
+  app.route('/api/v1', extensionRoutes(changeDeps))
+  app.route('/api/v1', callRoutes(changeDeps))
   app.route('/api/v1', originateRoutes(deps, access.idempotency))
   app.route('/api/v1', callStatusRoutes(deps))
   const revalidate = (c: Context<ControlEnv>) =>
@@ -192,9 +192,9 @@ function front(
   const app = new Hono<ControlEnv>({ getPath: canonicalPath, router: new KnownPathsRouter() })
   const audited = auditTrail(access.audit, deps, () => void (telemetry.refused.auditEntries += 1))
   app.on([...mutatingMethods], '*', audited)
-  const heard: MiddlewareHandler<ControlEnv> = (c, next) =>
+  const auditReads: MiddlewareHandler<ControlEnv> = (c, next) =>
     c.req.method === 'GET' ? audited(c, next) : next()
-  app.use(`/api/v1${recordingPath}`, heard)
+  app.use(`/api/v1${recordingPath}`, auditReads)
   const limited = rateLimit(access.limits, access.usage, deps)
   app.use(
     inOrder(

@@ -36,7 +36,7 @@ export function openTools(
     },
   })
   const { keys, usage, tenants } = access
-  const world = {
+  const toolDeps = {
     ...deps,
     kinds,
     keys,
@@ -47,7 +47,7 @@ export function openTools(
     proposals,
     pause: nextTurn,
   }
-  const toolbox: Toolbox = new Toolbox(world, audit, deps.log)
+  const toolbox: Toolbox = new Toolbox(toolDeps, audit, deps.log)
   return { toolbox, proposals }
 }
 

@@ -33,14 +33,14 @@ export interface Address {
 }
 
 /** Where to listen. */
-export interface Place extends Address {
+export interface ListenAddress extends Address {
   /** The service manager has bound it, and passes its socket. */
   readonly descriptor?: number | undefined
 }
 
 export interface ServerOptions {
-  readonly api: Place
-  readonly edge: Place
+  readonly api: ListenAddress
+  readonly edge: ListenAddress
   /** Runs `work` every `intervalMs` until the returned function is called. */
   readonly every: (intervalMs: number, work: () => void) => () => void
   readonly limits?: Partial<ConnectionLimits>
@@ -163,7 +163,7 @@ export async function startControl(
   }
 }
 
-function listen(server: Server, { host, port, descriptor }: Place): Promise<Server> {
+function listen(server: Server, { host, port, descriptor }: ListenAddress): Promise<Server> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
     server.listen(descriptor === undefined ? { host, port } : { fd: descriptor }, () => {

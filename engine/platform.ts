@@ -155,7 +155,7 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
       now: deps.steadyNow,
       log,
       databaseUrl: config.databaseUrl,
-      keeping: { ...deps, days: config.retention.callRecordDays },
+      rollUps: { ...deps, days: config.retention.callRecordDays },
     })
     const stopWatch = stores.watch({
       onLogGone: () => void reports.restart(),

@@ -128,7 +128,7 @@ function startedOrThrow(result: OriginateResult): string {
   }
 }
 
-/** What stops any call for a while. */
+/** Denials that stop any call for a while. */
 const passing = new Set([
   // Guards of charging that refuse a call which its payer may afford.
   'records_waiting',
@@ -146,7 +146,7 @@ const passing = new Set([
   'fault',
 ])
 
-/** What a test call through a carrier is refused for, besides what stops any call. */
+/** Denials of test calls through a carrier. */
 const tests = new Set([
   'no_route',
   'no_gateway',

@@ -16,7 +16,7 @@ import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
 import type { Platform } from '../http/platform.ts'
 import { validate, describeRoute } from '../http/validate.ts'
-import { atNodeOfCall, fileElsewhere, streamedBody } from '../nodes/elsewhere.ts'
+import { atNodeOfCall, fileOfPeer, streamedBody } from '../nodes/peer-answers.ts'
 import type { OtherNodes, WithOthers } from '../nodes/other-nodes.ts'
 import { data, text } from '../http/operation.ts'
 
@@ -110,7 +110,7 @@ export function recordingRoutes(
       async (c) => {
         const recording = await find(c.var.principal, c.req.valid('param').uuid)
         if (!(await store.isHere(recording))) {
-          const answer = await fileElsewhere(c, deps.others)
+          const answer = await fileOfPeer(c, deps.others)
           if (answer !== undefined) return answer
           // Another node asks: the file may be with a further one.
           if (c.get('nodeRequest') !== undefined) throw notFound('recording')
@@ -122,7 +122,7 @@ export function recordingRoutes(
     )
 }
 
-interface Places {
+interface RecordingAccess {
   /** On this disk. */
   readonly file: string | undefined
   readonly readers: RecordingReaders
@@ -133,7 +133,7 @@ interface Places {
 async function answerWith(
   c: Context<ControlEnv>,
   { call_uuid: uuid, bytes, sha256 }: Recording,
-  { file, readers, others, schedule }: Places,
+  { file, readers, others, schedule }: RecordingAccess,
 ): Promise<Response> {
   const etag = `"${sha256}"`
   const headers = {
@@ -164,7 +164,7 @@ async function answerWith(
     })
   }
   if (handle === undefined) {
-    const answer = await fileElsewhere(c, others, leave).catch((error: unknown) => {
+    const answer = await fileOfPeer(c, others, leave).catch((error: unknown) => {
       leave()
       throw error
     })

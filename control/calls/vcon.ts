@@ -38,9 +38,9 @@ const CALLEE = 1
 const DIALOG = 0
 
 export interface CallFiles {
-  /** Where the recording is heard. */
+  /** Where the recording is served. */
   readonly recordingUrl: string
-  /** As `GET /calls/{uuid}/trace` shows it; undefined: not kept, or not to be seen. */
+  /** As `GET /calls/{uuid}/trace` shows it; undefined: not stored, or hidden from the principal. */
   readonly trace: object | undefined
 }
 

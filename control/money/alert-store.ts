@@ -1,4 +1,4 @@
-/** Alerts about payments: kept until an operator resolves them. */
+/** Alerts about payments, until an operator resolves them. */
 import type { Selectable } from 'kysely'
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
 import type { Store } from '../../schema/open.ts'

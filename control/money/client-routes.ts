@@ -1,5 +1,5 @@
 /**
- * What a customer sees on the edge: wallet, ledger, calls and prices. Every query is bound to the customer
+ * The routes of a customer on the edge: wallet, ledger, calls and prices. Every query is bound to the customer
  * of the session; no field of a request can name another. Nodes, carriers and actors are not shown.
  */
 import { Hono } from 'hono'

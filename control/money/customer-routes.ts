@@ -89,12 +89,12 @@ const ledgerQuery = z.strictObject({
   end_date: queryTime.optional(),
 })
 
-export function customerRoutes(world: CustomerRoutesDeps) {
-  const { store, now, randomBytes, ocs, idempotency } = world
-  const resource = new ResourceStore(customers, resourceDeps(world))
+export function customerRoutes(deps: CustomerRoutesDeps) {
+  const { store, now, randomBytes, ocs, idempotency } = deps
+  const resource = new ResourceStore(customers, resourceDeps(deps))
 
   return new Hono<ControlEnv>()
-    .route('/', resourceRoutes(world, customers))
+    .route('/', resourceRoutes(deps, customers))
 
     .get(
       '/customers/:id/wallet',

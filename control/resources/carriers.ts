@@ -32,15 +32,15 @@ import {
 } from '../http/fields.ts'
 import { same } from '../http/rows.ts'
 import { flag, json, names, nested, type Row } from './columns.ts'
-import { refuseReachedGateways, refuseOwnPlaces, refuseForeignPlaces } from './gateway-reach.ts'
+import { refuseReachedGateways, refuseOwnAddresses, refuseForeignAddresses } from './gateway-reach.ts'
 import { refuseOtherPayer } from './braked.ts'
 import { mediaColumns, mediaFields, mediaPolicy, stripHeaders } from './media-fields.ts'
 import { filledIn, preset } from './presets.ts'
 import { probedStatusView } from './dispatcher-sets.ts'
 import { badReference } from './references.ts'
-import type { Definition, Shown, Writing } from './resource.ts'
+import type { Definition, ViewOf, Writing } from './resource.ts'
 import { childrenOf, keyOf, putChildren } from './table-rows.ts'
-import { type BeyondScope, fieldsWhere, type Written } from '../auth/requires.ts'
+import { type BeyondScope, fieldsWhere, type WrittenRow } from '../auth/requires.ts'
 
 const gatewayBody = z
   .strictObject({
@@ -251,7 +251,7 @@ export const liveCarrierView = view
   .meta({ id: 'Carrier' })
 
 type CarrierWriting = Writing<typeof body, typeof view>
-export type CarrierView = Shown<typeof view>
+export type CarrierView = ViewOf<typeof view>
 export type LiveCarrier = z.output<typeof liveCarrierView>
 
 const gateways = {
@@ -315,7 +315,7 @@ export const carriers: Definition<typeof body, typeof view> = {
     const claimed = { ...carrier, auth: carrier.auth.type }
     const claims = carrier.gateways.map((gateway) => gatewayClaim(gateway, claimed))
     const path = (index: number) => `gateways.${index}.host`
-    await refuseForeignPlaces(store, { tenantId, scope }, claims, reserved.networks, path)
+    await refuseForeignAddresses(store, { tenantId, scope }, claims, reserved.networks, path)
     const payer = columns['customer_id']
     const after = { customer_id: typeof payer === 'number' ? payer : null }
     if (before !== undefined) await refuseOtherPayer(store, before, after, scope)
@@ -426,7 +426,7 @@ export function withLiveStatus(
 const textOf = (ms: number | null): string | null => (ms === null ? null : timeToText(ms))
 
 /** Setting the payer requires the scope that assigns numbers to customers. */
-function whoPays({ before, after }: Written<CarrierView>): readonly BeyondScope[] {
+function whoPays({ before, after }: WrittenRow<CarrierView>): readonly BeyondScope[] {
   return fieldsWhere(
     [
       after.customer_id !== null && after.customer_id !== before?.customer_id,
@@ -531,7 +531,7 @@ async function putGateways(id: number, writing: CarrierWriting): Promise<void> {
   })
   await refuseReachedGateways(store, fresh, tenantId)
   const written = fresh.map((gateway) => ({ path: gateway.path, uri: uriOf(gateway) }))
-  refuseOwnPlaces(written, scope, reserved.own)
+  refuseOwnAddresses(written, scope, reserved.own)
   const rows = carrier.gateways.map(({ inbound, outbound, ...gateway }): Row => {
     const columns = { ...gateway, is_inbound: toFlag(inbound), is_outbound: toFlag(outbound) }
     return known.has(keyOf(gateways, columns))

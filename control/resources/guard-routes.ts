@@ -115,7 +115,7 @@ const oneGuard = z.strictObject({
 export function guardRoutes(deps: GuardRoutesDeps) {
   const { store, now, others } = deps
 
-  /** Plans, makes and enters the change; a dry run only plans. */
+  /** Plans, makes and records the change; a dry run only plans. */
   async function changed(
     c: Context<ControlEnv>,
     {
@@ -129,8 +129,8 @@ export function guardRoutes(deps: GuardRoutesDeps) {
     const { principal } = c.var
     const changeId = newUuid(deps.randomBytes)
     const order = { principal, tool, scopes, reason, isDryRun, changeId, expiresAt }
-    const elsewhere = others?.of(c)
-    const use = { ...deps, principal, changeId, reason, expiresAt, elsewhere }
+    const peers = others?.of(c)
+    const use = { ...deps, principal, changeId, reason, expiresAt, peers }
     const made = await change(deps, order, () => plan(use))
     const { before, after } = made.plan
     if (made.changeId !== null) recordChange(c, made.changeId, { before, after }, reason)
@@ -149,10 +149,10 @@ export function guardRoutes(deps: GuardRoutesDeps) {
       requires('guard:read'),
       validate('query', listQuery),
       async (c) => {
-        const { page, limit, state, ...asked } = c.req.valid('query')
+        const { page, limit, state, ...subject } = c.req.valid('query')
         const slice = { limit, offset: offsetOf({ page, limit }), isWithEnded: state === 'all' }
         const scope = requestScope(c.var.principal, now)
-        const { guards, total } = await listGuards(store, asked, slice, scope)
+        const { guards, total } = await listGuards(store, subject, slice, scope)
         return ok(c, guards, pageMeta({ page, limit }, total))
       },
     )

@@ -59,21 +59,21 @@ const revokeQuery = z.strictObject({
   reason: changeReason.optional(),
 })
 
-type KeyRoutesWorld = ChangeDeps & { readonly usage: Pick<KeyUsage, 'daysOf' | 'ofLastHour'> }
+type KeyRoutesDeps = ChangeDeps & { readonly usage: Pick<KeyUsage, 'daysOf' | 'ofLastHour'> }
 
-export function keyRoutes(world: KeyRoutesWorld, idempotency: Idempotency) {
+export function keyRoutes(deps: KeyRoutesDeps, idempotency: Idempotency) {
   return new Hono<ControlEnv>()
-    .route('/', tokenRoutes(world, idempotency))
-    .route('/', shownKeys(world))
-    .route('/', changedKeys(world))
+    .route('/', tokenRoutes(deps, idempotency))
+    .route('/', shownKeys(deps))
+    .route('/', changedKeys(deps))
 }
 
 /** The only answers with a token. */
-function tokenRoutes(world: KeyRoutesWorld, idempotency: Idempotency) {
-  const { now } = world
-  const find = finding(world)
-  const entered = writesOf(world, 'api_key', 'key')
-  const createdAs = creationsOf(world, 'api_key', 'key')
+function tokenRoutes(deps: KeyRoutesDeps, idempotency: Idempotency) {
+  const { now } = deps
+  const find = finding(deps)
+  const entered = writesOf(deps, 'api_key', 'key')
+  const createdAs = creationsOf(deps, 'api_key', 'key')
 
   return new Hono<ControlEnv>()
     .post(
@@ -93,7 +93,7 @@ function tokenRoutes(world: KeyRoutesWorld, idempotency: Idempotency) {
         const given = c.req.valid('json')
         const { reason = null } = c.req.valid('query')
         const { written, changeId } = await createdAs(c, { given, reason }, async () => {
-          const issued = await issueKey(world, given, grantorOf(c.var.principal))
+          const issued = await issueKey(deps, given, grantorOf(c.var.principal))
           return { id: issued.key.uuid, written: issued, scopes: ['keys:write'] }
         })
         const { key, token } = written
@@ -125,7 +125,7 @@ function tokenRoutes(world: KeyRoutesWorld, idempotency: Idempotency) {
         const { reason = null } = c.req.valid('query')
         const rotation = async () => {
           const found = () => find(uuid, principal)
-          const rotated = await rotateKey(world, found, given.grace_seconds, grantorOf(principal))
+          const rotated = await rotateKey(deps, found, given.grace_seconds, grantorOf(principal))
           return { written: rotated, scopes: ['keys:write' as const] }
         }
         const write = { given, reason, secret: 'token' }
@@ -138,9 +138,9 @@ function tokenRoutes(world: KeyRoutesWorld, idempotency: Idempotency) {
     )
 }
 
-function shownKeys(world: KeyRoutesWorld) {
-  const { keys, now, usage } = world
-  const find = finding(world)
+function shownKeys(deps: KeyRoutesDeps) {
+  const { keys, now, usage } = deps
+  const find = finding(deps)
 
   return new Hono<ControlEnv>()
     .get(
@@ -214,10 +214,10 @@ function shownKeys(world: KeyRoutesWorld) {
     )
 }
 
-function changedKeys(world: KeyRoutesWorld) {
-  const { now } = world
-  const find = finding(world)
-  const entered = writesOf(world, 'api_key', 'key')
+function changedKeys(deps: KeyRoutesDeps) {
+  const { now } = deps
+  const find = finding(deps)
+  const entered = writesOf(deps, 'api_key', 'key')
 
   return new Hono<ControlEnv>()
     .patch(
@@ -240,7 +240,7 @@ function changedKeys(world: KeyRoutesWorld) {
         const given = c.req.valid('json')
         const { uuid } = c.req.valid('param')
         const patch = async () => ({
-          written: await changeKey(world, () => find(uuid, principal), given, grantorOf(principal)),
+          written: await changeKey(deps, () => find(uuid, principal), given, grantorOf(principal)),
           scopes: ['keys:write' as const],
         })
         const { written, changeId } = await entered(c, uuid, { given, reason }, patch)
@@ -269,7 +269,7 @@ function changedKeys(world: KeyRoutesWorld) {
         const plan = async () => {
           before = await find(c.req.valid('param').uuid, principal)
           refuseOwnKey(before, principal, isConfirmed)
-          return planRevocation(before, { ...world, principal })
+          return planRevocation(before, { ...deps, principal })
         }
         const order = {
           principal,
@@ -277,7 +277,7 @@ function changedKeys(world: KeyRoutesWorld) {
           reason,
           scopes: ['keys:write' as const],
         }
-        const { changeId, own } = await change(world, order, plan)
+        const { changeId, own } = await change(deps, order, plan)
         const states = auditedChange({ before: before ?? own.key, after: own.key }, now())
         recordChange(c, changeId, states, reason)
         return ok(c, keyView(own.key, now()))
@@ -286,7 +286,7 @@ function changedKeys(world: KeyRoutesWorld) {
 }
 
 const finding =
-  ({ keys }: KeyRoutesWorld) =>
+  ({ keys }: KeyRoutesDeps) =>
   async (uuid: string, principal: Principal): Promise<AppKey> => {
     const key = await keys.byUuid(uuid, principal.tenantId)
     if (key === undefined || !isInDomain(key, principal)) throw notFound('Application key')

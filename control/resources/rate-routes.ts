@@ -105,10 +105,10 @@ export const lookupFields = {
 
 const lookupQuery = z.strictObject({ ...planQuery, ...lookupFields })
 
-export function rateRoutes(world: RateRoutesDeps) {
-  const { store, now, ocs } = world
+export function rateRoutes(deps: RateRoutesDeps) {
+  const { store, now, ocs } = deps
   return new Hono<ControlEnv>()
-    .route('/', resourceRoutes(world, ratePlans))
+    .route('/', resourceRoutes(deps, ratePlans))
 
     .get(
       '/rates/lookup',
@@ -186,7 +186,7 @@ export function rateRoutes(world: RateRoutesDeps) {
       },
     )
 
-    .route('/', resourceRoutes(world, rates, { filters: planQuery }))
+    .route('/', resourceRoutes(deps, rates, { filters: planQuery }))
 }
 
 interface NamedPlan {

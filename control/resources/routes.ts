@@ -2,7 +2,7 @@
 import { Hono } from 'hono'
 import type { ChangeDeps } from '../changes/kinds.ts'
 import type { ControlEnv } from '../http/control-env.ts'
-import { type WithOthers, countsElsewhere } from '../nodes/other-nodes.ts'
+import { type WithOthers, countsOfPeers } from '../nodes/other-nodes.ts'
 import { aiAgents } from './ai-agents.ts'
 import { carriers, withLiveStatus } from './carriers.ts'
 import { inboundRoutes } from './inbound-routes.ts'
@@ -10,19 +10,19 @@ import { outboundRoutes } from './outbound-routes.ts'
 import { resourceRoutes } from './resource-routes.ts'
 import { tenants } from './tenants.ts'
 
-export function plainResourceRoutes(world: ChangeDeps & WithOthers) {
-  const { engine, others } = world
+export function plainResourceRoutes(deps: ChangeDeps & WithOthers) {
+  const { engine, others } = deps
   return new Hono<ControlEnv>()
-    .route('/', resourceRoutes(world, tenants))
-    .route('/', resourceRoutes(world, outboundRoutes))
-    .route('/', resourceRoutes(world, inboundRoutes))
+    .route('/', resourceRoutes(deps, tenants))
+    .route('/', resourceRoutes(deps, outboundRoutes))
+    .route('/', resourceRoutes(deps, inboundRoutes))
     .route(
       '/',
-      resourceRoutes(world, carriers, {
+      resourceRoutes(deps, carriers, {
         show: (carrier) => withLiveStatus(carrier, engine),
         async withOthers(c, listed) {
           const ids = listed.map(({ id }) => id)
-          const more = await countsElsewhere(c, others, 'carriers', ids)
+          const more = await countsOfPeers(c, others, 'carriers', ids)
           if (more === undefined) return listed
           return listed.map(({ status, ...carrier }) => ({
             ...carrier,
@@ -33,11 +33,11 @@ export function plainResourceRoutes(world: ChangeDeps & WithOthers) {
     )
     .route(
       '/',
-      resourceRoutes(world, aiAgents, {
+      resourceRoutes(deps, aiAgents, {
         show: (agent) => ({ ...agent, active_calls: engine.calls.countByAgent(agent.id) }),
         async withOthers(c, listed) {
           const ids = listed.map(({ id }) => id)
-          const more = await countsElsewhere(c, others, 'agents', ids)
+          const more = await countsOfPeers(c, others, 'agents', ids)
           if (more === undefined) return listed
           return listed.map((agent) => ({
             ...agent,

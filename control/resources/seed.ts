@@ -78,9 +78,9 @@ export interface SeedPorts {
   readonly ledger: LedgerPort
   /** Whether `RTPENGINE` names media relays. */
   readonly hasMediaRelay: boolean
-  /** What of the network is this installation itself. */
+  /** The addresses of this installation. */
   readonly ownPlaces: OwnPlaces
-  /** Asks DNS, for a moment at most; absent: names are taken as they are. */
+  /** Resolves names, for a bounded time; absent: names are not resolved. */
   readonly addressesOf?: (hosts: readonly string[]) => Promise<(host: string) => readonly string[]>
   /** Milliseconds UTC. */
   readonly now: number
@@ -206,7 +206,7 @@ async function applied(
   return counts
 }
 
-/** With what the file does not name: of a stored rate as it is, of a new one its default. */
+/** Fills in fields that the file does not name: from the stored rate, or with defaults. */
 async function wholeRate(
   { writer, scope }: Writing,
   known: number | undefined,

@@ -13,7 +13,7 @@ import {
 } from '../changes/change.ts'
 import {
   type KeyPlan,
-  type KeyWorld,
+  type KeyPlanDeps,
   planResumption,
   planSuspension,
   refuseOwnKey,
@@ -57,15 +57,15 @@ const suspendBody = resumeBody.extend({
     .describe('True: it may be the key of this request, which is rejected afterwards.'),
 })
 
-interface Asked {
+interface KeyChangeOrder {
   readonly tool: string
   readonly reason: string
   readonly isDryRun: boolean
   readonly expiresAt: number | null
 }
 
-export function suspendRoutes(world: ChangeDeps & Pick<KeyWorld, 'usage'>) {
-  const { keys, now } = world
+export function suspendRoutes(deps: ChangeDeps & Pick<KeyPlanDeps, 'usage'>) {
+  const { keys, now } = deps
   const find = async (uuid: string, { tenantId, domain }: Principal): Promise<AppKey> => {
     const key = await keys.byUuid(uuid, tenantId)
     if (key === undefined || (domain !== null && key.domain !== domain))
@@ -74,14 +74,14 @@ export function suspendRoutes(world: ChangeDeps & Pick<KeyWorld, 'usage'>) {
   }
   const answer = async (
     c: Context<ControlEnv>,
-    asked: Asked,
+    request: KeyChangeOrder,
     plan: (principal: Principal) => Promise<KeyPlan>,
   ) => {
     const { principal } = c.var
-    const order = { ...asked, principal, scopes: ['keys:write'] } as const
-    const made = await change(world, order, () => plan(principal))
+    const order = { ...request, principal, scopes: ['keys:write'] } as const
+    const made = await change(deps, order, () => plan(principal))
     const { before, after } = made.plan
-    if (made.changeId !== null) recordChange(c, made.changeId, { before, after }, asked.reason)
+    if (made.changeId !== null) recordChange(c, made.changeId, { before, after }, request.reason)
     return ok(c, { ...answerOf(made), key: keyView(made.own.key, now()) })
   }
 
@@ -102,11 +102,11 @@ export function suspendRoutes(world: ChangeDeps & Pick<KeyWorld, 'usage'>) {
       (c) => {
         const { reason, dry_run: isDryRun, duration, confirm_self } = c.req.valid('json')
         const expiresAt = duration === undefined ? null : now() + duration * 1_000
-        const asked = { tool: 'suspend_api_key', reason, isDryRun, expiresAt }
-        return answer(c, asked, async (principal) => {
+        const request = { tool: 'suspend_api_key', reason, isDryRun, expiresAt }
+        return answer(c, request, async (principal) => {
           const key = await find(c.req.valid('param').uuid, principal)
           refuseOwnKey(key, principal, confirm_self)
-          return planSuspension(key, expiresAt, { ...world, principal })
+          return planSuspension(key, expiresAt, { ...deps, principal })
         })
       },
     )
@@ -130,10 +130,10 @@ export function suspendRoutes(world: ChangeDeps & Pick<KeyWorld, 'usage'>) {
       validate('json', resumeBody),
       (c) => {
         const { reason, dry_run: isDryRun } = c.req.valid('json')
-        const asked = { tool: 'resume_api_key', reason, isDryRun, expiresAt: null }
-        return answer(c, asked, async (principal) => {
+        const request = { tool: 'resume_api_key', reason, isDryRun, expiresAt: null }
+        return answer(c, request, async (principal) => {
           const key = await find(c.req.valid('param').uuid, principal)
-          return planResumption(key, { ...world, principal })
+          return planResumption(key, { ...deps, principal })
         })
       },
     )

@@ -158,18 +158,18 @@ export class EndpointStore {
 
   #opened(row: EndpointRow): EndpointRow | undefined {
     const { secrets } = this.#store
-    const secret = secrets.open(placeOf(row.id, 'secret'), row.secret)
+    const secret = secrets.open(secretRef(row.id, 'secret'), row.secret)
     const previous =
       row.previous_secret === null
         ? null
-        : secrets.open(placeOf(row.id, 'previous_secret'), row.previous_secret)
+        : secrets.open(secretRef(row.id, 'previous_secret'), row.previous_secret)
     return secret === undefined || previous === undefined
       ? undefined
       : { ...row, secret, previous_secret: previous }
   }
 
   #seal(id: number, column: SecretColumn, secret: string): string {
-    return this.#store.secrets.seal(placeOf(id, column), secret)
+    return this.#store.secrets.seal(secretRef(id, column), secret)
   }
 
   async #set(id: number, columns: Updateable<WebhookEndpointTable>): Promise<void> {
@@ -189,7 +189,7 @@ export class EndpointStore {
 
 type SecretColumn = 'secret' | 'previous_secret'
 
-const placeOf = (row: number, column: SecretColumn) =>
+const secretRef = (row: number, column: SecretColumn) =>
   ({ table: 'webhook_endpoint', column, row }) as const
 
 /** The event types of an endpoint. Only this store writes them. */

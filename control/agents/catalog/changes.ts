@@ -110,7 +110,7 @@ export const proposeChange = defineTool({
     const order = { tool: name, arguments: given, reason, expiresInSeconds: expires_in }
     const made = await use.proposals.propose(order, tool, {
       principal: use.principal,
-      elsewhere: use.elsewhere,
+      peers: use.peers,
     })
     return { ...viewOf(made.proposal), is_new: made.isNew }
   },

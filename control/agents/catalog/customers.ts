@@ -348,14 +348,14 @@ export const setCustomerLimits = defineChange({
 })
 
 function changesIn(before: CustomerLimits, after: CustomerLimits): string {
-  const told = [
+  const parts = [
     ['it may owe', before.credit_limit_micros, after.credit_limit_micros, true],
     ['calls at once', before.max_concurrent_calls, after.max_concurrent_calls, false],
     ['calls per second', before.max_cps, after.max_cps, false],
     ['spend per day', before.max_daily_spend_micros, after.max_daily_spend_micros, true],
   ] as const
   const shown = (limit: number, isMoney: boolean) => (isMoney ? moneyToDecimal(limit) : limit)
-  const changed = told
+  const changed = parts
     .filter(([, from, to]) => from !== to)
     .map(
       ([what, from, to, isMoney]) => `${what} ${shown(to, isMoney)}, was ${shown(from, isMoney)}`,

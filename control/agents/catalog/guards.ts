@@ -54,11 +54,11 @@ export const listSpendGuards = defineTool({
     limit: z.int().min(1).max(MAX_ROWS).default(50),
   }),
   output: z.object({ guards: z.array(guardView), total: z.int() }),
-  async run({ state, limit, ...asked }, use) {
+  async run({ state, limit, ...subject }, use) {
     chargingOf(use)
     const slice = { limit, offset: 0, isWithEnded: state === 'all' }
     const { store, principal, now } = use
-    const { guards, total } = await listGuards(store, asked, slice, requestScope(principal, now))
+    const { guards, total } = await listGuards(store, subject, slice, requestScope(principal, now))
     return { guards: [...guards], total }
   },
 })

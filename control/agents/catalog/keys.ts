@@ -8,7 +8,7 @@ import { text } from '../../http/fields.ts'
 import { activityOf, keyActivityView } from '../../observe/causes/key-activity.ts'
 import { periodInput, periodOf } from '../../observe/causes/state-history.ts'
 import {
-  type KeyWorld,
+  type KeyPlanDeps,
   planResumption,
   planRevocation,
   planSuspension,
@@ -249,7 +249,7 @@ const shown = <O>(
 
 const nameOf = ({ uuid, name, keyPrefix }: AppKey) => ({ uuid, name, key_prefix: keyPrefix })
 
-const afterView = (key: AppKey, { now }: Pick<KeyWorld, 'now'>) => ({
+const afterView = (key: AppKey, { now }: Pick<KeyPlanDeps, 'now'>) => ({
   ...nameOf(key),
   state: keyStateAt(key, now()),
   suspended_at: key.suspendedAt === null ? null : timeToText(key.suspendedAt),
@@ -289,7 +289,7 @@ export const getKeyActivity = defineTool({
   },
 })
 
-interface MeantKey extends Pick<KeyFilter, 'id' | 'name' | 'kinds'> {
+interface KeyReference extends Pick<KeyFilter, 'id' | 'name' | 'kinds'> {
   readonly uuid?: string
 }
 
@@ -305,18 +305,18 @@ const MAX_COMPARED = 500
 
 /** The one key that is meant; a name can match keys of several tenants. */
 async function theKey(
-  { uuid, ...meant }: MeantKey,
+  { uuid, ...reference }: KeyReference,
   { keys, now, principal: { tenantId, domain } }: ToolUse,
   { none, several, suggests = true }: Refusals,
 ): Promise<AppKey> {
-  const { name, kinds } = meant
+  const { name, kinds } = reference
   const byUuid = uuid === undefined ? undefined : await keys.byUuid(uuid.toLowerCase(), tenantId)
   const isReachable =
     byUuid !== undefined &&
     (kinds?.includes(byUuid.kind) ?? true) &&
     (domain === null || byUuid.domain === domain)
   if (isReachable) return byUuid
-  const filter = { tenantId, domain, ...meant }
+  const filter = { tenantId, domain, ...reference }
   const [key, other] = (await keys.list(filter, now(), { limit: 2, offset: 0 })).keys
   if (key !== undefined && other === undefined) return key
   if (key !== undefined) throw new ApiError(409, 'ambiguous_name', several)

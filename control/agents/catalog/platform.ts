@@ -98,17 +98,17 @@ export const getTelemetry = defineTool({
     period: failuresView.optional().describe('With start or end.'),
   }),
   async run({ start, end, limit }, use) {
-    const { telemetry, elsewhere, principal } = use
+    const { telemetry, peers, principal } = use
     const { tenantId } = principal
     const isPeriod = start !== undefined || end !== undefined
     const period = isPeriod ? { period: await periodFor({ start, end }, limit, use) } : {}
     if (tenantId !== null) {
       const own = await telemetry.readForTenant(tenantId)
-      const view = elsewhere === undefined ? own : await tenantTelemetryOfAll(elsewhere, own)
+      const view = peers === undefined ? own : await tenantTelemetryOfAll(peers, own)
       return { ...view, nodes: view.nodes.slice(0, MAX_ROWS), platform: null, ...period }
     }
     const own = await telemetry.read()
-    const view = elsewhere === undefined ? own : await telemetryOfAll(elsewhere, own)
+    const view = peers === undefined ? own : await telemetryOfAll(peers, own)
     const { at, calls: counted, nodes, ...rest } = view
     return {
       at,

@@ -164,7 +164,7 @@ function briefOf(row: CdrRow): z.input<typeof briefCall> {
   return { call_uuid, call: words.join(' ').trimEnd() }
 }
 
-/** What a caller writes stays in its place of the line. */
+/** Text of a caller cannot add words to the line. */
 const oneWord = (written: string): string => written.replaceAll(/[\s>]+/g, '_')
 
 function positionOf(cursor: string | undefined) {

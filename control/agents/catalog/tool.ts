@@ -21,7 +21,7 @@ import { clean } from '../../http/clean-text.ts'
 import type { Change } from '../../http/control-env.ts'
 import { type Platform, newUuid } from '../../http/platform.ts'
 import { problemsOf } from '../../http/validate.ts'
-import type { AskedNodes } from '../../nodes/other-nodes.ts'
+import type { PeerRequests } from '../../nodes/other-nodes.ts'
 import type { Telemetry } from '../../observe/telemetry/telemetry.ts'
 import type { Pause } from '../../reports/cdr-store.ts'
 import type { WithReports } from '../../reports/reports.ts'
@@ -52,7 +52,7 @@ export interface ToolDeps
 export interface ToolUse extends ToolDeps {
   readonly principal: Principal
   /** The other nodes of the installation; undefined: there is none to ask. */
-  readonly elsewhere?: AskedNodes | undefined
+  readonly peers?: PeerRequests | undefined
   /** All tools, for the one that describes them. */
   readonly listings: () => readonly ToolListing[]
   /** The proposal that a person approved; absent: the caller asks by itself. */
@@ -219,13 +219,13 @@ interface ChangeSpec<I extends z.ZodObject, O extends z.ZodObject> extends Omit<
   'effect' | 'run'
 > {
   readonly effect: 'changes' | 'destroys'
-  /** The tools of the specification are called without one, too. */
+  /** Optional for the tools of the specification. */
   readonly reason: 'required' | 'optional'
-  /** It may end by itself: the platform undoes it then. */
+  /** The change takes a duration, after which the platform undoes it. */
   readonly expires?: true
   /**
-   * What the call would do; throws an `ApiError` that says what to do next. It changes nothing: a dry run ends with it,
-   * and a call may need it twice.
+   * Returns the effect of the call. Throws an `ApiError` that says what to do next. It changes nothing: a dry run ends
+   * with it, and a call may run it twice.
    */
   readonly plan: (
     input: z.output<I>,

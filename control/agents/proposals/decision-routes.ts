@@ -1,4 +1,4 @@
-/** `/decide`: the link of a webhook. GET shows, as programs that look into mail do; only POST decides. */
+/** `/decide`: the link of a webhook. GET only shows, because mail programs follow links; POST decides. */
 import { createHash } from 'node:crypto'
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
@@ -94,7 +94,7 @@ async function decisionIn(c: Context<ControlEnv>): Promise<Decision> {
   throw new ApiError(400, 'validation_failed', 'The form is not that of the page')
 }
 
-/** Resolves with what the person is told. The audit entry names the user who answers for the link. */
+/** Resolves with the notice for the person. The audit entry names the user of the link. */
 async function decide(
   c: Context<ControlEnv>,
   { proposals, audit, now, others }: DecisionRoutesDeps,
@@ -103,8 +103,8 @@ async function decide(
 ): Promise<string> {
   const { clientAddress: address, correlationId } = c.var
   c.set('isAudited', true)
-  const elsewhere = others?.of(c)
-  const by = { principal, via: 'link', address, correlationId, elsewhere } as const
+  const peers = others?.of(c)
+  const by = { principal, via: 'link', address, correlationId, peers } as const
   const note = null
   const record = (after: ProposalView | undefined, error: ApiError | undefined) =>
     audit.record(
@@ -155,7 +155,7 @@ export const decisionHeaders = {
   'X-Robots-Tag': 'noindex, nofollow',
 }
 
-/** `notice`: what became of a decision. */
+/** `notice`: the outcome of a decision. */
 export function decisionPage(proposal: ProposalView, notice?: string): string {
   const isOpen = proposal.state === 'open'
   const by = proposal.proposed_by_name ?? proposal.proposed_by

@@ -9,8 +9,8 @@ import type { Json } from '../../changes/kinds.ts'
 export type ProposalRow = Selectable<ChangeProposalTable> & { readonly tenant_slug: string | null }
 export type NewProposal = Insertable<ChangeProposalTable>
 
-/** What a person is shown of the change itself. */
-export type Shown = Pick<
+/** The columns that describe the change to a person. */
+export type ProposedEffect = Pick<
   ProposalRow,
   'effect' | 'affected' | 'previous_state' | 'undo' | 'risk' | 'plan_digest' | 'target'
 >
@@ -84,12 +84,12 @@ export class ProposalStore {
     await execute(this.#store, this.#store.db.insertInto('change_proposal').values(row))
   }
 
-  /** Shows another effect than before. False: it is not open any more, or shows another one already. */
-  async show(uuid: string, revision: number, shown: Shown): Promise<boolean> {
+  /** Stores another effect. False: the proposal is not open, or has another revision. */
+  async show(uuid: string, revision: number, shown: ProposedEffect): Promise<boolean> {
     return this.#changed(uuid, { ...shown, revision: revision + 1 }, revision)
   }
 
-  /** The write that decides: of all that try, one finds it open and as it was shown. */
+  /** Decides. Of several writers, one finds the proposal open with this revision. */
   claim(uuid: string, state: 'approved' | 'refused', revision: number | null, made: Decision) {
     return this.#changed(uuid, { ...made, state }, revision)
   }

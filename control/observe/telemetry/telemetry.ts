@@ -359,11 +359,11 @@ function lagOf(loopDelay: LoopDelay, percentile: number): number {
   return Math.max(0, Math.round(ms * 1_000) / 1_000)
 }
 
-/** What is read from the database for measurements: they answer, too, while it is away. */
+/** Figures read from the database. While it is unavailable, the last ones are used. */
 type Figures = TelemetryView['database']
 
 /** A server looks at each file of the database to know its size. */
-const SIZE_KEPT_MS = 60_000
+const SIZE_MAX_AGE_MS = 60_000
 
 /** Returns a function that reads the size of the database. */
 export function databaseFigures(
@@ -376,7 +376,7 @@ export function databaseFigures(
   )
   let read = { at: -Infinity, bytes: 0 }
   return async () => {
-    if (now() - read.at >= SIZE_KEPT_MS)
+    if (now() - read.at >= SIZE_MAX_AGE_MS)
       read = { at: now(), bytes: (await size.get([]))?.bytes ?? 0 }
     return { bytes: read.bytes, free_bytes: null }
   }
@@ -391,7 +391,7 @@ function figuresOfFile(sqlite: Sqlite.Database): Figures {
   }
 }
 
-/** Returns `read` with its last result while the database is away, and does not ask it while that is known. */
+/** Wraps `read`: returns its last result while the database is unavailable, without asking it again. */
 export function lastKnown<T>(
   { storage }: Pick<Store, 'storage'>,
   first: T,

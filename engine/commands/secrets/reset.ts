@@ -6,7 +6,7 @@ import { openDatabase, type LocalStore } from '../../../schema/open.ts'
 import { type GivenUp, giveUpSecrets } from '../../../schema/secrets/lost-key.ts'
 import { readConfig } from '../../config.ts'
 import { lockForServing } from '../../serving-lock.ts'
-import { type Command, type World, WrongUsage } from '../command.ts'
+import { type Command, type CommandContext, WrongUsage } from '../command.ts'
 import { refuseServer } from '../with-store.ts'
 
 export const secretsReset: Command = {
@@ -18,15 +18,15 @@ export const secretsReset: Command = {
       'have to log in again. The database is copied first: should the key be found, put the copy back.',
       'Nothing happens as long as the key at hand is right, or while the database is served.',
     ].join('\n'),
-  run: async (_input, world) => {
-    refuseServer(world, 'on PostgreSQL put the key back, or move the database to a file first')
-    const { databasePath, secretKey } = readConfig(world.environment)
+  run: async (_input, context) => {
+    refuseServer(context, 'on PostgreSQL put the key back, or move the database to a file first')
+    const { databasePath, secretKey } = readConfig(context.environment)
     if (!existsSync(databasePath)) throw new WrongUsage(`there is no database ${databasePath}`)
     const lock = lockForServing(databasePath)
     const store = openDatabase(databasePath, { secretKey })
     try {
-      migrate(store.sqlite, world.now())
-      await reset(store, databasePath, world)
+      migrate(store.sqlite, context.now())
+      await reset(store, databasePath, context)
       return 0
     } finally {
       store.close()
@@ -35,19 +35,19 @@ export const secretsReset: Command = {
   },
 }
 
-async function reset(store: LocalStore, path: string, world: World): Promise<void> {
+async function reset(store: LocalStore, path: string, context: CommandContext): Promise<void> {
   const problem = store.secrets.problem()
   if (problem === undefined) {
-    world.print(`the secrets of ${path} can be read with ${store.secrets.keptIn}; nothing changed`)
+    context.print(`the secrets of ${path} can be read with ${store.secrets.keptIn}; nothing changed`)
     return
   }
-  const time = new Date(world.now()).toISOString().replaceAll(/[-:]|\.\d+/g, '')
+  const time = new Date(context.now()).toISOString().replaceAll(/[-:]|\.\d+/g, '')
   const copy = `${path}.lost-key-${time}`
   copyDatabase(store, copy)
-  world.print(`the database is kept as ${copy}: it is of use should the key be found`)
-  const given = await giveUpSecrets(store, () => newSecret(world.randomBytes), world.now())
-  for (const line of toEnter(given)) world.print(line)
-  world.print(`new secrets are encrypted with ${store.secrets.keptIn}: keep it, apart from backups`)
+  context.print(`the database is kept as ${copy}: it is of use should the key be found`)
+  const given = await giveUpSecrets(store, () => newSecret(context.randomBytes), context.now())
+  for (const line of toEnter(given)) context.print(line)
+  context.print(`new secrets are encrypted with ${store.secrets.keptIn}: keep it, apart from backups`)
 }
 
 /** One line for each thing to do. */

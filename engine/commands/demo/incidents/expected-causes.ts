@@ -12,7 +12,7 @@ import {
 
 export interface ExpectedCause {
   readonly incident: string
-  /** What a person would tell the agent. */
+  /** The symptom in the words of a person. */
   readonly symptom: string
   readonly cause: string
   /** Each of them has to be in what names the cause. */

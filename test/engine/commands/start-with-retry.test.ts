@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { type PatientStart, startPatiently } from '../../../engine/commands/start-with-retry.ts'
+import { type RetriedStart, startWithRetry } from '../../../engine/commands/start-with-retry.ts'
 import { DatabaseRefused } from '../../../schema/refusal.ts'
 import { DatabaseUnavailable } from '../../../schema/sql/failure.ts'
 import { freePort } from '../../support/free-port.ts'
@@ -30,16 +30,16 @@ describe.runIf(hasPostgres)('a start whose database server is away', () => {
   })
 
   /** The first attempts fail. Waits pass at once. */
-  function starting(failures: number, more: Partial<PatientStart<string>> = {}) {
+  function starting(failures: number, more: Partial<RetriedStart<string>> = {}) {
     let attempts = 0
-    return startPatiently<string>({
+    return startWithRetry<string>({
       start: async () => {
         attempts += 1
         if (attempts <= failures) throw away
         return `started by attempt ${attempts}`
       },
       databaseUrl: proxy.url,
-      place: { host: '127.0.0.1', port },
+      address: { host: '127.0.0.1', port },
       steadyNow: () => 0,
       schedule: (work) => {
         const timer = setImmediate(work)
