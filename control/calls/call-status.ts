@@ -18,7 +18,7 @@ import { ok } from '../http/envelope.ts'
 import { answerOfPeer } from '../nodes/peer-answers.ts'
 import { validate, describeRoute } from '../http/validate.ts'
 import { isVisible, transferView, exampleCallUuid } from './active-call-view.ts'
-import { count, denialTextField, exampleTime, moment } from '../http/view-fields.ts'
+import { count, denialTextField, exampleTime, moment, timeOrNull } from '../http/view-fields.ts'
 import { data } from '../http/operation.ts'
 import { directions, dispositions, hangupParties } from '../../schema/contracts/field-values.ts'
 import type { CdrTable } from '../../schema/tables/calls.ts'
@@ -175,7 +175,7 @@ function endedView(call: EndedCall) {
     destination_number: call.calledNumber,
     direction: call.direction,
     start_stamp: timeToText(call.startedAt),
-    answer_stamp: call.answeredAt === null ? null : timeToText(call.answeredAt),
+    answer_stamp: timeOrNull(call.answeredAt),
     end_stamp: timeToText(call.endedAt),
     billsec: call.billsec,
     disposition: call.disposition,

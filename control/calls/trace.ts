@@ -22,7 +22,7 @@ import { answerOfPeer } from '../nodes/peer-answers.ts'
 import type { WithOthers } from '../nodes/other-nodes.ts'
 import { count, exampleTime, moment } from '../http/view-fields.ts'
 import { data, text } from '../http/operation.ts'
-import { exampleCall } from './spy-routes.ts'
+import { exampleCallUuid } from './active-call-view.ts'
 
 const message = z
   .strictObject({
@@ -137,7 +137,7 @@ export function traceRoutes(deps: TraceDeps & WithOthers) {
         summary:
           'Get the SIP trace of a call: the messages of all legs, and the decisions between them. Without `calls:control` the tags of its dialogs are hidden.',
         answer: data(traceSchema, {
-          call_uuid: exampleCall,
+          call_uuid: exampleCallUuid,
           legs: ['a84b4c76e66710'],
           is_complete: true,
           peers: [{ role: 'caller', name: '4930100', address: '203.0.113.7:5060' }],

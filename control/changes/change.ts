@@ -41,6 +41,7 @@ import {
 } from './kinds.ts'
 import { namesOnly, TOO_LONG } from './state-quota.ts'
 import { newUuid } from '../http/platform.ts'
+import { timeOrNull } from '../http/view-fields.ts'
 
 /** The effect of a change, for its entry and for people. */
 export interface ChangeEffect {
@@ -607,7 +608,7 @@ export function answerOf({ plan, isDryRun, isChanged, changeId, expiresAt }: Mad
     affected: { ...plan.affected },
     previous_state: plan.before,
     undo: undoOf(plan.undo, isChanged, changeId),
-    expires_at: expiresAt === null ? null : timeToText(expiresAt),
+    expires_at: timeOrNull(expiresAt),
   }
 }
 

@@ -123,11 +123,6 @@ export function bodyLimit(): Step {
   }
 }
 
-interface WriteGateDeps {
-  readonly store: MaybeLocal
-  readonly schedule: Schedule
-}
-
 const POLL_MS = 20
 /** Then the request continues; a write is answered with 503. */
 const MAX_POLLS = 100
@@ -136,7 +131,7 @@ const MAX_POLLS = 100
  * Waits while another process, such as `tollgate seed`, holds the write lock of an SQLite database. The wait is
  * asynchronous here; inside a handler it would stop every call. A database server has no such lock.
  */
-export function writeGate({ store, schedule }: WriteGateDeps): MiddlewareHandler<ControlEnv> {
+export function writeGate(store: MaybeLocal, schedule: Schedule): MiddlewareHandler<ControlEnv> {
   let unlocked: Promise<void> | undefined
   const whenUnlocked = (): Promise<void> =>
     new Promise((resolve) => {

@@ -6,11 +6,15 @@ import { existsSync } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Cancel } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
-import type { Store } from '../../schema/open.ts'
-import type { MaybeLocal } from '../../schema/open.ts'
+import type { Store, MaybeLocal } from '../../schema/open.ts'
 import { setReadingThread } from '../../schema/sql/query.ts'
 import type { UnusualCalls, UnusualRequest } from './unusual-calls.ts'
-import { scheduleRollUps, type RollUpDeps, type RollUpResult, type RollUpRequest } from './roll-up.ts'
+import {
+  scheduleRollUps,
+  type RollUpDeps,
+  type RollUpResult,
+  type RollUpRequest,
+} from './roll-up.ts'
 import { openSums, type CallSources } from './call-filters.ts'
 import type { SearchResult, SearchRequest } from './search.ts'
 import { summary, type Summary } from './summary.ts'
@@ -21,9 +25,8 @@ import {
   type ReportRequest,
   type ThreadRequest,
 } from './report-chunks.ts'
-import { ReportThread } from './report-thread.ts'
+import { ReportThread, StatementThread } from './report-thread.ts'
 import type { ReportDatabase } from './report-worker.ts'
-import { StatementThread } from './statement-thread.ts'
 
 export interface ReportsDeps {
   readonly store: Store & MaybeLocal

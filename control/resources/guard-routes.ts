@@ -20,7 +20,7 @@ import type { ControlEnv } from '../http/control-env.ts'
 import { created, offsetOf, ok, pageMeta, pageQuery } from '../http/envelope.ts'
 import { notFound } from '../http/api-error.ts'
 import { validate, describeRoute } from '../http/validate.ts'
-import type { OtherNodes } from '../nodes/other-nodes.ts'
+import type { WithOthers } from '../nodes/other-nodes.ts'
 import { reference } from '../http/fields.ts'
 import { newUuid } from '../http/platform.ts'
 import { guardBody, type GuardView, viewsOf, guardView, listGuards } from './guard-view.ts'
@@ -74,11 +74,6 @@ const exampleChange = {
   undo: 'undo_change with change_id 9a7f1a6e-4a63-4d4c-9e55-2f6f0f5d9a11',
 }
 
-export interface GuardRoutesDeps extends Omit<ChangeDeps, 'ocs'> {
-  readonly ocs: OcsPort
-  readonly others?: OtherNodes | undefined
-}
-
 const path = '/spend-guards'
 const scopes = ['guard:write'] as const
 
@@ -112,7 +107,7 @@ const oneGuard = z.strictObject({
   }),
 })
 
-export function guardRoutes(deps: GuardRoutesDeps) {
+export function guardRoutes(deps: ChangeDeps & WithOthers & { readonly ocs: OcsPort }) {
   const { store, now, others } = deps
 
   /** Plans, makes and records the change; a dry run only plans. */

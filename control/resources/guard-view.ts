@@ -17,6 +17,7 @@ import { badRequest } from '../http/api-error.ts'
 import { money, reference, type Reference } from '../http/fields.ts'
 import { type GuardRow, GuardStore } from './guard-store.ts'
 import { badReference, chosen, resolve } from './references.ts'
+import { timeOrNull } from '../http/view-fields.ts'
 
 const noPrefix = 'must be the first digits of called numbers, such as "1900", or "" for all numbers'
 const prefix = z
@@ -110,13 +111,11 @@ function viewOf(row: ShownGuard, usedMicros: number, at: number): GuardView {
     reason: row.reason,
     created_by: row.created_by,
     created_at: timeToText(row.created_at),
-    expires_at: textOrNull(row.expires_at),
-    ends_calls_before: textOrNull(row.ends_calls_before),
-    removed_at: textOrNull(row.ended_at),
+    expires_at: timeOrNull(row.expires_at),
+    ends_calls_before: timeOrNull(row.ends_calls_before),
+    removed_at: timeOrNull(row.ended_at),
   }
 }
-
-const textOrNull = (at: number | null): string | null => (at === null ? null : timeToText(at))
 
 function stateAt(
   { ended_at, expires_at }: Pick<GuardRow, 'ended_at' | 'expires_at'>,
@@ -166,7 +165,11 @@ export async function targetOf(
 
 type GuardSubject = Omit<GuardTarget, 'prefix'>
 
-async function customerOf(store: Store, wanted: Reference, scope: RequestScope): Promise<GuardSubject> {
+async function customerOf(
+  store: Store,
+  wanted: Reference,
+  scope: RequestScope,
+): Promise<GuardSubject> {
   const id = await resolve(store, 'customer', wanted, { tenantId: 'any', scope })
   const query = store.db.selectFrom('customer').select(['id', 'name', 'tenant_id'])
   const row = id === null ? undefined : await first(store, query.where('id', '=', id))
@@ -175,7 +178,11 @@ async function customerOf(store: Store, wanted: Reference, scope: RequestScope):
   return { scope: 'customer', scopeId: row.id, extension: null, name, tenantId }
 }
 
-async function extensionOf(store: Store, wanted: Reference, scope: RequestScope): Promise<GuardSubject> {
+async function extensionOf(
+  store: Store,
+  wanted: Reference,
+  scope: RequestScope,
+): Promise<GuardSubject> {
   const columns = ['id', 'tenant_id', 'extension', 'domain'] as const
   const extensions = store.db.selectFrom('extension').select(columns)
   const [number = '', domain] = String(wanted).split('@')

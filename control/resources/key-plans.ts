@@ -209,7 +209,7 @@ function refuseOwn(key: AppKey, principal: Principal): void {
 }
 
 /** A key of another tenant or domain does not exist for the caller. */
-async function reachable(
+export async function reachable(
   uuid: string,
   { tenantId, domain }: Principal,
   keys: ChangeDeps['keys'],

@@ -7,14 +7,20 @@ import { readConfig, WrongSetting } from '../config.ts'
 import { settings } from '../settings.ts'
 import { backup, restore } from './backup.ts'
 import { check } from './check.ts'
-import { type Command, type ExitCode, type Input, type CommandContext, WrongUsage } from './command.ts'
+import {
+  type Command,
+  type ExitCode,
+  type Input,
+  type CommandContext,
+  WrongUsage,
+} from './command.ts'
 import { demo } from './demo/index.ts'
 import { commandHelp, groupHelp, optionsOf, overview } from './help.ts'
 import { keyCreate } from './key-create.ts'
 import { mcp } from './mcp/index.ts'
 import { migrateCommand } from './migrate.ts'
 import { seed } from './seed.ts'
-import { secretsReset } from './secrets/reset.ts'
+import { secretsReset } from './secrets-reset.ts'
 import { serve } from './serve.ts'
 import { settingNotes } from './settings-in-force.ts'
 import { sipServer } from './sip-server.ts'
@@ -37,7 +43,10 @@ const commands: readonly Command[] = [
   mcp,
 ]
 
-export async function runCommandLine(words: readonly string[], context: CommandContext): Promise<ExitCode> {
+export async function runCommandLine(
+  words: readonly string[],
+  context: CommandContext,
+): Promise<ExitCode> {
   try {
     return await dispatch(words, context)
   } catch (error) {
@@ -76,7 +85,7 @@ async function dispatch(words: readonly string[], context: CommandContext): Prom
   return command.run(input, context)
 }
 
-/** Only where the operator means it: elsewhere a folder that is missing is a slip, or a disk that is not mounted. */
+/** Only for commands that may create a database: for others, a missing folder is a typing error, or a disk that is not mounted. */
 function makeFolder(
   { createsDatabase }: Command,
   { options }: Input,

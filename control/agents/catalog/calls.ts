@@ -6,8 +6,7 @@ import { planHangUp } from '../../calls/hangup-plan.ts'
 import { simulateBody, simulateFor } from '../../calls/simulate.ts'
 import { liveCall, liveCallView, liveStateOf, liveStates } from '../../nodes/live-call.ts'
 import type { PeerRequests } from '../../nodes/other-nodes.ts'
-import { defineChange, defineTool, type ToolUse, toolRequest } from './tool.ts'
-import { callUuid, MAX_ROWS } from './shapes.ts'
+import { defineChange, defineTool, type ToolUse, toolRequest, callUuid, MAX_ROWS } from './tool.ts'
 import { dataOf } from '../../nodes/node-client.ts'
 
 export const listActiveCalls = defineTool({

@@ -12,10 +12,9 @@ import { listLedger } from '../../money/ledger-store.ts'
 import { periodInput, periodOf } from '../../observe/causes/state-history.ts'
 import { customers, customerBody } from '../../resources/customers.ts'
 import { resourceDeps, ResourceStore } from '../../resources/resource.ts'
-import { explanation } from '../../resources/price-explanation.ts'
+import { explanation } from '../../resources/rate-routes.ts'
 import { resolve } from '../../resources/references.ts'
-import { defineChange, defineTool, type ToolUse } from './tool.ts'
-import { time } from './shapes.ts'
+import { defineChange, defineTool, type ToolUse, time } from './tool.ts'
 import { requestScope, type RequestScope } from '../../auth/tenants.ts'
 import { customerKind } from '../../resources/kinds.ts'
 
@@ -332,7 +331,7 @@ export const setCustomerLimits = defineChange({
     })
     return {
       target: { kind: 'customer' as const, id: String(id) },
-      // Only those that are given: what a person sets of the others meanwhile stays.
+      // Only the fields of the input: a change by a person to the other fields meanwhile stays.
       before: pick(before, Object.keys(changed)),
       after: changed,
       effect: `The limits of the customer ${quoted(name)} hold from the next call: ${changesIn(before, after)}.`,

@@ -1,6 +1,5 @@
-/** Tools for application keys (SPECIFICATION.md §2.1, §2.2): list them, masked, what one did, and take one out of use, and back. */
+/** Tools for application keys (SPECIFICATION.md §2.1, §2.2): list them, masked, read the activity of one, suspend one and resume it. */
 import { z } from 'zod'
-import { timeToText } from '../../../schema/columns.ts'
 import { didYouMean } from '../../../schema/rules/names.ts'
 import type { Plan } from '../../changes/change.ts'
 import { ApiError, badRequest } from '../../http/api-error.ts'
@@ -15,10 +14,10 @@ import {
   refuseOwnKey,
 } from '../../resources/key-plans.ts'
 import { keyView } from '../../resources/key-view.ts'
-import { defineChange, defineTool, type ToolUse } from './tool.ts'
-import { MAX_ROWS, time, timeOrNull } from './shapes.ts'
+import { defineChange, defineTool, type ToolUse, MAX_ROWS, time } from './tool.ts'
 import { type AppKey, type KeyKind, keyStateAt, keyStates } from '../../auth/app-key.ts'
 import type { KeyFilter } from '../../auth/key-store.ts'
+import { timeOrNull } from '../../http/view-fields.ts'
 
 const sbcKey = z.object({
   uuid: z.string(),
@@ -252,7 +251,7 @@ const nameOf = ({ uuid, name, keyPrefix }: AppKey) => ({ uuid, name, key_prefix:
 const afterView = (key: AppKey, { now }: Pick<KeyPlanDeps, 'now'>) => ({
   ...nameOf(key),
   state: keyStateAt(key, now()),
-  suspended_at: key.suspendedAt === null ? null : timeToText(key.suspendedAt),
+  suspended_at: timeOrNull(key.suspendedAt),
 })
 
 /** A key by its uuid or its exact name, for a tool that changes it. */

@@ -1,4 +1,4 @@
-/** Tools for the platform: what is unusual, its health, its processes, and its tools. */
+/** Tools for the platform: anomalies, health, processes, and the tools themselves. */
 import { z } from 'zod'
 import { timeToText } from '../../../schema/columns.ts'
 import { didYouMean } from '../../../schema/rules/names.ts'
@@ -14,8 +14,7 @@ import { kinds } from '../../observe/causes/finding.ts'
 import { failuresIn, failuresReader, failuresView } from '../../observe/causes/failures.ts'
 import { periodInput, periodOf } from '../../observe/causes/state-history.ts'
 import { telemetryOfAll, tenantTelemetryOfAll } from '../../observe/telemetry/telemetry-of-all.ts'
-import { defineTool, type ToolListing, type ToolUse } from './tool.ts'
-import { MAX_ROWS, time } from './shapes.ts'
+import { defineTool, type ToolListing, type ToolUse, MAX_ROWS, time } from './tool.ts'
 
 export const findAnomalies = defineTool({
   name: 'find_anomalies',

@@ -25,9 +25,8 @@ import {
   summaryInput,
 } from '../../reports/summary.ts'
 import { guardsOfCall } from '../../resources/guard-store.ts'
-import { defineTool } from './tool.ts'
+import { defineTool, callUuid, MAX_ROWS, time } from './tool.ts'
 import { findCall } from './calls.ts'
-import { callUuid, MAX_ROWS, time } from './shapes.ts'
 import { requestScope } from '../../auth/tenants.ts'
 
 const callRecord = z.object({

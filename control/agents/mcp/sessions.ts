@@ -6,7 +6,7 @@ import type { Store } from '../../../schema/open.ts'
 import { all, execute, first } from '../../../schema/sql/query.ts'
 import { isUnstored } from '../../../schema/storage/storage.ts'
 import type { Principal } from '../../auth/principal.ts'
-import { newUuid } from '../../http/platform.ts'
+import { newUuid, type Platform } from '../../http/platform.ts'
 
 /** A session without a request and without a stream ends after this time. */
 const IDLE_MS = 30 * 60_000
@@ -28,19 +28,12 @@ interface Subscription {
   readonly seen: string
 }
 
-interface McpSessionsDeps {
-  readonly store: Store
-  /** Milliseconds UTC. */
-  readonly now: () => number
-  readonly randomBytes: (size: number) => Buffer
-}
-
 export class McpSessions {
   readonly #store: Store
   readonly #now: () => number
-  readonly #randomBytes: McpSessionsDeps['randomBytes']
+  readonly #randomBytes: Platform['randomBytes']
 
-  constructor({ store, now, randomBytes }: McpSessionsDeps) {
+  constructor({ store, now, randomBytes }: Pick<Platform, 'store' | 'now' | 'randomBytes'>) {
     this.#store = store
     this.#now = now
     this.#randomBytes = randomBytes

@@ -9,18 +9,16 @@ import { readBody } from '../../http/body.ts'
 import { cleanText } from '../../http/clean-text.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { validate, describeRoute } from '../../http/validate.ts'
-import type { OtherNodes } from '../../nodes/other-nodes.ts'
+import type { WithOthers } from '../../nodes/other-nodes.ts'
 import type { ApprovalLinks, LinkedProposal } from './approval-links.ts'
 import type { ProposalView } from './proposal-store.ts'
 import type { Proposals } from './proposals.ts'
 import { text } from '../../http/operation.ts'
 
-export interface DecisionRoutesDeps {
-  readonly proposals: Proposals
+interface DecisionDeps extends WithOthers {
   readonly links: ApprovalLinks
   readonly audit: Pick<AuditLog, 'record'>
   readonly now: () => number
-  readonly others: OtherNodes | undefined
 }
 
 const linkQuery = z.strictObject({ link: z.string().max(200) })
@@ -35,8 +33,8 @@ const decisionBody = z.object({
 
 type Decision = z.output<typeof decisionBody>
 
-export function decisionRoutes(deps: DecisionRoutesDeps) {
-  const { proposals, links } = deps
+export function decisionRoutes(proposals: Proposals, deps: DecisionDeps) {
+  const { links } = deps
   const opened = async (link: string) => {
     const linked = await links.open(link)
     const proposal = linked && (await proposals.find(linked.proposalId, linked.principal.tenantId))
@@ -80,7 +78,7 @@ export function decisionRoutes(deps: DecisionRoutesDeps) {
       async (c) => {
         const { linked, proposal } = await opened(c.req.valid('query').link)
         const decision = await decisionIn(c)
-        const notice = await decide(c, deps, linked, decision)
+        const notice = await decide(c, proposals, deps, linked, decision)
         const after = await proposals.find(linked.proposalId, linked.principal.tenantId)
         return page(c, after ?? proposal, notice)
       },
@@ -97,7 +95,8 @@ async function decisionIn(c: Context<ControlEnv>): Promise<Decision> {
 /** Resolves with the notice for the person. The audit entry names the user of the link. */
 async function decide(
   c: Context<ControlEnv>,
-  { proposals, audit, now, others }: DecisionRoutesDeps,
+  proposals: Proposals,
+  { audit, now, others }: DecisionDeps,
   { proposalId, endpointId, principal }: LinkedProposal,
   { revision, decision }: Decision,
 ): Promise<string> {
@@ -196,7 +195,7 @@ ${isOpen ? form(proposal.revision) : ''}</main>
 `
 }
 
-/** It goes back to the address of the page, which has the link. */
+/** Without `action`, the form is sent to the address of the page, which has the link. */
 const form = (revision: number): string => `<form method="post">
 <input type="hidden" name="revision" value="${revision}">
 <button name="decision" value="approve">Approve</button>

@@ -7,7 +7,6 @@ import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import type { EnginePort } from '../../../schema/contracts/engine.ts'
 import type { EventType } from '../../../schema/contracts/webhook-events.ts'
-import type { Store } from '../../../schema/open.ts'
 import { transaction } from '../../../schema/sql/query.ts'
 import type { Principal } from '../../auth/principal.ts'
 import type { Scope } from '../../auth/scopes.ts'
@@ -36,11 +35,9 @@ import {
   refuseLostProposer,
   refuseUnentitled,
 } from './rights.ts'
-import { newUuid } from '../../http/platform.ts'
+import { newUuid, type Platform } from '../../http/platform.ts'
 
-export interface ProposalsDeps extends ProposerDeps {
-  readonly store: Store
-  readonly randomBytes: (size: number) => Buffer
+interface ProposalsDeps extends ProposerDeps, Pick<Platform, 'store' | 'randomBytes'> {
   readonly webhooks: Pick<Webhooks, 'write'>
   readonly engine: Pick<EnginePort, 'tell'>
   readonly tenants: Pick<TenantScope, 'narrow'>

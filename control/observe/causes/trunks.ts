@@ -6,7 +6,7 @@ import { all } from '../../../schema/sql/query.ts'
 import { type PeerRequests, countsFrom } from '../../nodes/other-nodes.ts'
 import { contains } from '../../http/rows.ts'
 import { downSince, type HistoryReader, lastFailure } from './state-history.ts'
-import { count, moment } from '../../http/view-fields.ts'
+import { count, moment, timeOrNull } from '../../http/view-fields.ts'
 
 /** The most carriers that are read; a search finds others. */
 export const MAX_TRUNKS = 200
@@ -56,7 +56,7 @@ interface TrunkReader extends HistoryReader {
 
 const order = ['down', 'degraded', 'up', 'inactive'] as const
 
-/** Those in trouble first. */
+/** Trunks with problems first. */
 export async function trunksOf(
   reader: TrunkReader,
   search?: string,
@@ -167,7 +167,7 @@ async function registrationOf(
     state,
     since: since === undefined ? null : timeToText(since.at),
     last_answer: lastAnswer && `${lastAnswer.status} ${lastAnswer.reason}`,
-    next_attempt_at: nextAttemptAt === null ? null : timeToText(nextAttemptAt),
+    next_attempt_at: timeOrNull(nextAttemptAt),
   }
 }
 

@@ -32,8 +32,8 @@ import {
   sequenceOf,
 } from './event-view.ts'
 import { data, either, text } from '../../http/operation.ts'
-import { exampleCall } from '../../calls/spy-routes.ts'
 import { exampleTime, moment } from '../../http/view-fields.ts'
+import { exampleCallUuid } from '../../calls/active-call-view.ts'
 
 const eventSchema = z
   .strictObject({
@@ -68,7 +68,7 @@ const eventSchema = z
   })
   .meta({ id: 'Event' })
 
-const ringing = { at: exampleTime, call_uuid: exampleCall, caller_id_number: '4930100' }
+const ringing = { at: exampleTime, call_uuid: exampleCallUuid, caller_id_number: '4930100' }
 
 const query = z.strictObject({
   after: z.string().max(MAX_ID_LENGTH).optional().describe('Id of the last event received.'),

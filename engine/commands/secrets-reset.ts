@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs'
-import { newSecret } from '../../../control/webhooks/endpoint-store.ts'
-import { migrate } from '../../../schema/migrate.ts'
-import { copyDatabase } from '../../../schema/storage/copy.ts'
-import { openDatabase, type LocalStore } from '../../../schema/open.ts'
-import { type GivenUp, giveUpSecrets } from '../../../schema/secrets/lost-key.ts'
-import { readConfig } from '../../config.ts'
-import { lockForServing } from '../../serving-lock.ts'
-import { type Command, type CommandContext, WrongUsage } from '../command.ts'
-import { refuseServer } from '../with-store.ts'
+import { newSecret } from '../../control/webhooks/endpoint-store.ts'
+import { migrate } from '../../schema/migrate.ts'
+import { copyDatabase } from '../../schema/storage/copy.ts'
+import { openDatabase, type LocalStore } from '../../schema/open.ts'
+import { type GivenUp, giveUpSecrets } from '../../schema/secrets/lost-key.ts'
+import { readConfig } from '../config.ts'
+import { lockForServing } from '../serving-lock.ts'
+import { type Command, type CommandContext, WrongUsage } from './command.ts'
+import { refuseServer } from './with-store.ts'
 
 export const secretsReset: Command = {
   name: 'secrets reset',
@@ -38,7 +38,9 @@ export const secretsReset: Command = {
 async function reset(store: LocalStore, path: string, context: CommandContext): Promise<void> {
   const problem = store.secrets.problem()
   if (problem === undefined) {
-    context.print(`the secrets of ${path} can be read with ${store.secrets.keptIn}; nothing changed`)
+    context.print(
+      `the secrets of ${path} can be read with ${store.secrets.keptIn}; nothing changed`,
+    )
     return
   }
   const time = new Date(context.now()).toISOString().replaceAll(/[-:]|\.\d+/g, '')
@@ -47,7 +49,9 @@ async function reset(store: LocalStore, path: string, context: CommandContext): 
   context.print(`the database is kept as ${copy}: it is of use should the key be found`)
   const given = await giveUpSecrets(store, () => newSecret(context.randomBytes), context.now())
   for (const line of toEnter(given)) context.print(line)
-  context.print(`new secrets are encrypted with ${store.secrets.keptIn}: keep it, apart from backups`)
+  context.print(
+    `new secrets are encrypted with ${store.secrets.keptIn}: keep it, apart from backups`,
+  )
 }
 
 /** One line for each thing to do. */

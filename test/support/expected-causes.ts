@@ -8,7 +8,7 @@ import {
   STRANGER_HOSTS,
   UNKNOWN_CALLER,
   UNPRICED,
-} from './incident-data.ts'
+} from '../../engine/commands/demo/incidents/incident-data.ts'
 
 export interface ExpectedCause {
   readonly incident: string
