@@ -9,7 +9,7 @@ import { timeToText } from '../../schema/columns.ts'
 import type { Database } from '../../schema/database.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import type { Store } from '../../schema/open.ts'
-import { all, execute, first, includes, readApart, startsWith } from '../../schema/sql/query.ts'
+import { all, execute, includes, readApart, startsWith } from '../../schema/sql/query.ts'
 import { isUnstored } from '../../schema/storage/storage.ts'
 import type { Principal } from '../auth/principal.ts'
 import { isLogin } from '../auth/rate-limit.ts'
@@ -17,6 +17,7 @@ import { requires } from '../auth/requires.ts'
 import type { ChangeDigests, ControlEnv } from '../http/control-env.ts'
 import { ok, endingMeta, MAX_COUNTED, MAX_LISTED, offsetOf, pageQuery } from '../http/envelope.ts'
 import { queryTime } from '../http/fields.ts'
+import { countOf } from '../http/rows.ts'
 import { validate, describeRoute } from '../http/validate.ts'
 import { setChangeHeader } from '../nodes/peer-answers.ts'
 import { exampleTime, moment } from '../http/view-fields.ts'
@@ -65,7 +66,7 @@ export interface AuditFilter {
   readonly action?: string | undefined
   /** Part of the target. */
   readonly target?: string | undefined
-  /** Only, or not, what agents did. */
+  /** True: only entries of agents; false: none of them. */
   readonly agents?: boolean | undefined
   /** True: only what was to change something. */
   readonly changes?: boolean | undefined
@@ -141,7 +142,7 @@ export class AuditLog {
       this.#error = error
       if (isUnstored(error)) return entries
       if (entries.length > 1) return this.#writeOneByOne(entries)
-      // It can never be stored; the others must not wait for it.
+      // This entry can never be stored; the others must not wait for it.
       for (const entry of entries) this.#onLost(entry, error)
       return []
     }
@@ -175,10 +176,7 @@ export class AuditLog {
     if (agents !== undefined)
       query = query.where((entry) => (agents ? isOfAgent(entry) : entry.not(isOfAgent(entry))))
     if (changes === true) query = query.where(isChange)
-    const some = query.clearSelect().select('id').limit(MAX_COUNTED).as('some')
-    const count = this.#store.db
-      .selectFrom(some)
-      .select((entry) => entry.fn.countAll<number>().as('total'))
+    const some = query.clearSelect().select('id').limit(MAX_COUNTED)
     const rows = query
       .select((entry) => isOfAgent(entry).as('is_agent'))
       .orderBy('at', 'desc')
@@ -188,7 +186,7 @@ export class AuditLog {
     const listed = page.offset >= MAX_LISTED ? [] : await all(this.#store, rows)
     return {
       entries: (await this.#named(listed)).map(view),
-      total: (await first(this.#store, count))?.total ?? 0,
+      total: await countOf(this.#store, some),
     }
   }
 
@@ -246,7 +244,10 @@ export function auditedActor(
   }
 }
 
-interface AuditedAction extends Pick<AuditEntry, 'at' | 'address' | 'action' | 'target' | 'status'> {
+interface AuditedAction extends Pick<
+  AuditEntry,
+  'at' | 'address' | 'action' | 'target' | 'status'
+> {
   readonly by: Pick<AuditEntry, 'actor' | 'tenant_id'> & Partial<AuditEntry>
   readonly code?: string | null | undefined
   /** Absent: nothing was changed, or the caller does not know. */

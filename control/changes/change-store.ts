@@ -7,6 +7,8 @@ import type { ChangeEntryTable, ChangeState } from '../../schema/tables/changes.
 import { fieldsOf, isSameState, type Json, type RestorableKind, sharedFields } from './kinds.ts'
 import { lossOf, StateQuota } from './state-quota.ts'
 import { MAX_COUNTED, MAX_LISTED } from '../http/envelope.ts'
+import { countOf } from '../http/rows.ts'
+import { timeOrNull } from '../http/view-fields.ts'
 
 export type ChangeEntry = Selectable<ChangeEntryTable>
 export type NewChangeEntry = Omit<ChangeEntry, 'id' | keyof UndoColumns>
@@ -202,10 +204,7 @@ export class ChangeStore {
     }
     if (from !== undefined) query = query.where('at', '>=', from)
     if (before !== undefined) query = query.where('at', '<', before)
-    const some = query.clearSelect().select('id').limit(MAX_COUNTED).as('some')
-    const count = this.#store.db
-      .selectFrom(some)
-      .select((row) => row.fn.countAll<number>().as('total'))
+    const some = query.clearSelect().select('id').limit(MAX_COUNTED)
     const rows = query
       .orderBy('at', 'desc')
       .orderBy('id', 'desc')
@@ -213,7 +212,7 @@ export class ChangeStore {
       .offset(page.offset)
     return readApart(this.#store, tenantId, async () => ({
       entries: page.offset >= MAX_LISTED ? [] : await all(this.#store, rows),
-      total: (await first(this.#store, count))?.total ?? 0,
+      total: await countOf(this.#store, some),
     }))
   }
 }
@@ -296,5 +295,3 @@ export const changeView = (entry: ChangeEntry) => ({
   undo_reason: entry.undo_reason,
   proposal_id: entry.proposal_id,
 })
-
-const timeOrNull = (ms: number | null): string | null => (ms === null ? null : timeToText(ms))

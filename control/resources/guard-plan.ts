@@ -1,7 +1,5 @@
 /** Plans for setting and removing spend guards. */
-import { z } from 'zod'
 import { moneyToDecimal, timeToText } from '../../schema/columns.ts'
-import { guardActions, guardPeriods } from '../../schema/contracts/limits.ts'
 import type { Principal } from '../auth/principal.ts'
 import { requestScope } from '../auth/tenants.ts'
 import type { Plan } from '../changes/change.ts'
@@ -12,6 +10,7 @@ import {
   guardedCalls,
   type GuardDeps,
   type GuardState,
+  guardState,
   GuardStore,
   stateOf,
 } from './guard-store.ts'
@@ -73,7 +72,7 @@ export async function planGuard(body: GuardBody, use: GuardUse): Promise<GuardPl
     affected: await guardedCalls(target, use),
     preview: { guard: await shown(after) },
     async apply() {
-      // It may have been deleted since it was looked up.
+      // The target may have been deleted since it was resolved.
       if (!(await guards.isOwned(after))) throw badReference(target.scope, 'does not exist')
       await guards.put(guardUuid, after, at)
       return { guard: await shown(after) }
@@ -248,24 +247,4 @@ export const spendGuardKind: RestorableKind = {
   follow: async ({ ocs }) => ocs?.reloadSpendGuards(),
 }
 
-const id = z.int().nullable()
-
-/** As `GuardStore.state` gave it. */
-const stored: z.ZodType<GuardState> = z.strictObject({
-  customer_id: id,
-  extension_id: id,
-  tenant_id: id,
-  set_by_tenant_id: id,
-  prefix: z.string(),
-  action: z.enum(guardActions),
-  amount_micros: z.int(),
-  currency: z.string().nullable(),
-  per: z.enum(guardPeriods).nullable(),
-  reason: z.string(),
-  created_by: z.string(),
-  created_at: z.int(),
-  expires_at: id,
-  ends_calls_before: id,
-})
-
-const guardIn = (state: Json): GuardState => stored.parse(state)
+const guardIn = (state: Json): GuardState => guardState.parse(state)

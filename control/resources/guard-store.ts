@@ -1,27 +1,30 @@
 /** Spend guards in the database, as operators see and set them. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type Selectable, sql } from 'kysely'
+import { sql } from 'kysely'
+import { z } from 'zod'
 import { DAY_MS, HOUR_MS } from '../../schema/clock.ts'
 import { moneyToNumber } from '../../schema/columns.ts'
 import type { OcsPort } from '../../schema/contracts/charging.ts'
-import type { Brake, GuardScope } from '../../schema/contracts/limits.ts'
+import {
+  type Brake,
+  guardActions,
+  guardPeriods,
+  type GuardScope,
+} from '../../schema/contracts/limits.ts'
 import type { Store } from '../../schema/open.ts'
 import { type Window, windows } from '../../schema/call-record.ts'
 import { coversNumber } from '../../schema/rules/numbers.ts'
 import { all, execute, first, readApart } from '../../schema/sql/query.ts'
 import type { Principal } from '../auth/principal.ts'
 import { conflict } from '../http/api-error.ts'
+import { pageOf } from '../http/rows.ts'
 import { bodyOf } from '../nodes/node-client.ts'
 import type { PeerRequests } from '../nodes/other-nodes.ts'
 import { guardedAnswer } from '../nodes/questions.ts'
 import type { Slice } from './resource.ts'
-import type { SpendGuardTable } from '../../schema/tables/money.ts'
 
-/** The state of a guard without its uuid. A type alias, because it must be assignable to JSON. */
-export type GuardState = Omit<
-  Selectable<SpendGuardTable>,
-  'guard_uuid' | 'changed_at' | 'ended_at' | 'ended_by'
->
+/** The state of a guard without its uuid. */
+export type GuardState = z.output<typeof guardState>
 
 export interface GuardFilter extends Omit<Slice, 'search'> {
   readonly scope?: GuardScope | undefined
@@ -77,21 +80,12 @@ export class GuardStore {
       query = query
         .where('ended_at', 'is', null)
         .where(({ or, eb }) => or([eb('expires_at', 'is', null), eb('expires_at', '>', at)]))
-    const rows = await all(
-      this.#store,
-      query
-        .selectAll('spend_guard')
-        .select(names)
-        .orderBy('spend_guard.created_at', 'desc')
-        .orderBy('guard_uuid', 'desc')
-        .limit(slice.limit)
-        .offset(slice.offset),
-    )
-    const counted = await first(
-      this.#store,
-      query.select(({ fn }) => fn.countAll<number>().as('total')),
-    )
-    return { rows, total: counted?.total ?? 0 }
+    const sorted = query
+      .selectAll('spend_guard')
+      .select(names)
+      .orderBy('spend_guard.created_at', 'desc')
+      .orderBy('guard_uuid', 'desc')
+    return pageOf(this.#store, sorted, slice)
   }
 
   /** Undefined: no guard that this tenant may see has this uuid. */
@@ -218,22 +212,28 @@ const names = [
 
 export type GuardRow = NonNullable<Awaited<ReturnType<GuardStore['find']>>>
 
-export const stateOf = (row: GuardState): GuardState => ({
-  customer_id: row.customer_id,
-  extension_id: row.extension_id,
-  tenant_id: row.tenant_id,
-  set_by_tenant_id: row.set_by_tenant_id,
-  prefix: row.prefix,
-  action: row.action,
-  amount_micros: row.amount_micros,
-  currency: row.currency,
-  per: row.per,
-  reason: row.reason,
-  created_by: row.created_by,
-  created_at: row.created_at,
-  expires_at: row.expires_at,
-  ends_calls_before: row.ends_calls_before,
+const id = z.int().nullable()
+
+export const guardState = z.strictObject({
+  customer_id: id,
+  extension_id: id,
+  tenant_id: id,
+  set_by_tenant_id: id,
+  prefix: z.string(),
+  action: z.enum(guardActions),
+  amount_micros: z.int(),
+  currency: z.string().nullable(),
+  per: z.enum(guardPeriods).nullable(),
+  reason: z.string(),
+  created_by: z.string(),
+  created_at: z.int(),
+  expires_at: id,
+  ends_calls_before: id,
 })
+const columnsOfState = guardState.strip()
+
+/** Drops the other columns of a row. */
+export const stateOf = (row: GuardState): GuardState => columnsOfState.parse(row)
 
 /** A call that a spend guard stopped. Its record does not say which one. */
 interface StoppedCall {
@@ -249,7 +249,7 @@ interface StoppedCall {
 interface GuardReader {
   readonly store: Store
   readonly principal: Principal
-  /** Absent: an OCS elsewhere charges. */
+  /** Absent: an external OCS charges. */
   readonly ocs?: Pick<OcsPort, 'exitCodes'> | undefined
 }
 

@@ -5,6 +5,8 @@ import type { Store } from '../../../schema/open.ts'
 import { all, execute, first, readApart } from '../../../schema/sql/query.ts'
 import type { ChangeProposalTable, ProposalState } from '../../../schema/tables/changes.ts'
 import type { Json } from '../../changes/kinds.ts'
+import { pageOf } from '../../http/rows.ts'
+import { timeOrNull } from '../../http/view-fields.ts'
 
 export type ProposalRow = Selectable<ChangeProposalTable> & { readonly tenant_slug: string | null }
 export type NewProposal = Insertable<ChangeProposalTable>
@@ -43,12 +45,8 @@ export class ProposalStore {
     const matching = this.#rows()
       .$if(filter.tenantId !== null, (query) => query.where('tenant_id', '=', filter.tenantId))
       .$if(filter.state !== undefined, (query) => query.where('state', '=', filter.state ?? 'open'))
-    const count = matching.clearSelect().select((row) => row.fn.countAll<number>().as('total'))
-    const page = matching.orderBy('proposal.id', 'desc').limit(slice.limit).offset(slice.offset)
-    return readApart(this.#store, filter.tenantId, async () => ({
-      rows: await all(this.#store, page),
-      total: (await first(this.#store, count))?.total ?? 0,
-    }))
+      .orderBy('proposal.id', 'desc')
+    return readApart(this.#store, filter.tenantId, () => pageOf(this.#store, matching, slice))
   }
 
   /** A proposal outside `tenantId` does not exist for the caller; null for all proposals. */
@@ -190,7 +188,7 @@ export const proposalView = (row: ProposalRow) => ({
   revision: row.revision,
   state: row.state,
   expires_at: timeToText(row.expires_at),
-  decided_at: textOrNull(row.decided_at),
+  decided_at: timeOrNull(row.decided_at),
   decided_by: row.decided_by,
   decided_by_name: row.decided_by_name,
   decided_via: row.decided_via,
@@ -202,5 +200,3 @@ export const proposalView = (row: ProposalRow) => ({
 /** Only the store writes them, as an object. */
 export const argumentsOf = (row: Pick<ProposalRow, 'arguments'>) =>
   JSON.parse(row.arguments) as Readonly<Record<string, Json>>
-
-const textOrNull = (ms: number | null): string | null => (ms === null ? null : timeToText(ms))
