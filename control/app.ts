@@ -8,14 +8,13 @@ import { auditRoutes, auditTrail, mutatingMethods } from './changes/audit.ts'
 import type { Access } from './access.ts'
 import { authenticate, revalidator } from './auth/authenticate.ts'
 import { keyRoutes } from './resources/key-routes.ts'
-import { suspendRoutes } from './resources/suspend-routes.ts'
 import { clientLoginRoutes, loginRoutes } from './auth/login-routes.ts'
 import { userRoutes } from './resources/user-routes.ts'
 import { causeRoutes } from './observe/causes/cause-routes.ts'
 import { changeRoutes } from './changes/change-routes.ts'
-import { guardRoutes, type GuardRoutesDeps } from './resources/guard-routes.ts'
+import { guardRoutes } from './resources/guard-routes.ts'
 import { clientRoutes } from './money/client-routes.ts'
-import { customerRoutes, type CustomerRoutesDeps } from './money/customer-routes.ts'
+import { customerRoutes } from './money/customer-routes.ts'
 import { ocsRoutes } from './money/ocs-routes.ts'
 import {
   alertRoutes,
@@ -27,7 +26,6 @@ import type { EventFeed } from './observe/events/event-feed.ts'
 import type { EventHub } from './observe/events/event-hub.ts'
 import { answerQuestions, eventRoutes } from './observe/events/event-routes.ts'
 import { consoleRoutes } from './console/console-routes.ts'
-import type { ControlDeps } from './deps.ts'
 import {
   keyHealthRoute,
   probeRoutes,
@@ -75,11 +73,22 @@ import {
 } from './http/front.ts'
 import { canonicalPath, KnownPathsRouter } from './http/paths.ts'
 import { extensionRoutes } from './resources/extension-routes.ts'
-import { plainResourceRoutes } from './resources/routes.ts'
+import type { ConsoleFiles } from './console/console-files.ts'
+import { type WithOthers, countsOfPeers } from './nodes/other-nodes.ts'
+import type { Platform } from './http/platform.ts'
+import type { Reports } from './reports/reports.ts'
+import type { Webhooks } from './webhooks/webhooks.ts'
+import type { ChangeDeps } from './changes/kinds.ts'
+import { aiAgents } from './resources/ai-agents.ts'
+import { carriers, withLiveStatus } from './resources/carriers.ts'
+import { inboundRoutes } from './resources/inbound-routes.ts'
+import { outboundRoutes } from './resources/outbound-routes.ts'
+import { resourceRoutes } from './resources/resource-routes.ts'
+import { tenants } from './resources/tenants.ts'
 
 export type ControlApp = Hono<ControlEnv>
 
-/** What the server shares with the routes. */
+/** The parts that the server shares with the routes. */
 export interface ApiParts extends ReturnType<typeof openTools> {
   readonly hub: EventHub
   readonly feed: EventFeed
@@ -94,7 +103,6 @@ export function createApi(
   { hub, feed, subscriptions, toolbox, proposals }: ApiParts,
 ): ControlApp {
   const { store, now, steadyNow, engine, version } = deps
-  const { audit, links } = access
   const app = front(deps, access, telemetry)
   if (deps.others !== undefined) app.use(QUESTIONS_PATH, answerQuestions({ ...deps, feed }))
 
@@ -112,22 +120,21 @@ export function createApi(
   app.route('/api/v1', telemetryRoutes(telemetry, deps.others))
   app.route('/api/v1', loginRoutes({ ...access, now, steadyNow }))
   app.route('/api/v1', userRoutes(store, access.users, now))
-  app.route('/api/v1', auditRoutes(audit))
+  app.route('/api/v1', auditRoutes(access.audit))
   const { keys, usage, tenants } = access
-  const changeWorld = { ...deps, kinds, keys, usage, tenants }
-  app.route('/api/v1', keyRoutes(changeWorld, access.idempotency))
-  app.route('/api/v1', suspendRoutes(changeWorld))
-  app.route('/api/v1', changeRoutes(changeWorld))
+  const changeDeps = { ...deps, kinds, keys, usage, tenants }
+  app.route('/api/v1', keyRoutes(changeDeps, access.idempotency))
+  app.route('/api/v1', changeRoutes(changeDeps))
   app.route('/api/v1', settingsRoutes(deps))
   app.route('/api/v1', nodeRoutes(deps))
-  app.route('/api/v1', banRoutes(changeWorld))
-  app.route('/api/v1', dispatcherRoutes(changeWorld))
-  app.route('/api/v1', causeRoutes(changeWorld))
+  app.route('/api/v1', banRoutes(changeDeps))
+  app.route('/api/v1', dispatcherRoutes(changeDeps))
+  app.route('/api/v1', causeRoutes(changeDeps))
   app.route('/api/v1', testCallRoutes(deps))
-  app.route('/api/v1', plainResourceRoutes(changeWorld))
+  app.route('/api/v1', plainResourceRoutes(changeDeps))
   app.route('/api/v1', webhookRoutes(deps))
-  app.route('/api/v1', extensionRoutes(changeWorld))
-  app.route('/api/v1', callRoutes(changeWorld))
+  app.route('/api/v1', extensionRoutes(changeDeps))
+  app.route('/api/v1', callRoutes(changeDeps))
   app.route('/api/v1', originateRoutes(deps, access.idempotency))
   app.route('/api/v1', callStatusRoutes(deps))
   const revalidate = (c: Context<ControlEnv>) =>
@@ -144,15 +151,11 @@ export function createApi(
   app.route('/api/v1', reportRoutes(deps))
   app.route('/', agentToolRoutes(deps, access, toolbox, subscriptions))
   app.route('/api/v1', proposalRoutes(proposals, deps.others))
-  app.route('/', decisionRoutes({ proposals, links, audit, now, others: deps.others }))
+  app.route('/', decisionRoutes(proposals, { ...deps, ...access }))
   if (deps.ocs !== undefined) mountBilling(app, { ...deps, ...access, kinds, ocs: deps.ocs })
   app.route('/api/client', clientLoginRoutes({ ...access, now, steadyNow }))
   return app
 }
-
-type BillingDeps = CustomerRoutesDeps &
-  PaymentRoutesDeps &
-  GuardRoutesDeps & { readonly ocs: OcsPort }
 
 /** On both listeners: the requests of customers and of their payment provider. */
 function mountForCustomers(app: ControlApp, deps: PaymentRoutesDeps): void {
@@ -161,7 +164,10 @@ function mountForCustomers(app: ControlApp, deps: PaymentRoutesDeps): void {
 }
 
 /** Customers and rates belong to the OCS in charge. */
-function mountBilling(app: ControlApp, deps: BillingDeps): void {
+function mountBilling(
+  app: ControlApp,
+  deps: ControlDeps & Access & ChangeDeps & { readonly ocs: OcsPort },
+): void {
   app.route('/api/v1', customerRoutes(deps))
   app.route('/api/v1', rateRoutes(deps))
   app.route('/api/v1', guardRoutes(deps))
@@ -192,9 +198,9 @@ function front(
   const app = new Hono<ControlEnv>({ getPath: canonicalPath, router: new KnownPathsRouter() })
   const audited = auditTrail(access.audit, deps, () => void (telemetry.refused.auditEntries += 1))
   app.on([...mutatingMethods], '*', audited)
-  const heard: MiddlewareHandler<ControlEnv> = (c, next) =>
+  const auditReads: MiddlewareHandler<ControlEnv> = (c, next) =>
     c.req.method === 'GET' ? audited(c, next) : next()
-  app.use(`/api/v1${recordingPath}`, heard)
+  app.use(`/api/v1${recordingPath}`, auditReads)
   const limited = rateLimit(access.limits, access.usage, deps)
   app.use(
     inOrder(
@@ -215,9 +221,56 @@ function front(
       butPreflight(tenantScope(access.tenants), bodyLimit()),
     ),
   )
-  app.on([...mutatingMethods], '*', writeGate(deps))
+  app.on([...mutatingMethods], '*', writeGate(deps.store, deps.schedule))
   app.options('*', preflight)
   app.onError(errorHandler(log))
   app.notFound(notFoundHandler(app))
   return app
+}
+
+/** Dependencies of the API: those of its routes, and the parts that are built with it. */
+export interface ControlDeps extends Platform, WithOthers {
+  readonly webhooks: Webhooks
+  readonly reports: Reports
+  /** Undefined: it has not been built. */
+  readonly console: ConsoleFiles | undefined
+}
+
+/** The resources that have no more than the five routes. */
+function plainResourceRoutes(deps: ChangeDeps & WithOthers) {
+  const { engine, others } = deps
+  return new Hono<ControlEnv>()
+    .route('/', resourceRoutes(deps, tenants))
+    .route('/', resourceRoutes(deps, outboundRoutes))
+    .route('/', resourceRoutes(deps, inboundRoutes))
+    .route(
+      '/',
+      resourceRoutes(deps, carriers, {
+        show: (carrier) => withLiveStatus(carrier, engine),
+        async withOthers(c, listed) {
+          const ids = listed.map(({ id }) => id)
+          const more = await countsOfPeers(c, others, 'carriers', ids)
+          if (more === undefined) return listed
+          return listed.map(({ status, ...carrier }) => ({
+            ...carrier,
+            status: { ...status, active_calls: status.active_calls + more(carrier.id) },
+          }))
+        },
+      }),
+    )
+    .route(
+      '/',
+      resourceRoutes(deps, aiAgents, {
+        show: (agent) => ({ ...agent, active_calls: engine.calls.countByAgent(agent.id) }),
+        async withOthers(c, listed) {
+          const ids = listed.map(({ id }) => id)
+          const more = await countsOfPeers(c, others, 'agents', ids)
+          if (more === undefined) return listed
+          return listed.map((agent) => ({
+            ...agent,
+            active_calls: agent.active_calls + more(agent.id),
+          }))
+        },
+      }),
+    )
 }

@@ -6,10 +6,12 @@ import type { AuditLog } from './changes/audit.ts'
 import { latest } from '../schema/clock.ts'
 import type { Access } from './access.ts'
 import { revalidator } from './auth/authenticate.ts'
-import type { ControlDeps } from './deps.ts'
 import type { ControlEnv } from './http/control-env.ts'
 import { countMembers } from './auth/rate-limit.ts'
-import { newUuid } from './http/platform.ts'
+import { newUuid, type Platform } from './http/platform.ts'
+import type { WithOthers } from './nodes/other-nodes.ts'
+import type { WithReports } from './reports/reports.ts'
+import type { Webhooks } from './webhooks/webhooks.ts'
 import type { Telemetry } from './observe/telemetry/telemetry.ts'
 import { mcpRoutes, type Revalidator } from './agents/mcp/mcp-routes.ts'
 import { McpSessions } from './agents/mcp/sessions.ts'
@@ -20,7 +22,7 @@ import { Toolbox } from './agents/toolbox.ts'
 
 /** The tools, and the proposals to use them. */
 export function openTools(
-  deps: ControlDeps,
+  deps: Platform & WithOthers & WithReports & { readonly webhooks: Webhooks },
   access: Pick<Access, 'keys' | 'usage' | 'users' | 'tenants'>,
   telemetry: Telemetry,
   audit: AuditLog,
@@ -36,7 +38,7 @@ export function openTools(
     },
   })
   const { keys, usage, tenants } = access
-  const world = {
+  const toolDeps = {
     ...deps,
     kinds,
     keys,
@@ -47,13 +49,13 @@ export function openTools(
     proposals,
     pause: nextTurn,
   }
-  const toolbox: Toolbox = new Toolbox(world, audit, deps.log)
+  const toolbox: Toolbox = new Toolbox(toolDeps, audit, deps.log)
   return { toolbox, proposals }
 }
 
 /** Mounted at the root: `/mcp` and `/api/v1/mcp/tools`. */
 export function agentToolRoutes(
-  deps: ControlDeps,
+  deps: Platform & WithOthers,
   access: Access,
   toolbox: Toolbox,
   subscriptions: Subscriptions,

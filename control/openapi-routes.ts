@@ -82,7 +82,7 @@ export function openApiRoutes(app: Pick<Hono<ControlEnv>, 'routes'>, version: st
         const type = packaged.get(file)
         if (type === undefined) throw notFound('File')
         c.header('Content-Type', type)
-        // It changes only with the program.
+        // The file changes only with the program.
         c.header('Cache-Control', 'public, max-age=3600')
         return c.body(await readFile(pathOf(file)))
       },

@@ -1,14 +1,13 @@
 /** Joins the API and the customer edge to their HTTP servers, and binds these to their ports. */
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { createApi, createEdge, type ControlApp } from './app.ts'
+import { createApi, createEdge, type ControlApp, type ControlDeps } from './app.ts'
 import { kinds } from './resources/kinds.ts'
 import { openAccess } from './access.ts'
 import { ChangeDuties, CHANGES_POLL_MS } from './changes/undo.ts'
 import { earliest } from '../schema/clock.ts'
 import { canonicalAddress } from '../schema/net/ip-address.ts'
 import { USAGE_FLUSH_INTERVAL_MS } from './auth/key-usage.ts'
-import type { ControlDeps } from './deps.ts'
 import { EventFeed } from './observe/events/event-feed.ts'
 import { PeerEvents } from './observe/events/peer-events.ts'
 import { EventHub, FLUSH_MS, KEEP_ALIVE_MS } from './observe/events/event-hub.ts'
@@ -33,14 +32,14 @@ export interface Address {
 }
 
 /** Where to listen. */
-export interface Place extends Address {
+export interface ListenAddress extends Address {
   /** The service manager has bound it, and passes its socket. */
   readonly descriptor?: number | undefined
 }
 
 export interface ServerOptions {
-  readonly api: Place
-  readonly edge: Place
+  readonly api: ListenAddress
+  readonly edge: ListenAddress
   /** Runs `work` every `intervalMs` until the returned function is called. */
   readonly every: (intervalMs: number, work: () => void) => () => void
   readonly limits?: Partial<ConnectionLimits>
@@ -163,7 +162,7 @@ export async function startControl(
   }
 }
 
-function listen(server: Server, { host, port, descriptor }: Place): Promise<Server> {
+function listen(server: Server, { host, port, descriptor }: ListenAddress): Promise<Server> {
   return new Promise((resolve, reject) => {
     server.once('error', reject)
     server.listen(descriptor === undefined ? { host, port } : { fd: descriptor }, () => {

@@ -7,7 +7,7 @@ import { parseEnv } from 'node:util'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { runCommandLine } from './commands/index.ts'
-import type { World } from './commands/command.ts'
+import type { CommandContext } from './commands/command.ts'
 import { readPassedSockets } from './socket-activation.ts'
 import type { Boot } from '../schema/clock.ts'
 import { timeOrderedUuid } from '../schema/call-record.ts'
@@ -26,7 +26,7 @@ setFlagsFromString('--no-expose-gc')
 
 const { timeOrigin } = performance
 
-const world: World = {
+const world: CommandContext = {
   environment,
   pid: process.pid,
   hostName: hostname(),

@@ -6,7 +6,7 @@ import { lookup } from 'node:dns/promises'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { EndRetention } from './charging/call-records.ts'
 import { Ocs } from './charging/ocs.ts'
-import type { ControlDeps } from '../control/deps.ts'
+import type { ControlDeps } from '../control/app.ts'
 import type { LoopDelay } from '../control/http/platform.ts'
 import { readConsole } from '../control/console/console-files.ts'
 import { membershipOf, NODE_KEY } from '../control/nodes/membership.ts'
@@ -161,7 +161,7 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
       now: deps.steadyNow,
       log,
       databaseUrl: config.databaseUrl,
-      keeping: { ...deps, days: config.retention.callRecordDays },
+      rollUps: { ...deps, days: config.retention.callRecordDays },
     })
     const stopWatch = stores.watch({
       onLogGone: () => void reports.restart(),

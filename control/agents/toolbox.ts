@@ -10,7 +10,7 @@ import type { ChangeEffect } from '../changes/change.ts'
 import { ApiError } from '../http/api-error.ts'
 import { cleanText, describeArguments } from '../http/clean-text.ts'
 import type { Change, ControlEnv } from '../http/control-env.ts'
-import type { AskedNodes, OtherNodes } from '../nodes/other-nodes.ts'
+import type { PeerRequests, OtherNodes } from '../nodes/other-nodes.ts'
 import { allTools } from './catalog/index.ts'
 import type { Proposable } from './proposals/proposals.ts'
 import { scopesToApprove } from './proposals/rights.ts'
@@ -31,7 +31,7 @@ export interface ToolCaller {
   readonly address: string
   readonly correlationId: string
   /** The other nodes of the installation, as the caller may ask them; undefined: there is none to ask. */
-  readonly elsewhere?: AskedNodes | undefined
+  readonly peers?: PeerRequests | undefined
   /** Another node calls for the caller, and writes the audit entry. */
   readonly isNode?: boolean
   /** The proposal that a person approved; absent: the caller asks by itself. */
@@ -72,7 +72,7 @@ export class Toolbox {
     return this.#tools.get(name)?.scopes ?? []
   }
 
-  /** The result of a tool that only reads, without arguments and without an audit entry: for what is not shown. */
+  /** The result of a reading tool without arguments. Writes no audit entry, because the result is not shown. */
   readUnaudited(name: string, principal: Principal): Promise<ToolAnswer> {
     const tool = this.#tools.get(name)
     if (tool?.listing.annotations.readOnlyHint !== true)
@@ -92,11 +92,11 @@ export class Toolbox {
       return undefined
     }
     let change: Change | undefined
-    const { principal, elsewhere, proposalId, accept } = caller
-    const used = this.#useOf(principal, elsewhere, (made) => (change = made))
+    const { principal, peers, proposalId, accept } = caller
+    const used = this.#useOf(principal, peers, (made) => (change = made))
     const use = { ...used, proposalId, accept }
     const own = await this.#answer(tool, given, use)
-    const answer = (await fromNodeOfCall(tool, given, own, elsewhere)) ?? own
+    const answer = (await fromNodeOfCall(tool, given, own, peers)) ?? own
     const about = tool.effect === 'reads' ? notAChange : changeIn(given, answer)
     await this.#record(tool.name, given, caller, answer, { ...about, change })
     return answer
@@ -104,10 +104,10 @@ export class Toolbox {
 
   #useOf(
     principal: Principal,
-    elsewhere: AskedNodes | undefined,
+    peers: PeerRequests | undefined,
     changed: (change: Change) => void,
   ): ToolUse {
-    return { ...this.#deps, principal, elsewhere, changed, listings: () => this.list() }
+    return { ...this.#deps, principal, peers, changed, listings: () => this.list() }
   }
 
   /** A tool as proposals use it. Undefined: there is no such tool, or it changes nothing. */
@@ -116,7 +116,7 @@ export class Toolbox {
     if (tool === undefined || !isChanging(tool)) return undefined
     return {
       scopes: tool.scopes,
-      plan: (given, principal, elsewhere) => this.#plan(tool, given, principal, elsewhere),
+      plan: (given, principal, peers) => this.#plan(tool, given, principal, peers),
       make: async (given, { decider, reason, ...approval }) => {
         const answer = await this.call(name, { ...given, reason }, { ...decider, ...approval })
         if (answer === undefined) throw unknownTool
@@ -135,11 +135,11 @@ export class Toolbox {
     tool: Tool,
     given: object,
     principal: Principal,
-    elsewhere: AskedNodes | undefined,
+    peers: PeerRequests | undefined,
   ): Promise<ChangeEffect> {
     let plan: ChangeEffect | undefined
     const accept = (made: ChangeEffect) => (plan = made)
-    const use = { ...this.#useOf(principal, elsewhere, () => undefined), accept }
+    const use = { ...this.#useOf(principal, peers, () => undefined), accept }
     await tool.use({ ...given, dry_run: true, reason: 'a dry run' }, use)
     if (plan === undefined) throw new Error(`${tool.name} changes something without a plan`)
     return plan
@@ -255,7 +255,7 @@ function cleaned({ status, code, message, details, headers }: ApiError): ApiErro
 
 /** Returns the caller of a tool from a request that passed `requires(…)`. */
 export const callerOf = (c: Context<ControlEnv>, others: OtherNodes | undefined): ToolCaller => ({
-  elsewhere: others?.of(c),
+  peers: others?.of(c),
   isNode: c.get('nodeRequest') !== undefined,
   principal: c.get('principal'),
   address: c.get('clientAddress'),
@@ -265,20 +265,20 @@ export const callerOf = (c: Context<ControlEnv>, others: OtherNodes | undefined)
 const aboutCall = z.looseObject({ call_uuid: z.string().max(200) })
 const result = z.record(z.string(), z.unknown())
 
-/** The result of the node that has the call; undefined: that of this one stands. */
+/** The result of the node that has the call; undefined: the result of this node stands. */
 async function fromNodeOfCall(
   tool: Tool,
   given: unknown,
   own: ToolAnswer,
-  elsewhere: AskedNodes | undefined,
+  peers: PeerRequests | undefined,
 ): Promise<ToolAnswer | undefined> {
   const isMissing = own.kind === 'refused' && own.error.status === 404
   const named = aboutCall.safeParse(given)
-  if (elsewhere === undefined || !tool.isAboutCall || !isMissing || !named.success) return undefined
-  const place = await elsewhere.locate(named.data.call_uuid)
-  if (place === 'nowhere') return undefined
+  if (peers === undefined || !tool.isAboutCall || !isMissing || !named.success) return undefined
+  const location = await peers.locate(named.data.call_uuid)
+  if (location === 'nowhere') return undefined
   const answer =
-    place === 'unknown' ? undefined : await elsewhere.at(place, toolRequest(tool.name, given))
+    location === 'unknown' ? undefined : await peers.at(location, toolRequest(tool.name, given))
   if (answer === undefined) return { kind: 'refused', error: unreachable }
   if (answer.status === 404) return undefined
   const data = dataOf(answer, result)
@@ -294,7 +294,7 @@ const unreachable = new ApiError(
 
 const refused = z.looseObject({ error: z.string(), code: z.string() })
 
-/** What the node refuses the client can read, too: 409, say. */
+/** The refusal of the node, as a 409. */
 function refusalIn(body: Buffer): ApiError | undefined {
   const parsed = parseJson(body.toString('utf8'))
   const read = refused.safeParse(parsed.kind === 'value' ? parsed.value : undefined)

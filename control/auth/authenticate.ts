@@ -231,7 +231,7 @@ function forOf(element: string): string | undefined {
   return withoutPort(isQuoted ? value.slice(1, -1) : value)
 }
 
-interface Judges {
+interface RevalidatorDeps {
   readonly verifier: KeyVerifier
   readonly sessions: Sessions
   readonly tenants: TenantScope
@@ -244,7 +244,7 @@ interface Judges {
 export function revalidator(
   c: Context<ControlEnv>,
   scope: Scope,
-  { verifier, sessions, tenants }: Judges,
+  { verifier, sessions, tenants }: RevalidatorDeps,
   now: () => number,
 ): () => Promise<boolean> {
   const judge = judgeWith(verifier, sessions, now)

@@ -2,8 +2,8 @@
  * `Idempotency-Key` as Stripe implements it (SPECIFICATION.md §8): the first response is stored for 24 hours
  * and returned again; the same key with another body is a conflict; a repetition that arrives while the
  * first request is running waits for it. A secret that is shown once, such as a new token, is cut out of the response
- * before it is stored, and the repeated response says so. What is stored is encrypted with what only its caller can
- * present again: the `Idempotency-Key` and, for a machine, its own token. The database contains neither.
+ * before it is stored, and the repeated response says so. The stored response is encrypted with secrets that only its
+ * caller can present again: the `Idempotency-Key` and, for a machine, its own token. The database contains neither.
  */
 import { createCipheriv, createDecipheriv, createHash, hkdfSync } from 'node:crypto'
 import type { Context, MiddlewareHandler } from 'hono'
@@ -18,11 +18,11 @@ import { readBody } from '../http/body.ts'
 import { type ControlEnv, requestHeader } from '../http/control-env.ts'
 import { describeHandler } from '../http/validate.ts'
 
-const KEPT_MS = 24 * 3_600_000
+const RETENTION_MS = 24 * 3_600_000
 const MAX_UNSTORED = 1_000
 const keyForm = /^[\x21-\x7e]{1,255}$/
 /** The stored headers of a response. */
-const keptHeaders = ['Content-Type', 'Location', 'Cache-Control', 'X-Change-Id']
+const storedHeaders = ['Content-Type', 'Location', 'Cache-Control', 'X-Change-Id']
 
 interface RepeatableOptions {
   /** Names what several paths do; absent: each path is its own operation. */
@@ -39,7 +39,7 @@ interface Operation {
   readonly secret: string
 }
 
-interface KeptAnswer {
+interface StoredAnswer {
   readonly request_hash: Buffer
   readonly status: number
   readonly sealed: Buffer
@@ -48,10 +48,10 @@ interface KeptAnswer {
 const answerForm = z.strictObject({ headers: z.record(z.string(), z.string()), body: z.string() })
 type Answer = z.output<typeof answerForm>
 
-/** What came of a request. */
+/** The result of a request. */
 interface Result {
   /** Undefined: a server error. */
-  readonly answer: KeptAnswer | undefined
+  readonly answer: StoredAnswer | undefined
   readonly store: () => Promise<void>
 }
 
@@ -89,23 +89,26 @@ export class Idempotency {
    * Runs after `requires` and `validate`, before the handler: a request rejected by those was not carried
    * out and may be repeated with the same key.
    */
-  once({ operation, shownOnce }: RepeatableOptions = {}): MiddlewareHandler<ControlEnv> {
+  once({
+    operation: sharedName,
+    shownOnce,
+  }: RepeatableOptions = {}): MiddlewareHandler<ControlEnv> {
     const repeat: MiddlewareHandler<ControlEnv> = async (c, next) => {
       const key = requestHeader(c, 'idempotency-key')
       if (key === undefined) return next()
       if (!keyForm.test(key))
         throw badRequest('Idempotency-Key must be 1 to 255 visible ASCII characters')
-      const asked = {
-        ...(await describeOperation(c, key, operation ?? `${c.req.method} ${c.req.path}`)),
+      const operation = {
+        ...(await describeOperation(c, key, sharedName ?? `${c.req.method} ${c.req.path}`)),
         shownOnce,
       }
-      const name = nameOf(asked.identity)
+      const name = nameOf(operation.identity)
       // No `await` between the last check for running requests and the start of this one.
       for (let running = this.#running.get(name); running; running = this.#running.get(name)) {
-        refuseOther(running.requestHash, asked)
+        refuseOther(running.requestHash, operation)
         await running.ended
       }
-      return this.#run(c, next, name, asked)
+      return this.#run(c, next, name, operation)
     }
     describeHandler(repeat, { isRepeatable: true })
     return repeat
@@ -128,15 +131,15 @@ export class Idempotency {
     }
   }
 
-  /** What is kept, or else what the handler answers. */
+  /** The stored answer, or else the answer of the handler. */
   async #answer(
     c: Context<ControlEnv>,
     next: () => Promise<void>,
     name: string,
     operation: Operation,
   ): Promise<Response | void> {
-    const kept = await this.#storedAnswer(name, operation)
-    if (kept !== undefined) return replay(kept, operation)
+    const stored = await this.#storedAnswer(name, operation)
+    if (stored !== undefined) return replay(stored, operation)
     const claims = this.#claims
     if (claims === undefined) return this.#carryOut(c, next, operation)
     const { identity, requestHash } = operation
@@ -147,10 +150,11 @@ export class Idempotency {
       throw inProgress()
     }
     // Another node may have stored it before the claim.
-    const stored = await this.#storedAnswer(name, operation)
-    if (stored === undefined) return this.#carryOut(c, next, operation, () => claims.end(claim))
+    const storedByOther = await this.#storedAnswer(name, operation)
+    if (storedByOther === undefined)
+      return this.#carryOut(c, next, operation, () => claims.end(claim))
     await claims.end(claim)
-    return replay(stored, operation)
+    return replay(storedByOther, operation)
   }
 
   /** Of this run: the next one on this disk knows that nothing comes of it. */
@@ -158,12 +162,12 @@ export class Idempotency {
     return Buffer.concat([runMark(this.#runOfNode), this.#randomBytes(16 - RUN_MARK_BYTES)])
   }
 
-  async #storedAnswer(name: string, { identity }: Operation): Promise<KeptAnswer | undefined> {
+  async #storedAnswer(name: string, { identity }: Operation): Promise<StoredAnswer | undefined> {
     const query = this.#store.db
       .selectFrom('idempotent_answer')
       .select(['request_hash', 'status', 'sealed'])
       .where((row) => row.and({ ...identity }))
-      .where('created_at', '>', this.#now() - KEPT_MS)
+      .where('created_at', '>', this.#now() - RETENTION_MS)
     return this.#unstored.get(name)?.answer ?? (await first(this.#store, query))
   }
 
@@ -198,7 +202,7 @@ export class Idempotency {
     const body = await response.clone().text()
     const answer: Answer = {
       headers: Object.fromEntries(
-        keptHeaders.flatMap((name) => {
+        storedHeaders.flatMap((name) => {
           const value = response.headers.get(name)
           return value === null ? [] : [[name, value]]
         }),
@@ -212,16 +216,18 @@ export class Idempotency {
       sealed: seal(JSON.stringify(answer), secret, this.#randomBytes(12)),
       created_at: now,
     }
-    const outdated = db.deleteFrom('idempotent_answer').where('created_at', '<=', now - KEPT_MS)
+    const outdated = db
+      .deleteFrom('idempotent_answer')
+      .where('created_at', '<=', now - RETENTION_MS)
     const answered = db
       .insertInto('idempotent_answer')
       .values(row)
       .onConflict((conflict) =>
-        conflict.columns(identityColumns).doUpdateSet((kept) => ({
-          request_hash: kept.ref('excluded.request_hash'),
-          status: kept.ref('excluded.status'),
-          sealed: kept.ref('excluded.sealed'),
-          created_at: kept.ref('excluded.created_at'),
+        conflict.columns(identityColumns).doUpdateSet((row) => ({
+          request_hash: row.ref('excluded.request_hash'),
+          status: row.ref('excluded.status'),
+          sealed: row.ref('excluded.sealed'),
+          created_at: row.ref('excluded.created_at'),
         })),
       )
     const store = () =>
@@ -295,16 +301,16 @@ async function describeOperation(
   }
 }
 
-function replay(kept: KeptAnswer, operation: Operation): Response {
-  refuseOther(kept.request_hash, operation)
-  const opened = open(kept.sealed, operation.secret)
+function replay(stored: StoredAnswer, operation: Operation): Response {
+  refuseOther(stored.request_hash, operation)
+  const opened = open(stored.sealed, operation.secret)
   if (opened === undefined)
     throw conflict(
       'idempotency_answer_sealed',
       'The request was carried out, but its response is not kept, or can only be read with the token that made the request',
     )
   const headers = { ...opened.headers, 'Idempotency-Replayed': 'true' }
-  return new Response(opened.body, { status: kept.status, headers })
+  return new Response(opened.body, { status: stored.status, headers })
 }
 
 function refuseOther(requestHash: Buffer, operation: Operation): void {
@@ -359,7 +365,7 @@ interface Claim extends Identity {
 /**
  * Which node carries out a request with an `Idempotency-Key`, where several share a database: the one that claims it
  * first. A claim ends when the answer is stored, when the next run of its node begins (`registerNode`), or by itself when
- * its node has died for good: what came of the request is unknown then, as after a crash of a single process.
+ * its node has died for good: the outcome of the request is unknown then, as after a crash of a single process.
  */
 class IdempotentClaims {
   readonly #store: Store
@@ -395,7 +401,7 @@ class IdempotentClaims {
     for (;;) {
       if ((await execute(this.#store, take)) > 0) return undefined
       const other = await first(this.#store, find)
-      // It may just have ended.
+      // The other claim may just have ended.
       if (other !== undefined) return other.request_hash
     }
   }

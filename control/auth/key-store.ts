@@ -3,7 +3,6 @@ import { type Insertable, type RawBuilder, type Selectable, sql, type Updateable
 import { fromFlag, toFlag } from '../../schema/columns.ts'
 import type { Store } from '../../schema/open.ts'
 import {
-  all,
   execute,
   first,
   insert,
@@ -14,7 +13,7 @@ import {
 } from '../../schema/sql/query.ts'
 import type { AppKey, KeyKind, KeyPatch, KeyState } from './app-key.ts'
 import { ApiError } from '../http/api-error.ts'
-import { contains, same } from '../http/rows.ts'
+import { contains, pageOf, same } from '../http/rows.ts'
 import type { ApplicationKeyTable } from '../../schema/tables/access.ts'
 
 /** A token that starts with the wanted prefix: a key's own, or one in its grace period. */
@@ -97,14 +96,12 @@ export class KeyStore {
     return row && toKey(row)
   }
 
-  list(filter: KeyFilter, now: number, page: { limit: number; offset: number }) {
-    const matching = this.#matching(filter, now)
-    const count = matching.clearSelect().select((key) => key.fn.countAll<number>().as('total'))
-    const rows = matching.orderBy('application_key.id').limit(page.limit).offset(page.offset)
-    return readApart(this.#store, filter.tenantId, async () => ({
-      keys: (await all(this.#store, rows)).map(toKey),
-      total: (await first(this.#store, count))?.total ?? 0,
-    }))
+  async list(filter: KeyFilter, now: number, page: { limit: number; offset: number }) {
+    const sorted = this.#matching(filter, now).orderBy('application_key.id')
+    const { rows, total } = await readApart(this.#store, filter.tenantId, () =>
+      pageOf(this.#store, sorted, page),
+    )
+    return { keys: rows.map(toKey), total }
   }
 
   /** Runs `work`, which reads and writes keys, in a transaction. All keys are read again afterwards. */

@@ -15,8 +15,8 @@ import type { ApiHourTable, KeyAddressTable } from '../../schema/tables/changes.
 /** Maximum delay of the stored counters. */
 export const USAGE_FLUSH_INTERVAL_MS = 1_000
 const MINUTE_MS = 60_000
-/** Minutes whose requests are kept: those of the last hour. */
-const KEPT_MINUTES = 60
+/** Minutes whose requests are counted: those of the last hour. */
+const RETENTION_MINUTES = 60
 /** Days whose requests are shown, this one included. */
 const SHOWN_DAYS = 30
 
@@ -40,7 +40,7 @@ class Usage {
     const minute = minuteOf(now)
     const requests = this.minutes.get(minute)
     this.minutes.set(minute, (requests ?? 0) + 1)
-    if (requests === undefined && this.minutes.size > KEPT_MINUTES)
+    if (requests === undefined && this.minutes.size > RETENTION_MINUTES)
       for (const first of this.minutes.keys()) {
         this.minutes.delete(first)
         break
@@ -72,9 +72,9 @@ export class KeyUsage {
   #forgottenAt = -1
   /** Bounded by the number of keys. */
   readonly #keys = new Map<number, Usage>()
-  /** Those that the next flush writes: few of many keys are used within a second. */
+  /** Keys that the next flush writes: few of many are used within a second. */
   readonly #unstored = new Set<Usage>()
-  /** Those with a minute that goes on. */
+  /** Keys with requests in a minute that is not stored yet. */
   readonly #counting = new Set<Usage>()
   readonly #flushes = new OneAtATime(() => this.#storeUses())
 
@@ -87,7 +87,7 @@ export class KeyUsage {
 
   /** Requests of the last sixty minutes, on all nodes; of the minute that goes on those of this one. */
   async ofLastHour(keyId: number): Promise<number> {
-    const first = minuteOf(this.#now()) - KEPT_MINUTES + 1
+    const first = minuteOf(this.#now()) - RETENTION_MINUTES + 1
     const query = this.#store.db
       .selectFrom('application_key_minute')
       .select((row) => row.fn.sum<number>('requests').as('requests'))
@@ -113,7 +113,7 @@ export class KeyUsage {
     return usage
   }
 
-  /** All or nothing: after a failed write, the counters are kept for the next flush. */
+  /** All or nothing: after a failed write, the counters wait for the next flush. */
   flush(): Promise<void> {
     return this.#flushes.request()
   }
@@ -158,7 +158,7 @@ export class KeyUsage {
         await this.#statements.minute.run({ id: usage.keyId, minute, requests })
       if (this.#forgottenAt === present) return
       const old = this.#store.db.deleteFrom('application_key_minute')
-      await execute(this.#store, old.where('minute', '<=', present - KEPT_MINUTES))
+      await execute(this.#store, old.where('minute', '<=', present - RETENTION_MINUTES))
     })
     this.#forgottenAt = present
     for (const { usage, minute } of over) {
@@ -243,11 +243,11 @@ const MAX_ADDRESSES = 200
 /** The usual ones: a flood of fresh addresses comes neither first nor, without requests that succeed, most. */
 const FIRST_SEEN = 40
 const MOST_USED = 60
-const KEPT_HOURS = 31 * 24
-/** What is counted under a name of its own between two flushes, per key; the rest is counted as `others`. */
+const RETENTION_HOURS = 31 * 24
+/** Names that are counted separately between two flushes, per key; further names are counted as `others`. */
 const MAX_NAMES = 100
 const OTHERS = 'others'
-/** Rows that wait while the database is away; further ones are not counted. */
+/** Rows that wait while the database is unavailable; further ones are not counted. */
 const MAX_WAITING = 20_000
 const PRUNE_MS = 60_000
 /** Rows of one DELETE. */
@@ -333,7 +333,7 @@ function count(uses: Uses, isDenied: boolean, now: number): void {
 
 /**
  * Where each key is used from, on which routes and with which outcome: counted in memory by the response, written once a
- * second. A request costs a few look-ups; what is counted is bounded per key. Several nodes add to the same rows.
+ * second. A request costs a few look-ups, and the counters are bounded per key. Several nodes add to the same rows.
  */
 export class KeyActivity {
   readonly #store: Store
@@ -476,7 +476,7 @@ export class KeyActivity {
     const { db } = this.#store
     const oldest = db.selectFrom('api_hour').select('hour').orderBy('hour').limit(1)
     const hour = (await first(this.#store, oldest))?.hour
-    if (hour === undefined || hour > Math.floor(now / HOUR_MS) - KEPT_HOURS) return
+    if (hour === undefined || hour > Math.floor(now / HOUR_MS) - RETENTION_HOURS) return
     await execute(this.#store, db.deleteFrom('api_hour').where('hour', '=', hour))
   }
 }

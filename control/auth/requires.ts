@@ -130,7 +130,7 @@ export function refuseBeyondScope(principal: Principal, fields: readonly BeyondS
 }
 
 /** The change that a write made to a row, as the API shows it. */
-export interface Written<View> {
+export interface WrittenRow<View> {
   /** The body, or the given part of a PATCH. */
   readonly given: Readonly<Record<string, unknown>>
   /** Absent for a new row. */
@@ -148,8 +148,8 @@ export const fieldsWhere = (
 export function scopesToUndo<View>(
   { scopes: held }: Principal,
   scope: Scope,
-  written: Written<View> & { readonly before: View },
-  beyond: (written: Written<View>) => readonly BeyondScope[] = () => [],
+  written: WrittenRow<View> & { readonly before: View },
+  beyond: (written: WrittenRow<View>) => readonly BeyondScope[] = () => [],
 ): readonly Scope[] {
   const { before, after } = written
   const fields = [...beyond(written), ...beyond({ given: {}, before: after, after: before })]

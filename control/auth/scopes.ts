@@ -1,5 +1,5 @@
 /**
- * Scopes: what a credential may do, as `resource:action` labels (SPECIFICATION.md §5.9). A grant may use
+ * Scopes: the permissions of a credential, as `resource:action` labels (SPECIFICATION.md §5.9). A grant may use
  * `resource:*`, `*:read` or `*`; a route always requires one exact scope.
  */
 

@@ -49,7 +49,7 @@ export class Sessions {
     return this.#sign('user', user.id, fingerprint(user.password_hash), now)
   }
 
-  /** That of a console, which `renewed` makes last longer. */
+  /** The token of a console session, which `renewed` extends. */
   renewableForUser(user: UserRow, now: number): Promise<string> {
     const beginning = { jti: this.#newId(), authenticatedAt: Math.floor(now / 1_000) }
     return this.#sign('user', user.id, fingerprint(user.password_hash), now, beginning)
@@ -238,7 +238,7 @@ const signature = (text: string, secret: string): Buffer =>
   createHmac('sha256', secret).update(text).digest()
 
 const NAME = 'jwt_secret'
-const place = { table: 'setting', column: 'value', row: NAME } as const
+const secretRef = { table: 'setting', column: 'value', row: NAME } as const
 
 /** Returns the configured secret, or one that is generated at the first start and stored in the database. */
 export async function jwtSecret(
@@ -249,17 +249,17 @@ export async function jwtSecret(
   if (configured !== undefined) return configured
   return transaction(store, async () => {
     const query = store.db.selectFrom('setting').select('value').where('name', '=', NAME)
-    const kept = (await first(store, query))?.value
-    if (kept !== undefined) return opened(store, kept)
+    const stored = (await first(store, query))?.value
+    if (stored !== undefined) return opened(store, stored)
     const value = randomBytes(48).toString('base64url')
-    const row = { name: NAME, value: store.secrets.seal(place, value) }
+    const row = { name: NAME, value: store.secrets.seal(secretRef, value) }
     await execute(store, store.db.insertInto('setting').values(row))
     return value
   })
 }
 
-function opened(store: Store, kept: string): string {
-  const value = store.secrets.open(place, kept)
+function opened(store: Store, stored: string): string {
+  const value = store.secrets.open(secretRef, stored)
   if (value === undefined)
     throw new DatabaseRefused(`cannot use the database: its ${NAME} is damaged`)
   return value

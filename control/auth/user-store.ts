@@ -14,7 +14,7 @@ import {
   readApart,
   transaction,
 } from '../../schema/sql/query.ts'
-import { contains } from '../http/rows.ts'
+import { contains, pageOf } from '../http/rows.ts'
 import type { CustomerTable } from '../../schema/tables/tenants.ts'
 import type { UserTable } from '../../schema/tables/access.ts'
 
@@ -22,7 +22,7 @@ export type UserRow = Selectable<UserTable> & { readonly tenant_slug: string | n
 
 const ofCustomer = ['id', 'name', 'email', 'password_hash', 'is_active', 'tenant_id'] as const
 
-/** What a login and a session need of a customer. */
+/** The columns of a customer that a login and a session need. */
 export type CustomerLogin = Pick<Selectable<CustomerTable>, (typeof ofCustomer)[number]>
 
 /** Maximum tenants in which a login without a tenant is tried: each try takes 10 ms. */
@@ -86,12 +86,8 @@ export class UserStore {
     if (filter.tenantId !== null) query = query.where('user.tenant_id', '=', filter.tenantId)
     const { search } = filter
     if (search !== undefined) query = query.where((user) => contains(user, ['username'], search))
-    const count = query.clearSelect().select((user) => user.fn.countAll<number>().as('total'))
-    const rows = query.orderBy('user.id').limit(page.limit).offset(page.offset)
-    return readApart(this.#store, filter.tenantId, async () => ({
-      users: await all(this.#store, rows),
-      total: (await first(this.#store, count))?.total ?? 0,
-    }))
+    const sorted = query.orderBy('user.id')
+    return readApart(this.#store, filter.tenantId, () => pageOf(this.#store, sorted, page))
   }
 
   async isEmpty(): Promise<boolean> {

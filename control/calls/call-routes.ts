@@ -12,8 +12,8 @@ import { notFound, conflict } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
 import { validate, describeRoute } from '../http/validate.ts'
-import { atNodeOfCall } from '../nodes/elsewhere.ts'
-import type { AskedNodes, WithOthers } from '../nodes/other-nodes.ts'
+import { atNodeOfCall } from '../nodes/peer-answers.ts'
+import type { PeerRequests, WithOthers } from '../nodes/other-nodes.ts'
 import {
   activeCallView,
   exampleCallUuid,
@@ -188,8 +188,8 @@ export function callRoutes(deps: CallDeps) {
           .filter((call) => isVisible(call.tenantId, c.var.principal))
           .filter((call) => node === undefined || call.node === node)
         const own = listOf(shown, deps)
-        const asked = deps.others?.of(c)
-        const list = asked === undefined ? await own : await listOfAll(c, own, asked)
+        const peers = deps.others?.of(c)
+        const list = peers === undefined ? await own : await listOfAll(c, own, peers)
         return c.body(list, 200, { 'Content-Type': 'application/json' })
       },
     )
@@ -251,14 +251,14 @@ async function listOf(shown: readonly ActiveCall[], deps: CallDeps): Promise<str
 async function listOfAll(
   c: Context<ControlEnv>,
   own: Promise<string>,
-  asked: AskedNodes,
+  peers: PeerRequests,
 ): Promise<string> {
-  const answers = await asked.all({ method: 'GET', target: c.env.incoming.url ?? '' })
+  const answers = await peers.all({ method: 'GET', target: c.env.incoming.url ?? '' })
   const lists = [await own, ...answers.map(({ body }) => body.toString('utf8'))]
   return mergedRows(lists.map((list) => rowsIn(list) ?? []))
 }
 
-const what = z.strictObject({
+const transferFields = z.strictObject({
   destination: phoneNumber({ least: 2, most: 32 }).describe(
     'An extension or a number, as the paying party would dial it.',
   ),
@@ -268,7 +268,7 @@ const what = z.strictObject({
     .describe('The party to transfer. The other party is released when the destination answers.'),
   mode: z.literal('blind').default('blind'),
 })
-const transferBody = what.extend({ call_uuid: z.guid() })
+const transferBody = transferFields.extend({ call_uuid: z.guid() })
 const callPath = z.strictObject({ uuid: z.guid() })
 
 /**
@@ -278,7 +278,11 @@ const callPath = z.strictObject({ uuid: z.guid() })
  */
 function transferRoutes({ engine, others }: Pick<Platform, 'engine'> & WithOthers) {
   const atNode = atNodeOfCall({ engine, others })
-  const start = async (c: Context<ControlEnv>, uuid: string, body: z.output<typeof what>) => {
+  const start = async (
+    c: Context<ControlEnv>,
+    uuid: string,
+    body: z.output<typeof transferFields>,
+  ) => {
     // A transferred phone pays for a new call.
     admitScope(c.var.principal, 'calls:originate')
     liveCallOf(engine, uuid, c.var.principal)
@@ -325,7 +329,7 @@ function transferRoutes({ engine, others }: Pick<Platform, 'engine'> & WithOther
       ),
       requires('calls:control'),
       validate('param', callPath),
-      validate('json', what),
+      validate('json', transferFields),
       atNode,
       (c) => start(c, c.req.valid('param').uuid, c.req.valid('json')),
     )

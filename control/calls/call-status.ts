@@ -15,10 +15,10 @@ import type { WithOthers } from '../nodes/other-nodes.ts'
 import { notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
-import { fromElsewhere } from '../nodes/elsewhere.ts'
+import { answerOfPeer } from '../nodes/peer-answers.ts'
 import { validate, describeRoute } from '../http/validate.ts'
 import { isVisible, transferView, exampleCallUuid } from './active-call-view.ts'
-import { count, denialTextField, exampleTime, moment } from '../http/view-fields.ts'
+import { count, denialTextField, exampleTime, moment, timeOrNull } from '../http/view-fields.ts'
 import { data } from '../http/operation.ts'
 import { directions, dispositions, hangupParties } from '../../schema/contracts/field-values.ts'
 import type { CdrTable } from '../../schema/tables/calls.ts'
@@ -128,7 +128,7 @@ export function callStatusRoutes({
       if (ended !== undefined && isVisible(ended.tenantId, principal))
         return ok(c, endedView(ended))
       // The record of a call is there for all nodes; before that, the node of the call alone knows it.
-      const answer = ended === undefined ? await fromElsewhere(c, others) : undefined
+      const answer = ended === undefined ? await answerOfPeer(c, others) : undefined
       if (answer === undefined) throw notFound('call')
       return answer
     },
@@ -175,7 +175,7 @@ function endedView(call: EndedCall) {
     destination_number: call.calledNumber,
     direction: call.direction,
     start_stamp: timeToText(call.startedAt),
-    answer_stamp: call.answeredAt === null ? null : timeToText(call.answeredAt),
+    answer_stamp: timeOrNull(call.answeredAt),
     end_stamp: timeToText(call.endedAt),
     billsec: call.billsec,
     disposition: call.disposition,

@@ -1,6 +1,6 @@
-/** What becomes of a live call that is hung up, on this node or on another one. */
+/** The plan for hanging up a live call, on this node or on another one. */
 import { ApiError } from '../http/api-error.ts'
-import type { AskedNodes } from '../nodes/other-nodes.ts'
+import type { PeerRequests } from '../nodes/other-nodes.ts'
 import { type LiveCall, liveCallView, liveCall } from '../nodes/live-call.ts'
 import { quoted } from '../http/clean-text.ts'
 import type { Platform } from '../http/platform.ts'
@@ -16,9 +16,9 @@ interface HangUpOrder {
   readonly tenantId: number | null
 }
 
-interface HangUpWorld extends Pick<Platform, 'engine' | 'steadyNow'> {
-  /** Undefined: a call of another node is not looked for. */
-  readonly elsewhere?: AskedNodes | undefined
+interface HangUpDeps extends Pick<Platform, 'engine' | 'steadyNow'> {
+  /** Undefined: other nodes are not asked for the call. */
+  readonly peers?: PeerRequests | undefined
 }
 
 interface Ending {
@@ -26,14 +26,14 @@ interface Ending {
   readonly call: LiveCall
 }
 
-/** What becomes of it is the engine's word, here or there; undefined: it is not known. */
-interface FoundCall {
+/** `hangUp` resolves with the result of the engine that has the call; undefined: not known. */
+interface LocatedCall {
   readonly call: LiveCall
   readonly hangUp: () => Promise<z.output<typeof hangUpAnswer>['result'] | undefined>
 }
 
-export async function planHangUp(order: HangUpOrder, world: HangUpWorld): Promise<Plan<Ending>> {
-  const { call, hangUp } = await found(order, world)
+export async function planHangUp(order: HangUpOrder, deps: HangUpDeps): Promise<Plan<Ending>> {
+  const { call, hangUp } = await locate(order, deps)
   return {
     target: { kind: 'live_call', id: order.callUuid },
     before: call.state,
@@ -61,16 +61,16 @@ export async function planHangUp(order: HangUpOrder, world: HangUpWorld): Promis
   }
 }
 
-async function found(order: HangUpOrder, world: HangUpWorld): Promise<FoundCall> {
+async function locate(order: HangUpOrder, deps: HangUpDeps): Promise<LocatedCall> {
   const { callUuid, cause, tenantId } = order
-  const { engine, steadyNow, elsewhere } = world
+  const { engine, steadyNow, peers } = deps
   const own = engine.calls.find(callUuid)
   if (own !== undefined && (tenantId === null || own.tenantId === tenantId)) {
     const hangUp = async () => engine.calls.hangUp(callUuid, cause)
     return { call: liveCallView(own, steadyNow()), hangUp }
   }
-  const answer = await elsewhere?.answered({ kind: 'live_call', callUuid, tenantId })
-  if (answer === undefined || elsewhere === undefined) throw notLive()
+  const answer = await peers?.answered({ kind: 'live_call', callUuid, tenantId })
+  if (answer === undefined || peers === undefined) throw notLive()
   const call = answer === 'unknown' ? undefined : bodyOf(answer, liveCall)
   if (answer === 'unknown' || call === undefined)
     throw new ApiError(
@@ -79,8 +79,8 @@ async function found(order: HangUpOrder, world: HangUpWorld): Promise<FoundCall>
       'A node of the platform does not answer: it may have the call. Retry in a few seconds',
     )
   const hangUp = async () => {
-    const asked = { kind: 'hang_up', callUuid, tenantId, cause } as const
-    const ended = await elsewhere.tell(answer.peer, asked)
+    const question = { kind: 'hang_up', callUuid, tenantId, cause } as const
+    const ended = await peers.instruct(answer.peer, question)
     return ended && bodyOf(ended, hangUpAnswer)?.result
   }
   return { call, hangUp }

@@ -26,8 +26,6 @@ import { extensionNumber } from '../resources/extensions.ts'
 import { bare, data, type Operation } from '../http/operation.ts'
 import { exampleCallUuid } from './active-call-view.ts'
 
-const exampleCall = '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11'
-
 const testCall = z
   .strictObject({
     call_uuid: z.string(),
@@ -128,7 +126,7 @@ function startedOrThrow(result: OriginateResult): string {
   }
 }
 
-/** What stops any call for a while. */
+/** Denials that stop any call for a while. */
 const passing = new Set([
   // Guards of charging that refuse a call which its payer may afford.
   'records_waiting',
@@ -146,7 +144,7 @@ const passing = new Set([
   'fault',
 ])
 
-/** What a test call through a carrier is refused for, besides what stops any call. */
+/** Denials of test calls through a carrier. */
 const tests = new Set([
   'no_route',
   'no_gateway',
@@ -225,7 +223,7 @@ const testCallBody = originateBody.pick({
 
 /**
  * `POST /routing/carriers/{id}/test-call`: click-to-call through the gateways of one carrier, for half a minute at most.
- * It is paid for and refused like any call of the extension.
+ * The call is charged and refused like any call of the extension.
  */
 export function testCallRoutes({
   store,
@@ -252,7 +250,7 @@ export function testCallRoutes({
       body: { source_extension: '100', destination_number: '4940200' },
       answer: data(
         testCall,
-        { call_uuid: exampleCall, status: 'originating', max_seconds: 30 },
+        { call_uuid: exampleCallUuid, status: 'originating', max_seconds: 30 },
         201,
       ),
       refusals: [402, 409, 503],

@@ -9,18 +9,16 @@ import type { Schedule } from '../../schema/clock.ts'
 import type { RecordingResult } from '../../schema/contracts/calls.ts'
 import type { Principal } from '../auth/principal.ts'
 import { requires } from '../auth/requires.ts'
-import { isVisible, liveCallOf } from './active-call-view.ts'
+import { isVisible, liveCallOf, exampleCallUuid } from './active-call-view.ts'
 import { type Recording, RecordingStore } from './recording-store.ts'
 import { ApiError, conflict, notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
 import type { Platform } from '../http/platform.ts'
 import { validate, describeRoute } from '../http/validate.ts'
-import { atNodeOfCall, fileElsewhere, streamedBody } from '../nodes/elsewhere.ts'
+import { atNodeOfCall, fileOfPeer, streamedBody } from '../nodes/peer-answers.ts'
 import type { OtherNodes, WithOthers } from '../nodes/other-nodes.ts'
 import { data, text } from '../http/operation.ts'
-
-const exampleCall = '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11'
 
 export const recordingPath = '/calls/:uuid/recording'
 
@@ -51,10 +49,10 @@ export function recordingRoutes(
         tag: 'Calls',
         nodes: 'call',
         summary: 'Start or stop the recording of a live call',
-        body: { call_uuid: exampleCall, action: 'start' },
+        body: { call_uuid: exampleCallUuid, action: 'start' },
         answer: data(
           z.strictObject({ call_uuid: z.string(), status: z.enum(['recording', 'stopped']) }),
-          { call_uuid: exampleCall, status: 'recording' },
+          { call_uuid: exampleCallUuid, status: 'recording' },
         ),
         refusals: [404, 409, 501, 503],
       }),
@@ -101,7 +99,7 @@ export function recordingRoutes(
         tag: 'Calls',
         summary: 'Delete the recording of a call',
         answer: data(z.strictObject({ call_uuid: z.string(), deleted: z.literal(true) }), {
-          call_uuid: exampleCall,
+          call_uuid: exampleCallUuid,
           deleted: true,
         }),
       }),
@@ -110,7 +108,7 @@ export function recordingRoutes(
       async (c) => {
         const recording = await find(c.var.principal, c.req.valid('param').uuid)
         if (!(await store.isHere(recording))) {
-          const answer = await fileElsewhere(c, deps.others)
+          const answer = await fileOfPeer(c, deps.others)
           if (answer !== undefined) return answer
           // Another node asks: the file may be with a further one.
           if (c.get('nodeRequest') !== undefined) throw notFound('recording')
@@ -122,7 +120,7 @@ export function recordingRoutes(
     )
 }
 
-interface Places {
+interface RecordingAccess {
   /** On this disk. */
   readonly file: string | undefined
   readonly readers: RecordingReaders
@@ -133,7 +131,7 @@ interface Places {
 async function answerWith(
   c: Context<ControlEnv>,
   { call_uuid: uuid, bytes, sha256 }: Recording,
-  { file, readers, others, schedule }: Places,
+  { file, readers, others, schedule }: RecordingAccess,
 ): Promise<Response> {
   const etag = `"${sha256}"`
   const headers = {
@@ -164,7 +162,7 @@ async function answerWith(
     })
   }
   if (handle === undefined) {
-    const answer = await fileElsewhere(c, others, leave).catch((error: unknown) => {
+    const answer = await fileOfPeer(c, others, leave).catch((error: unknown) => {
       leave()
       throw error
     })
@@ -205,7 +203,7 @@ function doneOrThrow(result: RecordingResult): 'recording' | 'stopped' {
 
 /** How many recordings are read at the same time: a slow reader holds a file open. */
 const maxReaders = 64
-/** Those of one tenant: one alone does not keep out all others. */
+/** Limit of one tenant, so that it does not exclude all others. */
 const maxOfTenant = 16
 
 export class RecordingReaders {

@@ -26,7 +26,7 @@ export class RecordingStore {
     return first(this.#store, query)
   }
 
-  /** Those that began before; the oldest first, from the one after `last` on. */
+  /** Recordings that began before `time`, the oldest first, starting after `last`. */
   olderThan(time: number, count: number, last?: Recording): Promise<readonly Recording[]> {
     const query = this.#store.db
       .selectFrom('recording')

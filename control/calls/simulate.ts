@@ -1,4 +1,4 @@
-/** What would happen to a call, as far as the principal may know. */
+/** Simulates a call, and shows the result as far as the principal may know it. */
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { moneyToDecimal, timeToText } from '../../schema/columns.ts'
@@ -140,15 +140,19 @@ export const simulateBody = z.strictObject({
     ),
 })
 
-type Asked = z.output<typeof simulateBody>
-type Deps = Pick<Platform, 'store' | 'engine' | 'now'>
+type SimulateRequest = z.output<typeof simulateBody>
+type SimulateDeps = Pick<Platform, 'store' | 'engine' | 'now'>
 
 /** Throws 400 or 404 where there is no such call to be simulated. */
-export async function simulateFor(principal: Principal, asked: Asked, deps: Deps) {
-  const source = await sourceOf(principal, asked, deps.store)
-  if (source.kind === 'extension' && source.extension !== asked.from)
+export async function simulateFor(
+  principal: Principal,
+  request: SimulateRequest,
+  deps: SimulateDeps,
+) {
+  const source = await sourceOf(principal, request, deps.store)
+  if (source.kind === 'extension' && source.extension !== request.from)
     throw invalid('from', `must be ${source.extension}: a phone calls as itself`)
-  const { from, to, call_id: callId, at } = asked
+  const { from, to, call_id: callId, at } = request
   const simulation = deps.engine.simulate({ source, from, to, callId, at })
   if (simulation === undefined)
     throw invalid('source', 'may not call: it is inactive, or takes calls only')
@@ -163,12 +167,12 @@ const invalid = (path: string, message: string) =>
 
 async function sourceOf(
   principal: Principal,
-  { from, source }: Asked,
+  { from, source }: SimulateRequest,
   store: Store,
 ): Promise<SimulatedSource> {
   if (source === undefined) return usualSource(principal, from, store)
-  const place = addressIn(source)
-  if (place !== undefined) return { kind: 'address', ...place }
+  const address = addressIn(source)
+  if (address !== undefined) return { kind: 'address', ...address }
   const at = source.lastIndexOf('@')
   const [found] =
     at === -1
@@ -238,7 +242,7 @@ async function carriers(
 const isVisible = ({ origin }: Simulation, { tenantId }: Principal): boolean =>
   tenantId === null || (origin.kind !== 'proxy' && origin.tenantIds.includes(tenantId))
 
-/** Hidden from tenants: what carriers cost, and what others own that takes no part. */
+/** Hidden from tenants: costs of carriers, and resources of others that take no part in the call. */
 async function viewOf(simulation: Simulation, at: number, principal: Principal, store: Store) {
   const { verdict, origin, candidates, passedOver, order, setId, direction } = simulation
   const { tenantId } = principal
@@ -275,7 +279,7 @@ async function viewOf(simulation: Simulation, at: number, principal: Principal, 
 
 export type SimulationView = Awaited<ReturnType<typeof viewOf>>
 
-/** Without a code no phone of the extension can be called. What is said of a payer is its tenant's. */
+/** No code: no phone of the extension is registered. Details about a payer are for its tenant only. */
 const textOf = (
   { code, detail }: Extract<SimulatedVerdict, { readonly kind: 'refused' }>,
   isOwn: boolean,
@@ -325,7 +329,7 @@ function rateView(
   }
 }
 
-/** `POST /telephony/simulate`: what would happen to a call now. Nothing changes. */
+/** `POST /telephony/simulate`: the path that a call would take now. Nothing changes. */
 export const simulateRoutes = (deps: Pick<Platform, 'store' | 'engine' | 'now'>) =>
   new Hono<ControlEnv>().post(
     '/telephony/simulate',

@@ -15,14 +15,12 @@ import { ApiError, conflict, notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { created } from '../http/envelope.ts'
 import { validate, describeRoute } from '../http/validate.ts'
-import { atNodeOfCall } from '../nodes/elsewhere.ts'
+import { atNodeOfCall } from '../nodes/peer-answers.ts'
 import { domain } from '../http/fields.ts'
-import { liveCallOf } from './active-call-view.ts'
+import { liveCallOf, exampleCallUuid } from './active-call-view.ts'
 import { sourceExtension } from './originate-routes.ts'
 import { extensionNumber } from '../resources/extensions.ts'
 import { data } from '../http/operation.ts'
-
-export const exampleCall = '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11'
 
 const spyBody = z.strictObject({
   call_uuid: z.guid(),
@@ -48,7 +46,7 @@ export function spyRoutes({
       nodes: 'call',
       summary:
         'Connect a supervisor to a live call. Requires a PBX that supports it (`spy_uri` of the set), or, to listen, a media relay.',
-      body: { call_uuid: exampleCall, supervisor_extension: '100', mode: 'listen' },
+      body: { call_uuid: exampleCallUuid, supervisor_extension: '100', mode: 'listen' },
       answer: data(
         z.strictObject({
           spy_uuid: z.string().describe('The call of the supervisor.'),
@@ -58,8 +56,8 @@ export function spyRoutes({
           status: z.literal('originating'),
         }),
         {
-          spy_uuid: exampleCall.replace(/.$/, '2'),
-          call_uuid: exampleCall,
+          spy_uuid: exampleCallUuid.replace(/.$/, '2'),
+          call_uuid: exampleCallUuid,
           mode: 'listen',
           side: 'both',
           status: 'originating',

@@ -18,11 +18,11 @@ import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
 import type { Platform } from '../http/platform.ts'
 import { validate, describeRoute } from '../http/validate.ts'
-import { fromElsewhere } from '../nodes/elsewhere.ts'
+import { answerOfPeer } from '../nodes/peer-answers.ts'
 import type { WithOthers } from '../nodes/other-nodes.ts'
 import { count, exampleTime, moment } from '../http/view-fields.ts'
 import { data, text } from '../http/operation.ts'
-import { exampleCall } from './spy-routes.ts'
+import { exampleCallUuid } from './active-call-view.ts'
 
 const message = z
   .strictObject({
@@ -78,7 +78,7 @@ const traceSchema = z
 
 const path = z.strictObject({ uuid: z.guid() })
 
-/** What is left of a call that no process remembers: why it ended. Undefined: it was not refused, or cut short. */
+/** The end of a call that no process remembers. Undefined: it was not refused or cut off. */
 async function endOfRecord(
   store: Store,
   uuid: string,
@@ -110,7 +110,7 @@ async function endOfRecord(
 }
 
 export function traceRoutes(deps: TraceDeps & WithOthers) {
-  /** What `answer` makes of the trace, or the response of the node that has it; `left`: what else there may be. */
+  /** `answer` with the trace, or the response of the node that has it, or `answer` with the result of `left`. */
   const answered = async (
     c: Context<ControlEnv>,
     uuid: string,
@@ -119,9 +119,9 @@ export function traceRoutes(deps: TraceDeps & WithOthers) {
   ): Promise<Response> => {
     const trace = await findTrace(deps.engine, uuid, c.var.principal)
     if (trace !== undefined) return answer(trace)
-    const elsewhere = await fromElsewhere(c, deps.others)
-    if (elsewhere !== undefined) return elsewhere
-    // A node that asks wants what this one remembers: another may remember more.
+    const ofPeer = await answerOfPeer(c, deps.others)
+    if (ofPeer !== undefined) return ofPeer
+    // An asking node gets only the memory of this node: another may have more.
     const isNode = c.get('nodeRequest') !== undefined
     const ended = isNode ? undefined : await left?.(deps.store, uuid, c.var.principal)
     if (ended === undefined) throw notFound('call')
@@ -137,7 +137,7 @@ export function traceRoutes(deps: TraceDeps & WithOthers) {
         summary:
           'Get the SIP trace of a call: the messages of all legs, and the decisions between them. Without `calls:control` the tags of its dialogs are hidden.',
         answer: data(traceSchema, {
-          call_uuid: exampleCall,
+          call_uuid: exampleCallUuid,
           legs: ['a84b4c76e66710'],
           is_complete: true,
           peers: [{ role: 'caller', name: '4930100', address: '203.0.113.7:5060' }],
@@ -196,7 +196,7 @@ export type TraceDeps = Pick<Platform, 'store' | 'ocs'> & {
   readonly engine: Pick<EnginePort, 'trace'>
 }
 
-/** As a principal may see it. Undefined: it is not kept any more, or the call is another tenant's. */
+/** The trace as a principal may see it. Undefined: it is not stored any more, or of another tenant. */
 export async function findTrace(
   engine: TraceDeps['engine'],
   uuid: string,
@@ -207,7 +207,7 @@ export async function findTrace(
   return scopes.has('calls:control') ? trace : withoutTags(trace)
 }
 
-/** Who knows the tags of a dialog can write requests in it. Equal tags get equal numbers, so that legs are told apart. */
+/** Hides the tags of dialogs, with which anybody can send requests in them. Equal tags get equal numbers. */
 function withoutTags(trace: Trace): Trace {
   const shown = new Map<string, string>()
   const hide = (_match: string, name: string, tag: string): string => {

@@ -12,8 +12,8 @@ import type { WithOthers } from '../nodes/other-nodes.ts'
 import { type CdrView, viewOf } from '../reports/cdr-view.ts'
 import { findRecord } from '../reports/cdr-store.ts'
 import { bare } from '../http/operation.ts'
-import { exampleCall } from './spy-routes.ts'
 import { exampleTime, moment } from '../http/view-fields.ts'
+import { exampleCallUuid } from './active-call-view.ts'
 
 const vconView = z
   .looseObject({
@@ -38,9 +38,9 @@ const CALLEE = 1
 const DIALOG = 0
 
 export interface CallFiles {
-  /** Where the recording is heard. */
+  /** Where the recording is served. */
   readonly recordingUrl: string
-  /** As `GET /calls/{uuid}/trace` shows it; undefined: not kept, or not to be seen. */
+  /** As `GET /calls/{uuid}/trace` shows it; undefined: not stored, or hidden from the principal. */
   readonly trace: object | undefined
 }
 
@@ -116,7 +116,7 @@ const incomplete: Readonly<Record<Exclude<Disposition, 'ANSWERED'>, string>> = {
 /** The uuid of a call that a node reported may be any text. */
 const path = z.strictObject({ uuid: z.string().max(200) })
 
-/** `GET /calls/{uuid}/vcon`: what is known of a call that has ended, as one file for other programs. */
+/** `GET /calls/{uuid}/vcon`: everything known about an ended call, as one file for other programs. */
 export function vconRoutes(deps: TraceDeps & WithOthers) {
   return new Hono<ControlEnv>().get(
     '/calls/:uuid/vcon',
@@ -128,7 +128,7 @@ export function vconRoutes(deps: TraceDeps & WithOthers) {
         'Get an ended call as a vCon (draft-ietf-vcon-vcon-core): parties, dialog, media quality, call record and SIP trace',
       answer: bare(vconView, {
         vcon: '0.4.0',
-        uuid: exampleCall,
+        uuid: exampleCallUuid,
         created_at: exampleTime,
         subject: 'Call from 4930100 to 4940200',
         parties: [{ tel: 'tel:4930100' }, { tel: 'tel:4940200' }],

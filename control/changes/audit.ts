@@ -9,7 +9,7 @@ import { timeToText } from '../../schema/columns.ts'
 import type { Database } from '../../schema/database.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import type { Store } from '../../schema/open.ts'
-import { all, execute, first, includes, readApart, startsWith } from '../../schema/sql/query.ts'
+import { all, execute, includes, readApart, startsWith } from '../../schema/sql/query.ts'
 import { isUnstored } from '../../schema/storage/storage.ts'
 import type { Principal } from '../auth/principal.ts'
 import { isLogin } from '../auth/rate-limit.ts'
@@ -17,8 +17,9 @@ import { requires } from '../auth/requires.ts'
 import type { ChangeDigests, ControlEnv } from '../http/control-env.ts'
 import { ok, endingMeta, MAX_COUNTED, MAX_LISTED, offsetOf, pageQuery } from '../http/envelope.ts'
 import { queryTime } from '../http/fields.ts'
+import { countOf } from '../http/rows.ts'
 import { validate, describeRoute } from '../http/validate.ts'
-import { tellChange } from '../nodes/elsewhere.ts'
+import { setChangeHeader } from '../nodes/peer-answers.ts'
 import { exampleTime, moment } from '../http/view-fields.ts'
 import { list } from '../http/operation.ts'
 import type { AuditEntryTable } from '../../schema/tables/access.ts'
@@ -65,7 +66,7 @@ export interface AuditFilter {
   readonly action?: string | undefined
   /** Part of the target. */
   readonly target?: string | undefined
-  /** Only, or not, what agents did. */
+  /** True: only entries of agents; false: none of them. */
   readonly agents?: boolean | undefined
   /** True: only what was to change something. */
   readonly changes?: boolean | undefined
@@ -79,7 +80,7 @@ interface Slice {
   readonly offset: number
 }
 
-/** Entries kept in memory while the database cannot be written; each is about 1 kB. */
+/** Entries in memory while the database cannot be written; each is about 1 kB. */
 const MAX_WAITING = 10_000
 /** Entries of one statement. */
 const BATCH = 100
@@ -92,7 +93,7 @@ export class AuditLog {
   #isFailing = false
   #error: unknown
 
-  /** @param onLost is told of each entry that cannot be stored, so that it is not lost silently. */
+  /** @param onLost gets each entry that cannot be stored, so that none is lost silently. */
   constructor(store: Store, onLost: (entry: AuditEntry, error: unknown) => void) {
     this.#store = store
     this.#onLost = onLost
@@ -101,7 +102,7 @@ export class AuditLog {
   /** Never fails: a request that was carried out stays so, and its entry is stored later. */
   async record(entry: AuditEntry): Promise<void> {
     this.#waiting.push(entry)
-    // Then the periodic flush tries again: no response waits for a server that is away.
+    // The periodic flush tries again: no response waits for an unavailable database server.
     if (!this.#isFailing) await this.flush()
     if (this.#waiting.length > MAX_WAITING) this.#lose(this.#waiting.length - MAX_WAITING)
   }
@@ -114,7 +115,7 @@ export class AuditLog {
     return this.#flushes.request()
   }
 
-  /** As `flush`, for the last time: entries that cannot be stored are told. */
+  /** The last flush: `onLost` gets entries that cannot be stored. */
   async close(): Promise<void> {
     if (!(await this.flush())) this.#lose(this.#waiting.length)
   }
@@ -124,11 +125,11 @@ export class AuditLog {
   }
 
   async #storeWaiting(): Promise<boolean> {
-    let left: readonly AuditEntry[] = []
-    while (this.#waiting.length > 0 && left.length === 0)
-      left = await this.#write(this.#waiting.splice(0, BATCH))
-    this.#waiting.unshift(...left)
-    this.#isFailing = left.length > 0
+    let unwritten: readonly AuditEntry[] = []
+    while (this.#waiting.length > 0 && unwritten.length === 0)
+      unwritten = await this.#write(this.#waiting.splice(0, BATCH))
+    this.#waiting.unshift(...unwritten)
+    this.#isFailing = unwritten.length > 0
     return !this.#isFailing
   }
 
@@ -141,7 +142,7 @@ export class AuditLog {
       this.#error = error
       if (isUnstored(error)) return entries
       if (entries.length > 1) return this.#writeOneByOne(entries)
-      // It can never be stored; the others must not wait for it.
+      // This entry can never be stored; the others must not wait for it.
       for (const entry of entries) this.#onLost(entry, error)
       return []
     }
@@ -175,10 +176,7 @@ export class AuditLog {
     if (agents !== undefined)
       query = query.where((entry) => (agents ? isOfAgent(entry) : entry.not(isOfAgent(entry))))
     if (changes === true) query = query.where(isChange)
-    const some = query.clearSelect().select('id').limit(MAX_COUNTED).as('some')
-    const count = this.#store.db
-      .selectFrom(some)
-      .select((entry) => entry.fn.countAll<number>().as('total'))
+    const some = query.clearSelect().select('id').limit(MAX_COUNTED)
     const rows = query
       .select((entry) => isOfAgent(entry).as('is_agent'))
       .orderBy('at', 'desc')
@@ -188,12 +186,12 @@ export class AuditLog {
     const listed = page.offset >= MAX_LISTED ? [] : await all(this.#store, rows)
     return {
       entries: (await this.#named(listed)).map(view),
-      total: (await first(this.#store, count))?.total ?? 0,
+      total: await countOf(this.#store, some),
     }
   }
 
   /** Entries of older versions have no names: show the current names of their keys. */
-  async #named(entries: readonly Listed[]): Promise<readonly Listed[]> {
+  async #named(entries: readonly ListedEntry[]): Promise<readonly ListedEntry[]> {
     const uuids = entries.flatMap(({ actor, actor_name: name }) =>
       name === null && actor.startsWith('key:') ? [actor.slice(4)] : [],
     )
@@ -213,9 +211,9 @@ export class AuditLog {
   }
 }
 
-type Listed = Selectable<AuditEntryTable> & { readonly is_agent: SqlBool }
+type ListedEntry = Selectable<AuditEntryTable> & { readonly is_agent: SqlBool }
 
-/** The call of a tool, or what a key did that was made for tools: it names a scope of MCP. */
+/** A call of a tool, or an action of a key with a scope of MCP. */
 function isOfAgent(entry: ExpressionBuilder<Database, 'audit_entry'>) {
   const agents = entry
     .selectFrom('application_key')
@@ -225,7 +223,7 @@ function isOfAgent(entry: ExpressionBuilder<Database, 'audit_entry'>) {
   return entry.or([startsWith(entry.ref('action'), 'tool '), entry.exists(agents)])
 }
 
-/** Anything but the call of a tool, or one that told what it has changed. */
+/** Requests, and calls of tools that reported a change. */
 export const isChange = (entry: ExpressionBuilder<Database, 'audit_entry'>) =>
   entry.or([
     entry.not(startsWith(entry.ref('action'), 'tool ')),
@@ -246,7 +244,10 @@ export function auditedActor(
   }
 }
 
-interface Audited extends Pick<AuditEntry, 'at' | 'address' | 'action' | 'target' | 'status'> {
+interface AuditedAction extends Pick<
+  AuditEntry,
+  'at' | 'address' | 'action' | 'target' | 'status'
+> {
   readonly by: Pick<AuditEntry, 'actor' | 'tenant_id'> & Partial<AuditEntry>
   readonly code?: string | null | undefined
   /** Absent: nothing was changed, or the caller does not know. */
@@ -256,7 +257,7 @@ interface Audited extends Pick<AuditEntry, 'at' | 'address' | 'action' | 'target
   readonly reason?: string | null | undefined
 }
 
-export const auditEntry = ({ by, digests, ...audited }: Audited): AuditEntry => ({
+export const auditEntry = ({ by, digests, ...audited }: AuditedAction): AuditEntry => ({
   at: audited.at,
   actor: by.actor,
   actor_name: by.actor_name ?? null,
@@ -275,7 +276,7 @@ export const auditEntry = ({ by, digests, ...audited }: Audited): AuditEntry => 
   reason: audited.reason ?? null,
 })
 
-const view = ({ is_agent, ...entry }: Listed) => ({
+const view = ({ is_agent, ...entry }: ListedEntry) => ({
   ...entry,
   at: timeToText(entry.at),
   is_agent: Boolean(is_agent),
@@ -308,7 +309,7 @@ export function auditTrail(
     if (c.req.path.startsWith('/api/ocs/')) return
     const principal = whoAsked(c)
     const digests = digestsOf(c)
-    if (c.get('nodeRequest') !== undefined) tellChange(c, digests)
+    if (c.get('nodeRequest') !== undefined) setChangeHeader(c, digests)
     const refusal = c.get('refusal')
     if (c.get('isAudited') || (principal === undefined && !isLogin(c))) return
     if (refusal?.code === 'rate_limited') return

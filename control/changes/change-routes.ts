@@ -1,4 +1,4 @@
-/** `/changes`: what operators and agents changed, newest first, and its undoing. */
+/** `/changes`: the changes of operators and agents, newest first, and their undoing. */
 import type { ChangeDeps } from './kinds.ts'
 import { Hono } from 'hono'
 import { z } from 'zod'
@@ -109,8 +109,8 @@ const changeQuery = z.strictObject({
 const changePath = z.strictObject({ change_id: z.string().max(100) })
 const undoBody = z.strictObject({ reason: changeReason, dry_run: dryRun })
 
-export function changeRoutes(world: ChangeDeps) {
-  const entries = new ChangeStore(world.store)
+export function changeRoutes(deps: ChangeDeps) {
+  const entries = new ChangeStore(deps.store)
   return (
     new Hono<ControlEnv>()
       .get(
@@ -180,7 +180,7 @@ export function changeRoutes(world: ChangeDeps) {
           const { reason, dry_run: isDryRun } = c.req.valid('json')
           const { change_id: changeId } = c.req.valid('param')
           const order = { principal: c.var.principal, changeId, reason, isDryRun }
-          const { entry, isChanged, effect, state } = await undoChange(world, order)
+          const { entry, isChanged, effect, state } = await undoChange(deps, order)
           if (isChanged && !isDryRun)
             c.set('change', { before: state, after: stateIn(entry.state_before), changeId, reason })
           const shown = changeView(entry)

@@ -7,12 +7,14 @@ import type { ChangeEntryTable, ChangeState } from '../../schema/tables/changes.
 import { fieldsOf, isSameState, type Json, type RestorableKind, sharedFields } from './kinds.ts'
 import { lossOf, StateQuota } from './state-quota.ts'
 import { MAX_COUNTED, MAX_LISTED } from '../http/envelope.ts'
+import { countOf } from '../http/rows.ts'
+import { timeOrNull } from '../http/view-fields.ts'
 
 export type ChangeEntry = Selectable<ChangeEntryTable>
-export type NewChangeEntry = Omit<ChangeEntry, 'id' | keyof Undone>
-type Undone = Pick<ChangeEntry, 'undone_at' | 'undone_by' | 'undo_reason'>
+export type NewChangeEntry = Omit<ChangeEntry, 'id' | keyof UndoColumns>
+type UndoColumns = Pick<ChangeEntry, 'undone_at' | 'undone_by' | 'undo_reason'>
 
-/** Whose changes exist for a caller: those that were made in its tenant; null for all. */
+/** The tenant whose changes a caller may see; null for all. */
 export type ChangesOf = number | null
 
 export interface ChangeFilter {
@@ -32,7 +34,7 @@ export interface Target {
   readonly id: string
 }
 
-export interface Ended extends Undone {
+export interface ChangeEnd extends UndoColumns {
   readonly undone_by: string
   readonly state: Extract<ChangeState, 'undone' | 'expired' | 'superseded'>
 }
@@ -40,22 +42,22 @@ export interface Ended extends Undone {
 /** A process that makes or undoes a change has ended when it takes longer. */
 export const CLAIM_MS = 30_000
 
-/** Changes of one target among which one about the same fields is looked for. */
-const MAX_LOOKED_AT = 100
+/** Changes of one target that are compared with a state. */
+const MAX_COMPARED = 100
 
 export class ChangeStore {
   readonly #store: Store
-  readonly #kept: StateQuota
+  readonly #quota: StateQuota
 
-  constructor(store: Store, kept = new StateQuota(store)) {
+  constructor(store: Store, quota = new StateQuota(store)) {
     this.#store = store
-    this.#kept = kept
+    this.#quota = quota
   }
 
   /** In a transaction of the caller. */
   async insert(entry: NewChangeEntry): Promise<void> {
-    const kept = await this.#kept.admit(entry)
-    await execute(this.#store, this.#store.db.insertInto('change_entry').values(kept))
+    const admitted = await this.#quota.admit(entry)
+    await execute(this.#store, this.#store.db.insertInto('change_entry').values(admitted))
   }
 
   find(changeId: string, of: ChangesOf): Promise<ChangeEntry | undefined> {
@@ -88,7 +90,7 @@ export class ChangeStore {
       .where('target_kind', '=', kind)
       .where('target_id', '=', id)
       .orderBy('id', 'desc')
-      .limit(MAX_LOOKED_AT)
+      .limit(MAX_COMPARED)
   }
 
   /** Whether a process makes or undoes a change of this target now. */
@@ -107,13 +109,13 @@ export class ChangeStore {
     await this.#update(changeId, { claimed_until: until })
   }
 
-  /** No process is at work on changes: those that had claimed some are dead. What was begun stays known as such. */
+  /** Ends all claims: the processes that had them are dead. Pending changes stay pending. */
   async endClaims(): Promise<void> {
     const claimed = this.#store.db.updateTable('change_entry').where('claimed_until', '>', 0)
     await execute(this.#store, claimed.set({ claimed_until: 0 }))
   }
 
-  /** Of a pending change: it was made, or nothing tells. */
+  /** Ends a pending change as made, or as unconfirmed. */
   async settle(changeId: string, state: 'made' | 'unconfirmed'): Promise<void> {
     const update = this.#store.db
       .updateTable('change_entry')
@@ -130,12 +132,12 @@ export class ChangeStore {
       const entry = await this.find(changeId, null)
       if (entry?.state !== 'pending') return
       await execute(this.#store, db.deleteFrom('change_entry').where('id', '=', entry.id))
-      await this.#kept.deleted([entry])
+      await this.#quota.deleted([entry])
     })
   }
 
-  /** Of a change that stands: one that has ended stays as it ended. */
-  async end(entry: ChangeEntry, ended: Ended): Promise<void> {
+  /** Ends a change that stands; an ended change stays as it is. */
+  async end(entry: ChangeEntry, ended: ChangeEnd): Promise<void> {
     const update = this.#store.db
       .updateTable('change_entry')
       .set({ ...ended, claimed_until: null })
@@ -143,8 +145,8 @@ export class ChangeStore {
       .where('state', '=', 'made')
     await transaction(this.#store, async () => {
       const isEnded = (await execute(this.#store, update)) > 0
-      // What a superseded change has led to is where a later one leads back to.
-      if (isEnded && ended.state !== 'superseded') await this.#kept.ended(entry)
+      // A later change leads back to the state of a superseded one.
+      if (isEnded && ended.state !== 'superseded') await this.#quota.ended(entry)
     })
   }
 
@@ -162,7 +164,7 @@ export class ChangeStore {
     await execute(this.#store, update.where('change_id', '=', changeId))
   }
 
-  /** Changes whose time is over, the oldest first, but for these. */
+  /** Expired changes, oldest first, without `except`. */
   due(now: number, limit: number, except: readonly string[]): Promise<readonly ChangeEntry[]> {
     // A literal: with a parameter, SQLite would not use the index.
     let query = this.#store.db
@@ -175,7 +177,7 @@ export class ChangeStore {
     return all(this.#store, query.orderBy('expires_at').limit(limit))
   }
 
-  /** Changes that a process had begun, and that it has left. */
+  /** Pending changes whose process is gone. */
   abandoned(now: number, limit: number): Promise<readonly ChangeEntry[]> {
     const query = this.#store.db
       .selectFrom('change_entry')
@@ -202,10 +204,7 @@ export class ChangeStore {
     }
     if (from !== undefined) query = query.where('at', '>=', from)
     if (before !== undefined) query = query.where('at', '<', before)
-    const some = query.clearSelect().select('id').limit(MAX_COUNTED).as('some')
-    const count = this.#store.db
-      .selectFrom(some)
-      .select((row) => row.fn.countAll<number>().as('total'))
+    const some = query.clearSelect().select('id').limit(MAX_COUNTED)
     const rows = query
       .orderBy('at', 'desc')
       .orderBy('id', 'desc')
@@ -213,7 +212,7 @@ export class ChangeStore {
       .offset(page.offset)
     return readApart(this.#store, tenantId, async () => ({
       entries: page.offset >= MAX_LISTED ? [] : await all(this.#store, rows),
-      total: (await first(this.#store, count))?.total ?? 0,
+      total: await countOf(this.#store, some),
     }))
   }
 }
@@ -296,5 +295,3 @@ export const changeView = (entry: ChangeEntry) => ({
   undo_reason: entry.undo_reason,
   proposal_id: entry.proposal_id,
 })
-
-const timeOrNull = (ms: number | null): string | null => (ms === null ? null : timeToText(ms))

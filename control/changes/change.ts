@@ -41,8 +41,9 @@ import {
 } from './kinds.ts'
 import { namesOnly, TOO_LONG } from './state-quota.ts'
 import { newUuid } from '../http/platform.ts'
+import { timeOrNull } from '../http/view-fields.ts'
 
-/** What a change does, as its entry has it and a person reads it. */
+/** The effect of a change, for its entry and for people. */
 export interface ChangeEffect {
   readonly target: Target
   /**
@@ -85,7 +86,7 @@ export interface ChangeOrder {
   readonly principal: Principal
   /** The tool, or the operation of the API as in the audit log: `PATCH /api/v1/customers/:id`. */
   readonly tool: string
-  /** Those that undoing it requires, besides those of MCP. */
+  /** The scopes that undoing requires, besides those of MCP. */
   readonly scopes: readonly Scope[]
   readonly reason: string | null
   readonly isDryRun?: boolean
@@ -111,7 +112,7 @@ export interface MadeChange<O> {
   readonly own: O
 }
 
-/** Others that change the same target at the same moment come first this often. */
+/** Attempts when others change the same target at the same moment. */
 const MAX_ATTEMPTS = 5
 
 /** `makePlan` reads the present state; it runs again when that has changed meanwhile. */
@@ -175,7 +176,7 @@ function changeRow<O>(
   })
 }
 
-/** Undefined: the target has become so meanwhile. */
+/** Undefined: the target already has the wanted state. */
 function changeOther<O>(
   { deps, order, entries }: Making,
   kind: RestorableKind | null,
@@ -208,7 +209,7 @@ function changeOther<O>(
         await entries.rewrite(entryOf(deps, order, plan, 'pending'))
       return { plan, own: await plan.apply() }
     },
-    /** It is made: while the database is away its entry waits to be settled. */
+    /** The change is made. While the database is unavailable, the entry waits to be settled. */
     async note() {
       try {
         await entries.settle(changeId, 'made')
@@ -279,9 +280,9 @@ export const changeUnderWay = (): ApiError =>
   )
 
 /**
- * It is as wanted already. Where an earlier change would end sooner than asked for now, it lasts longer: a new change
- * takes its place, which leads back to the same state. It never ends sooner by this: who may not undo it could otherwise
- * let it run out.
+ * The target already has the wanted state. If an earlier temporary change ends sooner than this order asks, a new change
+ * replaces it, which leads back to the same state. The order never shortens it: a caller who may not undo the change could
+ * otherwise let it expire.
  */
 async function keepLonger<O>(
   { deps, order, entries }: Making,
@@ -311,7 +312,7 @@ async function keepLonger<O>(
   })
 }
 
-/** The change of a duration that has made this state of the target; undefined: it is so for good. */
+/** The temporary change that made this state of the target; undefined: the state is permanent. */
 async function temporary(
   deps: ChangeDeps,
   kind: RestorableKind | null,
@@ -320,12 +321,12 @@ async function temporary(
 ): Promise<ChangeEntry | undefined> {
   const earlier = await lastAbout(new ChangeStore(deps.store), kind, target, state)
   if (kind === null || earlier === undefined || earlier.expires_at === null) return undefined
-  // What writes without an entry, such as a seed file, has changed it since.
+  // A write without an entry, such as a seed file, may have changed it since.
   const current = await kind.read(target.id, deps)
   return isSameState(kind, current, stateIn(earlier.state_after)) ? earlier : undefined
 }
 
-/** The change that takes the place of a temporary one: it leads back to the same state. */
+/** A change that replaces a temporary one, and leads back to the same state. */
 function inPlaceOf(earlier: ChangeEntry, state: Json | null, until: number | null) {
   const before = sharedFields(stateIn(earlier.state_before), state)
   return {
@@ -364,16 +365,16 @@ function entryOf(
   }
 }
 
-/** What a request names, and why it does so. */
-interface Given {
+/** The fields and the reason of a request. */
+interface WriteRequest {
   readonly given: object
   readonly reason: string | null
   /** A secret that the request makes, as in a sentence: `token`. Absent: it makes none. */
   readonly secret?: string
 }
 
-/** What a request has written, and the scopes that undoing it requires. */
-interface Written<T> {
+/** The result of a write, and the scopes that undoing it requires. */
+interface RowWrite<T> {
   readonly written: T
   readonly scopes: readonly Scope[]
 }
@@ -390,8 +391,8 @@ export const writesOf =
   <T>(
     c: Context<ControlEnv>,
     id: number | string,
-    given: Given,
-    write: () => Promise<Written<T>>,
+    given: WriteRequest,
+    write: () => Promise<RowWrite<T>>,
   ): Promise<EnteredWrite<T>> =>
     writeRow(deps, c, { kind, noun, ...given, isNew: false }, async (read) => {
       const before = await read(id)
@@ -403,22 +404,22 @@ export const creationsOf =
   (deps: ChangeDeps, kind: ChangeKind, noun: string) =>
   <T>(
     c: Context<ControlEnv>,
-    given: Given,
-    create: () => Promise<Written<T> & { readonly id: number | string }>,
+    given: WriteRequest,
+    create: () => Promise<RowWrite<T> & { readonly id: number | string }>,
   ): Promise<EnteredWrite<T>> =>
     writeRow(deps, c, { kind, noun, ...given, isNew: true }, async () => ({
       before: null,
       ...(await create()),
     }))
 
-interface RowOrder extends Given {
+interface RowOrder extends WriteRequest {
   readonly kind: ChangeKind
   /** Of the resource: `Customer`. */
   readonly noun: string
   readonly isNew: boolean
 }
 
-interface WrittenRow<T> extends Written<T> {
+interface WrittenRow<T> extends RowWrite<T> {
   readonly id: number | string
   readonly before: Json | null
 }
@@ -462,7 +463,7 @@ interface Row {
 
 type RowEffect = Pick<Plan<unknown>, 'before' | 'after' | 'effect' | 'undo'>
 
-/** Undefined: nothing was changed, and nothing that is temporary is kept. */
+/** Undefined: nothing was changed, and no temporary change became permanent. */
 async function rewritingOf(
   deps: ChangeDeps,
   row: Row & { readonly secret: string | undefined },
@@ -476,7 +477,7 @@ async function rewritingOf(
   const changed = differing(before, after)
   const names = Object.keys(changed.after)
   const secret = row.secret ?? (setsPassword(row.given) ? 'password' : undefined)
-  if (names.length === 0 && secret === undefined) return keptForGood(deps, row, after)
+  if (names.length === 0 && secret === undefined) return madePermanent(deps, row, after)
   const isWhole = [changed.before, changed.after].every((state) => state === bounded(state))
   const secrets = secret === undefined ? [] : [`its ${secret}`]
   const parts = [...secrets, ...names.map((name) => partOf(name, changed))]
@@ -489,7 +490,7 @@ async function rewritingOf(
   }
 }
 
-/** Its state tells later whether it is as it was made. */
+/** The stored state shows later whether the row was changed since. */
 function creationOf(row: Row, state: Json | null): RowEffect {
   const after = fieldsOf(state)
   if (after === null) throw new Error(`the ${row.noun} that was created is not there`)
@@ -505,8 +506,8 @@ function creationOf(row: Row, state: Json | null): RowEffect {
   }
 }
 
-/** Who writes again what a temporary change has made keeps it. */
-async function keptForGood(
+/** A request that writes the state of a temporary change again makes it permanent. */
+async function madePermanent(
   deps: ChangeDeps,
   { kind, target, given }: Row,
   state: FieldState,
@@ -521,7 +522,7 @@ async function keptForGood(
 
 /** Bytes of a state that is entered. */
 const MAX_STATE_BYTES = 32_768
-/** Fields that an effect tells. */
+/** Fields that an effect names. */
 const MAX_PARTS = 8
 
 const bounded = (state: FieldState): FieldState =>
@@ -607,7 +608,7 @@ export function answerOf({ plan, isDryRun, isChanged, changeId, expiresAt }: Mad
     affected: { ...plan.affected },
     previous_state: plan.before,
     undo: undoOf(plan.undo, isChanged, changeId),
-    expires_at: expiresAt === null ? null : timeToText(expiresAt),
+    expires_at: timeOrNull(expiresAt),
   }
 }
 

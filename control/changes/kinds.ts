@@ -1,11 +1,11 @@
-/** What changes can be about, and what their making and their undoing work with. */
+/** The kinds of things that can be changed and restored. */
 import { isDeepStrictEqual } from 'node:util'
 import type { KeyStore } from '../auth/key-store.ts'
 import type { Principal } from '../auth/principal.ts'
 import type { RequestScope, TenantScope } from '../auth/tenants.ts'
 import type { Platform } from '../http/platform.ts'
 
-/** What JSON can say. */
+/** A JSON value. */
 export type Json =
   string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json }
 
@@ -27,7 +27,7 @@ export interface RestorableKind {
    */
   readonly isRow: boolean
   /** Null: it is not there. */
-  readonly read: (id: string, world: ChangeDeps) => Promise<Json | null>
+  readonly read: (id: string, deps: ChangeDeps) => Promise<Json | null>
   /**
    * Throws an `ApiError` when it cannot take that state now; nothing has changed then.
    *
@@ -36,10 +36,10 @@ export interface RestorableKind {
   readonly restore: (
     id: string,
     state: Json | null,
-    world: ChangeDeps,
+    deps: ChangeDeps,
     asker: RequestScope,
   ) => Promise<void>
-  /** What becomes of it when its creation is undone, as in "is removed: it was not there", which it is when absent. */
+  /** The effect of undoing a creation, as a phrase; absent: "is removed: it was not there". */
   readonly uncreated?: string
   /** Whether a thing with the first state has the state of a change. Absent: they are the same JSON. */
   readonly isSame?: (state: Json | null, ofChange: Json | null) => boolean
@@ -50,10 +50,10 @@ export interface RestorableKind {
     id: string,
     change: { readonly from: Json | null; readonly to: Json | null },
     principal: Principal,
-    world: ChangeDeps,
+    deps: ChangeDeps,
   ) => Promise<void>
-  /** After the commit of a change or its undoing: what of this process follows at once. */
-  readonly follow?: (world: ChangeDeps, id: string) => Promise<void>
+  /** Updates this process after the commit of a change or its undoing. */
+  readonly follow?: (deps: ChangeDeps, id: string) => Promise<void>
 }
 
 export type ChangeKind =
@@ -114,7 +114,7 @@ export function shareFields(one: Json | null, other: Json | null): boolean {
   return Object.keys(fields).some((field) => Object.hasOwn(others, field))
 }
 
-/** Those fields of a state that another one has, too. */
+/** The fields of a state that another one has, too. */
 export function sharedFields(state: Json | null, other: Json | null): Json | null {
   const [fields, others] = [fieldsOf(state), fieldsOf(other)]
   if (fields === null || others === null) return state

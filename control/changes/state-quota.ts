@@ -19,10 +19,10 @@ import { grouped } from '../http/rows.ts'
 type Entry = Selectable<ChangeEntryTable>
 type NewEntry = Omit<Entry, 'id' | 'undone_at' | 'undone_by' | 'undo_reason'>
 type States = Pick<Entry, 'state_before' | 'state_after'>
-/** What tells how much an entry holds, and whose it is. */
-export type Counted = Pick<Entry, (typeof countedColumns)[number]>
+/** The columns that determine the size and the owner of an entry. */
+export type CountedEntry = Pick<Entry, (typeof countedColumns)[number]>
 
-interface KeptLimits {
+interface StateLimits {
   /** Bytes of states. */
   readonly bytes: number
   /** Changes with an end. */
@@ -31,9 +31,9 @@ interface KeptLimits {
 
 const MIB = 1_048_576
 /** About 32,768 small changes. */
-const limitsOfTenant: KeptLimits = { bytes: 16 * MIB, temporary: 4_096 }
-/** Of those that were made in no tenant. */
-const limitsOfPlatform: KeptLimits = { bytes: 64 * MIB, temporary: 16_384 }
+const limitsOfTenant: StateLimits = { bytes: 16 * MIB, temporary: 4_096 }
+/** For changes outside of tenants. */
+const limitsOfPlatform: StateLimits = { bytes: 64 * MIB, temporary: 16_384 }
 
 /** An entry has no less: so few give way to one. */
 const LEAST_BYTES = 512
@@ -47,18 +47,18 @@ const BATCH = 8
 /** Of one write: 320 entries, where the largest takes the place of about 128 of the smallest. */
 const MAX_BATCHES = 40
 
-/** In place of each value: the state was too long to enter. */
+/** Replaces each value of a state that is too long. */
 export const TOO_LONG = 'longer than is kept'
-/** In place of each value: it has given way. */
+/** Replaces each value of a state that was removed for newer ones. */
 const LET_GO = 'no longer kept'
 
-/** What an owner holds. No entry before `at` and `id` has states that count. */
+/** The use of one owner. Entries up to `at` and `id` do not count. */
 const space = z.strictObject({ bytes: z.int(), temporary: z.int(), at: z.int(), id: z.int() })
 type Space = z.output<typeof space>
 
 export class StateQuota {
   readonly #store: Store
-  readonly #limitsOf: (tenantId: number | null) => KeptLimits
+  readonly #limitsOf: (tenantId: number | null) => StateLimits
 
   constructor(store: Store, limitsOf = defaultLimits) {
     this.#store = store
@@ -84,28 +84,28 @@ export class StateQuota {
     // Clocks of nodes differ: where one is behind, the oldest entry is an older one.
     const since = at < held.at ? { ...held, at, id: 0 } : held
     const left = await this.#makeRoom(owner, since, limits.bytes - bytes)
-    const isKept = left.bytes + bytes <= limits.bytes
-    await this.#put(owner, isKept ? { ...left, bytes: left.bytes + bytes } : left)
-    return isKept ? entry : { ...entry, ...withoutValues(entry), undo: 'none' }
+    const fits = left.bytes + bytes <= limits.bytes
+    await this.#put(owner, fits ? { ...left, bytes: left.bytes + bytes } : left)
+    return fits ? entry : { ...entry, ...withoutValues(entry), undo: 'none' }
   }
 
   /** A temporary change is over: its states count as those of others do, and may give way. */
-  async ended(entry: Counted): Promise<void> {
+  async ended(entry: CountedEntry): Promise<void> {
     const { tenant_id: owner, expires_at: expiresAt } = entry
     const held = expiresAt === null ? undefined : await this.#find(owner)
     if (held === undefined) return
     const bytes = weightOf(entry)
-    const isKept = !isPassed(entry, held) && held.bytes + bytes <= this.#limitsOf(owner).bytes
-    if (!isKept) await this.#letGo(entry)
+    const fits = !isPassed(entry, held) && held.bytes + bytes <= this.#limitsOf(owner).bytes
+    if (!fits) await this.#letGo(entry)
     await this.#put(owner, {
       ...held,
       temporary: held.temporary - 1,
-      bytes: held.bytes + (isKept ? bytes : 0),
+      bytes: held.bytes + (fits ? bytes : 0),
     })
   }
 
   /** These entries are deleted. */
-  async deleted(entries: readonly Counted[]): Promise<void> {
+  async deleted(entries: readonly CountedEntry[]): Promise<void> {
     for (const [owner, own] of grouped(entries, ({ tenant_id }) => tenant_id)) {
       const held = await this.#find(owner)
       if (held === undefined) continue
@@ -140,7 +140,7 @@ export class StateQuota {
     return left
   }
 
-  #oldest(owner: number | null, { at, id }: Pick<Space, 'at' | 'id'>): Promise<Counted[]> {
+  #oldest(owner: number | null, { at, id }: Pick<Space, 'at' | 'id'>): Promise<CountedEntry[]> {
     const query = this.#store.db
       .selectFrom('change_entry')
       .select(countedColumns)
@@ -153,7 +153,7 @@ export class StateQuota {
     return all(this.#store, query)
   }
 
-  async #letGo(entry: Counted): Promise<void> {
+  async #letGo(entry: CountedEntry): Promise<void> {
     if (bytesOf(entry) === 0) return
     const update = this.#store.db
       .updateTable('change_entry')
@@ -199,7 +199,7 @@ export const countedColumns = [
   'state_after',
 ] as const
 
-function defaultLimits(tenantId: number | null): KeptLimits {
+function defaultLimits(tenantId: number | null): StateLimits {
   return tenantId === null ? limitsOfPlatform : limitsOfTenant
 }
 
@@ -258,11 +258,11 @@ function namesIn(text: string | null): string | null {
   return fields === null ? text : JSON.stringify(namesOnly(fields, LET_GO))
 }
 
-/** The names still tell which other changes are about the same. */
+/** The names still show which other changes are about the same fields. */
 export const namesOnly = (state: FieldState, why: string): FieldState =>
   Object.fromEntries(Object.keys(state).map((name) => [name, why]))
 
-const tooManyTemporary = (owner: number | null, { temporary }: KeptLimits): ApiError =>
+const tooManyTemporary = (owner: number | null, { temporary }: StateLimits): ApiError =>
   conflict(
     'too_many_temporary_changes',
     `${temporary} temporary changes of ${owner === null ? 'the platform' : 'this tenant'} are kept already. Nothing was changed: make this one without a duration, or undo others that still stand`,

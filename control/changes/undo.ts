@@ -19,7 +19,7 @@ import {
   type ChangeEntry,
   ChangeStore,
   CLAIM_MS,
-  type Ended,
+  type ChangeEnd,
   lastAbout,
   stateAtEnd,
   stateIn,
@@ -60,7 +60,7 @@ export async function undoChange(deps: ChangeDeps, order: UndoOrder): Promise<Un
   const entries = new ChangeStore(deps.store)
   const entry = await entries.find(changeId, principal.tenantId)
   if (entry === undefined) throw notFound('Change')
-  // Those of the tool that made the change; those of MCP are required where MCP is used.
+  // The scopes of the tool that made the change; MCP itself requires its own scopes.
   for (const scope of z.array(z.enum(allScopes)).parse(JSON.parse(entry.scopes)))
     admitScope(principal, scope)
   const kind = restorable(deps.kinds, entry.target_kind)
@@ -81,7 +81,7 @@ export async function undoChange(deps: ChangeDeps, order: UndoOrder): Promise<Un
     })
   const asker = requestScope(principal, deps.now)
   const restoring = { kind, entries, deps, asker, admit, accept }
-  // What was created, and is removed again, is not there to be looked at.
+  // A row that was created and removed again cannot be read.
   if (!isOver(entry) || entry.state_before !== null) await admit(entry)
   const ended = { state: 'undone', undone_at: deps.now(), undone_by: principal.actor } as const
   const restored = isDryRun
@@ -115,7 +115,7 @@ interface Undoable {
 /** Restores the state before a change, and ends its entry. Undefined: it has been undone before. */
 async function restore(
   entry: ChangeEntry,
-  ended: Ended,
+  ended: ChangeEnd,
   restoring: Restoring,
 ): Promise<Undoable | undefined> {
   const { kind, entries, deps, asker } = restoring
@@ -160,7 +160,7 @@ async function undoable(
   // Its states may have given way meanwhile.
   if (entry.undo === 'none') throw notReversible(entry)
   const after = stateIn(entry.state_after)
-  // What was not there before is not removed with what was changed of it since, such as its password.
+  // A created row is not removed with later changes of it, such as its password.
   const about = entry.state_before === null ? null : after
   const later = await lastAbout(entries, kind, target, about, entry.id)
   const state = await kind.read(entry.target_id, deps)
@@ -239,7 +239,7 @@ export interface ChangeDutiesDeps extends ChangeDeps {
 export class ChangeDuties {
   readonly #deps: ChangeDutiesDeps
   readonly #entries: ChangeStore
-  /** Those that could not be undone, and when they are tried again: no more than are due in `RETRY_MS`. */
+  /** Changes that could not be undone, with the time of the next attempt: no more than fall due in `RETRY_MS`. */
   readonly #waiting = new Map<string, number>()
   #isBusy = false
   #isFailing = false
@@ -250,7 +250,7 @@ export class ChangeDuties {
     this.#entries = new ChangeStore(deps.store)
   }
 
-  /** Called before the first request, unless another process serves: what a dead one was at is waited for by nothing. */
+  /** Called before the first request, unless another process serves: claims of a dead process end. */
   begin(): Promise<void> {
     return this.#entries.endClaims()
   }
@@ -276,7 +276,7 @@ export class ChangeDuties {
     }
   }
 
-  /** Its process ended before it could tell: the state of the target tells whether it was made. */
+  /** Settles a change whose process has ended: the state of the target shows whether the change was made. */
   async #settle(entry: ChangeEntry): Promise<void> {
     const kind = restorable(this.#deps.kinds, entry.target_kind)
     const isMade =

@@ -23,14 +23,14 @@ const contentTypes: Readonly<Record<string, string>> = {
   svg: 'image/svg+xml',
 }
 
-/** Beside the bundle, or from the sources, where the last build has left it. */
-const places = ['./console', '../../dist/console'].map((path) =>
+/** In the folder of the bundle; for a run from the sources, in the output of the last build. */
+const folders = ['./console', '../../dist/console'].map((path) =>
   fileURLToPath(new URL(path, import.meta.url)),
 )
 
 /** Undefined: the console has not been built. */
 export function readConsole(): ConsoleFiles | undefined {
-  const folder = places.find((place) => existsSync(join(place, 'index.html')))
+  const folder = folders.find((place) => existsSync(join(place, 'index.html')))
   return folder === undefined ? undefined : readConsoleOf(folder)
 }
 

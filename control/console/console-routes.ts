@@ -8,7 +8,7 @@ import { validate, describeRoute } from '../http/validate.ts'
 import type { Asset, ConsoleFiles } from './console-files.ts'
 import { either, text } from '../http/operation.ts'
 
-/** Nothing inline, nothing from elsewhere, and no page may frame it. */
+/** Allows nothing inline, nothing of other origins, and no frames. */
 const policy = [
   "default-src 'self'",
   "object-src 'none'",

@@ -18,7 +18,7 @@ interface AnswerCount {
   add(status: number, answer: Pick<ApiAnswer, 'req' | 'setEarly'>): void
 }
 
-/** Told of the response by route and client. */
+/** Records responses by route and client. */
 interface AnswerActivity {
   ended(status: number, route: string, address: string, refusal: string | undefined): void
 }

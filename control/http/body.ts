@@ -8,9 +8,9 @@ import { ApiError, type ErrorDetail } from './api-error.ts'
 /** A larger body is rejected with 413 (SPECIFICATION.md §8). */
 export const MAX_BODY_BYTES = 1_048_576
 
-/** What anyone may send: a name, a password and the JSON around them. */
+/** The body of a login: a name, a password and the JSON around them. */
 const MAX_LOGIN_BYTES = 4_096
-/** What customers send, and their payment provider: its events hold a few kB. */
+/** Bodies of customers, and of their payment provider, whose events have a few kB. */
 const MAX_CUSTOMER_BYTES = 16_384
 const MAX_PAYMENT_EVENT_BYTES = 262_144
 
@@ -75,7 +75,7 @@ const MAX_DEPTH = 32
 
 const tooDeep = `is nested deeper than ${MAX_DEPTH} levels`
 
-/** Up to here the problem is told with its path. */
+/** Up to this depth a problem has a path. */
 const MAX_PARSED_DEPTH = 4 * MAX_DEPTH
 
 /** Whether a text opens so many brackets that it is not worth parsing. It need not be JSON. */
@@ -123,14 +123,14 @@ export function parseJson(text: string): Parsed {
 
 function findProblem(value: unknown, path: string, depth: number): ErrorDetail | undefined {
   if (typeof value === 'string') {
-    const message = whyNotKept(value)
+    const message = textProblem(value)
     return message === undefined ? undefined : { path, message }
   }
   if (typeof value !== 'object' || value === null) return undefined
   if (depth === MAX_DEPTH) return { path, message: tooDeep }
   for (const [key, member] of Object.entries(value)) {
     const memberPath = path === '' ? key : `${path}.${key}`
-    const message = whyNotKept(key)
+    const message = textProblem(key)
     if (message !== undefined) return { path: memberPath, message }
     const problem = findProblem(member, memberPath, depth + 1)
     if (problem !== undefined) return problem
@@ -142,7 +142,7 @@ function findProblem(value: unknown, path: string, depth: number): ErrorDetail |
  * SQLite and C string functions end a text at NUL, and UTF-8 encoding turns half a surrogate pair into
  * U+FFFD: two different texts could look the same.
  */
-function whyNotKept(text: string): string | undefined {
+function textProblem(text: string): string | undefined {
   if (text.includes('\0')) return 'contains a NUL character'
   return /\p{Surrogate}/u.test(text) ? 'contains half a surrogate pair' : undefined
 }

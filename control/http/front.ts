@@ -1,4 +1,4 @@
-/** What every request passes before its route, and the answers to those that no route takes. */
+/** The steps before every route, and the answers to requests without a route. */
 import type { Context, ErrorHandler, Handler, Hono, MiddlewareHandler, NotFoundHandler } from 'hono'
 import { HTTPException } from 'hono/http-exception'
 import { getPath } from 'hono/utils/url'
@@ -123,30 +123,25 @@ export function bodyLimit(): Step {
   }
 }
 
-interface WriteGateDeps {
-  readonly store: MaybeLocal
-  readonly schedule: Schedule
-}
-
-const LOOK_MS = 20
+const POLL_MS = 20
 /** Then the request continues; a write is answered with 503. */
-const LONGEST_LOOKS = 100
+const MAX_POLLS = 100
 
 /**
  * Waits while another process, such as `tollgate seed`, holds the write lock of an SQLite database. The wait is
  * asynchronous here; inside a handler it would stop every call. A database server has no such lock.
  */
-export function writeGate({ store, schedule }: WriteGateDeps): MiddlewareHandler<ControlEnv> {
+export function writeGate(store: MaybeLocal, schedule: Schedule): MiddlewareHandler<ControlEnv> {
   let unlocked: Promise<void> | undefined
   const whenUnlocked = (): Promise<void> =>
     new Promise((resolve) => {
-      let looks = 0
-      const look = (): void => {
-        looks += 1
-        if (looks < LONGEST_LOOKS && isWriteLocked(store)) schedule(look, LOOK_MS)
+      let polls = 0
+      const poll = (): void => {
+        polls += 1
+        if (polls < MAX_POLLS && isWriteLocked(store)) schedule(poll, POLL_MS)
         else resolve()
       }
-      schedule(look, LOOK_MS)
+      schedule(poll, POLL_MS)
     })
   return async (c, next) => {
     // Charging writes in groups, which wait by themselves.

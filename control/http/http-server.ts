@@ -206,7 +206,7 @@ export class ConnectionLimit {
   }
 }
 
-interface WaitingPlace {
+interface HostAndPort {
   readonly host: string
   readonly port: number
 }
@@ -228,7 +228,7 @@ const alive = JSON.stringify({ success: true, data: { status: 'ok' } })
  * @throws {Error} the address cannot be listened on.
  */
 export async function serveWaiting(
-  { host, port }: WaitingPlace,
+  { host, port }: HostAndPort,
   newId: () => string,
 ): Promise<() => Promise<void>> {
   const server = createServer((request, answer) => {

@@ -108,7 +108,7 @@ function operationObject(note: RouteNote, operation: Operation, schemas: Schemas
   }
 }
 
-/** A role name beside the scheme is the scope that the credential must hold (OpenAPI 3.1 §4.8.30). */
+/** A role name in a security requirement is the scope that the credential must have (OpenAPI 3.1 §4.8.30). */
 function securityOf({ access }: RouteNote): Json[] {
   if (access === undefined || access.kind === 'public') return []
   if (access.kind === 'customer') return [{ session: [] }]
@@ -156,7 +156,7 @@ function requestBody(note: RouteNote, operation: Operation, schemas: Schemas): J
   }
 }
 
-/** Requests whose change is entered take a reason. */
+/** Requests whose change is recorded take a reason. */
 function withChange({ headers, ...answer }: Json, { query }: RouteNote): Json {
   const changeId = { 'X-Change-Id': { $ref: '#/components/headers/ChangeId' } }
   const isEntered = query instanceof z.ZodObject && 'reason' in query.shape

@@ -1,4 +1,4 @@
-/** What the OpenAPI document says about a route beyond the notes of its handlers. */
+/** The description of a route in the OpenAPI document, beyond the notes of its handlers. */
 import type { z } from 'zod'
 import type { ErrorStatus } from './api-error.ts'
 

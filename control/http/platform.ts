@@ -1,4 +1,4 @@
-/** What the API needs from outside. The engine is seen only through `EnginePort`, as plain data. */
+/** The dependencies of the API. It sees the engine only through `EnginePort`, as plain data. */
 import type { Changes } from '../../schema/changes/changes.ts'
 import type { Clocks, Schedule } from '../../schema/clock.ts'
 import type { EnginePort, SettingsInForce } from '../../schema/contracts/engine.ts'
@@ -32,25 +32,25 @@ export interface Platform extends Clocks {
   /** The `version` of the health answers. */
   readonly version: string
   readonly settings: ControlSettings
-  /** For people: what the process was started with. */
+  /** The settings of the process, for people. */
   readonly inForce: SettingsInForce | undefined
   readonly loopDelay: LoopDelay
 }
 
 interface ControlSettings {
-  /** Undefined: generated once and kept in the database. */
+  /** Undefined: generated once and stored in the database. */
   readonly jwtSecret: string | undefined
   /** Of the payment provider's webhook; undefined: payments are not set up, and it answers 503. */
   readonly paymentWebhookSecret: string | undefined
   /** Where finished recordings are; undefined: calls are not recorded. */
   readonly recordingsPath: string | undefined
-  /** Names under which `/mcp` may be reached besides addresses and localhost. */
+  /** Further host names, apart from addresses and localhost, under which `/mcp` may be reached. */
   readonly mcpAllowedHosts: readonly string[]
   /** Where people reach this API; undefined: webhooks have no links. */
   readonly publicUrl?: string | undefined
   /** CIDRs of the platform's own programs (trusted sources, edge proxies), which no tenant may claim. */
   readonly reservedNetworks: readonly string[]
-  /** What of the network is this installation itself. */
+  /** The addresses of this installation. */
   readonly ownPlaces: OwnNetwork
   /** Whether `RTPENGINE` names media relays: without one, some media rules are refused. */
   readonly hasMediaRelay: boolean

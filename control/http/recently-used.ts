@@ -17,7 +17,7 @@ export class RememberedRows<K extends string | number, V extends object> {
   /** No more than the server has requests. */
   readonly #lookUps = new Map<K, Promise<V | undefined>>()
 
-  /** @param isCurrent false: what is in memory may be outdated, and is not used. */
+  /** @param isCurrent false: the entries in memory may be outdated, and are not used. */
   constructor(max: number, isCurrent: () => boolean) {
     this.#known = recentlyUsed(max)
     this.#isCurrent = isCurrent
@@ -36,7 +36,7 @@ export class RememberedRows<K extends string | number, V extends object> {
   }
 
   /**
-   * What was read before `clear` may be outdated: it is not remembered, and later requests do not wait for it.
+   * A row that was read before `clear` may be outdated: it is not cached, and later requests do not wait for it.
    *
    * @param onMissing called for a row that is not there.
    */

@@ -2,16 +2,16 @@
 import { z } from 'zod'
 import { bare, data, list, type Operation } from './operation.ts'
 
-/** What the document says of a resource beyond its schemas. */
+/** The description of a resource in the OpenAPI document, beyond its schemas. */
 export interface Described {
   readonly tag: Operation['tag']
-  /** As it is shown; absent: as its view says. */
+  /** The schema of responses; absent: the view. */
   readonly shown?: z.ZodType
   readonly example: { readonly id: number } & Readonly<Record<string, unknown>>
   /** A body that creates the example. */
   readonly body: unknown
   readonly patch: unknown
-  /** What is read of it includes what other nodes know. */
+  /** Responses include figures of other nodes. */
   readonly nodes?: Operation['nodes']
 }
 

@@ -3,13 +3,14 @@ import {
   type AliasableExpression,
   type Expression,
   type ExpressionBuilder,
+  type SelectQueryBuilder,
   type SqlBool,
   type StringReference,
   sql,
 } from 'kysely'
 import type { Database } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
-import { first, transaction } from '../../schema/sql/query.ts'
+import { all, first, transaction } from '../../schema/sql/query.ts'
 import { failureOf, type Unique } from '../../schema/sql/failure.ts'
 import { ApiError } from './api-error.ts'
 import { likePattern } from './envelope.ts'
@@ -31,6 +32,21 @@ export function contains<T extends keyof Database>(
 
 /** Compares with null as well: `where('tenant_id', same(tenantId), tenantId)`. */
 export const same = (value: number | null): 'is' | '=' => (value === null ? 'is' : '=')
+
+/** One page of the rows that a query selects, and the number of all of them. */
+export async function pageOf<DB, TB extends keyof DB, Row>(
+  store: Store,
+  query: SelectQueryBuilder<DB, TB, Row>,
+  { limit, offset }: { readonly limit: number; readonly offset: number },
+): Promise<{ readonly rows: readonly Row[]; readonly total: number }> {
+  const rows = await all(store, query.limit(limit).offset(offset))
+  const count = query
+    .clearSelect()
+    .clearOrderBy()
+    .select(sql`count(*)`.as('n'))
+    .$castTo<{ readonly n: number }>()
+  return { rows, total: (await first(store, count))?.n ?? 0 }
+}
 
 /** Counts the rows of a query that ends at `MAX_COUNTED`. */
 export async function countOf(

@@ -149,7 +149,7 @@ interface HandlerNote {
   readonly param?: z.ZodType
   /** Honours `Idempotency-Key`. */
   readonly isRepeatable?: true
-  /** What the OpenAPI document says beyond that. */
+  /** Further properties in the OpenAPI document. */
   readonly operation?: Operation
 }
 

@@ -1,5 +1,6 @@
 /** Fields that many responses share, and their examples. */
 import { z } from 'zod'
+import { timeToText } from '../../schema/columns.ts'
 
 /** RFC 3339, UTC. */
 export const moment = z.iso.datetime()
@@ -46,3 +47,6 @@ export const denialTextField = z
   .describe(
     'Why the platform refused or ended the call, and what to do: one sentence. Null: it did not.',
   )
+
+export const timeOrNull = (ms: number | null): string | null =>
+  ms === null ? null : timeToText(ms)

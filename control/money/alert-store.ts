@@ -1,10 +1,12 @@
-/** Alerts about payments: kept until an operator resolves them. */
+/** Alerts about payments, until an operator resolves them. */
 import type { Selectable } from 'kysely'
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
 import type { Store } from '../../schema/open.ts'
-import { all, execute, first, readApart } from '../../schema/sql/query.ts'
+import { execute, first, readApart } from '../../schema/sql/query.ts'
+import { pageOf } from '../http/rows.ts'
 import type { Rows } from '../resources/resource.ts'
 import type { AlertKind, BillingAlertTable } from '../../schema/tables/money.ts'
+import { timeOrNull } from '../http/view-fields.ts'
 
 export interface Alert {
   readonly kind: AlertKind
@@ -95,7 +97,7 @@ export class AlertStore {
   /** Newest first. */
   async list(
     { state, kind, customer_id: customerId }: AlertFilter,
-    { limit, offset }: { readonly limit: number; readonly offset: number },
+    slice: { readonly limit: number; readonly offset: number },
   ): Promise<Rows<AlertView>> {
     const matching = this.#store.db
       .selectFrom('billing_alert')
@@ -103,12 +105,12 @@ export class AlertStore {
       .$if(state === 'resolved', (query) => query.where('resolved_at', 'is not', null))
       .$if(kind !== undefined, (query) => query.where('kind', '=', kind ?? 'refund'))
       .$if(customerId !== undefined, (query) => query.where('customer_id', '=', customerId ?? 0))
-    const count = matching.select((row) => row.fn.countAll<number>().as('n'))
-    const rows = matching.selectAll().orderBy('id', 'desc').limit(limit).offset(offset)
-    return readApart(this.#store, null, async () => ({
-      rows: (await all(this.#store, rows)).map(alertView),
-      total: (await first(this.#store, count))?.n ?? 0,
-    }))
+      .selectAll()
+      .orderBy('id', 'desc')
+    const { rows, total } = await readApart(this.#store, null, () =>
+      pageOf(this.#store, matching, slice),
+    )
+    return { rows: rows.map(alertView), total }
   }
 }
 
@@ -124,6 +126,6 @@ const alertView = (row: Selectable<BillingAlertTable>) => ({
   currency: row.currency,
   detail: row.detail,
   created_at: timeToText(row.created_at),
-  resolved_at: row.resolved_at === null ? null : timeToText(row.resolved_at),
+  resolved_at: timeOrNull(row.resolved_at),
   resolved_by: row.resolved_by,
 })

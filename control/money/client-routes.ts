@@ -1,16 +1,11 @@
 /**
- * What a customer sees on the edge: wallet, ledger, calls and prices. Every query is bound to the customer
+ * The routes of a customer on the edge: wallet, ledger, calls and prices. Every query is bound to the customer
  * of the session; no field of a request can name another. Nodes, carriers and actors are not shown.
  */
 import { Hono } from 'hono'
 import type { Selectable } from 'kysely'
 import { z } from 'zod'
-import {
-  dispositions,
-  entryKinds,
-  directions,
-  mosSources,
-} from '../../schema/contracts/field-values.ts'
+import { dispositions, directions, mosSources } from '../../schema/contracts/field-values.ts'
 import { exactSum, moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
 import { storedDenialText } from '../../schema/contracts/denials.ts'
 import type { OcsPort } from '../../schema/contracts/charging.ts'
@@ -26,12 +21,18 @@ import type { Platform } from '../http/platform.ts'
 import { validate, describeRoute } from '../http/validate.ts'
 import { queryTime } from '../http/fields.ts'
 import { type LedgerEntryView, listLedger } from './ledger-store.ts'
-import { explanation } from '../resources/price-explanation.ts'
-import { lookupFields, examplePrice, priceView } from '../resources/rate-routes.ts'
+import { explanation, lookupFields, examplePrice, priceView } from '../resources/rate-routes.ts'
 import { isBalanceLow, refusedMicros } from '../resources/customers.ts'
-import { count, decimal, denialTextField, exampleTime, moment } from '../http/view-fields.ts'
+import {
+  count,
+  decimal,
+  denialTextField,
+  exampleTime,
+  moment,
+  timeOrNull,
+} from '../http/view-fields.ts'
 import { data, list } from '../http/operation.ts'
-import { exampleBalance, ledgerFields } from './customer-routes.ts'
+import { exampleBalance, ledgerFields, ledgerQuery } from './customer-routes.ts'
 import type { CdrTable } from '../../schema/tables/calls.ts'
 
 const ownWallet = z
@@ -78,13 +79,6 @@ const ownCall = z
 type ClientRoutesDeps = Pick<Platform, 'store' | 'now'> & {
   readonly ocs: Pick<OcsPort, 'balanceOf' | 'quote'>
 }
-
-const ledgerQuery = z.strictObject({
-  ...pageQuery,
-  kind: z.enum(entryKinds).optional(),
-  start_date: queryTime.optional(),
-  end_date: queryTime.optional(),
-})
 
 const cdrQuery = z.strictObject({
   ...pageQuery,
@@ -290,7 +284,7 @@ const callView = (row: Selectable<CdrTable>) => ({
   caller_id_number: row.caller_id_number,
   destination_number: row.destination_number,
   start_stamp: timeToText(row.start_stamp),
-  answer_stamp: row.answer_stamp === null ? null : timeToText(row.answer_stamp),
+  answer_stamp: timeOrNull(row.answer_stamp),
   end_stamp: timeToText(row.end_stamp),
   billsec: row.billsec,
   disposition: row.disposition,

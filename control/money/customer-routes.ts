@@ -67,11 +67,6 @@ export const exampleBalance = {
 
 const exampleWallet = { customer_id: 7, ...exampleBalance }
 
-export interface CustomerRoutesDeps extends ChangeDeps {
-  readonly ocs: OcsPort
-  readonly idempotency: Idempotency
-}
-
 const noun = 'Customer'
 
 const adjustBody = z.strictObject({
@@ -82,19 +77,21 @@ const adjustBody = z.strictObject({
   kind: z.enum(['adjust', 'topup', 'refund']).default('adjust'),
 })
 
-const ledgerQuery = z.strictObject({
+export const ledgerQuery = z.strictObject({
   ...pageQuery,
   kind: z.enum(entryKinds).optional(),
   start_date: queryTime.optional(),
   end_date: queryTime.optional(),
 })
 
-export function customerRoutes(world: CustomerRoutesDeps) {
-  const { store, now, randomBytes, ocs, idempotency } = world
-  const resource = new ResourceStore(customers, resourceDeps(world))
+export function customerRoutes(
+  deps: ChangeDeps & { readonly ocs: OcsPort; readonly idempotency: Idempotency },
+) {
+  const { store, now, randomBytes, ocs, idempotency } = deps
+  const resource = new ResourceStore(customers, resourceDeps(deps))
 
   return new Hono<ControlEnv>()
-    .route('/', resourceRoutes(world, customers))
+    .route('/', resourceRoutes(deps, customers))
 
     .get(
       '/customers/:id/wallet',

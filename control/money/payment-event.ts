@@ -21,7 +21,7 @@ export interface Payment {
   readonly currency: string
 }
 
-/** What happened to an earlier payment or to a subscription. */
+/** An event about an earlier payment or a subscription. */
 export interface Notice {
   readonly alert: 'refund' | 'dispute' | 'subscription_ended'
   readonly reference: string
@@ -33,20 +33,20 @@ export interface Notice {
   readonly detail: string
 }
 
-interface Identified {
+interface EventIdentity {
   readonly eventId: string
   readonly kind: string
 }
 
 export type PaymentEvent =
-  | (Identified & { readonly meaning: 'paid'; readonly payment: Payment })
-  | (Identified & { readonly meaning: 'notice'; readonly notice: Notice })
+  | (EventIdentity & { readonly meaning: 'paid'; readonly payment: Payment })
+  | (EventIdentity & { readonly meaning: 'notice'; readonly notice: Notice })
   /** Nothing was paid, or not yet: another event follows. */
-  | (Identified & { readonly meaning: 'nothing' })
+  | (EventIdentity & { readonly meaning: 'nothing' })
   /** A kind that is not handled here. */
-  | (Identified & { readonly meaning: 'unknown' })
+  | (EventIdentity & { readonly meaning: 'unknown' })
   /** A kind that is handled here, in an unknown shape. */
-  | (Identified & { readonly meaning: 'unreadable'; readonly problem: string })
+  | (EventIdentity & { readonly meaning: 'unreadable'; readonly problem: string })
 
 const envelope = z.object({
   id: z.string().min(1).max(255),
@@ -260,7 +260,7 @@ function paid(
 /** The same limit as everywhere in the API. */
 const maxAmountMicros = MAX_AMOUNT_UNITS * 1_000_000
 
-interface Noticed {
+interface EventObject {
   readonly id: string
   readonly charge?: string | null
   readonly payment_intent?: string | null
@@ -270,7 +270,7 @@ interface Noticed {
 
 function notice(
   alert: Notice['alert'],
-  object: Noticed,
+  object: EventObject,
   { amount, detail }: { readonly amount?: number; readonly detail: string },
 ): Meaning {
   const { id, charge, payment_intent, currency = null, metadata } = object

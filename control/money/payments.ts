@@ -76,7 +76,7 @@ export class Payments {
     return this.#post(event, payment, customerId)
   }
 
-  /** As it is stored: what charging has in memory follows a change of the customer a moment later. */
+  /** The stored currency: the memory of charging follows a moment later. */
   async #currencyOf(customerId: number): Promise<string | undefined> {
     const { store } = this.#deps
     const wallet = store.db.selectFrom('wallet').select('currency')

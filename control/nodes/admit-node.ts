@@ -15,7 +15,7 @@ export const MAX_SKEW_MS = 30_000
 /** Runs before authentication. Without a valid token the header means nothing. */
 export function admitNodes({ self, key }: Membership, { now, steadyNow }: Clocks): Step {
   const used = new UsedNonces(2 * MAX_SKEW_MS, steadyNow())
-  // What an earlier run of this node has accepted is not known any more.
+  // Tokens that an earlier run of this node accepted are not known.
   const startedAt = now()
   const isFresh = ({ to, at }: NodeClaims): boolean =>
     to === self && at >= startedAt && Math.abs(now() - at) <= MAX_SKEW_MS
@@ -59,7 +59,7 @@ function admit(c: Context<ControlEnv>, claims: NodeClaims, proof: string): void 
   setAnswerHeader(c, NODE_HEADER, proof)
 }
 
-/** `step` for requests of clients only: another node has done it for its own. */
+/** Runs `step` for requests of clients only; for requests of nodes, the asking node has run it. */
 export const butNodes =
   (step: Step): Step =>
   (c) =>
@@ -73,31 +73,31 @@ export const admittedAddress =
 
 /** The tokens that were used a moment ago, so that each counts once. */
 export class UsedNonces {
-  readonly #keptMs: number
+  readonly #rememberMs: number
   #newer = new Set<string>()
   #older = new Set<string>()
-  #turnedAt: number
+  #rotatedAt: number
 
-  /** Each is remembered for at least `keptMs`. `now` is steady time. */
-  constructor(keptMs: number, now: number) {
-    this.#keptMs = keptMs
-    this.#turnedAt = now
+  /** Each is remembered for at least `rememberMs`. `now` is steady time. */
+  constructor(rememberMs: number, now: number) {
+    this.#rememberMs = rememberMs
+    this.#rotatedAt = now
   }
 
   /** False: it was used, or there are more than can be remembered. */
   take(nonce: string, now: number): boolean {
-    if (now - this.#turnedAt >= this.#keptMs) this.#turn(now)
+    if (now - this.#rotatedAt >= this.#rememberMs) this.#rotate(now)
     if (this.#newer.has(nonce) || this.#older.has(nonce)) return false
     if (this.#newer.size >= MAX_NONCES) return false
     this.#newer.add(nonce)
     return true
   }
 
-  #turn(now: number): void {
-    const isLongAgo = now - this.#turnedAt >= 2 * this.#keptMs
+  #rotate(now: number): void {
+    const isLongAgo = now - this.#rotatedAt >= 2 * this.#rememberMs
     this.#older = isLongAgo ? new Set() : this.#newer
     this.#newer = new Set()
-    this.#turnedAt = now
+    this.#rotatedAt = now
   }
 }
 

@@ -1,4 +1,4 @@
-/** What a node has to know of the others, from the list of nodes that heartbeats keep. */
+/** The other nodes of an installation, from the list that heartbeats update; and `GET /nodes`. */
 import { Hono } from 'hono'
 import { timeToText } from '../../schema/columns.ts'
 import type { NodesPort, NodeStatus } from '../../schema/contracts/nodes.ts'
@@ -46,7 +46,7 @@ export const membershipOf = (
   peers: () => nodes.list().flatMap((node) => peerOf(node, now())),
 })
 
-/** What the key is for that nodes know each other by. */
+/** The name of the key with which nodes recognize each other. */
 export const NODE_KEY = 'node requests'
 
 function peerOf(node: NodeStatus, now: number): readonly Peer[] {
@@ -58,17 +58,17 @@ function peerOf(node: NodeStatus, now: number): readonly Peer[] {
 
 const isUrl = (text: string): boolean => /^https?:$/.test(URL.parse(text)?.protocol ?? '')
 
-/** The other nodes of an installation, as their registry tells of them. */
+/** Another node of the installation. */
 export interface Peer {
   /** `NODE_NAME`: letters, digits, `.`, `_` and `-`. */
   readonly name: string
-  /** Where its API is reached by other nodes: scheme, host and port. */
+  /** The URL of its API for other nodes: scheme, host and port. */
   readonly apiUrl: string
-  /** Its heartbeat is recent; one that is not alive is not asked. */
+  /** The heartbeat is recent; other nodes are not asked. */
   readonly isAlive: boolean
 }
 
-/** What a process needs in order to ask other nodes. */
+/** Dependencies of requests to other nodes. */
 export interface Membership {
   /** The name of this node. */
   readonly self: string

@@ -1,4 +1,4 @@
-/** Sends requests to other nodes: kept connections, bounded waits, sizes and numbers. */
+/** Sends requests to other nodes: reused connections; bounded waits, sizes and numbers. */
 import { Agent as HttpAgent, type IncomingMessage, request as httpRequest } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { z } from 'zod'
@@ -8,7 +8,7 @@ import type { Membership, Peer } from './membership.ts'
 import { bodyHash, NODE_HEADER, type NodeClaims, sealToken } from './node-token.ts'
 import { parseJson } from '../http/body.ts'
 
-/** How long a node may take to say what it knows: what it does not say by then is missing from the response. */
+/** How long a node may take to answer; a later answer is missing from the response. */
 const ANSWER_MS = 800
 /** Connections to one node. */
 const MAX_SOCKETS = 32
@@ -27,8 +27,8 @@ export interface Outgoing {
   readonly target: string
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: Buffer
-  /** Who asks, and what. */
-  readonly asked: Pick<
+  /** The caller and the question, sealed in the token. */
+  readonly claims: Pick<
     NodeClaims,
     'address' | 'authorization' | 'apiKey' | 'tenantSlug' | 'question'
   >
@@ -61,7 +61,7 @@ export interface NodeClientDeps extends Membership {
 export class NodeClient {
   readonly #deps: NodeClientDeps
   readonly #http: HttpAgent
-  readonly #https = new HttpsAgent(kept)
+  readonly #https = new HttpsAgent(pooled)
   /** Bodies that are read slowly take no connection of what is answered at once. */
   readonly #httpStreams: HttpAgent
   readonly #httpsStreams = new HttpsAgent(streaming)
@@ -70,7 +70,7 @@ export class NodeClient {
 
   constructor(deps: NodeClientDeps) {
     this.#deps = deps
-    this.#http = deps.agent ?? new HttpAgent(kept)
+    this.#http = deps.agent ?? new HttpAgent(pooled)
     this.#httpStreams = deps.agent ?? new HttpAgent(streaming)
   }
 
@@ -140,10 +140,10 @@ export class NodeClient {
     signal: AbortSignal,
     isStream = false,
   ): Promise<OpenAnswer> {
-    const { method, target, headers = {}, body, asked } = outgoing
+    const { method, target, headers = {}, body, claims } = outgoing
     const { self: from, key, now, randomBytes } = this.#deps
     const made = { from, to: peer.name, at: now(), body: bodyHash(body ?? Buffer.alloc(0)) }
-    const { token, proof } = sealToken(key, { method, target }, { ...made, ...asked }, randomBytes)
+    const { token, proof } = sealToken(key, { method, target }, { ...made, ...claims }, randomBytes)
     const url = new URL(peer.apiUrl)
     const isSecure = url.protocol === 'https:'
     const agents = isStream ? [this.#httpStreams, this.#httpsStreams] : [this.#http, this.#https]
@@ -189,10 +189,10 @@ export class NodeClient {
   }
 }
 
-const kept = { keepAlive: true, maxSockets: MAX_SOCKETS, timeout: IDLE_MS, noDelay: true }
+const pooled = { keepAlive: true, maxSockets: MAX_SOCKETS, timeout: IDLE_MS, noDelay: true }
 
 /** As many as recordings are read at once, and what follows events. */
-const streaming = { ...kept, maxSockets: 80 }
+const streaming = { ...pooled, maxSockets: 80 }
 
 const stranger =
   'the server there is not this node, has another SECRET_KEY, or its clock differs by more than 30 s'
@@ -208,7 +208,7 @@ async function wholeOf(incoming: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks, length)
 }
 
-/** `data` of its envelope. Undefined: it is not what it should be, as of a node with another version. */
+/** `data` of the envelope. Undefined: it does not match the schema, as from a node with another version. */
 export function dataOf<S extends z.ZodType>(
   answer: PeerAnswer,
   schema: S,

@@ -28,21 +28,21 @@ const claims = z.strictObject({
   authorization: text.optional(),
   apiKey: text.optional(),
   tenantSlug: text.optional(),
-  /** What the node itself wants to know, without a caller. */
+  /** The node's own question, without a caller. */
   question: z.unknown().optional(),
 })
 
-/** What a node says of a request that it makes. */
+/** The claims of a node about its request. */
 export type NodeClaims = z.output<typeof claims>
 
-/** What the token is bound to. */
+/** The request that a token is bound to. */
 export interface SignedRequest {
   readonly method: string
   /** Path and query, as sent. */
   readonly target: string
 }
 
-interface Opened {
+interface OpenedToken {
   readonly claims: NodeClaims
   /** Names this token for ever. */
   readonly nonce: string
@@ -69,7 +69,11 @@ export function sealToken(
 }
 
 /** Undefined: no node of this installation has made it for this request. */
-export function openToken(key: Buffer, token: string, request: SignedRequest): Opened | undefined {
+export function openToken(
+  key: Buffer,
+  token: string,
+  request: SignedRequest,
+): OpenedToken | undefined {
   if (token.length > MAX_LENGTH) return undefined
   const bytes = Buffer.from(token, 'base64url')
   if (bytes.length < NONCE_BYTES + TAG_BYTES) return undefined

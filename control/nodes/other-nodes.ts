@@ -1,6 +1,6 @@
 /**
- * Asks the other nodes of the installation what this one does not know. A request of another node is answered by this
- * one alone, so no request goes round.
+ * Asks the other nodes of the installation. A request of another node is answered by this node alone, so no request is
+ * forwarded twice.
  */
 import type { Context } from 'hono'
 import type { Clocks, Schedule } from '../../schema/clock.ts'
@@ -20,7 +20,7 @@ import { countsAnswer, type Question, QUESTIONS_PATH } from './questions.ts'
 
 /** Names of nodes whose part is missing, in every response that is about all nodes. */
 const UNREACHABLE_HEADER = 'X-Unreachable-Nodes'
-/** How long the node of a call may take to do what is asked of it. */
+/** How long the node of a call may take for an action. */
 const ACTION_MS = 10_000
 
 type Request = Pick<Outgoing, 'method' | 'target' | 'headers' | 'body'>
@@ -30,17 +30,17 @@ export interface WithOthers {
   readonly others?: OtherNodes | undefined
 }
 
-export interface Gathered {
+export interface PeerAnswers {
   readonly answers: readonly PeerAnswer[]
   readonly unreachable: readonly string[]
 }
 
-/** One that does not know the call says 404. These are about the request, not the call. */
+/** Not 404, which a node without the call answers, nor statuses that are about the request. */
 const isOfOwner = ({ status }: PeerAnswer): boolean =>
   status < 500 && status !== 404 && status !== 401 && status !== 403
 
 /** Where a call is: on this node, on none, or not known, because nodes did not answer. */
-export type Located = Peer | 'nowhere' | 'unknown'
+export type CallLocation = Peer | 'nowhere' | 'unknown'
 
 export class OtherNodes {
   readonly self: string
@@ -57,9 +57,9 @@ export class OtherNodes {
     this.#deps = deps
   }
 
-  /** Undefined: another node asks, and wants what this one knows. */
-  of(c: Context<ControlEnv>): AskedNodes | undefined {
-    return c.get('nodeRequest') === undefined ? new AskedNodes(c, this) : undefined
+  /** Undefined: another node asks, and gets the answer of this node alone. */
+  of(c: Context<ControlEnv>): PeerRequests | undefined {
+    return c.get('nodeRequest') === undefined ? new PeerRequests(c, this) : undefined
   }
 
   peers(): readonly Peer[] {
@@ -67,27 +67,27 @@ export class OtherNodes {
   }
 
   /** Asks each node at once. An answer that is not 200 is none. */
-  async all(outgoing: Outgoing | ((peer: Peer) => Outgoing)): Promise<Gathered> {
+  async all(outgoing: Outgoing | ((peer: Peer) => Outgoing)): Promise<PeerAnswers> {
     const peers = this.peers()
     const alive = peers.filter(({ isAlive }) => isAlive)
-    const asked = await Promise.all(
+    const responses = await Promise.all(
       alive.map((peer) =>
         this.client.ask(peer, typeof outgoing === 'function' ? outgoing(peer) : outgoing),
       ),
     )
-    const answers = asked.filter((answer) => answer?.status === 200) as PeerAnswer[]
+    const answers = responses.filter((answer) => answer?.status === 200) as PeerAnswer[]
     const answered = new Set(answers.map(({ peer }) => peer.name))
     const unreachable = peers.map(({ name }) => name).filter((name) => !answered.has(name))
     return { answers, unreachable }
   }
 
   questionOf(question: Question): Outgoing {
-    return { method: 'GET', target: QUESTIONS_PATH, asked: { address: '', question } }
+    return { method: 'GET', target: QUESTIONS_PATH, claims: { address: '', question } }
   }
 }
 
 /** The other nodes as one request asks them: with its credential, from its address. */
-export class AskedNodes {
+export class PeerRequests {
   readonly #c: Context<ControlEnv>
   readonly #nodes: OtherNodes
 
@@ -102,7 +102,7 @@ export class AskedNodes {
   }
 
   /** The same for a response that says by itself which nodes did not answer. */
-  gather(request: Request): Promise<Gathered> {
+  gather(request: Request): Promise<PeerAnswers> {
     return this.#nodes.all(this.#outgoing(request))
   }
 
@@ -123,23 +123,23 @@ export class AskedNodes {
     return this.#first(this.#outgoing(request), isOfOwner)
   }
 
-  /** Of the first node that knows what is asked; undefined: none does. 'unknown' as of `first`. */
+  /** The answer of the first node that knows it; undefined: no node does. 'unknown' as in `first`. */
   answered(question: Question): Promise<PeerAnswer | 'unknown' | undefined> {
     return this.#first(this.#nodes.questionOf(question), ({ status }) => status === 200)
   }
 
-  /** Has the node do something. Undefined: it may have done it, or not. */
-  tell(peer: Peer, question: Question): Promise<PeerAnswer | undefined> {
+  /** Has the node do something. Undefined: it may have happened or not. */
+  instruct(peer: Peer, question: Question): Promise<PeerAnswer | undefined> {
     const outgoing = this.#nodes.questionOf(question)
     return this.#nodes.client.ask(peer, { ...outgoing, waitMs: ACTION_MS })
   }
 
-  async locate(callUuid: string): Promise<Located> {
+  async locate(callUuid: string): Promise<CallLocation> {
     const answer = await this.answered({ kind: 'locate', callUuid })
     return answer === undefined ? 'nowhere' : answer === 'unknown' ? 'unknown' : answer.peer
   }
 
-  /** What the node has answered; undefined: it may have done what was asked, or not. */
+  /** The node's answer; undefined: the action may have happened or not. */
   at(peer: Peer, request: Request): Promise<PeerAnswer | undefined> {
     return this.#nodes.client.ask(peer, { ...this.#outgoing(request), waitMs: ACTION_MS })
   }
@@ -150,14 +150,14 @@ export class AskedNodes {
   }
 
   /** Names nodes that did not answer in the response. */
-  tellUnreachable(names: readonly string[]): void {
+  reportUnreachable(names: readonly string[]): void {
     if (names.length === 0 || this.#c.get('isPartial')) return
     this.#c.set('isPartial', true)
     setAnswerHeader(this.#c, UNREACHABLE_HEADER, names.join(', '))
   }
 
-  #answersOf({ answers, unreachable }: Gathered): readonly PeerAnswer[] {
-    this.tellUnreachable(unreachable)
+  #answersOf({ answers, unreachable }: PeerAnswers): readonly PeerAnswer[] {
+    this.reportUnreachable(unreachable)
     return answers
   }
 
@@ -181,7 +181,7 @@ export class AskedNodes {
     try {
       return await Promise.any(alive.map(ask))
     } catch {
-      this.tellUnreachable(silent)
+      this.reportUnreachable(silent)
       return isUnknown ? 'unknown' : undefined
     }
   }
@@ -194,7 +194,7 @@ export class AskedNodes {
     return {
       ...request,
       headers: { ...request.headers, 'x-correlation-id': c.get('correlationId') },
-      asked: {
+      claims: {
         address: c.get('clientAddress'),
         ...(authorization !== undefined && { authorization }),
         ...(apiKey !== undefined && { apiKey }),
@@ -204,27 +204,27 @@ export class AskedNodes {
   }
 }
 
-/** What has live calls: nodes of dispatcher sets, carriers, AI agents. */
+/** The kinds of rows with live calls: nodes of dispatcher sets, carriers, AI agents. */
 type Kind = 'nodes' | 'carriers' | 'agents'
 
 /** How many live calls other nodes have for these ids; undefined: there is no other node to ask. */
-export function countsElsewhere(
+export function countsOfPeers(
   c: Context<ControlEnv>,
   others: OtherNodes | undefined,
   kind: Kind,
   ids: readonly number[],
 ): Promise<((id: number) => number) | undefined> {
-  return countsOfAsked(others?.of(c), kind, ids)
+  return countsFrom(others?.of(c), kind, ids)
 }
 
 /** The same for nodes that the request may ask. */
-export async function countsOfAsked(
-  asked: AskedNodes | undefined,
+export async function countsFrom(
+  peers: PeerRequests | undefined,
   kind: Kind,
   ids: readonly number[],
 ): Promise<((id: number) => number) | undefined> {
-  if (asked === undefined) return undefined
-  const answers = await asked.question({ kind: 'counts', of: kind, ids: [...ids] })
+  if (peers === undefined) return undefined
+  const answers = await peers.question({ kind: 'counts', of: kind, ids: [...ids] })
   const counts = answers.map((answer) => bodyOf(answer, countsAnswer) ?? {})
   return (id) => counts.reduce((sum, count) => sum + (count[id] ?? 0), 0)
 }

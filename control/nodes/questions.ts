@@ -1,4 +1,4 @@
-/** What nodes ask each other for themselves, without a caller: no client can ask it, whatever it sends. */
+/** Questions between nodes, without a caller. Clients cannot ask them. */
 import { z } from 'zod'
 import { guardScopes } from '../../schema/contracts/limits.ts'
 
@@ -38,7 +38,7 @@ export const question = z.discriminatedUnion('kind', [
     prefix: z.string().max(40),
     extension: z.strictObject({ number: z.string().max(100), tenantId: z.int() }).nullable(),
   }),
-  /** The kept events behind this id. */
+  /** The stored events after this id. */
   z.strictObject({
     kind: z.literal('events'),
     tenantId: z.int().nullable(),

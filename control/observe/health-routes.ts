@@ -152,7 +152,7 @@ export const keyHealthRoute = (version: string) =>
     (c) => ok(c, { status: 'ok', service: SERVICE, version }),
   )
 
-/** `GET /settings`: what the process was started with. Of the platform alone; secrets are left out. */
+/** `GET /settings`: the settings of the process, without secrets. Only the platform may read them. */
 export const settingsRoutes = ({ inForce }: Pick<Platform, 'inForce'>) =>
   new Hono<ControlEnv>().get(
     '/settings',

@@ -1,4 +1,4 @@
-/** By what calls are grouped, which of these groups have kept sums, and which calls are meant. */
+/** The groupings of calls, the groups with daily totals, and the filters of calls. */
 import { closeSync, openSync, rmSync } from 'node:fs'
 import Sqlite from 'better-sqlite3'
 import { Kysely, type RawBuilder, sql, type SqlBool, SqliteDialect } from 'kysely'
@@ -35,10 +35,10 @@ const MINUTE_MS = 60_000
 export const ALL = -1
 export const NONE = 0
 
-/** The member of groups that are not kept apart, because there are too many of them on that day. */
+/** The member for groups that are merged, because a day has too many of them. */
 export const OTHERS = '\u0001'
 
-/** Sums by customer and one of these are kept as well. */
+/** Dimensions with totals by customer, too. */
 export const paired: ReadonlySet<string> = new Set<MemberDimension>([
   'callee_prefix',
   'node',
@@ -106,7 +106,7 @@ const columnOf: Readonly<Record<MemberDimension, RawBuilder<string>>> = {
   denial_code: sql`cdr.denial_code`,
 }
 
-/** Whether what `column` has is what a filter names. */
+/** Whether the value of `column` matches a filter. */
 export function isMember(
   dimension: MemberDimension,
   value: string,
@@ -118,10 +118,10 @@ export function isMember(
   return sql`${column} = ${value}`
 }
 
-/** Where records are, and where their kept sums: one database on a server, two files with SQLite. */
+/** The call records and their daily totals: one database on a server, two files with SQLite. */
 type Readable = Pick<Store, 'db' | 'statements'>
 
-export interface Place {
+export interface CallSources {
   readonly store: Readable
   readonly sums: Readable
   /** Milliseconds of a clock that never jumps: long work on records ends in time. */
@@ -129,7 +129,7 @@ export interface Place {
 }
 
 /** The sums are in a file of their own: a transaction on them ends in one turn, and one process adds to them. */
-export const isInFile = ({ store, sums }: Place): boolean => sums !== store
+export const isInFile = ({ store, sums }: CallSources): boolean => sums !== store
 
 /** Of the tables in the file; one of another version is made again. */
 const VERSION = 2
@@ -152,16 +152,16 @@ function openAgain(file: string): Sqlite.Database {
   return sqlite
 }
 
-/** Undefined: it is damaged, or of another version. */
+/** Undefined: the file is damaged, or of another version. */
 function open(file: string): Sqlite.Database | undefined {
-  // It names callers: only the owner of the database may read it.
+  // The file names callers: only the owner of the database may read it.
   if (file !== ':memory:') closeSync(openSync(file, 'a', 0o600))
   const sqlite = new Sqlite(file)
   try {
     sqlite.pragma('journal_mode = WAL')
-    // What a power cut takes is added up again.
+    // Totals that a power cut loses are added up again.
     sqlite.pragma('synchronous = NORMAL')
-    // Groups of a day lie apart: what a slice changes is about so much.
+    // Groups of a day are on different pages: a slice changes about so many.
     sqlite.pragma('cache_size = -8000')
     // A slice of records is grouped there.
     sqlite.pragma('temp_store = MEMORY')

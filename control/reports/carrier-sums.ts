@@ -1,5 +1,5 @@
 /**
- * What calls through each carrier came to in a period. Read out of `cdr_carrier_start` alone, which has no row for other
+ * Sums the calls of each carrier in a period. Read out of `cdr_carrier_start` alone, which has no row for other
  * calls, in slices: a thread that makes reports can go on with others between them.
  */
 import { sql } from 'kysely'
@@ -30,20 +30,20 @@ const SLICE = 10_000
 /** More carriers than this have calls in no period; the rest is left out. */
 const MAX_CARRIERS = 1_000
 
-interface Counted {
+interface CallCounts {
   calls: number
   answered: number
   billsec: number
 }
 
-type Asked = Pick<CdrFilter, 'tenantId' | 'from' | 'before'>
+type CarrierSumsRequest = Pick<CdrFilter, 'tenantId' | 'from' | 'before'>
 
 /** Yields after each slice. */
 export async function* carrierSums(
   store: Pick<Store, 'statements' | 'db'>,
-  { tenantId, from, before }: Asked,
+  { tenantId, from, before }: CarrierSumsRequest,
 ): AsyncGenerator<void, readonly CarrierSums[], undefined> {
-  const sums = new Map<string, { readonly outbound: Counted; readonly inbound: Counted }>()
+  const sums = new Map<string, { readonly outbound: CallCounts; readonly inbound: CallCounts }>()
   for (let start = from; start < before;) {
     const end = Math.min(before, await sliceEnd(store, start, before))
     for (const row of await slice(store, tenantId, start, end)) {
@@ -68,9 +68,9 @@ export async function* carrierSums(
     .toSorted((a, b) => (a.carrier < b.carrier ? -1 : 1))
 }
 
-const none = (): Counted => ({ calls: 0, answered: 0, billsec: 0 })
+const none = (): CallCounts => ({ calls: 0, answered: 0, billsec: 0 })
 
-const withRatios = ({ calls, answered, billsec }: Counted): DirectionSums => ({
+const withRatios = ({ calls, answered, billsec }: CallCounts): DirectionSums => ({
   calls,
   answered,
   billsec,

@@ -1,4 +1,4 @@
-/** Filters of a report besides its period: numbers, payer, carrier, node, cause or Call-ID. */
+/** Filters of a report apart from its period: numbers, payer, carrier, node, cause or Call-ID. */
 import { type Expression, type ExpressionBuilder, type RawBuilder, sql, type SqlBool } from 'kysely'
 import type { z } from 'zod'
 import type { Database } from '../../schema/database.ts'

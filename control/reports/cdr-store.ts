@@ -46,7 +46,7 @@ export interface Window {
 /** Records counted per slice: about 2 ms. The index contains everything counted. */
 const COUNTED = 5_000
 /** Records examined per slice when most may not match: about 4 ms. */
-const LOOKED_AT = 1_000
+const EXAMINED = 1_000
 
 /** Calls of the period that were refused without a record, by reason. */
 export type RefusedTotals = Readonly<Record<RefusalReason, number>>
@@ -128,13 +128,13 @@ export class CdrStore {
 
   /** Yields what remains after `start`, in ranges that can be counted at once. */
   async *countable(start: Position): AsyncGenerator<Window, void, undefined> {
-    yield* this.#windows(start, this.#filter.match === undefined ? COUNTED : LOOKED_AT)
+    yield* this.#windows(start, this.#filter.match === undefined ? COUNTED : EXAMINED)
   }
 
   /** The same in ranges that can be read in slices; a single range when every record matches. */
   async *readable(start: Position): AsyncGenerator<Window, void, undefined> {
     if (this.#filter.match === undefined) yield { start, end: undefined }
-    else yield* this.#windows(start, LOOKED_AT)
+    else yield* this.#windows(start, EXAMINED)
   }
 
   /** The first `count` records of a range. */

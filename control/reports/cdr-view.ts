@@ -3,6 +3,7 @@ import { storedDenialText } from '../../schema/contracts/denials.ts'
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
 import type { MediaQuality } from '../../schema/call-record.ts'
 import type { CdrRow, RecordingView } from './cdr-store.ts'
+import { timeOrNull } from '../http/view-fields.ts'
 
 export function viewOf(row: CdrRow) {
   return {
@@ -16,7 +17,7 @@ export function viewOf(row: CdrRow) {
     cost: moneyToNumber(row.cost_micros),
     cost_exact: moneyToDecimal(row.cost_micros),
     currency: row.currency,
-    answer_stamp: row.answer_stamp === null ? null : timeToText(row.answer_stamp),
+    answer_stamp: timeOrNull(row.answer_stamp),
     end_stamp: timeToText(row.end_stamp),
     duration: row.duration,
     post_dial_delay_ms: row.post_dial_delay_ms,

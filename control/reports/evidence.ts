@@ -5,8 +5,8 @@ import type { Window } from '../../schema/call-record.ts'
 import type { RecordsReader } from './call-sums.ts'
 import type { RefusalFinding } from './findings.ts'
 
-/** Records that are looked through for a few that show what happened. */
-const MAX_LOOKED = 5_000
+/** The most records that are read to find a few samples. */
+const MAX_EXAMINED = 5_000
 /** The last minute of refused calls that are counted by minute. */
 const MINUTE_MS = 60_000
 
@@ -21,7 +21,7 @@ export interface Sample {
   readonly available: number | null
 }
 
-export interface Wanted {
+export interface SampleFilter {
   readonly customerId: number | null
   readonly prefix?: string | null
   readonly denial?: string
@@ -33,7 +33,7 @@ export interface Wanted {
 export function samplesOf(
   { store, tenantId }: RecordsReader,
   { from, before }: Window,
-  { customerId, prefix, denial, isCharged = false }: Wanted,
+  { customerId, prefix, denial, isCharged = false }: SampleFilter,
   limit: number,
 ): Promise<readonly Sample[]> {
   const some = store.db
@@ -47,7 +47,7 @@ export function samplesOf(
     .$if(tenantId !== null, (own) => own.where('tenant_id', '=', tenantId))
     .$if(customerId !== null, (own) => own.where('customer_id', '=', customerId))
     .orderBy('start_stamp')
-    .limit(MAX_LOOKED)
+    .limit(MAX_EXAMINED)
     .as('some')
   const query = store.db
     .selectFrom(some)
@@ -83,7 +83,7 @@ export async function groupsOf(
     .$if(tenantId !== null, (own) => own.where('tenant_id', '=', tenantId))
     .$if(customerId !== null, (own) => own.where('customer_id', '=', customerId))
     .orderBy('start_stamp')
-    .limit(MAX_LOOKED)
+    .limit(MAX_EXAMINED)
     .as('some')
   const columns = code === 'no_rate' ? (['start'] as const) : (['source', 'carrier'] as const)
   const query = store.db

@@ -1,4 +1,4 @@
-/** What calls come to: figures that add up, in SQL over records, over kept sums, and in memory. */
+/** Figures of calls that add up: in SQL over records, over daily totals, and in memory. */
 import { sql } from 'kysely'
 
 /**
@@ -72,7 +72,7 @@ export const folded = (row: FiguresOfRow) =>
     return sql.raw(column === 'cost_micros' ? `CAST(${fold} AS TEXT)` : fold).as(column)
   })
 
-/** What the calls of a group come to. */
+/** The figures of a group of calls. */
 export interface Figures extends Record<Exclude<FigureColumn, 'cost_micros' | 'dearest'>, number> {
   cost_micros: bigint
   /** 10^18 and the cost of the most expensive call, `-`, the id of its record: the greatest text. Empty: all were free. */

@@ -1,8 +1,8 @@
 /**
- * What is unusual against the past. Deterministic, and the same for every kind: the value of the period is compared with
- * the values of each of the 14 days before, or of the same hours on them. Unusual is what is at least the floor, several times the mean,
- * and clearly above the greatest of those days: a busy Monday after two quiet Sundays is not. Floors are absolute, so that
- * small installations are not noisy. What has no past at all needs a greater floor.
+ * Compares a period with the past, in the same way for every kind: its value against the values of the 14 days before, or
+ * of the same hours on them. A value is unusual if it is at least the floor, several times the mean, and clearly above the
+ * greatest of those days: a busy Monday after two quiet Sundays is not. Floors are absolute, so that small installations
+ * are not noisy. A subject without a past has a greater floor.
  */
 import { moneyText, plural } from '../http/clean-text.ts'
 import type { CallSum } from './call-sums.ts'
@@ -22,7 +22,7 @@ export interface Limits {
 /** How far above the greatest value of the past. */
 const ABOVE_GREATEST = 1.5
 
-interface Compared {
+interface Judgement {
   readonly isUnusual: boolean
   /** Per day of the past. */
   readonly mean: number
@@ -38,7 +38,7 @@ export function compared(
   past: readonly number[],
   hasPast: boolean,
   { floor, newFloor, factor }: Limits,
-): Compared {
+): Judgement {
   const mean = past.reduce((sum, each) => sum + each, 0) / Math.max(1, past.length)
   const greatest = Math.max(0, ...past)
   const isUnusual = hasPast
@@ -83,10 +83,10 @@ export class Comparison {
   }
 }
 
-/** Calls of unknown sources have records as samples only: the platform has them counted elsewhere. */
+/** Only samples of the calls of unknown sources have records; `refused_calls` counts all of them. */
 export const SAMPLED = 'unknown_source'
 
-/** Gives `taker` what calls come to. */
+/** Gives the sums of calls to `taker`. */
 export function takeCalls(sum: CallSum, taker: DayTaker): void {
   const { customerId, carrier, prefix, denial, currency, calls, answered, costMicros } = sum
   const times = { firstAt: sum.firstAt, lastAt: sum.lastAt }
@@ -95,13 +95,13 @@ export function takeCalls(sum: CallSum, taker: DayTaker): void {
   const unanswered = calls - answered
   if (denial !== null && unanswered > 0)
     taker.refused({ code: denial, customerId, calls: unanswered, ...times })
-  // What the platform refused says nothing of a carrier.
+  // Calls that the platform refused do not count for a carrier.
   const carried = denial === null ? calls : answered
   if (carrier !== null && carried > 0)
     taker.carried({ carrier, calls: carried, answered, ...times })
 }
 
-/** The same of a day without the refused calls that are counted elsewhere. */
+/** The same of a day, without the calls that `refused_calls` counts. */
 export const withoutSampled = (taker: DayTaker): DayTaker => ({
   spent: (sum) => taker.spent(sum),
   refused: (sum) => (sum.code === SAMPLED ? undefined : taker.refused(sum)),
@@ -124,7 +124,7 @@ export interface CarrierFinding {
   readonly lastAt: number
 }
 
-/** Without what the platform refused, which says nothing of a carrier. */
+/** Calls through a carrier, without those that the platform refused. */
 export interface CarrierSum {
   readonly carrier: string
   readonly calls: number
@@ -133,7 +133,7 @@ export interface CarrierSum {
   readonly lastAt: number
 }
 
-interface Carried {
+interface CarrierCounts {
   calls: number
   answered: number
   firstAt: number
@@ -144,7 +144,7 @@ interface Carried {
 
 /** Compares the calls of a period with the days before. First all of the period, then the past. */
 class CarrierAnswers {
-  readonly #carriers = new Map<string, Carried>()
+  readonly #carriers = new Map<string, CarrierCounts>()
 
   addNow({ carrier, calls, answered, firstAt, lastAt }: CarrierSum): void {
     const known = this.#carriers.get(carrier)
@@ -221,7 +221,7 @@ export interface RefusedSum {
   readonly lastAt: number
 }
 
-interface Refused {
+interface RefusalCounts {
   readonly kind: RefusalFinding['kind']
   readonly code: string
   readonly customerId: number | null
@@ -233,7 +233,7 @@ interface Refused {
 
 /** Compares the refused calls of a period with the days before. First all of the period, then the past. */
 class Refusals {
-  readonly #refused = new Map<string, Refused>()
+  readonly #refused = new Map<string, RefusalCounts>()
 
   addNow(sum: RefusedSum): void {
     const { code, customerId, calls, firstAt, lastAt } = sum
@@ -289,7 +289,7 @@ const newCustomerLimits: Limits = { ...destinationLimits, newFloor: 25_000_000 }
 const MIN_DESTINATION_CALLS = 3
 /** A price of a call of which many are not usual. */
 const PREMIUM_FACTOR = 5
-/** The greatest part of an excess that is told as a destination is not told again as spend. */
+/** When destinations explain this part of an excess, it is not reported as spend, too. */
 const EXPLAINED = 0.7
 const CRITICAL_MICROS = 10_000_000
 
@@ -307,10 +307,10 @@ export interface MoneyFinding {
   readonly lastAt: number
 }
 
-/** What calls of a customer to one prefix cost. */
+/** The cost of calls of a customer to one prefix. */
 export interface SpentSum {
   readonly customerId: number
-  /** Null: by none, or by one of many that are not kept apart. */
+  /** Null: no prefix, or merged prefixes. */
   readonly prefix: string | null
   readonly currency: string | null
   /** Answered ones. */
@@ -320,7 +320,7 @@ export interface SpentSum {
   readonly lastAt: number
 }
 
-interface Spent {
+interface CostCounts {
   calls: number
   costMicros: number
   firstAt: number
@@ -329,14 +329,14 @@ interface Spent {
   past: number[]
 }
 
-interface Total extends Spent {
+interface Total extends CostCounts {
   readonly customerId: number
   readonly currency: string | null
   pastCalls: number
-  readonly prefixes: Map<string | null, Spent>
+  readonly prefixes: Map<string | null, CostCounts>
 }
 
-/** Compares what is spent in a period with the days before. First all of the period, then the past. */
+/** Compares the spending of a period with the days before. First all of the period, then the past. */
 class Spending {
   /** One for each currency. */
   readonly #totals = new Map<number, Total[]>()
@@ -373,7 +373,7 @@ class Spending {
     total.pastCalls += sum.calls
     this.#addPastOf(total, day, sum)
     const spent = total.prefixes.get(sum.prefix)
-    // Of the others nothing is told.
+    // Only destinations are compared with their past.
     if (spent !== undefined && isDestination(sum.prefix, spent)) this.#addPastOf(spent, day, sum)
   }
 
@@ -385,13 +385,13 @@ class Spending {
     return this.#totals.get(customerId)?.find((total) => total.currency === currency)
   }
 
-  #addPastOf(spent: Spent, day: number, { costMicros }: SpentSum): void {
+  #addPastOf(spent: CostCounts, day: number, { costMicros }: SpentSum): void {
     if (spent.past.length === 0) spent.past = Array.from({ length: this.#days }, () => 0)
     spent.past[day] = (spent.past[day] ?? 0) + costMicros
   }
 }
 
-const nothing = (): Spent => ({
+const nothing = (): CostCounts => ({
   calls: 0,
   costMicros: 0,
   firstAt: Infinity,
@@ -399,14 +399,14 @@ const nothing = (): Spent => ({
   past: [],
 })
 
-function addTo(spent: Spent, { calls, costMicros, firstAt, lastAt }: SpentSum): void {
+function addTo(spent: CostCounts, { calls, costMicros, firstAt, lastAt }: SpentSum): void {
   spent.calls += calls
   spent.costMicros += costMicros
   spent.firstAt = Math.min(spent.firstAt, firstAt)
   spent.lastAt = Math.max(spent.lastAt, lastAt)
 }
 
-const isDestination = (prefix: string | null, { calls, costMicros }: Spent): boolean =>
+const isDestination = (prefix: string | null, { calls, costMicros }: CostCounts): boolean =>
   prefix !== null && calls >= MIN_DESTINATION_CALLS && costMicros >= destinationLimits.floor
 
 function findingsOf(total: Total): readonly MoneyFinding[] {
@@ -415,8 +415,8 @@ function findingsOf(total: Total): readonly MoneyFinding[] {
   )
   const spend = spendFinding(total)
   if (spend === undefined) return destinations
-  const told = destinations.reduce((sum, { costMicros }) => sum + costMicros, 0)
-  return told >= (total.costMicros - meanOf(total.past)) * EXPLAINED
+  const explained = destinations.reduce((sum, { costMicros }) => sum + costMicros, 0)
+  return explained >= (total.costMicros - meanOf(total.past)) * EXPLAINED
     ? destinations
     : [spend, ...destinations]
 }
@@ -435,7 +435,11 @@ function spendFinding(total: Total): MoneyFinding | undefined {
   }
 }
 
-function destinationFinding(prefix: string, spent: Spent, total: Total): readonly MoneyFinding[] {
+function destinationFinding(
+  prefix: string,
+  spent: CostCounts,
+  total: Total,
+): readonly MoneyFinding[] {
   const { costMicros, calls, past } = spent
   const { currency } = total
   const limits = hasPast(total) ? destinationLimits : newCustomerLimits
@@ -459,7 +463,10 @@ function destinationFinding(prefix: string, spent: Spent, total: Total): readonl
   ]
 }
 
-const commonOf = ({ customerId, currency }: Total, { costMicros, firstAt, lastAt }: Spent) => ({
+const commonOf = (
+  { customerId, currency }: Total,
+  { costMicros, firstAt, lastAt }: CostCounts,
+) => ({
   customerId,
   currency,
   costMicros,
@@ -467,15 +474,15 @@ const commonOf = ({ customerId, currency }: Total, { costMicros, firstAt, lastAt
   lastAt,
 })
 
-const hasPast = ({ past }: Spent): boolean => past.some((costMicros) => costMicros > 0)
+const hasPast = ({ past }: CostCounts): boolean => past.some((costMicros) => costMicros > 0)
 
-function severityOf({ costMicros }: Spent, mean: number): MoneyFinding['severity'] {
+function severityOf({ costMicros }: CostCounts, mean: number): MoneyFinding['severity'] {
   if (costMicros >= CRITICAL_MICROS && costMicros >= mean * 10) return 'critical'
   return costMicros >= CRITICAL_MICROS ? 'high' : 'medium'
 }
 
 /** Against all other calls of the customer. */
-function isPremium({ calls, costMicros }: Spent, total: Total): boolean {
+function isPremium({ calls, costMicros }: CostCounts, total: Total): boolean {
   const count = total.pastCalls + total.calls - calls
   const cost = sumOf(total.past) + total.costMicros - costMicros
   return count > 0 && costMicros / calls >= (cost / count) * PREMIUM_FACTOR

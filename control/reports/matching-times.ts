@@ -1,4 +1,4 @@
-/** When there were calls that match: the kept sums know it by day, so that other records need not be read. */
+/** Finds the times of matching calls by the daily totals, so that other records are not read. */
 import { DAY_MS } from '../../schema/clock.ts'
 import { sql } from 'kysely'
 import { all, first, transaction } from '../../schema/sql/query.ts'
@@ -9,14 +9,14 @@ import {
   memberFilters,
   NONE,
   OTHERS,
-  type Place,
+  type CallSources,
   PREFIX_LENGTH,
   startOfDay,
 } from './call-filters.ts'
 import { behind, MAX_TAIL, newRecords, type Watermark, watermarkOf } from './roll-up.ts'
 import type { Window } from '../../schema/call-record.ts'
 
-interface Asked {
+interface MatchRequest {
   /** Null for all tenants. */
   readonly tenantId: number | null
   readonly filters: CallFilters
@@ -24,27 +24,28 @@ interface Asked {
 
 /** Parts of the period outside of which no call matches, the newest first. */
 export async function matchingTimes(
-  place: Place,
-  asked: Asked,
+  sources: CallSources,
+  request: MatchRequest,
   period: Window,
 ): Promise<readonly Window[]> {
   if (period.before <= period.from) return []
-  const filters = memberFilters(asked.filters.members)
-  if (filters.length === 0 || (await behind(place)) > MAX_TAIL) return [period]
-  return transaction(place.sums, async () => {
-    const watermark = await watermarkOf(place)
+  const filters = memberFilters(request.filters.members)
+  if (filters.length === 0 || (await behind(sources)) > MAX_TAIL) return [period]
+  return transaction(sources.sums, async () => {
+    const watermark = await watermarkOf(sources)
     if (watermark.upTo === 0) return [period]
     let days: ReadonlyMap<number, Window> | undefined
-    for (const filter of filters) days = common(days, await daysWith(place, asked, filter, period))
-    const times = [...(days?.values() ?? []), ...(await timesOfNew(place, watermark))]
+    for (const filter of filters)
+      days = common(days, await daysWith(sources, request, filter, period))
+    const times = [...(days?.values() ?? []), ...(await timesOfNew(sources, watermark))]
     return joined(times.flatMap((time) => within(time, period)))
   })
 }
 
 /** The first and the last call of each day that may match. */
 async function daysWith(
-  { sums }: Place,
-  { tenantId }: Asked,
+  { sums }: CallSources,
+  { tenantId }: MatchRequest,
   [dimension, value]: ReturnType<typeof memberFilters>[number],
   { from, before }: Window,
 ): Promise<ReadonlyMap<number, Window>> {
@@ -63,7 +64,7 @@ async function daysWith(
     .where('dimension', '=', dimension)
     .where('customer_id', '=', ALL)
     .$if(tenantId !== null, (own) => own.where('tenant_id', '=', tenantId ?? NONE))
-    // Its group may be one of many that are not kept apart.
+    // The group may be merged into others.
     .where(sql<boolean>`(member = ${OTHERS} OR ${isMember(dimension, start, column)})`)
     .groupBy('day')
   const rows = await all(sums, query)
@@ -92,7 +93,10 @@ function within(time: Window, period: Window): readonly Window[] {
 }
 
 /** Of records that the sums do not have yet. */
-async function timesOfNew({ store }: Place, watermark: Watermark): Promise<readonly Window[]> {
+async function timesOfNew(
+  { store }: CallSources,
+  watermark: Watermark,
+): Promise<readonly Window[]> {
   const query = store.db
     .selectFrom('cdr')
     .select(({ fn }) => [

@@ -15,7 +15,7 @@ import {
   type RefusedTotals,
 } from './cdr-store.ts'
 import { CdrText, csvHeader } from './cdr-text.ts'
-import type { Place } from './call-filters.ts'
+import type { CallSources } from './call-filters.ts'
 import { rollUp, type RollUpRequest } from './roll-up.ts'
 import { search, type SearchRequest } from './search.ts'
 import type { SummaryRequest } from './summarize.ts'
@@ -67,15 +67,15 @@ const nothing: Bytes = new Uint8Array(0)
 
 /** An empty piece: nothing to send yet. */
 export async function* reportChunks(
-  place: Place,
+  sources: CallSources,
   request: ThreadRequest,
 ): AsyncGenerator<Bytes, void, undefined> {
-  const { store } = place
-  if (request.format === 'summary') return yield* whole(summaryOf(place, request.summary))
-  if (request.format === 'search') return yield* whole(search(place, request.search))
-  if (request.format === 'unusual') return yield* whole(unusualCalls(place, request.unusual))
-  if (request.format === 'roll-up') return yield* whole(rollUp(place, request.rollUp))
-  if (request.format === 'rows') return yield await rowsOf(place, request.rows)
+  const { store } = sources
+  if (request.format === 'summary') return yield* whole(summaryOf(sources, request.summary))
+  if (request.format === 'search') return yield* whole(search(sources, request.search))
+  if (request.format === 'unusual') return yield* whole(unusualCalls(sources, request.unusual))
+  if (request.format === 'roll-up') return yield* whole(rollUp(sources, request.rollUp))
+  if (request.format === 'rows') return yield await rowsOf(sources, request.rows)
   const { filter, format } = request
   if (format === 'carriers') {
     yield* whole(dataOf(carrierSums(store, filter)))
@@ -99,12 +99,12 @@ export async function* reportChunks(
 }
 
 /** As `v8` serializes them: JSON has no bytes. */
-async function rowsOf({ store }: Place, { sql, values, how }: RowsRequest): Promise<Bytes> {
+async function rowsOf({ store }: CallSources, { sql, values, how }: RowsRequest): Promise<Bytes> {
   const statement = store.statements.prepare<unknown>(sql)
   return Uint8Array.from(serialize(await statement[how](values)))
 }
 
-/** What `work` results in, as JSON. */
+/** The result of `work`, as JSON. */
 async function* whole(
   work: AsyncGenerator<void, unknown, undefined>,
 ): AsyncGenerator<Bytes, void, undefined> {

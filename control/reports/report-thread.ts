@@ -4,16 +4,20 @@ import { Worker } from 'node:worker_threads'
 import type { Log } from '../../schema/contracts/log.ts'
 import { DatabaseUnavailable } from '../../schema/sql/failure.ts'
 import { ApiError } from '../http/api-error.ts'
-import type { ReportMaker, ThreadRequest } from './report-chunks.ts'
-import type { Ask, ReportPlace, Told } from './report-worker.ts'
+import type { ReportMaker, ThreadRequest, RowsRequest } from './report-chunks.ts'
+import type { PieceRequest, ReportDatabase, PieceReply } from './report-worker.ts'
+import { deserialize } from 'node:v8'
+import type { Reader, ReadingThread } from '../../schema/sql/query.ts'
+import type { PreparedStatement, SqlValue } from '../../schema/sql/statements.ts'
+import { tooManySearches } from './searches.ts'
 
-interface Waiting {
-  readonly resolve: (told: Told) => void
+interface PendingReply {
+  readonly resolve: (reply: PieceReply) => void
   readonly reject: (error: Error) => void
 }
 
 /** The thread was restarted, or failed. */
-export class ThreadEnded extends Error {
+class ThreadEnded extends Error {
   override readonly name = 'ThreadEnded'
 }
 
@@ -23,38 +27,38 @@ const MAX_HEAP_MB = 256
  * Pieces of a report requested at once. With one, the thread would idle after each until this thread, which
  * serves calls, requests the next.
  */
-const ASKED_AHEAD = 3
+const REQUESTED_AHEAD = 3
 
 export class ReportThread implements ReportMaker {
   readonly #file: URL
-  readonly #place: ReportPlace
+  readonly #database: ReportDatabase
   readonly #log: Log
   #worker: Worker | undefined
   /** By report; responses have the order of the requests. */
-  readonly #waiting = new Map<number, Waiting[]>()
+  readonly #waiting = new Map<number, PendingReply[]>()
   #lastReport = 0
 
-  constructor(file: URL, place: ReportPlace, log: Log) {
+  constructor(file: URL, database: ReportDatabase, log: Log) {
     this.#file = file
-    this.#place = place
+    this.#database = database
     this.#log = log
   }
 
   async *open(request: ThreadRequest): AsyncGenerator<Uint8Array, void> {
     const report = ++this.#lastReport
     const worker = (this.#worker ??= this.#start())
-    const asked = [this.#ask(worker, { report, request })]
+    const replies = [this.#ask(worker, { report, request })]
     try {
-      while (asked.length < ASKED_AHEAD) asked.push(this.#ask(worker, { report }))
+      while (replies.length < REQUESTED_AHEAD) replies.push(this.#ask(worker, { report }))
       for (;;) {
-        const { bytes } = (await asked.shift()) ?? {}
+        const { bytes } = (await replies.shift()) ?? {}
         if (bytes === undefined) return
-        asked.push(this.#ask(worker, { report }))
+        replies.push(this.#ask(worker, { report }))
         yield bytes
       }
     } finally {
       this.#waiting.delete(report)
-      worker.postMessage({ report, isOver: true } satisfies Ask, [])
+      worker.postMessage({ report, isOver: true } satisfies PieceRequest, [])
     }
   }
 
@@ -78,8 +82,8 @@ export class ReportThread implements ReportMaker {
     await ended
   }
 
-  #ask(worker: Worker, ask: Ask): Promise<Told> {
-    const told = new Promise<Told>((resolve, reject) => {
+  #ask(worker: Worker, ask: PieceRequest): Promise<PieceReply> {
+    const reply = new Promise<PieceReply>((resolve, reject) => {
       // A new thread does not know this report: it would seem to have ended.
       if (worker !== this.#worker) return reject(ended())
       const waiting = this.#waiting.get(ask.report)
@@ -88,28 +92,28 @@ export class ReportThread implements ReportMaker {
       worker.postMessage(ask, [])
     })
     // When several fail, only the first is awaited.
-    told.catch(() => undefined)
-    return told
+    reply.catch(() => undefined)
+    return reply
   }
 
   #start(): Worker {
     const worker = new Worker(this.#file, {
-      workerData: this.#place,
+      workerData: this.#database,
       resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
     })
     worker.unref()
-    worker.on('message', (told: Told) => this.#told(told))
+    worker.on('message', (reply: PieceReply) => this.#settle(reply))
     worker.on('error', (error) => this.#log('error', 'reports: the thread failed', { error }))
     worker.on('exit', () => this.#lost(worker))
     return worker
   }
 
-  #told(told: Told): void {
-    const waiting = this.#waiting.get(told.report)?.shift()
-    if (told.error === undefined) return waiting?.resolve(told)
-    if (told.isTooLong === true) return waiting?.reject(tooLong())
-    const message = `report failed: ${told.error}`
-    waiting?.reject(told.isUnavailable ? new DatabaseUnavailable(message) : new Error(message))
+  #settle(reply: PieceReply): void {
+    const waiting = this.#waiting.get(reply.report)?.shift()
+    if (reply.error === undefined) return waiting?.resolve(reply)
+    if (reply.isTooLong === true) return waiting?.reject(tooLong())
+    const message = `report failed: ${reply.error}`
+    waiting?.reject(reply.isUnavailable ? new DatabaseUnavailable(message) : new Error(message))
   }
 
   /** The next report starts a new thread. */
@@ -131,3 +135,89 @@ const tooLong = (): ApiError =>
     'search_too_long',
     'The database server ended the search, because it took too long: ask for a shorter period, or with more filters',
   )
+
+/** While one is sent, another one runs. */
+const AT_A_TIME = 2
+
+/** Runs statements that read in the thread of reports, a few at a time. */
+export class StatementThread implements ReadingThread {
+  readonly #thread: Pick<ReportThread, 'piece'>
+  readonly #turns = new FairTurns(AT_A_TIME)
+
+  constructor(thread: Pick<ReportThread, 'piece'>) {
+    this.#thread = thread
+  }
+
+  prepare<R>(sql: string, reader: Reader): PreparedStatement<R> {
+    const ask = (how: RowsRequest['how'], values: readonly SqlValue[]): Promise<unknown> =>
+      this.#turns.run(reader, () => this.#ask({ sql, values, how }))
+    // The thread gives what the same statement gives here.
+    return {
+      all: async (values) => (await ask('all', values)) as R[],
+      get: async (values) => (await ask('get', values)) as R | undefined,
+      arrays: async (values) => (await ask('arrays', values)) as unknown[],
+      run: () => Promise.reject(new TypeError('what runs apart only reads')),
+    }
+  }
+
+  /** Repeats the read once when the thread ends meanwhile: a read changes nothing. */
+  async #ask(rows: RowsRequest): Promise<unknown> {
+    const once = async (): Promise<unknown> =>
+      deserialize(await this.#thread.piece({ format: 'rows', rows }))
+    try {
+      return await once()
+    } catch (error) {
+      if (error instanceof ThreadEnded) return once()
+      throw error
+    }
+  }
+}
+
+/** Of one reader. */
+const MAX_WAITING = 100
+
+export class FairTurns {
+  /** The next one first. */
+  readonly #waiting = new Map<Reader, (() => void)[]>()
+  #free: number
+
+  /** @param places how many work at the same time. */
+  constructor(places: number) {
+    this.#free = places
+  }
+
+  /** @throws {ApiError} 503: this reader waits for too many. */
+  async run<T>(reader: Reader, work: () => Promise<T>): Promise<T> {
+    await this.#turnOf(reader)
+    try {
+      return await work()
+    } finally {
+      this.#endTurn()
+    }
+  }
+
+  #turnOf(reader: Reader): Promise<void> {
+    if (this.#free > 0) {
+      this.#free -= 1
+      return Promise.resolve()
+    }
+    const own = this.#waiting.get(reader) ?? []
+    if (own.length >= MAX_WAITING) throw tooManySearches()
+    return new Promise((resolve) => {
+      own.push(resolve)
+      this.#waiting.set(reader, own)
+    })
+  }
+
+  #endTurn(): void {
+    for (const [reader, own] of this.#waiting) {
+      const begin = own.shift()
+      this.#waiting.delete(reader)
+      // Now it is the last one.
+      if (own.length > 0) this.#waiting.set(reader, own)
+      begin?.()
+      return
+    }
+    this.#free += 1
+  }
+}

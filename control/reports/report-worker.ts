@@ -1,7 +1,7 @@
 /**
  * The thread that produces reports, with connections of its own that only read: calls do not wait for it. No
- * read spans two pieces, so that a slow reader does not pin an old snapshot of the database. It also keeps the sums of
- * records, which with SQLite are a file that it alone writes.
+ * read spans two pieces, so that a slow reader does not pin an old snapshot of the database. The thread also writes the
+ * daily totals, which with SQLite are a file of its own.
  */
 import { setPriority } from 'node:os'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -13,22 +13,22 @@ import { queryBuilder } from '../../schema/postgres/open.ts'
 import { failureOf, isTimedOut } from '../../schema/sql/failure.ts'
 import { PostgresStatements } from '../../schema/sql/postgres-statements.ts'
 import { SqliteStatements } from '../../schema/sql/sqlite-statements.ts'
-import { openSums, type Place } from './call-filters.ts'
+import { openSums, type CallSources } from './call-filters.ts'
 import { reportChunks, type ThreadRequest } from './report-chunks.ts'
 
 /** The database, which the thread opens by itself. */
-export type ReportPlace = { readonly path: string } | { readonly url: string }
+export type ReportDatabase = { readonly path: string } | { readonly url: string }
 
 /** `request` comes with the first message of a report; `isOver` ends the report. */
-export interface Ask {
+export interface PieceRequest {
   readonly report: number
   readonly request?: ThreadRequest
   readonly isOver?: true
-  /** It is one piece: nothing more is asked of it. */
+  /** The report is one piece: no further request follows. */
   readonly isOnce?: true
 }
 
-export interface Told {
+export interface PieceReply {
   readonly report: number
   /** Undefined when the report has ended. */
   readonly bytes?: Uint8Array
@@ -45,12 +45,12 @@ if (process.platform === 'linux') setPriority(0, 2)
 /** Statements of one node that the server works on at the same time; adding to the sums takes one for seconds. */
 const CONNECTIONS = 3
 
-const opened = placeAt(workerData as ReportPlace)
+const sources = openSources(workerData as ReportDatabase)
 const reports = new Map<number, ReturnType<typeof reportChunks>>()
 
-parentPort?.on('message', ({ report, request, isOver, isOnce }: Ask) => {
+parentPort?.on('message', ({ report, request, isOver, isOnce }: PieceRequest) => {
   if (isOver === true) return void reports.delete(report)
-  if (request !== undefined) reports.set(report, reportChunks(opened, request))
+  if (request !== undefined) reports.set(report, reportChunks(sources, request))
   return void step(report).then(() => isOnce && reports.delete(report))
 })
 
@@ -58,32 +58,32 @@ function steadyNow(): number {
   return performance.now()
 }
 
-function placeAt(place: ReportPlace): Place {
-  if ('url' in place) {
-    const statements = new PostgresStatements({ url: place.url, connections: CONNECTIONS })
+function openSources(database: ReportDatabase): CallSources {
+  if ('url' in database) {
+    const statements = new PostgresStatements({ url: database.url, connections: CONNECTIONS })
     const store = { db: queryBuilder(), statements }
     return { store, sums: store, steadyNow }
   }
-  const sqlite = new Sqlite(place.path, { readonly: true, fileMustExist: true })
+  const sqlite = new Sqlite(database.path, { readonly: true, fileMustExist: true })
   const db = new Kysely<Database>({ dialect: new SqliteDialect({ database: sqlite }) })
   const store = { db, statements: new SqliteStatements(sqlite) }
-  return { store, sums: openSums(place.path), steadyNow }
+  return { store, sums: openSums(database.path), steadyNow }
 }
 
 /** Produces one piece. When it is not ready, other work runs before the next attempt. */
 async function step(report: number): Promise<void> {
-  let told = await next(report)
-  while (told === undefined) {
+  let reply = await next(report)
+  while (reply === undefined) {
     await nextTurn()
-    told = await next(report)
+    reply = await next(report)
   }
-  if (told.bytes === undefined) reports.delete(report)
-  const { buffer } = told.bytes ?? {}
-  parentPort?.postMessage(told, buffer instanceof ArrayBuffer ? [buffer] : [])
+  if (reply.bytes === undefined) reports.delete(report)
+  const { buffer } = reply.bytes ?? {}
+  parentPort?.postMessage(reply, buffer instanceof ArrayBuffer ? [buffer] : [])
 }
 
 /** Undefined when not ready yet. */
-async function next(report: number): Promise<Told | undefined> {
+async function next(report: number): Promise<PieceReply | undefined> {
   try {
     const piece = await reports.get(report)?.next()
     if (piece === undefined || piece.done === true) return { report }

@@ -6,13 +6,17 @@ import { existsSync } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Cancel } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
-import type { Store } from '../../schema/open.ts'
-import type { MaybeLocal } from '../../schema/open.ts'
+import type { Store, MaybeLocal } from '../../schema/open.ts'
 import { setReadingThread } from '../../schema/sql/query.ts'
 import type { UnusualCalls, UnusualRequest } from './unusual-calls.ts'
-import { keepSums, type KeepSumsDeps, type RolledUp, type RollUpRequest } from './roll-up.ts'
-import { openSums, type Place } from './call-filters.ts'
-import type { Found, SearchRequest } from './search.ts'
+import {
+  scheduleRollUps,
+  type RollUpDeps,
+  type RollUpResult,
+  type RollUpRequest,
+} from './roll-up.ts'
+import { openSums, type CallSources } from './call-filters.ts'
+import type { SearchResult, SearchRequest } from './search.ts'
 import { summary, type Summary } from './summary.ts'
 import type { SummaryRequest } from './summarize.ts'
 import {
@@ -21,9 +25,8 @@ import {
   type ReportRequest,
   type ThreadRequest,
 } from './report-chunks.ts'
-import { ReportThread } from './report-thread.ts'
-import type { ReportPlace } from './report-worker.ts'
-import { StatementThread } from './statement-thread.ts'
+import { ReportThread, StatementThread } from './report-thread.ts'
+import type { ReportDatabase } from './report-worker.ts'
 
 export interface ReportsDeps {
   readonly store: Store & MaybeLocal
@@ -32,34 +35,34 @@ export interface ReportsDeps {
   /** Milliseconds of a clock that never jumps. */
   readonly now: () => number
   readonly log: Log
-  /** Absent: records are added to the sums by `rollUp` alone. */
-  readonly keeping?: Omit<KeepSumsDeps, 'log' | 'rollUp'>
+  /** Absent: records are added to the daily totals by `rollUp` alone. */
+  readonly rollUps?: Omit<RollUpDeps, 'log' | 'rollUp'>
 }
 
 /** Next to the bundle; absent when the program runs from its sources. */
 const threadFile = new URL('./report-worker.js', import.meta.url)
 
-/** From then on, what `readApart` surrounds is read by the thread, too. */
+/** From then on, `readApart` reads in the thread, too. */
 export function openReports(deps: ReportsDeps): Reports {
-  const place = placeOf(deps)
-  if (place === undefined || !existsSync(threadFile))
-    return new Reports(new ReportsHere(placeHere(deps)), deps)
-  const thread = new ReportThread(threadFile, place, deps.log)
+  const database = databaseOf(deps)
+  if (database === undefined || !existsSync(threadFile))
+    return new Reports(new ReportsHere(localSources(deps)), deps)
+  const thread = new ReportThread(threadFile, database, deps.log)
   setReadingThread(deps.store.statements, new StatementThread(thread))
   return new Reports(thread, deps)
 }
 
-function placeOf({ store, databaseUrl }: ReportsDeps): ReportPlace | undefined {
+function databaseOf({ store, databaseUrl }: ReportsDeps): ReportDatabase | undefined {
   if (databaseUrl !== undefined) return { url: databaseUrl }
   const { sqlite } = store
   return sqlite === undefined || sqlite.memory ? undefined : { path: sqlite.name }
 }
 
-/** The file of the sums is made when they are asked for. */
-function placeHere({ store, now: steadyNow }: ReportsDeps): Place {
+/** The file of daily totals is made when it is first read. */
+function localSources({ store, now: steadyNow }: ReportsDeps): CallSources {
   const { sqlite } = store
   if (sqlite === undefined) return { store, sums: store, steadyNow }
-  let sums: Place['sums'] | undefined
+  let sums: CallSources['sums'] | undefined
   return {
     store,
     steadyNow,
@@ -76,11 +79,11 @@ const MAX_OF_TENANT = 4
 /** A report is closed when its next piece is not requested for so long: its reader may be gone. */
 const IDLE_MS = 60_000
 
-interface Open {
+interface OpenReport {
   readonly pieces: AsyncGenerator<Uint8Array, void>
   /** Null for the platform. */
   readonly tenantId: number | null
-  askedAt: number
+  requestedAt: number
 }
 
 /** The open reports; bounded. */
@@ -91,17 +94,17 @@ export interface WithReports {
 export class Reports {
   readonly #maker: ReportMaker
   readonly #now: () => number
-  readonly #open = new Set<Open>()
-  readonly #stopKeeping: Cancel
+  readonly #open = new Set<OpenReport>()
+  readonly #stopRollUps: Cancel
 
   constructor(
     maker: ReportMaker,
-    { now, log, keeping }: Pick<ReportsDeps, 'now' | 'log' | 'keeping'>,
+    { now, log, rollUps }: Pick<ReportsDeps, 'now' | 'log' | 'rollUps'>,
   ) {
     this.#maker = maker
     this.#now = now
     const rollUp = (request: RollUpRequest) => this.rollUp(request)
-    this.#stopKeeping = keeping ? keepSums({ ...keeping, log, rollUp }) : () => undefined
+    this.#stopRollUps = rollUps ? scheduleRollUps({ ...rollUps, log, rollUp }) : () => undefined
   }
 
   /** Undefined when too many are open. Request the first piece immediately. */
@@ -116,10 +119,10 @@ export class Reports {
   }
 
   /** Undefined when too many reports are open. */
-  async search(request: SearchRequest): Promise<Found | undefined> {
+  async search(request: SearchRequest): Promise<SearchResult | undefined> {
     const pieces = this.#openFor(request.tenantId, { format: 'search', search: request })
     // Only `search` writes it.
-    return pieces && (JSON.parse(await textOf(pieces)) as Found)
+    return pieces && (JSON.parse(await textOf(pieces)) as SearchResult)
   }
 
   /** Undefined when too many reports are open. */
@@ -129,11 +132,11 @@ export class Reports {
     return pieces && (JSON.parse(await textOf(pieces)) as UnusualCalls)
   }
 
-  /** Adds records to the kept sums. One at a time: the caller waits for the answer. */
-  async rollUp(request: RollUpRequest): Promise<RolledUp> {
+  /** Adds records to the daily totals. One at a time: the caller waits for the answer. */
+  async rollUp(request: RollUpRequest): Promise<RollUpResult> {
     const text = await textOf(this.#maker.open({ format: 'roll-up', rollUp: request }))
     // Only `rollUp` writes it.
-    return JSON.parse(text) as RolledUp
+    return JSON.parse(text) as RollUpResult
   }
 
   #openFor(
@@ -142,7 +145,7 @@ export class Reports {
   ): AsyncGenerator<Uint8Array, void> | undefined {
     if (!this.#hasRoom(tenantId)) this.#closeIdle()
     if (!this.#hasRoom(tenantId)) return undefined
-    const open = { pieces: this.#maker.open(request), tenantId, askedAt: this.#now() }
+    const open = { pieces: this.#maker.open(request), tenantId, requestedAt: this.#now() }
     this.#open.add(open)
     return this.#watched(open)
   }
@@ -153,15 +156,15 @@ export class Reports {
   }
 
   stop(): Promise<void> {
-    this.#stopKeeping()
+    this.#stopRollUps()
     return this.#maker.stop()
   }
 
-  async *#watched(open: Open): AsyncGenerator<Uint8Array, void> {
+  async *#watched(open: OpenReport): AsyncGenerator<Uint8Array, void> {
     try {
       for await (const piece of open.pieces) {
         yield piece
-        open.askedAt = this.#now()
+        open.requestedAt = this.#now()
       }
       // Without an error, its reader would take it for the whole report.
       if (!this.#open.has(open))
@@ -180,7 +183,7 @@ export class Reports {
   #closeIdle(): void {
     const oldest = this.#now() - IDLE_MS
     for (const open of this.#open) {
-      if (open.askedAt > oldest) continue
+      if (open.requestedAt > oldest) continue
       this.#open.delete(open)
       void open.pieces.return()
     }
@@ -194,14 +197,14 @@ async function textOf(pieces: AsyncGenerator<Uint8Array, void>): Promise<string>
 }
 
 class ReportsHere implements ReportMaker {
-  readonly #place: Place
+  readonly #sources: CallSources
 
-  constructor(place: Place) {
-    this.#place = place
+  constructor(sources: CallSources) {
+    this.#sources = sources
   }
 
   async *open(request: ThreadRequest): AsyncGenerator<Uint8Array, void> {
-    for await (const piece of reportChunks(this.#place, request)) {
+    for await (const piece of reportChunks(this.#sources, request)) {
       if (piece.length > 0) yield piece
       await nextTurn()
     }

@@ -1,5 +1,5 @@
 /**
- * Adds records to the kept sums, slice by slice, each with the watermark in one transaction: after a crash it goes on
+ * Adds records to the daily totals, slice by slice, each with the watermark in one transaction: after a crash it goes on
  * where the last slice ended. A slice is copied into a table of the connection, grouped there by every dimension, and
  * added to the sums of its days. One node of several does it at a time. On a server, ids may be committed out of order:
  * those that are missing among others are looked for again until no transaction can bring them any more.
@@ -23,7 +23,7 @@ import {
   NONE,
   OTHERS,
   paired,
-  type Place,
+  type CallSources,
   startOfDay,
 } from './call-filters.ts'
 import { figureColumns, type FiguresOfRow, foldOf, ofCostChange, ofRecord } from './figures.ts'
@@ -32,13 +32,13 @@ export interface RollUpRequest {
   /** Milliseconds UTC. */
   readonly now: number
   /** Sums of days that ended before are removed, as the records of these days are; undefined: none is. */
-  readonly keptFrom: number | undefined
+  readonly retainedFrom: number | undefined
   /** Fewer records than these are left for later; undefined: none is. */
   readonly least?: number | undefined
 }
 
 /** Records that have been added, and those that the sums lack. */
-export interface RolledUp {
+export interface RollUpResult {
   readonly added: number
   readonly behind: number
 }
@@ -54,9 +54,9 @@ export interface Watermark {
 
 /** Changes of costs in a page. */
 const MAX_CHANGES = 5_000
-/** Then the request ends, so that the thread can be stopped and progress is told. */
+/** Slices of one request: then the thread can be stopped, and progress is logged. */
 const MAX_SLICES = 20
-/** With more records that the sums lack, the records are read instead. */
+/** With more new records than this, the records are read instead of the totals. */
 export const MAX_TAIL = 200_000
 /** Longer than any transaction may take. */
 const GAP_MS = 3_600_000
@@ -71,33 +71,33 @@ const COPIED = 100
 
 /** Yields between statements. */
 export async function* rollUp(
-  place: Place,
+  sources: CallSources,
   request: RollUpRequest,
-): AsyncGenerator<void, RolledUp, undefined> {
+): AsyncGenerator<void, RollUpResult, undefined> {
   let added = 0
   for (let slice = 0; slice < MAX_SLICES; slice += 1) {
-    if (request.least !== undefined && (await waiting(place)) < request.least) break
-    const count = yield* addSlice(place, request)
+    if (request.least !== undefined && (await waiting(sources)) < request.least) break
+    const count = yield* addSlice(sources, request)
     if (count === 0) break
     added += count
     yield
   }
-  await forgetOld(place, request)
-  return { added, behind: await behind(place) }
+  await forgetOld(sources, request)
+  return { added, behind: await behind(sources) }
 }
 
 /** Returns how many records and changes it has added. */
 async function* addSlice(
-  place: Place,
+  sources: CallSources,
   { now }: RollUpRequest,
 ): AsyncGenerator<void, number, undefined> {
-  const { store, sums } = place
-  const inFile = isInFile(place)
+  const { store, sums } = sources
+  const inFile = isInFile(sources)
   // A transaction on a file ends in one turn of the event loop. Its slice is grouped before, in several turns.
-  const grouped = inFile ? yield* groupSlice(place, await watermarkOf(place), ofFile) : undefined
+  const grouped = inFile ? yield* groupSlice(sources, await watermarkOf(sources), ofFile) : undefined
   const add = async (): Promise<number> => {
-    const known = await begun(place, await watermarkOf(place))
-    const slice = grouped ?? (await inOneTurn(groupSlice(place, known, ofServer)))
+    const known = await beginIfEmpty(sources, await watermarkOf(sources))
+    const slice = grouped ?? (await inOneTurn(groupSlice(sources, known, ofServer)))
     // Another node has added them.
     const isOld = slice.since.upTo !== known.upTo || slice.since.changesUpTo !== known.changesUpTo
     if (isOld || slice.count === 0) return 0
@@ -113,7 +113,7 @@ async function* addSlice(
         )
     }
     await dropTables(sums)
-    await keepWatermark(place, known, slice)
+    await keepWatermark(sources, known, slice)
     return slice.count
   }
   const done = await onOneNode(sums, 'callSums', add, lockedTransaction)
@@ -138,9 +138,9 @@ interface SliceSize {
 const ofFile: SliceSize = { page: 8_000, pages: 5 }
 const ofServer: SliceSize = { page: 40_000, pages: 1 }
 
-/** What was read. */
+/** A slice that was read and grouped. */
 interface Slice {
-  /** What the sums had then: it may be added to these alone. */
+  /** The watermark at that time: the slice may only be added to these totals. */
   readonly since: Watermark
   readonly count: number
   readonly upTo: number
@@ -149,20 +149,20 @@ interface Slice {
   readonly changeIds: readonly number[]
 }
 
-/** Groups what the sums do not have yet in `call_part`. Yields between statements. */
+/** Groups new records in `call_part`. Yields between statements. */
 async function* groupSlice(
-  place: Place,
+  sources: CallSources,
   since: Watermark,
   { page, pages }: SliceSize,
 ): AsyncGenerator<void, Slice, undefined> {
-  const { sums } = place
+  const { sums } = sources
   const [ids, changeIds]: [number[], number[]] = [[], []]
   let { upTo, changesUpTo } = since
   await dropTables(sums)
   for (const table of createTables) await run(sums, table)
   for (let read = 0; read < pages; read += 1) {
     const known = { ...since, upTo, changesUpTo }
-    const rows = await readPage(place, known, page)
+    const rows = await readPage(sources, known, page)
     if (rows.length === 0) break
     // A record that is not in the sums yet is read as it is then.
     const counted = rows.filter(([changeId, id]) => changeId === 0 || has(known, id))
@@ -182,7 +182,7 @@ async function* groupSlice(
   return { since, count, upTo, changesUpTo, ids, changeIds }
 }
 
-const run = ({ statements }: Place['sums'], text: string): Promise<number> =>
+const run = ({ statements }: CallSources['sums'], text: string): Promise<number> =>
   statements.prepare(text).run([])
 
 /** By what the records of a slice are grouped, in the order of the columns of `call_slice`. */
@@ -211,7 +211,7 @@ type Row = readonly [changeId: number, id: number, ...values: SqlValue[]]
  * leave one of them for later, which would count twice.
  */
 async function readPage(
-  { store }: Place,
+  { store }: CallSources,
   known: Watermark,
   records: number,
 ): Promise<readonly Row[]> {
@@ -220,7 +220,7 @@ async function readPage(
   return changes < MAX_CHANGES ? rows : rawRows<Row>(store, pageOf(store, known, 0))
 }
 
-function pageOf({ db }: Place['store'], known: Watermark, records: number) {
+function pageOf({ db }: CallSources['store'], known: Watermark, records: number) {
   const next = db
     .selectFrom('cdr')
     .select([sql`0`.as('change_id'), ...columnsOf(ofRecord, sql`cdr.currency`)])
@@ -262,7 +262,7 @@ const columnsOf = (figures: FiguresOfRow, currency: RawBuilder<unknown>) => [
 const has = ({ upTo, gaps }: Watermark, id: number): boolean =>
   id <= upTo && !gaps.some(({ firstId, lastId }) => id >= firstId && id <= lastId)
 
-async function copy({ statements, db }: Place['sums'], rows: readonly Row[]): Promise<void> {
+async function copy({ statements, db }: CallSources['sums'], rows: readonly Row[]): Promise<void> {
   const insertOf = (count: number) => {
     const row = sql`(${sql.join(sliceColumns.map(() => 0))})`
     const values = sql.join(Array.from({ length: count }, () => row))
@@ -284,7 +284,7 @@ const createTables = [
     FROM call_sum WHERE 1 = 0`,
   'CREATE TEMPORARY TABLE call_part AS SELECT * FROM call_sum WHERE 1 = 0',
 ]
-async function dropTables(sums: Place['sums']): Promise<void> {
+async function dropTables(sums: CallSources['sums']): Promise<void> {
   await run(sums, 'DROP TABLE IF EXISTS call_slice')
   await run(sums, 'DROP TABLE IF EXISTS call_part')
 }
@@ -292,7 +292,7 @@ async function dropTables(sums: Place['sums']): Promise<void> {
 const groupColumns = ['day', 'dimension', 'customer_id', 'tenant_id', 'member', 'currency']
 const foldedFigures = figureColumns.map((figure) => `${foldOf[figure]}(${figure})`).join(', ')
 
-/** What comes to be grouped is in `from`: records, or groups of them. */
+/** `from` selects the rows to group: records, or groups of them. */
 const group = (
   dimension: string,
   of: { readonly customer?: string; readonly tenant?: string; readonly member: string },
@@ -335,7 +335,7 @@ const mostGroups = `CASE customer_id WHEN ${ALL} THEN ${MAX_GROUPS} ELSE ${MAX_G
 const touchedDays = 'day IN (SELECT day FROM call_part)'
 
 /** Whether some day may get more groups than it keeps. */
-async function isCrowded(sums: Place['sums']): Promise<boolean> {
+async function isCrowded(sums: CallSources['sums']): Promise<boolean> {
   const crowded = sums.statements.prepare(
     `SELECT 1 FROM (
       SELECT ${scopeColumns} FROM call_part
@@ -347,8 +347,8 @@ async function isCrowded(sums: Place['sums']): Promise<boolean> {
 }
 
 /**
- * Of new members the most expensive are kept, then those with most calls; what comes beyond is added to others, so that
- * callers with random numbers cannot make the sums grow.
+ * New members are ordered by cost, then by calls. Members beyond the limit are merged into the others, so that callers
+ * with random numbers cannot make the totals grow.
  */
 const boundGroups = `UPDATE call_part SET member = '${OTHERS}'
   WHERE (${scopeColumns}, member) IN (
@@ -356,7 +356,7 @@ const boundGroups = `UPDATE call_part SET member = '${OTHERS}'
       SELECT ${scopeColumns}, member, max(is_known) AS is_known, row_number() OVER (
         PARTITION BY ${scopeColumns}
         ORDER BY max(is_known) DESC, max(cost_micros) DESC, max(calls) DESC, min(first_id)
-      ) AS place
+      ) AS sources
       FROM (
         SELECT ${scopeColumns}, member, 0 AS is_known, cost_micros, calls, first_id FROM call_part
         UNION ALL
@@ -364,7 +364,7 @@ const boundGroups = `UPDATE call_part SET member = '${OTHERS}'
       ) AS both_groups
       GROUP BY ${scopeColumns}, member
     ) AS placed
-    WHERE is_known = 0 AND place > ${mostGroups}
+    WHERE is_known = 0 AND sources > ${mostGroups}
   )`
 
 const conflicting = figureColumns.map((figure) => {
@@ -392,7 +392,7 @@ interface Gap {
 
 /** Of ids that were missing, those that still are; and those that are missing among the new ones. */
 async function keepGaps(
-  sums: Place['sums'],
+  sums: CallSources['sums'],
   known: Watermark,
   { ids, upTo }: Slice,
   now: number,
@@ -417,11 +417,11 @@ function missingIn({ firstId, lastId, noticedAt }: Gap, ids: readonly number[]):
   return gaps
 }
 
-export async function watermarkOf(place: Place): Promise<Watermark> {
-  const { sums } = place
+export async function watermarkOf(sources: CallSources): Promise<Watermark> {
+  const { sums } = sources
   const state = await first(sums, sums.db.selectFrom('call_sum_state').selectAll())
   if (state === undefined) return empty
-  if (!(await isOfThisDatabase(place, state.records_up_to, state.last_uuid))) return empty
+  if (!(await isOfThisDatabase(sources, state.records_up_to, state.last_uuid))) return empty
   const gaps = await all(
     sums,
     sums.db
@@ -441,18 +441,18 @@ export async function watermarkOf(place: Place): Promise<Watermark> {
 const empty: Watermark = { upTo: 0, lastUuid: '', changesUpTo: 0, gapsAfter: 0, gaps: [] }
 
 /** A file of sums may lie beside a database that was restored: the ids of its records are of other calls. */
-async function isOfThisDatabase(place: Place, id: number, uuid: string): Promise<boolean> {
-  if (!isInFile(place) || id === 0) return true
-  return (await uuidOf(place.store, id)) === uuid
+async function isOfThisDatabase(sources: CallSources, id: number, uuid: string): Promise<boolean> {
+  if (!isInFile(sources) || id === 0) return true
+  return (await uuidOf(sources.store, id)) === uuid
 }
 
-async function uuidOf(store: Place['store'], id: number): Promise<string | undefined> {
+async function uuidOf(store: CallSources['store'], id: number): Promise<string | undefined> {
   const query = store.db.selectFrom('cdr').select('call_uuid').where('id', '=', id)
   return (await first(store, query))?.call_uuid
 }
 
-/** Sums that are of another database, or of none yet, begin with nothing. */
-async function begun({ store, sums }: Place, known: Watermark): Promise<Watermark> {
+/** Totals of another database are deleted first. */
+async function beginIfEmpty({ store, sums }: CallSources, known: Watermark): Promise<Watermark> {
   if (known.upTo > 0) return known
   for (const table of ['call_sum', 'call_sum_gap', 'call_sum_state'] as const)
     await execute(sums, sums.db.deleteFrom(table))
@@ -464,16 +464,16 @@ async function begun({ store, sums }: Place, known: Watermark): Promise<Watermar
 }
 
 async function keepWatermark(
-  place: Place,
+  sources: CallSources,
   known: Watermark,
   { upTo, changesUpTo }: Slice,
 ): Promise<void> {
-  const { store, sums } = place
+  const { store, sums } = sources
   const row = {
     records_up_to: upTo,
     last_uuid: (await uuidOf(store, upTo)) ?? known.lastUuid,
     // On a server, changes are removed instead: their ids are committed out of order, too.
-    changes_up_to: isInFile(place) ? changesUpTo : 0,
+    changes_up_to: isInFile(sources) ? changesUpTo : 0,
     gaps_after: known.gapsAfter,
   }
   const query = sums.db
@@ -483,15 +483,15 @@ async function keepWatermark(
   await execute(sums, query)
 }
 
-/** Personal data is not kept longer than the records that it came from. */
-async function forgetOld({ sums }: Place, { keptFrom }: RollUpRequest): Promise<void> {
-  if (keptFrom === undefined) return
-  await execute(sums, sums.db.deleteFrom('call_sum').where('day', '<', startOfDay(keptFrom)))
+/** Totals have personal data, so they are deleted with their records. */
+async function forgetOld({ sums }: CallSources, { retainedFrom }: RollUpRequest): Promise<void> {
+  if (retainedFrom === undefined) return
+  await execute(sums, sums.db.deleteFrom('call_sum').where('day', '<', startOfDay(retainedFrom)))
 }
 
 /** About as many records and changes as the sums lack. */
-async function waiting(place: Place): Promise<number> {
-  const { store, sums } = place
+async function waiting(sources: CallSources): Promise<number> {
+  const { store, sums } = sources
   const state = await first(sums, sums.db.selectFrom('call_sum_state').select('changes_up_to'))
   // Apart: of both in one SELECT, SQLite would read all changes.
   const changes = store.db.selectNoFrom([
@@ -500,7 +500,7 @@ async function waiting(place: Place): Promise<number> {
   ])
   const { newest, oldest } = (await first(store, changes)) ?? { newest: null, oldest: null }
   const since = Math.max(state?.changes_up_to ?? 0, (oldest ?? 1) - 1)
-  return (await behind(place)) + Math.max(0, (newest ?? 0) - since)
+  return (await behind(sources)) + Math.max(0, (newest ?? 0) - since)
 }
 
 /** Records that the sums do not have yet. */
@@ -514,8 +514,8 @@ export const newRecords = ({ upTo, gaps }: Watermark): RawBuilder<SqlBool> =>
   )})`
 
 /** About: ids of deleted records count, too. */
-export async function behind(place: Place): Promise<number> {
-  const { store, sums } = place
+export async function behind(sources: CallSources): Promise<number> {
+  const { store, sums } = sources
   const newest = store.db
     .selectFrom('cdr')
     .select(({ fn }) => [fn.max<number | null>('id').as('id')])
@@ -524,31 +524,31 @@ export async function behind(place: Place): Promise<number> {
   return Math.max(0, (row?.id ?? 0) - (state?.records_up_to ?? 0))
 }
 
-/** Has records added to the kept sums at intervals, and tells how far it is when there are many, such as after an upgrade. */
-export interface KeepSumsDeps {
+/** Adds records to the daily totals at intervals, and logs progress when there are many, such as after an upgrade. */
+export interface RollUpDeps {
   readonly schedule: Schedule
   /** Milliseconds UTC. */
   readonly now: () => number
-  /** How long call records are kept; 0: for ever. */
+  /** How long call records are stored; 0: for ever. */
   readonly days: number
   readonly log: Log
-  readonly rollUp: (request: RollUpRequest) => Promise<RolledUp>
+  readonly rollUp: (request: RollUpRequest) => Promise<RollUpResult>
 }
 
-/** What the sums lack meanwhile is read from the records. */
+/** Between two intervals, new records are read directly. */
 const INTERVAL_MS = 10_000
 /** A group is written once for all records that are added together: with fewer, each costs more. */
 const LEAST_RECORDS = 40_000
-/** Then fewer are added, too: what is read from the records costs each summary about 3 us for each. */
+/** Fewer records per step are added then, too: each record that is not rolled up costs every summary about 3 us. */
 const LONGEST_WAIT_MS = 600_000
 /** Between two steps of many. */
 const BUSY_MS = 100
 /** After a failure. */
 const RETRY_MS = 60_000
-/** Records that the sums lack, from which on progress is told. */
+/** More new records than this are logged as progress. */
 const MANY = 200_000
 
-export function keepSums({ schedule, now, days, log, rollUp }: KeepSumsDeps): Cancel {
+export function scheduleRollUps({ schedule, now, days, log, rollUp }: RollUpDeps): Cancel {
   // Not at once: the thread that does it takes as long to start as much else of a start.
   let cancel = schedule(() => void step(), INTERVAL_MS)
   let isStopped = false
@@ -558,19 +558,19 @@ export function keepSums({ schedule, now, days, log, rollUp }: KeepSumsDeps): Ca
   let wholeAt = -Infinity
 
   async function step(): Promise<void> {
-    const delayMs = await tried()
+    const delayMs = await attempt()
     if (!isStopped) cancel = schedule(() => void step(), delayMs)
   }
 
-  async function tried(): Promise<number> {
+  async function attempt(): Promise<number> {
     try {
-      const keptFrom = days === 0 ? undefined : now() - days * DAY_MS
+      const retainedFrom = days === 0 ? undefined : now() - days * DAY_MS
       const isDue = now() >= wholeAt + LONGEST_WAIT_MS
       const least = isDue ? undefined : LEAST_RECORDS
-      const { added, behind } = await rollUp({ now: now(), keptFrom, least })
+      const { added, behind } = await rollUp({ now: now(), retainedFrom, least })
       if (isDue && behind < LEAST_RECORDS) wholeAt = now()
       isFailing = false
-      tell(behind)
+      logProgress(behind)
       return added > 0 && behind > MANY ? BUSY_MS : INTERVAL_MS
     } catch (error) {
       if (!isFailing && !isStopped)
@@ -580,7 +580,7 @@ export function keepSums({ schedule, now, days, log, rollUp }: KeepSumsDeps): Ca
     }
   }
 
-  function tell(behind: number): void {
+  function logProgress(behind: number): void {
     const isMany = behind > MANY
     if (isMany) log('info', 'call records are being added to their sums', { records_left: behind })
     else if (isBuilding) log('info', 'all call records are in their sums', {})

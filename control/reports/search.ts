@@ -1,11 +1,11 @@
 /**
- * Finds records of a period: the newest, or the dearest. Windows of records are looked through, so many at most, at the
- * times when there were calls that may match.
+ * Finds records of a period: the newest, or the most expensive. Reads a bounded number of windows of records, at the times
+ * of calls that may match.
  */
 import { sql, type SqlBool } from 'kysely'
 import { all } from '../../schema/sql/query.ts'
 import { likePattern } from '../http/envelope.ts'
-import { type CallFilters, conditionsOf, type Place } from './call-filters.ts'
+import { type CallFilters, conditionsOf, type CallSources } from './call-filters.ts'
 import { matchingTimes } from './matching-times.ts'
 import { type Window, windows } from '../../schema/call-record.ts'
 
@@ -30,14 +30,14 @@ export interface Position {
   readonly id: number
 }
 
-export interface Found {
+export interface SearchResult {
   /** Of the records, in order. */
   readonly ids: readonly number[]
-  /** The last record that was looked at; undefined when the period has no older one. */
+  /** The last record that was read; undefined when the period has no older one. */
   readonly stoppedAt?: Position | undefined
 }
 
-/** Windows of records that one search may look through: half a million records. */
+/** Windows of records that one search may read: half a million records. */
 const MAX_WINDOWS = 50
 
 interface Match extends Position {
@@ -46,34 +46,34 @@ interface Match extends Position {
 
 /** Yields after each window. */
 export async function* search(
-  place: Place,
+  sources: CallSources,
   request: SearchRequest,
   maxWindows = MAX_WINDOWS,
-): AsyncGenerator<void, Found, undefined> {
-  const { store } = place
+): AsyncGenerator<void, SearchResult, undefined> {
+  const { store } = sources
   const { tenantId, from, after, filters, limit, order } = request
   const before = after === undefined ? request.before : after.startStamp + 1
   const scope = { tenantId, customerId: filters.customerId }
   let matches: Match[] = []
-  let looked = 0
+  let examined = 0
   let reached: Position = { startStamp: before, id: 0 }
-  for (const time of await matchingTimes(place, request, { from, before }))
+  for (const time of await matchingTimes(sources, request, { from, before }))
     for await (const part of windows(store, scope, time)) {
-      if (looked === maxWindows) return found(matches.slice(0, limit), reached)
-      looked += 1
+      if (examined === maxWindows) return resultOf(matches.slice(0, limit), reached)
+      examined += 1
       matches.push(...(await matchesIn(store, request, part)))
       if (order === 'cost') matches = matches.toSorted(byCost).slice(0, limit)
       else if (matches.length > limit) {
         const listed = matches.slice(0, limit)
-        return found(listed, listed.at(-1))
+        return resultOf(listed, listed.at(-1))
       }
       reached = { startStamp: part.from, id: 0 }
       yield
     }
-  return found(matches, undefined)
+  return resultOf(matches, undefined)
 }
 
-const found = (matches: readonly Match[], stoppedAt: Position | undefined): Found => ({
+const resultOf = (matches: readonly Match[], stoppedAt: Position | undefined): SearchResult => ({
   ids: matches.map(({ id }) => id),
   ...(stoppedAt && { stoppedAt: { startStamp: stoppedAt.startStamp, id: stoppedAt.id } }),
 })
@@ -83,7 +83,7 @@ const byCost = (one: Match, other: Match): number =>
 
 /** One more than asked for, which says that there are more. */
 function matchesIn(
-  store: Place['store'],
+  store: CallSources['store'],
   { tenantId, filters, number, order, limit, after }: SearchRequest,
   { from, before }: Window,
 ): Promise<Match[]> {

@@ -1,6 +1,6 @@
 /**
- * What calls of a period come to, by group. Whole days are read from the kept sums where they have what is asked; the
- * rest, and what they do not have yet, from the records, newest first and for a second at most.
+ * Sums the calls of a period by group. Whole days come from the daily totals, where these have the groups; the rest, and
+ * new records, come from the records, newest first and for a second at most.
  */
 import { type RawBuilder, sql } from 'kysely'
 import { DAY_MS } from '../../schema/clock.ts'
@@ -20,7 +20,7 @@ import {
   memberOf,
   OTHERS,
   paired,
-  type Place,
+  type CallSources,
   PREFIX_LENGTH,
   startOfDay,
 } from './call-filters.ts'
@@ -60,61 +60,61 @@ export interface GroupSum {
   readonly costs: ReadonlyMap<string, bigint>
 }
 
-export interface Summed {
+export interface SummedGroups {
   /** Later than asked for when the records before were not read. */
   readonly from: number
   readonly isComplete: boolean
-  /** Whether kept sums were used. */
-  readonly isKept: boolean
+  /** Whether daily totals were used. */
+  readonly isFromTotals: boolean
   readonly groups: readonly GroupSum[]
-  /** Calls of groups that the sums do not keep apart. */
+  /** Calls of merged groups. */
   readonly others: GroupSum | undefined
 }
 
 /** How long one question may read records, and how many windows of them it may read however long they take. */
 const MAX_READ_MS = 1_000
 const LEAST_WINDOWS = 10
-/** Groups in memory; what comes beyond is among the others. */
+/** Groups in memory; the calls of further groups are counted as `others`. */
 const MAX_GROUPS = 100_000
 
 /** Yields between statements. */
 export async function* summarize(
-  place: Place,
+  sources: CallSources,
   request: SummaryRequest,
   leastWindows = LEAST_WINDOWS,
-): AsyncGenerator<void, Summed, undefined> {
+): AsyncGenerator<void, SummedGroups, undefined> {
   const groups = new Groups()
-  const kept = (await behind(place)) > MAX_TAIL ? undefined : keptSumsFor(request)
-  const days = kept && (await daysOf(place, request))
+  const totals = (await behind(sources)) > MAX_TAIL ? undefined : dailyTotalsFor(request)
+  const days = totals && (await daysOf(sources, request))
   const { from, before, tenantId } = request
   const scope = { tenantId, customerId: request.filters.customerId }
-  const begunMs = place.steadyNow()
+  const startedMs = sources.steadyNow()
   let read = 0
   let reached = before
   async function* records(window: Window): AsyncGenerator<void, boolean, undefined> {
-    for (const time of await matchingTimes(place, request, window))
-      for await (const part of windows(place.store, scope, time)) {
-        if (read >= leastWindows && place.steadyNow() - begunMs > MAX_READ_MS) return false
+    for (const time of await matchingTimes(sources, request, window))
+      for await (const part of windows(sources.store, scope, time)) {
+        if (read >= leastWindows && sources.steadyNow() - startedMs > MAX_READ_MS) return false
         read += 1
-        groups.add(await readRecords(place, request, part))
+        groups.add(await readRecords(sources, request, part))
         reached = part.from
         yield
       }
     return true
   }
-  let isKept = false
-  if (days !== undefined && kept !== undefined) {
-    // The newest first: what is left out is the oldest.
+  let isFromTotals = false
+  if (days !== undefined && totals !== undefined) {
+    // The newest first, so that the oldest are left out.
     if (!(yield* records({ from: Math.min(days.before, before), before })))
       return groups.end(reached, false, false)
-    const parts = yield* readKept(place, kept, request, days)
-    isKept = parts !== undefined
+    const parts = yield* readDailyTotals(sources, totals, request, days)
+    isFromTotals = parts !== undefined
     groups.add(parts ?? [])
-    if (isKept) reached = Math.max(days.from, from)
+    if (isFromTotals) reached = Math.max(days.from, from)
     yield
   }
   const isComplete = yield* records({ from, before: reached })
-  return groups.end(isComplete ? from : reached, isComplete, isKept)
+  return groups.end(isComplete ? from : reached, isComplete, isFromTotals)
 }
 
 /**
@@ -122,7 +122,7 @@ export async function* summarize(
  * period is whole, such as today. Undefined: there is none.
  */
 async function daysOf(
-  { store }: Place,
+  { store }: CallSources,
   { from, before }: SummaryRequest,
 ): Promise<Window | undefined> {
   const isFree = async (since: number, until: number): Promise<boolean> => {
@@ -144,20 +144,20 @@ async function daysOf(
 const MAX_ATTEMPTS = 4
 
 /**
- * As they are at one moment, with what they lack. Undefined: they cannot tell. A file is read in the turns of the thread,
- * and what is added between two of them is noticed; a server keeps nobody waiting, and shows a transaction one moment.
+ * The totals at one moment, with new records. Undefined: the totals do not have the groups. A file is read in several
+ * turns of the thread, and additions in between are noticed; a server reads in one transaction.
  */
-async function* readKept(
-  place: Place,
-  kept: KeptSums,
+async function* readDailyTotals(
+  sources: CallSources,
+  totals: DailyTotals,
   request: SummaryRequest,
   days: Window,
 ): AsyncGenerator<void, readonly GroupRow[] | undefined, undefined> {
-  const once = () => readOnce(place, kept, request, days)
+  const once = () => readOnce(sources, totals, request, days)
   for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
-    const parts = isInFile(place)
+    const parts = isInFile(sources)
       ? yield* once()
-      : await transaction(place.sums, () => inOneTurn(once()))
+      : await transaction(sources.sums, () => inOneTurn(once()))
     if (parts !== 'moved') return parts
   }
   return undefined
@@ -165,28 +165,28 @@ async function* readKept(
 
 /** Yields after each step. */
 async function* readOnce(
-  place: Place,
-  kept: KeptSums,
+  sources: CallSources,
+  totals: DailyTotals,
   request: SummaryRequest,
   days: Window,
 ): AsyncGenerator<void, readonly GroupRow[] | 'moved' | undefined, undefined> {
-  const watermark = await watermarkOf(place)
+  const watermark = await watermarkOf(sources)
   let rows: readonly GroupRow[] = []
   for (const step of watermark.upTo === 0 ? [] : stepsOf(days)) {
-    const part = await readSums(place, kept, request, step)
+    const part = await readSums(sources, totals, request, step)
     if (part === undefined) return undefined
     rows = rows.concat(part)
     yield
   }
-  return transaction(place.sums, async () => {
-    const { upTo, changesUpTo } = await watermarkOf(place)
+  return transaction(sources.sums, async () => {
+    const { upTo, changesUpTo } = await watermarkOf(sources)
     if (upTo !== watermark.upTo || changesUpTo !== watermark.changesUpTo) return 'moved'
-    return [...rows, ...(await readTail(place, watermark, request, days))]
+    return [...rows, ...(await readTail(sources, watermark, request, days))]
   })
 }
 
 function readRecords(
-  { store }: Place,
+  { store }: CallSources,
   { tenantId, groupBy, filters }: SummaryRequest,
   { from, before }: Window,
 ): Promise<readonly GroupRow[]> {
@@ -205,14 +205,14 @@ function readRecords(
 }
 
 /** The sums of one dimension, of all customers, of each, or of one. */
-interface KeptSums {
+interface DailyTotals {
   readonly dimension: Dimension
   readonly customer: 'all' | 'each' | number
   readonly member: { readonly dimension: MemberDimension; readonly value: string } | undefined
 }
 
-/** Undefined: only the records say it. */
-function keptSumsFor({ groupBy, filters }: SummaryRequest): KeptSums | undefined {
+/** Undefined: only the records have these groups. */
+function dailyTotalsFor({ groupBy, filters }: SummaryRequest): DailyTotals | undefined {
   const { customerId, members, direction, disposition, minCostMicros } = filters
   if (direction !== undefined || disposition !== undefined || minCostMicros !== undefined)
     return undefined
@@ -245,21 +245,21 @@ function* stepsOf({ from, before }: Window): Generator<Window, void, undefined> 
     yield { from: day, before: Math.min(before, day + DAYS * DAY_MS) }
 }
 
-/** What the sums of the days of one step say. Undefined: some of what is asked is in a group of others. */
+/** The totals of the days of one step. Undefined: some of the calls are in merged groups. */
 async function readSums(
-  { sums }: Place,
-  kept: KeptSums,
+  { sums }: CallSources,
+  totals: DailyTotals,
   { groupBy, tenantId }: SummaryRequest,
   { from, before }: Window,
 ): Promise<readonly GroupRow[] | undefined> {
-  const { member } = kept
+  const { member } = totals
   const column = sql.ref<string>('member')
   const days = Array.from({ length: (before - from) / DAY_MS }, (_, index) => from + index * DAY_MS)
   let rows = sums.db
     .selectFrom('call_sum')
     .where('day', 'in', days)
-    .where('dimension', '=', dimensionOf(kept, tenantId))
-    .where(sql<boolean>`${customersOf(kept)}`)
+    .where('dimension', '=', dimensionOf(totals, tenantId))
+    .where(sql<boolean>`${customersOf(totals)}`)
   if (tenantId !== null) rows = rows.where('tenant_id', '=', tenantId)
   if (member !== undefined) {
     const others = rows.select('member').where('member', '=', OTHERS).limit(1)
@@ -267,24 +267,24 @@ async function readSums(
     rows = rows.where(isMember(member.dimension, member.value, column))
   }
   const query = rows
-    .select([groupOf(kept, groupBy).as('member'), 'currency', ...folded(ofSum)])
+    .select([groupOf(totals, groupBy).as('member'), 'currency', ...folded(ofSum)])
     .groupBy(sql`1`)
     .groupBy(sql`2`)
   return all(sums, query.$castTo<GroupRow>())
 }
 
-/** Minutes of all tenants are kept as one sum: there are as many of each tenant. */
-const dimensionOf = ({ dimension }: KeptSums, tenantId: number | null): Dimension =>
+/** Minutes of all tenants have one total. */
+const dimensionOf = ({ dimension }: DailyTotals, tenantId: number | null): Dimension =>
   dimension === 'minute' && tenantId !== null ? 'tenant_minute' : dimension
 
-function customersOf({ dimension, customer }: KeptSums): RawBuilder<unknown> {
+function customersOf({ dimension, customer }: DailyTotals): RawBuilder<unknown> {
   if (dimension === 'customer' && typeof customer === 'number')
     return sql`customer_id = ${ALL} AND member = ${String(customer)}`
   if (customer === 'each') return sql`customer_id > ${ALL}`
   return sql`customer_id = ${customer === 'all' ? ALL : customer}`
 }
 
-function groupOf({ dimension }: KeptSums, groupBy: Grouping): RawBuilder<string> {
+function groupOf({ dimension }: DailyTotals, groupBy: Grouping): RawBuilder<string> {
   if (groupBy === 'tenant') return idOf('tenant_id')
   if (groupBy === 'customer' && dimension !== 'customer') return idOf('customer_id')
   return sql.ref<string>('member')
@@ -295,7 +295,7 @@ const idOf = (column: string): RawBuilder<string> =>
 
 /** The same of records that the sums do not have yet, and of costs that were changed since. */
 async function readTail(
-  { store }: Place,
+  { store }: CallSources,
   watermark: Watermark,
   request: SummaryRequest,
   { from, before }: Window,
@@ -367,12 +367,12 @@ class Groups {
     }
   }
 
-  end(from: number, isComplete: boolean, isKept: boolean): Summed {
+  end(from: number, isComplete: boolean, isFromTotals: boolean): SummedGroups {
     const others = this.#groups.get(OTHERS)
     this.#groups.delete(OTHERS)
     // A cost that was changed to another currency leaves nothing in its old one.
     const groups = [...this.#groups.values()].filter(({ figures }) => figures.calls > 0)
-    return { from, isComplete, isKept, groups, others }
+    return { from, isComplete, isFromTotals, groups, others }
   }
 
   #groupOf(member: string): MutableGroup {
@@ -402,7 +402,7 @@ function byWeight({ figures: one }: GroupSum, { figures: other }: GroupSum): num
 }
 
 /** Over all groups, listed or not. */
-export function totalOf({ groups, others }: Summed): GroupSum {
+export function totalOf({ groups, others }: SummedGroups): GroupSum {
   const total = emptyGroup('')
   for (const group of others === undefined ? groups : [...groups, others]) addGroup(total, group)
   return total

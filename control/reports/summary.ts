@@ -10,7 +10,12 @@ import type { RequestScope } from '../auth/tenants.ts'
 import { ApiError, badRequest } from '../http/api-error.ts'
 import { queryInteger } from '../http/envelope.ts'
 import { prefix, queryTime, type Reference, reference, text, time } from '../http/fields.ts'
-import { type CallFilters, groupings, type MemberDimension, type Place } from './call-filters.ts'
+import {
+  type CallFilters,
+  groupings,
+  type MemberDimension,
+  type CallSources,
+} from './call-filters.ts'
 import {
   type GroupSum,
   summarize,
@@ -62,21 +67,21 @@ export type Summary = z.output<typeof summary>
 
 /** Yields between statements. */
 export async function* summaryOf(
-  place: Place,
+  sources: CallSources,
   request: SummaryRequest,
 ): AsyncGenerator<void, Summary, undefined> {
-  const work = summarize(place, request)
+  const work = summarize(sources, request)
   let step = await work.next()
   for (; step.done !== true; step = await work.next()) yield
   const summed = step.value
   const listed = summed.groups.toSorted(orders[request.orderBy]).slice(0, request.limit)
-  const names = await namesOf(place, request, listed)
-  const uuids = await uuidsOf(place, listed)
+  const names = await namesOf(sources, request, listed)
+  const uuids = await uuidsOf(sources, listed)
   return {
     start: timeToText(summed.from),
     end: timeToText(request.before),
     complete: summed.isComplete,
-    source: summed.isKept ? 'sums' : 'records',
+    source: summed.isFromTotals ? 'sums' : 'records',
     totals: { groups: summed.groups.length, ...figuresOf(totalOf(summed)) },
     other_calls: summed.others?.figures.calls ?? 0,
     groups: listed.map((group) => ({
@@ -141,7 +146,7 @@ function examplesOf({
 
 /** Records past their retention have none. */
 async function uuidsOf(
-  { store }: Place,
+  { store }: CallSources,
   groups: readonly GroupSum[],
 ): Promise<ReadonlyMap<number, string>> {
   const ids = [...new Set(groups.flatMap(examplesOf))]
@@ -151,7 +156,7 @@ async function uuidsOf(
 }
 
 async function namesOf(
-  { store: { db }, store }: Place,
+  { store: { db }, store }: CallSources,
   { groupBy }: SummaryRequest,
   groups: readonly GroupSum[],
 ): Promise<ReadonlyMap<string, string>> {
@@ -167,7 +172,7 @@ async function namesOf(
   return new Map((await all(store, query)).map(({ id, name }) => [String(id), name]))
 }
 
-/** What a summary is asked by, in a query and as arguments of a tool. */
+/** The arguments of a summary, in a query and in a tool. */
 const wanted = text(255).min(1)
 const callFilters = {
   tenant: reference.optional().describe('Id or slug.'),
@@ -251,7 +256,7 @@ export async function filtersOf(
   }
 }
 
-interface Asked extends Filters {
+interface SummaryQuery extends Filters {
   readonly from: number
   readonly before: number
   readonly group_by: (typeof groupings)[number]
@@ -259,21 +264,21 @@ interface Asked extends Filters {
   readonly limit: number
 }
 
-interface Summarizing {
+interface Summarizer {
   /** Undefined when too many reports are open. */
   summarize(request: SummaryRequest): Promise<Summary | undefined>
 }
 
 export async function askSummary(
-  asked: Asked,
-  { store, reports }: { readonly store: Store; readonly reports: Summarizing },
+  query: SummaryQuery,
+  { store, reports }: { readonly store: Store; readonly reports: Summarizer },
   scope: RequestScope,
 ): Promise<Summary> {
-  const { from, before, group_by: groupBy, order_by: orderBy, limit } = asked
+  const { from, before, group_by: groupBy, order_by: orderBy, limit } = query
   if (before < from) throw badRequest('The period ends before it begins')
   if (before - from > MAX_DAYS * DAY_MS)
     throw badRequest(`The period is longer than ${MAX_DAYS} days`)
-  const filtered = await filtersOf(asked, store, scope)
+  const filtered = await filtersOf(query, store, scope)
   const found = await reports.summarize({ ...filtered, from, before, groupBy, orderBy, limit })
   return found ?? refuseForNow()
 }

@@ -1,13 +1,13 @@
 /**
- * Finds what is unusual in the calls of a period, in the thread of reports. A period of a day or more: its last 24 hours are
- * read from the records, and compared with the 14 days (UTC) before them, which the kept sums have; of a longer one each day
- * before, too. A shorter period is compared with the same hours of the days before, all out of the records.
+ * Finds unusual calls of a period, in the thread of reports. In a period of a day or more, the last 24 hours are read from
+ * the records and compared with the daily totals of the 14 days (UTC) before; each earlier day of the period is compared
+ * likewise. A shorter period is compared with the same hours of the days before, out of the records.
  */
 import { sql, type SqlBool } from 'kysely'
 import { DAY_MS } from '../../schema/clock.ts'
 import type { Window } from '../../schema/call-record.ts'
 import { all, first, transaction } from '../../schema/sql/query.ts'
-import { ALL, NONE, OTHERS, type Place, startOfDay } from './call-filters.ts'
+import { ALL, NONE, OTHERS, type CallSources, startOfDay } from './call-filters.ts'
 import { behind, MAX_TAIL, newRecords, type Watermark, watermarkOf } from './roll-up.ts'
 import { type CallSum, callSumColumns, sumsOfWindows } from './call-sums.ts'
 import { type CallGroup, groupsOf, type Sample, samplesOf } from './evidence.ts'
@@ -42,7 +42,7 @@ export interface RefusedCalls extends RefusalFinding {
   readonly groups: readonly CallGroup[]
 }
 
-/** Findings of a day in spending, and as many in refusals, the greatest: each looks through thousands of records. */
+/** The greatest findings of a day in spending, and as many in refusals: each reads thousands of records. */
 const MAX_OF_DAY = 50
 const SAMPLES = 5
 /** Records of one statement: about 50 ms of the thread. */
@@ -56,17 +56,17 @@ const daysWhenBusy: ReadonlySet<number> = new Set([1, 2, 7, 14])
 
 /** Yields between statements. */
 export async function* unusualCalls(
-  place: Place,
+  sources: CallSources,
   request: UnusualRequest,
 ): AsyncGenerator<void, UnusualCalls, undefined> {
   const { from, before } = request
-  const isWhole = before - from >= DAY_MS && (await behind(place)) <= MAX_TAIL
+  const isWhole = before - from >= DAY_MS && (await behind(sources)) <= MAX_TAIL
   const comparisons = isWhole
-    ? yield* comparedByDay(place, request)
-    : yield* comparedByHours(place, request)
-  const found = { money: [], refusals: [], carriers: [] }
-  for (const comparison of comparisons) yield* addFindings(place, request, comparison, found)
-  return found
+    ? yield* comparedByDay(sources, request)
+    : yield* comparedByHours(sources, request)
+  const findings = { money: [], refusals: [], carriers: [] }
+  for (const comparison of comparisons) yield* addFindings(sources, request, comparison, findings)
+  return findings
 }
 
 /** A part of the period: the last 24 hours, or a day (UTC), that is compared with days before it. */
@@ -79,12 +79,12 @@ interface Part {
 }
 
 async function* comparedByDay(
-  place: Place,
+  sources: CallSources,
   request: UnusualRequest,
 ): AsyncGenerator<void, readonly Comparison[], undefined> {
   const { from, before, tenantId } = request
   const last = { from: before - DAY_MS, before }
-  const isBusy = (await keptCalls(place, tenantId, daysOf(last))) > MAX_READ
+  const isBusy = (await countCalls(sources, tenantId, daysOf(last))) > MAX_READ
   const whole = isBusy ? { from, before } : { from, before: last.from }
   const parts: Part[] = daysOf(whole).map((day) => ({
     day,
@@ -93,10 +93,10 @@ async function* comparedByDay(
   }))
   if (!isBusy) {
     const comparison = new Comparison()
-    yield* takeRecords(place, request, last, comparison.now)
+    yield* takeRecords(sources, request, last, comparison.now)
     parts.push({ day: undefined, pastEnd: startOfDay(last.from), comparison })
   }
-  return withDays(place, tenantId, parts)
+  return withDays(sources, tenantId, parts)
 }
 
 /** Days (UTC) that the period touches. */
@@ -109,40 +109,40 @@ function daysOf({ from, before }: Window): readonly number[] {
 
 /** Reads each day once, all as they are at one moment. A server may have it begin again. */
 function withDays(
-  place: Place,
+  sources: CallSources,
   tenantId: number | null,
   parts: readonly Part[],
 ): Promise<readonly Comparison[]> {
   const ends = parts.flatMap(({ day, pastEnd }) => (day === undefined ? pastEnd : day + DAY_MS))
   const starts = parts.map(({ pastEnd }) => pastEnd - PAST_DAYS * DAY_MS)
   const days = daysOf({ from: Math.min(...starts), before: Math.max(...ends) })
-  return transaction(place.sums, async () => {
-    const watermark = await watermarkOf(place)
-    const tail = await tailOf(place, watermark, tenantId, days)
+  return transaction(sources.sums, async () => {
+    const watermark = await watermarkOf(sources)
+    const tail = await tailOf(sources, watermark, tenantId, days)
     const take = async (day: number, taker: DayTaker): Promise<void> => {
       const counted = tenantId === null ? withoutSampled(taker) : taker
-      if (watermark.upTo > 0) await takeKeptDay(place, tenantId, day, counted)
+      if (watermark.upTo > 0) await takeDay(sources, tenantId, day, counted)
       takeTail(tail, day, counted)
-      await takeSampled(place, tenantId, { from: day, before: day + DAY_MS }, taker)
+      await takeSampled(sources, tenantId, { from: day, before: day + DAY_MS }, taker)
     }
-    const begun: Part[] = []
+    const started: Part[] = []
     for (const { day, pastEnd, comparison: read } of parts) {
       const comparison = day === undefined ? read : new Comparison()
       if (day !== undefined) await take(day, comparison.now)
       comparison.beginPast(PAST_DAYS)
-      begun.push({ day, pastEnd, comparison })
+      started.push({ day, pastEnd, comparison })
     }
     for (const day of days)
       await take(
         day,
         allOf(
-          begun.flatMap(({ pastEnd, comparison }) => {
+          started.flatMap(({ pastEnd, comparison }) => {
             const ago = (pastEnd - day) / DAY_MS
             return ago >= 1 && ago <= PAST_DAYS ? [comparison.past(ago - 1)] : []
           }),
         ),
       )
-    return begun.map(({ comparison }) => comparison)
+    return started.map(({ comparison }) => comparison)
   })
 }
 
@@ -154,7 +154,7 @@ const allOf = (takers: readonly DayTaker[]): DayTaker => ({
 
 /** The period, or each day of it, against the same hours of each day before. */
 async function* comparedByHours(
-  place: Place,
+  sources: CallSources,
   request: UnusualRequest,
 ): AsyncGenerator<void, readonly Comparison[], undefined> {
   const { from, before } = request
@@ -171,7 +171,7 @@ async function* comparedByHours(
     if (takers.length === 0) continue
     const end = before - ago * DAY_MS
     const period = { from: end - lengthMs, before: end }
-    const calls = yield* takeRecords(place, request, period, allOf(takers))
+    const calls = yield* takeRecords(sources, request, period, allOf(takers))
     if (ago === 0 && count === 1 && calls > BUSY_CALLS)
       past = past.filter((day) => daysWhenBusy.has(day))
     comparisons[ago]?.beginPast(past.length)
@@ -181,12 +181,12 @@ async function* comparedByHours(
 
 /** Returns how many there are. */
 async function* takeRecords(
-  place: Place,
+  sources: CallSources,
   { tenantId }: UnusualRequest,
   period: Window,
   taker: DayTaker,
 ): AsyncGenerator<void, number, undefined> {
-  const { store } = place
+  const { store } = sources
   const counted = tenantId === null ? withoutSampled(taker) : taker
   let calls = 0
   for await (const sums of sumsOfWindows({ store, tenantId }, period, WINDOW)) {
@@ -196,13 +196,13 @@ async function* takeRecords(
     }
     yield
   }
-  await takeSampled(place, tenantId, period, taker)
+  await takeSampled(sources, tenantId, period, taker)
   return calls
 }
 
 /** Of unknown sources, which belong to no tenant. */
 async function takeSampled(
-  { store }: Place,
+  { store }: CallSources,
   tenantId: number | null,
   { from, before }: Window,
   taker: DayTaker,
@@ -223,7 +223,7 @@ async function takeSampled(
   taker.refused({ code: SAMPLED, customerId: null, calls, firstAt, lastAt })
 }
 
-interface Found {
+interface Findings {
   readonly money: UnusualCalls['money'][number][]
   readonly refusals: RefusedCalls[]
   readonly carriers: CarrierFinding[]
@@ -231,10 +231,10 @@ interface Found {
 
 /** With evidence. Yields after each. */
 async function* addFindings(
-  { store }: Place,
+  { store }: CallSources,
   { kinds, from, before, tenantId }: UnusualRequest,
   { spending, refusals, carriers }: Comparison,
-  found: Found,
+  findings: Findings,
 ): AsyncGenerator<void, void, undefined> {
   const reader = { store, tenantId }
   // A day that the period cuts has calls of before.
@@ -249,7 +249,7 @@ async function* addFindings(
     const { customerId, prefix, firstAt } = finding
     const wanted = { customerId, prefix, isCharged: true }
     const samples = await samplesOf(reader, { from: firstAt, before }, wanted, SAMPLES)
-    found.money.push({ ...finding, samples })
+    findings.money.push({ ...finding, samples })
     yield
   }
   const refused = refusals
@@ -262,16 +262,16 @@ async function* addFindings(
     const period = { from: firstAt, before: lastAt + 60_000 }
     const samples = await samplesOf(reader, period, { customerId, denial: code }, SAMPLES)
     const groups = finding.kind === 'wallet' ? [] : await groupsOf(reader, finding)
-    found.refusals.push({ ...finding, samples, groups })
+    findings.refusals.push({ ...finding, samples, groups })
     yield
   }
   for (const finding of carriers.findings())
-    if (isMeant({ kind: 'trunk', lastAt: finding.lastAt })) found.carriers.push(finding)
+    if (isMeant({ kind: 'trunk', lastAt: finding.lastAt })) findings.carriers.push(finding)
 }
 
-/** About: how many calls the sums have of these days. */
-async function keptCalls(
-  { sums }: Place,
+/** About how many calls the totals of these days have. */
+async function countCalls(
+  { sums }: CallSources,
   tenantId: number | null,
   days: readonly number[],
 ): Promise<number> {
@@ -285,9 +285,9 @@ async function keptCalls(
   return (await first(sums, query))?.calls ?? 0
 }
 
-/** Gives `taker` the groups of a day; of those that cost nothing, or of which no call was refused, nothing is told. */
-async function takeKeptDay(
-  { sums }: Place,
+/** Gives `taker` the groups of a day that cost something, were refused or were carried. */
+async function takeDay(
+  { sums }: CallSources,
   tenantId: number | null,
   day: number,
   taker: DayTaker,
@@ -330,7 +330,7 @@ export type Tail = ReadonlyMap<number, readonly CallSum[]>
 
 /** Records of days that the sums do not have yet, and costs that were changed since. */
 async function tailOf(
-  { store }: Place,
+  { store }: CallSources,
   watermark: Watermark,
   tenantId: number | null,
   days: readonly number[],

@@ -6,7 +6,7 @@ import { ApiError } from '../http/api-error.ts'
 import { limit, name, reference, sipUri, text } from '../http/fields.ts'
 import { flag, names } from './columns.ts'
 import { extensionNumber, refuseTakenNumber } from './extensions.ts'
-import { refuseGateways, refuseOwnPlaces } from './gateway-reach.ts'
+import { refuseGateways, refuseOwnAddresses } from './gateway-reach.ts'
 import { mediaColumns, mediaFields, stripHeaders } from './media-fields.ts'
 import { filledIn, overTls, preset } from './presets.ts'
 import type { Definition } from './resource.ts'
@@ -70,7 +70,7 @@ export const aiAgents: Definition<typeof body, typeof view> = {
     const destination = { path: 'sip_uri', uri: agent.sip_uri }
     await refuseGateways(store, agent.is_active ? [destination] : [], tenantId, scope)
     if (before?.sip_uri === agent.sip_uri) return undefined
-    refuseOwnPlaces([destination], scope, reserved.own)
+    refuseOwnAddresses([destination], scope, reserved.own)
     return { is_by_tenant: scope.tenantId === null ? 0 : 1 }
   },
   async removing({ id }, { tenantId }, { store }) {

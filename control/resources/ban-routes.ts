@@ -46,9 +46,9 @@ const newBan = z.strictObject({
 /** An address, or a source as in the list. */
 const oneBan = z.strictObject({ source: z.string().min(1).max(60) })
 
-export function banRoutes(world: ChangeDeps) {
-  const { guard } = world.engine
-  /** Enters what becomes of an operator's ban; what the guard has banned by itself is no change of an operator. */
+export function banRoutes(deps: ChangeDeps) {
+  const { guard } = deps.engine
+  /** Records a change of an operator's ban. A ban that the guard set itself is not a change of an operator. */
   const entered = async (
     c: Context<ControlEnv>,
     { reason, ...state }: NewState & { readonly reason: string | null },
@@ -64,7 +64,7 @@ export function banRoutes(world: ChangeDeps) {
       reason,
       scopes: ['guard:write'],
     }
-    return (await change(world, order, () => planOf(state, apply))).changeId
+    return (await change(deps, order, () => planOf(state, apply))).changeId
   }
 
   return new Hono<ControlEnv>()
@@ -108,9 +108,9 @@ export function banRoutes(world: ChangeDeps) {
         const { address, duration_seconds: seconds } = c.req.valid('json')
         const { reason = null } = c.req.valid('query')
         const source = sourceIn(address)
-        const until = world.now() + seconds * 1_000
-        // One that lasts longer takes the place of a temporary one, whose end would lift it.
-        const before = () => stateBeforeBan(source, until, world)
+        const until = deps.now() + seconds * 1_000
+        // A longer ban replaces a temporary one, whose end would lift it.
+        const before = () => stateBeforeBan(source, until, deps)
         const ban = () => guard.ban(source, seconds * 1_000)
         const changeId = await entered(c, { source, before, after: 'banned', reason }, ban)
         const data = { address, duration_seconds: seconds }
@@ -137,7 +137,7 @@ export function banRoutes(world: ChangeDeps) {
       async (c) => {
         const source = sourceIn(c.req.valid('param').source)
         const { reason = null } = c.req.valid('query')
-        const before = () => banStateOf(source, world)
+        const before = () => banStateOf(source, deps)
         const unban = async () => {
           if (!(await guard.unban(source))) throw notFound('ban')
         }
@@ -164,7 +164,7 @@ function planOf({ source, before, after }: NewState, apply: () => Promise<void>)
       ? `SIP packets of ${quoted(source)} are dropped.`
       : `SIP packets of ${quoted(source)} are heard again.`,
     affected: {},
-    // How long the ban would have lasted is not kept.
+    // The end of the ban is not stored.
     undo: isBan ? 'restores' : 'none',
     preview: undefined,
     apply,
@@ -188,27 +188,27 @@ type BanState = 'banned' | 'heard'
 
 export const sipBanKind: RestorableKind = {
   isRow: false,
-  read: (source, world) => Promise.resolve(banStateOf(source, world)),
-  restore: (source, state, world) => setBan(source, stateIn(state), LONGEST_BAN_MS, world),
+  read: (source, deps) => Promise.resolve(banStateOf(source, deps)),
+  restore: (source, state, deps) => setBan(source, stateIn(state), LONGEST_BAN_MS, deps),
   admit: (_, __, { tenantId }) =>
     tenantId === null ? Promise.resolve() : Promise.reject(wrongTenant()),
 }
 
 /**
- * Milliseconds UTC; undefined: it is heard. A ban that the guard has found itself ends by itself, and is no operator's.
+ * The end of an operator's ban in milliseconds UTC; undefined: there is none. Bans that the guard set itself do not count.
  */
 const bannedUntil = (source: string, { engine }: Pick<ChangeDeps, 'engine'>): number | undefined =>
   engine.guard.bans().find((ban) => ban.source === source && ban.reason === 'operator')?.until
 
-const banStateOf = (source: string, world: Pick<ChangeDeps, 'engine'>): BanState =>
-  bannedUntil(source, world) === undefined ? 'heard' : 'banned'
+const banStateOf = (source: string, deps: Pick<ChangeDeps, 'engine'>): BanState =>
+  bannedUntil(source, deps) === undefined ? 'heard' : 'banned'
 
-/** The state before a ban up to this time: one that ends sooner would let the source be heard again meanwhile. */
+/** The state before a ban up to this time. A ban that ends sooner does not count as one. */
 export const stateBeforeBan = (
   source: string,
   until: number,
-  world: Pick<ChangeDeps, 'engine'>,
-): BanState => ((bannedUntil(source, world) ?? -Infinity) >= until ? 'banned' : 'heard')
+  deps: Pick<ChangeDeps, 'engine'>,
+): BanState => ((bannedUntil(source, deps) ?? -Infinity) >= until ? 'banned' : 'heard')
 
 export async function setBan(
   source: string,

@@ -1,6 +1,6 @@
 /**
- * What the platform brakes a tenant does not delete or rename: made anew, it would be without the brake, because a spend
- * guard is bound to the row and not to its name.
+ * A tenant cannot delete or rename a customer or an extension with a spend guard of the platform: a spend guard belongs
+ * to the row, so a new row of the same name would be without it.
  */
 import type { RequestScope } from '../auth/tenants.ts'
 import type { Store } from '../../schema/open.ts'
@@ -8,8 +8,8 @@ import { first } from '../../schema/sql/query.ts'
 import { ApiError } from '../http/api-error.ts'
 
 /**
- * Throws 409 while the platform brakes it, unless the platform asks. In the transaction that deletes or renames it: a guard
- * that another node sets meanwhile is seen then, or finds nothing to brake.
+ * Throws 409 while a spend guard of the platform is on the row, unless the platform asks. Runs in the transaction that
+ * deletes or renames the row, so that a guard of another node is either seen or refused.
  */
 export async function refuseBraked(
   store: Store,
@@ -35,19 +35,20 @@ export async function refuseBraked(
   )
 }
 
-/** Customers by a column that has this value. */
-export interface Counted {
+/** The customers with this value in this column. */
+export interface CustomerFilter {
   readonly column: 'id' | 'tenant_id' | 'rate_plan_id'
   readonly value: number
 }
 
 /**
- * Throws 409 while a guard of the platform covers calls of these customers, unless the platform asks: what the guard
- * counts would be changed by another price, currency or payer. In the transaction that changes it. `caps`: a block counts nothing.
+ * Throws 409 while a guard of the platform covers calls of these customers, unless the platform asks: another price,
+ * currency or payer would change the amount that the guard counts. Runs in the transaction of the change. `caps`: blocks
+ * do not count amounts.
  */
 export async function refuseUncounted(
   store: Store,
-  { column, value }: Counted,
+  { column, value }: CustomerFilter,
   which: 'all' | 'caps',
   { tenantId, isGlobal = false, now }: RequestScope,
 ): Promise<void> {
@@ -77,7 +78,7 @@ export async function refuseUncounted(
   if (row !== undefined) throw counts(row.guard_uuid)
 }
 
-/** The same where calls of an extension or a carrier get another payer. */
+/** The same check where an extension or a carrier gets another payer. */
 export async function refuseOtherPayer(
   store: Store,
   before: { readonly customer_id: number | null },
@@ -85,11 +86,11 @@ export async function refuseOtherPayer(
   scope: RequestScope,
 ): Promise<void> {
   if (before.customer_id === after.customer_id) return
-  const counted: Counted =
+  const filter: CustomerFilter =
     before.customer_id === null
       ? { column: 'tenant_id', value: scope.tenantId ?? 0 }
       : { column: 'id', value: before.customer_id }
-  await refuseUncounted(store, counted, 'all', scope)
+  await refuseUncounted(store, filter, 'all', scope)
 }
 
 /**

@@ -12,25 +12,25 @@ import { resolve } from './references.ts'
 import { sql } from 'kysely'
 import { rateColumns, rateDocument, type RateBody, rateBody, type SeedRateBody } from './rates.ts'
 
-/** Writes them inside the open transaction. Undefined: nothing is written, and writing them one by one finds the fault. */
-type WriteRates = (scope: RequestScope) => Promise<Taken | undefined>
+/** Writes the rates inside the open transaction. Undefined: nothing is written; writing one by one finds the fault. */
+type WriteRates = (scope: RequestScope) => Promise<RateCounts | undefined>
 
-interface Taken {
+interface RateCounts {
   readonly created: number
   readonly updated: number
   readonly unchanged: number
 }
 
-/** Fewer are written one by one. */
+/** Fewer rates are written one by one. */
 const MANY = 1_000
 
-/** Undefined: there are few, or one of them is not valid, or names no price. */
+/** Undefined: there are few rates, or one of them is not valid. */
 export function manyRates(store: Store, bodies: readonly SeedRateBody[]): WriteRates | undefined {
   if (bodies.length < MANY) return undefined
   const plans = new Map<Reference, number>()
   const rates = withoutTwins(bodies, plans)
   if (rates === undefined) return undefined
-  // Their order is known but for that of the plans: nothing is sorted under the lock.
+  // Only the plans are sorted under the lock.
   const ofPlans = byPlan(rates)
   return async (scope) => {
     const ids = await resolved(store, plans, scope)
@@ -58,7 +58,7 @@ function byPlan(rates: readonly SeedRate[]): ReadonlyMap<number, readonly SeedRa
   return plans
 }
 
-/** A rate as it is stored where there is none yet, and what the file names of it. */
+/** A rate with its defaults, and the fields that the file names. */
 interface SeedRate extends NewRate {
   readonly named: SeedRateBody
 }
@@ -94,7 +94,7 @@ function withoutTwins(
 const keyOf = (rate: Pick<NewRate, 'prefix' | 'effective_from_at'>): string =>
   `${rate.prefix} ${rate.effective_from_at}`
 
-/** The rates of one plan, each with what is stored and the file does not name. Undefined: one contradicts itself then. */
+/** Merges the rates of one plan with stored fields that the file does not name. Undefined: a merged rate is not valid. */
 async function withStored(
   store: Store,
   planId: number,
@@ -115,7 +115,7 @@ async function withStored(
   }
 }
 
-/** The rates of a plan that differ from a new one in more than their price: the others have nothing to keep. */
+/** The stored rates of a plan with fields other than their price; the other rates have no fields to merge. */
 const notPlain = ({ db }: Store, planId: number) =>
   db
     .selectFrom('rate')
@@ -133,7 +133,7 @@ const notPlain = ({ db }: Store, planId: number) =>
       ]),
     )
 
-/** The plans by the numbers that stand for them. Undefined: one does not exist, or two references mean the same. */
+/** The plan ids by placeholder. Undefined: a plan does not exist, or two references name the same plan. */
 async function resolved(
   store: Store,
   plans: ReadonlyMap<Reference, number>,
@@ -174,7 +174,7 @@ const terms = [
 ] as const
 const columns = [...identity, ...terms]
 
-/** Of one statement; with more it is no faster. */
+/** Rows of one statement; more rows are not faster. */
 const MAX_ROWS = 100
 
 /** As the index has them: three times as fast to write. Rates that are in order already cost one comparison each. */

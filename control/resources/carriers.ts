@@ -7,6 +7,7 @@ import {
   mediaView,
   moment,
   probed,
+  timeOrNull,
 } from '../http/view-fields.ts'
 import { isIPv4 } from 'node:net'
 import { z } from 'zod'
@@ -32,15 +33,19 @@ import {
 } from '../http/fields.ts'
 import { same } from '../http/rows.ts'
 import { flag, json, names, nested, type Row } from './columns.ts'
-import { refuseReachedGateways, refuseOwnPlaces, refuseForeignPlaces } from './gateway-reach.ts'
+import {
+  refuseReachedGateways,
+  refuseOwnAddresses,
+  refuseForeignAddresses,
+} from './gateway-reach.ts'
 import { refuseOtherPayer } from './braked.ts'
 import { mediaColumns, mediaFields, mediaPolicy, stripHeaders } from './media-fields.ts'
 import { filledIn, preset } from './presets.ts'
 import { probedStatusView } from './dispatcher-sets.ts'
 import { badReference } from './references.ts'
-import type { Definition, Shown, Writing } from './resource.ts'
+import type { Definition, ViewOf, Writing } from './resource.ts'
 import { childrenOf, keyOf, putChildren } from './table-rows.ts'
-import { type BeyondScope, fieldsWhere, type Written } from '../auth/requires.ts'
+import { type BeyondScope, fieldsWhere, type WrittenRow } from '../auth/requires.ts'
 
 const gatewayBody = z
   .strictObject({
@@ -251,7 +256,7 @@ export const liveCarrierView = view
   .meta({ id: 'Carrier' })
 
 type CarrierWriting = Writing<typeof body, typeof view>
-export type CarrierView = Shown<typeof view>
+export type CarrierView = ViewOf<typeof view>
 export type LiveCarrier = z.output<typeof liveCarrierView>
 
 const gateways = {
@@ -315,7 +320,7 @@ export const carriers: Definition<typeof body, typeof view> = {
     const claimed = { ...carrier, auth: carrier.auth.type }
     const claims = carrier.gateways.map((gateway) => gatewayClaim(gateway, claimed))
     const path = (index: number) => `gateways.${index}.host`
-    await refuseForeignPlaces(store, { tenantId, scope }, claims, reserved.networks, path)
+    await refuseForeignAddresses(store, { tenantId, scope }, claims, reserved.networks, path)
     const payer = columns['customer_id']
     const after = { customer_id: typeof payer === 'number' ? payer : null }
     if (before !== undefined) await refuseOtherPayer(store, before, after, scope)
@@ -412,8 +417,8 @@ export function withLiveStatus(
           ? null
           : {
               registrar: registration.registrar,
-              expires_at: textOf(registration.expiresAt),
-              next_attempt_at: textOf(registration.nextAttemptAt),
+              expires_at: timeOrNull(registration.expiresAt),
+              next_attempt_at: timeOrNull(registration.nextAttemptAt),
               last_answer: registration.lastAnswer && {
                 ...registration.lastAnswer,
                 at: timeToText(registration.lastAnswer.at),
@@ -423,10 +428,8 @@ export function withLiveStatus(
   }
 }
 
-const textOf = (ms: number | null): string | null => (ms === null ? null : timeToText(ms))
-
 /** Setting the payer requires the scope that assigns numbers to customers. */
-function whoPays({ before, after }: Written<CarrierView>): readonly BeyondScope[] {
+function whoPays({ before, after }: WrittenRow<CarrierView>): readonly BeyondScope[] {
   return fieldsWhere(
     [
       after.customer_id !== null && after.customer_id !== before?.customer_id,
@@ -448,7 +451,7 @@ function withPreset(given: CarrierBody): CarrierBody {
   return { ...carrier, gateways: carrier.gateways.map(byTls) }
 }
 
-/** The password is checked elsewhere: an update may keep the stored one. */
+/** `refuseWithoutCredentials` checks the password: an update may keep the stored one. */
 function withoutEffect({ type, ...fields }: CarrierBody['auth']): (ErrorDetail | false)[] {
   const credentials = ['username', 'password', 'realm'] as const
   const useless = type === 'ip' ? [...credentials, 'expires' as const] : ['expires' as const]
@@ -526,12 +529,12 @@ async function putGateways(id: number, writing: CarrierWriting): Promise<void> {
   const isNew = (gateway: GatewayBody) => !known.has(keyOf(gateways, gateway))
   const fresh = carrier.gateways.flatMap((gateway, index) => {
     const { host: at, port, transport: by, netmask } = gateway
-    const place = { host: at, port, transport: by, netmask, path: `gateways.${index}.host` }
-    return isNew(gateway) ? [{ carrier: carrier.name, tenantId, ...place }] : []
+    const endpoint = { host: at, port, transport: by, netmask, path: `gateways.${index}.host` }
+    return isNew(gateway) ? [{ carrier: carrier.name, tenantId, ...endpoint }] : []
   })
   await refuseReachedGateways(store, fresh, tenantId)
   const written = fresh.map((gateway) => ({ path: gateway.path, uri: uriOf(gateway) }))
-  refuseOwnPlaces(written, scope, reserved.own)
+  refuseOwnAddresses(written, scope, reserved.own)
   const rows = carrier.gateways.map(({ inbound, outbound, ...gateway }): Row => {
     const columns = { ...gateway, is_inbound: toFlag(inbound), is_outbound: toFlag(outbound) }
     return known.has(keyOf(gateways, columns))
@@ -549,7 +552,7 @@ async function refuseAmbiguous(id: number, { body: carrier, tenantId, deps }: Ca
     if (twin < index) throw badReference(`gateways.${index}.host`, `duplicates gateways.${twin}`)
   }
   if (!carrier.is_active || carrier.direction === 'out') return
-  const others = await inboundGatewaysBeside(deps.store, id, tenantId)
+  const others = await inboundGatewaysOfOthers(deps.store, id, tenantId)
   for (const [index, gateway] of carrier.gateways.entries()) {
     const rival = gateway.inbound && others.find((other) => isAmbiguous(gateway, other))
     if (!rival) continue
@@ -560,7 +563,7 @@ async function refuseAmbiguous(id: number, { body: carrier, tenantId, deps }: Ca
   }
 }
 
-const inboundGatewaysBeside = (store: Store, carrierId: number, tenantId: number | null) =>
+const inboundGatewaysOfOthers = (store: Store, carrierId: number, tenantId: number | null) =>
   all(
     store,
     store.db

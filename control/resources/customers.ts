@@ -11,7 +11,7 @@ import {
   MAX_PASSWORD_LENGTH,
   MIN_PASSWORD_LENGTH,
 } from '../auth/passwords.ts'
-import { type BeyondScope, fieldsWhere, type Written } from '../auth/requires.ts'
+import { type BeyondScope, fieldsWhere, type WrittenRow } from '../auth/requires.ts'
 import { ApiError } from '../http/api-error.ts'
 import {
   currency,
@@ -24,7 +24,7 @@ import {
 import { column, flag, money, type Row } from './columns.ts'
 import { refuseBraked, refuseUncounted, refuseUncountedCustomer } from './braked.ts'
 import { badReference } from './references.ts'
-import type { Definition, ResourceDeps, Shown, Writing } from './resource.ts'
+import type { Definition, ResourceDeps, ViewOf, Writing } from './resource.ts'
 import { putChildren, rowWith } from './table-rows.ts'
 import { refuseForeignNumbers } from './tenancy.ts'
 
@@ -35,7 +35,7 @@ export interface WalletFigures {
   readonly creditMicros: number
   /** Held for live calls. */
   readonly reservedMicros: bigint
-  /** What the customer's last call needed, where it was refused for want of money; 0: it was not. */
+  /** The amount that the customer's last call lacked the money for; 0: it was not refused for money. */
   readonly refusedMicros: number
 }
 
@@ -51,7 +51,7 @@ export const refusedMicros = sql<number | null>`(
   SELECT CASE WHEN denial_code = 'insufficient_funds' THEN required_micros END FROM cdr
   WHERE cdr.customer_id = customer.id ORDER BY start_stamp DESC LIMIT 1)`
 
-/** The same of rows of `customer` and `wallet`, without what is held for live calls. */
+/** `isBalanceLow` in SQL over rows of `customer` and `wallet`, without reservations for live calls. */
 const hasLowBalance: RawBuilder<boolean> = sql<boolean>`(
   wallet.balance_micros < customer.low_balance_micros
   OR wallet.balance_micros + customer.credit_limit_micros <= 0
@@ -112,7 +112,7 @@ const view = z
   .meta({ id: 'Customer' })
 
 type CustomerWriting = Writing<typeof customerBody, typeof view>
-export type CustomerView = Shown<typeof view>
+export type CustomerView = ViewOf<typeof view>
 
 const numbers = { table: 'customer_number', parent: 'customer_id', keys: ['number'] } as const
 
@@ -225,7 +225,7 @@ export const customers: Definition<typeof customerBody, typeof view> = {
 }
 
 /** Setting a price needs the scope of prices or of money; a login shows wallet and calls, so it needs theirs. */
-function worthMoney({ given, before, after }: Written<CustomerView>): readonly BeyondScope[] {
+function worthMoney({ given, before, after }: WrittenRow<CustomerView>): readonly BeyondScope[] {
   const login = ['wallets:read', 'cdrs:read'] as const
   const setsPassword = typeof given['password'] === 'string'
   return fieldsWhere(

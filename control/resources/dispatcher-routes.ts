@@ -14,8 +14,8 @@ import {
   writeQuery,
   writesOf,
 } from '../changes/change.ts'
-import { type NodeStateOrder, type NodeStateWorld, planNodeState, planReload } from './node-plan.ts'
-import { type WithOthers, countsElsewhere } from '../nodes/other-nodes.ts'
+import { type NodeStateOrder, type NodeStateDeps, planNodeState, planReload } from './node-plan.ts'
+import { type WithOthers, countsOfPeers } from '../nodes/other-nodes.ts'
 import { conflict } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { created, ok } from '../http/envelope.ts'
@@ -55,13 +55,13 @@ const stateBody = z.strictObject({
   duration: changeDuration.optional(),
 })
 
-type DispatcherWorld = ChangeDeps & WithOthers
+type DispatcherDeps = ChangeDeps & WithOthers
 
-export function dispatcherRoutes(deps: DispatcherWorld) {
+export function dispatcherRoutes(deps: DispatcherDeps) {
   const { engine, others } = deps
   const sets = new DispatcherSets(resourceDeps(deps))
   const show = (set: SetView) => withStatus(set, engine.dispatcher.status(set.set_id))
-  const withOthers = withCallsElsewhere(others)
+  const withOthers = withCallsOfPeers(others)
   return new Hono<ControlEnv>()
     .post(
       '/dispatcher/reload',
@@ -98,15 +98,15 @@ export function dispatcherRoutes(deps: DispatcherWorld) {
 interface OfSets {
   readonly sets: DispatcherSets
   readonly show: (set: SetView) => LiveSet
-  readonly withOthers: ReturnType<typeof withCallsElsewhere>
+  readonly withOthers: ReturnType<typeof withCallsOfPeers>
 }
 
-/** The nodes of one set: a node is a part of its set, and what is written of it is a change of the set. */
-function nodeRoutes(deps: DispatcherWorld, { sets, show, withOthers }: OfSets) {
+/** The nodes of one set: a node is a part of its set, so a write of a node is a change of the set. */
+function nodeRoutes(deps: DispatcherDeps, { sets, show, withOthers }: OfSets) {
   const { now, engine, others } = deps
   const read = requires('dispatcher:read')
   const write = requires('dispatcher:write')
-  /** Of all nodes of the platform. */
+  /** The set with figures of all nodes of the platform. */
   const wholeSet = async (c: Context<ControlEnv>, setRow: number): Promise<LiveSet> => {
     const set = show(await setIn(requestScope(c.var.principal, now), setRow))
     const [whole = set] = await withOthers(c, [set])
@@ -281,9 +281,9 @@ function nodeRoutes(deps: DispatcherWorld, { sets, show, withOthers }: OfSets) {
         const scope = requestScope(principal, now)
         const set = await setIn(scope, setRow)
         const before = nodeOf(set, nodeId)
-        const place = { setId: set.set_id, destination: before.destination }
-        const world = { ...deps, elsewhere: others?.of(c) }
-        const { changeId } = await setState(place, body, principal, world)
+        const target = { setId: set.set_id, destination: before.destination }
+        const nodeDeps = { ...deps, peers: others?.of(c) }
+        const { changeId } = await setState(target, body, principal, nodeDeps)
         const after = nodeOf(await setIn(scope, setRow), nodeId)
         const states = { before: lasting(before), after: lasting(after) }
         recordChange(c, changeId, states, body.reason ?? null)
@@ -292,10 +292,10 @@ function nodeRoutes(deps: DispatcherWorld, { sets, show, withOthers }: OfSets) {
     )
 }
 
-const withCallsElsewhere =
+const withCallsOfPeers =
   (others: WithOthers['others']) => async (c: Context<ControlEnv>, listed: readonly LiveSet[]) => {
     const ids = listed.flatMap(({ nodes }) => nodes.map(({ id: nodeId }) => nodeId))
-    const more = await countsElsewhere(c, others, 'nodes', ids)
+    const more = await countsOfPeers(c, others, 'nodes', ids)
     if (more === undefined) return listed
     return listed.map((set) => ({
       ...set,
@@ -311,15 +311,15 @@ const lasting = ({ status, ...node }: LiveNode) => ({ ...node, state: status?.st
 
 /** As the tool set_dispatcher_state does it. */
 function setState(
-  place: Pick<NodeStateOrder, 'setId' | 'destination'>,
+  target: Pick<NodeStateOrder, 'setId' | 'destination'>,
   { state, expected_state: expectedState, reason, duration }: z.output<typeof stateBody>,
   principal: Principal,
-  world: NodeStateWorld,
+  nodeDeps: NodeStateDeps,
 ) {
-  const { engine, now } = world
-  if (engine.dispatcher.find(place.setId, place.destination) === undefined)
+  const { engine, now } = nodeDeps
+  if (engine.dispatcher.find(target.setId, target.destination) === undefined)
     throw conflict('node_disabled', 'The node is not enabled')
-  const wanted = { ...place, state, expectedState, by: principal.actor }
+  const wanted = { ...target, state, expectedState, by: principal.actor }
   const order: ChangeOrder = {
     principal,
     tool: 'set_dispatcher_state',
@@ -327,5 +327,5 @@ function setState(
     reason: reason ?? null,
     expiresAt: duration === undefined ? null : now() + duration * 1_000,
   }
-  return change(world, order, () => planNodeState(wanted, world))
+  return change(nodeDeps, order, () => planNodeState(wanted, nodeDeps))
 }

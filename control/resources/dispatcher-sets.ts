@@ -31,19 +31,19 @@ import {
 import { type Column, nested, type Row } from './columns.ts'
 import {
   nodeUri,
-  refuseForeignPlaces,
+  refuseForeignAddresses,
   refuseGateways,
-  refuseOwnPlaces,
+  refuseOwnAddresses,
   type WrittenDestination,
 } from './gateway-reach.ts'
 import { mediaColumns, mediaFields } from './media-fields.ts'
 import { tenantOf } from './references.ts'
 import {
   type Definition,
-  type GivenDeps,
+  type ResourceOptions,
   type ResourceDeps,
   ResourceStore,
-  type Shown,
+  type ViewOf,
   type Writing,
 } from './resource.ts'
 import { childrenOf, insertRow, keyOf, putChildren, rowWith, updateRow } from './table-rows.ts'
@@ -221,7 +221,7 @@ export const liveSetView = view
   .meta({ id: 'DispatcherSet' })
 
 type SetWriting = Writing<typeof body, typeof view>
-export type SetView = Shown<typeof view>
+export type SetView = ViewOf<typeof view>
 type NodeView = z.output<typeof nodeView>
 export type LiveNode = z.output<typeof liveNodeView>
 export type LiveSet = z.output<typeof liveSetView>
@@ -234,7 +234,7 @@ const probeColumns = nested({
   ok_codes: 'probe_ok_codes',
 })
 
-/** What is not given is absent; null when nothing is. */
+/** Null columns are absent in the view; the view is null when all are. */
 const probeColumn: Column = {
   read(row) {
     const given = Object.entries(probeColumns.read(row) as Row).filter(
@@ -308,9 +308,9 @@ export const dispatcherSets: Definition<typeof body, typeof view> = {
       await refuseTakenName(store, set.endpoint_name, before?.id, scope)
     await refuseGateways(store, destinationsOf(set), tenantId, scope)
     await refuseForeign(set.nodes, tenantId, scope, deps)
-    const kept = before === undefined ? [] : urisOf(before)
+    const present = before === undefined ? [] : urisOf(before)
     const fresh = urisOf(set).filter(
-      ({ path, uri }) => !kept.some((each) => each.path === path && each.uri === uri),
+      ({ path, uri }) => !present.some((each) => each.path === path && each.uri === uri),
     )
     const set_id = set.set_id ?? before?.set_id ?? (await freeSetId(store))
     if (before !== undefined && set_id !== before.set_id)
@@ -325,8 +325,8 @@ export const dispatcherSets: Definition<typeof body, typeof view> = {
     throw new ApiError(409, 'in_use', `${user} still sends calls to this set`)
   },
   /** The next INVITE uses the stored sets; live calls keep their node. */
-  async follow(world, { id, before, after }) {
-    const { engine, store } = world
+  async follow(deps, { id, before, after }) {
+    const { engine, store } = deps
     await engine.dispatcher.reload()
     // Carriers and routes name a set by its number, and follow when that changes.
     const known = [before, after].flatMap((set) => set?.set_id ?? [])
@@ -358,9 +358,9 @@ export const dispatcherSets: Definition<typeof body, typeof view> = {
   },
 }
 
-/** The sets with what is done to one of their nodes: a node is a part of its set. */
+/** Dispatcher sets, with writes of a single node: a node is a part of its set. */
 export class DispatcherSets extends ResourceStore<typeof body, typeof view> {
-  constructor(deps: GivenDeps) {
+  constructor(deps: ResourceOptions) {
     super(dispatcherSets, deps)
   }
 
@@ -393,9 +393,9 @@ export class DispatcherSets extends ResourceStore<typeof body, typeof view> {
       const node = nodeIn(before, nodeId)
       const next = change(node)
       await this.#refuseGateway(next, before, scope)
-      const isKept = keyOf(nodeRows, node) === keyOf(nodeRows, next)
+      const isSameNode = keyOf(nodeRows, node) === keyOf(nodeRows, next)
       const destination = { path: 'host', uri: nodeUri(next) }
-      const written = isKept ? {} : admitNew([destination], scope, this.deps)
+      const written = isSameNode ? {} : admitNew([destination], scope, this.deps)
       const after = present.map((each) => {
         if (each.id !== nodeId) return each
         // With another host it is another node, without a known state.
@@ -474,7 +474,7 @@ function destinationsOf(set: DispatcherBody): WrittenDestination[] {
   return [...members, ...urisOf(set)]
 }
 
-/** The destinations that a set names beside its nodes. */
+/** The destinations of a set that are not its nodes. */
 const urisOf = (set: Pick<DispatcherBody, 'voicemail_uri' | 'spy_uri'>): WrittenDestination[] =>
   (['voicemail_uri', 'spy_uri'] as const).flatMap((path) => {
     const uri = set[path]
@@ -493,7 +493,7 @@ function admitNew(
   scope: RequestScope,
   { reserved }: ResourceDeps,
 ) {
-  refuseOwnPlaces(destinations, scope, reserved.own)
+  refuseOwnAddresses(destinations, scope, reserved.own)
   return { is_by_tenant: toFlag(scope.tenantId !== null) }
 }
 
@@ -505,7 +505,7 @@ async function refuseForeign(
   path = (index: number) => `nodes.${index}.host`,
 ): Promise<void> {
   const owner = { tenantId, scope }
-  await refuseForeignPlaces(store, owner, members.map(nodeClaim), reserved.networks, path)
+  await refuseForeignAddresses(store, owner, members.map(nodeClaim), reserved.networks, path)
 }
 
 interface MemberState extends Pick<NodeView, 'is_enabled' | 'operator_state'> {
@@ -527,8 +527,8 @@ function refuseEmptySet(
 ): void {
   const isReachable = (node: MemberState): boolean =>
     isInService(node) && (node.id === undefined || !isUnresolvable(node.id))
-  const isKept = after.some(isReachable) || !before.some(isReachable)
-  if (after.some(isInService) && isKept) return
+  const staysReachable = after.some(isReachable) || !before.some(isReachable)
+  if (after.some(isInService) && staysReachable) return
   throw new ApiError(409, 'last_active_node', 'The set would have no node in service')
 }
 

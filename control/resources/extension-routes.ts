@@ -53,8 +53,8 @@ const query = z.strictObject({ ...pageQuery, search: z.string().max(100).optiona
 /** As `contacts` of the details has it. */
 const registration = z.strictObject({ contact: z.string().min(1).max(512) })
 
-export function extensionRoutes(world: ChangeDeps) {
-  const { now, store, engine } = world
+export function extensionRoutes(deps: ChangeDeps) {
+  const { now, store, engine } = deps
   const { registrations, recordings } = engine
   const resource = new ResourceStore(extensions, { store })
   const read = requires('extensions:read')
@@ -129,7 +129,7 @@ export function extensionRoutes(world: ChangeDeps) {
 
     .route(
       '/',
-      resourceRoutes(world, extensions, {
+      resourceRoutes(deps, extensions, {
         isBare: true,
         newBody: body.required({ password: true }),
         patchFields: { password: body.shape.password },

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first } from '../../schema/sql/query.ts'
-import { type BeyondScope, fieldsWhere, type Written } from '../auth/requires.ts'
+import { type BeyondScope, fieldsWhere, type WrittenRow } from '../auth/requires.ts'
 import { everywhere, type RequestScope, wrongTenant } from '../auth/tenants.ts'
 import { ApiError } from '../http/api-error.ts'
 import { domain, reference, text } from '../http/fields.ts'
@@ -12,7 +12,7 @@ import { flag, type Row } from './columns.ts'
 import { refuseBraked, refuseOtherPayer } from './braked.ts'
 import { mediaColumns, mediaFields } from './media-fields.ts'
 import { badReference, tenantOf } from './references.ts'
-import type { Definition, Shown } from './resource.ts'
+import type { Definition, ViewOf } from './resource.ts'
 import { rowWith } from './table-rows.ts'
 
 /** The numbers of extensions and AI agents. */
@@ -120,7 +120,7 @@ export const extensionDetails = view
 
 export type ExtensionDetails = z.output<typeof extensionDetails>
 
-export type ExtensionView = Shown<typeof view>
+export type ExtensionView = ViewOf<typeof view>
 
 export const extensions: Definition<typeof body, typeof view> = {
   noun: 'Extension',
@@ -171,7 +171,7 @@ export const extensions: Definition<typeof body, typeof view> = {
     return isNewSecret(id, secrets.sha256, store)
   },
   removing: ({ id }, scope, { store }) => refuseBraked(store, 'extension', id, scope),
-  /** Its phones, and who pays for its number. Phones with the old password lose their registration. */
+  /** Updates the phones and the payer of the number. Phones with the old password lose their registration. */
   async follow({ engine, ocs }, { id }) {
     await engine.registrations.changed([id])
     await ocs?.reloadCustomers({ of: 'extension', ids: [id] })
@@ -194,7 +194,7 @@ export const extensions: Definition<typeof body, typeof view> = {
 }
 
 /** Requires the scope that assigns numbers to paying customers. */
-function whoPays({ before, after }: Written<ExtensionView>): readonly BeyondScope[] {
+function whoPays({ before, after }: WrittenRow<ExtensionView>): readonly BeyondScope[] {
   return fieldsWhere([
     after.customer_id !== null && after.customer_id !== before?.customer_id,
     'customer',

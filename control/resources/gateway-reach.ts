@@ -149,9 +149,9 @@ export const nodeUri = ({
 /**
  * Throws 409 for the first destination that a SIP listener of this installation would receive, and for the
  * first one of a tenant that leads to loopback, to link-local addresses or into the machine's own networks.
- * Of names, the addresses count that DNS has just told (`scope.addressesOf`).
+ * Names count by the addresses of the DNS lookup for this request (`scope.addressesOf`).
  */
-export function refuseOwnPlaces(
+export function refuseOwnAddresses(
   destinations: readonly WrittenDestination[],
   scope: RequestScope,
   places: OwnNetwork,
@@ -190,13 +190,13 @@ function addressesOf({ host }: SipTarget, uri: string, scope: RequestScope): rea
 /** Of the platform's own programs, such as trusted sources; no tenant may claim part of them. */
 type ReservedNetworks = readonly Location[]
 
-/** Places that rows may not name. */
-export interface Reserved {
+/** Addresses that rows may not name. */
+export interface ReservedAddresses {
   readonly networks: ReservedNetworks
   readonly own: OwnNetwork
 }
 
-export const nothingReserved: Reserved = { networks: [], own: nowhere }
+export const nothingReserved: ReservedAddresses = { networks: [], own: nowhere }
 
 /** `reservedNetworks`: in CIDR notation. */
 export const reservedBy = ({
@@ -205,7 +205,7 @@ export const reservedBy = ({
 }: {
   readonly reservedNetworks: readonly string[]
   readonly ownPlaces: OwnNetwork
-}): Reserved => ({
+}): ReservedAddresses => ({
   own,
   networks: reservedNetworks.map((network) => {
     const [host = '', bits = '128'] = network.split('/')
@@ -220,7 +220,7 @@ export const reservedBy = ({
 const LEAST_PREFIX = { 4: 24, 6: 48 } as const
 
 /** Throws 409 at `path(index)` when an address of `claims`, for a row of `owner`, belongs to another owner. */
-export async function refuseForeignPlaces(
+export async function refuseForeignAddresses(
   store: Store,
   owner: { readonly tenantId: number | null; readonly scope: RequestScope },
   claims: readonly Claim[],

@@ -1,7 +1,5 @@
-/** What becomes of calls when a spend guard is set, or removed. */
-import { z } from 'zod'
+/** Plans for setting and removing spend guards. */
 import { moneyToDecimal, timeToText } from '../../schema/columns.ts'
-import { guardActions, guardPeriods } from '../../schema/contracts/limits.ts'
 import type { Principal } from '../auth/principal.ts'
 import { requestScope } from '../auth/tenants.ts'
 import type { Plan } from '../changes/change.ts'
@@ -10,8 +8,9 @@ import { ApiError, badRequest, notFound } from '../http/api-error.ts'
 import { quoted } from '../http/clean-text.ts'
 import {
   guardedCalls,
-  type GuardedWorld,
+  type GuardDeps,
   type GuardState,
+  guardState,
   GuardStore,
   stateOf,
 } from './guard-store.ts'
@@ -28,10 +27,10 @@ import {
 } from './guard-view.ts'
 import { badReference } from './references.ts'
 
-/** Who sets or removes it, and why. */
-export interface GuardUse extends GuardedWorld {
+/** The caller who sets or removes a guard, and the reason. */
+export interface GuardUse extends GuardDeps {
   readonly principal: Principal
-  /** A new UUID: that of a guard that is not there yet. */
+  /** A new UUID; a new guard gets it, too. */
   readonly changeId: string
   readonly reason: string | null
   /** Milliseconds UTC; null: until it is removed. */
@@ -73,7 +72,7 @@ export async function planGuard(body: GuardBody, use: GuardUse): Promise<GuardPl
     affected: await guardedCalls(target, use),
     preview: { guard: await shown(after) },
     async apply() {
-      // It may have been deleted since it was looked up.
+      // The target may have been deleted since it was resolved.
       if (!(await guards.isOwned(after))) throw badReference(target.scope, 'does not exist')
       await guards.put(guardUuid, after, at)
       return { guard: await shown(after) }
@@ -140,13 +139,13 @@ const says = (before: GuardState, terms: Terms): boolean =>
   before.currency === terms.currency &&
   before.per === terms.per
 
-/** It never ends sooner by being set again: removing it does that. */
+/** Setting a guard again never shortens it; removing does. */
 function lasts({ expires_at: end }: GuardState, { expiresAt }: GuardUse): boolean {
   if (end === null) return true
   return expiresAt !== null && expiresAt - end < SAME_END_MS
 }
 
-/** One that is set again keeps its start, and with it what was used of its cap. */
+/** A guard that is set again keeps its start, and with it the used part of its cap. */
 function newState(
   target: GuardTarget,
   before: GuardState | null,
@@ -207,7 +206,7 @@ const endedCalls = ({ end_live_calls: isEnding }: GuardBody): string =>
 /** As in an error: `Spend guard not found`. */
 export const noun = 'Spend guard'
 
-/** Throws 403 when the platform has set it: a tenant must not take the brake off that the platform has put on. */
+/** Throws 403 for a tenant when the platform has set the guard. */
 function refuseForeign(
   { set_by_tenant_id: setBy }: Pick<GuardState, 'set_by_tenant_id'>,
   principal: Setter,
@@ -223,11 +222,11 @@ function refuseForeign(
 
 type Setter = Pick<Principal, 'tenantId' | 'isGlobal'>
 
-/** Whose a guard is that it sets; null: the platform's, also where it acts in a tenant. */
+/** The tenant that owns a guard set by this principal; null: the platform, also when it acts in a tenant. */
 const setterOf = ({ tenantId, isGlobal = false }: Setter): number | null =>
   isGlobal ? null : tenantId
 
-/** Spend guards, as changes are about them. Their id is their UUID. */
+/** The kind of changes to spend guards. Their id is their UUID. */
 export const spendGuardKind: RestorableKind = {
   isRow: true,
   read: async (id, { store }) => {
@@ -248,24 +247,4 @@ export const spendGuardKind: RestorableKind = {
   follow: async ({ ocs }) => ocs?.reloadSpendGuards(),
 }
 
-const id = z.int().nullable()
-
-/** As `GuardStore.state` gave it. */
-const stored: z.ZodType<GuardState> = z.strictObject({
-  customer_id: id,
-  extension_id: id,
-  tenant_id: id,
-  set_by_tenant_id: id,
-  prefix: z.string(),
-  action: z.enum(guardActions),
-  amount_micros: z.int(),
-  currency: z.string().nullable(),
-  per: z.enum(guardPeriods).nullable(),
-  reason: z.string(),
-  created_by: z.string(),
-  created_at: z.int(),
-  expires_at: id,
-  ends_calls_before: id,
-})
-
-const guardIn = (state: Json): GuardState => stored.parse(state)
+const guardIn = (state: Json): GuardState => guardState.parse(state)

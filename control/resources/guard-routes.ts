@@ -20,7 +20,7 @@ import type { ControlEnv } from '../http/control-env.ts'
 import { created, offsetOf, ok, pageMeta, pageQuery } from '../http/envelope.ts'
 import { notFound } from '../http/api-error.ts'
 import { validate, describeRoute } from '../http/validate.ts'
-import type { OtherNodes } from '../nodes/other-nodes.ts'
+import type { WithOthers } from '../nodes/other-nodes.ts'
 import { reference } from '../http/fields.ts'
 import { newUuid } from '../http/platform.ts'
 import { guardBody, type GuardView, viewsOf, guardView, listGuards } from './guard-view.ts'
@@ -74,11 +74,6 @@ const exampleChange = {
   undo: 'undo_change with change_id 9a7f1a6e-4a63-4d4c-9e55-2f6f0f5d9a11',
 }
 
-export interface GuardRoutesDeps extends Omit<ChangeDeps, 'ocs'> {
-  readonly ocs: OcsPort
-  readonly others?: OtherNodes | undefined
-}
-
 const path = '/spend-guards'
 const scopes = ['guard:write'] as const
 
@@ -112,10 +107,10 @@ const oneGuard = z.strictObject({
   }),
 })
 
-export function guardRoutes(deps: GuardRoutesDeps) {
+export function guardRoutes(deps: ChangeDeps & WithOthers & { readonly ocs: OcsPort }) {
   const { store, now, others } = deps
 
-  /** Plans, makes and enters the change; a dry run only plans. */
+  /** Plans, makes and records the change; a dry run only plans. */
   async function changed(
     c: Context<ControlEnv>,
     {
@@ -129,8 +124,8 @@ export function guardRoutes(deps: GuardRoutesDeps) {
     const { principal } = c.var
     const changeId = newUuid(deps.randomBytes)
     const order = { principal, tool, scopes, reason, isDryRun, changeId, expiresAt }
-    const elsewhere = others?.of(c)
-    const use = { ...deps, principal, changeId, reason, expiresAt, elsewhere }
+    const peers = others?.of(c)
+    const use = { ...deps, principal, changeId, reason, expiresAt, peers }
     const made = await change(deps, order, () => plan(use))
     const { before, after } = made.plan
     if (made.changeId !== null) recordChange(c, made.changeId, { before, after }, reason)
@@ -149,10 +144,10 @@ export function guardRoutes(deps: GuardRoutesDeps) {
       requires('guard:read'),
       validate('query', listQuery),
       async (c) => {
-        const { page, limit, state, ...asked } = c.req.valid('query')
+        const { page, limit, state, ...subject } = c.req.valid('query')
         const slice = { limit, offset: offsetOf({ page, limit }), isWithEnded: state === 'all' }
         const scope = requestScope(c.var.principal, now)
-        const { guards, total } = await listGuards(store, asked, slice, scope)
+        const { guards, total } = await listGuards(store, subject, slice, scope)
         return ok(c, guards, pageMeta({ page, limit }, total))
       },
     )

@@ -1,27 +1,30 @@
 /** Spend guards in the database, as operators see and set them. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { type Selectable, sql } from 'kysely'
+import { sql } from 'kysely'
+import { z } from 'zod'
 import { DAY_MS, HOUR_MS } from '../../schema/clock.ts'
 import { moneyToNumber } from '../../schema/columns.ts'
 import type { OcsPort } from '../../schema/contracts/charging.ts'
-import type { Brake, GuardScope } from '../../schema/contracts/limits.ts'
+import {
+  type Brake,
+  guardActions,
+  guardPeriods,
+  type GuardScope,
+} from '../../schema/contracts/limits.ts'
 import type { Store } from '../../schema/open.ts'
 import { type Window, windows } from '../../schema/call-record.ts'
 import { coversNumber } from '../../schema/rules/numbers.ts'
 import { all, execute, first, readApart } from '../../schema/sql/query.ts'
 import type { Principal } from '../auth/principal.ts'
 import { conflict } from '../http/api-error.ts'
+import { pageOf } from '../http/rows.ts'
 import { bodyOf } from '../nodes/node-client.ts'
-import type { AskedNodes } from '../nodes/other-nodes.ts'
+import type { PeerRequests } from '../nodes/other-nodes.ts'
 import { guardedAnswer } from '../nodes/questions.ts'
 import type { Slice } from './resource.ts'
-import type { SpendGuardTable } from '../../schema/tables/money.ts'
 
-/** What a guard says; its uuid stays. A type, as it is JSON. */
-export type GuardState = Omit<
-  Selectable<SpendGuardTable>,
-  'guard_uuid' | 'changed_at' | 'ended_at' | 'ended_by'
->
+/** The state of a guard without its uuid. */
+export type GuardState = z.output<typeof guardState>
 
 export interface GuardFilter extends Omit<Slice, 'search'> {
   readonly scope?: GuardScope | undefined
@@ -30,11 +33,11 @@ export interface GuardFilter extends Omit<Slice, 'search'> {
   readonly isActive: boolean
 }
 
-/** One tenant sets no more; the platform may set many. */
+/** The most guards of one tenant; the platform may have more. */
 const MAX_OF_TENANT = 1_000
 const MAX_IN_ALL = 20_000
-/** Those that have ended are kept for so long. */
-const KEPT_MS = 30 * 86_400_000
+/** How long ended guards stay stored. */
+const RETENTION_MS = 30 * 86_400_000
 
 export class GuardStore {
   readonly #store: Store
@@ -51,7 +54,7 @@ export class GuardStore {
       .leftJoin('tenant', 'tenant.id', 'spend_guard.tenant_id')
   }
 
-  /** Those of a tenant are on it, on its customers and on its extensions; null: all. */
+  /** The guards on a tenant, on its customers and on its extensions; null: all guards. */
   #visible(tenantId: number | null) {
     const rows = this.#rows()
     if (tenantId === null) return rows
@@ -77,30 +80,21 @@ export class GuardStore {
       query = query
         .where('ended_at', 'is', null)
         .where(({ or, eb }) => or([eb('expires_at', 'is', null), eb('expires_at', '>', at)]))
-    const rows = await all(
-      this.#store,
-      query
-        .selectAll('spend_guard')
-        .select(names)
-        .orderBy('spend_guard.created_at', 'desc')
-        .orderBy('guard_uuid', 'desc')
-        .limit(slice.limit)
-        .offset(slice.offset),
-    )
-    const counted = await first(
-      this.#store,
-      query.select(({ fn }) => fn.countAll<number>().as('total')),
-    )
-    return { rows, total: counted?.total ?? 0 }
+    const sorted = query
+      .selectAll('spend_guard')
+      .select(names)
+      .orderBy('spend_guard.created_at', 'desc')
+      .orderBy('guard_uuid', 'desc')
+    return pageOf(this.#store, sorted, slice)
   }
 
-  /** Undefined: there is none that this tenant may see. */
+  /** Undefined: no guard that this tenant may see has this uuid. */
   find(tenantId: number | null, guardUuid: string) {
     const query = this.#visible(tenantId).where('guard_uuid', '=', guardUuid)
     return first(this.#store, query.selectAll('spend_guard').select(names))
   }
 
-  /** The one that `setBy` has set for these calls, which another one of it replaces. */
+  /** The guard in force that `setBy` has set for these calls; a new guard of `setBy` replaces it. */
   present(brake: Brake, setBy: number | null, at: number) {
     const query = this.#rows()
       .where(`spend_guard.${brake.scope}_id`, '=', brake.scopeId)
@@ -114,7 +108,7 @@ export class GuardStore {
     )
   }
 
-  /** Those that were in force then. */
+  /** The guards that were in force at that time. */
   async inForce(tenantId: number | null, at: number) {
     const query = this.#visible(tenantId)
       .where('spend_guard.created_at', '<=', at)
@@ -123,7 +117,7 @@ export class GuardStore {
     return all(this.#store, query.selectAll('spend_guard').select(names).limit(MAX_IN_ALL))
   }
 
-  /** Null: it is removed, or there was none. */
+  /** Null: the guard is removed, or never existed. */
   async state(guardUuid: string): Promise<GuardState | null> {
     const { db } = this.#store
     const query = db.selectFrom('spend_guard').selectAll().where('guard_uuid', '=', guardUuid)
@@ -131,7 +125,7 @@ export class GuardStore {
     return row === undefined ? null : stateOf(row)
   }
 
-  /** The customer, extension or tenant is there still. */
+  /** Whether the customer, extension or tenant still exists. */
   async isOwned({ customer_id, extension_id, tenant_id }: GuardState): Promise<boolean> {
     const { db } = this.#store
     const id = customer_id ?? extension_id ?? tenant_id ?? 0
@@ -142,7 +136,7 @@ export class GuardStore {
     )
   }
 
-  /** Sets it, new or again. */
+  /** Inserts or updates a guard. */
   async put(guardUuid: string, state: GuardState, at: number): Promise<void> {
     const { db } = this.#store
     const row = { ...state, changed_at: at, ended_at: null, ended_by: null }
@@ -150,7 +144,7 @@ export class GuardStore {
     if ((await execute(this.#store, update.where('ended_at', 'is', null))) > 0) return
     await this.#forgetOld(at)
     await this.#refuseMany(state.set_by_tenant_id, at)
-    // One that ended comes back, when its removal is undone.
+    // Undoing a removal brings an ended guard back.
     if ((await execute(this.#store, update)) > 0) return
     const insert = db.insertInto('spend_guard').values({ ...row, guard_uuid: guardUuid })
     await execute(this.#store, insert)
@@ -165,7 +159,7 @@ export class GuardStore {
     await execute(this.#store, ended)
   }
 
-  /** What was taken of caps (`capResource`). */
+  /** The used amount of caps, by `capResource`. */
   async used(caps: readonly string[]): Promise<ReadonlyMap<string, number>> {
     if (caps.length === 0) return new Map()
     const query = this.#store.db
@@ -197,7 +191,7 @@ export class GuardStore {
     const old = this.#store.db
       .deleteFrom('spend_guard')
       .where(({ or, eb }) =>
-        or([eb('ended_at', '<', at - KEPT_MS), eb('expires_at', '<', at - KEPT_MS)]),
+        or([eb('ended_at', '<', at - RETENTION_MS), eb('expires_at', '<', at - RETENTION_MS)]),
       )
     await execute(this.#store, old)
     const used = this.#store.db.deleteFrom('share').where('kind', '=', 'cap')
@@ -218,24 +212,30 @@ const names = [
 
 export type GuardRow = NonNullable<Awaited<ReturnType<GuardStore['find']>>>
 
-export const stateOf = (row: GuardState): GuardState => ({
-  customer_id: row.customer_id,
-  extension_id: row.extension_id,
-  tenant_id: row.tenant_id,
-  set_by_tenant_id: row.set_by_tenant_id,
-  prefix: row.prefix,
-  action: row.action,
-  amount_micros: row.amount_micros,
-  currency: row.currency,
-  per: row.per,
-  reason: row.reason,
-  created_by: row.created_by,
-  created_at: row.created_at,
-  expires_at: row.expires_at,
-  ends_calls_before: row.ends_calls_before,
-})
+const id = z.int().nullable()
 
-/** Which spend guards stopped a call: those that covered it at that time. Its record says only that one did. */
+export const guardState = z.strictObject({
+  customer_id: id,
+  extension_id: id,
+  tenant_id: id,
+  set_by_tenant_id: id,
+  prefix: z.string(),
+  action: z.enum(guardActions),
+  amount_micros: z.int(),
+  currency: z.string().nullable(),
+  per: z.enum(guardPeriods).nullable(),
+  reason: z.string(),
+  created_by: z.string(),
+  created_at: z.int(),
+  expires_at: id,
+  ends_calls_before: id,
+})
+const columnsOfState = guardState.strip()
+
+/** Drops the other columns of a row. */
+export const stateOf = (row: GuardState): GuardState => columnsOfState.parse(row)
+
+/** A call that a spend guard stopped. Its record does not say which one. */
 interface StoppedCall {
   readonly caller_id_number: string
   readonly destination_number: string
@@ -246,17 +246,17 @@ interface StoppedCall {
   readonly tenant_id: number | null
 }
 
-interface World {
+interface GuardReader {
   readonly store: Store
   readonly principal: Principal
-  /** Absent: an OCS elsewhere charges. */
+  /** Absent: an external OCS charges. */
   readonly ocs?: Pick<OcsPort, 'exitCodes'> | undefined
 }
 
-/** Their uuids, the longest prefix first; without those that the caller may not see. */
+/** The uuids of the guards that covered the call, longest prefix first, as far as the caller may see them. */
 export async function guardsOfCall(
   call: StoppedCall,
-  { store, principal, ocs }: World,
+  { store, principal, ocs }: GuardReader,
 ): Promise<string[]> {
   const at = call.answer_stamp === null ? call.start_stamp : call.end_stamp
   const rows = await new GuardStore(store).inForce(principal.tenantId, at)
@@ -265,7 +265,7 @@ export async function guardsOfCall(
     .toSorted((a, b) => b.prefix.length - a.prefix.length)
   const { destination_number: number } = call
   const covering = own.filter(({ prefix }) => coversNumber(prefix, number, ocs?.exitCodes))
-  // One covered what gateways would have got in place of the number, which the record does not say.
+  // A guard may have covered a number of a gateway, which the record does not have.
   return (covering.length > 0 ? covering : own).map(({ guard_uuid }) => guard_uuid)
 }
 
@@ -277,34 +277,34 @@ function isOf(row: GuardRow, call: StoppedCall): boolean {
   return isOfTenant && row.number === call.caller_id_number.replace(/^\+/, '')
 }
 
-/** Who a spend guard brakes, and what they have spent lately. */
-export interface GuardedWorld {
+/** Dependencies of the figures that a plan shows about a spend guard. */
+export interface GuardDeps {
   readonly store: Store
   readonly ocs: Pick<OcsPort, 'callsUnder' | 'exitCodes'>
   /** The other nodes of the installation; undefined: there is none to ask. */
-  readonly elsewhere?: AskedNodes | undefined
+  readonly peers?: PeerRequests | undefined
   /** Milliseconds UTC. */
   readonly now: () => number
 }
 
 /** Records of one statement: SIP shares the thread. */
 const WINDOW = 1_000
-/** Of a period with more than 20,000 records, the newest are looked at. */
+/** In a period with more than 20,000 records, only the newest are read. */
 const MAX_WINDOWS = 20
 
-/** Live calls of all nodes, and what ended calls to the prefix have cost. */
+/** Live calls of all nodes, and the cost of ended calls to the prefix. */
 export async function guardedCalls(
   brake: Brake,
-  world: GuardedWorld,
+  deps: GuardDeps,
 ): Promise<Readonly<Record<string, number>>> {
-  const at = world.now()
+  const at = deps.now()
   const { scopeId, scope, extension } = brake
   const reader = scope === 'tenant' ? scopeId : (extension?.tenantId ?? null)
   const costOf = (ms: number) =>
-    readApart(world.store, reader, () => costSince(brake, { from: at - ms, before: at + 1 }, world))
+    readApart(deps.store, reader, () => costSince(brake, { from: at - ms, before: at + 1 }, deps))
   const [lastHour, lastDay] = [await costOf(HOUR_MS), await costOf(DAY_MS)]
   return {
-    live_calls: await liveCalls(brake, world),
+    live_calls: await liveCalls(brake, deps),
     calls_last_hour: lastHour.calls,
     ...spending('spent_last_hour', lastHour.costMicros),
     calls_last_day: lastDay.calls,
@@ -312,10 +312,10 @@ export async function guardedCalls(
   }
 }
 
-async function liveCalls(brake: Brake, { ocs, elsewhere }: GuardedWorld): Promise<number> {
+async function liveCalls(brake: Brake, { ocs, peers }: GuardDeps): Promise<number> {
   const own = ocs.callsUnder(brake)
-  if (elsewhere === undefined) return own
-  const answers = await elsewhere.question({ kind: 'guarded', ...brake })
+  if (peers === undefined) return own
+  const answers = await peers.question({ kind: 'guarded', ...brake })
   return answers.reduce((sum, answer) => sum + (bodyOf(answer, guardedAnswer)?.calls ?? 0), own)
 }
 
@@ -327,11 +327,11 @@ function spending(name: string, costs: ReadonlyMap<string, number>): Record<stri
   )
 }
 
-/** Of answered calls. They are summed by number: the spellings of a prefix are read here. */
+/** The cost of answered calls. Calls are summed by number, because a prefix has several spellings. */
 async function costSince(
   brake: Brake,
   { from, before }: Window,
-  { store, ocs }: Pick<GuardedWorld, 'store' | 'ocs'>,
+  { store, ocs }: Pick<GuardDeps, 'store' | 'ocs'>,
 ) {
   const scope = {
     tenantId: brake.scope === 'tenant' ? brake.scopeId : (brake.extension?.tenantId ?? null),

@@ -17,8 +17,8 @@ import { badRequest } from '../http/api-error.ts'
 import { money, reference, type Reference } from '../http/fields.ts'
 import { type GuardRow, GuardStore } from './guard-store.ts'
 import { badReference, chosen, resolve } from './references.ts'
+import { timeOrNull } from '../http/view-fields.ts'
 
-/** What a spend guard is asked for with: by REST and by the tools. */
 const noPrefix = 'must be the first digits of called numbers, such as "1900", or "" for all numbers'
 const prefix = z
   .string()
@@ -42,7 +42,7 @@ export const guardBody = z.strictObject({
   end_live_calls: z.boolean().default(false).describe('True: ends answered calls within 5 s.'),
 })
 
-/** A prefix that was given, as it is stored. Throws 400 when it is an exit code of the installation and nothing more. */
+/** Returns a prefix in the form that is stored. Throws 400 for a prefix that is only an exit code. */
 export function storedPrefix(given: string, exitCodes: ExitCodes | undefined): string {
   const stored = normalPrefix(given, exitCodes)
   if (stored !== undefined) return stored
@@ -77,10 +77,10 @@ export const guardView = z.strictObject({
 
 export type GuardView = z.output<typeof guardView>
 
-/** What a view needs of a row. */
+/** The columns of a row that a view needs. */
 export type ShownGuard = Omit<GuardRow, 'changed_at' | 'ended_by'>
 
-/** With what was used of the caps in the period of `at`. */
+/** With the used amount of each cap in the period of `at`. */
 export async function viewsOf(
   guards: GuardStore,
   rows: readonly ShownGuard[],
@@ -111,13 +111,11 @@ function viewOf(row: ShownGuard, usedMicros: number, at: number): GuardView {
     reason: row.reason,
     created_by: row.created_by,
     created_at: timeToText(row.created_at),
-    expires_at: textOrNull(row.expires_at),
-    ends_calls_before: textOrNull(row.ends_calls_before),
-    removed_at: textOrNull(row.ended_at),
+    expires_at: timeOrNull(row.expires_at),
+    ends_calls_before: timeOrNull(row.ends_calls_before),
+    removed_at: timeOrNull(row.ended_at),
   }
 }
-
-const textOrNull = (at: number | null): string | null => (at === null ? null : timeToText(at))
 
 function stateAt(
   { ended_at, expires_at }: Pick<GuardRow, 'ended_at' | 'expires_at'>,
@@ -140,19 +138,19 @@ export function scopeOf(row: NamedRow): Pick<GuardView, 'scope' | 'scope_id' | '
   return { scope: 'tenant', scope_id: tenant_id ?? 0, name: row.tenant }
 }
 
-/** Whose calls a spend guard brakes: the customer, the extension or the tenant that a body names. */
+/** The customer, extension or tenant whose calls a guard limits. */
 export interface GuardTarget extends Brake {
-  /** As people call it. */
+  /** The name that people use. */
   readonly name: string
   readonly tenantId: number | null
 }
 
-type Named = Pick<GuardBody, 'customer' | 'extension' | 'tenant' | 'prefix'>
+type SubjectReference = Pick<GuardBody, 'customer' | 'extension' | 'tenant' | 'prefix'>
 
 /** Throws 400 unless one of them is named that the caller may see. */
 export async function targetOf(
   store: Store,
-  { customer, extension, tenant, prefix }: Named,
+  { customer, extension, tenant, prefix }: SubjectReference,
   scope: RequestScope,
 ): Promise<GuardTarget> {
   const given = [customer, extension, tenant].filter((one) => one !== undefined)
@@ -165,9 +163,13 @@ export async function targetOf(
   return { prefix, ...(await tenantOf(store, tenant, scope)) }
 }
 
-type Found = Omit<GuardTarget, 'prefix'>
+type GuardSubject = Omit<GuardTarget, 'prefix'>
 
-async function customerOf(store: Store, wanted: Reference, scope: RequestScope): Promise<Found> {
+async function customerOf(
+  store: Store,
+  wanted: Reference,
+  scope: RequestScope,
+): Promise<GuardSubject> {
   const id = await resolve(store, 'customer', wanted, { tenantId: 'any', scope })
   const query = store.db.selectFrom('customer').select(['id', 'name', 'tenant_id'])
   const row = id === null ? undefined : await first(store, query.where('id', '=', id))
@@ -176,7 +178,11 @@ async function customerOf(store: Store, wanted: Reference, scope: RequestScope):
   return { scope: 'customer', scopeId: row.id, extension: null, name, tenantId }
 }
 
-async function extensionOf(store: Store, wanted: Reference, scope: RequestScope): Promise<Found> {
+async function extensionOf(
+  store: Store,
+  wanted: Reference,
+  scope: RequestScope,
+): Promise<GuardSubject> {
   const columns = ['id', 'tenant_id', 'extension', 'domain'] as const
   const extensions = store.db.selectFrom('extension').select(columns)
   const [number = '', domain] = String(wanted).split('@')
@@ -187,13 +193,13 @@ async function extensionOf(store: Store, wanted: Reference, scope: RequestScope)
       : domain === undefined
         ? named
         : named.where('domain', '=', domain.toLowerCase())
-  const asked = { path: 'extension', noun: 'extension', reference: wanted }
+  const subject = { path: 'extension', noun: 'extension', reference: wanted }
   const rows = (await all(store, query.limit(MAX_NAMESAKES))).filter(
     (each) => scope.tenantId === null || each.tenant_id === scope.tenantId,
   )
   if (rows.length > 1)
     throw badReference('extension', 'several domains have it: write it as in "101@acme.example"')
-  const row = chosen(rows, asked, { tenantId: 'any', scope })
+  const row = chosen(rows, subject, { tenantId: 'any', scope })
   return {
     scope: 'extension',
     scopeId: row.id,
@@ -210,7 +216,7 @@ async function tenantOf(
   store: Store,
   wanted: Reference | undefined,
   scope: RequestScope,
-): Promise<Found> {
+): Promise<GuardSubject> {
   const query = store.db.selectFrom('tenant').select(['id', 'slug'])
   const column = typeof wanted === 'number' ? 'id' : 'slug'
   const row = await first(store, query.where(column, '=', wanted ?? ''))
@@ -265,27 +271,27 @@ interface Page {
   readonly isWithEnded: boolean
 }
 
-interface Listed {
+interface GuardPage {
   readonly guards: readonly GuardView[]
   readonly total: number
 }
 
 export const listGuards = (
   store: Store,
-  asked: z.output<typeof guardQuestion>,
+  subject: z.output<typeof guardQuestion>,
   slice: Page,
   scope: RequestScope,
-): Promise<Listed> => readApart(store, scope.tenantId, () => read(store, asked, slice, scope))
+): Promise<GuardPage> => readApart(store, scope.tenantId, () => read(store, subject, slice, scope))
 
 async function read(
   store: Store,
-  asked: z.output<typeof guardQuestion>,
+  subject: z.output<typeof guardQuestion>,
   { isWithEnded, ...slice }: Page,
   scope: RequestScope,
-): Promise<Listed> {
+): Promise<GuardPage> {
   const guards = new GuardStore(store)
-  const isOfOne = Object.values(asked).some((named) => named !== undefined)
-  const target = isOfOne ? await targetOf(store, { ...asked, prefix: '' }, scope) : undefined
+  const isOfOne = Object.values(subject).some((named) => named !== undefined)
+  const target = isOfOne ? await targetOf(store, { ...subject, prefix: '' }, scope) : undefined
   const filter = {
     ...slice,
     scope: target?.scope,

@@ -1,4 +1,4 @@
-/** What becomes of an application key when it is suspended, resumed or revoked. */
+/** Plans for suspending, resuming and revoking application keys. */
 import { timeToText } from '../../schema/columns.ts'
 import type { AppKey, KeyPatch } from '../auth/app-key.ts'
 import { grantorOf, isAsStrong, nameTaken, refuseChange, refuseResume } from '../auth/issue-key.ts'
@@ -17,7 +17,7 @@ import {
 import { conflict, notFound } from '../http/api-error.ts'
 import { quoted } from '../http/clean-text.ts'
 
-export interface KeyWorld extends Pick<ChangeDeps, 'keys' | 'now'> {
+export interface KeyPlanDeps extends Pick<ChangeDeps, 'keys' | 'now'> {
   readonly usage: Pick<KeyUsage, 'ofLastHour'>
   readonly principal: Principal
 }
@@ -25,47 +25,47 @@ export interface KeyWorld extends Pick<ChangeDeps, 'keys' | 'now'> {
 export type KeyPlan = Plan<{ readonly key: AppKey }>
 
 /**
- * Rejected with the next request, and good again when it is resumed. Suspended again by a caller that could resume it,
- * the key is suspended by that caller from then on. A caller that could not would only win the right to resume it, so
+ * A suspended key is rejected from its next request until it is resumed. When a caller that could resume the key
+ * suspends it again, the suspension becomes that caller's. Another caller would only gain the right to resume it, so
  * nothing changes.
  */
 export async function planSuspension(
   key: AppKey,
   expiresAt: number | null,
-  world: KeyWorld,
+  deps: KeyPlanDeps,
 ): Promise<KeyPlan> {
   refuseRevoked(key)
-  const suspension = { at: world.now(), by: world.principal.actor }
+  const suspension = { at: deps.now(), by: deps.principal.actor }
   const before = keyStateOf(key)
   const until = expiresAt === null ? 'until it is resumed' : `until ${timeToText(expiresAt)}`
   const isSuspended = key.suspendedAt !== null
   const takesOver =
-    isSuspended && key.suspendedBy !== suspension.by && isAsStrong(key, world.principal)
-  const isKept = isSuspended && !takesOver
+    isSuspended && key.suspendedBy !== suspension.by && isAsStrong(key, deps.principal)
+  const isUnchanged = isSuspended && !takesOver
   return {
     target: { kind: 'api_key', id: key.uuid },
     before,
-    after: isKept
+    after: isUnchanged
       ? before
       : { ...before, suspended_at: suspension.at, suspended_by: suspension.by },
-    effect: isKept
+    effect: isUnchanged
       ? `Nothing changes: the key ${quoted(key.name)} is suspended already.`
       : takesOver
         ? `The key ${quoted(key.name)} stays suspended ${until}: who suspended it before cannot resume it any more without all that the key has.`
         : `The key ${quoted(key.name)} is suspended ${until}: its requests are rejected from now on.`,
-    affected: await useOf(key, world),
+    affected: await useOf(key, deps),
     undo: 'restores',
     preview: { key },
-    apply: async () => ({ key: await world.keys.setSuspension(key, suspension) }),
+    apply: async () => ({ key: await deps.keys.setSuspension(key, suspension) }),
   }
 }
 
-/** Whatever else is said of the key stays: one that is inactive or expired is rejected all the same. */
-export async function planResumption(key: AppKey, world: KeyWorld): Promise<KeyPlan> {
+/** A resumed key that is inactive or expired is still rejected. */
+export async function planResumption(key: AppKey, deps: KeyPlanDeps): Promise<KeyPlan> {
   refuseRevoked(key)
   const before = keyStateOf(key)
   const isSuspended = key.suspendedAt !== null
-  if (isSuspended) refuseResume(key, world.principal)
+  if (isSuspended) refuseResume(key, deps.principal)
   return {
     target: { kind: 'api_key', id: key.uuid },
     before,
@@ -73,16 +73,16 @@ export async function planResumption(key: AppKey, world: KeyWorld): Promise<KeyP
     effect: isSuspended
       ? `The key ${quoted(key.name)} is resumed: its requests are accepted from now on${lackOf(key)}.`
       : `Nothing changes: the key ${quoted(key.name)} is not suspended.`,
-    affected: await useOf(key, world),
+    affected: await useOf(key, deps),
     undo: 'restores',
     preview: { key },
-    apply: async () => ({ key: await world.keys.setSuspension(key, null) }),
+    apply: async () => ({ key: await deps.keys.setSuspension(key, null) }),
   }
 }
 
-export async function planRevocation(key: AppKey, world: KeyWorld): Promise<KeyPlan> {
+export async function planRevocation(key: AppKey, deps: KeyPlanDeps): Promise<KeyPlan> {
   const before = keyStateOf(key)
-  const revokedAt = key.revokedAt ?? world.now()
+  const revokedAt = key.revokedAt ?? deps.now()
   return {
     target: { kind: 'api_key', id: key.uuid },
     before,
@@ -91,14 +91,14 @@ export async function planRevocation(key: AppKey, world: KeyWorld): Promise<KeyP
       key.revokedAt === null
         ? `The key ${quoted(key.name)} is revoked permanently: its requests are rejected from now on. suspend_api_key does the same, and can be undone.`
         : `Nothing changes: the key ${quoted(key.name)} was revoked at ${timeToText(revokedAt)}.`,
-    affected: await useOf(key, world),
+    affected: await useOf(key, deps),
     undo: 'none',
     preview: { key },
-    apply: async () => ({ key: await world.keys.revoke(key, revokedAt) }),
+    apply: async () => ({ key: await deps.keys.revoke(key, revokedAt) }),
   }
 }
 
-/** A key that takes itself out of use cannot bring itself back. */
+/** Throws 409 unless the caller confirms that the key of this request is meant. */
 export function refuseOwnKey(key: AppKey, principal: Principal, isConfirmed: boolean): void {
   if (isConfirmed || principal.kind !== 'key' || principal.keyId !== key.id) return
   throw conflict(
@@ -107,7 +107,7 @@ export function refuseOwnKey(key: AppKey, principal: Principal, isConfirmed: boo
   )
 }
 
-/** A key that was made for tools: it names a scope of MCP. */
+/** A key with a scope of MCP was made for tools. */
 export const isOfAgent = (principal: Principal): boolean =>
   principal.kind === 'key' && principal.scopeLabels.some((label) => label.startsWith('mcp:'))
 
@@ -119,7 +119,7 @@ function refuseRevoked({ revokedAt }: AppKey): void {
     throw conflict('key_revoked', 'The key has been revoked, which is permanent')
 }
 
-async function useOf(key: AppKey, { usage, now }: KeyWorld): Promise<Record<string, number>> {
+async function useOf(key: AppKey, { usage, now }: KeyPlanDeps): Promise<Record<string, number>> {
   return {
     requests_per_hour: await usage.ofLastHour(key.id),
     ...(key.lastUsedAt !== null && {
@@ -177,14 +177,14 @@ export const apiKeyKind: RestorableKind = {
     const changed = await keys.update(key, patchIn(state))
     if (changed === 'name_taken') throw nameTaken()
   },
-  /** It is named by what it did, so it is not deleted. */
+  /** Records of its actions refer to the key, so it is not deleted. */
   uncreated: 'is revoked permanently: it was not there',
   isSame: hasFields,
   isAbout: shareFields,
   async admit(uuid, { from, to }, principal, { keys }) {
     const key = await reachable(uuid, principal, keys)
     if (to === null) refuseOwn(key, principal)
-    // Also one that falls to another: who had suspended it before could resume it then.
+    // A suspension that passes to another actor counts, too: that actor could resume the key.
     const [held, then] = [suspensionIn(from), suspensionIn(to)]
     if (held.at !== null && (then.at === null || then.by !== held.by)) refuseResume(key, principal)
     const patch = patchIn(to)
@@ -209,7 +209,7 @@ function refuseOwn(key: AppKey, principal: Principal): void {
 }
 
 /** A key of another tenant or domain does not exist for the caller. */
-async function reachable(
+export async function reachable(
   uuid: string,
   { tenantId, domain }: Principal,
   keys: ChangeDeps['keys'],

@@ -1,30 +1,43 @@
 /** `/application-keys`: the REST of SPECIFICATION.md §4.6. */
 import type { ChangeDeps } from '../changes/kinds.ts'
-import { Hono } from 'hono'
+import { Hono, type Context } from 'hono'
 import { z } from 'zod'
 import { operationOf } from '../changes/audit.ts'
 import {
   changeReason,
+  type ChangeOrder,
   creationsOf,
   change,
   recordChange,
   writeQuery,
   writesOf,
+  answerOf,
+  changeDuration,
+  dryRun,
+  changeOutput,
 } from '../changes/change.ts'
-import { isOfAgent, planRevocation, refuseOwnKey } from './key-plans.ts'
+import {
+  isOfAgent,
+  planRevocation,
+  refuseOwnKey,
+  type KeyPlan,
+  planResumption,
+  planSuspension,
+  reachable,
+} from './key-plans.ts'
 import { ApiError, notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { created, ok, offsetOf, pageMeta } from '../http/envelope.ts'
 import { validate, describeRoute } from '../http/validate.ts'
 import type { Idempotency } from '../auth/idempotency.ts'
-import type { Principal } from '../auth/principal.ts'
 import { requires, requiresCredential } from '../auth/requires.ts'
 import { auditedKey, exampleKey, keyFields, keySchema, keyView } from './key-view.ts'
 import { keyPatch, keyQuery, newKeyBody, rotateBody, type AppKey } from '../auth/app-key.ts'
 import { type ChangedKey, changeKey, grantorOf, issueKey, rotateKey } from '../auth/issue-key.ts'
 import type { KeyUsage } from '../auth/key-usage.ts'
-import { count } from '../http/view-fields.ts'
+import { count, exampleTime } from '../http/view-fields.ts'
 import { data, list } from '../http/operation.ts'
+import { exampleId } from '../changes/change-routes.ts'
 
 const newKey = keyFields
   .extend({
@@ -59,21 +72,21 @@ const revokeQuery = z.strictObject({
   reason: changeReason.optional(),
 })
 
-type KeyRoutesWorld = ChangeDeps & { readonly usage: Pick<KeyUsage, 'daysOf' | 'ofLastHour'> }
+type KeyRoutesDeps = ChangeDeps & { readonly usage: Pick<KeyUsage, 'daysOf' | 'ofLastHour'> }
 
-export function keyRoutes(world: KeyRoutesWorld, idempotency: Idempotency) {
+export function keyRoutes(deps: KeyRoutesDeps, idempotency: Idempotency) {
   return new Hono<ControlEnv>()
-    .route('/', tokenRoutes(world, idempotency))
-    .route('/', shownKeys(world))
-    .route('/', changedKeys(world))
+    .route('/', tokenRoutes(deps, idempotency))
+    .route('/', shownKeys(deps))
+    .route('/', changedKeys(deps))
+    .route('/', suspendRoutes(deps))
 }
 
 /** The only answers with a token. */
-function tokenRoutes(world: KeyRoutesWorld, idempotency: Idempotency) {
-  const { now } = world
-  const find = finding(world)
-  const entered = writesOf(world, 'api_key', 'key')
-  const createdAs = creationsOf(world, 'api_key', 'key')
+function tokenRoutes(deps: KeyRoutesDeps, idempotency: Idempotency) {
+  const { now } = deps
+  const entered = writesOf(deps, 'api_key', 'key')
+  const createdAs = creationsOf(deps, 'api_key', 'key')
 
   return new Hono<ControlEnv>()
     .post(
@@ -93,7 +106,7 @@ function tokenRoutes(world: KeyRoutesWorld, idempotency: Idempotency) {
         const given = c.req.valid('json')
         const { reason = null } = c.req.valid('query')
         const { written, changeId } = await createdAs(c, { given, reason }, async () => {
-          const issued = await issueKey(world, given, grantorOf(c.var.principal))
+          const issued = await issueKey(deps, given, grantorOf(c.var.principal))
           return { id: issued.key.uuid, written: issued, scopes: ['keys:write'] }
         })
         const { key, token } = written
@@ -124,8 +137,8 @@ function tokenRoutes(world: KeyRoutesWorld, idempotency: Idempotency) {
         const given = c.req.valid('json')
         const { reason = null } = c.req.valid('query')
         const rotation = async () => {
-          const found = () => find(uuid, principal)
-          const rotated = await rotateKey(world, found, given.grace_seconds, grantorOf(principal))
+          const found = () => reachable(uuid, principal, deps.keys)
+          const rotated = await rotateKey(deps, found, given.grace_seconds, grantorOf(principal))
           return { written: rotated, scopes: ['keys:write' as const] }
         }
         const write = { given, reason, secret: 'token' }
@@ -138,9 +151,8 @@ function tokenRoutes(world: KeyRoutesWorld, idempotency: Idempotency) {
     )
 }
 
-function shownKeys(world: KeyRoutesWorld) {
-  const { keys, now, usage } = world
-  const find = finding(world)
+function shownKeys(deps: KeyRoutesDeps) {
+  const { keys, now, usage } = deps
 
   return new Hono<ControlEnv>()
     .get(
@@ -194,7 +206,11 @@ function shownKeys(world: KeyRoutesWorld) {
       }),
       requires('keys:read'),
       validate('param', keyPath),
-      async (c) => ok(c, keyView(await find(c.req.valid('param').uuid, c.var.principal), now())),
+      async (c) =>
+        ok(
+          c,
+          keyView(await reachable(c.req.valid('param').uuid, c.var.principal, deps.keys), now()),
+        ),
     )
 
     .get(
@@ -208,16 +224,15 @@ function shownKeys(world: KeyRoutesWorld) {
       requires('keys:read'),
       validate('param', keyPath),
       async (c) => {
-        const key = await find(c.req.valid('param').uuid, c.var.principal)
+        const key = await reachable(c.req.valid('param').uuid, c.var.principal, deps.keys)
         return ok(c, { days: await usage.daysOf(key.id, now()) })
       },
     )
 }
 
-function changedKeys(world: KeyRoutesWorld) {
-  const { now } = world
-  const find = finding(world)
-  const entered = writesOf(world, 'api_key', 'key')
+function changedKeys(deps: KeyRoutesDeps) {
+  const { now } = deps
+  const entered = writesOf(deps, 'api_key', 'key')
 
   return new Hono<ControlEnv>()
     .patch(
@@ -240,7 +255,12 @@ function changedKeys(world: KeyRoutesWorld) {
         const given = c.req.valid('json')
         const { uuid } = c.req.valid('param')
         const patch = async () => ({
-          written: await changeKey(world, () => find(uuid, principal), given, grantorOf(principal)),
+          written: await changeKey(
+            deps,
+            () => reachable(uuid, principal, deps.keys),
+            given,
+            grantorOf(principal),
+          ),
           scopes: ['keys:write' as const],
         })
         const { written, changeId } = await entered(c, uuid, { given, reason }, patch)
@@ -267,9 +287,9 @@ function changedKeys(world: KeyRoutesWorld) {
         const { reason = null } = c.req.valid('query')
         let before: AppKey | undefined
         const plan = async () => {
-          before = await find(c.req.valid('param').uuid, principal)
+          before = await reachable(c.req.valid('param').uuid, principal, deps.keys)
           refuseOwnKey(before, principal, isConfirmed)
-          return planRevocation(before, { ...world, principal })
+          return planRevocation(before, { ...deps, principal })
         }
         const order = {
           principal,
@@ -277,7 +297,7 @@ function changedKeys(world: KeyRoutesWorld) {
           reason,
           scopes: ['keys:write' as const],
         }
-        const { changeId, own } = await change(world, order, plan)
+        const { changeId, own } = await change(deps, order, plan)
         const states = auditedChange({ before: before ?? own.key, after: own.key }, now())
         recordChange(c, changeId, states, reason)
         return ok(c, keyView(own.key, now()))
@@ -285,18 +305,100 @@ function changedKeys(world: KeyRoutesWorld) {
     )
 }
 
-const finding =
-  ({ keys }: KeyRoutesWorld) =>
-  async (uuid: string, principal: Principal): Promise<AppKey> => {
-    const key = await keys.byUuid(uuid, principal.tenantId)
-    if (key === undefined || !isInDomain(key, principal)) throw notFound('Application key')
-    return key
-  }
-
 const auditedChange = ({ before, after }: ChangedKey, now: number) => ({
   before: auditedKey(before, now),
   after: auditedKey(after, now),
 })
 
-const isInDomain = (key: AppKey, { domain }: Principal): boolean =>
-  domain === null || key.domain === domain
+const changedKey = z.strictObject({ ...changeOutput, key: keySchema }).meta({ id: 'ChangedKey' })
+
+const exampleSuspended = {
+  dry_run: false,
+  changed: true,
+  change_id: exampleId,
+  effect:
+    'The key "monitoring" is suspended until it is resumed: its requests are rejected from now on.',
+  affected: { requests_per_hour: 12 },
+  previous_state: { suspended_at: null, suspended_by: null, revoked_at: null },
+  undo: `undo_change with change_id ${exampleId}`,
+  expires_at: null,
+  key: { ...exampleKey, state: 'suspended', suspended_at: exampleTime },
+}
+
+const resumeBody = z.strictObject({ reason: changeReason, dry_run: dryRun })
+const suspendBody = resumeBody.extend({
+  duration: changeDuration.optional(),
+  confirm_self: z
+    .boolean()
+    .default(false)
+    .describe('True: it may be the key of this request, which is rejected afterwards.'),
+})
+
+/** The same changes as the tools of these names. */
+function suspendRoutes(deps: KeyRoutesDeps) {
+  const { now } = deps
+  const answer = async (
+    c: Context<ControlEnv>,
+    order: Omit<ChangeOrder, 'principal' | 'scopes'>,
+    plan: () => Promise<KeyPlan>,
+  ) => {
+    const { principal } = c.var
+    const made = await change(deps, { ...order, principal, scopes: ['keys:write'] }, plan)
+    const { before, after } = made.plan
+    if (made.changeId !== null) recordChange(c, made.changeId, { before, after }, order.reason)
+    return ok(c, { ...answerOf(made), key: keyView(made.own.key, now()) })
+  }
+
+  return new Hono<ControlEnv>()
+    .post(
+      `${PATH}/:uuid/suspend`,
+      describeRoute({
+        id: 'suspendApplicationKey',
+        tag: 'Keys',
+        summary: 'Suspend a key. Takes effect immediately, and can be undone.',
+        body: { reason: 'it may have leaked', duration: 3_600 },
+        answer: data(changedKey, exampleSuspended),
+        refusals: [409],
+      }),
+      requires('keys:write'),
+      validate('param', keyPath),
+      validate('json', suspendBody),
+      (c) => {
+        const { principal } = c.var
+        const { reason, dry_run: isDryRun, duration, confirm_self } = c.req.valid('json')
+        const expiresAt = duration === undefined ? null : now() + duration * 1_000
+        return answer(c, { tool: 'suspend_api_key', reason, isDryRun, expiresAt }, async () => {
+          const key = await reachable(c.req.valid('param').uuid, principal, deps.keys)
+          refuseOwnKey(key, principal, confirm_self)
+          return planSuspension(key, expiresAt, { ...deps, principal })
+        })
+      },
+    )
+
+    .post(
+      `${PATH}/:uuid/resume`,
+      describeRoute({
+        id: 'resumeApplicationKey',
+        tag: 'Keys',
+        summary: 'Resume a suspended key',
+        body: { reason: 'it has not leaked' },
+        answer: data(changedKey, {
+          ...exampleSuspended,
+          effect: 'The key "monitoring" is resumed: its requests are accepted from now on.',
+          key: exampleKey,
+        }),
+        refusals: [409],
+      }),
+      requires('keys:write'),
+      validate('param', keyPath),
+      validate('json', resumeBody),
+      (c) => {
+        const { principal } = c.var
+        const { reason, dry_run: isDryRun } = c.req.valid('json')
+        return answer(c, { tool: 'resume_api_key', reason, isDryRun }, async () => {
+          const key = await reachable(c.req.valid('param').uuid, principal, deps.keys)
+          return planResumption(key, { ...deps, principal })
+        })
+      },
+    )
+}

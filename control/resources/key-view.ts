@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { count, exampleTime, moment } from '../http/view-fields.ts'
+import { count, exampleTime, moment, timeOrNull } from '../http/view-fields.ts'
 import { timeToText } from '../../schema/columns.ts'
 import { type AppKey, keyStateAt, keyStates } from '../auth/app-key.ts'
 
@@ -59,8 +59,6 @@ export function auditedKey(key: AppKey, now: number) {
   const { request_count: _count, last_used_at: _use, ...rest } = keyView(key, now)
   return rest
 }
-
-const timeOrNull = (ms: number | null): string | null => (ms === null ? null : timeToText(ms))
 
 export const exampleKey = {
   uuid: '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11',

@@ -66,7 +66,7 @@ type AnyResource = ResourceStore<z.ZodObject, z.ZodObject>
 /** @param admitUse throws an `ApiError` where the resource cannot be written at all. */
 function documentKind<Body extends z.ZodObject, View extends z.ZodObject>(
   definition: Definition<Body, View>,
-  admitUse: (world: ChangeDeps) => void = () => undefined,
+  admitUse: (deps: ChangeDeps) => void = () => undefined,
 ): RestorableKind {
   const { noun, columns = {} } = definition
   const isAmount = (field: string): boolean => columns[field]?.isAmount === true
@@ -75,18 +75,18 @@ function documentKind<Body extends z.ZodObject, View extends z.ZodObject>(
     const field = name.replace(/_micros$/, '')
     return field !== name && isAmount(field) ? field : name
   }
-  const storeOf = (world: ChangeDeps): AnyResource => {
-    admitUse(world)
-    return new ResourceStore<z.ZodObject, z.ZodObject>(definition, resourceDeps(world))
+  const storeOf = (deps: ChangeDeps): AnyResource => {
+    admitUse(deps)
+    return new ResourceStore<z.ZodObject, z.ZodObject>(definition, resourceDeps(deps))
   }
   return {
     isRow: true,
-    async read(id, world) {
-      const document = await storeOf(world).document(everywhere, Number(id))
+    async read(id, deps) {
+      const document = await storeOf(deps).document(everywhere, Number(id))
       return document === undefined ? null : renamed(asJson(document), stateName)
     },
-    async restore(id, state, world, asker) {
-      const resource = storeOf(world)
+    async restore(id, state, deps, asker) {
+      const resource = storeOf(deps)
       if (state === null) return remove(resource, Number(id), asker)
       const fields = fieldsOf(state)
       const document = await resource.document(asker, Number(id))
@@ -95,12 +95,12 @@ function documentKind<Body extends z.ZodObject, View extends z.ZodObject>(
     },
     isSame: hasFields,
     isAbout: shareFields,
-    async admit(id, { to }, { tenantId, domain, actor }, world) {
-      const scope = { tenantId, domain, actor, now: world.now() }
-      if ((await storeOf(world).find(scope, Number(id))) === undefined) throw notFound(noun)
-      if (to === null) await definition.refuseUndoing?.(Number(id), resourceDeps(world))
+    async admit(id, { to }, { tenantId, domain, actor }, deps) {
+      const scope = { tenantId, domain, actor, now: deps.now() }
+      if ((await storeOf(deps).find(scope, Number(id))) === undefined) throw notFound(noun)
+      if (to === null) await definition.refuseUndoing?.(Number(id), resourceDeps(deps))
     },
-    follow: (world, id) => definition.follow(world, { id: Number(id) }),
+    follow: (deps, id) => definition.follow(deps, { id: Number(id) }),
   }
 }
 

@@ -45,8 +45,8 @@ export const mediaFields = {
 export const mediaColumns = { codecs: names('codecs', null) }
 
 /**
- * What needs a media relay where there is none. A stored value may stay: it is told of at each start, and its
- * resource can still be changed.
+ * The fields that need a media relay when there is none. A stored value may stay: each start logs it, and the other
+ * fields of its resource can be changed.
  */
 export function withoutRelay(
   body: Row,

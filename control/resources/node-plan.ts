@@ -1,4 +1,4 @@
-/** What becomes of a dispatcher set when an operator sets the state of one of its nodes. */
+/** Plans for setting the state of a dispatcher node, and for reloading the sets. */
 import { timeToText } from '../../schema/columns.ts'
 import type { NamedNode, NodeState, SetStateResult } from '../../schema/contracts/engine.ts'
 import { didYouMean } from '../../schema/rules/names.ts'
@@ -7,7 +7,7 @@ import type { Plan } from '../changes/change.ts'
 import type { ChangeDeps, Json, RestorableKind } from '../changes/kinds.ts'
 import { ApiError, conflict, notFound } from '../http/api-error.ts'
 import { quoted } from '../http/clean-text.ts'
-import { type AskedNodes, countsOfAsked } from '../nodes/other-nodes.ts'
+import { type PeerRequests, countsFrom } from '../nodes/other-nodes.ts'
 
 export interface NodeStateOrder {
   readonly setId: number
@@ -20,22 +20,22 @@ export interface NodeStateOrder {
   readonly by: string
 }
 
-export interface NodeStateWorld extends ChangeDeps {
+export interface NodeStateDeps extends ChangeDeps {
   /** The other nodes of the installation; undefined: there is none to ask. */
-  readonly elsewhere?: AskedNodes | undefined
+  readonly peers?: PeerRequests | undefined
 }
 
-/** The tool's own words about it; a dry run and a call that changes nothing get `preview`. */
+/** A dry run, and a call that changes nothing, return `preview`. */
 export async function planNodeState(
   { setId, destination, state, expectedState, by }: NodeStateOrder,
-  world: NodeStateWorld,
+  deps: NodeStateDeps,
 ): Promise<Plan<{ readonly message: string }>> {
-  const { engine } = world
+  const { engine } = deps
   const node = engine.dispatcher.find(setId, destination)
   const id = node && nodeTargetId(setId, node.destination)
-  const before = id === undefined ? null : await readNodeState(id, world)
+  const before = id === undefined ? null : await readNodeState(id, deps)
   if (node === undefined || id === undefined || before === null)
-    throw stateRefusal('unknown_destination', setId, similarNodes(setId, destination, world))
+    throw stateRefusal('unknown_destination', setId, similarNodes(setId, destination, deps))
   if (expectedState !== undefined && expectedState !== before)
     throw conflict(
       'state_differs',
@@ -53,7 +53,7 @@ export async function planNodeState(
     effect: isSame
       ? `Nothing changes: the node is ${state} already.`
       : `Node ${quoted(node.destination)} of set ${setId} goes from ${before} to ${state}: ${meaning[state]}.`,
-    affected: await affectedBy(setId, node, state, world),
+    affected: await affectedBy(setId, node, state, deps),
     preview: {
       message: isSame
         ? `The node is ${state} already.`
@@ -67,7 +67,7 @@ export async function planNodeState(
   }
 }
 
-function similarNodes(setId: number, wrong: string, { engine }: NodeStateWorld): string {
+function similarNodes(setId: number, wrong: string, { engine }: NodeStateDeps): string {
   const nodes = engine.dispatcher.status(setId).flatMap((set) => set.nodes)
   return didYouMean(
     wrong,
@@ -81,16 +81,16 @@ const meaning: Readonly<Record<NodeState, string>> = {
   probing: 'it gets new calls as soon as its probes succeed',
 }
 
-/** What the set has then. */
+/** The figures of the set after the change. */
 async function affectedBy(
   setId: number,
   node: NamedNode,
   state: NodeState,
-  { engine, store, elsewhere }: NodeStateWorld,
+  { engine, store, peers }: NodeStateDeps,
 ): Promise<Record<string, number>> {
   const nodes = engine.dispatcher.status(setId)[0]?.nodes ?? []
   const ids = nodes.map(({ nodeId }) => nodeId)
-  const more = (await countsOfAsked(elsewhere, 'nodes', ids)) ?? (() => 0)
+  const more = (await countsFrom(peers, 'nodes', ids)) ?? (() => 0)
   const callsOf = ({ nodeId, activeCalls }: typeof node | (typeof nodes)[number]) =>
     activeCalls + more(nodeId)
   const active = nodes
@@ -114,9 +114,9 @@ const nodeTargetId = (setId: number, destination: string): string => `${setId}/$
 export const dispatcherNodeKind: RestorableKind = {
   // The engine decides whether it is the last one in service, and keeps the state in memory, too.
   isRow: false,
-  read: (id, world) => readNodeState(id, world),
+  read: (id, deps) => readNodeState(id, deps),
   async restore(id, state, { engine }, { actor }) {
-    const { setId, destination } = placeOf(id)
+    const { setId, destination } = parsedId(id)
     if (!isNodeState(state)) throw notFound('Node')
     const result = await engine.dispatcher.setState(setId, destination, state, actor)
     if (result !== 'changed') throw stateRefusal(result, setId)
@@ -128,7 +128,7 @@ export const dispatcherNodeKind: RestorableKind = {
     const query = store.db
       .selectFrom('dispatcher_set')
       .select('id')
-      .where('set_id', '=', placeOf(id).setId)
+      .where('set_id', '=', parsedId(id).setId)
       .where('tenant_id', '=', tenantId)
     if ((await first(store, query)) === undefined) throw notFound('Dispatcher set')
   },
@@ -155,11 +155,11 @@ function stateRefusal(
 }
 
 /**
- * What the operator decided is in the table: another node may have stored it a moment ago. What probes found is in the
- * memory of each.
+ * The operator's state comes from the table, because another node may have just stored it. The result of probes is in
+ * the memory of each node.
  */
 async function readNodeState(id: string, { engine, store }: ChangeDeps): Promise<NodeState | null> {
-  const { setId, destination } = placeOf(id)
+  const { setId, destination } = parsedId(id)
   const [set] = engine.dispatcher.status(setId)
   const node = set?.nodes.find((each) => each.destination === destination)
   if (node === undefined) return null
@@ -173,7 +173,7 @@ async function readNodeState(id: string, { engine, store }: ChangeDeps): Promise
   return node.state === 'inactive' ? 'active' : node.state
 }
 
-function placeOf(id: string) {
+function parsedId(id: string) {
   const end = id.indexOf('/')
   return { setId: Number(id.slice(0, end)), destination: id.slice(end + 1) }
 }
@@ -181,12 +181,11 @@ function placeOf(id: string) {
 const isNodeState = (state: Json | null): state is NodeState =>
   state === 'active' || state === 'probing' || state === 'inactive'
 
-/** Undefined: it is not there. */
+/** Undefined: the node does not exist. */
 const isInService = (state: Json | null): boolean | undefined =>
   isNodeState(state) ? state !== 'inactive' : undefined
 
-/** What becomes of calls when the dispatcher sets are read again. */
-interface Reloaded {
+interface ReloadResult {
   readonly message: string
   /** `would_reload`: a dry run. */
   readonly status: 'synchronized' | 'would_reload'
@@ -195,7 +194,7 @@ interface Reloaded {
 export const planReload = ({
   engine,
   now,
-}: Pick<ChangeDeps, 'engine' | 'now'>): Plan<Reloaded> => ({
+}: Pick<ChangeDeps, 'engine' | 'now'>): Plan<ReloadResult> => ({
   target: { kind: 'dispatcher_sets', id: 'all' },
   before: null,
   after: { loaded_at: timeToText(now()) },

@@ -6,9 +6,9 @@ import { first } from '../../schema/sql/query.ts'
 import { name, prefix, reference } from '../http/fields.ts'
 import { flag } from './columns.ts'
 import { badReference } from './references.ts'
-import type { Definition, Shown, Writing } from './resource.ts'
+import type { Definition, ViewOf, Writing } from './resource.ts'
 import { refusePlatformOnly } from './tenancy.ts'
-import { type BeyondScope, fieldsWhere, type Written } from '../auth/requires.ts'
+import { type BeyondScope, fieldsWhere, type WrittenRow } from '../auth/requires.ts'
 
 const body = z.strictObject({
   name,
@@ -122,7 +122,7 @@ async function isOfPlatform(store: Store, carrierId: unknown): Promise<boolean> 
 }
 
 /** Emergency calls use no wallet: the route's carrier and prefix are worth money. */
-function freeCalls({ before, after }: Written<Shown<typeof view>>): readonly BeyondScope[] {
+function freeCalls({ before, after }: WrittenRow<ViewOf<typeof view>>): readonly BeyondScope[] {
   return fieldsWhere([
     after.emergency && JSON.stringify(after) !== JSON.stringify(before),
     'emergency',

@@ -1,4 +1,4 @@
-/** What AI voice services want of a trunk: fields that are filled in when a carrier or an agent is created. */
+/** Presets for AI voice services: fields that are filled in when a carrier or an agent is created. */
 import { z } from 'zod'
 import type { MediaColumns } from '../../schema/rules/media.ts'
 
@@ -11,12 +11,12 @@ export const preset = z
 
 export type Preset = NonNullable<z.output<typeof preset>>
 
-interface Filled extends Pick<MediaColumns, 'media_profile' | 'dtmf'> {
+interface PresetFields extends Pick<MediaColumns, 'media_profile' | 'dtmf'> {
   readonly codecs: string[]
   readonly strip_headers: string[]
 }
 
-/** Who the caller is stands in From; networks before us are no business of an AI service. */
+/** Headers about the caller and earlier networks. From has the caller; an AI service needs nothing more. */
 const identities = [
   'P-Asserted-Identity',
   'Remote-Party-ID',
@@ -30,7 +30,7 @@ const identities = [
 
 const common = { media_profile: 'srtp', dtmf: 'rfc4733', strip_headers: identities } as const
 
-const presets: Readonly<Record<Preset, Filled>> = {
+const presets: Readonly<Record<Preset, PresetFields>> = {
   // Takes TLS and SRTP only, and prefers Opus.
   'ai-openai': { ...common, strip_headers: [...identities], codecs: ['opus', 'PCMU', 'PCMA'] },
   // Has no Opus on the SIP side (livekit/sip 281), and drops INVITEs with P-Charging-Vector (livekit/sip 251).
@@ -48,7 +48,7 @@ interface Fillable extends Pick<MediaColumns, 'media_profile' | 'dtmf'> {
   readonly strip_headers: string[]
 }
 
-/** The body with what its preset says where it says nothing itself. */
+/** The body, with fields of its preset where it has only defaults. */
 export function filledIn<Body extends Fillable>(body: Body): Body {
   if (body.preset === undefined) return body
   const { media_profile, dtmf, codecs, strip_headers } = presets[body.preset]

@@ -2,15 +2,15 @@
 import type { RequestScope } from '../auth/tenants.ts'
 import { refuseUncounted } from './braked.ts'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { fromFlag, moneyToDecimal, timeToText } from '../../schema/columns.ts'
+import { fromFlag, moneyToDecimal } from '../../schema/columns.ts'
 import type { Store } from '../../schema/open.ts'
 import { execute, first } from '../../schema/sql/query.ts'
 import { ApiError, type ErrorDetail } from '../http/api-error.ts'
 import { problemsOf } from '../http/validate.ts'
 import { write } from '../http/rows.ts'
-import { parseCsv, type CsvRecord } from './rate-csv.ts'
 import { ratesToPut, type NewRate } from './bulk-rates.ts'
 import { rateBody, rateColumns, rateProblem, type RateRow } from './rates.ts'
+import { timeOrNull } from '../http/view-fields.ts'
 
 export const rateCsvColumns = [
   'prefix',
@@ -97,7 +97,7 @@ type RateColumns = ReturnType<typeof rateColumns>
 /** Columns that differ from line to line; the others are its terms. */
 const ownColumns = ['prefix', 'description'] as const
 const ownBody = rateBody.pick({ prefix: true, description: true })
-/** Terms kept at once. */
+/** Terms in memory at once. */
 const maxTerms = 10_000
 
 /** Parses the lines of one table. Most lines repeat the terms of another; equal terms are checked once. */
@@ -235,6 +235,63 @@ export const rateCells = (row: RateRow): readonly (string | number | null)[] => 
   moneyToDecimal(row.first_rate_per_minute_micros),
   row.increment_seconds,
   String(fromFlag(row.is_blocked)),
-  row.effective_from_at === null ? null : timeToText(row.effective_from_at),
-  row.effective_to_at === null ? null : timeToText(row.effective_to_at),
+  timeOrNull(row.effective_from_at),
+  timeOrNull(row.effective_to_at),
 ]
+
+/** A record of comma-separated values (RFC 4180). */
+interface CsvRecord {
+  /** Of the first line of the record; the header is line 1. */
+  readonly line: number
+  readonly cells: readonly string[]
+}
+
+type CsvStep =
+  | { readonly kind: 'record'; readonly record: CsvRecord }
+  /** Nothing after it can be parsed. */
+  | { readonly kind: 'problem'; readonly line: number; readonly message: string }
+
+/** Parses record by record. Skips empty lines; LF and CRLF end a line. */
+export function* parseCsv(text: string): Generator<CsvStep> {
+  const separator = separatorOf(text)
+  const scan = new RegExp(`"((?:[^"]|"")*)"|([^"\\r\\n${separator}][^\\r\\n${separator}]*)|`, 'y')
+  let position = text.startsWith('\uFEFF') ? 1 : 0
+  let line = 1
+  let record: { line: number; cells: string[] } = { line, cells: [] }
+  while (position <= text.length) {
+    scan.lastIndex = position
+    const [whole = '', quoted, plain = ''] = scan.exec(text) ?? []
+    record.cells.push(quoted?.replaceAll('""', '"') ?? plain.trim())
+    if (quoted !== undefined) line += countLines(quoted)
+    position += whole.length
+    const next = text[position]
+    if (next === separator) {
+      position += 1
+      continue
+    }
+    if (next !== undefined && next !== '\n' && !text.startsWith('\r\n', position)) {
+      yield { kind: 'problem', line, message: 'is not valid CSV from here on' }
+      return
+    }
+    if (!isEmpty(record.cells)) yield { kind: 'record', record }
+    position += next === '\r' ? 2 : 1
+    line += 1
+    record = { line, cells: [] }
+  }
+}
+
+function separatorOf(text: string): string {
+  const header = text.slice(0, text.search(/\r?\n|$/))
+  return [';', '\t'].find((candidate) => header.includes(candidate)) ?? ','
+}
+
+const countLines = (text: string): number => text.split('\n').length - 1
+
+const isEmpty = (cells: readonly string[]): boolean => cells.length === 1 && cells[0] === ''
+
+/** One line, without its line end. */
+export const csvLine = (cells: readonly (string | number | null)[]): string =>
+  cells.map((cell) => csvCell(cell === null ? '' : String(cell))).join(',')
+
+const csvCell = (text: string): string =>
+  /[",;\t\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text

@@ -5,7 +5,7 @@ import type { Store } from '../../schema/open.ts'
 import { ApiError } from '../http/api-error.ts'
 import { currency, name, reference } from '../http/fields.ts'
 import { refuseUncounted } from './braked.ts'
-import type { Definition, Shown } from './resource.ts'
+import type { Definition, ViewOf } from './resource.ts'
 import { rowWith } from './table-rows.ts'
 
 const body = z.strictObject({
@@ -26,7 +26,7 @@ const view = z
   })
   .meta({ id: 'RatePlan' })
 
-export type RatePlanView = Shown<typeof view>
+export type RatePlanView = ViewOf<typeof view>
 
 export const ratePlans: Definition<typeof body, typeof view> = {
   noun: 'Rate plan',

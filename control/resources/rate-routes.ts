@@ -2,8 +2,8 @@
 import type { ChangeDeps } from '../changes/kinds.ts'
 import { Hono, type Context } from 'hono'
 import { z } from 'zod'
-import { timeToText } from '../../schema/columns.ts'
-import type { OcsPort } from '../../schema/contracts/charging.ts'
+import { timeToText, moneyToDecimal, moneyToNumber } from '../../schema/columns.ts'
+import type { OcsPort, Quote } from '../../schema/contracts/charging.ts'
 import type { Store } from '../../schema/open.ts'
 import { readApart } from '../../schema/sql/query.ts'
 import { requires } from '../auth/requires.ts'
@@ -15,13 +15,18 @@ import { validate, describeRoute } from '../http/validate.ts'
 import { phoneNumber, queryTime } from '../http/fields.ts'
 import { badReference, either, resolve } from './references.ts'
 import { resourceRoutes } from './resource-routes.ts'
-import { csvLine } from './rate-csv.ts'
-import { explanation } from './price-explanation.ts'
-import { rateCells, rateCsvColumns, readRates, storeRates, type PlanOf } from './rate-import.ts'
+import {
+  csvLine,
+  rateCells,
+  rateCsvColumns,
+  readRates,
+  storeRates,
+  type PlanOf,
+} from './rate-import.ts'
 import { type RequestScope, requestScope } from '../auth/tenants.ts'
 import { ratePlans } from './rate-plans.ts'
 import { type RateRow, rates, ratesAfter } from './rates.ts'
-import { count, decimal, exampleTime, moment } from '../http/view-fields.ts'
+import { count, decimal, exampleTime, moment, timeOrNull } from '../http/view-fields.ts'
 import { data, text } from '../http/operation.ts'
 
 export const amount = z.number()
@@ -78,10 +83,6 @@ export const examplePrice = {
   cost_exact: '0.60',
 }
 
-export interface RateRoutesDeps extends ChangeDeps {
-  readonly ocs: OcsPort
-}
-
 const planQuery = {
   rate_plan: z.string().max(100).optional(),
   rate_plan_id: queryId.optional(),
@@ -105,10 +106,10 @@ export const lookupFields = {
 
 const lookupQuery = z.strictObject({ ...planQuery, ...lookupFields })
 
-export function rateRoutes(world: RateRoutesDeps) {
-  const { store, now, ocs } = world
+export function rateRoutes(deps: ChangeDeps & { readonly ocs: OcsPort }) {
+  const { store, now, ocs } = deps
   return new Hono<ControlEnv>()
-    .route('/', resourceRoutes(world, ratePlans))
+    .route('/', resourceRoutes(deps, ratePlans))
 
     .get(
       '/rates/lookup',
@@ -186,7 +187,7 @@ export function rateRoutes(world: RateRoutesDeps) {
       },
     )
 
-    .route('/', resourceRoutes(world, rates, { filters: planQuery }))
+    .route('/', resourceRoutes(deps, rates, { filters: planQuery }))
 }
 
 interface NamedPlan {
@@ -269,3 +270,32 @@ function exported(
     },
   })
 }
+
+/** The rate in force, and the parts of the price of `seconds`. A blocked prefix has no price. */
+export function explanation({ rate, costMicros, parts }: Quote, seconds: number) {
+  const { tariff, isBlocked, effectiveFrom, effectiveTo } = rate
+  return {
+    prefix: tariff.prefix,
+    currency: tariff.currency,
+    blocked: isBlocked,
+    rate_per_minute: moneyToNumber(tariff.ratePerMinuteMicros),
+    rate_per_minute_exact: moneyToDecimal(tariff.ratePerMinuteMicros),
+    first_rate_per_minute: moneyToNumber(tariff.firstRatePerMinuteMicros),
+    first_increment: tariff.firstIncrementSeconds,
+    increment: tariff.incrementSeconds,
+    effective_from: timeOrNull(effectiveFrom),
+    effective_to: timeOrNull(effectiveTo),
+    duration: seconds,
+    charged_seconds: parts.reduce((sum, part) => sum + part.seconds, 0),
+    parts: parts.map(({ part, seconds: charged, amountMicros }) => ({
+      part,
+      seconds: charged,
+      amount_exact: moneyToDecimal(amountMicros),
+    })),
+    decimals: tariff.decimals,
+    cost: isBlocked ? null : moneyToNumber(costMicros),
+    cost_exact: isBlocked ? null : moneyToDecimal(costMicros),
+  }
+}
+
+export type PriceView = ReturnType<typeof explanation>

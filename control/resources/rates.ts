@@ -12,7 +12,7 @@ import { column, exactMoney, flag, money, type Row, time } from './columns.ts'
 import { refuseUncounted } from './braked.ts'
 import { patchOf } from './patch.ts'
 import { badReference, either, resolve, tenantOf } from './references.ts'
-import type { Definition, Shown } from './resource.ts'
+import type { Definition, ViewOf } from './resource.ts'
 import { rowWith } from './table-rows.ts'
 import { everywhere, type RequestScope } from '../auth/tenants.ts'
 
@@ -73,7 +73,7 @@ const view = z
   })
   .meta({ id: 'Rate' })
 
-export type RateView = Shown<typeof view>
+export type RateView = ViewOf<typeof view>
 
 export const rates: Definition<typeof rateBody, typeof view> = {
   noun: 'Rate',

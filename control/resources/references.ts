@@ -6,7 +6,7 @@ import { didYouMean } from '../../schema/rules/names.ts'
 import { ApiError, badRequest } from '../http/api-error.ts'
 import type { Reference } from '../http/fields.ts'
 
-/** What bodies refer to. A dispatcher set has a number of its own, which is not the id of its row. */
+/** The kinds that bodies refer to. The number of a dispatcher set is not the id of its row. */
 export type Referable = 'customer' | 'rate_plan' | 'carrier' | 'dispatcher_set'
 
 /**
@@ -55,7 +55,7 @@ export async function resolve(
   const { current, path = kind } = owner
   const wanted = { path, noun: kind === 'dispatcher_set' ? 'dispatcher set' : kind, reference }
   const rows = await all(store, candidates(store, kind, reference))
-  // As if the rows of others were not there.
+  // Rows of others must not be revealed.
   const isThere = rows.some((row) => isVisible(row, owner) || row.id === current)
   if (!isThere && kind !== 'dispatcher_set' && typeof reference === 'string')
     throw noSuch(
@@ -103,7 +103,7 @@ async function namesLike(
 }
 
 /** The reference, as an error message names it. */
-export interface Wanted {
+export interface ReferenceName {
   readonly path: string
   readonly noun: string
   readonly reference: Reference
@@ -112,7 +112,7 @@ export interface Wanted {
 /** Chooses from `rows`, which all match the name or id, the one that the reference means. Throws 400. */
 export function chosen<Row extends Candidate>(
   rows: readonly Row[],
-  { path, noun, reference }: Wanted,
+  { path, noun, reference }: ReferenceName,
   owner: Owner,
   current?: number | null,
 ): Row {
@@ -132,7 +132,7 @@ export function chosen<Row extends Candidate>(
   throw badReference(path, `${noun} ${shown} belongs to another tenant`)
 }
 
-const noSuch = ({ path, noun, reference }: Wanted, offer = ''): ApiError =>
+const noSuch = ({ path, noun, reference }: ReferenceName, offer = ''): ApiError =>
   badReference(path, `there is no ${noun} ${JSON.stringify(reference)}${offer && `.${offer}`}`)
 
 /** Whether a row of `tenantId` must not be referred to, although the writer sees it. */

@@ -4,7 +4,7 @@ import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import { readApart, transaction } from '../../schema/sql/query.ts'
 import type { EnginePort } from '../../schema/contracts/engine.ts'
-import { requires, refuseBeyondScope, scopesToUndo, type Written } from '../auth/requires.ts'
+import { requires, refuseBeyondScope, scopesToUndo, type WrittenRow } from '../auth/requires.ts'
 import type { Principal } from '../auth/principal.ts'
 import { creationsOf, recordChange, writeQuery, writesOf } from '../changes/change.ts'
 import { notFound } from '../http/api-error.ts'
@@ -14,17 +14,17 @@ import { describeRoute, validate } from '../http/validate.ts'
 import { resourceOperations } from '../http/resource-operations.ts'
 import { patched, patchOf } from './patch.ts'
 import { inTermsOf } from './references.ts'
-import { type Definition, resourceDeps, ResourceStore, type Shown } from './resource.ts'
+import { type Definition, resourceDeps, ResourceStore, type ViewOf } from './resource.ts'
 import { type RequestScope, requestScope } from '../auth/tenants.ts'
 
 export interface RouteOptions<View extends z.ZodObject, Live> {
   /** Adds computed fields to a row for a response. */
-  readonly show?: (view: Shown<View>) => Live
-  /** Adds to rows that are read what other nodes know of them. */
+  readonly show?: (view: ViewOf<View>) => Live
+  /** Adds figures of other nodes to rows that are read. */
   readonly withOthers?: (c: Context<ControlEnv>, views: readonly Live[]) => Promise<readonly Live[]>
   /** Further query fields of the list, for `matching` of the definition. */
   readonly filters?: Readonly<Record<string, z.ZodType>>
-  /** Fields that a new row needs beside those of the body. */
+  /** The body of a new row, where it has other required fields. */
   readonly newBody?: z.ZodObject
   /** Fields of the PATCH that differ from those of the body. */
   readonly patchFields?: Readonly<Record<string, z.ZodType>>
@@ -35,15 +35,15 @@ export interface RouteOptions<View extends z.ZodObject, Live> {
 export function resourceRoutes<
   Body extends z.ZodObject,
   View extends z.ZodObject,
-  Live extends object = Shown<View>,
->(world: ChangeDeps, definition: Definition<Body, View>, options: RouteOptions<View, Live> = {}) {
-  const { store, engine, now } = world
+  Live extends object = ViewOf<View>,
+>(deps: ChangeDeps, definition: Definition<Body, View>, options: RouteOptions<View, Live> = {}) {
+  const { store, engine, now } = deps
   const { noun, path, kind, body, onlyAtCreation } = definition
-  const resource = new ResourceStore(definition, resourceDeps(world))
+  const resource = new ResourceStore(definition, resourceDeps(deps))
   const { isBare = false, withOthers = async (_, views) => views } = options
-  const show = (view: Shown<View>): Settled<Live> =>
+  const show = (view: ViewOf<View>): Settled<Live> =>
     (options.show === undefined ? view : options.show(view)) as Settled<Live>
-  const showAll = async (c: Context<ControlEnv>, views: readonly Shown<View>[]) =>
+  const showAll = async (c: Context<ControlEnv>, views: readonly ViewOf<View>[]) =>
     (await withOthers(c, views.map(show))) as readonly Settled<Live>[]
   const answer = <T extends object>(c: Context<ControlEnv>, data: Settled<T>) =>
     isBare ? c.json(data) : ok(c, data)
@@ -52,11 +52,11 @@ export function resourceRoutes<
   const write = requires(`${definition.scope}:write`)
   const writeScope = `${definition.scope}:write` as const
   const patch = patchOf(body, onlyAtCreation).extend(options.patchFields ?? {})
-  const beyond = (written: Written<Shown<View>>) => definition.beyond?.(written) ?? []
+  const beyond = (written: WrittenRow<ViewOf<View>>) => definition.beyond?.(written) ?? []
   const lookedUp = (scope: RequestScope, whole: z.output<Body>) =>
     withLookUp(scope, engine.lookUp, resource.destinations(whole))
   /** One transaction, rolled back when the principal may not write what `work` wrote. */
-  const asAllowed = <T extends Written<Shown<View>>>(
+  const asAllowed = <T extends WrittenRow<ViewOf<View>>>(
     principal: Principal,
     work: () => Promise<T>,
   ): Promise<T> =>
@@ -65,8 +65,8 @@ export function resourceRoutes<
       refuseBeyondScope(principal, beyond(written))
       return written
     })
-  const enterWrite = writesOf(world, kind, noun)
-  const enterCreation = creationsOf(world, kind, noun)
+  const enterWrite = writesOf(deps, kind, noun)
+  const enterCreation = creationsOf(deps, kind, noun)
   const query = z.strictObject({
     ...pageQuery,
     search: z.string().max(100).optional(),
@@ -95,7 +95,7 @@ export function resourceRoutes<
           return { id: inserted.id, written: inserted, scopes: [writeScope] }
         })
         const { id, after } = written
-        await definition.follow(world, { id, after })
+        await definition.follow(deps, { id, after })
         recordChange(c, changeId, { before: null, after }, reason)
         const location = `/api/v1${path}/${id}`
         if (!isBare) return created(c, location, show(after))
@@ -161,7 +161,7 @@ export function resourceRoutes<
           return { written: replaced, scopes }
         })
         const { before, after } = written
-        await definition.follow(world, { id, before, after })
+        await definition.follow(deps, { id, before, after })
         recordChange(c, changeId, { before, after }, reason)
         return answer(c, show(after))
       },
@@ -183,7 +183,7 @@ export function resourceRoutes<
           return { written: found(before, noun), scopes: [writeScope] }
         }
         const { written, changeId } = await enterWrite(c, id, { given: {}, reason }, removal)
-        await definition.follow(world, { id, before: written })
+        await definition.follow(deps, { id, before: written })
         recordChange(c, changeId, { before: written, after: null }, reason)
         return answer(c, { id, deleted: true })
       },

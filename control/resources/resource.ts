@@ -1,5 +1,5 @@
 /**
- * A resource is one definition: its body, its view, its columns, what it refers to, and its checks. From it come
+ * A resource is one definition: its body, its view, its columns, its references, and its checks. From it come
  * the rows (here), the five routes (`resource-routes.ts`), the seed file (`seed.ts`), undo (`kinds/`) and the
  * OpenAPI document.
  */
@@ -9,7 +9,7 @@ import type { LedgerPort } from '../../schema/contracts/charging.ts'
 import type { Database } from '../../schema/database.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, execute, first } from '../../schema/sql/query.ts'
-import type { BeyondScope, Written } from '../auth/requires.ts'
+import type { BeyondScope, WrittenRow } from '../auth/requires.ts'
 import { type LimitedKind, writeWithinLimits } from '../auth/tenant-limits.ts'
 import { everywhere, type RequestScope } from '../auth/tenants.ts'
 import type { ChangeDeps, ChangeKind } from '../changes/kinds.ts'
@@ -17,7 +17,7 @@ import { ApiError, type ErrorDetail } from '../http/api-error.ts'
 import { likePattern } from '../http/envelope.ts'
 import type { Described } from '../http/resource-operations.ts'
 import { type Column, type Row, timeText } from './columns.ts'
-import { nothingReserved, type Reserved, reservedBy } from './gateway-reach.ts'
+import { nothingReserved, type ReservedAddresses, reservedBy } from './gateway-reach.ts'
 import { withoutRelay } from './media-fields.ts'
 import { either, type Referable, resolve, tenantOf } from './references.ts'
 import {
@@ -42,16 +42,16 @@ export interface Rows<View> {
   readonly total: number
 }
 
-/** What the checks of resources ask. */
+/** Dependencies of the checks of resources. */
 export interface ResourceDeps {
   readonly store: Store
-  /** Places that no row may name. */
-  readonly reserved: Reserved
+  /** Addresses that no row may name. */
+  readonly reserved: ReservedAddresses
   /** Whether `RTPENGINE` names media relays. */
   readonly hasMediaRelay: boolean
   /** The only way to a balance; only customers need it. */
   readonly ledger?: LedgerPort | undefined
-  /** What is held for the live calls of a customer. */
+  /** The amount reserved for the live calls of a customer. */
   readonly reservedOf: (customerId: number) => bigint
   /** Whether DNS does not know the name of a dispatcher node. */
   readonly isUnresolvable: (nodeId: number) => boolean
@@ -59,8 +59,8 @@ export interface ResourceDeps {
   readonly tenantsChanged: () => void
 }
 
-/** What is not given is not checked: nothing is reserved, and all media need no relay. */
-export type GivenDeps = Pick<ResourceDeps, 'store'> & Partial<ResourceDeps>
+/** Without `reserved` no address is refused; without `hasMediaRelay` no media field is accepted that needs one. */
+export type ResourceOptions = Pick<ResourceDeps, 'store'> & Partial<ResourceDeps>
 
 /** Rows below a row, shown as a list in one of its fields. */
 interface Children extends Pick<ChildTable, 'table' | 'parent'> {
@@ -70,14 +70,14 @@ interface Children extends Pick<ChildTable, 'table' | 'parent'> {
   document?(view: object): unknown
 }
 
-/** What is shown of a row. */
-export type Shown<View extends z.ZodObject> = z.output<View> & { readonly id: number }
+/** The view of a row. */
+export type ViewOf<View extends z.ZodObject> = z.output<View> & { readonly id: number }
 
 /** A write, as the checks of its resource see it. */
 export interface Writing<Body extends z.ZodObject, View extends z.ZodObject> {
   readonly body: z.output<Body>
   /** Undefined for a new row. */
-  readonly before: Shown<View> | undefined
+  readonly before: ViewOf<View> | undefined
   readonly scope: RequestScope
   /** The tenant of the row; null: the platform's. */
   readonly tenantId: number | null
@@ -106,11 +106,11 @@ export interface Definition<Body extends z.ZodObject, View extends z.ZodObject> 
     | 'extensions'
   /** As which its changes are recorded, and undone. */
   readonly kind: ChangeKind
-  /** What the OpenAPI document says of its routes. */
+  /** The part of the OpenAPI document that does not follow from the schemas. */
   readonly described: Described
-  /** What may be written. */
+  /** The schema of a write. */
   readonly body: Body
-  /** The fields of a row that are shown. */
+  /** The schema of a response. */
   readonly view: View
   /** Fields that an update cannot contain. */
   readonly onlyAtCreation?: readonly string[]
@@ -123,7 +123,7 @@ export interface Definition<Body extends z.ZodObject, View extends z.ZodObject> 
   /** `customer`: the body has `customer` or `customer_id`, the row `customer_id`, the view both. */
   readonly references?: Readonly<Record<string, Referable>>
   readonly children?: Readonly<Record<string, Children>>
-  /** Joins beside those of the tenant and the references, and what is selected from them. */
+  /** Joins in addition to those of the tenant and the references, and the columns selected from them. */
   readonly joins?: RawBuilder<unknown>
   readonly selected?: RawBuilder<unknown>
   /** The column with the tenant of a row; absent: `tenant_id`. */
@@ -134,9 +134,9 @@ export interface Definition<Body extends z.ZodObject, View extends z.ZodObject> 
   readonly search: readonly string[]
   /** The columns by which a list is sorted. */
   readonly order: readonly (string | RawBuilder<unknown>)[]
-  /** What a new row counts as, among the limits of a tenant. */
+  /** The limits of a tenant that a new row counts against. */
   readonly limits?: readonly LimitedKind[]
-  /** What its children count as. */
+  /** The limits of a tenant that its children count against. */
   readonly childLimits?: readonly LimitedKind[]
   /** Further conditions of a list, by the fields of its query. */
   matching?(query: Row): readonly RawBuilder<boolean>[]
@@ -152,27 +152,27 @@ export interface Definition<Body extends z.ZodObject, View extends z.ZodObject> 
   unsupported?(body: z.output<Body>): readonly (ErrorDetail | false)[]
   /** The tenant of a row; absent: the one that the body names, or the writer's. */
   tenantOf?(body: z.output<Body>, scope: RequestScope, deps: ResourceDeps): Promise<number | null>
-  /** Before the row is written. Returns columns beside those of the body. Throws an `ApiError`. */
+  /** Before the row is written. Returns columns in addition to those of the body. Throws an `ApiError`. */
   check?(writing: Writing<Body, View>): Promise<Row | undefined>
   /** After the row was written, in its transaction: children, secrets, money. */
   written?(id: number, writing: Writing<Body, View>): Promise<void>
   /** Throws an `ApiError` when the row has to stay. */
-  removing?(view: Shown<View>, scope: RequestScope, deps: ResourceDeps): Promise<void>
+  removing?(view: ViewOf<View>, scope: RequestScope, deps: ResourceDeps): Promise<void>
   /** Returns the id of the row that a body names; absent: by its name and its tenant. */
   identify?(body: z.output<Body>, deps: ResourceDeps): Promise<number | undefined>
   /** When a write was rolled back: meanwhile others may have read what was not committed. */
   failed?(deps: ResourceDeps): void
-  /** After the commit of a write or its undoing: what of this process follows, before the response. */
+  /** Updates this process after the commit of a write or its undoing, before the response. */
   follow(
-    world: ChangeDeps,
+    deps: ChangeDeps,
     change: {
       readonly id: number
-      readonly before?: Shown<View> | undefined
-      readonly after?: Shown<View> | undefined
+      readonly before?: ViewOf<View> | undefined
+      readonly after?: ViewOf<View> | undefined
     },
   ): Promise<void>
   /** Fields that require another scope than `scope`, of those that a write has changed. */
-  beyond?(written: Written<Shown<View>>): readonly BeyondScope[]
+  beyond?(written: WrittenRow<ViewOf<View>>): readonly BeyondScope[]
   /** Throws 409 when undoing the creation would remove what was made later, too. */
   refuseUndoing?(id: number, deps: ResourceDeps): Promise<void>
   /** URIs of a body whose names are looked up before the write, which must not wait. */
@@ -188,7 +188,7 @@ export class ResourceStore<Body extends z.ZodObject, View extends z.ZodObject> {
   readonly definition: Definition<Body, View>
   protected readonly deps: ResourceDeps
 
-  constructor(definition: Definition<Body, View>, deps: GivenDeps) {
+  constructor(definition: Definition<Body, View>, deps: ResourceOptions) {
     this.definition = definition
     this.deps = { ...noDeps, ...deps }
   }
@@ -204,7 +204,7 @@ export class ResourceStore<Body extends z.ZodObject, View extends z.ZodObject> {
   async list(
     scope: RequestScope,
     { limit, offset, search, ...query }: Slice & Row,
-  ): Promise<Rows<Shown<View>>> {
+  ): Promise<Rows<ViewOf<View>>> {
     const { definition } = this
     const where = sql.join(
       [
@@ -228,7 +228,7 @@ export class ResourceStore<Body extends z.ZodObject, View extends z.ZodObject> {
     return { rows: await this.#views(rows), total: total?.n ?? 0 }
   }
 
-  async find(scope: RequestScope, id: number): Promise<Shown<View> | undefined> {
+  async find(scope: RequestScope, id: number): Promise<ViewOf<View> | undefined> {
     const row = await this.#row(scope, id)
     return row === undefined ? undefined : (await this.#views([row]))[0]
   }
@@ -417,7 +417,7 @@ export class ResourceStore<Body extends z.ZodObject, View extends z.ZodObject> {
     return first<Row>(this.deps.store, this.#compiled(sql<Row>`${this.#selected()} WHERE ${where}`))
   }
 
-  async #views(rows: readonly Row[]): Promise<Shown<View>[]> {
+  async #views(rows: readonly Row[]): Promise<ViewOf<View>[]> {
     const { view, columns = {}, children = {}, computed } = this.definition
     const below = new Map<string, ReadonlyMap<unknown, readonly Row[]>>()
     const ids = rows.map(({ id }) => id)
@@ -480,7 +480,7 @@ export class ResourceStore<Body extends z.ZodObject, View extends z.ZodObject> {
     return this.definition.owner === undefined
   }
 
-  /** What the scope sees. */
+  /** The conditions that limit rows to those that the scope may see. */
   #visible({ tenantId, domain }: RequestScope): readonly RawBuilder<boolean>[] {
     const { table, owner = `${table}.tenant_id`, domain: domainColumn } = this.definition
     return [
@@ -515,15 +515,15 @@ function contains(columns: readonly string[], part: string): RawBuilder<boolean>
 
 // A definition names its columns as texts, so its rows have the types of its schemas by the tests that validate
 // every response, not by the compiler.
-function asShown<View extends z.ZodObject>(fields: unknown): Shown<View> {
-  return fields as Shown<View>
+function asShown<View extends z.ZodObject>(fields: unknown): ViewOf<View> {
+  return fields as ViewOf<View>
 }
 
 function asDocument<Body extends z.ZodObject>(fields: unknown): z.output<Body> {
   return fields as z.output<Body>
 }
 
-/** What the checks of resources ask, of a serving process. */
+/** The dependencies of a serving process. */
 export const resourceDeps = ({
   store,
   settings,

@@ -13,7 +13,6 @@ import { notJson, parseJson } from '../http/body.ts'
 import { problemsOf, unknownField } from '../http/validate.ts'
 import { namesBehind, sipTarget } from '../../schema/net/sip-target.ts'
 import type { OwnNetwork } from '../../schema/rules/gateways.ts'
-import { jsonProblem } from './json-position.ts'
 import { completed, patched } from './patch.ts'
 import { aiAgents } from './ai-agents.ts'
 import { carriers } from './carriers.ts'
@@ -78,9 +77,9 @@ export interface SeedPorts {
   readonly ledger: LedgerPort
   /** Whether `RTPENGINE` names media relays. */
   readonly hasMediaRelay: boolean
-  /** What of the network is this installation itself. */
+  /** The addresses of this installation. */
   readonly ownPlaces: OwnNetwork
-  /** Asks DNS, for a moment at most; absent: names are taken as they are. */
+  /** Resolves names, for a bounded time; absent: names are not resolved. */
   readonly addressesOf?: (hosts: readonly string[]) => Promise<(host: string) => readonly string[]>
   /** Milliseconds UTC. */
   readonly now: number
@@ -169,7 +168,7 @@ async function storedHash(
     const row = id === undefined ? undefined : await first(store, query.where('id', '=', id))
     return row?.password_hash ?? undefined
   } catch (error) {
-    // Its tenant is in the same file.
+    // The tenant of the row is in the same file.
     if (error instanceof ApiError) return undefined
     throw error
   }
@@ -206,7 +205,7 @@ async function applied(
   return counts
 }
 
-/** With what the file does not name: of a stored rate as it is, of a new one its default. */
+/** Fills in fields that the file does not name: from the stored rate, or with defaults. */
 async function wholeRate(
   { writer, scope }: Writing,
   known: number | undefined,
@@ -333,4 +332,89 @@ function bySection<T>(make: (section: Section) => T): Record<Section, T> {
     Section,
     T
   >
+}
+
+interface JsonProblem {
+  /** Starts at 1. */
+  readonly line: number
+  readonly column: number
+  readonly message: string
+}
+
+/**
+ * Returns the first problem of a text that `JSON.parse` rejects (RFC 8259), which does not always name it. Bounded: reads
+ * each character once.
+ */
+function jsonProblem(text: string): JsonProblem {
+  const { at, message } = firstProblem(text)
+  const before = text.slice(0, at)
+  const line = before.split('\n').length
+  return { line, column: at - (before.lastIndexOf('\n') + 1) + 1, message }
+}
+
+const space = /[ \t\n\r]*/y
+const scalar = /(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)(?![\w.+-])/y
+// eslint-disable-next-line no-control-regex -- these may not stand in a string
+const string = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"/y
+
+/** The next token that the grammar allows. */
+type Expected =
+  | 'a value'
+  | 'a value or ]'
+  | 'a name in quotes'
+  | 'a name in quotes or }'
+  | ':'
+  | ', or ]'
+  | ', or }'
+
+function firstProblem(text: string): { readonly at: number; readonly message: string } {
+  const open: ('[' | '{')[] = []
+  let at = 0
+  let expected: Expected = 'a value'
+  const took = (pattern: RegExp): boolean => {
+    pattern.lastIndex = at
+    const found = pattern.test(text)
+    if (found) at = pattern.lastIndex
+    return found
+  }
+  const afterValue = (): Expected => (open.at(-1) === '[' ? ', or ]' : ', or }')
+  for (;;) {
+    took(space)
+    const character = text[at]
+    if (character === undefined) return { at, message: `ends where ${expected} is expected` }
+    const closing = open.at(-1) === '[' ? ']' : '}'
+    if (character === closing && expected.endsWith(closing)) {
+      at += 1
+      open.pop()
+      expected = afterValue()
+    } else if (expected === ':' && character === ':') {
+      at += 1
+      expected = 'a value'
+    } else if (expected.startsWith(',') && character === ',') {
+      at += 1
+      expected = open.at(-1) === '[' ? 'a value' : 'a name in quotes'
+    } else if (expected.startsWith('a name') && took(string)) {
+      expected = ':'
+    } else if (expected.startsWith('a value') && (character === '[' || character === '{')) {
+      at += 1
+      open.push(character)
+      expected = character === '[' ? 'a value or ]' : 'a name in quotes or }'
+    } else if (expected.startsWith('a value') && (took(string) || took(scalar))) {
+      expected = afterValue()
+    } else return { at, message: problemAt(text, at, expected) }
+    if (open.length > 0) continue
+    took(space)
+    return { at, message: 'has extra characters after its end' }
+  }
+}
+
+function problemAt(text: string, at: number, expected: Expected): string {
+  const character = text[at] ?? ''
+  if (character === '"') {
+    const end = /[\n\r]/.exec(text.slice(at, at + 2_000))
+    return end === null
+      ? 'has a text that is not well formed'
+      : 'has a text that does not end in its line'
+  }
+  return `has ${JSON.stringify(character)} where ${expected} is expected`
 }

@@ -79,14 +79,14 @@ export async function putChildren(
   const { table, parent, keys } = child
   const present = (await childrenOf(store, child, [id], keys[0] ?? '')).get(id) ?? []
   const known = new Set(present.map((row) => keyOf(child, row)))
-  const kept = new Set(wanted.map((row) => keyOf(child, row)))
+  const wantedKeys = new Set(wanted.map((row) => keyOf(child, row)))
   const isRow = (row: Row) =>
     sql.join(
       [parent, ...keys].map((column) => sql`${sql.ref(column)} = ${row[column]}`),
       sql` AND `,
     )
   for (const row of present)
-    if (!kept.has(keyOf(child, row)))
+    if (!wantedKeys.has(keyOf(child, row)))
       await execute(
         store,
         compiled(store, sql`DELETE FROM ${sql.table(table)} WHERE ${isRow(row)}`),

@@ -37,7 +37,7 @@ export async function ownsNumber(store: Store, tenantId: number, number: string)
 
 /**
  * Customers' numbers decide who pays for calls of platform trunks, and click-to-call shows them: a tenant
- * credential can assign only its tenant's numbers, besides those already assigned (`before`).
+ * credential can assign only its tenant's numbers, and those already assigned (`before`).
  */
 export async function refuseForeignNumbers(
   store: Store,

@@ -83,7 +83,7 @@ export const tenants: Definition<typeof body, typeof view> = {
     store.statements.afterCommit(tenantsChanged)
   },
   failed: ({ tenantsChanged }) => tenantsChanged(),
-  /** Its numbers and domains, and whether its customers may call. */
+  /** Charging and routing follow the numbers and domains of the tenant, and whether its customers may call. */
   async follow({ engine, ocs }, { id }) {
     await engine.reloadRouting({ of: 'tenant', ids: [id] })
     await ocs?.reloadCustomers({ of: 'tenant', ids: [id] })

@@ -106,8 +106,9 @@ export function userRoutes(store: Store, users: UserStore, now: () => number) {
       async (c) => {
         const { search, ...page } = c.req.valid('query')
         const filter = { tenantId: c.var.principal.tenantId, search }
-        const found = await users.list(filter, { limit: page.limit, offset: offsetOf(page) })
-        return ok(c, found.users.map(userView), pageMeta(page, found.total))
+        const slice = { limit: page.limit, offset: offsetOf(page) }
+        const { rows, total } = await users.list(filter, slice)
+        return ok(c, rows.map(userView), pageMeta(page, total))
       },
     )
 

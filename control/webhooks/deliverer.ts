@@ -8,7 +8,7 @@ import { type Clocks, latest, type Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import type { Attempt, DeliveryStore, DueDelivery } from './delivery-store.ts'
 import { type EndpointRow, secretsOf, signatures } from './endpoint-store.ts'
-import type { Send, Sent } from './sender.ts'
+import type { Send, SendResult } from './sender.ts'
 import type { WriteQueue } from '../../schema/storage/write-queue.ts'
 
 /** Resolves with the body as it is sent: the same at each attempt. */
@@ -22,9 +22,9 @@ export interface DelivererDeps extends Clocks {
   readonly deliveries: DeliveryStore
   readonly writes: WriteQueue
   readonly send: Send
-  /** Adds what only this endpoint is sent, and nothing stores. */
+  /** Adds fields for this endpoint only, which are not stored. */
   readonly complete?: Complete
-  /** Receivers may be in private networks: what they answer is not for tenants to read. */
+  /** Receivers may be in private networks: tenants do not see their answers. */
   readonly allowPrivate: boolean
   /** From 0 (inclusive) to 1 (exclusive). */
   readonly random: () => number
@@ -67,7 +67,7 @@ const longestRetryAfterMs = hour
 export class Deliverer {
   readonly #deps: DelivererDeps
   readonly #inFlight = new Map<number, Set<number>>()
-  /** What is written in a transaction is read after its commit. */
+  /** Rows of a transaction are read after its commit. */
   readonly #outside = AsyncLocalStorage.snapshot()
   #endpoints: readonly EndpointRow[] = []
   /** Concurrent requests by tenant; null for the platform. */
@@ -90,8 +90,8 @@ export class Deliverer {
   }
 
   /**
-   * What the last run of this node had taken is sent again. Its clock may have been ahead: deliveries must not
-   * wait for that time.
+   * Sends the unfinished deliveries of the last run again. Its clock may have been ahead, and deliveries must not wait
+   * for that time.
    */
   #bringForward(): void {
     const { deliveries, writes, steadyNow, node } = this.#deps
@@ -165,7 +165,7 @@ export class Deliverer {
     const count = endpoints.length
     this.#turn = (this.#turn + 1) % count
     const rotated = [...endpoints.slice(this.#turn), ...endpoints.slice(0, this.#turn)]
-    // One after the other: what one of a tenant takes is no room for the next one.
+    // One after the other: each delivery of a tenant reduces the room for its next one.
     for (const { id } of rotated) if ((times.get(id) ?? Infinity) <= now) await this.#serve(id)
   }
 
@@ -204,7 +204,7 @@ export class Deliverer {
 
   async #deliver(endpoint: EndpointRow, delivery: DueDelivery): Promise<void> {
     this.#take(endpoint, delivery.id)
-    const sent = await this.#send(endpoint, delivery).catch((error: unknown): Sent => ({
+    const sent = await this.#send(endpoint, delivery).catch((error: unknown): SendResult => ({
       kind: 'failed',
       reason: String(error),
     }))
@@ -212,7 +212,7 @@ export class Deliverer {
     if (this.#isRunning) this.#note(endpoint, delivery, sent)
   }
 
-  async #send(endpoint: EndpointRow, delivery: DueDelivery): Promise<Sent> {
+  async #send(endpoint: EndpointRow, delivery: DueDelivery): Promise<SendResult> {
     const { now, send, complete } = this.#deps
     const { message_id: id } = delivery
     const body = (await complete?.(endpoint, delivery.body)) ?? delivery.body
@@ -230,7 +230,7 @@ export class Deliverer {
   }
 
   /** In flight until its new state is committed: until then the stored state is outdated. */
-  #note(endpoint: EndpointRow, delivery: DueDelivery, sent: Sent): void {
+  #note(endpoint: EndpointRow, delivery: DueDelivery, sent: SendResult): void {
     const isGone = sent.kind === 'answered' && sent.status === 410
     const attempt = this.#judge(endpoint, delivery, sent)
     if (attempt.state !== 'delivered')
@@ -253,7 +253,11 @@ export class Deliverer {
     })
   }
 
-  #judge({ tenant_id: owner }: EndpointRow, { id, attempts }: DueDelivery, sent: Sent): Attempt {
+  #judge(
+    { tenant_id: owner }: EndpointRow,
+    { id, attempts }: DueDelivery,
+    sent: SendResult,
+  ): Attempt {
     const now = this.#deps.now()
     const steadyNow = this.#deps.steadyNow()
     const status = sent.kind === 'answered' ? sent.status : null
@@ -272,8 +276,8 @@ export class Deliverer {
       return { ...outcome, state: 'failed', nextAttemptAt: steadyNow }
     // Up to a quarter more, so that deliveries that failed together do not retry together.
     const jittered = Math.round(delayMs * (1 + 0.25 * this.#deps.random()))
-    const asked = sent.kind === 'answered' ? (sent.retryAfterMs ?? 0) : 0
-    const waitMs = Math.max(jittered, Math.min(asked, longestRetryAfterMs))
+    const requestedMs = sent.kind === 'answered' ? (sent.retryAfterMs ?? 0) : 0
+    const waitMs = Math.max(jittered, Math.min(requestedMs, longestRetryAfterMs))
     return { ...outcome, state: 'pending', nextAttemptAt: steadyNow + waitMs }
   }
 

@@ -18,6 +18,7 @@ import {
 import { countOf } from '../http/rows.ts'
 import type { Rows } from '../resources/resource.ts'
 import { MAX_COUNTED, MAX_LISTED } from '../http/envelope.ts'
+import { timeOrNull } from '../http/view-fields.ts'
 
 export type DueDelivery = Pick<
   JoinedRow,
@@ -203,7 +204,7 @@ const deliveryView = (row: JoinedRow) => ({
   state: row.state,
   attempts: row.attempts,
   next_attempt_at: row.state === 'pending' ? timeToText(row.next_attempt_at) : null,
-  last_attempt_at: row.last_attempt_at === null ? null : timeToText(row.last_attempt_at),
+  last_attempt_at: timeOrNull(row.last_attempt_at),
   last_status: row.last_status,
   last_error: row.last_error,
   last_answer: row.last_answer,

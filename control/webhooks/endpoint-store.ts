@@ -11,9 +11,10 @@ import { ApiError } from '../http/api-error.ts'
 import { reference, text } from '../http/fields.ts'
 import type { Rows } from '../resources/resource.ts'
 import { problemOfUrl } from './sender.ts'
-import { write } from '../http/rows.ts'
+import { pageOf, write } from '../http/rows.ts'
 import { pageQuery } from '../http/envelope.ts'
 import type { WebhookEndpointTable } from '../../schema/tables/changes.ts'
+import { timeOrNull } from '../http/view-fields.ts'
 
 export type EndpointRow = Selectable<WebhookEndpointTable>
 
@@ -36,13 +37,11 @@ export class EndpointStore {
     { tenantId }: RequestScope,
     slice: { readonly limit: number; readonly offset: number },
   ): Promise<Rows<EndpointView>> {
-    const matching = this.#visible(tenantId)
-    const count = matching.select((row) => row.fn.countAll<number>().as('n'))
-    const rows = matching.selectAll().orderBy('id').limit(slice.limit).offset(slice.offset)
-    return readApart(this.#store, tenantId, async () => ({
-      rows: (await all(this.#store, rows)).map(endpointView),
-      total: (await first(this.#store, count))?.n ?? 0,
-    }))
+    const sorted = this.#visible(tenantId).selectAll().orderBy('id')
+    const { rows, total } = await readApart(this.#store, tenantId, () =>
+      pageOf(this.#store, sorted, slice),
+    )
+    return { rows: rows.map(endpointView), total }
   }
 
   find({ tenantId }: RequestScope, id: number): Promise<EndpointRow | undefined> {
@@ -158,18 +157,18 @@ export class EndpointStore {
 
   #opened(row: EndpointRow): EndpointRow | undefined {
     const { secrets } = this.#store
-    const secret = secrets.open(placeOf(row.id, 'secret'), row.secret)
+    const secret = secrets.open(secretRef(row.id, 'secret'), row.secret)
     const previous =
       row.previous_secret === null
         ? null
-        : secrets.open(placeOf(row.id, 'previous_secret'), row.previous_secret)
+        : secrets.open(secretRef(row.id, 'previous_secret'), row.previous_secret)
     return secret === undefined || previous === undefined
       ? undefined
       : { ...row, secret, previous_secret: previous }
   }
 
   #seal(id: number, column: SecretColumn, secret: string): string {
-    return this.#store.secrets.seal(placeOf(id, column), secret)
+    return this.#store.secrets.seal(secretRef(id, column), secret)
   }
 
   async #set(id: number, columns: Updateable<WebhookEndpointTable>): Promise<void> {
@@ -189,7 +188,7 @@ export class EndpointStore {
 
 type SecretColumn = 'secret' | 'previous_secret'
 
-const placeOf = (row: number, column: SecretColumn) =>
+const secretRef = (row: number, column: SecretColumn) =>
   ({ table: 'webhook_endpoint', column, row }) as const
 
 /** The event types of an endpoint. Only this store writes them. */
@@ -212,8 +211,7 @@ export const endpointView = (row: EndpointRow) => ({
   is_active: fromFlag(row.is_active),
   approval_links: row.approver_id !== null,
   disabled_reason: row.disabled_reason,
-  previous_secret_expires_at:
-    row.previous_secret_expires_at === null ? null : timeToText(row.previous_secret_expires_at),
+  previous_secret_expires_at: timeOrNull(row.previous_secret_expires_at),
   created_at: timeToText(row.created_at),
   updated_at: timeToText(row.updated_at),
 })

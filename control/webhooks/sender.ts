@@ -15,7 +15,7 @@ export interface SenderDeps {
   readonly timeoutMs?: number
 }
 
-export type Sent =
+export type SendResult =
   | {
       readonly kind: 'answered'
       readonly status: number
@@ -30,11 +30,11 @@ export type Send = (
   url: string,
   headers: Readonly<Record<string, string>>,
   body: string,
-) => Promise<Sent>
+) => Promise<SendResult>
 
 /** From the request to the end of the response, including DNS and connection. */
 const defaultTimeoutMs = 10_000
-/** Kept of a response body, for people; and how long it may take after the status. */
+/** The part of a response body that is stored for people; and how long it may take after the status. */
 const maxExcerptBytes = 500
 const excerptWaitMs = 1_000
 /** The rest of it is discarded; a long one closes the connection. */
@@ -73,7 +73,7 @@ export class Sender {
     url: URL,
     headers: Readonly<Record<string, string>>,
     body: string,
-  ): Promise<Sent | { readonly kind: 'stale' }> {
+  ): Promise<SendResult | { readonly kind: 'stale' }> {
     return new Promise((resolve) => {
       const isTls = url.protocol === 'https:'
       const request = (isTls ? https : http).request(url, {
@@ -108,7 +108,7 @@ export class Sender {
   }
 }
 
-const notStale = (sent: Sent | { readonly kind: 'stale' }): Sent =>
+const notStale = (sent: SendResult | { readonly kind: 'stale' }): SendResult =>
   sent.kind === 'stale' ? { kind: 'failed', reason: 'connection closed by the receiver' } : sent
 
 /** Gives it once, after a moment at most: the status alone is an answer, whatever becomes of the body. */
@@ -169,11 +169,11 @@ export type Resolve = (host: string) => Promise<readonly LookupAddress[]>
  * The `lookup` of a connection: returns only addresses that were checked. One private result rejects all.
  */
 export function guardedLookup(resolve: Resolve, allowPrivate: boolean): LookupFunction {
-  const judged = async (host: string): Promise<Found | Error> => {
+  const judged = async (host: string): Promise<Addresses | Error> => {
     try {
       const [first, ...others] = await resolve(host)
       if (first === undefined) return new Error(`${host} has no address`)
-      const found: Found = [first, ...others]
+      const found: Addresses = [first, ...others]
       const isAllowed = allowPrivate || found.every(({ address }) => isPublicAddress(address))
       return isAllowed ? found : new Error('the target is a private address')
     } catch (error) {
@@ -190,5 +190,5 @@ export function guardedLookup(resolve: Resolve, allowPrivate: boolean): LookupFu
   return (host, options, done) => void answer(host, options.all === true, done)
 }
 
-type Found = readonly [LookupAddress, ...LookupAddress[]]
+type Addresses = readonly [LookupAddress, ...LookupAddress[]]
 type Done = Parameters<LookupFunction>[2]

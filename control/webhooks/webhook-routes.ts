@@ -148,7 +148,7 @@ export function webhookRoutes(deps: WebhookRoutesDeps) {
       async (c) => {
         const body = c.req.valid('json')
         const scope = requestScope(c.var.principal, now)
-        refuseUnheard(c.var.principal, body.events)
+        refuseUnreadable(c.var.principal, body.events)
         const approverId = body.approval_links ? approverOf(c.var.principal) : null
         const secret = newSecret(randomBytes)
         const after = await transaction(store, async () => {
@@ -210,7 +210,7 @@ export function webhookRoutes(deps: WebhookRoutesDeps) {
       async (c) => {
         const change = c.req.valid('json')
         const after = await changed(c, c.req.valid('param').id, (before) => {
-          refuseUnheard(c.var.principal, change.events ?? typesOf(before))
+          refuseUnreadable(c.var.principal, change.events ?? typesOf(before))
           return endpoints.update(before.id, withApprover(change, before, c.var.principal), now())
         })
         return ok(c, after)
@@ -251,7 +251,7 @@ export function webhookRoutes(deps: WebhookRoutesDeps) {
         const secret = newSecret(randomBytes)
         const { overlap_seconds: overlap } = c.req.valid('json')
         const after = await changed(c, c.req.valid('param').id, (before) => {
-          refuseUnheard(c.var.principal, typesOf(before))
+          refuseUnreadable(c.var.principal, typesOf(before))
           return endpoints.rotate(before, secret, now() + overlap * 1_000, now())
         })
         return ok(c, { ...after, secret })
@@ -326,18 +326,18 @@ function refuseInactive({ is_active: isActive }: { readonly is_active: 0 | 1 }):
   throw conflict('endpoint_inactive', 'The endpoint is inactive')
 }
 
-/** Links must not go to where their user has not sent them. */
+/** A new URL switches links off: their user has not approved that receiver. */
 function withApprover(
   { approval_links: links, ...change }: EndpointPatch,
   before: EndpointRow,
   principal: Principal,
 ): EndpointChange {
   if (links === true) return { ...change, approver_id: approverOf(principal) }
-  const isElsewhere = change.url !== undefined && change.url !== before.url
-  return links === false || isElsewhere ? { ...change, approver_id: null } : change
+  const isOtherUrl = change.url !== undefined && change.url !== before.url
+  return links === false || isOtherUrl ? { ...change, approver_id: null } : change
 }
 
-/** Links act for a person: no program can have them sent, and what the person may not decide they do not. */
+/** Links act for a person: no program can have them sent, and they need the person's scopes. */
 function approverOf(principal: Principal): number {
   if (principal.kind !== 'user')
     throw new ApiError(
@@ -352,7 +352,7 @@ function approverOf(principal: Principal): number {
   return principal.userId
 }
 
-/** The scope that reads the same data elsewhere, per event type. */
+/** By event type: the scope that reads the same data by the other routes. */
 const readScopes: Readonly<Record<string, Scope>> = {
   call: 'cdrs:read',
   wallet: 'wallets:read',
@@ -362,8 +362,8 @@ const readScopes: Readonly<Record<string, Scope>> = {
 }
 
 /** Throws 403 unless the principal may read the events of an endpoint. */
-function refuseUnheard(principal: Principal, types: readonly (EventType | '*')[]): void {
-  // It also receives event types that are added later.
+function refuseUnreadable(principal: Principal, types: readonly (EventType | '*')[]): void {
+  // The endpoint also receives event types that are added later.
   if (types.includes('*') && !mayGrant(principal.scopeLabels, '*:read'))
     throw new ApiError(
       403,

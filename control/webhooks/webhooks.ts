@@ -43,9 +43,9 @@ const retryMs = 1_000
 /** Events examined per turn. */
 const pruneSlice = 2_000
 /** Every attempt has ended by then; deliveries waiting for an inactive endpoint are deleted too. */
-const keptMs = 7 * 86_400_000
-/** Delivered events that are kept for inspection. */
-const keptEvents = 100_000
+const retentionMs = 7 * 86_400_000
+/** Delivered events that stay for inspection. */
+const maxDeliveredEvents = 100_000
 /** An endpoint with more waiting deliveries is deactivated. */
 const maxPending = 1_000_000
 
@@ -103,7 +103,7 @@ export class Webhooks {
     return this.#outbox.writeAll([event])
   }
 
-  /** What else each endpoint is sent. */
+  /** Sets the function that completes bodies for their endpoint. */
   completeWith(complete: Complete): void {
     this.#complete = complete
   }
@@ -152,8 +152,8 @@ export class Webhooks {
   }
 
   /**
-   * It receives nothing more. Its waiting deliveries are deleted in batches: there may be a million. Resolves
-   * with false when it was removed before.
+   * Removes an endpoint. Its waiting deliveries are deleted in batches: there may be a million. Resolves with false when
+   * the endpoint was removed before.
    */
   async remove(endpointId: number): Promise<boolean> {
     if (!(await this.endpoints.remove(endpointId, this.#deps.now()))) return false
@@ -210,18 +210,18 @@ export class Webhooks {
   async #maintain(): Promise<void> {
     if (this.#isStopped) return
     void this.#sweeps.request()
-    const drowning: number[] = []
+    const overloaded: number[] = []
     for (const { id } of await this.endpoints.active())
-      if (await this.deliveries.hasMorePendingThan(id, maxPending)) drowning.push(id)
+      if (await this.deliveries.hasMorePendingThan(id, maxPending)) overloaded.push(id)
     const done = await onOneNode(this.#deps.store, 'webhooks', async () => {
-      for (const id of drowning) await this.endpoints.disable(id, 'backlog', this.#deps.now())
+      for (const id of overloaded) await this.endpoints.disable(id, 'backlog', this.#deps.now())
       return this.#prune()
     })
     if (done.kind === 'elsewhere') return
     this.#pruned = done.result
-    if (drowning.length === 0) return
+    if (overloaded.length === 0) return
     this.#deps.log('error', 'webhook: endpoints deactivated, too many deliveries are waiting', {
-      endpoints: drowning,
+      endpoints: overloaded,
     })
     this.#reloadSoon()
   }
@@ -251,8 +251,8 @@ export class Webhooks {
 
   /** Resolves with where to continue. */
   async #prune(): Promise<number> {
-    const before = earliest(this.#deps) - keptMs
-    const upTo = (await this.deliveries.newestEvent()) - keptEvents
+    const before = earliest(this.#deps) - retentionMs
+    const upTo = (await this.deliveries.newestEvent()) - maxDeliveredEvents
     return this.deliveries.prune(this.#pruned, pruneSlice, { before, upTo })
   }
 }

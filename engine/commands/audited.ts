@@ -1,20 +1,20 @@
-/** What a command changes leaves an audit entry as a request does: its actor is the console of the machine. */
+/** Writes an audit entry for a command that changes something. The actor is the console of the machine. */
 import { AuditLog } from '../../control/changes/audit.ts'
 import type { Store } from '../../schema/open.ts'
-import type { World } from './command.ts'
+import type { CommandContext } from './command.ts'
 import { type Presence, withStore } from './with-store.ts'
 
-export interface Audited {
+export interface AuditedCommand {
   /** The name of the command. */
   readonly action: string
-  /** What it is about: never a token or a password. */
+  /** The target: never a token or a password. */
   readonly target: string
 }
 
-/** Opens the database, and answers only when the entry is stored. */
+/** Opens the database, runs `work`, and resolves when the entry is stored. */
 export function withAudit<T>(
-  world: World,
-  { action, target }: Audited,
+  context: CommandContext,
+  { action, target }: AuditedCommand,
   work: (store: Store) => T | Promise<T>,
   presence: Presence = 'must exist',
 ): Promise<T> {
@@ -23,7 +23,7 @@ export function withAudit<T>(
     const log = new AuditLog(store, () => (isLost = true))
     const record = async (outcome: 'success' | 'failed'): Promise<boolean> => {
       await log.record({
-        at: world.now(),
+        at: context.now(),
         actor: 'console',
         actor_name: null,
         actor_key_prefix: null,
@@ -36,7 +36,7 @@ export function withAudit<T>(
         code: null,
         before_digest: null,
         after_digest: null,
-        correlation_id: world.newUuid(),
+        correlation_id: context.newUuid(),
         change_id: null,
         reason: null,
       })
@@ -50,7 +50,7 @@ export function withAudit<T>(
       throw new Error('it is done, but its audit entry could not be stored')
     return result
   }
-  return withStore(world, audited, presence)
+  return withStore(context, audited, presence)
 }
 
 async function attempt<T>(

@@ -4,7 +4,7 @@ import { findFaults } from '../../schema/migrate.ts'
 import { type LocalStore, openDatabase, openUnmodified } from '../../schema/open.ts'
 import { LocalSecrets } from '../../schema/secrets/secrets.ts'
 import { copyDatabase, sync, timeName } from '../../schema/storage/copy.ts'
-import { type Command, type World, WrongUsage } from './command.ts'
+import { type Command, type CommandContext, WrongUsage } from './command.ts'
 import { refuseServer } from './with-store.ts'
 import { readConfig } from '../config.ts'
 import { lockForServing } from '../serving-lock.ts'
@@ -15,16 +15,16 @@ export const backup: Command = {
   name: 'backup',
   argument: 'FILE',
   summary: 'Writes a consistent copy of the database to a new file, also while it is in use.',
-  run: async ({ argument: file }, world) => {
-    refuseServer(world, 'copy a PostgreSQL database with pg_dump')
-    const { databasePath, secretKey } = readConfig(world.environment)
+  run: async ({ argument: file }, context) => {
+    refuseServer(context, 'copy a PostgreSQL database with pg_dump')
+    const { databasePath, secretKey } = readConfig(context.environment)
     if (!existsSync(databasePath)) throw new WrongUsage(`there is no database ${databasePath}`)
     if (existsSync(file)) throw new WrongUsage(`${file} exists; a backup is never written over`)
     const store = openDatabase(databasePath, { secretKey })
     try {
       copyDatabase(store, file)
-      world.print(`${databasePath} is copied to ${file}`)
-      world.print(
+      context.print(`${databasePath} is copied to ${file}`)
+      context.print(
         `the key of the secrets in it is not: ${store.secrets.keySource}; keep it too, apart from the copy`,
       )
     } finally {
@@ -44,16 +44,16 @@ export const restore: Command = {
       'Refuses while the database is served, and a FILE that is damaged, of a newer version, of another program or with another schema.',
       'FILE itself is not changed. If FILE.key is there and the present key does not open its secrets, that one is taken.',
     ].join('\n'),
-  run: async ({ argument: file }, world) => {
-    refuseServer(world, 'restore a PostgreSQL database with pg_restore, while no node serves')
-    const { databasePath, secretKey } = readConfig(world.environment)
+  run: async ({ argument: file }, context) => {
+    refuseServer(context, 'restore a PostgreSQL database with pg_restore, while no node serves')
+    const { databasePath, secretKey } = readConfig(context.environment)
     if (!existsSync(file)) throw new WrongUsage(`there is no file ${file}`)
     const lock = lockForServing(databasePath)
     try {
       const backup = openUnmodified(file, false)
       try {
         refuseDamaged(backup, file)
-        put(backup, { file, path: databasePath, secretKey }, world)
+        put(backup, { file, path: databasePath, secretKey }, context)
       } finally {
         backup.close()
       }
@@ -64,7 +64,7 @@ export const restore: Command = {
   },
 }
 
-interface Places {
+interface RestorePaths {
   readonly file: string
   readonly path: string
   readonly secretKey: string | undefined
@@ -81,15 +81,15 @@ function refuseDamaged({ sqlite }: LocalStore, file: string): void {
   throw new Error(`${file} is damaged, nothing was changed: ${fault}${others}`)
 }
 
-function put(backup: LocalStore, places: Places, world: World): void {
-  const { file, path } = places
-  const kept = `${path}.before-restore-${timeName(world.now())}`
+function put(backup: LocalStore, paths: RestorePaths, context: CommandContext): void {
+  const { file, path } = paths
+  const replaced = `${path}.before-restore-${timeName(context.now())}`
   const copy = `${path}.restoring`
   rmSync(copy, { force: true })
   copyDatabase(backup, copy)
   if (existsSync(path)) {
-    keepAside(path, kept)
-    world.print(`the database until now is kept as ${kept}`)
+    moveAside(path, replaced)
+    context.print(`the database until now is kept as ${replaced}`)
   }
   // Logs of another database would be taken in, and undo or damage this one.
   // Sums of its calls are made again.
@@ -97,24 +97,24 @@ function put(backup: LocalStore, places: Places, world: World): void {
     rmSync(path + suffix, { force: true })
   renameSync(copy, path)
   sync(dirname(path))
-  world.print(`${path} is ${file} now`)
-  keepKey(backup, places, kept, world)
+  context.print(`${path} is ${file} now`)
+  keepKey(backup, paths, replaced, context)
 }
 
-/** At every moment there is a whole database at `path`, or one with its log at `kept`. */
-function keepAside(path: string, kept: string): void {
-  linkSync(path, kept)
-  if (existsSync(`${path}-wal`)) renameSync(`${path}-wal`, `${kept}-wal`)
+/** At every moment there is a whole database at `path`, or one with its log at `replaced`. */
+function moveAside(path: string, replaced: string): void {
+  linkSync(path, replaced)
+  if (existsSync(`${path}-wal`)) renameSync(`${path}-wal`, `${replaced}-wal`)
   // The calls that a killed process left open are those of the database until now.
-  for (const suffix of journalFiles(path)) renameSync(path + suffix, kept + suffix)
+  for (const suffix of journalFiles(path)) renameSync(path + suffix, replaced + suffix)
   sync(dirname(path))
 }
 
 function keepKey(
   { sqlite }: LocalStore,
-  { file, path, secretKey }: Places,
-  kept: string,
-  world: World,
+  { file, path, secretKey }: RestorePaths,
+  replaced: string,
+  context: CommandContext,
 ): void {
   if (new LocalSecrets(sqlite, secretKey, path).problem() === undefined) return
   const [own, brought] = [keyFileOf(path), keyFileOf(file)]
@@ -122,14 +122,14 @@ function keepKey(
     secretKey === undefined && new LocalSecrets(sqlite, undefined, file).problem() === undefined
   if (!isRight) {
     const place = secretKey === undefined ? own : 'SECRET_KEY'
-    world.print(
+    context.print(
       `its secrets are encrypted with another key: put that key into ${place} before you serve it; if it is lost: tollgate secrets reset`,
     )
     return
   }
-  if (existsSync(own)) renameSync(own, keyFileOf(kept))
+  if (existsSync(own)) renameSync(own, keyFileOf(replaced))
   copyFileSync(brought, own)
   sync(own)
   sync(dirname(own))
-  world.print(`${own} is ${brought} now`)
+  context.print(`${own} is ${brought} now`)
 }

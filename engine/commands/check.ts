@@ -13,21 +13,21 @@ import { isServed } from '../serving-lock.ts'
 import { commonSettings } from '../stores/common-settings.ts'
 import { nodeNameOf } from '../stores/node-place.ts'
 import { numberNotes } from '../stores/number-notes.ts'
-import type { Command, ExitCode, World } from './command.ts'
+import type { Command, ExitCode, CommandContext } from './command.ts'
 import { settingNotes } from './settings-in-force.ts'
 
 export const check: Command = {
   name: 'check',
   summary: 'Tells whether the settings are right and the database is whole; changes nothing.',
-  run: async (_input, world) => {
-    const config = readConfig(world.environment)
+  run: async (_input, context) => {
+    const config = readConfig(context.environment)
     const { databasePath, databaseUrl, secretKey } = config
-    const notes = settingNotes(world.environment, world.settingsFile)
-    for (const line of notes) world.print(`settings: ${line}`)
-    if (notes.length === 0) world.print('settings: right')
-    if (databaseUrl !== undefined) return checkServer(databaseUrl, config, world)
+    const notes = settingNotes(context.environment, context.settingsFile)
+    for (const line of notes) context.print(`settings: ${line}`)
+    if (notes.length === 0) context.print('settings: right')
+    if (databaseUrl !== undefined) return checkServer(databaseUrl, config, context)
     if (!existsSync(databasePath)) {
-      world.print(`database: ${databasePath} does not exist yet; serve or migrate creates it`)
+      context.print(`database: ${databasePath} does not exist yet; serve or migrate creates it`)
       return 0
     }
     const unmodified = openUnmodified(databasePath, isServed(databasePath))
@@ -46,12 +46,12 @@ export const check: Command = {
             path: realpathSync(databasePath),
             databaseId: databaseId(unmodified),
           })
-      if (loss !== undefined) world.print(`journal: ${loss}`)
-      for (const line of damage) world.print(`database: ${line}`)
-      if (damage.length === 0) world.print(`database: ${databasePath} is whole`)
-      // They lose at recognition, which is no damage.
+      if (loss !== undefined) context.print(`journal: ${loss}`)
+      for (const line of damage) context.print(`database: ${line}`)
+      if (damage.length === 0) context.print(`database: ${databasePath} is whole`)
+      // Such claims lose at recognition, which is no damage.
       const notes = damage.length === 0 && !isEmpty ? await notesOf(unmodified, config) : []
-      for (const line of notes) world.print(line)
+      for (const line of notes) context.print(line)
       return damage.length === 0 && loss === undefined ? 0 : 1
     } finally {
       close()
@@ -59,21 +59,25 @@ export const check: Command = {
   },
 }
 
-/** Its server looks after the files. */
-async function checkServer(url: string, config: Config, world: World): Promise<ExitCode> {
+/** The files are the business of the database server. */
+async function checkServer(
+  url: string,
+  config: Config,
+  context: CommandContext,
+): Promise<ExitCode> {
   const { name, version, seen } = await readServer(url, async (store) => ({
-    loss: await lossOf(store, config, world),
+    loss: await lossOf(store, config, context),
     notes: [...(await notesOf(store, config)), ...(await otherSettings(store, config))],
   }))
   const isCurrent = version === newestVersion
-  world.print(
+  context.print(
     isCurrent
       ? `database: ${name} has schema version ${version}`
       : `database: ${name} has schema version ${version}, this program needs ${newestVersion}; serve or migrate brings it there`,
   )
-  for (const line of seen?.notes ?? []) world.print(line)
+  for (const line of seen?.notes ?? []) context.print(line)
   if (seen?.loss === undefined) return 0
-  world.print(`journal: ${seen.loss}`)
+  context.print(`journal: ${seen.loss}`)
   return 1
 }
 
@@ -81,7 +85,7 @@ async function checkServer(url: string, config: Config, world: World): Promise<E
 async function lossOf(
   store: Pick<Store, 'statements' | 'db'>,
   config: Config,
-  { hostName }: World,
+  { hostName }: CommandContext,
 ): Promise<string | undefined> {
   const folder = dirname(config.databasePath)
   if (!existsSync(folder)) return undefined

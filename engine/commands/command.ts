@@ -1,11 +1,11 @@
-/** What every command of `tollgate` is made of, and what the outside world gives to it. */
+/** The parts of a `tollgate` command, and the process that it runs in. */
 import type { Readable, Writable } from 'node:stream'
 import type { Boot, Clocks, Schedule } from '../../schema/clock.ts'
 import type { Environment } from '../config.ts'
 import type { PassedSocket } from '../socket-activation.ts'
 
-/** Everything that is not an argument: it enters in `main.ts`, and a test gives its own. */
-export interface World extends Clocks {
+/** Everything that is not an argument: `main.ts` provides it, and tests provide their own. */
+export interface CommandContext extends Clocks {
   readonly environment: Environment
   /** Of this process. */
   readonly pid: number
@@ -13,11 +13,11 @@ export interface World extends Clocks {
   readonly hostName: string
   /** Of this machine, as others see them. */
   readonly networkAddresses: () => readonly string[]
-  /** Undefined where it cannot be told. */
+  /** Undefined where it is not known. */
   readonly boot: Boot | undefined
   /** Names that stand in `.env`. */
   readonly settingsFile: readonly string[]
-  /** Those of them that count: the environment has no other value for them. */
+  /** Names of `.env` that take effect: the environment has no other value for them. */
   readonly settingsFromFile: readonly string[]
   /** From 0 up to 1. */
   readonly random: () => number
@@ -59,7 +59,7 @@ export interface Option {
 }
 
 export interface Input {
-  /** What stands behind the name of the command; empty when the command takes nothing there. */
+  /** The argument after the name of the command; empty when there is none. */
   readonly argument: string
   /** Of a command that reads them by itself. */
   readonly words: readonly string[]
@@ -74,17 +74,17 @@ export interface Command {
   /** Shown in help, such as `FILE.json`. Absent: the command takes none. */
   readonly argument?: string
   readonly options?: Readonly<Record<string, Option>>
-  /** It has options of its own form, which `details` tells of. */
+  /** The options have another form, which `details` describes. */
   readonly readsItsWords?: true
   /**
-   * It may make the database: `always` where there is none, otherwise with `--create`, which makes the folder of the
-   * file, too. Absent: there must be one.
+   * Whether the command creates a missing database: `always`, or only with `--create`, which creates the folder of the
+   * file, too. Absent: the database must exist.
    */
   readonly createsDatabase?: 'always' | 'with --create'
   /** Printed below the options by `--help`. */
   readonly details?: () => string
-  /** @throws {WrongUsage} and whatever stops it; the caller turns both into one line. */
-  readonly run: (input: Input, world: World) => Promise<ExitCode>
+  /** @throws {WrongUsage} and other errors; the caller prints either as one line. */
+  readonly run: (input: Input, context: CommandContext) => Promise<ExitCode>
 }
 
 /** The command cannot run as it was called or set up: exit code 2. */

@@ -16,7 +16,7 @@ export function overview(commands: readonly Command[]): string {
   ].join('\n')
 }
 
-/** Those of the command itself, and those of its kind. */
+/** The options of the command, and those of its kind. */
 export const optionsOf = ({
   options,
   createsDatabase,
@@ -56,7 +56,7 @@ export function commandHelp(command: Command): string {
   ].join('\n')
 }
 
-/** Every setting with its default, what is allowed, and its meaning, in groups. */
+/** Every setting with its default, its allowed values, and its meaning, in groups. */
 export function settingsHelp(): string {
   const lines = Object.entries(settings).flatMap(([key, { name, whenUnset, allowed, meaning }]) => {
     const title = settingGroups[key]

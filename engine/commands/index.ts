@@ -7,14 +7,20 @@ import { readConfig, WrongSetting } from '../config.ts'
 import { settings } from '../settings.ts'
 import { backup, restore } from './backup.ts'
 import { check } from './check.ts'
-import { type Command, type ExitCode, type Input, type World, WrongUsage } from './command.ts'
+import {
+  type Command,
+  type ExitCode,
+  type Input,
+  type CommandContext,
+  WrongUsage,
+} from './command.ts'
 import { demo } from './demo/index.ts'
 import { commandHelp, groupHelp, optionsOf, overview } from './help.ts'
 import { keyCreate } from './key-create.ts'
 import { mcp } from './mcp/index.ts'
 import { migrateCommand } from './migrate.ts'
 import { seed } from './seed.ts'
-import { secretsReset } from './secrets/reset.ts'
+import { secretsReset } from './secrets-reset.ts'
 import { serve } from './serve.ts'
 import { settingNotes } from './settings-in-force.ts'
 import { sipServer } from './sip-server.ts'
@@ -37,50 +43,53 @@ const commands: readonly Command[] = [
   mcp,
 ]
 
-export async function runCommandLine(words: readonly string[], world: World): Promise<ExitCode> {
+export async function runCommandLine(
+  words: readonly string[],
+  context: CommandContext,
+): Promise<ExitCode> {
   try {
-    return await dispatch(words, world)
+    return await dispatch(words, context)
   } catch (error) {
-    world.complain(`tollgate: ${settingOf(error, world)}${oneLine(error)}`)
-    if (world.environment['LOG_LEVEL'] === 'debug' && error instanceof Error)
-      world.complain(error.stack ?? '')
+    context.complain(`tollgate: ${settingOf(error, context)}${oneLine(error)}`)
+    if (context.environment['LOG_LEVEL'] === 'debug' && error instanceof Error)
+      context.complain(error.stack ?? '')
     return isWrongUsage(error) ? 2 : 1
   }
 }
 
 /** The setting that names the database which cannot be used. */
-function settingOf(error: unknown, { environment }: World): string {
+function settingOf(error: unknown, { environment }: CommandContext): string {
   if (!(error instanceof DatabaseRefused) || !error.message.startsWith('cannot use')) return ''
   return (environment['DATABASE_URL'] ?? '') === '' ? 'DATABASE_PATH: ' : 'DATABASE_URL: '
 }
 
-async function dispatch(words: readonly string[], world: World): Promise<ExitCode> {
+async function dispatch(words: readonly string[], context: CommandContext): Promise<ExitCode> {
   const [first = '', second = ''] = words
-  if (first === 'help' && second !== '') return dispatch([...words.slice(1), '--help'], world)
+  if (first === 'help' && second !== '') return dispatch([...words.slice(1), '--help'], context)
   if (first === '--help' || first === '-h' || first === 'help')
-    return answer(world, overview(commands))
-  if (first === '--version') return answer(world, `tollgate ${packageJson.version}`)
+    return answer(context, overview(commands))
+  if (first === '--version') return answer(context, `tollgate ${packageJson.version}`)
   const command =
     commands.find(({ name }) => name === `${first} ${second}`) ??
     commands.find(({ name }) => name === first) ??
     (first === '' || first.startsWith('-') ? serve : undefined)
-  if (command === undefined) return answerGroup(words, world)
+  if (command === undefined) return answerGroup(words, context)
   const isNamed = command.name.startsWith(first) && first !== ''
   const rest = words.slice(isNamed ? command.name.split(' ').length : 0)
-  if (rest.includes('--help') || rest.includes('-h')) return answer(world, commandHelp(command))
-  if (!tellsItself.includes(command))
-    for (const line of settingNotes(world.environment, world.settingsFile))
-      world.complain(`tollgate: ${line}`)
+  if (rest.includes('--help') || rest.includes('-h')) return answer(context, commandHelp(command))
+  if (!reportsSettings.includes(command))
+    for (const line of settingNotes(context.environment, context.settingsFile))
+      context.complain(`tollgate: ${line}`)
   const input = readInput(command, rest)
-  if (command.createsDatabase !== undefined) makeFolder(command, input, world)
-  return command.run(input, world)
+  if (command.createsDatabase !== undefined) makeFolder(command, input, context)
+  return command.run(input, context)
 }
 
-/** Only where the operator means it: elsewhere a folder that is missing is a slip, or a disk that is not mounted. */
+/** Only for commands that may create a database: for others, a missing folder is a typing error, or a disk that is not mounted. */
 function makeFolder(
   { createsDatabase }: Command,
   { options }: Input,
-  { environment }: World,
+  { environment }: CommandContext,
 ): void {
   const { databasePath } = readConfig(environment)
   const isDefault = databasePath === settings.databasePath.whenUnset
@@ -88,25 +97,25 @@ function makeFolder(
     createFolderOf(databasePath)
 }
 
-/** These say in their own way what is odd about the settings. */
-const tellsItself: readonly Command[] = [serve, demo, check]
+/** These commands report wrong settings themselves. */
+const reportsSettings: readonly Command[] = [serve, demo, check]
 
 /** `tollgate key --help`: the commands that begin with this word. */
 function answerGroup(
   [first = '', second = '', ...rest]: readonly string[],
-  world: World,
+  context: CommandContext,
 ): ExitCode {
   const group = commands.filter(({ name }) => name.startsWith(`${first} `))
   if (group.length === 0) throw new WrongUsage(`unknown command "${first}"; see tollgate --help`)
   if ([second, ...rest].some((word) => word === '--help' || word === '-h'))
-    return answer(world, groupHelp(first, group))
+    return answer(context, groupHelp(first, group))
   const wrong =
     second === '' ? `${first} needs another word` : `unknown command "${first} ${second}"`
   throw new WrongUsage(`${wrong}; see tollgate ${first} --help`)
 }
 
-function answer(world: World, text: string): ExitCode {
-  world.print(text)
+function answer(context: CommandContext, text: string): ExitCode {
+  context.print(text)
   return 0
 }
 

@@ -17,16 +17,16 @@ export const keyCreate: Command = {
     'expires-at': { value: 'TIME', meaning: 'RFC 3339; default: never' },
   },
   details: scopesHelp,
-  run: async (input, world) => {
+  run: async (input, context) => {
     const body = readBody(input)
     const audited = { action: 'key create', target: body.name }
-    const token = await withAudit(world, audited, (store) => {
+    const token = await withAudit(context, audited, (store) => {
       const keys = new KeyStore(store)
-      const { now, randomBytes } = world
+      const { now, randomBytes } = context
       const mint = { store, keys, now, randomBytes }
       return inOptions(async () => (await issueKey(mint, body, consoleGrantor)).token)
     })
-    world.print(token)
+    context.print(token)
     return 0
   },
 }
@@ -69,7 +69,7 @@ function readBody({ options }: Input) {
   throw new WrongUsage(named(String(issue?.path[0]), issue?.message ?? 'is not allowed'))
 }
 
-/** What is wrong with a field is said of its option. */
+/** Reports the error of a field under the name of its option. */
 async function inOptions<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()

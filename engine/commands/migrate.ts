@@ -10,7 +10,7 @@ import { PostgresStatements } from '../../schema/sql/postgres-statements.ts'
 import { keyFileOf } from '../../schema/secrets/key.ts'
 import { readConfig } from '../config.ts'
 import { lockForServing } from '../serving-lock.ts'
-import { type Command, type ExitCode, type World, WrongUsage } from './command.ts'
+import { type Command, type ExitCode, type CommandContext, WrongUsage } from './command.ts'
 import { migrateUnserved } from './with-store.ts'
 
 export const migrateCommand: Command = {
@@ -30,57 +30,57 @@ export const migrateCommand: Command = {
       'compared before the transaction is committed. What was spent today counts for limits of a day. The key of the',
       'secrets stays the same.',
     ].join('\n'),
-  run: async ({ options }, world) => {
+  run: async ({ options }, context) => {
     const { from } = options
-    if (from !== undefined) return move(from, world)
-    const { databaseUrl } = readConfig(world.environment)
-    return databaseUrl === undefined ? migrateHere(world) : migrateServer(databaseUrl, world)
+    if (from !== undefined) return move(from, context)
+    const { databaseUrl } = readConfig(context.environment)
+    return databaseUrl === undefined ? migrateHere(context) : migrateServer(databaseUrl, context)
   },
 }
 
-function migrateHere(world: World): ExitCode {
-  const { databasePath, secretKey } = readConfig(world.environment)
+function migrateHere(context: CommandContext): ExitCode {
+  const { databasePath, secretKey } = readConfig(context.environment)
   const store = openDatabase(databasePath, { secretKey })
   try {
-    const report = migrateUnserved(store, databasePath, world.now())
-    for (const name of report.applied) world.print(`applied ${name}`)
+    const report = migrateUnserved(store, databasePath, context.now())
+    for (const name of report.applied) context.print(`applied ${name}`)
     const encrypted = store.secrets.protect()
     if (encrypted > 0)
-      world.print(`secrets encrypted: ${encrypted}; their key is ${store.secrets.keySource}`)
+      context.print(`secrets encrypted: ${encrypted}; their key is ${store.secrets.keySource}`)
     const inClear = encrypted > 0 ? ', with those secrets in clear' : ''
-    if (report.copy !== null) world.print(`the old database is kept as ${report.copy}${inClear}`)
-    world.print(`${databasePath} has schema version ${report.to}`)
+    if (report.copy !== null) context.print(`the old database is kept as ${report.copy}${inClear}`)
+    context.print(`${databasePath} has schema version ${report.to}`)
     return 0
   } finally {
     store.close()
   }
 }
 
-async function migrateServer(url: string, world: World): Promise<ExitCode> {
-  const { databasePath, secretKey } = readConfig(world.environment)
+async function migrateServer(url: string, context: CommandContext): Promise<ExitCode> {
+  const { databasePath, secretKey } = readConfig(context.environment)
   const keyFile = keyFileOf(databasePath)
-  const store = await openStore(url, { secretKey, keyFile, now: world.now(), connections: 1 })
-  for (const name of store.migrated.applied) world.print(`applied ${name}`)
-  world.print(`${store.name} has schema version ${store.migrated.to}`)
+  const store = await openStore(url, { secretKey, keyFile, now: context.now(), connections: 1 })
+  for (const name of store.migrated.applied) context.print(`applied ${name}`)
+  context.print(`${store.name} has schema version ${store.migrated.to}`)
   await store.close()
   return 0
 }
 
-async function move(path: string, world: World): Promise<ExitCode> {
-  const url = world.environment['DATABASE_URL'] ?? ''
+async function move(path: string, context: CommandContext): Promise<ExitCode> {
+  const url = context.environment['DATABASE_URL'] ?? ''
   if (!URL.canParse(url))
     throw new WrongUsage('set DATABASE_URL, such as postgres://user:password@host/database')
   if (statSync(path, { throwIfNoEntry: false }) === undefined)
     throw new WrongUsage(`there is no database ${path}`)
-  const { secretKey } = readConfig(world.environment)
+  const { secretKey } = readConfig(context.environment)
   const lock = lockForServing(path)
   try {
     const store = openDatabase(path, { secretKey })
     try {
       refuseUnready(store, path)
       store.secrets.protect()
-      await moveStore(store, url, world)
-      world.print(`the key of the secrets stays ${store.secrets.keySource}`)
+      await moveStore(store, url, context)
+      context.print(`the key of the secrets stays ${store.secrets.keySource}`)
       return 0
     } finally {
       store.close()
@@ -104,7 +104,11 @@ function refuseUnready({ sqlite }: LocalStore, path: string): void {
 /** Copying takes as long as it takes. */
 const MOVE_TIMEOUT_MS = 24 * 3_600_000
 
-async function moveStore({ sqlite }: LocalStore, url: string, world: World): Promise<void> {
+async function moveStore(
+  { sqlite }: LocalStore,
+  url: string,
+  context: CommandContext,
+): Promise<void> {
   const name = nameOf(url)
   const target = new PostgresStatements({
     url,
@@ -112,17 +116,17 @@ async function moveStore({ sqlite }: LocalStore, url: string, world: World): Pro
     statementTimeoutMs: MOVE_TIMEOUT_MS,
   })
   try {
-    await migratePostgres(target, name, world.now())
+    await migratePostgres(target, name, context.now())
     // One state of all tables: nothing else writes meanwhile.
     sqlite.exec('BEGIN IMMEDIATE')
-    const report = await moveToServer(sqlite, target, name, world.now(), world.complain)
+    const report = await moveToServer(sqlite, target, name, context.now(), context.complain)
     for (const { table, rows } of report.tables)
-      if (rows > 0) world.print(`${table}: ${rows} rows in both`)
+      if (rows > 0) context.print(`${table}: ${rows} rows in both`)
     for (const { column, micros } of report.sums)
-      world.print(`sum of ${column}: ${micros} micro-units in both`)
+      context.print(`sum of ${column}: ${micros} micro-units in both`)
     if (report.alteredTexts > 0)
-      world.print(`texts with a NUL, which is U+FFFD now: ${report.alteredTexts}`)
-    world.print(`moved ${sqlite.name} to ${name}`)
+      context.print(`texts with a NUL, which is U+FFFD now: ${report.alteredTexts}`)
+    context.print(`moved ${sqlite.name} to ${name}`)
   } catch (error) {
     throw refusalOf(name, error)
   } finally {

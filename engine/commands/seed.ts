@@ -6,7 +6,7 @@ import { type Config, readConfig } from '../config.ts'
 import { HostAddresses, hostResolver } from '../dispatcher/host-addresses.ts'
 import { ownPlacesOf } from '../routing/own-places.ts'
 import { nowhere } from '../../schema/rules/gateways.ts'
-import { type Command, type World, WrongUsage } from './command.ts'
+import { type Command, type CommandContext, WrongUsage } from './command.ts'
 import { withAudit } from './audited.ts'
 import { fileProblem } from './start-errors.ts'
 
@@ -15,18 +15,23 @@ export const seed: Command = {
   argument: 'FILE.json',
   summary: 'Provisions from a file, all or nothing; may be repeated, also while serving.',
   createsDatabase: 'with --create',
-  run: async ({ argument: file, options }, world) => {
+  run: async ({ argument: file, options }, context) => {
     const text = read(file)
     const report = await withAudit(
-      world,
+      context,
       { action: 'seed', target: file },
       (store) =>
-        seedFile(store, text, world.now(), surroundingsOf(readConfig(world.environment), world)),
+        seedFile(
+          store,
+          text,
+          context.now(),
+          seedOptionsOf(readConfig(context.environment), context),
+        ),
       options['create'] === undefined ? 'must exist' : 'may be made',
     )
     for (const [section, { created, updated, unchanged }] of Object.entries(report))
       if (created + updated + unchanged > 0)
-        world.print(`${section}: ${created} created, ${updated} updated, ${unchanged} unchanged`)
+        context.print(`${section}: ${created} created, ${updated} updated, ${unchanged} unchanged`)
     return 0
   },
 }
@@ -39,12 +44,15 @@ export const seedFile = async (
   store: Store,
   text: string,
   now: number,
-  around: Surroundings = { hasMediaRelay: false, ownPlaces: nowhere },
-): Promise<SeedReport> => applySeed(text, { ...around, store, now, ledger: createLedger(store) })
+  options: SeedOptions = { hasMediaRelay: false, ownPlaces: nowhere },
+): Promise<SeedReport> => applySeed(text, { ...options, store, now, ledger: createLedger(store) })
 
-type Surroundings = Pick<SeedPorts, 'hasMediaRelay' | 'ownPlaces' | 'addressesOf'>
+type SeedOptions = Pick<SeedPorts, 'hasMediaRelay' | 'ownPlaces' | 'addressesOf'>
 
-function surroundingsOf(config: Config, { schedule }: Pick<World, 'schedule'>): Surroundings {
+function seedOptionsOf(
+  config: Config,
+  { schedule }: Pick<CommandContext, 'schedule'>,
+): SeedOptions {
   const hosts = new HostAddresses(hostResolver(config.sip.dnsServers), schedule)
   return {
     hasMediaRelay: config.relays.length > 0,

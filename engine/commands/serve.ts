@@ -4,9 +4,15 @@ import { withPassedSockets } from '../socket-activation.ts'
 import { createLogger, type Logger } from '../logger.ts'
 import { type Platform, startPlatform } from '../platform.ts'
 import { settingNotes, settingsInForce } from './settings-in-force.ts'
-import { type Command, type ExitCode, type StopSignal, type World, WrongUsage } from './command.ts'
+import {
+  type Command,
+  type ExitCode,
+  type StopSignal,
+  type CommandContext,
+  WrongUsage,
+} from './command.ts'
 import { settingsHelp } from './help.ts'
-import { startPatiently } from './start-with-retry.ts'
+import { startWithRetry } from './start-with-retry.ts'
 import { serviceManager } from './service-manager.ts'
 import { startProblem } from './start-errors.ts'
 
@@ -15,12 +21,12 @@ export const serve: Command = {
   summary: 'Serves SIP, the control API and the customer edge until SIGTERM or SIGINT.',
   createsDatabase: 'always',
   details: settingsHelp,
-  run: async (_input, world) => {
-    return runPlatform(world)
+  run: async (_input, context) => {
+    return runPlatform(context)
   },
 }
 
-/** What a command runs with the platform. */
+/** Services that a command runs with the platform. */
 export interface SideServices {
   /** At the signal to stop, before the drain. */
   readonly dismiss: () => void
@@ -32,65 +38,68 @@ const none = (): SideServices => ({ dismiss: () => undefined, finish: () => unde
 
 /** Serves until a signal; `startSideServices` is called when everything listens. 1: not everything could be stored. */
 export async function runPlatform(
-  world: World,
+  context: CommandContext,
   startSideServices: (platform: Platform) => SideServices = none,
 ): Promise<ExitCode> {
-  const sockets = world.passedSockets()
-  const config = withPassedSockets(readConfig(world.environment), sockets)
+  const sockets = context.passedSockets()
+  const config = withPassedSockets(readConfig(context.environment), sockets)
   const isActivated = sockets.length > 0
   const logger = createLogger(config.logLevel)
-  const notes = settingNotes(world.environment, world.settingsFile)
+  const notes = settingNotes(context.environment, context.settingsFile)
   for (const line of notes) logger.log('warn', line)
-  const inForce = { settings: settingsInForce(world.environment, world.settingsFromFile), notes }
-  const signals = countSignals(world)
+  const inForce = {
+    settings: settingsInForce(context.environment, context.settingsFromFile),
+    notes,
+  }
+  const signals = countSignals(context)
   const started: { platform?: Platform } = {}
   const manager = serviceManager(
-    world,
+    context,
     logger.log,
     () => `${started.platform?.engine.calls.size ?? 0} live calls`,
   )
-  const starting = startPatiently({
-    ...world,
+  const starting = startWithRetry({
+    ...context,
     log: logger.log,
-    place: config.apiListen,
+    address: config.apiListen,
     stopped: signals.first.then(() => undefined),
     start: () =>
       startPlatform({
         config,
         inForce,
         version: packageJson.version,
-        announce: world.print,
-        ...world,
+        announce: context.print,
+        ...context,
         log: logger.log,
       }),
     databaseUrl: config.databaseUrl,
     onWaiting: (status) => manager.starting(status, WAITING_MS),
   }).catch(async (error: unknown) => {
-    await flushed(logger, world)
+    await flushed(logger, context)
     const problem = startProblem(error, config)
     throw problem === undefined ? error : new WrongUsage(problem)
   })
   const platform = await Promise.race([starting, signals.first.then(() => undefined)])
   if (platform === undefined) {
-    await giveUp(starting, world)
+    await giveUp(starting, context)
     logger.log('info', 'stopped before anything was served')
-    await flushed(logger, world)
+    await flushed(logger, context)
     return 0
   }
-  world.onCrash((error) => {
+  context.onCrash((error) => {
     logger.lastWords('the process ends: an error that nothing caught', { error })
   })
   const { engine } = platform
   started.platform = platform
-  world.onReloadSignal(() => {
+  context.onReloadSignal(() => {
     manager.reloading()
     engine.reloadCertificates()
     manager.ready()
   })
   const side = startSideServices(platform)
   // A start leaves half of the heap unused.
-  world.releaseMemory()
-  world.print(`ready ${platform.addresses}`)
+  context.releaseMemory()
+  context.print(`ready ${platform.addresses}`)
   manager.ready()
   const signal = await signals.first
   manager.stopping((config.drainSeconds + STOP_SECONDS) * 1_000)
@@ -104,7 +113,7 @@ export async function runPlatform(
   await side.finish()
   const isClean = await platform.stop()
   logger.log('info', 'stopped')
-  await flushed(logger, world)
+  await flushed(logger, context)
   return isClean ? 0 : 1
 }
 
@@ -114,36 +123,39 @@ const WAITING_MS = 60_000
 /** After the drain: the rest of the records is written, the ports are closed. */
 const STOP_SECONDS = 30
 
-/** So long a start that is called off may take to end in order. */
+/** How long a cancelled start may take to end in order. */
 const START_MS = 1_000
 
 /** A start may wait for a drachtio-server that never answers: then the end of the process undoes it. */
-async function giveUp(starting: Promise<Platform | undefined>, world: World): Promise<void> {
+async function giveUp(
+  starting: Promise<Platform | undefined>,
+  context: CommandContext,
+): Promise<void> {
   const undone = starting.then((platform) => platform?.stop()).catch(() => undefined)
   await Promise.race([
     undone,
-    new Promise<void>((resolve) => void world.schedule(resolve, START_MS)),
+    new Promise<void>((resolve) => void context.schedule(resolve, START_MS)),
   ])
 }
 
 /** A log without a reader must not keep the process from ending. */
 const FLUSH_MS = 1_000
 
-export const flushed = (logger: Logger, world: World): Promise<void> =>
+export const flushed = (logger: Logger, context: CommandContext): Promise<void> =>
   Promise.race([
     logger.flush(),
-    new Promise<void>((resolve) => void world.schedule(resolve, FLUSH_MS)),
+    new Promise<void>((resolve) => void context.schedule(resolve, FLUSH_MS)),
   ])
 
 /** Ctrl-C under npm arrives twice: from the terminal, and passed on by npm. */
 const SAME_SIGNAL_MS = 300
 
 /** Promises of the first signal to stop, and of a further one. */
-function countSignals(world: World) {
+function countSignals(context: CommandContext) {
   let firstAt: number | undefined
   const listeners: { first?: (signal: StopSignal) => void; second?: () => void } = {}
-  world.onStopSignal((signal) => {
-    const now = world.steadyNow()
+  context.onStopSignal((signal) => {
+    const now = context.steadyNow()
     firstAt ??= now
     if (firstAt === now) listeners.first?.(signal)
     else if (now - firstAt > SAME_SIGNAL_MS) listeners.second?.()

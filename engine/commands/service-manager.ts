@@ -5,12 +5,12 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import type { Log } from '../../schema/contracts/log.ts'
 import type { Environment } from '../config.ts'
-import type { World } from './command.ts'
+import type { CommandContext } from './command.ts'
 
 export interface ServiceManager {
   /** The start waits, and says so again within this time. */
   starting(status: string, withinMs: number): void
-  /** Everything is served, by this process. If it asked for a watchdog, it hears from now on that the event loop turns. */
+  /** Everything is served. From now on the watchdog, if there is one, is notified while the event loop runs. */
   ready(): void
   /** Settings are read again; `ready` follows. */
   reloading(): void
@@ -18,9 +18,9 @@ export interface ServiceManager {
   stopping(withinMs: number): void
 }
 
-/** Nothing is told where no service manager wants to hear it. `status`: one line about the present state. */
+/** Does nothing without a service manager. `status`: one line about the present state. */
 export function serviceManager(
-  { environment, schedule, pid }: Pick<World, 'environment' | 'schedule' | 'pid'>,
+  { environment, schedule, pid }: Pick<CommandContext, 'environment' | 'schedule' | 'pid'>,
   log: Log,
   status: () => string,
 ): ServiceManager {

@@ -35,7 +35,7 @@ function inForce(
 const withoutPassword = (value: string): string => value.replace(/(:\/\/)[^/?#]*@/g, '$1…@')
 
 /** Settings of `tollgate mcp`, which serves none of those above. */
-const elsewhere = ['TOLLGATE_URL', 'TOLLGATE_KEY']
+const otherCommands = ['TOLLGATE_URL', 'TOLLGATE_KEY']
 
 /**
  * What is set and does nothing, one line each: a name that is almost a setting, wherever it stands, and any other name in
@@ -45,7 +45,7 @@ export function settingNotes(
   environment: Environment,
   settingsFile: readonly string[],
 ): readonly string[] {
-  const known = [...Object.values(settings).map(({ name }) => name), ...elsewhere]
+  const known = [...Object.values(settings).map(({ name }) => name), ...otherCommands]
   const isKnown = new Set(known)
   const unknown = Object.keys(environment).filter((name) => !isKnown.has(name))
   return unknown.flatMap((name) => {

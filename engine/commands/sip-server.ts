@@ -9,7 +9,7 @@ import {
   type ProgramWorld,
   runProgram,
 } from '../sip-server/index.ts'
-import { type Command, type World, WrongUsage } from './command.ts'
+import { type Command, type CommandContext, WrongUsage } from './command.ts'
 import { flushed } from './serve.ts'
 
 /** The embedded SIP server without call control, for drachtio applications of any kind. */
@@ -18,9 +18,9 @@ export const sipServer: Command = {
   summary: 'Serves the drachtio protocol alone, for any drachtio application.',
   readsItsWords: true,
   details: programHelp,
-  run: async ({ words }, world) => {
+  run: async ({ words }, context) => {
     try {
-      await runProgram(words, programWorld(world))
+      await runProgram(words, programWorld(context))
       return 0
     } catch (error) {
       const isSetUpWrong =
@@ -32,8 +32,8 @@ export const sipServer: Command = {
   },
 }
 
-function programWorld(world: World): ProgramWorld {
-  const { environment, print, randomBytes, onStopSignal, onReloadSignal } = world
+function programWorld(context: CommandContext): ProgramWorld {
+  const { environment, print, randomBytes, onStopSignal, onReloadSignal } = context
   return {
     environment,
     print,
@@ -50,7 +50,7 @@ function programWorld(world: World): ProgramWorld {
     },
     createLog: (level) => {
       const logger = createLogger(level)
-      return { log: logger.log, flush: () => flushed(logger, world) }
+      return { log: logger.log, flush: () => flushed(logger, context) }
     },
   }
 }

@@ -4,7 +4,7 @@ import { formatHostAndPort, type HostAndPort } from '../setting-kinds.ts'
 import { settings } from '../settings.ts'
 import { CertificateError, ListenError } from '../sip-server/index.ts'
 
-/** What system errors mean to somebody who has never met them. */
+/** System errors in plain words. */
 const reasons: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
   ENOTDIR: 'there is no such file',
@@ -32,34 +32,34 @@ const listenReasons: Readonly<Record<string, string>> = {
 export function startProblem(error: unknown, config: Config): string | undefined {
   if (error instanceof CertificateError)
     return `${certificateSetting(error.file, config)}: cannot use ${error.file} for TLS: ${fileProblem(error.cause)}`
-  const place = placeOf(error)
+  const address = addressOf(error)
   const reason = listenReasons[codeOf(error)]
-  if (place === undefined || reason === undefined)
+  if (address === undefined || reason === undefined)
     return error instanceof ListenError ? error.message : undefined
   const protocol = error instanceof ListenError ? `${error.what}/` : ''
-  const setting = listenSetting(place, protocol !== '', config)
-  return `${setting}: ${protocol}${formatHostAndPort(place)} ${reason} (${codeOf(error)})`
+  const setting = listenSetting(address, protocol !== '', config)
+  return `${setting}: ${protocol}${formatHostAndPort(address)} ${reason} (${codeOf(error)})`
 }
 
-function placeOf(error: unknown): HostAndPort | undefined {
+function addressOf(error: unknown): HostAndPort | undefined {
   if (error instanceof ListenError) return error
   if (!(error instanceof Error)) return undefined
-  // What Node.js says of a listener, and of a host name that it has looked up for one.
+  // Node.js names the address of a listener, and a host name that it could not resolve.
   const { address, hostname, port } = error as Error & Readonly<Record<string, unknown>>
   const host = address ?? hostname
   if (typeof host !== 'string') return undefined
   return { host, port: typeof port === 'number' ? port : 0 }
 }
 
-function listenSetting(place: HostAndPort, isOfSipServer: boolean, config: Config): string {
-  const isPlace = (other: HostAndPort | undefined): boolean =>
-    other?.host === place.host && (place.port === 0 || other.port === place.port)
-  const isSip = config.sip.listen.some((listener) => isPlace(listener))
-  if (isOfSipServer && isPlace(config.drachtio.listen) && !isSip)
+function listenSetting(address: HostAndPort, isOfSipServer: boolean, config: Config): string {
+  const isAddress = (other: HostAndPort | undefined): boolean =>
+    other?.host === address.host && (address.port === 0 || other.port === address.port)
+  const isSip = config.sip.listen.some((listener) => isAddress(listener))
+  if (isOfSipServer && isAddress(config.drachtio.listen) && !isSip)
     return settings.drachtioListen.name
   if (isOfSipServer) return settings.sipListen.name
-  if (isPlace(config.mediaDtmfListen)) return settings.mediaDtmfListen.name
-  return isPlace(config.edgeListen) && !isPlace(config.apiListen)
+  if (isAddress(config.mediaDtmfListen)) return settings.mediaDtmfListen.name
+  return isAddress(config.edgeListen) && !isAddress(config.apiListen)
     ? settings.edgeListen.name
     : settings.apiListen.name
 }

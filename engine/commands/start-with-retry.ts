@@ -9,13 +9,13 @@ import type { Log } from '../../schema/contracts/log.ts'
 import { isServerUnavailable, whyServerUnavailable } from '../../schema/postgres/open.ts'
 import type { HostAndPort } from '../setting-kinds.ts'
 
-export interface PatientStart<Started> extends Pick<Clocks, 'steadyNow'> {
+export interface RetriedStart<Started> extends Pick<Clocks, 'steadyNow'> {
   /** Leaves nothing behind when it fails. */
   readonly start: () => Promise<Started>
   /** Absent: a start that fails is not tried again. */
   readonly databaseUrl: string | undefined
   /** Of the API. */
-  readonly place: HostAndPort
+  readonly address: HostAndPort
   readonly schedule: Schedule
   readonly randomBytes: (size: number) => Buffer
   readonly log: Log
@@ -28,12 +28,12 @@ export interface PatientStart<Started> extends Pick<Clocks, 'steadyNow'> {
 /** Between attempts; the last one for all that follow. */
 const DELAYS_MS = [500, 1_000, 2_000, 5_000] as const
 const LONGEST_MS = 5_000
-/** So often the log says that the start still waits. */
-const TOLD_MS = 30_000
+/** Interval of the log line that the start still waits. */
+const REPORT_MS = 30_000
 
 /** Undefined: the process was to end before it could start. */
-export async function startPatiently<Started>(
-  deps: PatientStart<Started>,
+export async function startWithRetry<Started>(
+  deps: RetriedStart<Started>,
 ): Promise<Started | undefined> {
   const { start, databaseUrl } = deps
   for (;;) {
@@ -50,11 +50,11 @@ export async function startPatiently<Started>(
 async function hasReturned(
   url: string,
   error: unknown,
-  deps: Omit<PatientStart<unknown>, 'start'>,
+  deps: Omit<RetriedStart<unknown>, 'start'>,
 ): Promise<boolean> {
   const { steadyNow: now, log, stopped } = deps
   const since = now()
-  let toldAt = since
+  let reportedAt = since
   let reason = error instanceof Error ? error.message : String(error)
   log('error', 'the database server does not answer: this node waits for it, and takes no calls', {
     reason,
@@ -71,9 +71,9 @@ async function hasReturned(
         log('info', 'the database server answers: the start goes on', { waitedSeconds })
         return true
       }
-      if (answer === reason && now() - toldAt < TOLD_MS) continue
+      if (answer === reason && now() - reportedAt < REPORT_MS) continue
       reason = answer
-      toldAt = now()
+      reportedAt = now()
       log('warn', 'still waiting for the database server', { reason, waitedSeconds })
     }
   } finally {
@@ -84,7 +84,7 @@ async function hasReturned(
 /** False: the process is to end. */
 function pause(
   delayMs: number,
-  { schedule, stopped }: Pick<PatientStart<unknown>, 'schedule' | 'stopped'>,
+  { schedule, stopped }: Pick<RetriedStart<unknown>, 'schedule' | 'stopped'>,
 ): Promise<boolean> {
   return new Promise((resolve) => {
     const cancel = schedule(() => resolve(true), delayMs)
@@ -96,15 +96,15 @@ function pause(
   })
 }
 
-/** Without it, it is waited all the same. A port that the system chooses is told when it serves. */
+/** Without the port the start still waits. A port that the system chooses is printed when it serves. */
 async function answerMeanwhile({
-  place,
+  address,
   randomBytes,
   log,
-}: Pick<PatientStart<unknown>, 'place' | 'randomBytes' | 'log'>): Promise<() => Promise<void>> {
-  if (place.port === 0) return () => Promise.resolve()
+}: Pick<RetriedStart<unknown>, 'address' | 'randomBytes' | 'log'>): Promise<() => Promise<void>> {
+  if (address.port === 0) return () => Promise.resolve()
   try {
-    return await serveWaiting(place, correlationIds(randomBytes))
+    return await serveWaiting(address, correlationIds(randomBytes))
   } catch (error) {
     log('warn', 'nothing answers at the address of the API while this node waits', { error })
     return () => Promise.resolve()

@@ -2,7 +2,7 @@ import { hashPassword } from '../../control/auth/passwords.ts'
 import { newPassword, staffRole, username } from '../../control/resources/user-routes.ts'
 import { UserStore } from '../../control/auth/user-store.ts'
 import { addUser } from '../first-admin.ts'
-import { type Command, type Input, type World, WrongUsage } from './command.ts'
+import { type Command, type Input, type CommandContext, WrongUsage } from './command.ts'
 import { withAudit } from './audited.ts'
 
 export const userCreate: Command = {
@@ -12,19 +12,19 @@ export const userCreate: Command = {
     username: { value: 'NAME', meaning: '1 to 64 letters, digits or . _ @ + -', isRequired: true },
     role: { value: 'admin|operator|auditor', meaning: 'what the user may do', isRequired: true },
   },
-  run: async (input, world) => {
+  run: async (input, context) => {
     const name = readOption(input, 'username', username)
     const role = readOption(input, 'role', staffRole)
-    const user = { username: name, password: await readPassword(world), role }
+    const user = { username: name, password: await readPassword(context), role }
     await withAudit(
-      world,
+      context,
       { action: 'user create', target: `${name} (${role})` },
       async (store) => {
-        const isNew = await addUser(store, user, world.now())
+        const isNew = await addUser(store, user, context.now())
         if (!isNew) throw new Error(`there is a user ${name} already`)
       },
     )
-    world.print(`created user ${name} with the role ${role}`)
+    context.print(`created user ${name} with the role ${role}`)
     return 0
   },
 }
@@ -37,26 +37,26 @@ export const userPassword: Command = {
     username: { value: 'NAME', meaning: 'as at the sign-in', isRequired: true },
     tenant: { value: 'SLUG', meaning: 'of a user of a tenant' },
   },
-  run: async (input, world) => {
+  run: async (input, context) => {
     const name = readOption(input, 'username', username)
     const { tenant } = input.options
-    const password = await readPassword(world)
+    const password = await readPassword(context)
     const target = tenant === undefined ? name : `${name} of ${tenant}`
-    await withAudit(world, { action: 'user password', target }, async (store) => {
+    await withAudit(context, { action: 'user password', target }, async (store) => {
       const users = new UserStore(store)
       const found = await users.byUsername(name, tenant)
       const user = found.find(({ tenant_slug: slug }) => slug === (tenant ?? null))
       if (user === undefined) throw new Error(`there is no user ${target}`)
       const passwordHash = await hashPassword(password)
-      await users.update(user.id, { password_hash: passwordHash, updated_at: world.now() })
+      await users.update(user.id, { password_hash: passwordHash, updated_at: context.now() })
     })
-    world.print(`user ${target} has a new password`)
+    context.print(`user ${target} has a new password`)
     return 0
   },
 }
 
-async function readPassword(world: World): Promise<string> {
-  const typed = newPassword.safeParse((await world.readInput()).replace(/\r?\n$/, ''))
+async function readPassword(context: CommandContext): Promise<string> {
+  const typed = newPassword.safeParse((await context.readInput()).replace(/\r?\n$/, ''))
   if (typed.success) return typed.data
   throw new WrongUsage('the password on standard input must have 8 to 128 characters')
 }

@@ -6,7 +6,7 @@ import { openStore, readServer } from '../../schema/postgres/open.ts'
 import { keyFileOf } from '../../schema/secrets/key.ts'
 import { type Config, readConfig } from '../config.ts'
 import { lockForServing } from '../serving-lock.ts'
-import { type World, WrongUsage } from './command.ts'
+import { type CommandContext, WrongUsage } from './command.ts'
 
 /** Whether a command works on a database that is there, or may make it. */
 export type Presence = 'must exist' | 'may be made'
@@ -17,15 +17,15 @@ export type Presence = 'must exist' | 'may be made'
  * @throws {WrongUsage} there is none, and this command does not make one.
  */
 export async function withStore<T>(
-  world: World,
+  context: CommandContext,
   work: (store: Store) => T | Promise<T>,
   presence: Presence,
 ): Promise<T> {
-  const config = readConfig(world.environment)
+  const config = readConfig(context.environment)
   if (presence === 'must exist') await refuseAbsent(config)
   return config.databaseUrl === undefined
-    ? withFile(config, world, work)
-    : withServer(config.databaseUrl, config, world, work)
+    ? withFile(config, context, work)
+    : withServer(config.databaseUrl, config, context, work)
 }
 
 async function refuseAbsent({ databasePath, databaseUrl }: Config): Promise<void> {
@@ -41,12 +41,12 @@ async function refuseAbsent({ databasePath, databaseUrl }: Config): Promise<void
 
 async function withFile<T>(
   { databasePath, secretKey }: Config,
-  world: World,
+  context: CommandContext,
   work: (store: Store) => T | Promise<T>,
 ): Promise<T> {
   const store = openDatabase(databasePath, { secretKey })
   try {
-    migrateUnserved(store, databasePath, world.now())
+    migrateUnserved(store, databasePath, context.now())
     store.secrets.protect()
     return await work(store)
   } finally {
@@ -57,11 +57,11 @@ async function withFile<T>(
 async function withServer<T>(
   url: string,
   { databasePath, secretKey }: Config,
-  world: World,
+  context: CommandContext,
   work: (store: Store) => T | Promise<T>,
 ): Promise<T> {
   const keyFile = keyFileOf(databasePath)
-  const store = await openStore(url, { secretKey, keyFile, now: world.now(), connections: 2 })
+  const store = await openStore(url, { secretKey, keyFile, now: context.now(), connections: 2 })
   try {
     return await work(store)
   } finally {
@@ -74,8 +74,8 @@ async function withServer<T>(
  *
  * @throws {WrongUsage} the database is on a server. @param instead what to do there.
  */
-export function refuseServer(world: World, instead: string): void {
-  if (readConfig(world.environment).databaseUrl !== undefined)
+export function refuseServer(context: CommandContext, instead: string): void {
+  if (readConfig(context.environment).databaseUrl !== undefined)
     throw new WrongUsage(`DATABASE_URL is set, and this command is for an SQLite file: ${instead}`)
 }
 

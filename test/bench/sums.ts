@@ -5,7 +5,7 @@
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { openSums, type Place } from '../../control/reports/call-filters.ts'
+import { openSums, type CallSources } from '../../control/reports/call-filters.ts'
 import { rollUp } from '../../control/reports/roll-up.ts'
 import { openDatabase } from '../../schema/open.ts'
 import { DAY_MS, fillRecords, type Filling, startOfRecords } from './load/many-records.ts'
@@ -43,13 +43,13 @@ const ofOne = (insert: string): string =>
 
 async function measure(path: string): Promise<string> {
   const store = openDatabase(path)
-  const place: Place = { store, sums: openSums(path), steadyNow: () => performance.now() }
+  const place: CallSources = { store, sums: openSums(path), steadyNow: () => performance.now() }
   const before = process.cpuUsage()
   const begin = performance.now()
   let added = 0
   let longest = 0
   for (;;) {
-    const work = rollUp(place, { now: startOfRecords, keptFrom: undefined })
+    const work = rollUp(place, { now: startOfRecords, retainedFrom: undefined })
     let turn = performance.now()
     let step = await work.next()
     for (; step.done !== true; step = await work.next()) {

@@ -1,7 +1,7 @@
 /** Several nodes of one installation: one database, an engine and an API each, joined by HTTP in memory. */
 import { Agent, type ClientRequestArgs, type Server } from 'node:http'
 import { type Duplex, duplexPair } from 'node:stream'
-import type { ControlDeps } from '../../control/deps.ts'
+import type { ControlDeps } from '../../control/app.ts'
 import { OtherNodes } from '../../control/nodes/other-nodes.ts'
 import { createControl } from '../../control/server.ts'
 import { EventLog } from '../../engine/event-log.ts'

@@ -4,7 +4,7 @@ import {
   type Grouping,
   groupings,
   openSums,
-  type Place,
+  type CallSources,
 } from '../../control/reports/call-filters.ts'
 import { rollUp } from '../../control/reports/roll-up.ts'
 import { type Summary, summaryOf } from '../../control/reports/summary.ts'
@@ -20,13 +20,13 @@ export const DAY = 86_400_000
 export const firstDay = Date.UTC(2026, 10, 1)
 
 /** The sums of an SQLite database are in memory. */
-export const placeOf = (store: Store): Place => ({
+export const placeOf = (store: Store): CallSources => ({
   store,
   sums: store.statements.isShared ? store : openSums(':memory:'),
   steadyNow: () => 0,
 })
 
-export const summarizeAt = (place: Place, asked: Partial<SummaryRequest>): Promise<Summary> =>
+export const summarizeAt = (place: CallSources, asked: Partial<SummaryRequest>): Promise<Summary> =>
   resultOf(
     summaryOf(place, {
       tenantId: null,
@@ -41,8 +41,11 @@ export const summarizeAt = (place: Place, asked: Partial<SummaryRequest>): Promi
   )
 
 /** Resolves with how many records the sums lack then. */
-export const rollUpAt = async (place: Place, now = firstDay, keptFrom?: number): Promise<number> =>
-  (await resultOf(rollUp(place, { now, keptFrom }))).behind
+export const rollUpAt = async (
+  place: CallSources,
+  now = firstDay,
+  retainedFrom?: number,
+): Promise<number> => (await resultOf(rollUp(place, { now, retainedFrom }))).behind
 
 async function resultOf<T>(work: AsyncGenerator<void, T, undefined>): Promise<T> {
   let step = await work.next()
@@ -51,7 +54,7 @@ async function resultOf<T>(work: AsyncGenerator<void, T, undefined>): Promise<T>
 }
 
 export const storeRecords = async (
-  { store }: Pick<Place, 'store'>,
+  { store }: Pick<CallSources, 'store'>,
   records: readonly StoredRecord[],
 ): Promise<unknown> => execute(store, store.db.insertInto('cdr').values(records))
 

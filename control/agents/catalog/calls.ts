@@ -5,9 +5,8 @@ import { toolsFor } from '../../../schema/contracts/denials.ts'
 import { planHangUp } from '../../calls/hangup-plan.ts'
 import { simulateBody, simulateFor } from '../../calls/simulate.ts'
 import { liveCall, liveCallView, liveStateOf, liveStates } from '../../nodes/live-call.ts'
-import type { AskedNodes } from '../../nodes/other-nodes.ts'
-import { defineChange, defineTool, type ToolUse, toolRequest } from './tool.ts'
-import { callUuid, MAX_ROWS } from './shapes.ts'
+import type { PeerRequests } from '../../nodes/other-nodes.ts'
+import { defineChange, defineTool, type ToolUse, toolRequest, callUuid, MAX_ROWS } from './tool.ts'
 import { dataOf } from '../../nodes/node-client.ts'
 
 export const listActiveCalls = defineTool({
@@ -36,8 +35,8 @@ export const listActiveCalls = defineTool({
         (call) => isVisible(call, use) && (state === undefined || liveStateOf(call) === state),
       )
     const own = calls.slice(0, limit).map((call) => liveCallView(call, steadyNow()))
-    if (use.elsewhere === undefined) return { calls: own, total: calls.length }
-    const others = await listsElsewhere(use.elsewhere, { state, limit })
+    if (use.peers === undefined) return { calls: own, total: calls.length }
+    const others = await listsOfPeers(use.peers, { state, limit })
     const all = [...own, ...others.calls].toSorted((a, b) =>
       a.start_stamp < b.start_stamp ? -1 : 1,
     )
@@ -54,11 +53,11 @@ const listedCall = liveCall.extend({ state: z.string().toLowerCase().pipe(z.enum
 const listed = z.object({ calls: z.array(listedCall).max(MAX_ROWS), total: z.int() })
 
 /** Each node runs the tool for itself. */
-async function listsElsewhere(
-  elsewhere: AskedNodes,
+async function listsOfPeers(
+  peers: PeerRequests,
   input: { readonly state?: string | undefined; readonly limit: number },
 ) {
-  const { answers, unreachable } = await elsewhere.gather(toolRequest('list_active_calls', input))
+  const { answers, unreachable } = await peers.gather(toolRequest('list_active_calls', input))
   const lists = answers.flatMap((answer) => dataOf(answer, listed) ?? [])
   return {
     calls: lists.flatMap(({ calls }) => calls),
@@ -132,8 +131,8 @@ export const simulateCall = defineTool({
     ),
     passed_over: z.array(z.object({ kind: z.string(), name: z.string(), why: z.string() })),
   }),
-  async run(asked, use) {
-    const simulation = await simulateFor(use.principal, asked, use)
+  async run(request, use) {
+    const simulation = await simulateFor(use.principal, request, use)
     const { verdict, sip_code, code, denial_text } = simulation
     const explanation = {
       goes_on: 'The call is admitted and an INVITE is sent; the answer of the destination decides.',

@@ -1,6 +1,5 @@
 /** Tools for changes: undo one, propose one to a person, and find who did what. */
 import { z } from 'zod'
-import { timeToText } from '../../../schema/columns.ts'
 import { nearMiss } from '../../../schema/rules/names.ts'
 import { stateIn } from '../../changes/change-store.ts'
 import { changeReason, dryRun } from '../../changes/change.ts'
@@ -9,8 +8,8 @@ import { ApiError } from '../../http/api-error.ts'
 import { text } from '../../http/fields.ts'
 import { periodInput, periodOf } from '../../observe/causes/state-history.ts'
 import type { ProposalView } from '../proposals/proposal-store.ts'
-import { defineTool, type ToolUse } from './tool.ts'
-import { MAX_ROWS, time } from './shapes.ts'
+import { defineTool, type ToolUse, MAX_ROWS, time } from './tool.ts'
+import { timeOrNull } from '../../http/view-fields.ts'
 
 export const undoChange = defineTool({
   name: 'undo_change',
@@ -54,7 +53,7 @@ export const undoChange = defineTool({
       target: `${entry.target_kind} ${entry.target_id}`,
       previous_state: state,
       restored_state: restored,
-      undone_at: entry.undone_at === null ? null : timeToText(entry.undone_at),
+      undone_at: timeOrNull(entry.undone_at),
     }
   },
 })
@@ -110,7 +109,7 @@ export const proposeChange = defineTool({
     const order = { tool: name, arguments: given, reason, expiresInSeconds: expires_in }
     const made = await use.proposals.propose(order, tool, {
       principal: use.principal,
-      elsewhere: use.elsewhere,
+      peers: use.peers,
     })
     return { ...viewOf(made.proposal), is_new: made.isNew }
   },

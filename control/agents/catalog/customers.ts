@@ -12,10 +12,9 @@ import { listLedger } from '../../money/ledger-store.ts'
 import { periodInput, periodOf } from '../../observe/causes/state-history.ts'
 import { customers, customerBody } from '../../resources/customers.ts'
 import { resourceDeps, ResourceStore } from '../../resources/resource.ts'
-import { explanation } from '../../resources/price-explanation.ts'
+import { explanation } from '../../resources/rate-routes.ts'
 import { resolve } from '../../resources/references.ts'
-import { defineChange, defineTool, type ToolUse } from './tool.ts'
-import { time } from './shapes.ts'
+import { defineChange, defineTool, type ToolUse, time } from './tool.ts'
 import { requestScope, type RequestScope } from '../../auth/tenants.ts'
 import { customerKind } from '../../resources/kinds.ts'
 
@@ -332,7 +331,7 @@ export const setCustomerLimits = defineChange({
     })
     return {
       target: { kind: 'customer' as const, id: String(id) },
-      // Only those that are given: what a person sets of the others meanwhile stays.
+      // Only the fields of the input: a change by a person to the other fields meanwhile stays.
       before: pick(before, Object.keys(changed)),
       after: changed,
       effect: `The limits of the customer ${quoted(name)} hold from the next call: ${changesIn(before, after)}.`,
@@ -348,14 +347,14 @@ export const setCustomerLimits = defineChange({
 })
 
 function changesIn(before: CustomerLimits, after: CustomerLimits): string {
-  const told = [
+  const parts = [
     ['it may owe', before.credit_limit_micros, after.credit_limit_micros, true],
     ['calls at once', before.max_concurrent_calls, after.max_concurrent_calls, false],
     ['calls per second', before.max_cps, after.max_cps, false],
     ['spend per day', before.max_daily_spend_micros, after.max_daily_spend_micros, true],
   ] as const
   const shown = (limit: number, isMoney: boolean) => (isMoney ? moneyToDecimal(limit) : limit)
-  const changed = told
+  const changed = parts
     .filter(([, from, to]) => from !== to)
     .map(
       ([what, from, to, isMoney]) => `${what} ${shown(to, isMoney)}, was ${shown(from, isMoney)}`,

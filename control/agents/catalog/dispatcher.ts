@@ -11,8 +11,7 @@ import {
   visibleSets,
 } from '../../observe/causes/state-history.ts'
 import { planNodeState, planReload } from '../../resources/node-plan.ts'
-import { defineChange, defineTool, type ToolUse } from './tool.ts'
-import { MAX_ROWS, setId } from './shapes.ts'
+import { defineChange, defineTool, type ToolUse, MAX_ROWS, setId } from './tool.ts'
 
 const flags = { active: 'ACTIVE', probing: 'PROBING', inactive: 'INACTIVE' } as const
 

@@ -9,9 +9,8 @@ import { quoted } from '../../http/clean-text.ts'
 import { guardBody, guardView, guardQuestion, listGuards } from '../../resources/guard-view.ts'
 import { planGuard, planRemoval } from '../../resources/guard-plan.ts'
 import { setBan, stateBeforeBan } from '../../resources/ban-routes.ts'
-import { defineChange, defineTool } from './tool.ts'
+import { defineChange, defineTool, MAX_ROWS, time } from './tool.ts'
 import { chargingOf } from './customers.ts'
-import { MAX_ROWS, time } from './shapes.ts'
 
 export const setSpendGuard = defineChange({
   name: 'set_spend_guard',
@@ -54,11 +53,11 @@ export const listSpendGuards = defineTool({
     limit: z.int().min(1).max(MAX_ROWS).default(50),
   }),
   output: z.object({ guards: z.array(guardView), total: z.int() }),
-  async run({ state, limit, ...asked }, use) {
+  async run({ state, limit, ...subject }, use) {
     chargingOf(use)
     const slice = { limit, offset: 0, isWithEnded: state === 'all' }
     const { store, principal, now } = use
-    const { guards, total } = await listGuards(store, asked, slice, requestScope(principal, now))
+    const { guards, total } = await listGuards(store, subject, slice, requestScope(principal, now))
     return { guards: [...guards], total }
   },
 })
@@ -108,7 +107,7 @@ export const banAddress = defineChange({
           ? `Nothing changes: ${quoted(source)} is banned already, and not for a shorter time.`
           : `SIP packets of ${quoted(source)} are dropped, whichever phone there sends them.`,
       affected: { live_calls: calls.length },
-      // What is banned for longer by REST has no duration that could be kept.
+      // A longer ban by REST exceeds the durations of this tool.
       undo: before === 'banned' ? ('none' as const) : ('restores' as const),
       preview: { address: source, state: before, until: null },
       async apply() {

@@ -1,6 +1,5 @@
-/** Tools for application keys (SPECIFICATION.md §2.1, §2.2): list them, masked, what one did, and take one out of use, and back. */
+/** Tools for application keys (SPECIFICATION.md §2.1, §2.2): list them, masked, read the activity of one, suspend one and resume it. */
 import { z } from 'zod'
-import { timeToText } from '../../../schema/columns.ts'
 import { didYouMean } from '../../../schema/rules/names.ts'
 import type { Plan } from '../../changes/change.ts'
 import { ApiError, badRequest } from '../../http/api-error.ts'
@@ -8,17 +7,17 @@ import { text } from '../../http/fields.ts'
 import { activityOf, keyActivityView } from '../../observe/causes/key-activity.ts'
 import { periodInput, periodOf } from '../../observe/causes/state-history.ts'
 import {
-  type KeyWorld,
+  type KeyPlanDeps,
   planResumption,
   planRevocation,
   planSuspension,
   refuseOwnKey,
 } from '../../resources/key-plans.ts'
 import { keyView } from '../../resources/key-view.ts'
-import { defineChange, defineTool, type ToolUse } from './tool.ts'
-import { MAX_ROWS, time, timeOrNull } from './shapes.ts'
+import { defineChange, defineTool, type ToolUse, MAX_ROWS, time } from './tool.ts'
 import { type AppKey, type KeyKind, keyStateAt, keyStates } from '../../auth/app-key.ts'
 import type { KeyFilter } from '../../auth/key-store.ts'
+import { timeOrNull } from '../../http/view-fields.ts'
 
 const sbcKey = z.object({
   uuid: z.string(),
@@ -249,10 +248,10 @@ const shown = <O>(
 
 const nameOf = ({ uuid, name, keyPrefix }: AppKey) => ({ uuid, name, key_prefix: keyPrefix })
 
-const afterView = (key: AppKey, { now }: Pick<KeyWorld, 'now'>) => ({
+const afterView = (key: AppKey, { now }: Pick<KeyPlanDeps, 'now'>) => ({
   ...nameOf(key),
   state: keyStateAt(key, now()),
-  suspended_at: key.suspendedAt === null ? null : timeToText(key.suspendedAt),
+  suspended_at: timeOrNull(key.suspendedAt),
 })
 
 /** A key by its uuid or its exact name, for a tool that changes it. */
@@ -289,7 +288,7 @@ export const getKeyActivity = defineTool({
   },
 })
 
-interface MeantKey extends Pick<KeyFilter, 'id' | 'name' | 'kinds'> {
+interface KeyReference extends Pick<KeyFilter, 'id' | 'name' | 'kinds'> {
   readonly uuid?: string
 }
 
@@ -305,18 +304,18 @@ const MAX_COMPARED = 500
 
 /** The one key that is meant; a name can match keys of several tenants. */
 async function theKey(
-  { uuid, ...meant }: MeantKey,
+  { uuid, ...reference }: KeyReference,
   { keys, now, principal: { tenantId, domain } }: ToolUse,
   { none, several, suggests = true }: Refusals,
 ): Promise<AppKey> {
-  const { name, kinds } = meant
+  const { name, kinds } = reference
   const byUuid = uuid === undefined ? undefined : await keys.byUuid(uuid.toLowerCase(), tenantId)
   const isReachable =
     byUuid !== undefined &&
     (kinds?.includes(byUuid.kind) ?? true) &&
     (domain === null || byUuid.domain === domain)
   if (isReachable) return byUuid
-  const filter = { tenantId, domain, ...meant }
+  const filter = { tenantId, domain, ...reference }
   const [key, other] = (await keys.list(filter, now(), { limit: 2, offset: 0 })).keys
   if (key !== undefined && other === undefined) return key
   if (key !== undefined) throw new ApiError(409, 'ambiguous_name', several)

@@ -1,4 +1,4 @@
-/** Tools for the platform: what is unusual, its health, its processes, and its tools. */
+/** Tools for the platform: anomalies, health, processes, and the tools themselves. */
 import { z } from 'zod'
 import { timeToText } from '../../../schema/columns.ts'
 import { didYouMean } from '../../../schema/rules/names.ts'
@@ -14,8 +14,7 @@ import { kinds } from '../../observe/causes/finding.ts'
 import { failuresIn, failuresReader, failuresView } from '../../observe/causes/failures.ts'
 import { periodInput, periodOf } from '../../observe/causes/state-history.ts'
 import { telemetryOfAll, tenantTelemetryOfAll } from '../../observe/telemetry/telemetry-of-all.ts'
-import { defineTool, type ToolListing, type ToolUse } from './tool.ts'
-import { MAX_ROWS, time } from './shapes.ts'
+import { defineTool, type ToolListing, type ToolUse, MAX_ROWS, time } from './tool.ts'
 
 export const findAnomalies = defineTool({
   name: 'find_anomalies',
@@ -98,17 +97,17 @@ export const getTelemetry = defineTool({
     period: failuresView.optional().describe('With start or end.'),
   }),
   async run({ start, end, limit }, use) {
-    const { telemetry, elsewhere, principal } = use
+    const { telemetry, peers, principal } = use
     const { tenantId } = principal
     const isPeriod = start !== undefined || end !== undefined
     const period = isPeriod ? { period: await periodFor({ start, end }, limit, use) } : {}
     if (tenantId !== null) {
       const own = await telemetry.readForTenant(tenantId)
-      const view = elsewhere === undefined ? own : await tenantTelemetryOfAll(elsewhere, own)
+      const view = peers === undefined ? own : await tenantTelemetryOfAll(peers, own)
       return { ...view, nodes: view.nodes.slice(0, MAX_ROWS), platform: null, ...period }
     }
     const own = await telemetry.read()
-    const view = elsewhere === undefined ? own : await telemetryOfAll(elsewhere, own)
+    const view = peers === undefined ? own : await telemetryOfAll(peers, own)
     const { at, calls: counted, nodes, ...rest } = view
     return {
       at,

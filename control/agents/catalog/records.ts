@@ -25,9 +25,8 @@ import {
   summaryInput,
 } from '../../reports/summary.ts'
 import { guardsOfCall } from '../../resources/guard-store.ts'
-import { defineTool } from './tool.ts'
+import { defineTool, callUuid, MAX_ROWS, time } from './tool.ts'
 import { findCall } from './calls.ts'
-import { callUuid, MAX_ROWS, time } from './shapes.ts'
 import { requestScope } from '../../auth/tenants.ts'
 
 const callRecord = z.object({
@@ -164,7 +163,7 @@ function briefOf(row: CdrRow): z.input<typeof briefCall> {
   return { call_uuid, call: words.join(' ').trimEnd() }
 }
 
-/** What a caller writes stays in its place of the line. */
+/** Text of a caller cannot add words to the line. */
 const oneWord = (written: string): string => written.replaceAll(/[\s>]+/g, '_')
 
 function positionOf(cursor: string | undefined) {

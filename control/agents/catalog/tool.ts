@@ -21,7 +21,7 @@ import { clean } from '../../http/clean-text.ts'
 import type { Change } from '../../http/control-env.ts'
 import { type Platform, newUuid } from '../../http/platform.ts'
 import { problemsOf } from '../../http/validate.ts'
-import type { AskedNodes } from '../../nodes/other-nodes.ts'
+import type { PeerRequests } from '../../nodes/other-nodes.ts'
 import type { Telemetry } from '../../observe/telemetry/telemetry.ts'
 import type { Pause } from '../../reports/cdr-store.ts'
 import type { WithReports } from '../../reports/reports.ts'
@@ -52,7 +52,7 @@ export interface ToolDeps
 export interface ToolUse extends ToolDeps {
   readonly principal: Principal
   /** The other nodes of the installation; undefined: there is none to ask. */
-  readonly elsewhere?: AskedNodes | undefined
+  readonly peers?: PeerRequests | undefined
   /** All tools, for the one that describes them. */
   readonly listings: () => readonly ToolListing[]
   /** The proposal that a person approved; absent: the caller asks by itself. */
@@ -78,11 +78,11 @@ export interface ToolSpec<I extends z.ZodObject, O extends z.ZodObject> {
   /** For a language model: what the tool does, when to use it, what comes next. */
   readonly description: string
   readonly effect: Effect
-  /** `call_uuid` of its input is a call that may be on another node, which then runs the tool. */
+  /** The call of input `call_uuid` may be on another node, which then runs the tool. */
   readonly isAboutCall?: true
   /** The result has no text that a client has given or stored: it is not cleaned. */
   readonly isOwnText?: true
-  /** It may read many rows: its statements run where calls do not wait for them. */
+  /** The tool may read many rows: its statements run on another thread than the calls. */
   readonly readsMuch?: true
   /** Scopes of the resources. `mcp:read`, or `mcp:write` for changes, is added. */
   readonly scopes: readonly Scope[]
@@ -161,7 +161,7 @@ export function defineTool<I extends z.ZodObject, O extends z.ZodObject>(
   }
 }
 
-/** Those of MCP, by what a tool does. */
+/** The scopes of MCP, by the effect of a tool. */
 const scopesOf: Readonly<Record<Effect, readonly Scope[]>> = {
   reads: ['mcp:read'],
   proposes: ['mcp:read', 'mcp:propose'],
@@ -207,7 +207,7 @@ function schemaOf(schema: z.ZodObject, io: 'input' | 'output'): JsonSchema {
 
 /** One call of a changing tool. */
 export interface ChangeUse extends ToolUse {
-  /** A new UUID: what the change adds may be named by it. */
+  /** A new UUID, by which the change may name an added row. */
   readonly changeId: string
   readonly reason: string | null
   /** Milliseconds UTC; null: until it is undone. */
@@ -219,13 +219,13 @@ interface ChangeSpec<I extends z.ZodObject, O extends z.ZodObject> extends Omit<
   'effect' | 'run'
 > {
   readonly effect: 'changes' | 'destroys'
-  /** The tools of the specification are called without one, too. */
+  /** Optional for the tools of the specification. */
   readonly reason: 'required' | 'optional'
-  /** It may end by itself: the platform undoes it then. */
+  /** The change takes a duration, after which the platform undoes it. */
   readonly expires?: true
   /**
-   * What the call would do; throws an `ApiError` that says what to do next. It changes nothing: a dry run ends with it,
-   * and a call may need it twice.
+   * Returns the effect of the call. Throws an `ApiError` that says what to do next. It changes nothing: a dry run ends
+   * with it, and a call may run it twice.
    */
   readonly plan: (
     input: z.output<I>,
@@ -285,3 +285,12 @@ export const toolRequest = (name: string, given: unknown) => ({
   headers: { 'content-type': 'application/json' },
   body: Buffer.from(JSON.stringify(given)),
 })
+
+export const time = z.string().meta({ format: 'date-time' })
+
+/** Maximum rows in one result: a model reads all of them. */
+export const MAX_ROWS = 200
+
+export const setId = z.int().min(1).max(65_535).describe('Number of a dispatcher set.')
+
+export const callUuid = z.uuid().describe('`call_uuid` of a live call or of a call record.')

@@ -6,7 +6,7 @@ import { trunksOf, trunksView } from '../../observe/causes/trunks.ts'
 import { badReference, resolve } from '../../resources/references.ts'
 import { defineChange, defineTool } from './tool.ts'
 import { requestScope } from '../../auth/tenants.ts'
-import { countsOfAsked } from '../../nodes/other-nodes.ts'
+import { countsFrom } from '../../nodes/other-nodes.ts'
 import { carrierKind } from '../../resources/kinds.ts'
 import { carriers } from '../../resources/carriers.ts'
 import { ResourceStore } from '../../resources/resource.ts'
@@ -27,9 +27,9 @@ export const listTrunks = defineTool({
   }),
   output: trunksView,
   async run({ search, troubled, limit }, use) {
-    const { store, engine, elsewhere, principal } = use
+    const { store, engine, peers, principal } = use
     const reader = { store, tenantId: principal.tenantId }
-    const { trunks, total } = await trunksOf({ ...reader, engine, elsewhere }, search, troubled)
+    const { trunks, total } = await trunksOf({ ...reader, engine, peers }, search, troubled)
     return { trunks: trunks.slice(0, limit), total }
   },
 })
@@ -52,7 +52,7 @@ export const setTrunkState = defineChange({
   }),
   output: z.object({ carrier_id: z.int(), name: z.string(), state: z.enum(states) }),
   async plan({ carrier: wanted, state }, use) {
-    const { store, engine, principal, now, elsewhere } = use
+    const { store, engine, principal, now, peers } = use
     const scope = requestScope(principal, now)
     const id = await resolve(store, 'carrier', wanted, { tenantId: 'any', scope })
     const carrier =
@@ -64,7 +64,7 @@ export const setTrunkState = defineChange({
     const before = carrier.is_active ? ('active' as const) : ('inactive' as const)
     const after = { is_active: state === 'active' }
     // Tenants' carriers may have one name.
-    const more = await countsOfAsked(elsewhere, 'carriers', [id])
+    const more = await countsFrom(peers, 'carriers', [id])
     const calls = engine.calls.countByCarrier(id) + (more?.(id) ?? 0)
     const own = { carrier_id: id, name }
     return {

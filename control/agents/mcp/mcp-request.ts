@@ -1,4 +1,4 @@
-/** A request to `/mcp`, read before the SDK reads it: what it listens to, whether it begins a session. */
+/** Reads a request to `/mcp` before the SDK does: its subscriptions, and whether it begins a session. */
 import { isIP } from 'node:net'
 import { isInitializeRequest } from '@modelcontextprotocol/server'
 import type { Context, MiddlewareHandler } from 'hono'
@@ -68,7 +68,7 @@ const wantedIn = (message: unknown): readonly string[] | undefined =>
 export const listenedTo = (message: unknown): readonly string[] =>
   watchedResources.map(({ uri }) => uri).filter((uri) => wantedIn(message)?.includes(uri))
 
-/** What is no JSON the SDK refuses. @throws {ApiError} 400: it is nested too deeply to be read. */
+/** Undefined for invalid JSON, which the SDK refuses. @throws {ApiError} 400: nested too deeply. */
 function messageIn(bytes: Buffer): unknown {
   const text = bytes.toString('utf8')
   if (isDeep(text)) throw new ApiError(400, 'malformed_json', 'The body is nested too deeply')

@@ -113,7 +113,7 @@ export function mcpRoutes(deps: McpRoutesDeps) {
   )
 }
 
-/** What the protocol answers where a session has ended: the client begins again. */
+/** The answer of the protocol where a session has ended: the client then initializes again. */
 const noSession = (): Response => refusal(404, -32_001, 'Session not found')
 
 const refusal = (status: number, code: number, message: string): Response =>
@@ -143,7 +143,7 @@ const subscriptionsOf = (
 const watchedUriOf = ({ uri, everyMs = 0 }: ToolResource): WatchedUri => ({ uri, everyMs })
 
 /**
- * `GET /mcp`: the stream on which the client of a session is told of its subscriptions.
+ * `GET /mcp`: the stream with the notifications of a session.
  *
  * @throws {ApiError} 429 or 503: too many streams.
  */
@@ -166,7 +166,7 @@ async function getStream(
     ]),
   )
   let known: readonly WatchedUri[] = []
-  /** Versions of which the client was told, while that could not be stored. */
+  /** Versions that the client was notified of and that could not be stored. */
   const unsaved = new Map<string, string>()
   const subscriber: Subscriber = {
     ...viewOf(caller, toolbox),
@@ -200,7 +200,7 @@ async function getStream(
         await sessions.noteSeen(session, { uri, seen })
         unsaved.delete(uri)
       } catch {
-        // Nothing can be stored now: it is not told again on this stream.
+        // The database cannot be written: this stream does not repeat the notification.
       }
     },
   }

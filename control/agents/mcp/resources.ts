@@ -9,9 +9,9 @@ export interface ToolResource {
   readonly description: string
   /** The tool whose data it is; reading it requires the same scopes and writes the same audit entry. */
   readonly tool: string
-  /** What of the data a subscriber is told of when it changes; undefined: it cannot be subscribed to. */
+  /** The part of the data whose changes are notified; undefined: the resource cannot be subscribed to. */
   readonly watched?: (data: ToolData) => unknown
-  /** How often it is looked at for subscribers. */
+  /** The poll interval for subscribers. */
   readonly everyMs?: number
 }
 
@@ -23,7 +23,7 @@ const fieldsOf =
       ? rows.map((row: Readonly<Record<string, unknown>>) => fields.map((field) => row[field]))
       : rows
 
-/** It reads the calls of fifteen days. */
+/** The tool reads the calls of fifteen days. */
 const ANOMALIES_MS = 60_000
 
 export const resources: readonly ToolResource[] = [

@@ -15,7 +15,7 @@ import type { JsonSchema, ToolAnswer, ToolData, ToolListing } from '../catalog/t
 import { prompts, promptText } from './prompts.ts'
 import { resources } from './resources.ts'
 
-/** What holds for all tools is said once. */
+/** Instructions that apply to all tools. */
 export const instructions =
   'Tools of a telephony platform: SIP session border controller, calls, call records, billing, API keys. ' +
   'Start with find_anomalies, or summarize_calls; describe_tool returns the full schemas of one tool. ' +
@@ -154,7 +154,7 @@ function servePrompts(server: Handlers): void {
   })
 }
 
-/** What one client has subscribed to. */
+/** The subscriptions of one client. */
 export interface ResourceSubscriptions {
   /** Rejects with a `ProtocolError`. */
   readonly subscribe: (uri: string) => Promise<void>
@@ -165,7 +165,7 @@ export interface ToolHost {
   readonly version: string
   /** Of the client's requests, where none is negotiated for a connection. */
   readonly protocolVersion?: string | undefined
-  /** Whether a client is told when a resource changes to which it has subscribed. */
+  /** Whether a client is notified when a subscribed resource changes. */
   readonly notifies?: boolean
   /** Of clients of the protocols of 2025; undefined: they cannot subscribe. */
   readonly subscriptions?: ResourceSubscriptions | undefined
@@ -213,7 +213,7 @@ function summaryOf(name: string, data: ToolData): string {
   return `${name}${counted}. The answer is in structuredContent; if you see only this line, call again with "as_text": true.`
 }
 
-/** Formats an error: what to do next, then which arguments are invalid. */
+/** Formats an error: the next step first, then the invalid arguments. */
 export function refusalText({ code, message, details = [] }: ApiError): string {
   const problems = details.map(({ path, message: what }) =>
     path === '' ? what : `${path}: ${what}`,
@@ -260,7 +260,7 @@ const shortened = ({ name, description, inputSchema, annotations }: ToolListing)
   inputSchema: { type: 'object', ...argumentsOf(inputSchema) },
   // A result holds to the full schema, and so to this.
   outputSchema: { type: 'object' },
-  // What is left out is the same for all tools, or has the protocol's default.
+  // Omitted members are the same for all tools, or have the protocol's default.
   annotations: annotations.readOnlyHint
     ? { readOnlyHint: true }
     : { destructiveHint: annotations.destructiveHint },

@@ -6,11 +6,11 @@ import type { Store } from '../../../schema/open.ts'
 import { all, execute, first } from '../../../schema/sql/query.ts'
 import { isUnstored } from '../../../schema/storage/storage.ts'
 import type { Principal } from '../../auth/principal.ts'
-import { newUuid } from '../../http/platform.ts'
+import { newUuid, type Platform } from '../../http/platform.ts'
 
 /** A session without a request and without a stream ends after this time. */
 const IDLE_MS = 30 * 60_000
-/** Where there are as many as may be, one that was not used for so long makes room. */
+/** At the limit, a session that was idle for this time is replaced. */
 const REPLACED_AFTER_MS = 5 * 60_000
 /** A use is written once in this time. */
 const WRITTEN_EVERY_MS = 60_000
@@ -19,34 +19,27 @@ const MAX_SESSIONS = 1_024
 const MAX_OF_TENANT = 256
 const MAX_OF_CREDENTIAL = 16
 
-/** What a session is bound to: the credential, and the tenant in which it acts. */
+/** A session is bound to its credential, and to the tenant in which that acts. */
 type Owner = Pick<Principal, 'actor' | 'tenantId'>
 
 interface Subscription {
   readonly uri: string
-  /** What the client has last been told of it. */
+  /** The last version that the client was notified of. */
   readonly seen: string
-}
-
-interface McpSessionsDeps {
-  readonly store: Store
-  /** Milliseconds UTC. */
-  readonly now: () => number
-  readonly randomBytes: (size: number) => Buffer
 }
 
 export class McpSessions {
   readonly #store: Store
   readonly #now: () => number
-  readonly #randomBytes: McpSessionsDeps['randomBytes']
+  readonly #randomBytes: Platform['randomBytes']
 
-  constructor({ store, now, randomBytes }: McpSessionsDeps) {
+  constructor({ store, now, randomBytes }: Pick<Platform, 'store' | 'now' | 'randomBytes'>) {
     this.#store = store
     this.#now = now
     this.#randomBytes = randomBytes
   }
 
-  /** Undefined: there are as many as may be, or nothing can be stored. The client then does without, as it did before. */
+  /** Undefined: the limit is reached, or the database cannot be written. The client then works without a session. */
   async open({ actor, tenantId }: Owner): Promise<string | undefined> {
     const session_id = newUuid(this.#randomBytes)
     try {
@@ -61,7 +54,7 @@ export class McpSessions {
     }
   }
 
-  /** Whether it goes on, and is one of this owner. It is used now. */
+  /** Whether the session is open and of this owner. Notes its use. */
   async use(id: string, { actor, tenantId }: Owner): Promise<boolean> {
     const row = await this.#find(id)
     if (row === undefined || row.actor !== actor || row.tenant_id !== tenantId) return false

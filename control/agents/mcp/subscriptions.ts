@@ -1,7 +1,7 @@
 /**
  * Streams that say that a resource has changed, so that the client reads it again: those of `subscriptions/listen` (MCP of
- * 2026-07-28), and those of sessions. Each stream is told of what its own credential sees, which is
- * looked at again and again: nodes, anomalies and proposals change by themselves, on any node of the platform.
+ * 2026-07-28), and those of sessions. Each stream covers the rows that its credential sees. The resources are polled,
+ * because nodes, anomalies and proposals change on any node of the platform.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { ServerEvent, ServerEventBus } from '@modelcontextprotocol/server'
@@ -21,33 +21,33 @@ export interface Subscriber {
   /** The key or user. */
   readonly actor: string
   readonly tenantId: number | null
-  /** What the same answer of a tool may be shared by: tenant and domain. */
+  /** Subscribers with the same tenant and domain share the answer of a tool. */
   readonly sees: string
-  /** The session whose stream it is; undefined: it has asked for the stream itself. */
+  /** The session of the stream; undefined: a stream of `subscriptions/listen`. */
   readonly session?: string
   /** Whether its credential still allows the stream; never rejects. */
   readonly isStillAdmitted: () => Promise<boolean>
-  /** What it is told of now; undefined: nothing any more. Never rejects. */
+  /** The resources that are watched now; undefined: the stream ends. Never rejects. */
   readonly watched: () => Promise<readonly WatchedUri[] | undefined>
-  /** A text that changes with what the subscriber sees of a resource; undefined: it cannot be read now. */
+  /** A text that changes when the resource changes for the subscriber; undefined: it cannot be read now. */
   readonly versionOf: (uri: string) => Promise<string | undefined>
-  /** For a stream that follows this one: it has been told of this version. Never rejects. */
+  /** Stores the version that the client knows, for its next stream. Never rejects. */
   readonly noteSeen?: (uri: string, version: string) => Promise<void>
 }
 
 export interface WatchedUri {
   readonly uri: string
-  /** How often it is looked at. */
+  /** The poll interval. */
   readonly everyMs: number
   /** The version that the client knows; absent: that of the time when the stream was opened. */
   readonly seen?: string
 }
 
-interface Seen {
+interface CachedVersion {
   /** Steady time. */
   readonly at: number
-  /** Which look at all streams. */
-  readonly look: number
+  /** The poll that has read it. */
+  readonly round: number
   readonly version: Promise<string | undefined>
 }
 
@@ -56,7 +56,7 @@ interface Stream {
   /** The last version of each resource. */
   readonly versions: Map<string, string | undefined>
   unread: number
-  tell: ((event: ServerEvent) => void) | undefined
+  notify: ((event: ServerEvent) => void) | undefined
   keepAlive?: () => void
   end: () => void
 }
@@ -65,11 +65,11 @@ export class Subscriptions implements ServerEventBus {
   readonly #streams = new Set<Stream>()
   /** The stream that the request under way opens: the SDK does not name it when it subscribes. */
   readonly #opening = new AsyncLocalStorage<Stream>()
-  /** What credentials that see the same share, by resource. */
-  readonly #seen = new Map<string, Seen>()
+  /** Versions by resource, tenant and domain. */
+  readonly #cache = new Map<string, CachedVersion>()
   readonly #now: () => number
-  #isLooking = false
-  #looks = 0
+  #isPolling = false
+  #round = 0
 
   /** @param now steady time in milliseconds. */
   constructor(now: () => number) {
@@ -91,17 +91,17 @@ export class Subscriptions implements ServerEventBus {
       subscriber,
       versions: new Map(),
       unread: 0,
-      tell: undefined,
+      notify: undefined,
       end: () => undefined,
     }
-    // From here on it counts.
+    // From here on the stream counts.
     this.#streams.add(stream)
     try {
       for (const { uri } of (await subscriber.watched()) ?? [])
         stream.versions.set(uri, await subscriber.versionOf(uri))
       const response = await this.#opening.run(stream, request)
       // A refused one has not subscribed.
-      if (stream.tell === undefined || response.body === null) this.#streams.delete(stream)
+      if (stream.notify === undefined || response.body === null) this.#streams.delete(stream)
       else return new Response(this.#guarded(stream, response.body), response)
       return response
     } catch (error) {
@@ -118,7 +118,7 @@ export class Subscriptions implements ServerEventBus {
   openSession(subscriber: Subscriber): Response {
     this.endSession(subscriber.session)
     this.#refuseMore(subscriber)
-    const { response, tell, keepAlive, end } = sessionStream({
+    const { response, notify, keepAlive, end } = sessionStream({
       now: this.#now,
       onDrained: () => void (stream.unread = 0),
       onGone: () => void this.#streams.delete(stream),
@@ -128,7 +128,7 @@ export class Subscriptions implements ServerEventBus {
       versions: new Map(),
       unread: 0,
       keepAlive,
-      tell: (event) => void (event.kind === 'resource_updated' && tell(event.uri)),
+      notify: (event) => void (event.kind === 'resource_updated' && notify(event.uri)),
       end: () => {
         this.#streams.delete(stream)
         end()
@@ -149,12 +149,12 @@ export class Subscriptions implements ServerEventBus {
   }
 
   /** Called by the SDK when a stream is open. */
-  subscribe(tell: (event: ServerEvent) => void): () => void {
+  subscribe(notify: (event: ServerEvent) => void): () => void {
     const stream = this.#opening.getStore()
     if (stream === undefined) return () => undefined
-    stream.tell = tell
+    stream.notify = notify
     return () => {
-      stream.tell = undefined
+      stream.notify = undefined
       this.#streams.delete(stream)
     }
   }
@@ -162,16 +162,16 @@ export class Subscriptions implements ServerEventBus {
   /** Required of a bus: nothing is for all streams. */
   publish(): void {}
 
-  /** Ends the streams of credentials that have lost their permission, and tells the others what has changed. */
+  /** Ends the streams of credentials that have lost their permission, and notifies the others of changes. */
   async poll(): Promise<void> {
-    if (this.#isLooking) return
-    this.#isLooking = true
-    this.#looks += 1
+    if (this.#isPolling) return
+    this.#isPolling = true
+    this.#round += 1
     try {
-      for (const stream of this.#streams) await this.#lookFor(stream)
-      if (this.#streams.size === 0) this.#seen.clear()
+      for (const stream of this.#streams) await this.#update(stream)
+      if (this.#streams.size === 0) this.#cache.clear()
     } finally {
-      this.#isLooking = false
+      this.#isPolling = false
     }
   }
 
@@ -180,36 +180,36 @@ export class Subscriptions implements ServerEventBus {
     for (const stream of this.#streams) stream.end()
   }
 
-  async #lookFor(stream: Stream): Promise<void> {
+  async #update(stream: Stream): Promise<void> {
     const { subscriber, versions } = stream
     if (!(await subscriber.isStillAdmitted())) return stream.end()
     const watched = await subscriber.watched()
     if (watched === undefined) return stream.end()
     for (const each of watched) {
-      const version = await this.#versionOf(each, subscriber, this.#looks)
+      const version = await this.#versionOf(each, subscriber, this.#round)
       const { uri, seen } = each
       if (version === undefined || version === (seen ?? versions.get(uri))) continue
       versions.set(uri, version)
       stream.unread += 1
       if (stream.unread > MAX_UNREAD) return stream.end()
-      stream.tell?.({ kind: 'resource_updated', uri })
+      stream.notify?.({ kind: 'resource_updated', uri })
       await subscriber.noteSeen?.(uri, version)
     }
     stream.keepAlive?.()
   }
 
-  /** What was seen a moment ago, or in this look at all streams, is not read again. */
+  /** A version that was read a moment ago, or in this poll, is not read again. */
   #versionOf(
     { uri, everyMs }: WatchedUri,
     { sees, versionOf }: Pick<Subscriber, 'sees' | 'versionOf'>,
-    look: number | undefined,
+    round: number | undefined,
   ): Promise<string | undefined> {
     const shared = `${uri} ${sees}`
     const now = this.#now()
-    const last = this.#seen.get(shared)
-    if (last !== undefined && (last.look === look || now - last.at < everyMs)) return last.version
+    const last = this.#cache.get(shared)
+    if (last !== undefined && (last.round === round || now - last.at < everyMs)) return last.version
     const version = versionOf(uri)
-    this.#seen.set(shared, { at: now, look: look ?? 0, version })
+    this.#cache.set(shared, { at: now, round: round ?? 0, version })
     return version
   }
 
@@ -276,7 +276,7 @@ interface SessionStreamDeps {
 
 interface SessionStream {
   readonly response: Response
-  readonly tell: (uri: string) => void
+  readonly notify: (uri: string) => void
   readonly keepAlive: () => void
   readonly end: () => void
 }
@@ -303,7 +303,7 @@ function sessionStream({ now, onDrained, onGone }: SessionStreamDeps): SessionSt
   })
   return {
     response: new Response(body, { headers }),
-    tell: (uri) => write(`event: message\ndata: ${notificationOf(uri)}\n\n`),
+    notify: (uri) => write(`event: message\ndata: ${notificationOf(uri)}\n\n`),
     keepAlive() {
       // A reader that does not read is sent nothing more.
       const isRead = (controller?.desiredSize ?? 0) > 0

@@ -1,4 +1,4 @@
-/** `/decide`: the link of a webhook. GET shows, as programs that look into mail do; only POST decides. */
+/** `/decide`: the link of a webhook. GET only shows, because mail programs follow links; POST decides. */
 import { createHash } from 'node:crypto'
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
@@ -9,18 +9,16 @@ import { readBody } from '../../http/body.ts'
 import { cleanText } from '../../http/clean-text.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { validate, describeRoute } from '../../http/validate.ts'
-import type { OtherNodes } from '../../nodes/other-nodes.ts'
+import type { WithOthers } from '../../nodes/other-nodes.ts'
 import type { ApprovalLinks, LinkedProposal } from './approval-links.ts'
 import type { ProposalView } from './proposal-store.ts'
 import type { Proposals } from './proposals.ts'
 import { text } from '../../http/operation.ts'
 
-export interface DecisionRoutesDeps {
-  readonly proposals: Proposals
+interface DecisionDeps extends WithOthers {
   readonly links: ApprovalLinks
   readonly audit: Pick<AuditLog, 'record'>
   readonly now: () => number
-  readonly others: OtherNodes | undefined
 }
 
 const linkQuery = z.strictObject({ link: z.string().max(200) })
@@ -35,8 +33,8 @@ const decisionBody = z.object({
 
 type Decision = z.output<typeof decisionBody>
 
-export function decisionRoutes(deps: DecisionRoutesDeps) {
-  const { proposals, links } = deps
+export function decisionRoutes(proposals: Proposals, deps: DecisionDeps) {
+  const { links } = deps
   const opened = async (link: string) => {
     const linked = await links.open(link)
     const proposal = linked && (await proposals.find(linked.proposalId, linked.principal.tenantId))
@@ -80,7 +78,7 @@ export function decisionRoutes(deps: DecisionRoutesDeps) {
       async (c) => {
         const { linked, proposal } = await opened(c.req.valid('query').link)
         const decision = await decisionIn(c)
-        const notice = await decide(c, deps, linked, decision)
+        const notice = await decide(c, proposals, deps, linked, decision)
         const after = await proposals.find(linked.proposalId, linked.principal.tenantId)
         return page(c, after ?? proposal, notice)
       },
@@ -94,17 +92,18 @@ async function decisionIn(c: Context<ControlEnv>): Promise<Decision> {
   throw new ApiError(400, 'validation_failed', 'The form is not that of the page')
 }
 
-/** Resolves with what the person is told. The audit entry names the user who answers for the link. */
+/** Resolves with the notice for the person. The audit entry names the user of the link. */
 async function decide(
   c: Context<ControlEnv>,
-  { proposals, audit, now, others }: DecisionRoutesDeps,
+  proposals: Proposals,
+  { audit, now, others }: DecisionDeps,
   { proposalId, endpointId, principal }: LinkedProposal,
   { revision, decision }: Decision,
 ): Promise<string> {
   const { clientAddress: address, correlationId } = c.var
   c.set('isAudited', true)
-  const elsewhere = others?.of(c)
-  const by = { principal, via: 'link', address, correlationId, elsewhere } as const
+  const peers = others?.of(c)
+  const by = { principal, via: 'link', address, correlationId, peers } as const
   const note = null
   const record = (after: ProposalView | undefined, error: ApiError | undefined) =>
     audit.record(
@@ -155,7 +154,7 @@ export const decisionHeaders = {
   'X-Robots-Tag': 'noindex, nofollow',
 }
 
-/** `notice`: what became of a decision. */
+/** `notice`: the outcome of a decision. */
 export function decisionPage(proposal: ProposalView, notice?: string): string {
   const isOpen = proposal.state === 'open'
   const by = proposal.proposed_by_name ?? proposal.proposed_by
@@ -196,7 +195,7 @@ ${isOpen ? form(proposal.revision) : ''}</main>
 `
 }
 
-/** It goes back to the address of the page, which has the link. */
+/** Without `action`, the form is sent to the address of the page, which has the link. */
 const form = (revision: number): string => `<form method="post">
 <input type="hidden" name="revision" value="${revision}">
 <button name="decision" value="approve">Approve</button>

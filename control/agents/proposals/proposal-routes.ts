@@ -1,4 +1,4 @@
-/** `/proposals`: what agents ask people to do. */
+/** `/proposals`: changes that agents propose and people decide on. */
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import { requires } from '../../auth/requires.ts'
@@ -101,7 +101,7 @@ export function proposalRoutes(proposals: Proposals, others: OtherNodes | undefi
       via: 'api',
       address,
       correlationId,
-      elsewhere: others?.of(c),
+      peers: others?.of(c),
     })
     c.set('change', { before, after })
     return ok(c, after)

@@ -5,12 +5,14 @@ import type { Store } from '../../../schema/open.ts'
 import { all, execute, first, readApart } from '../../../schema/sql/query.ts'
 import type { ChangeProposalTable, ProposalState } from '../../../schema/tables/changes.ts'
 import type { Json } from '../../changes/kinds.ts'
+import { pageOf } from '../../http/rows.ts'
+import { timeOrNull } from '../../http/view-fields.ts'
 
 export type ProposalRow = Selectable<ChangeProposalTable> & { readonly tenant_slug: string | null }
 export type NewProposal = Insertable<ChangeProposalTable>
 
-/** What a person is shown of the change itself. */
-export type Shown = Pick<
+/** The columns that describe the change to a person. */
+export type ProposedEffect = Pick<
   ProposalRow,
   'effect' | 'affected' | 'previous_state' | 'undo' | 'risk' | 'plan_digest' | 'target'
 >
@@ -43,12 +45,8 @@ export class ProposalStore {
     const matching = this.#rows()
       .$if(filter.tenantId !== null, (query) => query.where('tenant_id', '=', filter.tenantId))
       .$if(filter.state !== undefined, (query) => query.where('state', '=', filter.state ?? 'open'))
-    const count = matching.clearSelect().select((row) => row.fn.countAll<number>().as('total'))
-    const page = matching.orderBy('proposal.id', 'desc').limit(slice.limit).offset(slice.offset)
-    return readApart(this.#store, filter.tenantId, async () => ({
-      rows: await all(this.#store, page),
-      total: (await first(this.#store, count))?.total ?? 0,
-    }))
+      .orderBy('proposal.id', 'desc')
+    return readApart(this.#store, filter.tenantId, () => pageOf(this.#store, matching, slice))
   }
 
   /** A proposal outside `tenantId` does not exist for the caller; null for all proposals. */
@@ -84,12 +82,12 @@ export class ProposalStore {
     await execute(this.#store, this.#store.db.insertInto('change_proposal').values(row))
   }
 
-  /** Shows another effect than before. False: it is not open any more, or shows another one already. */
-  async show(uuid: string, revision: number, shown: Shown): Promise<boolean> {
+  /** Stores another effect. False: the proposal is not open, or has another revision. */
+  async show(uuid: string, revision: number, shown: ProposedEffect): Promise<boolean> {
     return this.#changed(uuid, { ...shown, revision: revision + 1 }, revision)
   }
 
-  /** The write that decides: of all that try, one finds it open and as it was shown. */
+  /** Decides. Of several writers, one finds the proposal open with this revision. */
   claim(uuid: string, state: 'approved' | 'refused', revision: number | null, made: Decision) {
     return this.#changed(uuid, { ...made, state }, revision)
   }
@@ -190,7 +188,7 @@ export const proposalView = (row: ProposalRow) => ({
   revision: row.revision,
   state: row.state,
   expires_at: timeToText(row.expires_at),
-  decided_at: textOrNull(row.decided_at),
+  decided_at: timeOrNull(row.decided_at),
   decided_by: row.decided_by,
   decided_by_name: row.decided_by_name,
   decided_via: row.decided_via,
@@ -202,5 +200,3 @@ export const proposalView = (row: ProposalRow) => ({
 /** Only the store writes them, as an object. */
 export const argumentsOf = (row: Pick<ProposalRow, 'arguments'>) =>
   JSON.parse(row.arguments) as Readonly<Record<string, Json>>
-
-const textOrNull = (ms: number | null): string | null => (ms === null ? null : timeToText(ms))

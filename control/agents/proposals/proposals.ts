@@ -5,8 +5,8 @@
  */
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
-import type { EnginePort, EventType } from '../../../schema/contracts/engine.ts'
-import type { Store } from '../../../schema/open.ts'
+import type { EnginePort } from '../../../schema/contracts/engine.ts'
+import type { EventType } from '../../../schema/contracts/engine.ts'
 import { transaction } from '../../../schema/sql/query.ts'
 import type { Principal } from '../../auth/principal.ts'
 import type { Scope } from '../../auth/scopes.ts'
@@ -15,7 +15,7 @@ import { auditedActor } from '../../changes/audit.ts'
 import type { ChangeEffect } from '../../changes/change.ts'
 import { ApiError, badRequest, conflict, notFound } from '../../http/api-error.ts'
 import { clean, cleanText } from '../../http/clean-text.ts'
-import type { AskedNodes } from '../../nodes/other-nodes.ts'
+import type { PeerRequests } from '../../nodes/other-nodes.ts'
 import type { Webhooks } from '../../webhooks/webhooks.ts'
 import {
   argumentsOf,
@@ -25,7 +25,7 @@ import {
   ProposalStore,
   proposalView,
   type ProposalView,
-  type Shown,
+  type ProposedEffect,
 } from './proposal-store.ts'
 import {
   asIfEntitled,
@@ -35,11 +35,9 @@ import {
   refuseLostProposer,
   refuseUnentitled,
 } from './rights.ts'
-import { newUuid } from '../../http/platform.ts'
+import { newUuid, type Platform } from '../../http/platform.ts'
 
-export interface ProposalsDeps extends ProposerDeps {
-  readonly store: Store
-  readonly randomBytes: (size: number) => Buffer
+interface ProposalsDeps extends ProposerDeps, Pick<Platform, 'store' | 'randomBytes'> {
   readonly webhooks: Pick<Webhooks, 'write'>
   readonly engine: Pick<EnginePort, 'tell'>
   readonly tenants: Pick<TenantScope, 'narrow'>
@@ -90,7 +88,7 @@ export class Proposals {
     return row && this.#shownNow(row)
   }
 
-  /** Ends what has expired, before maintenance notes it. */
+  /** Shows an expired proposal as expired, before maintenance does. */
   #shownNow(row: ProposalRow): ProposalView {
     const isOver = row.state === 'open' && row.expires_at <= this.#deps.now()
     return proposalView(isOver ? { ...row, state: 'expired' } : row)
@@ -100,14 +98,14 @@ export class Proposals {
   async propose(
     { tool: name, arguments: written, reason: words, expiresInSeconds }: NewProposal,
     tool: Proposable,
-    { principal, elsewhere }: Pick<Decider, 'principal' | 'elsewhere'>,
+    { principal, peers }: Pick<Decider, 'principal' | 'peers'>,
   ): Promise<{ readonly proposal: ProposalView; readonly isNew: boolean }> {
     const { store, now, randomBytes } = this.#deps
     const given = argumentsIn(written)
     const text = JSON.stringify(given)
     const reason = cleanText(words)
     refuseBlind(principal, name, tool.scopes)
-    const plan = await tool.plan(given, asIfEntitled(principal), elsewhere)
+    const plan = await tool.plan(given, asIfEntitled(principal), peers)
     if (isDeepStrictEqual(plan.before, plan.after))
       throw conflict('nothing_to_change', `${plan.effect} There is nothing to propose`)
     const shown = shownOf(plan)
@@ -187,7 +185,7 @@ export class Proposals {
     if (row.revision !== revision) throw changedSince()
     const principal = await this.#inPlaceOf(row, decider.principal)
     const given = argumentsOf(row)
-    const shown = shownOf(await tool.plan(given, principal, decider.elsewhere))
+    const shown = shownOf(await tool.plan(given, principal, decider.peers))
     refuseOtherTarget(row, shown)
     if (shown.plan_digest !== row.plan_digest) {
       await this.#rows.show(uuid, row.revision, shown)
@@ -255,7 +253,7 @@ export class Proposals {
     }
   }
 
-  /** Open, and the decider may decide on it; what is not theirs to see is not found. */
+  /** The proposal, if it is open and the decider may decide on it. Throws 404 when the decider may not see it. */
   async #decidable(uuid: string, { principal }: Decider): Promise<ProposalRow> {
     const row = await this.#rows.find(uuid, principal.tenantId)
     if (row === undefined) throw notFound('Proposal')
@@ -311,7 +309,7 @@ const noDecision = {
 } as const
 
 /** Counts of who is affected change all the time: they are shown, and only the risk that follows is compared. */
-function shownOf(plan: ChangeEffect): Shown {
+function shownOf(plan: ChangeEffect): ProposedEffect {
   const risk = riskOf(plan.undo === 'restores', plan.affected)
   const effect = cleanText(plan.effect, MAX_EFFECT)
   const before = clean(plan.before)
@@ -353,8 +351,8 @@ function argumentsIn(written: NewProposal['arguments']): Readonly<Record<string,
   )
 }
 
-/** Names can be given away: what was shown is approved for the row that it was shown of. */
-function refuseOtherTarget({ target: shown }: ProposalRow, { target }: Shown): void {
+/** Names can pass to other rows: an approval is only for the row that was shown. */
+function refuseOtherTarget({ target: shown }: ProposalRow, { target }: ProposedEffect): void {
   if (shown === null || shown === target) return
   throw conflict(
     'target_changed',
@@ -377,7 +375,7 @@ const decidedBefore = ({ state, decided_by }: ProposalRow): ApiError =>
       : `The proposal is ${state} already${decided_by === null ? '' : `, by ${decided_by}`}`,
   )
 
-/** On which proposal a change is made, and on whose word. */
+/** The proposal and the decider of a change. */
 export interface Approval {
   /** Throws when the change, as it is about to be made, is not the one that was approved. */
   readonly accept: (plan: ChangeEffect) => void
@@ -394,12 +392,12 @@ export interface Proposable {
   /**
    * Changes nothing. Throws an `ApiError` where the tool would refuse.
    *
-   * @param elsewhere the other nodes, which may have what the change is about; undefined: there is none to ask.
+   * @param peers the other nodes, one of which may have the target of the change; undefined: this process is alone.
    */
   readonly plan: (
     given: Arguments,
     principal: Principal,
-    elsewhere: AskedNodes | undefined,
+    peers: PeerRequests | undefined,
   ) => Promise<ChangeEffect>
   /** Resolves with the `change_id`; null: there was nothing to change. */
   readonly make: (given: Arguments, approval: Approval) => Promise<string | null>
@@ -419,7 +417,7 @@ export interface Decider {
   readonly address: string
   readonly correlationId: string
   /** The other nodes of the installation; undefined: there is none to ask. */
-  readonly elsewhere: AskedNodes | undefined
+  readonly peers: PeerRequests | undefined
 }
 
 export type Risk = 'low' | 'medium' | 'high'

@@ -50,7 +50,7 @@ const scopesToPropose = (scopes: readonly Scope[]): readonly Scope[] => [
   ...new Set(scopesToApprove(scopes).map(readingScope)),
 ]
 
-/** Throws 403 unless the credential may read what the change writes, where it acts. */
+/** Throws 403 unless the credential may read the resource that the change writes. */
 export function refuseBlind(principal: Principal, tool: string, scopes: readonly Scope[]): void {
   const needed = scopesToPropose(scopes)
   const lacking = needed.filter((scope) => !principal.scopes.has(scope))
@@ -60,7 +60,7 @@ export function refuseBlind(principal: Principal, tool: string, scopes: readonly
 }
 
 /**
- * For the dry run of a proposal: as if a credential that may read could write. Some tools look at the scopes themselves, such as
+ * For the dry run of a proposal: as if a credential that may read could write. Some tools check scopes themselves, such as
  * `undo_change` at those of the change that it undoes.
  */
 export const asIfEntitled = (principal: Principal): Principal => ({
@@ -85,7 +85,7 @@ export interface ProposerDeps {
 
 /**
  * Throws 409 for a proposal of a key that was revoked, suspended or has expired since, or of a user who was removed:
- * it may be what the key was taken away for.
+ * the proposal may be the reason for that.
  */
 export async function refuseLostProposer(actor: string, deps: ProposerDeps): Promise<void> {
   const labels = actor.startsWith('key:')

@@ -1,4 +1,4 @@
-/** Since when and why, for people: what is unusual, trunks, failures, the history of a node, and what a key did. */
+/** Routes for people who look for causes: anomalies, trunks, failures, the history of a node, the activity of a key. */
 import { setImmediate } from 'node:timers/promises'
 import { Hono } from 'hono'
 import { z } from 'zod'
@@ -119,13 +119,13 @@ export function causeRoutes(
         const {
           start_date: start,
           end_date: end,
-          kinds: asked = kinds,
+          kinds: named = kinds,
           limit,
         } = c.req.valid('query')
         const span = periodOf({ start, end }, now(), { longestDays: 7 })
-        const world = { ...deps, elsewhere: deps.others?.of(c), pause: nextTurn }
-        const wanted = [...new Set(asked)]
-        return ok(c, await findAnomalies(world, c.var.principal, { span, wanted, limit }))
+        const search = { ...deps, peers: deps.others?.of(c), pause: nextTurn }
+        const wanted = [...new Set(named)]
+        return ok(c, await findAnomalies(search, c.var.principal, { span, wanted, limit }))
       },
     )
 
@@ -165,7 +165,7 @@ export function causeRoutes(
       async (c) => {
         const { search, troubled, limit } = c.req.valid('query')
         const { tenantId } = c.var.principal
-        const reader = { store, tenantId, engine: deps.engine, elsewhere: deps.others?.of(c) }
+        const reader = { store, tenantId, engine: deps.engine, peers: deps.others?.of(c) }
         const list = () => trunksOf(reader, search, troubled)
         const { trunks, total } = await readApart(store, tenantId, list)
         return ok(c, { trunks: trunks.slice(0, limit), total })
@@ -291,7 +291,7 @@ export function causeRoutes(
       validate('query', activityQuery),
       async (c) => {
         const { principal } = c.var
-        // What it has changed stands in the audit log.
+        // The changes of the key are entries of the audit log.
         admitScope(principal, 'audit:read')
         const { start_date: start, end_date: end, limit } = c.req.valid('query')
         const period = periodOf({ start, end }, now(), { longestDays: 31 })
@@ -309,7 +309,7 @@ const nextTurn = async (): Promise<void> => {
   await setImmediate()
 }
 
-/** Its number, by which calls and tools name it. */
+/** The number of the set, by which calls and tools name it. */
 async function setNumber(store: Platform['store'], setRow: number): Promise<number | undefined> {
   const query = store.db.selectFrom('dispatcher_set').select('set_id').where('id', '=', setRow)
   return (await first(store, query))?.set_id

@@ -1,4 +1,4 @@
-/** What happened in a period: calls by how they ended, and requests of the API that failed, by route and key. */
+/** The failures of a period: calls by disposition, and failed requests of the API by route and key. */
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { DAY_MS, HOUR_MS } from '../../../schema/clock.ts'
@@ -8,7 +8,7 @@ import { all, first, readApart } from '../../../schema/sql/query.ts'
 import type { Principal } from '../../auth/principal.ts'
 import { plural } from '../../http/clean-text.ts'
 import { count, moment } from '../../http/view-fields.ts'
-import type { Asked } from './state-history.ts'
+import type { HistoryQuery } from './state-history.ts'
 import { inTurn } from '../../reports/searches.ts'
 import { callSums, type SumsReader } from '../../reports/call-sums.ts'
 
@@ -47,7 +47,7 @@ export interface FailuresReader extends SumsReader {
   readonly maySeeCalls: boolean
 }
 
-/** What this credential may be shown. */
+/** Limits the reader to the rows that this credential may see. */
 export const failuresReader = (
   { store, pause }: Pick<SumsReader, 'store' | 'pause'>,
   { tenantId, domain, isOnlyDomain, scopes }: Principal,
@@ -62,11 +62,11 @@ export const failuresReader = (
 
 type Failures = z.output<typeof failuresView>
 
-export const failuresIn = (reader: FailuresReader, asked: Asked): Promise<Failures> =>
-  readApart(reader.store, reader.tenantId, () => countFailures(reader, asked))
+export const failuresIn = (reader: FailuresReader, period: HistoryQuery): Promise<Failures> =>
+  readApart(reader.store, reader.tenantId, () => countFailures(reader, period))
 
-async function countFailures(reader: FailuresReader, asked: Asked): Promise<Failures> {
-  const { from, before, limit } = asked
+async function countFailures(reader: FailuresReader, period: HistoryQuery): Promise<Failures> {
+  const { from, before, limit } = period
   const sums = reader.maySeeCalls ? await inTurn(reader, () => callSums(reader, from, before)) : []
   const refused: Record<string, number> = {}
   const calls = { total: 0, answered: 0, failed: 0 }
@@ -77,8 +77,8 @@ async function countFailures(reader: FailuresReader, asked: Asked): Promise<Fail
     if (denial === null) calls.failed += unanswered
     else if (unanswered > 0) refused[denial] = (refused[denial] ?? 0) + unanswered
   }
-  const totals = await totalsOf(reader, asked)
-  const failures = await failuresOf(reader, asked, limit)
+  const totals = await totalsOf(reader, period)
+  const failures = await failuresOf(reader, period, limit)
   return {
     start: timeToText(from),
     end: timeToText(before),
@@ -96,7 +96,7 @@ async function countFailures(reader: FailuresReader, asked: Asked): Promise<Fail
 }
 
 /** Of tenants the requests of their keys. */
-const hoursIn = ({ store, tenantId, domain }: FailuresReader, { from, before }: Asked) =>
+const hoursIn = ({ store, tenantId, domain }: FailuresReader, { from, before }: HistoryQuery) =>
   store.db
     .selectFrom('api_hour')
     .leftJoin('application_key', 'application_key.id', 'api_hour.application_key_id')
@@ -105,8 +105,8 @@ const hoursIn = ({ store, tenantId, domain }: FailuresReader, { from, before }: 
     .$if(tenantId !== null, (own) => own.where('application_key.tenant_id', '=', tenantId))
     .$if(domain !== null, (own) => own.where('application_key.domain', '=', domain))
 
-async function totalsOf(reader: FailuresReader, asked: Asked) {
-  const query = hoursIn(reader, asked)
+async function totalsOf(reader: FailuresReader, period: HistoryQuery) {
+  const query = hoursIn(reader, period)
     .select([
       sql<number>`CAST(coalesce(sum(requests), 0) AS bigint)`.as('total'),
       sql<number>`CAST(coalesce(sum(CASE WHEN outcome = '' THEN 0 ELSE requests END), 0) AS bigint)`.as(
@@ -119,8 +119,8 @@ async function totalsOf(reader: FailuresReader, asked: Asked) {
   return row ?? { total: 0, failed: 0 }
 }
 
-function failuresOf(reader: FailuresReader, asked: Asked, limit: number) {
-  const query = hoursIn(reader, asked)
+function failuresOf(reader: FailuresReader, period: HistoryQuery, limit: number) {
+  const query = hoursIn(reader, period)
     .select(['route', 'outcome as code', 'application_key.uuid'])
     .select([
       sql<number>`CAST(sum(requests) AS bigint)`.as('requests'),
@@ -134,11 +134,11 @@ function failuresOf(reader: FailuresReader, asked: Asked, limit: number) {
   return all(reader.store, query)
 }
 
-/** What was unusual about a call, against the calls of its customer in the 14 days before. */
+/** The unusual properties of a call, against the calls of its customer in the 14 days before. */
 const PAST_DAYS = 14
 /** The newest ones: about 4 ms. */
 const MAX_PAST = 2_000
-/** Fewer tell nothing. */
+/** Fewer calls are not compared. */
 const MIN_PAST = 10
 /** Times the mean of the calls that cost something, and one unit of the currency at least. */
 const DEAR_FACTOR = 5

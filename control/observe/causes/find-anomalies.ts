@@ -1,4 +1,4 @@
-/** What is unusual in a period, the worst first (D256). */
+/** The anomalies of a period, the worst first (D256). */
 import { z } from 'zod'
 import { timeToText } from '../../../schema/columns.ts'
 import { readApart } from '../../../schema/sql/query.ts'
@@ -13,7 +13,7 @@ import { findInKeys } from './find-keys.ts'
 import { findGuessing } from './find-guessing.ts'
 import { findOutages } from './find-outages.ts'
 import {
-  type AnomalyWorld,
+  type AnomalyDeps,
   bySeverity,
   type Finding,
   findingView,
@@ -24,7 +24,7 @@ import {
 } from './finding.ts'
 
 export const MAX_FINDINGS = 50
-/** Their text stays below 8 kB. */
+/** So many findings have less than 8 kB of text. */
 export const USUAL_FINDINGS = 8
 
 export const anomaliesView = z.strictObject({
@@ -54,7 +54,7 @@ const needs: Readonly<Record<Kind, readonly Scope[]>> = {
 }
 
 export async function findAnomalies(
-  world: Omit<AnomalyWorld, 'tenantId' | 'domain'>,
+  deps: Omit<AnomalyDeps, 'tenantId' | 'domain'>,
   principal: Principal,
   {
     span,
@@ -68,14 +68,14 @@ export async function findAnomalies(
     return scope === undefined ? [] : [{ kind, needs: scope }]
   })
   const searched = wanted.filter((kind) => !lacking.some((each) => each.kind === kind))
-  const asked = new Set(searched)
-  const own: AnomalyWorld = { ...world, tenantId, domain }
+  const kinds = new Set(searched)
+  const own: AnomalyDeps = { ...deps, tenantId, domain }
   const find = async (): Promise<readonly Finding[]> => [
-    ...(await findInCalls(own, span, asked)),
-    ...(asked.has('key_use') ? await findInKeys(own, span) : []),
-    ...(await findOutages(own, span, asked)),
+    ...(await findInCalls(own, span, kinds)),
+    ...(kinds.has('key_use') ? await findInKeys(own, span) : []),
+    ...(await findOutages(own, span, kinds)),
     // A credential may see carriers and no extensions.
-    ...(asked.has('registration') && isAdmitted(principal, 'extensions:read')
+    ...(kinds.has('registration') && isAdmitted(principal, 'extensions:read')
       ? await findGuessing(own, span)
       : []),
   ]

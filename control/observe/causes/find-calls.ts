@@ -4,7 +4,7 @@ import { all } from '../../../schema/sql/query.ts'
 import { refuseForNow } from '../../reports/summary.ts'
 import type { CarrierFinding } from '../../reports/findings.ts'
 import type { Sample } from '../../reports/evidence.ts'
-import type { AnomalyWorld, Call, Finding, Kind, Span } from './finding.ts'
+import type { AnomalyDeps, Call, Finding, Kind, Span } from './finding.ts'
 import type { RefusedCalls, UnusualCalls } from '../../reports/unusual-calls.ts'
 
 const callKinds: readonly Kind[] = [
@@ -17,20 +17,20 @@ const callKinds: readonly Kind[] = [
 ]
 
 export async function findInCalls(
-  world: AnomalyWorld,
+  deps: AnomalyDeps,
   span: Span,
   kinds: ReadonlySet<Kind>,
 ): Promise<readonly Finding[]> {
   const wanted = callKinds.filter((kind) => kinds.has(kind))
   if (wanted.length === 0) return []
-  const { tenantId } = world
-  const found = await world.reports.findUnusual({ ...span, tenantId, kinds: wanted })
+  const { tenantId } = deps
+  const found = await deps.reports.findUnusual({ ...span, tenantId, kinds: wanted })
   if (found === undefined) refuseForNow()
   const { money, refusals, carriers } = found
-  const names = await customerNames(world, [...money, ...refusals])
+  const names = await customerNames(deps, [...money, ...refusals])
   return [
     ...money.map((each) => moneyFinding(each, names)),
-    ...refusals.map((each) => refusalFinding(world, each, names, span)),
+    ...refusals.map((each) => refusalFinding(deps, each, names, span)),
     ...carriers.map(carrierFinding),
   ]
 }
@@ -54,7 +54,7 @@ const carrierFinding = (found: CarrierFinding): Finding => {
 type Names = ReadonlyMap<number, string>
 
 async function customerNames(
-  { store }: AnomalyWorld,
+  { store }: AnomalyDeps,
   found: readonly { readonly customerId: number | null }[],
 ): Promise<Names> {
   const ids = [...new Set(found.flatMap(({ customerId }) => customerId ?? []))]
@@ -107,12 +107,7 @@ const explained = ([sample]: Samples, otherwise: Call): Call =>
     ? otherwise
     : { tool: 'explain_call', arguments: { call_uuid: sample.call_uuid } }
 
-function refusalFinding(
-  world: AnomalyWorld,
-  found: RefusedCalls,
-  names: Names,
-  span: Span,
-): Finding {
+function refusalFinding(deps: AnomalyDeps, found: RefusedCalls, names: Names, span: Span): Finding {
   const { kind, code, customerId, calls, mean, firstAt, lastAt, samples, groups } = found
   const subject = customerId === null ? code : `customer ${customerId}`
   const usual = `usually ${Math.round(mean * 10) / 10} in these hours`
@@ -121,7 +116,7 @@ function refusalFinding(
   const payer = customerId === null ? '' : `${nameOf(customerId, names)}: `
   const period = { start: textOf(span.from), end: textOf(span.before) }
   if (kind === 'wallet') {
-    const { text, isOver } = shortage(world, found, samples)
+    const { text, isOver } = shortage(deps, found, samples)
     return {
       ...base,
       severity: isOver ? 'low' : 'high',
@@ -163,8 +158,8 @@ function refusalFinding(
   }
 }
 
-function shortage(world: AnomalyWorld, { customerId }: RefusedCalls, samples: Samples) {
-  const live = customerId === null ? undefined : world.ocs?.balanceOf(customerId)
+function shortage(deps: AnomalyDeps, { customerId }: RefusedCalls, samples: Samples) {
+  const live = customerId === null ? undefined : deps.ocs?.balanceOf(customerId)
   const required = samples[0]?.required ?? null
   const needed = required === null ? '' : `; the first needed ${moneyText(required, null)}`
   const there = samples[0]?.available ?? null

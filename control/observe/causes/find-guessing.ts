@@ -5,12 +5,12 @@ import { DAY_MS, HOUR_MS } from '../../../schema/clock.ts'
 import { sourceKey } from '../../../schema/net/ip-address.ts'
 import { all } from '../../../schema/sql/query.ts'
 import { grouped } from '../../http/rows.ts'
-import type { AnomalyWorld, Finding, Span } from './finding.ts'
+import type { AnomalyDeps, Finding, Span } from './finding.ts'
 
 /** A person mistypes, a phone has the password of yesterday: fewer say nothing. */
 const FEW = 10
 const PAST_DAYS = 14
-/** The most frequent are looked at. */
+/** Only the most frequent are read. */
 const MAX_PAIRS = 5_000
 const NAMED = 5
 const MAX_GUESSED = 500
@@ -30,15 +30,15 @@ interface Pair {
 }
 
 /** One finding for each tenant. Its statements add up every hour of an attack: they run inside `readApart`. */
-export async function findGuessing(world: AnomalyWorld, span: Span): Promise<readonly Finding[]> {
-  const counted = grouped(await pairsIn(world, span), ({ tenant_id }) => tenant_id)
+export async function findGuessing(deps: AnomalyDeps, span: Span): Promise<readonly Finding[]> {
+  const counted = grouped(await pairsIn(deps, span), ({ tenant_id }) => tenant_id)
   const many = [...counted].filter(([, pairs]) => sumOf(pairs) >= FEW)
   if (many.length === 0) return []
-  const usual = await usualOf(world, span)
+  const usual = await usualOf(deps, span)
   const findings: Finding[] = []
   for (const [tenantId, pairs] of many) {
     const mean = usual.get(tenantId) ?? 0
-    if (sumOf(pairs) >= 3 * mean) findings.push(await guessingFinding(world, pairs, mean))
+    if (sumOf(pairs) >= 3 * mean) findings.push(await guessingFinding(deps, pairs, mean))
   }
   return findings
 }
@@ -47,7 +47,7 @@ const sumOf = (pairs: readonly Pair[]): number =>
   pairs.reduce((sum, { failures }) => sum + failures, 0)
 
 async function pairsIn(
-  { store, tenantId, domain }: AnomalyWorld,
+  { store, tenantId, domain }: AnomalyDeps,
   { from, before }: Span,
 ): Promise<readonly Pair[]> {
   let query = store.db
@@ -83,9 +83,9 @@ async function pairsIn(
   )
 }
 
-/** So many of each tenant in a period of this length, in the days before. */
+/** By tenant: the mean number of failures in a period of this length, over the days before. */
 async function usualOf(
-  { store, tenantId }: AnomalyWorld,
+  { store, tenantId }: AnomalyDeps,
   { from, before }: Span,
 ): Promise<ReadonlyMap<number, number>> {
   const start = Math.floor((from - PAST_DAYS * DAY_MS) / HOUR_MS)
@@ -103,7 +103,7 @@ async function usualOf(
 }
 
 async function guessingFinding(
-  world: AnomalyWorld,
+  deps: AnomalyDeps,
   pairs: readonly Pair[],
   usual: number,
 ): Promise<Finding> {
@@ -113,7 +113,7 @@ async function guessingFinding(
     ({ source }) => source,
   )
   const firstAt = Math.min(...pairs.map(({ first_at }) => first_at))
-  const entered = await enteredBy(world, pairs, firstAt)
+  const entered = await enteredBy(deps, pairs, firstAt)
   const [worst = '', ...otherNames] = [...extensions.keys()]
   const [source] = [...sources.keys()]
   const isOneSource = sources.size === 1 && extensions.size === 1
@@ -147,7 +147,7 @@ async function guessingFinding(
       },
     },
     firstStep:
-      source === undefined || world.tenantId !== null
+      source === undefined || deps.tenantId !== null
         ? null
         : {
             tool: 'ban_address',
@@ -183,7 +183,7 @@ function listing(counts: ReadonlyMap<string, number>, all: string): string {
 
 /** Extensions whose phones have registered from such a source since. */
 async function enteredBy(
-  { store }: AnomalyWorld,
+  { store }: AnomalyDeps,
   pairs: readonly Pair[],
   since: number,
 ): Promise<readonly string[]> {

@@ -3,26 +3,26 @@ import { sql } from 'kysely'
 import { HOUR_MS } from '../../../schema/clock.ts'
 import { all } from '../../../schema/sql/query.ts'
 import { plural, quoted } from '../../http/clean-text.ts'
-import type { AnomalyWorld, Finding, Span } from './finding.ts'
+import type { AnomalyDeps, Finding, Span } from './finding.ts'
 import { changesBy } from './key-activity.ts'
 import { compared, type Limits, PAST_DAYS } from '../../reports/findings.ts'
 
 const PAST_MS = PAST_DAYS * 24 * HOUR_MS
-/** Those with the most requests. */
+/** Only the keys with the most requests are examined. */
 const MAX_KEYS = 500
 const MAX_CHANGES = 500
 
-export async function findInKeys(world: AnomalyWorld, span: Span): Promise<readonly Finding[]> {
+export async function findInKeys(deps: AnomalyDeps, span: Span): Promise<readonly Finding[]> {
   const findings: Finding[] = []
-  for (const key of await usedKeys(world, span)) {
-    const finding = await findingOf(world, key, span)
+  for (const key of await usedKeys(deps, span)) {
+    const finding = await findingOf(deps, key, span)
     if (finding !== undefined) findings.push(finding)
-    await world.pause()
+    await deps.pause()
   }
   return findings
 }
 
-function usedKeys({ store, tenantId, domain }: AnomalyWorld, { from, before }: Span) {
+function usedKeys({ store, tenantId, domain }: AnomalyDeps, { from, before }: Span) {
   const query = store.db
     .selectFrom('api_hour')
     .innerJoin('application_key', 'application_key.id', 'api_hour.application_key_id')
@@ -41,7 +41,7 @@ function usedKeys({ store, tenantId, domain }: AnomalyWorld, { from, before }: S
 type UsedKey = Awaited<ReturnType<typeof usedKeys>>[number]
 
 async function findingOf(
-  { store }: AnomalyWorld,
+  { store }: AnomalyDeps,
   { id, uuid, name, firstAt, lastAt }: UsedKey,
   { from, before }: Span,
 ): Promise<Finding | undefined> {
@@ -89,7 +89,7 @@ async function findingOf(
   }
 }
 
-/** What a key did that it never did: new addresses, refusals, hours, changes. Pure. */
+/** Uses of a key that are new for it: addresses, refusals, hours, changes. Pure. */
 const denials: Limits = { floor: 10, newFloor: 20, factor: 5 }
 const changing: Limits = { floor: 5, newFloor: 10, factor: 3 }
 /** Requests in hours of the day in which the key was never used. */
@@ -207,7 +207,7 @@ function changesSign({ changedAt, hours }: KeyFacts, from: number): string | und
 const hasUse = (hours: readonly KeyHour[], from: number): boolean =>
   hours.some(({ hour }) => (hour + 1) * HOUR_MS <= from)
 
-/** What is since `from`, and what was on each day before. */
+/** Splits into the part since `from`, and the part of each day before. */
 function byDay(hours: readonly KeyHour[], from: number) {
   const past = Array.from({ length: PAST_DAYS }, () => 0)
   let now = 0

@@ -2,7 +2,7 @@
 import { plural, quoted } from '../../http/clean-text.ts'
 import { changesBetween, downSince, visibleSets } from './state-history.ts'
 import { trunksOf, type TrunkView } from './trunks.ts'
-import type { AnomalyWorld, Finding, Kind, Span } from './finding.ts'
+import type { AnomalyDeps, Finding, Kind, Span } from './finding.ts'
 import type { NodeStatus, SetStatus } from '../../../schema/contracts/engine.ts'
 
 /** Outages in a period of which several are no accident. */
@@ -10,23 +10,23 @@ const FLAPPING = 3
 const MAX_CHANGES = 5_000
 
 export async function findOutages(
-  world: AnomalyWorld,
+  deps: AnomalyDeps,
   span: Span,
   kinds: ReadonlySet<Kind>,
 ): Promise<readonly Finding[]> {
-  const nodes = kinds.has('node') ? await nodeFindings(world, span) : []
+  const nodes = kinds.has('node') ? await nodeFindings(deps, span) : []
   const trunks =
-    kinds.has('trunk') || kinds.has('registration') ? await trunkFindings(world, span) : []
+    kinds.has('trunk') || kinds.has('registration') ? await trunkFindings(deps, span) : []
   return [...nodes, ...trunks.filter(({ kind }) => kinds.has(kind))]
 }
 
-async function nodeFindings(world: AnomalyWorld, span: Span): Promise<readonly Finding[]> {
-  const sets = await visibleSets(world, world.tenantId)
-  const downs = await outagesOf(world, 'node', span)
+async function nodeFindings(deps: AnomalyDeps, span: Span): Promise<readonly Finding[]> {
+  const sets = await visibleSets(deps, deps.tenantId)
+  const downs = await outagesOf(deps, 'node', span)
   const findings: Finding[] = []
   for (const set of sets)
     for (const node of set.nodes) {
-      const finding = await nodeFinding(world, { set, node, outages: downs.get(node.nodeId) }, span)
+      const finding = await nodeFinding(deps, { set, node, outages: downs.get(node.nodeId) }, span)
       if (finding !== undefined) findings.push(finding)
     }
   return findings
@@ -41,7 +41,7 @@ interface Outages {
 
 /** How often each was found out of service; a node of the platform that sees the same counts for itself. */
 async function outagesOf(
-  { store, tenantId }: AnomalyWorld,
+  { store, tenantId }: AnomalyDeps,
   kind: 'node' | 'gateway',
   span: Span,
 ): Promise<ReadonlyMap<number, Outages>> {
@@ -62,7 +62,7 @@ async function outagesOf(
 }
 
 async function nodeFinding(
-  { store, tenantId }: AnomalyWorld,
+  { store, tenantId }: AnomalyDeps,
   {
     set,
     node,
@@ -80,8 +80,8 @@ async function nodeFinding(
   const others = set.nodes.filter(
     ({ state, nodeId }) => state === 'active' && nodeId !== node.nodeId,
   )
-  const place = `node ${node.destination} of set ${set.setId}`
-  const left = `${plural(others.length, 'other node')} of the set ${others.length === 1 ? 'is' : 'are'} active`
+  const subject = `node ${node.destination} of set ${set.setId}`
+  const remaining = `${plural(others.length, 'other node')} of the set ${others.length === 1 ? 'is' : 'are'} active`
   const why = since?.reason ?? node.lastProbe?.reason ?? outages?.reason ?? ''
   const at = since?.at ?? outages?.firstAt ?? from
   return {
@@ -89,8 +89,8 @@ async function nodeFinding(
     severity: !isDown ? 'medium' : others.length === 0 ? 'critical' : 'high',
     subject: `node ${node.destination}`,
     what: isDown
-      ? `${place} is out of service since ${new Date(at).toISOString()}: ${quoted(why)}; ${left}.`
-      : `${place} went out of service ${plural(outages?.count ?? 0, 'time')} in the period: ${quoted(why)}; ${left}.`,
+      ? `${subject} is out of service since ${new Date(at).toISOString()}: ${quoted(why)}; ${remaining}.`
+      : `${subject} went out of service ${plural(outages?.count ?? 0, 'time')} in the period: ${quoted(why)}; ${remaining}.`,
     firstAt: at,
     lastAt: isDown ? Math.max(at, before - 1) : (outages?.lastAt ?? at),
     evidence: [],
@@ -111,8 +111,8 @@ async function nodeFinding(
   }
 }
 
-async function trunkFindings(world: AnomalyWorld, { from, before }: Span) {
-  const { trunks } = await trunksOf(world, undefined, true)
+async function trunkFindings(deps: AnomalyDeps, { from, before }: Span) {
+  const { trunks } = await trunksOf(deps, undefined, true)
   return trunks.map((trunk): Finding => {
     const { name, registration, gateways, active_calls, state } = trunk
     const isUnregistered = registration?.state === 'failed'

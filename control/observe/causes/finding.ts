@@ -1,10 +1,10 @@
-/** What `find_anomalies` tells of one incident. */
+/** A finding of `find_anomalies`: one incident. */
 import { z } from 'zod'
 import { timeToText } from '../../../schema/columns.ts'
 import type { EnginePort } from '../../../schema/contracts/engine.ts'
 import type { OcsPort } from '../../../schema/contracts/charging.ts'
 import type { Store } from '../../../schema/open.ts'
-import type { AskedNodes } from '../../nodes/other-nodes.ts'
+import type { PeerRequests } from '../../nodes/other-nodes.ts'
 import { moment } from '../../http/view-fields.ts'
 import type { Reports } from '../../reports/reports.ts'
 
@@ -84,16 +84,16 @@ export const bySeverity = (one: Finding, other: Finding): number =>
   other.lastAt - one.lastAt ||
   (one.subject < other.subject ? -1 : 1)
 
-/** What the search for anomalies looks at, and for which tenant. */
-export interface AnomalyWorld {
+/** Dependencies of the search for anomalies, and its tenant. */
+export interface AnomalyDeps {
   readonly store: Store
   readonly reports: Pick<Reports, 'findUnusual'>
   readonly engine: EnginePort
   /** Undefined: another system charges. */
   readonly ocs: Pick<OcsPort, 'balanceOf'> | undefined
-  readonly elsewhere?: AskedNodes | undefined
+  readonly peers?: PeerRequests | undefined
   readonly tenantId: number | null
-  /** The only SIP domain whose keys are looked at; null: all. */
+  /** The only SIP domain whose keys are searched; null: all. */
   readonly domain: string | null
   /** Yields to the event loop. */
   readonly pause: () => Promise<void>

@@ -1,4 +1,4 @@
-/** What a key did in a period: from where, on which routes, what was refused, what it changed. */
+/** The activity of a key in a period: addresses, routes, refusals, changes. */
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { HOUR_MS } from '../../../schema/clock.ts'
@@ -8,10 +8,10 @@ import { all, startsWith } from '../../../schema/sql/query.ts'
 import { isChange } from '../../changes/audit.ts'
 import { keyView } from '../../resources/key-view.ts'
 import { count, moment } from '../../http/view-fields.ts'
-import type { Asked } from './state-history.ts'
+import type { HistoryQuery } from './state-history.ts'
 import { type AppKey, keyStates } from '../../auth/app-key.ts'
 
-/** Entries of the audit log that are looked through for one key. */
+/** The most entries of the audit log that are read for one key. */
 const MAX_AUDITED = 10_000
 const MAX_HOURS = 48
 const MAX_TEXT = 120
@@ -67,7 +67,7 @@ type Reader = Pick<Store, 'statements' | 'db'>
 export async function activityOf(
   store: Reader,
   key: AppKey,
-  asked: Asked,
+  period: HistoryQuery,
   now: number,
 ): Promise<KeyActivityView> {
   const { name, state } = keyView(key, now)
@@ -75,27 +75,27 @@ export async function activityOf(
     uuid: key.uuid,
     name,
     state,
-    addresses: (await addressesOf(store, key.id, asked)).map((row) => ({
+    addresses: (await addressesOf(store, key.id, period)).map((row) => ({
       address: row.address,
-      is_new: row.first_at >= asked.from,
+      is_new: row.first_at >= period.from,
       first_at: timeToText(row.first_at),
       last_at: timeToText(row.last_at),
       requests: row.requests,
       denied: row.denied,
     })),
-    routes: (await routesOf(store, key.id, asked)).map(({ firstHour: _, ...route }) => route),
+    routes: (await routesOf(store, key.id, period)).map(({ firstHour: _, ...route }) => route),
     refused: [
-      ...(await refusedRoutes(store, key.id, asked)).map(refusedView),
-      ...(await refusedTools(store, key.uuid, asked)),
+      ...(await refusedRoutes(store, key.id, period)).map(refusedView),
+      ...(await refusedTools(store, key.uuid, period)),
     ]
       .toSorted((one, other) => other.attempts - one.attempts)
-      .slice(0, asked.limit),
-    changes: (await changesBy(store, key.uuid, asked)).map(({ at, target, ...entry }) => ({
+      .slice(0, period.limit),
+    changes: (await changesBy(store, key.uuid, period)).map(({ at, target, ...entry }) => ({
       ...entry,
       at: timeToText(at),
       target: target.slice(0, MAX_TEXT),
     })),
-    hours: (await lastHours(store, key.id, asked)).map(({ hour, ...sum }) => ({
+    hours: (await lastHours(store, key.id, period)).map(({ hour, ...sum }) => ({
       at: timeToText(hour * HOUR_MS),
       ...sum,
     })),
@@ -103,7 +103,7 @@ export async function activityOf(
 }
 
 /** Half of them are those that are used most: fresh addresses, however many, do not hide them. */
-async function addressesOf(store: Reader, keyId: number, { from, before, limit }: Asked) {
+async function addressesOf(store: Reader, keyId: number, { from, before, limit }: HistoryQuery) {
   const known = store.db
     .selectFrom('key_address')
     .selectAll()
@@ -120,8 +120,8 @@ async function addressesOf(store: Reader, keyId: number, { from, before, limit }
   )
 }
 
-/** Those of the key in the period: a busy key has tens of thousands, which are summed where they are read. */
-const hoursOf = (store: Reader, keyId: number, { from, before }: Asked) =>
+/** The hours of the key in the period: a busy key has tens of thousands of rows, so the database sums them. */
+const hoursOf = (store: Reader, keyId: number, { from, before }: HistoryQuery) =>
   store.db
     .selectFrom('api_hour')
     .where('application_key_id', '=', keyId)
@@ -132,20 +132,20 @@ const requests = sql<number>`CAST(sum(api_hour.requests) AS bigint)`
 const failed = sql<number>`CAST(sum(CASE WHEN outcome = '' THEN 0 ELSE api_hour.requests END) AS bigint)`
 
 /** Of equal ones, the first seen first. */
-function routesOf(store: Reader, keyId: number, asked: Asked) {
-  const query = hoursOf(store, keyId, asked)
+function routesOf(store: Reader, keyId: number, period: HistoryQuery) {
+  const query = hoursOf(store, keyId, period)
     .select(['route', requests.as('requests'), failed.as('failed')])
     .select((row) => row.fn.min('hour').as('firstHour'))
     .groupBy('route')
     .orderBy(sql`sum(api_hour.requests)`, 'desc')
     .orderBy('firstHour')
     .orderBy('route')
-    .limit(asked.limit)
+    .limit(period.limit)
   return all(store, query)
 }
 
-function refusedRoutes(store: Reader, keyId: number, asked: Asked) {
-  const query = hoursOf(store, keyId, asked)
+function refusedRoutes(store: Reader, keyId: number, period: HistoryQuery) {
+  const query = hoursOf(store, keyId, period)
     .select(['route as what', 'outcome as code', requests.as('attempts')])
     .select([sql<number>`min(first_at)`.as('first'), sql<number>`max(last_at)`.as('last')])
     .select((row) => row.fn.min('hour').as('firstHour'))
@@ -155,20 +155,20 @@ function refusedRoutes(store: Reader, keyId: number, asked: Asked) {
     .orderBy('firstHour')
     .orderBy('route')
     .orderBy('outcome')
-    .limit(asked.limit)
+    .limit(period.limit)
   return all(store, query)
 }
 
-function lastHours(store: Reader, keyId: number, asked: Asked) {
-  const query = hoursOf(store, keyId, asked)
+function lastHours(store: Reader, keyId: number, period: HistoryQuery) {
+  const query = hoursOf(store, keyId, period)
     .select(['hour', requests.as('requests'), failed.as('failed')])
     .groupBy('hour')
     .orderBy('hour', 'desc')
-    .limit(Math.min(MAX_HOURS, asked.limit * 2))
+    .limit(Math.min(MAX_HOURS, period.limit * 2))
   return all(store, query)
 }
 
-interface Refused {
+interface RefusedAttempts {
   readonly what: string
   readonly code: string
   readonly attempts: number
@@ -176,7 +176,7 @@ interface Refused {
   readonly last: number
 }
 
-const refusedView = ({ what, code, attempts, first, last }: Refused) => ({
+const refusedView = ({ what, code, attempts, first, last }: RefusedAttempts) => ({
   what,
   code,
   attempts,
@@ -185,7 +185,7 @@ const refusedView = ({ what, code, attempts, first, last }: Refused) => ({
 })
 
 /** A tool that is refused over MCP is no refusal of its route. */
-async function refusedTools(store: Reader, uuid: string, { from, before, limit }: Asked) {
+async function refusedTools(store: Reader, uuid: string, { from, before, limit }: HistoryQuery) {
   const entries = store.db
     .selectFrom('audit_entry')
     .select(['action', 'code', 'at'])
@@ -212,7 +212,7 @@ async function refusedTools(store: Reader, uuid: string, { from, before, limit }
 }
 
 /** Newest first. */
-export function changesBy(store: Reader, uuid: string, { from, before, limit }: Asked) {
+export function changesBy(store: Reader, uuid: string, { from, before, limit }: HistoryQuery) {
   const query = store.db
     .selectFrom('audit_entry')
     .select(['at', 'action', 'target', 'address', 'correlation_id'])

@@ -1,4 +1,4 @@
-/** What changed the state of a node, a gateway or a registration, and since when it is as it is. */
+/** The state changes of a node, a gateway or a registration, and the time of its present state. */
 import type { Selectable } from 'kysely'
 import { z } from 'zod'
 import { DAY_MS } from '../../../schema/clock.ts'
@@ -20,8 +20,8 @@ export interface HistoryReader {
 
 /** The states in which a subject is of use. */
 const good: ReadonlySet<string> = new Set(['active', 'registered'])
-/** Changes that are looked through for the one since which something is down. */
-const MAX_LOOKED = 200
+/** The most changes that are read to find when an outage began. */
+const MAX_EXAMINED = 200
 
 /** Newest first, and whether there are older ones in the period. */
 export async function changesOf(
@@ -66,7 +66,7 @@ export async function downSince(
   kind: StateChangeKind,
   subjectId: number,
 ): Promise<Since | undefined> {
-  const query = changesIn(reader, kind).where('subject_id', '=', subjectId).limit(MAX_LOOKED)
+  const query = changesIn(reader, kind).where('subject_id', '=', subjectId).limit(MAX_EXAMINED)
   return outageIn(await all(reader.store, query))
 }
 
@@ -139,7 +139,7 @@ const changeView = (
   seen_by: observer,
 })
 
-/** The history of a node of a dispatcher set: what changed its state, which operator, and since when it is out. */
+/** The history of a node of a dispatcher set: causes of its state changes, the operators behind them, and since when it is out. */
 export const nodeHistoryOf = z.strictObject({
   node: z.strictObject({
     id: z.int(),
@@ -177,11 +177,11 @@ export const nodeHistoryOf = z.strictObject({
 export async function nodeHistory(
   reader: HistoryReader,
   { setId, node }: { readonly setId: number; readonly node: NodeStatus },
-  asked: Asked,
+  period: HistoryQuery,
 ): Promise<z.output<typeof nodeHistoryOf>> {
   const { nodeId: id, destination, state, activeCalls, lastProbe } = node
   const since = state === 'active' ? undefined : await downSince(reader, 'node', id)
-  const { changes, hasOlder } = await changesOf(reader, 'node', id, asked)
+  const { changes, hasOlder } = await changesOf(reader, 'node', id, period)
   return {
     node: { id, set_id: setId, destination, state, active_calls: activeCalls },
     down_since: since === undefined ? null : timeToText(since.at),
@@ -238,7 +238,7 @@ export function periodOf(
 }
 
 /** Bounds of a question and of its answer. */
-export interface Asked {
+export interface HistoryQuery {
   /** Milliseconds UTC; `before` is exclusive. */
   readonly from: number
   readonly before: number

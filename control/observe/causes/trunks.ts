@@ -3,12 +3,12 @@ import { z } from 'zod'
 import { fromFlag, timeToText } from '../../../schema/columns.ts'
 import type { EnginePort } from '../../../schema/contracts/engine.ts'
 import { all } from '../../../schema/sql/query.ts'
-import { type AskedNodes, countsOfAsked } from '../../nodes/other-nodes.ts'
+import { type PeerRequests, countsFrom } from '../../nodes/other-nodes.ts'
 import { contains } from '../../http/rows.ts'
 import { downSince, type HistoryReader, lastFailure } from './state-history.ts'
-import { count, moment } from '../../http/view-fields.ts'
+import { count, moment, timeOrNull } from '../../http/view-fields.ts'
 
-/** Carriers that are looked at; a search finds others. */
+/** The most carriers that are read; a search finds others. */
 export const MAX_TRUNKS = 200
 
 const gateway = z.strictObject({
@@ -51,12 +51,12 @@ export type TrunkView = z.output<typeof trunkView>
 
 interface TrunkReader extends HistoryReader {
   readonly engine: Pick<EnginePort, 'trunks' | 'calls'>
-  readonly elsewhere?: AskedNodes | undefined
+  readonly peers?: PeerRequests | undefined
 }
 
 const order = ['down', 'degraded', 'up', 'inactive'] as const
 
-/** Those in trouble first. */
+/** Trunks with problems first. */
 export async function trunksOf(
   reader: TrunkReader,
   search?: string,
@@ -64,7 +64,7 @@ export async function trunksOf(
 ): Promise<{ readonly trunks: readonly TrunkView[]; readonly total: number }> {
   const carriers = await carriersOf(reader, search)
   const ids = carriers.map(({ id }) => id)
-  const more = (await countsOfAsked(reader.elsewhere, 'carriers', ids)) ?? (() => 0)
+  const more = (await countsFrom(reader.peers, 'carriers', ids)) ?? (() => 0)
   const trunks: TrunkView[] = []
   for (const carrier of carriers) trunks.push(await trunkOf(reader, carrier, more(carrier.id)))
   const troubled = trunks.filter(({ state }) => state === 'down' || state === 'degraded')
@@ -167,7 +167,7 @@ async function registrationOf(
     state,
     since: since === undefined ? null : timeToText(since.at),
     last_answer: lastAnswer && `${lastAnswer.status} ${lastAnswer.reason}`,
-    next_attempt_at: nextAttemptAt === null ? null : timeToText(nextAttemptAt),
+    next_attempt_at: timeOrNull(nextAttemptAt),
   }
 }
 

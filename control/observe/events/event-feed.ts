@@ -38,7 +38,7 @@ export class EventFeed {
     this.#beatAt = now()
   }
 
-  /** `after`: what the follower has; from there if it is all kept, from now on otherwise. */
+  /** `after`: the last event that the follower has. The stream goes on there if the log reaches back so far, otherwise from now on. */
   open(after: string | undefined): ReadableStream<Uint8Array> | undefined {
     if (this.#followers.size >= MAX_FOLLOWERS) return undefined
     this.flush()
@@ -56,7 +56,7 @@ export class EventFeed {
     )
   }
 
-  /** Called as often as readers are sent what is new. */
+  /** Called as often as the readers are sent new events. */
   flush(): void {
     const isBeat = this.#now() - this.#beatAt >= BEAT_MS
     if (this.#followers.size > 0 && (isBeat || this.#seen !== this.#events.last)) {
@@ -79,8 +79,8 @@ export class EventFeed {
 
   #beginning(id: string | undefined): string {
     const known = id === undefined ? undefined : sequenceOf(this.#events, id)
-    const isKept = known !== undefined && known >= this.#events.forgotten(null)
-    const after = isKept ? known : this.#events.last
+    const isStored = known !== undefined && known >= this.#events.forgotten(null)
+    const after = isStored ? known : this.#events.last
     const head = { epoch: this.#events.epoch.toString(36), after }
     return `${JSON.stringify(head)}\n${this.#linesAfter(after)}`
   }
@@ -96,12 +96,12 @@ export class EventFeed {
 const encoder = new TextEncoder()
 const encode = (text: string): Uint8Array => encoder.encode(text)
 
-/** What a reader that comes back has missed of the other nodes. */
+/** The events of the other nodes that a returning reader has missed. */
 export interface Missed {
   readonly position: Position
   /** Every node of the position could be asked. */
   readonly isComplete: boolean
-  /** What the reader lacks of a log, up to what other readers have been sent. Call it when nothing waits any more. */
+  /** The events of a log that the reader lacks, up to the last one sent to the other readers. No `await` may follow before these are sent. */
   of(node: string, log: PeerLog): { readonly events: readonly SharedEvent[]; isComplete: boolean }
 }
 

@@ -51,7 +51,7 @@ interface Reader extends ReaderOwner {
   /** The check under way; events wait for it. */
   check: Promise<void> | undefined
   readonly controller: Controller
-  /** It has what came before the events of the next flush. */
+  /** The reader has all events before those of the next flush. */
   isGreeted: boolean
 }
 
@@ -200,7 +200,7 @@ export class EventHub {
     await peers.ready()
     const { tenantId } = reader
     const missed = lastId === undefined ? undefined : await missedOf(peers, lastId, tenantId)
-    // From here on nothing waits: what comes next is what the next flush sends.
+    // No `await` from here on: the next flush sends all further events.
     this.flush()
     const unreachable = peers.unreachable()
     const partial = unreachable.length === 0 ? '' : partialText(unreachable)
@@ -230,8 +230,8 @@ export class EventHub {
     this.#isFollowing = true
     peers.start({
       onEvents: () => this.flush(),
-      onGap: () => this.#tell(gapText),
-      onReachability: () => this.#tell(partialText(peers.unreachable())),
+      onGap: () => this.#broadcast(gapText),
+      onReachability: () => this.#broadcast(partialText(peers.unreachable())),
     })
   }
 
@@ -241,7 +241,7 @@ export class EventHub {
   }
 
   /** To the readers that are there now. */
-  #tell(text: string): void {
+  #broadcast(text: string): void {
     for (const readers of this.#byTenant.values()) this.#write(readers, text)
   }
 

@@ -14,7 +14,7 @@ import type { Platform } from '../../http/platform.ts'
 import { validate, describeRoute } from '../../http/validate.ts'
 import { liveCallView } from '../../nodes/live-call.ts'
 import { bodyOf } from '../../nodes/node-client.ts'
-import type { AskedNodes, WithOthers } from '../../nodes/other-nodes.ts'
+import type { PeerRequests, WithOthers } from '../../nodes/other-nodes.ts'
 import { type Counts, type Question, question } from '../../nodes/questions.ts'
 import { type EventFeed, ownPosition } from './event-feed.ts'
 import type { EventHub } from './event-hub.ts'
@@ -32,8 +32,8 @@ import {
   sequenceOf,
 } from './event-view.ts'
 import { data, either, text } from '../../http/operation.ts'
-import { exampleCall } from '../../calls/spy-routes.ts'
 import { exampleTime, moment } from '../../http/view-fields.ts'
+import { exampleCallUuid } from '../../calls/active-call-view.ts'
 
 const eventSchema = z
   .strictObject({
@@ -68,7 +68,7 @@ const eventSchema = z
   })
   .meta({ id: 'Event' })
 
-const ringing = { at: exampleTime, call_uuid: exampleCall, caller_id_number: '4930100' }
+const ringing = { at: exampleTime, call_uuid: exampleCallUuid, caller_id_number: '4930100' }
 
 const query = z.strictObject({
   after: z.string().max(MAX_ID_LENGTH).optional().describe('Id of the last event received.'),
@@ -144,9 +144,9 @@ export function eventRoutes(
         }
         return c.body(stream, 200, streamHeaders)
       }
-      const asked = others?.of(c)
-      if (asked !== undefined)
-        return ok(c, await listOfAll(asked, after, tenantId, { events, ocs }))
+      const peers = others?.of(c)
+      if (peers !== undefined)
+        return ok(c, await listOfAll(peers, after, tenantId, { events, ocs }))
       const sequence = after === undefined ? undefined : sequenceOf(events, after)
       const found = events.after(sequence ?? 0).filter((event) => isVisible(event, tenantId))
       return ok(c, {
@@ -164,20 +164,20 @@ export function eventRoutes(
 /** Maximum length of the list; the newest events. */
 const LISTED = 1_000
 
-/** Behind `after`; of nodes that it does not name, all that is kept. Oldest first by the clocks of the nodes. */
+/** The events after `after`; all stored events of nodes that it does not name. Oldest first by the clocks of the nodes. */
 async function listOfAll(
-  asked: AskedNodes,
+  peers: PeerRequests,
   after: string | undefined,
   tenantId: number | null,
   { events, ocs }: { readonly events: EventsPort; readonly ocs: PriceSource | undefined },
 ) {
   const position = after === undefined ? new Map<string, string>() : parsePosition(after)
-  const answers = await asked.question((peer) => {
+  const answers = await peers.question((peer) => {
     const known = position.get(peer.name)
     return { kind: 'events', tenantId, ...(known !== undefined && { after: known }) }
   })
-  const own = partOf(events, { after: ownPosition(position, asked.self), tenantId }, ocs)
-  const parts: (readonly [string, LogPart])[] = [[asked.self, own]]
+  const own = partOf(events, { after: ownPosition(position, peers.self), tenantId }, ocs)
+  const parts: (readonly [string, LogPart])[] = [[peers.self, own]]
   for (const answer of answers) {
     const part = bodyOf(answer, logPart)
     if (part !== undefined) parts.push([answer.peer.name, part])
@@ -185,8 +185,8 @@ async function listOfAll(
   const found = parts.flatMap(([name, part]) => part.events.map((event) => ({ name, ...event })))
   const idOf = new Map(parts.map(([name, { epoch }]) => [name, (n: number) => `${epoch}-${n}`]))
   const reached = new Map<string, string>()
-  for (const [name, { events: kept, last, epoch }] of parts)
-    reached.set(name, `${epoch}-${(kept[0]?.sequence ?? last + 1) - 1}`)
+  for (const [name, { events: stored, last, epoch }] of parts)
+    reached.set(name, `${epoch}-${(stored[0]?.sequence ?? last + 1) - 1}`)
   const listed = found
     .toSorted((a, b) => a.at - b.at)
     .map(({ name, sequence, type, data }) => {
@@ -196,8 +196,8 @@ async function listOfAll(
     .slice(-LISTED)
   for (const [name, { last }] of parts) reached.set(name, idOf.get(name)?.(last) ?? '')
   // Of a node that did not answer, the reader is where it was.
-  const unheard = [...position].filter(([name]) => name !== ONLY_NODE && !reached.has(name))
-  return { events: listed, last_event_id: positionText(new Map([...unheard, ...reached])) }
+  const unreachable = [...position].filter(([name]) => name !== ONLY_NODE && !reached.has(name))
+  return { events: listed, last_event_id: positionText(new Map([...unreachable, ...reached])) }
 }
 
 /** Answers what other nodes ask for themselves. Stands in front of every route. */
@@ -211,32 +211,32 @@ interface Answering {
 export const answerQuestions =
   ({ engine, ocs, feed, steadyNow }: Answering): MiddlewareHandler<ControlEnv> =>
   (c, next) => {
-    const asked = question.safeParse(c.get('nodeRequest')?.question)
-    if (!asked.success) return next()
-    switch (asked.data.kind) {
+    const parsed = question.safeParse(c.get('nodeRequest')?.question)
+    if (!parsed.success) return next()
+    switch (parsed.data.kind) {
       case 'locate': {
-        const isHere = engine.calls.find(asked.data.callUuid) !== undefined
+        const isHere = engine.calls.find(parsed.data.callUuid) !== undefined
         return Promise.resolve(c.body(null, isHere ? 200 : 404))
       }
       case 'live_call': {
-        const call = callOf(engine, asked.data)
+        const call = callOf(engine, parsed.data)
         const isHere = call !== undefined
         return Promise.resolve(isHere ? c.json(liveCallView(call, steadyNow())) : c.body(null, 404))
       }
       case 'hang_up': {
-        const { callUuid, cause } = asked.data
-        const isHere = callOf(engine, asked.data) !== undefined
+        const { callUuid, cause } = parsed.data
+        const isHere = callOf(engine, parsed.data) !== undefined
         const result = isHere ? engine.calls.hangUp(callUuid, cause) : 'not_found'
         return Promise.resolve(c.json({ result } satisfies z.output<typeof hangUpAnswer>))
       }
       case 'counts':
-        return Promise.resolve(c.json(countsIn(engine, asked.data)))
+        return Promise.resolve(c.json(countsIn(engine, parsed.data)))
       case 'guarded':
-        return Promise.resolve(c.json({ calls: ocs?.callsUnder(asked.data) ?? 0 }))
+        return Promise.resolve(c.json({ calls: ocs?.callsUnder(parsed.data) ?? 0 }))
       case 'events':
-        return Promise.resolve(c.json(partOf(engine.events, asked.data, ocs)))
+        return Promise.resolve(c.json(partOf(engine.events, parsed.data, ocs)))
       case 'follow': {
-        const stream = feed.open(asked.data.after)
+        const stream = feed.open(parsed.data.after)
         const answer = stream === undefined ? c.body(null, 503) : new Response(stream)
         return Promise.resolve(answer)
       }

@@ -156,7 +156,7 @@ export type SharedEvent = z.output<typeof sharedEvent>
 /** The first line of a stream: its log, and behind which event it goes on. */
 export const feedHead = z.strictObject({ epoch: z.string().max(12), after: sequence })
 
-/** The kept events of a log. */
+/** The stored events of a log. */
 export const logPart = z.strictObject({
   epoch: z.string().max(12),
   last: sequence,
@@ -175,7 +175,7 @@ export const shared = (event: EngineEvent, ocs: PriceSource | undefined): Shared
   data: eventView(event, ocs),
 })
 
-/** What a tenant (null: all of them) may see of a log behind `id`; undefined: everything that is kept. */
+/** The events of a log after `id` that a tenant (null: all tenants) may see; `id` undefined: all stored ones. */
 export function partOf(
   events: EventsPort,
   {

@@ -20,16 +20,16 @@ const READY_MS = 800
 /** One line. */
 const MAX_LINE = 262_144
 
-interface Followed {
+interface FollowedNode {
   readonly log: PeerLog
   state: 'idle' | 'connecting' | 'connected'
   stop: AbortController
   /** Steady time. */
-  heardAt: number
+  receivedAt: number
   retryAt: number
 }
 
-/** What became of the nodes that are followed. */
+/** Is notified of the events and the state of the followed nodes. */
 export interface PeerEventsListener {
   onEvents(): void
   /** Events of this node may be missing. */
@@ -42,7 +42,7 @@ export class PeerEvents {
   readonly #others: OtherNodes
   readonly #now: () => number
   readonly #schedule: (work: () => void, delayMs: number) => () => void
-  readonly #followed = new Map<string, Followed>()
+  readonly #followed = new Map<string, FollowedNode>()
   readonly #waiting = new Set<() => void>()
   #listener: PeerEventsListener | undefined
 
@@ -100,7 +100,7 @@ export class PeerEvents {
     })
   }
 
-  /** What each node has kept behind a position, for a tenant (null: all of them). */
+  /** The stored events of each node after a position, for a tenant (null: all tenants). */
   async parts(
     position: Position,
     tenantId: number | null,
@@ -133,42 +133,48 @@ export class PeerEvents {
       }
     for (const peer of peers) {
       const followed = this.#of(peer)
-      if (followed.state === 'connected' && (!peer.isAlive || now - followed.heardAt > SILENT_MS))
+      if (
+        followed.state === 'connected' &&
+        (!peer.isAlive || now - followed.receivedAt > SILENT_MS)
+      )
         followed.stop.abort()
       if (followed.state === 'idle' && peer.isAlive && now >= followed.retryAt)
         void this.#follow(peer, followed)
     }
   }
 
-  #of({ name }: Peer): Followed {
+  #of({ name }: Peer): FollowedNode {
     const known = this.#followed.get(name)
     if (known !== undefined) return known
-    const made: Followed = {
+    const made: FollowedNode = {
       log: new PeerLog(),
       state: 'idle',
       stop: new AbortController(),
-      heardAt: 0,
+      receivedAt: 0,
       retryAt: 0,
     }
     this.#followed.set(name, made)
     return made
   }
 
-  async #follow(peer: Peer, followed: Followed): Promise<void> {
+  async #follow(peer: Peer, followed: FollowedNode): Promise<void> {
     const { log } = followed
     followed.state = 'connecting'
     followed.stop = new AbortController()
     const { signal } = followed.stop
     const after = log.idOf(log.last)
     const question = { kind: 'follow' as const, ...(after !== undefined && { after }) }
-    const asked = this.#others.questionOf(question)
-    const answer = await this.#others.client.open(peer, asked, signal)
+    const request = this.#others.questionOf(question)
+    const answer = await this.#others.client.open(peer, request, signal)
     if (answer?.status === 200)
       try {
-        for await (const line of linesOf(answer.incoming, () => (followed.heardAt = this.#now())))
+        for await (const line of linesOf(
+          answer.incoming,
+          () => (followed.receivedAt = this.#now()),
+        ))
           if (!this.#take(peer, followed, line)) break
       } catch {
-        // It ended, or was given up: the next attempt goes on behind what is here.
+        // The connection has ended: the next attempt goes on after the last event here.
       }
     answer?.incoming.destroy()
     const wasConnected = isConnected(followed)
@@ -179,7 +185,7 @@ export class PeerEvents {
   }
 
   /** False: it is no line of a node. */
-  #take(peer: Peer, followed: Followed, line: string): boolean {
+  #take(peer: Peer, followed: FollowedNode, line: string): boolean {
     if (line === '') return true
     const parsed = parseJson(line)
     const value = parsed.kind === 'value' ? parsed.value : undefined
@@ -209,7 +215,7 @@ export class PeerEvents {
   }
 }
 
-const isConnected = ({ state }: Followed): boolean => state === 'connected'
+const isConnected = ({ state }: FollowedNode): boolean => state === 'connected'
 
 async function* linesOf(
   incoming: AsyncIterable<Buffer>,
@@ -227,8 +233,8 @@ async function* linesOf(
   }
 }
 
-/** Kept of each node, for readers that come back in a moment. Older ones are asked of the node. */
-const KEPT = 5_000
+/** Stored events of each node, for readers that reconnect. Older ones are requested from the node. */
+const MAX_EVENTS = 5_000
 
 /** The events of another node since this one follows it. */
 export class PeerLog {
@@ -255,8 +261,8 @@ export class PeerLog {
     if (event.sequence <= this.#last) return
     this.#events.push(event)
     this.#last = event.sequence
-    if (this.#events.length <= 2 * KEPT) return
-    const forgotten = this.#events.splice(0, KEPT)
+    if (this.#events.length <= 2 * MAX_EVENTS) return
+    const forgotten = this.#events.splice(0, MAX_EVENTS)
     this.#first = (forgotten.at(-1)?.sequence ?? 0) + 1
   }
 

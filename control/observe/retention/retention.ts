@@ -1,7 +1,7 @@
 /**
  * Deletes call records, audit entries, changes and proposals past their retention period, in small batches: SIP shares the
  * thread, and a batch takes two milliseconds. Records of calls from unknown sources, which cost nothing,
- * are deleted earlier. Ledger entries are kept forever, and so is what an external OCS has not received.
+ * are deleted earlier. Ledger entries stay for ever, and so do reports that an external OCS has not received.
  */
 import { sql } from 'kysely'
 import { DAY_MS } from '../../../schema/clock.ts'
@@ -10,7 +10,7 @@ import type { Store } from '../../../schema/open.ts'
 import { execute, onOneNode, prepare, type Prepared } from '../../../schema/sql/query.ts'
 import { isUnstored } from '../../../schema/storage/storage.ts'
 import { type Recording, RecordingStore } from '../../calls/recording-store.ts'
-import { type Counted, countedColumns, StateQuota } from '../../changes/state-quota.ts'
+import { type CountedEntry, countedColumns, StateQuota } from '../../changes/state-quota.ts'
 import type { RefusalReason, RefusedCallsTable } from '../../../schema/tables/calls.ts'
 
 export interface RetentionPeriods {
@@ -90,7 +90,7 @@ export class Retention {
     this.#removed.auditEntries += entries
     if ([samples, calls, minutes, entries, changes, proposals].includes(BATCH)) return
     this.#restsUntil = now + PAUSE_MS
-    this.#tell()
+    this.#report()
   }
 
   /** With the nodes' reports about them. */
@@ -129,7 +129,7 @@ export class Retention {
     })
   }
 
-  /** Those that cannot end by themselves any more. */
+  /** Removes old changes, except those that the platform will undo. */
   #forgetChanges(before: number): Promise<number> {
     return this.#alone(async () => {
       const old = await this.#statements.oldChanges.all({ before, batch: CHANGES_BATCH })
@@ -142,7 +142,7 @@ export class Retention {
     })
   }
 
-  /** Those whose outcome is known. */
+  /** Removes old proposals with a known outcome. */
   #forgetProposals(before: number): Promise<number> {
     return this.#alone(async () => {
       const old = await this.#statements.oldProposals.all({ before, batch: BATCH })
@@ -154,13 +154,13 @@ export class Retention {
     })
   }
 
-  /** What another node is deleting is left to it. */
+  /** Skips the work while another node does it. */
   async #alone(work: () => Promise<number>): Promise<number> {
     const done = await onOneNode(this.#deps.store, 'retention', work)
     return done.kind === 'done' ? done.result : 0
   }
 
-  #tell(): void {
+  #report(): void {
     const { callRecords, auditEntries } = this.#removed
     if (callRecords === 0 && auditEntries === 0) return
     this.#deps.log('info', 'records past their retention were deleted', { ...this.#removed })
@@ -230,7 +230,7 @@ function prepareAll(store: Store) {
       .orderBy('at')
       .limit(param('batch')),
   )
-  const oldChanges: Prepared<Batch, Counted> = prepare(store, (db, param) =>
+  const oldChanges: Prepared<Batch, CountedEntry> = prepare(store, (db, param) =>
     db
       .selectFrom('change_entry')
       .select(countedColumns)
@@ -294,7 +294,7 @@ export class RecordingRetention {
   readonly #deps: RecordingRetentionDeps
   readonly #recordings: RecordingStore | undefined
   #isBusy = false
-  /** The last one that was looked at, while others may be behind it. */
+  /** The last recording that was read, while others may follow. */
   #last: Recording | undefined
 
   constructor(deps: RecordingRetentionDeps) {

@@ -309,7 +309,7 @@ export const metrics: readonly Metric[] = [
   ),
 ]
 
-/** What the engine counts in addition, under its own names: `sip_dialogs` → `tollgate_sip_dialogs`. */
+/** Further counters of the engine, under their own names: `sip_dialogs` → `tollgate_sip_dialogs`. */
 const engineMetrics = ({ engine }: TelemetryView): readonly Metric[] =>
   Object.entries(engine).map(([name, value]) => {
     const type = name.endsWith('_total') ? 'counter' : 'gauge'

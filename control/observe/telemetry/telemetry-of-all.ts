@@ -2,7 +2,7 @@
 import type { z } from 'zod'
 import { moneyToDecimal } from '../../../schema/columns.ts'
 import { dataOf } from '../../nodes/node-client.ts'
-import type { AskedNodes } from '../../nodes/other-nodes.ts'
+import type { PeerRequests } from '../../nodes/other-nodes.ts'
 import {
   type TelemetryView,
   telemetryView,
@@ -14,12 +14,12 @@ const target = '/api/v1/metrics/telemetry'
 
 type Named<View> = readonly (readonly [string, View])[]
 
-/** Each node tells its own, to the same principal. */
+/** Each node answers for itself, to the same principal. */
 async function ofOthers<S extends z.ZodType>(
-  asked: AskedNodes,
+  peers: PeerRequests,
   schema: S,
 ): Promise<Named<z.output<S>>> {
-  const answers = await asked.all({ method: 'GET', target })
+  const answers = await peers.all({ method: 'GET', target })
   return answers.flatMap((answer) => {
     const view = dataOf(answer, schema)
     return view === undefined ? [] : [[answer.peer.name, view] as const]
@@ -27,10 +27,10 @@ async function ofOthers<S extends z.ZodType>(
 }
 
 export async function telemetryOfAll(
-  asked: AskedNodes,
+  peers: PeerRequests,
   own: TelemetryView,
 ): Promise<TelemetryView> {
-  const others = await ofOthers(asked, telemetryView)
+  const others = await ofOthers(peers, telemetryView)
   const views = [own, ...others.map(([, view]) => view)]
   return {
     ...own,
@@ -38,7 +38,7 @@ export async function telemetryOfAll(
     nodes: nodesOf(own.nodes, others),
     api: apiOf(views.map(({ api }) => api)),
     billing: billingOf(views.flatMap(({ billing }) => billing ?? [])),
-    platform_nodes: [[asked.self, own] as const, ...others].map(([name, view]) => ({
+    platform_nodes: [[peers.self, own] as const, ...others].map(([name, view]) => ({
       name,
       uptime_seconds: view.uptime_seconds,
       active_calls: view.calls.active,
@@ -50,10 +50,10 @@ export async function telemetryOfAll(
 }
 
 export async function tenantTelemetryOfAll(
-  asked: AskedNodes,
+  peers: PeerRequests,
   own: TenantTelemetryView,
 ): Promise<TenantTelemetryView> {
-  const others = await ofOthers(asked, tenantTelemetryView)
+  const others = await ofOthers(peers, tenantTelemetryView)
   const views = [own, ...others.map(([, view]) => view)]
   return {
     ...own,

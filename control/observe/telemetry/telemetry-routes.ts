@@ -49,13 +49,13 @@ export const telemetryRoutes = (
       requires('metrics:read'),
       async (c) => {
         const { tenantId } = c.var.principal
-        const asked = others?.of(c)
+        const peers = others?.of(c)
         if (tenantId === null) {
           const own = await telemetry.read()
-          return ok(c, asked === undefined ? own : await telemetryOfAll(asked, own))
+          return ok(c, peers === undefined ? own : await telemetryOfAll(peers, own))
         }
         const own = await telemetry.readForTenant(tenantId)
-        return ok(c, asked === undefined ? own : await tenantTelemetryOfAll(asked, own))
+        return ok(c, peers === undefined ? own : await tenantTelemetryOfAll(peers, own))
       },
     )
     .get(

@@ -219,7 +219,7 @@ export const nodeHistoryView = z.strictObject({
 
 export type NodeHistoryView = z.output<typeof nodeHistoryView>
 
-/** What a tenant credential sees: its own calls, and the nodes of its own sets. */
+/** The telemetry for a tenant credential: its own calls, and the nodes of its own sets. */
 export const tenantTelemetryView = z.strictObject({
   at: z.iso.datetime(),
   calls: z.strictObject({ active: count }),

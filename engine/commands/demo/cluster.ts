@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { openStore } from '../../../schema/postgres/open.ts'
 import { createLogger } from '../../logger.ts'
 import { seedFile } from '../seed.ts'
-import { type ExitCode, type World, WrongUsage } from '../command.ts'
+import { type ExitCode, type CommandContext, WrongUsage } from '../command.ts'
 import { placeCalls, startEndpoint, startPbxNode } from './endpoint.ts'
 import { callerNumber, demoSeed } from './demo-data.ts'
 import {
@@ -30,26 +30,28 @@ const install =
   'apt install postgresql (Debian, Ubuntu), dnf install postgresql-server (Fedora), brew install postgresql (macOS)'
 
 /**
- * Returns when it is told to stop, with everything stopped and removed.
+ * Returns after a signal to stop, with everything stopped and removed.
  *
  * @param programs of PostgreSQL; empty: it is not installed.
  * @throws {WrongUsage} it is not.
  */
 export async function runCluster(
   count: number,
-  world: World,
+  context: CommandContext,
   programs = findPostgres() ?? '',
 ): Promise<ExitCode> {
   if (programs === '') throw new WrongUsage(install)
-  const stopped = new Promise<'stopped'>((resolve) => world.onStopSignal(() => resolve('stopped')))
+  const stopped = new Promise<'stopped'>((resolve) =>
+    context.onStopSignal(() => resolve('stopped')),
+  )
   const closers: (() => unknown)[] = []
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-demo-'))
   closers.push(() => rmSync(folder, { recursive: true, force: true }))
   // The server may run as another user.
   chmodSync(folder, 0o711)
   try {
-    const starting = startCluster({ count, programs, folder, closers }, world)
-    // What is under way at the signal has put its end into `closers` when it resolves.
+    const starting = startCluster({ count, programs, folder, closers }, context)
+    // A start that is under way at the signal has added its closer when it resolves.
     const first = await Promise.race([stopped, starting])
     if (first === 'stopped') await starting.catch(() => undefined)
     else await Promise.race([stopped, first.allEnded])
@@ -64,33 +66,33 @@ interface ClusterPlan {
   /** Of PostgreSQL. */
   readonly programs: string
   readonly folder: string
-  /** What ends what has been started, in the order of the start. */
+  /** Stop the started parts; in the order of the start. */
   readonly closers: (() => unknown)[]
 }
 
 async function startCluster(
   { count, programs, folder, closers }: ClusterPlan,
-  world: World,
+  context: CommandContext,
 ): Promise<{ readonly allEnded: Promise<unknown> }> {
   const { log } = createLogger('warn')
   const postgres = await TemporaryPostgres.start({
     programs,
     folder: join(folder, 'postgres'),
-    ownerPid: world.pid,
-    schedule: world.schedule,
+    ownerPid: context.pid,
+    schedule: context.schedule,
     removes: folder,
   })
   closers.push(() => postgres.stop())
-  const secretKey = world.randomBytes(32).toString('base64url')
+  const secretKey = context.randomBytes(32).toString('base64url')
   const names = Array.from({ length: count }, (_, index) => `demo-${index + 1}`)
 
-  const pbxNodes = await Promise.all([1, 2, 3].map(() => startPbxNode(world, log)))
-  const phone = await startEndpoint(world, log, () => undefined)
+  const pbxNodes = await Promise.all([1, 2, 3].map(() => startPbxNode(context, log)))
+  const phone = await startEndpoint(context, log, () => undefined)
   for (const endpoint of [...pbxNodes, phone]) closers.push(() => endpoint.stop())
   const store = await openStore(postgres.url, {
     secretKey,
     keyFile: join(folder, 'key'),
-    now: world.now(),
+    now: context.now(),
     connections: 2,
   })
   closers.push(() => store.close())
@@ -100,13 +102,17 @@ async function startCluster(
       pbxNodes.map(({ port }) => port),
       count,
     ),
-    world.now(),
+    context.now(),
   )
 
-  const shared = { ...sharedEnvironment(world), DATABASE_URL: postgres.url, SECRET_KEY: secretKey }
+  const shared = {
+    ...sharedEnvironment(context),
+    DATABASE_URL: postgres.url,
+    SECRET_KEY: secretKey,
+  }
   const startOne = async (name: string, index: number): Promise<NodeProcess> => {
-    const environment = { ...shared, ...addressesOf(index, world) }
-    const node = await startNode({ name, folder }, environment, world)
+    const environment = { ...shared, ...addressesOf(index, context) }
+    const node = await startNode({ name, folder }, environment, context)
     closers.push(() => node.stop())
     return node
   }
@@ -114,8 +120,8 @@ async function startCluster(
   const first = await startOne(names[0] ?? 'demo-1', 0)
   const others = await Promise.all(names.slice(1).map((name, index) => startOne(name, index + 1)))
   const nodes = [first, ...others]
-  tell(nodes, postgres.url, world)
-  const stopReport = reportCalls(store, world, (caller) => {
+  printSummary(nodes, postgres.url, context)
+  const stopReport = reportCalls(store, context, (caller) => {
     const index = names.findIndex((_, each) => callerNumber(each) === caller)
     return names[index]
   })
@@ -123,32 +129,32 @@ async function startCluster(
     await Promise.all(nodes.map((node) => node.stop()))
     await stopReport()
   })
-  closers.push(placeCalls(phone.client, nodes, world))
+  closers.push(placeCalls(phone.client, nodes, context))
   const ends = nodes.map(async (node) => {
     const how = await node.ended
-    world.print(`demo: node ${node.name} has ended: ${how}`)
+    context.print(`demo: node ${node.name} has ended: ${how}`)
   })
   return { allEnded: Promise.all(ends) }
 }
 
-function tell(nodes: readonly NodeProcess[], url: string, world: World): void {
-  world.print(
+function printSummary(nodes: readonly NodeProcess[], url: string, context: CommandContext): void {
+  context.print(
     `demo: ${nodes.length} nodes, three PBX nodes and callers; database ${url}; Ctrl-C stops it`,
   )
   for (const [index, { name, pid, api, sipPort }] of nodes.entries())
-    world.print(
+    context.print(
       `demo: node ${name}: process ${pid}, SIP 127.0.0.1:${sipPort}, calls of ${callerNumber(index)}, console http://${api}/`,
     )
-  world.print('console: each shows the calls of all nodes; sign in as the user above')
+  context.print('console: each shows the calls of all nodes; sign in as the user above')
 }
 
 /** Nothing of a real installation is touched. */
-const sharedEnvironment = ({ environment }: World) => ({
+const sharedEnvironment = ({ environment }: CommandContext) => ({
   LOG_LEVEL: environment['LOG_LEVEL'] ?? 'warn',
   DRAIN_SECONDS: '3',
 })
 
-function addressesOf(index: number, { environment }: World) {
+function addressesOf(index: number, { environment }: CommandContext) {
   const free = {
     SIP_LISTEN: 'udp/127.0.0.1:0',
     API_LISTEN: '127.0.0.1:0',

@@ -1,7 +1,7 @@
 import type { Log } from '../../../schema/contracts/log.ts'
 import { respond } from '../../call/sip-headers.ts'
 import { type UacEnd, UserAgent } from '../../call/user-agent/user-agent.ts'
-import type { World } from '../command.ts'
+import type { CommandContext } from '../command.ts'
 import { callerNumber } from './demo-data.ts'
 import { createSipServer } from '../../sip-server/index.ts'
 
@@ -15,12 +15,12 @@ export interface Endpoint {
  * One SIP endpoint of the demo on a free loopback port: an embedded server of its own with a user agent on it.
  */
 export async function startEndpoint(
-  world: World,
+  context: CommandContext,
   log: Log,
   prepare: (client: UserAgent) => void,
   host = '127.0.0.1',
 ): Promise<Endpoint> {
-  const secret = world.randomBytes(16).toString('hex')
+  const secret = context.randomBytes(16).toString('hex')
   const server = createSipServer({
     listen: [{ protocol: 'udp', host, port: 0 }],
     secret,
@@ -56,10 +56,10 @@ export const silentAudio = [
 const ringingMs = 300
 
 /** A backend PBX node that rings and answers; numbers that end in 9 are busy. */
-export const startPbxNode = (world: World, log: Log, host?: string): Promise<Endpoint> =>
-  startEndpoint(world, log, (client) => answerCalls(client, world), host)
+export const startPbxNode = (context: CommandContext, log: Log, host?: string): Promise<Endpoint> =>
+  startEndpoint(context, log, (client) => answerCalls(client, context), host)
 
-function answerCalls(client: UserAgent, world: World): void {
+function answerCalls(client: UserAgent, context: CommandContext): void {
   client.handle('OPTIONS', (_request, answer) => respond(answer, 200))
   client.handle('INVITE', (request, answer) => {
     if (/^sip:[^@]*9@/.test(request.uri)) {
@@ -68,7 +68,7 @@ function answerCalls(client: UserAgent, world: World): void {
     }
     respond(answer, 180)
     const pickUp = () => client.accept(request, { body: silentAudio, headers: {} }, () => undefined)
-    const ignore = world.schedule(pickUp, ringingMs)
+    const ignore = context.schedule(pickUp, ringingMs)
     request.onCancel = ignore
   })
 }
@@ -84,7 +84,7 @@ const longestTalkMs = 4_000
 export function placeCalls(
   client: UserAgent,
   nodes: readonly { readonly sipPort: number }[],
-  world: World,
+  context: CommandContext,
 ): () => void {
   let calls = 0
   const conversations = new Set<() => void>()
@@ -95,8 +95,8 @@ export function placeCalls(
       cancel()
       if (end.dialog.isConnected) end.dialog.bye({})
     }
-    const talkMs = shortestTalkMs + world.random() * (longestTalkMs - shortestTalkMs)
-    const cancel = world.schedule(hangUp, talkMs)
+    const talkMs = shortestTalkMs + context.random() * (longestTalkMs - shortestTalkMs)
+    const cancel = context.schedule(hangUp, talkMs)
     conversations.add(hangUp)
   }
   const place = () => {
@@ -108,9 +108,9 @@ export function placeCalls(
       { uri, nextHop: undefined, headers, body: silentAudio, credentials: undefined },
       { onSent: () => undefined, onProvisional: () => undefined, onEnd: talk },
     )
-    cancelNext = world.schedule(place, everyMs)
+    cancelNext = context.schedule(place, everyMs)
   }
-  let cancelNext = world.schedule(place, 0)
+  let cancelNext = context.schedule(place, 0)
   return () => {
     cancelNext()
     for (const hangUp of conversations) hangUp()

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { seedFile } from '../seed.ts'
 import { readConfig } from '../../config.ts'
 import { createLogger } from '../../logger.ts'
-import { type Command, type World, WrongUsage } from '../command.ts'
+import { type Command, type CommandContext, WrongUsage } from '../command.ts'
 import { runPlatform } from '../serve.ts'
 import { withStore } from '../with-store.ts'
 import { incidentEnvironment, runIncidents } from './incidents/index.ts'
@@ -29,18 +29,18 @@ export const demo: Command = {
   },
   details: () =>
     'Ctrl-C stops everything and removes what it has made; nothing of a real installation is touched.',
-  run: async ({ options: { nodes, incidents } }, world) => {
+  run: async ({ options: { nodes, incidents } }, context) => {
     if (nodes !== undefined && incidents !== undefined)
       throw new WrongUsage('--incidents is for a demo of one node')
-    if (nodes !== undefined) return runCluster(nodeCountOf(nodes), world)
+    if (nodes !== undefined) return runCluster(nodeCountOf(nodes), context)
     const folder = mkdtempSync(join(tmpdir(), 'tollgate-demo-'))
-    const environment = demoEnvironment(world, join(folder, 'demo.db'))
+    const environment = demoEnvironment(context, join(folder, 'demo.db'))
     try {
-      if (incidents === undefined) await runDemo({ ...world, environment })
+      if (incidents === undefined) await runDemo({ ...context, environment })
       else {
         const { log } = createLogger(readConfig(environment).logLevel)
         await runIncidents(
-          { ...world, environment: { ...environment, ...incidentEnvironment } },
+          { ...context, environment: { ...environment, ...incidentEnvironment } },
           log,
         )
       }
@@ -51,31 +51,31 @@ export const demo: Command = {
   },
 }
 
-async function runDemo(world: World): Promise<void> {
-  const { databasePath, logLevel } = readConfig(world.environment)
+async function runDemo(context: CommandContext): Promise<void> {
+  const { databasePath, logLevel } = readConfig(context.environment)
   const { log } = createLogger(logLevel)
-  const nodes = await Promise.all([1, 2, 3].map(() => startPbxNode(world, log)))
-  const phone = await startEndpoint(world, log, () => undefined)
+  const nodes = await Promise.all([1, 2, 3].map(() => startPbxNode(context, log)))
+  const phone = await startEndpoint(context, log, () => undefined)
   const seed = demoSeed(
     nodes.map(({ port }) => port),
     1,
   )
-  await withStore(world, (store) => seedFile(store, seed, world.now()), 'may be made')
-  await runPlatform(world, ({ local, engine, addresses }) => {
+  await withStore(context, (store) => seedFile(store, seed, context.now()), 'may be made')
+  await runPlatform(context, ({ local, engine, addresses }) => {
     if (local === undefined) throw new TypeError('the demo has a database file')
-    world.print(`demo: three PBX nodes and a caller; database ${databasePath}; Ctrl-C stops it`)
+    context.print(`demo: three PBX nodes and a caller; database ${databasePath}; Ctrl-C stops it`)
     const [, consoleUrl = ''] = /console=(\S+)/.exec(addresses) ?? []
-    world.print(`console: ${consoleUrl}; sign in as the user above`)
+    context.print(`console: ${consoleUrl}; sign in as the user above`)
     const sbcPort = engine.listeners.find(({ protocol }) => protocol === 'udp')?.port ?? 5060
-    const stopCalls = placeCalls(phone.client, [{ sipPort: sbcPort }], world)
-    const stopReport = reportCalls(local, world)
+    const stopCalls = placeCalls(phone.client, [{ sipPort: sbcPort }], context)
+    const stopReport = reportCalls(local, context)
     return { dismiss: stopCalls, finish: stopReport }
   })
   await Promise.all([...nodes, phone].map((endpoint) => endpoint.stop()))
 }
 
 /** Nothing of a real installation is touched: only addresses and the log level are taken over. */
-function demoEnvironment({ environment }: World, databasePath: string) {
+function demoEnvironment({ environment }: CommandContext, databasePath: string) {
   return {
     SIP_LISTEN: environment['SIP_LISTEN'] ?? 'udp/127.0.0.1:5060,tcp/127.0.0.1:5060',
     API_LISTEN: environment['API_LISTEN'],

@@ -1,9 +1,9 @@
 import { exactSum, moneyToDecimal } from '../../../schema/columns.ts'
 import type { Store } from '../../../schema/open.ts'
 import { all } from '../../../schema/sql/query.ts'
-import type { World } from '../command.ts'
+import type { CommandContext } from '../command.ts'
 
-const lookMs = 200
+const POLL_MS = 200
 /** Several nodes store records at the same time: one with a lower number may be seen after a higher one. */
 const LATE = 100
 
@@ -14,36 +14,36 @@ const LATE = 100
  */
 export function reportCalls(
   store: Store,
-  world: World,
+  context: CommandContext,
   nodeOf: (caller: string) => string | undefined = () => undefined,
 ): () => Promise<void> {
   let last = 0
   let printed = new Set<number>()
-  const look = async (): Promise<void> => {
+  const poll = async (): Promise<void> => {
     for (const call of await recordsAfter(store, last - LATE)) {
       last = Math.max(last, call.id)
       if (printed.has(call.id)) continue
       printed.add(call.id)
       const node = nodeOf(call.caller)
-      world.print(node === undefined ? lineOf(call) : `${lineOf(call)}  by ${node}`)
+      context.print(node === undefined ? lineOf(call) : `${lineOf(call)}  by ${node}`)
     }
     printed = new Set([...printed].filter((id) => id > last - LATE))
   }
-  const lookAgain = async (): Promise<void> => {
-    // The next look finds what this one could not read.
-    await look().catch(() => undefined)
-    if (!isOver) cancel = world.schedule(() => void lookAgain(), lookMs)
+  const pollAgain = async (): Promise<void> => {
+    // The next poll reads the rest.
+    await poll().catch(() => undefined)
+    if (!isOver) cancel = context.schedule(() => void pollAgain(), POLL_MS)
   }
   let isOver = false
-  let cancel = world.schedule(() => void lookAgain(), lookMs)
+  let cancel = context.schedule(() => void pollAgain(), POLL_MS)
   return async () => {
     isOver = true
     cancel()
-    await look()
+    await poll()
   }
 }
 
-type Ended = Awaited<ReturnType<typeof recordsAfter>>[number]
+type EndedCalls = Awaited<ReturnType<typeof recordsAfter>>[number]
 
 const recordsAfter = (store: Store, id: number) =>
   all(
@@ -67,7 +67,7 @@ const recordsAfter = (store: Store, id: number) =>
       .orderBy('cdr.id'),
   )
 
-function lineOf(call: Ended): string {
+function lineOf(call: EndedCalls): string {
   const { caller, called, disposition, billsec, currency, node } = call
   const time = new Date(call.end_stamp).toISOString().slice(11, 19)
   const cost = `${moneyToDecimal(call.cost)} ${currency ?? ''}`

@@ -1,4 +1,4 @@
-/** A PostgreSQL server of one's own: made in a folder, reached by a socket there alone, and stopped with its owner. */
+/** A temporary PostgreSQL server: it has its data and its only socket in one folder, and stops with its owner. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
@@ -6,17 +6,17 @@ import { join, resolve } from 'node:path'
 import { createInterface } from 'node:readline'
 import pg from 'pg'
 import type { Schedule } from '../../../schema/clock.ts'
-import type { World } from '../command.ts'
+import type { CommandContext } from '../command.ts'
 
 /** Debian's packages, Homebrew's, those of the PostgreSQL project for Red Hat, and Fedora's: `<place>/<version>/bin`, or `<place>/bin`. */
-const PLACES = ['/usr/lib/postgresql', '/opt/homebrew/opt', '/usr/local/opt', '/usr']
+const FOLDERS = ['/usr/lib/postgresql', '/opt/homebrew/opt', '/usr/local/opt', '/usr']
 const OLDEST = 15
 const START_MS = 30_000
-const LOOK_MS = 20
+const POLL_MS = 20
 
 /** The folder of the newest server that is installed; undefined: there is none. */
-export function findPostgres(places: readonly string[] = PLACES): string | undefined {
-  for (const place of places) {
+export function findPostgres(folders: readonly string[] = FOLDERS): string | undefined {
+  for (const place of folders) {
     const names = existsSync(place) ? readdirSync(place) : []
     const versioned = names
       .map((name) => ({ name, version: Number(/^(?:postgresql@|pgsql-)?(\d+)$/.exec(name)?.[1]) }))
@@ -121,7 +121,7 @@ export class TemporaryPostgres {
   }
 
   async #answers(): Promise<void> {
-    for (let waitedMs = 0; ; waitedMs += LOOK_MS) {
+    for (let waitedMs = 0; ; waitedMs += POLL_MS) {
       const client = new pg.Client({ connectionString: this.url })
       try {
         await client.connect()
@@ -131,7 +131,7 @@ export class TemporaryPostgres {
         const isOver = this.#server?.exitCode != null
         if (isOver || waitedMs > START_MS)
           throw new Error(`PostgreSQL does not start: ${this.#log()}`, { cause: error })
-        await new Promise<void>((resolve) => void this.#options.schedule(resolve, LOOK_MS))
+        await new Promise<void>((resolve) => void this.#options.schedule(resolve, POLL_MS))
       }
     }
   }
@@ -182,7 +182,7 @@ export interface NodeProcess {
   readonly sipPort: number
   /** Resolves with how it has ended. */
   readonly ended: Promise<string>
-  /** Its live calls may finish for a moment. */
+  /** The live calls of the node may finish for a moment. */
   stop(): Promise<void>
 }
 
@@ -190,12 +190,12 @@ export interface NodeProcess {
 export async function startNode(
   { name, folder }: { readonly name: string; readonly folder: string },
   environment: Readonly<Record<string, string | undefined>>,
-  world: Pick<World, 'pid' | 'print'>,
+  context: Pick<CommandContext, 'pid' | 'print'>,
 ): Promise<NodeProcess> {
   const { execPath, execArgv, argv } = process
   const child = spawn(execPath, [...execArgv, resolve(argv[1] ?? ''), 'serve'], {
     env: { ...environment, NODE_NAME: name, DATABASE_PATH: join(folder, `${name}.db`) },
-    // It would read the `.env` of an installation.
+    // In another folder the node would read the `.env` of an installation.
     cwd: folder,
     // Of a session of its own: Ctrl-C is for the demo, which stops the calls first.
     detached: true,
@@ -204,8 +204,8 @@ export async function startNode(
   const ended = once(child, 'exit').then(([code, signal]) =>
     signal === null ? `exit code ${String(code)}` : String(signal),
   )
-  if (child.pid !== undefined) endWith(world.pid, child.pid, 'TERM')
-  const ready = await Promise.race([readyLine(child, world), ended])
+  if (child.pid !== undefined) endWith(context.pid, child.pid, 'TERM')
+  const ready = await Promise.race([readyLine(child, context), ended])
   const [, sipPort, api] = /^ready sip=udp\/[^,\s]*:(\d+)\S* api=(\S+)/.exec(ready) ?? []
   if (sipPort === undefined || api === undefined) {
     child.kill('SIGKILL')
@@ -218,8 +218,8 @@ export async function startNode(
   return { name, pid: child.pid ?? 0, api, sipPort: Number(sipPort), ended, stop }
 }
 
-/** What it says before, such as a password that is shown once, is passed on. */
-function readyLine(child: ChildProcess, { print }: Pick<World, 'print'>): Promise<string> {
+/** Earlier lines, such as a password that is shown once, are printed. */
+function readyLine(child: ChildProcess, { print }: Pick<CommandContext, 'print'>): Promise<string> {
   const { stdout } = child
   if (stdout === null) return Promise.resolve('it has no output')
   return new Promise((resolve) => {

@@ -100,7 +100,7 @@ function reasonOf(error: unknown): string {
   return cause instanceof Error && cause.message !== '' ? cause.message : error.message
 }
 
-/** What the API has refused. */
+/** A refusal of the API. */
 export function errorOf(status: number, body: unknown): ApiError {
   const parsed = refusal.safeParse(body)
   if (!parsed.success) return notUnderstood()

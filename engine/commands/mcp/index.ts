@@ -6,7 +6,7 @@ import { isAppKeyToken } from '../../../control/auth/app-key.ts'
 import { listenedTo } from '../../../control/agents/mcp/mcp-request.ts'
 import { mcpServer, type ToolHost } from '../../../control/agents/mcp/server.ts'
 import { httpUrl } from '../../setting-kinds.ts'
-import { type Command, type Input, type World, WrongUsage } from '../command.ts'
+import { type Command, type Input, type CommandContext, WrongUsage } from '../command.ts'
 import { type ApiAccess, apiToolHost } from './api-tool-host.ts'
 import { UpdateStreams } from './update-streams.ts'
 
@@ -22,19 +22,19 @@ export const mcp: Command = {
       meaning: 'application key; default TOLLGATE_KEY, which no process list shows',
     },
   },
-  run: async (input, world) => {
-    const access = readAccess(input, world)
-    const updates = new UpdateStreams({ ...world, access })
+  run: async (input, context) => {
+    const access = readAccess(input, context)
+    const updates = new UpdateStreams({ ...context, access })
     const host = apiToolHost(access, updates)
     // Said now, where a person sees it, instead of in the middle of a conversation.
     await host.list()
-    const { input: from, output: to } = world.streams
+    const { input: from, output: to } = context.streams
     const transport = new StdioServerTransport(from, to)
     const onerror = (error: unknown): void =>
-      world.complain(`tollgate: ${error instanceof Error ? error.message : String(error)}`)
+      context.complain(`tollgate: ${error instanceof Error ? error.message : String(error)}`)
     const served = serveStdio(() => serverOf(host, updates, onerror), { transport, onerror })
     watchListeners(transport, updates, onerror)
-    const stopped = new Promise<void>((resolve) => world.onStopSignal(() => resolve()))
+    const stopped = new Promise<void>((resolve) => context.onStopSignal(() => resolve()))
     await Promise.race([stopped, finished(from).catch(() => undefined)])
     updates.close()
     await served.close()
@@ -70,7 +70,7 @@ function watchListeners(
   Object.assign(transport, { onmessage })
 }
 
-function readAccess({ options }: Input, { environment }: World): ApiAccess {
+function readAccess({ options }: Input, { environment }: CommandContext): ApiAccess {
   const url = options['url'] ?? environment['TOLLGATE_URL'] ?? 'http://127.0.0.1:8080'
   const key = options['key'] ?? environment['TOLLGATE_KEY'] ?? ''
   const parsed = httpUrl.schema.safeParse(url)

@@ -37,7 +37,7 @@ export class UpdateStreams implements ResourceSubscriptions {
   /** Tells the client. */
   onUpdated: (uri: string) => void = () => undefined
   readonly #deps: UpdateStreamsDeps
-  /** By URI: what ends each. */
+  /** By URI: a function that ends the stream. */
   readonly #streams = new Map<string, AbortController>()
 
   constructor(deps: UpdateStreamsDeps) {
@@ -82,7 +82,7 @@ export class UpdateStreams implements ResourceSubscriptions {
       if (ended.aborted) return
       retryMs = Math.min(MAX_RETRY_MS, retryMs * 2)
       stream = await this.#openAgain(uri, ended)
-      // It may have changed while nothing told of it.
+      // A change may have been missed.
       if (stream !== undefined) this.onUpdated(uri)
     }
   }

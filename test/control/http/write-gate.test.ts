@@ -20,12 +20,7 @@ function gated(name: string) {
   sqlite.pragma('journal_mode = WAL')
   const time = new ManualTime(0)
   const app = new Hono<ControlEnv>()
-  app.use(
-    writeGate({
-      store: { sqlite, statements: new SqliteStatements(sqlite) },
-      schedule: time.schedule,
-    }),
-  )
+  app.use(writeGate({ sqlite, statements: new SqliteStatements(sqlite) }, time.schedule))
   const served: string[] = []
   app.post('*', (c) => {
     served.push(c.req.path)

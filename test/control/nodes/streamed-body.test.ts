@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
-import { streamedBody } from '../../../control/nodes/elsewhere.ts'
+import { streamedBody } from '../../../control/nodes/peer-answers.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 
 function opened() {

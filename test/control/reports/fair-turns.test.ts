@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { FairTurns } from '../../../control/reports/statement-thread.ts'
+import { FairTurns } from '../../../control/reports/report-thread.ts'
 import { turnOfEventLoop } from '../../support/waiting.ts'
 
 /** Work that ends when it is told to, and in which order it began. */

@@ -1,14 +1,18 @@
 /** When records are added to the kept sums. */
 import { expect, test } from 'vitest'
-import { keepSums, type RolledUp, type RollUpRequest } from '../../../control/reports/roll-up.ts'
+import {
+  scheduleRollUps,
+  type RollUpResult,
+  type RollUpRequest,
+} from '../../../control/reports/roll-up.ts'
 
 test('few records wait for more, ten minutes at most; after a failure and with many left it goes on sooner', async () => {
   let now = 0
   let next: { readonly work: () => void; readonly delayMs: number } | undefined
-  let answer: () => Promise<RolledUp> = () => Promise.resolve({ added: 5, behind: 0 })
+  let answer: () => Promise<RollUpResult> = () => Promise.resolve({ added: 5, behind: 0 })
   const asked: RollUpRequest[] = []
   const logged: string[] = []
-  const stop = keepSums({
+  const stop = scheduleRollUps({
     now: () => now,
     days: 30,
     log: (_, message) => void logged.push(message),

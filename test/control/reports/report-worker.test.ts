@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { Reports } from '../../../control/reports/reports.ts'
 import { ReportThread } from '../../../control/reports/report-thread.ts'
-import type { ReportPlace } from '../../../control/reports/report-worker.ts'
+import type { ReportDatabase } from '../../../control/reports/report-worker.ts'
 import { migrate } from '../../../schema/migrate.ts'
 import { openDatabase } from '../../../schema/open.ts'
 import { DatabaseUnavailable } from '../../../schema/sql/failure.ts'
@@ -15,7 +15,7 @@ import { threadFile } from '../../support/thread-file.ts'
 
 const file = await threadFile(new URL('../../../control/reports/report-worker.ts', import.meta.url))
 
-function reader(place: ReportPlace) {
+function reader(place: ReportDatabase) {
   const thread = new ReportThread(file, place, () => undefined)
   onTestFinished(() => thread.stop())
   return async (): Promise<string[]> => {
@@ -59,7 +59,10 @@ test('the thread keeps the sums of an SQLite file, and answers from them', async
   const thread = new ReportThread(file, { path }, () => undefined)
   const reports = new Reports(thread, { now: () => 0, log: () => undefined })
   onTestFinished(() => reports.stop())
-  expect(await reports.rollUp({ now: 0, keptFrom: undefined })).toEqual({ added: 30, behind: 0 })
+  expect(await reports.rollUp({ now: 0, retainedFrom: undefined })).toEqual({
+    added: 30,
+    behind: 0,
+  })
   const found = await reports.summarize({
     tenantId: null,
     from: 0,

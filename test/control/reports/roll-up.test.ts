@@ -2,7 +2,7 @@
 import { existsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { openSums, type Place } from '../../../control/reports/call-filters.ts'
+import { openSums, type CallSources } from '../../../control/reports/call-filters.ts'
 import { Retention } from '../../../control/observe/retention/retention.ts'
 import { outboxStatements } from '../../../engine/charging/external/cdr-outbox.ts'
 import { migrate } from '../../../schema/migrate.ts'
@@ -23,24 +23,24 @@ import {
 } from '../../support/summed-calls.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
-const callsIn = async (place: Place): Promise<number> =>
+const callsIn = async (place: CallSources): Promise<number> =>
   (await summarizeAt(place, { groupBy: 'caller' })).totals.calls
 
 /** Without what the records say. */
-const keptCalls = ({ sums }: Place) =>
+const keptCalls = ({ sums }: CallSources) =>
   readValue(sums, "SELECT sum(calls) FROM call_sum WHERE dimension = 'minute'")
 
 const manyRecords = (count: number, columns: (n: number) => object = () => ({})) =>
   Array.from({ length: count }, (_, n) => aRecord(columns(n)))
 
-async function storeMany(place: Place, count: number, columns?: (n: number) => object) {
+async function storeMany(place: CallSources, count: number, columns?: (n: number) => object) {
   const records = manyRecords(count, columns)
   for (let from = 0; from < count; from += 500)
     await storeRecords(place, records.slice(from, from + 500))
 }
 
 /** As `place`, but its `limit`-th statement on the sums and all later ones fail. */
-function failingAfter(place: Place, limit: number): Place {
+function failingAfter(place: CallSources, limit: number): CallSources {
   let left = limit
   const { statements } = place.sums
   const fails = async <T>(work: () => Promise<T>): Promise<T> => {
@@ -188,14 +188,14 @@ describe.each(eachDatabase)('kept sums on $database', ({ open }) => {
       [0, 1, 2].map((day) => aRecord({ start_stamp: firstDay + day * DAY + 5 })),
     )
     const now = firstDay + 31.5 * DAY
-    const keptFrom = now - 30 * DAY
-    await rollUpAt(place, now, keptFrom)
+    const retainedFrom = now - 30 * DAY
+    await rollUpAt(place, now, retainedFrom)
     const retention = new Retention(
       { store, now: () => now, log: () => undefined },
       { callRecordDays: 30, auditDays: 0 },
     )
     await retention.step()
-    await rollUpAt(place, now, keptFrom)
+    await rollUpAt(place, now, retainedFrom)
     const days = await readColumn(place.sums, 'SELECT DISTINCT day FROM call_sum ORDER BY day')
     expect(days).toEqual([firstDay + DAY, firstDay + 2 * DAY])
     expect(await callsIn(place)).toBe(2)

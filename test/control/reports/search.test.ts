@@ -1,6 +1,6 @@
 /** How far a search of call records looks. */
 import { describe, expect, test } from 'vitest'
-import { type Found, search, type SearchRequest } from '../../../control/reports/search.ts'
+import { type SearchResult, search, type SearchRequest } from '../../../control/reports/search.ts'
 import { eachDatabase } from '../../support/shared-database.ts'
 import { aRecord, firstDay, placeOf, rollUpAt, storeRecords } from '../../support/summed-calls.ts'
 
@@ -17,7 +17,7 @@ describe.each(eachDatabase)('a search on $database', ({ open }) => {
     )
     for (let from = 0; from < count; from += 530)
       await storeRecords(place, records.slice(from, from + 530))
-    const look = async (given: Partial<SearchRequest>): Promise<Found> => {
+    const look = async (given: Partial<SearchRequest>): Promise<SearchResult> => {
       const work = search(
         place,
         {

@@ -1,9 +1,8 @@
 /** Statements that read, in the real thread, on both databases. */
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { ReportThread } from '../../../control/reports/report-thread.ts'
-import type { ReportPlace } from '../../../control/reports/report-worker.ts'
-import { StatementThread } from '../../../control/reports/statement-thread.ts'
+import { ReportThread, StatementThread } from '../../../control/reports/report-thread.ts'
+import type { ReportDatabase } from '../../../control/reports/report-worker.ts'
 import { migrate } from '../../../schema/migrate.ts'
 import { openDatabase, type Store } from '../../../schema/open.ts'
 import { setReadingThread } from '../../../schema/sql/query.ts'
@@ -19,7 +18,7 @@ import { eventually } from '../../support/waiting.ts'
 
 const file = await threadFile(new URL('../../../control/reports/report-worker.ts', import.meta.url))
 
-function threadAt(place: ReportPlace) {
+function threadAt(place: ReportDatabase) {
   const maker = new ReportThread(file, place, () => undefined)
   onTestFinished(() => maker.stop())
   return { maker, thread: new StatementThread(maker) }

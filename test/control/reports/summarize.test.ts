@@ -1,6 +1,6 @@
 /** Summaries of calls, out of kept sums and of records. */
 import { describe, expect, test, vi } from 'vitest'
-import type { CallFilters, Place } from '../../../control/reports/call-filters.ts'
+import type { CallFilters, CallSources } from '../../../control/reports/call-filters.ts'
 import { summarize, totalOf } from '../../../control/reports/summarize.ts'
 import { openControl } from '../../support/control.ts'
 import { seededRandom } from '../../support/seeded-random.ts'
@@ -124,7 +124,7 @@ describe('a summary that would read records for more than a second', () => {
     for (let from = 0; from < COUNT; from += 500)
       await storeRecords(place, records.slice(from, from + 500))
     let ms = 0
-    const late: Place = { ...place, steadyNow: () => (ms += 2_000) }
+    const late: CallSources = { ...place, steadyNow: () => (ms += 2_000) }
     const ask = async (filters: CallFilters, leastWindows = 1) => {
       const whole = { tenantId: null, from: firstDay, before: firstDay + 2 * DAY }
       const asked = { ...whole, groupBy: 'minute' as const, orderBy: 'count' as const, limit: 1 }
@@ -211,7 +211,7 @@ describe('a summary of many days', () => {
         await rollUpAt(place)
       }
       expect(totalOf(step.value).figures.calls).toBe(DAYS + times)
-      expect(step.value).toMatchObject({ isKept: true, isComplete: true })
+      expect(step.value).toMatchObject({ isFromTotals: true, isComplete: true })
     },
   )
 
@@ -228,7 +228,7 @@ describe('a summary of many days', () => {
       await rollUpAt(place)
     }
     expect(totalOf(step.value).figures.calls).toBe(DAYS + added)
-    expect(step.value).toMatchObject({ isKept: false, isComplete: true })
+    expect(step.value).toMatchObject({ isFromTotals: false, isComplete: true })
   })
 })
 
@@ -250,7 +250,7 @@ test('a tenant sees its own calls alone, in the sums and in the records', async 
       expect({ source, by, found }).toMatchObject({ found: { totals: { calls: 1, groups: 1 } } })
     }
     expect((await ask(`${period}&group_by=carrier&tenant=other`)).status).not.toBe(200)
-    await control.deps.reports.rollUp({ now: firstDay, keptFrom: undefined })
+    await control.deps.reports.rollUp({ now: firstDay, retainedFrom: undefined })
   }
   const root = await control.key()
   const all = (await ask(`${period}&group_by=tenant`, root)).data()

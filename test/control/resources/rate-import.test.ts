@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { csvLine, parseCsv } from '../../../control/resources/rate-csv.ts'
+import { csvLine, parseCsv } from '../../../control/resources/rate-import.ts'
 import { openResources } from '../../support/resources.ts'
 
 const csv = { 'content-type': 'text/csv' }

@@ -4,14 +4,14 @@ import { Deliverer } from '../../../control/webhooks/deliverer.ts'
 import { DeliveryStore } from '../../../control/webhooks/delivery-store.ts'
 import { EndpointStore } from '../../../control/webhooks/endpoint-store.ts'
 import { Outbox } from '../../../control/webhooks/outbox.ts'
-import type { Sent } from '../../../control/webhooks/sender.ts'
+import type { SendResult } from '../../../control/webhooks/sender.ts'
 import { runEach, WriteQueue } from '../../../schema/storage/write-queue.ts'
 import { freshStore, start } from '../../support/books.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 import { turnOfEventLoop } from '../../support/waiting.ts'
 
 const second = 1_000
-const answered = (status: number, retryAfterMs?: number): Sent => ({
+const answered = (status: number, retryAfterMs?: number): SendResult => ({
   kind: 'answered',
   status,
   retryAfterMs,
@@ -35,7 +35,7 @@ async function open(
   const endpoints = new EndpointStore(store)
   const deliveries = new DeliveryStore(store)
   const requests: Request[] = []
-  const answers = new Map<string, () => Promise<Sent>>()
+  const answers = new Map<string, () => Promise<SendResult>>()
   const writes = new WriteQueue({
     store,
     schedule: time.schedule,
@@ -139,7 +139,7 @@ test('a receiver that fails is asked again after longer and longer pauses, ten t
   ])
 })
 
-test.each<[string, Sent, number]>([
+test.each<[string, SendResult, number]>([
   ['silence', { kind: 'failed', reason: 'no answer within 10000 ms' }, 5],
   ['a redirect', answered(302), 5],
   ['a refusal', answered(400), 5],
@@ -201,7 +201,7 @@ test('receivers of one tenant that hang delay nothing of another tenant or of th
     2,
   ])
   for (const name of hanging)
-    answers.set(`https://${name}.example/`, () => new Promise<Sent>(() => undefined))
+    answers.set(`https://${name}.example/`, () => new Promise<SendResult>(() => undefined))
   for (let n = 0; n < 20; n += 1)
     await outbox.writeAll([{ type: 'call.ended', tenantId: 1, data: { n } }])
   await pass(1_000)
@@ -241,7 +241,7 @@ test('an event is sent once, although its result is stored while the waiting one
 
 test('what was under way at the end is delivered after the next start', async () => {
   const { write, pass, requests, answers, deliverer, ids, states } = await open(['a'])
-  let answer: (sent: Sent) => void = () => undefined
+  let answer: (sent: SendResult) => void = () => undefined
   answers.set('https://a.example/', () => new Promise((resolve) => (answer = resolve)))
   await write()
   await pass(100)

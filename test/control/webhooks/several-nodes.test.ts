@@ -4,7 +4,7 @@ import { Deliverer } from '../../../control/webhooks/deliverer.ts'
 import { DeliveryStore } from '../../../control/webhooks/delivery-store.ts'
 import { EndpointStore } from '../../../control/webhooks/endpoint-store.ts'
 import { Outbox } from '../../../control/webhooks/outbox.ts'
-import type { Sent } from '../../../control/webhooks/sender.ts'
+import type { SendResult } from '../../../control/webhooks/sender.ts'
 import { runEach, WriteQueue } from '../../../schema/storage/write-queue.ts'
 import type { OutgoingEvent } from '../../../schema/contracts/engine.ts'
 import type { Store } from '../../../schema/open.ts'
@@ -15,8 +15,8 @@ import { ManualTime } from '../../support/manual-time.ts'
 import { hasPostgres } from '../../support/postgres.ts'
 import { settling, sharedDatabase } from '../../support/shared-database.ts'
 
-const accepted: Sent = { kind: 'answered', status: 204, retryAfterMs: undefined, excerpt: '' }
-const refused: Sent = { ...accepted, status: 500 }
+const accepted: SendResult = { kind: 'answered', status: 204, retryAfterMs: undefined, excerpt: '' }
+const refused: SendResult = { ...accepted, status: 500 }
 const events = (count: number): readonly OutgoingEvent[] =>
   Array.from({ length: count }, (_, n) => ({ type: 'call.ended', tenantId: null, data: { n } }))
 
@@ -33,7 +33,7 @@ describe.runIf(hasPostgres)('webhooks of several nodes', () => {
   let nodes: Pick<ReturnType<typeof settling<Store>>, 'store' | 'settled'>[]
   let endpointId: number
 
-  async function openNode(name: string, answer: () => Promise<Sent> = async () => accepted) {
+  async function openNode(name: string, answer: () => Promise<SendResult> = async () => accepted) {
     const { store, settled } = settling(await database.open())
     const deliveries = new DeliveryStore(store)
     const endpoints = new EndpointStore(store)
@@ -154,7 +154,7 @@ describe.runIf(hasPostgres)('webhooks of several nodes', () => {
   })
 
   test('a late failure of one node does not undo what another one has delivered', async () => {
-    const late = deferred<Sent>()
+    const late = deferred<SendResult>()
     const a = await openNode('a', () => late.promise)
     await openNode('b')
     await pass(100)
@@ -170,7 +170,7 @@ describe.runIf(hasPostgres)('webhooks of several nodes', () => {
   })
 
   test('what one node has delivered late is delivered, although another one has failed', async () => {
-    const late = deferred<Sent>()
+    const late = deferred<SendResult>()
     const a = await openNode('a', () => late.promise)
     await openNode('b', async () => refused)
     await pass(100)

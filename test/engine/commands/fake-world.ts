@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream'
-import type { World } from '../../../engine/commands/command.ts'
+import type { CommandContext } from '../../../engine/commands/command.ts'
 
-export interface FakeWorld extends World {
+export interface FakeWorld extends CommandContext {
   readonly printed: string[]
   readonly complaints: string[]
   /** Delivers a SIGTERM. */

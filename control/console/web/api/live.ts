@@ -1,6 +1,6 @@
 /**
  * The event stream: one connection for all screens, opened again when it is lost. And which nodes of the platform did
- * not answer: what is shown is without their part.
+ * not answer: the screens lack their part.
  */
 import { computed, signal } from '@preact/signals'
 import { after } from './browser.ts'
@@ -40,7 +40,7 @@ export function readEvents(onSignedOut: () => void): () => void {
     abort = new AbortController()
     const status = await readOnce(abort, lastId, (event) => {
       lastId = event.id === '' ? lastId : event.id
-      tell(event)
+      dispatch(event)
     }).catch(() => undefined)
     if (isOver) return
     if (status === 401) return onSignedOut()
@@ -90,7 +90,7 @@ async function readOnce(
   }
 }
 
-function tell({ type, data: text }: StreamEvent): void {
+function dispatch({ type, data: text }: StreamEvent): void {
   const data = JSON.parse(text) as LiveEvent['data']
   if (type === 'stream.partial') noteStream(data['unreachable_nodes'])
   tellAll({ type, data })
@@ -105,11 +105,11 @@ const ofStream = signal<readonly string[]>([])
 /** By the path of the request whose response named them. */
 const ofAnswers = signal<ReadonlyMap<string, readonly string[]>>(new Map())
 
-/** A screen that was left asks no more: what it was told is not told for longer. */
-const KEPT_MS = 15_000
+/** A screen that was left asks no more; the notice about its nodes ends then. */
+const CACHE_MS = 15_000
 const expiries = new Map<string, () => void>()
 
-/** Their names, in order. */
+/** The names of the unreachable nodes, sorted. */
 export const unreachable = computed<readonly string[]>(() =>
   [...new Set([...ofStream.value, ...[...ofAnswers.value.values()].flat()])].toSorted(),
 )
@@ -122,7 +122,7 @@ export function noteAnswer(path: string, header: string | null): void {
   if (header === null) return forget(place)
   expiries.set(
     place,
-    after(KEPT_MS, () => forget(place)),
+    after(CACHE_MS, () => forget(place)),
   )
   ofAnswers.value = new Map(ofAnswers.value).set(place, header.split(', '))
 }

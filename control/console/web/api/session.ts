@@ -46,8 +46,8 @@ export async function signIn(
   const headers = tenant === '' ? {} : { 'X-Tenant-Slug': tenant }
   const answer = await send('POST', '/auth/session', { username, password }, headers)
   if (answer.kind === 'failed') return answer.message
-  const isKept = await findSession()
-  return isKept ? undefined : 'The browser did not keep the session cookie'
+  const isStored = await findSession()
+  return isStored ? undefined : 'The browser did not keep the session cookie'
 }
 
 export async function signOut(): Promise<void> {

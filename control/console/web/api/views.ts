@@ -1,4 +1,4 @@
-/** What the API answers with: the types of the server's own views, none of its code. */
+/** The answers of the API: the types of the server's own views, none of its code. */
 import type { ActiveCallView } from '../../../calls/active-call-view.ts'
 import type { SettingView } from '../../../observe/health-routes.ts'
 import type { CdrView } from '../../../reports/cdr-view.ts'
@@ -34,7 +34,7 @@ export type {
   LiveSet as DispatcherSet,
 } from '../../../resources/dispatcher-sets.ts'
 export type { GuardView as SpendGuard } from '../../../resources/guard-view.ts'
-export type { PriceView as Price } from '../../../resources/price-explanation.ts'
+export type { PriceView as Price } from '../../../resources/rate-routes.ts'
 export type { RatePlanView as RatePlan } from '../../../resources/rate-plans.ts'
 export type { RateView as Rate } from '../../../resources/rates.ts'
 export type { DeliveryView as WebhookDelivery } from '../../../webhooks/delivery-store.ts'

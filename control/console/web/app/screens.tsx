@@ -132,6 +132,6 @@ const screens: readonly Screen[] = [
   },
 ]
 
-/** Those that the user may see. */
+/** The screens that the user may see. */
 export const visibleScreens = (): readonly Screen[] =>
   screens.filter(({ scope, isGlobalOnly }) => may(scope) && (isGlobalOnly !== true || isGlobal()))

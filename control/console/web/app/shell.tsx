@@ -1,4 +1,4 @@
-/** What is around every screen: navigation, who is signed in, and whether what is shown is live. */
+/** The frame of every screen: navigation, the signed-in user, and whether the data is live. */
 import { useEffect, useRef } from 'preact/hooks'
 import { connection, readEvents, unreachable } from '../api/live.ts'
 import type { User } from '../api/views.ts'

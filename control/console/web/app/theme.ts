@@ -1,4 +1,4 @@
-/** Light, dark, or as the system is; kept in this browser. */
+/** Light, dark, or as the system is; stored in this browser. */
 import { effect, signal } from '@preact/signals'
 
 const themes = ['as the system', 'light', 'dark'] as const

@@ -1,4 +1,4 @@
-/** A line over ten minutes, drawn by uPlot on a canvas; what a reader needs of it is in the text above. */
+/** A line over ten minutes, drawn by uPlot on a canvas; the text above it has the figures for screen readers. */
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
@@ -48,7 +48,7 @@ export function Chart({ title, times, values, highest }: ChartProps) {
     <figure>
       <figcaption>
         {title}: <strong>{figureText(values.at(-1), 2)}</strong>{' '}
-        <small>{besideText({ times, values }, pointed.value)}</small>
+        <small>{readout({ times, values }, pointed.value)}</small>
       </figcaption>
       <div class="chart" ref={box} aria-hidden="true" />
     </figure>
@@ -56,7 +56,7 @@ export function Chart({ title, times, values, highest }: ChartProps) {
 }
 
 /** The value under the pointer, or between which values the line is. */
-function besideText({ times, values }: Series, pointed: number | null): string {
+function readout({ times, values }: Series, pointed: number | null): string {
   const at = pointed === null ? undefined : times[pointed]
   if (at !== undefined) return `${figureText(values[pointed ?? 0], 2)} at ${clockOf(at)}`
   const known = values.filter((value) => value !== null)
@@ -98,7 +98,7 @@ function optionsFor(
 const SPARK_WIDTH = 96
 const SPARK_HEIGHT = 24
 
-/** A line of the last values, for the eye only: the figure beside it says the same in text. */
+/** A line of the last values, for the eye only: the adjacent figure has the text. */
 export function Sparkline({ values }: { values: readonly (number | null)[] }) {
   const known = values.filter((value) => value !== null)
   if (known.length < 2)

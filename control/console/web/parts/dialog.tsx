@@ -9,7 +9,7 @@ import { Problem } from './text.tsx'
 
 interface DialogProps {
   readonly title: string
-  /** On the button: what it does. */
+  /** The text of the button: its effect. */
   readonly action: string
   readonly isDangerous?: boolean
   readonly onConfirm: (form: FormData) => Promise<Answer<unknown>>

@@ -2,7 +2,7 @@
 
 export const absent = '–'
 
-/** How a state is coloured; the words beside it say the same. */
+/** The colour of a state; the adjacent words say the same. */
 export type Tone = 'good' | 'warn' | 'bad' | 'plain'
 
 const moment = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })

@@ -19,14 +19,14 @@ export interface Action {
   /** On the button of the dialog. Absent: `text`. */
   readonly confirm?: string
   readonly isDangerous?: boolean
-  /** What is asked: words and fields. */
+  /** The content of the dialog: words and fields. */
   readonly ask: ComponentChildren
   /** `onSecret`: shows what the server tells only now. */
   readonly onConfirm: (
     form: FormData,
     onSecret: (secret: string) => void,
   ) => Promise<Answer<unknown>>
-  /** What has been done, in words. */
+  /** A notice of the completed action. */
   readonly done?: string
 }
 
@@ -142,7 +142,7 @@ export function ListScreen<Row>({ path, events, ...props }: ListScreenProps<Row>
   return <List {...props} rows={data.value} problem={problem.value} reload={reload} />
 }
 
-/** What one thing of the API is shown by; until it is there, that it is loaded, or why it is not. */
+/** Shows one resource of the API; before it is loaded a notice, and the reason when it cannot be loaded. */
 export function Loaded<T>({
   of: { data, problem },
   children,

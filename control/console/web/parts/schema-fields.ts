@@ -98,7 +98,7 @@ export const fieldText = (field: FormField, row: Row | undefined): string =>
   row === undefined ? field.initial : shown(field.kind, row[field.name])
 
 /**
- * The fields that differ from what the form showed at first: what others have changed meanwhile stays.
+ * The fields that differ from the initial values of the form: changes of others to the rest stay.
  *
  * @param textOf what the form has now, '' where it has nothing.
  */

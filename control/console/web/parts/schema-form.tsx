@@ -1,11 +1,11 @@
-/** Forms that the schema of the API draws: what may be written, its bounds, and what each field means. */
+/** Forms drawn from the schema of the API: the writable fields with their bounds and descriptions. */
 import { type Answer, send } from '../api/api.ts'
-import { bodySchema } from '../api/body-schema.ts'
 import { isGlobal } from '../api/session.ts'
 import { enteredIn } from './form.tsx'
 import { useResource } from './resource.ts'
 import { bodyFrom, fieldsOf, fieldText, type FormField, type Row } from './schema-fields.ts'
 import { Problem } from './text.tsx'
+import type { BodySchema } from '../api/views.ts'
 
 export interface SchemaForm {
   /** Of the resource, such as `/customers`. */
@@ -163,4 +163,41 @@ function Input({ field, text, words, described, list }: InputProps) {
         />
       )
   }
+}
+
+type Operations = Readonly<
+  Record<
+    string,
+    { requestBody?: { content: { 'application/json': { schema: { $ref: string } } } } } | undefined
+  >
+>
+
+interface Document {
+  readonly paths: Readonly<Record<string, Operations>>
+  readonly components: { readonly schemas: Readonly<Record<string, BodySchema['create']>> }
+}
+
+let loaded: Promise<Document> | undefined
+
+/** `path`: of a resource, such as `/customers`. */
+async function bodySchema(path: string): Promise<Answer<BodySchema>> {
+  try {
+    loaded ??= load()
+    const { paths, components } = await loaded
+    const bodyOf = (route: string, method: string): BodySchema['create'] => {
+      const reference = paths[`/api/v1${route}`]?.[method]?.requestBody?.content['application/json']
+      const name = reference?.schema.$ref.split('/').at(-1) ?? ''
+      return components.schemas[name] ?? { properties: {} }
+    }
+    const data = { create: bodyOf(path, 'post'), change: bodyOf(`${path}/{id}`, 'patch') }
+    return { kind: 'ok', data, meta: undefined }
+  } catch {
+    loaded = undefined
+    return { kind: 'failed', message: 'The form cannot be loaded', code: 'unreachable' }
+  }
+}
+
+async function load(): Promise<Document> {
+  const response = await fetch('/openapi.json', { headers: { Accept: 'application/json' } })
+  return (await response.json()) as Document
 }

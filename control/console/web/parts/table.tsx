@@ -21,7 +21,7 @@ export interface ShownColumn<Row> extends Column<Row> {
 }
 
 export interface TableProps<Row> {
-  /** What the rows are, for people: `Live calls`. */
+  /** The heading of the rows, for people: `Live calls`. */
   readonly label: string
   /** Undefined: they are being loaded. */
   readonly rows: readonly Row[] | undefined

@@ -1,4 +1,4 @@
-/** Sources of SIP that are not heard: why, since when and until when. */
+/** Banned sources of SIP: the reason, since when and until when. */
 import { send } from '../api/api.ts'
 import { may } from '../api/session.ts'
 import type { Ban } from '../api/views.ts'

@@ -1,4 +1,4 @@
-/** What may be done to a live call, and what is asked before. */
+/** The actions on a live call, and their dialogs. */
 import { send } from '../api/api.ts'
 import type { ActiveCall } from '../api/views.ts'
 import { Choice, Field, textIn } from '../parts/form.tsx'

@@ -1,4 +1,4 @@
-/** Live calls: what they cost so far, and the ways to end, transfer or hear one. */
+/** Live calls with their cost so far; one can be ended, transferred or listened to. */
 import { useSignal, useSignalEffect } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { getBare } from '../api/api.ts'
@@ -18,7 +18,7 @@ import { LiveCalls, type CallNow } from './live-calls.ts'
 
 /** Duration and cost are shown anew. */
 const TICK_MS = 1_000
-/** Events tell most of it: what they do not tell, such as a call on hold, is seen so much later. */
+/** Events bring most changes; others, such as a call on hold, appear with the next poll. */
 const REFRESH_MS = 15_000
 /** While the event stream is lost. The server computes the costs of all calls for each answer. */
 const LOST_REFRESH_MS = 2_000

@@ -1,4 +1,4 @@
-/** What operators and agents have changed, and the way back. */
+/** The changes of operators and agents, and their undoing. */
 import { send } from '../api/api.ts'
 import { mayWrite } from '../api/session.ts'
 import type { Change } from '../api/views.ts'

@@ -70,7 +70,7 @@ export function CustomerForm({ customer, onClose }: CustomerFormProps) {
   )
 }
 
-/** What an operator has to know first. */
+/** Facts that an operator must know first. */
 export function customerState({
   is_active,
   is_balance_low,

@@ -1,4 +1,4 @@
-/** What calls of a customer cost: the rates of the plan, and the price of one number. */
+/** The prices of a customer: the rates of the plan, and the price of one number. */
 import { useSignal } from '@preact/signals'
 import { get, getRows } from '../api/api.ts'
 import type { Customer, Price, Rate } from '../api/views.ts'

@@ -107,9 +107,9 @@ const parties: Readonly<Record<string, string>> = {
 
 /** A phone's report, as in the record. */
 function reportedText(detail: Detail): string {
-  const heard: Detail = Object(detail['heard']) as Detail
+  const quality: Detail = Object(detail['heard']) as Detail
   const by = parties[text(detail, 'by')] ?? 'a party'
-  const mos = text(heard, 'mos')
+  const mos = text(quality, 'mos')
   return `The phone of ${by} has reported what it heard: ${mos === '' ? 'no MOS' : `MOS ${mos}`}.`
 }
 

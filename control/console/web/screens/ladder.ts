@@ -8,7 +8,7 @@ export interface Ladder {
 }
 
 export interface Party {
-  /** What it is in the call. */
+  /** Its role in the call. */
   readonly title: string
   /** A number, a carrier, an address: text of strangers. */
   readonly name: string | null

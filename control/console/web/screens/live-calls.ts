@@ -1,6 +1,5 @@
-/** The live calls as the page knows them: a list of the server, kept up to date by its events. */
-import type { ActiveCall } from '../api/views.ts'
-import { costMicros, decimalText } from './call-cost.ts'
+/** The live calls of the page: a list of the server, updated by its events. */
+import type { ActiveCall, CallPrice } from '../api/views.ts'
 
 /** Of the event stream. */
 interface LiveEvent {
@@ -20,7 +19,7 @@ interface Known {
   readonly call: ActiveCall
   /** By the clock of this page: when the talk began, or the call before it is answered. */
   readonly since: number
-  readonly heardAt: number
+  readonly updatedAt: number
 }
 
 /** How long a call that has ended may come back in a list that was made before. */
@@ -30,7 +29,7 @@ export class LiveCalls {
   readonly #calls = new Map<string, Known>()
   readonly #ended = new Map<string, number>()
 
-  /** Takes over a list that was asked for at `askedAt`: what events have told since then is newer. */
+  /** Takes over a list that was requested at `askedAt`: events since then are newer. */
   list(listed: readonly ActiveCall[], askedAt: number, present: number): void {
     for (const [uuid, endedAt] of this.#ended)
       if (endedAt < present - ENDED_MS) this.#ended.delete(uuid)
@@ -39,7 +38,7 @@ export class LiveCalls {
     for (const call of listed)
       if (!this.#ended.has(call.call_uuid)) this.#take(call, before.get(call.call_uuid), present)
     for (const [uuid, known] of before)
-      if (known.heardAt >= askedAt && !this.#calls.has(uuid)) this.#calls.set(uuid, known)
+      if (known.updatedAt >= askedAt && !this.#calls.has(uuid)) this.#calls.set(uuid, known)
   }
 
   /** The list has whole seconds only: the earlier start of the same talk is the better one. */
@@ -48,7 +47,7 @@ export class LiveCalls {
     const isSame = known?.call.answer_stamp === call.answer_stamp
     this.#calls.set(call.call_uuid, {
       call,
-      heardAt: known?.heardAt ?? 0,
+      updatedAt: known?.updatedAt ?? 0,
       since: isSame ? Math.min(since, known?.since ?? since) : since,
     })
   }
@@ -69,7 +68,7 @@ export class LiveCalls {
     const call: ActiveCall = { ...(known?.call ?? blank), ...fieldsOf(uuid, data) }
     const isSame = known !== undefined && known.call.answer_stamp === answer
     const since = isSame ? known.since : present - talked
-    this.#calls.set(uuid, { call, since, heardAt: present })
+    this.#calls.set(uuid, { call, since, updatedAt: present })
     return true
   }
 
@@ -82,13 +81,13 @@ export class LiveCalls {
 }
 
 /** An answered call costs from its first second on. */
-function costAt({ price, cost_exact: told, answer_stamp: answer }: ActiveCall, elapsed: number) {
-  if (price === null) return told
+function costAt({ price, cost_exact: stored, answer_stamp: answer }: ActiveCall, elapsed: number) {
+  if (price === null) return stored
   const seconds = answer === null ? 0 : Math.max(1, Math.ceil(elapsed / 1_000))
   return decimalText(costMicros(price, seconds))
 }
 
-/** What an event does not tell. */
+/** The fields that events lack. */
 const blank: ActiveCall = {
   uuid: '',
   call_uuid: '',
@@ -117,7 +116,7 @@ const blank: ActiveCall = {
 
 /** Of an event about a live call, which has these fields as the list has them. */
 function fieldsOf(uuid: string, data: LiveEvent['data']): Partial<ActiveCall> {
-  const told = data as Partial<ActiveCall>
+  const update = data as Partial<ActiveCall>
   const names = [
     'caller_id_number',
     'destination_number',
@@ -132,8 +131,8 @@ function fieldsOf(uuid: string, data: LiveEvent['data']): Partial<ActiveCall> {
     'transfer',
     'price',
   ] as const
-  const fields = names.flatMap((name) => (name in told ? [[name, told[name]]] : []))
-  const currency = told.price?.currency
+  const fields = names.flatMap((name) => (name in update ? [[name, update[name]]] : []))
+  const currency = update.price?.currency
   return {
     uuid,
     call_uuid: uuid,
@@ -144,3 +143,34 @@ function fieldsOf(uuid: string, data: LiveEvent['data']): Partial<ActiveCall> {
 
 const textOf = (value: unknown): string | undefined =>
   typeof value === 'string' ? value : undefined
+
+/** Connect fee, first increment, each further increment begun; rounded up to the decimals of the plan. */
+export function costMicros(price: CallPrice, seconds: number): bigint {
+  if (seconds <= 0) return 0n
+  const [first, step] = [BigInt(price.first_increment), BigInt(price.increment)]
+  const beyond = BigInt(seconds) - first
+  const further = beyond > 0n ? ((beyond + step - 1n) / step) * step : 0n
+  const cost =
+    micros(price.connect_fee) +
+    perMinute(first, price.first_rate_per_minute) +
+    perMinute(further, price.rate_per_minute)
+  const quantum = 10n ** BigInt(6 - price.decimals)
+  return ((cost + quantum - 1n) / quantum) * quantum
+}
+
+/** Rounded up to a millionth. */
+const perMinute = (seconds: bigint, rate: string): bigint => (seconds * micros(rate) + 59n) / 60n
+
+/** `0.6` → 600000n */
+function micros(decimal: string): bigint {
+  const [units = '0', fraction = ''] = decimal.split('.')
+  return BigInt(units) * 1_000_000n + BigInt(fraction.padEnd(6, '0').slice(0, 6))
+}
+
+/** As the API writes it: with two to six decimals. */
+export function decimalText(amount: bigint): string {
+  const digits = amount.toString().padStart(7, '0')
+  const fraction = digits.slice(-6)
+  const shown = fraction.slice(0, 2) + fraction.slice(2).replace(/0+$/, '')
+  return `${digits.slice(0, -6)}.${shown}`
+}

@@ -1,4 +1,4 @@
-/** What the state of a node means for the operator. */
+/** The meaning of a node's state for the operator. */
 import type { DispatcherNode, DispatcherSet } from '../api/views.ts'
 import type { Tone } from '../parts/format.ts'
 

@@ -1,4 +1,4 @@
-/** What agents ask people to do: what it would do now, and the two buttons. */
+/** The proposals of agents: their effect now, and the two buttons. */
 import { useSignal } from '@preact/signals'
 import { send } from '../api/api.ts'
 import { may } from '../api/session.ts'
@@ -154,7 +154,7 @@ interface DecideProps {
   readonly onClose: () => void
 }
 
-/** What is approved is what the dialog shows: the server compares its revision. */
+/** Approves the change that the dialog shows: the server compares its revision. */
 function Decide({ proposal: { effect, revision, risk }, decision, path, onClose }: DecideProps) {
   const isApproval = decision === 'approve'
   return (

@@ -1,4 +1,4 @@
-/** What the charts draw, of the server's samples of the last ten minutes. */
+/** The series of the charts, from the server's samples of the last ten minutes. */
 import type { TelemetryHistory } from '../api/views.ts'
 
 type Sample = TelemetryHistory['samples'][number]

@@ -1,4 +1,4 @@
-/** What the process was started with, and where each setting comes from. */
+/** The settings of the process, and the origin of each. */
 import type { Setting, Settings } from '../api/views.ts'
 import { textColumn } from '../parts/columns.tsx'
 import { useView } from '../parts/resource.ts'

@@ -1,7 +1,7 @@
-/** What would happen to a call, in sentences. */
+/** The result of a simulated call, in sentences. */
 import type { Simulation } from '../api/views.ts'
 
-/** What each kind of payment has, in one type. */
+/** The fields of all kinds of payment, in one type. */
 type Payment = Pick<Simulation['payment'], keyof Simulation['payment']>
 type PassedOver = Simulation['passed_over'][number]
 

@@ -1,4 +1,4 @@
-/** What would happen to a call from A to B now. The question is in the address. */
+/** The path that a call from A to B would take now. The query is in the address. */
 import { send, type Answer } from '../api/api.ts'
 import type { Simulation } from '../api/views.ts'
 import { pathOf } from '../parts/address.ts'

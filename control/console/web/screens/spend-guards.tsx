@@ -1,4 +1,4 @@
-/** What stops or caps calls to a prefix: which guards stand, how much of each cap is used, and a new one. */
+/** Spend guards, which stop or cap calls to a prefix: the present ones with the use of each cap, and a new one. */
 import { send } from '../api/api.ts'
 import { may } from '../api/session.ts'
 import type { SpendGuard } from '../api/views.ts'

@@ -1,4 +1,4 @@
-/** From an empty system to a first call: what is there as the API tells it, and steps that show the requests they make. */
+/** From an empty system to a first call: the present state by the API, and steps that show their requests. */
 import { signal, useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { getBare, getRows, send, type Answer, type Rows } from '../api/api.ts'

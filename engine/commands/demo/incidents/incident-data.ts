@@ -1,4 +1,4 @@
-/** What the eleven incidents need to be provisioned. */
+/** The configuration for the eleven incidents. */
 
 /** Customers, by the number that they call from. */
 export const callers = {
@@ -18,11 +18,11 @@ export type CustomerName = keyof typeof callers
 export const UNKNOWN_CALLER = '+15559990'
 
 export const PREMIUM = '1900'
-/** No rate plan has a price for it. */
+/** A prefix without a price in any rate plan. */
 export const UNPRICED = '4930'
-/** Its only carrier is down. */
+/** A prefix whose only carrier is down. */
 export const BY_NORTHERN = '4420'
-/** Its only carrier refuses every call. */
+/** A prefix whose only carrier refuses every call. */
 export const BY_SOUTHERN = '3315'
 /** Numbers of the support set. */
 export const SUPPORT = '1555030'

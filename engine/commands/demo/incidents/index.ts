@@ -5,7 +5,7 @@ import { KeyStore } from '../../../../control/auth/key-store.ts'
 import type { Log } from '../../../../schema/contracts/log.ts'
 import type { Store } from '../../../../schema/open.ts'
 import { respond } from '../../../call/sip-headers.ts'
-import type { World } from '../../command.ts'
+import type { CommandContext } from '../../command.ts'
 import { seedFile } from '../../seed.ts'
 import { runPlatform } from '../../serve.ts'
 import { withStore } from '../../with-store.ts'
@@ -16,7 +16,7 @@ import { plantIncidents } from './plant-incidents.ts'
 
 const LEAKED_KEY = 'ci-reporting'
 
-/** Settings that the incidents need beside those of a demo. */
+/** Settings of the incidents, in addition to those of a demo. */
 export const incidentEnvironment = {
   // The leaked key is tried from an address of the outside.
   TRUSTED_PROXIES: '127.0.0.1/32',
@@ -35,8 +35,8 @@ interface Endpoints {
 }
 
 /** Serves until a signal. */
-export async function runIncidents(world: World, log: Log): Promise<void> {
-  const endpoints = await startEndpoints(world, log)
+export async function runIncidents(context: CommandContext, log: Log): Promise<void> {
+  const endpoints = await startEndpoints(context, log)
   const { office, support, southern, northern, phone, strangers } = endpoints
   const [one, other] = support
   const seed = incidentSeed(
@@ -46,21 +46,21 @@ export async function runIncidents(world: World, log: Log): Promise<void> {
       southern: southern.port,
       northern: northern.port,
     },
-    world.newUuid(),
+    context.newUuid(),
   )
   const prepare = async (store: Store) => {
-    await seedFile(store, seed, world.now())
-    const made = await makeKeys(store, world)
-    await storePastDays(store, LEAKED_KEY, world)
+    await seedFile(store, seed, context.now())
+    const made = await makeKeys(store, context)
+    await storePastDays(store, LEAKED_KEY, context)
     return made
   }
-  const keys = await withStore(world, prepare, 'may be made')
-  await runPlatform(world, ({ engine, addresses }) => {
+  const keys = await withStore(context, prepare, 'may be made')
+  await runPlatform(context, ({ engine, addresses }) => {
     const [, api = ''] = /api=(\S+)/.exec(addresses) ?? []
     const sipPort = engine.listeners.find(({ protocol }) => protocol === 'udp')?.port ?? 5060
     const [, consoleUrl = ''] = /console=(\S+)/.exec(addresses) ?? []
-    world.print(`console: ${consoleUrl}; sign in as the user above`)
-    world.print('incidents: eleven are planted now; it takes some seconds')
+    context.print(`console: ${consoleUrl}; sign in as the user above`)
+    context.print('incidents: eleven are planted now; it takes some seconds')
     const stage = {
       api,
       sipPort,
@@ -73,9 +73,9 @@ export async function runIncidents(world: World, log: Log): Promise<void> {
       nightShift: keys.nightShift,
       reporting: keys.reporting,
     }
-    plantIncidents(stage, world).then(
-      () => world.print(`incidents: planted; MCP http://${api}/mcp key ${keys.agent}`),
-      (error: unknown) => world.complain(`incidents: ${String(error)}`),
+    plantIncidents(stage, context).then(
+      () => context.print(`incidents: planted; MCP http://${api}/mcp key ${keys.agent}`),
+      (error: unknown) => context.complain(`incidents: ${String(error)}`),
     )
     return { dismiss: () => undefined, finish: () => undefined }
   })
@@ -86,14 +86,14 @@ export async function runIncidents(world: World, log: Log): Promise<void> {
   )
 }
 
-async function startEndpoints(world: World, log: Log): Promise<Endpoints> {
+async function startEndpoints(context: CommandContext, log: Log): Promise<Endpoints> {
   let refused = 0
-  const pbx = () => startPbxNode(world, log)
+  const pbx = () => startPbxNode(context, log)
   return {
     office: [await pbx(), await pbx(), await pbx()],
     support: [await pbx(), await pbx()],
     southern: await startEndpoint(
-      world,
+      context,
       log,
       (client) => {
         client.handle('OPTIONS', (_, answer) => respond(answer, 200))
@@ -105,15 +105,15 @@ async function startEndpoints(world: World, log: Log): Promise<Endpoints> {
       GATEWAY_HOST,
     ),
     refusedBySouthern: () => refused,
-    northern: await startPbxNode(world, log, GATEWAY_HOST),
-    phone: await startEndpoint(world, log, () => undefined),
+    northern: await startPbxNode(context, log, GATEWAY_HOST),
+    phone: await startEndpoint(context, log, () => undefined),
     strangers: await Promise.all(
-      STRANGER_HOSTS.map((host) => startEndpoint(world, log, () => undefined, host)),
+      STRANGER_HOSTS.map((host) => startEndpoint(context, log, () => undefined, host)),
     ),
   }
 }
 
-async function makeKeys(store: Store, { now, randomBytes }: World) {
+async function makeKeys(store: Store, { now, randomBytes }: CommandContext) {
   const mint = { store, keys: new KeyStore(store), now, randomBytes }
   const make = async (name: string, scopes: readonly string[]) =>
     (await issueKey(mint, newKeyBody.parse({ name, scopes }), consoleGrantor)).token

@@ -1,7 +1,7 @@
-/** Two quiet weeks before the incidents: what is unusual shows against them. */
+/** Two quiet weeks before the incidents, against which these are anomalies. */
 import type { Store } from '../../../../schema/open.ts'
 import { all, execute, transaction } from '../../../../schema/sql/query.ts'
-import type { World } from '../../command.ts'
+import type { CommandContext } from '../../command.ts'
 import { BY_NORTHERN, BY_SOUTHERN, callers, type CustomerName } from './incident-data.ts'
 
 const DAYS = 14
@@ -26,7 +26,7 @@ const usual: readonly {
 export async function storePastDays(
   store: Store,
   keyName: string,
-  world: Pick<World, 'now' | 'newUuid'>,
+  context: Pick<CommandContext, 'now' | 'newUuid'>,
 ): Promise<void> {
   const numbers = await all(
     store,
@@ -38,13 +38,13 @@ export async function storePastDays(
       for (const { customer, carrier, to } of usual) {
         const customerId = ids.get(digitsOf(callers[customer])) ?? null
         for (let call = 0; call < CALLS_PER_DAY; call += 1) {
-          const at = world.now() - day * DAY_MS - (call + 1) * HOUR_MS
-          const record = recordOf({ at, to, carrier, customerId, uuid: world.newUuid() })
+          const at = context.now() - day * DAY_MS - (call + 1) * HOUR_MS
+          const record = recordOf({ at, to, carrier, customerId, uuid: context.newUuid() })
           const row = { ...record, caller_id_number: callers[customer] }
           await execute(store, store.db.insertInto('cdr').values(row))
         }
       }
-    await storeKeyUse(store, keyName, world.now())
+    await storeKeyUse(store, keyName, context.now())
   })
 }
 

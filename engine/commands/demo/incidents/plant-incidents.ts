@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { registerThrough } from '../../../call/user-agent/probe.ts'
 import type { UserAgent } from '../../../call/user-agent/user-agent.ts'
-import type { World } from '../../command.ts'
+import type { CommandContext } from '../../command.ts'
 import { type Endpoint, silentAudio } from '../endpoint.ts'
 import {
   BY_NORTHERN,
@@ -21,9 +21,9 @@ export interface Stage {
   readonly sipPort: number
   /** Of the platform's own machine: From names the payer. */
   readonly phone: UserAgent
-  /** Its calls go out by carriers. */
+  /** A PBX node whose calls go out by carriers. */
   readonly node: UserAgent
-  /** They guess passwords. */
+  /** Sources that guess passwords. */
   readonly strangers: readonly UserAgent[]
   readonly dying: Endpoint
   /** The gateway of the carrier northern. */
@@ -44,11 +44,11 @@ const TALK_MS = 500
 const LONG_TALK_MS = 3_000
 
 /** Resolves when all of it has happened: about 15 s. */
-export async function plantIncidents(stage: Stage, world: World): Promise<void> {
-  await Promise.all([usualDay(stage, world), usualUseOfKey(stage)])
+export async function plantIncidents(stage: Stage, context: CommandContext): Promise<void> {
+  await Promise.all([usualDay(stage, context), usualUseOfKey(stage)])
   await takeNodeOut(stage)
   await Promise.all([stage.dying.stop(), stage.northern.stop()])
-  const call = caller(stage, world)
+  const call = caller(stage, context)
   const { phone, node } = stage
   await Promise.all([
     call(phone, callers.harbour, '15550201', { count: 6 }),
@@ -59,9 +59,9 @@ export async function plantIncidents(stage: Stage, world: World): Promise<void> 
     call(phone, callers.umbrella, '15550204', { count: 4, everyMs: 100, talkMs: LONG_TALK_MS }),
     call(phone, callers.support, `${SUPPORT}1`, { count: 4, everyMs: 100, talkMs: LONG_TALK_MS }),
     call(node, callers.wayne, `${BY_NORTHERN}7946000`, { count: 4 }),
-    callSouthern(stage, world),
+    callSouthern(stage, context),
     leakKey(stage),
-    guessPasswords(stage.strangers, stage.sipPort, world),
+    guessPasswords(stage.strangers, stage.sipPort, context),
   ])
 }
 
@@ -72,7 +72,7 @@ interface Repeat {
 }
 
 const caller =
-  ({ sipPort }: Stage, world: World) =>
+  ({ sipPort }: Stage, context: CommandContext) =>
   (
     client: UserAgent,
     from: string,
@@ -81,8 +81,8 @@ const caller =
   ) =>
     Promise.all(
       Array.from({ length: count }, async (_, index) => {
-        await pause(world, index * everyMs)
-        await dial({ client, from, to, talkMs }, sipPort, world)
+        await pause(context, index * everyMs)
+        await dial({ client, from, to, talkMs }, sipPort, context)
       }),
     )
 
@@ -91,25 +91,25 @@ const REFUSED_BY_SOUTHERN = 25
 const MAX_ROUNDS = 20
 
 /** While its gateway is out of service, which it is until its next probe, calls do not reach it. */
-async function callSouthern(stage: Stage, world: World): Promise<void> {
-  const call = caller(stage, world)
+async function callSouthern(stage: Stage, context: CommandContext): Promise<void> {
+  const call = caller(stage, context)
   for (let round = 0; round < MAX_ROUNDS; round += 1) {
     if (stage.refusedBySouthern() >= REFUSED_BY_SOUTHERN) return
     await call(stage.node, callers.stark, `${BY_SOUTHERN}5512345`, { count: 10, everyMs: 100 })
   }
 }
 
-const pause = ({ schedule }: World, ms: number): Promise<void> =>
+const pause = ({ schedule }: CommandContext, ms: number): Promise<void> =>
   new Promise((resolve) => void schedule(resolve, ms))
 
 /** Calls that nothing is wrong with; a probe of each gateway is answered meanwhile. */
-const usualDay = (stage: Stage, world: World): Promise<unknown> => {
-  const call = caller(stage, world)
+const usualDay = (stage: Stage, context: CommandContext): Promise<unknown> => {
+  const call = caller(stage, context)
   return Promise.all([
     call(stage.phone, callers.harbour, '15550205', { count: 2 }),
     call(stage.phone, callers.acme, '15550205', { count: 2 }),
     call(stage.node, callers.wayne, `${BY_NORTHERN}7946000`, { count: 2 }),
-    pause(world, PROBED_MS),
+    pause(context, PROBED_MS),
   ])
 }
 
@@ -158,7 +158,7 @@ const GUESSES = 12
 async function guessPasswords(
   strangers: readonly UserAgent[],
   sipPort: number,
-  { schedule, newUuid }: Pick<World, 'schedule' | 'newUuid'>,
+  { schedule, newUuid }: Pick<CommandContext, 'schedule' | 'newUuid'>,
 ): Promise<void> {
   await Promise.all(
     strangers.map(async (stranger) => {
@@ -195,7 +195,7 @@ const MAX_SETUP_MS = 40_000
 function dial(
   { client, from, to, talkMs }: IncidentCall,
   sipPort: number,
-  { schedule }: Pick<World, 'schedule'>,
+  { schedule }: Pick<CommandContext, 'schedule'>,
 ): Promise<void> {
   return new Promise((resolve) => {
     const giveUp = schedule(resolve, MAX_SETUP_MS)

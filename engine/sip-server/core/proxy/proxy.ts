@@ -70,7 +70,7 @@ export class Proxy {
       added: added === undefined ? [] : addedHeaders(added),
       isParallel: command.simultaneous,
       followsRedirects: command.followRedirects,
-      patience: { provisionalMs: command.provisionalTimeoutMs, finalMs: command.finalTimeoutMs },
+      timeouts: { provisionalMs: command.provisionalTimeoutMs, finalMs: command.finalTimeoutMs },
       ...(fullResponse && {
         onFinal: (text, flow, at) => events.forwarded(ref, text, flow, at),
         onDone: () => events.forwardingDone(ref),
@@ -111,7 +111,7 @@ export class Proxy {
       added: [],
       isParallel: false,
       followsRedirects: false,
-      patience: { provisionalMs: patienceMs, finalMs: undefined },
+      timeouts: { provisionalMs: patienceMs, finalMs: undefined },
     })
   }
 

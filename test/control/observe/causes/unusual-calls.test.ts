@@ -4,7 +4,7 @@ import {
   unusualCalls,
   type UnusualRequest,
 } from '../../../../control/reports/unusual-calls.ts'
-import type { Place } from '../../../../control/reports/call-filters.ts'
+import type { CallSources } from '../../../../control/reports/call-filters.ts'
 import { seededRandom } from '../../../support/seeded-random.ts'
 import { eachDatabase, localDatabase } from '../../../support/shared-database.ts'
 import {
@@ -21,7 +21,7 @@ const CUSTOMERS = 60
 const now = firstDay + 20.6 * DAY
 const kinds = ['spend', 'destination', 'wallet', 'rate', 'unknown_callers', 'trunk']
 
-async function findIn(place: Place, asked: Partial<UnusualRequest> = {}) {
+async function findIn(place: CallSources, asked: Partial<UnusualRequest> = {}) {
   const request = { tenantId: null, from: now - DAY, before: now, kinds, ...asked }
   const work = unusualCalls(place, request)
   let turns = 0
@@ -30,7 +30,7 @@ async function findIn(place: Place, asked: Partial<UnusualRequest> = {}) {
   return { turns, found: step.value }
 }
 
-async function storeAll(place: Place, records: readonly StoredRecord[]): Promise<void> {
+async function storeAll(place: CallSources, records: readonly StoredRecord[]): Promise<void> {
   for (let from = 0; from < records.length; from += 500)
     await storeRecords(place, records.slice(from, from + 500))
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { costMicros, decimalText } from '../../../../../control/console/web/screens/call-cost.ts'
+import { costMicros, decimalText } from '../../../../../control/console/web/screens/live-calls.ts'
 import { priceView } from '../../../../../control/calls/active-call-view.ts'
 import { costMicros as charged } from '../../../../../engine/charging/pricing/price.ts'
 import { moneyToDecimal } from '../../../../../schema/columns.ts'

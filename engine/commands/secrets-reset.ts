@@ -1,15 +1,15 @@
 import { existsSync } from 'node:fs'
-import { newSecret } from '../../../control/webhooks/endpoint-store.ts'
-import { migrate } from '../../../schema/migrate.ts'
-import { copyDatabase } from '../../../schema/storage/copy.ts'
-import { openDatabase, type LocalStore, type Store } from '../../../schema/open.ts'
-import { readConfig } from '../../config.ts'
-import { lockForServing } from '../../serving-lock.ts'
-import { type Command, type World, WrongUsage } from '../command.ts'
-import { refuseServer } from '../with-store.ts'
+import { newSecret } from '../../control/webhooks/endpoint-store.ts'
+import { migrate } from '../../schema/migrate.ts'
+import { copyDatabase } from '../../schema/storage/copy.ts'
+import { openDatabase, type LocalStore, type Store } from '../../schema/open.ts'
+import { readConfig } from '../config.ts'
+import { lockForServing } from '../serving-lock.ts'
+import { type Command, type CommandContext, WrongUsage } from './command.ts'
+import { refuseServer } from './with-store.ts'
 import { sql, type SqlBool } from 'kysely'
-import { all, execute, transaction } from '../../../schema/sql/query.ts'
-import { KEY_MARK, sealedPrefix } from '../../../schema/secrets/key.ts'
+import { all, execute, transaction } from '../../schema/sql/query.ts'
+import { KEY_MARK, sealedPrefix } from '../../schema/secrets/key.ts'
 
 export const secretsReset: Command = {
   name: 'secrets reset',
@@ -20,15 +20,15 @@ export const secretsReset: Command = {
       'have to log in again. The database is copied first: should the key be found, put the copy back.',
       'Nothing happens as long as the key at hand is right, or while the database is served.',
     ].join('\n'),
-  run: async (_input, world) => {
-    refuseServer(world, 'on PostgreSQL put the key back, or move the database to a file first')
-    const { databasePath, secretKey } = readConfig(world.environment)
+  run: async (_input, context) => {
+    refuseServer(context, 'on PostgreSQL put the key back, or move the database to a file first')
+    const { databasePath, secretKey } = readConfig(context.environment)
     if (!existsSync(databasePath)) throw new WrongUsage(`there is no database ${databasePath}`)
     const lock = lockForServing(databasePath)
     const store = openDatabase(databasePath, { secretKey })
     try {
-      migrate(store.sqlite, world.now())
-      await reset(store, databasePath, world)
+      migrate(store.sqlite, context.now())
+      await reset(store, databasePath, context)
       return 0
     } finally {
       store.close()
@@ -37,21 +37,21 @@ export const secretsReset: Command = {
   },
 }
 
-async function reset(store: LocalStore, path: string, world: World): Promise<void> {
+async function reset(store: LocalStore, path: string, context: CommandContext): Promise<void> {
   const problem = store.secrets.problem()
   if (problem === undefined) {
-    world.print(
+    context.print(
       `the secrets of ${path} can be read with ${store.secrets.keySource}; nothing changed`,
     )
     return
   }
-  const time = new Date(world.now()).toISOString().replaceAll(/[-:]|\.\d+/g, '')
+  const time = new Date(context.now()).toISOString().replaceAll(/[-:]|\.\d+/g, '')
   const copy = `${path}.lost-key-${time}`
   copyDatabase(store, copy)
-  world.print(`the database is kept as ${copy}: it is of use should the key be found`)
-  const given = await giveUpSecrets(store, () => newSecret(world.randomBytes), world.now())
-  for (const line of toEnter(given)) world.print(line)
-  world.print(
+  context.print(`the database is kept as ${copy}: it is of use should the key be found`)
+  const given = await giveUpSecrets(store, () => newSecret(context.randomBytes), context.now())
+  for (const line of toEnter(given)) context.print(line)
+  context.print(
     `new secrets are encrypted with ${store.secrets.keySource}: keep it, apart from backups`,
   )
 }

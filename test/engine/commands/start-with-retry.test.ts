@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { type PatientStart, startPatiently } from '../../../engine/commands/start-with-retry.ts'
 import { DatabaseUnavailable, DatabaseRefused } from '../../../schema/sql/failure.ts'
+import { type RetriedStart, startWithRetry } from '../../../engine/commands/start-with-retry.ts'
 import { freePort } from '../../support/free-port.ts'
 import { freshDatabase, hasPostgres } from '../../support/postgres.ts'
 import { type PostgresProxy, postgresProxy } from '../../support/postgres-proxy.ts'
@@ -29,16 +29,16 @@ describe.runIf(hasPostgres)('a start whose database server is away', () => {
   })
 
   /** The first attempts fail. Waits pass at once. */
-  function starting(failures: number, more: Partial<PatientStart<string>> = {}) {
+  function starting(failures: number, more: Partial<RetriedStart<string>> = {}) {
     let attempts = 0
-    return startPatiently<string>({
+    return startWithRetry<string>({
       start: async () => {
         attempts += 1
         if (attempts <= failures) throw away
         return `started by attempt ${attempts}`
       },
       databaseUrl: proxy.url,
-      place: { host: '127.0.0.1', port },
+      address: { host: '127.0.0.1', port },
       steadyNow: () => 0,
       schedule: (work) => {
         const timer = setImmediate(work)

@@ -8,11 +8,11 @@ import {
   STRANGER_HOSTS,
   UNKNOWN_CALLER,
   UNPRICED,
-} from './incident-data.ts'
+} from '../../engine/commands/demo/incidents/incident-data.ts'
 
 export interface ExpectedCause {
   readonly incident: string
-  /** What a person would tell the agent. */
+  /** The symptom in the words of a person. */
   readonly symptom: string
   readonly cause: string
   /** Each of them has to be in what names the cause. */

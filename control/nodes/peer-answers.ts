@@ -1,4 +1,4 @@
-/** Requests about one call, where another node has the call. */
+/** Forwards requests about a call or a file to the node that has it. */
 import type { Readable } from 'node:stream'
 import type { Context, MiddlewareHandler } from 'hono'
 import type { Cancel, Schedule } from '../../schema/clock.ts'
@@ -12,7 +12,7 @@ import type { OtherNodes } from './other-nodes.ts'
 /** In responses to nodes: the digests of what changed, for their audit log. */
 const CHANGE_HEADER = 'x-tollgate-change'
 
-/** Of a node's response, what is the client's. */
+/** Headers of a node's response that the client gets. */
 const passed = [
   'content-type',
   'content-disposition',
@@ -20,7 +20,7 @@ const passed = [
   'retry-after',
   'x-change-id',
 ] as const
-/** Of a client's request, what the node that answers needs to see. */
+/** Headers of a client's request that the answering node gets. */
 const forwarded = ['accept', 'content-type'] as const
 
 /**
@@ -32,30 +32,30 @@ export function atNodeOfCall({
   engine,
 }: {
   readonly others?: OtherNodes | undefined
-  readonly engine: LiveCalls
+  readonly engine: CallFinder
 }): MiddlewareHandler<ControlEnv, string, CallNamed> {
   if (others === undefined) return (_, next) => next()
   return async (c, next) => {
     const uuid = uuidOf(c)
-    const asked = engine.calls.find(uuid) === undefined ? others.of(c) : undefined
-    const place = await asked?.locate(uuid)
-    if (asked === undefined || place === undefined || place === 'nowhere') return next()
-    if (place === 'unknown') throw unreachable()
-    const answer = await asked.at(place, await sameRequest(c))
+    const peers = engine.calls.find(uuid) === undefined ? others.of(c) : undefined
+    const location = await peers?.locate(uuid)
+    if (peers === undefined || location === undefined || location === 'nowhere') return next()
+    if (location === 'unknown') throw unreachable()
+    const answer = await peers.at(location, await sameRequest(c))
     if (answer === undefined) {
-      asked.tellUnreachable([place.name])
-      throw lost()
+      peers.reportUnreachable([location.name])
+      throw timedOut()
     }
     return passOn(c, answer)
   }
 }
 
-/** What validation leaves. */
+/** The validated parts that may name a call. */
 interface CallNamed {
   out: { json: { call_uuid?: string }; param: { uuid?: string } }
 }
 
-/** Of a target that is not validated there is nothing. */
+/** A part that was not validated is undefined. */
 const uuidOf = ({ req }: Context<ControlEnv, string, CallNamed>): string => {
   const { json, param }: Partial<CallNamed['out']> = {
     json: req.valid('json'),
@@ -64,29 +64,29 @@ const uuidOf = ({ req }: Context<ControlEnv, string, CallNamed>): string => {
   return param?.uuid ?? json?.call_uuid ?? ''
 }
 
-type LiveCalls = { readonly calls: Pick<EnginePort['calls'], 'find'> }
+type CallFinder = { readonly calls: Pick<EnginePort['calls'], 'find'> }
 
-/** The response of the node that knows what the client asks about; undefined: none does. */
-export async function fromElsewhere(
+/** The response of the node that knows the call; undefined: no node does. */
+export async function answerOfPeer(
   c: Context<ControlEnv>,
   others: OtherNodes | undefined,
 ): Promise<Response | undefined> {
-  const asked = others?.of(c)
-  if (asked === undefined) return undefined
-  const answer = await asked.first(await sameRequest(c))
+  const peers = others?.of(c)
+  if (peers === undefined) return undefined
+  const answer = await peers.first(await sameRequest(c))
   if (answer === 'unknown') throw unreachable()
   return answer && passOn(c, answer)
 }
 
-/** For the node that has asked: the audit entry is its. */
-export function tellChange(
+/** Sends the digests of a change to the asking node, which writes the audit entry. */
+export function setChangeHeader(
   c: Context<ControlEnv>,
   { before, after, changeId }: ChangeDigests,
 ): void {
   setAnswerHeader(c, CHANGE_HEADER, `${before ?? ''},${after ?? ''},${changeId ?? ''}`)
 }
 
-/** The digests that a node has sent with `tellChange`. */
+/** The digests that a node has sent with `setChangeHeader`. */
 function changeOf(headers: PeerAnswer['headers']): ChangeDigests | undefined {
   const change = headers[CHANGE_HEADER]
   if (typeof change !== 'string') return undefined
@@ -102,7 +102,7 @@ const unreachable = (): ApiError =>
     { headers: { 'Retry-After': '2' } },
   )
 
-const lost = (): ApiError =>
+const timedOut = (): ApiError =>
   new ApiError(
     503,
     'node_unreachable',
@@ -136,9 +136,9 @@ function codeOf(body: Buffer): string {
   return typeof code === 'string' ? code : 'internal_error'
 }
 
-/** Of the client's request, what says which part it wants. */
+/** Headers of a request for a part of a file. */
 const forwardedForFiles = ['range', 'if-range', 'accept'] as const
-/** Of the node's response, what is the client's. */
+/** Headers of a node's response with a file that the client gets. */
 const passedWithFiles = [
   'content-type',
   'content-disposition',
@@ -155,13 +155,13 @@ const passedWithFiles = [
  * @param onClose called once, when the body is read, or its reader is gone.
  * @throws {ApiError} 503: none of those that answer has it, and it may be at one that does not.
  */
-export async function fileElsewhere(
+export async function fileOfPeer(
   c: Context<ControlEnv>,
   others: OtherNodes | undefined,
   onClose: () => void = () => undefined,
 ): Promise<Response | undefined> {
-  const nodes = others?.of(c)
-  if (others === undefined || nodes === undefined) return undefined
+  const peers = others?.of(c)
+  if (others === undefined || peers === undefined) return undefined
   const request = {
     method: c.req.method,
     target: c.env.incoming.url ?? '',
@@ -169,7 +169,7 @@ export async function fileElsewhere(
   }
   const silent: string[] = []
   for (const peer of others.peers()) {
-    const answer = peer.isAlive ? await nodes.open(peer, request) : undefined
+    const answer = peer.isAlive ? await peers.open(peer, request) : undefined
     if (answer === undefined) silent.push(peer.name)
     else if (answer.status === 404) answer.incoming.resume()
     else {
@@ -185,7 +185,7 @@ export async function fileElsewhere(
     }
   }
   if (silent.length === 0) return undefined
-  nodes.tellUnreachable(silent)
+  peers.reportUnreachable(silent)
   throw new ApiError(
     503,
     'node_unreachable',
@@ -202,16 +202,16 @@ const picked = (headers: PeerAnswer['headers'], names: readonly string[]): Recor
     }),
   )
 
-/** A disk, or another node, may say nothing for so long while the reader waits. */
+/** How long a disk or another node may send nothing while the reader waits. */
 const SOURCE_MS = 10_000
-/** A reader that takes nothing for so long is gone, or wants none of it. */
+/** How long a reader may take nothing. */
 const READER_MS = 60_000
 /** In all: a gigabyte at 70 kB a second. */
 const WHOLE_MS = 4 * 3_600_000
 
 interface Streaming {
   readonly schedule: Schedule
-  /** Closes the connection of the reader: what it has read is less than the `Content-Length` says. */
+  /** Closes the connection of the reader, who then has fewer bytes than the `Content-Length` says. */
   readonly cut: () => void
 }
 
