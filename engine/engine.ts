@@ -619,7 +619,7 @@ export class Engine {
       peers: this.#others.peers,
       isRecording: (callUuid) => this.recordings?.isRecording(callUuid) === true,
       onRefused: (source) => void this.guard.unknownSource(source),
-      onHeard: (address) => this.#others?.peers.heard(address),
+      onNodeAt: (address) => this.#others?.peers.heard(address),
     })
   }
 

@@ -15,7 +15,7 @@ import {
   type LiveLeg,
   type Note,
   nowhere,
-  type Place,
+  type CallPlace,
   type Side,
 } from './call-machine/state.ts'
 import { callUuidOf } from './call-machine/leg.ts'
@@ -61,7 +61,7 @@ export type CallEvent = { readonly tenantId: number | null } & (
 
 /** The OCS is told which calls live this often; at most 10 s by the charging contract. */
 const HEARTBEAT_MS = 5_000
-const DRAIN_LOOK_MS = 500
+const DRAIN_POLL_MS = 500
 
 /** The caller has no final response yet, and gets none from the machine before the next event. */
 const ringing: ReadonlySet<LiveCall['phase']> = new Set(['dialing', 'forwarding', 'journalling'])
@@ -107,17 +107,17 @@ export class ActiveCalls {
     this.#dispatch = dispatch
   }
 
-  begin(begun: Omit<NewCall, 'stampOffsetMs'>): LiveCall {
-    const call = beginCall(this.world, { ...begun, stampOffsetMs: this.#stampOffsetMs })
+  begin(newCall: Omit<NewCall, 'stampOffsetMs'>): LiveCall {
+    const call = beginCall(this.world, { ...newCall, stampOffsetMs: this.#stampOffsetMs })
     this.#byLeg?.add(call.start.callId, call.start.callUuid)
     this.#scheduleHeartbeat()
     return call
   }
 
   /** A call that an INVITE begins, and the leg of its caller. */
-  beginInvited(begun: Omit<NewCall, 'stampOffsetMs'>, invite: ReceivedInvite): LiveLeg {
+  beginInvited(newCall: Omit<NewCall, 'stampOffsetMs'>, invite: ReceivedInvite): LiveLeg {
     const { world } = this
-    const leg = beginInvitedCall(world, { ...begun, stampOffsetMs: this.#stampOffsetMs }, invite)
+    const leg = beginInvitedCall(world, { ...newCall, stampOffsetMs: this.#stampOffsetMs }, invite)
     this.#byLeg?.add(leg.callId, leg.callUuid)
     this.#scheduleHeartbeat()
     return leg
@@ -178,7 +178,7 @@ export class ActiveCalls {
 
   /** How far a transfer of the call has come. */
   transferred(call: LiveCall, { state }: CallTransfer): void {
-    this.#tell(transferEvents[state], call)
+    this.#emit(transferEvents[state], call)
   }
 
   /** The leg of the dialog with this Call-ID, our tag and the peer's, in a call that is answered. Looks at every leg. */
@@ -373,17 +373,17 @@ export class ActiveCalls {
     const deadline = this.#deps.deadlines.at(deadlineMs, () =>
       this.#stopAll(cause.shutdown, 'shutdown'),
     )
-    this.#lookWhileDraining()
+    this.#pollDrain()
     await emptied
     this.#deps.deadlines.cancel(deadline)
   }
 
   /** Records that cannot be stored are not waited for. */
-  #lookWhileDraining(): void {
+  #pollDrain(): void {
     if (this.#calls.size === 0) return
     const isUnstorable = this.unserved === 'storage_unavailable'
     if (isUnstorable && this.unstored.size === this.#calls.size) return this.#emptied()
-    this.#deps.deadlines.at(this.#deps.now() + DRAIN_LOOK_MS, () => this.#lookWhileDraining())
+    this.#deps.deadlines.at(this.#deps.now() + DRAIN_POLL_MS, () => this.#pollDrain())
   }
 
   #emptied(): void {
@@ -401,7 +401,7 @@ export class ActiveCalls {
 
   /** The call is admitted, with or without a payer. */
   started(call: LiveCall): void {
-    this.#tell('call.started', call)
+    this.#emit('call.started', call)
   }
 
   get unansweredCount(): number {
@@ -423,11 +423,11 @@ export class ActiveCalls {
 
   /** What is shown of the call has changed. */
   displayed(call: LiveCall, before: CallState): void {
-    if (before === 'DIALING' && call.display !== 'ACTIVE') this.#tell('call.ringing', call)
-    else if (call.display === 'ACTIVE' && before !== 'HELD') this.#tell('call.answered', call)
+    if (before === 'DIALING' && call.display !== 'ACTIVE') this.#emit('call.ringing', call)
+    else if (call.display === 'ACTIVE' && before !== 'HELD') this.#emit('call.answered', call)
   }
 
-  #tell(type: LiveCallEvent, call: LiveCall): void {
+  #emit(type: LiveCallEvent, call: LiveCall): void {
     const tenantId = call.account?.tenantId ?? null
     this.#deps.onEvent({ type, tenantId, call: describe(call) })
   }
@@ -487,45 +487,45 @@ class CallCounts {
   /** The carrier that the call comes from has admitted it: it counts there at once, although it is not tried anywhere yet. */
   arrived(call: LiveCall, carrierId: number): void {
     this.#arrived.set(call.start.callUuid, carrierId)
-    join(this.#carriers, carrierId, call)
+    addTo(this.#carriers, carrierId, call)
   }
 
-  move(call: LiveCall, from: Place, to: Place): void {
+  move(call: LiveCall, from: CallPlace, to: CallPlace): void {
     this.leave(call, from)
-    join(this.#nodes, to.nodeId, call)
-    join(this.#carriers, to.carrierId, call)
-    join(this.#agents, to.agentId, call)
+    addTo(this.#nodes, to.nodeId, call)
+    addTo(this.#carriers, to.carrierId, call)
+    addTo(this.#agents, to.agentId, call)
   }
 
-  leave(call: LiveCall, { nodeId, carrierId, agentId }: Place): void {
-    part(this.#nodes, nodeId, call)
-    part(this.#carriers, carrierId, call)
-    part(this.#agents, agentId, call)
+  leave(call: LiveCall, { nodeId, carrierId, agentId }: CallPlace): void {
+    removeFrom(this.#nodes, nodeId, call)
+    removeFrom(this.#carriers, carrierId, call)
+    removeFrom(this.#agents, agentId, call)
     const { callUuid } = call.start
     const arrivedFrom = this.#arrived.get(callUuid)
     if (arrivedFrom === undefined) return
     this.#arrived.delete(callUuid)
-    part(this.#carriers, arrivedFrom, call)
+    removeFrom(this.#carriers, arrivedFrom, call)
   }
 
   /** A callee that a transfer has taken out of the call does not count any more where the call went. */
   calleeLeft(call: LiveCall): void {
     const { nodeId, carrierId, agentId } = call.place
-    part(this.#nodes, nodeId, call)
-    part(this.#agents, agentId, call)
+    removeFrom(this.#nodes, nodeId, call)
+    removeFrom(this.#agents, agentId, call)
     // The carrier of an inbound call is the caller's, which is still in the call.
-    if (call.direction === 'outbound') part(this.#carriers, carrierId, call)
+    if (call.direction === 'outbound') removeFrom(this.#carriers, carrierId, call)
   }
 }
 
-function join(index: Index, key: number | null, { start }: LiveCall): void {
+function addTo(index: Index, key: number | null, { start }: LiveCall): void {
   if (key === null) return
   const calls = index.get(key)
   if (calls) calls.add(start.callUuid)
   else index.set(key, new Set([start.callUuid]))
 }
 
-function part(index: Index, key: number | null, { start }: LiveCall): void {
+function removeFrom(index: Index, key: number | null, { start }: LiveCall): void {
   if (key === null) return
   const calls = index.get(key)
   calls?.delete(start.callUuid)
@@ -569,7 +569,7 @@ export interface EndedCall {
 
 /** With those of a call that has many transfers. */
 const MAX_NOTES = 100
-const KEPT_MS = 15 * 60_000
+const RECENT_MS = 15 * 60_000
 
 export class RecentCalls {
   readonly #now: () => number
@@ -585,7 +585,7 @@ export class RecentCalls {
 
   add(call: EndedCall): void {
     this.#calls.set(call.record.callUuid, call)
-    const oldest = this.#now() - KEPT_MS
+    const oldest = this.#now() - RECENT_MS
     for (const [callUuid, { record, stampOffsetMs }] of this.#calls) {
       if (this.#calls.size <= this.#maxCalls && record.endedAt - stampOffsetMs >= oldest) break
       this.#calls.delete(callUuid)

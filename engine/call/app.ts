@@ -22,7 +22,7 @@ import {
   respondToPhone,
   sourceOf,
   identify,
-  type Identified,
+  type Identification,
   isUnproven,
   admitAndDial,
   onFault,
@@ -213,12 +213,12 @@ interface InboundCallDeps extends CallDeps {
  * sources, which could fill the disk.
  */
 function handleInvite(request: ReceivedRequest, answer: Answer, deps: InboundCallDeps): void {
-  const asked = deps.otherNodes?.read(request)
-  if (asked === 'refused') {
+  const replacement = deps.otherNodes?.read(request)
+  if (replacement === 'refused') {
     request.isFromStranger = true
     return respond(answer, 403, 'Forbidden')
   }
-  if (asked) return replaceForOtherNode(request, answer, asked, deps)
+  if (replacement) return replaceForOtherNode(request, answer, replacement, deps)
   const identified = identify(request, deps)
   request.isFromStranger = isUnproven(identified)
   if (identified.kind === 'challenged') return respondToPhone(answer, identified.answer)
@@ -249,7 +249,7 @@ function handleInvite(request: ReceivedRequest, answer: Answer, deps: InboundCal
 const strangerText = ({
   isAuthenticated,
   unknownDomain,
-}: Extract<Identified, { readonly kind: 'origin' }>): string | undefined => {
+}: Extract<Identification, { readonly kind: 'origin' }>): string | undefined => {
   if (isAuthenticated) return 'the password is right, but From names another user than it is for'
   return unknownDomain === undefined ? undefined : `no tenant has the domain ${unknownDomain}`
 }

@@ -12,7 +12,7 @@ import type {
   Command,
   MachineEvent,
   SipServerState,
-  Surroundings,
+  MachineInputs,
   Timer,
   Timing,
 } from './call-machine/protocol.ts'
@@ -63,7 +63,7 @@ export type CallRequest = CommandOf<'decideForward' | 'forwardOut' | 'connectSou
 type CallRequests = (request: CallRequest) => void
 
 /** How soon an attempt that waits for a media relay is looked at again. */
-const HELD_MS = 500
+const HELD_POLL_MS = 500
 
 export class CallRunner {
   readonly #deps: CallRunnerDeps
@@ -73,7 +73,7 @@ export class CallRunner {
   readonly #timers: CallTimers
   readonly #events: MachineEvent[] = []
   /** Calls that the journal knows, and that are not over. */
-  readonly #begun = new Set<string>()
+  readonly #inJournal = new Set<string>()
   /** Calls whose record is being stored. */
   readonly #storing = new Set<string>()
   #isRunning = false
@@ -86,11 +86,11 @@ export class CallRunner {
       get lagMs() {
         return client.lagMs()
       },
-      get hearsTrying() {
-        return client.hearsTrying
+      get reportsTrying() {
+        return client.reportsTrying
       },
-      get isElsewhere() {
-        return client.isElsewhere
+      get isRemote() {
+        return client.isRemote
       },
     }
     this.#timers = new CallTimers(deps.deadlines, (timer) => this.#timeUp(timer))
@@ -116,7 +116,7 @@ export class CallRunner {
   #timeUp(timer: Timer): void {
     // An INVITE that has not left cannot be answered: the relay is slow, not the destination.
     if (timer.kind === 'attempt' && this.#signalling.isHeld?.(timer.legId) === true)
-      return this.#timers.start(timer, this.#deps.now() + HELD_MS)
+      return this.#timers.start(timer, this.#deps.now() + HELD_POLL_MS)
     return this.dispatch({ type: 'timer', timer })
   }
 
@@ -152,7 +152,7 @@ export class CallRunner {
     const { calls } = this.#deps
     let commands: readonly Command[] = []
     try {
-      commands = handle(calls.world, event, this.#surroundings())
+      commands = handle(calls.world, event, this.#inputs())
     } catch (error) {
       this.#failed(event, error)
     }
@@ -181,17 +181,17 @@ export class CallRunner {
    * a call that goes on, and costs, without its parties. `waiting` ends have to be there.
    */
   #end(event: MachineEvent, commands: readonly Command[], waiting: number): void {
-    const held: Command[] = []
+    const postponed: Command[] = []
     let missing = waiting
     const safe = (): void => {
       missing -= 1
       if (missing > 0) return
-      this.#performAll(event, held)
+      this.#performAll(event, postponed)
       if (event.type === 'bye') this.#signalling.answerBye(event.legId)
     }
     for (const command of commands)
       if (command.type === 'store') void this.#store(command.callUuid, command.end, safe)
-      else if (isForPeer(command)) held.push(command)
+      else if (isForPeer(command)) postponed.push(command)
       else this.#performAll(event, [command])
   }
 
@@ -215,7 +215,7 @@ export class CallRunner {
       this.#events.push({ type: 'stop', callUuid: failed, end: fault })
   }
 
-  #surroundings(): Surroundings {
+  #inputs(): MachineInputs {
     const { now, filter } = this.#deps
     return { now: now(), server: this.#server, filter, timing: this.#deps }
   }
@@ -256,13 +256,13 @@ export class CallRunner {
       case 'calleeLeft':
       case 'display':
       case 'transfer':
-        return this.#tellCalls(command)
+        return this.#updateCalls(command)
       default:
         return this.#signalling.perform(command)
     }
   }
 
-  #tellCalls(command: CommandOf<'count' | 'calleeLeft' | 'display' | 'transfer'>): void {
+  #updateCalls(command: CommandOf<'count' | 'calleeLeft' | 'display' | 'transfer'>): void {
     const { calls } = this.#deps
     const call = calls.call(command.callUuid)
     if (call === undefined) return undefined
@@ -281,23 +281,23 @@ export class CallRunner {
 
   #invite(command: CommandOf<'invite'>): void {
     const { filter } = this.#deps
-    const { legId, candidate, invite, describes, isBranch, near } = command
+    const { legId, candidate, invite, sdpOwner, isBranch, near } = command
     const outgoing = inviteFor(candidate, invite, filter, isBranch)
     const refusal = withheld(candidate, outgoing, invite, this.#deps)
     if (refusal) return this.dispatch({ type: 'withheld', legId, ...refusal })
     this.#begin(callUuidOf(legId))
     const { uri, nextHop, headers, credentials } = outgoing
     const { body } = invite
-    const about = { describes, callee: candidate }
+    const facts = { sdpOwner, callee: candidate }
     const sent = { uri, nextHop, headers, body, credentials }
-    return this.#signalling.invite(legId, sent, near, about)
+    return this.#signalling.invite(legId, sent, near, facts)
   }
 
   /** From its first INVITE on, a crash gives the call a record. */
   #begin(callUuid: string): void {
     const call = this.#deps.calls.call(callUuid)
-    if (call === undefined || call.answeredAt !== null || this.#begun.has(callUuid)) return
-    this.#begun.add(callUuid)
+    if (call === undefined || call.answeredAt !== null || this.#inJournal.has(callUuid)) return
+    this.#inJournal.add(callUuid)
     this.#deps.charging.begun(begunCall(call))
   }
 
@@ -350,7 +350,7 @@ export class CallRunner {
     const call = calls.call(callUuid)
     if (call === undefined || this.#storing.has(callUuid)) return safe()
     this.#storing.add(callUuid)
-    this.#begun.delete(callUuid)
+    this.#inJournal.delete(callUuid)
     const record = callRecord(call, end, now())
     // A caller that calls again now must not find the limits taken by a call that waits for the disk.
     calls.ended(call)
@@ -480,7 +480,7 @@ export interface Restored {
   readonly abandoned: number
 }
 
-const LATER_MS = 1_000
+const SAVE_AGAIN_MS = 1_000
 
 /** Events after which an answered call may be stable again. */
 const settling: ReadonlySet<MachineEvent['type']> = new Set([
@@ -512,24 +512,24 @@ class SavedCalls {
   #sipOf(legId: string): SavedLeg | undefined {
     const { calls, signalling } = this.#deps
     const { dialog, invite, listens, relayed } = signalling.save(legId) ?? {}
-    const beside = relayed && { relayed }
-    if (invite !== undefined) return { invite, ...beside }
-    if (listens !== undefined) return { listens, ...beside }
-    if (dialog?.session === undefined) return dialog && { dialog, ...beside }
+    const media = relayed && { relayed }
+    if (invite !== undefined) return { invite, ...media }
+    if (listens !== undefined) return { listens, ...media }
+    if (dialog?.session === undefined) return dialog && { dialog, ...media }
     const { session } = dialog
-    const isTold = session.localSdp === calls.leg(legId)?.told
-    const kept = isTold ? { ...dialog, session: { ...session, localSdp: '' } } : dialog
-    return { dialog: kept, ...beside }
+    const isLastSent = session.localSdp === calls.leg(legId)?.lastSdpSent
+    const short = isLastSent ? { ...dialog, session: { ...session, localSdp: '' } } : dialog
+    return { dialog: short, ...media }
   }
 
   /** The event has been handled. What it has changed is in the journal within 10 ms. */
   noteChange(event: MachineEvent): void {
     if (!settling.has(event.type)) return
-    for (const callUuid of this.#concerned(event)) this.#save(callUuid)
+    for (const callUuid of this.#affectedBy(event)) this.#save(callUuid)
   }
 
   /** After a transfer a leg exchanges media with one of another call, and both calls become stable at once. */
-  #concerned(event: MachineEvent): readonly string[] {
+  #affectedBy(event: MachineEvent): readonly string[] {
     if ('callUuid' in event) return [event.callUuid]
     if (!('legId' in event)) return []
     const { calls } = this.#deps
@@ -566,7 +566,7 @@ class SavedCalls {
     if (this.#waiting.has(callUuid)) return
     const { deadlines, now } = this.#deps
     this.#waiting.add(callUuid)
-    deadlines.at(now() + LATER_MS, () => {
+    deadlines.at(now() + SAVE_AGAIN_MS, () => {
       this.#waiting.delete(callUuid)
       this.#save(callUuid)
     })
@@ -629,11 +629,11 @@ class SavedCalls {
 }
 
 /** With its times by the steady clock of this process, and what its peer was told last. */
-function shifted(leg: SavedLeg, shiftMs: number, told: string): SavedLeg {
+function shifted(leg: SavedLeg, shiftMs: number, lastSdpSent: string): SavedLeg {
   const { dialog } = leg
   if (dialog?.session === undefined) return leg
   const { dueAt, localSdp } = dialog.session
-  const session = { ...dialog.session, dueAt: dueAt + shiftMs, localSdp: localSdp || told }
+  const session = { ...dialog.session, dueAt: dueAt + shiftMs, localSdp: localSdp || lastSdpSent }
   return { ...leg, dialog: { ...dialog, session } }
 }
 

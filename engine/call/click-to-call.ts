@@ -47,7 +47,7 @@ export async function originate(
   const { testedCarrierId } = request
   // Before a wallet is asked: what is reserved for a call that does not begin is not used.
   const notTested =
-    testedCarrierId === undefined ? undefined : whyNot(invite, testedCarrierId, source, deps)
+    testedCarrierId === undefined ? undefined : testDenial(invite, testedCarrierId, source, deps)
   if (notTested !== undefined) return denied(notTested)
   const plan = testedCarrierId === undefined ? planRoute(invite, deps) : charged
   const refusal = await admit(call, invite, plan, deps)
@@ -73,13 +73,13 @@ export async function originate(
 const charged: RoutePlan = { isEmergency: false, route: undefined, tenantId: null }
 
 /** Why such a test call is refused, as far as its payer is known before charging. */
-function whyNot(
+function testDenial(
   invite: IncomingInvite,
   carrierId: number,
   { customerId }: Pick<ExtensionRecord, 'customerId'>,
   deps: CallDeps,
 ): string | undefined {
-  const why = whyNotTested(invite, deps)
+  const why = denialOfNumber(invite, deps)
   if (why !== undefined) return why
   const route = testRoute(invite, carrierId, customerId, deps)
   return route.kind === 'refused' && 'code' in route.end ? (route.end.code ?? undefined) : undefined
@@ -142,7 +142,7 @@ export function inviteOfSource(
 }
 
 /** Why the number may not be tested; undefined: it is an ordinary number outside. */
-function whyNotTested(invite: IncomingInvite, deps: RouteDeps): string | undefined {
+function denialOfNumber(invite: IncomingInvite, deps: RouteDeps): string | undefined {
   if (deps.routing.isEmergencyNumber(invite.calledNumber)) return 'emergency_number'
   return innerRoute(invite, deps) ? 'internal_number' : undefined
 }
@@ -156,8 +156,8 @@ function testRoute(
 ): Route {
   const tenantId = tenantOf(invite.origin, deps)
   const { calledNumber } = invite
-  const asked = [customerId, calledNumber, tenantId, undefined, carrierId] as const
-  const decision = deps.routing.outboundCandidates(...asked)
+  const query = [customerId, calledNumber, tenantId, undefined, carrierId] as const
+  const decision = deps.routing.outboundCandidates(...query)
   const isEmergency = decision.kind === 'gateways' && decision.isEmergency
   const route = isEmergency ? undefined : outboundRoute(decision, calledNumber, deps)
   return route ?? { kind: 'refused', direction: 'outbound', end: noRoute }

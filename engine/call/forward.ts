@@ -106,14 +106,14 @@ function forwardedInvite(
 export function forwardOut(
   call: LiveCall,
   by: string,
-  given: IncomingInvite,
+  forwardInvite: IncomingInvite,
   deps: CallDeps,
 ): void {
-  const { origin } = given
+  const { origin } = forwardInvite
   if (origin.kind !== 'extension') return
   const callUuid = deps.newUuid()
   const caller = { callerNumber: origin.extension, callerName: origin.displayName || null }
-  const invite: IncomingInvite = { ...given, callUuid, ...caller }
+  const invite: IncomingInvite = { ...forwardInvite, callUuid, ...caller }
   const startedAt = deps.now()
   const forwarded = deps.calls.begin({
     start: { ...startOf(invite, 'forward', startedAt), isOurs: true },
@@ -184,17 +184,17 @@ const reasons = new Set([
 ])
 
 function reasonOf(headers: Headers): string {
-  const given =
+  const reason =
     /;\s*reason\s*=\s*"?([\w-]+)/i.exec(headerNamed(headers, 'diversion') ?? '')?.[1] ?? ''
-  return reasons.has(given.toLowerCase()) ? given.toLowerCase() : 'unknown'
+  return reasons.has(reason.toLowerCase()) ? reason.toLowerCase() : 'unknown'
 }
 
 /** With one more Diversion, the latest first (RFC 5806 §4). */
 function divertedBy(extension: string, reason: string, headers: Headers): Headers {
   const before = headerNamed(headers, 'diversion')
-  const kept: Headers = {}
+  const others: Headers = {}
   for (const name in headers)
-    if (name.toLowerCase() !== 'diversion') kept[name] = headers[name] ?? ''
+    if (name.toLowerCase() !== 'diversion') others[name] = headers[name] ?? ''
   const own = `<${extension}>;reason=${reason}`
-  return { ...kept, diversion: before === undefined ? own : `${own}, ${before}` }
+  return { ...others, diversion: before === undefined ? own : `${own}, ${before}` }
 }

@@ -54,10 +54,10 @@ export function refusalInDialog(
   const { sourceAddress: address, sourcePort: port } = request
   const sender = deps.routing.recognize({ address, port })
   if (deps.isNode(address)) return undefined
-  const usual = deps.routing.recognize({ address: dialog.address, port: dialog.port })
-  if (isSameParty(sender, usual)) return undefined
+  const known = deps.routing.recognize({ address: dialog.address, port: dialog.port })
+  if (isSameParty(sender, known)) return undefined
   const party = deps.calls.partyIn(dialog)
-  if (party && isPlaceOf(party, sender, address, deps)) return undefined
+  if (party && isCalledParty(party, sender, address, deps)) return undefined
   const origin = party && identityOf(party.call, party.side, deps)?.origin
   const phone = origin?.kind === 'extension' ? origin : undefined
   if (phone && sender.kind === 'proxy' && sender.tenantIds.includes(phone.tenantId))
@@ -85,7 +85,7 @@ function isSameParty(one: Origin, other: Origin): boolean {
 }
 
 /** The carrier or the set that was called may answer from an address that it takes no calls from. */
-function isPlaceOf(
+function isCalledParty(
   { call, side }: { readonly call: LiveCall; readonly side: Side },
   sender: Origin,
   address: string,

@@ -1,6 +1,6 @@
 /** The legs as call control performs on them: the user agent's, or a media gate before it. */
 import type { Callee } from './dialing/outgoing-invite.ts'
-import type { Described, LegCommand, LegEventData } from './signalling.ts'
+import type { SdpOwner, LegCommand, LegEventData } from './signalling.ts'
 import type { LegSignalling } from './user-agent/leg-signalling.ts'
 import type { ReceivedRequest } from './user-agent/requests.ts'
 import type { InviteToSend } from './user-agent/user-agent.ts'
@@ -22,7 +22,7 @@ export interface Legs extends Pick<LegSignalling, 'forget' | 'save' | 'restore' 
 /** What the user agent does not need to know of an INVITE. */
 export interface InviteFacts {
   /** Whose offer it has. */
-  readonly describes: Described
+  readonly sdpOwner: SdpOwner
   readonly callee: Callee
 }
 

@@ -51,9 +51,9 @@ function silenced([media = '', ...attributes]: readonly string[]): string[] {
  * differs from `offered`, the second party needs another re-INVITE.
  */
 export function agrees(offered: string, answered: string, final: string): boolean {
-  const [told, taken, said] = [streamsOf(offered), streamsOf(answered), streamsOf(final)]
-  return said.every(({ address, port, direction, formats }, index) => {
-    const [before, chosen] = [told[index], taken[index]]
+  const [offers, answers, finals] = [streamsOf(offered), streamsOf(answered), streamsOf(final)]
+  return finals.every(({ address, port, direction, formats }, index) => {
+    const [before, chosen] = [offers[index], answers[index]]
     return (
       address === before?.address &&
       port === before.port &&

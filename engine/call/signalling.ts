@@ -120,7 +120,7 @@ export interface Credentials {
 export type LegCommandOf<T extends LegCommand['type']> = Extract<LegCommand, { readonly type: T }>
 
 /** Whose session description a command carries, as a leg: its peer's. Undefined: ours, or there is none. */
-export type Described = string | undefined
+export type SdpOwner = string | undefined
 
 /** Commands for the peer of a leg. */
 export type LegCommand = { readonly legId: string } & (
@@ -129,7 +129,7 @@ export type LegCommand = { readonly legId: string } & (
   | {
       readonly type: 'accept'
       readonly sdp: string
-      readonly describes: Described
+      readonly sdpOwner: SdpOwner
       readonly headers: Headers
     }
   | {
@@ -138,10 +138,10 @@ export type LegCommand = { readonly legId: string } & (
       readonly reason?: string | undefined
       readonly headers: Headers
       readonly body?: string | undefined
-      readonly describes?: Described
+      readonly sdpOwner?: SdpOwner
     }
   /** ACK with our answer to its offer. */
-  | { readonly type: 'acknowledge'; readonly sdp: string; readonly describes: Described }
+  | { readonly type: 'acknowledge'; readonly sdp: string; readonly sdpOwner: SdpOwner }
   /** ACK and BYE for an offer that is not wanted any more. */
   | { readonly type: 'abandonOffer' }
   /** BYE for a 2xx from which no dialog can be formed. */
@@ -153,7 +153,7 @@ export type LegCommand = { readonly legId: string } & (
       readonly method: string
       readonly headers: Headers
       readonly body: string | undefined
-      readonly describes: Described
+      readonly sdpOwner: SdpOwner
       /** Leaves the ACK of an INVITE without body to `acknowledgeReinvite`. */
       readonly noAck: boolean
     }
@@ -161,7 +161,7 @@ export type LegCommand = { readonly legId: string } & (
       readonly type: 'acknowledgeReinvite'
       readonly transactionId: string
       readonly body: string | undefined
-      readonly describes: Described
+      readonly sdpOwner: SdpOwner
     }
   | {
       readonly type: 'answerRequest'
@@ -170,6 +170,6 @@ export type LegCommand = { readonly legId: string } & (
       readonly reason?: string | undefined
       readonly headers?: Headers
       readonly body?: string | undefined
-      readonly describes?: Described
+      readonly sdpOwner?: SdpOwner
     }
 )

@@ -26,7 +26,7 @@ import {
   type WithheldDeps,
 } from './dialing/outgoing-invite.ts'
 import {
-  askedOf,
+  authorizationOf,
   expectedDirection,
   planRoute,
   refusalBy,
@@ -108,14 +108,14 @@ function inviteOf(
   const uri = to.includes('@') ? `sip:${to}` : `sip:${escapeUser(to)}@${host}`
   const caller = `<sip:${escapeUser(from)}@${host}>;tag=${SIMULATED}`
   const headers = { from: caller, to: `<${uri}>`, 'call-id': callId }
-  const place = { protocol: 'udp', sourceAddress: '', sourcePort: 0 }
-  const request = { method: 'INVITE', uri, headers, body: '', ...place }
+  const source = { protocol: 'udp', sourceAddress: '', sourcePort: 0 }
+  const request = { method: 'INVITE', uri, headers, body: '', ...source }
   return readInvite(request, SIMULATED, origin, deps.routing)
 }
 
 const SIMULATED = 'simulated'
 
-interface Decided {
+interface Decision {
   /** Undefined: it goes on to its candidates. */
   readonly end: End | undefined
   readonly route: Route | undefined
@@ -130,7 +130,7 @@ function decide(
   invite: IncomingInvite,
   { routes }: ForeseenRoutes,
   deps: SimulationDeps,
-): Decided {
+): Decision {
   const plan = planRoute(invite, routes)
   const { isEmergency } = plan
   const direction = plan.route?.direction ?? expectedDirection(invite.origin)
@@ -150,8 +150,8 @@ function decide(
   if (rejection) return { ...early, end: rejection, route: undefined }
   if (plan.route?.kind === 'refused') return { ...early, end: plan.route.end, route: undefined }
   if (plan.route) return { ...early, end: undefined, route: plan.route, payment: { kind: 'free' } }
-  const asked = { ...askedOf(invite, routes), startedAt: request.at ?? deps.wallNow() }
-  const foreseen = deps.foresee?.(asked)
+  const authorization = { ...authorizationOf(invite, routes), startedAt: request.at ?? deps.wallNow() }
+  const foreseen = deps.foresee?.(authorization)
   const refusal = foreseen && refusalBy(foreseen.verdict, invite, routes)
   const payment = foreseen ? paymentOf(foreseen) : ({ kind: 'elsewhere' } as const)
   if (refusal) return { ...early, payment, end: refusal, route: undefined }
@@ -245,7 +245,7 @@ function foreseenRoutes(engines: Engines): ForeseenRoutes {
   const { routing, dispatcher } = engines
   const passed: PassedOverCandidate[] = []
   let setId: number | null = null
-  let asked: readonly [number | null, string, number | null] | undefined
+  let lastQuestion: readonly [number | null, string, number | null] | undefined
   const routes: RouteDeps = {
     ...engines,
     routing: {
@@ -260,7 +260,7 @@ function foreseenRoutes(engines: Engines): ForeseenRoutes {
       knowsNumber: (...question) => routing.knowsNumber(...question),
       outboundCandidates: (customerId, number, tenantId) => {
         const question = [customerId, number, tenantId ?? null] as const
-        asked = question
+        lastQuestion = question
         // An emergency is asked about twice, at most.
         passed.length = 0
         const passOver = (each: PassedOverCandidate) => void passed.push(each)
@@ -288,12 +288,12 @@ function foreseenRoutes(engines: Engines): ForeseenRoutes {
 
   const drawn = (): ReadonlyMap<number, number> => {
     const firsts = new Map<number, number>()
-    const question = asked
+    const question = lastQuestion
     if (question === undefined) return firsts
     const random = evenDraws()
     for (let draw = 0; draw < DRAWS; draw += 1) {
-      const look = { random, passOver: () => undefined }
-      const decision = routing.outboundCandidates(...question, look)
+      const options = { random, passOver: () => undefined }
+      const decision = routing.outboundCandidates(...question, options)
       const [first] = decision.kind === 'gateways' ? decision.gateways : []
       if (first) firsts.set(first.gatewayId, (firsts.get(first.gatewayId) ?? 0) + 1 / DRAWS)
     }
@@ -366,7 +366,7 @@ function foreseeDialing(
     result: resultWithout(destination, invite, deps),
   }))
   const candidates = judged.map(({ destination, result }) => ({
-    ...described(destination),
+    ...candidateView(destination),
     share: shares.get(destination) ?? 0,
     withheld: result === undefined ? null : codeOf(result),
   }))
@@ -416,11 +416,11 @@ function withheldFrom(
 const codeOf = (result: AttemptResult): string =>
   result.kind === 'withheld' ? result.end.code : 'extension_unregistered'
 
-type Described = Omit<SimulatedCandidate, 'share' | 'withheld'>
+type CandidateView = Omit<SimulatedCandidate, 'share' | 'withheld'>
 
 const plain = { name: null, id: null, number: null, route: null, phones: null, minuteMicros: null }
 
-function described(destination: Destination): Described {
+function candidateView(destination: Destination): CandidateView {
   const { uri } = destination
   switch (destination.kind) {
     case 'gateway': {

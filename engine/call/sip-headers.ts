@@ -71,8 +71,8 @@ export function withoutClaims(passed: Headers): Headers {
 /** Without these headers, named in lower case. */
 export function withoutHeaders(headers: Headers, names: readonly string[] = []): Headers {
   if (names.length === 0) return headers
-  const kept = Object.entries(headers).filter(([name]) => !names.includes(name.toLowerCase()))
-  return Object.fromEntries(kept)
+  const passing = Object.entries(headers).filter(([name]) => !names.includes(name.toLowerCase()))
+  return Object.fromEntries(passing)
 }
 
 export interface HeaderRules {
@@ -148,8 +148,8 @@ export const ownMark = (headers: Headers): string | undefined => headerNamed(hea
 
 /** The tokens of a comma list that we know; nothing when none is left. */
 function passOnly(known: ReadonlySet<string>, key: string, value: string, passed: Headers): void {
-  const kept = splitList(value).filter((token) => known.has(token))
-  if (kept.length > 0) passed[key] = kept.join(', ')
+  const passing = splitList(value).filter((token) => known.has(token))
+  if (passing.length > 0) passed[key] = passing.join(', ')
 }
 
 /** What of a `Require` we do not do (RFC 3261 §8.2.2.3), as the value of `Unsupported`. */

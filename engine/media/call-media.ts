@@ -1,5 +1,5 @@
 /** What the rest of the engine knows of the media sessions of calls. */
-import type { Description, SpokenProfile } from './description.ts'
+import type { Description, SdpProfile } from './description.ts'
 import type { NgDictionary, Relay } from './relay/relays.ts'
 import type { MediaRules } from '../../schema/contracts/field-values.ts'
 
@@ -42,12 +42,12 @@ export interface MediaParty {
   /** Where its packets come from, when it is behind NAT: media goes there, and not where its description says. */
   readonly natAddress: string | undefined
   /** Its last description; undefined: it has sent none. */
-  readonly described: Description | undefined
+  readonly description: Description | undefined
 }
 
 /** Which profile the answerer gets: what it has shown, its rule, what its transport tells, or that of the offer. */
-export function profileToward(answerer: MediaParty, offered: SpokenProfile): SpokenProfile {
-  if (answerer.described) return answerer.described.profile
+export function profileToward(answerer: MediaParty, offered: SdpProfile): SdpProfile {
+  if (answerer.description) return answerer.description.profile
   if (answerer.rules.profile !== 'auto') return answerer.rules.profile
   if (answerer.isOnWebSocket) return 'webrtc'
   return offered === 'webrtc' ? 'rtp' : offered

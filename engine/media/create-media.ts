@@ -8,7 +8,7 @@ import type { Deadlines } from '../call/deadlines.ts'
 import type { LegGate } from '../call/legs.ts'
 import { ListeningLegs } from '../call/monitoring/listening-legs.ts'
 import type { CallMedia } from './call-media.ts'
-import { HeardDigits, openDigitSocket } from './digits/heard-digits.ts'
+import { RelayDigits, openDigitSocket } from './digits/heard-digits.ts'
 import { MediaGate } from './gate/media-gate.ts'
 import { deleteOrphans, Sessions } from './gate/sessions.ts'
 import { Parties } from './parties.ts'
@@ -19,18 +19,18 @@ import { MixerThread } from './spy/mixer-thread.ts'
 import type { MediaPolicy, MediaRules } from '../../schema/contracts/field-values.ts'
 
 /** What is asked at each call. */
-export interface MediaBooks {
+export interface MediaSources {
   readonly relays: Pick<Relays, 'pick' | 'byName' | 'all'> | undefined
   readonly calls: ActiveCalls
   readonly routing: { readonly mediaOf: RuleBooks['routing'] }
-  readonly dispatcher: { setRecord(setId: number): Ruled | undefined }
-  readonly registrar: { extensionAt(domain: string, extension: string): Ruled | undefined }
+  readonly dispatcher: { setRecord(setId: number): WithMediaRules | undefined }
+  readonly registrar: { extensionAt(domain: string, extension: string): WithMediaRules | undefined }
   /** Absent: no call is recorded. */
   readonly recordings?:
     { mayRecord(callUuid: string): boolean; mustRecord(callUuid: string): boolean } | undefined
 }
 
-interface Ruled {
+interface WithMediaRules {
   readonly media?: MediaRules | undefined
 }
 
@@ -58,7 +58,7 @@ export interface Media {
   /** Deletes the sessions of calls that have not been restored. No other process of this installation may have calls. */
   deleteOrphans(): void
   /** Of digits in RTP. */
-  readonly digits: HeardDigits
+  readonly digits: RelayDigits
   /** Rejects with the reason why `MEDIA_DTMF_LISTEN` cannot be bound. */
   start(): Promise<void>
   stop(): Promise<void>
@@ -68,7 +68,7 @@ export interface Media {
 
 /** Undefined without relays. */
 export function createMedia(
-  books: MediaBooks,
+  books: MediaSources,
   { config, databaseId, hosts, deadlines, now, randomBytes, log }: CreateMediaDeps,
 ): Media | undefined {
   const { relays, calls } = books
@@ -106,7 +106,7 @@ export function createMedia(
   const gate = new MediaGate({ relays, sessions, parties, calls, now, after })
   const isRelay = (address: string): boolean =>
     config.relays.some(({ host }) => hosts.addressesOf(host).includes(address))
-  const digits = new HeardDigits({ isRelay, now, tell: (digit) => gate.heard(digit) })
+  const digits = new RelayDigits({ isRelay, now, take: (digit) => gate.takeDigit(digit) })
   const place = config.mediaDtmfListen
   let socket: Socket | undefined
   return {

@@ -1,11 +1,11 @@
 /** What a session description says about how its party takes media (RFC 4566, RFC 3264). Pure. */
 import type { MediaProfile } from '../../schema/contracts/field-values.ts'
 
-export type SpokenProfile = Exclude<MediaProfile, 'auto'>
+export type SdpProfile = Exclude<MediaProfile, 'auto'>
 
 export interface Description {
   /** Of its first audio stream. */
-  readonly profile: SpokenProfile
+  readonly profile: SdpProfile
   /** Where that stream goes; `` where the description does not say. */
   readonly address: string
   /** Of the audio streams, in their order, without telephone events and comfort noise. */
@@ -17,7 +17,7 @@ export interface Description {
 }
 
 export function readDescription(sdp: string): Description {
-  const found: Found = { protocol: undefined, address: undefined, audio: [], other: [] }
+  const facts: StreamFacts = { protocol: undefined, address: undefined, audio: [], other: [] }
   let stream: Stream | undefined
   let sessionAddress: string | undefined
   // Each line is looked at once, and cut out only where it is needed: two descriptions of each call are read.
@@ -26,7 +26,7 @@ export function readDescription(sdp: string): Description {
     if (sdp.charCodeAt(start + 1) !== EQUALS) continue
     const kind = sdp.charCodeAt(start)
     if (kind === M) {
-      if (stream) note(found, stream)
+      if (stream) addStream(facts, stream)
       const words = sdp
         .slice(start + 2, end)
         .trimEnd()
@@ -35,22 +35,22 @@ export function readDescription(sdp: string): Description {
     } else if (kind === C) {
       const address = stream === undefined ? sessionAddress : stream.address
       if (address !== undefined) continue
-      const told = /^c=IN IP[46] ([^\s/]+)/.exec(sdp.slice(start, end))?.[1]
-      if (stream === undefined) sessionAddress = told
-      else stream.address = told
+      const own = /^c=IN IP[46] ([^\s/]+)/.exec(sdp.slice(start, end))?.[1]
+      if (stream === undefined) sessionAddress = own
+      else stream.address = own
     } else if (kind === A && stream && sdp.startsWith(rtpmap, start)) {
       const line = sdp.slice(start + rtpmap.length, end)
       stream.rtpmaps.set(line.slice(0, Math.max(line.indexOf(' '), 0)), line)
     }
   }
-  if (stream) note(found, stream)
-  const codecs = unique(found.audio)
-  const speech = codecs.filter((name) => !isBesideSpeech.test(name))
+  if (stream) addStream(facts, stream)
+  const codecs = unique(facts.audio)
+  const speech = codecs.filter((name) => !isNoSpeech.test(name))
   return {
-    profile: profileOf(found.protocol ?? ''),
-    address: found.address ?? sessionAddress ?? '',
+    profile: profileOf(facts.protocol ?? ''),
+    address: facts.address ?? sessionAddress ?? '',
     codecs: speech,
-    otherCodecs: unique(found.other),
+    otherCodecs: unique(facts.other),
     hasTelephoneEvents:
       speech.length < codecs.length && codecs.some((name) => isTelephoneEvent.test(name)),
   }
@@ -59,7 +59,7 @@ export function readDescription(sdp: string): Description {
 const [A, C, M, EQUALS] = [0x61, 0x63, 0x6d, 0x3d]
 const rtpmap = 'a=rtpmap:'
 
-interface Found {
+interface StreamFacts {
   /** Of the first audio stream, as its address. */
   protocol: string | undefined
   address: string | undefined
@@ -76,13 +76,13 @@ interface Stream {
   readonly rtpmaps: Map<string, string>
 }
 
-function note(found: Found, { words, address, rtpmaps }: Stream): void {
+function addStream(facts: StreamFacts, { words, address, rtpmaps }: Stream): void {
   const isAudio = words[0] === 'audio'
-  if (isAudio && found.protocol === undefined) {
-    found.protocol = words[2] ?? ''
-    found.address = address
+  if (isAudio && facts.protocol === undefined) {
+    facts.protocol = words[2] ?? ''
+    facts.address = address
   }
-  const names = isAudio ? found.audio : found.other
+  const names = isAudio ? facts.audio : facts.other
   for (let at = 3; at < words.length; at += 1) {
     const name = nameOf(words[at] ?? '', rtpmaps)
     if (name !== undefined) names.push(name)
@@ -96,13 +96,13 @@ function nameOf(format: string, rtpmaps: ReadonlyMap<string, string>): string | 
 }
 
 const isTelephoneEvent = /^telephone-event$/i
-const isBesideSpeech = /^(telephone-event|CN)$/i
+const isNoSpeech = /^(telephone-event|CN)$/i
 
 const unique = (names: readonly string[]): readonly string[] =>
   names.length < 2 ? names : [...new Set(names)]
 
 /** RFC 4568 (SDES) and RFC 5764 (DTLS-SRTP) each have their protocols in `m=`. */
-function profileOf(protocol: string): SpokenProfile {
+function profileOf(protocol: string): SdpProfile {
   if (protocol.includes('TLS/')) return 'webrtc'
   return protocol.includes('SAVP') ? 'srtp' : 'rtp'
 }

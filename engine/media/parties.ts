@@ -75,7 +75,7 @@ export class Parties {
   }
 
   /** With the rules of its party. */
-  known(legId: string, facts: PartyFacts): PartyFacts {
+  withRules(legId: string, facts: PartyFacts): PartyFacts {
     if (facts.rules !== undefined) return facts
     const { origin } = this.#deps.calls.call(callUuidOf(legId)) ?? {}
     return { ...facts, rules: origin ? rulesOf(origin, this.#deps.books) : noMediaRules }
@@ -95,13 +95,13 @@ export class Parties {
 }
 
 /** The party with its last description. */
-export function partyWith(facts: PartyFacts, described: Description | undefined): MediaParty {
+export function partyWith(facts: PartyFacts, description: Description | undefined): MediaParty {
   const { rules = noMediaRules, isOnWebSocket } = facts
-  return { rules, isOnWebSocket, natAddress: natAddressOf(facts, described), described }
+  return { rules, isOnWebSocket, natAddress: natAddressOf(facts, description), description }
 }
 
 /** Its messages come from there, unless they come through a proxy. */
-export const heardFrom = (facts: PartyFacts, peer: string): PartyFacts =>
+export const withPeerAddress = (facts: PartyFacts, peer: string): PartyFacts =>
   facts.address === undefined && !facts.isBehindProxy && peer !== ''
     ? { ...facts, address: hostOf(peer) }
     : facts

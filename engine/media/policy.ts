@@ -40,7 +40,7 @@ function needOf(
 ): RelayReason | undefined {
   if (isRecorded) return 'recording'
   if (offerer.natAddress !== undefined || answerer.natAddress !== undefined) return 'nat'
-  const offered = offerer.described?.profile
+  const offered = offerer.description?.profile
   if (offered !== undefined && profileToward(answerer, offered) !== offered) return 'profile'
   if (offeredCodecs(offerer, answerer).kind !== 'unchanged') return 'codecs'
   return convertsDigits(offerer, answerer) ? 'dtmf' : undefined
@@ -57,11 +57,11 @@ export interface RuleBooks {
 
 /** The rules of the party that sent an INVITE, or to which one is sent. */
 export const rulesOf = (party: Caller | Callee, books: RuleBooks): MediaRules =>
-  saidBy(party, books) ?? noMediaRules
+  ownRules(party, books) ?? noMediaRules
 
 type Caller = NonNullable<Admission['origin']>
 
-function saidBy(party: Caller | Callee, books: RuleBooks): MediaRules | undefined {
+function ownRules(party: Caller | Callee, books: RuleBooks): MediaRules | undefined {
   switch (party.kind) {
     case 'carrier':
     case 'gateway':
@@ -106,7 +106,7 @@ type OfferedCodecs =
  * may use what it offers. An offer of which the answerer may have nothing passes where the relay cannot transcode.
  */
 export function offeredCodecs(offerer: MediaParty, answerer: MediaParty): OfferedCodecs {
-  const offered = offerer.described?.codecs ?? []
+  const offered = offerer.description?.codecs ?? []
   const usable = allowed(offered, offerer.rules.codecs)
   const own = usable.length > 0 ? usable : offered
   const wanted = answerer.rules.codecs
@@ -137,18 +137,18 @@ function filtered(offered: readonly string[], codecs: readonly string[]): Offere
 
 /** Whether the relay has to do with the digits of these two. */
 export const convertsDigits = (one: MediaParty, other: MediaParty): boolean =>
-  isPlayed(one, other) || isPlayed(other, one)
+  getsEvents(one, other) || getsEvents(other, one)
 
 /** Whether an INFO with digits from one becomes events in the RTP towards the other. */
-export function isPlayed(from: MediaParty, to: MediaParty): boolean {
+export function getsEvents(from: MediaParty, to: MediaParty): boolean {
   if (to.rules.dtmf === 'info') return false
-  if (from.rules.dtmf === 'info') return to.described?.hasTelephoneEvents !== false
-  return to.rules.dtmf === 'rfc4733' && from.described?.hasTelephoneEvents === false
+  if (from.rules.dtmf === 'info') return to.description?.hasTelephoneEvents !== false
+  return to.rules.dtmf === 'rfc4733' && from.description?.hasTelephoneEvents === false
 }
 
 /** Whether events in the RTP of the other party become INFO to this one. If it has described events itself, it gets those. */
-export const isTold = ({ rules, described }: MediaParty): boolean =>
-  rules.dtmf === 'info' && described?.hasTelephoneEvents !== true
+export const getsInfo = ({ rules, description }: MediaParty): boolean =>
+  rules.dtmf === 'info' && description?.hasTelephoneEvents !== true
 
 /** RFC 3551: the names of G.711. */
 const decoded = ['PCMA', 'PCMU']

@@ -12,7 +12,7 @@ import { type AttemptEvent, attemptTable } from './tables.ts'
 import { display, offeringLeg, progress } from './calling.ts'
 import { wantsOffer } from './failover.ts'
 import { closeLeg, newLeg, stepLeg } from './leg.ts'
-import type { Turn } from './protocol.ts'
+import type { StepContext } from './protocol.ts'
 import type { Attempt, AttemptResult, Call } from './state.ts'
 
 /** Below, a late response is the node's own fault. */
@@ -29,28 +29,28 @@ const declinedElsewhere = (status: number): Headers => ({
 })
 
 export function startAttempt(
-  turn: Turn,
+  context: StepContext,
   call: Call,
   candidate: Callee,
   isBranch: boolean,
-  timeoutMs = turn.timing.nodeTimeoutMs,
+  timeoutMs = context.timing.nodeTimeoutMs,
 ): void {
   const { dialing } = call
   if (dialing === undefined) return
-  const leg = newLeg(turn, call, dialing.purpose === 'source' ? 'caller' : 'callee', true)
+  const leg = newLeg(context, call, dialing.purpose === 'source' ? 'caller' : 'callee', true)
   leg.isPhone = candidate.kind === 'phone'
   if ('stripHeaders' in candidate) leg.withheld = candidate.stripHeaders
   const { invite, purpose } = dialing
-  leg.told = invite.body ?? ''
+  leg.lastSdpSent = invite.body ?? ''
   const attempt: Attempt = {
     legId: leg.id,
     destination: candidate.uri,
     isNode: candidate.kind === 'node',
     isBranch,
-    startedAt: turn.now,
+    startedAt: context.now,
     timeoutMs,
     state: 'silent',
-    endedAt: turn.now,
+    endedAt: context.now,
     status: 0,
     reason: '',
     result: undefined,
@@ -58,30 +58,30 @@ export function startAttempt(
     ...('holder' in candidate && { holder: candidate.holder }),
   }
   dialing.attempts.push(attempt)
-  if (purpose === 'destination') startTimer(turn, attempt, turn.now + timeoutMs)
+  if (purpose === 'destination') startTimer(context, attempt, context.now + timeoutMs)
   const near = purpose === 'source' ? undefined : call.near
-  const describes = invite.body === undefined ? undefined : offeringLeg(turn, call)
-  turn.commands.push({
+  const sdpOwner = invite.body === undefined ? undefined : offeringLeg(context, call)
+  context.commands.push({
     type: 'invite',
     legId: leg.id,
     candidate,
     invite,
-    describes,
+    sdpOwner,
     isBranch,
     near,
   })
 }
 
-function startTimer({ commands }: Turn, { legId }: Attempt, at: number): void {
+function startTimer({ commands }: StepContext, { legId }: Attempt, at: number): void {
   commands.push({ type: 'startTimer', timer: { kind: 'attempt', legId }, at })
 }
 
-export function startRingTimer({ commands, now }: Turn, call: Call, ringMs: number): void {
+export function startRingTimer({ commands, now }: StepContext, call: Call, ringMs: number): void {
   const timer = { kind: 'ring', callUuid: call.start.callUuid } as const
   commands.push({ type: 'startTimer', timer, at: now + ringMs })
 }
 
-export function stopRingTimer({ commands }: Turn, { start: { callUuid } }: Call): void {
+export function stopRingTimer({ commands }: StepContext, { start: { callUuid } }: Call): void {
   commands.push({ type: 'stopTimer', timer: { kind: 'ring', callUuid } })
 }
 
@@ -90,7 +90,7 @@ export const attemptOf = (call: Call, legId: string): Attempt | undefined =>
 
 /** Makes one step of an attempt. */
 export function stepAttempt(
-  turn: Turn,
+  context: StepContext,
   call: Call,
   attempt: Attempt,
   event: AttemptEvent,
@@ -105,53 +105,53 @@ export function stepAttempt(
   const { legId, holder } = attempt
   // A node that has said anything is there: what follows is the phone's. A request that our own server refuses to
   // send says nothing about the node: a phone may have caused it.
-  const isUnheard = attempt.status === 0 && event === 'silence' && !isAway(result)
-  if (holder !== undefined && isUnheard) turn.commands.push({ type: 'nodeSilent', name: holder })
+  const isUnreachable = attempt.status === 0 && event === 'silence' && !isConnectionLost(result)
+  if (holder !== undefined && isUnreachable) context.commands.push({ type: 'nodeSilent', name: holder })
   const { callUuid } = call.start
   for (const action of next.do)
     switch (action) {
       case 'startRingTimer':
         if (call.dialing?.purpose === 'destination')
-          startTimer(turn, attempt, turn.now + turn.timing.ringTimeoutMs)
+          startTimer(context, attempt, context.now + context.timing.ringTimeoutMs)
         break
       case 'stopTimer':
-        turn.commands.push({ type: 'stopTimer', timer: { kind: 'attempt', legId } })
+        context.commands.push({ type: 'stopTimer', timer: { kind: 'attempt', legId } })
         break
       case 'close':
-        closeLeg(turn, turn.world.legs.get(legId), headers)
+        closeLeg(context, context.world.legs.get(legId), headers)
         break
-      case 'ask':
-        startTimer(turn, attempt, turn.now + attempt.timeoutMs)
-        turn.commands.push({ type: 'probe', legId, uri: attempt.destination })
+      case 'probe':
+        startTimer(context, attempt, context.now + attempt.timeoutMs)
+        context.commands.push({ type: 'probe', legId, uri: attempt.destination })
         break
       case 'endCall':
-        turn.signals.push({ type: 'stop', callUuid, end: { kind: 'no-answer' } })
+        context.signals.push({ type: 'stop', callUuid, end: { kind: 'no-answer' } })
         break
       case 'settle':
       default:
         attempt.result = result
-        attempt.endedAt = turn.now
-        turn.signals.push({ type: 'attemptOver', callUuid, legId })
+        attempt.endedAt = context.now
+        context.signals.push({ type: 'attemptOver', callUuid, legId })
     }
   return true
 }
 
 /** Something happened to the leg of an attempt, and the attempt is not over yet. */
-export function attemptEvent(turn: Turn, call: Call, attempt: Attempt, event: LegEventData): void {
+export function attemptEvent(context: StepContext, call: Call, attempt: Attempt, event: LegEventData): void {
   switch (event.type) {
     case 'sent':
       call.callIds.push(event.callId)
       // The destination's time begins when it has been asked.
-      if (event.heldMs !== undefined) sentLate(turn, call, attempt)
+      if (event.heldMs !== undefined) sentLate(context, call, attempt)
       return undefined
     case 'provisional':
-      return onProvisional(turn, call, attempt, event.response)
+      return onProvisional(context, call, attempt, event.response)
     case 'rejected':
-      return onRejected(turn, call, attempt, event.response)
+      return onRejected(context, call, attempt, event.response)
     case 'unusable': {
       noteResponse(attempt, event.response)
       const result = rejected(502, 'Bad Gateway', {}, true)
-      return void stepAttempt(turn, call, attempt, 'unusable', { result })
+      return void stepAttempt(context, call, attempt, 'unusable', { result })
     }
     case 'failed': {
       const { reason, isConnectionLost } = event
@@ -161,20 +161,20 @@ export function attemptEvent(turn: Turn, call: Call, attempt: Attempt, event: Le
         reason,
         ...(isConnectionLost && { isConnectionLost }),
       } as const
-      return void stepAttempt(turn, call, attempt, 'failed', { result })
+      return void stepAttempt(context, call, attempt, 'failed', { result })
     }
     case 'answered':
     case 'offered':
-      return onAnswered(turn, call, attempt, event)
+      return onAnswered(context, call, attempt, event)
     default:
       return undefined
   }
 }
 
 /** The destination's time begins when it has been asked. */
-function sentLate(turn: Turn, call: Call, attempt: Attempt): void {
+function sentLate(context: StepContext, call: Call, attempt: Attempt): void {
   if (attempt.state === 'silent' && call.dialing?.purpose === 'destination')
-    startTimer(turn, attempt, turn.now + attempt.timeoutMs)
+    startTimer(context, attempt, context.now + attempt.timeoutMs)
 }
 
 function noteResponse(attempt: Attempt, { status, reason }: SipResponse): void {
@@ -182,26 +182,26 @@ function noteResponse(attempt: Attempt, { status, reason }: SipResponse): void {
   attempt.reason = reason
 }
 
-function onProvisional(turn: Turn, call: Call, attempt: Attempt, response: SipResponse): void {
+function onProvisional(context: StepContext, call: Call, attempt: Attempt, response: SipResponse): void {
   const { status, body } = response
   const isSource = call.dialing?.purpose === 'source'
   const isMedia = Boolean(body) && status > 100 && !attempt.isBranch
-  stepAttempt(turn, call, attempt, isMedia ? 'earlyMedia' : 'response')
+  stepAttempt(context, call, attempt, isMedia ? 'earlyMedia' : 'response')
   noteResponse(attempt, response)
   if (status <= 100) return undefined
-  if (isSource) return call.display === 'DIALING' ? display(turn, call, 'RINGING') : undefined
-  call.firstProgressAt ??= turn.now
+  if (isSource) return call.display === 'DIALING' ? display(context, call, 'RINGING') : undefined
+  call.firstProgressAt ??= context.now
   call.peers.callee ??= response.peer
   // One 180 without media for all phones: their answers to one offer would contradict each other.
   if (attempt.isBranch) {
     if (call.display !== 'DIALING') return undefined
-    const ringing = { status: 180, reason: 'Ringing', body: undefined, describes: undefined }
-    return progress(turn, call, ringing, {})
+    const ringing = { status: 180, reason: 'Ringing', body: undefined, sdpOwner: undefined }
+    return progress(context, call, ringing, {})
   }
   if (isMedia) noteEarlyMedia(attempt, response)
   const { reason } = response
-  const told = { status, reason, body, describes: attempt.legId }
-  return progress(turn, call, told, passedAnswer(turn, attempt, response))
+  const progressed = { status, reason, body, sdpOwner: attempt.legId }
+  return progress(context, call, progressed, passedAnswer(context, attempt, response))
 }
 
 function noteEarlyMedia(attempt: Attempt, { headers, body }: SipResponse): void {
@@ -209,30 +209,30 @@ function noteEarlyMedia(attempt: Attempt, { headers, body }: SipResponse): void 
     attempt.early = { tag: tagOf(headers['to']), sdp: body ?? '' }
 }
 
-function passedAnswer(turn: Turn, { legId }: Attempt, { headers }: SipResponse): Headers {
-  const passed = turn.filter.inviteAnswer(headers)
-  return turn.world.legs.get(legId)?.isPhone === true ? withoutClaims(passed) : passed
+function passedAnswer(context: StepContext, { legId }: Attempt, { headers }: SipResponse): Headers {
+  const passed = context.filter.inviteAnswer(headers)
+  return context.world.legs.get(legId)?.isPhone === true ? withoutClaims(passed) : passed
 }
 
 const rejected = (status: number, reason: string, headers: Headers, isFinal: boolean) =>
   ({ kind: 'rejected', status, reason, headers, isFinal }) as const
 
-function onRejected(turn: Turn, call: Call, attempt: Attempt, response: SipResponse): void {
-  if (offerToSource(turn, call, attempt, response)) return
+function onRejected(context: StepContext, call: Call, attempt: Attempt, response: SipResponse): void {
+  if (offerToSource(context, call, attempt, response)) return
   noteResponse(attempt, response)
   const { status, reason, headers } = response
-  const passed = passedAnswer(turn, attempt, response)
+  const passed = passedAnswer(context, attempt, response)
   const result = rejected(status, reason, passed, attempt.state === 'early')
   if (status >= 600 && attempt.isBranch && call.dialing?.purpose === 'destination')
     // RFC 3261 §16.7 step 5: 6xx is the callee's decision for all its phones.
-    abandonOthers(turn, call, attempt, 'declined elsewhere', declinedElsewhere(status))
+    abandonOthers(context, call, attempt, 'declined elsewhere', declinedElsewhere(status))
   const redirect = status < 400 ? { redirect: headers } : {}
-  stepAttempt(turn, call, attempt, 'rejected', { result: { ...result, ...redirect } })
+  stepAttempt(context, call, attempt, 'rejected', { result: { ...result, ...redirect } })
 }
 
 /** Gives up all but one; `why` is for the record, `headers` for the phones. */
 export function abandonOthers(
-  turn: Turn,
+  context: StepContext,
   call: Call,
   one: Attempt | undefined,
   why: string,
@@ -241,31 +241,31 @@ export function abandonOthers(
   for (const attempt of call.dialing?.attempts ?? []) {
     if (attempt === one || attempt.state === 'over') continue
     if (attempt.reason === '') attempt.reason = why
-    stepAttempt(turn, call, attempt, 'abandoned', { headers })
+    stepAttempt(context, call, attempt, 'abandoned', { headers })
   }
 }
 
 function onAnswered(
-  turn: Turn,
+  context: StepContext,
   call: Call,
   attempt: Attempt,
   event: Extract<LegEventData, { readonly type: 'answered' | 'offered' }>,
 ): void {
   const { response, legId } = event
   noteResponse(attempt, response)
-  const headers = passedAnswer(turn, attempt, response)
-  if (!stepAttempt(turn, call, attempt, 'answered')) return
-  abandonOthers(turn, call, attempt, 'answered elsewhere', answeredElsewhere)
-  if (call.dialing?.purpose === 'source') return pickedUp(turn, call, event)
-  call.firstProgressAt ??= turn.now
+  const headers = passedAnswer(context, attempt, response)
+  if (!stepAttempt(context, call, attempt, 'answered')) return
+  abandonOthers(context, call, attempt, 'answered elsewhere', answeredElsewhere)
+  if (call.dialing?.purpose === 'source') return pickedUp(context, call, event)
+  call.firstProgressAt ??= context.now
   call.peers.callee = response.peer
   call.legs.callee = legId
   const sdp = descriptionIn(attempt, response)
-  const leg = turn.world.legs.get(legId)
+  const leg = context.world.legs.get(legId)
   if (leg && event.type === 'answered' && leg.media === '') leg.media = sdp
-  stopRingTimer(turn, call)
-  call.answering = { sdp, describes: legId, headers }
-  turn.signals.push({ type: 'calleeAnswered', callUuid: call.start.callUuid })
+  stopRingTimer(context, call)
+  call.answering = { sdp, sdpOwner: legId, headers }
+  context.signals.push({ type: 'calleeAnswered', callUuid: call.start.callUuid })
 }
 
 /**
@@ -279,87 +279,87 @@ function descriptionIn({ early }: Attempt, { headers, body }: SipResponse): stri
 
 /** A phone of the source is picked up: it is the calling side from now on. */
 function pickedUp(
-  turn: Turn,
+  context: StepContext,
   call: Call,
   event: Extract<LegEventData, { readonly type: 'answered' | 'offered' }>,
 ): void {
-  stopRingTimer(turn, call)
+  stopRingTimer(context, call)
   call.peers.caller = event.response.peer
   call.near = event.legId
   call.dialing = undefined
   const { callUuid } = call.start
   const offer = event.type === 'offered' ? event.offer : undefined
-  turn.signals.push({ type: 'pickedUp', callUuid, legId: event.legId, offer })
+  context.signals.push({ type: 'pickedUp', callUuid, legId: event.legId, offer })
 }
 
 /** The INVITE must not leave. */
 export function withheld(
-  turn: Turn,
+  context: StepContext,
   call: Call,
   attempt: Attempt,
   why: string,
   end: End & { readonly kind: 'refused' },
 ): void {
   attempt.reason = why
-  const leg = turn.world.legs.get(attempt.legId)
-  if (leg) stepLeg(turn, leg, 'failed')
-  stepAttempt(turn, call, attempt, 'withheld', { result: { kind: 'withheld', end } })
+  const leg = context.world.legs.get(attempt.legId)
+  if (leg) stepLeg(context, leg, 'failed')
+  stepAttempt(context, call, attempt, 'withheld', { result: { kind: 'withheld', end } })
 }
 
 /** The time of an attempt is over: silence, or ringing for too long. */
-export function attemptTimedOut(turn: Turn, call: Call, attempt: Attempt): void {
-  const { now, server } = turn
+export function attemptTimedOut(context: StepContext, call: Call, attempt: Attempt): void {
+  const { now, server } = context
   const { lagMs } = server
   const { startedAt, timeoutMs, state, isNode } = attempt
-  if (state !== 'silent') return silence(turn, call, attempt)
+  if (state !== 'silent') return silence(context, call, attempt)
   // While this process is busy a response may wait to be read: silence counts only after that.
   if (lagMs > NOTICEABLE_LAG_MS && now < startedAt + timeoutMs + MAX_EXTRA_MS)
-    return startTimer(turn, attempt, now + lagMs)
-  const isWithUs = server.isElsewhere && !hasLeft(turn, attempt)
-  if (server.hearsTrying || isWithUs) return silence(turn, call, attempt)
-  return void stepAttempt(turn, call, attempt, isNode ? 'ask' : 'wait')
+    return startTimer(context, attempt, now + lagMs)
+  const isWithUs = server.isRemote && !hasLeft(context, attempt)
+  if (server.reportsTrying || isWithUs) return silence(context, call, attempt)
+  return void stepAttempt(context, call, attempt, isNode ? 'probe' : 'wait')
 }
 
 /** The silent node is there: it may be slow to ring; but one that takes no calls must not hold the call up. */
-export function probed(turn: Turn, attempt: Attempt, isThere: boolean): void {
-  if (!isThere || attempt.state !== 'asked') return
-  const at = attempt.startedAt + turn.timing.nodeProgressTimeoutMs
-  startTimer(turn, attempt, Math.max(turn.now, at))
+export function probed(context: StepContext, attempt: Attempt, isThere: boolean): void {
+  if (!isThere || attempt.state !== 'probing') return
+  const at = attempt.startedAt + context.timing.nodeProgressTimeoutMs
+  startTimer(context, attempt, Math.max(context.now, at))
 }
 
-const isAway = (result: AttemptResult): boolean =>
+const isConnectionLost = (result: AttemptResult): boolean =>
   result.kind === 'not-sent' && result.isConnectionLost === true
 
 /** The server has confirmed that the INVITE was sent: it is not away, and no media relay is waited for. */
-const hasLeft = ({ world }: Turn, { legId }: Attempt): boolean =>
+const hasLeft = ({ world }: StepContext, { legId }: Attempt): boolean =>
   world.legs.get(legId)?.state !== 'calling'
 
 /** An INVITE that has not left says nothing about the destination. */
-function silence(turn: Turn, call: Call, attempt: Attempt): void {
+function silence(context: StepContext, call: Call, attempt: Attempt): void {
   if (attempt.reason === '' && attempt.status === 0) attempt.reason = 'silence'
-  const away = { kind: 'not-sent', reason: 'silence', isConnectionLost: true } as const
-  const result = hasLeft(turn, attempt) ? ({ kind: 'silent' } as const) : away
-  stepAttempt(turn, call, attempt, 'silence', { result })
+  const lost = { kind: 'not-sent', reason: 'silence', isConnectionLost: true } as const
+  const result = hasLeft(context, attempt) ? ({ kind: 'silent' } as const) : lost
+  stepAttempt(context, call, attempt, 'silence', { result })
 }
 
 /** Repeats the INVITE with an offer where a phone requires one. True: it was repeated. */
-function offerToSource(turn: Turn, call: Call, attempt: Attempt, { status }: SipResponse): boolean {
+function offerToSource(context: StepContext, call: Call, attempt: Attempt, { status }: SipResponse): boolean {
   const { dialing } = call
   const { candidate, isOffering } = attempt
   if (dialing === undefined || candidate === undefined) return false
   if (isOffering === true || !wantsOffer(status)) return false
-  const leg = newLeg(turn, call, 'caller', true)
+  const leg = newLeg(context, call, 'caller', true)
   leg.isPhone = true
-  leg.told = silentOffer
+  leg.lastSdpSent = silentOffer
   const again: Attempt = { ...attempt, legId: leg.id, state: 'silent', isOffering: true }
   dialing.attempts = dialing.attempts.map((each) => (each === attempt ? again : each))
   const invite = { ...dialing.invite, body: silentOffer }
-  turn.commands.push({
+  context.commands.push({
     type: 'invite',
     legId: leg.id,
     candidate,
     invite,
-    describes: undefined,
+    sdpOwner: undefined,
     isBranch: true,
     near: undefined,
   })

@@ -15,7 +15,7 @@ import { endDialing, giveUpAttempts } from './dialing.ts'
 import { connectLegs } from './exchange.ts'
 import { startGrant, stopGrant } from './grant.ts'
 import { callUuidOf, closeLeg, stepLeg, newLeg } from './leg.ts'
-import type { Signal, Turn } from './protocol.ts'
+import type { Signal, StepContext } from './protocol.ts'
 import { type Call, type Leg, type World, type Calling, nowhere } from './state.ts'
 import { completeReplacement, transferSignal } from './transfer.ts'
 import type { CallStart } from '../inbound/incoming-invite.ts'
@@ -29,175 +29,175 @@ export const answerFailed = {
 } as const satisfies End
 
 /** Makes one step of a call. `end` is why it is over, where the step leads there and no other end was first. */
-export function advance(turn: Turn, call: Call, event: CallEvent, end?: End): void {
+export function advance(context: StepContext, call: Call, event: CallEvent, end?: End): void {
   const next = callTable[call.phase][event]
   if (next === undefined) return
   call.phase = next.to
   const { callUuid } = call.start
   if (next.to === 'over' && call.end === undefined && end) {
     call.end = end
-    turn.signals.push({ type: 'stopped', callUuid, end })
+    context.signals.push({ type: 'stopped', callUuid, end })
   }
-  for (const action of next.do) perform(turn, call, action)
-  if (next.to === 'answered' || next.to === 'over') endDialing(turn, call, next.to === 'answered')
+  for (const action of next.do) perform(context, call, action)
+  if (next.to === 'answered' || next.to === 'over') endDialing(context, call, next.to === 'answered')
   if (next.to === 'over' && call.acceptFor !== undefined)
-    turn.signals.push({ type: 'callerGone', callUuid: call.acceptFor })
+    context.signals.push({ type: 'callerGone', callUuid: call.acceptFor })
 }
 
-function perform(turn: Turn, call: Call, action: CallAction): void {
+function perform(context: StepContext, call: Call, action: CallAction): void {
   const { end = answerFailed, start } = call
   const { callUuid } = start
   switch (action) {
     case 'giveUpAttempts':
-      return giveUpAttempts(turn, call, end)
+      return giveUpAttempts(context, call, end)
     case 'stopForwarded':
-      return stopForwarded(turn, call, end)
+      return stopForwarded(context, call, end)
     case 'closeLegs':
-      return closeLegs(turn, call)
+      return closeLegs(context, call)
     case 'endPeers':
-      return endPeers(turn, call)
+      return endPeers(context, call)
     case 'refuseCaller':
-      return refuseCaller(turn, call, end)
+      return refuseCaller(context, call, end)
     case 'acceptCaller':
-      return acceptCaller(turn, call)
+      return acceptCaller(context, call)
     case 'journal':
-      return void turn.commands.push({ type: 'journal', callUuid })
+      return void context.commands.push({ type: 'journal', callUuid })
     case 'startGrant':
-      return startGrant(turn, call)
+      return startGrant(context, call)
     case 'store':
     default:
-      stopGrant(turn, call)
-      return void turn.commands.push({ type: 'store', callUuid, end })
+      stopGrant(context, call)
+      return void context.commands.push({ type: 'store', callUuid, end })
   }
 }
 
 /** Ends a call in whatever it is doing. The first end counts: crossing BYEs, or a hang-up that meets an answer. */
-export function stop(turn: Turn, call: Call, end: End): void {
+export function stop(context: StepContext, call: Call, end: End): void {
   if (call.end) return
   call.end = end
   if (end.kind === 'cut') call.byeHeaders = { Reason: reasonHeader(end) }
-  turn.signals.push({ type: 'stopped', callUuid: call.start.callUuid, end })
-  advance(turn, call, 'stop')
+  context.signals.push({ type: 'stopped', callUuid: call.start.callUuid, end })
+  advance(context, call, 'stop')
 }
 
 /** The record ends with the last packet. On hold no party has to send any, and an emergency call is never cut. */
-export function mediaLost(turn: Turn, call: Call, lastPacketAt: number): void {
+export function mediaLost(context: StepContext, call: Call, lastPacketAt: number): void {
   if (call.phase !== 'answered' || call.display === 'HELD' || call.isEmergency) return
-  stop(turn, call, mediaTimeout(lastPacketAt))
+  stop(context, call, mediaTimeout(lastPacketAt))
 }
 
 /** Ends what depends on a call that is over: its transfers and the calls of supervisors. */
 export function stopped(
-  turn: Turn,
+  context: StepContext,
   call: Call,
   signal: Signal & { readonly type: 'stopped' },
 ): void {
   for (const transferId of call.transferIds) {
-    const transfer = turn.world.transfers.get(transferId)
-    if (transfer) transferSignal(turn, transfer, signal)
+    const transfer = context.world.transfers.get(transferId)
+    if (transfer) transferSignal(context, transfer, signal)
   }
   for (const callUuid of call.supervisedBy) {
-    const by = turn.world.calls.get(callUuid)
+    const by = context.world.calls.get(callUuid)
     const end = {
       kind: 'cut',
       by: 'system',
       cause: cause.normal,
       code: 'spied_call_ended',
     } as const
-    if (by) stop(turn, by, end)
+    if (by) stop(context, by, end)
   }
 }
 
 /** The calling side has its dialog, or is the party of another call: the call is answered. */
-export function callerTaken(turn: Turn, call: Call, legId: string): void {
-  const { world, now } = turn
+export function callerTaken(context: StepContext, call: Call, legId: string): void {
+  const { world, now } = context
   const leg = legOf(world, legId)
   const isOwn = leg?.callUuid === call.start.callUuid
   const { acceptFor, calling } = call
   if (call.phase !== 'accepting' || leg === undefined) {
-    if (isOwn) closeLeg(turn, leg, call.byeHeaders)
+    if (isOwn) closeLeg(context, leg, call.byeHeaders)
     return
   }
   call.acceptFor = undefined
   if (acceptFor !== undefined)
-    turn.signals.push({ type: 'callerTaken', callUuid: acceptFor, legId })
-  if (acceptFor !== undefined && !isOwn) return callerGone(turn, call)
+    context.signals.push({ type: 'callerTaken', callUuid: acceptFor, legId })
+  if (acceptFor !== undefined && !isOwn) return callerGone(context, call)
   // Of a call that a crash interrupted here: its answer is in the journal, and may have left before.
   call.answeredAt ??= now
-  display(turn, call, 'ACTIVE')
+  display(context, call, 'ACTIVE')
   if (isOwn) call.legs.caller = legId
-  advance(turn, call, 'callerTaken')
+  advance(context, call, 'callerTaken')
   call.answering = undefined
-  if (calling.kind === 'forwarded') noteForwarded(turn, world.calls.get(calling.callUuid), 200)
-  if (!call.end) joinSides(turn, call, leg)
-  if (!isOwn && calling.kind === 'invite') giveWay(turn, legOf(world, calling.legId))
-  if (call.end) advance(turn, call, 'stop')
+  if (calling.kind === 'forwarded') noteForwarded(context, world.calls.get(calling.callUuid), 200)
+  if (!call.end) joinSides(context, call, leg)
+  if (!isOwn && calling.kind === 'invite') giveWay(context, legOf(world, calling.legId))
+  if (call.end) advance(context, call, 'stop')
 }
 
 /** The caller waited until the transferee took its place. */
-function giveWay(turn: Turn, leg: Leg | undefined): void {
-  if (leg) stepLeg(turn, leg, 'reject', { status: 487, reason: 'Request Terminated' })
+function giveWay(context: StepContext, leg: Leg | undefined): void {
+  if (leg) stepLeg(context, leg, 'reject', { status: 487, reason: 'Request Terminated' })
 }
 
 /** The two sides of an answered call talk to each other. */
-function joinSides(turn: Turn, call: Call, caller: Leg): void {
-  const { world } = turn
+function joinSides(context: StepContext, call: Call, caller: Leg): void {
+  const { world } = context
   const isOwn = caller.callUuid === call.start.callUuid
   const replacement = world.transfers.get(call.replacement ?? '')
-  if (replacement) return completeReplacement(turn, replacement, caller)
+  if (replacement) return completeReplacement(context, replacement, caller)
   const callee = legOf(world, call.legs.callee)
   if (callee === undefined) return undefined
   if (!isOwn) {
-    connectParties(turn, caller, callee)
+    connectParties(context, caller, callee)
     for (const transferId of call.transferIds)
-      turn.signals.push({ type: 'transferConnected', transferId })
+      context.signals.push({ type: 'transferConnected', transferId })
     return undefined
   }
   // The callee was offered what the phone had answered, as an offer (asOffer): not word for word.
   if (call.calling.kind === 'source') for (const leg of [caller, callee]) leg.hasOwnOrigin = true
   if (callee.state === 'offered') caller.awaitedAck = { kind: 'first-offer', id: callee.id }
-  else connectLegs(turn, caller, callee)
-  reconcileSource(turn, call)
+  else connectLegs(context, caller, callee)
+  reconcileSource(context, call)
   return undefined
 }
 
 /** The calling side was not there any more when the callee answered. */
-export function callerGone(turn: Turn, call: Call): void {
-  stop(turn, call, { kind: 'cancelled' })
-  advance(turn, call, 'callerGone')
+export function callerGone(context: StepContext, call: Call): void {
+  stop(context, call, { kind: 'cancelled' })
+  advance(context, call, 'callerGone')
 }
 
 /** Callers do not learn whether the extension has money or may call there. */
-const heard = (end: End): End =>
+const endShownToCaller = (end: End): End =>
   end.kind === 'refused'
     ? { kind: 'rejected', status: 480, reason: 'Temporarily Unavailable', headers: {} }
     : end
 
-export function forwardEnded(turn: Turn, call: Call, end: End): void {
-  const told = heard(end)
-  noteForwarded(turn, call, summarize(told, false).sipCode)
-  advance(turn, call, 'exhausted', told)
+export function forwardEnded(context: StepContext, call: Call, end: End): void {
+  const shown = endShownToCaller(end)
+  noteForwarded(context, call, summarize(shown, false).sipCode)
+  advance(context, call, 'exhausted', shown)
 }
 
 /** The forward as an attempt in the record of the forwarded call. */
-function noteForwarded({ now: endedAt }: Turn, call: Call | undefined, status: number): void {
+function noteForwarded({ now: endedAt }: StepContext, call: Call | undefined, status: number): void {
   if (call?.forwardedTo === undefined) return
   const { destination, startedAt } = call.forwardedTo
   call.forwardedTo = undefined
   call.attempts.push({ destination, status, reason: 'forwarded', startedAt, endedAt })
 }
 
-function stopForwarded({ signals }: Turn, { forwardedTo }: Call, end: End): void {
+function stopForwarded({ signals }: StepContext, { forwardedTo }: Call, end: End): void {
   if (forwardedTo === undefined) return
   const { callUuid } = forwardedTo
-  const told: End = end.kind === 'cut' ? { ...end, code: null } : { kind: 'cancelled' }
-  signals.push({ type: 'stop', callUuid, end: told })
+  const forwardedEnd: End = end.kind === 'cut' ? { ...end, code: null } : { kind: 'cancelled' }
+  signals.push({ type: 'stop', callUuid, end: forwardedEnd })
 }
 
 /** The caller's ACK has answered the callee's offer. */
-export function calleeConfirmed(turn: Turn, call: Call, leg: Leg): void {
-  const caller = legOf(turn.world, call.legs.caller)
-  if (caller && !call.end) connectLegs(turn, caller, leg)
+export function calleeConfirmed(context: StepContext, call: Call, leg: Leg): void {
+  const caller = legOf(context.world, call.legs.caller)
+  if (caller && !call.end) connectLegs(context, caller, leg)
 }
 
 /** The record of a call is stored: nothing of it is kept here any more. */
@@ -238,10 +238,10 @@ export interface ReceivedInvite {
   readonly isPhone: boolean
 }
 
-const noCaller: Calling = { kind: 'source', offer: '', heard: '', isWanted: false }
+const noCaller: Calling = { kind: 'source', offer: '', remoteSdp: '', isWanted: false }
 
-export function beginCall(world: World, begun: NewCall): Call {
-  const { start, stampOffsetMs, calling, near, callerPeer, forwardedBy } = begun
+export function beginCall(world: World, newCall: NewCall): Call {
+  const { start, stampOffsetMs, calling, near, callerPeer, forwardedBy } = newCall
   const caller = callerPeer ?? (start.isOurs === true ? null : start.sourceAddress)
   // One shape for all calls, and no spreads: they took 6 µs of every call.
   const call: Call = {
@@ -255,7 +255,7 @@ export function beginCall(world: World, begun: NewCall): Call {
     callerTag: '',
     offer: undefined,
     account: null,
-    payerTenantId: begun.payerTenantId ?? null,
+    payerTenantId: newCall.payerTenantId ?? null,
     origin: undefined,
     destination: undefined,
     dialing: undefined,
@@ -266,7 +266,7 @@ export function beginCall(world: World, begun: NewCall): Call {
     supervisedBy: [],
     near,
     forwardedBy,
-    transfersBefore: begun.transfersBefore ?? 0,
+    transfersBefore: newCall.transfersBefore ?? 0,
     failedTransfers: 0,
     place: nowhere,
     attempts: [],
@@ -287,8 +287,8 @@ export function beginCall(world: World, begun: NewCall): Call {
 }
 
 /** A call that an INVITE begins, and the leg of its caller. */
-export function beginInvitedCall(world: World, begun: NewCall, invite: ReceivedInvite): Leg {
-  const call = beginCall(world, begun)
+export function beginInvitedCall(world: World, newCall: NewCall, invite: ReceivedInvite): Leg {
+  const call = beginCall(world, newCall)
   const leg = newLeg({ world }, call, 'caller', false)
   leg.callId = call.start.callId
   leg.remoteTag = invite.callerTag

@@ -5,7 +5,7 @@
 import { denialWarning } from '../../../schema/contracts/denials.ts'
 import { cause, cutStatus, reasonHeader, type End } from '../cdr/end-reason.ts'
 import { agrees, asOffer, silentAnswer, silentOffer, isHold } from '../sdp.ts'
-import type { Described, Headers, SipResponse } from '../signalling.ts'
+import type { SdpOwner, Headers, SipResponse } from '../signalling.ts'
 import { peerOf, connectLegs, disconnectLegs } from './exchange.ts'
 import {
   closeLeg,
@@ -18,7 +18,7 @@ import {
   stepLeg,
   type Progress,
 } from './leg.ts'
-import type { Turn } from './protocol.ts'
+import type { StepContext } from './protocol.ts'
 import type { CallState } from '../../../schema/contracts/calls.ts'
 import type { Call, Calling, Leg, Side, World } from './state.ts'
 
@@ -32,21 +32,21 @@ const SOURCE_WAIT_MS = 2_000
 
 const failed: End = { kind: 'cut', by: 'system', cause: cause.failure, code: null }
 
-export function display({ commands }: Turn, call: Call, to: CallState): void {
+export function display({ commands }: StepContext, call: Call, to: CallState): void {
   const before = call.display
   call.display = to
   if (to !== before) commands.push({ type: 'display', callUuid: call.start.callUuid, before })
 }
 
 /** The leg whose offer the called side gets. */
-export function offeringLeg(turn: Turn, { calling }: Call): Described {
-  const { world } = turn
+export function offeringLeg(context: StepContext, { calling }: Call): SdpOwner {
+  const { world } = context
   switch (calling.kind) {
     case 'transferee':
       return world.transfers.get(calling.transferId)?.transferee
     case 'forwarded': {
       const forwarded = world.calls.get(calling.callUuid)
-      return forwarded && offeringLeg(turn, forwarded)
+      return forwarded && offeringLeg(context, forwarded)
     }
     case 'invite':
     case 'source':
@@ -56,116 +56,116 @@ export function offeringLeg(turn: Turn, { calling }: Call): Described {
 }
 
 /** Passes a provisional response of the called side on. */
-export function progress(turn: Turn, call: Call, response: Progress, headers: Headers): void {
-  const { status, reason, body, describes } = response
-  if (body) display(turn, call, 'EARLY')
-  else if (status === 180 && call.display === 'DIALING') display(turn, call, 'RINGING')
+export function progress(context: StepContext, call: Call, response: Progress, headers: Headers): void {
+  const { status, reason, body, sdpOwner } = response
+  if (body) display(context, call, 'EARLY')
+  else if (status === 180 && call.display === 'DIALING') display(context, call, 'RINGING')
   const { calling } = call
   switch (calling.kind) {
     case 'invite': {
       const { replacedBy: transferId, legId } = calling
       if (transferId !== undefined)
-        turn.signals.push({ type: 'transferProgress', transferId, status, reason })
-      const leg = turn.world.legs.get(legId)
-      if (leg) respondProvisionally(turn, leg, response, headers, call.offer === undefined)
+        context.signals.push({ type: 'transferProgress', transferId, status, reason })
+      const leg = context.world.legs.get(legId)
+      if (leg) respondProvisionally(context, leg, response, headers, call.offer === undefined)
       return
     }
     case 'source':
       // Early media is connected at once: it is the ringing tone.
-      if (body && !call.end) giveMedia(turn, call, calling, body, describes)
+      if (body && !call.end) giveMedia(context, call, calling, body, sdpOwner)
       return
     case 'transferee': {
       // The transferee is still connected to the transferor: no early media of the new call.
       const { transferId } = calling
-      turn.signals.push({ type: 'transferProgress', transferId, status, reason })
+      context.signals.push({ type: 'transferProgress', transferId, status, reason })
       return
     }
     case 'forwarded':
     default: {
-      const forwarded = turn.world.calls.get(calling.callUuid)
+      const forwarded = context.world.calls.get(calling.callUuid)
       if (forwarded === undefined || forwarded.end) return
-      forwarded.firstProgressAt ??= turn.now
-      progress(turn, forwarded, response, headers)
+      forwarded.firstProgressAt ??= context.now
+      progress(context, forwarded, response, headers)
     }
   }
 }
 
 /** The called side has answered, and the journal knows of it. `callerTaken` or `callerGone` follows. */
-export function acceptCaller(turn: Turn, call: Call): void {
+export function acceptCaller(context: StepContext, call: Call): void {
   const { calling, answering, start } = call
   const { callUuid } = start
-  const { sdp, describes, headers } = answering ?? nothing
-  const gone = (): void => void turn.signals.push({ type: 'callerGone', callUuid })
+  const { sdp, sdpOwner, headers } = answering ?? nothing
+  const gone = (): void => void context.signals.push({ type: 'callerGone', callUuid })
   switch (calling.kind) {
     case 'invite': {
       const { replacedBy: transferId, legId } = calling
-      if (transferId !== undefined) return tellTransfer(turn, call, transferId, sdp, describes)
-      const leg = turn.world.legs.get(legId)
+      if (transferId !== undefined) return reportAnswer(context, call, transferId, sdp, sdpOwner)
+      const leg = context.world.legs.get(legId)
       if (leg?.state !== 'incoming') return gone()
-      return void stepLeg(turn, leg, 'accept', { sdp, describes, headers })
+      return void stepLeg(context, leg, 'accept', { sdp, sdpOwner, headers })
     }
     case 'source': {
-      giveMedia(turn, call, calling, sdp, describes)
+      giveMedia(context, call, calling, sdp, sdpOwner)
       calling.isWanted = true
-      const leg = turn.world.legs.get(calling.legId ?? '')
+      const leg = context.world.legs.get(calling.legId ?? '')
       if (leg === undefined || leg.state === 'terminated') return gone()
       if (leg.state === 'confirmed')
-        turn.signals.push({ type: 'callerTaken', callUuid, legId: leg.id })
+        context.signals.push({ type: 'callerTaken', callUuid, legId: leg.id })
       return undefined
     }
     case 'transferee':
-      return tellTransfer(turn, call, calling.transferId, sdp, describes)
+      return reportAnswer(context, call, calling.transferId, sdp, sdpOwner)
     case 'forwarded':
     default: {
-      const forwarded = turn.world.calls.get(calling.callUuid)
+      const forwarded = context.world.calls.get(calling.callUuid)
       if (forwarded === undefined || forwarded.end) return gone()
-      forwarded.answering = { sdp, describes, headers }
+      forwarded.answering = { sdp, sdpOwner, headers }
       forwarded.acceptFor = callUuid
-      return void turn.signals.push({ type: 'calleeAnswered', callUuid: calling.callUuid })
+      return void context.signals.push({ type: 'calleeAnswered', callUuid: calling.callUuid })
     }
   }
 }
 
-const nothing = { sdp: '', describes: undefined, headers: {} }
+const nothing = { sdp: '', sdpOwner: undefined, headers: {} }
 
 /** A call that has ended meanwhile takes no transferee, and a transfer that has ended has none. */
-function tellTransfer(
-  { world, signals }: Turn,
+function reportAnswer(
+  { world, signals }: StepContext,
   call: Call,
   transferId: string,
   sdp: string,
-  describes: Described,
+  sdpOwner: SdpOwner,
 ): void {
   const { callUuid } = call.start
   const isAlive = call.end === undefined && world.transfers.has(transferId)
-  if (isAlive) signals.push({ type: 'transferAnswered', transferId, sdp, describes })
+  if (isAlive) signals.push({ type: 'transferAnswered', transferId, sdp, sdpOwner })
   else signals.push({ type: 'callerGone', callUuid })
 }
 
 /** The call ends without an answer: its caller gets the final response. */
-export function refuseCaller(turn: Turn, call: Call, end: End): void {
+export function refuseCaller(context: StepContext, call: Call, end: End): void {
   const { calling } = call
   switch (calling.kind) {
     case 'invite': {
       const { replacedBy: transferId, legId } = calling
-      const { status, reason, headers } = responseTo(end, turn.timing.retryAfterSeconds)
+      const { status, reason, headers } = responseTo(end, context.timing.retryAfterSeconds)
       if (transferId !== undefined)
-        turn.signals.push({ type: 'transferRefused', transferId, status, reason: reason ?? '' })
-      const leg = turn.world.legs.get(legId)
-      if (leg) stepLeg(turn, leg, 'reject', { status, reason, headers })
+        context.signals.push({ type: 'transferRefused', transferId, status, reason: reason ?? '' })
+      const leg = context.world.legs.get(legId)
+      if (leg) stepLeg(context, leg, 'reject', { status, reason, headers })
       return
     }
     case 'source':
-      return releaseSource(turn, call, calling, end)
+      return releaseSource(context, call, calling, end)
     case 'transferee': {
-      const { status, reason } = toldTransferor(end)
+      const { status, reason } = responseToTransferor(end)
       const { transferId } = calling
-      turn.signals.push({ type: 'transferRefused', transferId, status, reason })
+      context.signals.push({ type: 'transferRefused', transferId, status, reason })
       return
     }
     case 'forwarded':
     default:
-      turn.signals.push({ type: 'forwardEnded', callUuid: calling.callUuid, end })
+      context.signals.push({ type: 'forwardEnded', callUuid: calling.callUuid, end })
   }
 }
 
@@ -195,7 +195,7 @@ function responseTo(
   }
 }
 
-function toldTransferor(end: End): { readonly status: number; readonly reason: string } {
+function responseToTransferor(end: End): { readonly status: number; readonly reason: string } {
   switch (end.kind) {
     case 'refused':
     case 'rejected':
@@ -216,69 +216,69 @@ function toldTransferor(end: End): { readonly status: number; readonly reason: s
  * the ACK (flow I). When that takes long, the ACK has no media, and a re-INVITE follows with it.
  */
 export function startSource(
-  turn: Turn,
+  context: StepContext,
   call: Call,
   legId: string,
   offer: string,
   wasOffered: boolean,
 ): void {
   const { callUuid } = call.start
-  const heard = wasOffered ? silentOffer : ''
-  call.calling = { kind: 'source', legId, offer, heard, isWanted: false }
+  const remoteSdp = wasOffered ? silentOffer : ''
+  call.calling = { kind: 'source', legId, offer, remoteSdp: remoteSdp, isWanted: false }
   if (wasOffered) return
   const timer = { kind: 'source', callUuid } as const
-  turn.commands.push({ type: 'startTimer', timer, at: turn.now + SOURCE_WAIT_MS })
+  context.commands.push({ type: 'startTimer', timer, at: context.now + SOURCE_WAIT_MS })
 }
 
 /** The phone has waited for long enough. */
-export function sourceWaited(turn: Turn, call: Call): void {
+export function sourceWaited(context: StepContext, call: Call): void {
   const { calling } = call
-  if (calling.kind === 'source' && calling.heard === '')
-    giveMedia(turn, call, calling, silentAnswer(calling.offer), undefined)
+  if (calling.kind === 'source' && calling.remoteSdp === '')
+    giveMedia(context, call, calling, silentAnswer(calling.offer), undefined)
 }
 
 function giveMedia(
-  turn: Turn,
+  context: StepContext,
   call: Call,
   source: Source,
   sdp: string,
-  describes: Described,
+  sdpOwner: SdpOwner,
 ): void {
-  if (sdp === source.heard) return
-  source.heard = sdp
-  source.heardFrom = describes
-  stopSourceTimer(turn, call)
-  const leg = turn.world.legs.get(source.legId ?? '')
-  if (leg?.state === 'offered') stepLeg(turn, leg, 'acknowledge', { sdp, describes })
-  else if (leg?.state === 'confirmed') moveSource(turn, leg, source)
+  if (sdp === source.remoteSdp) return
+  source.remoteSdp = sdp
+  source.remoteSdpOwner = sdpOwner
+  stopSourceTimer(context, call)
+  const leg = context.world.legs.get(source.legId ?? '')
+  if (leg?.state === 'offered') stepLeg(context, leg, 'acknowledge', { sdp, sdpOwner })
+  else if (leg?.state === 'confirmed') moveSource(context, leg, source)
 }
 
-function stopSourceTimer({ commands }: Turn, { start: { callUuid } }: Call): void {
+function stopSourceTimer({ commands }: StepContext, { start: { callUuid } }: Call): void {
   commands.push({ type: 'stopTimer', timer: { kind: 'source', callUuid } })
 }
 
 /** The phone gets the media that it is to hear; while it is told of others, as soon as it has answered. */
-function moveSource(turn: Turn, leg: Leg, source: Source): void {
+function moveSource(context: StepContext, leg: Leg, source: Source): void {
   if (isOffering(leg)) return
-  source.moved = source.heard
+  source.sentSdp = source.remoteSdp
   leg.hasOwnOrigin = true
-  const body = describeTo(leg, source.heard)
-  const request = { method: 'INVITE', headers: {}, body, describes: source.heardFrom }
-  sendRequest(turn, leg, request, { kind: 'source' })
+  const body = describeTo(leg, source.remoteSdp)
+  const request = { method: 'INVITE', headers: {}, body, sdpOwner: source.remoteSdpOwner }
+  sendRequest(context, leg, request, { kind: 'source' })
 }
 
 /** The phone's dialog has begun. */
-export function sourceConfirmed(turn: Turn, call: Call, leg: Leg): void {
+export function sourceConfirmed(context: StepContext, call: Call, leg: Leg): void {
   const { calling } = call
   if (calling.kind !== 'source') return
-  if (calling.heard !== '' && calling.heard !== leg.told) moveSource(turn, leg, calling)
+  if (calling.remoteSdp !== '' && calling.remoteSdp !== leg.lastSdpSent) moveSource(context, leg, calling)
   const { callUuid } = call.start
-  if (calling.isWanted) turn.signals.push({ type: 'callerTaken', callUuid, legId: leg.id })
+  if (calling.isWanted) context.signals.push({ type: 'callerTaken', callUuid, legId: leg.id })
 }
 
 /** The phone takes the media of the called side, or refuses it. Undefined: it has not got them. */
 export function sourceMoved(
-  turn: Turn,
+  context: StepContext,
   leg: Leg,
   call: Call,
   response: SipResponse | undefined,
@@ -288,43 +288,43 @@ export function sourceMoved(
   const { status, body } = response ?? { status: 500, body: '' }
   if (status < 300 && body) leg.media = body
   // 491: the phone offers something itself at this moment, and so comes to an agreement, too.
-  if (status >= 300 && status !== 491) turn.signals.push({ type: 'stop', callUuid, end: failed })
+  if (status >= 300 && status !== 491) context.signals.push({ type: 'stop', callUuid, end: failed })
   else if (
     calling.kind === 'source' &&
-    calling.moved !== calling.heard &&
+    calling.sentSdp !== calling.remoteSdp &&
     leg.state === 'confirmed'
   )
-    moveSource(turn, leg, calling)
-  else reconcileSource(turn, call)
+    moveSource(context, leg, calling)
+  else reconcileSource(context, call)
 }
 
 /** Where the phone's last answer differs from what the called side was offered, that gets it by re-INVITE. */
-export function reconcileSource(turn: Turn, { calling, legs, end }: Call): void {
-  const leg = turn.world.legs.get(calling.kind === 'source' ? (calling.legId ?? '') : '')
-  const callee = leg && peerOf(turn, leg)
+export function reconcileSource(context: StepContext, { calling, legs, end }: Call): void {
+  const leg = context.world.legs.get(calling.kind === 'source' ? (calling.legId ?? '') : '')
+  const callee = leg && peerOf(context, leg)
   if (calling.kind !== 'source' || !leg || !callee || callee.id !== legs.callee || end) return
   if (isOffering(leg)) return
   if (agrees(calling.offer, callee.media, leg.media)) return
   calling.offer = asOffer(leg.media)
-  const offered = { offer: calling.offer, describes: leg.id }
-  reinvite(turn, callee, { ...offered, tries: 1, step: 'source' })
+  const offered = { offer: calling.offer, sdpOwner: leg.id }
+  reinvite(context, callee, { ...offered, tries: 1, step: 'source' })
 }
 
 /** The phone could not be acknowledged. */
-export function sourceLost({ signals }: Turn, { start, calling }: Call): void {
+export function sourceLost({ signals }: StepContext, { start, calling }: Call): void {
   const { callUuid } = start
   signals.push({ type: 'stop', callUuid, end: failed })
   if (calling.kind === 'source' && calling.isWanted) signals.push({ type: 'callerGone', callUuid })
 }
 
 /** BYE has a Reason, unless the called side ended the call itself. */
-function releaseSource(turn: Turn, call: Call, source: Source, end: End): void {
-  const leg = turn.world.legs.get(source.legId ?? '')
-  if (source.heard === '') stopSourceTimer(turn, call)
+function releaseSource(context: StepContext, call: Call, source: Source, end: End): void {
+  const leg = context.world.legs.get(source.legId ?? '')
+  if (source.remoteSdp === '') stopSourceTimer(context, call)
   if (leg === undefined || isClosing(leg)) return
   if (leg.state === 'offered')
-    stepLeg(turn, leg, 'acknowledge', { sdp: silentAnswer(source.offer) })
-  closeLeg(turn, leg, end.kind === 'cut' ? { Reason: reasonHeader(end) } : {})
+    stepLeg(context, leg, 'acknowledge', { sdp: silentAnswer(source.offer) })
+  closeLeg(context, leg, end.kind === 'cut' ? { Reason: reasonHeader(end) } : {})
 }
 
 // Which legs talk to each other, in one call or, after a transfer, in two.
@@ -338,50 +338,50 @@ export const callOf = ({ calls }: Pick<World, 'calls'>, leg: Leg): Call | undefi
   calls.get(leg.callUuid)
 
 /** The leg that this one is connected to. */
-export function partnerOf(turn: Pick<Turn, 'world'>, leg: Leg): Leg | undefined {
-  const peer = peerOf(turn, leg)
+export function partnerOf(context: Pick<StepContext, 'world'>, leg: Leg): Leg | undefined {
+  const peer = peerOf(context, leg)
   if (peer) return peer
   return leg.exchangeId === undefined
-    ? legOf(turn.world, callOf(turn.world, leg)?.legs[oppositeSide(leg.side)])
+    ? legOf(context.world, callOf(context.world, leg)?.legs[oppositeSide(leg.side)])
     : undefined
 }
 
 /** Connects two legs; their former partners leave their calls. */
-export function connectParties(turn: Turn, one: Leg, other: Leg): void {
+export function connectParties(context: StepContext, one: Leg, other: Leg): void {
   for (const leg of [one, other]) {
-    leavePartner(turn, leg)
+    leavePartner(context, leg)
     leg.hasOwnOrigin = true
   }
-  connectLegs(turn, one, other)
+  connectLegs(context, one, other)
   const isHeld = isHold(one.media) || isHold(other.media)
   for (const leg of [one, other]) {
-    const call = callOf(turn.world, leg)
-    if (call) display(turn, call, isHeld ? 'HELD' : 'ACTIVE')
+    const call = callOf(context.world, leg)
+    if (call) display(context, call, isHeld ? 'HELD' : 'ACTIVE')
   }
 }
 
 /** The party that this leg talked to is out of its call, and will get or send a BYE. */
-function leavePartner(turn: Turn, leg: Leg): void {
-  const partner = partnerOf(turn, leg)
-  disconnectLegs(turn, leg)
+function leavePartner(context: StepContext, leg: Leg): void {
+  const partner = partnerOf(context, leg)
+  disconnectLegs(context, leg)
   if (partner === undefined) return
   partner.excusedBy = undefined
-  disconnectLegs(turn, partner)
-  const call = callOf(turn.world, partner)
+  disconnectLegs(context, partner)
+  const call = callOf(context.world, partner)
   if (call === undefined) return
   call.departing.push(partner.id)
-  removeLeg(turn, call, partner)
+  removeLeg(context, call, partner)
 }
 
 /** Removes the leg of a party that left and does not end its call. */
-export function leave(turn: Turn, leg: Leg): void {
-  disconnectLegs(turn, leg)
-  const call = callOf(turn.world, leg)
-  if (call) removeLeg(turn, call, leg)
+export function leave(context: StepContext, leg: Leg): void {
+  disconnectLegs(context, leg)
+  const call = callOf(context.world, leg)
+  if (call) removeLeg(context, call, leg)
 }
 
 /** A call without legs is over. */
-function removeLeg({ signals }: Turn, call: Call, { id, side }: Leg): void {
+function removeLeg({ signals }: StepContext, call: Call, { id, side }: Leg): void {
   if (call.legs[side] === id) call.legs[side] = undefined
   const { callUuid } = call.start
   if (call.legs.caller === undefined && call.legs.callee === undefined)
@@ -389,38 +389,38 @@ function removeLeg({ signals }: Turn, call: Call, { id, side }: Leg): void {
 }
 
 /** BYE, CANCEL or an abandoned offer for all of its legs. */
-export function closeLegs(turn: Turn, call: Call): void {
+export function closeLegs(context: StepContext, call: Call): void {
   const { caller, callee } = call.legs
   for (const legId of [caller, callee, ...call.departing]) {
-    const leg = legOf(turn.world, legId)
+    const leg = legOf(context.world, legId)
     if (leg === undefined) continue
-    disconnectLegs(turn, leg)
-    closeLeg(turn, leg, call.byeHeaders)
+    disconnectLegs(context, leg)
+    closeLeg(context, leg, call.byeHeaders)
   }
 }
 
 /** Ends the calls that the legs of an ended call are connected to, as if their own party had ended them. */
-export function endPeers(turn: Turn, call: Call): void {
+export function endPeers(context: StepContext, call: Call): void {
   const { end } = call
   if (end === undefined) return
   for (const legId of [call.legs.caller, call.legs.callee]) {
-    const leg = legOf(turn.world, legId)
-    const peer = leg && peerOf(turn, leg)
-    const other = peer && callOf(turn.world, peer)
+    const leg = legOf(context.world, legId)
+    const peer = leg && peerOf(context, leg)
+    const other = peer && callOf(context.world, peer)
     if (!other || other === call || other.end) continue
     other.byeHeaders = call.byeHeaders
     const { callUuid } = other.start
     const by = other.legs.caller === undefined ? 'caller' : 'callee'
-    const told = end.kind === 'cut' ? { ...end, code: null } : ({ kind: 'hung-up', by } as const)
-    turn.signals.push({ type: 'stop', callUuid, end: told })
+    const peerEnd = end.kind === 'cut' ? { ...end, code: null } : ({ kind: 'hung-up', by } as const)
+    context.signals.push({ type: 'stop', callUuid, end: peerEnd })
   }
 }
 
 /** One of the two holds the other now, or does not any more. */
-export function showMedia(turn: Turn, exchangeId: string, isHeld: boolean): void {
-  for (const legId of turn.world.exchanges.get(exchangeId)?.legs ?? []) {
-    const leg = legOf(turn.world, legId)
-    const call = leg && callOf(turn.world, leg)
-    if (call) display(turn, call, isHeld ? 'HELD' : 'ACTIVE')
+export function showMedia(context: StepContext, exchangeId: string, isHeld: boolean): void {
+  for (const legId of context.world.exchanges.get(exchangeId)?.legs ?? []) {
+    const leg = legOf(context.world, legId)
+    const call = leg && callOf(context.world, leg)
+    if (call) display(context, call, isHeld ? 'HELD' : 'ACTIVE')
   }
 }

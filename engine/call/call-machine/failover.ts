@@ -93,12 +93,12 @@ export function bestOf(results: readonly AttemptResult[]): AttemptResult {
   // No phone could be called as requested: the caller gets the reason, and so does the record.
   const withheld = results.find((result) => result.kind === 'withheld' && !isWithoutRelay(result))
   if (withheld?.kind !== 'withheld') return unavailable
-  const { status, reason } = isTold.has(withheld.end.status) ? withheld.end : unavailable
+  const { status, reason } = isShownToCaller.has(withheld.end.status) ? withheld.end : unavailable
   return { kind: 'withheld', end: { ...withheld.end, status, reason } }
 }
 
 /** A phone that needs TLS, and one at another node that a message is too large for. No phone learns where gateways are. */
-const isTold: ReadonlySet<number> = new Set([480, 513])
+const isShownToCaller: ReadonlySet<number> = new Set([480, 513])
 
 const isWithoutRelay = (result: AttemptResult): boolean =>
   result.kind === 'withheld' && result.end.code === 'media_relay_unavailable'

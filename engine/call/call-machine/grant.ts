@@ -1,13 +1,13 @@
 /** A call is kept within what was granted: more is asked for in time, and the call ends when there is no more. */
 import { cause, type End } from '../cdr/end-reason.ts'
-import type { Turn } from './protocol.ts'
+import type { StepContext } from './protocol.ts'
 import type { Call } from './state.ts'
 
 /** More is asked for this long before the grant ends; half the grant when it is shorter than twice that. */
 const GRANT_LEAD_MS = 10_000
 
 /** The call is answered, or has got more. */
-export function startGrant({ commands, now }: Turn, call: Call): void {
+export function startGrant({ commands, now }: StepContext, call: Call): void {
   const { grantedSeconds, answeredAt, start } = call
   if (grantedSeconds === null) return
   if (isLimited(call)) return endWithGrant({ commands, now }, call, grantedSeconds)
@@ -21,19 +21,19 @@ export function startGrant({ commands, now }: Turn, call: Call): void {
 const RESUME_MS = 2_000
 
 /** A call of the last run goes on. */
-export function resumeGrant(turn: Turn, call: Call): void {
-  const { now, commands } = turn
+export function resumeGrant(context: StepContext, call: Call): void {
+  const { now, commands } = context
   const { grantedSeconds, answeredAt, start } = call
   if (grantedSeconds === null || answeredAt === null) return
   const usedMs = now - answeredAt
-  if (usedMs < grantedSeconds * 1_000 || isLimited(call)) return startGrant(turn, call)
+  if (usedMs < grantedSeconds * 1_000 || isLimited(call)) return startGrant(context, call)
   const { callUuid } = start
   const timer = { kind: 'grant-end', callUuid } as const
   commands.push({ type: 'startTimer', timer, at: now + RESUME_MS })
   commands.push({ type: 'extend', callUuid, grantedSeconds: Math.ceil(usedMs / 1_000) })
 }
 
-export function stopGrant({ commands }: Turn, { grantedSeconds, start, answeredAt }: Call): void {
+export function stopGrant({ commands }: StepContext, { grantedSeconds, start, answeredAt }: Call): void {
   if (grantedSeconds === null || answeredAt === null) return
   const { callUuid } = start
   for (const kind of ['grant', 'grant-end'] as const)
@@ -41,15 +41,15 @@ export function stopGrant({ commands }: Turn, { grantedSeconds, start, answeredA
 }
 
 /** The end of the grant stays set until the OCS answers: a late answer ends the call, too. */
-export function askForMore(turn: Turn, call: Call): void {
+export function askForMore(context: StepContext, call: Call): void {
   const { grantedSeconds, start } = call
   if (grantedSeconds === null) return
-  endWithGrant(turn, call, grantedSeconds)
-  turn.commands.push({ type: 'extend', callUuid: start.callUuid, grantedSeconds })
+  endWithGrant(context, call, grantedSeconds)
+  context.commands.push({ type: 'extend', callUuid: start.callUuid, grantedSeconds })
 }
 
 function endWithGrant(
-  { commands, now }: Pick<Turn, 'commands' | 'now'>,
+  { commands, now }: Pick<StepContext, 'commands' | 'now'>,
   { answeredAt, start }: Call,
   grantedSeconds: number,
 ): void {
@@ -78,7 +78,7 @@ export function grantEnd(call: Call): End {
   return { kind: 'cut', by: 'system', code, cause: isLimited(call) ? cause.normal : cause.noCredit }
 }
 
-export function extended(turn: Turn, call: Call, grantedSeconds: number): void {
+export function extended(context: StepContext, call: Call, grantedSeconds: number): void {
   if (isLimited(call)) return
   if (call.phase !== 'answered') return
   if (grantedSeconds <= (call.grantedSeconds ?? Infinity)) {
@@ -86,7 +86,7 @@ export function extended(turn: Turn, call: Call, grantedSeconds: number): void {
     return
   }
   call.grantDenial = undefined
-  stopGrant(turn, call)
+  stopGrant(context, call)
   call.grantedSeconds = grantedSeconds
-  startGrant(turn, call)
+  startGrant(context, call)
 }

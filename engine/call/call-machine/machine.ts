@@ -1,5 +1,5 @@
 /**
- * Call control without I/O: `(world, event, surroundings) → commands`. One event is handled whole, with all that
+ * Call control without I/O: `(world, event, inputs) → commands`. One event is handled whole, with all that
  * follows from it; then the commands are performed, and may bring the next event.
  */
 import * as legs from './leg.ts'
@@ -51,9 +51,9 @@ import type {
   Command,
   MachineEvent,
   Signal,
-  Surroundings,
+  MachineInputs,
   Timer,
-  Turn,
+  StepContext,
 } from './protocol.ts'
 import type { Call, Leg, World } from './state.ts'
 import {
@@ -76,51 +76,51 @@ const notStored: End = { ...answerFailed, code: 'storage_unavailable' }
 export function handle(
   world: World,
   event: MachineEvent,
-  surroundings: Surroundings,
+  inputs: MachineInputs,
 ): readonly Command[] {
-  // Written out: spreading the surroundings took 40 µs of every call.
-  const turn: Turn = {
-    now: surroundings.now,
-    server: surroundings.server,
-    filter: surroundings.filter,
-    timing: surroundings.timing,
+  // Written out: spreading the inputs took 40 µs of every call.
+  const context: StepContext = {
+    now: inputs.now,
+    server: inputs.server,
+    filter: inputs.filter,
+    timing: inputs.timing,
     world,
     commands: [],
     signals: [],
     terminated: [],
   }
-  onEvent(turn, event)
-  for (let signal = turn.signals.shift(); signal; signal = turn.signals.shift())
-    onSignal(turn, signal)
-  for (const legId of turn.terminated) forgetLeg(turn, world.legs.get(legId))
-  return turn.commands
+  onEvent(context, event)
+  for (let signal = context.signals.shift(); signal; signal = context.signals.shift())
+    onSignal(context, signal)
+  for (const legId of context.terminated) forgetLeg(context, world.legs.get(legId))
+  return context.commands
 }
 
 /** A leg that is over is kept until the responses that its requests wait for have been passed on. */
-function forgetLeg(turn: Turn, leg: Leg | undefined): void {
+function forgetLeg(context: StepContext, leg: Leg | undefined): void {
   if (leg?.state !== 'terminated') return
-  legs.answerOwed(turn, leg, '')
-  giveUpRinging(turn, leg)
+  legs.answerOwed(context, leg, '')
+  giveUpRinging(context, leg)
   const isWaiting = Object.values(leg.pending).some(({ kind }) => kind === 'relayed')
-  if (!isWaiting) turn.world.legs.delete(leg.id)
+  if (!isWaiting) context.world.legs.delete(leg.id)
 }
 
-function onEvent(turn: Turn, event: MachineEvent): void {
+function onEvent(context: StepContext, event: MachineEvent): void {
   switch (event.type) {
     case 'timer':
-      return onTimer(turn, event.timer)
+      return onTimer(context, event.timer)
     case 'transferTo':
-      return beginBasicTransfer(turn, event)
+      return beginBasicTransfer(context, event)
     case 'attend':
-      return beginAttended(turn, event)
+      return beginAttended(context, event)
     case 'withheld':
     case 'probed':
     case 'forwardDecided':
-      return onAttemptEvent(turn, event)
+      return onAttemptEvent(context, event)
     case 'referAccepted':
     case 'referRefused':
     case 'referFailed':
-      return onRefer(turn, event)
+      return onRefer(context, event)
     case 'refuse':
     case 'stop':
     case 'admit':
@@ -138,11 +138,11 @@ function onEvent(turn: Turn, event: MachineEvent): void {
     case 'supervise':
     case 'replace':
     case 'replaceEarly': {
-      const call = turn.world.calls.get(event.callUuid)
-      return call && onCallEvent(turn, call, event)
+      const call = context.world.calls.get(event.callUuid)
+      return call && onCallEvent(context, call, event)
     }
     default:
-      return onLegEvent(turn, event)
+      return onLegEvent(context, event)
   }
 }
 
@@ -159,12 +159,12 @@ function noteAdmission(call: Call, admission: Admission): void {
 
 type CallBound = Extract<MachineEvent, { readonly callUuid: string }>
 
-function onCallEvent(turn: Turn, call: Call, event: CallBound): void {
+function onCallEvent(context: StepContext, call: Call, event: CallBound): void {
   switch (event.type) {
     case 'refuse':
-      return advance(turn, call, 'refused', event.end)
+      return advance(context, call, 'refused', event.end)
     case 'stop':
-      return stop(turn, call, event.end)
+      return stop(context, call, event.end)
     case 'admit':
       return noteAdmission(call, event)
     case 'charged':
@@ -173,162 +173,162 @@ function onCallEvent(turn: Turn, call: Call, event: CallBound): void {
       call.isFree = event.isFree
       return void call.notes.push(event.note)
     case 'ring':
-      if (call.end) return advance(turn, call, 'refused')
-      advance(turn, call, 'ring')
+      if (call.end) return advance(context, call, 'refused')
+      advance(context, call, 'ring')
       call.connect = event.connect
       if (event.maxSeconds !== undefined) limitGrant(call, event.maxSeconds)
-      return ringSource(turn, call, event)
+      return ringSource(context, call, event)
     case 'dial':
-      if (call.end) return advance(turn, call, 'refused')
-      advance(turn, call, 'dial')
+      if (call.end) return advance(context, call, 'refused')
+      advance(context, call, 'dial')
       call.direction = event.route.direction
-      return dialRoute(turn, call, event)
+      return dialRoute(context, call, event)
     case 'roomTaken':
-      return roomTaken(turn, call, event.isTaken)
+      return roomTaken(context, call, event.isTaken)
     case 'forwardBegun':
       call.forwardedTo = event.to
       return undefined
     case 'journalled':
-      if (event.isStored || call.isEmergency) return advance(turn, call, 'journalled')
-      stop(turn, call, notStored)
-      return advance(turn, call, 'notJournalled')
+      if (event.isStored || call.isEmergency) return advance(context, call, 'journalled')
+      stop(context, call, notStored)
+      return advance(context, call, 'notJournalled')
     case 'resumed':
-      return resumeGrant(turn, call)
+      return resumeGrant(context, call)
     case 'extended':
-      return extended(turn, call, event.grantedSeconds)
+      return extended(context, call, event.grantedSeconds)
     case 'notExtended':
       call.grantDenial = event.code
       return undefined
     case 'noted':
       return void (call.notes.length < MAX_NOTES && call.notes.push(event.note))
     case 'mediaLost':
-      return mediaLost(turn, call, event.lastPacketAt)
+      return mediaLost(context, call, event.lastPacketAt)
     case 'supervise':
       return void call.supervisedBy.push(event.by)
     case 'replace':
-      advance(turn, call, 'replace')
-      return beginReplacement(turn, event)
+      advance(context, call, 'replace')
+      return beginReplacement(context, event)
     case 'replaceEarly':
-      advance(turn, call, 'replace')
-      return beginEarlyReplacement(turn, event)
+      advance(context, call, 'replace')
+      return beginEarlyReplacement(context, event)
     default:
       return undefined
   }
 }
 
-function onSignal(turn: Turn, signal: Signal): void {
-  const { world } = turn
+function onSignal(context: StepContext, signal: Signal): void {
+  const { world } = context
   if ('transferId' in signal) {
     const transfer = world.transfers.get(signal.transferId)
-    return transfer && transferSignal(turn, transfer, signal)
+    return transfer && transferSignal(context, transfer, signal)
   }
   if ('legId' in signal && !('callUuid' in signal)) {
-    if (signal.type === 'refer') return void turn.commands.push(signal)
+    if (signal.type === 'refer') return void context.commands.push(signal)
     const leg = legOf(world, signal.legId)
     const call = leg && callOf(world, leg)
-    return call && stop(turn, call, timedOut)
+    return call && stop(context, call, timedOut)
   }
-  if (signal.type === 'media') return showMedia(turn, signal.exchangeId, signal.isHeld)
+  if (signal.type === 'media') return showMedia(context, signal.exchangeId, signal.isHeld)
   const call = world.calls.get(signal.callUuid)
-  return call && onCallSignal(turn, call, signal)
+  return call && onCallSignal(context, call, signal)
 }
 
 type CallSignal = Extract<Signal, { readonly callUuid: string }>
 
-function onCallSignal(turn: Turn, call: Call, signal: CallSignal): void {
+function onCallSignal(context: StepContext, call: Call, signal: CallSignal): void {
   const { callUuid } = call.start
   switch (signal.type) {
     case 'attemptOver': {
       const attempt = attemptOf(call, signal.legId)
-      return attempt && attemptOver(turn, call, attempt)
+      return attempt && attemptOver(context, call, attempt)
     }
     case 'exhausted':
-      return advance(turn, call, 'exhausted', signal.end)
+      return advance(context, call, 'exhausted', signal.end)
     case 'stop':
-      return stop(turn, call, signal.end)
+      return stop(context, call, signal.end)
     case 'stopped':
-      return stopped(turn, call, signal)
+      return stopped(context, call, signal)
     case 'forward':
     case 'calleeAnswered':
-      return advance(turn, call, signal.type)
+      return advance(context, call, signal.type)
     case 'pickedUp': {
-      const leg = legOf(turn.world, signal.legId)
+      const leg = legOf(context.world, signal.legId)
       const offer = signal.offer ?? asOffer(leg?.media ?? '')
-      startSource(turn, call, signal.legId, offer, signal.offer === undefined)
-      advance(turn, call, 'pickedUp')
+      startSource(context, call, signal.legId, offer, signal.offer === undefined)
+      advance(context, call, 'pickedUp')
       // No destination can be called with such media, and none is to blame for that.
-      if (!canBeOffered(offer)) return stop(turn, call, answerFailed)
-      return void turn.commands.push({ type: 'connectSource', callUuid, offer })
+      if (!canBeOffered(offer)) return stop(context, call, answerFailed)
+      return void context.commands.push({ type: 'connectSource', callUuid, offer })
     }
     case 'callerTaken':
-      return callerTaken(turn, call, signal.legId)
+      return callerTaken(context, call, signal.legId)
     case 'callerGone':
-      return callerGone(turn, call)
+      return callerGone(context, call)
     case 'forwardEnded':
     default:
-      return forwardEnded(turn, call, signal.end)
+      return forwardEnded(context, call, signal.end)
   }
 }
 
 function onAttemptEvent(
-  turn: Turn,
+  context: StepContext,
   event: Extract<MachineEvent, { readonly type: 'withheld' | 'probed' | 'forwardDecided' }>,
 ): void {
   const { legId } = event
-  const call = turn.world.calls.get(legs.callUuidOf(legId))
+  const call = context.world.calls.get(legs.callUuidOf(legId))
   const attempt = call && attemptOf(call, legId)
   if (!call) return undefined
-  if (event.type === 'forwardDecided') return forwardDecided(turn, call, legId, event.forward)
+  if (event.type === 'forwardDecided') return forwardDecided(context, call, legId, event.forward)
   if (!attempt) return undefined
-  if (event.type === 'probed') return probed(turn, attempt, event.isThere)
-  return withheld(turn, call, attempt, event.why, event.end)
+  if (event.type === 'probed') return probed(context, attempt, event.isThere)
+  return withheld(context, call, attempt, event.why, event.end)
 }
 
-function onTimer(turn: Turn, timer: Timer): void {
-  const { world } = turn
+function onTimer(context: StepContext, timer: Timer): void {
+  const { world } = context
   switch (timer.kind) {
     case 'attempt': {
       const leg = legOf(world, timer.legId)
       const call = leg && callOf(world, leg)
       const attempt = call && attemptOf(call, timer.legId)
-      return attempt && attemptTimedOut(turn, call, attempt)
+      return attempt && attemptTimedOut(context, call, attempt)
     }
     case 'exchange': {
       const exchange = world.exchanges.get(timer.exchangeId)
-      return exchange && giveUpReinvite(turn, exchange)
+      return exchange && giveUpReinvite(context, exchange)
     }
     case 'retry': {
       const leg = legOf(world, timer.legId)
-      return leg && legs.retry(turn, leg, timer.retryId)
+      return leg && legs.retry(context, leg, timer.retryId)
     }
     case 'parting':
-      return legs.closeLeg(turn, legOf(world, timer.legId), {})
+      return legs.closeLeg(context, legOf(world, timer.legId), {})
     case 'ring':
     case 'source':
     case 'grant':
     case 'grant-end':
     default: {
       const call = world.calls.get(timer.callUuid)
-      return call && onCallTimer(turn, call, timer.kind)
+      return call && onCallTimer(context, call, timer.kind)
     }
   }
 }
 
 function onCallTimer(
-  turn: Turn,
+  context: StepContext,
   call: Call,
   kind: 'ring' | 'source' | 'grant' | 'grant-end',
 ): void {
   switch (kind) {
     case 'ring':
-      return ringTimedOut(turn, call)
+      return ringTimedOut(context, call)
     case 'source':
-      return sourceWaited(turn, call)
+      return sourceWaited(context, call)
     case 'grant':
-      return askForMore(turn, call)
+      return askForMore(context, call)
     case 'grant-end':
     default:
-      return stop(turn, call, grantEnd(call))
+      return stop(context, call, grantEnd(call))
   }
 }
 
@@ -337,60 +337,60 @@ function onCallTimer(
 /** The peer does not answer, or does not refresh its session. */
 const timedOut: End = { kind: 'cut', by: 'system', cause: cause.timer, code: null }
 
-function onLegEvent(turn: Turn, event: LegEventData): void {
+function onLegEvent(context: StepContext, event: LegEventData): void {
   const { legId } = event
-  const leg = legOf(turn.world, legId)
-  if (leg === undefined) return onLateEvent(turn, event)
+  const leg = legOf(context.world, legId)
+  if (leg === undefined) return onLateEvent(context, event)
   switch (event.type) {
     case 'request':
-      return relayRequest(turn, leg, event)
+      return relayRequest(context, leg, event)
     case 'response':
     case 'requestFailed':
-      return onResponse(turn, leg, event)
+      return onResponse(context, leg, event)
     case 'ack':
-      return onAck(turn, leg, event.body)
+      return onAck(context, leg, event.body)
     default: {
-      if (event.type === 'lost') forgetRequests(turn, leg)
+      if (event.type === 'lost') forgetRequests(context, leg)
       const details = 'dialog' in event ? { dialog: event.dialog } : {}
-      if (!legs.stepLeg(turn, leg, event.type, details)) return
-      const call = callOf(turn.world, leg)
-      if (call) onLegReport(turn, call, leg, event)
+      if (!legs.stepLeg(context, leg, event.type, details)) return
+      const call = callOf(context.world, leg)
+      if (call) onLegReport(context, call, leg, event)
     }
   }
 }
 
-function onLegReport(turn: Turn, call: Call, leg: Leg, event: LegEventData): void {
+function onLegReport(context: StepContext, call: Call, leg: Leg, event: LegEventData): void {
   const { callUuid } = call.start
   switch (event.type) {
     case 'accepted':
-      return callerTaken(turn, call, leg.id)
+      return callerTaken(context, call, leg.id)
     case 'gone':
     case 'lost':
-      return callerGone(turn, call)
+      return callerGone(context, call)
     case 'cancelled': {
       // A caller that is replaced may leave.
       const isReplaced = call.calling.kind === 'invite' && call.calling.replacedBy !== undefined
-      return isReplaced ? undefined : stop(turn, call, { kind: 'cancelled', reason: event.reason })
+      return isReplaced ? undefined : stop(context, call, { kind: 'cancelled', reason: event.reason })
     }
     case 'bye':
-      return onBye(turn, call, leg, event)
+      return onBye(context, call, leg, event)
     case 'acknowledged':
-      if (leg.side === 'caller') return sourceConfirmed(turn, call, leg)
-      return calleeConfirmed(turn, call, leg)
+      if (leg.side === 'caller') return sourceConfirmed(context, call, leg)
+      return calleeConfirmed(context, call, leg)
     case 'acknowledgeFailed':
-      if (leg.side === 'caller') return sourceLost(turn, call)
-      return void turn.signals.push({ type: 'stop', callUuid, end: answerFailed })
+      if (leg.side === 'caller') return sourceLost(context, call)
+      return void context.signals.push({ type: 'stop', callUuid, end: answerFailed })
     default: {
       if (event.type === 'offered') leg.media = event.offer
       const attempt = attemptOf(call, leg.id)
       if (event.type === 'sent' && !attempt) call.callIds.push(event.callId)
-      return attempt && attemptEvent(turn, call, attempt, event)
+      return attempt && attemptEvent(context, call, attempt, event)
     }
   }
 }
 
 function onBye(
-  turn: Turn,
+  context: StepContext,
   call: Call,
   leg: Leg,
   { isOurs, headers }: Extract<LegEventData, { readonly type: 'bye' }>,
@@ -401,63 +401,63 @@ function onBye(
     return undefined
   }
   if (transferId !== undefined) {
-    turn.signals.push({ type: 'legLeft', transferId, legId })
-    return leave(turn, leg)
+    context.signals.push({ type: 'legLeft', transferId, legId })
+    return leave(context, leg)
   }
   if (call.answeredAt === null && call.calling.kind === 'source' && side === 'caller')
-    return stop(turn, call, { kind: 'cancelled' })
+    return stop(context, call, { kind: 'cancelled' })
   // The server's own: no ACK, or a session that was not refreshed.
-  if (!isOurs && !call.end) call.byeHeaders = turn.filter.bye(headers)
-  return stop(turn, call, isOurs ? timedOut : { kind: 'hung-up', by: side })
+  if (!isOurs && !call.end) call.byeHeaders = context.filter.bye(headers)
+  return stop(context, call, isOurs ? timedOut : { kind: 'hung-up', by: side })
 }
 
-function onAck(turn: Turn, leg: Leg, body: string | undefined): void {
+function onAck(context: StepContext, leg: Leg, body: string | undefined): void {
   const { awaitedAck } = leg
   leg.awaitedAck = undefined
-  const other = legOf(turn.world, awaitedAck?.id)
+  const other = legOf(context.world, awaitedAck?.id)
   if (awaitedAck && other) {
-    if (awaitedAck.kind === 'relayed') relayAck(turn, leg, other.id, body)
+    if (awaitedAck.kind === 'relayed') relayAck(context, leg, other.id, body)
     else {
       leg.media = body ?? ''
-      if (awaitedAck.kind === 'replacement') legs.answerOwed(turn, other, leg.media, leg.id)
-      else legs.stepLeg(turn, other, 'acknowledge', { sdp: leg.media, describes: leg.id })
+      if (awaitedAck.kind === 'replacement') legs.answerOwed(context, other, leg.media, leg.id)
+      else legs.stepLeg(context, other, 'acknowledge', { sdp: leg.media, sdpOwner: leg.id })
     }
   }
-  legs.stepLeg(turn, leg, 'ack')
+  legs.stepLeg(context, leg, 'ack')
 }
 
 function onResponse(
-  turn: Turn,
+  context: StepContext,
   leg: Leg,
   event: Extract<LegEventData, { readonly type: 'response' | 'requestFailed' }>,
 ): void {
   const { transactionId } = event
   const purpose = leg.pending[transactionId]
-  if (purpose === undefined) return declineLate(turn, leg, event)
-  if (leg.state === 'terminated') turn.terminated.push(leg.id)
+  if (purpose === undefined) return declineLate(context, leg, event)
+  if (leg.state === 'terminated') context.terminated.push(leg.id)
   const response = event.type === 'response' ? event.response : undefined
   if (response && response.status < 200)
-    return purpose.kind === 'relayed' ? reinviteRings(turn, leg, transactionId) : undefined
+    return purpose.kind === 'relayed' ? reinviteRings(context, leg, transactionId) : undefined
   delete leg.pending[transactionId]
   switch (purpose.kind) {
     case 'relayed': {
       const owesAck = event.type === 'response' && event.owesAck
-      return relayedEnded(turn, leg, purpose, transactionId, response, owesAck)
+      return relayedEnded(context, leg, purpose, transactionId, response, owesAck)
     }
     case 'reinvite':
-      return legs.reinviteEnded(turn, leg, purpose.reinvite, event)
+      return legs.reinviteEnded(context, leg, purpose.reinvite, event)
     case 'notify':
-      return legs.notified(turn, leg)
+      return legs.notified(context, leg)
     case 'source':
     default: {
-      const call = callOf(turn.world, leg)
-      return call && sourceMoved(turn, leg, call, response)
+      const call = callOf(context.world, leg)
+      return call && sourceMoved(context, leg, call, response)
     }
   }
 }
 
 /** No response comes any more. */
-function forgetRequests(turn: Turn, leg: Leg): void {
+function forgetRequests(context: StepContext, leg: Leg): void {
   leg.pending = {}
-  turn.terminated.push(leg.id)
+  context.terminated.push(leg.id)
 }

@@ -3,7 +3,7 @@ import type { Callee } from '../dialing/outgoing-invite.ts'
 import type { Limited } from '../dialing/room.ts'
 import type { End, Refusal } from '../cdr/end-reason.ts'
 import type { HeaderFilter } from '../sip-headers.ts'
-import type { Described, Headers, LegCommand, LegEventData } from '../signalling.ts'
+import type { SdpOwner, Headers, LegCommand, LegEventData } from '../signalling.ts'
 import type { CallState, CallTransfer } from '../../../schema/contracts/calls.ts'
 import type { Account } from '../../../schema/contracts/charging.ts'
 import type { IncomingInvite } from '../inbound/incoming-invite.ts'
@@ -14,8 +14,8 @@ import type {
   Direction,
   Forward,
   Note,
-  Place,
-  Reinvited,
+  CallPlace,
+  ReinviteResult,
   SourcePhones,
   World,
 } from './state.ts'
@@ -179,7 +179,7 @@ export type Signal =
       readonly type: 'reinvited'
       readonly transferId: string
       readonly step: string
-      readonly result: Reinvited
+      readonly result: ReinviteResult
     }
   | { readonly type: 'paused'; readonly transferId: string; readonly step: string }
   | { readonly type: 'legLeft'; readonly transferId: string; readonly legId: string }
@@ -203,7 +203,7 @@ export type Signal =
       readonly type: 'transferAnswered'
       readonly transferId: string
       readonly sdp: string
-      readonly describes: Described
+      readonly sdpOwner: SdpOwner
     }
   | { readonly type: 'transferConnected'; readonly transferId: string }
   /** The call that a phone's 3xx has led to is over without an answer. */
@@ -217,7 +217,7 @@ export type Command =
       readonly candidate: Callee
       readonly invite: IncomingInvite
       /** Whose offer `invite` has. */
-      readonly describes: Described
+      readonly sdpOwner: SdpOwner
       readonly isBranch: boolean
       /** Beside which leg; undefined: anywhere. */
       readonly near: string | undefined
@@ -230,8 +230,8 @@ export type Command =
   | {
       readonly type: 'count'
       readonly callUuid: string
-      readonly before: Place
-      readonly place: Place
+      readonly before: CallPlace
+      readonly place: CallPlace
     }
   /** The callee has left: the call does not count any more where it went. */
   | { readonly type: 'calleeLeft'; readonly callUuid: string }
@@ -271,7 +271,7 @@ export type Command =
   | { readonly type: 'store'; readonly callUuid: string; readonly end: End }
 
 /** Facts from outside the machine. */
-export interface Surroundings {
+export interface MachineInputs {
   /** Milliseconds by the steady clock. */
   readonly now: number
   readonly server: SipServerState
@@ -284,9 +284,9 @@ export interface SipServerState {
   /** How long what has arrived may wait to be read, because this process is busy. Milliseconds. */
   readonly lagMs: number
   /** It passes on the 100 to our INVITE. */
-  readonly hearsTrying: boolean
+  readonly reportsTrying: boolean
   /** It is another process, which may be away. */
-  readonly isElsewhere: boolean
+  readonly isRemote: boolean
 }
 
 export interface Timing {
@@ -299,7 +299,7 @@ export interface Timing {
 }
 
 /** One event on its way through the machine. */
-export interface Turn extends Surroundings {
+export interface StepContext extends MachineInputs {
   readonly world: World
   readonly commands: Command[]
   /** Signals for other parts when the present step is done. */

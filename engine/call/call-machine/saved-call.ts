@@ -189,7 +189,7 @@ function savedLeg(leg: Leg, sip: SavedSip, texts: string[]): SavedLeg {
     hasOwnOrigin: leg.hasOwnOrigin || undefined,
     requestCount: leg.requestCount || undefined,
     media: indexOf(texts, leg.media),
-    told: indexOf(texts, leg.told),
+    told: indexOf(texts, leg.lastSdpSent),
     sip,
   }
 }
@@ -249,7 +249,7 @@ export function restoreCall(
     offer: saved.offer === undefined ? undefined : textOf(saved.offer),
     answering: saved.answer && {
       sdp: textOf(saved.answer.sdp),
-      describes: fields.legs.callee,
+      sdpOwner: fields.legs.callee,
       headers: saved.answer.headers,
     },
     departing: [],
@@ -277,7 +277,7 @@ export function restoreCall(
       hasOwnOrigin,
       requestCount,
       media: textOf(media),
-      told: textOf(told),
+      lastSdpSent: textOf(told),
       closing: undefined,
       exchangeId: undefined,
       awaitedAck: undefined,

@@ -10,7 +10,7 @@ import type { End } from '../cdr/end-reason.ts'
 import type { Callee, PhoneCandidate } from '../dialing/outgoing-invite.ts'
 import type { CallStart, IncomingInvite } from '../inbound/incoming-invite.ts'
 import type { Destination, Route } from '../inbound/route.ts'
-import type { Described, Headers } from '../signalling.ts'
+import type { SdpOwner, Headers } from '../signalling.ts'
 import type { Origin } from '../../routing/routing.ts'
 import { ReleasingMap } from '../../sip-server/message/index.ts'
 import type { StreamQuality } from '../../../schema/contracts/field-values.ts'
@@ -20,7 +20,7 @@ export type Direction = CallRecord['direction']
 export type Side = 'caller' | 'callee'
 
 /** Where a call went, or is being tried. */
-export interface Place {
+export interface CallPlace {
   readonly setId: number | null
   readonly nodeId: number | null
   /** The node's destination, such as `sip:10.0.0.5:5060;transport=udp`. */
@@ -30,7 +30,7 @@ export interface Place {
   readonly agentId: number | null
 }
 
-export const nowhere: Place = {
+export const nowhere: CallPlace = {
   setId: null,
   nodeId: null,
   node: null,
@@ -49,7 +49,7 @@ export type Note = {
   | { readonly what: 'routed'; readonly route: Route }
   | { readonly what: 'transfer'; readonly transfer: CallTransfer }
   /** The phone of a party has told what it heard. */
-  | { readonly what: 'reported'; readonly by: Side; readonly heard: StreamQuality }
+  | { readonly what: 'reported'; readonly by: Side; readonly stream: StreamQuality }
 )
 
 /** Who calls, until the answer. */
@@ -61,11 +61,11 @@ export type Calling =
       readonly kind: 'source'
       legId?: string
       offer: string
-      heard: string
+      remoteSdp: string
       /** Whose description that is. */
-      heardFrom?: Described
+      remoteSdpOwner?: SdpOwner
       /** What the last re-INVITE has told it. */
-      moved?: string
+      sentSdp?: string
       isWanted: boolean
     }
   /** The party of another call that is transferred to this one. */
@@ -150,7 +150,7 @@ export interface Dialing {
 /** The callee has answered; the caller has no 200 yet. */
 export interface Answering {
   readonly sdp: string
-  readonly describes: Described
+  readonly sdpOwner: SdpOwner
   readonly headers: Headers
 }
 
@@ -207,7 +207,7 @@ export interface Call {
   transfersBefore: number
   /** How many transfers that its parties have asked for came to nothing. */
   failedTransfers: number
-  place: Place
+  place: CallPlace
   attempts: AttemptRecord[]
   /** Call-IDs, the caller's first. */
   callIds: string[]
@@ -253,14 +253,14 @@ export type Purpose =
 export interface Reinvite {
   /** Undefined: the peer makes one. */
   readonly offer?: string
-  readonly describes?: Described
+  readonly sdpOwner?: SdpOwner
   readonly tries: number
   /** Where its result is reported. */
   readonly transferId?: string
   readonly step: string
 }
 
-export type Reinvited =
+export type ReinviteResult =
   /** The leg's media is its answer; or its offer, which the leg's `owedAnswer` waits for. */
   | { readonly kind: 'answered' }
   | { readonly kind: 'refused'; readonly status: number; readonly reason: string }
@@ -298,7 +298,7 @@ export interface Leg {
   /** The peer's last session description; empty when it has given none. */
   media: string
   /** The last description that the peer was given. */
-  told: string
+  lastSdpSent: string
   /** The peer gets descriptions of several parties, as if they were one. */
   hasOwnOrigin: boolean
   /** Headers of a CANCEL or BYE that waits until it is allowed. */
@@ -354,9 +354,9 @@ export interface Transfer {
   /** The description of the new party for the transferee. */
   body?: string | undefined
   /** The leg of the new party. */
-  party?: Described
+  party?: SdpOwner
   /** Legs that have ended meanwhile. */
-  gone: string[]
+  endedLegs: string[]
   /** The transferee has the new media. */
   isMoved: boolean
   refusal?: { readonly status: number; readonly reason: string }

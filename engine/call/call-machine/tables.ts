@@ -110,9 +110,9 @@ export type AttemptState =
   /** No response yet. */
   | 'silent'
   /** No response, and 100 does not reach us: an OPTIONS asks whether the node is alive. */
-  | 'asked'
+  | 'probing'
   /** The same for a destination that takes no OPTIONS: it has to ring. */
-  | 'unheard'
+  | 'unconfirmed'
   /** 100 or 18x received. */
   | 'ringing'
   /** Early media received: no other destination may follow. */
@@ -130,12 +130,12 @@ export type AttemptEvent =
   | 'withheld'
   /** Its time is up. */
   | 'silence'
-  | 'ask'
+  | 'probe'
   | 'wait'
   | 'abandoned'
   | 'stopped'
 
-export type AttemptAction = 'startRingTimer' | 'ask' | 'stopTimer' | 'close' | 'settle' | 'endCall'
+export type AttemptAction = 'startRingTimer' | 'probe' | 'stopTimer' | 'close' | 'settle' | 'endCall'
 
 const settle = { to: 'over', do: ['stopTimer', 'settle'] } as const
 const giveUp = { to: 'over', do: ['stopTimer', 'close', 'settle'] } as const
@@ -157,20 +157,20 @@ export const attemptTable: Table<AttemptState, AttemptEvent, AttemptAction> = {
     earlyMedia: { to: 'early', do: ['startRingTimer'] },
     withheld: settle,
     silence: giveUp,
-    ask: { to: 'asked', do: ['ask'] },
-    wait: { to: 'unheard', do: ['startRingTimer'] },
+    probe: { to: 'probing', do: ['probe'] },
+    wait: { to: 'unconfirmed', do: ['startRingTimer'] },
   },
-  asked: {
+  probing: {
     ...ends,
     response: { to: 'ringing', do: ['startRingTimer'] },
     earlyMedia: { to: 'early', do: ['startRingTimer'] },
     silence: giveUp,
   },
-  unheard: {
+  unconfirmed: {
     ...ends,
     response: { to: 'ringing', do: ['startRingTimer'] },
     earlyMedia: { to: 'early', do: ['startRingTimer'] },
-    silence: { to: 'unheard', do: ['endCall'] },
+    silence: { to: 'unconfirmed', do: ['endCall'] },
   },
   ringing: {
     ...ends,
@@ -352,14 +352,14 @@ export type ExchangeState =
 
 export type ExchangeEvent = 'offer' | 'concluded' | 'lateOffer' | 'ack' | 'pause' | 'resume'
 
-export type ExchangeAction = 'relay' | 'refuse' | 'tellWaiting'
+export type ExchangeAction = 'relay' | 'refuse' | 'signalPaused'
 
 const refuse = (to: ExchangeState) => ({ to, do: ['refuse'] }) as const
 
 export const exchangeTable: Table<ExchangeState, ExchangeEvent, ExchangeAction> = {
   stable: {
     offer: { to: 'relaying', do: ['relay'] },
-    pause: { to: 'paused', do: ['tellWaiting'] },
+    pause: { to: 'paused', do: ['signalPaused'] },
   },
   relaying: {
     offer: refuse('relaying'),
@@ -374,18 +374,18 @@ export const exchangeTable: Table<ExchangeState, ExchangeEvent, ExchangeAction> 
   },
   'relaying-last': {
     offer: refuse('relaying-last'),
-    concluded: { to: 'paused', do: ['tellWaiting'] },
+    concluded: { to: 'paused', do: ['signalPaused'] },
     lateOffer: { to: 'awaiting-last-ack', do: [] },
     resume: { to: 'relaying', do: [] },
   },
   'awaiting-last-ack': {
     offer: refuse('awaiting-last-ack'),
-    ack: { to: 'paused', do: ['tellWaiting'] },
+    ack: { to: 'paused', do: ['signalPaused'] },
     resume: { to: 'awaiting-ack', do: [] },
   },
   paused: {
     offer: refuse('paused'),
-    pause: { to: 'paused', do: ['tellWaiting'] },
+    pause: { to: 'paused', do: ['signalPaused'] },
     resume: { to: 'stable', do: [] },
   },
 }
@@ -424,7 +424,7 @@ export type TransferEvent =
   | 'refused'
 
 export type TransferAction =
-  'pause' | 'pauseTarget' | 'offerTarget' | 'move' | 'tellNewCall' | 'connect' | 'fail'
+  'pause' | 'pauseTarget' | 'offerTarget' | 'move' | 'answerNewCall' | 'connect' | 'fail'
 
 const fail = { to: 'failed', do: ['fail'] } as const
 
@@ -448,7 +448,7 @@ export const transferTable: Table<TransferState, TransferEvent, TransferAction> 
     refused: fail,
   },
   moving: {
-    moved: { to: 'moved', do: ['tellNewCall'] },
+    moved: { to: 'moved', do: ['answerNewCall'] },
     refused: fail,
   },
   moved: {

@@ -135,12 +135,12 @@ export function inviteFor(
   filter: HeaderFilter,
   isOneOfSeveral = false,
 ): OutgoingInvite {
-  const outgoing = unstripped(candidate, invite, filter, isOneOfSeveral)
+  const outgoing = composeInvite(candidate, invite, filter, isOneOfSeveral)
   const stripped = 'stripHeaders' in candidate ? candidate.stripHeaders : undefined
   return stripped ? { ...outgoing, headers: withoutHeaders(outgoing.headers, stripped) } : outgoing
 }
 
-function unstripped(
+function composeInvite(
   candidate: Callee,
   invite: OutgoingCall,
   filter: HeaderFilter,
@@ -261,10 +261,10 @@ function presentCaller(gateway: GatewayCandidate, invite: OutgoingCall, headers:
 /** The carrier's fixed number, else the asserted one, else the number in From. */
 function assertCaller(
   value: string | null,
-  { from, headers: told }: OutgoingCall,
+  { from, headers: received }: OutgoingCall,
   headers: Headers,
 ) {
-  const asserted = partyOf(told['p-asserted-identity'] ?? '').user
+  const asserted = partyOf(received['p-asserted-identity'] ?? '').user
   const claimed = isAnonymous(from) ? '' : from.user
   const number = value === null ? asserted || claimed : escapeUser(value)
   if (number === '') delete headers['p-asserted-identity']
@@ -298,7 +298,7 @@ export interface WithheldDeps {
   readonly gatewayBehind: (uri: string, sender: Sender) => string | undefined
 }
 
-interface Withheld {
+interface WithheldReason {
   /** For the record. */
   readonly why: string
   /** What the caller gets, where there is nothing else to be tried. */
@@ -311,7 +311,7 @@ export function withheld(
   outgoing: Pick<OutgoingInvite, 'uri' | 'nextHop' | 'headers'>,
   invite: Pick<OutgoingCall, 'isSecure' | 'body'>,
   deps: WithheldDeps,
-): Withheld | undefined {
+): WithheldReason | undefined {
   const { uri, nextHop } = outgoing
   const route = candidate.kind === 'phone' ? candidate.routes[0] : undefined
   const hop = nextHop ?? route ?? uri

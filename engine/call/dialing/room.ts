@@ -17,14 +17,14 @@ export function takeRoom(
   destination: Limited,
   isEmergency: boolean,
   deps: RoomDeps,
-  tell: (isTaken: boolean) => void,
+  done: (isTaken: boolean) => void,
 ): void {
-  const taken = ask(destination, isEmergency, deps)
-  if (typeof taken === 'boolean') tell(taken)
-  else void taken.then(tell)
+  const taken = requestRoom(destination, isEmergency, deps)
+  if (typeof taken === 'boolean') done(taken)
+  else void taken.then(done)
 }
 
-function ask(
+function requestRoom(
   destination: Limited,
   isEmergency: boolean,
   { routing, dispatcher }: RoomDeps,

@@ -177,27 +177,27 @@ async function authorize(
 ): Promise<End | undefined> {
   const { callUuid } = call.start
   const startedAt = call.start.startedAt + call.stampOffsetMs
-  const asked = askedOf(invite, deps)
-  const { mayNamePayer } = asked
-  const payerTenantId = call.payerTenantId ?? asked.payerTenantId
-  const verdict = await deps.charging.authorize({ ...asked, callUuid, startedAt, payerTenantId })
+  const authorization = authorizationOf(invite, deps)
+  const { mayNamePayer } = authorization
+  const payerTenantId = call.payerTenantId ?? authorization.payerTenantId
+  const verdict = await deps.charging.authorize({ ...authorization, callUuid, startedAt, payerTenantId })
   const charged = { at: deps.now(), what: 'charged', verdict } as const
-  const tell = (account: Account | null, grantedSeconds: number | null, isFree: boolean): void => {
+  const note = (account: Account | null, grantedSeconds: number | null, isFree: boolean): void => {
     deps.dispatch({ type: 'charged', callUuid, account, grantedSeconds, isFree, note: charged })
   }
-  if (verdict.kind === 'unreachable') tell(null, null, false)
+  if (verdict.kind === 'unreachable') note(null, null, false)
   else {
     const { account } = verdict
     const grantedSeconds = verdict.kind === 'granted' ? verdict.grantedSeconds : 0
     // The call is free, and after a crash its number names no payer either.
     const isFree = verdict.kind === 'granted' && !mayNamePayer && account?.customerId == null
-    tell(account, Number.isFinite(grantedSeconds) ? grantedSeconds : null, isFree)
+    note(account, Number.isFinite(grantedSeconds) ? grantedSeconds : null, isFree)
   }
   return refusalBy(verdict, invite, deps)
 }
 
 /** What charging is asked about a call. */
-export function askedOf(invite: IncomingInvite, deps: RouteDeps) {
+export function authorizationOf(invite: IncomingInvite, deps: RouteDeps) {
   const { origin, callerNumber, calledNumber: callee } = invite
   // What click-to-call shows as the caller names no payer.
   const caller = origin.kind === 'extension' ? origin.extension : callerNumber
@@ -210,10 +210,10 @@ export function askedOf(invite: IncomingInvite, deps: RouteDeps) {
   const tenantId = tenantOf(origin, deps)
   const sentAs: AuthorizationRequest['sentAs'] = (payerId, payersTenantId) =>
     deps.routing.sentNumbers(callee, { customerId: payerId, tenantId: tenantId ?? payersTenantId })
-  const asked = { caller, callee, customerId, payerTenantId, mayNamePayer, extensionId }
-  if (isName(callee)) return { ...asked, isName: true }
-  const shown = isOurSide(origin) ? { ...asked, sentAs } : asked
-  return isEmergencyNumber ? { ...shown, isEmergencyNumber } : shown
+  const request = { caller, callee, customerId, payerTenantId, mayNamePayer, extensionId }
+  if (isName(callee)) return { ...request, isName: true }
+  const withNumbers = isOurSide(origin) ? { ...request, sentAs } : request
+  return isEmergencyNumber ? { ...withNumbers, isEmergencyNumber } : withNumbers
 }
 
 /** What the caller is told when charging refuses; undefined: the call goes on. */
@@ -272,7 +272,7 @@ interface CheckedInvite {
   readonly stranger?: string | undefined
 }
 
-type Validated = Pick<IncomingInvite, 'origin' | 'calledNumber' | 'irregular' | 'hopsLeft'> & {
+type CheckedCall = Pick<IncomingInvite, 'origin' | 'calledNumber' | 'irregular' | 'hopsLeft'> & {
   readonly isEmergency: boolean
   /** It is known already where the call goes. */
   readonly isRouted?: boolean
@@ -281,7 +281,7 @@ type Validated = Pick<IncomingInvite, 'origin' | 'calledNumber' | 'irregular' | 
 /** Returns why the INVITE is refused; undefined: it is valid. */
 export function rejectionFor(
   { headers, hasUsableContact, stranger }: CheckedInvite,
-  { origin, calledNumber, irregular, hopsLeft, isEmergency, isRouted = false }: Validated,
+  { origin, calledNumber, irregular, hopsLeft, isEmergency, isRouted = false }: CheckedCall,
   deps: ValidationDeps,
 ): End | undefined {
   if (origin.kind === 'unknown')
@@ -336,7 +336,7 @@ export interface IdentifyDeps {
   readonly registrar: Pick<Registrar, 'authenticate' | 'claimedTenant'>
 }
 
-export type Identified =
+export type Identification =
   | {
       readonly kind: 'origin'
       readonly origin: Origin
@@ -348,7 +348,7 @@ export type Identified =
   /** A phone that has to authenticate first: not a call yet, so it leaves no record. */
   | { readonly kind: 'challenged'; readonly answer: PhoneAnswer }
 
-export function identify(request: SipRequest, deps: IdentifyDeps): Identified {
+export function identify(request: SipRequest, deps: IdentifyDeps): Identification {
   const { method, headers } = request
   const source = sourceOf(request)
   const byAddress = deps.routing.recognize(source)
@@ -374,7 +374,7 @@ export function identify(request: SipRequest, deps: IdentifyDeps): Identified {
 }
 
 /** Whether its sender has neither a known address nor shown that it gets what is sent to its address. */
-export const isUnproven = (identified: Identified): boolean =>
+export const isUnproven = (identified: Identification): boolean =>
   identified.kind === 'challenged'
     ? identified.answer.isToStranger === true
     : identified.origin.kind === 'unknown' && identified.isAuthenticated !== true

@@ -110,16 +110,16 @@ const isDiverted = (headers: Headers): boolean =>
  * The number of a phone that hides it is asserted for the network (RFC 3325 §6).
  */
 function phoneHeaders(headers: Headers, from: Party, origin: ExtensionOrigin): Headers {
-  const kept: Headers = {}
+  const passed: Headers = {}
   // The library keeps the sender's spelling of names that it does not know.
   for (const [name, value] of Object.entries(headers))
-    if (!identityClaims.has(name.toLowerCase())) kept[name] = value
-  if (!isAnonymous(from)) return kept
+    if (!identityClaims.has(name.toLowerCase())) passed[name] = value
+  if (!isAnonymous(from)) return passed
   const uri = `sip:${escapeUser(origin.extension)}@${origin.domain}`
   return {
-    ...kept,
+    ...passed,
     'p-asserted-identity': formatNameAddr(origin.displayName, uri),
-    privacy: kept['privacy'] ?? 'id',
+    privacy: passed['privacy'] ?? 'id',
   }
 }
 

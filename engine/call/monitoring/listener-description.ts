@@ -10,7 +10,7 @@ export interface Endpoint {
 }
 
 /** Where a supervisor hears, and in which codec. */
-export interface Hearing {
+export interface AudioTarget {
   readonly to: Endpoint
   /** PCMU or PCMA (RFC 3551). */
   readonly payloadType: 0 | 8
@@ -30,12 +30,12 @@ const names = { 0: 'PCMU', 8: 'PCMA' } as const
 export function answerListener(
   offer: string,
   from: Endpoint,
-): { readonly sdp: string; readonly hearing: Hearing | undefined } | undefined {
+): { readonly sdp: string; readonly hearing: AudioTarget | undefined } | undefined {
   const streams = streamsOf(offer)
   const audio = streams.find((stream) => payloadTypeOf(stream) !== undefined)
   const payloadType = audio && payloadTypeOf(audio)
   if (audio === undefined || payloadType === undefined) return undefined
-  const hearing = hearingOf(audio, payloadType)
+  const hearing = targetOf(audio, payloadType)
   const protocols = [...offer.matchAll(/^m=\S+ \S+ (\S+)/gm)].map(([, protocol = '']) => protocol)
   const media = streams.flatMap((stream, at) =>
     stream === audio
@@ -50,10 +50,10 @@ export const offerToListener = (from: Endpoint): string =>
   written(from, audioStream(from.port, [0, 8], 'sendrecv'))
 
 /** What a supervisor's answer says. */
-export function heardBy(answer: string): Hearing | undefined {
+export function targetInAnswer(answer: string): AudioTarget | undefined {
   const [audio] = streamsOf(answer)
   const payloadType = audio && payloadTypeOf(audio)
-  return audio && payloadType !== undefined ? hearingOf(audio, payloadType) : undefined
+  return audio && payloadType !== undefined ? targetOf(audio, payloadType) : undefined
 }
 
 function payloadTypeOf({ kind, port, formats }: Stream): 0 | 8 | undefined {
@@ -62,7 +62,7 @@ function payloadTypeOf({ kind, port, formats }: Stream): 0 | 8 | undefined {
   return format === undefined ? undefined : format === '0' ? 0 : 8
 }
 
-function hearingOf({ address, port, direction }: Stream, payloadType: 0 | 8): Hearing | undefined {
+function targetOf({ address, port, direction }: Stream, payloadType: 0 | 8): AudioTarget | undefined {
   const [, , host = ''] = address.split(' ')
   const isHeard = direction === 'sendrecv' || direction === 'recvonly'
   if (!isHeard || host === '' || host === '0.0.0.0' || host === '::') return undefined

@@ -8,10 +8,10 @@ import type { Legs } from '../legs.ts'
 import type { LegCommand, LegCommandOf, LegEventData, SipResponse } from '../signalling.ts'
 import {
   answerListener,
-  heardBy,
+  targetInAnswer,
   offerToListener,
   type Endpoint,
-  type Hearing,
+  type AudioTarget,
 } from './listener-description.ts'
 
 /** What both parties of a call say, for one supervisor; `engine/media` implements it. */
@@ -24,7 +24,7 @@ export interface Listening {
     listened: { readonly callUuid: string; readonly side: SpySide },
     lost: () => void,
   ): Promise<Endpoint | undefined>
-  play(id: string, hearing: Hearing | undefined): void
+  play(id: string, hearing: AudioTarget | undefined): void
   close(id: string): void
 }
 
@@ -79,7 +79,7 @@ export class ListeningLegs implements Legs {
       case 'request':
         return this.#answer(command, listener)
       case 'acknowledgeReinvite':
-        return this.#listening.play(legId, heardBy(command.body ?? ''))
+        return this.#listening.play(legId, targetInAnswer(command.body ?? ''))
       case 'accept':
       case 'respond':
       case 'acknowledge':

@@ -20,11 +20,11 @@ const RING_MS = 60_000
 /** Answers before any phone rings. */
 export function spy(request: SpyRequest, deps: CallDeps): SpyResult {
   const { domain, extension } = request
-  const spied = deps.calls.call(request.callUuid)
-  if (spied === undefined || spied.end) return { kind: 'unknown_call' }
-  const candidate = entranceTo(spied, request, deps) ?? listenerTo(request, deps)
+  const supervised = deps.calls.call(request.callUuid)
+  if (supervised === undefined || supervised.end) return { kind: 'unknown_call' }
+  const candidate = entranceTo(supervised, request, deps) ?? listenerTo(request, deps)
   if (candidate === undefined) return { kind: 'spy_mode_unavailable' }
-  if (spied.answeredAt === null) return { kind: 'call_not_answered' }
+  if (supervised.answeredAt === null) return { kind: 'call_not_answered' }
   const closed = closedBy(deps.calls)
   if (closed) return { kind: closed }
   const source = deps.registrar.extensionAt(domain, extension)
@@ -42,8 +42,8 @@ export function spy(request: SpyRequest, deps: CallDeps): SpyResult {
   deps.dispatch({ type: 'supervise', callUuid: request.callUuid, by: callUuid })
   const route = { kind: 'candidates', direction: 'internal', candidates: [candidate] } as const
   const connect = { invite, isEmergency: false, route }
-  const rung = toSupervisor(invite, spied, extension)
-  deps.dispatch({ type: 'ring', callUuid, phones, invite: rung, ringMs: RING_MS, connect })
+  const shownInvite = toSupervisor(invite, supervised, extension)
+  deps.dispatch({ type: 'ring', callUuid, phones, invite: shownInvite, ringMs: RING_MS, connect })
   return { kind: 'originating', callUuid }
 }
 

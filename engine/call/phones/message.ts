@@ -59,7 +59,7 @@ const MAX_UNDER_WAY = 1_000
 const ANSWER_MS = 15_000
 
 /** Headers of the message that do not reveal where its sender is. */
-const passed = [
+const passedHeaders = [
   'content-type',
   'content-disposition',
   'content-encoding',
@@ -198,7 +198,7 @@ function headersFor(phone: PhoneCandidate, request: SipRequest, origin: Extensio
     To: `<sip:${escapeUser(phone.extension)}@${phone.domain}>`,
     'Max-Forwards': String(hopsLeftOf(request.headers)),
   }
-  for (const name of passed) {
+  for (const name of passedHeaders) {
     const value = request.headers[name]
     if (value !== undefined) headers[name] = value
   }
@@ -221,6 +221,6 @@ function sizeOf({ uri, headers, body }: SipRequest): number {
 function worstOf(refusals: readonly number[]): number {
   const declined = refusals.find((status) => status >= 600)
   if (declined !== undefined) return declined
-  const told = refusals.find((status) => [413, 415, 486, 488, 405].includes(status))
-  return told ?? 480
+  const passedOn = refusals.find((status) => [413, 415, 486, 488, 405].includes(status))
+  return passedOn ?? 480
 }

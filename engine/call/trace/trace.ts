@@ -33,8 +33,8 @@ export async function traceOf(callUuid: string, deps: TraceDeps): Promise<Trace 
     ...entry,
     at: entry.at + stampOffsetMs,
   })
-  const found = await deps.messages.find(legs, startedAt - BEFORE_MS, deps.pause)
-  const messages = found.flatMap((message) => readMessage(message, legs)).map(toStamp)
+  const logged = await deps.messages.find(legs, startedAt - BEFORE_MS, deps.pause)
+  const messages = logged.flatMap((message) => readMessage(message, legs)).map(toStamp)
   const decisions = story.notes.map(readNote).map(toStamp)
   const tries = story.attempts.map(readAttempt)
   const ends = story.record === undefined ? [] : [endOf(story.record)]
@@ -78,7 +78,7 @@ function readNote(note: Note): TraceEntry {
       return { kind: 'decision', at, what, detail }
     }
     case 'reported':
-      return { kind: 'decision', at, what, detail: { by: note.by, heard: note.heard } }
+      return { kind: 'decision', at, what, detail: { by: note.by, heard: note.stream } }
     case 'transfer':
       return { kind: 'decision', at, what, detail: { ...note.transfer } }
     case 'routed':
@@ -181,9 +181,9 @@ const fromIn = (invite: string): string => /^(?:from|f)[ \t]*:[ \t]*(.*)$/im.exe
 function calledIn(invite: string, destinations: readonly Destination[]): string | null {
   const uri = invite.split(' ', 2)[1] ?? ''
   const { user, hostPort } = readUri(uri)
-  const place = withoutDefaultPort(hostPort)
+  const address = withoutDefaultPort(hostPort)
   const isThere = (other: string): boolean =>
-    withoutDefaultPort(readUri(other).hostPort) === place && place !== ''
+    withoutDefaultPort(readUri(other).hostPort) === address && address !== ''
   for (const destination of destinations)
     switch (destination.kind) {
       case 'gateway':
@@ -291,11 +291,11 @@ export class MessageLog {
         await pause()
       }
     // Calls went on meanwhile: a hit may lie in another message by now, which is looked at again.
-    const found = this.#at(
+    const candidates = this.#at(
       hits.toSorted((a, b) => a - b),
       from,
     )
-    return found.filter(({ payload }) => callIds.some((callId) => payload.includes(callId)))
+    return candidates.filter(({ payload }) => callIds.some((callId) => payload.includes(callId)))
   }
 
   #search(callId: string, start: number, hits: number[]): void {
@@ -306,16 +306,16 @@ export class MessageLog {
 
   /** The messages that lie at these places. */
   #at(hits: readonly number[], from: number): LoggedMessage[] {
-    const found: LoggedMessage[] = []
+    const messages: LoggedMessage[] = []
     for (let number = this.#oldest; number < this.#next; number++) {
       const slot = number % this.#slots
       const start = this.#starts[slot] ?? 0
       const end = start + (this.#lengths[slot] ?? 0)
       const at = this.#times[slot] ?? 0
       if (at < from || !hasBetween(hits, start, end)) continue
-      found.push({ at, payload: this.#bytes.toString('utf8', start, end) })
+      messages.push({ at, payload: this.#bytes.toString('utf8', start, end) })
     }
-    return found
+    return messages
   }
 
   /** The oldest messages are those behind the position where is written. */

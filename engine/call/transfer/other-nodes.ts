@@ -26,12 +26,12 @@ export interface OtherNodesDeps {
   /** A token is forged, too old, or comes from where it must not. */
   readonly onRefused: (source: Source) => void
   /** From there a token has come that only a node can have. */
-  readonly onHeard: (address: string) => void
+  readonly onNodeAt: (address: string) => void
   readonly log: Log
 }
 
 /** A node asks for a party of a call of ours to be replaced. */
-export interface AskedReplacement {
+export interface ReplacementRequest {
   readonly replaces: Replaces
   /** Who has both calls, as that node knows it. */
   readonly party: string
@@ -42,7 +42,7 @@ export interface AskedReplacement {
 }
 
 /** What a transfer tells of itself. */
-interface Asking extends Pick<AskedReplacement, 'party' | 'transfersBefore'> {
+interface TransferFacts extends Pick<ReplacementRequest, 'party' | 'transfersBefore'> {
   /** Of the transferee. */
   readonly callUuid: string
 }
@@ -64,7 +64,7 @@ export class OtherNodes {
   /** Those that may have this dialog of a party; none where there is no other node. */
   candidates(
     replaces: Replaces,
-    { party, transfersBefore, callUuid }: Asking,
+    { party, transfersBefore, callUuid }: TransferFacts,
   ): readonly OtherNodeCandidate[] {
     const { self, peers, wallNow } = this.#deps
     const isRecorded = this.#deps.isRecording(callUuid)
@@ -82,14 +82,14 @@ export class OtherNodes {
   }
 
   /** Undefined: the INVITE shows no token. */
-  read(request: SipRequest): AskedReplacement | 'refused' | undefined {
+  read(request: SipRequest): ReplacementRequest | 'refused' | undefined {
     const { headers } = request
     const text = headerNamed(headers, TRANSFER_TOKEN.toLowerCase())
     if (text === undefined) return undefined
     const replaces = parseReplaces(headers['replaces'] ?? '')
     const token = replaces && this.#tokens.read(text, this.#deps.self, replaces)
     if (replaces && token && this.#isFrom(token.issuer, request) && this.#isFresh(token)) {
-      this.#deps.onHeard(request.sourceAddress)
+      this.#deps.onNodeAt(request.sourceAddress)
       const { party, transfersBefore, isRecorded } = token
       return { replaces, party, transfersBefore, isRecorded }
     }

@@ -50,9 +50,9 @@ export function readRefer(headers: Headers): ReferRequest {
   // RFC 3515 §2.1 lets a REFER ask for any method; we place calls.
   const method = /;method=([^;]*)/i.exec(params)?.[1] ?? 'INVITE'
   if (method.toUpperCase() !== 'INVITE') return refused(603, 'Decline')
-  const asked = embeddedReplaces(embedded)
-  const replaces = asked === undefined ? undefined : parseReplaces(asked)
-  if (asked !== undefined && replaces === undefined) return badReferTo
+  const embeddedText = embeddedReplaces(embedded)
+  const replaces = embeddedText === undefined ? undefined : parseReplaces(embeddedText)
+  if (embeddedText !== undefined && replaces === undefined) return badReferTo
   const { number, user, host, irregular } = calledOf(uri)
   if (replaces === undefined) {
     if (irregular) return { kind: 'refused', ...answerToIrregular[irregular] }

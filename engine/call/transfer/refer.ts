@@ -138,8 +138,8 @@ function attendAtOtherNode(transfer: AttendedTransfer, deps: CallDeps): boolean 
   const { transferor, transferee, target, payer, replaces } = transfer
   const { callUuid: itsUuid } = transferee
   const transfersBefore = transfersBeforeOf(transfer, deps)
-  const asked = { party: partyOf(payer), transfersBefore, callUuid: itsUuid }
-  const candidates = deps.otherNodes?.candidates(replaces, asked) ?? []
+  const facts = { party: partyOf(payer), transfersBefore, callUuid: itsUuid }
+  const candidates = deps.otherNodes?.candidates(replaces, facts) ?? []
   if (candidates.length === 0) return false
   const tenantId = deps.calls.call(transferor.callUuid)?.account?.tenantId ?? null
   const plan = { transferor, transferee, target, payer, isReferred: true, tenantId }

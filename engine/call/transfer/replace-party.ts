@@ -18,7 +18,7 @@ import type { Headers, Answer } from '../signalling.ts'
 import { identityOf, mayReplace, callerIdentity, partyOf, type Identity } from './identity.ts'
 import { requires100rel, respond } from '../sip-headers.ts'
 import type { ReceivedRequest } from '../user-agent/requests.ts'
-import type { AskedReplacement } from './other-nodes.ts'
+import type { ReplacementRequest } from './other-nodes.ts'
 
 export function replaceParty(
   headers: Headers,
@@ -35,7 +35,7 @@ export function replaceParty(
   return deps.dispatch({ type: 'replace', callUuid, replaced: replaced.id, partner: partner.id })
 }
 
-interface Found {
+interface PartyPair {
   readonly replaced: LiveLeg
   /** The leg that the replaced one talks to. */
   readonly partner: LiveLeg
@@ -46,7 +46,7 @@ function partyToReplace(
   headers: Headers,
   origin: IncomingInvite['origin'],
   deps: CallDeps,
-): Found | Refusal {
+): PartyPair | Refusal {
   const { calls } = deps
   const replaces = parseReplaces(headers['replaces'] ?? '')
   if (replaces === undefined || headers['join'] !== undefined)
@@ -86,14 +86,14 @@ interface Deps extends CallDeps {
 export function replaceForOtherNode(
   request: ReceivedRequest,
   answer: Answer,
-  asked: AskedReplacement,
+  replacement: ReplacementRequest,
   deps: Deps,
 ): void {
-  const found = partyOfReplacement(asked, deps)
+  const found = partyOfReplacement(replacement, deps)
   if ('status' in found) return respond(answer, found.status, found.reason)
   // It would have to answer an offer that the called party has not made yet.
   if (found.answered === undefined && !request.body) return respond(answer, 488)
-  const call = begin(request, found, asked, deps)
+  const call = begin(request, found, replacement, deps)
   if (call === undefined) return undefined
   try {
     return replace(request, call, found, deps)
@@ -102,7 +102,7 @@ export function replaceForOtherNode(
   }
 }
 
-interface Replaced {
+interface ReplacedParty {
   /** Absent: the call still rings, and its caller is replaced when it is answered. */
   readonly answered?: {
     readonly replaced: LiveLeg
@@ -114,13 +114,13 @@ interface Replaced {
   readonly owner: Identity
 }
 
-interface Refused {
+interface Rejection {
   readonly status: number
   readonly reason?: string
 }
 
 /** RFC 3891 §3, in its order, and D83: who has called may have its place taken while the call rings. */
-function partyOfReplacement(asked: AskedReplacement, deps: Deps): Replaced | Refused {
+function partyOfReplacement(asked: ReplacementRequest, deps: Deps): ReplacedParty | Rejection {
   const { replaces, party } = asked
   const { calls } = deps
   const { callId, toTag, fromTag, isEarlyOnly } = replaces
@@ -137,7 +137,7 @@ function partyOfReplacement(asked: AskedReplacement, deps: Deps): Replaced | Ref
   return { answered: { replaced, partner }, call, owner }
 }
 
-function callerToReplace(call: LiveCall, { party }: AskedReplacement): Replaced | Refused {
+function callerToReplace(call: LiveCall, { party }: ReplacementRequest): ReplacedParty | Rejection {
   const owner = callerIdentity(call)
   const { calling, offer } = call
   const canGiveWay = calling.kind === 'invite' && calling.replacedBy === undefined
@@ -149,8 +149,8 @@ function callerToReplace(call: LiveCall, { party }: AskedReplacement): Replaced 
 /** The caller's side is that of the other node; what it calls is the party that stays. */
 function begin(
   request: ReceivedRequest,
-  { answered, call: its, owner }: Replaced,
-  asked: AskedReplacement,
+  { answered, call: its, owner }: ReplacedParty,
+  asked: ReplacementRequest,
   deps: Deps,
 ): LiveCall | undefined {
   const { headers, sourceAddress, sourcePort } = request
@@ -182,7 +182,7 @@ function begin(
 function replace(
   request: ReceivedRequest,
   call: LiveCall,
-  { answered, call: its, owner }: Replaced,
+  { answered, call: its, owner }: ReplacedParty,
   deps: Deps,
 ): void {
   const { headers } = request

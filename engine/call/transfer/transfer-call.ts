@@ -49,10 +49,10 @@ const MAX_TRANSFERS = 10
 
 /** Resolves when the new call is admitted or denied; NOTIFYs and its record tell the rest. */
 export async function transferToNewCall(
-  asked: TransferPlan,
+  requested: TransferPlan,
   deps: CallDeps,
 ): Promise<TransferStart> {
-  const plan = { ...asked, target: dialledBy(asked.target, deps) }
+  const plan = { ...requested, target: dialledBy(requested.target, deps) }
   const { transferor, transferee, target, isReferred } = plan
   const invite = { ...inviteFor(plan, deps.newUuid()), referredBy: referredBy(plan, deps) }
   const routePlan = planRoute(invite, deps)
@@ -202,17 +202,17 @@ function payerOf(
   tenantId: number | null,
   deps: CallDeps,
 ): Identity | undefined {
-  const found = [transferor, transferee].flatMap((leg) => {
+  const candidates = [transferor, transferee].flatMap((leg) => {
     const call = deps.calls.call(leg.callUuid)
     const identity = call && identityOf(call, leg.side, deps)
     const isForeign = tenantId !== null && isOfOther(identity, tenantId)
     return identity === undefined || isForeign ? [] : [{ leg, identity }]
   })
   const chosen =
-    found.find(({ leg, identity }) => leg === transferor && identity.origin.kind === 'extension') ??
-    found.find(({ leg }) => isPaying(leg, deps)) ??
-    found.find(({ identity: { origin } }) => origin.kind !== 'trusted') ??
-    found[0]
+    candidates.find(({ leg, identity }) => leg === transferor && identity.origin.kind === 'extension') ??
+    candidates.find(({ leg }) => isPaying(leg, deps)) ??
+    candidates.find(({ identity: { origin } }) => origin.kind !== 'trusted') ??
+    candidates[0]
   return chosen?.identity
 }
 

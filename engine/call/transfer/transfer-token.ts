@@ -42,13 +42,13 @@ export class TransferTokens {
   write(token: TransferToken, holder: string, replaces: Replaces): string {
     const { party, issuer, issuedAt, transfersBefore, isRecorded } = token
     const fields: Fields = [party, issuer, issuedAt, transfersBefore, isRecorded]
-    return this.#box.seal(placeOf(holder, replaces), JSON.stringify(fields)).slice(SEALED.length)
+    return this.#box.seal(bindingOf(holder, replaces), JSON.stringify(fields)).slice(SEALED.length)
   }
 
   /** Undefined: it is forged, damaged, or for another use. */
   read(text: string, holder: string, replaces: Replaces): TransferToken | undefined {
     if (text.length > MAX_LENGTH) return undefined
-    const opened = this.#box.open(placeOf(holder, replaces), SEALED + text)
+    const opened = this.#box.open(bindingOf(holder, replaces), SEALED + text)
     if (opened === undefined) return undefined
     // Authenticated: only `write` has written it.
     const [party, issuer, issuedAt, transfersBefore, isRecorded = false] = JSON.parse(
@@ -67,7 +67,7 @@ type Fields = readonly [
   isRecorded?: boolean,
 ]
 
-const placeOf = (holder: string, { callId, toTag, fromTag, isEarlyOnly }: Replaces) => ({
+const bindingOf = (holder: string, { callId, toTag, fromTag, isEarlyOnly }: Replaces) => ({
   table: 'transfer token',
   column: 'dialog',
   row: JSON.stringify([holder, callId, toTag, fromTag, isEarlyOnly]),

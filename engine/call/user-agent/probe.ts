@@ -11,9 +11,9 @@ const MAX_EXTRA_MS = 3_000
 /** A server confirms a request at once; one that has not by then is not there. */
 const TAKEN_SHARE = 0.75
 
-type Asker = Pick<UserAgent, 'ping' | 'sendOptions' | 'lagMs'>
+type ProbeClient = Pick<UserAgent, 'ping' | 'sendOptions' | 'lagMs'>
 
-export const probeThrough = (client: Asker, schedule: Schedule): SendProbe => {
+export const probeThrough = (client: ProbeClient, schedule: Schedule): SendProbe => {
   const sendOptions = optionsThrough(client, schedule)
   return (destination, timeoutMs, done) => {
     const isSent = client.ping(destination, ({ status, reason }) =>
@@ -25,7 +25,7 @@ export const probeThrough = (client: Asker, schedule: Schedule): SendProbe => {
 
 /** A response after the timeout is dropped, unless this process was late. */
 const optionsThrough =
-  (client: Asker, schedule: Schedule): SendProbe =>
+  (client: ProbeClient, schedule: Schedule): SendProbe =>
   (destination, timeoutMs, done) => {
     let isTaken = (): boolean => false
     let isOver = false

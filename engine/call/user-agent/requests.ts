@@ -31,7 +31,7 @@ interface SentResponse {
 }
 
 /** Undefined: it could not be sent any more. */
-export type Responded = (sent: SentResponse | undefined) => void
+export type OnResponseSent = (sent: SentResponse | undefined) => void
 
 export interface ResponseToSend {
   readonly status: number
@@ -45,7 +45,7 @@ export interface ResponseToSend {
 export interface ResponseLink {
   /** Absent for a server elsewhere. */
   readonly saved: SavedDialogs | undefined
-  respond(request: ReceivedRequest, response: ResponseToSend, done: Responded | undefined): void
+  respond(request: ReceivedRequest, response: ResponseToSend, done: OnResponseSent | undefined): void
 }
 
 export class ReceivedRequest implements SipRequest, Answer {
@@ -119,7 +119,7 @@ export class ReceivedRequest implements SipRequest, Answer {
     status: number,
     reason: string | undefined,
     { headers = {}, body = '' }: SendOptions,
-    done?: Responded,
+    done?: OnResponseSent,
   ): void {
     if (this.#finalResponseSent) return
     this.#finalResponseSent = status >= 200
@@ -145,8 +145,8 @@ export function headersOf(message: Message): Headers {
 const keys = new Map<string, string>()
 
 function keyOf(name: string): string {
-  const kept = keys.get(name)
-  if (kept !== undefined) return kept
+  const cached = keys.get(name)
+  if (cached !== undefined) return cached
   const isAsSent = name.startsWith('X-') || name === 'Diversion' || isPrivate(name)
   const key = isAsSent ? name : name.toLowerCase()
   const known = knownName(name)
@@ -274,11 +274,11 @@ export class OutgoingRequest {
     const credentials = this.#challenges.answer(status, headers, sent)
     if (credentials === undefined) return undefined
     const parts = this.#parts
-    const { from: _from, ...kept } = parts.headers
+    const { from: _from, ...others } = parts.headers
     return {
       ...parts,
       headers: {
-        ...kept,
+        ...others,
         From: sent.from,
         'Call-ID': sent.callId,
         CSeq: `${sent.cseq + 1} ${sent.method}`,
@@ -301,7 +301,7 @@ const isAddress = /^sips?:(?:[^@]*@)?(?:\d{1,3}(?:\.\d{1,3}){3}|\[)/i
 // Answers digest challenges to one request (RFC 3261 §22, RFC 7616, RFC 8760).
 
 /** The request that was challenged. */
-interface Challenged {
+interface ChallengedRequest {
   readonly method: string
   readonly uri: string
   readonly callId: string
@@ -324,7 +324,7 @@ interface Challenge {
  */
 export class Challenges {
   readonly #credentials: Credentials
-  readonly #asked = new Set<number>()
+  readonly #answered = new Set<number>()
   #isRenewed = false
 
   constructor(credentials: Credentials) {
@@ -332,14 +332,14 @@ export class Challenges {
   }
 
   /** The header to repeat the request with; undefined: the challenge is the answer. */
-  answer(status: number, headers: Headers, request: Challenged): Headers | undefined {
+  answer(status: number, headers: Headers, request: ChallengedRequest): Headers | undefined {
     const isProxy = status === 407
-    const asked = headers[isProxy ? 'proxy-authenticate' : 'www-authenticate'] ?? ''
-    const challenge = chosenOf(asked, this.#credentials.realm)
-    const isRenewal = this.#asked.has(status)
+    const header = headers[isProxy ? 'proxy-authenticate' : 'www-authenticate'] ?? ''
+    const challenge = chosenOf(header, this.#credentials.realm)
+    const isRenewal = this.#answered.has(status)
     const mayRenew = challenge?.isStale === true && !this.#isRenewed
     if (challenge === undefined || (isRenewal && !mayRenew)) return undefined
-    this.#asked.add(status)
+    this.#answered.add(status)
     this.#isRenewed ||= isRenewal
     const name = isProxy ? 'Proxy-Authorization' : 'Authorization'
     return { [name]: answerTo(challenge, this.#credentials, request) }
@@ -364,7 +364,7 @@ function chosenOf(header: string, realm: string | null): Challenge | undefined {
 function answerTo(
   { realm, nonce, algorithm, isProtected, opaque }: Challenge,
   { username, password }: Credentials,
-  { method, uri, callId, cseq }: Challenged,
+  { method, uri, callId, cseq }: ChallengedRequest,
 ): string {
   const ha1 = digest(algorithm, `${username}:${realm}:${password}`)
   // Not predictable without the password, and different for each request.

@@ -24,7 +24,7 @@ import {
   messageOf,
   problemOf,
   ReceivedRequest,
-  type Responded,
+  type OnResponseSent,
   type ResponseLink,
   type ResponseToSend,
   OutgoingRequest,
@@ -65,7 +65,7 @@ type LinkSizes = Readonly<
 >
 
 /** Gets the server's reply to a command. */
-type Waiting = (reply: AppEvent) => void
+type OnReply = (reply: AppEvent) => void
 
 export const NOT_CONNECTED = 'no connection to the SIP server'
 
@@ -80,7 +80,7 @@ export class ServerLink implements Application, DialogLink, RequestLink, Respons
   #isTollgate = false
   #commands = 0
   /** By command. */
-  readonly #waiting = new ReleasingMap<string, Waiting>()
+  readonly #waiting = new ReleasingMap<string, OnReply>()
   /** By transaction: they wait for a response. */
   readonly #requests = new ReleasingMap<string, OutgoingRequest>()
   readonly #dialogs = new ReleasingMap<string, Dialog>()
@@ -134,7 +134,7 @@ export class ServerLink implements Application, DialogLink, RequestLink, Respons
   }
 
   /** Any other application gets what drachtio-server would give it, which is no 100. */
-  get hearsTrying(): boolean {
+  get reportsTrying(): boolean {
     return this.#isTollgate && this.isInProcess
   }
 
@@ -230,7 +230,7 @@ export class ServerLink implements Application, DialogLink, RequestLink, Respons
   respond(
     request: ReceivedRequest,
     { status, reason, headers, body }: ResponseToSend,
-    done: Responded | undefined,
+    done: OnResponseSent | undefined,
   ): void {
     const { transactionId, callId } = request
     if (status >= 200 && this.#invites.get(callId) === request) this.#invites.delete(callId)
@@ -280,7 +280,7 @@ export class ServerLink implements Application, DialogLink, RequestLink, Respons
     this.#unacknowledged.delete(id)
   }
 
-  #command(command: Command, waiting?: Waiting): void {
+  #command(command: Command, waiting?: OnReply): void {
     this.#commands += 1
     const id = this.#commands.toString(36)
     if (waiting) this.#waiting.set(id, waiting)
@@ -320,7 +320,7 @@ export class ServerLink implements Application, DialogLink, RequestLink, Respons
         return this.#responded(event)
       case 'unsolicited':
         onMessage('sent', event.flow, event.text)
-        return this.#sentUnasked(event)
+        return this.#sentByServer(event)
       case 'request-sent':
       case 'response-sent':
         onMessage('sent', event.flow, event.text)
@@ -402,7 +402,7 @@ export class ServerLink implements Application, DialogLink, RequestLink, Respons
     request.answered(event)
   }
 
-  #sentUnasked({ dialogId, message }: UnsolicitedEvent): void {
+  #sentByServer({ dialogId, message }: UnsolicitedEvent): void {
     if (message.method === 'BYE')
       this.#dialogs.get(dialogId)?.ended(headersOf(message), true, () => undefined)
   }
@@ -453,7 +453,7 @@ export class SoleCheck {
   /** Users of INVITEs that have not come yet. */
   readonly #expected = new Set<string>()
   #isWatching = false
-  #heard = 0
+  #foreignInvites = 0
 
   constructor(log: Log) {
     this.#log = log
@@ -464,8 +464,8 @@ export class SoleCheck {
     if (!this.#isWatching || !uri.startsWith(`sip:${USER}`)) return false
     if (this.#expected.delete(uri.slice('sip:'.length, uri.indexOf('@')))) return true
     if (headers['max-forwards'] !== '0') return false
-    this.#heard += 1
-    if (this.#heard <= MAX_WARNINGS)
+    this.#foreignInvites += 1
+    if (this.#foreignInvites <= MAX_WARNINGS)
       this.#log('warn', 'another application has asked for calls at our SIP server')
     return true
   }
@@ -477,12 +477,12 @@ export class SoleCheck {
     if (newToken === undefined) return connected
     this.#isWatching = true
     const server = `${host}:${port}`
-    const places = placesOf(host, connected.hostPorts)
+    const addresses = udpAddressesOf(host, connected.hostPorts)
     let arrived = 0
     for (let number = 0; number < KNOCKS; number++) {
       const user = `${USER}${newToken()}`
       this.#expected.add(user)
-      const status = await knock(places, user, schedule)
+      const status = await knock(addresses, user, schedule)
       const isLost = this.#expected.delete(user)
       if (status === undefined) break
       if (!isLost) arrived += 1
@@ -498,7 +498,7 @@ export class SoleCheck {
 }
 
 /** Its listeners for UDP as it says they are reached, and as we reach the server itself. */
-function placesOf(host: string, hostPorts: readonly string[]): Place[] {
+function udpAddressesOf(host: string, hostPorts: readonly string[]): UdpAddress[] {
   const first = hostPorts.map(parseListener).find(({ protocol }) => protocol === 'udp')
   if (first === undefined) return []
   return first.host === host ? [first] : [{ ...first, host }, first]
@@ -506,31 +506,31 @@ function placesOf(host: string, hostPorts: readonly string[]): Place[] {
 
 // One INVITE to a SIP server from a socket of its own, which no application should answer.
 
-interface Place {
+interface UdpAddress {
   readonly host: string
   readonly port: number
 }
 
 const REPEAT_MS = 200
-const PATIENCE_MS = 600
+const ANSWER_TIMEOUT_MS = 600
 /** What was sent last is on its way by then. */
 const LINGER_MS = 20
 
 /** Its final status; undefined: no place has answered. */
 export async function knock(
-  places: readonly Place[],
+  addresses: readonly UdpAddress[],
   user: string,
   schedule: Schedule,
 ): Promise<number | undefined> {
-  for (const place of places) {
-    const status = await knockAt(place, user, schedule)
+  for (const address of addresses) {
+    const status = await knockAt(address, user, schedule)
     if (status !== undefined) return status
   }
   return undefined
 }
 
 function knockAt(
-  { host, port }: Place,
+  { host, port }: UdpAddress,
   user: string,
   schedule: Schedule,
 ): Promise<number | undefined> {
@@ -546,7 +546,7 @@ function knockAt(
       resolve(status)
       schedule(() => socket.close(), LINGER_MS)
     }
-    const timers = [schedule(() => end(undefined), PATIENCE_MS)]
+    const timers = [schedule(() => end(undefined), ANSWER_TIMEOUT_MS)]
     socket.on('error', () => end(undefined))
     socket.on('message', (bytes) => {
       const text = bytes.toString()

@@ -114,7 +114,7 @@ export class UserAgent {
   /** Of the server of this process. */
   #ping: ApplicationLink['ping']
   #turn = 0
-  readonly #homes = new PhoneHomes()
+  readonly #phoneServers = new PhoneServers()
   readonly #soleCheck: SoleCheck
   #admit: ((request: SipRequest) => boolean) | undefined
   readonly #sessionSeconds: number
@@ -153,7 +153,7 @@ export class UserAgent {
   }
 
   /** Whether the server is another process, which may be away without our hearing of it. */
-  get isElsewhere(): boolean {
+  get isRemote(): boolean {
     return this.#links.some((link) => !link.isInProcess)
   }
 
@@ -166,8 +166,8 @@ export class UserAgent {
    * Whether the server passes on the 100 of an INVITE that we sent. A drachtio-server keeps it to itself,
    * so that a node which is slow to ring looks like one that is dead.
    */
-  get hearsTrying(): boolean {
-    return this.#links.every((link) => link.hearsTrying)
+  get reportsTrying(): boolean {
+    return this.#links.every((link) => link.reportsTrying)
   }
 
   /**
@@ -182,7 +182,7 @@ export class UserAgent {
   handle(method: string, handler: RequestHandler): void {
     const screened: RequestHandler = (request, answer) => {
       if (this.#soleCheck.takes(request)) respond(answer, 480)
-      else if (this.#admit?.(request) === false) refuseUnheard(request, answer)
+      else if (this.#admit?.(request) === false) refuseUnscreened(request, answer)
       else handler(request, answer)
     }
     this.#handlers.set(method.toLowerCase(), screened)
@@ -353,13 +353,13 @@ export class UserAgent {
 
   /** A phone that registered from `address` and `port`: what calls it goes by the server that has its flow. */
   noteRegistered({ sourceAddress: address, sourcePort: port, link }: ReceivedRequest): void {
-    if (this.#links.length > 1) this.#homes.note(address, port, link)
+    if (this.#links.length > 1) this.#phoneServers.note(address, port, link)
   }
 
   /** The server that a phone registered on; else the one of the other leg; else each in turn. */
   #towards(nextHop: string | undefined, near: Near): ServerLink | undefined {
     if (this.#links.length === 1) return this.#next()
-    const wanted = this.#homes.of(nextHop) ?? near
+    const wanted = this.#phoneServers.of(nextHop) ?? near
     const link = wanted && this.#links.find((each) => each === wanted)
     return link?.isConnected === true ? link : this.#next()
   }
@@ -399,7 +399,7 @@ function opened(
   }
 }
 
-function refuseUnheard(request: SipRequest, answer: Answer): void {
+function refuseUnscreened(request: SipRequest, answer: Answer): void {
   if (request.method !== 'ACK') respond(answer, 403)
 }
 
@@ -409,14 +409,14 @@ const ignore = (): void => undefined
 const MAX_PHONES = 100_000
 
 /** With several servers: which of them has the connection of a phone, or the way back through its NAT. */
-class PhoneHomes {
+class PhoneServers {
   /** By `host:port`, as the URI of a next hop says it. */
   readonly #links = new Map<string, object>()
 
   note(address: string, port: number, link: object): void {
-    const place = hostPort(address, port)
-    this.#links.delete(place)
-    this.#links.set(place, link)
+    const phone = hostPort(address, port)
+    this.#links.delete(phone)
+    this.#links.set(phone, link)
     const [oldest] = this.#links.size > MAX_PHONES ? this.#links.keys() : []
     if (oldest !== undefined) this.#links.delete(oldest)
   }
@@ -467,9 +467,9 @@ function nextAttempt(
   headers: Headers,
   { from, callId, cseq }: Pick<SentFields, 'from' | 'callId' | 'cseq'>,
 ): Headers {
-  const { From: _, ...kept } = headers
+  const { From: _, ...others } = headers
   return {
-    ...kept,
+    ...others,
     From: from,
     'Call-ID': callId,
     CSeq: `${cseq + 1} INVITE`,
@@ -477,12 +477,12 @@ function nextAttempt(
 }
 
 /** Writes the session of a 200 to an INVITE with the headers `asked` (§9, Table 2). */
-export function grantSession(asked: Headers, headers: Headers, timers: SessionTimers): void {
+export function grantSession(request: Headers, headers: Headers, timers: SessionTimers): void {
   if (timers.seconds === 0) return
-  const { supported, require } = asked
+  const { supported, require } = request
   const knowsTimer = hasTimer(supported) || hasTimer(require)
-  const wanted = parseSessionExpires(asked['session-expires'] ?? '')
-  const least = knowsTimer ? (parseMinSE(asked['min-se'] ?? '') ?? 0) : 0
+  const wanted = parseSessionExpires(request['session-expires'] ?? '')
+  const least = knowsTimer ? (parseMinSE(request['min-se'] ?? '') ?? 0) : 0
   const seconds = Math.max(least, Math.min(timers.seconds, wanted?.seconds ?? timers.seconds))
   // One that does not know the extension cannot refresh, and must not be required to.
   const refresher = knowsTimer ? (wanted?.refresher ?? (timers.isOurPart ? 'uas' : 'uac')) : 'uas'

@@ -8,7 +8,7 @@ import { digitOf, type Digit } from '../gate/digits.ts'
 interface HeardDigitsDeps {
   readonly isRelay: (address: string) => boolean
   /** False: its session is not known here. */
-  readonly tell: (digit: HeardDigit) => boolean
+  readonly take: (digit: RelayDigit) => boolean
   readonly now: () => number
 }
 
@@ -17,7 +17,7 @@ const MAX_BYTES = 2_048
 /** Of one relay. */
 const limits = { packetsPerSecond: 1_000, burst: 2_000, maxSources: 64 }
 
-export class HeardDigits {
+export class RelayDigits {
   readonly #deps: HeardDigitsDeps
   readonly #buckets = new TokenBuckets(limits)
   #ignored = 0
@@ -27,8 +27,8 @@ export class HeardDigits {
   }
 
   received(datagram: Buffer, source: string): void {
-    const digit = this.#admits(datagram, source) ? heardDigitIn(datagram) : undefined
-    if (digit === undefined || !this.#deps.tell(digit)) this.#ignored += 1
+    const digit = this.#admits(datagram, source) ? relayDigitIn(datagram) : undefined
+    if (digit === undefined || !this.#deps.take(digit)) this.#ignored += 1
   }
 
   #admits(datagram: Buffer, source: string): boolean {
@@ -63,7 +63,7 @@ export async function openDigitSocket(
 
 // What rtpengine tells of one RFC 4733 event in RTP (`--dtmf-log-dest`): JSON, one datagram each. Pure.
 
-export interface HeardDigit {
+export interface RelayDigit {
   /** The ng call-id. */
   readonly session: string
   /** The leg whose party has sent it, or in whose place we had it played. */
@@ -72,9 +72,9 @@ export interface HeardDigit {
 }
 
 /** Undefined: it is nothing of the kind. */
-export function heardDigitIn(datagram: Buffer): HeardDigit | undefined {
-  const told = parsed(datagram)
-  const { callid: session, source_tag: from, event, duration } = told
+export function relayDigitIn(datagram: Buffer): RelayDigit | undefined {
+  const fields = parsed(datagram)
+  const { callid: session, source_tag: from, event, duration } = fields
   if (typeof session !== 'string' || typeof from !== 'string') return undefined
   if (typeof event !== 'number' || typeof duration !== 'number') return undefined
   const digit = digitOf(event, duration)

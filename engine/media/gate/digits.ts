@@ -38,7 +38,7 @@ export const infoOf = ({
 }: Digit): Omit<LegCommandOf<'request'>, 'legId' | 'transactionId'> => ({
   type: 'request',
   method: 'INFO',
-  describes: undefined,
+  sdpOwner: undefined,
   noAck: false,
   headers: { 'Content-Type': 'application/dtmf-relay' },
   body: `Signal=${code}\r\nDuration=${durationMs}\r\n`,

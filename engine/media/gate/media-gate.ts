@@ -9,7 +9,7 @@ import type { ReceivedRequest } from '../../call/user-agent/requests.ts'
 import type { SavedLeg } from '../../call/user-agent/leg-signalling.ts'
 import type { InviteToSend } from '../../call/user-agent/user-agent.ts'
 import { ReleasingMap } from '../../sip-server/message/index.ts'
-import type { HeardDigit } from '../digits/heard-digits.ts'
+import type { RelayDigit } from '../digits/heard-digits.ts'
 import { digitIn, playOf, type Digit } from './digits.ts'
 import { type MediaLeg, newMediaLeg, otherLeg, type Session } from './session.ts'
 import {
@@ -23,11 +23,11 @@ import {
   withDescription,
 } from './offer-answer.ts'
 import { Offers, type Outlet } from './offers.ts'
-import { heardFrom, type Parties, type PartyFacts } from '../parties.ts'
+import { withPeerAddress, type Parties, type PartyFacts } from '../parties.ts'
 import { nextFor, restoreMedia, saveMedia } from './saved-media.ts'
 import type { Relays } from '../relay/relays.ts'
 import type { Sessions } from './sessions.ts'
-import { ToldDigits } from './told-digits.ts'
+import { InfoDigits } from './told-digits.ts'
 
 export interface GateDeps {
   readonly relays: Pick<Relays, 'pick' | 'byName'>
@@ -56,8 +56,8 @@ export class MediaGate implements LegGate {
   }
 
   /** A relay has heard a digit in RTP. False: its session is not known here. */
-  heard(digit: HeardDigit): boolean {
-    return this.#gated?.digits.heard(digit) === true
+  takeDigit(digit: RelayDigit): boolean {
+    return this.#gated?.digits.take(digit) === true
   }
 
   join(
@@ -80,7 +80,7 @@ class GatedLegs implements Legs {
   readonly #emit: (event: GateEvent) => void
   readonly #legs = new ReleasingMap<string, MediaLeg>()
   readonly #offers: Offers
-  readonly digits: ToldDigits
+  readonly digits: InfoDigits
 
   constructor(
     deps: GateDeps,
@@ -91,13 +91,13 @@ class GatedLegs implements Legs {
     this.#deps = deps
     this.#emit = emit
     this.#offers = new Offers({ ...deps, legs: this.#legs, onFault })
-    this.digits = new ToldDigits({
+    this.digits = new InfoDigits({
       ...deps,
       legs: this.#legs,
       perform: (command) => this.#inner.perform(command),
       takesInfo: (leg) => this.#offers.takesInfo(leg),
     })
-    this.#inner = legs((event) => this.#happened(event))
+    this.#inner = legs((event) => this.#onLegEvent(event))
   }
 
   #add(legId: string, facts: PartyFacts): MediaLeg {
@@ -123,10 +123,10 @@ class GatedLegs implements Legs {
     const { body } = invite
     const send = (sdp: string | undefined): void =>
       this.#inner.invite(legId, sdp === body ? invite : { ...invite, body: sdp }, near, about)
-    const { describes } = about
-    if (describes === undefined || !body) return send(body)
+    const { sdpOwner } = about
+    if (sdpOwner === undefined || !body) return send(body)
     if (!isDescription(body))
-      return this.#offers.mustRelay(leg, describes) ? this.#withhold(legId) : send(body)
+      return this.#offers.mustRelay(leg, sdpOwner) ? this.#withhold(legId) : send(body)
     leg.offeredIn = 'invite'
     leg.heldSince = this.#deps.now()
     const release = (act: () => void): void => {
@@ -136,7 +136,7 @@ class GatedLegs implements Legs {
       // It was given up meanwhile.
       return this.#emit({ type: 'failed', legId, reason: 'given up' })
     }
-    return this.#offers.offer(leg, describes, body, {
+    return this.#offers.offer(leg, sdpOwner, body, {
       pass: (sdp) => release(() => send(nextFor(leg, sdp))),
       fail: (isRequired) =>
         release(() => (isRequired ? this.#withhold(legId) : send(nextFor(leg, body)))),
@@ -161,10 +161,10 @@ class GatedLegs implements Legs {
     if (leg === undefined) return this.#inner.perform(command)
     if (endsAll(command)) this.#drop(leg)
     const sdp = descriptionIn(command)
-    if (!isDescribing(command) || command.describes === undefined) return this.#next(leg, command)
+    if (!isDescribing(command) || command.sdpOwner === undefined) return this.#next(leg, command)
     const role = roleOf(command, leg)
     if (sdp === undefined)
-      return hasBody(command) && this.#offers.mustRelay(leg, command.describes)
+      return hasBody(command) && this.#offers.mustRelay(leg, command.sdpOwner)
         ? this.#fail(leg, command, role === 'offer')
         : this.#next(leg, command)
     const outlet: Outlet = {
@@ -175,14 +175,14 @@ class GatedLegs implements Legs {
       },
       refuse: () => this.#fail(leg, command, false, notAcceptable),
       silence: () => {
-        leg.isCounted = true
+        leg.hasOwnVersions = true
         this.#perform(leg, silenced(command, sdp))
       },
       drop: () => this.#dropped(leg, command),
     }
-    if (role === 'answer') return this.#offers.answer(leg, command.describes, sdp, outlet)
+    if (role === 'answer') return this.#offers.answer(leg, command.sdpOwner, sdp, outlet)
     leg.offeredIn = command.type === 'request' ? command.transactionId : 'ack'
-    return this.#offers.offer(leg, command.describes, sdp, outlet)
+    return this.#offers.offer(leg, command.sdpOwner, sdp, outlet)
   }
 
   /** In its turn, with nothing of another leg to be told. */
@@ -207,8 +207,8 @@ class GatedLegs implements Legs {
     }
     const sdp = descriptionIn(command)
     if (sdp === undefined) return this.#inner.perform(command)
-    const said = nextFor(leg, sdp)
-    return this.#inner.perform(said === sdp ? command : withDescription(command, said))
+    const sent = nextFor(leg, sdp)
+    return this.#inner.perform(sent === sdp ? command : withDescription(command, sent))
   }
 
   /** There is no relay for what the leg was to be told, and without one it must not be told. */
@@ -242,7 +242,7 @@ class GatedLegs implements Legs {
         if (isOffer) this.#emit({ type: 'ack', legId, body: this.#deps.calls.leg(legId)?.media })
         return undefined
       default:
-        leg.isCounted = true
+        leg.hasOwnVersions = true
         return this.#perform(leg, silenced(command, leg.offer))
     }
   }
@@ -300,7 +300,7 @@ class GatedLegs implements Legs {
     return isRestored
   }
 
-  #happened(event: LegEventData): void {
+  #onLegEvent(event: LegEventData): void {
     if (this.digits.isAnswer(event)) return
     const leg = this.#legs.get(event.legId)
     if (leg) this.#note(leg, event)
@@ -340,18 +340,18 @@ class GatedLegs implements Legs {
       case 'provisional':
       case 'answered': {
         const { body, peer } = event.response
-        leg.facts = heardFrom(leg.facts, peer)
+        leg.facts = withPeerAddress(leg.facts, peer)
         if (leg.offered === undefined || leg.offeredIn !== 'invite') return
         return this.#offers.answered(leg, body, event.type === 'answered')
       }
       case 'offered':
-        leg.facts = heardFrom(leg.facts, event.response.peer)
+        leg.facts = withPeerAddress(leg.facts, event.response.peer)
         leg.offer = event.offer
         return undefined
       case 'request':
         if (event.method !== 'INVITE' && event.method !== 'UPDATE') return undefined
         if (event.body) leg.offer = event.body
-        else if (event.method === 'INVITE') leg.late = event.requestId
+        else if (event.method === 'INVITE') leg.lateOffer = event.requestId
         return undefined
       case 'response':
         if (event.owesAck && event.response.body) leg.offer = event.response.body

@@ -1,7 +1,7 @@
 /** Which commands carry a session description, and whether it is an offer or an answer (RFC 3264). Pure. */
 import { silentAnswer } from '../../call/sdp.ts'
 import type { LegCommand } from '../../call/signalling.ts'
-import { type MediaLeg, otherLeg, type Rewritten, type Session } from './session.ts'
+import { type MediaLeg, otherLeg, type RelayResult, type Session } from './session.ts'
 import type { NgAnswer, NgDictionary, NgRequest } from '../relay/relays.ts'
 
 export type Role = 'offer' | 'answer'
@@ -39,7 +39,7 @@ export const hasBody = (command: Describing): boolean =>
   Boolean('sdp' in command ? command.sdp : command.body)
 
 export const isDescribing = (command: LegCommand): command is Describing =>
-  'describes' in command && command.describes !== undefined
+  'sdpOwner' in command && command.sdpOwner !== undefined
 
 export const roleOf = (command: Describing, leg: MediaLeg): Role => {
   switch (command.type) {
@@ -49,7 +49,7 @@ export const roleOf = (command: Describing, leg: MediaLeg): Role => {
     case 'respond':
       return leg.hasOffered ? 'answer' : 'offer'
     case 'answerRequest':
-      return command.requestId === leg.late ? 'offer' : 'answer'
+      return command.requestId === leg.lateOffer ? 'offer' : 'answer'
     case 'acknowledge':
     case 'acknowledgeReinvite':
     default:
@@ -65,7 +65,7 @@ export function withDescription<C extends LegCommand>(command: C, sdp: string | 
 /** With a description that lets no media flow, in the streams of `sdp`: where the one of the peer cannot be given. */
 export const silenced = (command: Describing, sdp: string): LegCommand => ({
   ...withDescription(command, sdp === '' ? undefined : silentAnswer(sdp)),
-  describes: undefined,
+  sdpOwner: undefined,
 })
 
 /** `from` describes itself in `sdp`. */
@@ -103,7 +103,7 @@ export const deleteAndTell = ({ id, legs }: Pick<Session, 'id' | 'legs'>): NgReq
 })
 
 /** A description without streams is none. */
-export function rewrittenIn(answer: NgAnswer): Rewritten {
+export function rewrittenIn(answer: NgAnswer): RelayResult {
   if (answer.kind !== 'ok') return { kind: 'failed' }
   const { sdp } = answer.values
   const hasStreams = typeof sdp === 'string' && isDescription(sdp) && /^m=/m.test(sdp)

@@ -2,18 +2,18 @@
 import type { ActiveCalls } from '../../call/active-calls.ts'
 import { callUuidOf } from '../../call/call-machine/leg.ts'
 import type { SipResponse } from '../../call/signalling.ts'
-import { type Description, readDescription, type SpokenProfile } from '../description.ts'
+import { type Description, readDescription, type SdpProfile } from '../description.ts'
 import {
   type Answer,
   type MediaLeg,
   type MediaLegs,
   otherLeg,
-  type Rewritten,
+  type RelayResult,
   type Session,
   type Step,
 } from './session.ts'
 import { answerOf, isDescription, offerOf, rewrittenIn } from './offer-answer.ts'
-import { isPlayed, isTold, convertsDigits, offeredCodecs, type MediaDecision } from '../policy.ts'
+import { getsEvents, getsInfo, convertsDigits, offeredCodecs, type MediaDecision } from '../policy.ts'
 import { partyWith, type Parties } from '../parties.ts'
 import { type MediaParty, profileToward } from '../call-media.ts'
 import type { NgDictionary, Relays } from '../relay/relays.ts'
@@ -23,7 +23,7 @@ import { constant } from '../relay/bencode.ts'
 interface OffersDeps {
   readonly relays: Pick<Relays, 'pick'>
   readonly sessions: Sessions
-  readonly parties: Pick<Parties, 'decide' | 'known' | 'recordable'>
+  readonly parties: Pick<Parties, 'decide' | 'withRules' | 'recordable'>
   readonly calls: Pick<ActiveCalls, 'call' | 'leg'>
   readonly legs: MediaLegs
   readonly after: (act: () => void, delayMs: number) => () => void
@@ -45,12 +45,12 @@ export interface Outlet {
 }
 
 /** `leg` is to be offered what `other` says. */
-interface Offered {
+interface RelayedOffer {
   readonly leg: MediaLeg
   readonly other: MediaLeg
   readonly sdp: string
   readonly flags: NgDictionary
-  readonly finish: (rewritten: Rewritten) => void
+  readonly finish: (rewritten: RelayResult) => void
 }
 
 /** Relays that are tried for one offer. */
@@ -58,7 +58,7 @@ const MAX_TRIES = 3
 /** A call counts as answered a moment after its legs have their answers. */
 const SETTLE_MS = 200
 
-const failed: Rewritten = { kind: 'failed' }
+const failed: RelayResult = { kind: 'failed' }
 
 export class Offers {
   readonly #deps: OffersDeps
@@ -67,28 +67,28 @@ export class Offers {
     this.#deps = deps
   }
 
-  /** `leg` is to be offered `sdp`, in which the party of `describes` describes itself. */
-  offer(leg: MediaLeg, describes: string, sdp: string, outlet: Outlet): void {
+  /** `leg` is to be offered `sdp`, in which the party of `sdpOwner` describes itself. */
+  offer(leg: MediaLeg, sdpOwner: string, sdp: string, outlet: Outlet): void {
     const { sessions, legs } = this.#deps
-    const other = legs.get(describes)
-    if (other === undefined) return this.#ofNone(leg, describes, sdp, outlet)
-    const known = sessions.between(leg.id, describes)
-    const [offerer, answerer] = [this.#described(other, sdp), this.#party(leg)]
+    const other = legs.get(sdpOwner)
+    if (other === undefined) return this.#withoutPeer(leg, sdpOwner, sdp, outlet)
+    const known = sessions.between(leg.id, sdpOwner)
+    const [offerer, answerer] = [this.#partyWith(other, sdp), this.#party(leg)]
     const decide = (): MediaDecision => this.#decide(leg, other, offerer, answerer)
     if (known === undefined && decide().kind === 'bypass')
       return inTurn(leg, () => outlet.pass(sdp), outlet.drop)
     const step = waitingStep(leg, outlet.drop)
     const flags = offerFlags(offerer, answerer)
-    const finish = (rewritten: Rewritten): void => {
+    const finish = (rewritten: RelayResult): void => {
       if (rewritten.kind === 'rewritten')
         return this.#finish(leg, step, () => {
-          leg.isCounted = true
+          leg.hasOwnVersions = true
           outlet.pass(rewritten.sdp)
         })
       const decision = decide()
       const isRequired = decision.kind === 'relay' && decision.isRequired
       // The two talk to each other without a relay from now on.
-      const last = isRequired ? undefined : sessions.between(leg.id, describes)
+      const last = isRequired ? undefined : sessions.between(leg.id, sdpOwner)
       if (last) this.#close(last)
       return this.#finish(leg, step, () => outlet.fail(isRequired))
     }
@@ -111,8 +111,8 @@ export class Offers {
   }
 
   /** The leg that is described is over. */
-  #ofNone(leg: MediaLeg, describes: string, sdp: string, outlet: Outlet): void {
-    const act = leg.lost === describes ? outlet.silence : () => outlet.pass(sdp)
+  #withoutPeer(leg: MediaLeg, sdpOwner: string, sdp: string, outlet: Outlet): void {
+    const act = leg.lostPeer === sdpOwner ? outlet.silence : () => outlet.pass(sdp)
     return inTurn(leg, act, outlet.drop)
   }
 
@@ -140,27 +140,27 @@ export class Offers {
 
   #party(leg: MediaLeg): MediaParty {
     const media = this.#deps.calls.leg(leg.id)?.media
-    return this.#described(leg, isDescription(media) ? media : undefined)
+    return this.#partyWith(leg, isDescription(media) ? media : undefined)
   }
 
   /** Whether a digit that one sends in INFO becomes an event in the RTP of the other. */
   takesEvents(from: MediaLeg, to: MediaLeg): boolean {
-    return isPlayed(this.#party(from), this.#party(to))
+    return getsEvents(this.#party(from), this.#party(to))
   }
 
   /** Whether an event in the RTP of the other party becomes an INFO to this one. */
   takesInfo(leg: MediaLeg): boolean {
-    return isTold(this.#party(leg))
+    return getsInfo(this.#party(leg))
   }
 
-  #described(leg: MediaLeg, sdp: string | undefined): MediaParty {
-    leg.facts = this.#deps.parties.known(leg.id, leg.facts)
-    const party = partyWith(leg.facts, sdp === undefined ? undefined : saidIn(leg, sdp))
+  #partyWith(leg: MediaLeg, sdp: string | undefined): MediaParty {
+    leg.facts = this.#deps.parties.withRules(leg.id, leg.facts)
+    const party = partyWith(leg.facts, sdp === undefined ? undefined : descriptionOf(leg, sdp))
     return this.#deps.parties.recordable(party, callUuidOf(leg.id))
   }
 
   /** At the relay that the two have, or at another one, in a session of its own. */
-  #relay(offer: Offered, known: Session | undefined, tried: Set<string>): void {
+  #relay(offer: RelayedOffer, known: Session | undefined, tried: Set<string>): void {
     const { relays, sessions } = this.#deps
     const { leg, other, sdp, flags, finish } = offer
     const relay = known?.relay ?? (tried.size < MAX_TRIES ? relays.pick(tried) : undefined)
@@ -179,26 +179,26 @@ export class Offers {
     })
   }
 
-  /** `leg` is to be told the answer to its offer: `sdp`, in which `describes` describes itself. */
-  answer(leg: MediaLeg, describes: string, sdp: string, outlet: Outlet): void {
+  /** `leg` is to be told the answer to its offer: `sdp`, in which the party of `sdpOwner` describes itself. */
+  answer(leg: MediaLeg, sdpOwner: string, sdp: string, outlet: Outlet): void {
     const { sessions, legs } = this.#deps
-    const session = sessions.between(leg.id, describes)
-    const other = legs.get(describes)
-    if (other === undefined) return this.#ofNone(leg, describes, sdp, outlet)
+    const session = sessions.between(leg.id, sdpOwner)
+    const other = legs.get(sdpOwner)
+    if (other === undefined) return this.#withoutPeer(leg, sdpOwner, sdp, outlet)
     if (session === undefined) {
-      const isWithheld = this.mustRelay(leg, describes)
+      const isWithheld = this.mustRelay(leg, sdpOwner)
       return inTurn(leg, () => (isWithheld ? outlet.fail(true) : outlet.pass(sdp)), outlet.drop)
     }
-    if (session.answer?.from !== describes) this.#ask(other, session, sdp)
+    if (session.answer?.from !== sdpOwner) this.#ask(other, session, sdp)
     // Its last offer has come to nothing at the relay: what the leg was told before stands.
-    if (session.answer?.from !== describes) {
-      const stand = leg.toldSdp === '' ? outlet.silence : () => outlet.pass(leg.toldSdp)
+    if (session.answer?.from !== sdpOwner) {
+      const stand = leg.lastSdpSent === '' ? outlet.silence : () => outlet.pass(leg.lastSdpSent)
       return inTurn(leg, stand, outlet.drop)
     }
-    const pass = (outcome: Rewritten): void => {
+    const pass = (outcome: RelayResult): void => {
       if (outcome.kind === 'failed') return outlet.fail(true)
       if (outcome.kind === 'unacceptable') return outlet.refuse()
-      leg.isCounted = true
+      leg.hasOwnVersions = true
       this.#agreed(leg, session)
       return outlet.pass(outcome.sdp)
     }
@@ -245,7 +245,7 @@ export class Offers {
     const [offer, answer] = [calls.leg(other?.id)?.media, calls.leg(leg.id)?.media]
     if (!other || !isDescription(offer) || !isDescription(answer)) return
     if (offer === session.offer?.sdp) return
-    const [offerer, answerer] = [this.#described(other, offer), this.#described(leg, answer)]
+    const [offerer, answerer] = [this.#partyWith(other, offer), this.#partyWith(leg, answer)]
     session.offer = { from: other.id, sdp: offer }
     session.answer = undefined
     const flags = { offer: offerFlags(offerer, answerer), answer: answerFlags(offerer, answerer) }
@@ -264,17 +264,17 @@ export class Offers {
     const other = legs.get(otherLeg(session, leg.id))
     const offered = session.offer?.sdp ?? other?.offer ?? ''
     if (other === undefined) return
-    const [offerer, answerer] = [this.#described(other, offered), this.#described(leg, sdp)]
+    const [offerer, answerer] = [this.#partyWith(other, offered), this.#partyWith(leg, sdp)]
     const answer: Answer = { from: leg.id, sdp, outcome: undefined, waiting: [] }
     session.answer = answer
     // To a second answer, such as the 200 of another phone, rtpengine 10.5 applies the codecs of the first.
     if (before?.from === leg.id)
       sessions.ask(session, offerOf(session, other.id, offered, offerFlags(offerer, answerer)))
     const request = answerOf(session, leg.id, sdp, answerFlags(offerer, answerer))
-    sessions.ask(session, request, (given) => {
-      const outcome = acceptable(rewrittenIn(given), offerer)
+    sessions.ask(session, request, (response) => {
+      const outcome = acceptable(rewrittenIn(response), offerer)
       answer.outcome = outcome
-      for (const tell of answer.waiting.splice(0)) tell(outcome)
+      for (const resolve of answer.waiting.splice(0)) resolve(outcome)
     })
   }
 
@@ -324,25 +324,25 @@ export class Offers {
   forget(leg: MediaLeg): void {
     for (const session of this.#deps.sessions.ofLeg(leg.id)) {
       const other = this.#deps.legs.get(otherLeg(session, leg.id))
-      if (other) other.lost = leg.id
+      if (other) other.lostPeer = leg.id
       this.#close(session)
     }
   }
 }
 
 /** The relay transcodes what it can; what it cannot it passes, also where the offerer never had it. */
-function acceptable(outcome: Rewritten, { described }: MediaParty): Rewritten {
-  if (outcome.kind !== 'rewritten' || described === undefined) return outcome
+function acceptable(outcome: RelayResult, { description }: MediaParty): RelayResult {
+  if (outcome.kind !== 'rewritten' || description === undefined) return outcome
   const isOffered = (name: string): boolean =>
-    described.codecs.some((each) => each.toLowerCase() === name.toLowerCase())
+    description.codecs.some((each) => each.toLowerCase() === name.toLowerCase())
   const { codecs } = readDescription(outcome.sdp)
   return codecs.every(isOffered) ? outcome : { kind: 'unacceptable' }
 }
 
 /** Read once: an offer is looked at again with its answer. */
-function saidIn(leg: MediaLeg, sdp: string): Description {
-  if (leg.said?.sdp !== sdp) leg.said = { sdp, description: readDescription(sdp) }
-  return leg.said.description
+function descriptionOf(leg: MediaLeg, sdp: string): Description {
+  if (leg.parsed?.sdp !== sdp) leg.parsed = { sdp, description: readDescription(sdp) }
+  return leg.parsed.description
 }
 
 /** At once, or after what waits before it. */
@@ -362,7 +362,7 @@ function waitingStep(leg: MediaLeg, drop: () => void): Step {
 
 /** `offerer` has a description: the one that is offered. */
 export function offerFlags(offerer: MediaParty, answerer: MediaParty): NgDictionary {
-  const offered = offerer.described?.profile ?? 'rtp'
+  const offered = offerer.description?.profile ?? 'rtp'
   const profile = profileToward(answerer, offered)
   const hasDigits = convertsDigits(offerer, answerer)
   const isUnfiltered = offerer.rules.codecs === null && answerer.rules.codecs === null
@@ -379,7 +379,7 @@ export function offerFlags(offerer: MediaParty, answerer: MediaParty): NgDiction
 
 /** The answerer's description goes to the party whose offer it answers, in the profile of that offer. */
 export function answerFlags(offerer: MediaParty, answerer: MediaParty): NgDictionary {
-  const offered = offerer.described?.profile ?? 'rtp'
+  const offered = offerer.description?.profile ?? 'rtp'
   const hasDigits = convertsDigits(offerer, answerer)
   if (!hasDigits && answerer.natAddress === undefined) return usualAnswers[offered]
   return { ...common(answerer, hasDigits), ...ofAnswer[offered] }
@@ -405,7 +405,7 @@ function common({ natAddress }: Pick<MediaParty, 'natAddress'>, hasDigits: boole
 
 const replaced = constant(['origin', 'session-connection'])
 
-const protocols: Readonly<Record<SpokenProfile, string>> = {
+const protocols: Readonly<Record<SdpProfile, string>> = {
   rtp: 'RTP/AVP',
   srtp: 'RTP/SAVP',
   webrtc: 'UDP/TLS/RTP/SAVPF',
@@ -425,7 +425,7 @@ const refusedSuites = constant([
 ])
 
 /** `rtcp-mux` must be a list: a string is silently ignored. */
-const toward: Readonly<Record<SpokenProfile, NgDictionary>> = {
+const toward: Readonly<Record<SdpProfile, NgDictionary>> = {
   rtp: { ICE: 'remove', DTLS: 'off', SDES: constant(['off']), 'rtcp-mux': constant(['demux']) },
   srtp: { ICE: 'remove', DTLS: 'off', SDES: refusedSuites, 'rtcp-mux': constant(['demux']) },
   webrtc: {
@@ -436,18 +436,18 @@ const toward: Readonly<Record<SpokenProfile, NgDictionary>> = {
   },
 }
 
-const ofAnswer: Readonly<Record<SpokenProfile, NgDictionary>> = {
+const ofAnswer: Readonly<Record<SdpProfile, NgDictionary>> = {
   rtp: {},
   srtp: { SDES: refusedSuites },
   webrtc: { ICE: 'force', 'rtcp-mux': constant(['accept']) },
 }
 
 /** Made once for all parties about which nothing is said. */
-const usual = (beside: NgDictionary): NgDictionary => {
+const usual = (others: NgDictionary): NgDictionary => {
   const flags = common({ natAddress: undefined }, false)
-  return { ...flags, flags: constant(['strict source']), ...beside }
+  return { ...flags, flags: constant(['strict source']), ...others }
 }
-const byProfile = (flags: Readonly<Record<SpokenProfile, NgDictionary>>): typeof flags => ({
+const byProfile = (flags: Readonly<Record<SdpProfile, NgDictionary>>): typeof flags => ({
   rtp: usual(flags.rtp),
   srtp: usual(flags.srtp),
   webrtc: usual(flags.webrtc),
@@ -456,7 +456,7 @@ const usualOffers = byProfile(toward)
 const usualAnswers = byProfile(ofAnswer)
 
 function codecFlags(offerer: MediaParty, answerer: MediaParty): NgDictionary {
-  const offered = offerer.described
+  const offered = offerer.description
   if (!offered) return {}
   const events = telephoneEvents(offerer, answerer)
   const plan = offeredCodecs(offerer, answerer)
@@ -490,7 +490,7 @@ function telephoneEvents(
   answerer: MediaParty,
 ): 'passed' | 'consumed' | 'added' {
   if (!convertsDigits(offerer, answerer)) return 'passed'
-  const isOffered = offerer.described?.hasTelephoneEvents === true
+  const isOffered = offerer.description?.hasTelephoneEvents === true
   if (answerer.rules.dtmf === 'info') return isOffered ? 'consumed' : 'passed'
   return isOffered ? 'passed' : 'added'
 }

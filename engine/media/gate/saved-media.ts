@@ -1,7 +1,7 @@
 /** What is kept of a leg's media beside its call, so that the next process goes on with its session. */
 import { noMediaRules } from '../../../schema/rules/media.ts'
 import type { ActiveCalls } from '../../call/active-calls.ts'
-import { type MediaLeg, newMediaLeg, type Told } from './session.ts'
+import { type MediaLeg, newMediaLeg, type SdpFingerprint } from './session.ts'
 import type { Sessions } from './sessions.ts'
 import { type PartyFacts, unknownParty } from '../parties.ts'
 import type { Relays } from '../relay/relays.ts'
@@ -9,7 +9,7 @@ import type { Relays } from '../relay/relays.ts'
 /** Plain JSON values; what is usual is absent. */
 export interface SavedMedia {
   readonly facts?: Partial<PartyFacts>
-  readonly told?: Told
+  readonly told?: SdpFingerprint
   readonly session?: {
     readonly id: string
     readonly relay: string
@@ -18,16 +18,16 @@ export interface SavedMedia {
 }
 
 export function saveMedia(leg: MediaLeg): SavedMedia {
-  const { facts, current, isCounted } = leg
-  const told = isCounted ? lastOf(leg) : undefined
+  const { facts, current, hasOwnVersions } = leg
+  const told = hasOwnVersions ? lastOf(leg) : undefined
   const session = current && { id: current.id, relay: current.relay.name, legs: current.legs }
-  return { facts: unusual(facts), ...(told && { told }), ...(session && { session }) }
+  return { facts: changedFacts(facts), ...(told && { told }), ...(session && { session }) }
 }
 
-const usual: PartyFacts = { ...unknownParty, isBehindProxy: false }
+const usualFacts: PartyFacts = { ...unknownParty, isBehindProxy: false }
 
 /** Without what is usual. */
-const unusual = (facts: PartyFacts): Partial<PartyFacts> => ({
+const changedFacts = (facts: PartyFacts): Partial<PartyFacts> => ({
   ...(facts.isOnWebSocket && { isOnWebSocket: true }),
   ...(facts.address !== undefined && { address: facts.address }),
   ...(facts.isBehindProxy && { isBehindProxy: true }),
@@ -50,10 +50,10 @@ export function restoreMedia(
 ): MediaLeg {
   const { facts, told, session } = saved ?? {}
   // A process without relays has saved nothing.
-  const leg = newMediaLeg(legId, saved === undefined ? unknownParty : { ...usual, ...facts })
-  leg.told = told
-  leg.isCounted = told !== undefined
-  if (!leg.isCounted) leg.toldSdp = calls.leg(legId)?.told ?? ''
+  const leg = newMediaLeg(legId, saved === undefined ? unknownParty : { ...usualFacts, ...facts })
+  leg.lastSent = told
+  leg.hasOwnVersions = told !== undefined
+  if (!leg.hasOwnVersions) leg.lastSdpSent = calls.leg(legId)?.lastSdpSent ?? ''
   const relay = session && relays.byName(session.relay)
   if (session && relay) {
     const { id, legs } = session
@@ -71,35 +71,35 @@ const originLine = /^o=(\S+ \S+) (\d+) ([^\r\n]*)/m
  * relay's ports differ between sessions, so a version counts what is really sent (RFC 3264 §8).
  */
 export function nextFor(leg: MediaLeg, sdp: string): string {
-  const last = leg.isCounted ? lastOf(leg) : undefined
-  const next = last === undefined ? { sdp, told: undefined } : toldAfter(last, sdp)
-  leg.toldSdp = next.sdp
-  leg.told = next.told
+  const last = leg.hasOwnVersions ? lastOf(leg) : undefined
+  const next = last === undefined ? { sdp, lastSent: undefined } : nextSdp(last, sdp)
+  leg.lastSdpSent = next.sdp
+  leg.lastSent = next.lastSent
   return next.sdp
 }
 
 /** What is kept of what a leg was told last: made once, and only of descriptions that are saved or followed by another. */
-function lastOf(leg: MediaLeg): Told | undefined {
-  if (leg.toldSdp !== '') leg.told ??= toldAfter(undefined, leg.toldSdp).told
-  return leg.told
+function lastOf(leg: MediaLeg): SdpFingerprint | undefined {
+  if (leg.lastSdpSent !== '') leg.lastSent ??= nextSdp(undefined, leg.lastSdpSent).lastSent
+  return leg.lastSent
 }
 
 /** `sdp` as the description after `last` in one dialog, and what is to be kept of it. */
-function toldAfter(
-  last: Told | undefined,
+function nextSdp(
+  last: SdpFingerprint | undefined,
   sdp: string,
-): { readonly sdp: string; readonly told: Told | undefined } {
-  const found = originLine.exec(sdp)
-  if (found === null) return { sdp, told: last }
-  const [own, session = '', version = '0', address = ''] = found
-  const [before, after] = [sdp.slice(0, found.index), sdp.slice(found.index + own.length)]
+): { readonly sdp: string; readonly lastSent: SdpFingerprint | undefined } {
+  const line = originLine.exec(sdp)
+  if (line === null) return { sdp, lastSent: last }
+  const [own, session = '', version = '0', address = ''] = line
+  const [before, after] = [sdp.slice(0, line.index), sdp.slice(line.index + own.length)]
   const rest = digestOf(before, after)
-  if (last === undefined) return { sdp, told: { origin: [session, version, address], rest } }
-  const [name, number, place] = last.origin
+  if (last === undefined) return { sdp, lastSent: { origin: [session, version, address], rest } }
+  const [name, number, host] = last.origin
   const next = rest === last.rest ? number : String(BigInt(number) + 1n)
   return {
-    sdp: `${before}o=${name} ${next} ${place}${after}`,
-    told: { origin: [name, next, place], rest },
+    sdp: `${before}o=${name} ${next} ${host}${after}`,
+    lastSent: { origin: [name, next, host], rest },
   }
 }
 

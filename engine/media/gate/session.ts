@@ -5,7 +5,7 @@ import type { PartyFacts } from '../parties.ts'
 import type { NgAnswer, NgRequest, Relay } from '../relay/relays.ts'
 
 /** What became of a description at the relay. */
-export type Rewritten =
+export type RelayResult =
   | { readonly kind: 'rewritten'; readonly sdp: string }
   | { readonly kind: 'failed' }
   /** An answer has a codec that was not offered, and the relay cannot transcode it. */
@@ -15,12 +15,12 @@ export interface Answer {
   readonly from: string
   readonly sdp: string
   /** Undefined: the relay is being asked. */
-  outcome: Rewritten | undefined
+  outcome: RelayResult | undefined
   /** Told of the outcome. */
-  readonly waiting: ((outcome: Rewritten) => void)[]
+  readonly waiting: ((outcome: RelayResult) => void)[]
 }
 
-export interface Asked {
+export interface QueuedRequest {
   readonly request: NgRequest
   readonly done: (answer: NgAnswer) => void
   /** A relay that is out is not waited for: when it is back, it is too late. */
@@ -37,7 +37,7 @@ export interface Session extends MediaSession {
   isSettling: boolean
   isClosed: boolean
   /** Requests to the relay, one after the other: the first one is on its way. */
-  readonly requests: Asked[]
+  readonly requests: QueuedRequest[]
 }
 
 export function newSession(
@@ -64,7 +64,7 @@ export const otherLeg = ({ legs: [one, other] }: Pick<Session, 'legs'>, legId: s
   legId === one ? other : one
 
 /** A description that a leg was told, by its o= line and a digest of the rest. */
-export interface Told {
+export interface SdpFingerprint {
   /** `<username> <session>`, version and address of the o= line. */
   readonly origin: readonly [string, string, string]
   readonly rest: string
@@ -90,19 +90,19 @@ export interface MediaLeg {
   /** Its INVITE was received, and had an offer. */
   hasOffered: boolean
   /** Its re-INVITE without offer. */
-  late: string | undefined
+  lateOffer: string | undefined
   /** The description of it that was read last. */
-  said: { readonly sdp: string; readonly description: Description } | undefined
+  parsed: { readonly sdp: string; readonly description: Description } | undefined
   /** Its last offer. */
   offer: string
   /** What it was told last; `` in a leg that was restored. */
-  toldSdp: string
+  lastSdpSent: string
   /** What is kept of it, once it was asked for, and in a leg that was restored. */
-  told: Told | undefined
+  lastSent: SdpFingerprint | undefined
   /** A relay has changed what it was told: its descriptions are counted here from now on. */
-  isCounted: boolean
+  hasOwnVersions: boolean
   /** The leg that it exchanged media with at a relay, which is over. */
-  lost: string | undefined
+  lostPeer: string | undefined
   readonly steps: Step[]
   /** Since when its INVITE waits for a relay, by the steady clock, and how long it did. */
   heldSince: number | undefined
@@ -121,13 +121,13 @@ export const newMediaLeg = (id: string, facts: PartyFacts): MediaLeg => ({
   offered: undefined,
   offeredIn: 'invite',
   hasOffered: false,
-  late: undefined,
-  said: undefined,
+  lateOffer: undefined,
+  parsed: undefined,
   offer: '',
-  toldSdp: '',
-  told: undefined,
-  isCounted: false,
-  lost: undefined,
+  lastSdpSent: '',
+  lastSent: undefined,
+  hasOwnVersions: false,
+  lostPeer: undefined,
   steps: [],
   heldSince: undefined,
   heldMs: 0,

@@ -3,7 +3,7 @@ import type { ActiveCalls } from '../../call/active-calls.ts'
 import { callUuidOf } from '../../call/call-machine/leg.ts'
 import type { CallMedia, ClosedSession, MediaObserver } from '../call-media.ts'
 import { deleteAndTell, deleteOf } from './offer-answer.ts'
-import { type Asked, newSession, type Session } from './session.ts'
+import { type QueuedRequest, newSession, type Session } from './session.ts'
 import type { NgAnswer, NgDictionary, NgRequest, Relay } from '../relay/relays.ts'
 import { ReleasingMap } from '../../sip-server/message/index.ts'
 
@@ -27,9 +27,9 @@ const CLOSED_WAIT_MS = 500
 const DELETE_TRIES = 12
 const DELETE_AGAIN_MS = 5_000
 /** Calls whose sessions nothing has asked for. */
-const MAX_KEPT = 10_000
+const MAX_CALLS = 10_000
 /** Of one call. */
-const MAX_KEPT_OF_CALL = 20
+const MAX_CLOSED_OF_CALL = 20
 
 export class Sessions implements CallMedia {
   readonly #deps: SessionsDeps
@@ -91,8 +91,8 @@ export class Sessions implements CallMedia {
     this.#ask(session, { request, done, isUrgent: true })
   }
 
-  #ask(session: Session, asked: Asked): void {
-    session.requests.push(asked)
+  #ask(session: Session, request: QueuedRequest): void {
+    session.requests.push(request)
     if (session.requests.length === 1) this.#askNext(session)
   }
 
@@ -153,20 +153,20 @@ export class Sessions implements CallMedia {
 
   #deleted(session: Session, values: NgDictionary | undefined): void {
     for (const callUuid of session.callUuids) {
-      const left = (this.#ofCall.get(callUuid) ?? []).filter((other) => other !== session)
-      if (left.length > 0) this.#ofCall.set(callUuid, left)
+      const others = (this.#ofCall.get(callUuid) ?? []).filter((other) => other !== session)
+      if (others.length > 0) this.#ofCall.set(callUuid, others)
       else this.#ofCall.delete(callUuid)
-      if (session.isConnected) this.#keep(callUuid, { session, values })
-      if (left.length === 0) for (const tell of this.#waiting.get(callUuid) ?? []) tell()
+      if (session.isConnected) this.#addClosed(callUuid, { session, values })
+      if (others.length === 0) for (const done of this.#waiting.get(callUuid) ?? []) done()
     }
     for (const observer of this.#observers) observer.closed?.(session, values)
   }
 
-  #keep(callUuid: string, closed: ClosedSession): void {
+  #addClosed(callUuid: string, closed: ClosedSession): void {
     if (!this.#waiting.has(callUuid) && this.#deps.calls.call(callUuid) === undefined) return
-    const kept = this.#closed.get(callUuid) ?? []
-    this.#closed.set(callUuid, [...kept, closed].slice(-MAX_KEPT_OF_CALL))
-    if (this.#closed.size <= MAX_KEPT) return
+    const before = this.#closed.get(callUuid) ?? []
+    this.#closed.set(callUuid, [...before, closed].slice(-MAX_CLOSED_OF_CALL))
+    if (this.#closed.size <= MAX_CALLS) return
     for (const oldest of this.#closed.keys()) return void this.#closed.delete(oldest)
   }
 
@@ -238,9 +238,9 @@ export function deleteOrphans(
   sessions: Pick<Sessions, 'isOrphan'>,
   after: (act: () => void, delayMs: number) => unknown,
 ): void {
-  for (const relay of relays) void look(relay, 0)
+  for (const relay of relays) void poll(relay, 0)
 
-  async function look(relay: Relay, tries: number): Promise<void> {
+  async function poll(relay: Relay, tries: number): Promise<void> {
     for (let page = 0; page < MAX_PAGES; page += 1) {
       const names = namesIn(await relay.request({ command: 'list', limit: PAGE }))
       const orphans = names?.filter((name) => sessions.isOrphan(name)) ?? []
@@ -250,7 +250,7 @@ export function deleteOrphans(
       if (orphans.length === 0 || !isDone) break
     }
     const delayMs = Math.min(RETRY_MS.first * 2 ** tries, RETRY_MS.most)
-    if (tries + 1 < TRIES) after(() => void look(relay, tries + 1), delayMs)
+    if (tries + 1 < TRIES) after(() => void poll(relay, tries + 1), delayMs)
   }
 }
 

@@ -1,7 +1,7 @@
 /** Digits that a relay has heard in the RTP of one party become INFO to the other, one after the other. */
 import type { ActiveCalls } from '../../call/active-calls.ts'
 import type { LegCommand, LegEventData } from '../../call/signalling.ts'
-import type { HeardDigit } from '../digits/heard-digits.ts'
+import type { RelayDigit } from '../digits/heard-digits.ts'
 import { infoOf, type Digit } from './digits.ts'
 import { type MediaLeg, type MediaLegs, otherLeg } from './session.ts'
 import type { Sessions } from './sessions.ts'
@@ -17,7 +17,7 @@ interface ToldDigitsDeps {
 
 interface Line {
   /** The INFO that has no final response yet. */
-  asked: string | undefined
+  pending: string | undefined
   readonly waiting: { readonly digit: Digit; readonly at: number }[]
 }
 
@@ -26,7 +26,7 @@ const STALE_MS = 4_000
 const MAX_WAITING = 32
 const mark = 'digit!'
 
-export class ToldDigits {
+export class InfoDigits {
   readonly #deps: ToldDigitsDeps
   /** By the leg that is told. */
   readonly #lines = new Map<string, Line>()
@@ -37,31 +37,31 @@ export class ToldDigits {
   }
 
   /** False: the session is not known here. */
-  heard({ session: id, from: fromId, digit }: HeardDigit): boolean {
+  take({ session: id, from: fromId, digit }: RelayDigit): boolean {
     const { sessions, legs, calls, takesInfo, now } = this.#deps
     const session = sessions.withId(id, fromId)
     if (session === undefined) return false
     const to = legs.get(otherLeg(session, fromId))
     if (to?.current !== session || session.isClosed) return true
     if (calls.leg(to.id)?.state !== 'confirmed' || !takesInfo(to)) return true
-    const line = this.#lines.get(to.id) ?? { asked: undefined, waiting: [] }
+    const line = this.#lines.get(to.id) ?? { pending: undefined, waiting: [] }
     this.#lines.set(to.id, line)
     if (line.waiting.length >= MAX_WAITING) return true
     line.waiting.push({ digit, at: now() })
-    this.#tell(to.id, line)
+    this.#sendNext(to.id, line)
     return true
   }
 
-  #tell(legId: string, line: Line): void {
-    if (line.asked !== undefined) return
+  #sendNext(legId: string, line: Line): void {
+    if (line.pending !== undefined) return
     const { calls, now, perform } = this.#deps
     const oldest = now() - STALE_MS
     let next = line.waiting.shift()
     while (next && next.at < oldest) next = line.waiting.shift()
     if (next === undefined || calls.leg(legId)?.state !== 'confirmed')
       return void this.#lines.delete(legId)
-    line.asked = `${mark}${this.#count++}`
-    return perform({ ...infoOf(next.digit), legId, transactionId: line.asked })
+    line.pending = `${mark}${this.#count++}`
+    return perform({ ...infoOf(next.digit), legId, transactionId: line.pending })
   }
 
   /** Whether the event answers an INFO of ours: call control did not ask. */
@@ -71,9 +71,9 @@ export class ToldDigits {
     if (!transactionId.startsWith(mark)) return false
     const line = this.#lines.get(legId)
     const isFinal = event.type === 'requestFailed' || event.response.status >= 200
-    if (line?.asked === transactionId && isFinal) {
-      line.asked = undefined
-      this.#tell(legId, line)
+    if (line?.pending === transactionId && isFinal) {
+      line.pending = undefined
+      this.#sendNext(legId, line)
     }
     return true
   }

@@ -34,7 +34,7 @@ interface Watch {
   /** What the last look has found. */
   packets: number
   /** When that was, or the pairing. */
-  lookedAt: number
+  polledAt: number
   /** The media was there, or was not expected: the pairing, the last packet that is known, hold. */
   activeAt: number
   /** When its sessions were known last to be there; infinite: they are lost. */
@@ -45,7 +45,7 @@ interface Watch {
 }
 
 /** What one session says: how many packets it has taken, and since when there is none. */
-interface Look {
+interface SessionActivity {
   readonly packets: number
   readonly lastAt: number
   /** Nothing can come any more. */
@@ -53,13 +53,13 @@ interface Look {
 }
 
 /** Packets flow by then. */
-const FIRST_LOOK_MS = 2_000
+const FIRST_POLL_MS = 2_000
 /** Relays tell whole seconds. */
 const CLOCK_ERROR_MS = 2_000
 /** Before a call is ended, two looks have found the same packets. */
-const SECOND_LOOK_MS = 1_000
+const SECOND_POLL_MS = 1_000
 /** rtpengine removes a session without packets after 60 s, and with it when the last one came. */
-const LOOK_MS = 60_000
+const POLL_MS = 60_000
 
 export class MediaTimeout {
   readonly #deps: MediaTimeoutDeps
@@ -85,7 +85,7 @@ export class MediaTimeout {
           if (media.sessionsOf(callUuid).length === 0) this.#forget(callUuid)
       },
     })
-    deadlines.at(now() + FIRST_LOOK_MS, () => this.#watchRestored())
+    deadlines.at(now() + FIRST_POLL_MS, () => this.#watchRestored())
   }
 
   /** Calls of the process before this one have media that is not new: nothing tells of it. */
@@ -109,7 +109,7 @@ export class MediaTimeout {
       callUuid,
       deadline: undefined,
       packets: 0,
-      lookedAt: now(),
+      polledAt: now(),
       activeAt: now(),
       knownAt: now(),
       resumedAt: 0,
@@ -120,7 +120,7 @@ export class MediaTimeout {
     const isKnown = this.#deps.media
       .sessionsOf(callUuid)
       .every(({ relay }) => this.#behindMs.has(relay.name))
-    this.#lookAt(watch, now() + (isKnown ? timeoutMs : FIRST_LOOK_MS))
+    this.#pollAt(watch, now() + (isKnown ? timeoutMs : FIRST_POLL_MS))
   }
 
   #forget(callUuid: string): void {
@@ -128,36 +128,36 @@ export class MediaTimeout {
     this.#watches.delete(callUuid)
   }
 
-  #lookAt(watch: Watch, at: number): void {
-    watch.deadline = this.#deps.deadlines.at(at, () => void this.#look(watch))
+  #pollAt(watch: Watch, at: number): void {
+    watch.deadline = this.#deps.deadlines.at(at, () => void this.#poll(watch))
   }
 
-  async #look(watch: Watch): Promise<void> {
+  async #poll(watch: Watch): Promise<void> {
     const { calls, media, now, timeoutMs } = this.#deps
     const { callUuid } = watch
     const sessions = media.sessionsOf(callUuid)
-    const looks = await Promise.all(sessions.map((session) => this.#ask(session, watch)))
+    const activities = await Promise.all(sessions.map((session) => this.#ask(session, watch)))
     const call = calls.call(callUuid)
     // Paired anew meanwhile, or over.
     if (this.#watches.get(callUuid) !== watch) return
-    if (call === undefined || call.end !== undefined || looks.length === 0)
+    if (call === undefined || call.end !== undefined || activities.length === 0)
       return this.#forget(callUuid)
-    const packets = looks.reduce((sum, look) => sum + look.packets, 0)
-    const isGone = looks.every((look) => look.isGone)
+    const packets = activities.reduce((sum, activity) => sum + activity.packets, 0)
+    const isGone = activities.every((activity) => activity.isGone)
     const isSame = isGone || packets === watch.packets
-    const lastAt = Math.max(...looks.map((look) => look.lastAt))
+    const lastAt = Math.max(...activities.map((activity) => activity.lastAt))
     // More have come since the last look, whatever a clock says that was set meanwhile: it is learnt anew.
-    const activeAt = packets > watch.packets ? Math.max(lastAt, watch.lookedAt) : lastAt
+    const activeAt = packets > watch.packets ? Math.max(lastAt, watch.polledAt) : lastAt
     if (activeAt > lastAt + CLOCK_ERROR_MS)
       for (const { relay } of sessions) this.#behindMs.delete(relay.name)
     watch.packets = packets
-    watch.lookedAt = now()
+    watch.polledAt = now()
     watch.knownAt = isGone ? Infinity : now()
     watch.activeAt = Math.max(watch.activeAt, activeAt)
     noteHold(watch, call, this.#isSilenceAsked(call, sessions), now())
     const dueAt = Math.max(watch.activeAt, watch.resumedAt) + timeoutMs
-    if (dueAt > now()) return this.#lookAt(watch, Math.min(dueAt, now() + LOOK_MS))
-    if (!isSame) return this.#lookAt(watch, now() + SECOND_LOOK_MS)
+    if (dueAt > now()) return this.#pollAt(watch, Math.min(dueAt, now() + POLL_MS))
+    if (!isSame) return this.#pollAt(watch, now() + SECOND_POLL_MS)
     this.#forget(callUuid)
     const { charge, onLost } = this.#deps
     return onLost(callUuid, charge === 'end' ? now() : watch.activeAt)
@@ -169,7 +169,7 @@ export class MediaTimeout {
     return display === 'HELD' || legs.some((id) => isHold(this.#deps.calls.leg(id)?.media ?? ''))
   }
 
-  async #ask({ id, relay, legs }: MediaSession, { activeAt, knownAt }: Watch): Promise<Look> {
+  async #ask({ id, relay, legs }: MediaSession, { activeAt, knownAt }: Watch): Promise<SessionActivity> {
     const { now } = this.#deps
     const answer = relay.isAlive
       ? await relay.request({ command: 'query', 'call-id': id })

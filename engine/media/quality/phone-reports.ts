@@ -27,7 +27,7 @@ const WAIT_MS = 450
 const MAX_CALLS = 10_000
 const MAX_REPORTERS = 10_000
 
-interface Reported {
+interface CallReports {
   caller: StreamQuality | null
   callee: StreamQuality | null
   /** Called at every report. */
@@ -39,7 +39,7 @@ const other = { caller: 'callee', callee: 'caller' } as const
 export class PhoneReports {
   readonly #deps: PhoneReportsDeps
   /** What was heard from each party, by call. */
-  readonly #calls = new Map<string, Reported>()
+  readonly #calls = new Map<string, CallReports>()
   /** `address:port` of phones that have reported. */
   readonly #reporters = new Set<string>()
 
@@ -53,12 +53,12 @@ export class PhoneReports {
 
   /** Headers of the BYE from the peer of a leg, or of its answer to ours. */
   readonly noteBye = (callUuid: string, legId: string, headers: Headers): void => {
-    const heard = readRtpStat(headers)
-    const parties = heard && this.#deps.calls.parties(callUuid)
+    const stream = readRtpStat(headers)
+    const parties = stream && this.#deps.calls.parties(callUuid)
     if (parties === undefined) return
     const { caller, callee } = parties.legs
-    if (legId === caller) this.take(parties, 'caller', heard, undefined)
-    else if (legId === callee) this.take(parties, 'callee', heard, undefined)
+    if (legId === caller) this.take(parties, 'caller', stream, undefined)
+    else if (legId === callee) this.take(parties, 'callee', stream, undefined)
   }
 
   /** `local`: what the party has heard; `remote`: what it knows of what the other one has. */
@@ -75,8 +75,8 @@ export class PhoneReports {
     bounded(this.#calls, MAX_CALLS, callUuid).set(callUuid, known)
     if (local) known[other[by]] = local
     if (remote) known[by] ??= remote
-    const heard = local ?? remote
-    if (heard) calls.note(callUuid, { at: now(), what: 'reported', by, heard })
+    const stream = local ?? remote
+    if (stream) calls.note(callUuid, { at: now(), what: 'reported', by, stream: stream })
     known.onReport?.()
   }
 
@@ -91,13 +91,13 @@ export class PhoneReports {
       return this.#calls.has(callUuid) ? Promise.resolve(this.#end(callUuid)) : undefined
     const { deadlines, now } = this.#deps
     return new Promise((resolve) => {
-      const tell = (): void => {
+      const finish = (): void => {
         deadlines.cancel(deadline)
         resolve(this.#end(callUuid))
       }
-      const deadline = deadlines.at(now() + WAIT_MS, tell)
+      const deadline = deadlines.at(now() + WAIT_MS, finish)
       const known = this.#calls.get(callUuid) ?? { caller: null, callee: null, onReport: undefined }
-      known.onReport = () => (isWaiting() ? undefined : tell())
+      known.onReport = () => (isWaiting() ? undefined : finish())
       bounded(this.#calls, MAX_CALLS, callUuid).set(callUuid, known)
     })
   }

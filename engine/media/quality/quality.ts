@@ -21,7 +21,7 @@ import { takeFrom, TokenBuckets } from '../../guard/token-buckets.ts'
 import { numberIn, streamOf } from './rtp-stat.ts'
 
 /** What is asked at each call. */
-interface QualityBooks extends Pick<PublishDeps, 'routing' | 'registrar'> {
+interface QualitySources extends Pick<PublishDeps, 'routing' | 'registrar'> {
   readonly calls: PublishDeps['calls'] & PhoneReportsDeps['calls'] & MediaTimeoutDeps['calls']
   /** Undefined: there are no relays. */
   readonly media: { readonly calls: CallMedia } | undefined
@@ -38,7 +38,7 @@ interface QualityDeps
 }
 
 /** What call control asks and tells. */
-export function createQuality(books: QualityBooks, deps: QualityDeps) {
+export function createQuality(books: QualitySources, deps: QualityDeps) {
   const { calls } = books
   const media = books.media?.calls
   const { mediaTimeoutMs: timeoutMs, mediaTimeoutCharge: charge } = deps.config

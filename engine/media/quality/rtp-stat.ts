@@ -40,7 +40,7 @@ function readValue(value: string): StreamQuality | undefined {
   })
 }
 
-interface Reported extends Pick<
+interface ReportedStream extends Pick<
   StreamQuality,
   'mos' | 'jitterMs' | 'packetLossPct' | 'roundTripMs' | 'packets'
 > {
@@ -48,12 +48,12 @@ interface Reported extends Pick<
 }
 
 /** The jitter and loss of a phone that tells no MOS are taken as they are. */
-export function streamOf({ mos, codec, ...rest }: Reported): StreamQuality {
+export function streamOf({ mos, codec, ...rest }: ReportedStream): StreamQuality {
   if (mos !== null && mos >= 1) return { mos, mosSource: 'reported', ...rest }
   const { jitterMs, packetLossPct, roundTripMs } = rest
   if (jitterMs === null || packetLossPct === null) return { mos: null, mosSource: null, ...rest }
-  const heard = { jitterMs, packetLossPct, roundTripMs: roundTripMs ?? 0, codec }
-  return { mos: mosOf(heard), mosSource: 'computed', ...rest }
+  const figures = { jitterMs, packetLossPct, roundTripMs: roundTripMs ?? 0, codec }
+  return { mos: mosOf(figures), mosSource: 'computed', ...rest }
 }
 
 /** Values may have commas: `PL=0,3`. */

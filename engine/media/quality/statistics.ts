@@ -16,7 +16,7 @@ export interface Tags {
 /** Undefined: nothing was heard from either. */
 export function qualityOf(values: NgDictionary, tags: Tags): CallQuality | undefined {
   const [caller, callee] = [partyOf(values, tags.caller), partyOf(values, tags.callee)]
-  const quality = { caller: heard(caller, callee), callee: heard(callee, caller) }
+  const quality = { caller: streamQuality(caller, callee), callee: streamQuality(callee, caller) }
   return quality.caller === null && quality.callee === null ? undefined : quality
 }
 
@@ -40,7 +40,7 @@ function partyOf(values: NgDictionary, tag: string): Party {
 }
 
 /** Null: no packet has come from `sender`. */
-function heard({ packets, codec }: Party, { report }: Party): StreamQuality | null {
+function streamQuality({ packets, codec }: Party, { report }: Party): StreamQuality | null {
   if (packets === 0) return null
   const average = dictionaryOf(report['average MOS'])
   const jitterMs = positive(average['jitter'])
@@ -125,7 +125,7 @@ const sum = (numbers: readonly number[]): number => numbers.reduce((all, each) =
 
 // What a listener would say of a call: the E-model of ITU-T G.107 with its defaults, out of delay, jitter and loss. Pure.
 
-interface Heard {
+interface StreamFigures {
   readonly jitterMs: number
   /** 0 to 100. */
   readonly packetLossPct: number
@@ -162,7 +162,7 @@ const BEST_R = 93.2
 const NOTICED_DELAY_MS = 177.3
 
 /** 1 to 4.4, with one decimal. */
-export function mosOf({ jitterMs, packetLossPct, roundTripMs, codec = '' }: Heard): number {
+export function mosOf({ jitterMs, packetLossPct, roundTripMs, codec = '' }: StreamFigures): number {
   const { ie, bpl } = impairments[codec.toUpperCase()] ?? concealed
   // A buffer holds about twice the jitter back.
   const delayMs = roundTripMs / 2 + 2 * jitterMs

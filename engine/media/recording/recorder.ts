@@ -146,7 +146,7 @@ export class Recorder {
   }
 
   #end(recording: Recording, endedAt: number, tenantId: number | null): void {
-    this.#tellStopped(recording)
+    this.#emitStopped(recording)
     recording.isOver = true
     recording.tenantId = tenantId
     if (recording.isOn) recording.stoppedAt = endedAt
@@ -191,7 +191,7 @@ export class Recorder {
     await Promise.all([...sessions.values()].map((each) => this.#halt(recording, each)))
     // The rest is captured still.
     if ([...sessions.keys()].some((id) => !halted.has(id))) return { kind: 'relay_failed' }
-    this.#tellStopped(recording)
+    this.#emitStopped(recording)
     halted.clear()
     recording.isOn = false
     recording.stoppedAt = this.#deps.now()
@@ -255,7 +255,7 @@ export class Recorder {
       halted.delete(session.id)
       for (const each of session.callUuids)
         if (this.#deps.calls.find(each)) this.#captured.add(each)
-      this.#tell('recording.started', recording)
+      this.#emit('recording.started', recording)
       if (this.#deps.hasTone) void this.#playTone(session)
     } else {
       const { relay } = session
@@ -319,11 +319,11 @@ export class Recorder {
     finish({ ...note, isOn: false, endedAt })
   }
 
-  #tellStopped(recording: Recording): void {
-    if (isCapturing(recording)) this.#tell('recording.stopped', recording)
+  #emitStopped(recording: Recording): void {
+    if (isCapturing(recording)) this.#emit('recording.stopped', recording)
   }
 
-  #tell(type: 'recording.started' | 'recording.stopped', { callUuid }: Recording): void {
+  #emit(type: 'recording.started' | 'recording.stopped', { callUuid }: Recording): void {
     const call = this.#deps.calls.find(callUuid)
     if (call) this.#deps.onEvent({ type, tenantId: call.tenantId, call })
   }
@@ -492,13 +492,13 @@ export class UnfinishedRecordings {
   /** Those that can be read. */
   async all(): Promise<readonly UnfinishedRecording[]> {
     const names = (await readdir(this.#folder)).filter((name) => name.endsWith(SUFFIX))
-    const found: UnfinishedRecording[] = []
+    const recordings: UnfinishedRecording[] = []
     for (const name of names) {
       const text = await readFile(join(this.#folder, name), 'utf8').catch(() => '')
       const recording = read(text)
-      if (recording && `${recording.callUuid}${SUFFIX}` === name) found.push(recording)
+      if (recording && `${recording.callUuid}${SUFFIX}` === name) recordings.push(recording)
     }
-    return found
+    return recordings
   }
 
   #pathOf(callUuid: string): string {

@@ -16,7 +16,7 @@ import type { EngineHappening } from '../../../schema/contracts/engine.ts'
 import type { RecordingsPort, CallRecording } from '../../../schema/contracts/calls.ts'
 
 /** Where recordings are made and kept. */
-export interface RecordingPlaces {
+export interface RecordingSettings {
   /** Finished files. */
   readonly folder: string
   /** rtpengine's `--recording-dir`, as this process sees it. */
@@ -27,7 +27,7 @@ export interface RecordingPlaces {
 }
 
 export interface RecordingsDeps {
-  readonly places: RecordingPlaces
+  readonly settings: RecordingSettings
   readonly store: Store
   readonly webhooks: EventSink
   readonly media: CallMedia
@@ -56,18 +56,18 @@ interface EngineParts {
 export function createRecordings(
   { media, relays, calls, registrar, events }: EngineParts,
   deps: Pick<RecordingsDeps, 'store' | 'schedule' | 'log'> & {
-    readonly config: { readonly recording: RecordingPlaces | undefined }
+    readonly config: { readonly recording: RecordingSettings | undefined }
     /** Absent: there are none. */
     readonly webhooks?: EventSink
     /** Milliseconds UTC. */
     readonly wallNow: () => number
   },
 ): Recordings | undefined {
-  const places = deps.config.recording
-  if (places === undefined || media === undefined || relays === undefined) return undefined
+  const settings = deps.config.recording
+  if (settings === undefined || media === undefined || relays === undefined) return undefined
   return new Recordings({
     ...deps,
-    places,
+    settings,
     relays,
     calls,
     now: deps.wallNow,
@@ -104,21 +104,21 @@ export class Recordings implements RecordingsPort {
 
   /** @throws when the folder cannot be written. */
   constructor(deps: RecordingsDeps) {
-    const { places, media, calls, extensionAt, log } = deps
-    const unfinished = new UnfinishedRecordings(places.folder)
+    const { settings, media, calls, extensionAt, log } = deps
+    const unfinished = new UnfinishedRecordings(settings.folder)
     const store = new RecordingStore(deps.store, deps.webhooks)
     this.#deps = deps
     this.#store = store
     this.#finisher = new Finisher({
       ...deps,
-      ...places,
+      ...settings,
       store,
       unfinished,
       converter: openConverter(),
     })
     this.#recorder = new Recorder({
       ...deps,
-      ...places,
+      ...settings,
       unfinished,
       finish: (recording) => this.#finisher.add(recording),
       endOf: (callUuid) => store.endOf(callUuid),
@@ -212,8 +212,8 @@ export class Recordings implements RecordingsPort {
 
   /** Without a relay it is refused. */
   mustRecord(callUuid: string): boolean {
-    const { places, calls, extensionAt } = this.#deps
-    const call = places.isRequired ? calls.call(callUuid) : undefined
+    const { settings, calls, extensionAt } = this.#deps
+    const call = settings.isRequired ? calls.call(callUuid) : undefined
     return call !== undefined && !call.isEmergency && recordingWish(call, extensionAt) === 'always'
   }
 
@@ -267,12 +267,12 @@ export function recordingWish(
   const called = destination ?? dialing?.current
   const caller =
     origin?.kind === 'extension' ? extensionAt(origin.domain, origin.extension) : undefined
-  const callee = called?.kind === 'extension' ? at(called.uri, extensionAt) : undefined
+  const callee = called?.kind === 'extension' ? extensionOf(called.uri, extensionAt) : undefined
   return recordingOf([caller?.callRecording, callee?.callRecording])
 }
 
 /** `sip:<extension>@<domain>`. */
-function at(uri: string, extensionAt: ExtensionAt) {
+function extensionOf(uri: string, extensionAt: ExtensionAt) {
   const end = uri.lastIndexOf('@')
   return extensionAt(uri.slice(end + 1), uri.slice('sip:'.length, end))
 }

@@ -42,9 +42,9 @@ function encodeAll(value: readonly NgValue[] | NgDictionary): string {
 export function decodeBencode(
   bytes: Buffer,
   start = 0,
-  unread: ReadonlySet<string> = new Set(),
+  skippedKeys: ReadonlySet<string> = new Set(),
 ): NgValue | undefined {
-  const reader = new Reader(bytes, start, unread)
+  const reader = new Reader(bytes, start, skippedKeys)
   const value = reader.value(0)
   return reader.isAtEnd ? value : undefined
 }
@@ -84,14 +84,14 @@ class Reader {
   readonly #bytes: Buffer
   readonly #characters: string
   readonly #isAscii: boolean
-  readonly #unread: ReadonlySet<string>
+  readonly #skippedKeys: ReadonlySet<string>
   #at: number
 
-  constructor(bytes: Buffer, start: number, unread: ReadonlySet<string>) {
+  constructor(bytes: Buffer, start: number, skippedKeys: ReadonlySet<string>) {
     this.#bytes = bytes
     this.#characters = bytes.toString('latin1')
     this.#isAscii = isAscii(bytes)
-    this.#unread = unread
+    this.#skippedKeys = skippedKeys
     this.#at = start
   }
 
@@ -113,7 +113,7 @@ class Reader {
     const dictionary: Record<string, NgValue> = {}
     while (this.#characters.charCodeAt(this.#at) !== END) {
       const key = this.#text()
-      if (key !== undefined && this.#unread.has(key)) {
+      if (key !== undefined && this.#skippedKeys.has(key)) {
         if (!this.#skip(depth + 1)) return undefined
         continue
       }

@@ -34,7 +34,7 @@ interface NgClientDeps {
   /** The relay cannot be reached; what is outstanding ends. */
   readonly onRefusal: () => void
   /** Entries of answers that are left out. */
-  readonly unread?: ReadonlySet<string>
+  readonly skippedKeys?: ReadonlySet<string>
 }
 
 /** From the first sending of a request. A failover has to happen within one second. */
@@ -112,7 +112,7 @@ export class NgClient {
     const request = this.#outstanding.get(cookie)
     if (request === undefined) return
     this.#outstanding.delete(cookie)
-    const answer = answerOf(bytes, space + 1, this.#deps.unread)
+    const answer = answerOf(bytes, space + 1, this.#deps.skippedKeys)
     this.#deps.onAnswer(answer, this.#deps.now() - request.sentAt)
     request.done(answer)
   }
@@ -175,7 +175,7 @@ function answerOf(bytes: Buffer, start: number, unread?: ReadonlySet<string>): N
 }
 
 /** Where a relay listens: its address is a literal. */
-export interface RelayPlace {
+export interface RelayAddress {
   readonly address: string
   readonly port: number
 }
@@ -184,7 +184,7 @@ export interface RelayPlace {
 const RECEIVE_BUFFER_BYTES = 2 * 1024 * 1024
 
 /** Connected: the kernel drops what comes from elsewhere, and tells at once when nothing listens there. */
-export function openNgSocket(place: RelayPlace, events: NgSocketEvents): NgSocket {
+export function openNgSocket(place: RelayAddress, events: NgSocketEvents): NgSocket {
   const family = isIPv6(place.address) ? 6 : 4
   const socket = createSocket({
     type: family === 6 ? 'udp6' : 'udp4',

@@ -6,7 +6,7 @@ import {
   type NgSocket,
   type NgSocketEvents,
   openNgSocket,
-  type RelayPlace,
+  type RelayAddress,
   NgClient,
 } from './ng-client.ts'
 import type { Relay, Relays, NgAnswer, NgDictionary, NgRequest, NgValue } from './relays.ts'
@@ -22,7 +22,7 @@ interface RelaySetting {
 
 interface RelayPoolDeps {
   readonly relays: readonly RelaySetting[]
-  readonly open: (place: RelayPlace, events: NgSocketEvents) => NgSocket
+  readonly open: (place: RelayAddress, events: NgSocketEvents) => NgSocket
   /** Addresses of hosts, kept fresh. */
   readonly hosts: {
     watch(owner: string, hosts: readonly string[]): void
@@ -168,7 +168,7 @@ interface MonitoredRelayDeps {
   readonly port: number
   /** Of its share of new sessions; 0: only while no other relay answers. */
   readonly weight: number
-  readonly open: (place: RelayPlace, events: NgSocketEvents) => NgSocket
+  readonly open: (place: RelayAddress, events: NgSocketEvents) => NgSocket
   readonly newCookie: () => string
   readonly now: () => number
   readonly schedule: Schedule
@@ -183,7 +183,7 @@ const LOOK_UP_MS = 1_000
 /** Uptimes are told in whole seconds. */
 const UPTIME_ERROR_MS = 1_500
 /** Most of the statistics of a session. */
-const unread: ReadonlySet<string> = new Set([
+const skippedKeys: ReadonlySet<string> = new Set([
   'created',
   'created_us',
   'last signal',
@@ -301,13 +301,13 @@ export class MonitoredRelay implements Relay {
     if (now - this.#nowhereSince >= LOOK_UP_MS) this.#becomeDead()
   }
 
-  #connect(place: RelayPlace): NgClient {
+  #connect(place: RelayAddress): NgClient {
     const { open, newCookie, now, schedule } = this.#deps
     return new NgClient({
       newCookie,
       now,
       schedule,
-      unread,
+      skippedKeys: skippedKeys,
       open: (events) => open(place, events),
       onAnswer: (answer, tookMs) => this.#noteAnswer(answer, tookMs),
       onTimeout: (sentAt) => this.#noteTimeout(sentAt),

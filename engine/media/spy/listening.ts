@@ -3,7 +3,7 @@
  * request`, `subscribe answer`). The call and its legs hear nothing of it. When the call gets another session, after a
  * transfer or on another relay, the mixer is subscribed there.
  */
-import type { Endpoint, Hearing } from '../../call/monitoring/listener-description.ts'
+import type { Endpoint, AudioTarget } from '../../call/monitoring/listener-description.ts'
 import type { Listening as ListeningPort } from '../../call/monitoring/listening-legs.ts'
 import type { ActiveCalls } from '../../call/active-calls.ts'
 import { streamsOf } from '../../call/sdp.ts'
@@ -13,7 +13,7 @@ import type { Mixers } from './mixer-thread.ts'
 import type { Source } from './mixer-worker.ts'
 import type { SpySide } from '../../../schema/rules/media.ts'
 
-export interface Listened {
+export interface MonitoredCall {
   readonly callUuid: string
   /** The party that is heard. */
   readonly side: SpySide
@@ -25,7 +25,7 @@ export interface ListeningDeps {
   readonly calls: Pick<ActiveCalls, 'leg'>
 }
 
-interface Listener extends Listened {
+interface Listener extends MonitoredCall {
   readonly id: string
   readonly endpoint: Endpoint
   session: MediaSession | undefined
@@ -38,7 +38,7 @@ export class Listening implements ListeningPort {
   readonly #deps: ListeningDeps
   readonly #listeners = new Map<string, Listener>()
   /** Sessions that were subscribed to: when they are deleted by the tag of a party, the relay keeps the subscriptions. */
-  readonly #heard = new Set<string>()
+  readonly #subscribed = new Set<string>()
 
   constructor(deps: ListeningDeps) {
     this.#deps = deps
@@ -49,7 +49,7 @@ export class Listening implements ListeningPort {
       closed: (session) => {
         for (const listener of this.#listeners.values())
           if (listener.session?.id === session.id) listener.session = undefined
-        if (this.#heard.delete(session.id)) void deleteWhole(session)
+        if (this.#subscribed.delete(session.id)) void deleteWhole(session)
       },
     })
   }
@@ -60,7 +60,7 @@ export class Listening implements ListeningPort {
   }
 
   /** Where the supervisor's media comes from; undefined: the relay or the mixer refuses. */
-  async open(id: string, listened: Listened, lost: () => void): Promise<Endpoint | undefined> {
+  async open(id: string, listened: MonitoredCall, lost: () => void): Promise<Endpoint | undefined> {
     const session = this.#sessionOf(listened.callUuid)
     if (session === undefined) return undefined
     const { mixers } = this.#deps
@@ -75,7 +75,7 @@ export class Listening implements ListeningPort {
     return undefined
   }
 
-  play(id: string, hearing: Hearing | undefined): void {
+  play(id: string, hearing: AudioTarget | undefined): void {
     this.#deps.mixers.play(id, hearing)
   }
 
@@ -115,10 +115,10 @@ export class Listening implements ListeningPort {
     listener.session = undefined
     if (before) await unsubscribe(before, id)
     if (session === undefined) return
-    this.#heard.add(session.id)
+    this.#subscribed.add(session.id)
     const sources = await this.#subscribe(listener, session)
     if (!this.#isOpen(session)) {
-      this.#heard.delete(session.id)
+      this.#subscribed.delete(session.id)
       return void (await deleteWhole(session))
     }
     if (sources === undefined) return

@@ -16,7 +16,7 @@ class SourceQueue {
   readonly #samples = new Int16Array(CAPACITY)
   #first = 0
   #length = 0
-  #isHeard = false
+  #isPlaying = false
   #ssrc = -1
   #timestamp = 0
 
@@ -31,13 +31,13 @@ class SourceQueue {
   }
 
   addTo(frame: Int32Array): void {
-    if (!this.#isHeard && this.#length < BEGIN_AT) return
+    if (!this.#isPlaying && this.#length < BEGIN_AT) return
     if (this.#length > SHORTEN_AT) this.#drop(FRAME)
     const count = Math.min(FRAME, this.#length)
     for (let at = 0; at < count; at++)
       frame[at] = (frame[at] ?? 0) + (this.#samples[(this.#first + at) % CAPACITY] ?? 0)
     this.#drop(count)
-    this.#isHeard = this.#length > 0
+    this.#isPlaying = this.#length > 0
   }
 
   #drop(count: number): void {

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import type { Log } from '../../../schema/contracts/log.ts'
-import type { Endpoint, Hearing } from '../../call/monitoring/listener-description.ts'
+import type { Endpoint, AudioTarget } from '../../call/monitoring/listener-description.ts'
 import type { MixerOrder, MixerReport, Source } from './mixer-worker.ts'
 
 export interface Mixers {
@@ -11,7 +11,7 @@ export interface Mixers {
   open(id: string, relay: string, lost: () => void): Promise<Endpoint | undefined>
   /** What comes from each party. */
   hear(id: string, sources: readonly Source[]): void
-  play(id: string, hearing: Hearing | undefined): void
+  play(id: string, hearing: AudioTarget | undefined): void
   close(id: string): void
 }
 
@@ -22,7 +22,7 @@ const MAX_MIXERS = 100
 const bundled = new URL('./mixer-worker.js', import.meta.url)
 const threadFile = existsSync(bundled) ? bundled : new URL('./mixer-worker.ts', import.meta.url)
 
-interface Known {
+interface OpenMixer {
   readonly resolve: (endpoint: Endpoint | undefined) => void
   readonly lost: () => void
 }
@@ -31,7 +31,7 @@ export class MixerThread implements Mixers {
   readonly #file: URL
   readonly #log: Log
   #worker: Worker | undefined
-  readonly #known = new Map<string, Known>()
+  readonly #known = new Map<string, OpenMixer>()
 
   constructor(log: Log, file = threadFile) {
     this.#file = file
@@ -51,7 +51,7 @@ export class MixerThread implements Mixers {
     this.#order({ type: 'hear', id, sources })
   }
 
-  play(id: string, hearing: Hearing | undefined): void {
+  play(id: string, hearing: AudioTarget | undefined): void {
     this.#order({ type: 'play', id, hearing })
   }
 
@@ -89,9 +89,9 @@ export class MixerThread implements Mixers {
       if (this.#worker === worker) this.#worker = undefined
       const lost = [...this.#known.values()]
       this.#known.clear()
-      for (const { resolve, lost: tell } of lost) {
+      for (const { resolve, lost: onLost } of lost) {
         resolve(undefined)
-        tell()
+        onLost()
       }
     })
     return worker

@@ -5,7 +5,7 @@ import { isIPv6 } from 'node:net'
 import { setPriority } from 'node:os'
 import { performance } from 'node:perf_hooks'
 import { parentPort } from 'node:worker_threads'
-import type { Endpoint, Hearing } from '../../call/monitoring/listener-description.ts'
+import type { Endpoint, AudioTarget } from '../../call/monitoring/listener-description.ts'
 import { Mix } from './mix.ts'
 
 /** Where a relay sends from. */
@@ -21,7 +21,7 @@ export type MixerOrder = { readonly id: string } &
     /** Where each party comes from. */
     | { readonly type: 'hear'; readonly sources: readonly Source[] }
     /** Undefined: the supervisor holds. */
-    | { readonly type: 'play'; readonly hearing: Hearing | undefined }
+    | { readonly type: 'play'; readonly hearing: AudioTarget | undefined }
     | { readonly type: 'close' }
   )
 
@@ -35,7 +35,7 @@ interface Mixer {
   readonly socket: Socket
   readonly mix: Mix
   sources: readonly Source[]
-  hearing: Hearing | undefined
+  hearing: AudioTarget | undefined
 }
 
 const FRAME_MS = 20

@@ -53,11 +53,11 @@ const SHOWN = 80
  * @throws {Error} the file of the authorities cannot be read.
  */
 export function connectToServer(
-  place: ServerAddress,
+  server: ServerAddress,
   application: RemoteApplication,
   options: DrachtioOptions,
 ): { close(): void } {
-  const connection = new DrachtioConnection(place, application, options)
+  const connection = new DrachtioConnection(server, application, options)
   void loadLibrary().then((library) => library && connection.open(library))
   return connection
 }
@@ -156,7 +156,7 @@ const isGone = (error: unknown): boolean =>
 const ignore = (): void => undefined
 
 class DrachtioConnection implements ApplicationLink {
-  readonly #place: ServerAddress
+  readonly #server: ServerAddress
   readonly #tls: ConnectionOptions | undefined
   readonly #application: RemoteApplication
   readonly #options: DrachtioOptions
@@ -175,9 +175,9 @@ class DrachtioConnection implements ApplicationLink {
   #cancelRetry = ignore
   #isClosed = false
 
-  constructor(place: ServerAddress, application: RemoteApplication, options: DrachtioOptions) {
-    const { tls } = place
-    this.#place = place
+  constructor(server: ServerAddress, application: RemoteApplication, options: DrachtioOptions) {
+    const { tls } = server
+    this.#server = server
     // The authorities are read once, at the start.
     this.#tls = tls && (tls.caFile === undefined ? {} : { ca: readFileSync(tls.caFile) })
     this.#application = application
@@ -193,7 +193,7 @@ class DrachtioConnection implements ApplicationLink {
   /** A library of its own for each connection: what is left of the last one is left there; and its own attempts forget TLS. */
   open(Library: new () => Srf): void {
     if (this.#isClosed) return
-    const { host, port, secret } = this.#place
+    const { host, port, secret } = this.#server
     const srf = new Library()
     const tls = this.#tls && { tls: this.#tls }
     srf.use((request, response) => this.#onRequest(request, response))
@@ -262,7 +262,7 @@ class DrachtioConnection implements ApplicationLink {
    */
   #pinging(socket: Socket, ping: () => void): () => void {
     const { schedule, log } = this.#options
-    const { host, port } = this.#place
+    const { host, port } = this.#server
     let read = 0
     let silentPings = 0
     const beat = (): void => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import {
   answerListener,
-  heardBy,
+  targetInAnswer,
   offerToListener,
 } from '../../../../engine/call/monitoring/listener-description.ts'
 
@@ -52,6 +52,6 @@ test.each([[['m=audio 5000 RTP/AVP 9']], [['m=audio 0 RTP/AVP 0']], [['m=video 5
 test('an offer of ours is answered by a supervisor', () => {
   expect(offerToListener({ address: '::1', port: 4_000 })).toContain('c=IN IP6 ::1\r\n')
   const answer = offer(['m=audio 5000 RTP/AVP 0'], 'recvonly')
-  expect(heardBy(answer)).toEqual({ to: { address: '10.0.0.9', port: 5_000 }, payloadType: 0 })
-  expect(heardBy('')).toBeUndefined()
+  expect(targetInAnswer(answer)).toEqual({ to: { address: '10.0.0.9', port: 5_000 }, payloadType: 0 })
+  expect(targetInAnswer('')).toBeUndefined()
 })

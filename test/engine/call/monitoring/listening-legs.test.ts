@@ -56,7 +56,7 @@ async function invite(body = offer + audio): Promise<void> {
   const listened = { callUuid: 'call', side: 'both' } as const
   const callee = { kind: 'listener', uri: 'relay:10.0.0.5:2223', listened } as const
   const sent = { uri: callee.uri, nextHop: undefined, headers: {}, credentials: undefined }
-  legs.invite(legId, { ...sent, body }, undefined, { describes: 'spy.0', callee })
+  legs.invite(legId, { ...sent, body }, undefined, { sdpOwner: 'spy.0', callee })
   await turnOfEventLoop()
 }
 
@@ -68,7 +68,7 @@ const request = (changes: Partial<LegCommandOf<'request'>>): void =>
     method: 'INVITE',
     headers: {},
     body: undefined,
-    describes: undefined,
+    sdpOwner: undefined,
     noAck: false,
     ...changes,
   })
@@ -109,7 +109,7 @@ test('a re-INVITE without an offer gets ours, which its ACK answers', async () =
   request({ noAck: true })
   expect(events[1]).toMatchObject({ type: 'response', owesAck: true })
   expect(events[1]).toHaveProperty('response.body', expect.stringContaining('a=sendrecv'))
-  const answer = { type: 'acknowledgeReinvite', legId, transactionId: 't', describes: 'spy.0' }
+  const answer = { type: 'acknowledgeReinvite', legId, transactionId: 't', sdpOwner: 'spy.0' }
   legs.perform({ ...answer, body: offer + audio } as LegCommand)
   expect(done.at(-1)).toEqual(['play', legId, hearing])
 })
@@ -158,7 +158,7 @@ test('a supervisor whose mixer is lost is put down', async () => {
 test('all other legs are the user agent’s', () => {
   const callee = { kind: 'domain', uri: 'sip:a.example', tenantId: null } as const
   const sent = { uri: '', nextHop: undefined, headers: {}, credentials: undefined, body: '' }
-  legs.invite('call.1', sent, undefined, { describes: 'call.0', callee })
+  legs.invite('call.1', sent, undefined, { sdpOwner: 'call.0', callee })
   legs.perform({ type: 'bye', legId: 'call.1', headers: {} })
   legs.answerBye('call.1')
   legs.save('call.1')

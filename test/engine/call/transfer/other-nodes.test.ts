@@ -28,7 +28,7 @@ function cluster() {
       },
       isRecording: (callUuid) => callUuid === world.recorded,
       onRefused: () => void (world.refused += 1),
-      onHeard: (address) => void heard?.push(address),
+      onNodeAt: (address) => void heard?.push(address),
       log: (level, message) => void told?.push(`${level} ${message}`),
     })
   return { world, told, heard, nodeOf, a: nodeOf('a'), b: nodeOf('b'), c: nodeOf('c') }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { heardDigitIn } from '../../../../engine/media/digits/heard-digits.ts'
+import { relayDigitIn } from '../../../../engine/media/digits/heard-digits.ts'
 
 /** As rtpengine 10.5.3.5 writes it. */
 const told = {
@@ -13,7 +13,7 @@ const told = {
   duration: 160,
   volume: 10,
 }
-const heard = (change: object) => heardDigitIn(Buffer.from(JSON.stringify({ ...told, ...change })))
+const heard = (change: object) => relayDigitIn(Buffer.from(JSON.stringify({ ...told, ...change })))
 
 test.each([
   [{}, { code: '5', durationMs: 160 }],
@@ -43,5 +43,5 @@ test.each([
 })
 
 test.each(['', '{', 'null', '[]', '5', '"DTMF"', '\u0000\uffff'])('%j is nothing', (text) => {
-  expect(heardDigitIn(Buffer.from(text))).toBeUndefined()
+  expect(relayDigitIn(Buffer.from(text))).toBeUndefined()
 })

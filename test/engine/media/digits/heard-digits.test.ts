@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
-import { type HeardDigit, HeardDigits } from '../../../../engine/media/digits/heard-digits.ts'
+import { type RelayDigit, RelayDigits } from '../../../../engine/media/digits/heard-digits.ts'
 
 function rig() {
-  const told: HeardDigit[] = []
+  const told: RelayDigit[] = []
   const known = new Set(['known'])
   const time = { now: 0 }
-  const digits = new HeardDigits({
+  const digits = new RelayDigits({
     isRelay: (address) => address === '192.0.2.1',
-    tell: (digit) => known.has(digit.session) && told.push(digit) > 0,
+    take: (digit) => known.has(digit.session) && told.push(digit) > 0,
     now: () => time.now,
   })
   const receive = (callid: string, source = '192.0.2.1', rest: object = {}): void =>
