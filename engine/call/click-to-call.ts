@@ -23,7 +23,7 @@ import type { ExtensionRecord } from '../registrar/extension-directory.ts'
 import type { Registrar } from '../registrar/registrar.ts'
 import { escapeUser } from '../sip-server/message/index.ts'
 
-/** Resolves before any phone rings; the record tells the result of the call. */
+/** Resolves before any phone rings. The record has the result of the call. */
 export async function originate(
   request: OriginateRequest,
   deps: CallDeps,
@@ -45,7 +45,7 @@ export async function originate(
     return { kind: 'denied', code }
   }
   const { testedCarrierId } = request
-  // Before a wallet is asked: what is reserved for a call that does not begin is not used.
+  // Checked before the authorization, which reserves money.
   const notTested =
     testedCarrierId === undefined ? undefined : testDenial(invite, testedCarrierId, source, deps)
   if (notTested !== undefined) return denied(notTested)
@@ -69,7 +69,7 @@ export async function originate(
   return { kind: 'originating', callUuid }
 }
 
-/** A test call is never free: it has no route before its payer. */
+/** A test call is never free: its route depends on its payer. */
 const charged: RoutePlan = { isEmergency: false, route: undefined, tenantId: null }
 
 /** Why such a test call is refused, as far as its payer is known before charging. */
@@ -112,12 +112,12 @@ export function phonesOf(
 export interface SourceCall {
   readonly callUuid: string
   readonly destination: string
-  /** What the called side is shown; undefined: the extension and its name. */
+  /** The caller as the called side sees it. Undefined: the extension and its name. */
   readonly callerNumber: string | undefined
   readonly callerName: string | undefined
 }
 
-/** As an INVITE of the extension would be read. */
+/** Returns the INVITE that the extension itself would have sent. */
 export function inviteOfSource(
   { callUuid, destination, callerNumber, callerName }: SourceCall,
   source: ExtensionRecord,

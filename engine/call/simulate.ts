@@ -1,7 +1,6 @@
 /**
- * What would happen to a call: its INVITE is made up, and asked about of the functions that decide on a real one
- * (`inbound/`), which change nothing here. What only a real call shows (answers of nodes,
- * codecs, packets) is not foreseen.
+ * Simulates a call: passes an invented INVITE to the functions that decide about real ones (`inbound/`), without any
+ * effect. Answers of nodes, codecs and packets are not simulated.
  */
 import type { AuthorizationRequest, Foreseen } from '../../schema/contracts/charging.ts'
 import {
@@ -18,13 +17,7 @@ import {
 import { afterResult, isUntaken, resultOfPhones } from './call-machine/failover.ts'
 import type { AttemptResult } from './call-machine/state.ts'
 import { type End, noCandidate } from './cdr/end-reason.ts'
-import {
-  type Callee,
-  inviteFor,
-  type OutgoingCall,
-  withheld,
-  type WithheldDeps,
-} from './dialing/outgoing-invite.ts'
+import { type Callee, inviteFor, type OutgoingCall, withheld } from './dialing/outgoing-invite.ts'
 import {
   authorizationOf,
   expectedDirection,
@@ -49,10 +42,14 @@ import type { Registrar } from '../registrar/registrar.ts'
 import type { Origin, Routing } from '../routing/routing.ts'
 import { escapeUser } from '../sip-server/message/index.ts'
 
-export interface SimulationDeps extends Engines {
+export interface SimulationDeps extends Omit<RouteDeps, 'routing' | 'dispatcher' | 'registrar'> {
+  readonly routing: RouteDeps['routing'] &
+    Pick<Routing, 'recognize' | 'carrierOrigin' | 'hasRoom' | 'limitOf' | 'outboundCandidates'>
+  readonly dispatcher: RouteDeps['dispatcher'] & Pick<Dispatcher, 'foreseen' | 'selection'>
+  readonly registrar: RouteDeps['registrar'] & Pick<Registrar, 'extensionAt'>
   readonly calls: ValidationDeps['calls']
   readonly filter: HeaderFilter
-  /** Undefined: only an OCS elsewhere knows. */
+  /** Undefined: an external OCS decides. */
   readonly foresee: ((request: Omit<AuthorizationRequest, 'callUuid'>) => Foreseen) | undefined
   readonly ownHost: () => string
   /** Milliseconds UTC. */
@@ -116,7 +113,7 @@ function inviteOf(
 const SIMULATED = 'simulated'
 
 interface Decision {
-  /** Undefined: it goes on to its candidates. */
+  /** Undefined: the candidates are tried. */
   readonly end: End | undefined
   readonly route: Route | undefined
   readonly direction: Simulation['direction']
@@ -150,7 +147,10 @@ function decide(
   if (rejection) return { ...early, end: rejection, route: undefined }
   if (plan.route?.kind === 'refused') return { ...early, end: plan.route.end, route: undefined }
   if (plan.route) return { ...early, end: undefined, route: plan.route, payment: { kind: 'free' } }
-  const authorization = { ...authorizationOf(invite, routes), startedAt: request.at ?? deps.wallNow() }
+  const authorization = {
+    ...authorizationOf(invite, routes),
+    startedAt: request.at ?? deps.wallNow(),
+  }
   const foreseen = deps.foresee?.(authorization)
   const refusal = foreseen && refusalBy(foreseen.verdict, invite, routes)
   const payment = foreseen ? paymentOf(foreseen) : ({ kind: 'elsewhere' } as const)
@@ -215,33 +215,17 @@ function describedOrigin(origin: Origin, { routes, nodeName }: ForeseenRoutes): 
 
 const listOf = (tenantId: number | null): readonly number[] => (tenantId === null ? [] : [tenantId])
 
-/** What decides on real calls. */
-export interface Engines extends Omit<RouteDeps, 'routing' | 'dispatcher' | 'registrar'> {
-  readonly routing: RouteDeps['routing'] &
-    Pick<Routing, 'recognize' | 'carrierOrigin' | 'hasRoom' | 'limitOf' | 'outboundCandidates'>
-  readonly dispatcher: RouteDeps['dispatcher'] & Pick<Dispatcher, 'foreseen' | 'selection'>
-  readonly registrar: RouteDeps['registrar'] & Pick<Registrar, 'extensionAt'>
-}
-
-/** By destination: the part of many such calls that is sent there first. */
+/** By destination: the part of many such calls that it would get first. */
 type Shares = ReadonlyMap<Destination, number>
 
-export interface ForeseenRoutes {
-  readonly routes: RouteDeps
-  /** The dispatcher set that was asked. */
-  readonly setId: () => number | null
-  readonly passedOver: () => readonly PassedOverCandidate[]
-  readonly sharesOf: (candidates: readonly Destination[]) => Shares
-  readonly order: (candidates: readonly Destination[], shares: Shares) => CandidateOrder
-  readonly nodeName: (setId: number, nodeId: number) => string | null
-}
+type ForeseenRoutes = ReturnType<typeof foreseenRoutes>
 
 /** The most probable order: of equal preference, the greatest weight first. */
 const likely = (): number => 0.5
 /** Draws among gateways: their parts are estimates. */
 const DRAWS = 200
 
-function foreseenRoutes(engines: Engines): ForeseenRoutes {
+function foreseenRoutes(engines: SimulationDeps) {
   const { routing, dispatcher } = engines
   const passed: PassedOverCandidate[] = []
   let setId: number | null = null
@@ -261,7 +245,7 @@ function foreseenRoutes(engines: Engines): ForeseenRoutes {
       outboundCandidates: (customerId, number, tenantId) => {
         const question = [customerId, number, tenantId ?? null] as const
         lastQuestion = question
-        // An emergency is asked about twice, at most.
+        // For an emergency the candidates are drawn twice.
         passed.length = 0
         const passOver = (each: PassedOverCandidate) => void passed.push(each)
         return routing.outboundCandidates(...question, { random: likely, passOver })
@@ -302,21 +286,23 @@ function foreseenRoutes(engines: Engines): ForeseenRoutes {
 
   return {
     routes,
+    /** The dispatcher set of the route. */
     setId: () => setId,
     passedOver: () => [...passed, ...idleNodes()],
-    sharesOf: (candidates) => {
+    /** The part of many such calls that each candidate would get first. */
+    sharesOf: (candidates: readonly Destination[]): Shares => {
       if (candidates.length < 2) return new Map(candidates.map((candidate) => [candidate, 1]))
       const shares = candidates.some(({ kind }) => kind === 'gateway')
         ? drawn()
         : new Map(nodes().map(({ nodeId, share }) => [nodeId, share]))
       return new Map(candidates.map((each) => [each, shares.get(idOf(each)) ?? 0]))
     },
-    order: (candidates, shares) => {
+    order: (candidates: readonly Destination[], shares: Shares): CandidateOrder => {
       const isCertain = candidates.every((candidate) => (shares.get(candidate) ?? 0) % 1 === 0)
       if (isCertain) return 'fixed'
       return setId === null ? 'drawn' : orders[dispatcher.setRecord(setId)?.algorithm ?? 6]
     },
-    nodeName: (id, nodeId) =>
+    nodeName: (id: number, nodeId: number): string | null =>
       dispatcher.selection(id).find((node) => node.nodeId === nodeId)?.destination ?? null,
   }
 }
@@ -343,23 +329,19 @@ function evenDraws(): () => number {
   }
 }
 
-/** What would be sent to the candidates of a simulated call, and its end where nothing would be. */
+/** The candidates of a simulated call, and its end if no INVITE would be sent. */
 export interface ForeseenDialing {
   readonly candidates: readonly SimulatedCandidate[]
   /** Undefined: an INVITE is sent, and its answer decides. */
   readonly end: End | undefined
 }
 
-interface DialingDeps extends WithheldDeps {
-  readonly filter: HeaderFilter
-}
-
-/** As `call-machine/dialing.ts` tries them, up to the first INVITE that is sent. */
+/** Tries the destinations as `call-machine/dialing.ts` does, up to the first INVITE that would be sent. */
 function foreseeDialing(
   destinations: readonly Destination[],
   shares: ReadonlyMap<Destination, number>,
   invite: OutgoingCall,
-  deps: DialingDeps,
+  deps: Pick<SimulationDeps, 'filter' | 'gatewayBehind'>,
 ): ForeseenDialing {
   const judged = destinations.map((destination) => ({
     destination,
@@ -384,7 +366,7 @@ function foreseeDialing(
 function resultWithout(
   destination: Destination,
   invite: OutgoingCall,
-  deps: DialingDeps,
+  deps: Pick<SimulationDeps, 'filter' | 'gatewayBehind'>,
 ): AttemptResult | undefined {
   if (destination.kind === 'extension') return withheldPhones(destination, invite, deps)
   return withheldFrom(destination, invite, deps)
@@ -393,7 +375,7 @@ function resultWithout(
 function withheldPhones(
   extension: ExtensionDestination,
   invite: OutgoingCall,
-  deps: DialingDeps,
+  deps: Pick<SimulationDeps, 'filter' | 'gatewayBehind'>,
 ): AttemptResult | undefined {
   const { phones, voicemail } = extension
   const results = phones.map((phone) => withheldFrom(phone, invite, deps))
@@ -407,9 +389,14 @@ function withheldPhones(
 function withheldFrom(
   callee: Callee,
   invite: OutgoingCall,
-  deps: DialingDeps,
+  deps: Pick<SimulationDeps, 'filter' | 'gatewayBehind'>,
 ): AttemptResult | undefined {
-  const refusal = withheld(callee, inviteFor(callee, invite, deps.filter), invite, deps)
+  const refusal = withheld(
+    callee,
+    inviteFor(callee, invite, deps.filter),
+    invite,
+    deps.gatewayBehind,
+  )
   return refusal && { kind: 'withheld', end: refusal.end }
 }
 

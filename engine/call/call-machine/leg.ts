@@ -9,7 +9,7 @@ import type { Call, Leg, Purpose, Reinvite, ReinviteResult, Side } from './state
 interface Details {
   readonly headers?: Headers
   readonly sdp?: string
-  /** Whose description `sdp` is. */
+  /** The leg whose peer `sdp` describes. */
   readonly sdpOwner?: SdpOwner
   readonly status?: number
   readonly reason?: string | undefined
@@ -51,17 +51,22 @@ export function newLeg(
 /** The call that a leg belongs to. */
 export const callUuidOf = (legId: string): string => legId.slice(0, legId.lastIndexOf('.'))
 
-/** Makes one step of the leg. True: the step is reported to its call. */
-export function stepLeg(context: StepContext, leg: Leg, event: LegEvent, details: Details = {}): boolean {
+/** Makes one step of the leg. True: the call is notified. */
+export function stepLeg(
+  ctx: StepContext,
+  leg: Leg,
+  event: LegEvent,
+  details: Details = {},
+): boolean {
   const step = legTable[leg.state][event]
   if (step === undefined) return false
   leg.state = step.to
-  for (const action of step.do) perform(context, leg, action, details)
-  if (leg.state === 'terminated') forget(context, leg)
+  for (const action of step.do) perform(ctx, leg, action, details)
+  if (leg.state === 'terminated') forget(ctx, leg)
   return step.do.includes('report')
 }
 
-function perform(context: StepContext, leg: Leg, action: LegAction, details: Details): void {
+function perform(ctx: StepContext, leg: Leg, action: LegAction, details: Details): void {
   const { headers = {}, sdp = '', sdpOwner, status = 500, reason, dialog } = details
   const legId = leg.id
   switch (action) {
@@ -73,38 +78,38 @@ function perform(context: StepContext, leg: Leg, action: LegAction, details: Det
       return
     case 'accept':
       leg.lastSdpSent = sdp
-      context.commands.push({ type: 'accept', legId, sdp, sdpOwner, headers })
+      ctx.commands.push({ type: 'accept', legId, sdp, sdpOwner, headers })
       return
     case 'acknowledge':
       leg.lastSdpSent = sdp
-      context.commands.push({ type: 'acknowledge', legId, sdp, sdpOwner })
+      ctx.commands.push({ type: 'acknowledge', legId, sdp, sdpOwner })
       return
     case 'respond':
-      context.commands.push({ type: 'respond', legId, status, reason, headers })
+      ctx.commands.push({ type: 'respond', legId, status, reason, headers })
       return
     case 'cancel':
     case 'bye':
-      context.commands.push({ type: action, legId, headers: leg.closing ?? {} })
+      ctx.commands.push({ type: action, legId, headers: leg.closing ?? {} })
       return
     case 'abandonOffer':
     case 'release':
-      context.commands.push({ type: action, legId })
+      ctx.commands.push({ type: action, legId })
       return
     case 'report':
   }
 }
 
-function forget(context: StepContext, leg: Leg): void {
-  context.terminated.push(leg.id)
-  context.commands.push({ type: 'forgetLeg', legId: leg.id })
+function forget(ctx: StepContext, leg: Leg): void {
+  ctx.terminated.push(leg.id)
+  ctx.commands.push({ type: 'forgetLeg', legId: leg.id })
 }
 
-/** CANCEL or BYE, once, as soon as it is allowed. What the peer is still owed goes out before. */
-export function closeLeg(context: StepContext, leg: Leg | undefined, headers: Headers): void {
+/** Sends CANCEL or BYE once, as soon as it is allowed. Answers that the peer waits for go out before. */
+export function closeLeg(ctx: StepContext, leg: Leg | undefined, headers: Headers): void {
   if (leg === undefined || isClosing(leg)) return
-  endSubscription(context, leg, 487, 'Request Terminated')
-  answerOwed(context, leg, '')
-  stepLeg(context, leg, 'close', { headers: withoutHeaders(headers, leg.withheld) })
+  endSubscription(ctx, leg, 487, 'Request Terminated')
+  answerOwed(ctx, leg, '')
+  stepLeg(ctx, leg, 'close', { headers: withoutHeaders(headers, leg.withheld) })
 }
 
 /** Nothing is sent in the dialog any more, but for a BYE or CANCEL that has to wait. */
@@ -121,7 +126,7 @@ export interface Progress {
 
 /** A response to the INVITE of a caller, while there is no final one. */
 export function respondProvisionally(
-  context: StepContext,
+  ctx: StepContext,
   leg: Leg,
   { status, reason, body, sdpOwner }: Progress,
   headers: Headers,
@@ -135,9 +140,9 @@ export function respondProvisionally(
     if (leg.hasAnsweredReliably === true) description = undefined
     leg.hasAnsweredReliably = leg.hasAnsweredReliably === true || description !== undefined
   }
-  // A drachtio-server gives a reliable response its Contact only when it is asked for one like this.
+  // Only with this header a drachtio-server adds the Contact to a reliable response.
   const required = leg.isReliable === true ? { Require: '100rel' } : {}
-  context.commands.push({
+  ctx.commands.push({
     type: 'respond',
     legId: leg.id,
     status,
@@ -148,7 +153,7 @@ export function respondProvisionally(
   })
 }
 
-/** A description for the peer, as it has to go out (RFC 3264 §8). Undefined: there is none. */
+/** Returns the SDP as it has to be sent to the peer (RFC 3264 §8), and notes it as the last one sent. */
 export function describeTo(leg: Leg, description: string | undefined): string | undefined {
   if (!description) return undefined
   leg.lastSdpSent = leg.hasOwnOrigin ? continued(leg.lastSdpSent, description) : description
@@ -157,7 +162,7 @@ export function describeTo(leg: Leg, description: string | undefined): string | 
 
 /** Sends a request in the dialog. Returns its transaction. */
 export function sendRequest(
-  context: StepContext,
+  ctx: StepContext,
   leg: Leg,
   request: {
     readonly method: string
@@ -171,7 +176,7 @@ export function sendRequest(
   const transactionId = `${leg.id}#${leg.requestCount++}`
   leg.pending[transactionId] = purpose
   const { noAck = false, sdpOwner } = request
-  context.commands.push({
+  ctx.commands.push({
     ...request,
     type: 'request',
     legId: leg.id,
@@ -196,48 +201,52 @@ const MAX_TRIES = 6
 /** RFC 3261 §14.1: the owner of the Call-ID waits longer before it repeats a re-INVITE. */
 const retryAfterMs = { uac: 2_100, uas: 1_000 }
 
-const gone: ReinviteResult = { kind: 'refused', status: 481, reason: 'Call/Transaction Does Not Exist' }
+const gone: ReinviteResult = {
+  kind: 'refused',
+  status: 481,
+  reason: 'Call/Transaction Does Not Exist',
+}
 const noOffer: ReinviteResult = { kind: 'refused', status: 488, reason: 'Not Acceptable Here' }
 
 /** Sends a re-INVITE with other media (RFC 3725, RFC 3261 §14); the signal `reinvited` has the result. */
-export function reinvite(context: StepContext, leg: Leg | undefined, wanted: Reinvite): void {
-  if (leg === undefined || isClosing(leg)) return report(context, wanted, gone)
-  const isRelaying = context.world.exchanges.get(leg.exchangeId ?? '')?.inviting !== undefined
+export function reinvite(ctx: StepContext, leg: Leg | undefined, wanted: Reinvite): void {
+  if (leg === undefined || isClosing(leg)) return report(ctx, wanted, gone)
+  const isRelaying = ctx.world.exchanges.get(leg.exchangeId ?? '')?.inviting !== undefined
   const mustWait = leg.state !== 'confirmed' || isOffering(leg) || isRelaying
   if (mustWait)
-    return wanted.tries < MAX_TRIES ? tryAgain(context, leg, wanted) : report(context, wanted, gone)
+    return wanted.tries < MAX_TRIES ? tryAgain(ctx, leg, wanted) : report(ctx, wanted, gone)
   leg.hasOwnOrigin = true
   const body = describeTo(leg, wanted.offer)
   const { sdpOwner } = wanted
   const request = { method: 'INVITE', headers: {}, body, sdpOwner, noAck: body === undefined }
-  sendRequest(context, leg, request, { kind: 'reinvite', reinvite: wanted })
+  sendRequest(ctx, leg, request, { kind: 'reinvite', reinvite: wanted })
   return undefined
 }
 
-function tryAgain(context: StepContext, leg: Leg, wanted: Reinvite): void {
+function tryAgain(ctx: StepContext, leg: Leg, wanted: Reinvite): void {
   const retryId = String(leg.requestCount++)
   leg.retries[retryId] = { ...wanted, tries: wanted.tries + 1 }
   const timer = { kind: 'retry', legId: leg.id, retryId } as const
   const waitMs = leg.isUac ? retryAfterMs.uac : retryAfterMs.uas
-  context.commands.push({ type: 'startTimer', timer, at: context.now + waitMs })
+  ctx.commands.push({ type: 'startTimer', timer, at: ctx.now + waitMs })
 }
 
-/** The transfer has failed meanwhile: its new media are not wanted any more. */
+/** Whether the transfer has failed: its new media is no longer needed. */
 function isObsolete({ world }: StepContext, { transferId, step }: Reinvite): boolean {
   if (transferId === undefined || (step !== 'move' && step !== 'offer')) return false
   return world.transfers.get(transferId)?.state === 'failed'
 }
 
-/** It is time to try a re-INVITE again. */
-export function retry(context: StepContext, leg: Leg, retryId: string): void {
+/** Repeats a re-INVITE after its wait. */
+export function retry(ctx: StepContext, leg: Leg, retryId: string): void {
   const wanted = leg.retries[retryId]
   delete leg.retries[retryId]
-  if (wanted && !isObsolete(context, wanted)) reinvite(context, leg, wanted)
+  if (wanted && !isObsolete(ctx, wanted)) reinvite(ctx, leg, wanted)
 }
 
 /** Handles the response to our re-INVITE; undefined: it was not sent. */
 export function reinviteEnded(
-  context: StepContext,
+  ctx: StepContext,
   leg: Leg,
   wanted: Reinvite,
   event: Extract<LegEventData, { readonly type: 'response' | 'requestFailed' }>,
@@ -246,43 +255,47 @@ export function reinviteEnded(
   if (event.type === 'requestFailed') {
     // Any other complaint of the server is a re-INVITE that is under way in this dialog.
     const isOver = event.isUnknownDialog || wanted.tries >= MAX_TRIES || isClosing(leg)
-    return isOver ? report(context, wanted, gone) : tryAgain(context, leg, wanted)
+    return isOver ? report(ctx, wanted, gone) : tryAgain(ctx, leg, wanted)
   }
   const { status, reason, headers, body } = event.response
   // The peer has an INVITE of its own under way, in one direction or the other (§14.2).
   const isGlare = status === 491 || (status === 500 && headers['retry-after'] !== undefined)
-  if (isGlare && wanted.tries < MAX_TRIES && !isClosing(leg)) return tryAgain(context, leg, wanted)
-  if (status >= 300) return report(context, wanted, { kind: 'refused', status, reason })
+  if (isGlare && wanted.tries < MAX_TRIES && !isClosing(leg)) return tryAgain(ctx, leg, wanted)
+  if (status >= 300) return report(ctx, wanted, { kind: 'refused', status, reason })
   if (body) leg.media = body
   if (event.owesAck) leg.owedAnswer = transactionId
   if (event.owesAck && !body) {
     leg.owedAnswer = undefined
     const type = 'acknowledgeReinvite'
-    context.commands.push({
+    ctx.commands.push({
       type,
       legId: leg.id,
       transactionId,
       body: undefined,
       sdpOwner: undefined,
     })
-    return report(context, wanted, noOffer)
+    return report(ctx, wanted, noOffer)
   }
-  return report(context, wanted, { kind: 'answered' })
+  return report(ctx, wanted, { kind: 'answered' })
 }
 
-function report({ signals }: StepContext, { transferId, step }: Reinvite, result: ReinviteResult): void {
+function report(
+  { signals }: StepContext,
+  { transferId, step }: Reinvite,
+  result: ReinviteResult,
+): void {
   if (transferId !== undefined) signals.push({ type: 'reinvited', transferId, step, result })
 }
 
 /** Answers the offer in the 2xx to a re-INVITE; without an answer of the other side, so that no media flows. */
-export function answerOwed(context: StepContext, leg: Leg, answer: string, sdpOwner?: SdpOwner): void {
+export function answerOwed(ctx: StepContext, leg: Leg, answer: string, sdpOwner?: SdpOwner): void {
   const transactionId = leg.owedAnswer
   if (transactionId === undefined) return
   leg.owedAnswer = undefined
   if (answer === '') leg.hasOwnOrigin = true
   const body = describeTo(leg, answer || silentAnswer(leg.media))
   const type = 'acknowledgeReinvite'
-  context.commands.push({ type, legId: leg.id, transactionId, body, sdpOwner })
+  ctx.commands.push({ type, legId: leg.id, transactionId, body, sdpOwner })
 }
 
 /** Longer than any transfer that rings. */
@@ -293,29 +306,34 @@ export function subscribe(leg: Leg, id: string, isSilent: boolean): void {
 }
 
 /** A provisional status of the transfer. */
-export function notify(context: StepContext, leg: Leg | undefined, status: number, reason: string): void {
+export function notify(
+  ctx: StepContext,
+  leg: Leg | undefined,
+  status: number,
+  reason: string,
+): void {
   const { subscription } = leg ?? {}
   if (leg === undefined || subscription === undefined || status === subscription.last) return
   subscription.last = status
   subscription.waiting = { status, reason, isLast: false }
-  if (!subscription.isSending) sendNotify(context, leg)
+  if (!subscription.isSending) sendNotify(ctx, leg)
 }
 
 /** The final status. At once: a BYE may follow. */
 export function endSubscription(
-  context: StepContext,
+  ctx: StepContext,
   leg: Leg | undefined,
   status: number,
   reason: string,
 ): void {
   if (leg?.subscription === undefined) return
   leg.subscription.waiting = { status, reason, isLast: true }
-  sendNotify(context, leg)
+  sendNotify(ctx, leg)
   leg.subscription = undefined
 }
 
 /** One NOTIFY at a time, so that none overtakes another; only the last one does not wait. */
-function sendNotify(context: StepContext, leg: Leg): void {
+function sendNotify(ctx: StepContext, leg: Leg): void {
   const { subscription } = leg
   const news = subscription?.waiting
   if (subscription === undefined || news === undefined) return
@@ -329,12 +347,12 @@ function sendNotify(context: StepContext, leg: Leg): void {
     'content-type': 'message/sipfrag;version=2.0',
   }
   const body = `SIP/2.0 ${news.status} ${news.reason}\r\n`
-  sendRequest(context, leg, { method: 'NOTIFY', headers, body }, { kind: 'notify' })
+  sendRequest(ctx, leg, { method: 'NOTIFY', headers, body }, { kind: 'notify' })
 }
 
 /** A NOTIFY is answered. */
-export function notified(context: StepContext, leg: Leg): void {
+export function notified(ctx: StepContext, leg: Leg): void {
   if (leg.subscription === undefined) return
   leg.subscription.isSending = false
-  sendNotify(context, leg)
+  sendNotify(ctx, leg)
 }

@@ -1,6 +1,6 @@
 /**
- * Transfers by `transferTable` (RFC 5589, RFC 3725, RFC 3891). Each call keeps its record and its account; calls
- * whose legs are connected end together.
+ * Transfers by `transferTable` (RFC 5589, RFC 3725, RFC 3891). Each call has its own record and account;
+ * calls whose legs are connected end together.
  */
 import type { CallTransfer } from '../../../schema/contracts/calls.ts'
 import { offeringLeg, callOf, connectParties, legOf, oppositeSide } from './calling.ts'
@@ -23,7 +23,7 @@ import type {
   Signal,
   StepContext,
 } from './protocol.ts'
-import type { Call, Leg, ReinviteResult, Transfer } from './state.ts'
+import { MAX_NOTES, type Call, type Leg, type ReinviteResult, type Transfer } from './state.ts'
 import { type TransferAction, type TransferEvent, transferTable } from './tables.ts'
 import type { End } from '../cdr/end-reason.ts'
 import { agrees, asOffer } from '../sdp.ts'
@@ -34,25 +34,25 @@ const PARTING_MS = 3_000
 const requestTerminated = { status: 487, reason: 'Request Terminated' } as const
 
 /** Makes one step of a transfer. */
-function step(context: StepContext, transfer: Transfer, event: TransferEvent): boolean {
+function step(ctx: StepContext, transfer: Transfer, event: TransferEvent): boolean {
   const next = transferTable[transfer.state][event]
   if (next === undefined) return false
   transfer.state = next.to
-  for (const action of next.do) perform(context, transfer, action)
+  for (const action of next.do) perform(ctx, transfer, action)
   return true
 }
 
-function perform(context: StepContext, transfer: Transfer, action: TransferAction): void {
+function perform(ctx: StepContext, transfer: Transfer, action: TransferAction): void {
   const { id: transferId, body, offered } = transfer
-  const transferee = legOf(context.world, transfer.transferee)
-  const target = legOf(context.world, transfer.target)
+  const transferee = legOf(ctx.world, transfer.transferee)
+  const target = legOf(ctx.world, transfer.target)
   switch (action) {
     case 'pause':
-      return pause(context, transferee, transferId, 'transferee')
+      return pause(ctx, transferee, transferId, 'transferee')
     case 'pauseTarget':
-      return pause(context, target, transferId, 'target')
+      return pause(ctx, target, transferId, 'target')
     case 'offerTarget':
-      return reinvite(context, target, {
+      return reinvite(ctx, target, {
         offer: offered,
         sdpOwner: transfer.transferee,
         tries: 1,
@@ -62,7 +62,7 @@ function perform(context: StepContext, transfer: Transfer, action: TransferActio
     case 'move': {
       const isAttended = transfer.kind === 'attended'
       const offer = isAttended ? (target?.media ?? '') : body
-      return reinvite(context, transferee, {
+      return reinvite(ctx, transferee, {
         ...(offer && { offer, sdpOwner: isAttended ? transfer.target : transfer.party }),
         tries: 1,
         transferId,
@@ -70,39 +70,39 @@ function perform(context: StepContext, transfer: Transfer, action: TransferActio
       })
     }
     case 'answerNewCall':
-      return answerNewCall(context, transfer)
+      return answerNewCall(ctx, transfer)
     case 'connect':
-      return connect(context, transfer)
+      return connect(ctx, transfer)
     case 'fail':
     default:
-      return fail(context, transfer)
+      return fail(ctx, transfer)
   }
 }
 
 /** A signal for a transfer, or for the calls in one. */
-export function transferSignal(context: StepContext, transfer: Transfer, signal: Signal): void {
+export function transferSignal(ctx: StepContext, transfer: Transfer, signal: Signal): void {
   switch (signal.type) {
     case 'transferProgress':
-      if (transfer.kind === 'early') return respondToWaiting(context, transfer, signal)
+      if (transfer.kind === 'early') return respondToWaiting(ctx, transfer, signal)
       if (transfer.isReferred)
-        notify(context, legOf(context.world, transfer.transferor), signal.status, signal.reason)
+        notify(ctx, legOf(ctx.world, transfer.transferor), signal.status, signal.reason)
       return undefined
     case 'transferAnswered':
-      if (transfer.kind === 'early') return calleeOfEarly(context, transfer, signal.sdpOwner)
-      return newCallAnswered(context, transfer, signal.sdp, signal.sdpOwner)
+      if (transfer.kind === 'early') return calleeOfEarly(ctx, transfer, signal.sdpOwner)
+      return newCallAnswered(ctx, transfer, signal.sdp, signal.sdpOwner)
     case 'transferRefused':
-      if (transfer.kind === 'early') return earlyRefused(context, transfer, signal)
-      return refused(context, transfer, signal)
+      if (transfer.kind === 'early') return earlyRefused(ctx, transfer, signal)
+      return refused(ctx, transfer, signal)
     case 'transferConnected':
-      return reconcile(context, transfer)
+      return reconcile(ctx, transfer)
     case 'paused':
-      return paused(context, transfer, signal.step)
+      return paused(ctx, transfer, signal.step)
     case 'reinvited':
-      return reinvited(context, transfer, signal.step, signal.result)
+      return reinvited(ctx, transfer, signal.step, signal.result)
     case 'legLeft':
       return void transfer.endedLegs.push(signal.legId)
     case 'stopped':
-      return callStopped(context, transfer, signal.callUuid)
+      return callStopped(ctx, transfer, signal.callUuid)
     default:
       return undefined
   }
@@ -111,30 +111,35 @@ export function transferSignal(context: StepContext, transfer: Transfer, signal:
 const isSettled = ({ state }: Transfer): boolean => state === 'transferred' || state === 'failed'
 
 /** The new call is answered with `sdp`, which the transferee gets by re-INVITE. */
-function newCallAnswered(context: StepContext, transfer: Transfer, sdp: string, sdpOwner: SdpOwner): void {
+function newCallAnswered(
+  ctx: StepContext,
+  transfer: Transfer,
+  sdp: string,
+  sdpOwner: SdpOwner,
+): void {
   const { newCall: callUuid = '' } = transfer
   if (sdp === '' || isSettled(transfer)) {
     // The transferee would make an offer then, which the called side could not answer.
     transfer.refusal ??= { status: 488, reason: 'Not Acceptable Here' }
-    context.signals.push({ type: 'callerGone', callUuid })
+    ctx.signals.push({ type: 'callerGone', callUuid })
     return
   }
   transfer.body = sdp
   transfer.party = sdpOwner
-  step(context, transfer, 'answered')
+  step(ctx, transfer, 'answered')
 }
 
-/** The caller that waits hears what the ringing call tells, without early media. */
+/** Passes the status of the ringing call to the caller that waits, without early media. */
 function respondToWaiting(
-  context: StepContext,
+  ctx: StepContext,
   { newCall = '' }: Transfer,
   { status, reason }: { readonly status: number; readonly reason: string },
 ): void {
-  const { calling } = context.world.calls.get(newCall) ?? {}
-  const leg = calling?.kind === 'invite' ? legOf(context.world, calling.legId) : undefined
+  const { calling } = ctx.world.calls.get(newCall) ?? {}
+  const leg = calling?.kind === 'invite' ? legOf(ctx.world, calling.legId) : undefined
   if (leg === undefined) return
   respondProvisionally(
-    context,
+    ctx,
     leg,
     { status, reason, body: undefined, sdpOwner: undefined },
     {},
@@ -143,37 +148,37 @@ function respondToWaiting(
 }
 
 /** The called party of the ringing call has answered: a re-INVITE gives it the media of the caller that waits. */
-function calleeOfEarly(context: StepContext, transfer: Transfer, callee: SdpOwner): void {
+function calleeOfEarly(ctx: StepContext, transfer: Transfer, callee: SdpOwner): void {
   transfer.transferee = callee ?? ''
-  const leg = legOf(context.world, callee)
-  // That of a phone's 3xx is in a call of its own.
-  const itsCall = leg && callOf(context.world, leg)
+  const leg = legOf(ctx.world, callee)
+  // The leg of a call that a phone has forwarded belongs to a call of its own.
+  const itsCall = leg && callOf(ctx.world, leg)
   if (itsCall?.transferIds.includes(transfer.id) === false) itsCall.transferIds.push(transfer.id)
-  if (leg && step(context, transfer, 'answered')) return
-  context.signals.push({ type: 'callerGone', callUuid: transfer.ringing ?? '' })
+  if (leg && step(ctx, transfer, 'answered')) return
+  ctx.signals.push({ type: 'callerGone', callUuid: transfer.ringing ?? '' })
 }
 
 /** The caller that waits gets the response, and the call that it has waited for is over, too. */
 function earlyRefused(
-  context: StepContext,
+  ctx: StepContext,
   transfer: Transfer,
   { status, reason }: { readonly status: number; readonly reason: string },
 ): void {
   if (isSettled(transfer)) return
   const { newCall = '', ringing = '' } = transfer
   const end = { kind: 'refused', status, reason, code: 'replaces_refused' } as const
-  refused(context, transfer, { status, reason })
-  context.signals.push({ type: 'stop', callUuid: newCall, end })
-  context.signals.push({ type: 'callerGone', callUuid: ringing })
+  refused(ctx, transfer, { status, reason })
+  ctx.signals.push({ type: 'stop', callUuid: newCall, end })
+  ctx.signals.push({ type: 'callerGone', callUuid: ringing })
 }
 
-function paused(context: StepContext, transfer: Transfer, of: string): void {
-  const { world } = context
+function paused(ctx: StepContext, transfer: Transfer, of: string): void {
+  const { world } = ctx
   if (of === 'reconcile') {
-    const reached = legOf(world, reconciled(context, transfer))
+    const reached = legOf(world, reconciled(ctx, transfer))
     const { media } = legOf(world, transfer.transferee) ?? { media: '' }
     const { id: transferId } = transfer
-    return reinvite(context, reached, {
+    return reinvite(ctx, reached, {
       offer: media,
       sdpOwner: transfer.transferee,
       tries: 1,
@@ -181,101 +186,101 @@ function paused(context: StepContext, transfer: Transfer, of: string): void {
       step: 'reconcile',
     })
   }
-  if (of === 'target') return void step(context, transfer, 'targetPaused')
+  if (of === 'target') return void step(ctx, transfer, 'targetPaused')
   const isAttended = transfer.kind === 'attended'
-  return void step(context, transfer, isAttended ? 'transfereePaused' : 'paused')
+  return void step(ctx, transfer, isAttended ? 'transfereePaused' : 'paused')
 }
 
-function reinvited(context: StepContext, transfer: Transfer, of: string, result: ReinviteResult): void {
-  const { world } = context
+function reinvited(ctx: StepContext, transfer: Transfer, of: string, result: ReinviteResult): void {
+  const { world } = ctx
   const transferee = legOf(world, transfer.transferee)
-  if (of === 'restore') return resume(context, transferee)
-  if (of === 'reconcile') return resume(context, legOf(world, reconciled(context, transfer)))
+  if (of === 'restore') return resume(ctx, transferee)
+  if (of === 'reconcile') return resume(ctx, legOf(world, reconciled(ctx, transfer)))
   if (of === 'offer' && result.kind === 'answered') {
-    if (!step(context, transfer, 'targetAnswered')) restoreTarget(context, transfer)
+    if (!step(ctx, transfer, 'targetAnswered')) restoreTarget(ctx, transfer)
     return undefined
   }
-  if (of === 'offer' && result.kind === 'refused') return refused(context, transfer, result)
+  if (of === 'offer' && result.kind === 'refused') return refused(ctx, transfer, result)
   if (of !== 'move') return undefined
   if (result.kind === 'answered') {
     transfer.isMoved = true
-    if (step(context, transfer, 'moved') || transfer.kind === 'early') return undefined
-    restore(context, transfer)
-    return restoreTarget(context, transfer)
+    if (step(ctx, transfer, 'moved') || transfer.kind === 'early') return undefined
+    restore(ctx, transfer)
+    return restoreTarget(ctx, transfer)
   }
   transfer.refusal = result
   if (transfer.kind === 'attended') {
-    refused(context, transfer, result)
-    return restoreTarget(context, transfer)
+    refused(ctx, transfer, result)
+    return restoreTarget(ctx, transfer)
   }
-  if (transfer.kind === 'replacement') return replacementRefused(context, transfer, result)
-  if (transfer.kind === 'early') return earlyRefused(context, transfer, result)
-  return void context.signals.push({ type: 'callerGone', callUuid: transfer.newCall ?? '' })
+  if (transfer.kind === 'replacement') return replacementRefused(ctx, transfer, result)
+  if (transfer.kind === 'early') return earlyRefused(ctx, transfer, result)
+  return void ctx.signals.push({ type: 'callerGone', callUuid: transfer.newCall ?? '' })
 }
 
 /** The transferee has its new media: its new call is accepted. */
-function answerNewCall(context: StepContext, transfer: Transfer): void {
+function answerNewCall(ctx: StepContext, transfer: Transfer): void {
   const { kind, newCall: callUuid = '', transferee: legId } = transfer
   if (kind === 'replacement' || kind === 'early') {
-    const call = context.world.calls.get(callUuid)
-    const sdp = legOf(context.world, legId)?.media ?? ''
+    const call = ctx.world.calls.get(callUuid)
+    const sdp = legOf(ctx.world, legId)?.media ?? ''
     if (call) call.answering = { sdp, sdpOwner: legId, headers: {} }
-    return void context.signals.push({ type: 'calleeAnswered', callUuid })
+    return void ctx.signals.push({ type: 'calleeAnswered', callUuid })
   }
-  step(context, transfer, 'taken')
-  if (kind === 'basic') context.signals.push({ type: 'callerTaken', callUuid, legId })
+  step(ctx, transfer, 'taken')
+  if (kind === 'basic') ctx.signals.push({ type: 'callerTaken', callUuid, legId })
   return undefined
 }
 
-/** The transferor is out of its call. */
-function connect(context: StepContext, transfer: Transfer): void {
-  const { world } = context
+/** The transferor leaves its call. */
+function connect(ctx: StepContext, transfer: Transfer): void {
+  const { world } = ctx
   const { kind, transferor, transferee, target, consulting, isReferred } = transfer
-  show(context, transfer, 'transferred', null)
+  show(ctx, transfer, 'transferred', null)
   const leaving = legOf(world, transferor)
   if (isReferred && leaving) {
-    endSubscription(context, leaving, 200, 'OK')
+    endSubscription(ctx, leaving, 200, 'OK')
     const timer = { kind: 'parting', legId: transferor } as const
-    context.commands.push({ type: 'startTimer', timer, at: context.now + PARTING_MS })
-  } else if (kind === 'basic') closeLeg(context, leaving, {})
+    ctx.commands.push({ type: 'startTimer', timer, at: ctx.now + PARTING_MS })
+  } else if (kind === 'basic') closeLeg(ctx, leaving, {})
   for (const leg of [leaving, legOf(world, consulting)])
-    if (leg?.side === 'callee') context.commands.push({ type: 'calleeLeft', callUuid: leg.callUuid })
+    if (leg?.side === 'callee') ctx.commands.push({ type: 'calleeLeft', callUuid: leg.callUuid })
   if (kind !== 'attended') return
   const [staying, called] = [legOf(world, transferee), legOf(world, target)]
   if (!staying || !called) return
-  connectParties(context, staying, called)
-  // As the called party would do, had it got an INVITE with Replaces (RFC 3891 §3).
-  closeLeg(context, legOf(world, consulting), {})
-  context.signals.push({ type: 'transferConnected', transferId: transfer.id })
+  connectParties(ctx, staying, called)
+  // As the called party would do after an INVITE with Replaces (RFC 3891 §3).
+  closeLeg(ctx, legOf(world, consulting), {})
+  ctx.signals.push({ type: 'transferConnected', transferId: transfer.id })
 }
 
 /** The caller that takes a place has its dialog: it talks to the partner from now on. */
-export function completeReplacement(context: StepContext, transfer: Transfer, leg: Leg): void {
-  const { world } = context
+export function completeReplacement(ctx: StepContext, transfer: Transfer, leg: Leg): void {
+  const { world } = ctx
   const partner = legOf(world, transfer.transferee)
   if (partner === undefined) return
   if (partner.owedAnswer !== undefined) leg.awaitedAck = { kind: 'replacement', id: partner.id }
-  step(context, transfer, 'taken')
+  step(ctx, transfer, 'taken')
   const { ringing: callUuid } = transfer
-  // It has waited for this caller, in place of its own.
+  // The ringing call waits for this caller, instead of its own.
   if (callUuid !== undefined)
-    return void context.signals.push({ type: 'callerTaken', callUuid, legId: leg.id })
+    return void ctx.signals.push({ type: 'callerTaken', callUuid, legId: leg.id })
   const replaced = legOf(world, transfer.transferor)
-  connectParties(context, partner, leg)
-  closeLeg(context, replaced, {})
+  connectParties(ctx, partner, leg)
+  closeLeg(ctx, replaced, {})
 }
 
-/** Where the transferee's answer differs from its earlier description, the target gets it by re-INVITE. */
-function reconcile(context: StepContext, transfer: Transfer): void {
-  const reached = legOf(context.world, reconciled(context, transfer))
-  const transferee = legOf(context.world, transfer.transferee)
+/** If the transferee's answer differs from its offer to the target, a re-INVITE passes it on. */
+function reconcile(ctx: StepContext, transfer: Transfer): void {
+  const reached = legOf(ctx.world, reconciled(ctx, transfer))
+  const transferee = legOf(ctx.world, transfer.transferee)
   const isReplacement = transfer.kind === 'replacement' || transfer.kind === 'early'
   if (isReplacement || !reached || !transferee) return
   // Two phones behind NAT may describe the same place: only what the transferee has offered itself counts.
-  const newCall = context.world.calls.get(transfer.newCall ?? '')
-  const isItsOffer = newCall === undefined || offeringLeg(context, newCall) === transferee.id
+  const newCall = ctx.world.calls.get(transfer.newCall ?? '')
+  const isItsOffer = newCall === undefined || offeringLeg(ctx, newCall) === transferee.id
   if (isItsOffer && agrees(transfer.offered, reached.media, transferee.media)) return
-  pause(context, reached, transfer.id, 'reconcile')
+  pause(ctx, reached, transfer.id, 'reconcile')
 }
 
 const reconciled = ({ world }: StepContext, { newCall, target }: Transfer): string | undefined =>
@@ -283,45 +288,46 @@ const reconciled = ({ world }: StepContext, { newCall, target }: Transfer): stri
 
 /** Restores the legs as they were before, except for a party that is gone. */
 function refused(
-  context: StepContext,
+  ctx: StepContext,
   transfer: Transfer,
   { status, reason }: { readonly status: number; readonly reason: string },
 ): void {
   transfer.refusal ??= { status, reason: reason || 'Declined' }
-  step(context, transfer, 'refused')
+  step(ctx, transfer, 'refused')
 }
 
-function fail(context: StepContext, transfer: Transfer): void {
-  const { world } = context
+function fail(ctx: StepContext, transfer: Transfer): void {
+  const { world } = ctx
   const { kind, transferor, consulting, isReferred, refusal, endedLegs } = transfer
   const { status, reason } = refusal ?? requestTerminated
   const leaving = legOf(world, transferor)
   for (const leg of [leaving, legOf(world, consulting)]) if (leg) leg.excusedBy = undefined
-  show(context, transfer, 'failed', kind === 'replacement' || kind === 'early' ? null : status)
+  show(ctx, transfer, 'failed', kind === 'replacement' || kind === 'early' ? null : status)
   if (isReferred) {
     const call = leaving && callOf(world, leaving)
     if (call) call.failedTransfers += 1
-    endSubscription(context, leaving, status, reason)
+    endSubscription(ctx, leaving, status, reason)
   }
   if (kind === 'attended') {
-    for (const legId of [transfer.transferee, transfer.target]) resume(context, legOf(world, legId))
-    if (endedLegs.includes(transferor)) hangUpAlone(context, transfer.transferee)
-    if (consulting !== undefined && endedLegs.includes(consulting)) hangUpAlone(context, transfer.target)
+    for (const legId of [transfer.transferee, transfer.target]) resume(ctx, legOf(world, legId))
+    if (endedLegs.includes(transferor)) hangUpAlone(ctx, transfer.transferee)
+    if (consulting !== undefined && endedLegs.includes(consulting))
+      hangUpAlone(ctx, transfer.target)
   } else if (kind === 'early') return
-  else if (endedLegs.includes(transferor)) hangUpAlone(context, transfer.transferee)
-  else restore(context, transfer)
+  else if (endedLegs.includes(transferor)) hangUpAlone(ctx, transfer.transferee)
+  else restore(ctx, transfer)
 }
 
 /** Gives the transferee its old media again. */
-function restore(context: StepContext, transfer: Transfer): void {
+function restore(ctx: StepContext, transfer: Transfer): void {
   const { id: transferId, endedLegs, transferor, transferee, isMoved } = transfer
-  const leg = legOf(context.world, transferee)
-  const old = legOf(context.world, transferor)
-  if (leg === undefined || endedLegs.includes(transferor) || callOf(context.world, leg)?.end)
+  const leg = legOf(ctx.world, transferee)
+  const old = legOf(ctx.world, transferor)
+  if (leg === undefined || endedLegs.includes(transferor) || callOf(ctx.world, leg)?.end)
     return undefined
-  answerOwed(context, leg, '')
-  if (!isMoved || old === undefined) return resume(context, leg)
-  return reinvite(context, leg, {
+  answerOwed(ctx, leg, '')
+  if (!isMoved || old === undefined) return resume(ctx, leg)
+  return reinvite(ctx, leg, {
     offer: asOffer(old.media),
     sdpOwner: transferor,
     tries: 1,
@@ -331,10 +337,13 @@ function restore(context: StepContext, transfer: Transfer): void {
 }
 
 /** Attended: gives the transfer target its old media again. */
-function restoreTarget(context: StepContext, { id: transferId, endedLegs, target, consulting }: Transfer): void {
-  const [leg, old] = [legOf(context.world, target), legOf(context.world, consulting)]
-  if (!leg || !old || endedLegs.includes(old.id) || callOf(context.world, leg)?.end) return
-  reinvite(context, leg, {
+function restoreTarget(
+  ctx: StepContext,
+  { id: transferId, endedLegs, target, consulting }: Transfer,
+): void {
+  const [leg, old] = [legOf(ctx.world, target), legOf(ctx.world, consulting)]
+  if (!leg || !old || endedLegs.includes(old.id) || callOf(ctx.world, leg)?.end) return
+  reinvite(ctx, leg, {
     offer: asOffer(old.media),
     sdpOwner: consulting,
     tries: 1,
@@ -345,14 +354,14 @@ function restoreTarget(context: StepContext, { id: transferId, endedLegs, target
 
 /** The partner refuses the new media: so is the INVITE that would take a place. */
 function replacementRefused(
-  context: StepContext,
+  ctx: StepContext,
   transfer: Transfer,
   { status, reason }: { readonly status: number; readonly reason: string },
 ): void {
   const end = { kind: 'refused', status, reason, code: 'replaces_refused' } as const
   const { newCall: callUuid = '' } = transfer
-  refused(context, transfer, { status, reason })
-  context.signals.push({ type: 'exhausted', callUuid, end })
+  refused(ctx, transfer, { status, reason })
+  ctx.signals.push({ type: 'exhausted', callUuid, end })
 }
 
 const endedMeanwhile: End = {
@@ -363,24 +372,24 @@ const endedMeanwhile: End = {
 }
 
 /** A call that takes part has ended. */
-function callStopped(context: StepContext, transfer: Transfer, callUuid: string): void {
+function callStopped(ctx: StepContext, transfer: Transfer, callUuid: string): void {
   const { kind, newCall = '', state } = transfer
   if (isSettled(transfer)) return undefined
-  if (kind === 'attended') return refused(context, transfer, requestTerminated)
-  // What the ringing call tells its caller, the caller that waits hears, too: its status is not known here yet.
+  if (kind === 'attended') return refused(ctx, transfer, requestTerminated)
+  // The waiting caller gets the same final response as the caller of the ringing call, whose status is not known here yet.
   if (kind === 'early' && callUuid !== newCall) {
     for (const gone of new Set([callUuid, transfer.ringing ?? '']))
-      context.signals.push({ type: 'callerGone', callUuid: gone })
+      ctx.signals.push({ type: 'callerGone', callUuid: gone })
     return undefined
   }
-  if (kind === 'early') return earlyRefused(context, transfer, requestTerminated)
+  if (kind === 'early') return earlyRefused(ctx, transfer, requestTerminated)
   if (callUuid === newCall) {
-    if (kind === 'replacement') return refused(context, transfer, requestTerminated)
-    if (state !== 'ringing') context.signals.push({ type: 'callerGone', callUuid })
+    if (kind === 'replacement') return refused(ctx, transfer, requestTerminated)
+    if (state !== 'ringing') ctx.signals.push({ type: 'callerGone', callUuid })
     return undefined
   }
   const end: End = kind === 'replacement' ? endedMeanwhile : { kind: 'cancelled' }
-  return void context.signals.push({ type: 'stop', callUuid: newCall, end })
+  return void ctx.signals.push({ type: 'stop', callUuid: newCall, end })
 }
 
 function hangUpAlone({ world, signals }: StepContext, legId: string | undefined): void {
@@ -392,47 +401,51 @@ function hangUpAlone({ world, signals }: StepContext, legId: string | undefined)
 
 /** Responds to a REFER, and begins its subscription (RFC 3515 §2.4). */
 export function onRefer(
-  context: StepContext,
+  ctx: StepContext,
   event: Extract<MachineEvent, { readonly type: 'referAccepted' | 'referRefused' | 'referFailed' }>,
 ): void {
-  const leg = legOf(context.world, event.legId)
+  const leg = legOf(ctx.world, event.legId)
   if (leg === undefined) return
   if (event.type === 'referFailed') {
-    const call = callOf(context.world, leg)
+    const call = callOf(ctx.world, leg)
     if (call) call.failedTransfers += 1
-    endSubscription(context, leg, event.status, event.reason)
+    endSubscription(ctx, leg, event.status, event.reason)
     return
   }
   if (event.type === 'referRefused') {
-    context.commands.push({ ...event, type: 'answerRequest' })
+    ctx.commands.push({ ...event, type: 'answerRequest' })
     return
   }
   const { legId, requestId, id, isSilent } = event
   const headers = isSilent ? { 'refer-sub': 'false' } : {}
-  context.commands.push({ type: 'answerRequest', legId, requestId, status: 202, headers })
+  ctx.commands.push({ type: 'answerRequest', legId, requestId, status: 202, headers })
   subscribe(leg, id, isSilent)
-  notify(context, leg, 100, 'Trying')
+  notify(ctx, leg, 100, 'Trying')
 }
 
 type Fields = Omit<Transfer, 'id' | 'state' | 'endedLegs' | 'isMoved'>
 
-function begin(context: StepContext, fields: Fields, ...calls: readonly (Call | undefined)[]): Transfer {
-  const id = `transfer-${context.world.transferCount++}`
+function begin(
+  ctx: StepContext,
+  fields: Fields,
+  ...calls: readonly (Call | undefined)[]
+): Transfer {
+  const id = `transfer-${ctx.world.transferCount++}`
   const transfer: Transfer = { ...fields, id, state: 'ringing', endedLegs: [], isMoved: false }
-  context.world.transfers.set(id, transfer)
+  ctx.world.transfers.set(id, transfer)
   for (const call of calls) call?.transferIds.push(id)
   return transfer
 }
 
 /** The new call rings; until it is answered, the transferee stays connected to the transferor. */
-export function beginBasicTransfer(context: StepContext, plan: BasicTransferPlan): void {
-  const { world } = context
+export function beginBasicTransfer(ctx: StepContext, plan: BasicTransferPlan): void {
+  const { world } = ctx
   const { transferor, transferee, callUuid, destination, offered, isReferred } = plan
   const [leaving, staying] = [legOf(world, transferor), legOf(world, transferee)]
   const call = world.calls.get(callUuid)
   if (!leaving || !staying || !call) return
   const transfer = begin(
-    context,
+    ctx,
     {
       kind: 'basic',
       transferor,
@@ -449,19 +462,19 @@ export function beginBasicTransfer(context: StepContext, plan: BasicTransferPlan
   if (call.calling.kind === 'invite') call.calling.replacedBy = transfer.id
   else call.calling = { kind: 'transferee', transferId: transfer.id }
   leaving.excusedBy = transfer.id
-  show(context, transfer, 'transferring', null)
-  if (isReferred && call.firstProgressAt !== null) notify(context, leaving, 180, 'Ringing')
+  show(ctx, transfer, 'transferring', null)
+  if (isReferred && call.firstProgressAt !== null) notify(ctx, leaving, 180, 'Ringing')
 }
 
-export function beginAttended(context: StepContext, plan: AttendedPlan): void {
-  const { world } = context
+export function beginAttended(ctx: StepContext, plan: AttendedPlan): void {
+  const { world } = ctx
   const { transferor, transferee, consulting, target } = plan
   const [staying, called] = [legOf(world, transferee), legOf(world, target)]
   const [one, other] = [staying && callOf(world, staying), called && callOf(world, called)]
   if (!staying || !called || !one || !other) return
   const destination = other.start.calledNumber
   const transfer = begin(
-    context,
+    ctx,
     {
       kind: 'attended',
       transferor,
@@ -479,18 +492,18 @@ export function beginAttended(context: StepContext, plan: AttendedPlan): void {
     const leg = legOf(world, legId)
     if (leg) leg.excusedBy = transfer.id
   }
-  show(context, transfer, 'transferring', null)
-  step(context, transfer, 'begin')
+  show(ctx, transfer, 'transferring', null)
+  step(ctx, transfer, 'begin')
 }
 
-export function beginReplacement(context: StepContext, plan: ReplacementPlan): void {
-  const { world } = context
+export function beginReplacement(ctx: StepContext, plan: ReplacementPlan): void {
+  const { world } = ctx
   const { callUuid, replaced, partner } = plan
   const [call, staying] = [world.calls.get(callUuid), legOf(world, partner)]
   if (!call || !staying) return
   const destination = call.start.callerNumber
   const transfer = begin(
-    context,
+    ctx,
     {
       kind: 'replacement',
       transferor: replaced,
@@ -505,19 +518,19 @@ export function beginReplacement(context: StepContext, plan: ReplacementPlan): v
   )
   call.replacement = transfer.id
   if (call.offer !== undefined) transfer.body = call.offer
-  transfer.party = offeringLeg(context, call)
-  show(context, transfer, 'transferring', null)
-  step(context, transfer, 'begin')
+  transfer.party = offeringLeg(ctx, call)
+  show(ctx, transfer, 'transferring', null)
+  step(ctx, transfer, 'begin')
 }
 
 /** The caller waits until the ringing call is answered, and takes the place of its caller then. */
-export function beginEarlyReplacement(context: StepContext, plan: EarlyReplacementPlan): void {
-  const { world } = context
+export function beginEarlyReplacement(ctx: StepContext, plan: EarlyReplacementPlan): void {
+  const { world } = ctx
   const { callUuid, ringing: ringingUuid } = plan
   const [call, ringing] = [world.calls.get(callUuid), world.calls.get(ringingUuid)]
   if (!call || ringing?.calling.kind !== 'invite') return
   const transfer = begin(
-    context,
+    ctx,
     {
       kind: 'early',
       transferor: ringing.calling.legId,
@@ -533,23 +546,20 @@ export function beginEarlyReplacement(context: StepContext, plan: EarlyReplaceme
   )
   call.replacement = transfer.id
   transfer.body = call.offer
-  transfer.party = offeringLeg(context, call)
+  transfer.party = offeringLeg(ctx, call)
   ringing.calling.replacedBy = transfer.id
-  show(context, transfer, 'transferring', null)
+  show(ctx, transfer, 'transferring', null)
   if (ringing.firstProgressAt !== null)
-    respondToWaiting(context, transfer, { status: 180, reason: 'Ringing' })
+    respondToWaiting(ctx, transfer, { status: 180, reason: 'Ringing' })
 }
 
-/** A phone may ask for transfers again and again. */
-const MAX_NOTES = 100
-
 function show(
-  context: StepContext,
+  ctx: StepContext,
   transfer: Transfer,
   state: CallTransfer['state'],
   sipCode: number | null,
 ): void {
-  const { world } = context
+  const { world } = ctx
   const { kind, transferor, transferee, consulting, target, newCall, destination } = transfer
   const isReplacement = kind === 'replacement' || kind === 'early'
   const callAt = (legId: string | undefined): Call | undefined => {
@@ -562,13 +572,17 @@ function show(
   const shown = { state, destination, sipCode, callUuid: other.start.callUuid }
   if (!isReplacement)
     for (const call of [callAt(transferor), callAt(consulting)]) if (call) call.transfer = shown
-  noteTransfer(context, one, shown)
+  noteTransfer(ctx, one, shown)
   const seen = { ...shown, callUuid: one.start.callUuid }
-  if (kind === 'attended') noteTransfer(context, other, seen)
+  if (kind === 'attended') noteTransfer(ctx, other, seen)
   else other.transfer = seen
 }
 
-function noteTransfer({ now: at, commands }: StepContext, call: Call, transfer: CallTransfer): void {
+function noteTransfer(
+  { now: at, commands }: StepContext,
+  call: Call,
+  transfer: CallTransfer,
+): void {
   call.transfer = transfer
   if (call.notes.length < MAX_NOTES) call.notes.push({ at, what: 'transfer', transfer })
   commands.push({ type: 'transfer', callUuid: call.start.callUuid, transfer })

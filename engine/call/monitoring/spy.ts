@@ -1,7 +1,7 @@
 /**
- * A supervisor joins a live call: the phones of an extension ring, and the one that answers is connected to
- * where the call's node lets a supervisor in, or to what the media relay of the call lets it hear. No wallet is
- * asked. The call of the supervisor ends with the supervised call.
+ * A supervisor joins a live call: the phones of an extension ring, and the one that answers is connected to the node of
+ * the call, or to the audio from its media relay. The call of the supervisor is not charged, and ends with the supervised
+ * call.
  */
 import { partyOfNumber } from '../sip-headers.ts'
 import { escapeUser } from '../../sip-server/message/index.ts'
@@ -47,7 +47,7 @@ export function spy(request: SpyRequest, deps: CallDeps): SpyResult {
   return { kind: 'originating', callUuid }
 }
 
-/** Undefined: the call is on no node of a set that lets a supervisor in, or not so. */
+/** Undefined: the node of the call does not support this kind of supervision. */
 function entranceTo(
   { start, place }: LiveCall,
   { mode, side }: SpyRequest,
@@ -63,7 +63,7 @@ function entranceTo(
   return { kind: 'spy', uri, nextHop: node, tenantId, setId, nodeId, node }
 }
 
-/** Undefined: it is not to be listened to, or its media passes no relay. */
+/** Undefined: the mode is not `listen`, or no relay has the media of the call. */
 function listenerTo(
   { callUuid, mode, side }: SpyRequest,
   { listening }: CallDeps,

@@ -18,10 +18,10 @@ interface TraceDeps {
   readonly pause: () => Promise<void>
 }
 
-/** An INVITE is there before its call begins, and may have been challenged before. */
+/** The INVITE comes before its call begins, and may have been challenged before. */
 const BEFORE_MS = 1_000
 
-/** Undefined: the call is not remembered any more. */
+/** Undefined: the call is no longer in memory. */
 export async function traceOf(callUuid: string, deps: TraceDeps): Promise<Trace | undefined> {
   const story = deps.calls.story(callUuid)
   if (story === undefined) return undefined
@@ -103,7 +103,7 @@ const shown = ({ balanceMicros, availableMicros }: Funds) => ({
   available: moneyToDecimal(availableMicros),
 })
 
-/** Of carriers on least-cost routes, in their order: a call of one minute, null where it is not known. */
+/** The price of one minute for each carrier of a least-cost route, in their order. Null: not known. */
 const pricesOf = (candidates: readonly Destination[]) =>
   candidates.flatMap((candidate) => {
     if (candidate.kind !== 'gateway' || candidate.price === undefined) return []
@@ -209,9 +209,8 @@ const withoutDefaultPort = (hostPort: string): string =>
 
 const orNull = (text: string): string | null => (text === '' ? null : text)
 
-// The last SIP messages as they passed between server and call control, received and sent. On the way
-// of a call they are only copied into one block of memory outside the garbage-collected heap; they are parsed
-// when a trace is asked for.
+// The last SIP messages between server and call control, received and sent. During a call they are only copied into one
+// block of memory outside the garbage-collected heap. They are parsed for a trace.
 
 interface LoggedMessage {
   /** Milliseconds UTC. */
@@ -241,7 +240,7 @@ export class MessageLog {
   /** Numbers of the oldest message and of the next. */
   #oldest = 0
   #next = 0
-  /** Where the next message goes. */
+  /** The position of the next message. */
   #position = 0
 
   /** `now` in milliseconds UTC. */
@@ -268,17 +267,17 @@ export class MessageLog {
     this.#position += length
   }
 
-  /** How many messages are kept. */
+  /** How many messages are stored. */
   get size(): number {
     return this.#next - this.#oldest
   }
 
-  /** Time of the oldest message that is still kept; undefined: there is none. */
+  /** The time of the oldest message. Undefined: there are none. */
   get since(): number | undefined {
     return this.size === 0 ? undefined : this.#times[this.#oldest % this.#slots]
   }
 
-  /** Those of these Call-IDs, oldest first. `pause` lets calls go on between two slices. */
+  /** Returns the messages of these Call-IDs, oldest first. `pause` lets calls continue between two slices. */
   async find(
     callIds: readonly string[],
     from: number,
@@ -290,7 +289,7 @@ export class MessageLog {
         this.#search(callId, start, hits)
         await pause()
       }
-    // Calls went on meanwhile: a hit may lie in another message by now, which is looked at again.
+    // A hit may have been overwritten by another message since the search: the text is checked again.
     const candidates = this.#at(
       hits.toSorted((a, b) => a - b),
       from,

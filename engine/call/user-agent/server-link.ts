@@ -1,4 +1,4 @@
-/** Our connection to one SIP server, as its application: what is going on there, by transaction and dialog. */
+/** Our connection to one SIP server, as its application: its transactions and dialogs. */
 import type { Log } from '../../../schema/contracts/log.ts'
 import type {
   AppEvent,
@@ -42,18 +42,18 @@ export type RequestHandler = (request: ReceivedRequest, answer: Answer) => void
 export type OnMessage = (direction: 'received' | 'sent', flow: MessageFlow, text: string) => void
 
 export type Welcome =
-  /** `hostPorts`: what the server listens on, such as `udp/192.0.2.1:5060`. */
+  /** `hostPorts`: the listeners of the server, such as `udp/192.0.2.1:5060`. */
   | { readonly kind: 'connected'; readonly hostPorts: readonly string[]; readonly version: string }
   | { readonly kind: 'refused'; readonly reason: string }
 
 interface LinkDeps {
   readonly log: Log
   readonly onMessage: OnMessage
-  /** By method in lower case; `*` takes what has no handler of its own. */
+  /** By method in lower case. `*` takes all other methods. */
   readonly handlers: ReadonlyMap<string, RequestHandler>
-  /** Each time that the server has let us in, or has not. */
+  /** Each time that the server has accepted or refused us. */
   readonly onWelcome: (welcome: Welcome) => void
-  /** The connection is gone, and everything on it. */
+  /** The connection was lost, with all its dialogs. */
   readonly onLost: (link: ServerLink) => void
   readonly isInProcess: boolean
   readonly secret: string
@@ -79,9 +79,9 @@ export class ServerLink implements Application, DialogLink, RequestLink, Respons
   #hostPorts: readonly string[] = []
   #isTollgate = false
   #commands = 0
-  /** By command. */
+  /** Callbacks for replies, by command. */
   readonly #waiting = new ReleasingMap<string, OnReply>()
-  /** By transaction: they wait for a response. */
+  /** Requests that wait for a response, by transaction. */
   readonly #requests = new ReleasingMap<string, OutgoingRequest>()
   readonly #dialogs = new ReleasingMap<string, Dialog>()
   /** Received INVITEs without a final response, by Call-ID: where a CANCEL goes. */
@@ -92,7 +92,7 @@ export class ServerLink implements Application, DialogLink, RequestLink, Respons
   readonly #unacknowledged = new Set<string>()
   /** Requests whose challenge was answered, until the next response. */
   readonly #challenged = new Set<OutgoingRequest>()
-  /** What is settled when the connection is lost. */
+  /** Callbacks for the loss of the connection. */
   readonly #pending = new ReleasingMap<number, () => void>()
   #pendingCount = 0
 
@@ -100,7 +100,7 @@ export class ServerLink implements Application, DialogLink, RequestLink, Respons
     this.#deps = deps
   }
 
-  /** The connection is there: the server is asked to let us in. */
+  /** Authenticates on a new connection. */
   open(connection: ApplicationLink): void {
     this.#connection = connection
     const { secret } = this.#deps
@@ -123,22 +123,22 @@ export class ServerLink implements Application, DialogLink, RequestLink, Respons
     return onWelcome({ kind: 'connected', hostPorts, version })
   }
 
-  /** The server has let us in. */
+  /** The server has authenticated us. */
   get isConnected(): boolean {
     return this.#isReady
   }
 
-  /** What the server listens on; empty before the first connection. */
+  /** The listeners of the server. Empty before the first connection. */
   get hostPorts(): readonly string[] {
     return this.#hostPorts
   }
 
-  /** Any other application gets what drachtio-server would give it, which is no 100. */
+  /** Whether 100 is passed on: our server does so in this process only, a drachtio-server never. */
   get reportsTrying(): boolean {
     return this.#isTollgate && this.isInProcess
   }
 
-  /** It cannot be away: it is this process. */
+  /** The server is this process, and always available. */
   get isInProcess(): boolean {
     return this.#deps.isInProcess
   }
@@ -174,7 +174,7 @@ export class ServerLink implements Application, DialogLink, RequestLink, Respons
     }
   }
 
-  // ---- what call control asks for ----
+  // ---- commands of call control ----
 
   /** Sends a request of ours, in a dialog or outside. */
   request(parts: RequestParts, listener: RequestListener): void {
@@ -215,12 +215,12 @@ export class ServerLink implements Application, DialogLink, RequestLink, Respons
     this.#inDialog(dialogId, 'PRACK', { RAck: rack }, undefined)
   }
 
-  /** BYE in a dialog that is none of ours. */
+  /** Sends BYE in a dialog that we do not use. */
   release(dialogId: string): void {
     this.#inDialog(dialogId, 'BYE', {}, undefined)
   }
 
-  /** Its response, if there is one, is of no interest. */
+  /** Sends a request in a dialog, and ignores its response. */
   #inDialog(dialogId: string, method: string, headers: Headers, body: string | undefined): void {
     if (!this.#isReady) return
     const message = composeRequest(method, PLACEHOLDER, headers, body)
@@ -287,9 +287,9 @@ export class ServerLink implements Application, DialogLink, RequestLink, Respons
     this.#connection?.send({ id, command })
   }
 
-  // ---- what the server tells ----
+  // ---- events from the server ----
 
-  /** What handling an event throws ends only that event. */
+  /** An error in the handling of one event does not affect others. */
   onEvent(event: AppEvent): void {
     try {
       this.#handle(event)
@@ -329,7 +329,7 @@ export class ServerLink implements Application, DialogLink, RequestLink, Respons
       case 'breach':
       case 'authenticated':
         return this.#replied(event.commandId, event)
-      // The other replies wait for nothing; the rest is for proxies and for those that keep call details.
+      // No command waits for the other replies; the rest is for proxies and for applications that store call details.
       case 'ok':
       case 'pong':
       case 'forwarded':
@@ -408,8 +408,8 @@ export class ServerLink implements Application, DialogLink, RequestLink, Respons
   }
 }
 
-// Checks that no other application takes calls at a drachtio-server. Its protocol does not tell, and it
-// distributes calls to all in turn: INVITEs that we send to it must come to us.
+// Checks that no other application takes calls at a drachtio-server, which distributes calls to all its applications in
+// turn. Its protocol does not show them: INVITEs that we send to the server must come back to us.
 
 /** Calls that come in between may hide another application from one or two of them. */
 const KNOCKS = 5
@@ -497,14 +497,14 @@ export class SoleCheck {
   }
 }
 
-/** Its listeners for UDP as it says they are reached, and as we reach the server itself. */
+/** The UDP addresses of the server: by its own name for itself, and by the address at which we reach it. */
 function udpAddressesOf(host: string, hostPorts: readonly string[]): UdpAddress[] {
   const first = hostPorts.map(parseListener).find(({ protocol }) => protocol === 'udp')
   if (first === undefined) return []
   return first.host === host ? [first] : [{ ...first, host }, first]
 }
 
-// One INVITE to a SIP server from a socket of its own, which no application should answer.
+// Sends one INVITE to a SIP server from a socket of its own. No application should answer it.
 
 interface UdpAddress {
   readonly host: string
@@ -513,10 +513,10 @@ interface UdpAddress {
 
 const REPEAT_MS = 200
 const ANSWER_TIMEOUT_MS = 600
-/** What was sent last is on its way by then. */
+/** The last datagram is sent by then. */
 const LINGER_MS = 20
 
-/** Its final status; undefined: no place has answered. */
+/** Returns the final status. Undefined: no address has answered. */
 export async function knock(
   addresses: readonly UdpAddress[],
   user: string,
@@ -554,7 +554,7 @@ function knockAt(
       if (isOver || status < 200 || !text.includes(user)) return
       const to = /^To:[ \t]*([^\r]*)/im.exec(text)?.[1] ?? `<${uri}>`
       send(request('ACK', uri, user, to))
-      // An application that takes this INVITE is told to drop it.
+      // An application that has taken this INVITE has to drop it.
       if (status < 300) send(request('BYE', uri, user, to))
       end(status)
     })
@@ -585,14 +585,14 @@ function request(method: 'INVITE' | 'ACK' | 'BYE', uri: string, user: string, to
   ].join('\r\n')
 }
 
-/** Where SIP is served. */
+/** A listener of a SIP server. */
 export interface SipListener {
   readonly protocol: string
   readonly host: string
   readonly port: number
 }
 
-/** Reads what a drachtio-server says, such as `udp/192.0.2.1:5060` or `tcp/[2001:db8::1]:5060`. */
+/** Reads a listener of a drachtio-server, such as `udp/192.0.2.1:5060` or `tcp/[2001:db8::1]:5060`. */
 export function parseListener(text: string): SipListener {
   const [, protocol = 'udp', host = text, port = '5060'] =
     /^(\w+)\/\[?([^\]]*)\]?:(\d+)$/.exec(text) ?? []

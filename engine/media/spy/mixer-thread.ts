@@ -3,22 +3,22 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import type { Log } from '../../../schema/contracts/log.ts'
-import type { Endpoint, AudioTarget } from '../../call/monitoring/listener-description.ts'
+import type { Endpoint, AudioTarget } from '../../call/monitoring/listening-legs.ts'
 import type { MixerOrder, MixerReport, Source } from './mixer-worker.ts'
 
 export interface Mixers {
-  /** Undefined: it could not be opened. `lost`: it has ended by itself. */
+  /** Undefined: the mixer could not be opened. `lost`: it has failed. */
   open(id: string, relay: string, lost: () => void): Promise<Endpoint | undefined>
-  /** What comes from each party. */
-  hear(id: string, sources: readonly Source[]): void
-  play(id: string, hearing: AudioTarget | undefined): void
+  /** Sets the sources of the two parties. */
+  setSources(id: string, sources: readonly Source[]): void
+  play(id: string, target: AudioTarget | undefined): void
   close(id: string): void
 }
 
-/** One takes about 0.5 % of a core. */
+/** A mixer takes about 0.5 % of a core. */
 const MAX_MIXERS = 100
 
-/** In the bundle the thread is a file beside the program; of the sources it is one that Node runs as it is. */
+/** The bundle has a file for the thread. Otherwise Node runs the source file. */
 const bundled = new URL('./mixer-worker.js', import.meta.url)
 const threadFile = existsSync(bundled) ? bundled : new URL('./mixer-worker.ts', import.meta.url)
 
@@ -47,12 +47,12 @@ export class MixerThread implements Mixers {
     })
   }
 
-  hear(id: string, sources: readonly Source[]): void {
-    this.#order({ type: 'hear', id, sources })
+  setSources(id: string, sources: readonly Source[]): void {
+    this.#order({ type: 'sources', id, sources })
   }
 
-  play(id: string, hearing: AudioTarget | undefined): void {
-    this.#order({ type: 'play', id, hearing })
+  play(id: string, target: AudioTarget | undefined): void {
+    this.#order({ type: 'play', id, target })
   }
 
   close(id: string): void {

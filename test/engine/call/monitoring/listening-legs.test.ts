@@ -6,7 +6,7 @@ import { turnOfEventLoop } from '../../../support/waiting.ts'
 
 const offer = 'v=0\r\no=- 1 1 IN IP4 10.0.0.9\r\ns=-\r\nc=IN IP4 10.0.0.9\r\nt=0 0\r\n'
 const audio = 'm=audio 5000 RTP/AVP 0\r\n'
-const hearing = { to: { address: '10.0.0.9', port: 5_000 }, payloadType: 0 }
+const target = { to: { address: '10.0.0.9', port: 5_000 }, payloadType: 0 }
 const legId = 'spy.1'
 
 /** What was done, in order. */
@@ -77,7 +77,7 @@ test('a supervisor’s offer is answered with what it is to hear', async () => {
   await invite()
   expect(done).toEqual([
     ['open', legId, { callUuid: 'call', side: 'both' }],
-    ['play', legId, hearing],
+    ['play', legId, target],
   ])
   // Its answer comes from where its media comes from: it is behind no NAT.
   const response = { status: 200, peer: '10.0.0.1:4000' }
@@ -96,7 +96,7 @@ test('a phone that holds and resumes is sent nothing meanwhile', async () => {
   request({ transactionId: 'u', body: offer + audio })
   expect(done.slice(2)).toEqual([
     ['play', legId, undefined],
-    ['play', legId, hearing],
+    ['play', legId, target],
   ])
   expect(events.slice(1)).toMatchObject([
     { type: 'response', transactionId: 't', response: { status: 200 }, owesAck: false },
@@ -111,7 +111,7 @@ test('a re-INVITE without an offer gets ours, which its ACK answers', async () =
   expect(events[1]).toHaveProperty('response.body', expect.stringContaining('a=sendrecv'))
   const answer = { type: 'acknowledgeReinvite', legId, transactionId: 't', sdpOwner: 'spy.0' }
   legs.perform({ ...answer, body: offer + audio } as LegCommand)
-  expect(done.at(-1)).toEqual(['play', legId, hearing])
+  expect(done.at(-1)).toEqual(['play', legId, target])
 })
 
 test('what else a supervisor sends is taken', async () => {
