@@ -104,18 +104,15 @@ class Rig {
       policy: 'anchor',
       isRecorded: () => false,
       mustBeRecorded: () => false,
-      books: { routing: none, set: none, extension: none },
+      rules: {
+        routing: { mediaOf: none },
+        dispatcher: { setRecord: none },
+        registrar: { extensionAt: none },
+      },
     })
     const relays = { pick: () => relay, byName: () => relay }
-    const gate = new MediaGate({
-      relays,
-      sessions: this.sessions,
-      parties,
-      calls: known,
-      now,
-      after,
-    })
-    this.#inner = gate.join(
+    this.#inner = new MediaGate(
+      { relays, sessions: this.sessions, parties, calls: known, now, after },
       (emit) => {
         this.#emit = emit
         return silent

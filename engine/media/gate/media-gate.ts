@@ -1,17 +1,15 @@
 /**
- * Stands between call control and its legs: a description that one leg is to be told of another goes through a relay
- * first, where the media of the two has to. What a leg is to be told waits for it in the leg's order; all else passes.
+ * Stands between call control and its legs: passes an SDP from one leg to the other through a relay first, if their media
+ * needs one. Commands for a leg wait in their order until the relay has answered.
  */
-import type { ActiveCalls } from '../../call/active-calls.ts'
-import type { GateEvent, InviteFacts, LegGate, Legs } from '../../call/legs.ts'
-import type { Credentials, LegCommand, LegEventData } from '../../call/signalling.ts'
+import type { GateEvent, InviteFacts, Legs } from '../../call/legs.ts'
+import type { Credentials, InviteToSend, LegCommand, LegEventData } from '../../call/signalling.ts'
 import type { ReceivedRequest } from '../../call/user-agent/requests.ts'
 import type { SavedLeg } from '../../call/user-agent/leg-signalling.ts'
-import type { InviteToSend } from '../../call/user-agent/user-agent.ts'
 import { ReleasingMap } from '../../sip-server/message/index.ts'
-import type { RelayDigit } from '../digits/heard-digits.ts'
-import { digitIn, playOf, type Digit } from './digits.ts'
+import { digitIn, InfoDigits, playOf, type Digit } from './digits.ts'
 import { type MediaLeg, newMediaLeg, otherLeg, type Session } from './session.ts'
+import type { GateDeps } from './sessions.ts'
 import {
   descriptionIn,
   hasBody,
@@ -23,58 +21,21 @@ import {
   withDescription,
 } from './offer-answer.ts'
 import { Offers, type Outlet } from './offers.ts'
-import { withPeerAddress, type Parties, type PartyFacts } from '../parties.ts'
+import { type PartyFacts, withPeerAddress } from '../parties.ts'
 import { nextFor, restoreMedia, saveMedia } from './saved-media.ts'
-import type { Relays } from '../relay/relays.ts'
-import type { Sessions } from './sessions.ts'
-import { InfoDigits } from './told-digits.ts'
-
-export interface GateDeps {
-  readonly relays: Pick<Relays, 'pick' | 'byName'>
-  readonly sessions: Sessions
-  readonly parties: Parties
-  readonly calls: Pick<ActiveCalls, 'call' | 'leg'>
-  /** Milliseconds by the steady clock. */
-  readonly now: () => number
-  /** Runs `act` once after `delayMs`; the returned function calls it off. */
-  readonly after: (act: () => void, delayMs: number) => () => void
-}
 
 type ReceivedInfo = Extract<LegEventData, { readonly type: 'request' }>
 
 const unavailable = { status: 503, reason: 'Media Relay Unavailable' } as const
 const notAcceptable = { status: 488, reason: 'Not Acceptable Here' } as const
-/** For a leg, besides what waits; what comes then fails. */
+/** The most commands that may wait for a leg; further ones fail. */
 const MAX_STEPS = 200
 
-export class MediaGate implements LegGate {
-  readonly #deps: GateDeps
-  #gated: GatedLegs | undefined
-
-  constructor(deps: GateDeps) {
-    this.#deps = deps
-  }
-
-  /** A relay has heard a digit in RTP. False: its session is not known here. */
-  takeDigit(digit: RelayDigit): boolean {
-    return this.#gated?.digits.take(digit) === true
-  }
-
-  join(
-    legs: (emit: (event: LegEventData) => void) => Legs,
-    emit: (event: GateEvent) => void,
-    onFault: (legId: string, error: unknown) => void,
-  ): Legs {
-    this.#gated = new GatedLegs(this.#deps, legs, emit, onFault)
-    return this.#gated
-  }
-}
-
-/** What has waited until now is not wanted any more. */
+/** Whether the command makes all waiting ones obsolete. */
 const endsAll = (command: LegCommand): boolean =>
   command.type === 'bye' || (command.type === 'respond' && command.status >= 200)
 
-class GatedLegs implements Legs {
+export class MediaGate implements Legs {
   readonly #deps: GateDeps
   readonly #inner: Legs
   readonly #emit: (event: GateEvent) => void
@@ -113,12 +74,7 @@ class GatedLegs implements Legs {
     this.#inner.receive(legId, request)
   }
 
-  invite(
-    legId: string,
-    invite: Omit<InviteToSend, 'near'>,
-    near: string | undefined,
-    about: InviteFacts,
-  ): void {
+  invite(legId: string, invite: InviteToSend, near: string | undefined, about: InviteFacts): void {
     const leg = this.#add(legId, this.#deps.parties.callee(about.callee))
     const { body } = invite
     const send = (sdp: string | undefined): void =>
@@ -133,7 +89,7 @@ class GatedLegs implements Legs {
       leg.heldMs = this.#deps.now() - (leg.heldSince ?? 0)
       leg.heldSince = undefined
       if (this.#deps.calls.leg(legId)?.state === 'calling') return act()
-      // It was given up meanwhile.
+      // The attempt was given up in the meantime.
       return this.#emit({ type: 'failed', legId, reason: 'given up' })
     }
     return this.#offers.offer(leg, sdpOwner, body, {
@@ -185,7 +141,7 @@ class GatedLegs implements Legs {
     return this.#offers.offer(leg, command.sdpOwner, sdp, outlet)
   }
 
-  /** In its turn, with nothing of another leg to be told. */
+  /** Performs a command in its turn, without a relay. */
   #next(leg: MediaLeg, command: LegCommand): void {
     // A response waits for nothing: an offer of ours that crosses the peer's must not leave first.
     if (leg.steps.length === 0 || command.type === 'answerRequest')
@@ -211,7 +167,7 @@ class GatedLegs implements Legs {
     return this.#inner.perform(sent === sdp ? command : withDescription(command, sent))
   }
 
-  /** There is no relay for what the leg was to be told, and without one it must not be told. */
+  /** There is no relay for the SDP, and without one it must not be sent. */
   #fail(
     leg: MediaLeg,
     command: Describing,
@@ -238,7 +194,7 @@ class GatedLegs implements Legs {
           ...refusal,
           headers: {},
         })
-        // The other leg's offer waits for an answer: what this one has said last stands.
+        // The other leg's offer waits for an answer: the last SDP of this leg stands.
         if (isOffer) this.#emit({ type: 'ack', legId, body: this.#deps.calls.leg(legId)?.media })
         return undefined
       default:
@@ -247,7 +203,7 @@ class GatedLegs implements Legs {
     }
   }
 
-  /** The leg is over, and this has not left. */
+  /** The leg is over, and the command was not performed. */
   #dropped(leg: MediaLeg, command: LegCommand): void {
     const { legId } = command
     if (command.type === 'request') {
@@ -334,7 +290,7 @@ class GatedLegs implements Legs {
     })
   }
 
-  /** Before call control knows of it: what an answer becomes is asked for at once. */
+  /** Passes an answer to the relay at once, before call control handles the event. */
   #note(leg: MediaLeg, event: LegEventData): void {
     switch (event.type) {
       case 'provisional':

@@ -1,5 +1,4 @@
 /** Offers and answers of pairs of legs on their way through a relay. */
-import type { ActiveCalls } from '../../call/active-calls.ts'
 import { callUuidOf } from '../../call/call-machine/leg.ts'
 import type { SipResponse } from '../../call/signalling.ts'
 import { type Description, readDescription, type SdpProfile } from '../description.ts'
@@ -12,39 +11,39 @@ import {
   type Session,
   type Step,
 } from './session.ts'
+import type { GateDeps } from './sessions.ts'
 import { answerOf, isDescription, offerOf, rewrittenIn } from './offer-answer.ts'
-import { getsEvents, getsInfo, convertsDigits, offeredCodecs, type MediaDecision } from '../policy.ts'
-import { partyWith, type Parties } from '../parties.ts'
+import {
+  getsEvents,
+  getsInfo,
+  convertsDigits,
+  offeredCodecs,
+  type MediaDecision,
+} from '../policy.ts'
+import { partyWith } from '../parties.ts'
 import { type MediaParty, profileToward } from '../call-media.ts'
-import type { NgDictionary, Relays } from '../relay/relays.ts'
-import type { Sessions } from './sessions.ts'
-import { constant } from '../relay/bencode.ts'
+import type { NgDictionary } from '../relay/relays.ts'
 
-interface OffersDeps {
-  readonly relays: Pick<Relays, 'pick'>
-  readonly sessions: Sessions
-  readonly parties: Pick<Parties, 'decide' | 'withRules' | 'recordable'>
-  readonly calls: Pick<ActiveCalls, 'call' | 'leg'>
+interface OffersDeps extends GateDeps {
   readonly legs: MediaLegs
-  readonly after: (act: () => void, delayMs: number) => () => void
   /** A step of a leg has failed: a bug. */
   readonly onFault: (legId: string, error: unknown) => void
 }
 
-/** What becomes of something that a leg is to be told: one of these is called, once. */
+/** Takes the outcome of an SDP for a leg: exactly one of these functions is called, once. */
 export interface Outlet {
   readonly pass: (sdp: string) => void
-  /** `isRequired`: without a relay it must not be told. */
+  /** `isRequired`: without a relay the SDP must not be sent. */
   readonly fail: (isRequired: boolean) => void
-  /** It is an answer, and no answer to what was offered (RFC 3264 §6.1). */
+  /** The SDP is an answer that does not match the offer (RFC 3264 §6.1). */
   readonly refuse: () => void
-  /** The party that it describes is gone: no media is to flow. */
+  /** The party of the SDP has left: no media is to flow. */
   readonly silence: () => void
   /** The leg is over. */
   readonly drop: () => void
 }
 
-/** `leg` is to be offered what `other` says. */
+/** `leg` is to be offered the SDP of `other`. */
 interface RelayedOffer {
   readonly leg: MediaLeg
   readonly other: MediaLeg
@@ -67,7 +66,7 @@ export class Offers {
     this.#deps = deps
   }
 
-  /** `leg` is to be offered `sdp`, in which the party of `sdpOwner` describes itself. */
+  /** Offers `leg` the SDP of `sdpOwner`. */
   offer(leg: MediaLeg, sdpOwner: string, sdp: string, outlet: Outlet): void {
     const { sessions, legs } = this.#deps
     const other = legs.get(sdpOwner)
@@ -96,7 +95,7 @@ export class Offers {
     this.#relay({ leg, other, sdp, flags, finish }, usable, new Set())
   }
 
-  /** What has waited is known. Nothing happens where the leg is over. */
+  /** The relay has answered: performs this step and those that have waited for it. If the leg is over, nothing happens. */
   #finish(leg: MediaLeg, step: Step, run: () => void): void {
     step.isReady = true
     step.run = run
@@ -110,7 +109,7 @@ export class Offers {
     }
   }
 
-  /** The leg that is described is over. */
+  /** The leg that the SDP describes is over. */
   #withoutPeer(leg: MediaLeg, sdpOwner: string, sdp: string, outlet: Outlet): void {
     const act = leg.lostPeer === sdpOwner ? outlet.silence : () => outlet.pass(sdp)
     return inTurn(leg, act, outlet.drop)
@@ -127,8 +126,8 @@ export class Offers {
   }
 
   /**
-   * Whether nothing of the other leg may pass that no relay can read. In an emergency call it may: its INVITE has the
-   * location of the caller beside the description (RFC 6442).
+   * Whether a body that no relay can read must not pass. In an emergency call it may: the INVITE contains the location of
+   * the caller and the SDP (RFC 6442).
    */
   mustRelay(leg: MediaLeg, otherId: string): boolean {
     const { legs, calls } = this.#deps
@@ -159,7 +158,7 @@ export class Offers {
     return this.#deps.parties.recordable(party, callUuidOf(leg.id))
   }
 
-  /** At the relay that the two have, or at another one, in a session of its own. */
+  /** Sends the offer to the relay of the two legs, or to another one in a new session. */
   #relay(offer: RelayedOffer, known: Session | undefined, tried: Set<string>): void {
     const { relays, sessions } = this.#deps
     const { leg, other, sdp, flags, finish } = offer
@@ -179,7 +178,7 @@ export class Offers {
     })
   }
 
-  /** `leg` is to be told the answer to its offer: `sdp`, in which the party of `sdpOwner` describes itself. */
+  /** Passes `leg` the answer to its offer: `sdp`, the SDP of `sdpOwner`. */
   answer(leg: MediaLeg, sdpOwner: string, sdp: string, outlet: Outlet): void {
     const { sessions, legs } = this.#deps
     const session = sessions.between(leg.id, sdpOwner)
@@ -190,7 +189,7 @@ export class Offers {
       return inTurn(leg, () => (isWithheld ? outlet.fail(true) : outlet.pass(sdp)), outlet.drop)
     }
     if (session.answer?.from !== sdpOwner) this.#ask(other, session, sdp)
-    // Its last offer has come to nothing at the relay: what the leg was told before stands.
+    // The last offer has failed at the relay: the last SDP sent to the leg stands.
     if (session.answer?.from !== sdpOwner) {
       const stand = leg.lastSdpSent === '' ? outlet.silence : () => outlet.pass(leg.lastSdpSent)
       return inTurn(leg, stand, outlet.drop)
@@ -226,11 +225,11 @@ export class Offers {
   responded(leg: MediaLeg, { status, body }: SipResponse): void {
     if (status < 200) return undefined
     if (status >= 300) return this.refused(leg)
-    // Without an answer, what it has said last stands.
+    // Without an answer, its last SDP stands.
     return this.answered(leg, body || this.#deps.calls.leg(leg.id)?.media, true)
   }
 
-  /** The offer has come to nothing: what was agreed before goes on, also at the relay. */
+  /** The offer was refused: the previous agreement continues, also at the relay. */
   refused(leg: MediaLeg): void {
     const session = leg.offered
     leg.offered = undefined
@@ -253,10 +252,10 @@ export class Offers {
     sessions.ask(session, answerOf(session, leg.id, answer, flags.answer))
   }
 
-  /** What the answer of `leg` is to be for the other one. */
+  /** Asks the relay to convert the answer of `leg` for the other leg. */
   #ask(leg: MediaLeg, session: Session, sdp: string): void {
     const { sessions, legs } = this.#deps
-    // It was offered to the other leg meanwhile, as the early media of click-to-call: the relay knows it.
+    // The relay has this SDP as an offer: the early media of click-to-call is offered to the other leg.
     if (session.offer?.from === leg.id) return
     const before = session.answer
     const isRepeated = before?.from === leg.id && before.sdp === sdp
@@ -286,7 +285,7 @@ export class Offers {
     this.settle(session)
   }
 
-  /** Tells once that both sides have their answers, and their calls are answered. */
+  /** Notifies once when both sides have their answers, and their calls are answered. */
   settle(session: Session): void {
     if (session.isConnected || session.isClosed) return
     const { legs, calls, sessions, after } = this.#deps
@@ -330,7 +329,7 @@ export class Offers {
   }
 }
 
-/** The relay transcodes what it can; what it cannot it passes, also where the offerer never had it. */
+/** The relay passes codecs that it cannot transcode, even if the offerer has not offered them. */
 function acceptable(outcome: RelayResult, { description }: MediaParty): RelayResult {
   if (outcome.kind !== 'rewritten' || description === undefined) return outcome
   const isOffered = (name: string): boolean =>
@@ -339,13 +338,13 @@ function acceptable(outcome: RelayResult, { description }: MediaParty): RelayRes
   return codecs.every(isOffered) ? outcome : { kind: 'unacceptable' }
 }
 
-/** Read once: an offer is looked at again with its answer. */
+/** Parses an SDP once: an offer is used again with its answer. */
 function descriptionOf(leg: MediaLeg, sdp: string): Description {
   if (leg.parsed?.sdp !== sdp) leg.parsed = { sdp, description: readDescription(sdp) }
   return leg.parsed.description
 }
 
-/** At once, or after what waits before it. */
+/** Runs a step at once, or after the waiting ones. */
 function inTurn(leg: MediaLeg, run: () => void, drop: () => void): void {
   if (leg.steps.length === 0) return run()
   return void leg.steps.push({ isReady: true, run, drop })
@@ -357,19 +356,15 @@ function waitingStep(leg: MediaLeg, drop: () => void): Step {
   return step
 }
 
-// What the relay is told with an offer and with its answer, so that each party gets a description of its own
+// The flags of an offer and its answer for the relay, so that each party gets an SDP of its own
 // profile. Names and values of rtpengine 10.5's ng protocol. Pure.
 
 /** `offerer` has a description: the one that is offered. */
 export function offerFlags(offerer: MediaParty, answerer: MediaParty): NgDictionary {
   const offered = offerer.description?.profile ?? 'rtp'
   const profile = profileToward(answerer, offered)
-  const hasDigits = convertsDigits(offerer, answerer)
-  const isUnfiltered = offerer.rules.codecs === null && answerer.rules.codecs === null
-  if (isUnfiltered && !hasDigits && profile === offered && offerer.natAddress === undefined)
-    return usualOffers[profile]
   return {
-    ...common(offerer, hasDigits),
+    ...common(offerer, convertsDigits(offerer, answerer)),
     ...toward[profile],
     // RTP/AVPF stays what it is where nothing has to be converted.
     ...(profile !== offered && { 'transport protocol': protocols[profile] }),
@@ -380,30 +375,26 @@ export function offerFlags(offerer: MediaParty, answerer: MediaParty): NgDiction
 /** The answerer's description goes to the party whose offer it answers, in the profile of that offer. */
 export function answerFlags(offerer: MediaParty, answerer: MediaParty): NgDictionary {
   const offered = offerer.description?.profile ?? 'rtp'
-  const hasDigits = convertsDigits(offerer, answerer)
-  if (!hasDigits && answerer.natAddress === undefined) return usualAnswers[offered]
-  return { ...common(answerer, hasDigits), ...ofAnswer[offered] }
+  return { ...common(answerer, convertsDigits(offerer, answerer)), ...ofAnswer[offered] }
 }
 
 function common({ natAddress }: Pick<MediaParty, 'natAddress'>, hasDigits: boolean): NgDictionary {
   const family = natAddress?.includes(':') ? 'IP6' : 'IP4'
   const flags = [
-    // Where a party's packets come from is learnt for some seconds; then a stranger's are dropped.
+    // The relay learns the source of a party's packets for some seconds; then packets of strangers are dropped.
     'strict source',
     ...(hasDigits ? ['inject DTMF'] : []),
     // `media address` has no effect in 10.5.
     ...(natAddress === undefined ? [] : ['SIP source address']),
   ]
   return {
-    replace: replaced,
-    // Receiver reports to our own sender reports: what the MOS is computed from.
+    replace: ['origin', 'session-connection'],
+    // The MOS is computed from receiver reports to our own sender reports.
     'generate RTCP': 'on',
     ...(natAddress !== undefined && { 'received from': [family, natAddress] }),
     flags,
   }
 }
-
-const replaced = constant(['origin', 'session-connection'])
 
 const protocols: Readonly<Record<SdpProfile, string>> = {
   rtp: 'RTP/AVP',
@@ -412,7 +403,7 @@ const protocols: Readonly<Record<SdpProfile, string>> = {
 }
 
 /** RFC 4568 suites without encryption, or that no phone has: left out, an offer still fits into one datagram. */
-const refusedSuites = constant([
+const refusedSuites = [
   'no-NULL_HMAC_SHA1_80',
   'no-NULL_HMAC_SHA1_32',
   'no-F8_128_HMAC_SHA1_80',
@@ -422,38 +413,25 @@ const refusedSuites = constant([
   'no-AES_256_CM_HMAC_SHA1_32',
   'no-AEAD_AES_256_GCM',
   'no-AEAD_AES_128_GCM',
-])
+]
 
 /** `rtcp-mux` must be a list: a string is silently ignored. */
 const toward: Readonly<Record<SdpProfile, NgDictionary>> = {
-  rtp: { ICE: 'remove', DTLS: 'off', SDES: constant(['off']), 'rtcp-mux': constant(['demux']) },
-  srtp: { ICE: 'remove', DTLS: 'off', SDES: refusedSuites, 'rtcp-mux': constant(['demux']) },
+  rtp: { ICE: 'remove', DTLS: 'off', SDES: ['off'], 'rtcp-mux': ['demux'] },
+  srtp: { ICE: 'remove', DTLS: 'off', SDES: refusedSuites, 'rtcp-mux': ['demux'] },
   webrtc: {
     ICE: 'force',
     DTLS: 'passive',
-    SDES: constant(['off']),
-    'rtcp-mux': constant(['require']),
+    SDES: ['off'],
+    'rtcp-mux': ['require'],
   },
 }
 
 const ofAnswer: Readonly<Record<SdpProfile, NgDictionary>> = {
   rtp: {},
   srtp: { SDES: refusedSuites },
-  webrtc: { ICE: 'force', 'rtcp-mux': constant(['accept']) },
+  webrtc: { ICE: 'force', 'rtcp-mux': ['accept'] },
 }
-
-/** Made once for all parties about which nothing is said. */
-const usual = (others: NgDictionary): NgDictionary => {
-  const flags = common({ natAddress: undefined }, false)
-  return { ...flags, flags: constant(['strict source']), ...others }
-}
-const byProfile = (flags: Readonly<Record<SdpProfile, NgDictionary>>): typeof flags => ({
-  rtp: usual(flags.rtp),
-  srtp: usual(flags.srtp),
-  webrtc: usual(flags.webrtc),
-})
-const usualOffers = byProfile(toward)
-const usualAnswers = byProfile(ofAnswer)
 
 function codecFlags(offerer: MediaParty, answerer: MediaParty): NgDictionary {
   const offered = offerer.description
@@ -484,7 +462,7 @@ function codecFlags(offerer: MediaParty, answerer: MediaParty): NgDictionary {
 
 const telephoneEvent = 'telephone-event'
 
-/** What becomes of RFC 4733 in the offer. */
+/** How the relay treats RFC 4733 in the offer. */
 function telephoneEvents(
   offerer: MediaParty,
   answerer: MediaParty,

@@ -67,16 +67,21 @@ export class SimulatedMedia {
     const policy: MediaPolicy = this.#isTroubled
       ? this.#chance.pick(['anchor', 'prefer'])
       : 'anchor'
-    const books = { routing: none, set: none, extension: none }
+    const rules = {
+      routing: { mediaOf: none },
+      dispatcher: { setRecord: none },
+      registrar: { extensionAt: none },
+    }
     const never = (): boolean => false
-    const parties = new Parties({ books, calls, policy, isRecorded: never, mustBeRecorded: never })
+    const parties = new Parties({ rules, calls, policy, isRecorded: never, mustBeRecorded: never })
     const now = (): number => agenda.now
     const relays = relaysOf(...this.#relays)
     const deps = { relays, sessions: this.#sessions, parties, calls, now, after }
     const onFault = (_legId: string, error: unknown): void => {
       throw error
     }
-    this.legs = new MediaGate(deps).join(
+    this.legs = new MediaGate(
+      deps,
       (emit) => this.#behind(emit),
       (event) => scene.take(event),
       onFault,
