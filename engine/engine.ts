@@ -13,8 +13,7 @@ import { calledOf, HeaderFilter } from './call/sip-headers.ts'
 import { type InDialogDeps, refusalInDialog } from './call/in-dialog-source.ts'
 import { parseListener, type SipListener } from './call/user-agent/server-link.ts'
 import { probeThrough, registerThrough } from './call/user-agent/probe.ts'
-import { connectToServer } from './call/user-agent/servers/drachtio-server.ts'
-import { prefixed, sipFigures } from './call/user-agent/servers/server-figures.ts'
+import { connectToServer } from './call/user-agent/drachtio-server.ts'
 import { simulate, type SimulationDeps } from './call/simulate.ts'
 import { OtherNodes } from './call/transfer/other-nodes.ts'
 import { MessageLog, traceOf } from './call/trace/trace.ts'
@@ -619,7 +618,7 @@ export class Engine {
       peers: this.#others.peers,
       isRecording: (callUuid) => this.recordings?.isRecording(callUuid) === true,
       onRefused: (source) => void this.guard.unknownSource(source),
-      onHeard: (address) => this.#others?.peers.noteToken(address),
+      onNodeAt: (address) => this.#others?.peers.noteToken(address),
     })
   }
 
@@ -663,3 +662,23 @@ export class Engine {
     return hostPorts.map(parseListener)
   }
 }
+
+/** With `DRACHTIO_URL` there is no embedded server. */
+function sipFigures(server: SipServer | undefined): Readonly<Record<string, number>> {
+  const { lagMs = 0, share = 1 } = server?.load ?? {}
+  return {
+    ...prefixed('sip', server?.stats() ?? {}),
+    sip_connections_refused_total: server?.refusedConnections ?? 0,
+    sip_refused_by_overload_total: server?.refusedCalls ?? 0,
+    sip_bare_line_feeds_total: server?.withLineFeeds ?? 0,
+    ...(server?.captured && {
+      hep_packets_total: server.captured.sent,
+      hep_packets_dropped_total: server.captured.dropped,
+    }),
+    sip_lag_seconds: lagMs / 1_000,
+    sip_admitted_ratio: share,
+  }
+}
+
+const prefixed = (prefix: string, values: Readonly<Record<string, number>>) =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [`${prefix}_${name}`, value]))

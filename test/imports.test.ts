@@ -141,7 +141,7 @@ const map: Record<string, { folders: readonly string[]; packages: RegExp }> = {
     packages: onlyNode,
   },
   // Only a drachtio-server elsewhere is spoken to by the library.
-  'engine/call/user-agent/servers/drachtio-server.ts': {
+  'engine/call/user-agent/drachtio-server.ts': {
     folders: [
       'engine/call/user-agent',
       'engine/call/deadlines.ts',

@@ -1,4 +1,4 @@
-/** The live calls: listed, counted, hung up and drained from here. Empty when nothing is going on. */
+/** The live calls: this file lists, counts, hangs up and drains them. */
 import type { Attempt, CallRecord } from '../../schema/call-record.ts'
 import type { ActiveCall, CallState, CallTransfer, Unserved } from '../../schema/contracts/calls.ts'
 import type { Charging, SavedEntry } from '../../schema/contracts/charging.ts'
@@ -13,9 +13,10 @@ import {
   emptyWorld,
   type LiveCall,
   type LiveLeg,
+  MAX_NOTES,
   type Note,
   nowhere,
-  type Place,
+  type CallPlace,
   type Side,
 } from './call-machine/state.ts'
 import { callUuidOf } from './call-machine/leg.ts'
@@ -30,7 +31,7 @@ import type { DialogIds } from './signalling.ts'
 import type { LiveCallEvent } from '../../schema/contracts/engine.ts'
 
 export interface ActiveCallsDeps {
-  /** Of this process: calls and their records name it. */
+  /** The name of this process, for calls and their records. */
   readonly nodeName: string
   /** Milliseconds by the steady clock (schema/clock.ts). */
   readonly now: () => number
@@ -38,12 +39,12 @@ export interface ActiveCallsDeps {
   readonly wallNow: () => number
   readonly deadlines: Deadlines
   readonly charging: Pick<Charging, 'alive'>
-  /** Why calls are not taken for lack of a place to store them, or of the right to; absent: they are. */
+  /** Why this node takes no calls: it cannot store them, or may not. Absent: it always takes calls. */
   readonly whyClosed?: () => Unserved | undefined
   readonly onEvent: (event: CallEvent) => void
-  /** How many calls that ended are remembered. */
+  /** How many ended calls stay in memory. */
   readonly recentCalls?: number
-  /** Whether calls are found by the Call-IDs of their legs, at once. */
+  /** Whether to keep an index of calls by the Call-IDs of their legs. */
   readonly findsLegs?: boolean
 }
 
@@ -59,16 +60,16 @@ export type CallEvent = { readonly tenantId: number | null } & (
   | { readonly type: 'call.ended'; readonly record: CallRecord }
 )
 
-/** The OCS is told which calls live this often; at most 10 s by the charging contract. */
+/** The OCS learns this often which calls are live; at most 10 s by the charging contract. */
 const HEARTBEAT_MS = 5_000
-const DRAIN_LOOK_MS = 500
+const DRAIN_POLL_MS = 500
 
-/** The caller has no final response yet, and gets none from the machine before the next event. */
+/** The caller has no final response yet, and the machine sends none before the next event. */
 const ringing: ReadonlySet<LiveCall['phase']> = new Set(['dialing', 'forwarding', 'journalling'])
 
 export class ActiveCalls {
   readonly #deps: ActiveCallsDeps
-  /** Written by the machine of calls: all others use what this class shows of it. */
+  /** Only the call machine writes it. All others use the methods of this class. */
   readonly world: ReturnType<typeof emptyWorld>
   readonly #calls: ReturnType<typeof emptyWorld>['calls']
   #dispatch: (event: MachineEvent) => void = () => undefined
@@ -97,33 +98,33 @@ export class ActiveCalls {
     return this.#isDraining
   }
 
-  /** Why a call that begins now cannot be journalled, or is another node's, as far as is known. */
+  /** Why a call that begins now cannot be journalled, or belongs to another node. */
   get unserved(): Unserved | undefined {
     return this.#deps.whyClosed?.()
   }
 
-  /** How events reach the machine of calls. */
+  /** Connects the call machine, which gets events by `dispatch`. */
   attach(dispatch: (event: MachineEvent) => void): void {
     this.#dispatch = dispatch
   }
 
-  begin(begun: Omit<NewCall, 'stampOffsetMs'>): LiveCall {
-    const call = beginCall(this.world, { ...begun, stampOffsetMs: this.#stampOffsetMs })
+  begin(newCall: Omit<NewCall, 'stampOffsetMs'>): LiveCall {
+    const call = beginCall(this.world, { ...newCall, stampOffsetMs: this.#stampOffsetMs })
     this.#byLeg?.add(call.start.callId, call.start.callUuid)
     this.#scheduleHeartbeat()
     return call
   }
 
   /** A call that an INVITE begins, and the leg of its caller. */
-  beginInvited(begun: Omit<NewCall, 'stampOffsetMs'>, invite: ReceivedInvite): LiveLeg {
+  beginInvited(newCall: Omit<NewCall, 'stampOffsetMs'>, invite: ReceivedInvite): LiveLeg {
     const { world } = this
-    const leg = beginInvitedCall(world, { ...begun, stampOffsetMs: this.#stampOffsetMs }, invite)
+    const leg = beginInvitedCall(world, { ...newCall, stampOffsetMs: this.#stampOffsetMs }, invite)
     this.#byLeg?.add(leg.callId, leg.callUuid)
     this.#scheduleHeartbeat()
     return leg
   }
 
-  /** What is kept of a call that is stable; `sipOf` is what the SIP side has saved of a leg. */
+  /** Returns a stable call as plain values. `sipOf` returns the saved SIP state of a leg. */
   saved(
     callUuid: string,
     sipOf: (legId: string) => object | undefined,
@@ -132,14 +133,14 @@ export class ActiveCalls {
     return call && saving.saveCall(this.world, call, sipOf, this.#deps.now())
   }
 
-  /** A call of the last run is there again. Its legs are connected by `resume`. */
+  /** Adds a call of the last run. `resume` connects its legs. */
   restore(saved: saving.SavedCall, { call, shiftMs }: SavedEntry): LiveCall {
     const restored = saving.restoreCall(this.world, saved, call, shiftMs)
     for (const callId of restored.callIds) this.#byLeg?.add(callId, saved.callUuid)
     return restored
   }
 
-  /** The INVITE of a leg has left. */
+  /** Notes the Call-ID of an INVITE that was sent. */
   sent(legId: string, callId: string): void {
     if (this.#byLeg === undefined) return
     const callUuid = callUuidOf(legId)
@@ -151,7 +152,7 @@ export class ActiveCalls {
     return this.#byLeg?.uuidOf(callId)
   }
 
-  /** It goes on. False: the leg of another call that it was connected to is not there. */
+  /** Continues a restored call. False: its leg was connected to a leg of another call, which was not restored. */
   resume(saved: saving.SavedCall): boolean {
     const call = this.#calls.get(saved.callUuid)
     if (call) this.counts.move(call, nowhere, call.place)
@@ -159,7 +160,7 @@ export class ActiveCalls {
     return saving.connectSaved(this.world, saved)
   }
 
-  /** It does not go on. */
+  /** Removes a restored call that cannot continue. */
   forgetSaved(saved: saving.SavedCall): void {
     const call = this.#calls.get(saved.callUuid)
     saving.forgetSaved(this.world, saved)
@@ -178,10 +179,10 @@ export class ActiveCalls {
 
   /** How far a transfer of the call has come. */
   transferred(call: LiveCall, { state }: CallTransfer): void {
-    this.#tell(transferEvents[state], call)
+    this.#emit(transferEvents[state], call)
   }
 
-  /** The leg of the dialog with this Call-ID, our tag and the peer's, in a call that is answered. Looks at every leg. */
+  /** Returns the leg of an answered call with this Call-ID and these tags. Scans all legs. */
   legIn(callId: string, localTag: string, remoteTag: string): LiveLeg | undefined {
     for (const leg of this.world.legs.values()) {
       if (leg.callId !== callId || leg.localTag !== localTag || leg.remoteTag !== remoteTag)
@@ -193,8 +194,8 @@ export class ActiveCalls {
   }
 
   /**
-   * Whose dialog that is. Before the answer only the Call-ID is known here of the dialog with a called party. Looks at
-   * every leg.
+   * Returns the party of this dialog. Of a dialog with a called party only the Call-ID is known before the answer. Scans
+   * all legs.
    */
   partyIn({
     callId,
@@ -213,8 +214,8 @@ export class ActiveCalls {
   }
 
   /**
-   * The call that has this INVITE and no answer yet. Our own tag in such a dialog is known to the server
-   * only, and adds nothing: the caller has made both of these. Looks at every call.
+   * Returns the unanswered call of this INVITE. Only the SIP server knows our own tag in such a dialog; the Call-ID and
+   * the tag of the caller identify it. Scans all calls.
    */
   unanswered(callId: string, callerTag: string): LiveCall | undefined {
     for (const call of this.#calls.values()) {
@@ -237,19 +238,19 @@ export class ActiveCalls {
     return own && partnerOf(this, own)
   }
 
-  /** One transfer at a time. */
+  /** Whether one of the legs takes part in a transfer. */
   isTransferring(...legs: readonly LiveLeg[]): boolean {
     return legs.some(({ callUuid }) => this.call(callUuid)?.transfer?.state === 'transferring')
   }
 
-  /** Whether a call with such a leg waits for its answer. Looks at every call. */
+  /** Whether an unanswered call has a leg with this Call-ID. Scans all calls. */
   isUnanswered(callId: string): boolean {
     for (const { callIds, answeredAt } of this.#calls.values())
       if (answeredAt === null && callIds.includes(callId)) return true
     return false
   }
 
-  /** Counts unanswered calls that this extension forwards to the outside. Looks at every call. */
+  /** Counts unanswered calls that this extension forwards to the outside. Scans all calls. */
   countForwarding(uri: string): number {
     let count = 0
     for (const { forwardedBy, answeredAt } of this.#calls.values())
@@ -257,12 +258,12 @@ export class ActiveCalls {
     return count
   }
 
-  /** Whether a call with such a leg ended a moment ago. */
+  /** Whether a call with this Call-ID ended a moment ago. */
   hasEnded(callId: string): boolean {
-    return this.#recent.hasLeg(callId)
+    return this.#recent.withLeg(callId) !== undefined
   }
 
-  /** The call is over, and its record stored; undefined: it was none. */
+  /** Forgets a call whose record is stored. Without `record` it gets none. */
   finish(call: LiveCall, record?: CallRecord): void {
     if (record) {
       const { callIds: legs, notes, stampOffsetMs } = call
@@ -301,26 +302,26 @@ export class ActiveCalls {
     return this.#recent.find(callUuid)?.record
   }
 
-  /** Of a call that lives, or that ended a moment ago. */
+  /** Returns the parties of a call that is live, or ended a moment ago. */
   parties(callUuid: string): CallParties | undefined {
     const call = this.#calls.get(callUuid)
     return call ? partiesOf(call) : this.#recent.find(callUuid)?.parties
   }
 
-  /** The same of the call that has this Call-ID. Looks at every call. */
+  /** Returns the parties of the call that has this Call-ID. Scans all calls. */
   withLeg(callId: string): CallParties | undefined {
     for (const call of this.#calls.values())
       if (call.callIds.includes(callId)) return partiesOf(call)
     return this.#recent.withLeg(callId)?.parties
   }
 
-  /** For the trace of such a call. */
+  /** Adds a note to the trace of a call. */
   note(callUuid: string, note: Note): void {
     if (this.#calls.has(callUuid)) this.#dispatch({ type: 'noted', callUuid, note })
     else this.#recent.note(callUuid, note)
   }
 
-  /** What is remembered of a call that lives, or that ended a moment ago. */
+  /** Returns the notes and attempts of a call that is live, or ended a moment ago. */
   story(callUuid: string): CallStory | undefined {
     const call = this.#calls.get(callUuid)
     if (call) {
@@ -336,7 +337,7 @@ export class ActiveCalls {
     return { ...ended, tenantId, startedAt, attempts }
   }
 
-  /** Whether this live call was for this number: an INVITE that bears its mark is then a loop. */
+  /** Whether this live call was for this number: an INVITE with its mark is then a loop. */
   isCalling(callUuid: string, calledNumber: string): boolean {
     return this.#calls.get(callUuid)?.start.calledNumber === calledNumber
   }
@@ -373,24 +374,24 @@ export class ActiveCalls {
     const deadline = this.#deps.deadlines.at(deadlineMs, () =>
       this.#stopAll(cause.shutdown, 'shutdown'),
     )
-    this.#lookWhileDraining()
+    this.#pollDrain()
     await emptied
     this.#deps.deadlines.cancel(deadline)
   }
 
   /** Records that cannot be stored are not waited for. */
-  #lookWhileDraining(): void {
+  #pollDrain(): void {
     if (this.#calls.size === 0) return
     const isUnstorable = this.unserved === 'storage_unavailable'
     if (isUnstorable && this.unstored.size === this.#calls.size) return this.#emptied()
-    this.#deps.deadlines.at(this.#deps.now() + DRAIN_LOOK_MS, () => this.#lookWhileDraining())
+    this.#deps.deadlines.at(this.#deps.now() + DRAIN_POLL_MS, () => this.#pollDrain())
   }
 
   #emptied(): void {
     for (const resolve of this.#onEmpty.splice(0)) resolve()
   }
 
-  /** A SIP server is gone and with it every dialog: these legs are lost. */
+  /** Ends the legs whose dialogs were lost with the connection to a SIP server. */
   connectionLost(isLost: (callId: string) => boolean): void {
     const end = { kind: 'cut', by: 'system', cause: cause.connectionLost } as const
     for (const { callIds, start } of [...this.#calls.values()])
@@ -401,7 +402,7 @@ export class ActiveCalls {
 
   /** The call is admitted, with or without a payer. */
   started(call: LiveCall): void {
-    this.#tell('call.started', call)
+    this.#emit('call.started', call)
   }
 
   get unansweredCount(): number {
@@ -410,7 +411,7 @@ export class ActiveCalls {
     return count
   }
 
-  /** Their callers get 503 and may try again. */
+  /** Ends unanswered calls: their callers get 503 and may try again. */
   stopUnanswered(): void {
     const end = { kind: 'cut', by: 'system', cause: cause.shutdown, code: 'shutdown' } as const
     for (const [callUuid, { phase }] of [...this.#calls])
@@ -421,13 +422,13 @@ export class ActiveCalls {
     this.#dispatch({ type: 'stop', callUuid, end })
   }
 
-  /** What is shown of the call has changed. */
+  /** The displayed state of the call has changed. */
   displayed(call: LiveCall, before: CallState): void {
-    if (before === 'DIALING' && call.display !== 'ACTIVE') this.#tell('call.ringing', call)
-    else if (call.display === 'ACTIVE' && before !== 'HELD') this.#tell('call.answered', call)
+    if (before === 'DIALING' && call.display !== 'ACTIVE') this.#emit('call.ringing', call)
+    else if (call.display === 'ACTIVE' && before !== 'HELD') this.#emit('call.answered', call)
   }
 
-  #tell(type: LiveCallEvent, call: LiveCall): void {
+  #emit(type: LiveCallEvent, call: LiveCall): void {
     const tenantId = call.account?.tenantId ?? null
     this.#deps.onEvent({ type, tenantId, call: describe(call) })
   }
@@ -487,45 +488,45 @@ class CallCounts {
   /** The carrier that the call comes from has admitted it: it counts there at once, although it is not tried anywhere yet. */
   arrived(call: LiveCall, carrierId: number): void {
     this.#arrived.set(call.start.callUuid, carrierId)
-    join(this.#carriers, carrierId, call)
+    addTo(this.#carriers, carrierId, call)
   }
 
-  move(call: LiveCall, from: Place, to: Place): void {
+  move(call: LiveCall, from: CallPlace, to: CallPlace): void {
     this.leave(call, from)
-    join(this.#nodes, to.nodeId, call)
-    join(this.#carriers, to.carrierId, call)
-    join(this.#agents, to.agentId, call)
+    addTo(this.#nodes, to.nodeId, call)
+    addTo(this.#carriers, to.carrierId, call)
+    addTo(this.#agents, to.agentId, call)
   }
 
-  leave(call: LiveCall, { nodeId, carrierId, agentId }: Place): void {
-    part(this.#nodes, nodeId, call)
-    part(this.#carriers, carrierId, call)
-    part(this.#agents, agentId, call)
+  leave(call: LiveCall, { nodeId, carrierId, agentId }: CallPlace): void {
+    removeFrom(this.#nodes, nodeId, call)
+    removeFrom(this.#carriers, carrierId, call)
+    removeFrom(this.#agents, agentId, call)
     const { callUuid } = call.start
     const arrivedFrom = this.#arrived.get(callUuid)
     if (arrivedFrom === undefined) return
     this.#arrived.delete(callUuid)
-    part(this.#carriers, arrivedFrom, call)
+    removeFrom(this.#carriers, arrivedFrom, call)
   }
 
   /** A callee that a transfer has taken out of the call does not count any more where the call went. */
   calleeLeft(call: LiveCall): void {
     const { nodeId, carrierId, agentId } = call.place
-    part(this.#nodes, nodeId, call)
-    part(this.#agents, agentId, call)
+    removeFrom(this.#nodes, nodeId, call)
+    removeFrom(this.#agents, agentId, call)
     // The carrier of an inbound call is the caller's, which is still in the call.
-    if (call.direction === 'outbound') part(this.#carriers, carrierId, call)
+    if (call.direction === 'outbound') removeFrom(this.#carriers, carrierId, call)
   }
 }
 
-function join(index: Index, key: number | null, { start }: LiveCall): void {
+function addTo(index: Index, key: number | null, { start }: LiveCall): void {
   if (key === null) return
   const calls = index.get(key)
   if (calls) calls.add(start.callUuid)
   else index.set(key, new Set([start.callUuid]))
 }
 
-function part(index: Index, key: number | null, { start }: LiveCall): void {
+function removeFrom(index: Index, key: number | null, { start }: LiveCall): void {
   if (key === null) return
   const calls = index.get(key)
   calls?.delete(start.callUuid)
@@ -562,22 +563,20 @@ export interface EndedCall {
   /** Call-IDs, the caller's first. */
   readonly legs: readonly string[]
   readonly notes: readonly Note[]
-  /** Of its notes against the times of its record. */
+  /** Added to the time of a note it gives milliseconds UTC. */
   readonly stampOffsetMs: number
   readonly parties: CallParties
 }
 
-/** With those of a call that has many transfers. */
-const MAX_NOTES = 100
-const KEPT_MS = 15 * 60_000
+const RECENT_MS = 15 * 60_000
 
 export class RecentCalls {
   readonly #now: () => number
   readonly #maxCalls: number
-  /** In the order in which they ended. */
+  /** By uuid, in the order in which they ended. */
   readonly #calls = new Map<string, EndedCall>()
 
-  /** At most `maxCalls` are kept, 3 kB each. */
+  /** Holds at most `maxCalls`, 3 kB each. */
   constructor(now: () => number, maxCalls = 2_000) {
     this.#now = now
     this.#maxCalls = maxCalls
@@ -585,7 +584,7 @@ export class RecentCalls {
 
   add(call: EndedCall): void {
     this.#calls.set(call.record.callUuid, call)
-    const oldest = this.#now() - KEPT_MS
+    const oldest = this.#now() - RECENT_MS
     for (const [callUuid, { record, stampOffsetMs }] of this.#calls) {
       if (this.#calls.size <= this.#maxCalls && record.endedAt - stampOffsetMs >= oldest) break
       this.#calls.delete(callUuid)
@@ -596,14 +595,10 @@ export class RecentCalls {
     return this.#calls.get(callUuid)
   }
 
-  /** Looks at every call. */
+  /** Scans all calls. */
   withLeg(callId: string): EndedCall | undefined {
     for (const call of this.#calls.values()) if (call.legs.includes(callId)) return call
     return undefined
-  }
-
-  hasLeg(callId: string): boolean {
-    return this.withLeg(callId) !== undefined
   }
 
   /** Adds what came late to its trace. */
@@ -625,7 +620,7 @@ const LATE_MS = 32_000
 class CallsByLeg {
   readonly #now: () => number
   readonly #live = new Map<string, string>()
-  /** Those that ended since `#since`, and in a time as long before. */
+  /** Legs that ended since `#since`, and in the period before. */
   #ended = new Map<string, string>()
   #endedBefore = new Map<string, string>()
   #since = 0
@@ -657,7 +652,7 @@ class CallsByLeg {
   }
 }
 
-/** While nothing can be stored, so many refused calls wait for it; further ones are counted and have no record. */
+/** While nothing can be stored, this many refused calls wait. Further ones are only counted. */
 const MAX_REFUSED = 1_000
 
 const unserved: ReadonlySet<string> = new Set<Unserved>(['storage_unavailable', 'node_fenced'])
@@ -672,7 +667,7 @@ class UnstoredCalls {
     this.#ended.add(start.callUuid)
   }
 
-  /** Whether a call may wait for its record to be stored: those that were refused for lack of that, only some. */
+  /** Whether a call may wait for its record to be stored: of the calls refused because nothing can be stored, only some. */
   mayWait({ start }: LiveCall, denialCode: string | null): boolean {
     if (denialCode === null || !unserved.has(denialCode)) return true
     const { callUuid } = start
@@ -696,15 +691,15 @@ class UnstoredCalls {
   }
 }
 
-/** What is remembered of a call besides its messages. */
+/** The history of a call, without its messages. */
 export interface CallStory {
   readonly tenantId: number | null
   readonly startedAt: number
-  /** What the times of notes and messages lack to be stamps. */
+  /** Added to the time of a note or a message it gives milliseconds UTC. */
   readonly stampOffsetMs: number
   readonly legs: readonly string[]
   readonly notes: readonly Note[]
   readonly attempts: readonly Attempt[]
-  /** Undefined: it lives. */
+  /** Undefined: the call is live. */
   readonly record: CallRecord | undefined
 }

@@ -1,4 +1,4 @@
-/** Which SIP method goes to which handler; everything else is refused. */
+/** Routes each SIP method to its handler, and refuses all others. */
 import type {
   OriginateRequest,
   OriginateResult,
@@ -8,7 +8,7 @@ import type {
   TransferResult,
 } from '../../schema/contracts/calls.ts'
 import type { SavedEntry } from '../../schema/contracts/charging.ts'
-import type { Registrar } from '../registrar/registrar.ts'
+import type { PhoneAnswer, Registrar } from '../registrar/registrar.ts'
 import type { Routing } from '../routing/routing.ts'
 import type { CallDeps } from './call-deps.ts'
 import { CallRunner, type CallRequest, type CallRunnerDeps, type Restored } from './call-runner.ts'
@@ -18,11 +18,10 @@ import { forwardBy, forwardOut } from './forward.ts'
 import {
   dial,
   closedBy,
-  answerRegister,
   respondToPhone,
   sourceOf,
   identify,
-  type Identified,
+  type Identification,
   isUnproven,
   admitAndDial,
   onFault,
@@ -47,9 +46,8 @@ import { readInvite, startOf, type IncomingInvite } from './inbound/incoming-inv
 
 interface CallControlDeps
   extends
-    Omit<CallDeps, 'dispatch' | 'dispatcher' | 'registrar'>,
-    Omit<CallRunnerDeps, keyof CallDeps | 'filter' | 'requests' | 'credentialsOf'>,
-    Pick<InboundCallDeps, 'onUnknownSource'> {
+    Omit<CallDeps, 'dispatch' | 'receive' | 'dispatcher' | 'registrar'>,
+    Omit<CallRunnerDeps, keyof CallDeps | 'filter' | 'requests' | 'credentialsOf'> {
   readonly dispatcher: CallDeps['dispatcher'] & CallRunnerDeps['dispatcher']
   readonly registrar: CallDeps['registrar'] & Pick<Registrar, 'handle'>
   readonly routing: CallDeps['routing'] & Pick<Routing, 'carrierAuth'>
@@ -64,16 +62,16 @@ const refusedMethods = ['subscribe', 'notify', 'info', 'refer']
 
 export type { Restored } from './call-runner.ts'
 
-/** What the API starts, and what others report of calls. */
+/** Call control as the engine uses it. */
 export interface CallControl {
   originate(request: OriginateRequest): Promise<OriginateResult>
   transfer(request: TransferRequest): Promise<TransferResult>
   spy(request: SpyRequest): SpyResult
-  /** Calls of the last run go on. Before the first packet. */
+  /** Continues the calls of the last run. To be called before the first packet. */
   restore(entries: readonly SavedEntry[]): Restored
-  /** Another process goes on with all calls next. Returns those with which it cannot. */
+  /** Saves all calls for the next process. Returns the calls that it cannot continue. */
   saveAll(): readonly string[]
-  /** No RTP has come since `lastPacketAt`: an answered call ends, as of then. */
+  /** No RTP has come since `lastPacketAt`: an answered call ends as of that time. */
   mediaLost(callUuid: string, lastPacketAt: number): void
   /** Between phones, outside calls; since the start. */
   readonly messages: MessageTotals
@@ -83,45 +81,44 @@ export interface CallControl {
 export function startCallControl(deps: CallControlDeps): CallControl {
   const { client, passX } = deps
   const filter = new HeaderFilter({ passX, ownHost: () => client.ownHost })
-  const requests = (request: CallRequest): void => take(request, calls)
+  const requests = (request: CallRequest): void => perform(request, calls)
   const credentialsOfCarrier = (carrierId: number): Credentials | undefined => {
     const auth = deps.routing.carrierAuth(carrierId)
     return auth && credentialsOf({ auth })
   }
   const runner = new CallRunner({ ...deps, filter, requests, credentialsOf: credentialsOfCarrier })
-  const calls: InboundCallDeps = {
+  const calls: CallDeps = {
     ...deps,
     dispatch: (event) => runner.dispatch(event),
     receive: (legId, request, isOtherNode) => runner.receive(legId, request, isOtherNode),
   }
   client.onLost((isLost) => deps.calls.connectionLost(isLost))
-  client.handle('invite', (request, answer) => {
-    if (request.dialogId !== '') return refuseRequest(request, answer, deps.calls)
+  const refuseHere: RequestHandler = (request, answer) => refuseRequest(request, answer, deps.calls)
+  const handleOutside = (method: string, handler: RequestHandler): void =>
+    client.handle(method, (request, answer) =>
+      request.dialogId === '' ? handler(request, answer) : refuseHere(request, answer),
+    )
+  handleOutside('invite', (request, answer) => {
     try {
       return handleInvite(request, answer, calls)
     } catch (error) {
-      // Before there was a call that could fail: its source could not be found out.
+      // No call has begun that could fail: the source of the INVITE could not be identified.
       deps.log('error', 'an INVITE could not be handled', { error })
       return respond(answer, 500)
     }
   })
-  client.handle('options', (request, answer) => {
-    if (request.dialogId !== '') return refuseRequest(request, answer, deps.calls)
-    // It is asked of all, and answered to all.
+  handleOutside('options', (request, answer) => {
+    // OPTIONS is answered to everybody, without authentication.
     request.isFromStranger = true
     return answerOptions(answer, calls)
   })
   client.handle('register', (request, answer) => answerRegister(request, answer, deps))
   const messages = new Messages(calls)
-  client.handle('message', (request, answer) => {
-    if (request.dialogId !== '') refuseRequest(request, answer, deps.calls)
-    else messages.take(request, answer)
+  handleOutside('message', (request, answer) => messages.take(request, answer))
+  handleOutside('publish', (request, answer) => {
+    if (deps.publications) deps.publications.take(request, answer)
+    else refuseHere(request, answer)
   })
-  client.handle('publish', (request, answer) => {
-    if (request.dialogId !== '' || !deps.publications) refuseRequest(request, answer, deps.calls)
-    else deps.publications.take(request, answer)
-  })
-  const refuseHere: RequestHandler = (request, answer) => refuseRequest(request, answer, deps.calls)
   for (const method of refusedMethods) client.handle(method, refuseHere)
   client.handle('*', refuseHere)
   return {
@@ -136,8 +133,28 @@ export function startCallControl(deps: CallControlDeps): CallControl {
   }
 }
 
-/** What the machine of calls asks of routing and of the parties' rights. */
-function take(request: CallRequest, deps: CallDeps): void {
+/** Answers one REGISTER. */
+function answerRegister(
+  request: ReceivedRequest,
+  answer: Answer,
+  { registrar, client, log }: CallControlDeps,
+): void {
+  const { method, headers } = request
+  const accept = (result: PhoneAnswer): void => {
+    if (result.status < 300) client.noteRegistered(request)
+    request.isFromStranger = result.isToStranger === true
+    respondToPhone(answer, result)
+  }
+  registrar
+    .handle({ method, headers, source: sourceOf(request) })
+    .then(accept, (error: unknown) => {
+      log('error', 'a REGISTER could not be handled', { error })
+      respond(answer, 500)
+    })
+}
+
+/** Performs a command of the call machine that needs routing or the rights of a party. */
+function perform(request: CallRequest, deps: CallDeps): void {
   const { calls, dispatch } = deps
   if (request.type === 'refer') return takeRefer(request, deps)
   const { callUuid } = request
@@ -160,7 +177,7 @@ function take(request: CallRequest, deps: CallDeps): void {
   }
 }
 
-/** RFC 3261 §11.2: what an INVITE would get at this moment. */
+/** RFC 3261 §11.2: OPTIONS gets the status that an INVITE would get now. */
 function answerOptions(answer: Answer, deps: CallDeps): void {
   if (closedBy(deps.calls)) respond(answer, 503, undefined, { headers: retryAfter(deps) })
   else respond(answer, 200, undefined, { headers: capabilities })
@@ -195,30 +212,17 @@ function refuseInDialog(
 
 // An INVITE until its call is dialled: identified, validated, authorized, routed.
 
-interface InboundCallDeps extends CallDeps {
-  /**
-   * Watches the INVITE of a call that has begun: a CANCEL reaches its leg from now on. `isOtherNode`: a node of the
-   * installation has sent it, as its token proves.
-   */
-  readonly receive: (legId: string, request: ReceivedRequest, isOtherNode?: boolean) => void
-  /**
-   * A call is refused because its source is unknown. True: it gets a record, as a sample. `domain`: what it names, which no
-   * tenant has.
-   */
-  readonly onUnknownSource: (source: ReturnType<typeof sourceOf>, domain?: string) => boolean
-}
-
 /**
  * Handles one INVITE outside any dialog. A challenge leaves no record, and neither do most calls of unknown
  * sources, which could fill the disk.
  */
-function handleInvite(request: ReceivedRequest, answer: Answer, deps: InboundCallDeps): void {
-  const asked = deps.otherNodes?.read(request)
-  if (asked === 'refused') {
+function handleInvite(request: ReceivedRequest, answer: Answer, deps: CallDeps): void {
+  const replacement = deps.otherNodes?.read(request)
+  if (replacement === 'refused') {
     request.isFromStranger = true
     return respond(answer, 403, 'Forbidden')
   }
-  if (asked) return replaceForOtherNode(request, answer, asked, deps)
+  if (replacement) return replaceForOtherNode(request, answer, replacement, deps)
   const identified = identify(request, deps)
   request.isFromStranger = isUnproven(identified)
   if (identified.kind === 'challenged') return respondToPhone(answer, identified.answer)
@@ -245,11 +249,11 @@ function handleInvite(request: ReceivedRequest, answer: Answer, deps: InboundCal
   )
 }
 
-/** What the record of a call of an unknown source says of it. */
+/** Describes an unknown source, for the record of its call. */
 const strangerText = ({
   isAuthenticated,
   unknownDomain,
-}: Extract<Identified, { readonly kind: 'origin' }>): string | undefined => {
+}: Extract<Identification, { readonly kind: 'origin' }>): string | undefined => {
   if (isAuthenticated) return 'the password is right, but From names another user than it is for'
   return unknownDomain === undefined ? undefined : `no tenant has the domain ${unknownDomain}`
 }
@@ -259,7 +263,7 @@ async function connect(
   call: LiveCall,
   invite: IncomingInvite,
   stranger: string | undefined,
-  deps: InboundCallDeps,
+  deps: CallDeps,
 ): Promise<unknown> {
   const plan = planRoute(invite, deps)
   const { headers } = request
@@ -269,7 +273,7 @@ async function connect(
   const rejection = rejectionFor(received, { ...invite, isEmergency, isRouted }, deps)
   if (rejection) return refuse(call, rejection, deps)
   if (invite.origin.kind === 'carrier') {
-    // Last of all: it counts the call. Other nodes may have to be asked.
+    // The last check, because it counts the call. Other nodes may have to be asked.
     const admitted = deps.routing.admitCarrierCall(invite.origin.carrierId)
     const isAdmitted = typeof admitted === 'boolean' ? admitted : await admitted
     if (call.end) return refuse(call, call.end, deps)

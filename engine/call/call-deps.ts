@@ -1,12 +1,13 @@
-/** What call control is made of. */
+/** The parts of the engine that call control works with. */
 import type { Charging } from '../../schema/contracts/charging.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import type { Routing } from '../routing/routing.ts'
 import type { ActiveCalls } from './active-calls.ts'
 import type { MachineEvent } from './call-machine/protocol.ts'
-import type { IdentifyDeps } from './inbound/admission.ts'
+import type { IdentifyDeps, sourceOf } from './inbound/admission.ts'
 import type { RouteDeps } from './inbound/route.ts'
 import type { Deadlines } from './deadlines.ts'
+import type { Legs } from './legs.ts'
 import type { Listening } from './monitoring/listening-legs.ts'
 import type { OtherNodes } from './transfer/other-nodes.ts'
 import type { UserAgent } from './user-agent/user-agent.ts'
@@ -26,6 +27,13 @@ export interface CallDeps extends RouteDeps {
   readonly registrar: RouteDeps['registrar'] & IdentifyDeps['registrar']
   /** Lets an event happen to the calls. */
   readonly dispatch: (event: MachineEvent) => void
+  /** Watches the INVITE of a call that has begun: a CANCEL reaches its leg from now on. */
+  readonly receive: Legs['receive']
+  /**
+   * A request is refused because its source is unknown. True: a refused call gets a record, as a sample. `domain`: the
+   * domain that the request names, if no tenant has it.
+   */
+  readonly onUnknownSource: (source: ReturnType<typeof sourceOf>, domain?: string) => boolean
   readonly newUuid: () => string
   /** Milliseconds by the steady clock. */
   readonly now: () => number

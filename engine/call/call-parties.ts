@@ -1,4 +1,4 @@
-/** Who the parties of a call are, for what they report of it while it lives and a moment longer. */
+/** The parties of a call that is live, or ended a moment ago: they may report its quality. */
 import type { Origin } from '../routing/routing.ts'
 import { bracketed } from '../sip-server/message/index.ts'
 import type { LiveCall, Side } from './call-machine/state.ts'

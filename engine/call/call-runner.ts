@@ -2,9 +2,8 @@
  * Performs the commands of the call machine and returns events to it. The only place where live calls
  * meet the SIP side, the OCS, routing, the dispatcher and the clock.
  */
-import type { Charging, Quality, SavedEntry } from '../../schema/contracts/charging.ts'
-import type { Log } from '../../schema/contracts/log.ts'
-import type { ActiveCalls } from './active-calls.ts'
+import type { Quality, SavedEntry } from '../../schema/contracts/charging.ts'
+import type { CallDeps } from './call-deps.ts'
 import { callUuidOf } from './call-machine/leg.ts'
 import type { LiveCall } from './call-machine/state.ts'
 import { handle } from './call-machine/machine.ts'
@@ -12,45 +11,45 @@ import type {
   Command,
   MachineEvent,
   SipServerState,
-  Surroundings,
+  MachineInputs,
   Timer,
   Timing,
 } from './call-machine/protocol.ts'
-import { begunCall, callRecord, openCall } from './cdr/cdr.ts'
-import { type End, fault, cause, reasonHeader } from './cdr/end-reason.ts'
+import { dialledCall, callRecord, openCall } from './cdr/cdr.ts'
+import { type End, failure, fault, reasonHeader } from './cdr/end-reason.ts'
 import type { Deadline, Deadlines } from './deadlines.ts'
-import { inviteFor, withheld, type WithheldDeps } from './dialing/outgoing-invite.ts'
-import { type RoomDeps, takeRoom } from './dialing/room.ts'
+import { inviteFor, withheld } from './dialing/outgoing-invite.ts'
+import type { LimitedDestination } from './inbound/route.ts'
 import type { LegGate, Legs } from './legs.ts'
 import type { Headers, LegCommand, LegEventData, Credentials } from './signalling.ts'
 import type { HeaderFilter } from './sip-headers.ts'
 import { LegSignalling, type SavedLeg } from './user-agent/leg-signalling.ts'
 import { type ReceivedRequest, messageOf } from './user-agent/requests.ts'
-import type { UserAgent } from './user-agent/user-agent.ts'
+import type { Routing } from '../routing/routing.ts'
 import type { Dispatcher } from '../dispatcher/dispatcher.ts'
 import { SAVED_VERSION, type SavedCall } from './call-machine/saved-call.ts'
 
-export interface CallRunnerDeps extends WithheldDeps, Timing {
-  readonly client: UserAgent
-  readonly calls: ActiveCalls
-  readonly charging: Charging
-  readonly deadlines: Deadlines
+export interface CallRunnerDeps
+  extends
+    Timing,
+    Pick<
+      CallDeps,
+      'client' | 'calls' | 'charging' | 'deadlines' | 'gatewayBehind' | 'now' | 'log'
+    > {
   readonly filter: HeaderFilter
-  /** Milliseconds by the steady clock. */
-  readonly now: () => number
-  readonly log: Log
-  readonly routing: RoomDeps['routing']
-  readonly dispatcher: RoomDeps['dispatcher'] & Pick<Dispatcher, 'reportOutcome'>
-  /** What a live INVITE told about a carrier's gateway (SPECIFICATION.md §10.4). */
+  readonly routing: Pick<Routing, 'admitCarrierCall' | 'admitAgentCall'>
+  readonly dispatcher: Pick<Dispatcher, 'admitCall' | 'reportOutcome'>
+  /** Reports the health of a carrier's gateway, as a live INVITE has shown it (SPECIFICATION.md §10.4). */
   readonly onGatewayOutcome: (gatewayId: number, outcome: 'answered' | 'failed') => void
-  /** Another node of the installation says nothing to an INVITE. */
+  /** Another node of the installation does not respond to an INVITE. */
   readonly onNodeSilent?: ((name: string) => void) | undefined
-  /** What the machine asks of routing, and what a phone asks for: REFER, 3xx, an answered source. */
-  readonly requests: CallRequests
-  readonly credentialsOf: SavedCallsDeps['credentialsOf']
-  /** Of a BYE from the peer of a leg, or of its answer to ours. */
+  /** Performs commands that need routing: a REFER, a 3xx, an answered source of click-to-call. */
+  readonly requests: (request: CallRequest) => void
+  /** For challenges in the dialogs with a carrier that are restored: passwords are not saved. */
+  readonly credentialsOf: (carrierId: number) => Credentials | undefined
+  /** Takes the headers of a BYE from the peer of a leg, or of its answer to ours. */
   readonly onByeHeaders?: (callUuid: string, legId: string, headers: Headers) => void
-  /** Of the media of a call that has ended; absent, or undefined: nothing can tell. */
+  /** Returns the media quality of an ended call. Undefined: nothing has measured it. */
   readonly qualityOf?: ((call: LiveCall) => Quality | undefined) | undefined
   /** Absent: media passes by. */
   readonly mediaGate?: LegGate | undefined
@@ -60,10 +59,9 @@ type CommandOf<T extends Command['type']> = Extract<Command, { readonly type: T 
 
 /** Commands that begin or redirect calls. */
 export type CallRequest = CommandOf<'decideForward' | 'forwardOut' | 'connectSource' | 'refer'>
-type CallRequests = (request: CallRequest) => void
 
-/** How soon an attempt that waits for a media relay is looked at again. */
-const HELD_MS = 500
+/** An attempt that waits for a media relay is checked again after this time. */
+const HELD_POLL_MS = 500
 
 export class CallRunner {
   readonly #deps: CallRunnerDeps
@@ -73,7 +71,7 @@ export class CallRunner {
   readonly #timers: CallTimers
   readonly #events: MachineEvent[] = []
   /** Calls that the journal knows, and that are not over. */
-  readonly #begun = new Set<string>()
+  readonly #inJournal = new Set<string>()
   /** Calls whose record is being stored. */
   readonly #storing = new Set<string>()
   #isRunning = false
@@ -81,16 +79,16 @@ export class CallRunner {
   constructor(deps: CallRunnerDeps) {
     this.#deps = deps
     const { client } = deps
-    // Looked at when it is needed: each of these asks every connection.
+    // Getters, because each of these asks every connection.
     this.#server = {
       get lagMs() {
         return client.lagMs()
       },
-      get hearsTrying() {
-        return client.hearsTrying
+      get reportsTrying() {
+        return client.reportsTrying
       },
-      get isElsewhere() {
-        return client.isElsewhere
+      get isRemote() {
+        return client.isRemote
       },
     }
     this.#timers = new CallTimers(deps.deadlines, (timer) => this.#timeUp(timer))
@@ -114,13 +112,13 @@ export class CallRunner {
   }
 
   #timeUp(timer: Timer): void {
-    // An INVITE that has not left cannot be answered: the relay is slow, not the destination.
+    // An INVITE that was not sent cannot be answered: the relay is slow, not the destination.
     if (timer.kind === 'attempt' && this.#signalling.isHeld?.(timer.legId) === true)
-      return this.#timers.start(timer, this.#deps.now() + HELD_MS)
+      return this.#timers.start(timer, this.#deps.now() + HELD_POLL_MS)
     return this.dispatch({ type: 'timer', timer })
   }
 
-  /** Before the first packet: calls of the last run go on. */
+  /** Continues the calls of the last run. To be called before the first packet. */
   restore(entries: readonly SavedEntry[]): Restored {
     return this.#saved.restore(entries)
   }
@@ -130,7 +128,7 @@ export class CallRunner {
     return this.#saved.saveAll()
   }
 
-  /** An INVITE has come, for a call that has begun. */
+  /** Watches the INVITE of a call that has begun. */
   receive(legId: string, request: ReceivedRequest, isOtherNode?: boolean): void {
     this.#signalling.receive(legId, request, isOtherNode)
   }
@@ -147,12 +145,12 @@ export class CallRunner {
     }
   }
 
-  /** A command that fails keeps none of the others from being performed: the record is one of them. */
+  /** If one command fails, the others are still performed: one of them stores the record. */
   #step(event: MachineEvent): void {
     const { calls } = this.#deps
     let commands: readonly Command[] = []
     try {
-      commands = handle(calls.world, event, this.#surroundings())
+      commands = handle(calls.world, event, this.#inputs())
     } catch (error) {
       this.#failed(event, error)
     }
@@ -177,21 +175,21 @@ export class CallRunner {
   }
 
   /**
-   * Nothing of the end of an answered call leaves before the end is in the journal: a crash in between would leave
-   * a call that goes on, and costs, without its parties. `waiting` ends have to be there.
+   * Sends nothing about the end of an answered call before the end is in the journal. After a crash in between the call
+   * would continue, and be charged, without its parties. `waiting`: how many ends have to be in the journal.
    */
   #end(event: MachineEvent, commands: readonly Command[], waiting: number): void {
-    const held: Command[] = []
+    const postponed: Command[] = []
     let missing = waiting
     const safe = (): void => {
       missing -= 1
       if (missing > 0) return
-      this.#performAll(event, held)
+      this.#performAll(event, postponed)
       if (event.type === 'bye') this.#signalling.answerBye(event.legId)
     }
     for (const command of commands)
       if (command.type === 'store') void this.#store(command.callUuid, command.end, safe)
-      else if (isForPeer(command)) held.push(command)
+      else if (isForPeer(command)) postponed.push(command)
       else this.#performAll(event, [command])
   }
 
@@ -215,7 +213,7 @@ export class CallRunner {
       this.#events.push({ type: 'stop', callUuid: failed, end: fault })
   }
 
-  #surroundings(): Surroundings {
+  #inputs(): MachineInputs {
     const { now, filter } = this.#deps
     return { now: now(), server: this.#server, filter, timing: this.#deps }
   }
@@ -245,24 +243,19 @@ export class CallRunner {
       case 'extend':
       case 'store':
         return this.#charge(command)
-      case 'takeRoom': {
-        const { callUuid, destination } = command
-        const { isEmergency = false } = this.#deps.calls.call(callUuid)?.dialing ?? {}
-        return takeRoom(destination, isEmergency, this.#deps, (isTaken) =>
-          this.dispatch({ type: 'roomTaken', callUuid, isTaken }),
-        )
-      }
+      case 'takeRoom':
+        return this.#takeRoom(command)
       case 'count':
       case 'calleeLeft':
       case 'display':
       case 'transfer':
-        return this.#tellCalls(command)
+        return this.#updateCalls(command)
       default:
         return this.#signalling.perform(command)
     }
   }
 
-  #tellCalls(command: CommandOf<'count' | 'calleeLeft' | 'display' | 'transfer'>): void {
+  #updateCalls(command: CommandOf<'count' | 'calleeLeft' | 'display' | 'transfer'>): void {
     const { calls } = this.#deps
     const call = calls.call(command.callUuid)
     if (call === undefined) return undefined
@@ -281,24 +274,48 @@ export class CallRunner {
 
   #invite(command: CommandOf<'invite'>): void {
     const { filter } = this.#deps
-    const { legId, candidate, invite, describes, isBranch, near } = command
+    const { legId, candidate, invite, sdpOwner, isBranch, near } = command
     const outgoing = inviteFor(candidate, invite, filter, isBranch)
-    const refusal = withheld(candidate, outgoing, invite, this.#deps)
+    const refusal = withheld(candidate, outgoing, invite, this.#deps.gatewayBehind)
     if (refusal) return this.dispatch({ type: 'withheld', legId, ...refusal })
     this.#begin(callUuidOf(legId))
     const { uri, nextHop, headers, credentials } = outgoing
     const { body } = invite
-    const about = { describes, callee: candidate }
+    const facts = { sdpOwner, callee: candidate }
     const sent = { uri, nextHop, headers, body, credentials }
-    return this.#signalling.invite(legId, sent, near, about)
+    return this.#signalling.invite(legId, sent, near, facts)
   }
 
-  /** From its first INVITE on, a crash gives the call a record. */
+  /** Writes the call to the journal at its first INVITE: after a crash it has a record. */
   #begin(callUuid: string): void {
     const call = this.#deps.calls.call(callUuid)
-    if (call === undefined || call.answeredAt !== null || this.#begun.has(callUuid)) return
-    this.#begun.add(callUuid)
-    this.#deps.charging.begun(begunCall(call))
+    if (call === undefined || call.answeredAt !== null || this.#inJournal.has(callUuid)) return
+    this.#inJournal.add(callUuid)
+    this.#deps.charging.begun(dialledCall(call))
+  }
+
+  /** The call counts at its destination from the turn of the event loop in which `roomTaken` is dispatched. */
+  #takeRoom({ callUuid, destination }: CommandOf<'takeRoom'>): void {
+    const { isEmergency = false } = this.#deps.calls.call(callUuid)?.dialing ?? {}
+    const report = (isTaken: boolean): void =>
+      this.dispatch({ type: 'roomTaken', callUuid, isTaken })
+    const taken = this.#requestRoom(destination, isEmergency)
+    if (typeof taken === 'boolean') report(taken)
+    else void taken.then(report)
+  }
+
+  /** A promise where other nodes of the installation have to be asked. */
+  #requestRoom(destination: LimitedDestination, isEmergency: boolean): boolean | Promise<boolean> {
+    const { routing, dispatcher } = this.#deps
+    switch (destination.kind) {
+      case 'node':
+        return dispatcher.admitCall(destination.nodeId)
+      case 'agent':
+        return routing.admitAgentCall(destination.agentId)
+      case 'gateway':
+      default:
+        return routing.admitCarrierCall(destination.carrierId, isEmergency)
+    }
   }
 
   #reportHealth({ destination, health }: CommandOf<'reportHealth'>): void {
@@ -350,7 +367,7 @@ export class CallRunner {
     const call = calls.call(callUuid)
     if (call === undefined || this.#storing.has(callUuid)) return safe()
     this.#storing.add(callUuid)
-    this.#begun.delete(callUuid)
+    this.#inJournal.delete(callUuid)
     const record = callRecord(call, end, now())
     // A caller that calls again now must not find the limits taken by a call that waits for the disk.
     calls.ended(call)
@@ -390,7 +407,7 @@ export class CallRunner {
 
 const isStore = (command: Command): command is CommandOf<'store'> => command.type === 'store'
 
-/** What the peer of a leg gets to hear, and what follows that. */
+/** Whether the command sends something to the peer of a leg, or follows such a command. */
 const isForPeer = (command: Command): command is LegCommand | CommandOf<'forgetLeg'> =>
   'legId' in command && !(command.type in notForPeer)
 
@@ -402,87 +419,73 @@ function callUuidIn(event: MachineEvent): string | undefined {
   return undefined
 }
 
-/** The timers that the machine of calls has asked for. */
+/** The timers of the call machine. */
 class CallTimers {
   readonly #deadlines: Deadlines
   readonly #onTimer: (timer: Timer) => void
-  readonly #timers: Readonly<Record<Timer['kind'], Map<string, Deadline>>> = {
-    attempt: new Map(),
-    ring: new Map(),
-    grant: new Map(),
-    'grant-end': new Map(),
-    source: new Map(),
-    exchange: new Map(),
-    retry: new Map(),
-    parting: new Map(),
-  }
+  readonly #timers = new Map<string, Deadline>()
 
   constructor(deadlines: Deadlines, onTimer: (timer: Timer) => void) {
     this.#deadlines = deadlines
     this.#onTimer = onTimer
   }
 
-  /** Instead of the same timer, if it runs. `at` by the steady clock. */
+  /** Replaces the same timer, if it runs. `at` by the steady clock. */
   start(timer: Timer, at: number): void {
-    const [timers, id] = [this.#timers[timer.kind], idOf(timer)]
-    this.#deadlines.cancel(timers.get(id))
+    const id = idOf(timer)
+    this.#deadlines.cancel(this.#timers.get(id))
     const deadline = this.#deadlines.at(at, () => {
-      timers.delete(id)
+      this.#timers.delete(id)
       this.#onTimer(timer)
     })
-    timers.set(id, deadline)
+    this.#timers.set(id, deadline)
   }
 
   stop(timer: Timer): void {
-    const [timers, id] = [this.#timers[timer.kind], idOf(timer)]
-    this.#deadlines.cancel(timers.get(id))
-    timers.delete(id)
+    const id = idOf(timer)
+    this.#deadlines.cancel(this.#timers.get(id))
+    this.#timers.delete(id)
   }
 }
 
 function idOf(timer: Timer): string {
-  switch (timer.kind) {
+  const { kind } = timer
+  switch (kind) {
     case 'exchange':
-      return timer.exchangeId
+      return `${kind} ${timer.exchangeId}`
     case 'retry':
-      return `${timer.legId} ${timer.retryId}`
+      return `${kind} ${timer.legId} ${timer.retryId}`
     case 'attempt':
     case 'parting':
-      return timer.legId
+      return `${kind} ${timer.legId}`
     case 'ring':
     case 'source':
     case 'grant':
     case 'grant-end':
     default:
-      return timer.callUuid
+      return `${kind} ${timer.callUuid}`
   }
 }
 
-// Keeps answered calls in the journal, so that the next process goes on with them, and restores them there
-// before it serves.
+// Saves answered calls to the journal, and restores them at the start of the next process.
 
-interface SavedCallsDeps {
-  readonly calls: ActiveCalls
-  readonly signalling: Pick<Legs, 'save' | 'restore' | 'perform' | 'forget' | 'isHeld'>
-  readonly charging: Pick<Charging, 'changed' | 'resume' | 'abandon'>
-  readonly deadlines: Deadlines
-  /** For challenges in the dialogs with a carrier: passwords are not saved. */
-  readonly credentialsOf: (carrierId: number) => Credentials | undefined
-  /** Milliseconds by the steady clock. */
-  readonly now: () => number
+interface SavedCallsDeps extends Pick<
+  CallRunnerDeps,
+  'calls' | 'charging' | 'deadlines' | 'credentialsOf' | 'now' | 'log'
+> {
+  readonly signalling: Legs
   readonly dispatch: (event: MachineEvent) => void
-  readonly log: Log
 }
 
-/** How many calls of the last run go on, and how many had to be closed. */
+/** How many calls of the last run continue, and how many had to be closed. */
 export interface Restored {
   readonly restored: number
   readonly abandoned: number
 }
 
-const LATER_MS = 1_000
+const SAVE_AGAIN_MS = 1_000
 
-/** Events after which an answered call may be stable again. */
+/** An answered call may be stable again after one of these events. */
 const settling: ReadonlySet<MachineEvent['type']> = new Set([
   'ack',
   'acknowledged',
@@ -495,41 +498,41 @@ const settling: ReadonlySet<MachineEvent['type']> = new Set([
 
 class SavedCalls {
   readonly #deps: SavedCallsDeps
-  /** Calls with a transfer that are looked at again. */
+  /** Calls that are saved again later, because they were not stable. */
   readonly #waiting = new Set<string>()
 
   constructor(deps: SavedCallsDeps) {
     this.#deps = deps
   }
 
-  /** What the journal keeps of a call; undefined: it is not stable, or its server is another process. */
+  /** The saved state of a call for the journal. Undefined: the call is not stable, or its server is another process. */
   textOf(callUuid: string): string | undefined {
     const saved = this.#deps.calls.saved(callUuid, (legId) => this.#sipOf(legId))
     return saved && JSON.stringify(saved)
   }
 
-  /** Without the descriptions that the call has anyway. */
+  /** The SIP state of a leg, without the descriptions that the saved call already contains. */
   #sipOf(legId: string): SavedLeg | undefined {
     const { calls, signalling } = this.#deps
     const { dialog, invite, listens, relayed } = signalling.save(legId) ?? {}
-    const beside = relayed && { relayed }
-    if (invite !== undefined) return { invite, ...beside }
-    if (listens !== undefined) return { listens, ...beside }
-    if (dialog?.session === undefined) return dialog && { dialog, ...beside }
+    const media = relayed && { relayed }
+    if (invite !== undefined) return { invite, ...media }
+    if (listens !== undefined) return { listens, ...media }
+    if (dialog?.session === undefined) return dialog && { dialog, ...media }
     const { session } = dialog
-    const isTold = session.localSdp === calls.leg(legId)?.told
-    const kept = isTold ? { ...dialog, session: { ...session, localSdp: '' } } : dialog
-    return { dialog: kept, ...beside }
+    const isLastSent = session.localSdp === calls.leg(legId)?.lastSdpSent
+    const short = isLastSent ? { ...dialog, session: { ...session, localSdp: '' } } : dialog
+    return { dialog: short, ...media }
   }
 
-  /** The event has been handled. What it has changed is in the journal within 10 ms. */
+  /** Saves the calls that a handled event has changed. The journal has them within 10 ms. */
   noteChange(event: MachineEvent): void {
     if (!settling.has(event.type)) return
-    for (const callUuid of this.#concerned(event)) this.#save(callUuid)
+    for (const callUuid of this.#affectedBy(event)) this.#save(callUuid)
   }
 
   /** After a transfer a leg exchanges media with one of another call, and both calls become stable at once. */
-  #concerned(event: MachineEvent): readonly string[] {
+  #affectedBy(event: MachineEvent): readonly string[] {
     if ('callUuid' in event) return [event.callUuid]
     if (!('legId' in event)) return []
     const { calls } = this.#deps
@@ -539,7 +542,7 @@ class SavedCalls {
     return partner === undefined || partner.callUuid === own ? [own] : [own, partner.callUuid]
   }
 
-  /** Another process goes on with all calls next. Returns those with which it cannot: they are not stable. */
+  /** Saves all calls for the next process. Returns the calls that it cannot continue, because they are not stable. */
   saveAll(): readonly string[] {
     return this.#deps.calls
       .list()
@@ -551,7 +554,7 @@ class SavedCalls {
     if (call?.phase !== 'answered' || call.end !== undefined) return false
     const text = this.textOf(callUuid)
     if (text !== undefined) this.#deps.charging.changed(callUuid, text)
-    // Its last step may be an event of another call, or of a leg that is gone by then.
+    // The last step of the transfer may be an event of another call, or of a leg that has ended.
     else if (call.transfer !== undefined || this.#isHeld(callUuid)) this.#saveLater(callUuid)
     return text !== undefined
   }
@@ -566,26 +569,26 @@ class SavedCalls {
     if (this.#waiting.has(callUuid)) return
     const { deadlines, now } = this.#deps
     this.#waiting.add(callUuid)
-    deadlines.at(now() + LATER_MS, () => {
+    deadlines.at(now() + SAVE_AGAIN_MS, () => {
       this.#waiting.delete(callUuid)
       this.#save(callUuid)
     })
   }
 
-  /** Before the first packet. Each call goes on, or is closed as of its last sign of life. */
+  /** To be called before the first packet. Each call continues, or is closed as of its last sign of life. */
   restore(entries: readonly SavedEntry[]): Restored {
     const { calls, dispatch } = this.#deps
     const restored = entries.flatMap((entry) => this.#restored(entry) ?? [])
     for (const saved of restored) {
       const { callUuid } = saved
-      if (!calls.resume(saved)) dispatch({ type: 'stop', callUuid, end: closed })
+      if (!calls.resume(saved)) dispatch({ type: 'stop', callUuid, end: failure })
       else if (saved.call.phase === 'answered') dispatch({ type: 'resumed', callUuid })
       else dispatch({ type: 'journalled', callUuid, isStored: true })
     }
     return { restored: restored.length, abandoned: entries.length - restored.length }
   }
 
-  /** Undefined: it cannot go on, and is closed. A fault in one call keeps no other from being restored. */
+  /** Undefined: the call cannot continue, and is closed. A fault in one call does not affect the others. */
   #restored(entry: SavedEntry): SavedCall | undefined {
     const { charging, log } = this.#deps
     const { callUuid } = entry
@@ -603,7 +606,7 @@ class SavedCalls {
     return undefined
   }
 
-  /** Why the call cannot go on; undefined: it does. */
+  /** Why the call cannot continue. Undefined: it continues. */
   #begin(saved: SavedCall, entry: SavedEntry): string | undefined {
     const { calls, signalling, charging, credentialsOf } = this.#deps
     const { carrierId } = calls.restore(saved, entry).place
@@ -617,27 +620,25 @@ class SavedCalls {
     return charging.resume(saved.callUuid) ? undefined : 'it can no longer be charged'
   }
 
-  /** The parties of a call that cannot go on get BYE, as far as their dialogs could be restored. */
+  /** Sends BYE to the parties of a call that cannot continue, as far as their dialogs could be restored. */
   #release(saved: SavedCall): void {
     const { calls, signalling } = this.#deps
     calls.forgetSaved(saved)
     for (const { id: legId } of saved.legs) {
-      signalling.perform({ type: 'bye', legId, headers: { Reason: reasonHeader(closed) } })
+      signalling.perform({ type: 'bye', legId, headers: { Reason: reasonHeader(failure) } })
       signalling.forget(legId)
     }
   }
 }
 
-/** With its times by the steady clock of this process, and what its peer was told last. */
-function shifted(leg: SavedLeg, shiftMs: number, told: string): SavedLeg {
+/** Converts the times of a saved leg to the steady clock of this process, and adds the last SDP sent to its peer. */
+function shifted(leg: SavedLeg, shiftMs: number, lastSdpSent: string): SavedLeg {
   const { dialog } = leg
   if (dialog?.session === undefined) return leg
   const { dueAt, localSdp } = dialog.session
-  const session = { ...dialog.session, dueAt: dueAt + shiftMs, localSdp: localSdp || told }
+  const session = { ...dialog.session, dueAt: dueAt + shiftMs, localSdp: localSdp || lastSdpSent }
   return { ...leg, dialog: { ...dialog, session } }
 }
-
-const closed = { kind: 'cut', by: 'system', cause: cause.failure, code: null } as const
 
 const offerOf = ({ offer, texts }: SavedCall): string => texts[offer ?? -1] ?? ''
 

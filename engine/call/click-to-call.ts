@@ -23,7 +23,7 @@ import type { ExtensionRecord } from '../registrar/extension-directory.ts'
 import type { Registrar } from '../registrar/registrar.ts'
 import { escapeUser } from '../sip-server/message/index.ts'
 
-/** Resolves before any phone rings; the record tells the result of the call. */
+/** Resolves before any phone rings. The record has the result of the call. */
 export async function originate(
   request: OriginateRequest,
   deps: CallDeps,
@@ -45,9 +45,9 @@ export async function originate(
     return { kind: 'denied', code }
   }
   const { testedCarrierId } = request
-  // Before a wallet is asked: what is reserved for a call that does not begin is not used.
+  // Checked before the authorization, which reserves money.
   const notTested =
-    testedCarrierId === undefined ? undefined : whyNot(invite, testedCarrierId, source, deps)
+    testedCarrierId === undefined ? undefined : testDenial(invite, testedCarrierId, source, deps)
   if (notTested !== undefined) return denied(notTested)
   const plan = testedCarrierId === undefined ? planRoute(invite, deps) : charged
   const refusal = await admit(call, invite, plan, deps)
@@ -69,17 +69,17 @@ export async function originate(
   return { kind: 'originating', callUuid }
 }
 
-/** A test call is never free: it has no route before its payer. */
+/** A test call is never free: its route depends on its payer. */
 const charged: RoutePlan = { isEmergency: false, route: undefined, tenantId: null }
 
 /** Why such a test call is refused, as far as its payer is known before charging. */
-function whyNot(
+function testDenial(
   invite: IncomingInvite,
   carrierId: number,
   { customerId }: Pick<ExtensionRecord, 'customerId'>,
   deps: CallDeps,
 ): string | undefined {
-  const why = whyNotTested(invite, deps)
+  const why = denialOfNumber(invite, deps)
   if (why !== undefined) return why
   const route = testRoute(invite, carrierId, customerId, deps)
   return route.kind === 'refused' && 'code' in route.end ? (route.end.code ?? undefined) : undefined
@@ -112,12 +112,12 @@ export function phonesOf(
 export interface SourceCall {
   readonly callUuid: string
   readonly destination: string
-  /** What the called side is shown; undefined: the extension and its name. */
+  /** The caller as the called side sees it. Undefined: the extension and its name. */
   readonly callerNumber: string | undefined
   readonly callerName: string | undefined
 }
 
-/** As an INVITE of the extension would be read. */
+/** Returns the INVITE that the extension itself would have sent. */
 export function inviteOfSource(
   { callUuid, destination, callerNumber, callerName }: SourceCall,
   source: ExtensionRecord,
@@ -142,7 +142,7 @@ export function inviteOfSource(
 }
 
 /** Why the number may not be tested; undefined: it is an ordinary number outside. */
-function whyNotTested(invite: IncomingInvite, deps: RouteDeps): string | undefined {
+function denialOfNumber(invite: IncomingInvite, deps: RouteDeps): string | undefined {
   if (deps.routing.isEmergencyNumber(invite.calledNumber)) return 'emergency_number'
   return innerRoute(invite, deps) ? 'internal_number' : undefined
 }
@@ -156,8 +156,8 @@ function testRoute(
 ): Route {
   const tenantId = tenantOf(invite.origin, deps)
   const { calledNumber } = invite
-  const asked = [customerId, calledNumber, tenantId, undefined, carrierId] as const
-  const decision = deps.routing.outboundCandidates(...asked)
+  const query = [customerId, calledNumber, tenantId, undefined, carrierId] as const
+  const decision = deps.routing.outboundCandidates(...query)
   const isEmergency = decision.kind === 'gateways' && decision.isEmergency
   const route = isEmergency ? undefined : outboundRoute(decision, calledNumber, deps)
   return route ?? { kind: 'refused', direction: 'outbound', end: noRoute }

@@ -9,12 +9,12 @@ export type Schedule = (act: () => void, delayMs: number) => () => void
 
 export interface Deadline {
   readonly slot: number
-  /** Not once it is cancelled or has passed: V8 may keep the deadline for a while (`ReleasingMap`). */
+  /** Cleared when it is cancelled or has passed: V8 may hold the deadline for a while (`ReleasingMap`). */
   act: (() => void) | undefined
 }
 
 export interface DeadlinesDeps {
-  /** Milliseconds UTC. */
+  /** Milliseconds by the steady clock. */
   readonly now: () => number
   readonly schedule: Schedule
 }
@@ -23,7 +23,7 @@ const TICK_MS = 50
 
 export class Deadlines {
   readonly #deps: DeadlinesDeps
-  /** By the tick at which they are due. */
+  /** Deadlines by the tick at which they are due. */
   readonly #slots = new Map<number, Set<Deadline>>()
   #lastSlot: number
   #cancelTick: (() => void) | undefined
@@ -33,7 +33,7 @@ export class Deadlines {
     this.#lastSlot = Math.floor(deps.now() / TICK_MS)
   }
 
-  /** Calls `act` at `timeMs` (milliseconds UTC) or up to a tick later, unless cancelled before. */
+  /** Calls `act` at `timeMs` (by the steady clock) or up to a tick later, unless cancelled before. */
   at(timeMs: number, act: () => void): Deadline {
     if (this.#slots.size === 0) this.#lastSlot = Math.floor(this.#deps.now() / TICK_MS)
     const deadline: Deadline = {
@@ -71,16 +71,12 @@ export class Deadlines {
   }
 
   readonly #tick = (): void => {
-    const from = this.#lastSlot + 1
     const present = Math.floor(this.#deps.now() / TICK_MS)
-    // Set first: what an act asks for comes after this tick, whatever happens in it.
+    // Set first: deadlines that `act` adds come after this tick.
     this.#lastSlot = Math.max(this.#lastSlot, present)
     this.#cancelTick = this.#deps.schedule(this.#tick, TICK_MS)
-    // After a long pause it is cheaper to look at the slots that exist than at every tick.
-    if (present - from > this.#slots.size) {
-      for (const slot of [...this.#slots.keys()].toSorted((a, b) => a - b))
-        if (slot <= present) this.#run(slot)
-    } else for (let slot = from; slot <= present; slot++) this.#run(slot)
+    const due = [...this.#slots.keys()].filter((slot) => slot <= present)
+    for (const slot of due.toSorted((a, b) => a - b)) this.#run(slot)
     if (this.#slots.size > 0) return
     this.#cancelTick?.()
     this.#cancelTick = undefined

@@ -1,6 +1,6 @@
 /**
  * Call forwarding by a phone's 3xx. Inside a tenant the same call is routed again. To the outside a call of its
- * own is dialled, on the account of the extension that forwards: both keep their record, payer and leg, and end
+ * own is dialled, on the account of the extension that forwards: each has its own record, payer and leg, and both end
  * together, as after a transfer.
  */
 import { isIP } from 'node:net'
@@ -28,12 +28,12 @@ import {
   withoutBrackets,
 } from '../sip-server/message/index.ts'
 
-/** From one phone to the next, to the next. */
+/** How often one call may be forwarded. */
 const MAX_FORWARDS = 5
-/** What an extension forwards to the outside may come back by a carrier that counts no hops. */
+/** A call forwarded to the outside may come back by a carrier that counts no hops. */
 const MAX_UNANSWERED = 10
 
-/** What a 3xx of an extension's phone asks. Undefined: it is not followed. */
+/** Returns the forward that a 3xx of an extension's phone asks for. Undefined: it is not followed. */
 export function forwardBy(call: LiveCall, headers: Headers, deps: CallDeps): Forward | undefined {
   const { dialing } = call
   const { current } = dialing ?? {}
@@ -106,14 +106,14 @@ function forwardedInvite(
 export function forwardOut(
   call: LiveCall,
   by: string,
-  given: IncomingInvite,
+  forwardInvite: IncomingInvite,
   deps: CallDeps,
 ): void {
-  const { origin } = given
+  const { origin } = forwardInvite
   if (origin.kind !== 'extension') return
   const callUuid = deps.newUuid()
   const caller = { callerNumber: origin.extension, callerName: origin.displayName || null }
-  const invite: IncomingInvite = { ...given, callUuid, ...caller }
+  const invite: IncomingInvite = { ...forwardInvite, callUuid, ...caller }
   const startedAt = deps.now()
   const forwarded = deps.calls.begin({
     start: { ...startOf(invite, 'forward', startedAt), isOurs: true },
@@ -125,20 +125,20 @@ export function forwardOut(
   })
   const destination = `sip:${invite.calledUser}@${invite.domain}`
   const to = { callUuid, destination, startedAt }
-  deps.dispatch({ type: 'forwardBegun', callUuid: call.start.callUuid, to })
+  deps.dispatch({ type: 'forwardStarted', callUuid: call.start.callUuid, to })
   const plan = { isEmergency: false, route: undefined, tenantId: null }
   void admitAndDial(forwarded, invite, plan, deps).catch(onFault(forwarded, deps))
 }
 
 /** The target of a forward. */
 export interface Forwarding {
-  /** In the normal form. */
+  /** The number in normal form. */
   readonly number: string
-  /** The same as user part of a URI. */
+  /** The number as user part of a URI. */
   readonly user: string
-  /** Without port; empty where the phone names an address, which may be its own. */
+  /** Without port. Empty if the phone names an address, which may be its own. */
   readonly domain: string
-  /** By `sips:`. */
+  /** The target is a `sips:` URI. */
   readonly isSecure: boolean
   /** RFC 5806: why. */
   readonly reason: string
@@ -161,7 +161,7 @@ export function forwardingOf(headers: Headers): Forwarding | undefined {
 /** More in one answer are not read. */
 const MAX_TARGETS = 16
 
-/** One of a Contact, as `sip:` or `tel:` URI, and how much it is preferred. */
+/** One target of a Contact, as `sip:` or `tel:` URI, and its preference. */
 function targetIn(value: string): { readonly uri: string; readonly q: number } {
   return {
     uri: readAddress(value).uri.trim(),
@@ -169,7 +169,7 @@ function targetIn(value: string): { readonly uri: string; readonly q: number } {
   }
 }
 
-/** RFC 5806 §4: what a phone may give as its reason. */
+/** RFC 5806 §4: the reasons that a phone may name. */
 const reasons = new Set([
   'user-busy',
   'no-answer',
@@ -184,17 +184,17 @@ const reasons = new Set([
 ])
 
 function reasonOf(headers: Headers): string {
-  const given =
+  const reason =
     /;\s*reason\s*=\s*"?([\w-]+)/i.exec(headerNamed(headers, 'diversion') ?? '')?.[1] ?? ''
-  return reasons.has(given.toLowerCase()) ? given.toLowerCase() : 'unknown'
+  return reasons.has(reason.toLowerCase()) ? reason.toLowerCase() : 'unknown'
 }
 
-/** With one more Diversion, the latest first (RFC 5806 §4). */
+/** Adds a Diversion, the latest first (RFC 5806 §4). */
 function divertedBy(extension: string, reason: string, headers: Headers): Headers {
   const before = headerNamed(headers, 'diversion')
-  const kept: Headers = {}
+  const others: Headers = {}
   for (const name in headers)
-    if (name.toLowerCase() !== 'diversion') kept[name] = headers[name] ?? ''
+    if (name.toLowerCase() !== 'diversion') others[name] = headers[name] ?? ''
   const own = `<${extension}>;reason=${reason}`
-  return { ...kept, diversion: before === undefined ? own : `${own}, ${before}` }
+  return { ...others, diversion: before === undefined ? own : `${own}, ${before}` }
 }

@@ -1,7 +1,7 @@
 /**
- * Requests in a call that come from none of the addresses of their party (RFC 3261 §22, §26.1.4): whoever has read
- * Call-ID and tags could have sent them. Addresses that belong to the same party let them in, and so does the
- * password of the phone; all others are refused. Asked only when the addresses differ.
+ * Checks requests in a call that do not come from the address of their party (RFC 3261 §22, §26.1.4): whoever has read
+ * Call-ID and tags could have sent them. They are admitted from another address of the same party, or with the password
+ * of the phone. All others are refused.
  */
 import type { PhoneAnswer, Registrar } from '../registrar/registrar.ts'
 import type { Origin } from '../routing/recognition.ts'
@@ -10,17 +10,17 @@ import type { ActiveCalls } from './active-calls.ts'
 import type { LiveCall, Side } from './call-machine/state.ts'
 import { identityOf } from './transfer/identity.ts'
 
-/** As the SIP server shows it. */
+/** The request as the SIP server passes it. */
 interface InDialogRequest {
   readonly method: string
   readonly protocol: string
   readonly sourceAddress: string
   readonly sourcePort: number
-  /** By the canonical name. */
+  /** `name` is the canonical name of the header. */
   get(name: string): string | undefined
 }
 
-/** Its dialog, and where the peer was heard. */
+/** The dialog, and the address from which the peer has sent so far. */
 interface DialogOfPeer {
   readonly callId: string
   readonly localTag: string
@@ -40,12 +40,12 @@ export interface InDialogDeps {
   readonly calls: Pick<ActiveCalls, 'partyIn'>
   readonly routing: Pick<Routing, 'recognize' | 'hasGatewayAt'>
   readonly registrar: Pick<Registrar, 'extensionAt' | 'challengeInCall'>
-  /** Whether requests of another node of the installation come from there. */
+  /** Whether this is the address of another node of the installation. */
   readonly isNode: (address: string) => boolean
   readonly onRefused: (request: InDialogRequest, callUuid: string | undefined) => void
 }
 
-/** Undefined: it is let in. */
+/** Undefined: the request is admitted. */
 export function refusalInDialog(
   request: InDialogRequest,
   dialog: DialogOfPeer,
@@ -54,10 +54,10 @@ export function refusalInDialog(
   const { sourceAddress: address, sourcePort: port } = request
   const sender = deps.routing.recognize({ address, port })
   if (deps.isNode(address)) return undefined
-  const usual = deps.routing.recognize({ address: dialog.address, port: dialog.port })
-  if (isSameParty(sender, usual)) return undefined
+  const known = deps.routing.recognize({ address: dialog.address, port: dialog.port })
+  if (isSameParty(sender, known)) return undefined
   const party = deps.calls.partyIn(dialog)
-  if (party && isPlaceOf(party, sender, address, deps)) return undefined
+  if (party && isCalledParty(party, sender, address, deps)) return undefined
   const origin = party && identityOf(party.call, party.side, deps)?.origin
   const phone = origin?.kind === 'extension' ? origin : undefined
   if (phone && sender.kind === 'proxy' && sender.tenantIds.includes(phone.tenantId))
@@ -85,7 +85,7 @@ function isSameParty(one: Origin, other: Origin): boolean {
 }
 
 /** The carrier or the set that was called may answer from an address that it takes no calls from. */
-function isPlaceOf(
+function isCalledParty(
   { call, side }: { readonly call: LiveCall; readonly side: Side },
   sender: Origin,
   address: string,

@@ -21,7 +21,7 @@ export const silentOffer: string = [
   '',
 ].join('\r\n')
 
-/** A phone may give anything else as its media: without the Content-Type that it had, no request of ours can have that. */
+/** A body of another type, such as multipart, cannot be sent on: its Content-Type is not stored. */
 export const canBeOffered = (media: string): boolean => media.startsWith('v=0')
 
 /** A phone's answer to one party, as its offer to another. */
@@ -51,9 +51,9 @@ function silenced([media = '', ...attributes]: readonly string[]): string[] {
  * differs from `offered`, the second party needs another re-INVITE.
  */
 export function agrees(offered: string, answered: string, final: string): boolean {
-  const [told, taken, said] = [streamsOf(offered), streamsOf(answered), streamsOf(final)]
-  return said.every(({ address, port, direction, formats }, index) => {
-    const [before, chosen] = [told[index], taken[index]]
+  const [offers, answers, finals] = [streamsOf(offered), streamsOf(answered), streamsOf(final)]
+  return finals.every(({ address, port, direction, formats }, index) => {
+    const [before, chosen] = [offers[index], answers[index]]
     return (
       address === before?.address &&
       port === before.port &&
@@ -66,35 +66,36 @@ export function agrees(offered: string, answered: string, final: string): boolea
 export interface Stream {
   /** `audio`, `video`, … */
   readonly kind: string
-  /** As in its `c=` line, or that of the session. */
+  /** Of its `c=` line, or of that of the session: such as `IN IP4 192.0.2.1`. */
   readonly address: string
   /** Begins with 0: there is no such stream (RFC 3264 §6). */
   readonly port: string
+  readonly protocol: string
   readonly direction: string
   readonly formats: readonly string[]
+  /** Names of codecs from `a=rtpmap`, by format. */
+  readonly codecNames: ReadonlyMap<string, string>
 }
 
 export function streamsOf(sdp: string): readonly Stream[] {
-  const streams: Stream[] = []
-  let [sessionAddress, sessionDirection] = ['', 'sendrecv']
+  const session = { address: '', direction: 'sendrecv' }
+  const streams: (Stream & typeof session & { readonly codecNames: Map<string, string> })[] = []
   for (const line of sdp.split(/\r?\n/)) {
     const last = streams.at(-1)
-    const address = line.startsWith('c=') ? line.slice(2) : undefined
-    const direction = /^a=(sendrecv|sendonly|recvonly|inactive)$/.exec(line)?.[1]
     if (line.startsWith('m=')) {
-      const [kind = '', port = '', , ...formats] = line.slice(2).split(' ')
-      const defaults = { address: sessionAddress, direction: sessionDirection }
-      streams.push({ kind, port, formats, ...defaults })
-    } else if (last) {
-      const changed = { ...last, ...(address && { address }), ...(direction && { direction }) }
-      streams[streams.length - 1] = changed
-    } else {
-      sessionAddress = address ?? sessionAddress
-      sessionDirection = direction ?? sessionDirection
+      const [kind = '', port = '', protocol = '', ...formats] = line.slice(2).trimEnd().split(' ')
+      streams.push({ kind, port, protocol, formats, ...session, codecNames: new Map() })
+    } else if (line.startsWith('c=')) (last ?? session).address = line.slice(2)
+    else if (directionLine.test(line)) (last ?? session).direction = line.slice(2)
+    else {
+      const [, format, name] = /^a=rtpmap:(\d+) ([^/\s]+)/.exec(line) ?? []
+      if (format !== undefined && name !== undefined) last?.codecNames.set(format, name)
     }
   }
   return streams
 }
+
+const directionLine = /^a=(?:sendrecv|sendonly|recvonly|inactive)$/
 
 /**
  * RFC 3264 §8.4, and the older way of a null address. Audio counts before video; refused streams do not count.

@@ -12,7 +12,7 @@ export interface SipRequest {
   readonly uri: string
   readonly body: string
   readonly headers: Headers
-  /** `udp`, `tcp`, `tls`, `ws` or `wss`; a real drachtio-server says `tcp` for the last two. */
+  /** `udp`, `tcp`, `tls`, `ws` or `wss`; a real drachtio-server reports `tcp` for the last two. */
   readonly protocol: string
   readonly sourceAddress: string
   readonly sourcePort: number
@@ -61,7 +61,7 @@ export type LegEventData = { readonly legId: string } &
     /** Answered, but no dialog can be formed from it. */
     | { readonly type: 'unusable'; readonly response: SipResponse }
     | { readonly type: 'rejected'; readonly response: SipResponse }
-    /** `isConnectionLost`: the server is away, which says nothing about the destination. */
+    /** `isConnectionLost`: the SIP server is unavailable; the destination may be well. */
     | { readonly type: 'failed'; readonly reason: string; readonly isConnectionLost?: true }
     /** Our 200 has gone out. */
     | { readonly type: 'accepted'; readonly dialog: DialogIds }
@@ -74,7 +74,7 @@ export type LegEventData = { readonly legId: string } &
     /** `isOurs`: the SIP server sent it, because an ACK or a refresh is missing. */
     | { readonly type: 'bye'; readonly headers: Headers; readonly isOurs: boolean }
     | { readonly type: 'cancelled'; readonly reason: string | undefined }
-    /** The SIP server is away, and the dialog with it. */
+    /** The SIP server is unavailable, and the dialog is lost. */
     | { readonly type: 'lost' }
     | {
         readonly type: 'request'
@@ -101,7 +101,7 @@ export type LegEventData = { readonly legId: string } &
 /** An INVITE of ours. */
 export interface InviteToSend {
   readonly uri: string
-  /** Where it goes; undefined: by its Route, or else its Request-URI. */
+  /** The next hop. Undefined: its Route decides, or else its Request-URI. */
   readonly nextHop: string | undefined
   readonly headers: Headers
   /** Undefined: the callee makes the offer. */
@@ -119,8 +119,8 @@ export interface Credentials {
 
 export type LegCommandOf<T extends LegCommand['type']> = Extract<LegCommand, { readonly type: T }>
 
-/** Whose session description a command carries, as a leg: its peer's. Undefined: ours, or there is none. */
-export type Described = string | undefined
+/** The leg whose peer a session description describes. Undefined: it is our own, or there is none. */
+export type SdpOwner = string | undefined
 
 /** Commands for the peer of a leg. */
 export type LegCommand = { readonly legId: string } & (
@@ -129,7 +129,7 @@ export type LegCommand = { readonly legId: string } & (
   | {
       readonly type: 'accept'
       readonly sdp: string
-      readonly describes: Described
+      readonly sdpOwner: SdpOwner
       readonly headers: Headers
     }
   | {
@@ -138,11 +138,11 @@ export type LegCommand = { readonly legId: string } & (
       readonly reason?: string | undefined
       readonly headers: Headers
       readonly body?: string | undefined
-      readonly describes?: Described
+      readonly sdpOwner?: SdpOwner
     }
   /** ACK with our answer to its offer. */
-  | { readonly type: 'acknowledge'; readonly sdp: string; readonly describes: Described }
-  /** ACK and BYE for an offer that is not wanted any more. */
+  | { readonly type: 'acknowledge'; readonly sdp: string; readonly sdpOwner: SdpOwner }
+  /** ACK and BYE for an offer that is no longer needed. */
   | { readonly type: 'abandonOffer' }
   /** BYE for a 2xx from which no dialog can be formed. */
   | { readonly type: 'release' }
@@ -153,7 +153,7 @@ export type LegCommand = { readonly legId: string } & (
       readonly method: string
       readonly headers: Headers
       readonly body: string | undefined
-      readonly describes: Described
+      readonly sdpOwner: SdpOwner
       /** Leaves the ACK of an INVITE without body to `acknowledgeReinvite`. */
       readonly noAck: boolean
     }
@@ -161,7 +161,7 @@ export type LegCommand = { readonly legId: string } & (
       readonly type: 'acknowledgeReinvite'
       readonly transactionId: string
       readonly body: string | undefined
-      readonly describes: Described
+      readonly sdpOwner: SdpOwner
     }
   | {
       readonly type: 'answerRequest'
@@ -170,6 +170,6 @@ export type LegCommand = { readonly legId: string } & (
       readonly reason?: string | undefined
       readonly headers?: Headers
       readonly body?: string | undefined
-      readonly describes?: Described
+      readonly sdpOwner?: SdpOwner
     }
 )

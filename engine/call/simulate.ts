@@ -1,7 +1,6 @@
 /**
- * What would happen to a call: its INVITE is made up, and asked about of the functions that decide on a real one
- * (`inbound/`), which change nothing here. What only a real call shows (answers of nodes,
- * codecs, packets) is not foreseen.
+ * Simulates a call: passes an invented INVITE to the functions that decide about real ones (`inbound/`), without any
+ * effect. Answers of nodes, codecs and packets are not simulated.
  */
 import type { AuthorizationRequest, Forecast } from '../../schema/contracts/charging.ts'
 import {
@@ -18,15 +17,9 @@ import {
 import { afterResult, isUntaken, resultOfPhones } from './call-machine/failover.ts'
 import type { AttemptResult } from './call-machine/state.ts'
 import { type End, noCandidate } from './cdr/end-reason.ts'
+import { type Callee, inviteFor, type OutgoingCall, withheld } from './dialing/outgoing-invite.ts'
 import {
-  type Callee,
-  inviteFor,
-  type OutgoingCall,
-  withheld,
-  type WithheldDeps,
-} from './dialing/outgoing-invite.ts'
-import {
-  askedOf,
+  authorizationOf,
   expectedDirection,
   planRoute,
   refusalBy,
@@ -49,10 +42,14 @@ import type { Registrar } from '../registrar/registrar.ts'
 import type { Origin, Routing } from '../routing/routing.ts'
 import { escapeUser } from '../sip-server/message/index.ts'
 
-export interface SimulationDeps extends Engines {
+export interface SimulationDeps extends Omit<RouteDeps, 'routing' | 'dispatcher' | 'registrar'> {
+  readonly routing: RouteDeps['routing'] &
+    Pick<Routing, 'recognize' | 'carrierOrigin' | 'hasRoom' | 'limitOf' | 'outboundCandidates'>
+  readonly dispatcher: RouteDeps['dispatcher'] & Pick<Dispatcher, 'foreseen' | 'selection'>
+  readonly registrar: RouteDeps['registrar'] & Pick<Registrar, 'extensionAt'>
   readonly calls: ValidationDeps['calls']
   readonly filter: HeaderFilter
-  /** Undefined: only an OCS elsewhere knows. */
+  /** Undefined: an external OCS decides. */
   readonly foresee: ((request: Omit<AuthorizationRequest, 'callUuid'>) => Forecast) | undefined
   readonly ownHost: () => string
   /** Milliseconds UTC. */
@@ -108,15 +105,15 @@ function inviteOf(
   const uri = to.includes('@') ? `sip:${to}` : `sip:${escapeUser(to)}@${host}`
   const caller = `<sip:${escapeUser(from)}@${host}>;tag=${SIMULATED}`
   const headers = { from: caller, to: `<${uri}>`, 'call-id': callId }
-  const place = { protocol: 'udp', sourceAddress: '', sourcePort: 0 }
-  const request = { method: 'INVITE', uri, headers, body: '', ...place }
+  const source = { protocol: 'udp', sourceAddress: '', sourcePort: 0 }
+  const request = { method: 'INVITE', uri, headers, body: '', ...source }
   return readInvite(request, SIMULATED, origin, deps.routing)
 }
 
 const SIMULATED = 'simulated'
 
-interface Decided {
-  /** Undefined: it goes on to its candidates. */
+interface Decision {
+  /** Undefined: the candidates are tried. */
   readonly end: End | undefined
   readonly route: Route | undefined
   readonly direction: Simulation['direction']
@@ -130,7 +127,7 @@ function decide(
   invite: IncomingInvite,
   { routes }: ForeseenRoutes,
   deps: SimulationDeps,
-): Decided {
+): Decision {
   const plan = planRoute(invite, routes)
   const { isEmergency } = plan
   const direction = plan.route?.direction ?? expectedDirection(invite.origin)
@@ -150,8 +147,11 @@ function decide(
   if (rejection) return { ...early, end: rejection, route: undefined }
   if (plan.route?.kind === 'refused') return { ...early, end: plan.route.end, route: undefined }
   if (plan.route) return { ...early, end: undefined, route: plan.route, payment: { kind: 'free' } }
-  const asked = { ...askedOf(invite, routes), startedAt: request.at ?? deps.wallNow() }
-  const foreseen = deps.foresee?.(asked)
+  const authorization = {
+    ...authorizationOf(invite, routes),
+    startedAt: request.at ?? deps.wallNow(),
+  }
+  const foreseen = deps.foresee?.(authorization)
   const refusal = foreseen && refusalBy(foreseen.verdict, invite, routes)
   const payment = foreseen ? paymentOf(foreseen) : ({ kind: 'elsewhere' } as const)
   if (refusal) return { ...early, payment, end: refusal, route: undefined }
@@ -215,37 +215,21 @@ function describedOrigin(origin: Origin, { routes, nodeName }: ForeseenRoutes): 
 
 const listOf = (tenantId: number | null): readonly number[] => (tenantId === null ? [] : [tenantId])
 
-/** What decides on real calls. */
-export interface Engines extends Omit<RouteDeps, 'routing' | 'dispatcher' | 'registrar'> {
-  readonly routing: RouteDeps['routing'] &
-    Pick<Routing, 'recognize' | 'carrierOrigin' | 'hasRoom' | 'limitOf' | 'outboundCandidates'>
-  readonly dispatcher: RouteDeps['dispatcher'] & Pick<Dispatcher, 'foreseen' | 'selection'>
-  readonly registrar: RouteDeps['registrar'] & Pick<Registrar, 'extensionAt'>
-}
-
-/** By destination: the part of many such calls that is sent there first. */
+/** By destination: the part of many such calls that it would get first. */
 type Shares = ReadonlyMap<Destination, number>
 
-export interface ForeseenRoutes {
-  readonly routes: RouteDeps
-  /** The dispatcher set that was asked. */
-  readonly setId: () => number | null
-  readonly passedOver: () => readonly PassedOverCandidate[]
-  readonly sharesOf: (candidates: readonly Destination[]) => Shares
-  readonly order: (candidates: readonly Destination[], shares: Shares) => CandidateOrder
-  readonly nodeName: (setId: number, nodeId: number) => string | null
-}
+type ForeseenRoutes = ReturnType<typeof foreseenRoutes>
 
 /** The most probable order: of equal preference, the greatest weight first. */
 const likely = (): number => 0.5
 /** Draws among gateways: their parts are estimates. */
 const DRAWS = 200
 
-function foreseenRoutes(engines: Engines): ForeseenRoutes {
+function foreseenRoutes(engines: SimulationDeps) {
   const { routing, dispatcher } = engines
   const passed: PassedOverCandidate[] = []
   let setId: number | null = null
-  let asked: readonly [number | null, string, number | null] | undefined
+  let lastQuestion: readonly [number | null, string, number | null] | undefined
   const routes: RouteDeps = {
     ...engines,
     routing: {
@@ -260,8 +244,8 @@ function foreseenRoutes(engines: Engines): ForeseenRoutes {
       knowsNumber: (...question) => routing.knowsNumber(...question),
       outboundCandidates: (customerId, number, tenantId) => {
         const question = [customerId, number, tenantId ?? null] as const
-        asked = question
-        // An emergency is asked about twice, at most.
+        lastQuestion = question
+        // For an emergency the candidates are drawn twice.
         passed.length = 0
         const passOver = (each: PassedOverCandidate) => void passed.push(each)
         return routing.outboundCandidates(...question, { random: likely, passOver })
@@ -288,12 +272,12 @@ function foreseenRoutes(engines: Engines): ForeseenRoutes {
 
   const drawn = (): ReadonlyMap<number, number> => {
     const firsts = new Map<number, number>()
-    const question = asked
+    const question = lastQuestion
     if (question === undefined) return firsts
     const random = evenDraws()
     for (let draw = 0; draw < DRAWS; draw += 1) {
-      const look = { random, passOver: () => undefined }
-      const decision = routing.outboundCandidates(...question, look)
+      const options = { random, passOver: () => undefined }
+      const decision = routing.outboundCandidates(...question, options)
       const [first] = decision.kind === 'gateways' ? decision.gateways : []
       if (first) firsts.set(first.gatewayId, (firsts.get(first.gatewayId) ?? 0) + 1 / DRAWS)
     }
@@ -302,21 +286,23 @@ function foreseenRoutes(engines: Engines): ForeseenRoutes {
 
   return {
     routes,
+    /** The dispatcher set of the route. */
     setId: () => setId,
     passedOver: () => [...passed, ...idleNodes()],
-    sharesOf: (candidates) => {
+    /** The part of many such calls that each candidate would get first. */
+    sharesOf: (candidates: readonly Destination[]): Shares => {
       if (candidates.length < 2) return new Map(candidates.map((candidate) => [candidate, 1]))
       const shares = candidates.some(({ kind }) => kind === 'gateway')
         ? drawn()
         : new Map(nodes().map(({ nodeId, share }) => [nodeId, share]))
       return new Map(candidates.map((each) => [each, shares.get(idOf(each)) ?? 0]))
     },
-    order: (candidates, shares) => {
+    order: (candidates: readonly Destination[], shares: Shares): CandidateOrder => {
       const isCertain = candidates.every((candidate) => (shares.get(candidate) ?? 0) % 1 === 0)
       if (isCertain) return 'fixed'
       return setId === null ? 'drawn' : orders[dispatcher.setRecord(setId)?.algorithm ?? 6]
     },
-    nodeName: (id, nodeId) =>
+    nodeName: (id: number, nodeId: number): string | null =>
       dispatcher.selection(id).find((node) => node.nodeId === nodeId)?.destination ?? null,
   }
 }
@@ -343,30 +329,26 @@ function evenDraws(): () => number {
   }
 }
 
-/** What would be sent to the candidates of a simulated call, and its end where nothing would be. */
+/** The candidates of a simulated call, and its end if no INVITE would be sent. */
 export interface ForeseenDialing {
   readonly candidates: readonly SimulatedCandidate[]
   /** Undefined: an INVITE is sent, and its answer decides. */
   readonly end: End | undefined
 }
 
-interface DialingDeps extends WithheldDeps {
-  readonly filter: HeaderFilter
-}
-
-/** As `call-machine/dialing.ts` tries them, up to the first INVITE that is sent. */
+/** Tries the destinations as `call-machine/dialing.ts` does, up to the first INVITE that would be sent. */
 function foreseeDialing(
   destinations: readonly Destination[],
   shares: ReadonlyMap<Destination, number>,
   invite: OutgoingCall,
-  deps: DialingDeps,
+  deps: Pick<SimulationDeps, 'filter' | 'gatewayBehind'>,
 ): ForeseenDialing {
   const judged = destinations.map((destination) => ({
     destination,
     result: resultWithout(destination, invite, deps),
   }))
   const candidates = judged.map(({ destination, result }) => ({
-    ...described(destination),
+    ...candidateView(destination),
     share: shares.get(destination) ?? 0,
     withheld: result === undefined ? null : codeOf(result),
   }))
@@ -384,7 +366,7 @@ function foreseeDialing(
 function resultWithout(
   destination: Destination,
   invite: OutgoingCall,
-  deps: DialingDeps,
+  deps: Pick<SimulationDeps, 'filter' | 'gatewayBehind'>,
 ): AttemptResult | undefined {
   if (destination.kind === 'extension') return withheldPhones(destination, invite, deps)
   return withheldFrom(destination, invite, deps)
@@ -393,7 +375,7 @@ function resultWithout(
 function withheldPhones(
   extension: ExtensionDestination,
   invite: OutgoingCall,
-  deps: DialingDeps,
+  deps: Pick<SimulationDeps, 'filter' | 'gatewayBehind'>,
 ): AttemptResult | undefined {
   const { phones, voicemail } = extension
   const results = phones.map((phone) => withheldFrom(phone, invite, deps))
@@ -407,20 +389,25 @@ function withheldPhones(
 function withheldFrom(
   callee: Callee,
   invite: OutgoingCall,
-  deps: DialingDeps,
+  deps: Pick<SimulationDeps, 'filter' | 'gatewayBehind'>,
 ): AttemptResult | undefined {
-  const refusal = withheld(callee, inviteFor(callee, invite, deps.filter), invite, deps)
+  const refusal = withheld(
+    callee,
+    inviteFor(callee, invite, deps.filter),
+    invite,
+    deps.gatewayBehind,
+  )
   return refusal && { kind: 'withheld', end: refusal.end }
 }
 
 const codeOf = (result: AttemptResult): string =>
   result.kind === 'withheld' ? result.end.code : 'extension_unregistered'
 
-type Described = Omit<SimulatedCandidate, 'share' | 'withheld'>
+type CandidateView = Omit<SimulatedCandidate, 'share' | 'withheld'>
 
 const plain = { name: null, id: null, number: null, route: null, phones: null, minuteMicros: null }
 
-function described(destination: Destination): Described {
+function candidateView(destination: Destination): CandidateView {
   const { uri } = destination
   switch (destination.kind) {
     case 'gateway': {

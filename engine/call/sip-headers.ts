@@ -1,8 +1,7 @@
 /**
- * SIP headers as calls use them: which pass from one leg to the other, caller and callee, and those of our responses.
- * A header passes because it is listed here: what
- * belongs to a leg (Via, Route, Record-Route, Contact, credentials) or reveals equipment behind us
- * (User-Agent, Server, Organization, Warning) never does.
+ * SIP headers as calls use them: those that pass from one leg to the other, caller and callee, and those of our
+ * responses. Only headers listed here pass. Headers that belong to a leg (Via, Route, Record-Route, Contact,
+ * credentials) or reveal equipment behind us (User-Agent, Server, Organization, Warning) never do.
  */
 import type { Answer, Headers } from './signalling.ts'
 import {
@@ -20,6 +19,9 @@ import { readNumber, type ReadNumber, readUserPart } from '../../schema/rules/nu
 
 /** The mark of our own calls towards nodes; never taken from outside. */
 export const CALL_UUID = 'X-Call-UUID'
+
+/** Carries the token of a transfer in an INVITE from one node of the installation to another. */
+export const TRANSFER_TOKEN = 'X-Tollgate-Transfer'
 
 const describesCall = namesIn(
   'p-asserted-identity privacy diversion history-info remote-party-id reason alert-info call-info',
@@ -52,7 +54,7 @@ const passedOptions = new Set(namesIn('histinfo resource-priority uui privacy re
 /** Towards the called side we take reliable provisionals ourselves (RFC 3262); we send none. */
 const offeredOptions = new Set([...passedOptions, '100rel'])
 
-/** Methods that pass, or that we do for both sides; what a peer allows beyond them ends at us. */
+/** Methods that pass, or that we handle for both sides. Other methods in `Allow` are removed. */
 const passedMethods = new Set(
   namesIn('INVITE ACK CANCEL BYE OPTIONS PRACK UPDATE INFO MESSAGE NOTIFY REFER'),
 )
@@ -62,17 +64,17 @@ export const identityClaims: ReadonlySet<string> = new Set(
   namesIn('p-asserted-identity remote-party-id identity diversion history-info p-charging-vector'),
 )
 
-/** What has passed, without such claims. */
+/** Removes identity claims from headers that have passed. */
 export function withoutClaims(passed: Headers): Headers {
   for (const name of identityClaims) delete passed[name]
   return passed
 }
 
-/** Without these headers, named in lower case. */
+/** Removes headers by their lower-case names. */
 export function withoutHeaders(headers: Headers, names: readonly string[] = []): Headers {
   if (names.length === 0) return headers
-  const kept = Object.entries(headers).filter(([name]) => !names.includes(name.toLowerCase()))
-  return Object.fromEntries(kept)
+  const passing = Object.entries(headers).filter(([name]) => !names.includes(name.toLowerCase()))
+  return Object.fromEntries(passing)
 }
 
 export interface HeaderRules {
@@ -134,7 +136,7 @@ export class HeaderFilter {
   }
 }
 
-/** What we do for both sides of a call, whatever the other one can: RFC 3891 §6.2. */
+/** RFC 3891 §6.2: we handle Replaces for both sides, whatever the other one supports. */
 export function advertiseReplaces(headers: Headers): void {
   const { supported } = headers
   if (supported === undefined) headers['supported'] = 'replaces'
@@ -148,11 +150,11 @@ export const ownMark = (headers: Headers): string | undefined => headerNamed(hea
 
 /** The tokens of a comma list that we know; nothing when none is left. */
 function passOnly(known: ReadonlySet<string>, key: string, value: string, passed: Headers): void {
-  const kept = splitList(value).filter((token) => known.has(token))
-  if (kept.length > 0) passed[key] = kept.join(', ')
+  const passing = splitList(value).filter((token) => known.has(token))
+  if (passing.length > 0) passed[key] = passing.join(', ')
 }
 
-/** What of a `Require` we do not do (RFC 3261 §8.2.2.3), as the value of `Unsupported`. */
+/** The unsupported options of a `Require` (RFC 3261 §8.2.2.3), as the value of `Unsupported`. */
 export function unsupportedOptions(require: string | undefined): string {
   if (require === undefined) return ''
   return splitList(require)
@@ -160,7 +162,7 @@ export function unsupportedOptions(require: string | undefined): string {
     .join(', ')
 }
 
-/** `100rel` and `timer` are the SIP server's work. */
+/** The SIP server implements `100rel` and `timer`. */
 const doneHere = new Set(['100rel', 'timer', 'replaces'])
 
 /** The caller requires reliable provisional responses (RFC 3262). */
@@ -171,11 +173,11 @@ function namesIn(...lines: readonly string[]): string[] {
   return lines.flatMap((line) => line.split(' '))
 }
 
-/** What we take, in and out of dialogs. */
+/** Methods that we take, in and out of dialogs. */
 export const ALLOW =
   'INVITE, ACK, CANCEL, BYE, OPTIONS, REGISTER, PRACK, UPDATE, INFO, MESSAGE, NOTIFY, REFER, PUBLISH'
 
-/** `Allow` of a 405: what is taken outside of calls (RFC 3261 §21.4.6). */
+/** `Allow` of a 405: methods that we take outside of calls (RFC 3261 §21.4.6). */
 export const ALLOW_OUTSIDE_CALLS =
   'INVITE, ACK, CANCEL, BYE, OPTIONS, REGISTER, PRACK, UPDATE, MESSAGE, PUBLISH'
 
@@ -255,7 +257,7 @@ export function calledOf(uri: string): Party {
   return { name: '', ...uriParty(uri) }
 }
 
-/** Without port, in small letters. */
+/** The host of a party in lower case, without port. */
 export const domainOf = ({ host }: Pick<Party, 'host'>): string =>
   host.replace(/:\d+$/, '').toLowerCase()
 

@@ -1,5 +1,5 @@
-/** What the rest of the engine knows of the media sessions of calls. */
-import type { Description, SpokenProfile } from './description.ts'
+/** The media sessions of calls, as the rest of the engine sees them. */
+import type { Description, SdpProfile } from './description.ts'
 import type { NgDictionary, Relay } from './relay/relays.ts'
 import type { MediaRules } from '../../schema/contracts/field-values.ts'
 
@@ -8,14 +8,14 @@ export interface MediaSession {
   readonly id: string
   readonly relay: Relay
   readonly legs: readonly [string, string]
-  /** One, or two after a transfer. */
+  /** The calls of the legs: one, or two after a transfer. */
   readonly callUuids: readonly string[]
 }
 
 export interface MediaObserver {
   /** Both sides have an answer, and the call is answered. */
   connected?(session: MediaSession): void
-  /** Deleted; `values`: the answer of the relay, with its statistics. Undefined: it gave none. */
+  /** The session is deleted. `values`: the answer of the relay, with the statistics. Undefined: there was no answer. */
   closed?(session: MediaSession, values: NgDictionary | undefined): void
 }
 
@@ -29,25 +29,25 @@ export interface CallMedia {
   sessionsOf(callUuid: string): readonly MediaSession[]
   observe(observer: MediaObserver): void
   /**
-   * What the sessions of a call that ends tell, each once deleted; resolved at the latest after 500 ms. Undefined:
-   * there were none.
+   * Returns the deleted sessions of an ended call with their statistics, after 500 ms at the latest. Undefined: there were
+   * none.
    */
   closedSessions(callUuid: string): Promise<readonly ClosedSession[]> | undefined
 }
 
-/** One of the two parties of a media session, as far as it is known. */
+/** The known facts of one party of a media session. */
 export interface MediaParty {
   readonly rules: MediaRules
   readonly isOnWebSocket: boolean
-  /** Where its packets come from, when it is behind NAT: media goes there, and not where its description says. */
+  /** The source address of its packets, if it is behind NAT: media is sent there instead of the address in its SDP. */
   readonly natAddress: string | undefined
-  /** Its last description; undefined: it has sent none. */
-  readonly described: Description | undefined
+  /** Its last SDP. Undefined: it has sent none. */
+  readonly description: Description | undefined
 }
 
-/** Which profile the answerer gets: what it has shown, its rule, what its transport tells, or that of the offer. */
-export function profileToward(answerer: MediaParty, offered: SpokenProfile): SpokenProfile {
-  if (answerer.described) return answerer.described.profile
+/** The profile for the answerer: that of its own SDP, else of its rule, else of its transport, else of the offer. */
+export function profileToward(answerer: MediaParty, offered: SdpProfile): SdpProfile {
+  if (answerer.description) return answerer.description.profile
   if (answerer.rules.profile !== 'auto') return answerer.rules.profile
   if (answerer.isOnWebSocket) return 'webrtc'
   return offered === 'webrtc' ? 'rtp' : offered

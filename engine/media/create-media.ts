@@ -1,4 +1,4 @@
-/** The media of calls, where there are relays: the gate before the legs, and the sessions that it makes. */
+/** The media of calls on relays: the gate before the legs, the sessions, listening and digits. */
 import { hash } from 'node:crypto'
 import type { Socket } from 'node:dgram'
 import { hostname } from 'node:os'
@@ -8,30 +8,26 @@ import type { Deadlines } from '../call/deadlines.ts'
 import type { LegGate } from '../call/legs.ts'
 import { ListeningLegs } from '../call/monitoring/listening-legs.ts'
 import type { CallMedia } from './call-media.ts'
-import { HeardDigits, openDigitSocket } from './digits/heard-digits.ts'
+import { RelayDigits, openDigitSocket } from './gate/digits.ts'
 import { MediaGate } from './gate/media-gate.ts'
 import { deleteOrphans, Sessions } from './gate/sessions.ts'
 import { Parties } from './parties.ts'
 import type { Relays } from './relay/relays.ts'
-import type { RuleBooks } from './policy.ts'
+import type { RuleSources } from './policy.ts'
 import { Listening } from './spy/listening.ts'
 import { MixerThread } from './spy/mixer-thread.ts'
-import type { MediaPolicy, MediaRules } from '../../schema/contracts/field-values.ts'
+import type { MediaPolicy } from '../../schema/contracts/field-values.ts'
+import type { Store } from '../../schema/open.ts'
+import { mediaRulesOf } from '../../schema/rules/media.ts'
+import { all } from '../../schema/sql/query.ts'
 
-/** What is asked at each call. */
-export interface MediaBooks {
+/** The parts of the engine that are asked at each call. */
+export interface MediaSources extends RuleSources {
   readonly relays: Pick<Relays, 'pick' | 'byName' | 'all'> | undefined
   readonly calls: ActiveCalls
-  readonly routing: { readonly mediaOf: RuleBooks['routing'] }
-  readonly dispatcher: { setRecord(setId: number): Ruled | undefined }
-  readonly registrar: { extensionAt(domain: string, extension: string): Ruled | undefined }
   /** Absent: no call is recorded. */
   readonly recordings?:
     { mayRecord(callUuid: string): boolean; mustRecord(callUuid: string): boolean } | undefined
-}
-
-interface Ruled {
-  readonly media?: MediaRules | undefined
 }
 
 interface CreateMediaDeps {
@@ -39,7 +35,7 @@ interface CreateMediaDeps {
     readonly mediaPolicy: MediaPolicy
     readonly databasePath: string
     readonly relays: readonly { readonly host: string }[]
-    /** Undefined: relays do not tell of digits. */
+    /** Undefined: relays do not report digits. */
     readonly mediaDtmfListen?: { readonly host: string; readonly port: number } | undefined
   }
   readonly hosts: { addressesOf(host: string): readonly string[] }
@@ -55,10 +51,10 @@ export interface Media {
   readonly gate: LegGate
   readonly calls: CallMedia
   readonly listening: Listening
-  /** Deletes the sessions of calls that have not been restored. No other process of this installation may have calls. */
+  /** Deletes the sessions of calls that were not restored. No other process of this installation may have calls. */
   deleteOrphans(): void
-  /** Of digits in RTP. */
-  readonly digits: HeardDigits
+  /** Receives the reports of digits in RTP. */
+  readonly digits: RelayDigits
   /** Rejects with the reason why `MEDIA_DTMF_LISTEN` cannot be bound. */
   start(): Promise<void>
   stop(): Promise<void>
@@ -68,17 +64,16 @@ export interface Media {
 
 /** Undefined without relays. */
 export function createMedia(
-  books: MediaBooks,
+  sources: MediaSources,
   { config, databaseId, hosts, deadlines, now, randomBytes, log }: CreateMediaDeps,
 ): Media | undefined {
-  const { relays, calls } = books
+  const { relays, calls } = sources
   if (relays === undefined) return undefined
   const after = (act: () => void, delayMs: number): (() => void) => {
     const deadline = deadlines.at(now() + delayMs, act)
     return () => deadlines.cancel(deadline)
   }
-  const { databasePath } = config
-  const prefix = prefixOf({ host: hostname(), databasePath, databaseId })
+  const prefix = prefixOf(hostname(), config.databasePath, databaseId)
   const sessions = new Sessions({
     calls,
     prefix,
@@ -87,32 +82,36 @@ export function createMedia(
     ask: (relay, request, done) => relay.ask(request, done),
   })
   const isRecorded = (callUuids: readonly string[]): boolean =>
-    callUuids.some((callUuid) => books.recordings?.mayRecord(callUuid) === true)
+    callUuids.some((callUuid) => sources.recordings?.mayRecord(callUuid) === true)
   const mustBeRecorded = (callUuids: readonly string[]): boolean =>
-    callUuids.some((callUuid) => books.recordings?.mustRecord(callUuid) === true)
+    callUuids.some((callUuid) => sources.recordings?.mustRecord(callUuid) === true)
   const parties = new Parties({
     calls,
     policy: config.mediaPolicy,
     isRecorded,
     mustBeRecorded,
-    books: {
-      routing: (party) => books.routing.mediaOf(party),
-      set: (setId) => books.dispatcher.setRecord(setId)?.media,
-      extension: (domain, number) => books.registrar.extensionAt(domain, number)?.media,
-    },
+    rules: sources,
   })
   const mixers = new MixerThread(log)
   const listening = new Listening({ media: sessions, mixers, calls })
-  const gate = new MediaGate({ relays, sessions, parties, calls, now, after })
+  let gate: MediaGate | undefined
   const isRelay = (address: string): boolean =>
     config.relays.some(({ host }) => hosts.addressesOf(host).includes(address))
-  const digits = new HeardDigits({ isRelay, now, tell: (digit) => gate.heard(digit) })
+  const digits = new RelayDigits({
+    isRelay,
+    now,
+    take: (digit) => gate?.digits.take(digit) === true,
+  })
   const place = config.mediaDtmfListen
   let socket: Socket | undefined
   return {
     gate: {
       join: (legs, ...events) =>
-        gate.join((emit) => new ListeningLegs(legs(emit), listening, emit), ...events),
+        (gate = new MediaGate(
+          { relays, sessions, parties, calls, now, after },
+          (emit) => new ListeningLegs(legs(emit), listening, emit),
+          ...events,
+        )),
     },
     calls: sessions,
     listening,
@@ -131,15 +130,34 @@ export function createMedia(
   }
 }
 
-interface Installation {
-  readonly host: string
-  readonly databasePath: string
-  readonly databaseId: string
+/**
+ * Returns the prefix of the names of all sessions of an installation, by which it deletes its old sessions at a start.
+ * Other containers at the same relay may have the same names and paths, and copies of a database the same id.
+ */
+export const prefixOf = (host: string, databasePath: string, databaseId: string): string =>
+  hash('sha1', JSON.stringify([host, databasePath, databaseId]), 'hex').slice(0, 12)
+
+/** Warns at a start without relays of stored media rules that need one: one line for each kind of resource. */
+export async function noteRulesWithoutRelay(store: Store, log: Log): Promise<void> {
+  for (const [table, noun] of tables) {
+    const columns = ['media', 'media_profile', 'codecs', 'dtmf'] as const
+    const rows = await all(store, store.db.selectFrom(table).select(columns))
+    const idle = rows.filter((row) => {
+      const rules = mediaRulesOf(row)
+      if (rules === undefined) return false
+      const { policy, profile, codecs, dtmf } = rules
+      const isPlain = policy === null || policy === 'bypass'
+      return !isPlain || profile !== 'auto' || codecs !== null || dtmf !== 'auto'
+    })
+    if (idle.length > 0)
+      log('warn', `media rules of ${idle.length} ${noun} need RTPENGINE, and have no effect`)
+  }
 }
 
-/**
- * Returns what the names of all sessions of an installation begin with; at its start it deletes those that are left. Pure.
- * Of others at the same relay containers may have the same names and paths, and copies of a database the same id.
- */
-export const prefixOf = ({ host, databasePath, databaseId }: Installation): string =>
-  hash('sha1', JSON.stringify([host, databasePath, databaseId]), 'hex').slice(0, 12)
+const tables = [
+  ['carrier', 'carriers'],
+  ['dispatcher_set', 'dispatcher sets'],
+  ['extension', 'extensions'],
+  ['tenant', 'tenants'],
+  ['ai_agent', 'AI agents'],
+] as const

@@ -9,19 +9,19 @@ import type { MediaParty } from './call-media.ts'
 import {
   type MediaDecision,
   mediaDecision,
-  type RuleBooks,
+  type RuleSources,
   rulesOf,
   inRecordedCodecs,
 } from './policy.ts'
 import type { MediaPolicy, MediaRules } from '../../schema/contracts/field-values.ts'
 import { isHiddenFrom } from '../../schema/net/ip-address.ts'
 
-/** What is known of the party of a leg: plain values, kept for as long as the leg. */
+/** The facts about the party of a leg: plain values. */
 export interface PartyFacts {
   /** Undefined: not looked up yet. */
   readonly rules: MediaRules | undefined
   readonly isOnWebSocket: boolean
-  /** Where its SIP messages come from; undefined: from a proxy, or none has come yet. */
+  /** The source address of its SIP messages. Undefined: they come from a proxy, or none has come yet. */
   readonly address: string | undefined
   readonly isBehindProxy: boolean
   /** Where its REGISTER came from, when its Contact names another, private address. */
@@ -29,7 +29,7 @@ export interface PartyFacts {
 }
 
 export interface PartiesDeps {
-  readonly books: RuleBooks
+  readonly rules: RuleSources
   readonly calls: Pick<ActiveCalls, 'call'>
   /** The setting `MEDIA_POLICY`. */
   readonly policy: MediaPolicy
@@ -47,9 +47,9 @@ export class Parties {
   }
 
   /**
-   * Who it is shows a moment later.
+   * The rules of a caller are looked up later, when it is identified.
    *
-   * @param isOtherNode it has proved to be a node of the installation: it speaks for a party of the call, and is none.
+   * @param isOtherNode it has proved to be a node of the installation, and so is not itself a party of the call.
    */
   caller({ protocol, sourceAddress, headers }: Source, isOtherNode = false): PartyFacts {
     const isBehindProxy = headers['record-route'] !== undefined
@@ -66,7 +66,7 @@ export class Parties {
   callee(callee: Callee): PartyFacts {
     const phone = callee.kind === 'phone' ? callee : undefined
     return {
-      rules: rulesOf(callee, this.#deps.books),
+      rules: rulesOf(callee, this.#deps.rules),
       isOnWebSocket: phone?.isOnWebSocket === true,
       address: undefined,
       isBehindProxy: callee.kind === 'domain' || (phone?.routes.length ?? 0) > 0,
@@ -74,14 +74,14 @@ export class Parties {
     }
   }
 
-  /** With the rules of its party. */
-  known(legId: string, facts: PartyFacts): PartyFacts {
+  /** Adds the rules of the party. */
+  withRules(legId: string, facts: PartyFacts): PartyFacts {
     if (facts.rules !== undefined) return facts
     const { origin } = this.#deps.calls.call(callUuidOf(legId)) ?? {}
-    return { ...facts, rules: origin ? rulesOf(origin, this.#deps.books) : noMediaRules }
+    return { ...facts, rules: origin ? rulesOf(origin, this.#deps.rules) : noMediaRules }
   }
 
-  /** In a call that may be recorded: with the codecs of which a recording can be made. */
+  /** Limits the codecs of a call that may be recorded to those that can be recorded. */
   recordable(party: MediaParty, callUuid: string): MediaParty {
     return this.#deps.isRecorded([callUuid]) ? inRecordedCodecs(party) : party
   }
@@ -95,21 +95,22 @@ export class Parties {
 }
 
 /** The party with its last description. */
-export function partyWith(facts: PartyFacts, described: Description | undefined): MediaParty {
+export function partyWith(facts: PartyFacts, description: Description | undefined): MediaParty {
   const { rules = noMediaRules, isOnWebSocket } = facts
-  return { rules, isOnWebSocket, natAddress: natAddressOf(facts, described), described }
+  return { rules, isOnWebSocket, natAddress: natAddressOf(facts, description), description }
 }
 
-/** Its messages come from there, unless they come through a proxy. */
-export const heardFrom = (facts: PartyFacts, peer: string): PartyFacts =>
+/** Notes the source address of its messages, unless they come through a proxy. */
+export const withPeerAddress = (facts: PartyFacts, peer: string): PartyFacts =>
   facts.address === undefined && !facts.isBehindProxy && peer !== ''
     ? { ...facts, address: hostOf(peer) }
     : facts
 
-const hostOf = (place: string): string =>
-  place.slice(0, place.lastIndexOf(':')).replace(/^\[|\]$/g, '')
+/** The host of `host:port`, without brackets. */
+export const hostOf = (address: string): string =>
+  address.slice(0, address.lastIndexOf(':')).replace(/^\[|\]$/g, '')
 
-/** Saved by a process without relays. */
+/** For legs that a process without relays has saved. */
 export const unknownParty: PartyFacts = {
   rules: noMediaRules,
   isOnWebSocket: false,
@@ -120,13 +121,13 @@ export const unknownParty: PartyFacts = {
 
 /** Whether a party is behind NAT: its media is sent to where its packets come from. Pure. */
 export interface PartySource {
-  /** Where its SIP messages come from; undefined: from a proxy, which says nothing about the party. */
+  /** The source address of its SIP messages. Undefined: they come from a proxy. */
   readonly address: string | undefined
   /** Where its REGISTER came from, when its Contact names another, private address. */
   readonly boundBehindNat: string | undefined
 }
 
-/** The address that its media comes from; undefined: it is the one of its description. */
+/** The source address of its media. Undefined: the address of its SDP. */
 export function natAddressOf(
   { address: source, boundBehindNat }: PartySource,
   described: Description | undefined,

@@ -16,7 +16,7 @@ interface RelayWishes {
   /** The setting `MEDIA_POLICY`. */
   readonly policy: MediaPolicy
   readonly isRecorded: boolean
-  /** It must not take place unrecorded. */
+  /** The call must not take place unrecorded. */
   readonly mustBeRecorded: boolean
 }
 
@@ -32,7 +32,7 @@ export function mediaDecision(
   return why === undefined ? { kind: 'bypass' } : { kind: 'relay', isRequired: false, why }
 }
 
-/** Why media could not flow, or not as asked for, between the two alone. */
+/** Why media between the two needs a relay. */
 function needOf(
   offerer: MediaParty,
   answerer: MediaParty,
@@ -40,42 +40,51 @@ function needOf(
 ): RelayReason | undefined {
   if (isRecorded) return 'recording'
   if (offerer.natAddress !== undefined || answerer.natAddress !== undefined) return 'nat'
-  const offered = offerer.described?.profile
+  const offered = offerer.description?.profile
   if (offered !== undefined && profileToward(answerer, offered) !== offered) return 'profile'
   if (offeredCodecs(offerer, answerer).kind !== 'unchanged') return 'codecs'
   return convertsDigits(offerer, answerer) ? 'dtmf' : undefined
 }
 
-/** Answers from memory. */
-export interface RuleBooks {
-  routing(
-    party: { readonly carrierId: number } | { readonly agentId: number },
-  ): MediaRules | undefined
-  set(setId: number): MediaRules | undefined
-  extension(domain: string, extension: string): MediaRules | undefined
+/** The media rules of carriers, agents, dispatcher sets and extensions, in memory. */
+export interface RuleSources {
+  readonly routing: {
+    mediaOf(
+      party: { readonly carrierId: number } | { readonly agentId: number },
+    ): MediaRules | undefined
+  }
+  readonly dispatcher: { setRecord(setId: number): WithMediaRules | undefined }
+  readonly registrar: { extensionAt(domain: string, extension: string): WithMediaRules | undefined }
+}
+
+interface WithMediaRules {
+  readonly media?: MediaRules | undefined
 }
 
 /** The rules of the party that sent an INVITE, or to which one is sent. */
-export const rulesOf = (party: Caller | Callee, books: RuleBooks): MediaRules =>
-  saidBy(party, books) ?? noMediaRules
+export const rulesOf = (party: Caller | Callee, sources: RuleSources): MediaRules =>
+  ownRules(party, sources) ?? noMediaRules
 
 type Caller = NonNullable<Admission['origin']>
 
-function saidBy(party: Caller | Callee, books: RuleBooks): MediaRules | undefined {
+function ownRules(
+  party: Caller | Callee,
+  { routing, dispatcher, registrar }: RuleSources,
+): MediaRules | undefined {
   switch (party.kind) {
     case 'carrier':
     case 'gateway':
     case 'agent':
-      return books.routing(party)
+      return routing.mediaOf(party)
     case 'node':
-      return books.set(party.setId)
+      return dispatcher.setRecord(party.setId)?.media
     case 'spy':
-      return party.setId === null ? undefined : books.set(party.setId)
+      return party.setId === null ? undefined : dispatcher.setRecord(party.setId)?.media
     case 'extension':
     case 'phone':
-      return books.extension(party.domain, party.extension)
+      return registrar.extensionAt(party.domain, party.extension)?.media
     case 'listener':
-      // It is known to relays only.
+      // Only relays know its address.
       return { ...noMediaRules, policy: 'anchor', profile: 'rtp' }
     case 'voicemail':
     case 'domain':
@@ -94,7 +103,7 @@ type OfferedCodecs =
   | { readonly kind: 'unchanged' }
   /** These alone, in this order. */
   | { readonly kind: 'filtered'; readonly codecs: readonly string[] }
-  /** None of the answerer's is there: the relay translates between `from` and `to`. */
+  /** The offer has none of the answerer's codecs: the relay transcodes between `from` and `to`. */
   | {
       readonly kind: 'transcoded'
       readonly from: readonly string[]
@@ -102,11 +111,11 @@ type OfferedCodecs =
     }
 
 /**
- * Both allow lists count; the answerer's says in which order, too. An offerer without a codec on both lists
+ * Both allow lists count; that of the answerer also defines the order. An offerer without a codec on both lists
  * may use what it offers. An offer of which the answerer may have nothing passes where the relay cannot transcode.
  */
 export function offeredCodecs(offerer: MediaParty, answerer: MediaParty): OfferedCodecs {
-  const offered = offerer.described?.codecs ?? []
+  const offered = offerer.description?.codecs ?? []
   const usable = allowed(offered, offerer.rules.codecs)
   const own = usable.length > 0 ? usable : offered
   const wanted = answerer.rules.codecs
@@ -122,7 +131,7 @@ export function offeredCodecs(offerer: MediaParty, answerer: MediaParty): Offere
 const allowed = (offered: readonly string[], list: readonly string[] | null): readonly string[] =>
   list === null ? offered : offered.filter((name) => list.some((each) => isSame(each, name)))
 
-/** Those of `wanted`, in its order, as the offer spells them. */
+/** The offered codecs that are in `wanted`, in the order of `wanted`. */
 const common = (wanted: readonly string[], offered: readonly string[]): readonly string[] =>
   wanted.flatMap((name) => offered.filter((each) => isSame(each, name)))
 
@@ -137,23 +146,23 @@ function filtered(offered: readonly string[], codecs: readonly string[]): Offere
 
 /** Whether the relay has to do with the digits of these two. */
 export const convertsDigits = (one: MediaParty, other: MediaParty): boolean =>
-  isPlayed(one, other) || isPlayed(other, one)
+  getsEvents(one, other) || getsEvents(other, one)
 
 /** Whether an INFO with digits from one becomes events in the RTP towards the other. */
-export function isPlayed(from: MediaParty, to: MediaParty): boolean {
+export function getsEvents(from: MediaParty, to: MediaParty): boolean {
   if (to.rules.dtmf === 'info') return false
-  if (from.rules.dtmf === 'info') return to.described?.hasTelephoneEvents !== false
-  return to.rules.dtmf === 'rfc4733' && from.described?.hasTelephoneEvents === false
+  if (from.rules.dtmf === 'info') return to.description?.hasTelephoneEvents !== false
+  return to.rules.dtmf === 'rfc4733' && from.description?.hasTelephoneEvents === false
 }
 
 /** Whether events in the RTP of the other party become INFO to this one. If it has described events itself, it gets those. */
-export const isTold = ({ rules, described }: MediaParty): boolean =>
-  rules.dtmf === 'info' && described?.hasTelephoneEvents !== true
+export const getsInfo = ({ rules, description }: MediaParty): boolean =>
+  rules.dtmf === 'info' && description?.hasTelephoneEvents !== true
 
 /** RFC 3551: the names of G.711. */
 const decoded = ['PCMA', 'PCMU']
 
-/** Its own order counts. One that may have none of them talks through the transcoding relay. */
+/** Limits a party to codecs that can be recorded, in its own order. If it has none of them, the relay transcodes. */
 export function inRecordedCodecs(party: MediaParty): MediaParty {
   const { rules } = party
   const own = (rules.codecs ?? []).filter((name) => decoded.includes(name.toUpperCase()))

@@ -104,18 +104,15 @@ class Rig {
       policy: 'anchor',
       isRecorded: () => false,
       mustBeRecorded: () => false,
-      books: { routing: none, set: none, extension: none },
+      rules: {
+        routing: { mediaOf: none },
+        dispatcher: { setRecord: none },
+        registrar: { extensionAt: none },
+      },
     })
     const relays = { pick: () => relay, byName: () => relay }
-    const gate = new MediaGate({
-      relays,
-      sessions: this.sessions,
-      parties,
-      calls: known,
-      now,
-      after,
-    })
-    this.#inner = gate.join(
+    this.#inner = new MediaGate(
+      { relays, sessions: this.sessions, parties, calls: known, now, after },
       (emit) => {
         this.#emit = emit
         return silent
@@ -150,7 +147,7 @@ class Rig {
     const invite = { uri: 'sip:1@127.0.0.1', nextHop: undefined, headers: {}, body: offer }
     const to = { kind: 'node', setId: 1 } as never
     gate.invite(callee, { ...invite, credentials: undefined }, caller, {
-      describes: caller,
+      sdpOwner: caller,
       callee: to,
     })
     await this.#relay.answers()
@@ -163,7 +160,7 @@ class Rig {
     this.#emit({ type: 'answered', legId: callee, response: ok, dialog: ids })
     call.answeredAt = 1
     this.#save(caller, callee)
-    gate.perform({ type: 'accept', legId: caller, sdp: answer, describes: callee, headers: {} })
+    gate.perform({ type: 'accept', legId: caller, sdp: answer, sdpOwner: callee, headers: {} })
     await this.#relay.answers()
     this.#emit({ type: 'accepted', legId: caller, dialog: ids })
     this.#emit({ type: 'ack', legId: caller, body: undefined })

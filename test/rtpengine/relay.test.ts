@@ -1,6 +1,6 @@
 /** The pool of relays against real ones. */
 import { afterEach, beforeAll, beforeEach, afterAll, expect, test } from 'vitest'
-import { deleteAndTell, deleteOf } from '../../engine/media/gate/offer-answer.ts'
+import { deleteWithStatistics, deleteOf } from '../../engine/media/gate/offer-answer.ts'
 import { createRelays, type RelayPool } from '../../engine/media/relay/relay-pool.ts'
 import { NgClient, openNgSocket } from '../../engine/media/relay/ng-client.ts'
 import { readConfig } from '../../engine/config.ts'
@@ -94,7 +94,7 @@ test('a session is offered, listed, told of and deleted', async () => {
   expect((await relayOf(first).request(answer)).kind).toBe('ok')
   expect(await first.sessions()).toEqual(['one'])
   expect(Object.keys((await first.query('one'))['tags'] ?? {})).toEqual(['a', 'b'])
-  const deleted = await relayOf(first).request(deleteAndTell({ id: 'one', legs: ['a', 'b'] }))
+  const deleted = await relayOf(first).request(deleteWithStatistics({ id: 'one', legs: ['a', 'b'] }))
   expect(deleted).toMatchObject({ kind: 'ok', values: { totals: { RTP: { packets: 0 } } } })
   expect(await first.sessions()).toEqual([])
 })

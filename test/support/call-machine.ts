@@ -4,7 +4,7 @@ import { beginInvitedCall } from '../../engine/call/call-machine/call.ts'
 import type {
   Command,
   MachineEvent,
-  Surroundings,
+  MachineInputs,
   Timer,
 } from '../../engine/call/call-machine/protocol.ts'
 import { emptyWorld, type Call, type World } from '../../engine/call/call-machine/state.ts'
@@ -52,8 +52,8 @@ export class CallMachine {
   /** Every command so far, in order. */
   readonly commands: Command[] = []
   readonly #timers = new Map<string, { readonly timer: Timer; readonly at: number }>()
-  readonly #surroundings: Omit<Surroundings, 'now'> = {
-    server: { lagMs: 0, hearsTrying: true, isElsewhere: false },
+  readonly #inputs: Omit<MachineInputs, 'now'> = {
+    server: { lagMs: 0, reportsTrying: true, isRemote: false },
     filter: new HeaderFilter({ passX: new Set(), ownHost: () => 'sbc.example' }),
     timing: {
       nodeTimeoutMs: 1_500,
@@ -65,7 +65,7 @@ export class CallMachine {
 
   /** Lets an event happen; returns the commands that it leads to. */
   event(event: MachineEvent): readonly Command[] {
-    const commands = handle(this.world, event, { ...this.#surroundings, now: this.now })
+    const commands = handle(this.world, event, { ...this.#inputs, now: this.now })
     this.commands.push(...commands)
     for (const command of commands) {
       if (command.type === 'startTimer')

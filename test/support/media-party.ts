@@ -93,7 +93,7 @@ export const party = (
 ): MediaParty => ({
   isOnWebSocket: false,
   natAddress: undefined,
-  described: sdp === undefined ? undefined : readDescription(sdp),
+  description: sdp === undefined ? undefined : readDescription(sdp),
   ...rest,
   rules: { ...noRules, ...rules },
 })

@@ -57,7 +57,6 @@ export async function startTwoNodes({ withTcp = false } = {}): Promise<TwoNodes>
       wallNow: () => a.time.wallNow(),
       onRefused: ({ address, port }: Binding['source']) => void refused.push(`${address}:${port}`),
       onToken: () => undefined,
-      onHeard: () => undefined,
       isRecording: () => false,
       log: () => undefined,
     }
@@ -65,7 +64,11 @@ export async function startTwoNodes({ withTcp = false } = {}): Promise<TwoNodes>
   }
   const hopOf = (self: string): PhoneHop => {
     const { peer, common } = knownTo(self)
-    return new PhoneHop({ ...common, peer, bindingsOf: () => bindings })
+    return new PhoneHop({
+      ...common,
+      peer,
+      bindingsOf: () => bindings,
+    })
   }
   const othersOf = (self: string): OtherNodes => {
     const { peer: find, common } = knownTo(self)
@@ -75,7 +78,7 @@ export async function startTwoNodes({ withTcp = false } = {}): Promise<TwoNodes>
         return nodes.isAlive ? ['a', 'b'] : [self]
       },
     }
-    return new OtherNodes({ ...common, peers })
+    return new OtherNodes({ ...common, peers, onNodeAt: () => undefined })
   }
   const [hopAtA, hopAtB] = [hopOf('a'), hopOf('b')]
   const a = await startCallRig({

@@ -12,15 +12,15 @@ import { type AttemptEvent, attemptTable } from './tables.ts'
 import { display, offeringLeg, progress } from './calling.ts'
 import { wantsOffer } from './failover.ts'
 import { closeLeg, newLeg, stepLeg } from './leg.ts'
-import type { Turn } from './protocol.ts'
+import type { StepContext } from './protocol.ts'
 import type { Attempt, AttemptResult, Call } from './state.ts'
 
-/** Below, a late response is the node's own fault. */
+/** With less lag a late response is the fault of the node. */
 const NOTICEABLE_LAG_MS = 50
 /** The longest extension of a timeout while this process is busy. */
 const MAX_EXTRA_MS = 3_000
 
-/** Given up for another destination, or because the caller has gone. */
+/** For an attempt that is given up for another destination, or because the caller has left. */
 export const givenUp: Headers = { Reason: reasonHeader({ by: 'system', cause: cause.normal }) }
 /** RFC 3326 §2: another phone of the callee has answered. */
 const answeredElsewhere: Headers = { Reason: 'SIP;cause=200;text="Call completed elsewhere"' }
@@ -29,28 +29,28 @@ const declinedElsewhere = (status: number): Headers => ({
 })
 
 export function startAttempt(
-  turn: Turn,
+  ctx: StepContext,
   call: Call,
   candidate: Callee,
   isBranch: boolean,
-  timeoutMs = turn.timing.nodeTimeoutMs,
+  timeoutMs = ctx.timing.nodeTimeoutMs,
 ): void {
   const { dialing } = call
   if (dialing === undefined) return
-  const leg = newLeg(turn, call, dialing.purpose === 'source' ? 'caller' : 'callee', true)
+  const leg = newLeg(ctx, call, dialing.purpose === 'source' ? 'caller' : 'callee', true)
   leg.isPhone = candidate.kind === 'phone'
   if ('stripHeaders' in candidate) leg.withheld = candidate.stripHeaders
   const { invite, purpose } = dialing
-  leg.told = invite.body ?? ''
+  leg.lastSdpSent = invite.body ?? ''
   const attempt: Attempt = {
     legId: leg.id,
     destination: candidate.uri,
     isNode: candidate.kind === 'node',
     isBranch,
-    startedAt: turn.now,
+    startedAt: ctx.now,
     timeoutMs,
     state: 'silent',
-    endedAt: turn.now,
+    endedAt: ctx.now,
     status: 0,
     reason: '',
     result: undefined,
@@ -58,30 +58,30 @@ export function startAttempt(
     ...('holder' in candidate && { holder: candidate.holder }),
   }
   dialing.attempts.push(attempt)
-  if (purpose === 'destination') startTimer(turn, attempt, turn.now + timeoutMs)
+  if (purpose === 'destination') startTimer(ctx, attempt, ctx.now + timeoutMs)
   const near = purpose === 'source' ? undefined : call.near
-  const describes = invite.body === undefined ? undefined : offeringLeg(turn, call)
-  turn.commands.push({
+  const sdpOwner = invite.body === undefined ? undefined : offeringLeg(ctx, call)
+  ctx.commands.push({
     type: 'invite',
     legId: leg.id,
     candidate,
     invite,
-    describes,
+    sdpOwner,
     isBranch,
     near,
   })
 }
 
-function startTimer({ commands }: Turn, { legId }: Attempt, at: number): void {
+function startTimer({ commands }: StepContext, { legId }: Attempt, at: number): void {
   commands.push({ type: 'startTimer', timer: { kind: 'attempt', legId }, at })
 }
 
-export function startRingTimer({ commands, now }: Turn, call: Call, ringMs: number): void {
+export function startRingTimer({ commands, now }: StepContext, call: Call, ringMs: number): void {
   const timer = { kind: 'ring', callUuid: call.start.callUuid } as const
   commands.push({ type: 'startTimer', timer, at: now + ringMs })
 }
 
-export function stopRingTimer({ commands }: Turn, { start: { callUuid } }: Call): void {
+export function stopRingTimer({ commands }: StepContext, { start: { callUuid } }: Call): void {
   commands.push({ type: 'stopTimer', timer: { kind: 'ring', callUuid } })
 }
 
@@ -90,7 +90,7 @@ export const attemptOf = (call: Call, legId: string): Attempt | undefined =>
 
 /** Makes one step of an attempt. */
 export function stepAttempt(
-  turn: Turn,
+  ctx: StepContext,
   call: Call,
   attempt: Attempt,
   event: AttemptEvent,
@@ -103,55 +103,59 @@ export function stepAttempt(
   if (next === undefined) return false
   attempt.state = next.to
   const { legId, holder } = attempt
-  // A node that has said anything is there: what follows is the phone's. A request that our own server refuses to
-  // send says nothing about the node: a phone may have caused it.
-  const isUnheard = attempt.status === 0 && event === 'silence' && !isAway(result)
-  if (holder !== undefined && isUnheard) turn.commands.push({ type: 'nodeSilent', name: holder })
+  // A node that has sent any response is reachable: later silence is the phone's. If our own SIP server cannot send the
+  // request, the node may be well.
+  const isUnreachable = attempt.status === 0 && event === 'silence' && !isConnectionLost(result)
+  if (holder !== undefined && isUnreachable) ctx.commands.push({ type: 'nodeSilent', name: holder })
   const { callUuid } = call.start
   for (const action of next.do)
     switch (action) {
       case 'startRingTimer':
         if (call.dialing?.purpose === 'destination')
-          startTimer(turn, attempt, turn.now + turn.timing.ringTimeoutMs)
+          startTimer(ctx, attempt, ctx.now + ctx.timing.ringTimeoutMs)
         break
       case 'stopTimer':
-        turn.commands.push({ type: 'stopTimer', timer: { kind: 'attempt', legId } })
+        ctx.commands.push({ type: 'stopTimer', timer: { kind: 'attempt', legId } })
         break
       case 'close':
-        closeLeg(turn, turn.world.legs.get(legId), headers)
+        closeLeg(ctx, ctx.world.legs.get(legId), headers)
         break
-      case 'ask':
-        startTimer(turn, attempt, turn.now + attempt.timeoutMs)
-        turn.commands.push({ type: 'probe', legId, uri: attempt.destination })
+      case 'probe':
+        startTimer(ctx, attempt, ctx.now + attempt.timeoutMs)
+        ctx.commands.push({ type: 'probe', legId, uri: attempt.destination })
         break
       case 'endCall':
-        turn.signals.push({ type: 'stop', callUuid, end: { kind: 'no-answer' } })
+        ctx.signals.push({ type: 'stop', callUuid, end: { kind: 'no-answer' } })
         break
       case 'settle':
       default:
         attempt.result = result
-        attempt.endedAt = turn.now
-        turn.signals.push({ type: 'attemptOver', callUuid, legId })
+        attempt.endedAt = ctx.now
+        ctx.signals.push({ type: 'attemptOver', callUuid, legId })
     }
   return true
 }
 
 /** Something happened to the leg of an attempt, and the attempt is not over yet. */
-export function attemptEvent(turn: Turn, call: Call, attempt: Attempt, event: LegEventData): void {
+export function attemptEvent(
+  ctx: StepContext,
+  call: Call,
+  attempt: Attempt,
+  event: LegEventData,
+): void {
   switch (event.type) {
     case 'sent':
       call.callIds.push(event.callId)
-      // The destination's time begins when it has been asked.
-      if (event.heldMs !== undefined) sentLate(turn, call, attempt)
+      if (event.heldMs !== undefined) sentLate(ctx, call, attempt)
       return undefined
     case 'provisional':
-      return onProvisional(turn, call, attempt, event.response)
+      return onProvisional(ctx, call, attempt, event.response)
     case 'rejected':
-      return onRejected(turn, call, attempt, event.response)
+      return onRejected(ctx, call, attempt, event.response)
     case 'unusable': {
       noteResponse(attempt, event.response)
       const result = rejected(502, 'Bad Gateway', {}, true)
-      return void stepAttempt(turn, call, attempt, 'unusable', { result })
+      return void stepAttempt(ctx, call, attempt, 'unusable', { result })
     }
     case 'failed': {
       const { reason, isConnectionLost } = event
@@ -161,20 +165,20 @@ export function attemptEvent(turn: Turn, call: Call, attempt: Attempt, event: Le
         reason,
         ...(isConnectionLost && { isConnectionLost }),
       } as const
-      return void stepAttempt(turn, call, attempt, 'failed', { result })
+      return void stepAttempt(ctx, call, attempt, 'failed', { result })
     }
     case 'answered':
     case 'offered':
-      return onAnswered(turn, call, attempt, event)
+      return onAnswered(ctx, call, attempt, event)
     default:
       return undefined
   }
 }
 
-/** The destination's time begins when it has been asked. */
-function sentLate(turn: Turn, call: Call, attempt: Attempt): void {
+/** The INVITE has waited for a media relay: the time of the destination begins now. */
+function sentLate(ctx: StepContext, call: Call, attempt: Attempt): void {
   if (attempt.state === 'silent' && call.dialing?.purpose === 'destination')
-    startTimer(turn, attempt, turn.now + attempt.timeoutMs)
+    startTimer(ctx, attempt, ctx.now + attempt.timeoutMs)
 }
 
 function noteResponse(attempt: Attempt, { status, reason }: SipResponse): void {
@@ -182,26 +186,31 @@ function noteResponse(attempt: Attempt, { status, reason }: SipResponse): void {
   attempt.reason = reason
 }
 
-function onProvisional(turn: Turn, call: Call, attempt: Attempt, response: SipResponse): void {
+function onProvisional(
+  ctx: StepContext,
+  call: Call,
+  attempt: Attempt,
+  response: SipResponse,
+): void {
   const { status, body } = response
   const isSource = call.dialing?.purpose === 'source'
   const isMedia = Boolean(body) && status > 100 && !attempt.isBranch
-  stepAttempt(turn, call, attempt, isMedia ? 'earlyMedia' : 'response')
+  stepAttempt(ctx, call, attempt, isMedia ? 'earlyMedia' : 'response')
   noteResponse(attempt, response)
   if (status <= 100) return undefined
-  if (isSource) return call.display === 'DIALING' ? display(turn, call, 'RINGING') : undefined
-  call.firstProgressAt ??= turn.now
+  if (isSource) return call.display === 'DIALING' ? display(ctx, call, 'RINGING') : undefined
+  call.firstProgressAt ??= ctx.now
   call.peers.callee ??= response.peer
   // One 180 without media for all phones: their answers to one offer would contradict each other.
   if (attempt.isBranch) {
     if (call.display !== 'DIALING') return undefined
-    const ringing = { status: 180, reason: 'Ringing', body: undefined, describes: undefined }
-    return progress(turn, call, ringing, {})
+    const ringing = { status: 180, reason: 'Ringing', body: undefined, sdpOwner: undefined }
+    return progress(ctx, call, ringing, {})
   }
   if (isMedia) noteEarlyMedia(attempt, response)
   const { reason } = response
-  const told = { status, reason, body, describes: attempt.legId }
-  return progress(turn, call, told, passedAnswer(turn, attempt, response))
+  const progressed = { status, reason, body, sdpOwner: attempt.legId }
+  return progress(ctx, call, progressed, passedAnswer(ctx, attempt, response))
 }
 
 function noteEarlyMedia(attempt: Attempt, { headers, body }: SipResponse): void {
@@ -209,30 +218,30 @@ function noteEarlyMedia(attempt: Attempt, { headers, body }: SipResponse): void 
     attempt.early = { tag: tagOf(headers['to']), sdp: body ?? '' }
 }
 
-function passedAnswer(turn: Turn, { legId }: Attempt, { headers }: SipResponse): Headers {
-  const passed = turn.filter.inviteAnswer(headers)
-  return turn.world.legs.get(legId)?.isPhone === true ? withoutClaims(passed) : passed
+function passedAnswer(ctx: StepContext, { legId }: Attempt, { headers }: SipResponse): Headers {
+  const passed = ctx.filter.inviteAnswer(headers)
+  return ctx.world.legs.get(legId)?.isPhone === true ? withoutClaims(passed) : passed
 }
 
 const rejected = (status: number, reason: string, headers: Headers, isFinal: boolean) =>
   ({ kind: 'rejected', status, reason, headers, isFinal }) as const
 
-function onRejected(turn: Turn, call: Call, attempt: Attempt, response: SipResponse): void {
-  if (offerToSource(turn, call, attempt, response)) return
+function onRejected(ctx: StepContext, call: Call, attempt: Attempt, response: SipResponse): void {
+  if (offerToSource(ctx, call, attempt, response)) return
   noteResponse(attempt, response)
   const { status, reason, headers } = response
-  const passed = passedAnswer(turn, attempt, response)
+  const passed = passedAnswer(ctx, attempt, response)
   const result = rejected(status, reason, passed, attempt.state === 'early')
   if (status >= 600 && attempt.isBranch && call.dialing?.purpose === 'destination')
     // RFC 3261 §16.7 step 5: 6xx is the callee's decision for all its phones.
-    abandonOthers(turn, call, attempt, 'declined elsewhere', declinedElsewhere(status))
+    abandonOthers(ctx, call, attempt, 'declined elsewhere', declinedElsewhere(status))
   const redirect = status < 400 ? { redirect: headers } : {}
-  stepAttempt(turn, call, attempt, 'rejected', { result: { ...result, ...redirect } })
+  stepAttempt(ctx, call, attempt, 'rejected', { result: { ...result, ...redirect } })
 }
 
-/** Gives up all but one; `why` is for the record, `headers` for the phones. */
+/** Gives up all attempts but one. `why` goes into the record, `headers` to the phones. */
 export function abandonOthers(
-  turn: Turn,
+  ctx: StepContext,
   call: Call,
   one: Attempt | undefined,
   why: string,
@@ -241,36 +250,36 @@ export function abandonOthers(
   for (const attempt of call.dialing?.attempts ?? []) {
     if (attempt === one || attempt.state === 'over') continue
     if (attempt.reason === '') attempt.reason = why
-    stepAttempt(turn, call, attempt, 'abandoned', { headers })
+    stepAttempt(ctx, call, attempt, 'abandoned', { headers })
   }
 }
 
 function onAnswered(
-  turn: Turn,
+  ctx: StepContext,
   call: Call,
   attempt: Attempt,
   event: Extract<LegEventData, { readonly type: 'answered' | 'offered' }>,
 ): void {
   const { response, legId } = event
   noteResponse(attempt, response)
-  const headers = passedAnswer(turn, attempt, response)
-  if (!stepAttempt(turn, call, attempt, 'answered')) return
-  abandonOthers(turn, call, attempt, 'answered elsewhere', answeredElsewhere)
-  if (call.dialing?.purpose === 'source') return pickedUp(turn, call, event)
-  call.firstProgressAt ??= turn.now
+  const headers = passedAnswer(ctx, attempt, response)
+  if (!stepAttempt(ctx, call, attempt, 'answered')) return
+  abandonOthers(ctx, call, attempt, 'answered elsewhere', answeredElsewhere)
+  if (call.dialing?.purpose === 'source') return pickedUp(ctx, call, event)
+  call.firstProgressAt ??= ctx.now
   call.peers.callee = response.peer
   call.legs.callee = legId
   const sdp = descriptionIn(attempt, response)
-  const leg = turn.world.legs.get(legId)
+  const leg = ctx.world.legs.get(legId)
   if (leg && event.type === 'answered' && leg.media === '') leg.media = sdp
-  stopRingTimer(turn, call)
-  call.answering = { sdp, describes: legId, headers }
-  turn.signals.push({ type: 'calleeAnswered', callUuid: call.start.callUuid })
+  stopRingTimer(ctx, call)
+  call.answering = { sdp, sdpOwner: legId, headers }
+  ctx.signals.push({ type: 'calleeAnswered', callUuid: call.start.callUuid })
 }
 
 /**
- * RFC 3262 §5: a callee that has answered our offer reliably does not do so again in the 200. The caller
- * heard it unreliably, and must find it there (RFC 3261 §13.3.1).
+ * RFC 3262 §5: a callee that has answered our offer reliably does not do so again in the 200. The caller got the answer
+ * unreliably, and must find it in the 200 (RFC 3261 §13.3.1).
  */
 function descriptionIn({ early }: Attempt, { headers, body }: SipResponse): string {
   if (body) return body
@@ -279,87 +288,92 @@ function descriptionIn({ early }: Attempt, { headers, body }: SipResponse): stri
 
 /** A phone of the source is picked up: it is the calling side from now on. */
 function pickedUp(
-  turn: Turn,
+  ctx: StepContext,
   call: Call,
   event: Extract<LegEventData, { readonly type: 'answered' | 'offered' }>,
 ): void {
-  stopRingTimer(turn, call)
+  stopRingTimer(ctx, call)
   call.peers.caller = event.response.peer
   call.near = event.legId
   call.dialing = undefined
   const { callUuid } = call.start
   const offer = event.type === 'offered' ? event.offer : undefined
-  turn.signals.push({ type: 'pickedUp', callUuid, legId: event.legId, offer })
+  ctx.signals.push({ type: 'pickedUp', callUuid, legId: event.legId, offer })
 }
 
-/** The INVITE must not leave. */
+/** The INVITE must not be sent. */
 export function withheld(
-  turn: Turn,
+  ctx: StepContext,
   call: Call,
   attempt: Attempt,
   why: string,
   end: End & { readonly kind: 'refused' },
 ): void {
   attempt.reason = why
-  const leg = turn.world.legs.get(attempt.legId)
-  if (leg) stepLeg(turn, leg, 'failed')
-  stepAttempt(turn, call, attempt, 'withheld', { result: { kind: 'withheld', end } })
+  const leg = ctx.world.legs.get(attempt.legId)
+  if (leg) stepLeg(ctx, leg, 'failed')
+  stepAttempt(ctx, call, attempt, 'withheld', { result: { kind: 'withheld', end } })
 }
 
 /** The time of an attempt is over: silence, or ringing for too long. */
-export function attemptTimedOut(turn: Turn, call: Call, attempt: Attempt): void {
-  const { now, server } = turn
+export function attemptTimedOut(ctx: StepContext, call: Call, attempt: Attempt): void {
+  const { now, server } = ctx
   const { lagMs } = server
   const { startedAt, timeoutMs, state, isNode } = attempt
-  if (state !== 'silent') return silence(turn, call, attempt)
+  if (state !== 'silent') return silence(ctx, call, attempt)
   // While this process is busy a response may wait to be read: silence counts only after that.
   if (lagMs > NOTICEABLE_LAG_MS && now < startedAt + timeoutMs + MAX_EXTRA_MS)
-    return startTimer(turn, attempt, now + lagMs)
-  const isWithUs = server.isElsewhere && !hasLeft(turn, attempt)
-  if (server.hearsTrying || isWithUs) return silence(turn, call, attempt)
-  return void stepAttempt(turn, call, attempt, isNode ? 'ask' : 'wait')
+    return startTimer(ctx, attempt, now + lagMs)
+  const isWithUs = server.isRemote && !hasLeft(ctx, attempt)
+  if (server.reportsTrying || isWithUs) return silence(ctx, call, attempt)
+  return void stepAttempt(ctx, call, attempt, isNode ? 'probe' : 'wait')
 }
 
-/** The silent node is there: it may be slow to ring; but one that takes no calls must not hold the call up. */
-export function probed(turn: Turn, attempt: Attempt, isThere: boolean): void {
-  if (!isThere || attempt.state !== 'asked') return
-  const at = attempt.startedAt + turn.timing.nodeProgressTimeoutMs
-  startTimer(turn, attempt, Math.max(turn.now, at))
+/** A silent node that answers OPTIONS may be slow to ring: it gets more time, but not without limit. */
+export function probed(ctx: StepContext, attempt: Attempt, isThere: boolean): void {
+  if (!isThere || attempt.state !== 'probing') return
+  const at = attempt.startedAt + ctx.timing.nodeProgressTimeoutMs
+  startTimer(ctx, attempt, Math.max(ctx.now, at))
 }
 
-const isAway = (result: AttemptResult): boolean =>
+const isConnectionLost = (result: AttemptResult): boolean =>
   result.kind === 'not-sent' && result.isConnectionLost === true
 
-/** The server has confirmed that the INVITE was sent: it is not away, and no media relay is waited for. */
-const hasLeft = ({ world }: Turn, { legId }: Attempt): boolean =>
+/** Whether the SIP server has confirmed that the INVITE was sent: no media relay delays it. */
+const hasLeft = ({ world }: StepContext, { legId }: Attempt): boolean =>
   world.legs.get(legId)?.state !== 'calling'
 
-/** An INVITE that has not left says nothing about the destination. */
-function silence(turn: Turn, call: Call, attempt: Attempt): void {
+/** If the INVITE was never sent, its destination may be well. */
+function silence(ctx: StepContext, call: Call, attempt: Attempt): void {
   if (attempt.reason === '' && attempt.status === 0) attempt.reason = 'silence'
-  const away = { kind: 'not-sent', reason: 'silence', isConnectionLost: true } as const
-  const result = hasLeft(turn, attempt) ? ({ kind: 'silent' } as const) : away
-  stepAttempt(turn, call, attempt, 'silence', { result })
+  const lost = { kind: 'not-sent', reason: 'silence', isConnectionLost: true } as const
+  const result = hasLeft(ctx, attempt) ? ({ kind: 'silent' } as const) : lost
+  stepAttempt(ctx, call, attempt, 'silence', { result })
 }
 
 /** Repeats the INVITE with an offer where a phone requires one. True: it was repeated. */
-function offerToSource(turn: Turn, call: Call, attempt: Attempt, { status }: SipResponse): boolean {
+function offerToSource(
+  ctx: StepContext,
+  call: Call,
+  attempt: Attempt,
+  { status }: SipResponse,
+): boolean {
   const { dialing } = call
   const { candidate, isOffering } = attempt
   if (dialing === undefined || candidate === undefined) return false
   if (isOffering === true || !wantsOffer(status)) return false
-  const leg = newLeg(turn, call, 'caller', true)
+  const leg = newLeg(ctx, call, 'caller', true)
   leg.isPhone = true
-  leg.told = silentOffer
+  leg.lastSdpSent = silentOffer
   const again: Attempt = { ...attempt, legId: leg.id, state: 'silent', isOffering: true }
   dialing.attempts = dialing.attempts.map((each) => (each === attempt ? again : each))
   const invite = { ...dialing.invite, body: silentOffer }
-  turn.commands.push({
+  ctx.commands.push({
     type: 'invite',
     legId: leg.id,
     candidate,
     invite,
-    describes: undefined,
+    sdpOwner: undefined,
     isBranch: true,
     near: undefined,
   })

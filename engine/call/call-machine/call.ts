@@ -1,5 +1,12 @@
 /** One call by `callTable`: what each step does, and how a call is answered, forwarded and ended. */
-import { cause, mediaTimeout, reasonHeader, summarize, type End } from '../cdr/end-reason.ts'
+import {
+  cause,
+  failure,
+  mediaTimeout,
+  reasonHeader,
+  summarize,
+  type End,
+} from '../cdr/end-reason.ts'
 import { type CallAction, type CallEvent, callTable } from './tables.ts'
 import {
   acceptCaller,
@@ -15,192 +22,187 @@ import { endDialing, giveUpAttempts } from './dialing.ts'
 import { connectLegs } from './exchange.ts'
 import { startGrant, stopGrant } from './grant.ts'
 import { callUuidOf, closeLeg, stepLeg, newLeg } from './leg.ts'
-import type { Signal, Turn } from './protocol.ts'
+import type { Signal, StepContext } from './protocol.ts'
 import { type Call, type Leg, type World, type Calling, nowhere } from './state.ts'
 import { completeReplacement, transferSignal } from './transfer.ts'
 import type { CallStart } from '../inbound/incoming-invite.ts'
 
-/** A bug, or an answer that could not be completed. */
-export const answerFailed = {
-  kind: 'cut',
-  by: 'system',
-  cause: cause.failure,
-  code: null,
-} as const satisfies End
-
 /** Makes one step of a call. `end` is why it is over, where the step leads there and no other end was first. */
-export function advance(turn: Turn, call: Call, event: CallEvent, end?: End): void {
+export function advance(ctx: StepContext, call: Call, event: CallEvent, end?: End): void {
   const next = callTable[call.phase][event]
   if (next === undefined) return
   call.phase = next.to
   const { callUuid } = call.start
   if (next.to === 'over' && call.end === undefined && end) {
     call.end = end
-    turn.signals.push({ type: 'stopped', callUuid, end })
+    ctx.signals.push({ type: 'stopped', callUuid, end })
   }
-  for (const action of next.do) perform(turn, call, action)
-  if (next.to === 'answered' || next.to === 'over') endDialing(turn, call, next.to === 'answered')
+  for (const action of next.do) perform(ctx, call, action)
+  if (next.to === 'answered' || next.to === 'over') endDialing(ctx, call, next.to === 'answered')
   if (next.to === 'over' && call.acceptFor !== undefined)
-    turn.signals.push({ type: 'callerGone', callUuid: call.acceptFor })
+    ctx.signals.push({ type: 'callerGone', callUuid: call.acceptFor })
 }
 
-function perform(turn: Turn, call: Call, action: CallAction): void {
-  const { end = answerFailed, start } = call
+function perform(ctx: StepContext, call: Call, action: CallAction): void {
+  const { end = failure, start } = call
   const { callUuid } = start
   switch (action) {
     case 'giveUpAttempts':
-      return giveUpAttempts(turn, call, end)
+      return giveUpAttempts(ctx, call, end)
     case 'stopForwarded':
-      return stopForwarded(turn, call, end)
+      return stopForwarded(ctx, call, end)
     case 'closeLegs':
-      return closeLegs(turn, call)
+      return closeLegs(ctx, call)
     case 'endPeers':
-      return endPeers(turn, call)
+      return endPeers(ctx, call)
     case 'refuseCaller':
-      return refuseCaller(turn, call, end)
+      return refuseCaller(ctx, call, end)
     case 'acceptCaller':
-      return acceptCaller(turn, call)
+      return acceptCaller(ctx, call)
     case 'journal':
-      return void turn.commands.push({ type: 'journal', callUuid })
+      return void ctx.commands.push({ type: 'journal', callUuid })
     case 'startGrant':
-      return startGrant(turn, call)
+      return startGrant(ctx, call)
     case 'store':
     default:
-      stopGrant(turn, call)
-      return void turn.commands.push({ type: 'store', callUuid, end })
+      stopGrant(ctx, call)
+      return void ctx.commands.push({ type: 'store', callUuid, end })
   }
 }
 
 /** Ends a call in whatever it is doing. The first end counts: crossing BYEs, or a hang-up that meets an answer. */
-export function stop(turn: Turn, call: Call, end: End): void {
+export function stop(ctx: StepContext, call: Call, end: End): void {
   if (call.end) return
   call.end = end
   if (end.kind === 'cut') call.byeHeaders = { Reason: reasonHeader(end) }
-  turn.signals.push({ type: 'stopped', callUuid: call.start.callUuid, end })
-  advance(turn, call, 'stop')
+  ctx.signals.push({ type: 'stopped', callUuid: call.start.callUuid, end })
+  advance(ctx, call, 'stop')
 }
 
 /** The record ends with the last packet. On hold no party has to send any, and an emergency call is never cut. */
-export function mediaLost(turn: Turn, call: Call, lastPacketAt: number): void {
+export function mediaLost(ctx: StepContext, call: Call, lastPacketAt: number): void {
   if (call.phase !== 'answered' || call.display === 'HELD' || call.isEmergency) return
-  stop(turn, call, mediaTimeout(lastPacketAt))
+  stop(ctx, call, mediaTimeout(lastPacketAt))
 }
 
 /** Ends what depends on a call that is over: its transfers and the calls of supervisors. */
 export function stopped(
-  turn: Turn,
+  ctx: StepContext,
   call: Call,
   signal: Signal & { readonly type: 'stopped' },
 ): void {
   for (const transferId of call.transferIds) {
-    const transfer = turn.world.transfers.get(transferId)
-    if (transfer) transferSignal(turn, transfer, signal)
+    const transfer = ctx.world.transfers.get(transferId)
+    if (transfer) transferSignal(ctx, transfer, signal)
   }
   for (const callUuid of call.supervisedBy) {
-    const by = turn.world.calls.get(callUuid)
+    const by = ctx.world.calls.get(callUuid)
     const end = {
       kind: 'cut',
       by: 'system',
       cause: cause.normal,
       code: 'spied_call_ended',
     } as const
-    if (by) stop(turn, by, end)
+    if (by) stop(ctx, by, end)
   }
 }
 
 /** The calling side has its dialog, or is the party of another call: the call is answered. */
-export function callerTaken(turn: Turn, call: Call, legId: string): void {
-  const { world, now } = turn
+export function callerTaken(ctx: StepContext, call: Call, legId: string): void {
+  const { world, now } = ctx
   const leg = legOf(world, legId)
   const isOwn = leg?.callUuid === call.start.callUuid
   const { acceptFor, calling } = call
   if (call.phase !== 'accepting' || leg === undefined) {
-    if (isOwn) closeLeg(turn, leg, call.byeHeaders)
+    if (isOwn) closeLeg(ctx, leg, call.byeHeaders)
     return
   }
   call.acceptFor = undefined
-  if (acceptFor !== undefined)
-    turn.signals.push({ type: 'callerTaken', callUuid: acceptFor, legId })
-  if (acceptFor !== undefined && !isOwn) return callerGone(turn, call)
-  // Of a call that a crash interrupted here: its answer is in the journal, and may have left before.
+  if (acceptFor !== undefined) ctx.signals.push({ type: 'callerTaken', callUuid: acceptFor, legId })
+  if (acceptFor !== undefined && !isOwn) return callerGone(ctx, call)
+  // After a crash at this point the answer is in the journal, and may have been sent.
   call.answeredAt ??= now
-  display(turn, call, 'ACTIVE')
+  display(ctx, call, 'ACTIVE')
   if (isOwn) call.legs.caller = legId
-  advance(turn, call, 'callerTaken')
+  advance(ctx, call, 'callerTaken')
   call.answering = undefined
-  if (calling.kind === 'forwarded') noteForwarded(turn, world.calls.get(calling.callUuid), 200)
-  if (!call.end) joinSides(turn, call, leg)
-  if (!isOwn && calling.kind === 'invite') giveWay(turn, legOf(world, calling.legId))
-  if (call.end) advance(turn, call, 'stop')
+  if (calling.kind === 'forwarded') noteForwarded(ctx, world.calls.get(calling.callUuid), 200)
+  if (!call.end) joinSides(ctx, call, leg)
+  if (!isOwn && calling.kind === 'invite') giveWay(ctx, legOf(world, calling.legId))
+  if (call.end) advance(ctx, call, 'stop')
 }
 
 /** The caller waited until the transferee took its place. */
-function giveWay(turn: Turn, leg: Leg | undefined): void {
-  if (leg) stepLeg(turn, leg, 'reject', { status: 487, reason: 'Request Terminated' })
+function giveWay(ctx: StepContext, leg: Leg | undefined): void {
+  if (leg) stepLeg(ctx, leg, 'reject', { status: 487, reason: 'Request Terminated' })
 }
 
 /** The two sides of an answered call talk to each other. */
-function joinSides(turn: Turn, call: Call, caller: Leg): void {
-  const { world } = turn
+function joinSides(ctx: StepContext, call: Call, caller: Leg): void {
+  const { world } = ctx
   const isOwn = caller.callUuid === call.start.callUuid
   const replacement = world.transfers.get(call.replacement ?? '')
-  if (replacement) return completeReplacement(turn, replacement, caller)
+  if (replacement) return completeReplacement(ctx, replacement, caller)
   const callee = legOf(world, call.legs.callee)
   if (callee === undefined) return undefined
   if (!isOwn) {
-    connectParties(turn, caller, callee)
+    connectParties(ctx, caller, callee)
     for (const transferId of call.transferIds)
-      turn.signals.push({ type: 'transferConnected', transferId })
+      ctx.signals.push({ type: 'transferConnected', transferId })
     return undefined
   }
   // The callee was offered what the phone had answered, as an offer (asOffer): not word for word.
   if (call.calling.kind === 'source') for (const leg of [caller, callee]) leg.hasOwnOrigin = true
   if (callee.state === 'offered') caller.awaitedAck = { kind: 'first-offer', id: callee.id }
-  else connectLegs(turn, caller, callee)
-  reconcileSource(turn, call)
+  else connectLegs(ctx, caller, callee)
+  reconcileSource(ctx, call)
   return undefined
 }
 
-/** The calling side was not there any more when the callee answered. */
-export function callerGone(turn: Turn, call: Call): void {
-  stop(turn, call, { kind: 'cancelled' })
-  advance(turn, call, 'callerGone')
+/** The calling side had left when the callee answered. */
+export function callerGone(ctx: StepContext, call: Call): void {
+  stop(ctx, call, { kind: 'cancelled' })
+  advance(ctx, call, 'callerGone')
 }
 
-/** Callers do not learn whether the extension has money or may call there. */
-const heard = (end: End): End =>
+/** Callers do not learn whether the forwarding extension has money or may call there. */
+const endShownToCaller = (end: End): End =>
   end.kind === 'refused'
     ? { kind: 'rejected', status: 480, reason: 'Temporarily Unavailable', headers: {} }
     : end
 
-export function forwardEnded(turn: Turn, call: Call, end: End): void {
-  const told = heard(end)
-  noteForwarded(turn, call, summarize(told, false).sipCode)
-  advance(turn, call, 'exhausted', told)
+export function forwardEnded(ctx: StepContext, call: Call, end: End): void {
+  const shown = endShownToCaller(end)
+  noteForwarded(ctx, call, summarize(shown, false).sipCode)
+  advance(ctx, call, 'exhausted', shown)
 }
 
 /** The forward as an attempt in the record of the forwarded call. */
-function noteForwarded({ now: endedAt }: Turn, call: Call | undefined, status: number): void {
+function noteForwarded(
+  { now: endedAt }: StepContext,
+  call: Call | undefined,
+  status: number,
+): void {
   if (call?.forwardedTo === undefined) return
   const { destination, startedAt } = call.forwardedTo
   call.forwardedTo = undefined
   call.attempts.push({ destination, status, reason: 'forwarded', startedAt, endedAt })
 }
 
-function stopForwarded({ signals }: Turn, { forwardedTo }: Call, end: End): void {
+function stopForwarded({ signals }: StepContext, { forwardedTo }: Call, end: End): void {
   if (forwardedTo === undefined) return
   const { callUuid } = forwardedTo
-  const told: End = end.kind === 'cut' ? { ...end, code: null } : { kind: 'cancelled' }
-  signals.push({ type: 'stop', callUuid, end: told })
+  const forwardedEnd: End = end.kind === 'cut' ? { ...end, code: null } : { kind: 'cancelled' }
+  signals.push({ type: 'stop', callUuid, end: forwardedEnd })
 }
 
 /** The caller's ACK has answered the callee's offer. */
-export function calleeConfirmed(turn: Turn, call: Call, leg: Leg): void {
-  const caller = legOf(turn.world, call.legs.caller)
-  if (caller && !call.end) connectLegs(turn, caller, leg)
+export function calleeConfirmed(ctx: StepContext, call: Call, leg: Leg): void {
+  const caller = legOf(ctx.world, call.legs.caller)
+  if (caller && !call.end) connectLegs(ctx, caller, leg)
 }
 
-/** The record of a call is stored: nothing of it is kept here any more. */
+/** Removes a call whose record is stored. */
 export function forgetCall(world: World, callUuid: string): void {
   const call = world.calls.get(callUuid)
   if (call === undefined) return
@@ -219,7 +221,7 @@ export interface NewCall {
   readonly start: CallStart
   readonly stampOffsetMs: number
   readonly calling?: Calling
-  /** The leg beside which new legs are placed. */
+  /** New legs go by the SIP server of this leg. */
   readonly near?: string | undefined
   /** `address:port` of the caller. */
   readonly callerPeer?: string | null
@@ -228,20 +230,20 @@ export interface NewCall {
   readonly transfersBefore?: number
 }
 
-/** The facts of an INVITE that its leg keeps. */
+/** Facts of an INVITE that its leg stores. */
 export interface ReceivedInvite {
   readonly callerTag: string
   readonly offer: string | undefined
-  /** It asks for reliable provisional responses. */
+  /** The INVITE requires reliable provisional responses. */
   readonly isReliable: boolean
-  /** It comes from a phone. */
+  /** The INVITE comes from a phone. */
   readonly isPhone: boolean
 }
 
-const noCaller: Calling = { kind: 'source', offer: '', heard: '', isWanted: false }
+const noCaller: Calling = { kind: 'source', offer: '', remoteSdp: '', isWanted: false }
 
-export function beginCall(world: World, begun: NewCall): Call {
-  const { start, stampOffsetMs, calling, near, callerPeer, forwardedBy } = begun
+export function beginCall(world: World, newCall: NewCall): Call {
+  const { start, stampOffsetMs, calling, near, callerPeer, forwardedBy } = newCall
   const caller = callerPeer ?? (start.isOurs === true ? null : start.sourceAddress)
   // One shape for all calls, and no spreads: they took 6 µs of every call.
   const call: Call = {
@@ -255,7 +257,7 @@ export function beginCall(world: World, begun: NewCall): Call {
     callerTag: '',
     offer: undefined,
     account: null,
-    payerTenantId: begun.payerTenantId ?? null,
+    payerTenantId: newCall.payerTenantId ?? null,
     origin: undefined,
     destination: undefined,
     dialing: undefined,
@@ -266,7 +268,7 @@ export function beginCall(world: World, begun: NewCall): Call {
     supervisedBy: [],
     near,
     forwardedBy,
-    transfersBefore: begun.transfersBefore ?? 0,
+    transfersBefore: newCall.transfersBefore ?? 0,
     failedTransfers: 0,
     place: nowhere,
     attempts: [],
@@ -287,8 +289,8 @@ export function beginCall(world: World, begun: NewCall): Call {
 }
 
 /** A call that an INVITE begins, and the leg of its caller. */
-export function beginInvitedCall(world: World, begun: NewCall, invite: ReceivedInvite): Leg {
-  const call = beginCall(world, begun)
+export function beginInvitedCall(world: World, newCall: NewCall, invite: ReceivedInvite): Leg {
+  const call = beginCall(world, newCall)
   const leg = newLeg({ world }, call, 'caller', false)
   leg.callId = call.start.callId
   leg.remoteTag = invite.callerTag

@@ -3,9 +3,9 @@
  * another call that is transferred here, or the caller of a call that was forwarded here.
  */
 import { denialWarning } from '../../../schema/contracts/denials.ts'
-import { cause, cutStatus, reasonHeader, type End } from '../cdr/end-reason.ts'
+import { cutStatus, failure, reasonHeader, type End } from '../cdr/end-reason.ts'
 import { agrees, asOffer, silentAnswer, silentOffer, isHold } from '../sdp.ts'
-import type { Described, Headers, SipResponse } from '../signalling.ts'
+import type { SdpOwner, Headers, SipResponse } from '../signalling.ts'
 import { peerOf, connectLegs, disconnectLegs } from './exchange.ts'
 import {
   closeLeg,
@@ -18,35 +18,33 @@ import {
   stepLeg,
   type Progress,
 } from './leg.ts'
-import type { Turn } from './protocol.ts'
+import type { StepContext } from './protocol.ts'
 import type { CallState } from '../../../schema/contracts/calls.ts'
 import type { Call, Calling, Leg, Side, World } from './state.ts'
 
 type Source = Extract<Calling, { readonly kind: 'source' }>
 
 /**
- * Before its ACK a phone repeats the 200, and its user cannot hang up (RFC 3261 §15): so it does
- * not wait for a party that has to be called first.
+ * Before its ACK a phone repeats the 200, and its user cannot hang up (RFC 3261 §15). So the ACK does not wait longer for
+ * the called side.
  */
 const SOURCE_WAIT_MS = 2_000
 
-const failed: End = { kind: 'cut', by: 'system', cause: cause.failure, code: null }
-
-export function display({ commands }: Turn, call: Call, to: CallState): void {
+export function display({ commands }: StepContext, call: Call, to: CallState): void {
   const before = call.display
   call.display = to
   if (to !== before) commands.push({ type: 'display', callUuid: call.start.callUuid, before })
 }
 
 /** The leg whose offer the called side gets. */
-export function offeringLeg(turn: Turn, { calling }: Call): Described {
-  const { world } = turn
+export function offeringLeg(ctx: StepContext, { calling }: Call): SdpOwner {
+  const { world } = ctx
   switch (calling.kind) {
     case 'transferee':
       return world.transfers.get(calling.transferId)?.transferee
     case 'forwarded': {
       const forwarded = world.calls.get(calling.callUuid)
-      return forwarded && offeringLeg(turn, forwarded)
+      return forwarded && offeringLeg(ctx, forwarded)
     }
     case 'invite':
     case 'source':
@@ -56,116 +54,116 @@ export function offeringLeg(turn: Turn, { calling }: Call): Described {
 }
 
 /** Passes a provisional response of the called side on. */
-export function progress(turn: Turn, call: Call, response: Progress, headers: Headers): void {
-  const { status, reason, body, describes } = response
-  if (body) display(turn, call, 'EARLY')
-  else if (status === 180 && call.display === 'DIALING') display(turn, call, 'RINGING')
+export function progress(ctx: StepContext, call: Call, response: Progress, headers: Headers): void {
+  const { status, reason, body, sdpOwner } = response
+  if (body) display(ctx, call, 'EARLY')
+  else if (status === 180 && call.display === 'DIALING') display(ctx, call, 'RINGING')
   const { calling } = call
   switch (calling.kind) {
     case 'invite': {
       const { replacedBy: transferId, legId } = calling
       if (transferId !== undefined)
-        turn.signals.push({ type: 'transferProgress', transferId, status, reason })
-      const leg = turn.world.legs.get(legId)
-      if (leg) respondProvisionally(turn, leg, response, headers, call.offer === undefined)
+        ctx.signals.push({ type: 'transferProgress', transferId, status, reason })
+      const leg = ctx.world.legs.get(legId)
+      if (leg) respondProvisionally(ctx, leg, response, headers, call.offer === undefined)
       return
     }
     case 'source':
       // Early media is connected at once: it is the ringing tone.
-      if (body && !call.end) giveMedia(turn, call, calling, body, describes)
+      if (body && !call.end) giveMedia(ctx, call, calling, body, sdpOwner)
       return
     case 'transferee': {
       // The transferee is still connected to the transferor: no early media of the new call.
       const { transferId } = calling
-      turn.signals.push({ type: 'transferProgress', transferId, status, reason })
+      ctx.signals.push({ type: 'transferProgress', transferId, status, reason })
       return
     }
     case 'forwarded':
     default: {
-      const forwarded = turn.world.calls.get(calling.callUuid)
+      const forwarded = ctx.world.calls.get(calling.callUuid)
       if (forwarded === undefined || forwarded.end) return
-      forwarded.firstProgressAt ??= turn.now
-      progress(turn, forwarded, response, headers)
+      forwarded.firstProgressAt ??= ctx.now
+      progress(ctx, forwarded, response, headers)
     }
   }
 }
 
 /** The called side has answered, and the journal knows of it. `callerTaken` or `callerGone` follows. */
-export function acceptCaller(turn: Turn, call: Call): void {
+export function acceptCaller(ctx: StepContext, call: Call): void {
   const { calling, answering, start } = call
   const { callUuid } = start
-  const { sdp, describes, headers } = answering ?? nothing
-  const gone = (): void => void turn.signals.push({ type: 'callerGone', callUuid })
+  const { sdp, sdpOwner, headers } = answering ?? nothing
+  const gone = (): void => void ctx.signals.push({ type: 'callerGone', callUuid })
   switch (calling.kind) {
     case 'invite': {
       const { replacedBy: transferId, legId } = calling
-      if (transferId !== undefined) return tellTransfer(turn, call, transferId, sdp, describes)
-      const leg = turn.world.legs.get(legId)
+      if (transferId !== undefined) return reportAnswer(ctx, call, transferId, sdp, sdpOwner)
+      const leg = ctx.world.legs.get(legId)
       if (leg?.state !== 'incoming') return gone()
-      return void stepLeg(turn, leg, 'accept', { sdp, describes, headers })
+      return void stepLeg(ctx, leg, 'accept', { sdp, sdpOwner, headers })
     }
     case 'source': {
-      giveMedia(turn, call, calling, sdp, describes)
+      giveMedia(ctx, call, calling, sdp, sdpOwner)
       calling.isWanted = true
-      const leg = turn.world.legs.get(calling.legId ?? '')
+      const leg = ctx.world.legs.get(calling.legId ?? '')
       if (leg === undefined || leg.state === 'terminated') return gone()
       if (leg.state === 'confirmed')
-        turn.signals.push({ type: 'callerTaken', callUuid, legId: leg.id })
+        ctx.signals.push({ type: 'callerTaken', callUuid, legId: leg.id })
       return undefined
     }
     case 'transferee':
-      return tellTransfer(turn, call, calling.transferId, sdp, describes)
+      return reportAnswer(ctx, call, calling.transferId, sdp, sdpOwner)
     case 'forwarded':
     default: {
-      const forwarded = turn.world.calls.get(calling.callUuid)
+      const forwarded = ctx.world.calls.get(calling.callUuid)
       if (forwarded === undefined || forwarded.end) return gone()
-      forwarded.answering = { sdp, describes, headers }
+      forwarded.answering = { sdp, sdpOwner, headers }
       forwarded.acceptFor = callUuid
-      return void turn.signals.push({ type: 'calleeAnswered', callUuid: calling.callUuid })
+      return void ctx.signals.push({ type: 'calleeAnswered', callUuid: calling.callUuid })
     }
   }
 }
 
-const nothing = { sdp: '', describes: undefined, headers: {} }
+const nothing = { sdp: '', sdpOwner: undefined, headers: {} }
 
-/** A call that has ended meanwhile takes no transferee, and a transfer that has ended has none. */
-function tellTransfer(
-  { world, signals }: Turn,
+/** Neither the call nor the transfer may have ended. */
+function reportAnswer(
+  { world, signals }: StepContext,
   call: Call,
   transferId: string,
   sdp: string,
-  describes: Described,
+  sdpOwner: SdpOwner,
 ): void {
   const { callUuid } = call.start
   const isAlive = call.end === undefined && world.transfers.has(transferId)
-  if (isAlive) signals.push({ type: 'transferAnswered', transferId, sdp, describes })
+  if (isAlive) signals.push({ type: 'transferAnswered', transferId, sdp, sdpOwner })
   else signals.push({ type: 'callerGone', callUuid })
 }
 
 /** The call ends without an answer: its caller gets the final response. */
-export function refuseCaller(turn: Turn, call: Call, end: End): void {
+export function refuseCaller(ctx: StepContext, call: Call, end: End): void {
   const { calling } = call
   switch (calling.kind) {
     case 'invite': {
       const { replacedBy: transferId, legId } = calling
-      const { status, reason, headers } = responseTo(end, turn.timing.retryAfterSeconds)
+      const { status, reason, headers } = responseTo(end, ctx.timing.retryAfterSeconds)
       if (transferId !== undefined)
-        turn.signals.push({ type: 'transferRefused', transferId, status, reason: reason ?? '' })
-      const leg = turn.world.legs.get(legId)
-      if (leg) stepLeg(turn, leg, 'reject', { status, reason, headers })
+        ctx.signals.push({ type: 'transferRefused', transferId, status, reason: reason ?? '' })
+      const leg = ctx.world.legs.get(legId)
+      if (leg) stepLeg(ctx, leg, 'reject', { status, reason, headers })
       return
     }
     case 'source':
-      return releaseSource(turn, call, calling, end)
+      return releaseSource(ctx, call, calling, end)
     case 'transferee': {
-      const { status, reason } = toldTransferor(end)
+      const { status, reason } = responseToTransferor(end)
       const { transferId } = calling
-      turn.signals.push({ type: 'transferRefused', transferId, status, reason })
+      ctx.signals.push({ type: 'transferRefused', transferId, status, reason })
       return
     }
     case 'forwarded':
     default:
-      turn.signals.push({ type: 'forwardEnded', callUuid: calling.callUuid, end })
+      ctx.signals.push({ type: 'forwardEnded', callUuid: calling.callUuid, end })
   }
 }
 
@@ -195,7 +193,7 @@ function responseTo(
   }
 }
 
-function toldTransferor(end: End): { readonly status: number; readonly reason: string } {
+function responseToTransferor(end: End): { readonly status: number; readonly reason: string } {
   switch (end.kind) {
     case 'refused':
     case 'rejected':
@@ -216,69 +214,70 @@ function toldTransferor(end: End): { readonly status: number; readonly reason: s
  * the ACK (flow I). When that takes long, the ACK has no media, and a re-INVITE follows with it.
  */
 export function startSource(
-  turn: Turn,
+  ctx: StepContext,
   call: Call,
   legId: string,
   offer: string,
   wasOffered: boolean,
 ): void {
   const { callUuid } = call.start
-  const heard = wasOffered ? silentOffer : ''
-  call.calling = { kind: 'source', legId, offer, heard, isWanted: false }
+  const remoteSdp = wasOffered ? silentOffer : ''
+  call.calling = { kind: 'source', legId, offer, remoteSdp: remoteSdp, isWanted: false }
   if (wasOffered) return
   const timer = { kind: 'source', callUuid } as const
-  turn.commands.push({ type: 'startTimer', timer, at: turn.now + SOURCE_WAIT_MS })
+  ctx.commands.push({ type: 'startTimer', timer, at: ctx.now + SOURCE_WAIT_MS })
 }
 
 /** The phone has waited for long enough. */
-export function sourceWaited(turn: Turn, call: Call): void {
+export function sourceWaited(ctx: StepContext, call: Call): void {
   const { calling } = call
-  if (calling.kind === 'source' && calling.heard === '')
-    giveMedia(turn, call, calling, silentAnswer(calling.offer), undefined)
+  if (calling.kind === 'source' && calling.remoteSdp === '')
+    giveMedia(ctx, call, calling, silentAnswer(calling.offer), undefined)
 }
 
 function giveMedia(
-  turn: Turn,
+  ctx: StepContext,
   call: Call,
   source: Source,
   sdp: string,
-  describes: Described,
+  sdpOwner: SdpOwner,
 ): void {
-  if (sdp === source.heard) return
-  source.heard = sdp
-  source.heardFrom = describes
-  stopSourceTimer(turn, call)
-  const leg = turn.world.legs.get(source.legId ?? '')
-  if (leg?.state === 'offered') stepLeg(turn, leg, 'acknowledge', { sdp, describes })
-  else if (leg?.state === 'confirmed') moveSource(turn, leg, source)
+  if (sdp === source.remoteSdp) return
+  source.remoteSdp = sdp
+  source.remoteSdpOwner = sdpOwner
+  stopSourceTimer(ctx, call)
+  const leg = ctx.world.legs.get(source.legId ?? '')
+  if (leg?.state === 'offered') stepLeg(ctx, leg, 'acknowledge', { sdp, sdpOwner })
+  else if (leg?.state === 'confirmed') moveSource(ctx, leg, source)
 }
 
-function stopSourceTimer({ commands }: Turn, { start: { callUuid } }: Call): void {
+function stopSourceTimer({ commands }: StepContext, { start: { callUuid } }: Call): void {
   commands.push({ type: 'stopTimer', timer: { kind: 'source', callUuid } })
 }
 
-/** The phone gets the media that it is to hear; while it is told of others, as soon as it has answered. */
-function moveSource(turn: Turn, leg: Leg, source: Source): void {
+/** Sends the phone the SDP of the called side. If another offer is under way, this follows its answer. */
+function moveSource(ctx: StepContext, leg: Leg, source: Source): void {
   if (isOffering(leg)) return
-  source.moved = source.heard
+  source.sentSdp = source.remoteSdp
   leg.hasOwnOrigin = true
-  const body = describeTo(leg, source.heard)
-  const request = { method: 'INVITE', headers: {}, body, describes: source.heardFrom }
-  sendRequest(turn, leg, request, { kind: 'source' })
+  const body = describeTo(leg, source.remoteSdp)
+  const request = { method: 'INVITE', headers: {}, body, sdpOwner: source.remoteSdpOwner }
+  sendRequest(ctx, leg, request, { kind: 'source' })
 }
 
 /** The phone's dialog has begun. */
-export function sourceConfirmed(turn: Turn, call: Call, leg: Leg): void {
+export function sourceConfirmed(ctx: StepContext, call: Call, leg: Leg): void {
   const { calling } = call
   if (calling.kind !== 'source') return
-  if (calling.heard !== '' && calling.heard !== leg.told) moveSource(turn, leg, calling)
+  if (calling.remoteSdp !== '' && calling.remoteSdp !== leg.lastSdpSent)
+    moveSource(ctx, leg, calling)
   const { callUuid } = call.start
-  if (calling.isWanted) turn.signals.push({ type: 'callerTaken', callUuid, legId: leg.id })
+  if (calling.isWanted) ctx.signals.push({ type: 'callerTaken', callUuid, legId: leg.id })
 }
 
-/** The phone takes the media of the called side, or refuses it. Undefined: it has not got them. */
+/** The phone has answered the SDP of the called side. Undefined: the request was not sent. */
 export function sourceMoved(
-  turn: Turn,
+  ctx: StepContext,
   leg: Leg,
   call: Call,
   response: SipResponse | undefined,
@@ -288,43 +287,42 @@ export function sourceMoved(
   const { status, body } = response ?? { status: 500, body: '' }
   if (status < 300 && body) leg.media = body
   // 491: the phone offers something itself at this moment, and so comes to an agreement, too.
-  if (status >= 300 && status !== 491) turn.signals.push({ type: 'stop', callUuid, end: failed })
+  if (status >= 300 && status !== 491) ctx.signals.push({ type: 'stop', callUuid, end: failure })
   else if (
     calling.kind === 'source' &&
-    calling.moved !== calling.heard &&
+    calling.sentSdp !== calling.remoteSdp &&
     leg.state === 'confirmed'
   )
-    moveSource(turn, leg, calling)
-  else reconcileSource(turn, call)
+    moveSource(ctx, leg, calling)
+  else reconcileSource(ctx, call)
 }
 
-/** Where the phone's last answer differs from what the called side was offered, that gets it by re-INVITE. */
-export function reconcileSource(turn: Turn, { calling, legs, end }: Call): void {
-  const leg = turn.world.legs.get(calling.kind === 'source' ? (calling.legId ?? '') : '')
-  const callee = leg && peerOf(turn, leg)
+/** If the phone's last answer differs from the offer to the called side, a re-INVITE passes it on. */
+export function reconcileSource(ctx: StepContext, { calling, legs, end }: Call): void {
+  const leg = ctx.world.legs.get(calling.kind === 'source' ? (calling.legId ?? '') : '')
+  const callee = leg && peerOf(ctx, leg)
   if (calling.kind !== 'source' || !leg || !callee || callee.id !== legs.callee || end) return
   if (isOffering(leg)) return
   if (agrees(calling.offer, callee.media, leg.media)) return
   calling.offer = asOffer(leg.media)
-  const offered = { offer: calling.offer, describes: leg.id }
-  reinvite(turn, callee, { ...offered, tries: 1, step: 'source' })
+  const offered = { offer: calling.offer, sdpOwner: leg.id }
+  reinvite(ctx, callee, { ...offered, tries: 1, step: 'source' })
 }
 
 /** The phone could not be acknowledged. */
-export function sourceLost({ signals }: Turn, { start, calling }: Call): void {
+export function sourceLost({ signals }: StepContext, { start, calling }: Call): void {
   const { callUuid } = start
-  signals.push({ type: 'stop', callUuid, end: failed })
+  signals.push({ type: 'stop', callUuid, end: failure })
   if (calling.kind === 'source' && calling.isWanted) signals.push({ type: 'callerGone', callUuid })
 }
 
 /** BYE has a Reason, unless the called side ended the call itself. */
-function releaseSource(turn: Turn, call: Call, source: Source, end: End): void {
-  const leg = turn.world.legs.get(source.legId ?? '')
-  if (source.heard === '') stopSourceTimer(turn, call)
+function releaseSource(ctx: StepContext, call: Call, source: Source, end: End): void {
+  const leg = ctx.world.legs.get(source.legId ?? '')
+  if (source.remoteSdp === '') stopSourceTimer(ctx, call)
   if (leg === undefined || isClosing(leg)) return
-  if (leg.state === 'offered')
-    stepLeg(turn, leg, 'acknowledge', { sdp: silentAnswer(source.offer) })
-  closeLeg(turn, leg, end.kind === 'cut' ? { Reason: reasonHeader(end) } : {})
+  if (leg.state === 'offered') stepLeg(ctx, leg, 'acknowledge', { sdp: silentAnswer(source.offer) })
+  closeLeg(ctx, leg, end.kind === 'cut' ? { Reason: reasonHeader(end) } : {})
 }
 
 // Which legs talk to each other, in one call or, after a transfer, in two.
@@ -338,50 +336,50 @@ export const callOf = ({ calls }: Pick<World, 'calls'>, leg: Leg): Call | undefi
   calls.get(leg.callUuid)
 
 /** The leg that this one is connected to. */
-export function partnerOf(turn: Pick<Turn, 'world'>, leg: Leg): Leg | undefined {
-  const peer = peerOf(turn, leg)
+export function partnerOf(ctx: Pick<StepContext, 'world'>, leg: Leg): Leg | undefined {
+  const peer = peerOf(ctx, leg)
   if (peer) return peer
   return leg.exchangeId === undefined
-    ? legOf(turn.world, callOf(turn.world, leg)?.legs[oppositeSide(leg.side)])
+    ? legOf(ctx.world, callOf(ctx.world, leg)?.legs[oppositeSide(leg.side)])
     : undefined
 }
 
 /** Connects two legs; their former partners leave their calls. */
-export function connectParties(turn: Turn, one: Leg, other: Leg): void {
+export function connectParties(ctx: StepContext, one: Leg, other: Leg): void {
   for (const leg of [one, other]) {
-    leavePartner(turn, leg)
+    leavePartner(ctx, leg)
     leg.hasOwnOrigin = true
   }
-  connectLegs(turn, one, other)
+  connectLegs(ctx, one, other)
   const isHeld = isHold(one.media) || isHold(other.media)
   for (const leg of [one, other]) {
-    const call = callOf(turn.world, leg)
-    if (call) display(turn, call, isHeld ? 'HELD' : 'ACTIVE')
+    const call = callOf(ctx.world, leg)
+    if (call) display(ctx, call, isHeld ? 'HELD' : 'ACTIVE')
   }
 }
 
 /** The party that this leg talked to is out of its call, and will get or send a BYE. */
-function leavePartner(turn: Turn, leg: Leg): void {
-  const partner = partnerOf(turn, leg)
-  disconnectLegs(turn, leg)
+function leavePartner(ctx: StepContext, leg: Leg): void {
+  const partner = partnerOf(ctx, leg)
+  disconnectLegs(ctx, leg)
   if (partner === undefined) return
   partner.excusedBy = undefined
-  disconnectLegs(turn, partner)
-  const call = callOf(turn.world, partner)
+  disconnectLegs(ctx, partner)
+  const call = callOf(ctx.world, partner)
   if (call === undefined) return
   call.departing.push(partner.id)
-  removeLeg(turn, call, partner)
+  removeLeg(ctx, call, partner)
 }
 
 /** Removes the leg of a party that left and does not end its call. */
-export function leave(turn: Turn, leg: Leg): void {
-  disconnectLegs(turn, leg)
-  const call = callOf(turn.world, leg)
-  if (call) removeLeg(turn, call, leg)
+export function leave(ctx: StepContext, leg: Leg): void {
+  disconnectLegs(ctx, leg)
+  const call = callOf(ctx.world, leg)
+  if (call) removeLeg(ctx, call, leg)
 }
 
 /** A call without legs is over. */
-function removeLeg({ signals }: Turn, call: Call, { id, side }: Leg): void {
+function removeLeg({ signals }: StepContext, call: Call, { id, side }: Leg): void {
   if (call.legs[side] === id) call.legs[side] = undefined
   const { callUuid } = call.start
   if (call.legs.caller === undefined && call.legs.callee === undefined)
@@ -389,38 +387,38 @@ function removeLeg({ signals }: Turn, call: Call, { id, side }: Leg): void {
 }
 
 /** BYE, CANCEL or an abandoned offer for all of its legs. */
-export function closeLegs(turn: Turn, call: Call): void {
+export function closeLegs(ctx: StepContext, call: Call): void {
   const { caller, callee } = call.legs
   for (const legId of [caller, callee, ...call.departing]) {
-    const leg = legOf(turn.world, legId)
+    const leg = legOf(ctx.world, legId)
     if (leg === undefined) continue
-    disconnectLegs(turn, leg)
-    closeLeg(turn, leg, call.byeHeaders)
+    disconnectLegs(ctx, leg)
+    closeLeg(ctx, leg, call.byeHeaders)
   }
 }
 
 /** Ends the calls that the legs of an ended call are connected to, as if their own party had ended them. */
-export function endPeers(turn: Turn, call: Call): void {
+export function endPeers(ctx: StepContext, call: Call): void {
   const { end } = call
   if (end === undefined) return
   for (const legId of [call.legs.caller, call.legs.callee]) {
-    const leg = legOf(turn.world, legId)
-    const peer = leg && peerOf(turn, leg)
-    const other = peer && callOf(turn.world, peer)
+    const leg = legOf(ctx.world, legId)
+    const peer = leg && peerOf(ctx, leg)
+    const other = peer && callOf(ctx.world, peer)
     if (!other || other === call || other.end) continue
     other.byeHeaders = call.byeHeaders
     const { callUuid } = other.start
     const by = other.legs.caller === undefined ? 'caller' : 'callee'
-    const told = end.kind === 'cut' ? { ...end, code: null } : ({ kind: 'hung-up', by } as const)
-    turn.signals.push({ type: 'stop', callUuid, end: told })
+    const peerEnd = end.kind === 'cut' ? { ...end, code: null } : ({ kind: 'hung-up', by } as const)
+    ctx.signals.push({ type: 'stop', callUuid, end: peerEnd })
   }
 }
 
-/** One of the two holds the other now, or does not any more. */
-export function showMedia(turn: Turn, exchangeId: string, isHeld: boolean): void {
-  for (const legId of turn.world.exchanges.get(exchangeId)?.legs ?? []) {
-    const leg = legOf(turn.world, legId)
-    const call = leg && callOf(turn.world, leg)
-    if (call) display(turn, call, isHeld ? 'HELD' : 'ACTIVE')
+/** Shows that one of two connected parties holds the other, or has resumed. */
+export function showMedia(ctx: StepContext, exchangeId: string, isHeld: boolean): void {
+  for (const legId of ctx.world.exchanges.get(exchangeId)?.legs ?? []) {
+    const leg = legOf(ctx.world, legId)
+    const call = leg && callOf(ctx.world, leg)
+    if (call) display(ctx, call, isHeld ? 'HELD' : 'ACTIVE')
   }
 }

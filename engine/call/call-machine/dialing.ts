@@ -2,10 +2,9 @@
  * Dialing: destinations tried one after the other, the phones of an extension at the same time (RFC 3261
  * §16.7). Trunks, nodes, phones, transfer targets and the source of click-to-call are all dialled here.
  */
-import { noCandidate, reasonHeader, type End } from '../cdr/end-reason.ts'
+import { noCandidate, reasonHeader, refused, type End, type Refusal } from '../cdr/end-reason.ts'
 import type { PhoneCandidate } from '../dialing/outgoing-invite.ts'
-import { fullEnd, type Limited } from '../dialing/room.ts'
-import type { Destination, ExtensionDestination } from '../inbound/route.ts'
+import type { Destination, ExtensionDestination, LimitedDestination } from '../inbound/route.ts'
 import type { Headers } from '../signalling.ts'
 import {
   abandonOthers,
@@ -17,7 +16,7 @@ import {
   stopRingTimer,
 } from './attempt.ts'
 import { afterResult, healthShown, isUntaken, resultOfPhones } from './failover.ts'
-import type { Dial, Turn } from './protocol.ts'
+import type { Dial, StepContext } from './protocol.ts'
 import {
   nowhere,
   type Attempt,
@@ -25,7 +24,7 @@ import {
   type Call,
   type Dialing,
   type Forward,
-  type Place,
+  type CallPlace,
   type SourcePhones,
 } from './state.ts'
 
@@ -38,13 +37,13 @@ const forwardedElsewhere: Headers = { Reason: 'SIP;cause=302;text="Call forwarde
 
 /** Tries the destinations of a route in their order. */
 export function dialRoute(
-  turn: Turn,
+  ctx: StepContext,
   call: Call,
   { route, invite, isEmergency }: Dial,
   visited: readonly string[] = [],
 ): void {
-  call.notes.push({ at: turn.now, what: 'routed', route })
-  if (route.kind === 'refused') return exhausted(turn, call, route.end)
+  call.notes.push({ at: ctx.now, what: 'routed', route })
+  if (route.kind === 'refused') return exhausted(ctx, call, route.end)
   call.dialing = {
     purpose: 'destination',
     invite,
@@ -54,11 +53,15 @@ export function dialRoute(
     attempts: [],
     last: noCandidate,
   }
-  return tryNext(turn, call)
+  return tryNext(ctx, call)
 }
 
 /** Rings the phones of click-to-call's source; the first that is picked up is to be connected. */
-export function ringSource(turn: Turn, call: Call, { phones, invite, ringMs }: SourcePhones): void {
+export function ringSource(
+  ctx: StepContext,
+  call: Call,
+  { phones, invite, ringMs }: SourcePhones,
+): void {
   call.dialing = {
     purpose: 'source',
     invite,
@@ -68,40 +71,40 @@ export function ringSource(turn: Turn, call: Call, { phones, invite, ringMs }: S
     attempts: [],
     last: noCandidate,
   }
-  startRingTimer(turn, call, ringMs)
-  for (const phone of phones) startAttempt(turn, call, phone, true)
+  startRingTimer(ctx, call, ringMs)
+  for (const phone of phones) startAttempt(ctx, call, phone, true)
 }
 
-function exhausted(turn: Turn, call: Call, end: End): void {
+function exhausted(ctx: StepContext, call: Call, end: End): void {
   call.dialing = undefined
-  turn.signals.push({ type: 'exhausted', callUuid: call.start.callUuid, end })
+  ctx.signals.push({ type: 'exhausted', callUuid: call.start.callUuid, end })
 }
 
-function tryNext(turn: Turn, call: Call): void {
+function tryNext(ctx: StepContext, call: Call): void {
   const { dialing } = call
   if (dialing === undefined) return undefined
   const [next, ...others] = dialing.candidates
-  if (next === undefined) return exhausted(turn, call, dialing.last)
+  if (next === undefined) return exhausted(ctx, call, dialing.last)
   dialing.candidates = others
   dialing.current = next
   dialing.attempts = []
   const from = calledFrom(call)
   if (!isLimited(next)) {
-    place(turn, call, { ...from, ...placeOf(next) })
-    return startCurrent(turn, call)
+    place(ctx, call, { ...from, ...placeOf(next) })
+    return startCurrent(ctx, call)
   }
-  // Not counted where it was tried before: the call must not fill a limit against itself.
-  place(turn, call, from)
-  turn.commands.push({ type: 'takeRoom', callUuid: call.start.callUuid, destination: next })
+  // The call leaves the previous destination first: it must not fill a limit against itself.
+  place(ctx, call, from)
+  ctx.commands.push({ type: 'takeRoom', callUuid: call.start.callUuid, destination: next })
   return undefined
 }
 
-/** Others are not asked: a call that is tried there costs nothing for it. */
-const isLimited = (destination: Destination): destination is Limited =>
+/** Nodes without a limit are tried without asking. */
+const isLimited = (destination: Destination): destination is LimitedDestination =>
   destination.kind === 'gateway' || ('isLimited' in destination && destination.isLimited)
 
 /** The next destination takes the call, or has reached its limit. */
-export function roomTaken(turn: Turn, call: Call, isTaken: boolean): void {
+export function roomTaken(ctx: StepContext, call: Call, isTaken: boolean): void {
   const { dialing } = call
   const { current } = dialing ?? {}
   if (!dialing || !current || !isLimited(current) || dialing.attempts.length > 0 || call.end)
@@ -109,20 +112,37 @@ export function roomTaken(turn: Turn, call: Call, isTaken: boolean): void {
   if (!isTaken) {
     const { last } = dialing
     const isFirst = last.kind === 'refused' && last.code === noCandidate.code
-    if (isFirst) dialing.last = fullEnd(current, turn.timing.retryAfterSeconds)
-    return tryNext(turn, call)
+    if (isFirst) dialing.last = fullEnd(current, ctx.timing.retryAfterSeconds)
+    return tryNext(ctx, call)
   }
-  place(turn, call, { ...calledFrom(call), ...placeOf(current) })
-  return startCurrent(turn, call)
+  place(ctx, call, { ...calledFrom(call), ...placeOf(current) })
+  return startCurrent(ctx, call)
 }
 
+/** The caller gets this when no other destination is left. */
+function fullEnd(destination: LimitedDestination, retryAfterSeconds: number): Refusal {
+  const headers = { 'Retry-After': String(retryAfterSeconds) }
+  const { status, reason } = noCandidate
+  switch (destination.kind) {
+    case 'node':
+      return refused(status, reason, 'node_limit', headers, `node ${destination.nodeId}`)
+    case 'agent':
+      return refused(503, UNAVAILABLE, 'agent_limit', headers, `agent ${destination.agentId}`)
+    case 'gateway':
+    default:
+      return refused(503, UNAVAILABLE, 'carrier_limit', headers, `carrier ${destination.carrierId}`)
+  }
+}
+
+const UNAVAILABLE = 'Service Unavailable'
+
 /** A call that came in from a carrier counts there, wherever it goes. */
-function calledFrom({ origin }: Call): Place {
+function calledFrom({ origin }: Call): CallPlace {
   if (origin?.kind !== 'carrier') return nowhere
   return { ...nowhere, carrierId: origin.carrierId, carrier: origin.name }
 }
 
-function placeOf(destination: Destination): Partial<Place> {
+function placeOf(destination: Destination): Partial<CallPlace> {
   switch (destination.kind) {
     case 'node': {
       const { setId, nodeId, uri } = destination
@@ -145,8 +165,8 @@ function placeOf(destination: Destination): Partial<Place> {
   }
 }
 
-function place(turn: Turn, call: Call, to: Place): void {
-  turn.commands.push({
+function place(ctx: StepContext, call: Call, to: CallPlace): void {
+  ctx.commands.push({
     type: 'count',
     callUuid: call.start.callUuid,
     before: call.place,
@@ -156,20 +176,24 @@ function place(turn: Turn, call: Call, to: Place): void {
   call.peers.callee = null
 }
 
-function startCurrent(turn: Turn, call: Call): void {
+function startCurrent(ctx: StepContext, call: Call): void {
   const { current } = call.dialing ?? {}
   if (current === undefined) return undefined
   call.destination = current
-  if (current.kind !== 'extension') return startAttempt(turn, call, current, false)
-  return ringPhones(turn, call, current)
+  if (current.kind !== 'extension') return startAttempt(ctx, call, current, false)
+  return ringPhones(ctx, call, current)
 }
 
-/** Without phones the call ends at once, like with phones that are not there. */
-function ringPhones(turn: Turn, call: Call, { phones, voicemail }: ExtensionDestination): void {
-  const { ringTimeoutMs } = turn.timing
+/** Rings the phones of an extension. Without phones the call ends at once, as if none were reachable. */
+function ringPhones(
+  ctx: StepContext,
+  call: Call,
+  { phones, voicemail }: ExtensionDestination,
+): void {
+  const { ringTimeoutMs } = ctx.timing
   const hasMore = voicemail !== undefined
   startRingTimer(
-    turn,
+    ctx,
     call,
     hasMore ? Math.min(RING_BEFORE_VOICEMAIL_MS, ringTimeoutMs) : ringTimeoutMs,
   )
@@ -177,53 +201,53 @@ function ringPhones(turn: Turn, call: Call, { phones, voicemail }: ExtensionDest
   const isBranch = phones.length > 1 || hasMore
   const { dialing } = call
   for (const phone of phones)
-    if (call.dialing === dialing) startAttempt(turn, call, phone, isBranch, patienceWith(phone))
-  if (phones.length === 0) groupEnded(turn, call)
+    if (call.dialing === dialing) startAttempt(ctx, call, phone, isBranch, firstResponseMs(phone))
+  if (phones.length === 0) groupEnded(ctx, call)
 }
 
 /** A node of ours answers 100 by itself, and waits for the phone. */
-const patienceWith = ({ holder }: PhoneCandidate): number | undefined =>
+const firstResponseMs = ({ holder }: PhoneCandidate): number | undefined =>
   holder === undefined ? PHONE_TIMEOUT_MS : undefined
 
 /** All phones have rung long enough. */
-export function ringTimedOut(turn: Turn, call: Call): void {
+export function ringTimedOut(ctx: StepContext, call: Call): void {
   if (call.dialing?.purpose === 'source')
-    return void turn.signals.push({
+    return void ctx.signals.push({
       type: 'stop',
       callUuid: call.start.callUuid,
       end: { kind: 'no-answer' },
     })
-  return abandonOthers(turn, call, undefined, 'no answer', givenUp)
+  return abandonOthers(ctx, call, undefined, 'no answer', givenUp)
 }
 
 /** The call is over: so are its attempts. */
-export function giveUpAttempts(turn: Turn, call: Call, end: End): void {
+export function giveUpAttempts(ctx: StepContext, call: Call, end: End): void {
   const { dialing } = call
   if (dialing === undefined) return
-  stopRingTimer(turn, call)
+  stopRingTimer(ctx, call)
   const isSource = dialing.purpose === 'source'
   // RFC 3326: a phone counts a call as missed unless the CANCEL says that it was completed elsewhere.
-  const told =
+  const cancelHeaders =
     end.kind === 'cancelled' && end.reason && !isSource ? { Reason: end.reason } : givenUp
-  const headers = end.kind === 'cut' ? { Reason: reasonHeader(end) } : told
+  const headers = end.kind === 'cut' ? { Reason: reasonHeader(end) } : cancelHeaders
   call.dialing = undefined
   for (const attempt of dialing.attempts) {
     if (attempt.state === 'over') continue
     if (attempt.reason === '') attempt.reason = end.kind
-    stepAttempt(turn, call, attempt, 'stopped', { result: { kind: 'stopped' }, headers })
+    stepAttempt(ctx, call, attempt, 'stopped', { result: { kind: 'stopped' }, headers })
   }
   record(call, dialing)
 }
 
 /** The answered attempt has led to a call, or has not: nothing else is dialled. */
-export function endDialing(turn: Turn, call: Call, isAnswered: boolean): void {
+export function endDialing(ctx: StepContext, call: Call, isAnswered: boolean): void {
   const { dialing } = call
   if (dialing === undefined) return
   call.dialing = undefined
   for (const attempt of dialing.attempts)
-    if (attempt.state === 'answered') attempt.endedAt = turn.now
+    if (attempt.state === 'answered') attempt.endedAt = ctx.now
   record(call, dialing)
-  if (isAnswered) reportHealth(turn, dialing.current, { kind: 'answered' })
+  if (isAnswered) reportHealth(ctx, dialing.current, { kind: 'answered' })
 }
 
 /** Attempts are recorded in the order in which they began. */
@@ -240,27 +264,27 @@ export const recordOf = ({ destination, status, reason, startedAt, endedAt }: At
   endedAt,
 })
 
-/** An attempt is over: what follows. */
-export function attemptOver(turn: Turn, call: Call, attempt: Attempt): void {
+/** Continues after the end of an attempt. */
+export function attemptOver(ctx: StepContext, call: Call, attempt: Attempt): void {
   const { dialing } = call
   const { result } = attempt
   if (dialing === undefined || result === undefined) return undefined
-  if (dialing.purpose === 'source') return sourceSettled(turn, call, attempt, result)
+  if (dialing.purpose === 'source') return sourceSettled(ctx, call, attempt, result)
   const isPhone = dialing.current?.kind === 'extension' && dialing.beforeVoicemail === undefined
-  if (!isPhone) return singleEnded(turn, call, result)
+  if (!isPhone) return singleEnded(ctx, call, result)
   const redirect = result.kind === 'rejected' && !result.isFinal ? result.redirect : undefined
   if (redirect && dialing.forward === undefined && dialing.isAskingForward !== true) {
     dialing.isAskingForward = true
     const { callUuid } = call.start
     const { legId } = attempt
-    turn.commands.push({ type: 'decideForward', callUuid, legId, headers: redirect })
+    ctx.commands.push({ type: 'decideForward', callUuid, legId, headers: redirect })
   }
-  return groupEnded(turn, call)
+  return groupEnded(ctx, call)
 }
 
 /** Whether a phone's 3xx is followed; the other phones are given up then. */
 export function forwardDecided(
-  turn: Turn,
+  ctx: StepContext,
   call: Call,
   legId: string,
   forward: Forward | undefined,
@@ -270,48 +294,48 @@ export function forwardDecided(
   dialing.isAskingForward = undefined
   if (forward) {
     dialing.forward = forward
-    abandonOthers(turn, call, attemptOf(call, legId), 'forwarded', forwardedElsewhere)
+    abandonOthers(ctx, call, attemptOf(call, legId), 'forwarded', forwardedElsewhere)
   }
-  if (call.dialing === dialing) groupEnded(turn, call)
+  if (call.dialing === dialing) groupEnded(ctx, call)
 }
 
 /** When all phones of an extension are done: their best response counts. */
-function groupEnded(turn: Turn, call: Call): void {
+function groupEnded(ctx: StepContext, call: Call): void {
   const { dialing } = call
   if (dialing?.current?.kind !== 'extension' || dialing.isAskingForward === true) return undefined
   if (dialing.attempts.some(({ state }) => state !== 'over')) return undefined
-  stopRingTimer(turn, call)
+  stopRingTimer(ctx, call)
   const results = dialing.attempts.flatMap(({ result }) => result ?? [])
   const { forward, current } = dialing
   const result = resultOfPhones(current, results)
   record(call, dialing)
   dialing.attempts = []
-  if (forward) return followForward(turn, call, current.uri, forward)
+  if (forward) return followForward(ctx, call, current.uri, forward)
   if (current.voicemail && isUntaken(result)) {
     dialing.beforeVoicemail = result
-    return startAttempt(turn, call, current.voicemail, false)
+    return startAttempt(ctx, call, current.voicemail, false)
   }
-  return resultOf(turn, call, result)
+  return resultOf(ctx, call, result)
 }
 
 /** A node, a gateway, an agent, a domain; or the voicemail of an extension. */
-function singleEnded(turn: Turn, call: Call, result: AttemptResult): void {
+function singleEnded(ctx: StepContext, call: Call, result: AttemptResult): void {
   const { dialing } = call
   if (dialing === undefined) return undefined
   record(call, dialing)
   dialing.attempts = []
   const { current, beforeVoicemail } = dialing
-  reportHealth(turn, current, result)
+  reportHealth(ctx, current, result)
   dialing.beforeVoicemail = undefined
-  // The voicemail is silent.
+  // If the voicemail does not respond, the result of the phones counts.
   const isLost =
     result.kind === 'silent' || result.kind === 'not-sent' || result.kind === 'withheld'
-  return resultOf(turn, call, beforeVoicemail && isLost ? beforeVoicemail : result)
+  return resultOf(ctx, call, beforeVoicemail && isLost ? beforeVoicemail : result)
 }
 
-/** What a live INVITE shows about the health of a node or a gateway. */
+/** Reports the health of a node or a gateway, as a live INVITE has shown it. */
 function reportHealth(
-  { commands }: Turn,
+  { commands }: StepContext,
   destination: Destination | undefined,
   result: AttemptResult,
 ): void {
@@ -320,42 +344,47 @@ function reportHealth(
     commands.push({ type: 'reportHealth', destination, health })
 }
 
-function resultOf(turn: Turn, call: Call, result: AttemptResult): void {
+function resultOf(ctx: StepContext, call: Call, result: AttemptResult): void {
   const { dialing } = call
   if (dialing === undefined) return undefined
   const { last, isLast } = afterResult(result, dialing.last)
   dialing.last = last
   const goesOn = !isLast || isUnknownThere(dialing.current, result)
-  return goesOn ? tryNext(turn, call) : exhausted(turn, call, last)
+  return goesOn ? tryNext(ctx, call) : exhausted(ctx, call, last)
 }
 
-/** One node of several has the dialog that is to be replaced. */
+/** Whether this node does not have the dialog that is to be replaced: another node may have it. */
 const isUnknownThere = (current: Destination | undefined, result: AttemptResult): boolean =>
   current?.kind === 'other-node' && result.kind === 'rejected' && result.status === 481
 
 /** Inside the tenant the same call is dialled; to the outside a call of its own. */
-function followForward(turn: Turn, call: Call, by: string, { invite, route }: Forward): void {
+function followForward(ctx: StepContext, call: Call, by: string, { invite, route }: Forward): void {
   const { visited = [] } = call.dialing ?? {}
   const { callUuid } = call.start
-  if (route) return dialRoute(turn, call, { route, invite, isEmergency: false }, [...visited, by])
+  if (route) return dialRoute(ctx, call, { route, invite, isEmergency: false }, [...visited, by])
   call.dialing = undefined
-  turn.signals.push({ type: 'forward', callUuid })
-  turn.commands.push({ type: 'forwardOut', callUuid, by, invite })
+  ctx.signals.push({ type: 'forward', callUuid })
+  ctx.commands.push({ type: 'forwardOut', callUuid, by, invite })
   return undefined
 }
 
 /** A phone of the source refuses, or cannot be reached. */
-function sourceSettled(turn: Turn, call: Call, attempt: Attempt, result: AttemptResult): void {
+function sourceSettled(
+  ctx: StepContext,
+  call: Call,
+  attempt: Attempt,
+  result: AttemptResult,
+): void {
   const { dialing } = call
   if (dialing === undefined) return
   if (result.kind === 'rejected') dialing.refusal = { status: result.status, reason: result.reason }
   const isDeclined = result.kind === 'rejected' && result.status >= 600
   // RFC 3261 §16.7 step 5: 6xx speaks for all phones.
   if (!isDeclined && dialing.attempts.some(({ state }) => state !== 'over')) return
-  if (isDeclined) abandonOthers(turn, call, attempt, 'declined elsewhere', givenUp)
+  if (isDeclined) abandonOthers(ctx, call, attempt, 'declined elsewhere', givenUp)
   if (call.dialing !== dialing) return
-  stopRingTimer(turn, call)
+  stopRingTimer(ctx, call)
   const { status = 480, reason = '' } = dialing.refusal ?? {}
-  const heard = status < 400 ? 480 : status
-  exhausted(turn, call, { kind: 'rejected', status: heard, reason, headers: {} })
+  const shownStatus = status < 400 ? 480 : status
+  exhausted(ctx, call, { kind: 'rejected', status: shownStatus, reason, headers: {} })
 }

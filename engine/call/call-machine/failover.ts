@@ -11,7 +11,7 @@ export function movesOn(status: number): boolean {
   return status === 408 || status === 500 || (status >= 502 && status <= 504)
 }
 
-/** What a live call shows about the health of its node (SPECIFICATION.md §10.4). */
+/** Returns the health of a node, as a live call has shown it (SPECIFICATION.md §10.4). */
 export function healthShown(result: AttemptResult): 'answered' | 'failed' | undefined {
   switch (result.kind) {
     case 'silent':
@@ -29,7 +29,7 @@ export function healthShown(result: AttemptResult): 'answered' | 'failed' | unde
   }
 }
 
-/** What follows a result: the end that the caller would get now, and whether another destination is tried. */
+/** Returns the end that the caller would get after this result, and whether it is final. */
 export function afterResult(
   result: AttemptResult | undefined,
   last: End,
@@ -65,10 +65,10 @@ const unavailable: AttemptResult & Rejected = {
   isFinal: true,
 }
 
-/** RFC 5626 §5.3: the phone is not there, as the node or proxy says that had its connection. */
+/** RFC 5626 §5.3: the node or proxy that had the connection of the phone has lost it. */
 const FLOW_FAILED = 430
 
-/** Of an extension, when all of its phones are done. */
+/** The result of an extension, when all of its phones are done. */
 export const resultOfPhones = (
   extension: { readonly leadsToGateway?: true },
   results: readonly AttemptResult[],
@@ -93,12 +93,12 @@ export function bestOf(results: readonly AttemptResult[]): AttemptResult {
   // No phone could be called as requested: the caller gets the reason, and so does the record.
   const withheld = results.find((result) => result.kind === 'withheld' && !isWithoutRelay(result))
   if (withheld?.kind !== 'withheld') return unavailable
-  const { status, reason } = isTold.has(withheld.end.status) ? withheld.end : unavailable
+  const { status, reason } = isShownToCaller.has(withheld.end.status) ? withheld.end : unavailable
   return { kind: 'withheld', end: { ...withheld.end, status, reason } }
 }
 
 /** A phone that needs TLS, and one at another node that a message is too large for. No phone learns where gateways are. */
-const isTold: ReadonlySet<number> = new Set([480, 513])
+const isShownToCaller: ReadonlySet<number> = new Set([480, 513])
 
 const isWithoutRelay = (result: AttemptResult): boolean =>
   result.kind === 'withheld' && result.end.code === 'media_relay_unavailable'

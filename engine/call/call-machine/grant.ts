@@ -1,13 +1,13 @@
-/** A call is kept within what was granted: more is asked for in time, and the call ends when there is no more. */
+/** Keeps a call within its grant: requests an extension in time, and ends the call when there is none. */
 import { cause, type End } from '../cdr/end-reason.ts'
-import type { Turn } from './protocol.ts'
+import type { StepContext } from './protocol.ts'
 import type { Call } from './state.ts'
 
-/** More is asked for this long before the grant ends; half the grant when it is shorter than twice that. */
+/** An extension is requested this long before the grant ends, or after half of a shorter grant. */
 const GRANT_LEAD_MS = 10_000
 
 /** The call is answered, or has got more. */
-export function startGrant({ commands, now }: Turn, call: Call): void {
+export function startGrant({ commands, now }: StepContext, call: Call): void {
   const { grantedSeconds, answeredAt, start } = call
   if (grantedSeconds === null) return
   if (isLimited(call)) return endWithGrant({ commands, now }, call, grantedSeconds)
@@ -17,23 +17,26 @@ export function startGrant({ commands, now }: Turn, call: Call): void {
   commands.push({ type: 'startTimer', timer, at: (answeredAt ?? now) + grantedMs - leadMs })
 }
 
-/** The OCS is asked within this time whether a call may go on whose grant ran out while no process had it. */
+/** The time in which the OCS has to extend a grant that ran out while no process was running. */
 const RESUME_MS = 2_000
 
-/** A call of the last run goes on. */
-export function resumeGrant(turn: Turn, call: Call): void {
-  const { now, commands } = turn
+/** Resumes the grant of a call of the last run. */
+export function resumeGrant(ctx: StepContext, call: Call): void {
+  const { now, commands } = ctx
   const { grantedSeconds, answeredAt, start } = call
   if (grantedSeconds === null || answeredAt === null) return
   const usedMs = now - answeredAt
-  if (usedMs < grantedSeconds * 1_000 || isLimited(call)) return startGrant(turn, call)
+  if (usedMs < grantedSeconds * 1_000 || isLimited(call)) return startGrant(ctx, call)
   const { callUuid } = start
   const timer = { kind: 'grant-end', callUuid } as const
   commands.push({ type: 'startTimer', timer, at: now + RESUME_MS })
   commands.push({ type: 'extend', callUuid, grantedSeconds: Math.ceil(usedMs / 1_000) })
 }
 
-export function stopGrant({ commands }: Turn, { grantedSeconds, start, answeredAt }: Call): void {
+export function stopGrant(
+  { commands }: StepContext,
+  { grantedSeconds, start, answeredAt }: Call,
+): void {
   if (grantedSeconds === null || answeredAt === null) return
   const { callUuid } = start
   for (const kind of ['grant', 'grant-end'] as const)
@@ -41,15 +44,15 @@ export function stopGrant({ commands }: Turn, { grantedSeconds, start, answeredA
 }
 
 /** The end of the grant stays set until the OCS answers: a late answer ends the call, too. */
-export function askForMore(turn: Turn, call: Call): void {
+export function askForMore(ctx: StepContext, call: Call): void {
   const { grantedSeconds, start } = call
   if (grantedSeconds === null) return
-  endWithGrant(turn, call, grantedSeconds)
-  turn.commands.push({ type: 'extend', callUuid: start.callUuid, grantedSeconds })
+  endWithGrant(ctx, call, grantedSeconds)
+  ctx.commands.push({ type: 'extend', callUuid: start.callUuid, grantedSeconds })
 }
 
 function endWithGrant(
-  { commands, now }: Pick<Turn, 'commands' | 'now'>,
+  { commands, now }: Pick<StepContext, 'commands' | 'now'>,
   { answeredAt, start }: Call,
   grantedSeconds: number,
 ): void {
@@ -58,12 +61,12 @@ function endWithGrant(
 }
 
 const TIME_LIMIT = 'time_limit'
-/** The OCS has answered, with no more than there was. */
+/** The OCS has answered without an extension. */
 const NO_MORE = 'insufficient_funds'
-/** It has not said whether there is more: for the record that is no lack of money. */
+/** The OCS has not answered: the record must not blame the funds. */
 const UNANSWERED = 'ocs_unreachable'
 
-/** The call ends then, however much more its payer has. Both fields are saved: a restart does not lift it. */
+/** Limits the call to `maxSeconds`, whatever the payer has. Both fields are saved: the limit survives a restart. */
 export function limitGrant(call: Call, maxSeconds: number): void {
   call.grantedSeconds = Math.min(call.grantedSeconds ?? maxSeconds, maxSeconds)
   call.grantDenial = TIME_LIMIT
@@ -72,13 +75,13 @@ export function limitGrant(call: Call, maxSeconds: number): void {
 const isLimited = ({ grantDenial }: Pick<Call, 'grantDenial'>): boolean =>
   grantDenial === TIME_LIMIT
 
-/** The grant has run out. Without an extension both legs hear of funds, whatever the reason (SPECIFICATION.md §13.2). */
+/** The grant has run out. Both legs get the Reason for missing funds, whatever the cause (SPECIFICATION.md §13.2). */
 export function grantEnd(call: Call): End {
   const { grantDenial: code = UNANSWERED } = call
   return { kind: 'cut', by: 'system', code, cause: isLimited(call) ? cause.normal : cause.noCredit }
 }
 
-export function extended(turn: Turn, call: Call, grantedSeconds: number): void {
+export function extended(ctx: StepContext, call: Call, grantedSeconds: number): void {
   if (isLimited(call)) return
   if (call.phase !== 'answered') return
   if (grantedSeconds <= (call.grantedSeconds ?? Infinity)) {
@@ -86,7 +89,7 @@ export function extended(turn: Turn, call: Call, grantedSeconds: number): void {
     return
   }
   call.grantDenial = undefined
-  stopGrant(turn, call)
+  stopGrant(ctx, call)
   call.grantedSeconds = grantedSeconds
-  startGrant(turn, call)
+  startGrant(ctx, call)
 }

@@ -1,23 +1,23 @@
 /** The legs of calls: each a dialog by `legTable`, with the last descriptions sent and received (RFC 3264). */
 import { continued, silentAnswer } from '../sdp.ts'
 import { withoutHeaders } from '../sip-headers.ts'
-import type { Described, DialogIds, Headers, LegEventData } from '../signalling.ts'
+import type { SdpOwner, DialogIds, Headers, LegEventData } from '../signalling.ts'
 import { type LegAction, type LegEvent, legTable } from './tables.ts'
-import type { Turn } from './protocol.ts'
-import type { Call, Leg, Purpose, Reinvite, Reinvited, Side } from './state.ts'
+import type { StepContext } from './protocol.ts'
+import type { Call, Leg, Purpose, Reinvite, ReinviteResult, Side } from './state.ts'
 
 interface Details {
   readonly headers?: Headers
   readonly sdp?: string
-  /** Whose description `sdp` is. */
-  readonly describes?: Described
+  /** The leg whose peer `sdp` describes. */
+  readonly sdpOwner?: SdpOwner
   readonly status?: number
   readonly reason?: string | undefined
   readonly dialog?: DialogIds
 }
 
 export function newLeg(
-  { world }: Pick<Turn, 'world'>,
+  { world }: Pick<StepContext, 'world'>,
   call: Call,
   side: Side,
   isUac: boolean,
@@ -35,7 +35,7 @@ export function newLeg(
     localTag: '',
     remoteTag: '',
     media: '',
-    told: '',
+    lastSdpSent: '',
     hasOwnOrigin: false,
     closing: undefined,
     exchangeId: undefined,
@@ -51,18 +51,23 @@ export function newLeg(
 /** The call that a leg belongs to. */
 export const callUuidOf = (legId: string): string => legId.slice(0, legId.lastIndexOf('.'))
 
-/** Makes one step of the leg. True: the step is reported to its call. */
-export function stepLeg(turn: Turn, leg: Leg, event: LegEvent, details: Details = {}): boolean {
+/** Makes one step of the leg. True: the call is notified. */
+export function stepLeg(
+  ctx: StepContext,
+  leg: Leg,
+  event: LegEvent,
+  details: Details = {},
+): boolean {
   const step = legTable[leg.state][event]
   if (step === undefined) return false
   leg.state = step.to
-  for (const action of step.do) perform(turn, leg, action, details)
-  if (leg.state === 'terminated') forget(turn, leg)
+  for (const action of step.do) perform(ctx, leg, action, details)
+  if (leg.state === 'terminated') forget(ctx, leg)
   return step.do.includes('report')
 }
 
-function perform(turn: Turn, leg: Leg, action: LegAction, details: Details): void {
-  const { headers = {}, sdp = '', describes, status = 500, reason, dialog } = details
+function perform(ctx: StepContext, leg: Leg, action: LegAction, details: Details): void {
+  const { headers = {}, sdp = '', sdpOwner, status = 500, reason, dialog } = details
   const legId = leg.id
   switch (action) {
     case 'keepHeaders':
@@ -72,39 +77,39 @@ function perform(turn: Turn, leg: Leg, action: LegAction, details: Details): voi
       if (dialog) Object.assign(leg, dialog)
       return
     case 'accept':
-      leg.told = sdp
-      turn.commands.push({ type: 'accept', legId, sdp, describes, headers })
+      leg.lastSdpSent = sdp
+      ctx.commands.push({ type: 'accept', legId, sdp, sdpOwner, headers })
       return
     case 'acknowledge':
-      leg.told = sdp
-      turn.commands.push({ type: 'acknowledge', legId, sdp, describes })
+      leg.lastSdpSent = sdp
+      ctx.commands.push({ type: 'acknowledge', legId, sdp, sdpOwner })
       return
     case 'respond':
-      turn.commands.push({ type: 'respond', legId, status, reason, headers })
+      ctx.commands.push({ type: 'respond', legId, status, reason, headers })
       return
     case 'cancel':
     case 'bye':
-      turn.commands.push({ type: action, legId, headers: leg.closing ?? {} })
+      ctx.commands.push({ type: action, legId, headers: leg.closing ?? {} })
       return
     case 'abandonOffer':
     case 'release':
-      turn.commands.push({ type: action, legId })
+      ctx.commands.push({ type: action, legId })
       return
     case 'report':
   }
 }
 
-function forget(turn: Turn, leg: Leg): void {
-  turn.terminated.push(leg.id)
-  turn.commands.push({ type: 'forgetLeg', legId: leg.id })
+function forget(ctx: StepContext, leg: Leg): void {
+  ctx.terminated.push(leg.id)
+  ctx.commands.push({ type: 'forgetLeg', legId: leg.id })
 }
 
-/** CANCEL or BYE, once, as soon as it is allowed. What the peer is still owed goes out before. */
-export function closeLeg(turn: Turn, leg: Leg | undefined, headers: Headers): void {
+/** Sends CANCEL or BYE once, as soon as it is allowed. Answers that the peer waits for go out before. */
+export function closeLeg(ctx: StepContext, leg: Leg | undefined, headers: Headers): void {
   if (leg === undefined || isClosing(leg)) return
-  endSubscription(turn, leg, 487, 'Request Terminated')
-  answerOwed(turn, leg, '')
-  stepLeg(turn, leg, 'close', { headers: withoutHeaders(headers, leg.withheld) })
+  endSubscription(ctx, leg, 487, 'Request Terminated')
+  answerOwed(ctx, leg, '')
+  stepLeg(ctx, leg, 'close', { headers: withoutHeaders(headers, leg.withheld) })
 }
 
 /** Nothing is sent in the dialog any more, but for a BYE or CANCEL that has to wait. */
@@ -116,14 +121,14 @@ export interface Progress {
   readonly status: number
   readonly reason: string
   readonly body: string | undefined
-  readonly describes: Described
+  readonly sdpOwner: SdpOwner
 }
 
 /** A response to the INVITE of a caller, while there is no final one. */
 export function respondProvisionally(
-  turn: Turn,
+  ctx: StepContext,
   leg: Leg,
-  { status, reason, body, describes }: Progress,
+  { status, reason, body, sdpOwner }: Progress,
   headers: Headers,
   isWithoutOffer: boolean,
 ): void {
@@ -135,48 +140,48 @@ export function respondProvisionally(
     if (leg.hasAnsweredReliably === true) description = undefined
     leg.hasAnsweredReliably = leg.hasAnsweredReliably === true || description !== undefined
   }
-  // A drachtio-server gives a reliable response its Contact only when it is asked for one like this.
+  // Only with this header a drachtio-server adds the Contact to a reliable response.
   const required = leg.isReliable === true ? { Require: '100rel' } : {}
-  turn.commands.push({
+  ctx.commands.push({
     type: 'respond',
     legId: leg.id,
     status,
     reason,
     body: description,
-    describes,
+    sdpOwner,
     headers: { ...headers, ...required },
   })
 }
 
-/** A description for the peer, as it has to go out (RFC 3264 §8). Undefined: there is none. */
+/** Returns the SDP as it has to be sent to the peer (RFC 3264 §8), and notes it as the last one sent. */
 export function describeTo(leg: Leg, description: string | undefined): string | undefined {
   if (!description) return undefined
-  leg.told = leg.hasOwnOrigin ? continued(leg.told, description) : description
-  return leg.told
+  leg.lastSdpSent = leg.hasOwnOrigin ? continued(leg.lastSdpSent, description) : description
+  return leg.lastSdpSent
 }
 
 /** Sends a request in the dialog. Returns its transaction. */
 export function sendRequest(
-  turn: Turn,
+  ctx: StepContext,
   leg: Leg,
   request: {
     readonly method: string
     readonly headers: Headers
     readonly body: string | undefined
-    readonly describes?: Described
+    readonly sdpOwner?: SdpOwner
     readonly noAck?: boolean
   },
   purpose: Purpose,
 ): string {
   const transactionId = `${leg.id}#${leg.requestCount++}`
   leg.pending[transactionId] = purpose
-  const { noAck = false, describes } = request
-  turn.commands.push({
+  const { noAck = false, sdpOwner } = request
+  ctx.commands.push({
     ...request,
     type: 'request',
     legId: leg.id,
     transactionId,
-    describes,
+    sdpOwner,
     noAck,
   })
   return transactionId
@@ -196,48 +201,52 @@ const MAX_TRIES = 6
 /** RFC 3261 §14.1: the owner of the Call-ID waits longer before it repeats a re-INVITE. */
 const retryAfterMs = { uac: 2_100, uas: 1_000 }
 
-const gone: Reinvited = { kind: 'refused', status: 481, reason: 'Call/Transaction Does Not Exist' }
-const noOffer: Reinvited = { kind: 'refused', status: 488, reason: 'Not Acceptable Here' }
+const gone: ReinviteResult = {
+  kind: 'refused',
+  status: 481,
+  reason: 'Call/Transaction Does Not Exist',
+}
+const noOffer: ReinviteResult = { kind: 'refused', status: 488, reason: 'Not Acceptable Here' }
 
 /** Sends a re-INVITE with other media (RFC 3725, RFC 3261 §14); the signal `reinvited` has the result. */
-export function reinvite(turn: Turn, leg: Leg | undefined, wanted: Reinvite): void {
-  if (leg === undefined || isClosing(leg)) return tell(turn, wanted, gone)
-  const isRelaying = turn.world.exchanges.get(leg.exchangeId ?? '')?.inviting !== undefined
+export function reinvite(ctx: StepContext, leg: Leg | undefined, wanted: Reinvite): void {
+  if (leg === undefined || isClosing(leg)) return report(ctx, wanted, gone)
+  const isRelaying = ctx.world.exchanges.get(leg.exchangeId ?? '')?.inviting !== undefined
   const mustWait = leg.state !== 'confirmed' || isOffering(leg) || isRelaying
   if (mustWait)
-    return wanted.tries < MAX_TRIES ? tryAgain(turn, leg, wanted) : tell(turn, wanted, gone)
+    return wanted.tries < MAX_TRIES ? tryAgain(ctx, leg, wanted) : report(ctx, wanted, gone)
   leg.hasOwnOrigin = true
   const body = describeTo(leg, wanted.offer)
-  const { describes } = wanted
-  const request = { method: 'INVITE', headers: {}, body, describes, noAck: body === undefined }
-  sendRequest(turn, leg, request, { kind: 'reinvite', reinvite: wanted })
+  const { sdpOwner } = wanted
+  const request = { method: 'INVITE', headers: {}, body, sdpOwner, noAck: body === undefined }
+  sendRequest(ctx, leg, request, { kind: 'reinvite', reinvite: wanted })
   return undefined
 }
 
-function tryAgain(turn: Turn, leg: Leg, wanted: Reinvite): void {
+function tryAgain(ctx: StepContext, leg: Leg, wanted: Reinvite): void {
   const retryId = String(leg.requestCount++)
   leg.retries[retryId] = { ...wanted, tries: wanted.tries + 1 }
   const timer = { kind: 'retry', legId: leg.id, retryId } as const
   const waitMs = leg.isUac ? retryAfterMs.uac : retryAfterMs.uas
-  turn.commands.push({ type: 'startTimer', timer, at: turn.now + waitMs })
+  ctx.commands.push({ type: 'startTimer', timer, at: ctx.now + waitMs })
 }
 
-/** The transfer has failed meanwhile: its new media are not wanted any more. */
-function isObsolete({ world }: Turn, { transferId, step }: Reinvite): boolean {
+/** Whether the transfer has failed: its new media is no longer needed. */
+function isObsolete({ world }: StepContext, { transferId, step }: Reinvite): boolean {
   if (transferId === undefined || (step !== 'move' && step !== 'offer')) return false
   return world.transfers.get(transferId)?.state === 'failed'
 }
 
-/** It is time to try a re-INVITE again. */
-export function retry(turn: Turn, leg: Leg, retryId: string): void {
+/** Repeats a re-INVITE after its wait. */
+export function retry(ctx: StepContext, leg: Leg, retryId: string): void {
   const wanted = leg.retries[retryId]
   delete leg.retries[retryId]
-  if (wanted && !isObsolete(turn, wanted)) reinvite(turn, leg, wanted)
+  if (wanted && !isObsolete(ctx, wanted)) reinvite(ctx, leg, wanted)
 }
 
 /** Handles the response to our re-INVITE; undefined: it was not sent. */
 export function reinviteEnded(
-  turn: Turn,
+  ctx: StepContext,
   leg: Leg,
   wanted: Reinvite,
   event: Extract<LegEventData, { readonly type: 'response' | 'requestFailed' }>,
@@ -246,43 +255,47 @@ export function reinviteEnded(
   if (event.type === 'requestFailed') {
     // Any other complaint of the server is a re-INVITE that is under way in this dialog.
     const isOver = event.isUnknownDialog || wanted.tries >= MAX_TRIES || isClosing(leg)
-    return isOver ? tell(turn, wanted, gone) : tryAgain(turn, leg, wanted)
+    return isOver ? report(ctx, wanted, gone) : tryAgain(ctx, leg, wanted)
   }
   const { status, reason, headers, body } = event.response
   // The peer has an INVITE of its own under way, in one direction or the other (§14.2).
   const isGlare = status === 491 || (status === 500 && headers['retry-after'] !== undefined)
-  if (isGlare && wanted.tries < MAX_TRIES && !isClosing(leg)) return tryAgain(turn, leg, wanted)
-  if (status >= 300) return tell(turn, wanted, { kind: 'refused', status, reason })
+  if (isGlare && wanted.tries < MAX_TRIES && !isClosing(leg)) return tryAgain(ctx, leg, wanted)
+  if (status >= 300) return report(ctx, wanted, { kind: 'refused', status, reason })
   if (body) leg.media = body
   if (event.owesAck) leg.owedAnswer = transactionId
   if (event.owesAck && !body) {
     leg.owedAnswer = undefined
     const type = 'acknowledgeReinvite'
-    turn.commands.push({
+    ctx.commands.push({
       type,
       legId: leg.id,
       transactionId,
       body: undefined,
-      describes: undefined,
+      sdpOwner: undefined,
     })
-    return tell(turn, wanted, noOffer)
+    return report(ctx, wanted, noOffer)
   }
-  return tell(turn, wanted, { kind: 'answered' })
+  return report(ctx, wanted, { kind: 'answered' })
 }
 
-function tell({ signals }: Turn, { transferId, step }: Reinvite, result: Reinvited): void {
+function report(
+  { signals }: StepContext,
+  { transferId, step }: Reinvite,
+  result: ReinviteResult,
+): void {
   if (transferId !== undefined) signals.push({ type: 'reinvited', transferId, step, result })
 }
 
 /** Answers the offer in the 2xx to a re-INVITE; without an answer of the other side, so that no media flows. */
-export function answerOwed(turn: Turn, leg: Leg, answer: string, describes?: Described): void {
+export function answerOwed(ctx: StepContext, leg: Leg, answer: string, sdpOwner?: SdpOwner): void {
   const transactionId = leg.owedAnswer
   if (transactionId === undefined) return
   leg.owedAnswer = undefined
   if (answer === '') leg.hasOwnOrigin = true
   const body = describeTo(leg, answer || silentAnswer(leg.media))
   const type = 'acknowledgeReinvite'
-  turn.commands.push({ type, legId: leg.id, transactionId, body, describes })
+  ctx.commands.push({ type, legId: leg.id, transactionId, body, sdpOwner })
 }
 
 /** Longer than any transfer that rings. */
@@ -293,29 +306,34 @@ export function subscribe(leg: Leg, id: string, isSilent: boolean): void {
 }
 
 /** A provisional status of the transfer. */
-export function notify(turn: Turn, leg: Leg | undefined, status: number, reason: string): void {
+export function notify(
+  ctx: StepContext,
+  leg: Leg | undefined,
+  status: number,
+  reason: string,
+): void {
   const { subscription } = leg ?? {}
   if (leg === undefined || subscription === undefined || status === subscription.last) return
   subscription.last = status
   subscription.waiting = { status, reason, isLast: false }
-  if (!subscription.isSending) sendNotify(turn, leg)
+  if (!subscription.isSending) sendNotify(ctx, leg)
 }
 
 /** The final status. At once: a BYE may follow. */
 export function endSubscription(
-  turn: Turn,
+  ctx: StepContext,
   leg: Leg | undefined,
   status: number,
   reason: string,
 ): void {
   if (leg?.subscription === undefined) return
   leg.subscription.waiting = { status, reason, isLast: true }
-  sendNotify(turn, leg)
+  sendNotify(ctx, leg)
   leg.subscription = undefined
 }
 
 /** One NOTIFY at a time, so that none overtakes another; only the last one does not wait. */
-function sendNotify(turn: Turn, leg: Leg): void {
+function sendNotify(ctx: StepContext, leg: Leg): void {
   const { subscription } = leg
   const news = subscription?.waiting
   if (subscription === undefined || news === undefined) return
@@ -329,12 +347,12 @@ function sendNotify(turn: Turn, leg: Leg): void {
     'content-type': 'message/sipfrag;version=2.0',
   }
   const body = `SIP/2.0 ${news.status} ${news.reason}\r\n`
-  sendRequest(turn, leg, { method: 'NOTIFY', headers, body }, { kind: 'notify' })
+  sendRequest(ctx, leg, { method: 'NOTIFY', headers, body }, { kind: 'notify' })
 }
 
 /** A NOTIFY is answered. */
-export function notified(turn: Turn, leg: Leg): void {
+export function notified(ctx: StepContext, leg: Leg): void {
   if (leg.subscription === undefined) return
   leg.subscription.isSending = false
-  sendNotify(turn, leg)
+  sendNotify(ctx, leg)
 }

@@ -1,13 +1,12 @@
 /**
- * Call control without I/O: `(world, event, surroundings) → commands`. One event is handled whole, with all that
+ * Call control without I/O: `(world, event, inputs) → commands`. One event is handled whole, with all that
  * follows from it; then the commands are performed, and may bring the next event.
  */
 import * as legs from './leg.ts'
-import { type End, cause } from '../cdr/end-reason.ts'
+import { type End, cause, failure } from '../cdr/end-reason.ts'
 import { attemptOf, attemptTimedOut, probed, withheld, attemptEvent } from './attempt.ts'
 import {
   advance,
-  answerFailed,
   callerGone,
   callerTaken,
   forwardEnded,
@@ -51,11 +50,11 @@ import type {
   Command,
   MachineEvent,
   Signal,
-  Surroundings,
+  MachineInputs,
   Timer,
-  Turn,
+  StepContext,
 } from './protocol.ts'
-import type { Call, Leg, World } from './state.ts'
+import { MAX_NOTES, type Call, type Leg, type World } from './state.ts'
 import {
   beginAttended,
   beginBasicTransfer,
@@ -67,60 +66,56 @@ import {
 import { asOffer, canBeOffered } from '../sdp.ts'
 import type { LegEventData } from '../signalling.ts'
 
-/** A phone may report every few seconds. */
-const MAX_NOTES = 100
+const notStored: End = { ...failure, code: 'storage_unavailable' }
 
-const notStored: End = { ...answerFailed, code: 'storage_unavailable' }
-
-/** Handles one event. What is returned is to be performed in its order. */
+/** Handles one event. The returned commands are to be performed in order. */
 export function handle(
   world: World,
   event: MachineEvent,
-  surroundings: Surroundings,
+  inputs: MachineInputs,
 ): readonly Command[] {
-  // Written out: spreading the surroundings took 40 µs of every call.
-  const turn: Turn = {
-    now: surroundings.now,
-    server: surroundings.server,
-    filter: surroundings.filter,
-    timing: surroundings.timing,
+  // Written out: spreading the inputs took 40 µs of every call.
+  const ctx: StepContext = {
+    now: inputs.now,
+    server: inputs.server,
+    filter: inputs.filter,
+    timing: inputs.timing,
     world,
     commands: [],
     signals: [],
     terminated: [],
   }
-  onEvent(turn, event)
-  for (let signal = turn.signals.shift(); signal; signal = turn.signals.shift())
-    onSignal(turn, signal)
-  for (const legId of turn.terminated) forgetLeg(turn, world.legs.get(legId))
-  return turn.commands
+  onEvent(ctx, event)
+  for (let signal = ctx.signals.shift(); signal; signal = ctx.signals.shift()) onSignal(ctx, signal)
+  for (const legId of ctx.terminated) forgetLeg(ctx, world.legs.get(legId))
+  return ctx.commands
 }
 
-/** A leg that is over is kept until the responses that its requests wait for have been passed on. */
-function forgetLeg(turn: Turn, leg: Leg | undefined): void {
+/** Forgets a leg that is over, once the responses to its requests have been passed on. */
+function forgetLeg(ctx: StepContext, leg: Leg | undefined): void {
   if (leg?.state !== 'terminated') return
-  legs.answerOwed(turn, leg, '')
-  giveUpRinging(turn, leg)
+  legs.answerOwed(ctx, leg, '')
+  giveUpRinging(ctx, leg)
   const isWaiting = Object.values(leg.pending).some(({ kind }) => kind === 'relayed')
-  if (!isWaiting) turn.world.legs.delete(leg.id)
+  if (!isWaiting) ctx.world.legs.delete(leg.id)
 }
 
-function onEvent(turn: Turn, event: MachineEvent): void {
+function onEvent(ctx: StepContext, event: MachineEvent): void {
   switch (event.type) {
     case 'timer':
-      return onTimer(turn, event.timer)
+      return onTimer(ctx, event.timer)
     case 'transferTo':
-      return beginBasicTransfer(turn, event)
+      return beginBasicTransfer(ctx, event)
     case 'attend':
-      return beginAttended(turn, event)
+      return beginAttended(ctx, event)
     case 'withheld':
     case 'probed':
     case 'forwardDecided':
-      return onAttemptEvent(turn, event)
+      return onAttemptEvent(ctx, event)
     case 'referAccepted':
     case 'referRefused':
     case 'referFailed':
-      return onRefer(turn, event)
+      return onRefer(ctx, event)
     case 'refuse':
     case 'stop':
     case 'admit':
@@ -128,7 +123,7 @@ function onEvent(turn: Turn, event: MachineEvent): void {
     case 'dial':
     case 'ring':
     case 'roomTaken':
-    case 'forwardBegun':
+    case 'forwardStarted':
     case 'journalled':
     case 'resumed':
     case 'extended':
@@ -138,11 +133,11 @@ function onEvent(turn: Turn, event: MachineEvent): void {
     case 'supervise':
     case 'replace':
     case 'replaceEarly': {
-      const call = turn.world.calls.get(event.callUuid)
-      return call && onCallEvent(turn, call, event)
+      const call = ctx.world.calls.get(event.callUuid)
+      return call && onCallEvent(ctx, call, event)
     }
     default:
-      return onLegEvent(turn, event)
+      return onLegEvent(ctx, event)
   }
 }
 
@@ -159,12 +154,12 @@ function noteAdmission(call: Call, admission: Admission): void {
 
 type CallBound = Extract<MachineEvent, { readonly callUuid: string }>
 
-function onCallEvent(turn: Turn, call: Call, event: CallBound): void {
+function onCallEvent(ctx: StepContext, call: Call, event: CallBound): void {
   switch (event.type) {
     case 'refuse':
-      return advance(turn, call, 'refused', event.end)
+      return advance(ctx, call, 'refused', event.end)
     case 'stop':
-      return stop(turn, call, event.end)
+      return stop(ctx, call, event.end)
     case 'admit':
       return noteAdmission(call, event)
     case 'charged':
@@ -173,224 +168,224 @@ function onCallEvent(turn: Turn, call: Call, event: CallBound): void {
       call.isFree = event.isFree
       return void call.notes.push(event.note)
     case 'ring':
-      if (call.end) return advance(turn, call, 'refused')
-      advance(turn, call, 'ring')
+      if (call.end) return advance(ctx, call, 'refused')
+      advance(ctx, call, 'ring')
       call.connect = event.connect
       if (event.maxSeconds !== undefined) limitGrant(call, event.maxSeconds)
-      return ringSource(turn, call, event)
+      return ringSource(ctx, call, event)
     case 'dial':
-      if (call.end) return advance(turn, call, 'refused')
-      advance(turn, call, 'dial')
+      if (call.end) return advance(ctx, call, 'refused')
+      advance(ctx, call, 'dial')
       call.direction = event.route.direction
-      return dialRoute(turn, call, event)
+      return dialRoute(ctx, call, event)
     case 'roomTaken':
-      return roomTaken(turn, call, event.isTaken)
-    case 'forwardBegun':
+      return roomTaken(ctx, call, event.isTaken)
+    case 'forwardStarted':
       call.forwardedTo = event.to
       return undefined
     case 'journalled':
-      if (event.isStored || call.isEmergency) return advance(turn, call, 'journalled')
-      stop(turn, call, notStored)
-      return advance(turn, call, 'notJournalled')
+      if (event.isStored || call.isEmergency) return advance(ctx, call, 'journalled')
+      stop(ctx, call, notStored)
+      return advance(ctx, call, 'notJournalled')
     case 'resumed':
-      return resumeGrant(turn, call)
+      return resumeGrant(ctx, call)
     case 'extended':
-      return extended(turn, call, event.grantedSeconds)
+      return extended(ctx, call, event.grantedSeconds)
     case 'notExtended':
       call.grantDenial = event.code
       return undefined
     case 'noted':
       return void (call.notes.length < MAX_NOTES && call.notes.push(event.note))
     case 'mediaLost':
-      return mediaLost(turn, call, event.lastPacketAt)
+      return mediaLost(ctx, call, event.lastPacketAt)
     case 'supervise':
       return void call.supervisedBy.push(event.by)
     case 'replace':
-      advance(turn, call, 'replace')
-      return beginReplacement(turn, event)
+      advance(ctx, call, 'replace')
+      return beginReplacement(ctx, event)
     case 'replaceEarly':
-      advance(turn, call, 'replace')
-      return beginEarlyReplacement(turn, event)
+      advance(ctx, call, 'replace')
+      return beginEarlyReplacement(ctx, event)
     default:
       return undefined
   }
 }
 
-function onSignal(turn: Turn, signal: Signal): void {
-  const { world } = turn
+function onSignal(ctx: StepContext, signal: Signal): void {
+  const { world } = ctx
   if ('transferId' in signal) {
     const transfer = world.transfers.get(signal.transferId)
-    return transfer && transferSignal(turn, transfer, signal)
+    return transfer && transferSignal(ctx, transfer, signal)
   }
   if ('legId' in signal && !('callUuid' in signal)) {
-    if (signal.type === 'refer') return void turn.commands.push(signal)
+    if (signal.type === 'refer') return void ctx.commands.push(signal)
     const leg = legOf(world, signal.legId)
     const call = leg && callOf(world, leg)
-    return call && stop(turn, call, timedOut)
+    return call && stop(ctx, call, timedOut)
   }
-  if (signal.type === 'media') return showMedia(turn, signal.exchangeId, signal.isHeld)
+  if (signal.type === 'media') return showMedia(ctx, signal.exchangeId, signal.isHeld)
   const call = world.calls.get(signal.callUuid)
-  return call && onCallSignal(turn, call, signal)
+  return call && onCallSignal(ctx, call, signal)
 }
 
 type CallSignal = Extract<Signal, { readonly callUuid: string }>
 
-function onCallSignal(turn: Turn, call: Call, signal: CallSignal): void {
+function onCallSignal(ctx: StepContext, call: Call, signal: CallSignal): void {
   const { callUuid } = call.start
   switch (signal.type) {
     case 'attemptOver': {
       const attempt = attemptOf(call, signal.legId)
-      return attempt && attemptOver(turn, call, attempt)
+      return attempt && attemptOver(ctx, call, attempt)
     }
     case 'exhausted':
-      return advance(turn, call, 'exhausted', signal.end)
+      return advance(ctx, call, 'exhausted', signal.end)
     case 'stop':
-      return stop(turn, call, signal.end)
+      return stop(ctx, call, signal.end)
     case 'stopped':
-      return stopped(turn, call, signal)
+      return stopped(ctx, call, signal)
     case 'forward':
     case 'calleeAnswered':
-      return advance(turn, call, signal.type)
+      return advance(ctx, call, signal.type)
     case 'pickedUp': {
-      const leg = legOf(turn.world, signal.legId)
+      const leg = legOf(ctx.world, signal.legId)
       const offer = signal.offer ?? asOffer(leg?.media ?? '')
-      startSource(turn, call, signal.legId, offer, signal.offer === undefined)
-      advance(turn, call, 'pickedUp')
+      startSource(ctx, call, signal.legId, offer, signal.offer === undefined)
+      advance(ctx, call, 'pickedUp')
       // No destination can be called with such media, and none is to blame for that.
-      if (!canBeOffered(offer)) return stop(turn, call, answerFailed)
-      return void turn.commands.push({ type: 'connectSource', callUuid, offer })
+      if (!canBeOffered(offer)) return stop(ctx, call, failure)
+      return void ctx.commands.push({ type: 'connectSource', callUuid, offer })
     }
     case 'callerTaken':
-      return callerTaken(turn, call, signal.legId)
+      return callerTaken(ctx, call, signal.legId)
     case 'callerGone':
-      return callerGone(turn, call)
+      return callerGone(ctx, call)
     case 'forwardEnded':
     default:
-      return forwardEnded(turn, call, signal.end)
+      return forwardEnded(ctx, call, signal.end)
   }
 }
 
 function onAttemptEvent(
-  turn: Turn,
+  ctx: StepContext,
   event: Extract<MachineEvent, { readonly type: 'withheld' | 'probed' | 'forwardDecided' }>,
 ): void {
   const { legId } = event
-  const call = turn.world.calls.get(legs.callUuidOf(legId))
+  const call = ctx.world.calls.get(legs.callUuidOf(legId))
   const attempt = call && attemptOf(call, legId)
   if (!call) return undefined
-  if (event.type === 'forwardDecided') return forwardDecided(turn, call, legId, event.forward)
+  if (event.type === 'forwardDecided') return forwardDecided(ctx, call, legId, event.forward)
   if (!attempt) return undefined
-  if (event.type === 'probed') return probed(turn, attempt, event.isThere)
-  return withheld(turn, call, attempt, event.why, event.end)
+  if (event.type === 'probed') return probed(ctx, attempt, event.isThere)
+  return withheld(ctx, call, attempt, event.why, event.end)
 }
 
-function onTimer(turn: Turn, timer: Timer): void {
-  const { world } = turn
+function onTimer(ctx: StepContext, timer: Timer): void {
+  const { world } = ctx
   switch (timer.kind) {
     case 'attempt': {
       const leg = legOf(world, timer.legId)
       const call = leg && callOf(world, leg)
       const attempt = call && attemptOf(call, timer.legId)
-      return attempt && attemptTimedOut(turn, call, attempt)
+      return attempt && attemptTimedOut(ctx, call, attempt)
     }
     case 'exchange': {
       const exchange = world.exchanges.get(timer.exchangeId)
-      return exchange && giveUpReinvite(turn, exchange)
+      return exchange && giveUpReinvite(ctx, exchange)
     }
     case 'retry': {
       const leg = legOf(world, timer.legId)
-      return leg && legs.retry(turn, leg, timer.retryId)
+      return leg && legs.retry(ctx, leg, timer.retryId)
     }
     case 'parting':
-      return legs.closeLeg(turn, legOf(world, timer.legId), {})
+      return legs.closeLeg(ctx, legOf(world, timer.legId), {})
     case 'ring':
     case 'source':
     case 'grant':
     case 'grant-end':
     default: {
       const call = world.calls.get(timer.callUuid)
-      return call && onCallTimer(turn, call, timer.kind)
+      return call && onCallTimer(ctx, call, timer.kind)
     }
   }
 }
 
 function onCallTimer(
-  turn: Turn,
+  ctx: StepContext,
   call: Call,
   kind: 'ring' | 'source' | 'grant' | 'grant-end',
 ): void {
   switch (kind) {
     case 'ring':
-      return ringTimedOut(turn, call)
+      return ringTimedOut(ctx, call)
     case 'source':
-      return sourceWaited(turn, call)
+      return sourceWaited(ctx, call)
     case 'grant':
-      return askForMore(turn, call)
+      return askForMore(ctx, call)
     case 'grant-end':
     default:
-      return stop(turn, call, grantEnd(call))
+      return stop(ctx, call, grantEnd(call))
   }
 }
 
-// What happens to one leg, and what it means to its call.
+// Events of one leg, and their effect on its call.
 
 /** The peer does not answer, or does not refresh its session. */
 const timedOut: End = { kind: 'cut', by: 'system', cause: cause.timer, code: null }
 
-function onLegEvent(turn: Turn, event: LegEventData): void {
+function onLegEvent(ctx: StepContext, event: LegEventData): void {
   const { legId } = event
-  const leg = legOf(turn.world, legId)
-  if (leg === undefined) return onLateEvent(turn, event)
+  const leg = legOf(ctx.world, legId)
+  if (leg === undefined) return onLateEvent(ctx, event)
   switch (event.type) {
     case 'request':
-      return relayRequest(turn, leg, event)
+      return relayRequest(ctx, leg, event)
     case 'response':
     case 'requestFailed':
-      return onResponse(turn, leg, event)
+      return onResponse(ctx, leg, event)
     case 'ack':
-      return onAck(turn, leg, event.body)
+      return onAck(ctx, leg, event.body)
     default: {
-      if (event.type === 'lost') forgetRequests(turn, leg)
+      if (event.type === 'lost') forgetRequests(ctx, leg)
       const details = 'dialog' in event ? { dialog: event.dialog } : {}
-      if (!legs.stepLeg(turn, leg, event.type, details)) return
-      const call = callOf(turn.world, leg)
-      if (call) onLegReport(turn, call, leg, event)
+      if (!legs.stepLeg(ctx, leg, event.type, details)) return
+      const call = callOf(ctx.world, leg)
+      if (call) onLegReport(ctx, call, leg, event)
     }
   }
 }
 
-function onLegReport(turn: Turn, call: Call, leg: Leg, event: LegEventData): void {
+function onLegReport(ctx: StepContext, call: Call, leg: Leg, event: LegEventData): void {
   const { callUuid } = call.start
   switch (event.type) {
     case 'accepted':
-      return callerTaken(turn, call, leg.id)
+      return callerTaken(ctx, call, leg.id)
     case 'gone':
     case 'lost':
-      return callerGone(turn, call)
+      return callerGone(ctx, call)
     case 'cancelled': {
       // A caller that is replaced may leave.
       const isReplaced = call.calling.kind === 'invite' && call.calling.replacedBy !== undefined
-      return isReplaced ? undefined : stop(turn, call, { kind: 'cancelled', reason: event.reason })
+      return isReplaced ? undefined : stop(ctx, call, { kind: 'cancelled', reason: event.reason })
     }
     case 'bye':
-      return onBye(turn, call, leg, event)
+      return onBye(ctx, call, leg, event)
     case 'acknowledged':
-      if (leg.side === 'caller') return sourceConfirmed(turn, call, leg)
-      return calleeConfirmed(turn, call, leg)
+      if (leg.side === 'caller') return sourceConfirmed(ctx, call, leg)
+      return calleeConfirmed(ctx, call, leg)
     case 'acknowledgeFailed':
-      if (leg.side === 'caller') return sourceLost(turn, call)
-      return void turn.signals.push({ type: 'stop', callUuid, end: answerFailed })
+      if (leg.side === 'caller') return sourceLost(ctx, call)
+      return void ctx.signals.push({ type: 'stop', callUuid, end: failure })
     default: {
       if (event.type === 'offered') leg.media = event.offer
       const attempt = attemptOf(call, leg.id)
       if (event.type === 'sent' && !attempt) call.callIds.push(event.callId)
-      return attempt && attemptEvent(turn, call, attempt, event)
+      return attempt && attemptEvent(ctx, call, attempt, event)
     }
   }
 }
 
 function onBye(
-  turn: Turn,
+  ctx: StepContext,
   call: Call,
   leg: Leg,
   { isOurs, headers }: Extract<LegEventData, { readonly type: 'bye' }>,
@@ -401,63 +396,63 @@ function onBye(
     return undefined
   }
   if (transferId !== undefined) {
-    turn.signals.push({ type: 'legLeft', transferId, legId })
-    return leave(turn, leg)
+    ctx.signals.push({ type: 'legLeft', transferId, legId })
+    return leave(ctx, leg)
   }
   if (call.answeredAt === null && call.calling.kind === 'source' && side === 'caller')
-    return stop(turn, call, { kind: 'cancelled' })
+    return stop(ctx, call, { kind: 'cancelled' })
   // The server's own: no ACK, or a session that was not refreshed.
-  if (!isOurs && !call.end) call.byeHeaders = turn.filter.bye(headers)
-  return stop(turn, call, isOurs ? timedOut : { kind: 'hung-up', by: side })
+  if (!isOurs && !call.end) call.byeHeaders = ctx.filter.bye(headers)
+  return stop(ctx, call, isOurs ? timedOut : { kind: 'hung-up', by: side })
 }
 
-function onAck(turn: Turn, leg: Leg, body: string | undefined): void {
+function onAck(ctx: StepContext, leg: Leg, body: string | undefined): void {
   const { awaitedAck } = leg
   leg.awaitedAck = undefined
-  const other = legOf(turn.world, awaitedAck?.id)
+  const other = legOf(ctx.world, awaitedAck?.id)
   if (awaitedAck && other) {
-    if (awaitedAck.kind === 'relayed') relayAck(turn, leg, other.id, body)
+    if (awaitedAck.kind === 'relayed') relayAck(ctx, leg, other.id, body)
     else {
       leg.media = body ?? ''
-      if (awaitedAck.kind === 'replacement') legs.answerOwed(turn, other, leg.media, leg.id)
-      else legs.stepLeg(turn, other, 'acknowledge', { sdp: leg.media, describes: leg.id })
+      if (awaitedAck.kind === 'replacement') legs.answerOwed(ctx, other, leg.media, leg.id)
+      else legs.stepLeg(ctx, other, 'acknowledge', { sdp: leg.media, sdpOwner: leg.id })
     }
   }
-  legs.stepLeg(turn, leg, 'ack')
+  legs.stepLeg(ctx, leg, 'ack')
 }
 
 function onResponse(
-  turn: Turn,
+  ctx: StepContext,
   leg: Leg,
   event: Extract<LegEventData, { readonly type: 'response' | 'requestFailed' }>,
 ): void {
   const { transactionId } = event
   const purpose = leg.pending[transactionId]
-  if (purpose === undefined) return declineLate(turn, leg, event)
-  if (leg.state === 'terminated') turn.terminated.push(leg.id)
+  if (purpose === undefined) return declineLate(ctx, leg, event)
+  if (leg.state === 'terminated') ctx.terminated.push(leg.id)
   const response = event.type === 'response' ? event.response : undefined
   if (response && response.status < 200)
-    return purpose.kind === 'relayed' ? reinviteRings(turn, leg, transactionId) : undefined
+    return purpose.kind === 'relayed' ? reinviteRings(ctx, leg, transactionId) : undefined
   delete leg.pending[transactionId]
   switch (purpose.kind) {
     case 'relayed': {
       const owesAck = event.type === 'response' && event.owesAck
-      return relayedEnded(turn, leg, purpose, transactionId, response, owesAck)
+      return relayedEnded(ctx, leg, purpose, transactionId, response, owesAck)
     }
     case 'reinvite':
-      return legs.reinviteEnded(turn, leg, purpose.reinvite, event)
+      return legs.reinviteEnded(ctx, leg, purpose.reinvite, event)
     case 'notify':
-      return legs.notified(turn, leg)
+      return legs.notified(ctx, leg)
     case 'source':
     default: {
-      const call = callOf(turn.world, leg)
-      return call && sourceMoved(turn, leg, call, response)
+      const call = callOf(ctx.world, leg)
+      return call && sourceMoved(ctx, leg, call, response)
     }
   }
 }
 
 /** No response comes any more. */
-function forgetRequests(turn: Turn, leg: Leg): void {
+function forgetRequests(ctx: StepContext, leg: Leg): void {
   leg.pending = {}
-  turn.terminated.push(leg.id)
+  ctx.terminated.push(leg.id)
 }

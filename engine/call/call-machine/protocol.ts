@@ -1,21 +1,20 @@
 /** Events and commands of the call machine, as values. */
 import type { Callee } from '../dialing/outgoing-invite.ts'
-import type { Limited } from '../dialing/room.ts'
 import type { End, Refusal } from '../cdr/end-reason.ts'
 import type { HeaderFilter } from '../sip-headers.ts'
-import type { Described, Headers, LegCommand, LegEventData } from '../signalling.ts'
+import type { SdpOwner, Headers, LegCommand, LegEventData } from '../signalling.ts'
 import type { CallState, CallTransfer } from '../../../schema/contracts/calls.ts'
 import type { Account } from '../../../schema/contracts/charging.ts'
 import type { IncomingInvite } from '../inbound/incoming-invite.ts'
-import type { Destination, Route } from '../inbound/route.ts'
+import type { Destination, LimitedDestination, Route } from '../inbound/route.ts'
 import type { Origin } from '../../routing/routing.ts'
 import type {
   Call,
   Direction,
   Forward,
   Note,
-  Place,
-  Reinvited,
+  CallPlace,
+  ReinviteResult,
   SourcePhones,
   World,
 } from './state.ts'
@@ -69,12 +68,12 @@ export type MachineEvent =
       readonly forward: Forward | undefined
     }
   | {
-      readonly type: 'forwardBegun'
+      readonly type: 'forwardStarted'
       readonly callUuid: string
       readonly to: NonNullable<Call['forwardedTo']>
     }
   | { readonly type: 'journalled'; readonly callUuid: string; readonly isStored: boolean }
-  /** An answered call of the last run goes on. */
+  /** An answered call of the last run continues. */
   | { readonly type: 'resumed'; readonly callUuid: string }
   | { readonly type: 'extended'; readonly callUuid: string; readonly grantedSeconds: number }
   | { readonly type: 'notExtended'; readonly callUuid: string; readonly code: string }
@@ -134,13 +133,13 @@ export interface ReplacementPlan {
   readonly partner: string
 }
 
-/** The same for a call that still rings: its caller is replaced when it is answered. */
+/** The caller of a call replaces the caller of another one that still rings, when that one is answered. */
 export interface EarlyReplacementPlan {
   readonly callUuid: string
   readonly ringing: string
 }
 
-/** What is known of a call before it is dialled. */
+/** The result of the admission of a call, before it is dialled. */
 export interface Admission {
   readonly origin?: Origin
   readonly direction: Direction
@@ -152,14 +151,14 @@ export interface Admission {
   readonly notes: readonly Note[]
 }
 
-/** Where a call is to be dialled. */
+/** The route of a call that is to be dialled. */
 export interface Dial {
   readonly route: Route
   readonly invite: IncomingInvite
   readonly isEmergency: boolean
 }
 
-/** What one part of the machine reports to another, after the present step. */
+/** A report from one part of the machine to another, handled after the present step. */
 export type Signal =
   | { readonly type: 'attemptOver'; readonly callUuid: string; readonly legId: string }
   | { readonly type: 'exhausted'; readonly callUuid: string; readonly end: End }
@@ -171,7 +170,7 @@ export type Signal =
       readonly legId: string
       readonly offer: string | undefined
     }
-  /** The calling side of a call is there, or is not any more. */
+  /** The calling side of a call is connected, or has left. */
   | { readonly type: 'callerTaken'; readonly callUuid: string; readonly legId: string }
   | { readonly type: 'callerGone'; readonly callUuid: string }
   | { readonly type: 'stopped'; readonly callUuid: string; readonly end: End }
@@ -179,7 +178,7 @@ export type Signal =
       readonly type: 'reinvited'
       readonly transferId: string
       readonly step: string
-      readonly result: Reinvited
+      readonly result: ReinviteResult
     }
   | { readonly type: 'paused'; readonly transferId: string; readonly step: string }
   | { readonly type: 'legLeft'; readonly transferId: string; readonly legId: string }
@@ -192,7 +191,7 @@ export type Signal =
       readonly requestId: string
       readonly headers: Headers
     }
-  /** The calling side of a call gets news of the called side. */
+  /** The called side of the new call has responded. */
   | {
       readonly type: 'transferProgress' | 'transferRefused'
       readonly transferId: string
@@ -203,7 +202,7 @@ export type Signal =
       readonly type: 'transferAnswered'
       readonly transferId: string
       readonly sdp: string
-      readonly describes: Described
+      readonly sdpOwner: SdpOwner
     }
   | { readonly type: 'transferConnected'; readonly transferId: string }
   /** The call that a phone's 3xx has led to is over without an answer. */
@@ -216,13 +215,13 @@ export type Command =
       readonly legId: string
       readonly candidate: Callee
       readonly invite: IncomingInvite
-      /** Whose offer `invite` has. */
-      readonly describes: Described
+      /** The leg whose offer `invite` contains. */
+      readonly sdpOwner: SdpOwner
       readonly isBranch: boolean
-      /** Beside which leg; undefined: anywhere. */
+      /** The INVITE goes by the SIP server of this leg. Undefined: by any. */
       readonly near: string | undefined
     }
-  /** The leg is over: nothing is kept for it outside any more. */
+  /** The leg is over: the user agent forgets it. */
   | { readonly type: 'forgetLeg'; readonly legId: string }
   | { readonly type: 'startTimer'; readonly timer: Timer; readonly at: number }
   | { readonly type: 'stopTimer'; readonly timer: Timer }
@@ -230,14 +229,18 @@ export type Command =
   | {
       readonly type: 'count'
       readonly callUuid: string
-      readonly before: Place
-      readonly place: Place
+      readonly before: CallPlace
+      readonly place: CallPlace
     }
   /** The callee has left: the call does not count any more where it went. */
   | { readonly type: 'calleeLeft'; readonly callUuid: string }
-  | { readonly type: 'takeRoom'; readonly callUuid: string; readonly destination: Limited }
+  | {
+      readonly type: 'takeRoom'
+      readonly callUuid: string
+      readonly destination: LimitedDestination
+    }
   | { readonly type: 'probe'; readonly legId: string; readonly uri: string }
-  /** Another node of the installation says nothing. */
+  /** Another node of the installation does not respond. */
   | { readonly type: 'nodeSilent'; readonly name: string }
   | {
       readonly type: 'reportHealth'
@@ -271,7 +274,7 @@ export type Command =
   | { readonly type: 'store'; readonly callUuid: string; readonly end: End }
 
 /** Facts from outside the machine. */
-export interface Surroundings {
+export interface MachineInputs {
   /** Milliseconds by the steady clock. */
   readonly now: number
   readonly server: SipServerState
@@ -279,14 +282,14 @@ export interface Surroundings {
   readonly timing: Timing
 }
 
-/** The SIP server, as it is when it is asked. */
+/** The present state of the SIP server. */
 export interface SipServerState {
-  /** How long what has arrived may wait to be read, because this process is busy. Milliseconds. */
+  /** How long a received message may wait to be read, because this process is busy. Milliseconds. */
   readonly lagMs: number
-  /** It passes on the 100 to our INVITE. */
-  readonly hearsTrying: boolean
-  /** It is another process, which may be away. */
-  readonly isElsewhere: boolean
+  /** The server passes on the 100 to our INVITE. */
+  readonly reportsTrying: boolean
+  /** The server is another process, which may be unavailable. */
+  readonly isRemote: boolean
 }
 
 export interface Timing {
@@ -294,12 +297,12 @@ export interface Timing {
   /** The time until a node must ring where no 100 reaches us and it answers OPTIONS. */
   readonly nodeProgressTimeoutMs: number
   readonly ringTimeoutMs: number
-  /** What `Retry-After` says when a call is refused for want of room. */
+  /** The `Retry-After` of a call that is refused because a limit is reached. */
   readonly retryAfterSeconds: number
 }
 
-/** One event on its way through the machine. */
-export interface Turn extends Surroundings {
+/** The state of one step: an event on its way through the machine. */
+export interface StepContext extends MachineInputs {
   readonly world: World
   readonly commands: Command[]
   /** Signals for other parts when the present step is done. */

@@ -1,6 +1,5 @@
 /**
- * What is kept of an answered call, so that the next process goes on with it: plain values, and only while the call
- * is stable. A call is stable when its callee has answered and its caller is about to get the 200, or when it
+ * An answered call as plain values, with which the next process continues it. Only a stable call can be saved. A call is stable when its callee has answered and its caller is about to get the 200, or when it
  * is answered and no request, offer or transfer is under way.
  */
 import type { OpenCall } from '../../../schema/journal/call-journal.ts'
@@ -11,10 +10,10 @@ import { legOf } from './calling.ts'
 /** Another version is not read. */
 export const SAVED_VERSION = 1
 
-/** What the SIP side has saved of a leg. */
+/** The saved SIP state of a leg. */
 type SavedSip = object
 
-/** What the journal has beside it is not repeated: the two parties, the payer, the attempts. What is usual is absent. */
+/** Without the fields that the journal stores itself: the two parties, the payer, the attempts. Defaults are absent. */
 type SavedFields = Pick<
   Call,
   | 'stampOffsetMs'
@@ -52,7 +51,7 @@ interface SavedLeg extends Pick<
   readonly isPhone: true | undefined
   readonly hasOwnOrigin: true | undefined
   readonly requestCount: number | undefined
-  /** Indices of texts. */
+  /** Indices of `texts`: the last SDP received from the peer, and the last one sent to it. */
   readonly media: number
   readonly told: number
   readonly sip: SavedSip
@@ -62,13 +61,13 @@ export interface SavedCall {
   readonly version: number
   readonly callUuid: string
   readonly call: SavedFields
-  /** Of a call whose caller has no 200 yet: our answer, as an index of texts, and its headers. */
+  /** Before the 200 to the caller: the answer, as an index of `texts`, and its headers. */
   readonly answer?: { readonly sdp: number; readonly headers: Record<string, string> }
   readonly offer?: number
   readonly legs: readonly SavedLeg[]
   /** The legs that exchange media: one of them may belong to another call. */
   readonly exchange?: Pick<Exchange, 'id' | 'legs'>
-  /** Session descriptions: the same one is told and heard in several places. */
+  /** Session descriptions, each stored once: the same one may be received from one peer and sent to another. */
   readonly texts: readonly string[]
 }
 
@@ -168,7 +167,7 @@ function savedFields(call: Call, answeredAt: number | null): SavedFields {
   }
 }
 
-/** Whose party was reached: the rest of a destination serves dialing, and may hold a password. */
+/** The identity of the reached party. The rest of a destination serves dialing, and may contain a password. */
 function identityOf(destination: Call['destination']): Call['destination'] {
   if (destination?.kind === 'node') return destination
   if (destination?.kind !== 'extension') return undefined
@@ -189,7 +188,7 @@ function savedLeg(leg: Leg, sip: SavedSip, texts: string[]): SavedLeg {
     hasOwnOrigin: leg.hasOwnOrigin || undefined,
     requestCount: leg.requestCount || undefined,
     media: indexOf(texts, leg.media),
-    told: indexOf(texts, leg.told),
+    told: indexOf(texts, leg.lastSdpSent),
     sip,
   }
 }
@@ -249,7 +248,7 @@ export function restoreCall(
     offer: saved.offer === undefined ? undefined : textOf(saved.offer),
     answering: saved.answer && {
       sdp: textOf(saved.answer.sdp),
-      describes: fields.legs.callee,
+      sdpOwner: fields.legs.callee,
       headers: saved.answer.headers,
     },
     departing: [],
@@ -277,7 +276,7 @@ export function restoreCall(
       hasOwnOrigin,
       requestCount,
       media: textOf(media),
-      told: textOf(told),
+      lastSdpSent: textOf(told),
       closing: undefined,
       exchangeId: undefined,
       awaitedAck: undefined,

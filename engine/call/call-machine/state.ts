@@ -1,6 +1,5 @@
 /**
- * Everything that is known of the live calls, as plain values: any part of it can be written as JSON and
- * read back. Only the modules of this folder write it; all others see it as `Readonly`.
+ * The state of all live calls as plain values: any part of it can be written as JSON and read back. Only the modules of this folder write it; all others see it as `Readonly`.
  */
 import type { Attempt as AttemptRecord, CallRecord } from '../../../schema/call-record.ts'
 import type { CallState, CallTransfer } from '../../../schema/contracts/calls.ts'
@@ -10,7 +9,7 @@ import type { End } from '../cdr/end-reason.ts'
 import type { Callee, PhoneCandidate } from '../dialing/outgoing-invite.ts'
 import type { CallStart, IncomingInvite } from '../inbound/incoming-invite.ts'
 import type { Destination, Route } from '../inbound/route.ts'
-import type { Described, Headers } from '../signalling.ts'
+import type { SdpOwner, Headers } from '../signalling.ts'
 import type { Origin } from '../../routing/routing.ts'
 import { ReleasingMap } from '../../sip-server/message/index.ts'
 import type { StreamQuality } from '../../../schema/contracts/field-values.ts'
@@ -19,8 +18,8 @@ export type Direction = CallRecord['direction']
 
 export type Side = 'caller' | 'callee'
 
-/** Where a call went, or is being tried. */
-export interface Place {
+/** The node, carrier or agent at which a call counts. */
+export interface CallPlace {
   readonly setId: number | null
   readonly nodeId: number | null
   /** The node's destination, such as `sip:10.0.0.5:5060;transport=udp`. */
@@ -30,7 +29,7 @@ export interface Place {
   readonly agentId: number | null
 }
 
-export const nowhere: Place = {
+export const nowhere: CallPlace = {
   setId: null,
   nodeId: null,
   node: null,
@@ -38,6 +37,9 @@ export const nowhere: Place = {
   carrier: null,
   agentId: null,
 }
+
+/** The most notes of one call: a phone may report every few seconds, and request transfers again and again. */
+export const MAX_NOTES = 100
 
 /** A decision about a call, for its trace. */
 export type Note = {
@@ -48,8 +50,8 @@ export type Note = {
   | { readonly what: 'charged'; readonly verdict: Verdict }
   | { readonly what: 'routed'; readonly route: Route }
   | { readonly what: 'transfer'; readonly transfer: CallTransfer }
-  /** The phone of a party has told what it heard. */
-  | { readonly what: 'reported'; readonly by: Side; readonly heard: StreamQuality }
+  /** The phone of a party has reported the quality of a stream. */
+  | { readonly what: 'reported'; readonly by: Side; readonly stream: StreamQuality }
 )
 
 /** Who calls, until the answer. */
@@ -61,11 +63,11 @@ export type Calling =
       readonly kind: 'source'
       legId?: string
       offer: string
-      heard: string
-      /** Whose description that is. */
-      heardFrom?: Described
-      /** What the last re-INVITE has told it. */
-      moved?: string
+      remoteSdp: string
+      /** The leg of the called side. */
+      remoteSdpOwner?: SdpOwner
+      /** The SDP of the last re-INVITE to the phone. */
+      sentSdp?: string
       isWanted: boolean
     }
   /** The party of another call that is transferred to this one. */
@@ -89,7 +91,7 @@ export type AttemptResult =
   /** No response of any kind in time. */
   | { readonly kind: 'silent' }
   | { readonly kind: 'not-sent'; readonly reason: string; readonly isConnectionLost?: true }
-  /** It is withheld; `end` has the reason. */
+  /** The INVITE was withheld; `end` has the reason. */
   | { readonly kind: 'withheld'; readonly end: End & { readonly kind: 'refused' } }
   /** The end of the call has the reason. */
   | { readonly kind: 'stopped' }
@@ -99,7 +101,7 @@ export interface Attempt {
   readonly legId: string
   readonly destination: string
   readonly isNode: boolean
-  /** One of several at the same time: no early media, and 180 once. */
+  /** One of several parallel attempts: no early media, and only one 180. */
   readonly isBranch: boolean
   readonly startedAt: number
   readonly timeoutMs: number
@@ -113,7 +115,7 @@ export interface Attempt {
   result?: AttemptResult | undefined
   /** The node of ours to which the INVITE goes. */
   readonly holder?: string
-  /** Of a source's phone: the INVITE may be repeated with an offer. */
+  /** For a phone of the source: the INVITE may be repeated with an offer. */
   readonly candidate?: Callee | undefined
   readonly isOffering?: boolean
 }
@@ -134,9 +136,9 @@ export interface Dialing {
   /** Still to be tried. */
   candidates: readonly Destination[]
   current?: Destination | undefined
-  /** Those that run, or ran, for `current`. */
+  /** The attempts for `current`. */
   attempts: Attempt[]
-  /** What the caller gets when nothing else can be tried. */
+  /** The end that the caller gets when no other destination is left. */
   last: End
   /** The best result of an extension's phones, while its voicemail is tried. */
   beforeVoicemail?: AttemptResult | undefined
@@ -150,7 +152,7 @@ export interface Dialing {
 /** The callee has answered; the caller has no 200 yet. */
 export interface Answering {
   readonly sdp: string
-  readonly describes: Described
+  readonly sdpOwner: SdpOwner
   readonly headers: Headers
 }
 
@@ -173,7 +175,7 @@ export interface Call {
   /** A customer of another tenant may not be charged; null: any customer. */
   payerTenantId: number | null
   origin?: Origin | undefined
-  /** What is being called, or was reached. */
+  /** The destination that is being called, or was reached. */
   destination?: Destination | undefined
   dialing?: Dialing | undefined
   /** Click-to-call: where the phone that is picked up is connected. */
@@ -199,22 +201,22 @@ export interface Call {
   transferIds: string[]
   /** Calls that end with this one. */
   supervisedBy: string[]
-  /** The leg beside which new legs are placed, where there are several SIP servers. */
+  /** With several SIP servers: new legs go by the server of this leg. */
   near?: string | undefined
   /** The extension that has sent this call to the outside, as a SIP URI. */
   forwardedBy?: string | undefined
   /** How many transfers, one after the other, have led to this call. */
   transfersBefore: number
-  /** How many transfers that its parties have asked for came to nothing. */
+  /** How many transfers of its parties have failed. */
   failedTransfers: number
-  place: Place
+  place: CallPlace
   attempts: AttemptRecord[]
   /** Call-IDs, the caller's first. */
   callIds: string[]
   notes: Note[]
   /** `address:port` of the peer of each leg; null: not known yet. */
   peers: { caller: string | null; callee: string | null }
-  /** No wallet is asked. */
+  /** The call is not charged. */
   isFree: boolean
   isEmergency: boolean
   /** The whole grant since the answer; null: without limit. */
@@ -234,7 +236,7 @@ export interface Call {
 
 /** The purpose of a request in a dialog, which decides what its response does. */
 export type Purpose =
-  /** The peer of `from` has asked for it. */
+  /** Passes on a request of the peer of `from`. */
   | {
       readonly kind: 'relayed'
       readonly requestId: string
@@ -253,19 +255,19 @@ export type Purpose =
 export interface Reinvite {
   /** Undefined: the peer makes one. */
   readonly offer?: string
-  readonly describes?: Described
+  readonly sdpOwner?: SdpOwner
   readonly tries: number
-  /** Where its result is reported. */
+  /** The transfer that gets the result. */
   readonly transferId?: string
   readonly step: string
 }
 
-export type Reinvited =
+export type ReinviteResult =
   /** The leg's media is its answer; or its offer, which the leg's `owedAnswer` waits for. */
   | { readonly kind: 'answered' }
   | { readonly kind: 'refused'; readonly status: number; readonly reason: string }
 
-/** What a REFER subscribes to (RFC 3515 §2.4): NOTIFYs about the transfer. */
+/** The subscription of a REFER (RFC 3515 §2.4): NOTIFYs about the transfer. */
 export interface Subscription {
   /** Which of the dialog's subscriptions: the number of the REFER. */
   readonly id: string
@@ -288,25 +290,25 @@ export interface Leg {
   isPhone: boolean
   /** Headers that are not sent to the peer, in lower case. */
   withheld?: readonly string[] | undefined
-  /** Its provisional responses are reliable (RFC 3262). */
+  /** Its caller requires reliable provisional responses (RFC 3262). */
   isReliable?: boolean | undefined
   /** An answer to its offer has gone out reliably. */
   hasAnsweredReliably?: boolean | undefined
   callId: string
   localTag: string
   remoteTag: string
-  /** The peer's last session description; empty when it has given none. */
+  /** The last SDP received from the peer; empty if there was none. */
   media: string
-  /** The last description that the peer was given. */
-  told: string
+  /** The last SDP sent to the peer. */
+  lastSdpSent: string
   /** The peer gets descriptions of several parties, as if they were one. */
   hasOwnOrigin: boolean
   /** Headers of a CANCEL or BYE that waits until it is allowed. */
   closing?: Headers | undefined
   exchangeId?: string | undefined
-  /** Whose transfer lets it go: its BYE ends its own part only. */
+  /** The transfer by which the party leaves: its BYE does not end the call. */
   excusedBy?: string | undefined
-  /** What the next ACK answers. */
+  /** The offer that the next ACK answers. */
   awaitedAck?:
     { readonly kind: 'first-offer' | 'relayed' | 'replacement'; readonly id: string } | undefined
   /** The transaction of our re-INVITE whose 2xx has an offer and waits for the ACK. */
@@ -324,7 +326,7 @@ export interface Exchange {
   readonly id: string
   readonly legs: readonly [string, string]
   state: ExchangeState
-  /** Whose re-INVITE is under way, and its transaction on the other leg. */
+  /** The leg whose re-INVITE is under way, and its transaction on the other leg. */
   inviting?: { readonly from: string; readonly transactionId: string } | undefined
   /** The transfer that waits until no re-INVITE is under way. */
   waiting?: { readonly transferId: string; readonly step: string } | undefined
@@ -345,18 +347,18 @@ export interface Transfer {
   readonly newCall?: string
   /** Early replacement: the call whose caller is replaced. */
   readonly ringing?: string
-  /** As dialled. */
+  /** The dialled number. */
   readonly destination: string
-  /** What the called side was offered. */
+  /** The SDP that was offered to the called side. */
   readonly offered: string
-  /** Asked for by REFER: the transferor sends BYE itself when NOTIFY reports success. */
+  /** By REFER: the transferor sends BYE itself when NOTIFY reports success. */
   readonly isReferred: boolean
   /** The description of the new party for the transferee. */
   body?: string | undefined
   /** The leg of the new party. */
-  party?: Described
-  /** Legs that have ended meanwhile. */
-  gone: string[]
+  party?: SdpOwner
+  /** Legs that have ended during the transfer. */
+  endedLegs: string[]
   /** The transferee has the new media. */
   isMoved: boolean
   refusal?: { readonly status: number; readonly reason: string }
@@ -393,7 +395,7 @@ export interface SourcePhones {
   readonly maxSeconds?: number
 }
 
-/** What is dialled when a phone of the source is picked up. `route` undefined: it depends on the payer. */
+/** The call that is dialled when a phone of the source is picked up. `route` undefined: it depends on the payer. */
 export interface PendingDial {
   readonly invite: IncomingInvite
   readonly route?: Route

@@ -3,7 +3,7 @@
  * transfer.
  */
 
-/** What has no entry changes nothing. */
+/** An event without an entry changes nothing. */
 export type Table<State extends string, Event extends string, Action extends string> = {
   readonly [state in State]: {
     readonly [event in Event]?: { readonly to: State; readonly do: readonly Action[] }
@@ -23,7 +23,7 @@ export type CallPhase =
   | 'replacing'
   /** The callee has answered: the journal is written. */
   | 'journalling'
-  /** Its caller gets the 200. */
+  /** The 200 to the caller is under way. */
   | 'accepting'
   | 'answered'
   | 'over'
@@ -66,7 +66,7 @@ export const callTable: Table<CallPhase, CallEvent, CallAction> = {
     ring: { to: 'sourcing', do: [] },
     dial: { to: 'dialing', do: [] },
     replace: { to: 'replacing', do: [] },
-    // The OCS is still being asked: what it has reserved is released by the record.
+    // The authorization is under way: the record releases its reservation.
     stop: stay('admitting'),
   },
   sourcing: {
@@ -110,9 +110,9 @@ export type AttemptState =
   /** No response yet. */
   | 'silent'
   /** No response, and 100 does not reach us: an OPTIONS asks whether the node is alive. */
-  | 'asked'
-  /** The same for a destination that takes no OPTIONS: it has to ring. */
-  | 'unheard'
+  | 'probing'
+  /** No response, and the destination takes no OPTIONS: it has to ring in time. */
+  | 'unconfirmed'
   /** 100 or 18x received. */
   | 'ringing'
   /** Early media received: no other destination may follow. */
@@ -128,14 +128,15 @@ export type AttemptEvent =
   | 'unusable'
   | 'failed'
   | 'withheld'
-  /** Its time is up. */
+  /** The time of the attempt is up. */
   | 'silence'
-  | 'ask'
+  | 'probe'
   | 'wait'
   | 'abandoned'
   | 'stopped'
 
-export type AttemptAction = 'startRingTimer' | 'ask' | 'stopTimer' | 'close' | 'settle' | 'endCall'
+export type AttemptAction =
+  'startRingTimer' | 'probe' | 'stopTimer' | 'close' | 'settle' | 'endCall'
 
 const settle = { to: 'over', do: ['stopTimer', 'settle'] } as const
 const giveUp = { to: 'over', do: ['stopTimer', 'close', 'settle'] } as const
@@ -150,28 +151,23 @@ const ends = {
   stopped: giveUp,
 } as const
 
+/** Before any response. */
+const begins = {
+  ...ends,
+  response: { to: 'ringing', do: ['startRingTimer'] },
+  earlyMedia: { to: 'early', do: ['startRingTimer'] },
+} as const
+
 export const attemptTable: Table<AttemptState, AttemptEvent, AttemptAction> = {
   silent: {
-    ...ends,
-    response: { to: 'ringing', do: ['startRingTimer'] },
-    earlyMedia: { to: 'early', do: ['startRingTimer'] },
+    ...begins,
     withheld: settle,
     silence: giveUp,
-    ask: { to: 'asked', do: ['ask'] },
-    wait: { to: 'unheard', do: ['startRingTimer'] },
+    probe: { to: 'probing', do: ['probe'] },
+    wait: { to: 'unconfirmed', do: ['startRingTimer'] },
   },
-  asked: {
-    ...ends,
-    response: { to: 'ringing', do: ['startRingTimer'] },
-    earlyMedia: { to: 'early', do: ['startRingTimer'] },
-    silence: giveUp,
-  },
-  unheard: {
-    ...ends,
-    response: { to: 'ringing', do: ['startRingTimer'] },
-    earlyMedia: { to: 'early', do: ['startRingTimer'] },
-    silence: { to: 'unheard', do: ['endCall'] },
-  },
+  probing: { ...begins, silence: giveUp },
+  unconfirmed: { ...begins, silence: { to: 'unconfirmed', do: ['endCall'] } },
   ringing: {
     ...ends,
     response: { to: 'ringing', do: [] },
@@ -203,7 +199,7 @@ export type LegState =
   | 'calling'
   /** INVITE sent: it can be cancelled. */
   | 'proceeding'
-  /** Given up: its final response is awaited. */
+  /** Given up: the final response is awaited. */
   | 'cancelling'
   /** 2xx with an offer received: our ACK is owed. */
   | 'offered'
@@ -229,7 +225,7 @@ export type LegEvent =
   | 'ack'
   | 'bye'
   | 'cancelled'
-  /** The SIP server is away, and with it the dialog. */
+  /** The SIP server is unavailable, and the dialog is lost. */
   | 'lost'
   // Wanted by the call.
   | 'accept'
@@ -317,7 +313,7 @@ export const legTable: Table<LegState, LegEvent, LegAction> = {
   confirmed: {
     lost,
     bye: { to: 'terminated', do: report },
-    // Of a re-INVITE without offer.
+    // The ACK of a re-INVITE without offer.
     ack: { to: 'confirmed', do: report },
     close: { to: 'terminated', do: ['keepHeaders', 'bye'] },
   },
@@ -352,14 +348,14 @@ export type ExchangeState =
 
 export type ExchangeEvent = 'offer' | 'concluded' | 'lateOffer' | 'ack' | 'pause' | 'resume'
 
-export type ExchangeAction = 'relay' | 'refuse' | 'tellWaiting'
+export type ExchangeAction = 'relay' | 'refuse' | 'signalPaused'
 
 const refuse = (to: ExchangeState) => ({ to, do: ['refuse'] }) as const
 
 export const exchangeTable: Table<ExchangeState, ExchangeEvent, ExchangeAction> = {
   stable: {
     offer: { to: 'relaying', do: ['relay'] },
-    pause: { to: 'paused', do: ['tellWaiting'] },
+    pause: { to: 'paused', do: ['signalPaused'] },
   },
   relaying: {
     offer: refuse('relaying'),
@@ -374,18 +370,18 @@ export const exchangeTable: Table<ExchangeState, ExchangeEvent, ExchangeAction> 
   },
   'relaying-last': {
     offer: refuse('relaying-last'),
-    concluded: { to: 'paused', do: ['tellWaiting'] },
+    concluded: { to: 'paused', do: ['signalPaused'] },
     lateOffer: { to: 'awaiting-last-ack', do: [] },
     resume: { to: 'relaying', do: [] },
   },
   'awaiting-last-ack': {
     offer: refuse('awaiting-last-ack'),
-    ack: { to: 'paused', do: ['tellWaiting'] },
+    ack: { to: 'paused', do: ['signalPaused'] },
     resume: { to: 'awaiting-ack', do: [] },
   },
   paused: {
     offer: refuse('paused'),
-    pause: { to: 'paused', do: ['tellWaiting'] },
+    pause: { to: 'paused', do: ['signalPaused'] },
     resume: { to: 'stable', do: [] },
   },
 }
@@ -396,7 +392,7 @@ export const exchangeTable: Table<ExchangeState, ExchangeEvent, ExchangeAction> 
  * one that of the caller of a call that still rings.
  */
 export type TransferState =
-  /** The new call rings; or its caller's INVITE is looked at. */
+  /** The new call rings, or the INVITE of its caller is being checked. */
   | 'ringing'
   /** The exchange is being paused: no re-INVITE may be under way. */
   | 'pausing'
@@ -406,7 +402,7 @@ export type TransferState =
   | 'offering-target'
   /** A re-INVITE gives the transferee the new media. */
   | 'moving'
-  /** The transferee has the new media; the calling side of the new call does not know yet. */
+  /** The transferee has the new media; the new call is not accepted yet. */
   | 'moved'
   | 'transferred'
   | 'failed'
@@ -424,7 +420,7 @@ export type TransferEvent =
   | 'refused'
 
 export type TransferAction =
-  'pause' | 'pauseTarget' | 'offerTarget' | 'move' | 'tellNewCall' | 'connect' | 'fail'
+  'pause' | 'pauseTarget' | 'offerTarget' | 'move' | 'answerNewCall' | 'connect' | 'fail'
 
 const fail = { to: 'failed', do: ['fail'] } as const
 
@@ -448,7 +444,7 @@ export const transferTable: Table<TransferState, TransferEvent, TransferAction> 
     refused: fail,
   },
   moving: {
-    moved: { to: 'moved', do: ['tellNewCall'] },
+    moved: { to: 'moved', do: ['answerNewCall'] },
     refused: fail,
   },
   moved: {

@@ -1,4 +1,4 @@
-/** From a call to its record. Pure. */
+/** Converts a call to its record. */
 import type { DialledCall, OpenCall } from '../../../schema/journal/call-journal.ts'
 import { type Attempt, billedSeconds, type CallRecord } from '../../../schema/call-record.ts'
 import { recordOf } from '../call-machine/dialing.ts'
@@ -6,8 +6,8 @@ import type { LiveCall } from '../call-machine/state.ts'
 import { type End, denialTextOf, summarize } from './end-reason.ts'
 
 /**
- * The record of a call that is over. `now` by the steady clock, as the call's own times; those of the
- * record are stamps, which differ by what was measured. An end may have a time of its own, before now.
+ * The record of a call that is over. `now` is a time of the steady clock, as the times of the call; the record has
+ * milliseconds UTC. An end may have a time of its own, before now.
  */
 export function callRecord(call: LiveCall, end: End, now: number): CallRecord {
   const endedAt = end.kind === 'cut' ? (end.endedAt ?? now) : now
@@ -52,7 +52,7 @@ export function callRecord(call: LiveCall, end: End, now: number): CallRecord {
   }
 }
 
-/** What a crash must not lose of a call that is about to be answered, the attempt that is answering included. */
+/** The journal entry of a call that is about to be answered, with the attempt that has answered. */
 export function openCall(call: LiveCall, answeredAt: number): OpenCall {
   const { start, account, place, stampOffsetMs, dialing } = call
   const answering = dialing?.attempts.find(({ state }) => state === 'answered')
@@ -83,8 +83,8 @@ export function openCall(call: LiveCall, answeredAt: number): OpenCall {
   }
 }
 
-/** What a crash must not lose of a call that is dialled: it has no answer, whatever `answeredAt` of the text says. */
-export const begunCall = (call: LiveCall): DialledCall => openCall(call, call.start.startedAt)
+/** The journal entry of a call that is dialled. It has no answer: `answeredAt` is only a placeholder. */
+export const dialledCall = (call: LiveCall): DialledCall => openCall(call, call.start.startedAt)
 
 /** An attempt with stamps, for records and traces. */
 export const stamped = (attempt: Attempt, { stampOffsetMs }: LiveCall): Attempt =>

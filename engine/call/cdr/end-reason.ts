@@ -13,7 +13,7 @@ export type End =
       readonly reason: string
       readonly headers: Readonly<Record<string, string>>
     }
-  /** It rang for too long. */
+  /** The call rang for too long. */
   | { readonly kind: 'no-answer' }
   /** CANCEL; `reason` is its `Reason` header. */
   | { readonly kind: 'cancelled'; readonly reason?: string | undefined }
@@ -25,9 +25,9 @@ export type End =
       readonly by: 'system' | 'api'
       readonly cause: number
       readonly code: string | null
-      /** What its record calls it, where Q.850 has no word. */
+      /** The cause in the record, where Q.850 has none. */
       readonly name?: string
-      /** When it ended, by the steady clock, where that was noticed later only; absent: now. */
+      /** When it ended, by the steady clock. Absent: now. */
       readonly endedAt?: number
     }
 
@@ -38,7 +38,7 @@ export interface Refusal {
   readonly reason: string
   readonly code: string
   readonly headers?: Readonly<Record<string, string>>
-  /** What its sentence is about (`denialText`). */
+  /** The subject of its sentence (`denialText`). */
   readonly detail?: string | undefined
   /** Absent: it was not refused for money. */
   readonly lack?: MoneyLack | undefined
@@ -61,10 +61,10 @@ export function refused(
   }
 }
 
-/** What the caller gets when no candidate has given any final response, or there is none. */
+/** The end that the caller gets when there is no candidate, or none has sent a final response. */
 export const noCandidate = refused(503, 'No Backend PBX Nodes Available', 'no_candidate')
 
-/** No RTP has come since then, from either party. */
+/** Neither party has sent RTP since `lastPacketAt`. */
 export const mediaTimeout = (lastPacketAt: number): End => ({
   kind: 'cut',
   by: 'system',
@@ -77,7 +77,7 @@ export const mediaTimeout = (lastPacketAt: number): End => ({
 /** A bug ends one call, not the process. */
 export const fault = refused(500, 'Server Internal Error', 'fault')
 
-/** The sentence of its record; undefined: the platform has neither refused nor ended it for a reason of its own. */
+/** The sentence in the record. Undefined: the platform has neither refused nor ended the call. */
 export const denialTextOf = (end: End): string | undefined =>
   'code' in end && end.code !== null
     ? denialText(end.code, 'detail' in end ? end.detail : undefined)
@@ -125,7 +125,7 @@ function summaryOf(end: End): EndSummary {
   }
 }
 
-/** What the caller gets when its unanswered call is ended from here. */
+/** The status that the caller gets when we end its unanswered call. */
 export const cutStatus = (by: 'system' | 'api'): number => (by === 'api' ? 480 : 503)
 
 interface StatusMeaning {
@@ -193,6 +193,14 @@ export const cause = {
   failure: 41,
   timer: 102,
 } as const
+
+/** The end of a call that cannot continue: a bug, or an answer that could not be completed. */
+export const failure = {
+  kind: 'cut',
+  by: 'system',
+  cause: cause.failure,
+  code: null,
+} as const satisfies End
 
 /** The `Reason` header (RFC 3326) of a BYE, CANCEL or refusal from here. */
 export function reasonHeader(end: Pick<End & { kind: 'cut' }, 'by' | 'cause'>): string {

@@ -12,9 +12,9 @@ import {
   isAnonymous,
   type Party,
   partyOf,
+  TRANSFER_TOKEN,
   withoutHeaders,
 } from '../sip-headers.ts'
-import { TRANSFER_TOKEN } from '../transfer/transfer-token.ts'
 import { type Sender, senderOf } from '../../../schema/rules/gateways.ts'
 import { sipTarget } from '../../../schema/net/sip-target.ts'
 import { refused, type Refusal } from '../cdr/end-reason.ts'
@@ -22,12 +22,12 @@ import { refused, type Refusal } from '../cdr/end-reason.ts'
 /** A phone of an extension. */
 export interface PhoneCandidate {
   readonly kind: 'phone'
-  /** What it registered: the Request-URI. */
+  /** The registered Contact: the Request-URI. */
   readonly uri: string
   readonly routes: readonly string[]
   /** Undefined: by the routes, or else the Request-URI. */
   readonly nextHop: string | undefined
-  /** Where another node of ours sends it on to, when `routes` lead to that node. */
+  /** If `routes` lead to another node of ours: the address to which that node forwards the request. */
   readonly lastHop?: string
   /** The name of that node. */
   readonly holder?: string
@@ -35,7 +35,7 @@ export interface PhoneCandidate {
   readonly domain: string
   readonly tenantId: number
   readonly isOnWebSocket?: true
-  /** Where it is, behind NAT. */
+  /** The source address of its REGISTER, if it is behind NAT. */
   readonly natAddress?: string
 }
 
@@ -44,24 +44,24 @@ export interface DomainCandidate {
   readonly kind: 'domain'
   /** `sip:<host>`, without the user. */
   readonly uri: string
-  /** Whose phone calls. */
+  /** The tenant of the calling phone. */
   readonly tenantId: number | null
 }
 
-/** Where calls for an extension go that no phone takes. */
+/** The voicemail of an extension, for calls that no phone takes. */
 export interface VoicemailCandidate {
   readonly kind: 'voicemail'
   readonly uri: string
-  /** Whose box. */
+  /** The extension of the mailbox. */
   readonly extension: string
   readonly domain: string
   readonly tenantId: number
 }
 
-/** Where the node of a call lets a supervisor join it. */
+/** An address at the node of a call where a supervisor can join it. */
 export interface SpyCandidate {
   readonly kind: 'spy'
-  /** Where the call that is listened to is. */
+  /** The location of the supervised call. */
   readonly setId: number | null
   readonly nodeId: number | null
   readonly node: string | null
@@ -69,29 +69,35 @@ export interface SpyCandidate {
   readonly uri: string
   /** The node that has the call. */
   readonly nextHop: string
-  /** Whose set it is; null: the platform's. */
+  /** The tenant of the dispatcher set. Null: the platform. */
   readonly tenantId: number | null
 }
 
 /** Another node of the installation, which has a call of which a party is replaced (RFC 3891). */
 export interface OtherNodeCandidate {
   readonly kind: 'other-node'
-  /** Where it takes requests of nodes, without a user. */
+  /** The address for requests of other nodes, without a user. */
   readonly uri: string
-  /** Its name. */
+  /** The name of the node. */
   readonly holder: string
   /** The dialog that is replaced. */
   readonly replaces: string
-  /** Tells the node who asks for it. */
+  /** Proves to the node who has asked for the transfer. */
   readonly token: string
 }
 
-/** What the media relay of a call lets a supervisor hear. No INVITE goes there. */
+/** The audio of a call, from its media relay, for a supervisor. No INVITE is sent. */
 export interface ListenerCandidate {
   readonly kind: 'listener'
   /** `relay:<host>:<port>`, for the record. */
   readonly uri: string
-  readonly listened: { readonly callUuid: string; readonly side: SpySide }
+  readonly listened: MonitoredCall
+}
+
+export interface MonitoredCall {
+  readonly callUuid: string
+  /** The party to listen to. */
+  readonly side: SpySide
 }
 
 export type Callee =
@@ -107,12 +113,12 @@ interface OutgoingInvite {
   readonly credentials: Credentials | undefined
 }
 
-/** What the INVITE of the called leg takes from the received one. */
+/** The parts of the received INVITE that the INVITE of the called leg needs. */
 export interface OutgoingCall {
   readonly callUuid: string
   readonly headers: Headers
   readonly body: string | undefined
-  /** From as received. */
+  /** The received From. */
   readonly from: Party
   /** The domain of an extension that calls; undefined: the caller is no extension. */
   readonly home?: string | undefined
@@ -120,9 +126,9 @@ export interface OutgoingCall {
   readonly referredBy?: Party | undefined
   /** User part of the Request-URI. */
   readonly calledUser: string
-  /** What is left of Max-Forwards. */
+  /** The rest of Max-Forwards. */
   readonly hopsLeft: number
-  /** It was called by `sips:`: by TLS on every hop, or not at all (RFC 3261 §26.2.2). */
+  /** The call was made to a `sips:` URI: every hop has to use TLS (RFC 3261 §26.2.2). */
   readonly isSecure?: boolean
 }
 
@@ -135,12 +141,12 @@ export function inviteFor(
   filter: HeaderFilter,
   isOneOfSeveral = false,
 ): OutgoingInvite {
-  const outgoing = unstripped(candidate, invite, filter, isOneOfSeveral)
+  const outgoing = composeInvite(candidate, invite, filter, isOneOfSeveral)
   const stripped = 'stripHeaders' in candidate ? candidate.stripHeaders : undefined
   return stripped ? { ...outgoing, headers: withoutHeaders(outgoing.headers, stripped) } : outgoing
 }
 
-function unstripped(
+function composeInvite(
   candidate: Callee,
   invite: OutgoingCall,
   filter: HeaderFilter,
@@ -156,7 +162,7 @@ function unstripped(
   // Names of our own users are not shown outside.
   const isOutside = candidate.kind === 'gateway' || candidate.kind === 'domain'
   if (invite.referredBy && !isOutside) headers['Referred-By'] = addressOf(invite.referredBy)
-  // An offer in a reliable 18x would have to be answered in the PRACK, which the library sends empty.
+  // An offer in a reliable 18x would have to be answered in the PRACK, which we send without body.
   if (invite.body === undefined || isOneOfSeveral) withoutReliability(headers)
   if (candidate.kind === 'phone' || candidate.kind === 'voicemail')
     return insideInvite(candidate, invite, headers)
@@ -183,7 +189,7 @@ function unstripped(
   return { uri: `sip:${address}`, nextHop: candidate.uri, headers, credentials }
 }
 
-/** To an agent or a PBX: with our call UUID, by which the API knows the call. */
+/** The INVITE to an agent or a PBX, with our call UUID, by which the API finds the call. */
 function namedInvite(
   uri: string,
   nextHop: string,
@@ -261,10 +267,10 @@ function presentCaller(gateway: GatewayCandidate, invite: OutgoingCall, headers:
 /** The carrier's fixed number, else the asserted one, else the number in From. */
 function assertCaller(
   value: string | null,
-  { from, headers: told }: OutgoingCall,
+  { from, headers: received }: OutgoingCall,
   headers: Headers,
 ) {
-  const asserted = partyOf(told['p-asserted-identity'] ?? '').user
+  const asserted = partyOf(received['p-asserted-identity'] ?? '').user
   const claimed = isAnonymous(from) ? '' : from.user
   const number = value === null ? asserted || claimed : escapeUser(value)
   if (number === '') delete headers['p-asserted-identity']
@@ -291,27 +297,25 @@ function withoutReliability(headers: Headers): void {
   if (supported) headers['supported'] = supported.join(', ')
 }
 
-// Holds INVITEs back: to a carrier without a price, for `sips:` without TLS, and too large ones for another node.
+// Withholds INVITEs: to a carrier without a price, for `sips:` without TLS, and too large ones for another node.
 
-export interface WithheldDeps {
-  /** The carrier at whose gateway a request with this next hop would arrive; undefined: at none. */
-  readonly gatewayBehind: (uri: string, sender: Sender) => string | undefined
-}
+/** The carrier at whose gateway a request with this next hop would arrive; undefined: at none. */
+export type GatewayBehind = (uri: string, sender: Sender) => string | undefined
 
-interface Withheld {
+interface WithheldReason {
   /** For the record. */
   readonly why: string
-  /** What the caller gets, where there is nothing else to be tried. */
+  /** The end that the caller gets if no other destination is left. */
   readonly end: Refusal
 }
 
-/** Undefined: the INVITE may be sent. */
+/** Returns why the INVITE must not be sent. Undefined: it may be sent. */
 export function withheld(
   candidate: Callee,
   outgoing: Pick<OutgoingInvite, 'uri' | 'nextHop' | 'headers'>,
   invite: Pick<OutgoingCall, 'isSecure' | 'body'>,
-  deps: WithheldDeps,
-): Withheld | undefined {
+  gatewayBehind: GatewayBehind,
+): WithheldReason | undefined {
   const { uri, nextHop } = outgoing
   const route = candidate.kind === 'phone' ? candidate.routes[0] : undefined
   const hop = nextHop ?? route ?? uri
@@ -319,7 +323,7 @@ export function withheld(
   if (isSecure && !isByTls(hop)) return { why: 'sips needs TLS', end: insecure }
   if ('holder' in candidate && isTooLarge(outgoing.headers, invite.body))
     return { why: 'too large for another node', end: tooLarge }
-  const carrier = unpricedCarrier(candidate, hop, uri, deps)
+  const carrier = unpricedCarrier(candidate, hop, uri, gatewayBehind)
   if (carrier === undefined) return undefined
   // A tenant reads the record: it does not name another tenant's carrier.
   return { why: "leads to a carrier's gateway", end: unpriced }
@@ -330,7 +334,7 @@ function unpricedCarrier(
   candidate: Callee,
   hop: string,
   uri: string,
-  deps: WithheldDeps,
+  gatewayBehind: GatewayBehind,
 ): string | undefined {
   switch (candidate.kind) {
     case 'gateway':
@@ -338,16 +342,16 @@ function unpricedCarrier(
     case 'other-node':
       return undefined
     case 'phone':
-      return gatewayBehindPhone(candidate, candidate.tenantId, deps)
+      return gatewayBehindPhone(candidate, candidate.tenantId, gatewayBehind)
     case 'spy':
       // The node of a call sends on what a supervisor's URI names.
-      return firstGateway([hop, uri], candidate.tenantId, deps)
+      return firstGateway([hop, uri], candidate.tenantId, gatewayBehind)
     case 'node':
     case 'agent':
     case 'voicemail':
     case 'domain':
     default:
-      return firstGateway([hop], candidate.tenantId, deps)
+      return firstGateway([hop], candidate.tenantId, gatewayBehind)
   }
 }
 
@@ -358,17 +362,17 @@ function unpricedCarrier(
 export function gatewayBehindPhone(
   { uri, routes, nextHop, lastHop }: Pick<PhoneCandidate, 'uri' | 'routes' | 'nextHop' | 'lastHop'>,
   tenantId: number,
-  deps: WithheldDeps,
+  gatewayBehind: GatewayBehind,
 ): string | undefined {
   const onward = nextHop ?? lastHop
   const hops = onward !== undefined ? [onward] : [...routes, uri]
-  return firstGateway(hops, tenantId, deps)
+  return firstGateway(hops, tenantId, gatewayBehind)
 }
 
 function firstGateway(
   hops: readonly string[],
   tenantId: number | null,
-  { gatewayBehind }: WithheldDeps,
+  gatewayBehind: GatewayBehind,
 ): string | undefined {
   const sender = senderOf(tenantId)
   for (const hop of hops) {
@@ -384,11 +388,11 @@ function isByTls(hop: string): boolean {
 }
 
 /**
- * What nodes send each other. All of their calls share a few connections, and a message that the other one cannot read
- * ends such a connection (64 kB, to which each adds headers of its own).
+ * For messages between nodes. All of their calls share a few connections, and a message that the other node cannot read
+ * ends such a connection (64 kB, to which each node adds headers of its own).
  */
 const MAX_BYTES = 16_384
-/** In UTF-8 a character may have more than a byte. */
+/** Counts bytes only if the number of characters comes near the limit. */
 const isTooLarge = (headers: Headers, body = ''): boolean => {
   let characters = body.length
   for (const name in headers) characters += name.length + (headers[name]?.length ?? 0)

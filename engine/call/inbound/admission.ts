@@ -37,8 +37,6 @@ import {
 } from '../sip-headers.ts'
 import type { Headers, SipRequest, Answer } from '../signalling.ts'
 import type { PhoneAnswer, Registrar } from '../../registrar/registrar.ts'
-import type { ReceivedRequest } from '../user-agent/requests.ts'
-import type { UserAgent } from '../user-agent/user-agent.ts'
 
 interface AdmissionDeps extends RouteDeps {
   readonly charging: Charging
@@ -48,7 +46,7 @@ interface AdmissionDeps extends RouteDeps {
   readonly now: () => number
 }
 
-/** Where a call goes, as far as that is known before its payer. */
+/** The route of a call, as far as it is known before its payer. */
 export interface RoutePlan {
   readonly isEmergency: boolean
   /** Undefined: the call is charged, and its route depends on the payer. */
@@ -157,7 +155,7 @@ export function onFault(call: LiveCall, deps: Dispatching & { readonly log: Log 
 const refusalIn = (route: Route): End | undefined =>
   route.kind === 'refused' ? route.end : undefined
 
-/** Of a call that ends before it has a route. */
+/** The direction of a call that ends before it has a route. */
 export const expectedDirection = ({ kind }: Origin): CallRecord['direction'] =>
   kind === 'extension' || kind === 'node' ? 'outbound' : 'inbound'
 
@@ -177,32 +175,37 @@ async function authorize(
 ): Promise<End | undefined> {
   const { callUuid } = call.start
   const startedAt = call.start.startedAt + call.stampOffsetMs
-  const asked = askedOf(invite, deps)
-  const { mayNamePayer } = asked
-  const payerTenantId = call.payerTenantId ?? asked.payerTenantId
-  const verdict = await deps.charging.authorize({ ...asked, callUuid, startedAt, payerTenantId })
+  const authorization = authorizationOf(invite, deps)
+  const { mayNamePayer } = authorization
+  const payerTenantId = call.payerTenantId ?? authorization.payerTenantId
+  const verdict = await deps.charging.authorize({
+    ...authorization,
+    callUuid,
+    startedAt,
+    payerTenantId,
+  })
   const charged = { at: deps.now(), what: 'charged', verdict } as const
-  const tell = (account: Account | null, grantedSeconds: number | null, isFree: boolean): void => {
+  const note = (account: Account | null, grantedSeconds: number | null, isFree: boolean): void => {
     deps.dispatch({ type: 'charged', callUuid, account, grantedSeconds, isFree, note: charged })
   }
-  if (verdict.kind === 'unreachable') tell(null, null, false)
+  if (verdict.kind === 'unreachable') note(null, null, false)
   else {
     const { account } = verdict
     const grantedSeconds = verdict.kind === 'granted' ? verdict.grantedSeconds : 0
     // The call is free, and after a crash its number names no payer either.
     const isFree = verdict.kind === 'granted' && !mayNamePayer && account?.customerId == null
-    tell(account, Number.isFinite(grantedSeconds) ? grantedSeconds : null, isFree)
+    note(account, Number.isFinite(grantedSeconds) ? grantedSeconds : null, isFree)
   }
   return refusalBy(verdict, invite, deps)
 }
 
-/** What charging is asked about a call. */
-export function askedOf(invite: IncomingInvite, deps: RouteDeps) {
+/** The authorization request of a call. */
+export function authorizationOf(invite: IncomingInvite, deps: RouteDeps) {
   const { origin, callerNumber, calledNumber: callee } = invite
-  // What click-to-call shows as the caller names no payer.
+  // The caller number of a click-to-call request does not select the payer.
   const caller = origin.kind === 'extension' ? origin.extension : callerNumber
   const customerId = 'customerId' in origin ? origin.customerId : null
-  // What a tenant has written (carriers, nodes, extensions) spends the money of its own customers only.
+  // Carriers, nodes and extensions of a tenant may charge customers of that tenant only.
   const payerTenantId = origin.kind === 'proxy' ? origin.tenantIds : tenantOf(origin, deps)
   const mayNamePayer = origin.kind !== 'carrier' || origin.payer === 'from_number'
   const extensionId = origin.kind === 'extension' ? origin.extensionId : null
@@ -210,13 +213,13 @@ export function askedOf(invite: IncomingInvite, deps: RouteDeps) {
   const tenantId = tenantOf(origin, deps)
   const sentAs: AuthorizationRequest['sentAs'] = (payerId, payersTenantId) =>
     deps.routing.sentNumbers(callee, { customerId: payerId, tenantId: tenantId ?? payersTenantId })
-  const asked = { caller, callee, customerId, payerTenantId, mayNamePayer, extensionId }
-  if (isName(callee)) return { ...asked, isName: true }
-  const shown = isOurSide(origin) ? { ...asked, sentAs } : asked
-  return isEmergencyNumber ? { ...shown, isEmergencyNumber } : shown
+  const request = { caller, callee, customerId, payerTenantId, mayNamePayer, extensionId }
+  if (isName(callee)) return { ...request, isName: true }
+  const withNumbers = isOurSide(origin) ? { ...request, sentAs } : request
+  return isEmergencyNumber ? { ...withNumbers, isEmergencyNumber } : withNumbers
 }
 
-/** What the caller is told when charging refuses; undefined: the call goes on. */
+/** The end of a call that charging refuses. Undefined: the call continues. */
 export function refusalBy(
   verdict: Verdict,
   invite: IncomingInvite,
@@ -233,25 +236,25 @@ export function refusalBy(
   return lack === undefined ? refusal : { ...refusal, lack }
 }
 
-/** No wallet is short of money: there is none that may be charged. */
+/** There is no wallet that may be charged. */
 const isPayerRefused = (code: string): boolean =>
   code === 'payer_of_other_tenant' || code === 'no_payer'
 
-/** A phone has dialled what no route and no price knows: no wallet has been asked, and none lacks funds. */
+/** A phone has dialled a number without route and price: the reason is not a lack of funds. */
 const isUnknownNumber = (invite: IncomingInvite, code: string, deps: RouteDeps): boolean =>
   invite.origin.kind === 'extension' &&
   (code === 'unknown_caller' || code === 'no_rate') &&
   !isKnownOutside(invite, deps)
 
-// Why an INVITE is refused before the OCS or routing is asked.
+// Checks of an INVITE before authorization and routing.
 
 export interface ValidationDeps {
   readonly calls: Openness & Pick<ActiveCalls, 'isCalling'>
-  /** What `Retry-After` says when a limit is reached. */
+  /** The `Retry-After` of a refusal because a limit is reached. */
   readonly retryAfterSeconds: number
 }
 
-/** Above it the process would work for calls that it cannot serve in time; about 15 kB each. */
+/** With more calls the process could not serve them in time. A call takes about 15 kB. */
 const MAX_CALLS = 20_000
 
 type Openness = Pick<ActiveCalls, 'isDraining' | 'size' | 'unserved'>
@@ -268,20 +271,20 @@ interface CheckedInvite {
   readonly headers: Headers
   /** Whether a dialog can be formed with this caller. */
   readonly hasUsableContact: boolean
-  /** What is known of a source that is unknown. */
+  /** Describes an unknown source. */
   readonly stranger?: string | undefined
 }
 
-type Validated = Pick<IncomingInvite, 'origin' | 'calledNumber' | 'irregular' | 'hopsLeft'> & {
+type CheckedCall = Pick<IncomingInvite, 'origin' | 'calledNumber' | 'irregular' | 'hopsLeft'> & {
   readonly isEmergency: boolean
-  /** It is known already where the call goes. */
+  /** The route of the call is already known. */
   readonly isRouted?: boolean
 }
 
-/** Returns why the INVITE is refused; undefined: it is valid. */
+/** Returns why the INVITE is refused. Undefined: it is valid. */
 export function rejectionFor(
   { headers, hasUsableContact, stranger }: CheckedInvite,
-  { origin, calledNumber, irregular, hopsLeft, isEmergency, isRouted = false }: Validated,
+  { origin, calledNumber, irregular, hopsLeft, isEmergency, isRouted = false }: CheckedCall,
   deps: ValidationDeps,
 ): End | undefined {
   if (origin.kind === 'unknown')
@@ -321,7 +324,7 @@ export const carrierFull = (
   limit: string | undefined,
 ): End => refused(503, 'Service Unavailable', 'carrier_limit', retryAfter(deps), limit)
 
-/** What cannot be priced, blocked and routed by its digits is called neither here nor elsewhere. */
+/** Refuses a called party that is not a number: it could not be priced, blocked and routed by its digits. */
 function wrongNumber(number: string, irregular: Irregular | undefined): End | undefined {
   if (number === '') return refused(484, 'Address Incomplete', 'no_number')
   if (irregular === undefined) return undefined
@@ -336,7 +339,7 @@ export interface IdentifyDeps {
   readonly registrar: Pick<Registrar, 'authenticate' | 'claimedTenant'>
 }
 
-export type Identified =
+export type Identification =
   | {
       readonly kind: 'origin'
       readonly origin: Origin
@@ -348,12 +351,12 @@ export type Identified =
   /** A phone that has to authenticate first: not a call yet, so it leaves no record. */
   | { readonly kind: 'challenged'; readonly answer: PhoneAnswer }
 
-export function identify(request: SipRequest, deps: IdentifyDeps): Identified {
+export function identify(request: SipRequest, deps: IdentifyDeps): Identification {
   const { method, headers } = request
   const source = sourceOf(request)
   const byAddress = deps.routing.recognize(source)
   const isOthersPhone = isPhoneOfOthers(request, byAddress, deps)
-  // A node brings calls of phones that have registered with it, and has asked for their passwords.
+  // A node sends calls of phones that it has authenticated itself.
   if (byAddress.kind === 'node' && !isOthersPhone) return { kind: 'origin', origin: byAddress }
   // A carrier may write any user of our domain in From, but not one that is an extension.
   const caller = deps.registrar.authenticate(
@@ -373,8 +376,8 @@ export function identify(request: SipRequest, deps: IdentifyDeps): Identified {
   }
 }
 
-/** Whether its sender has neither a known address nor shown that it gets what is sent to its address. */
-export const isUnproven = (identified: Identified): boolean =>
+/** Whether the sender has no known address, and has not proved that it receives at its address. */
+export const isUnproven = (identified: Identification): boolean =>
   identified.kind === 'challenged'
     ? identified.answer.isToStranger === true
     : identified.origin.kind === 'unknown' && identified.isAuthenticated !== true
@@ -398,34 +401,6 @@ function isPhoneOfOthers(
 export function originOf(record: Omit<ExtensionOrigin, 'kind'>): ExtensionOrigin {
   const { extensionId, tenantId, customerId, domain, extension, displayName } = record
   return { kind: 'extension', extensionId, tenantId, customerId, domain, extension, displayName }
-}
-
-// REGISTER, between the SIP library and the registrar.
-
-interface RegisterDeps {
-  readonly registrar: Pick<Registrar, 'handle'>
-  readonly client: Pick<UserAgent, 'noteRegistered'>
-  readonly log: Log
-}
-
-/** Answers one REGISTER. */
-export function answerRegister(
-  request: ReceivedRequest,
-  answer: Answer,
-  { registrar, client, log }: RegisterDeps,
-): void {
-  const { method, headers } = request
-  const accept = (result: PhoneAnswer): void => {
-    if (result.status < 300) client.noteRegistered(request)
-    request.isFromStranger = result.isToStranger === true
-    respondToPhone(answer, result)
-  }
-  registrar
-    .handle({ method, headers, source: sourceOf(request) })
-    .then(accept, (error: unknown) => {
-      log('error', 'a REGISTER could not be handled', { error })
-      respond(answer, 500)
-    })
 }
 
 export function respondToPhone(answer: Answer, { status, reason, headers }: PhoneAnswer): void {

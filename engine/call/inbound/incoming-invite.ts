@@ -21,7 +21,7 @@ import {
   headerNamed,
 } from '../../sip-server/message/index.ts'
 
-/** What is known of a call at its beginning. */
+/** The facts of a call that its beginning fixes. */
 export interface CallStart {
   readonly callUuid: string
   readonly callId: string
@@ -32,7 +32,7 @@ export interface CallStart {
   readonly sourceAddress: string
   /** The call began here: no INVITE was received. */
   readonly isOurs?: boolean
-  /** It connects another node to a call of this one, and that node records what is said. */
+  /** The call connects another node to a call of this node, and that node records the audio. */
   readonly isRecordedElsewhere?: boolean
   /** Milliseconds by the steady clock, as all times of a call (schema/clock.ts). */
   readonly startedAt: number
@@ -41,11 +41,11 @@ export interface CallStart {
 export interface IncomingInvite extends OutgoingCall, RouteQuestion {
   readonly callerNumber: string
   readonly callerName: string | null
-  /** What is called is no number; undefined: it is one, or empty. */
+  /** Why the called party is not a number. Undefined: it is a number, or empty. */
   readonly irregular?: Irregular | undefined
 }
 
-/** RFC 3261 §8.1.1.6: what an INVITE without Max-Forwards is taken to have. */
+/** RFC 3261 §8.1.1.6: for an INVITE without Max-Forwards. */
 const DEFAULT_HOPS = 70
 
 export function readInvite(
@@ -110,16 +110,16 @@ const isDiverted = (headers: Headers): boolean =>
  * The number of a phone that hides it is asserted for the network (RFC 3325 §6).
  */
 function phoneHeaders(headers: Headers, from: Party, origin: ExtensionOrigin): Headers {
-  const kept: Headers = {}
-  // The library keeps the sender's spelling of names that it does not know.
+  const passed: Headers = {}
+  // Names of unknown headers have the sender's spelling.
   for (const [name, value] of Object.entries(headers))
-    if (!identityClaims.has(name.toLowerCase())) kept[name] = value
-  if (!isAnonymous(from)) return kept
+    if (!identityClaims.has(name.toLowerCase())) passed[name] = value
+  if (!isAnonymous(from)) return passed
   const uri = `sip:${escapeUser(origin.extension)}@${origin.domain}`
   return {
-    ...kept,
+    ...passed,
     'p-asserted-identity': formatNameAddr(origin.displayName, uri),
-    privacy: kept['privacy'] ?? 'id',
+    privacy: passed['privacy'] ?? 'id',
   }
 }
 
@@ -132,7 +132,7 @@ export function startOf(
   const { callUuid, callerName } = invite
   return {
     callUuid,
-    // Records and the last events keep them long after the text of the INVITE, of which they are parts.
+    // Copies: records and events outlive the text of the INVITE, of which these strings are parts.
     callId: detachString(invite.callId),
     callerNumber: detachString(invite.callerNumber),
     callerName: callerName && detachString(callerName),
@@ -142,7 +142,7 @@ export function startOf(
   }
 }
 
-/** What Max-Forwards leaves for the next hop; below 0: the request ends here. */
+/** The Max-Forwards for the next hop. Below 0: the request must not be forwarded. */
 export function hopsLeftOf(headers: Headers): number {
   const hops = Number.parseInt(headers['max-forwards'] ?? '', 10)
   return (Number.isNaN(hops) ? DEFAULT_HOPS : Math.min(hops, 255)) - 1
@@ -152,8 +152,8 @@ export function hopsLeftOf(headers: Headers): number {
 export const SPIED = 'spy:'
 
 /**
- * The call of a supervisor: no INVITE says `api`, and no other call of the API has such a destination. Only the
- * supervisor may hear it: it is not recorded, and no party takes the supervisor's place.
+ * Whether this is the call of a supervisor: only calls of the API have this source, and only a supervisor's call has this
+ * destination. Only the supervisor may hear it: it is not recorded, and nobody may replace the supervisor.
  */
 export const isOfSupervisor = ({ sourceAddress, calledNumber }: CallStart): boolean =>
   sourceAddress === 'api' && calledNumber.startsWith(SPIED)

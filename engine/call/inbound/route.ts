@@ -9,8 +9,8 @@ import {
   type PhoneCandidate,
   type SpyCandidate,
   type VoicemailCandidate,
+  type GatewayBehind,
   gatewayBehindPhone,
-  type WithheldDeps,
   withoutPhone,
 } from '../dialing/outgoing-invite.ts'
 import type { Candidate } from '../../dispatcher/destination-set.ts'
@@ -28,7 +28,13 @@ export type Destination =
   | (ExtensionDestination | DomainCandidate | SpyCandidate | ListenerCandidate)
   | OtherNodeCandidate
 
-export interface RouteDeps extends ExtensionRouteDeps {
+/** A destination that is asked whether it takes one more call before it is tried. */
+export type LimitedDestination = Extract<
+  Destination,
+  { readonly kind: 'gateway' | 'node' | 'agent' }
+>
+
+export interface RouteDeps {
   readonly routing: Pick<
     Routing,
     | 'inboundNumber'
@@ -46,12 +52,16 @@ export interface RouteDeps extends ExtensionRouteDeps {
     Dispatcher,
     'candidates' | 'isAtCapacity' | 'reportOutcome' | 'setRecord'
   >
+  readonly registrar: Pick<Registrar, 'extensionAt' | 'tenantOf' | 'contactsOf' | 'homeDomain'>
+  readonly gatewayBehind: GatewayBehind
+  /** The voicemail of a tenant's PBX; undefined: there is none. */
+  readonly voicemailOf: (tenantId: number) => string | undefined
   readonly domains: DialledDomains
-  /** What `Retry-After` says when a limit is reached. */
+  /** The `Retry-After` of a refusal because a limit is reached. */
   readonly retryAfterSeconds: number
 }
 
-/** Of the hosts in Request-URIs that are no tenant's domain; in small letters, without port. */
+/** Hosts in Request-URIs that are not the domain of a tenant, in lower case and without port. */
 export interface DialledDomains {
   /** A name or an address of ours. */
   isOwn(host: string): boolean
@@ -59,7 +69,7 @@ export interface DialledDomains {
   isAllowed(host: string): boolean
 }
 
-/** What a route depends on. */
+/** The facts on which a route depends. */
 export interface RouteQuestion {
   readonly origin: Origin
   readonly calledNumber: string
@@ -90,13 +100,13 @@ export function emergencyRoute(question: RouteQuestion, deps: RouteDeps): Route 
     : undefined
 }
 
-/** A call inside the tenant: it asks no wallet. */
+/** The route of a call inside the tenant, which is not charged. */
 export interface InnerRoute {
   readonly route: Route
   readonly tenantId: number | null
 }
 
-/** From a phone or node to an extension or agent of its tenant. Undefined: any other call. */
+/** The route of a call from a phone or node to an extension or agent of its tenant. Undefined: any other call. */
 export function innerRoute(question: RouteQuestion, deps: RouteDeps): InnerRoute | undefined {
   const { origin, calledNumber, domain } = question
   const tenantId = tenantOf(origin, deps)
@@ -109,7 +119,7 @@ export function innerRoute(question: RouteQuestion, deps: RouteDeps): InnerRoute
     return { route, tenantId: extension.tenantId }
   }
   if (!isOurSide(origin)) return undefined
-  // The same for every number, and as for a domain that nobody has: callers cannot probe other tenants.
+  // The same answer for every number, and for an unknown domain: callers cannot probe other tenants.
   const owner = origin.kind === 'extension' ? deps.registrar.tenantOf(domain) : undefined
   if (isForeign(owner ?? null, tenantId))
     return { route: refused('outbound', 404, 'Not Found', 'foreign_domain'), tenantId }
@@ -118,7 +128,7 @@ export function innerRoute(question: RouteQuestion, deps: RouteDeps): InnerRoute
 }
 
 /**
- * A call that leads nowhere for any payer: it is answered before a wallet is asked (SPECIFICATION.md §10.2).
+ * A call that leads nowhere for any payer is refused before authorization (SPECIFICATION.md §10.2).
  * Undefined: it may go somewhere.
  */
 export function deadEnd(question: RouteQuestion, deps: RouteDeps): InnerRoute | undefined {
@@ -149,7 +159,7 @@ export function deadEnd(question: RouteQuestion, deps: RouteDeps): InnerRoute | 
   return isNowhere ? ending(nowhere(calledNumber)) : undefined
 }
 
-/** As many digits may be those of an extension; more, or a `+`, are a number outside. */
+/** A longer number, or one with `+`, cannot be an extension. */
 const MAX_EXTENSION_DIGITS = 6
 
 /** Why a call ends whose number neither an extension nor an outbound route has. */
@@ -253,7 +263,7 @@ export function outboundRoute(
   }
 }
 
-/** By DNS, at the price of the number, and where the operator has allowed it. */
+/** A route by DNS, at the price of the number, if the operator has allowed the domain. */
 function domainRoute(domain: string, origin: Origin, deps: RouteDeps): Route {
   if (!deps.domains.isAllowed(domain)) return toForeign(domain)
   const tenantId = tenantOf(origin, deps)
@@ -272,7 +282,7 @@ function inward(
 ): Route {
   const { origin, calledNumber, domain } = question
   const tenant = servedTenant(origin, account) ?? tenantOf(origin, deps)
-  // Of a proxy's tenants, only the payer tells which one calls.
+  // A proxy serves several tenants: the payer decides which one calls.
   if (tenant === null && origin.kind === 'proxy')
     return refused(direction, 403, 'Forbidden', 'no_payer')
   const payer = account?.tenantId ?? null
@@ -303,7 +313,7 @@ function inward(
   }
 }
 
-/** To the extension or agent of a name; undefined: there is none, or a number is called. */
+/** The route to the extension or agent with this name. Undefined: there is none, or a number is called. */
 function namedRoute(
   { calledNumber, domain }: RouteQuestion,
   tenant: number | null,
@@ -341,7 +351,7 @@ function setRoute(
 const ownerOf = (setId: number, { dispatcher }: RouteDeps): number | null =>
   dispatcher.setRecord(setId)?.tenantId ?? null
 
-/** Of a set of another tenant, the answer to a number that nobody has: that it exists is nobody else's to learn. */
+/** For a set of another tenant: the same answer as for an unknown number, so that callers cannot probe other tenants. */
 const asUnknown = (direction: CallRecord['direction'], calledNumber: string): End =>
   direction === 'inbound' ? { ...noCandidate, detail: NO_SET } : nowhere(calledNumber)
 
@@ -379,12 +389,6 @@ export const retryAfter = (deps: Pick<RouteDeps, 'retryAfterSeconds'>) => ({
   'Retry-After': String(deps.retryAfterSeconds),
 })
 
-export interface ExtensionRouteDeps extends WithheldDeps {
-  readonly registrar: Pick<Registrar, 'extensionAt' | 'tenantOf' | 'contactsOf' | 'homeDomain'>
-  /** The voicemail of a tenant's PBX; undefined: there is none. */
-  readonly voicemailOf: (tenantId: number) => string | undefined
-}
-
 /** All phones of one extension, called at the same time. */
 export interface ExtensionDestination {
   readonly kind: 'extension'
@@ -393,20 +397,20 @@ export interface ExtensionDestination {
   readonly tenantId: number
   readonly phones: readonly PhoneCandidate[]
   readonly voicemail: VoicemailCandidate | undefined
-  /** It has registered phones, but none that may be called without a price. */
+  /** All registered Contacts lead to gateways, and may not be called without a price. */
   readonly leadsToGateway?: true
 }
 
 /**
- * The extension that a phone or a node dials; undefined: it dials something else. Such a call asks no
- * wallet. A phone may call its own domain by whatever name leads here; the name
+ * The extension that a phone or a node dials. Undefined: it dials something else. Such a call is not
+ * charged. A phone may call its own domain by whatever name leads here; the name
  * of another domain of ours means that one's extension.
  */
 export function innerExtension(
   origin: Origin,
   calledNumber: string,
   domain: string,
-  deps: ExtensionRouteDeps,
+  deps: RouteDeps,
 ): ExtensionDestination | undefined {
   if (origin.kind === 'extension') {
     const host = plainHost(domain)
@@ -420,7 +424,7 @@ export function innerExtension(
 function routedExtension(
   target: Extract<InboundTarget, { readonly kind: 'extension' }>,
   calledDomain: string,
-  deps: ExtensionRouteDeps,
+  deps: RouteDeps,
 ): ExtensionDestination | undefined {
   const domain =
     target.domain ??
@@ -434,17 +438,17 @@ function routedExtension(
 function extensionAt(
   calledDomain: string,
   number: string,
-  deps: ExtensionRouteDeps,
+  deps: RouteDeps,
 ): ExtensionDestination | undefined {
   const record = deps.registrar.extensionAt(calledDomain, number)
   if (record === undefined) return undefined
   const { domain, extension, tenantId, isVoicemailEnabled } = record
   const voicemail = isVoicemailEnabled ? deps.voicemailOf(tenantId) : undefined
   const contacts = deps.registrar.contactsOf(domain, extension)
-  // What leads to a gateway is no phone: neither calls nor messages go there without a price.
+  // A Contact that leads to a gateway is not a phone: neither calls nor messages go there without a price.
   const phones = contacts.flatMap((contact) => {
     const phone = { ...phoneAt(contact), extension, domain, tenantId }
-    return gatewayBehindPhone(phone, tenantId, deps) === undefined ? [phone] : []
+    return gatewayBehindPhone(phone, tenantId, deps.gatewayBehind) === undefined ? [phone] : []
   })
   return {
     kind: 'extension',

@@ -1,30 +1,19 @@
 /**
- * The called leg of a supervisor who listens is no dialog: it ends here, where what the supervisor hears is made.
- * All other legs are the user agent's.
+ * The called leg of a supervisor who listens has no dialog: this file answers its INVITE with the audio of the mixer. All
+ * other legs belong to the user agent.
  */
-import type { SpySide } from '../../../schema/rules/media.ts'
-import type { ListenerCandidate } from '../dialing/outgoing-invite.ts'
+import type { ListenerCandidate, MonitoredCall } from '../dialing/outgoing-invite.ts'
 import type { Legs } from '../legs.ts'
 import type { LegCommand, LegCommandOf, LegEventData, SipResponse } from '../signalling.ts'
-import {
-  answerListener,
-  heardBy,
-  offerToListener,
-  type Endpoint,
-  type Hearing,
-} from './listener-description.ts'
+import { type Stream, streamsOf } from '../sdp.ts'
 
-/** What both parties of a call say, for one supervisor; `engine/media` implements it. */
+/** The mixed audio of a call for one supervisor; `engine/media` implements it. */
 export interface Listening {
-  /** The relay that has the media of the call; undefined: none has. */
+  /** The relay that has the media of the call. Undefined: no relay has it. */
   relayOf(callUuid: string): string | undefined
-  /** Where it comes from; undefined: it is not possible now. `lost`: it has ended by itself. */
-  open(
-    id: string,
-    listened: { readonly callUuid: string; readonly side: SpySide },
-    lost: () => void,
-  ): Promise<Endpoint | undefined>
-  play(id: string, hearing: Hearing | undefined): void
+  /** Returns the address of the mixer. Undefined: listening is not possible now. `lost`: the mixer has failed. */
+  open(id: string, listened: MonitoredCall, lost: () => void): Promise<Endpoint | undefined>
+  play(id: string, target: AudioTarget | undefined): void
   close(id: string): void
 }
 
@@ -51,7 +40,7 @@ export class ListeningLegs implements Legs {
     this.#listeners.has(legId) ? { listens: true } : this.#legs.save(legId)
   readonly answerBye: Legs['answerBye'] = (legId) => this.#legs.answerBye(legId)
 
-  /** What a supervisor heard has ended with the process: so does its call, once all calls are there. */
+  /** The mixer has ended with the last process: so does the call of the supervisor, once all calls are restored. */
   readonly restore: Legs['restore'] = (legId, saved, credentials) => {
     if (saved.listens === undefined) return this.#legs.restore(legId, saved, credentials)
     this.#listeners.set(legId, { endpoint: undefined })
@@ -79,14 +68,14 @@ export class ListeningLegs implements Legs {
       case 'request':
         return this.#answer(command, listener)
       case 'acknowledgeReinvite':
-        return this.#listening.play(legId, heardBy(command.body ?? ''))
+        return this.#listening.play(legId, targetInAnswer(command.body ?? ''))
       case 'accept':
       case 'respond':
       case 'acknowledge':
       case 'abandonOffer':
       case 'answerRequest':
       default:
-        // It has neither received an INVITE, nor offered anything, nor sent a request.
+        // Such a leg has neither received an INVITE, nor made an offer, nor sent a request.
         return undefined
     }
   }
@@ -99,14 +88,14 @@ export class ListeningLegs implements Legs {
   async #open(legId: string, { listened }: ListenerCandidate, offer: string): Promise<void> {
     const listener: Listener = { endpoint: undefined }
     this.#listeners.set(legId, listener)
-    // The first supervisor starts the mixer's thread, which takes seconds on a loaded machine: that is no silence.
+    // The first supervisor starts the mixer's thread, which takes seconds on a loaded machine: 100 stops the timer of silence.
     queueMicrotask(() => {
       const response = responseOf(100, 'Trying', undefined, '')
       if (this.#listeners.get(legId) === listener)
         this.#emit({ type: 'provisional', legId, response })
     })
     const endpoint = await this.#listening.open(legId, listened, () => this.#lose(legId))
-    // It was given up meanwhile.
+    // The call has ended in the meantime.
     if (this.#listeners.get(legId) !== listener) return this.#listening.close(legId)
     const answer = endpoint && answerListener(offer, endpoint)
     if (endpoint === undefined || answer === undefined) {
@@ -116,7 +105,7 @@ export class ListeningLegs implements Legs {
         : this.#reject(legId, 488, 'Not Acceptable Here')
     }
     listener.endpoint = endpoint
-    this.#listening.play(legId, answer.hearing)
+    this.#listening.play(legId, answer.target)
     const { address, port } = endpoint
     const host = address.includes(':') ? `[${address}]` : address
     const response = responseOf(200, 'OK', answer.sdp, `${host}:${port}`)
@@ -124,7 +113,7 @@ export class ListeningLegs implements Legs {
     return this.#emit({ type: 'answered', legId, response, dialog })
   }
 
-  /** The supervisor's phone holds, resumes, or refreshes; what else it sends is taken, and leads to nothing. */
+  /** Answers hold, resume and refresh of the supervisor's phone. Other requests get 200 and have no effect. */
   #answer(
     { legId, transactionId, method, body, noAck }: LegCommandOf<'request'>,
     { endpoint }: Listener,
@@ -138,7 +127,7 @@ export class ListeningLegs implements Legs {
     if (!body) return respond(200, 'OK', isReinvite ? offerToListener(endpoint) : undefined, noAck)
     const answer = answerListener(body, endpoint)
     if (answer === undefined) return respond(488, 'Not Acceptable Here')
-    this.#listening.play(legId, answer.hearing)
+    this.#listening.play(legId, answer.target)
     return respond(200, 'OK', answer.sdp)
   }
 
@@ -162,3 +151,90 @@ const responseOf = (
   body: string | undefined,
   peer: string,
 ): SipResponse => ({ status, reason, headers: {}, body, peer })
+
+// Session descriptions for supervisors: G.711 (RFC 3264). Media from the supervisor's phone is accepted and
+// dropped: a phone behind NAT has to send before media reaches it, and a phone that may not send shows a call on hold.
+
+export interface Endpoint {
+  readonly address: string
+  readonly port: number
+}
+
+/** The address and codec of the audio for a supervisor. */
+export interface AudioTarget {
+  readonly to: Endpoint
+  /** PCMU or PCMA (RFC 3551). */
+  readonly payloadType: 0 | 8
+}
+
+/** RFC 3264 §6.1, by the direction of the offer. */
+const answers: Readonly<Record<string, string>> = {
+  sendrecv: 'sendrecv',
+  sendonly: 'recvonly',
+  recvonly: 'sendonly',
+  inactive: 'inactive',
+}
+
+const names = { 0: 'PCMU', 8: 'PCMA' } as const
+
+/** Undefined: the offer has no audio that can be sent. */
+export function answerListener(
+  offer: string,
+  from: Endpoint,
+): { readonly sdp: string; readonly target: AudioTarget | undefined } | undefined {
+  const streams = streamsOf(offer)
+  const audio = streams.find((stream) => payloadTypeOf(stream) !== undefined)
+  const payloadType = audio && payloadTypeOf(audio)
+  if (audio === undefined || payloadType === undefined) return undefined
+  const target = targetOf(audio, payloadType)
+  const media = streams.flatMap((stream) =>
+    stream === audio
+      ? audioStream(from.port, [payloadType], answers[stream.direction] ?? 'sendrecv')
+      : [`m=${stream.kind} 0 ${stream.protocol} ${stream.formats.join(' ')}`],
+  )
+  return { sdp: written(from, media), target }
+}
+
+/** The offer in the 200 to a re-INVITE without offer. */
+export const offerToListener = (from: Endpoint): string =>
+  written(from, audioStream(from.port, [0, 8], 'sendrecv'))
+
+/** Reads the answer of a supervisor's phone. */
+export function targetInAnswer(answer: string): AudioTarget | undefined {
+  const [audio] = streamsOf(answer)
+  const payloadType = audio && payloadTypeOf(audio)
+  return audio && payloadType !== undefined ? targetOf(audio, payloadType) : undefined
+}
+
+function payloadTypeOf({ kind, port, formats }: Stream): 0 | 8 | undefined {
+  if (kind !== 'audio' || port.startsWith('0')) return undefined
+  const format = formats.find((format) => format === '0' || format === '8')
+  return format === undefined ? undefined : format === '0' ? 0 : 8
+}
+
+function targetOf(
+  { address, port, direction }: Stream,
+  payloadType: 0 | 8,
+): AudioTarget | undefined {
+  const [, , host = ''] = address.split(' ')
+  const isReceiving = direction === 'sendrecv' || direction === 'recvonly'
+  if (!isReceiving || host === '' || host === '0.0.0.0' || host === '::') return undefined
+  return { to: { address: host, port: Number.parseInt(port, 10) }, payloadType }
+}
+
+const audioStream = (
+  port: number,
+  payloadTypes: readonly (0 | 8)[],
+  direction: string,
+): readonly string[] => [
+  `m=audio ${port} RTP/AVP ${payloadTypes.join(' ')}`,
+  ...payloadTypes.map((payloadType) => `a=rtpmap:${payloadType} ${names[payloadType]}/8000`),
+  'a=ptime:20',
+  `a=${direction}`,
+]
+
+function written({ address }: Endpoint, media: readonly string[]): string {
+  const origin = `IN ${address.includes(':') ? 'IP6' : 'IP4'} ${address}`
+  const session = ['v=0', `o=- 1 1 ${origin}`, 's=-', `c=${origin}`, 't=0 0']
+  return [...session, ...media, ''].join('\r\n')
+}

@@ -1,7 +1,7 @@
 /**
- * A supervisor joins a live call: the phones of an extension ring, and the one that answers is connected to
- * where the call's node lets a supervisor in, or to what the media relay of the call lets it hear. No wallet is
- * asked. The call of the supervisor ends with the supervised call.
+ * A supervisor joins a live call: the phones of an extension ring, and the one that answers is connected to the node of
+ * the call, or to the audio from its media relay. The call of the supervisor is not charged, and ends with the supervised
+ * call.
  */
 import { partyOfNumber } from '../sip-headers.ts'
 import { escapeUser } from '../../sip-server/message/index.ts'
@@ -20,11 +20,11 @@ const RING_MS = 60_000
 /** Answers before any phone rings. */
 export function spy(request: SpyRequest, deps: CallDeps): SpyResult {
   const { domain, extension } = request
-  const spied = deps.calls.call(request.callUuid)
-  if (spied === undefined || spied.end) return { kind: 'unknown_call' }
-  const candidate = entranceTo(spied, request, deps) ?? listenerTo(request, deps)
+  const supervised = deps.calls.call(request.callUuid)
+  if (supervised === undefined || supervised.end) return { kind: 'unknown_call' }
+  const candidate = entranceTo(supervised, request, deps) ?? listenerTo(request, deps)
   if (candidate === undefined) return { kind: 'spy_mode_unavailable' }
-  if (spied.answeredAt === null) return { kind: 'call_not_answered' }
+  if (supervised.answeredAt === null) return { kind: 'call_not_answered' }
   const closed = closedBy(deps.calls)
   if (closed) return { kind: closed }
   const source = deps.registrar.extensionAt(domain, extension)
@@ -42,12 +42,12 @@ export function spy(request: SpyRequest, deps: CallDeps): SpyResult {
   deps.dispatch({ type: 'supervise', callUuid: request.callUuid, by: callUuid })
   const route = { kind: 'candidates', direction: 'internal', candidates: [candidate] } as const
   const connect = { invite, isEmergency: false, route }
-  const rung = toSupervisor(invite, spied, extension)
-  deps.dispatch({ type: 'ring', callUuid, phones, invite: rung, ringMs: RING_MS, connect })
+  const shownInvite = toSupervisor(invite, supervised, extension)
+  deps.dispatch({ type: 'ring', callUuid, phones, invite: shownInvite, ringMs: RING_MS, connect })
   return { kind: 'originating', callUuid }
 }
 
-/** Undefined: the call is on no node of a set that lets a supervisor in, or not so. */
+/** Undefined: the node of the call does not support this kind of supervision. */
 function entranceTo(
   { start, place }: LiveCall,
   { mode, side }: SpyRequest,
@@ -63,7 +63,7 @@ function entranceTo(
   return { kind: 'spy', uri, nextHop: node, tenantId, setId, nodeId, node }
 }
 
-/** Undefined: it is not to be listened to, or its media passes no relay. */
+/** Undefined: the mode is not `listen`, or no relay has the media of the call. */
 function listenerTo(
   { callUuid, mode, side }: SpyRequest,
   { listening }: CallDeps,

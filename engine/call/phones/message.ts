@@ -11,7 +11,7 @@ import {
 import { isIP } from 'node:net'
 import { takeFrom, TokenBuckets } from '../../guard/token-buckets.ts'
 import type { ExtensionOrigin } from '../../routing/routing.ts'
-import type { Deadlines } from '../deadlines.ts'
+import type { CallDeps } from '../call-deps.ts'
 import type { PhoneCandidate } from '../dialing/outgoing-invite.ts'
 import {
   calledOf,
@@ -23,33 +23,15 @@ import {
 } from '../sip-headers.ts'
 import type { Answer, Headers, SipRequest } from '../signalling.ts'
 import type { ReceivedRequest } from '../user-agent/requests.ts'
-import type { RequestEnd, UserAgent } from '../user-agent/user-agent.ts'
-import { type ExtensionRouteDeps, innerExtension } from '../inbound/route.ts'
-import {
-  identify,
-  isUnproven,
-  type IdentifyDeps,
-  respondToPhone,
-  sourceOf,
-} from '../inbound/admission.ts'
+import type { RequestEnd } from '../user-agent/user-agent.ts'
+import { innerExtension } from '../inbound/route.ts'
+import { identify, isUnproven, respondToPhone, sourceOf } from '../inbound/admission.ts'
 import { hopsLeftOf } from '../inbound/incoming-invite.ts'
 
-export interface MessageDeps extends ExtensionRouteDeps {
-  readonly client: Pick<UserAgent, 'send' | 'ownHost'>
-  readonly routing: IdentifyDeps['routing']
-  readonly registrar: IdentifyDeps['registrar'] & ExtensionRouteDeps['registrar']
-  readonly calls: { readonly isDraining: boolean }
-  readonly deadlines: Deadlines
-  readonly onUnknownSource: (source: ReturnType<typeof sourceOf>, domain?: string) => void
-  /** Milliseconds UTC. */
-  readonly now: () => number
-  readonly retryAfterSeconds: number
-}
-
-/** §8: more may not be sent where a hop may lack congestion control. Of the whole request. */
+/** §8: the limit of a request where a hop may lack congestion control. */
 const MAX_BYTES = 1_300
 
-/** Of one extension; a person types more slowly. */
+/** The rate of one extension; a person types more slowly. */
 const RATE = { packetsPerSecond: 2, burst: 20, maxSources: 10_000 }
 
 /** On their way at the same time, each to as many phones as its extension has. */
@@ -58,8 +40,8 @@ const MAX_UNDER_WAY = 1_000
 /** The sender gives up after 32 s (RFC 3261, timer F), and RFC 4320 forbids a late answer. */
 const ANSWER_MS = 15_000
 
-/** Headers of the message that do not reveal where its sender is. */
-const passed = [
+/** Headers of the message that pass: they do not reveal the location of its sender. */
+const passedHeaders = [
   'content-type',
   'content-disposition',
   'content-encoding',
@@ -84,12 +66,12 @@ interface Refusal {
 }
 
 export class Messages {
-  readonly #deps: MessageDeps
+  readonly #deps: CallDeps
   readonly #rates = new TokenBuckets(RATE)
   readonly #totals = { delivered: 0, refused: 0 }
   #underWay = 0
 
-  constructor(deps: MessageDeps) {
+  constructor(deps: CallDeps) {
     this.#deps = deps
   }
 
@@ -188,7 +170,7 @@ export class Messages {
   }
 }
 
-/** From names the extension that authenticated, whatever the phone wrote. */
+/** Returns the headers for a phone. From names the authenticated extension, whatever the sender wrote. */
 function headersFor(phone: PhoneCandidate, request: SipRequest, origin: ExtensionOrigin): Headers {
   const from = partyOf(request.headers['from'] ?? '')
   const headers: Headers = {
@@ -198,7 +180,7 @@ function headersFor(phone: PhoneCandidate, request: SipRequest, origin: Extensio
     To: `<sip:${escapeUser(phone.extension)}@${phone.domain}>`,
     'Max-Forwards': String(hopsLeftOf(request.headers)),
   }
-  for (const name of passed) {
+  for (const name of passedHeaders) {
     const value = request.headers[name]
     if (value !== undefined) headers[name] = value
   }
@@ -207,7 +189,7 @@ function headersFor(phone: PhoneCandidate, request: SipRequest, origin: Extensio
   return headers
 }
 
-/** About what it takes on the wire. */
+/** The approximate size on the wire. */
 function sizeOf({ uri, headers, body }: SipRequest): number {
   let size = uri.length + 'MESSAGE  SIP/2.0\r\n\r\n'.length + Buffer.byteLength(body)
   for (const name in headers) size += name.length + 4 + (headers[name]?.length ?? 0)
@@ -215,12 +197,12 @@ function sizeOf({ uri, headers, body }: SipRequest): number {
 }
 
 /**
- * RFC 3261 §16.7 step 6: what a person has decided before what a device cannot do; a challenge and what is
- * between a phone and us are not the sender's business.
+ * RFC 3261 §16.7 step 6: the decision of a person has precedence over the limits of a device. The sender does not see
+ * challenges and other responses that concern only us.
  */
 function worstOf(refusals: readonly number[]): number {
   const declined = refusals.find((status) => status >= 600)
   if (declined !== undefined) return declined
-  const told = refusals.find((status) => [413, 415, 486, 488, 405].includes(status))
-  return told ?? 480
+  const passedOn = refusals.find((status) => [413, 415, 486, 488, 405].includes(status))
+  return passedOn ?? 480
 }

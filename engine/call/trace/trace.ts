@@ -18,10 +18,10 @@ interface TraceDeps {
   readonly pause: () => Promise<void>
 }
 
-/** An INVITE is there before its call begins, and may have been challenged before. */
+/** The INVITE comes before its call begins, and may have been challenged before. */
 const BEFORE_MS = 1_000
 
-/** Undefined: the call is not remembered any more. */
+/** Undefined: the call is no longer in memory. */
 export async function traceOf(callUuid: string, deps: TraceDeps): Promise<Trace | undefined> {
   const story = deps.calls.story(callUuid)
   if (story === undefined) return undefined
@@ -33,8 +33,8 @@ export async function traceOf(callUuid: string, deps: TraceDeps): Promise<Trace 
     ...entry,
     at: entry.at + stampOffsetMs,
   })
-  const found = await deps.messages.find(legs, startedAt - BEFORE_MS, deps.pause)
-  const messages = found.flatMap((message) => readMessage(message, legs)).map(toStamp)
+  const logged = await deps.messages.find(legs, startedAt - BEFORE_MS, deps.pause)
+  const messages = logged.flatMap((message) => readMessage(message, legs)).map(toStamp)
   const decisions = story.notes.map(readNote).map(toStamp)
   const tries = story.attempts.map(readAttempt)
   const ends = story.record === undefined ? [] : [endOf(story.record)]
@@ -78,7 +78,7 @@ function readNote(note: Note): TraceEntry {
       return { kind: 'decision', at, what, detail }
     }
     case 'reported':
-      return { kind: 'decision', at, what, detail: { by: note.by, heard: note.heard } }
+      return { kind: 'decision', at, what, detail: { by: note.by, heard: note.stream } }
     case 'transfer':
       return { kind: 'decision', at, what, detail: { ...note.transfer } }
     case 'routed':
@@ -103,7 +103,7 @@ const shown = ({ balanceMicros, availableMicros }: Funds) => ({
   available: moneyToDecimal(availableMicros),
 })
 
-/** Of carriers on least-cost routes, in their order: a call of one minute, null where it is not known. */
+/** The price of one minute for each carrier of a least-cost route, in their order. Null: not known. */
 const pricesOf = (candidates: readonly Destination[]) =>
   candidates.flatMap((candidate) => {
     if (candidate.kind !== 'gateway' || candidate.price === undefined) return []
@@ -181,9 +181,9 @@ const fromIn = (invite: string): string => /^(?:from|f)[ \t]*:[ \t]*(.*)$/im.exe
 function calledIn(invite: string, destinations: readonly Destination[]): string | null {
   const uri = invite.split(' ', 2)[1] ?? ''
   const { user, hostPort } = readUri(uri)
-  const place = withoutDefaultPort(hostPort)
+  const address = withoutDefaultPort(hostPort)
   const isThere = (other: string): boolean =>
-    withoutDefaultPort(readUri(other).hostPort) === place && place !== ''
+    withoutDefaultPort(readUri(other).hostPort) === address && address !== ''
   for (const destination of destinations)
     switch (destination.kind) {
       case 'gateway':
@@ -209,9 +209,8 @@ const withoutDefaultPort = (hostPort: string): string =>
 
 const orNull = (text: string): string | null => (text === '' ? null : text)
 
-// The last SIP messages as they passed between server and call control, received and sent. On the way
-// of a call they are only copied into one block of memory outside the garbage-collected heap; they are parsed
-// when a trace is asked for.
+// The last SIP messages between server and call control, received and sent. During a call they are only copied into one
+// block of memory outside the garbage-collected heap. They are parsed for a trace.
 
 interface LoggedMessage {
   /** Milliseconds UTC. */
@@ -241,7 +240,7 @@ export class MessageLog {
   /** Numbers of the oldest message and of the next. */
   #oldest = 0
   #next = 0
-  /** Where the next message goes. */
+  /** The position of the next message. */
   #position = 0
 
   /** `now` in milliseconds UTC. */
@@ -268,17 +267,17 @@ export class MessageLog {
     this.#position += length
   }
 
-  /** How many messages are kept. */
+  /** How many messages are stored. */
   get size(): number {
     return this.#next - this.#oldest
   }
 
-  /** Time of the oldest message that is still kept; undefined: there is none. */
+  /** The time of the oldest message. Undefined: there are none. */
   get since(): number | undefined {
     return this.size === 0 ? undefined : this.#times[this.#oldest % this.#slots]
   }
 
-  /** Those of these Call-IDs, oldest first. `pause` lets calls go on between two slices. */
+  /** Returns the messages of these Call-IDs, oldest first. `pause` lets calls continue between two slices. */
   async find(
     callIds: readonly string[],
     from: number,
@@ -290,12 +289,12 @@ export class MessageLog {
         this.#search(callId, start, hits)
         await pause()
       }
-    // Calls went on meanwhile: a hit may lie in another message by now, which is looked at again.
-    const found = this.#at(
+    // A hit may have been overwritten by another message since the search: the text is checked again.
+    const candidates = this.#at(
       hits.toSorted((a, b) => a - b),
       from,
     )
-    return found.filter(({ payload }) => callIds.some((callId) => payload.includes(callId)))
+    return candidates.filter(({ payload }) => callIds.some((callId) => payload.includes(callId)))
   }
 
   #search(callId: string, start: number, hits: number[]): void {
@@ -306,16 +305,16 @@ export class MessageLog {
 
   /** The messages that lie at these places. */
   #at(hits: readonly number[], from: number): LoggedMessage[] {
-    const found: LoggedMessage[] = []
+    const messages: LoggedMessage[] = []
     for (let number = this.#oldest; number < this.#next; number++) {
       const slot = number % this.#slots
       const start = this.#starts[slot] ?? 0
       const end = start + (this.#lengths[slot] ?? 0)
       const at = this.#times[slot] ?? 0
       if (at < from || !hasBetween(hits, start, end)) continue
-      found.push({ at, payload: this.#bytes.toString('utf8', start, end) })
+      messages.push({ at, payload: this.#bytes.toString('utf8', start, end) })
     }
-    return found
+    return messages
   }
 
   /** The oldest messages are those behind the position where is written. */

@@ -16,18 +16,14 @@ export interface Identity {
 
 type CallerFacts = Pick<LiveCall, 'origin' | 'start' | 'account'>
 
-export interface IdentityDeps {
-  readonly registrar: Pick<Registrar, 'extensionAt'>
-}
-
 /**
- * Undefined: the party may not start calls here. A carrier is one: its customers could call everywhere at the
- * expense of those that they have called. Nor a supervisor in its own call: only that phone may hear it.
+ * Undefined: the party may not start calls here. A carrier may not: its customers could call everywhere at the expense of
+ * the parties that they have called. A supervisor in its own call may not either: only that phone may hear it.
  */
 export function identityOf(
   call: CallerFacts & Pick<LiveCall, 'destination'>,
   side: Side,
-  deps: IdentityDeps,
+  { registrar }: { readonly registrar: Pick<Registrar, 'extensionAt'> },
 ): Identity | undefined {
   if (side === 'caller') return callerIdentity(call)
   if (isOfSupervisor(call.start)) return undefined
@@ -38,7 +34,7 @@ export function identityOf(
   }
   if (destination?.kind !== 'extension') return undefined
   const [extension = '', domain = ''] = destination.uri.slice('sip:'.length).split('@')
-  const record = deps.registrar.extensionAt(domain, extension)
+  const record = registrar.extensionAt(domain, extension)
   return record && extensionIdentity(originOf(record))
 }
 
@@ -62,17 +58,18 @@ const extensionIdentity = (origin: ExtensionOrigin): Identity => ({
 })
 
 /** Whether two identities are one and the same party: only that party may join its two calls. */
-export const isSame = (one: Identity, other: Identity): boolean => partyOf(one) === partyOf(other)
+export const isSame = (one: Identity, other: Identity): boolean =>
+  partyKeyOf(one) === partyKeyOf(other)
 
-/** The same text for the same party, on every node. */
-export function partyOf({ origin, number }: Identity): string {
+/** A text that identifies the party, the same on every node. */
+export function partyKeyOf({ origin, number }: Identity): string {
   switch (origin.kind) {
     case 'extension':
       return `extension ${origin.extensionId}`
     case 'node':
       return `set ${origin.setId}`
     case 'proxy':
-      // It serves several users, which may not join each other's calls.
+      // A proxy serves several users, which may not join each other's calls.
       return `proxy ${origin.tenantIds[0]} ${number}`
     case 'trusted':
     case 'carrier':

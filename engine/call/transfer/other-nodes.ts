@@ -1,4 +1,5 @@
-/** The other nodes of the installation, as transfers need them: who may have a dialog, and what they ask of this one. */
+/** Attended transfers across the nodes of the installation: which nodes may have a dialog, and requests of other nodes. */
+import { hkdfSync } from 'node:crypto'
 import { headerNamed, parseReplaces, type Replaces } from '../../sip-server/message/index.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
 import { canonicalAddress } from '../../../schema/net/ip-address.ts'
@@ -7,7 +8,8 @@ import type { Source } from '../../registrar/bindings.ts'
 import type { OtherNodeCandidate } from '../dialing/outgoing-invite.ts'
 import { sourceOf } from '../inbound/admission.ts'
 import type { SipRequest } from '../signalling.ts'
-import { TRANSFER_TOKEN, TransferTokens } from './transfer-token.ts'
+import { TRANSFER_TOKEN } from '../sip-headers.ts'
+import { SecretBox } from '../../../schema/secrets/key.ts'
 
 export interface OtherNodesDeps {
   /** The name of this node. */
@@ -16,40 +18,40 @@ export interface OtherNodesDeps {
   readonly key: Buffer
   readonly peers: {
     find(name: string): PeerNode | undefined
-    /** Names of those that are there, this one too. */
+    /** The names of the nodes that are alive, including this one. */
     readonly alive: readonly string[]
   }
   /** Milliseconds UTC, by the clock of the machine: other nodes have another steady one. */
   readonly wallNow: () => number
   /** Whether this node records the call at the moment. */
   readonly isRecording: (callUuid: string) => boolean
-  /** A token is forged, too old, or comes from where it must not. */
+  /** A token was forged, too old, or came from a wrong address. */
   readonly onRefused: (source: Source) => void
-  /** From there a token has come that only a node can have. */
-  readonly onHeard: (address: string) => void
+  /** A valid token has come from this address: it is the address of a node. */
+  readonly onNodeAt: (address: string) => void
   readonly log: Log
 }
 
-/** A node asks for a party of a call of ours to be replaced. */
-export interface AskedReplacement {
+/** The request of another node to replace a party of a call of this node. */
+export interface ReplacementRequest {
   readonly replaces: Replaces
   /** Who has both calls, as that node knows it. */
   readonly party: string
   /** How many transfers, one after the other, have led to it. */
   readonly transfersBefore: number
-  /** That node records what the two parties say to each other from now on. */
+  /** That node records the two parties from now on. */
   readonly isRecorded: boolean
 }
 
-/** What a transfer tells of itself. */
-interface Asking extends Pick<AskedReplacement, 'party' | 'transfersBefore'> {
-  /** Of the transferee. */
+/** The facts of a transfer that its token contains. */
+interface TransferFacts extends Pick<ReplacementRequest, 'party' | 'transfersBefore'> {
+  /** The call of the transferee. */
   readonly callUuid: string
 }
 
-/** From the choice of the nodes to their INVITE passes what the others need to refuse. */
+/** Nodes are tried one after the other: a token is valid while the others refuse. */
 const LIFETIME_MS = 60_000
-/** By so much the clocks of two nodes may differ. */
+/** The most by which the clocks of two nodes may differ. */
 const MAX_SKEW_MS = 30_000
 
 export class OtherNodes {
@@ -61,10 +63,10 @@ export class OtherNodes {
     this.#tokens = new TransferTokens(deps.key)
   }
 
-  /** Those that may have this dialog of a party; none where there is no other node. */
+  /** The nodes that may have this dialog of a party. */
   candidates(
     replaces: Replaces,
-    { party, transfersBefore, callUuid }: Asking,
+    { party, transfersBefore, callUuid }: TransferFacts,
   ): readonly OtherNodeCandidate[] {
     const { self, peers, wallNow } = this.#deps
     const isRecorded = this.#deps.isRecording(callUuid)
@@ -81,15 +83,15 @@ export class OtherNodes {
     })
   }
 
-  /** Undefined: the INVITE shows no token. */
-  read(request: SipRequest): AskedReplacement | 'refused' | undefined {
+  /** Undefined: the INVITE has no token. */
+  read(request: SipRequest): ReplacementRequest | 'refused' | undefined {
     const { headers } = request
     const text = headerNamed(headers, TRANSFER_TOKEN.toLowerCase())
     if (text === undefined) return undefined
     const replaces = parseReplaces(headers['replaces'] ?? '')
     const token = replaces && this.#tokens.read(text, this.#deps.self, replaces)
     if (replaces && token && this.#isFrom(token.issuer, request) && this.#isFresh(token)) {
-      this.#deps.onHeard(request.sourceAddress)
+      this.#deps.onNodeAt(request.sourceAddress)
       const { party, transfersBefore, isRecorded } = token
       return { replaces, party, transfersBefore, isRecorded }
     }
@@ -114,3 +116,70 @@ export class OtherNodes {
 /** RFC 3891 §6.1. */
 const textOf = ({ callId, toTag, fromTag, isEarlyOnly }: Replaces): string =>
   `${callId};to-tag=${toTag};from-tag=${fromTag}${isEarlyOnly ? ';early-only' : ''}`
+
+// The token proves to another node who has asked for an attended transfer between calls of two nodes. Only nodes can read
+// and write tokens: they are encrypted and authenticated with a key that is derived from SECRET_KEY, and bound to the node
+// that reads them and to the dialog that is replaced.
+
+interface TransferToken {
+  /** Who has both calls, as `partyKeyOf` names it. */
+  readonly party: string
+  /** The node that has made it. */
+  readonly issuer: string
+  /** Milliseconds UTC. */
+  readonly issuedAt: number
+  /** How many transfers, one after the other, have led to it: a loop of machines may lead across nodes. */
+  readonly transfersBefore: number
+  /** That node records the call of the transferee, and so the two parties from now on. */
+  readonly isRecorded: boolean
+}
+
+/** A longer text is not a token. */
+const MAX_LENGTH = 1_200
+/** Separates these tokens from other tokens and from secrets of the database. */
+const PURPOSE = 'tollgate transfer tokens'
+/** How `SecretBox` begins its texts. */
+const SEALED = 'enc1:'
+
+class TransferTokens {
+  readonly #box: SecretBox
+
+  /** @param key 32 bytes that all nodes of the installation have, and nothing else. */
+  constructor(key: Buffer) {
+    this.#box = new SecretBox(Buffer.from(hkdfSync('sha256', key, '', PURPOSE, 32)))
+  }
+
+  /** @param holder the node that reads it. */
+  write(token: TransferToken, holder: string, replaces: Replaces): string {
+    const { party, issuer, issuedAt, transfersBefore, isRecorded } = token
+    const fields: Fields = [party, issuer, issuedAt, transfersBefore, isRecorded]
+    return this.#box.seal(bindingOf(holder, replaces), JSON.stringify(fields)).slice(SEALED.length)
+  }
+
+  /** Undefined: it is forged, damaged, or for another use. */
+  read(text: string, holder: string, replaces: Replaces): TransferToken | undefined {
+    if (text.length > MAX_LENGTH) return undefined
+    const opened = this.#box.open(bindingOf(holder, replaces), SEALED + text)
+    if (opened === undefined) return undefined
+    // Authenticated: only `write` has written it.
+    const [party, issuer, issuedAt, transfersBefore, isRecorded = false] = JSON.parse(
+      opened,
+    ) as Fields
+    return { party, issuer, issuedAt, transfersBefore, isRecorded }
+  }
+}
+
+type Fields = readonly [
+  party: string,
+  issuer: string,
+  issuedAt: number,
+  transfersBefore: number,
+  /** Absent: a node of an earlier version has written it. */
+  isRecorded?: boolean,
+]
+
+const bindingOf = (holder: string, { callId, toTag, fromTag, isEarlyOnly }: Replaces) => ({
+  table: 'transfer token',
+  column: 'dialog',
+  row: JSON.stringify([holder, callId, toTag, fromTag, isEarlyOnly]),
+})

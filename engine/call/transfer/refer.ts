@@ -5,23 +5,30 @@ import type { LiveCall, LiveLeg } from '../call-machine/state.ts'
 import { wantsPrivacy } from '../dialing/outgoing-invite.ts'
 import { admitFree, dial, refuse } from '../inbound/admission.ts'
 import { canBeOffered } from '../sdp.ts'
-import { partyOf as readParty } from '../sip-headers.ts'
-import { callerIdentity, type Identity, identityOf, isSame, partyOf } from './identity.ts'
-import { readRefer, type Target } from './refer-request.ts'
+import { answerToIrregular, calledOf, domainOf, partyOf } from '../sip-headers.ts'
+import type { Headers } from '../signalling.ts'
+import { callerIdentity, type Identity, identityOf, isSame, partyKeyOf } from './identity.ts'
 import {
   begin,
-  inviteFor,
+  transferInvite,
   presented,
   rejectionFor,
+  type Target,
   transfersBeforeOf,
   transferToNewCall,
 } from './transfer-call.ts'
-import type { Replaces } from '../../sip-server/message/index.ts'
+import {
+  parseReplaces,
+  readSoleUri,
+  readUri,
+  type Replaces,
+  unescapeText,
+} from '../../sip-server/message/index.ts'
 
 /** Each failed transfer leaves a record. */
 const MAX_FAILED = 20
 
-/** Handles the request of a transferor, refused or begun. */
+/** Begins or refuses the transfer that a REFER asks for. */
 export function takeRefer(
   { legId, requestId, headers }: Extract<Command, { readonly type: 'refer' }>,
   deps: CallDeps,
@@ -42,7 +49,7 @@ export function takeRefer(
   const { id, isSilent, target, replaces } = refer
   dispatch({ type: 'referAccepted', legId, requestId, id, isSilent })
   if (replaces) return attend({ transferor, transferee, target, payer, replaces }, deps)
-  const from = readParty(headers['from'] ?? '')
+  const from = partyOf(headers['from'] ?? '')
   const referrer = wantsPrivacy({ from, headers }) ? undefined : payer
   const plan = { transferor, transferee, target, payer, referrer, isReferred: true }
   // A bug ends one transfer, not the process.
@@ -52,7 +59,7 @@ export function takeRefer(
   })
 }
 
-/** The call that the transferor has made meanwhile may be on another node. */
+/** The other call of the transferor may be on another node. */
 function attend(transfer: AttendedTransfer, deps: CallDeps): void {
   if (!isKnownHere(transfer.replaces, deps) && attendAtOtherNode(transfer, deps)) return
   deps.dispatch(attended(transfer, deps))
@@ -63,7 +70,7 @@ const isKnownHere = ({ callId, toTag, fromTag }: Replaces, { calls }: CallDeps):
   calls.legIn(callId, toTag, fromTag) !== undefined ||
   calls.hasEnded(callId)
 
-/** RFC 3891 §3, asked of us in the place of the party that the transferor has called meanwhile. */
+/** The checks of RFC 3891 §3, made here for the party that the transferor has consulted. */
 function attended(plan: AttendedTransfer, deps: CallDeps): MachineEvent {
   const { transferor, transferee, payer, replaces } = plan
   const { calls } = deps
@@ -122,8 +129,8 @@ function semiAttended(
 /**
  * An attended transfer whose other call another node has (RFC 5589 §7.3): this node calls that one for the transferee,
  * with Replaces, and there the transferee takes the place of the transferor. Each of the two calls keeps its record and
- * its account on its node. What connects the nodes has a record of its own on both, and is free: no destination is
- * called by it.
+ * its account on its node. The call between the nodes has a record of its own on both, and is free, because it calls no
+ * destination.
  */
 export interface AttendedTransfer {
   readonly transferor: LiveLeg
@@ -138,12 +145,12 @@ function attendAtOtherNode(transfer: AttendedTransfer, deps: CallDeps): boolean 
   const { transferor, transferee, target, payer, replaces } = transfer
   const { callUuid: itsUuid } = transferee
   const transfersBefore = transfersBeforeOf(transfer, deps)
-  const asked = { party: partyOf(payer), transfersBefore, callUuid: itsUuid }
-  const candidates = deps.otherNodes?.candidates(replaces, asked) ?? []
+  const facts = { party: partyKeyOf(payer), transfersBefore, callUuid: itsUuid }
+  const candidates = deps.otherNodes?.candidates(replaces, facts) ?? []
   if (candidates.length === 0) return false
   const tenantId = deps.calls.call(transferor.callUuid)?.account?.tenantId ?? null
   const plan = { transferor, transferee, target, payer, isReferred: true, tenantId }
-  const invite = inviteFor(plan, deps.newUuid())
+  const invite = transferInvite(plan, deps.newUuid())
   const { callUuid } = invite
   const route = { kind: 'candidates', direction: 'internal', candidates } as const
   const routePlan = { isEmergency: false, route, tenantId }
@@ -164,4 +171,69 @@ function attendAtOtherNode(transfer: AttendedTransfer, deps: CallDeps): boolean 
     dial(presented(plan, invite, routePlan, deps), route, false, deps)
   }
   return true
+}
+
+// Reads the headers of a REFER (RFC 3515, RFC 4488).
+
+type ReferRequest =
+  | {
+      readonly kind: 'refer'
+      readonly target: Target
+      /** The call whose other party is meant: an attended transfer. */
+      readonly replaces: Replaces | undefined
+      /** RFC 4488: the transferor asks for no NOTIFY. */
+      readonly isSilent: boolean
+      /** Number of the REFER, which names its subscription (RFC 3515 §2.4.6). */
+      readonly id: string
+    }
+  | { readonly kind: 'refused'; readonly status: number; readonly reason: string }
+
+const refused = (status: number, reason: string): ReferRequest => ({
+  kind: 'refused',
+  status,
+  reason,
+})
+const badReferTo = refused(400, 'Bad Refer-To')
+
+export function readRefer(headers: Headers): ReferRequest {
+  const uri = readSoleUri(headers['refer-to'] ?? '')
+  if (uri === undefined) return badReferTo
+  const { scheme, params, headers: embedded } = readUri(uri)
+  if (scheme === '') return badReferTo
+  if (!schemes.has(scheme)) return refused(416, 'Unsupported URI Scheme')
+  // RFC 3515 §2.1 lets a REFER ask for any method; we place calls.
+  const method = /;method=([^;]*)/i.exec(params)?.[1] ?? 'INVITE'
+  if (method.toUpperCase() !== 'INVITE') return refused(603, 'Decline')
+  const embeddedText = embeddedReplaces(embedded)
+  const replaces = embeddedText === undefined ? undefined : parseReplaces(embeddedText)
+  if (embeddedText !== undefined && replaces === undefined) return badReferTo
+  const { number, user, host, irregular } = calledOf(uri)
+  if (replaces === undefined) {
+    if (irregular) return { kind: 'refused', ...answerToIrregular[irregular] }
+    if (number === '') return badReferTo
+  }
+  return {
+    kind: 'refer',
+    target: {
+      number,
+      user,
+      domain: domainOf({ host }),
+      ...(scheme === 'sips' && { isSecure: true }),
+    },
+    replaces,
+    isSilent: headers['refer-sub']?.split(';', 1)[0]?.trim().toLowerCase() === 'false',
+    id: String(Number.parseInt(headers['cseq'] ?? '0', 10)),
+  }
+}
+
+const schemes = new Set(['sip', 'sips', 'tel'])
+
+/** RFC 3261 §19.1.1: headers of a URI, escaped. */
+function embeddedReplaces(headers: string): string | undefined {
+  for (const header of headers.split('&')) {
+    const equals = header.indexOf('=')
+    if (header.slice(0, equals).toLowerCase() !== 'replaces') continue
+    return unescapeText(header.slice(equals + 1)) ?? ''
+  }
+  return undefined
 }

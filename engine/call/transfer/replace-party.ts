@@ -1,6 +1,6 @@
 /**
- * INVITE with Replaces (RFC 3891): the caller replaces a party of a call. No destination is called and no wallet is
- * asked: the replaced party's call continues, on its own account.
+ * INVITE with Replaces (RFC 3891): the caller replaces a party of a call. No destination is called and nothing is
+ * charged: the replaced party's call continues, on its own account.
  */
 import { parseReplaces, hostPort, tagOf } from '../../sip-server/message/index.ts'
 import type { CallDeps } from '../call-deps.ts'
@@ -15,10 +15,10 @@ import {
   startOf,
 } from '../inbound/incoming-invite.ts'
 import type { Headers, Answer } from '../signalling.ts'
-import { identityOf, mayReplace, callerIdentity, partyOf, type Identity } from './identity.ts'
+import { identityOf, mayReplace, callerIdentity, partyKeyOf, type Identity } from './identity.ts'
 import { requires100rel, respond } from '../sip-headers.ts'
 import type { ReceivedRequest } from '../user-agent/requests.ts'
-import type { AskedReplacement } from './other-nodes.ts'
+import type { ReplacementRequest } from './other-nodes.ts'
 
 export function replaceParty(
   headers: Headers,
@@ -35,7 +35,7 @@ export function replaceParty(
   return deps.dispatch({ type: 'replace', callUuid, replaced: replaced.id, partner: partner.id })
 }
 
-interface Found {
+interface PartyPair {
   readonly replaced: LiveLeg
   /** The leg that the replaced one talks to. */
   readonly partner: LiveLeg
@@ -46,7 +46,7 @@ function partyToReplace(
   headers: Headers,
   origin: IncomingInvite['origin'],
   deps: CallDeps,
-): Found | Refusal {
+): PartyPair | Refusal {
   const { calls } = deps
   const replaces = parseReplaces(headers['replaces'] ?? '')
   if (replaces === undefined || headers['join'] !== undefined)
@@ -76,24 +76,19 @@ function tenantOf({ callUuid, side }: LiveLeg, deps: CallDeps): number | null {
 
 // INVITE with Replaces (RFC 3891) of another node, by which it finishes an attended transfer: its caller takes the place
 // of the transferor in a call of this node. As on one node, both calls must have the same party, and neither
-// charges anything for it. What is refused here has no record.
-
-interface Deps extends CallDeps {
-  /** Watches the INVITE of a call that has begun. */
-  readonly receive: (legId: string, request: ReceivedRequest, isOtherNode: true) => void
-}
+// charges anything for it. A refused INVITE has no record.
 
 export function replaceForOtherNode(
   request: ReceivedRequest,
   answer: Answer,
-  asked: AskedReplacement,
-  deps: Deps,
+  replacement: ReplacementRequest,
+  deps: CallDeps,
 ): void {
-  const found = partyOfReplacement(asked, deps)
+  const found = partyOfReplacement(replacement, deps)
   if ('status' in found) return respond(answer, found.status, found.reason)
-  // It would have to answer an offer that the called party has not made yet.
+  // The caller would have to answer an offer that the called party has not made yet.
   if (found.answered === undefined && !request.body) return respond(answer, 488)
-  const call = begin(request, found, asked, deps)
+  const call = begin(request, found, replacement, deps)
   if (call === undefined) return undefined
   try {
     return replace(request, call, found, deps)
@@ -102,70 +97,69 @@ export function replaceForOtherNode(
   }
 }
 
-interface Replaced {
+interface ReplacedParty {
   /** Absent: the call still rings, and its caller is replaced when it is answered. */
-  readonly answered?: {
-    readonly replaced: LiveLeg
-    /** The leg that the replaced one talks to. */
-    readonly partner: LiveLeg
-  }
+  readonly answered?: PartyPair
   /** The call of the replaced party. */
   readonly call: LiveCall
   readonly owner: Identity
 }
 
-interface Refused {
+interface Rejection {
   readonly status: number
   readonly reason?: string
 }
 
 /** RFC 3891 §3, in its order, and D83: who has called may have its place taken while the call rings. */
-function partyOfReplacement(asked: AskedReplacement, deps: Deps): Replaced | Refused {
-  const { replaces, party } = asked
+function partyOfReplacement(
+  replacement: ReplacementRequest,
+  deps: CallDeps,
+): ReplacedParty | Rejection {
+  const { replaces, party } = replacement
   const { calls } = deps
   const { callId, toTag, fromTag, isEarlyOnly } = replaces
   const ringing = calls.unanswered(callId, fromTag)
-  if (ringing) return callerToReplace(ringing, asked)
+  if (ringing) return callerToReplace(ringing, replacement)
   const replaced = calls.legIn(callId, toTag, fromTag)
   const partner = replaced && calls.partnerOf(replaced)
   const call = replaced && calls.call(replaced.callUuid)
   if (!replaced || !partner || !call) return { status: calls.hasEnded(callId) ? 603 : 481 }
   const owner = identityOf(call, replaced.side, deps)
-  if (owner === undefined || partyOf(owner) !== party) return { status: 481 }
+  if (owner === undefined || partyKeyOf(owner) !== party) return { status: 481 }
   if (isEarlyOnly) return { status: 486 }
   if (calls.isTransferring(replaced, partner)) return { status: 491 }
   return { answered: { replaced, partner }, call, owner }
 }
 
-function callerToReplace(call: LiveCall, { party }: AskedReplacement): Replaced | Refused {
+function callerToReplace(call: LiveCall, { party }: ReplacementRequest): ReplacedParty | Rejection {
   const owner = callerIdentity(call)
   const { calling, offer } = call
   const canGiveWay = calling.kind === 'invite' && calling.replacedBy === undefined
-  if (!canGiveWay || owner === undefined || partyOf(owner) !== party) return { status: 481 }
+  if (!canGiveWay || owner === undefined || partyKeyOf(owner) !== party) return { status: 481 }
   // The called party would make the offer, which the caller that is replaced would have to answer.
   return offer === undefined ? { status: 488 } : { call, owner }
 }
 
-/** The caller's side is that of the other node; what it calls is the party that stays. */
+/** Begins the call of the other node: its caller is the other node, its callee the party that stays. */
 function begin(
   request: ReceivedRequest,
-  { answered, call: its, owner }: Replaced,
-  asked: AskedReplacement,
-  deps: Deps,
+  { answered, call: its, owner }: ReplacedParty,
+  replacement: ReplacementRequest,
+  deps: CallDeps,
 ): LiveCall | undefined {
   const { headers, sourceAddress, sourcePort } = request
-  // What it asserts is the transferee's, not the owner's.
+  // The asserted identity is that of the transferee, not of the owner of the calls.
   const read = readInvite(request, deps.newUuid(), { kind: 'trusted' }, deps.routing)
   const { start } = its
   const isCaller = answered === undefined || answered.replaced.side === 'caller'
   const calledNumber = isCaller ? start.calledNumber : start.callerNumber
-  const before = [asked, its, deps.calls.call(answered?.partner.callUuid ?? '') ?? its]
+  const before = [replacement, its, deps.calls.call(answered?.partner.callUuid ?? '') ?? its]
   const transfersBefore = Math.max(...before.map((each) => each.transfersBefore))
   const invite = { ...read, origin: owner.origin, calledNumber }
-  const begun = startOf(invite, hostPort(sourceAddress, sourcePort), deps.now())
+  const started = startOf(invite, hostPort(sourceAddress, sourcePort), deps.now())
   const leg = deps.calls.beginInvited(
     {
-      start: { ...begun, ...(asked.isRecorded && { isRecordedElsewhere: true }) },
+      start: { ...started, ...(replacement.isRecorded && { isRecordedElsewhere: true }) },
       transfersBefore,
     },
     {
@@ -182,16 +176,17 @@ function begin(
 function replace(
   request: ReceivedRequest,
   call: LiveCall,
-  { answered, call: its, owner }: Replaced,
-  deps: Deps,
+  { answered, call: its, owner }: ReplacedParty,
+  deps: CallDeps,
 ): void {
   const { headers } = request
   const received = { headers, hasUsableContact: (headers['contact'] ?? '') !== '' }
   const { calledNumber } = call.start
-  const asked = { origin: owner.origin, calledNumber, hopsLeft: hopsLeftOf(headers) }
-  const rejection = rejectionFor(received, { ...asked, isEmergency: false }, deps)
+  const { origin } = owner
+  const checked = { origin, calledNumber, hopsLeft: hopsLeftOf(headers), isEmergency: false }
+  const rejection = rejectionFor(received, checked, deps)
   if (rejection) return refuse(call, rejection, deps)
-  admitFree(call, owner.origin, its.account?.tenantId ?? null, deps)
+  admitFree(call, origin, its.account?.tenantId ?? null, deps)
   const { callUuid } = call.start
   if (answered === undefined)
     return deps.dispatch({ type: 'replaceEarly', callUuid, ringing: its.start.callUuid })

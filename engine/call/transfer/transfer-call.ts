@@ -21,8 +21,19 @@ import { retryAfter } from '../inbound/route.ts'
 import { asOffer, canBeOffered } from '../sdp.ts'
 import { type Party, partyOfNumber } from '../sip-headers.ts'
 import { type Identity, identityOf } from './identity.ts'
-import type { Target } from './refer-request.ts'
 import { escapeUser } from '../../sip-server/message/index.ts'
+
+/** The transfer target (RFC 5589). */
+export interface Target {
+  /** In normal form, unless Replaces names a call. */
+  readonly number: string
+  /** User part, still escaped. */
+  readonly user: string
+  /** The domain without port. */
+  readonly domain: string
+  /** The target is a `sips:` URI. */
+  readonly isSecure?: boolean
+}
 
 export interface TransferPlan {
   /** The leg that leaves when the new call is answered. */
@@ -31,9 +42,9 @@ export interface TransferPlan {
   readonly target: Target
   /** The identity and account of the new call. */
   readonly payer: Identity
-  /** Asked for by REFER, whose sender gets NOTIFYs. */
+  /** By REFER, whose sender gets NOTIFYs. */
   readonly isReferred: boolean
-  /** What the new party sees as the transferor; undefined: none. */
+  /** The transferor as the new party sees it. Undefined: none. */
   readonly referrer?: Identity | undefined
   /** A customer of another tenant is not made to pay; null or undefined: any customer. */
   readonly tenantId?: number | null
@@ -47,14 +58,14 @@ export type TransferStart =
 /** A longer chain of transfers is a loop of machines. */
 const MAX_TRANSFERS = 10
 
-/** Resolves when the new call is admitted or denied; NOTIFYs and its record tell the rest. */
+/** Resolves when the new call is admitted or denied. NOTIFYs and its record have the rest. */
 export async function transferToNewCall(
-  asked: TransferPlan,
+  requested: TransferPlan,
   deps: CallDeps,
 ): Promise<TransferStart> {
-  const plan = { ...asked, target: dialledBy(asked.target, deps) }
+  const plan = { ...requested, target: dialledBy(requested.target, deps) }
   const { transferor, transferee, target, isReferred } = plan
-  const invite = { ...inviteFor(plan, deps.newUuid()), referredBy: referredBy(plan, deps) }
+  const invite = { ...transferInvite(plan, deps.newUuid()), referredBy: referredBy(plan, deps) }
   const routePlan = planRoute(invite, deps)
   const call = begin(plan, invite, deps)
   const { callUuid } = invite
@@ -117,7 +128,7 @@ export function rejectionFor(
   return code && refused(503, 'Service Unavailable', code, retryAfter(deps))
 }
 
-export function inviteFor(
+export function transferInvite(
   { transferor, transferee, target, payer }: TransferPlan,
   callUuid: string,
 ): IncomingInvite {
@@ -166,7 +177,7 @@ export function presented(
   return { ...invite, from: partyOfNumber(number, invite.domain, name) }
 }
 
-/** Resolves before the destination rings; the calls and their events tell the result. */
+/** Resolves before the destination rings. The calls and their events have the result. */
 export async function transferByApi(
   { callUuid, destination, moved }: TransferRequest,
   deps: CallDeps,
@@ -202,17 +213,19 @@ function payerOf(
   tenantId: number | null,
   deps: CallDeps,
 ): Identity | undefined {
-  const found = [transferor, transferee].flatMap((leg) => {
+  const candidates = [transferor, transferee].flatMap((leg) => {
     const call = deps.calls.call(leg.callUuid)
     const identity = call && identityOf(call, leg.side, deps)
     const isForeign = tenantId !== null && isOfOther(identity, tenantId)
     return identity === undefined || isForeign ? [] : [{ leg, identity }]
   })
   const chosen =
-    found.find(({ leg, identity }) => leg === transferor && identity.origin.kind === 'extension') ??
-    found.find(({ leg }) => isPaying(leg, deps)) ??
-    found.find(({ identity: { origin } }) => origin.kind !== 'trusted') ??
-    found[0]
+    candidates.find(
+      ({ leg, identity }) => leg === transferor && identity.origin.kind === 'extension',
+    ) ??
+    candidates.find(({ leg }) => isPaying(leg, deps)) ??
+    candidates.find(({ identity: { origin } }) => origin.kind !== 'trusted') ??
+    candidates[0]
   return chosen?.identity
 }
 

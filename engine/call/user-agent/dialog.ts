@@ -1,4 +1,4 @@
-/** An INVITE dialog of ours on one server (RFC 3261 §12). What belongs to it on the wire is the server's part. */
+/** An INVITE dialog on one SIP server (RFC 3261 §12). The server handles its wire format. */
 import type { ResponseEvent, SavedDialogs } from '../../sip-server/application.ts'
 import type { Credentials, DialogIds, Headers, SipResponse } from '../signalling.ts'
 import type { RequestListener, RequestParts, ReceivedRequest } from './requests.ts'
@@ -27,7 +27,7 @@ export interface InDialogListener {
   readonly onRefused: (problem: string) => void
 }
 
-/** What a dialog asks of the connection that it is on. */
+/** The connection of a dialog, as the dialog uses it. */
 export interface DialogLink {
   /** Absent for a server elsewhere. */
   readonly saved: SavedDialogs | undefined
@@ -43,7 +43,7 @@ export class Dialog {
   readonly ids: DialogIds
   readonly link: DialogLink
   readonly #credentials: Credentials | undefined
-  /** To be set at once: a BYE may be the next event. */
+  /** Must be set at once: a BYE may be the next event. */
   listener: DialogListener | undefined
   #isConnected = true
 

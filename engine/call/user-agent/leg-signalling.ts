@@ -1,14 +1,21 @@
-/** The legs of call control on the user agent: what happens to them becomes an event, commands become its calls. */
+/** Connects the legs of call control to the user agent: its callbacks become events, commands become its calls. */
 import { ReleasingMap } from '../../sip-server/message/index.ts'
-import type { Credentials, Headers, LegCommand, LegCommandOf, LegEventData } from '../signalling.ts'
+import type {
+  Credentials,
+  Headers,
+  InviteToSend,
+  LegCommand,
+  LegCommandOf,
+  LegEventData,
+} from '../signalling.ts'
 import { respond } from '../sip-headers.ts'
 import type { Acknowledge, Dialog } from './dialog.ts'
 import { type OutgoingRequest, ReceivedRequest } from './requests.ts'
-import type { PendingOffer, UacEnd, InviteToSend, Near, UserAgent } from './user-agent.ts'
+import type { PendingOffer, UacEnd, Near, UserAgent } from './user-agent.ts'
 import type { SavedDialog, SavedInvite } from '../../sip-server/application.ts'
 import type { ServerLink } from './server-link.ts'
 
-/** What is held of one leg. */
+/** The SIP objects of one leg. */
 interface Handles {
   /** The INVITE that was received, until its final response, or the one that was sent. */
   received: ReceivedRequest | undefined
@@ -22,7 +29,7 @@ interface Handles {
 /** Runs `act` once after `delayMs`; the returned function calls it off. */
 type After = (act: () => void, delayMs: number) => () => void
 
-/** A BYE is repeated for 32 s: what waits so long for its answer has been forgotten. */
+/** The longest that a BYE waits for its 200. */
 const BYE_ANSWER_MS = 4_000
 
 const noHandles = (): Handles => ({
@@ -103,8 +110,8 @@ export class LegSignalling {
     this.#byes.get(legId)?.()
   }
 
-  /** Sends an INVITE, beside the leg `near` where there are several servers. */
-  invite(legId: string, invite: Omit<InviteToSend, 'near'>, near: string | undefined): void {
+  /** Sends an INVITE. With several servers it goes by the server of the leg `near`. */
+  invite(legId: string, invite: InviteToSend, near: string | undefined): void {
     const handles = noHandles()
     this.#legs.set(legId, handles)
     const neighbour = near === undefined ? undefined : this.#legs.get(near)?.link
@@ -149,7 +156,7 @@ export class LegSignalling {
     }
   }
 
-  /** Performs what is wanted of a leg. */
+  /** Performs a command for a leg. */
   perform(command: LegCommand): void {
     const { legId } = command
     const handles = this.#legs.get(legId)
@@ -181,7 +188,7 @@ export class LegSignalling {
     }
   }
 
-  /** The leg is over. Responses that are still owed are given all the same. */
+  /** Forgets a leg that is over. Outstanding responses are still sent. */
   forget(legId: string): void {
     this.#legs.delete(legId)
   }
@@ -230,7 +237,7 @@ export class LegSignalling {
     }
   }
 
-  /** That of a leg which is over is given at once: nothing is left that it could wait for. */
+  /** Answers the BYE of a leg at once if the leg is over, else when its end is in the journal. */
   #owesAnswer(legId: string, answer: () => void): void {
     if (!this.#legs.has(legId)) return answer()
     const give = (): void => {
@@ -266,20 +273,20 @@ export class LegSignalling {
   }
 }
 
-// What the process before this one has left: its dialogs, and INVITEs that it has not answered.
+// Restores the dialogs and unanswered INVITEs of the last process.
 
 /** A leg as plain JSON values: its confirmed dialog, or its received INVITE that is unanswered, with the offer. */
 export interface SavedLeg {
   readonly dialog?: SavedDialog
   readonly invite?: SavedInvite
   readonly media?: string
-  /** It is no dialog, but what a supervisor hears. */
+  /** The leg of a supervisor who listens: it has no dialog. */
   readonly listens?: true
-  /** What a media gate keeps of it. */
+  /** The saved state of a media gate. */
   readonly relayed?: object
 }
 
-/** Undefined: the server cannot take it up. */
+/** Undefined: the server cannot restore it. */
 function restoreDialog(
   link: ServerLink,
   saved: SavedDialog,
@@ -291,7 +298,7 @@ function restoreDialog(
   return link.addDialog(id, { callId, localTag, remoteTag, media: '' }, credentials)
 }
 
-/** Undefined: the server cannot take it up. */
+/** Undefined: the server cannot restore it. */
 function restoreInvite(
   link: ServerLink,
   saved: SavedInvite,

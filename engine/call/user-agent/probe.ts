@@ -8,12 +8,12 @@ import type { SendRegister } from '../../trunks/carrier-registration.ts'
 /** The longest extension of a timeout while this process is busy. */
 const MAX_EXTRA_MS = 3_000
 
-/** A server confirms a request at once; one that has not by then is not there. */
+/** The part of the timeout in which a server has to confirm the request. */
 const TAKEN_SHARE = 0.75
 
-type Asker = Pick<UserAgent, 'ping' | 'sendOptions' | 'lagMs'>
+type ProbeClient = Pick<UserAgent, 'ping' | 'sendOptions' | 'lagMs'>
 
-export const probeThrough = (client: Asker, schedule: Schedule): SendProbe => {
+export const probeThrough = (client: ProbeClient, schedule: Schedule): SendProbe => {
   const sendOptions = optionsThrough(client, schedule)
   return (destination, timeoutMs, done) => {
     const isSent = client.ping(destination, ({ status, reason }) =>
@@ -25,7 +25,7 @@ export const probeThrough = (client: Asker, schedule: Schedule): SendProbe => {
 
 /** A response after the timeout is dropped, unless this process was late. */
 const optionsThrough =
-  (client: Asker, schedule: Schedule): SendProbe =>
+  (client: ProbeClient, schedule: Schedule): SendProbe =>
   (destination, timeoutMs, done) => {
     let isTaken = (): boolean => false
     let isOver = false
@@ -54,7 +54,7 @@ const optionsThrough =
 
 // Our own REGISTER to a carrier, sent by call control.
 
-/** A registrar may be far away, and asks twice. */
+/** A registrar may be far away, and challenges the first request. */
 const ANSWER_MS = 8_000
 
 /** An answer that comes after the timeout is dropped. */

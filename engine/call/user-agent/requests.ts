@@ -24,14 +24,14 @@ import {
   type Algorithm,
 } from '../../registrar/digest/digest.ts'
 
-/** What has left. `localTag` is ours in it. */
+/** A sent response. `localTag` is our tag. */
 interface SentResponse {
   readonly dialogId: string
   readonly localTag: string
 }
 
 /** Undefined: it could not be sent any more. */
-export type Responded = (sent: SentResponse | undefined) => void
+export type OnResponseSent = (sent: SentResponse | undefined) => void
 
 export interface ResponseToSend {
   readonly status: number
@@ -41,11 +41,15 @@ export interface ResponseToSend {
   readonly body: string
 }
 
-/** What a received request asks of the connection that brought it. */
+/** The connection of a received request, as the request uses it. */
 export interface ResponseLink {
   /** Absent for a server elsewhere. */
   readonly saved: SavedDialogs | undefined
-  respond(request: ReceivedRequest, response: ResponseToSend, done: Responded | undefined): void
+  respond(
+    request: ReceivedRequest,
+    response: ResponseToSend,
+    done: OnResponseSent | undefined,
+  ): void
 }
 
 export class ReceivedRequest implements SipRequest, Answer {
@@ -54,9 +58,9 @@ export class ReceivedRequest implements SipRequest, Answer {
   readonly #body: string | undefined
   #headers: Headers | undefined
   #finalResponseSent = false
-  /** Its sender has proved nothing: the final response is sent once, without state, and is short (RFC 3261 §26.3.2.4). */
+  /** The sender is unauthenticated: the final response is short, and sent once without state (RFC 3261 §26.3.2.4). */
   isFromStranger = false
-  /** Told of a CANCEL. */
+  /** Called at a CANCEL. */
   onCancel: ((headers: Headers) => void) | undefined
 
   /** `body`: of one that is restored without it. */
@@ -119,7 +123,7 @@ export class ReceivedRequest implements SipRequest, Answer {
     status: number,
     reason: string | undefined,
     { headers = {}, body = '' }: SendOptions,
-    done?: Responded,
+    done?: OnResponseSent,
   ): void {
     if (this.#finalResponseSent) return
     this.#finalResponseSent = status >= 200
@@ -141,12 +145,12 @@ export function headersOf(message: Message): Headers {
   return headers
 }
 
-/** Of known names only, which are few: making a lower-case copy of each costs more than all else here. */
+/** Lower-case copies of known names: making one for each header costs more than the rest of this function. */
 const keys = new Map<string, string>()
 
 function keyOf(name: string): string {
-  const kept = keys.get(name)
-  if (kept !== undefined) return kept
+  const cached = keys.get(name)
+  if (cached !== undefined) return cached
   const isAsSent = name.startsWith('X-') || name === 'Diversion' || isPrivate(name)
   const key = isAsSent ? name : name.toLowerCase()
   const known = knownName(name)
@@ -180,7 +184,7 @@ export interface RequestParts {
   readonly uri: string
   readonly headers: Headers
   readonly body: string
-  /** Where it goes; empty: by its Route, or else its Request-URI. */
+  /** The next hop. Empty: its Route decides, or else its Request-URI. */
   readonly nextHop: string
   /** Empty outside dialogs. */
   readonly dialogId: string
@@ -188,14 +192,14 @@ export interface RequestParts {
 }
 
 export interface RequestListener {
-  /** It has left; from now on it can be cancelled. */
+  /** The request was sent; from now on it can be cancelled. */
   readonly onSent?: (request: OutgoingRequest) => void
   readonly onResponse: (response: SipResponse, event: ResponseEvent) => void
-  /** It has not left. */
+  /** The request was not sent. */
   readonly onRefused: (problem: string) => void
 }
 
-/** What a request asks of the connection that it goes by. */
+/** The connection of a request of ours, as the request uses it. */
 export interface RequestLink {
   send(request: OutgoingRequest, parts: RequestParts): void
   sendCancel(request: OutgoingRequest, headers: Headers): void
@@ -203,7 +207,7 @@ export interface RequestLink {
 
 export class OutgoingRequest {
   readonly link: RequestLink
-  readonly #parts: RequestParts
+  readonly parts: RequestParts
   readonly #listener: RequestListener
   readonly #challenges: Challenges | undefined
   #sent: SentFields | undefined
@@ -213,17 +217,13 @@ export class OutgoingRequest {
 
   constructor(link: RequestLink, parts: RequestParts, listener: RequestListener) {
     this.link = link
-    this.#parts = parts
+    this.parts = parts
     this.#listener = listener
     const { credentials } = parts
     this.#challenges = credentials && new Challenges(credentials)
   }
 
-  get parts(): RequestParts {
-    return this.#parts
-  }
-
-  /** Undefined before it has left. */
+  /** Undefined before it is sent. */
   get sent(): SentFields | undefined {
     return this.#sent
   }
@@ -233,7 +233,7 @@ export class OutgoingRequest {
   }
 
   start(): void {
-    this.link.send(this, this.#parts)
+    this.link.send(this, this.parts)
   }
 
   /** The server has sent it, for the first time or again. */
@@ -273,12 +273,12 @@ export class OutgoingRequest {
     if ((status !== 401 && status !== 407) || !this.#challenges || !sent) return undefined
     const credentials = this.#challenges.answer(status, headers, sent)
     if (credentials === undefined) return undefined
-    const parts = this.#parts
-    const { from: _from, ...kept } = parts.headers
+    const { parts } = this
+    const { from: _from, ...others } = parts.headers
     return {
       ...parts,
       headers: {
-        ...kept,
+        ...others,
         From: sent.from,
         'Call-ID': sent.callId,
         CSeq: `${sent.cseq + 1} ${sent.method}`,
@@ -289,7 +289,7 @@ export class OutgoingRequest {
   }
 }
 
-/** A name may lead to another server the next time: the one that has challenged us gets the answer. */
+/** DNS may lead to another server the next time: the answer goes to the server that has challenged us. */
 function nextHopAgain({ nextHop, uri, dialogId }: RequestParts, challenger: string): string {
   if (dialogId !== '' || isAddress.test(nextHop || uri)) return nextHop
   const transport = /;transport=([^;>\s]+)/i.exec(nextHop) ?? /;transport=([^;>\s]+)/i.exec(uri)
@@ -301,7 +301,7 @@ const isAddress = /^sips?:(?:[^@]*@)?(?:\d{1,3}(?:\.\d{1,3}){3}|\[)/i
 // Answers digest challenges to one request (RFC 3261 §22, RFC 7616, RFC 8760).
 
 /** The request that was challenged. */
-interface Challenged {
+interface ChallengedRequest {
   readonly method: string
   readonly uri: string
   readonly callId: string
@@ -319,12 +319,12 @@ interface Challenge {
 }
 
 /**
- * The second challenge of a status counts as a refusal, or a server that goes on asking would be answered for ever;
- * once more when only the nonce was old. A proxy (407) and the server behind it (401) may both ask.
+ * The second challenge of a status counts as a refusal, or a server that repeats it would be answered for ever. A stale
+ * nonce is renewed once. A proxy (407) and the server behind it (401) may both ask.
  */
 export class Challenges {
   readonly #credentials: Credentials
-  readonly #asked = new Set<number>()
+  readonly #answered = new Set<number>()
   #isRenewed = false
 
   constructor(credentials: Credentials) {
@@ -332,14 +332,14 @@ export class Challenges {
   }
 
   /** The header to repeat the request with; undefined: the challenge is the answer. */
-  answer(status: number, headers: Headers, request: Challenged): Headers | undefined {
+  answer(status: number, headers: Headers, request: ChallengedRequest): Headers | undefined {
     const isProxy = status === 407
-    const asked = headers[isProxy ? 'proxy-authenticate' : 'www-authenticate'] ?? ''
-    const challenge = chosenOf(asked, this.#credentials.realm)
-    const isRenewal = this.#asked.has(status)
+    const header = headers[isProxy ? 'proxy-authenticate' : 'www-authenticate'] ?? ''
+    const challenge = chosenOf(header, this.#credentials.realm)
+    const isRenewal = this.#answered.has(status)
     const mayRenew = challenge?.isStale === true && !this.#isRenewed
     if (challenge === undefined || (isRenewal && !mayRenew)) return undefined
-    this.#asked.add(status)
+    this.#answered.add(status)
     this.#isRenewed ||= isRenewal
     const name = isProxy ? 'Proxy-Authorization' : 'Authorization'
     return { [name]: answerTo(challenge, this.#credentials, request) }
@@ -364,10 +364,10 @@ function chosenOf(header: string, realm: string | null): Challenge | undefined {
 function answerTo(
   { realm, nonce, algorithm, isProtected, opaque }: Challenge,
   { username, password }: Credentials,
-  { method, uri, callId, cseq }: Challenged,
+  { method, uri, callId, cseq }: ChallengedRequest,
 ): string {
   const ha1 = digest(algorithm, `${username}:${realm}:${password}`)
-  // Not predictable without the password, and different for each request.
+  // The cnonce is not predictable without the password, and different for each request.
   const cnonce = digest(algorithm, `${ha1}:${callId}:${cseq} ${method}`).slice(0, 16)
   const protection = isProtected ? { cnonce, nc: '00000001', count: 1 } : null
   const response = expectedResponse({ nonce, uri, protection }, algorithm, method, ha1)

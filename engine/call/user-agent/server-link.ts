@@ -1,4 +1,4 @@
-/** Our connection to one SIP server, as its application: what is going on there, by transaction and dialog. */
+/** Our connection to one SIP server, as its application: its transactions and dialogs. */
 import type { Log } from '../../../schema/contracts/log.ts'
 import type {
   AppEvent,
@@ -24,7 +24,7 @@ import {
   messageOf,
   problemOf,
   ReceivedRequest,
-  type Responded,
+  type OnResponseSent,
   type ResponseLink,
   type ResponseToSend,
   OutgoingRequest,
@@ -42,18 +42,18 @@ export type RequestHandler = (request: ReceivedRequest, answer: Answer) => void
 export type OnMessage = (direction: 'received' | 'sent', flow: MessageFlow, text: string) => void
 
 export type Welcome =
-  /** `hostPorts`: what the server listens on, such as `udp/192.0.2.1:5060`. */
+  /** `hostPorts`: the listeners of the server, such as `udp/192.0.2.1:5060`. */
   | { readonly kind: 'connected'; readonly hostPorts: readonly string[]; readonly version: string }
   | { readonly kind: 'refused'; readonly reason: string }
 
 interface LinkDeps {
   readonly log: Log
   readonly onMessage: OnMessage
-  /** By method in lower case; `*` takes what has no handler of its own. */
+  /** By method in lower case. `*` takes all other methods. */
   readonly handlers: ReadonlyMap<string, RequestHandler>
-  /** Each time that the server has let us in, or has not. */
+  /** Each time that the server has accepted or refused us. */
   readonly onWelcome: (welcome: Welcome) => void
-  /** The connection is gone, and everything on it. */
+  /** The connection was lost, with all its dialogs. */
   readonly onLost: (link: ServerLink) => void
   readonly isInProcess: boolean
   readonly secret: string
@@ -65,7 +65,7 @@ type LinkSizes = Readonly<
 >
 
 /** Gets the server's reply to a command. */
-type Waiting = (reply: AppEvent) => void
+type OnReply = (reply: AppEvent) => void
 
 export const NOT_CONNECTED = 'no connection to the SIP server'
 
@@ -79,9 +79,9 @@ export class ServerLink implements Application, DialogLink, RequestLink, Respons
   #hostPorts: readonly string[] = []
   #isTollgate = false
   #commands = 0
-  /** By command. */
-  readonly #waiting = new ReleasingMap<string, Waiting>()
-  /** By transaction: they wait for a response. */
+  /** Callbacks for replies, by command. */
+  readonly #waiting = new ReleasingMap<string, OnReply>()
+  /** Requests that wait for a response, by transaction. */
   readonly #requests = new ReleasingMap<string, OutgoingRequest>()
   readonly #dialogs = new ReleasingMap<string, Dialog>()
   /** Received INVITEs without a final response, by Call-ID: where a CANCEL goes. */
@@ -92,7 +92,7 @@ export class ServerLink implements Application, DialogLink, RequestLink, Respons
   readonly #unacknowledged = new Set<string>()
   /** Requests whose challenge was answered, until the next response. */
   readonly #challenged = new Set<OutgoingRequest>()
-  /** What is settled when the connection is lost. */
+  /** Callbacks for the loss of the connection. */
   readonly #pending = new ReleasingMap<number, () => void>()
   #pendingCount = 0
 
@@ -100,7 +100,7 @@ export class ServerLink implements Application, DialogLink, RequestLink, Respons
     this.#deps = deps
   }
 
-  /** The connection is there: the server is asked to let us in. */
+  /** Authenticates on a new connection. */
   open(connection: ApplicationLink): void {
     this.#connection = connection
     const { secret } = this.#deps
@@ -123,22 +123,22 @@ export class ServerLink implements Application, DialogLink, RequestLink, Respons
     return onWelcome({ kind: 'connected', hostPorts, version })
   }
 
-  /** The server has let us in. */
+  /** The server has authenticated us. */
   get isConnected(): boolean {
     return this.#isReady
   }
 
-  /** What the server listens on; empty before the first connection. */
+  /** The listeners of the server. Empty before the first connection. */
   get hostPorts(): readonly string[] {
     return this.#hostPorts
   }
 
-  /** Any other application gets what drachtio-server would give it, which is no 100. */
-  get hearsTrying(): boolean {
+  /** Whether 100 is passed on: our server does so in this process only, a drachtio-server never. */
+  get reportsTrying(): boolean {
     return this.#isTollgate && this.isInProcess
   }
 
-  /** It cannot be away: it is this process. */
+  /** The server is this process, and always available. */
   get isInProcess(): boolean {
     return this.#deps.isInProcess
   }
@@ -174,7 +174,7 @@ export class ServerLink implements Application, DialogLink, RequestLink, Respons
     }
   }
 
-  // ---- what call control asks for ----
+  // ---- commands of call control ----
 
   /** Sends a request of ours, in a dialog or outside. */
   request(parts: RequestParts, listener: RequestListener): void {
@@ -215,12 +215,12 @@ export class ServerLink implements Application, DialogLink, RequestLink, Respons
     this.#inDialog(dialogId, 'PRACK', { RAck: rack }, undefined)
   }
 
-  /** BYE in a dialog that is none of ours. */
+  /** Sends BYE in a dialog that we do not use. */
   release(dialogId: string): void {
     this.#inDialog(dialogId, 'BYE', {}, undefined)
   }
 
-  /** Its response, if there is one, is of no interest. */
+  /** Sends a request in a dialog, and ignores its response. */
   #inDialog(dialogId: string, method: string, headers: Headers, body: string | undefined): void {
     if (!this.#isReady) return
     const message = composeRequest(method, PLACEHOLDER, headers, body)
@@ -230,7 +230,7 @@ export class ServerLink implements Application, DialogLink, RequestLink, Respons
   respond(
     request: ReceivedRequest,
     { status, reason, headers, body }: ResponseToSend,
-    done: Responded | undefined,
+    done: OnResponseSent | undefined,
   ): void {
     const { transactionId, callId } = request
     if (status >= 200 && this.#invites.get(callId) === request) this.#invites.delete(callId)
@@ -280,16 +280,16 @@ export class ServerLink implements Application, DialogLink, RequestLink, Respons
     this.#unacknowledged.delete(id)
   }
 
-  #command(command: Command, waiting?: Waiting): void {
+  #command(command: Command, waiting?: OnReply): void {
     this.#commands += 1
     const id = this.#commands.toString(36)
     if (waiting) this.#waiting.set(id, waiting)
     this.#connection?.send({ id, command })
   }
 
-  // ---- what the server tells ----
+  // ---- events from the server ----
 
-  /** What handling an event throws ends only that event. */
+  /** An error in the handling of one event does not affect others. */
   onEvent(event: AppEvent): void {
     try {
       this.#handle(event)
@@ -320,7 +320,7 @@ export class ServerLink implements Application, DialogLink, RequestLink, Respons
         return this.#responded(event)
       case 'unsolicited':
         onMessage('sent', event.flow, event.text)
-        return this.#sentUnasked(event)
+        return this.#sentByServer(event)
       case 'request-sent':
       case 'response-sent':
         onMessage('sent', event.flow, event.text)
@@ -329,7 +329,7 @@ export class ServerLink implements Application, DialogLink, RequestLink, Respons
       case 'breach':
       case 'authenticated':
         return this.#replied(event.commandId, event)
-      // The other replies wait for nothing; the rest is for proxies and for those that keep call details.
+      // No command waits for the other replies; the rest is for proxies and for applications that store call details.
       case 'ok':
       case 'pong':
       case 'forwarded':
@@ -402,14 +402,14 @@ export class ServerLink implements Application, DialogLink, RequestLink, Respons
     request.answered(event)
   }
 
-  #sentUnasked({ dialogId, message }: UnsolicitedEvent): void {
+  #sentByServer({ dialogId, message }: UnsolicitedEvent): void {
     if (message.method === 'BYE')
       this.#dialogs.get(dialogId)?.ended(headersOf(message), true, () => undefined)
   }
 }
 
-// Checks that no other application takes calls at a drachtio-server. Its protocol does not tell, and it
-// distributes calls to all in turn: INVITEs that we send to it must come to us.
+// Checks that no other application takes calls at a drachtio-server, which distributes calls to all its applications in
+// turn. Its protocol does not show them: INVITEs that we send to the server must come back to us.
 
 /** Calls that come in between may hide another application from one or two of them. */
 const KNOCKS = 5
@@ -453,7 +453,7 @@ export class SoleCheck {
   /** Users of INVITEs that have not come yet. */
   readonly #expected = new Set<string>()
   #isWatching = false
-  #heard = 0
+  #foreignInvites = 0
 
   constructor(log: Log) {
     this.#log = log
@@ -464,8 +464,8 @@ export class SoleCheck {
     if (!this.#isWatching || !uri.startsWith(`sip:${USER}`)) return false
     if (this.#expected.delete(uri.slice('sip:'.length, uri.indexOf('@')))) return true
     if (headers['max-forwards'] !== '0') return false
-    this.#heard += 1
-    if (this.#heard <= MAX_WARNINGS)
+    this.#foreignInvites += 1
+    if (this.#foreignInvites <= MAX_WARNINGS)
       this.#log('warn', 'another application has asked for calls at our SIP server')
     return true
   }
@@ -477,12 +477,12 @@ export class SoleCheck {
     if (newToken === undefined) return connected
     this.#isWatching = true
     const server = `${host}:${port}`
-    const places = placesOf(host, connected.hostPorts)
+    const addresses = udpAddressesOf(host, connected.hostPorts)
     let arrived = 0
     for (let number = 0; number < KNOCKS; number++) {
       const user = `${USER}${newToken()}`
       this.#expected.add(user)
-      const status = await knock(places, user, schedule)
+      const status = await knock(addresses, user, schedule)
       const isLost = this.#expected.delete(user)
       if (status === undefined) break
       if (!isLost) arrived += 1
@@ -497,40 +497,40 @@ export class SoleCheck {
   }
 }
 
-/** Its listeners for UDP as it says they are reached, and as we reach the server itself. */
-function placesOf(host: string, hostPorts: readonly string[]): Place[] {
+/** The UDP addresses of the server: by its own name for itself, and by the address at which we reach it. */
+function udpAddressesOf(host: string, hostPorts: readonly string[]): UdpAddress[] {
   const first = hostPorts.map(parseListener).find(({ protocol }) => protocol === 'udp')
   if (first === undefined) return []
   return first.host === host ? [first] : [{ ...first, host }, first]
 }
 
-// One INVITE to a SIP server from a socket of its own, which no application should answer.
+// Sends one INVITE to a SIP server from a socket of its own. No application should answer it.
 
-interface Place {
+interface UdpAddress {
   readonly host: string
   readonly port: number
 }
 
 const REPEAT_MS = 200
-const PATIENCE_MS = 600
-/** What was sent last is on its way by then. */
+const ANSWER_TIMEOUT_MS = 600
+/** The last datagram is sent by then. */
 const LINGER_MS = 20
 
-/** Its final status; undefined: no place has answered. */
+/** Returns the final status. Undefined: no address has answered. */
 export async function knock(
-  places: readonly Place[],
+  addresses: readonly UdpAddress[],
   user: string,
   schedule: Schedule,
 ): Promise<number | undefined> {
-  for (const place of places) {
-    const status = await knockAt(place, user, schedule)
+  for (const address of addresses) {
+    const status = await knockAt(address, user, schedule)
     if (status !== undefined) return status
   }
   return undefined
 }
 
 function knockAt(
-  { host, port }: Place,
+  { host, port }: UdpAddress,
   user: string,
   schedule: Schedule,
 ): Promise<number | undefined> {
@@ -546,7 +546,7 @@ function knockAt(
       resolve(status)
       schedule(() => socket.close(), LINGER_MS)
     }
-    const timers = [schedule(() => end(undefined), PATIENCE_MS)]
+    const timers = [schedule(() => end(undefined), ANSWER_TIMEOUT_MS)]
     socket.on('error', () => end(undefined))
     socket.on('message', (bytes) => {
       const text = bytes.toString()
@@ -554,7 +554,7 @@ function knockAt(
       if (isOver || status < 200 || !text.includes(user)) return
       const to = /^To:[ \t]*([^\r]*)/im.exec(text)?.[1] ?? `<${uri}>`
       send(request('ACK', uri, user, to))
-      // An application that takes this INVITE is told to drop it.
+      // An application that has taken this INVITE has to drop it.
       if (status < 300) send(request('BYE', uri, user, to))
       end(status)
     })
@@ -585,14 +585,14 @@ function request(method: 'INVITE' | 'ACK' | 'BYE', uri: string, user: string, to
   ].join('\r\n')
 }
 
-/** Where SIP is served. */
+/** A listener of a SIP server. */
 export interface SipListener {
   readonly protocol: string
   readonly host: string
   readonly port: number
 }
 
-/** Reads what a drachtio-server says, such as `udp/192.0.2.1:5060` or `tcp/[2001:db8::1]:5060`. */
+/** Reads a listener of a drachtio-server, such as `udp/192.0.2.1:5060` or `tcp/[2001:db8::1]:5060`. */
 export function parseListener(text: string): SipListener {
   const [, protocol = 'udp', host = text, port = '5060'] =
     /^(\w+)\/\[?([^\]]*)\]?:(\d+)$/.exec(text) ?? []

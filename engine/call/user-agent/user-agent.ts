@@ -1,7 +1,6 @@
 /**
- * What call control sends and receives: by the SIP server of this process, or by drachtio servers elsewhere.
- * Handlers and listeners are called in the very event that they report, so that a new dialog has its listener
- * before any further message.
+ * Sends and receives SIP for call control, by the SIP server of this process or by drachtio-servers. Handlers and
+ * listeners are called at once, so that a new dialog has its listener before the next message.
  */
 import type { Log } from '../../../schema/contracts/log.ts'
 import type { Schedule } from '../deadlines.ts'
@@ -9,7 +8,7 @@ import type {
   Answer,
   Credentials,
   Headers,
-  InviteToSend as Invite,
+  InviteToSend,
   SipRequest,
   SipResponse,
 } from '../signalling.ts'
@@ -31,7 +30,7 @@ import {
   SoleCheck,
   NOT_CONNECTED,
 } from './server-link.ts'
-import type { RemoteApplication } from './servers/drachtio-server.ts'
+import type { RemoteApplication } from './drachtio-server.ts'
 import type {
   Application,
   ApplicationLink,
@@ -63,7 +62,7 @@ export type Connection =
     }
   | {
       readonly kind: 'tcp'
-      /** At least one. What we begin is spread over those that are there. */
+      /** At least one. New requests are spread over the available servers. */
       readonly servers: readonly ServerAddress[]
       readonly open: OpenServer
       readonly schedule: Schedule
@@ -71,7 +70,7 @@ export type Connection =
       readonly newToken?: () => string
     }
 
-/** What came of it; `shared`: another application takes calls there, each would get a part of them. */
+/** `shared`: another application takes calls at the server, and each would get a part of them. */
 type Connected = Welcome | SharedServer
 
 /** For the operator. */
@@ -84,12 +83,8 @@ export function whyNot(connected: Exclude<Connected, { readonly kind: 'connected
   )
 }
 
-/** The connection that a message came by: one server keeps both legs of a call, as long as it can. */
+/** The connection of a message: both legs of a call use the same server, if possible. */
 export type Near = object | undefined
-
-export interface InviteToSend extends Invite {
-  readonly near?: Near
-}
 
 /** A request that belongs to no dialog and begins none. */
 interface RequestToSend {
@@ -111,16 +106,16 @@ export class UserAgent {
   #links: readonly ServerLink[] = []
   /** Ends the connections by TCP, and the attempts to make them again. */
   #closing: readonly { close(): void }[] = []
-  /** Of the server of this process. */
+  /** The ping of the server of this process. */
   #ping: ApplicationLink['ping']
   #turn = 0
-  readonly #homes = new PhoneHomes()
+  readonly #phoneServers = new PhoneServers()
   readonly #soleCheck: SoleCheck
   #admit: ((request: SipRequest) => boolean) | undefined
   readonly #sessionSeconds: number
   /**
-   * How long an answer that has arrived may wait until it is read, because this process is busy.
-   * Silence that is no longer proves nothing. Milliseconds.
+   * How long a received answer may wait to be read, because this process is busy. Shorter silence proves nothing.
+   * Milliseconds.
    */
   readonly lagMs: () => number
 
@@ -147,13 +142,13 @@ export class UserAgent {
     return first.replace(/^[^/]*\//, '')
   }
 
-  /** What the servers listen on that have been reached so far, such as `udp/192.0.2.1:5060`. */
+  /** The listeners of the servers that were reached so far, such as `udp/192.0.2.1:5060`. */
   get hostPorts(): readonly string[] {
     return this.#links.flatMap((link) => link.hostPorts)
   }
 
-  /** Whether the server is another process, which may be away without our hearing of it. */
-  get isElsewhere(): boolean {
+  /** Whether a server is another process, which may be unavailable without notice. */
+  get isRemote(): boolean {
     return this.#links.some((link) => !link.isInProcess)
   }
 
@@ -163,11 +158,11 @@ export class UserAgent {
   }
 
   /**
-   * Whether the server passes on the 100 of an INVITE that we sent. A drachtio-server keeps it to itself,
-   * so that a node which is slow to ring looks like one that is dead.
+   * Whether the server passes on the 100 to our INVITE. A drachtio-server does not: a node that is slow to ring then looks
+   * like a dead one.
    */
-  get hearsTrying(): boolean {
-    return this.#links.every((link) => link.hearsTrying)
+  get reportsTrying(): boolean {
+    return this.#links.every((link) => link.reportsTrying)
   }
 
   /**
@@ -182,7 +177,7 @@ export class UserAgent {
   handle(method: string, handler: RequestHandler): void {
     const screened: RequestHandler = (request, answer) => {
       if (this.#soleCheck.takes(request)) respond(answer, 480)
-      else if (this.#admit?.(request) === false) refuseUnheard(request, answer)
+      else if (this.#admit?.(request) === false) refuseUnscreened(request, answer)
       else handler(request, answer)
     }
     this.#handlers.set(method.toLowerCase(), screened)
@@ -197,8 +192,7 @@ export class UserAgent {
   }
 
   /**
-   * Resolves with the first server that is there, or when one refuses us. The others are tried for as
-   * long as they are away, and so is each that goes away later.
+   * Resolves with the first available server, or when one refuses us. Unavailable servers are tried again and again.
    */
   connect(connection: Connection): Promise<Connected> {
     if (connection.kind === 'in-process') return this.#connectInProcess(connection)
@@ -268,9 +262,9 @@ export class UserAgent {
 
   /**
    * Sends an INVITE. Without body the callee makes the offer. A callee that wants a longer session
-   * interval is asked once more (RFC 4028 §7.3); `onSent` is called again then.
+   * interval gets a second INVITE (RFC 4028 §7.3); `onSent` is called again then.
    */
-  invite(request: InviteToSend, handlers: UacHandlers): void {
+  invite(request: InviteToSend & { readonly near?: Near }, handlers: UacHandlers): void {
     const timers = this.#sessionTimers
     const headers = { ...request.headers }
     const challenges = request.credentials !== undefined
@@ -289,7 +283,7 @@ export class UserAgent {
         return handlers.onEnd(end)
       const again = nextAttempt(request.headers, first.sent)
       askForSession(again, timers, { least, challenges })
-      // By the server of the first: only it knows the CSeq of this Call-ID.
+      // By the server of the first INVITE: only this server knows the CSeq of the Call-ID.
       return sendInvite(link, { ...request, headers: again }, handlers)
     }
     return sendInvite(link, { ...request, headers }, { ...handlers, onSent, onEnd })
@@ -309,7 +303,7 @@ export class UserAgent {
 
   /**
    * One OPTIONS outside any dialog, to `nextHop` whatever is registered under `uri`. `done` gets its
-   * final answer, at most once. The returned function says whether a server has taken it.
+   * final answer, at most once. The returned function tells whether a server has taken it.
    */
   sendOptions(uri: string, done: (end: RequestEnd) => void, nextHop = uri): () => boolean {
     const headers = { To: `<${withoutUriParams(uri)}>` }
@@ -318,7 +312,7 @@ export class UserAgent {
     return sendRequest(this.#towards(nextHop, undefined), outside, done)
   }
 
-  /** The same at a tenth of the cost, where the server can: to an address by UDP. False: it was not sent. */
+  /** As `sendOptions` at a tenth of the cost, if the server supports it: to an address by UDP. False: it was not sent. */
   ping(target: string, done: PingDone): boolean {
     return this.#links[0]?.isConnected === true && this.#ping?.(target, done) === true
   }
@@ -334,15 +328,16 @@ export class UserAgent {
 
   /** Sizes of our tables: all zero when nothing is going on. */
   stats(): Readonly<Record<string, number>> {
-    const sums = { dialogs: 0, requests: 0, sipRequests: 0, invites: 0, acks: 0, challenges: 0 }
-    for (const { sizes } of this.#links) {
-      sums.dialogs += sizes.dialogs
-      sums.requests += sizes.requests
-      sums.sipRequests += sizes.sipRequests
-      sums.invites += sizes.invites
-      sums.acks += sizes.acks
-      sums.challenges += sizes.challenges
+    const sums: Record<string, number> = {
+      dialogs: 0,
+      requests: 0,
+      sipRequests: 0,
+      invites: 0,
+      acks: 0,
+      challenges: 0,
     }
+    for (const { sizes } of this.#links)
+      for (const [name, size] of Object.entries(sizes)) sums[name] = (sums[name] ?? 0) + size
     return sums
   }
 
@@ -351,15 +346,15 @@ export class UserAgent {
     return { seconds: this.#sessionSeconds, isOurPart }
   }
 
-  /** A phone that registered from `address` and `port`: what calls it goes by the server that has its flow. */
+  /** A phone has registered from this address: calls to it go by the server that has its flow. */
   noteRegistered({ sourceAddress: address, sourcePort: port, link }: ReceivedRequest): void {
-    if (this.#links.length > 1) this.#homes.note(address, port, link)
+    if (this.#links.length > 1) this.#phoneServers.note(address, port, link)
   }
 
   /** The server that a phone registered on; else the one of the other leg; else each in turn. */
   #towards(nextHop: string | undefined, near: Near): ServerLink | undefined {
     if (this.#links.length === 1) return this.#next()
-    const wanted = this.#homes.of(nextHop) ?? near
+    const wanted = this.#phoneServers.of(nextHop) ?? near
     const link = wanted && this.#links.find((each) => each === wanted)
     return link?.isConnected === true ? link : this.#next()
   }
@@ -399,7 +394,7 @@ function opened(
   }
 }
 
-function refuseUnheard(request: SipRequest, answer: Answer): void {
+function refuseUnscreened(request: SipRequest, answer: Answer): void {
   if (request.method !== 'ACK') respond(answer, 403)
 }
 
@@ -408,15 +403,15 @@ const ignore = (): void => undefined
 /** The oldest are forgotten: calls to them go by any server, until they register again. */
 const MAX_PHONES = 100_000
 
-/** With several servers: which of them has the connection of a phone, or the way back through its NAT. */
-class PhoneHomes {
-  /** By `host:port`, as the URI of a next hop says it. */
+/** With several servers: the one that has the connection of a phone, or the way back through its NAT. */
+class PhoneServers {
+  /** By `host:port`, as in the URI of a next hop. */
   readonly #links = new Map<string, object>()
 
   note(address: string, port: number, link: object): void {
-    const place = hostPort(address, port)
-    this.#links.delete(place)
-    this.#links.set(place, link)
+    const phone = hostPort(address, port)
+    this.#links.delete(phone)
+    this.#links.set(phone, link)
     const [oldest] = this.#links.size > MAX_PHONES ? this.#links.keys() : []
     if (oldest !== undefined) this.#links.delete(oldest)
   }
@@ -429,8 +424,8 @@ class PhoneHomes {
   }
 }
 
-// Session timers (RFC 4028) as call control asks for them: each leg has its own, kept by the SIP
-// server. So a party that vanishes in mid-call is noticed, and the call ends for the other one, too.
+// Session timers (RFC 4028): each leg has its own, which the SIP server runs. So a call also ends when a party vanishes
+// without BYE.
 
 interface SessionTimers {
   /** How long a leg may go without a sign of life; 0: for ever. */
@@ -447,7 +442,7 @@ const LEAST_SECONDS = 90
 
 /**
  * Asks for a session in an INVITE. `least`: the callee's Min-SE. A callee that challenges us might challenge
- * each refresh, for which the SIP server has no credentials: it is asked to refresh itself.
+ * each refresh, for which the SIP server has no credentials: the callee is to refresh itself.
  */
 export function askForSession(
   headers: Headers,
@@ -462,36 +457,36 @@ export function askForSession(
   headers['min-se'] = String(Math.max(Math.min(LEAST_SECONDS, timers.seconds), least))
 }
 
-/** The same request once more, as the next one of its Call-ID (RFC 4028 §7.4). */
+/** The headers of the second INVITE, with the same Call-ID (RFC 4028 §7.4). */
 function nextAttempt(
   headers: Headers,
   { from, callId, cseq }: Pick<SentFields, 'from' | 'callId' | 'cseq'>,
 ): Headers {
-  const { From: _, ...kept } = headers
+  const { From: _, ...others } = headers
   return {
-    ...kept,
+    ...others,
     From: from,
     'Call-ID': callId,
     CSeq: `${cseq + 1} INVITE`,
   }
 }
 
-/** Writes the session of a 200 to an INVITE with the headers `asked` (§9, Table 2). */
-export function grantSession(asked: Headers, headers: Headers, timers: SessionTimers): void {
+/** Writes the session headers of a 200 to an INVITE with the headers `request` (§9, Table 2). */
+export function grantSession(request: Headers, headers: Headers, timers: SessionTimers): void {
   if (timers.seconds === 0) return
-  const { supported, require } = asked
+  const { supported, require } = request
   const knowsTimer = hasTimer(supported) || hasTimer(require)
-  const wanted = parseSessionExpires(asked['session-expires'] ?? '')
-  const least = knowsTimer ? (parseMinSE(asked['min-se'] ?? '') ?? 0) : 0
+  const wanted = parseSessionExpires(request['session-expires'] ?? '')
+  const least = knowsTimer ? (parseMinSE(request['min-se'] ?? '') ?? 0) : 0
   const seconds = Math.max(least, Math.min(timers.seconds, wanted?.seconds ?? timers.seconds))
-  // One that does not know the extension cannot refresh, and must not be required to.
+  // A peer without this extension cannot refresh.
   const refresher = knowsTimer ? (wanted?.refresher ?? (timers.isOurPart ? 'uas' : 'uac')) : 'uas'
   headers['session-expires'] = `${seconds};refresher=${refresher}`
   headers['supported'] = withTimer(headers['supported'])
   if (refresher === 'uac') headers['require'] = 'timer'
 }
 
-/** What a 422 insists on, where it is more than we asked for; undefined: asking again is no use. */
+/** The Min-SE of a 422, if it is more than our interval. Undefined: a second INVITE would fail, too. */
 export function leastOf(refusal: Headers, { seconds }: SessionTimers): number | undefined {
   const least = parseMinSE(refusal['min-se'] ?? '')
   return least !== undefined && least > seconds ? least : undefined
@@ -503,7 +498,7 @@ const hasTimer = (options: string | undefined): boolean =>
 const withTimer = (options: string | undefined): string =>
   options === undefined || options === '' ? 'timer' : `${options}, timer`
 
-// What we send as user agent client: an INVITE until the dialog that it begins, other requests until their answer.
+// The user agent client: an INVITE until its dialog begins, other requests until their final response.
 
 /** How an INVITE that we sent ended. */
 export type UacEnd =
@@ -518,7 +513,7 @@ export type UacEnd =
       /** Sends BYE. */
       readonly release: () => void
     }
-  /** `isConnectionLost`: the server is away, which says nothing about the destination. */
+  /** `isConnectionLost`: the SIP server is unavailable; the destination may be well. */
   | { readonly kind: 'not-sent'; readonly reason: string; readonly isConnectionLost?: true }
 
 /** The offer of a 200 to an INVITE without body. */
@@ -530,11 +525,11 @@ export interface PendingOffer {
   abandon(): void
 }
 
-/** Of a request outside any dialog. `isUnsent`: the server was away, which says nothing about the destination. */
+/** The end of a request outside any dialog. `isUnsent`: the SIP server was unavailable; the destination may be well. */
 export type RequestEnd = SipResponse | { readonly reason: string; readonly isUnsent?: true }
 
 interface UacHandlers {
-  /** It has left; from now on it can be cancelled. */
+  /** The INVITE was sent; from now on it can be cancelled. */
   readonly onSent: (request: OutgoingRequest) => void
   readonly onProvisional: (response: SipResponse) => void
   /** Exactly once. */
@@ -544,7 +539,7 @@ interface UacHandlers {
 const unsent: RequestEnd = { reason: NOT_CONNECTED, isUnsent: true }
 const lostEnd: UacEnd = { kind: 'not-sent', reason: NOT_CONNECTED, isConnectionLost: true }
 
-/** `done` gets the final answer, at most once. The returned function says whether the server has taken it. */
+/** `done` gets the final answer, at most once. The returned function tells whether the server has taken it. */
 function sendRequest(
   link: ServerLink | undefined,
   parts: RequestParts,
@@ -577,8 +572,8 @@ function sendRequest(
   return () => isTaken
 }
 
-/** Sends an INVITE. What comes of it is told exactly once. */
-function sendInvite(link: ServerLink, invite: Invite, handlers: UacHandlers): void {
+/** Sends an INVITE. `onEnd` is called exactly once. */
+function sendInvite(link: ServerLink, invite: InviteToSend, handlers: UacHandlers): void {
   let isOver = false
   const end = (result: UacEnd): void => {
     if (isOver) return
@@ -609,7 +604,7 @@ function sendInvite(link: ServerLink, invite: Invite, handlers: UacHandlers): vo
   })
 }
 
-/** What a 2xx begins. It is acknowledged, unless our answer is to go with the ACK. */
+/** Begins the dialog of a 2xx. Sends the ACK, unless the ACK has to carry our answer. */
 function answeredBy(
   link: ServerLink,
   answer: { readonly response: SipResponse; readonly dialogId: string; readonly toTag: string },

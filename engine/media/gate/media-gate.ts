@@ -1,17 +1,15 @@
 /**
- * Stands between call control and its legs: a description that one leg is to be told of another goes through a relay
- * first, where the media of the two has to. What a leg is to be told waits for it in the leg's order; all else passes.
+ * Stands between call control and its legs: passes an SDP from one leg to the other through a relay first, if their media
+ * needs one. Commands for a leg wait in their order until the relay has answered.
  */
-import type { ActiveCalls } from '../../call/active-calls.ts'
-import type { GateEvent, InviteFacts, LegGate, Legs } from '../../call/legs.ts'
-import type { Credentials, LegCommand, LegEventData } from '../../call/signalling.ts'
+import type { GateEvent, InviteFacts, Legs } from '../../call/legs.ts'
+import type { Credentials, InviteToSend, LegCommand, LegEventData } from '../../call/signalling.ts'
 import type { ReceivedRequest } from '../../call/user-agent/requests.ts'
 import type { SavedLeg } from '../../call/user-agent/leg-signalling.ts'
-import type { InviteToSend } from '../../call/user-agent/user-agent.ts'
 import { ReleasingMap } from '../../sip-server/message/index.ts'
-import type { HeardDigit } from '../digits/heard-digits.ts'
-import { digitIn, playOf, type Digit } from './digits.ts'
+import { digitIn, InfoDigits, playOf, type Digit } from './digits.ts'
 import { type MediaLeg, newMediaLeg, otherLeg, type Session } from './session.ts'
+import type { GateDeps } from './sessions.ts'
 import {
   descriptionIn,
   hasBody,
@@ -23,64 +21,27 @@ import {
   withDescription,
 } from './offer-answer.ts'
 import { Offers, type Outlet } from './offers.ts'
-import { heardFrom, type Parties, type PartyFacts } from '../parties.ts'
+import { type PartyFacts, withPeerAddress } from '../parties.ts'
 import { nextFor, restoreMedia, saveMedia } from './saved-media.ts'
-import type { Relays } from '../relay/relays.ts'
-import type { Sessions } from './sessions.ts'
-import { ToldDigits } from './told-digits.ts'
-
-export interface GateDeps {
-  readonly relays: Pick<Relays, 'pick' | 'byName'>
-  readonly sessions: Sessions
-  readonly parties: Parties
-  readonly calls: Pick<ActiveCalls, 'call' | 'leg'>
-  /** Milliseconds by the steady clock. */
-  readonly now: () => number
-  /** Runs `act` once after `delayMs`; the returned function calls it off. */
-  readonly after: (act: () => void, delayMs: number) => () => void
-}
 
 type ReceivedInfo = Extract<LegEventData, { readonly type: 'request' }>
 
 const unavailable = { status: 503, reason: 'Media Relay Unavailable' } as const
 const notAcceptable = { status: 488, reason: 'Not Acceptable Here' } as const
-/** For a leg, besides what waits; what comes then fails. */
+/** The most commands that may wait for a leg; further ones fail. */
 const MAX_STEPS = 200
 
-export class MediaGate implements LegGate {
-  readonly #deps: GateDeps
-  #gated: GatedLegs | undefined
-
-  constructor(deps: GateDeps) {
-    this.#deps = deps
-  }
-
-  /** A relay has heard a digit in RTP. False: its session is not known here. */
-  heard(digit: HeardDigit): boolean {
-    return this.#gated?.digits.heard(digit) === true
-  }
-
-  join(
-    legs: (emit: (event: LegEventData) => void) => Legs,
-    emit: (event: GateEvent) => void,
-    onFault: (legId: string, error: unknown) => void,
-  ): Legs {
-    this.#gated = new GatedLegs(this.#deps, legs, emit, onFault)
-    return this.#gated
-  }
-}
-
-/** What has waited until now is not wanted any more. */
+/** Whether the command makes all waiting ones obsolete. */
 const endsAll = (command: LegCommand): boolean =>
   command.type === 'bye' || (command.type === 'respond' && command.status >= 200)
 
-class GatedLegs implements Legs {
+export class MediaGate implements Legs {
   readonly #deps: GateDeps
   readonly #inner: Legs
   readonly #emit: (event: GateEvent) => void
   readonly #legs = new ReleasingMap<string, MediaLeg>()
   readonly #offers: Offers
-  readonly digits: ToldDigits
+  readonly digits: InfoDigits
 
   constructor(
     deps: GateDeps,
@@ -91,13 +52,13 @@ class GatedLegs implements Legs {
     this.#deps = deps
     this.#emit = emit
     this.#offers = new Offers({ ...deps, legs: this.#legs, onFault })
-    this.digits = new ToldDigits({
+    this.digits = new InfoDigits({
       ...deps,
       legs: this.#legs,
       perform: (command) => this.#inner.perform(command),
       takesInfo: (leg) => this.#offers.takesInfo(leg),
     })
-    this.#inner = legs((event) => this.#happened(event))
+    this.#inner = legs((event) => this.#onLegEvent(event))
   }
 
   #add(legId: string, facts: PartyFacts): MediaLeg {
@@ -113,30 +74,25 @@ class GatedLegs implements Legs {
     this.#inner.receive(legId, request)
   }
 
-  invite(
-    legId: string,
-    invite: Omit<InviteToSend, 'near'>,
-    near: string | undefined,
-    about: InviteFacts,
-  ): void {
+  invite(legId: string, invite: InviteToSend, near: string | undefined, about: InviteFacts): void {
     const leg = this.#add(legId, this.#deps.parties.callee(about.callee))
     const { body } = invite
     const send = (sdp: string | undefined): void =>
       this.#inner.invite(legId, sdp === body ? invite : { ...invite, body: sdp }, near, about)
-    const { describes } = about
-    if (describes === undefined || !body) return send(body)
+    const { sdpOwner } = about
+    if (sdpOwner === undefined || !body) return send(body)
     if (!isDescription(body))
-      return this.#offers.mustRelay(leg, describes) ? this.#withhold(legId) : send(body)
+      return this.#offers.mustRelay(leg, sdpOwner) ? this.#withhold(legId) : send(body)
     leg.offeredIn = 'invite'
     leg.heldSince = this.#deps.now()
     const release = (act: () => void): void => {
       leg.heldMs = this.#deps.now() - (leg.heldSince ?? 0)
       leg.heldSince = undefined
       if (this.#deps.calls.leg(legId)?.state === 'calling') return act()
-      // It was given up meanwhile.
+      // The attempt was given up in the meantime.
       return this.#emit({ type: 'failed', legId, reason: 'given up' })
     }
-    return this.#offers.offer(leg, describes, body, {
+    return this.#offers.offer(leg, sdpOwner, body, {
       pass: (sdp) => release(() => send(nextFor(leg, sdp))),
       fail: (isRequired) =>
         release(() => (isRequired ? this.#withhold(legId) : send(nextFor(leg, body)))),
@@ -161,10 +117,10 @@ class GatedLegs implements Legs {
     if (leg === undefined) return this.#inner.perform(command)
     if (endsAll(command)) this.#drop(leg)
     const sdp = descriptionIn(command)
-    if (!isDescribing(command) || command.describes === undefined) return this.#next(leg, command)
+    if (!isDescribing(command) || command.sdpOwner === undefined) return this.#next(leg, command)
     const role = roleOf(command, leg)
     if (sdp === undefined)
-      return hasBody(command) && this.#offers.mustRelay(leg, command.describes)
+      return hasBody(command) && this.#offers.mustRelay(leg, command.sdpOwner)
         ? this.#fail(leg, command, role === 'offer')
         : this.#next(leg, command)
     const outlet: Outlet = {
@@ -175,17 +131,17 @@ class GatedLegs implements Legs {
       },
       refuse: () => this.#fail(leg, command, false, notAcceptable),
       silence: () => {
-        leg.isCounted = true
+        leg.hasOwnVersions = true
         this.#perform(leg, silenced(command, sdp))
       },
       drop: () => this.#dropped(leg, command),
     }
-    if (role === 'answer') return this.#offers.answer(leg, command.describes, sdp, outlet)
+    if (role === 'answer') return this.#offers.answer(leg, command.sdpOwner, sdp, outlet)
     leg.offeredIn = command.type === 'request' ? command.transactionId : 'ack'
-    return this.#offers.offer(leg, command.describes, sdp, outlet)
+    return this.#offers.offer(leg, command.sdpOwner, sdp, outlet)
   }
 
-  /** In its turn, with nothing of another leg to be told. */
+  /** Performs a command in its turn, without a relay. */
   #next(leg: MediaLeg, command: LegCommand): void {
     // A response waits for nothing: an offer of ours that crosses the peer's must not leave first.
     if (leg.steps.length === 0 || command.type === 'answerRequest')
@@ -207,11 +163,11 @@ class GatedLegs implements Legs {
     }
     const sdp = descriptionIn(command)
     if (sdp === undefined) return this.#inner.perform(command)
-    const said = nextFor(leg, sdp)
-    return this.#inner.perform(said === sdp ? command : withDescription(command, said))
+    const sent = nextFor(leg, sdp)
+    return this.#inner.perform(sent === sdp ? command : withDescription(command, sent))
   }
 
-  /** There is no relay for what the leg was to be told, and without one it must not be told. */
+  /** There is no relay for the SDP, and without one it must not be sent. */
   #fail(
     leg: MediaLeg,
     command: Describing,
@@ -238,16 +194,16 @@ class GatedLegs implements Legs {
           ...refusal,
           headers: {},
         })
-        // The other leg's offer waits for an answer: what this one has said last stands.
+        // The other leg's offer waits for an answer: the last SDP of this leg stands.
         if (isOffer) this.#emit({ type: 'ack', legId, body: this.#deps.calls.leg(legId)?.media })
         return undefined
       default:
-        leg.isCounted = true
+        leg.hasOwnVersions = true
         return this.#perform(leg, silenced(command, leg.offer))
     }
   }
 
-  /** The leg is over, and this has not left. */
+  /** The leg is over, and the command was not performed. */
   #dropped(leg: MediaLeg, command: LegCommand): void {
     const { legId } = command
     if (command.type === 'request') {
@@ -300,7 +256,7 @@ class GatedLegs implements Legs {
     return isRestored
   }
 
-  #happened(event: LegEventData): void {
+  #onLegEvent(event: LegEventData): void {
     if (this.digits.isAnswer(event)) return
     const leg = this.#legs.get(event.legId)
     if (leg) this.#note(leg, event)
@@ -334,24 +290,24 @@ class GatedLegs implements Legs {
     })
   }
 
-  /** Before call control knows of it: what an answer becomes is asked for at once. */
+  /** Passes an answer to the relay at once, before call control handles the event. */
   #note(leg: MediaLeg, event: LegEventData): void {
     switch (event.type) {
       case 'provisional':
       case 'answered': {
         const { body, peer } = event.response
-        leg.facts = heardFrom(leg.facts, peer)
+        leg.facts = withPeerAddress(leg.facts, peer)
         if (leg.offered === undefined || leg.offeredIn !== 'invite') return
         return this.#offers.answered(leg, body, event.type === 'answered')
       }
       case 'offered':
-        leg.facts = heardFrom(leg.facts, event.response.peer)
+        leg.facts = withPeerAddress(leg.facts, event.response.peer)
         leg.offer = event.offer
         return undefined
       case 'request':
         if (event.method !== 'INVITE' && event.method !== 'UPDATE') return undefined
         if (event.body) leg.offer = event.body
-        else if (event.method === 'INVITE') leg.late = event.requestId
+        else if (event.method === 'INVITE') leg.lateOffer = event.requestId
         return undefined
       case 'response':
         if (event.owesAck && event.response.body) leg.offer = event.response.body

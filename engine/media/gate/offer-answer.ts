@@ -1,7 +1,7 @@
 /** Which commands carry a session description, and whether it is an offer or an answer (RFC 3264). Pure. */
 import { silentAnswer } from '../../call/sdp.ts'
 import type { LegCommand } from '../../call/signalling.ts'
-import { type MediaLeg, otherLeg, type Rewritten, type Session } from './session.ts'
+import { type MediaLeg, otherLeg, type RelayResult, type Session } from './session.ts'
 import type { NgAnswer, NgDictionary, NgRequest } from '../relay/relays.ts'
 
 export type Role = 'offer' | 'answer'
@@ -14,7 +14,7 @@ export type Describing = Extract<
   }
 >
 
-/** The description that a command carries; undefined: none, or nothing that is one. */
+/** The SDP of a command. Undefined: it has no body, or a body of another type. */
 export function descriptionIn(command: LegCommand): string | undefined {
   switch (command.type) {
     case 'accept':
@@ -34,12 +34,12 @@ export function descriptionIn(command: LegCommand): string | undefined {
 export const isDescription = (body: string | undefined): body is string =>
   body !== undefined && /^v=0\r?\n/.test(body)
 
-/** Something that is no description may hold one, such as `multipart/mixed`. */
+/** A body of another type, such as `multipart/mixed`, may contain an SDP. */
 export const hasBody = (command: Describing): boolean =>
   Boolean('sdp' in command ? command.sdp : command.body)
 
 export const isDescribing = (command: LegCommand): command is Describing =>
-  'describes' in command && command.describes !== undefined
+  'sdpOwner' in command && command.sdpOwner !== undefined
 
 export const roleOf = (command: Describing, leg: MediaLeg): Role => {
   switch (command.type) {
@@ -49,7 +49,7 @@ export const roleOf = (command: Describing, leg: MediaLeg): Role => {
     case 'respond':
       return leg.hasOffered ? 'answer' : 'offer'
     case 'answerRequest':
-      return command.requestId === leg.late ? 'offer' : 'answer'
+      return command.requestId === leg.lateOffer ? 'offer' : 'answer'
     case 'acknowledge':
     case 'acknowledgeReinvite':
     default:
@@ -62,13 +62,13 @@ export function withDescription<C extends LegCommand>(command: C, sdp: string | 
   return 'sdp' in command ? { ...command, sdp: sdp ?? '' } : { ...command, body: sdp }
 }
 
-/** With a description that lets no media flow, in the streams of `sdp`: where the one of the peer cannot be given. */
+/** The command with an SDP without media, for the streams of `sdp`: the SDP of the peer cannot be sent. */
 export const silenced = (command: Describing, sdp: string): LegCommand => ({
   ...withDescription(command, sdp === '' ? undefined : silentAnswer(sdp)),
-  describes: undefined,
+  sdpOwner: undefined,
 })
 
-/** `from` describes itself in `sdp`. */
+/** `sdp` is the offer of `from`. */
 export function offerOf(
   session: Session,
   from: string,
@@ -96,14 +96,14 @@ export const deleteOf = (id: string): NgRequest => ({
   'delete-delay': 0,
 })
 
-/** The answer has the statistics: rtpengine tells them only to who names a tag. Both are there once both have an answer. */
-export const deleteAndTell = ({ id, legs }: Pick<Session, 'id' | 'legs'>): NgRequest => ({
+/** The answer has the statistics: rtpengine returns them only for a tag. Both tags exist once both sides have an answer. */
+export const deleteWithStatistics = ({ id, legs }: Pick<Session, 'id' | 'legs'>): NgRequest => ({
   ...deleteOf(id),
   'from-tag': legs[0],
 })
 
-/** A description without streams is none. */
-export function rewrittenIn(answer: NgAnswer): Rewritten {
+/** An SDP without streams counts as failed. */
+export function rewrittenIn(answer: NgAnswer): RelayResult {
   if (answer.kind !== 'ok') return { kind: 'failed' }
   const { sdp } = answer.values
   const hasStreams = typeof sdp === 'string' && isDescription(sdp) && /^m=/m.test(sdp)

@@ -1,56 +1,55 @@
 /** Offers and answers of pairs of legs on their way through a relay. */
-import type { ActiveCalls } from '../../call/active-calls.ts'
 import { callUuidOf } from '../../call/call-machine/leg.ts'
 import type { SipResponse } from '../../call/signalling.ts'
-import { type Description, readDescription, type SpokenProfile } from '../description.ts'
+import { type Description, readDescription, type SdpProfile } from '../description.ts'
 import {
   type Answer,
   type MediaLeg,
   type MediaLegs,
   otherLeg,
-  type Rewritten,
+  type RelayResult,
   type Session,
   type Step,
 } from './session.ts'
+import type { GateDeps } from './sessions.ts'
 import { answerOf, isDescription, offerOf, rewrittenIn } from './offer-answer.ts'
-import { isPlayed, isTold, convertsDigits, offeredCodecs, type MediaDecision } from '../policy.ts'
-import { partyWith, type Parties } from '../parties.ts'
+import {
+  getsEvents,
+  getsInfo,
+  convertsDigits,
+  offeredCodecs,
+  type MediaDecision,
+} from '../policy.ts'
+import { partyWith } from '../parties.ts'
 import { type MediaParty, profileToward } from '../call-media.ts'
-import type { NgDictionary, Relays } from '../relay/relays.ts'
-import type { Sessions } from './sessions.ts'
-import { constant } from '../relay/bencode.ts'
+import type { NgDictionary } from '../relay/relays.ts'
 
-interface OffersDeps {
-  readonly relays: Pick<Relays, 'pick'>
-  readonly sessions: Sessions
-  readonly parties: Pick<Parties, 'decide' | 'known' | 'recordable'>
-  readonly calls: Pick<ActiveCalls, 'call' | 'leg'>
+interface OffersDeps extends GateDeps {
   readonly legs: MediaLegs
-  readonly after: (act: () => void, delayMs: number) => () => void
   /** A step of a leg has failed: a bug. */
   readonly onFault: (legId: string, error: unknown) => void
 }
 
-/** What becomes of something that a leg is to be told: one of these is called, once. */
+/** Takes the outcome of an SDP for a leg: exactly one of these functions is called, once. */
 export interface Outlet {
   readonly pass: (sdp: string) => void
-  /** `isRequired`: without a relay it must not be told. */
+  /** `isRequired`: without a relay the SDP must not be sent. */
   readonly fail: (isRequired: boolean) => void
-  /** It is an answer, and no answer to what was offered (RFC 3264 §6.1). */
+  /** The SDP is an answer that does not match the offer (RFC 3264 §6.1). */
   readonly refuse: () => void
-  /** The party that it describes is gone: no media is to flow. */
+  /** The party of the SDP has left: no media is to flow. */
   readonly silence: () => void
   /** The leg is over. */
   readonly drop: () => void
 }
 
-/** `leg` is to be offered what `other` says. */
-interface Offered {
+/** `leg` is to be offered the SDP of `other`. */
+interface RelayedOffer {
   readonly leg: MediaLeg
   readonly other: MediaLeg
   readonly sdp: string
   readonly flags: NgDictionary
-  readonly finish: (rewritten: Rewritten) => void
+  readonly finish: (rewritten: RelayResult) => void
 }
 
 /** Relays that are tried for one offer. */
@@ -58,7 +57,7 @@ const MAX_TRIES = 3
 /** A call counts as answered a moment after its legs have their answers. */
 const SETTLE_MS = 200
 
-const failed: Rewritten = { kind: 'failed' }
+const failed: RelayResult = { kind: 'failed' }
 
 export class Offers {
   readonly #deps: OffersDeps
@@ -67,28 +66,28 @@ export class Offers {
     this.#deps = deps
   }
 
-  /** `leg` is to be offered `sdp`, in which the party of `describes` describes itself. */
-  offer(leg: MediaLeg, describes: string, sdp: string, outlet: Outlet): void {
+  /** Offers `leg` the SDP of `sdpOwner`. */
+  offer(leg: MediaLeg, sdpOwner: string, sdp: string, outlet: Outlet): void {
     const { sessions, legs } = this.#deps
-    const other = legs.get(describes)
-    if (other === undefined) return this.#ofNone(leg, describes, sdp, outlet)
-    const known = sessions.between(leg.id, describes)
-    const [offerer, answerer] = [this.#described(other, sdp), this.#party(leg)]
+    const other = legs.get(sdpOwner)
+    if (other === undefined) return this.#withoutPeer(leg, sdpOwner, sdp, outlet)
+    const known = sessions.between(leg.id, sdpOwner)
+    const [offerer, answerer] = [this.#partyWith(other, sdp), this.#party(leg)]
     const decide = (): MediaDecision => this.#decide(leg, other, offerer, answerer)
     if (known === undefined && decide().kind === 'bypass')
       return inTurn(leg, () => outlet.pass(sdp), outlet.drop)
     const step = waitingStep(leg, outlet.drop)
     const flags = offerFlags(offerer, answerer)
-    const finish = (rewritten: Rewritten): void => {
+    const finish = (rewritten: RelayResult): void => {
       if (rewritten.kind === 'rewritten')
         return this.#finish(leg, step, () => {
-          leg.isCounted = true
+          leg.hasOwnVersions = true
           outlet.pass(rewritten.sdp)
         })
       const decision = decide()
       const isRequired = decision.kind === 'relay' && decision.isRequired
       // The two talk to each other without a relay from now on.
-      const last = isRequired ? undefined : sessions.between(leg.id, describes)
+      const last = isRequired ? undefined : sessions.between(leg.id, sdpOwner)
       if (last) this.#close(last)
       return this.#finish(leg, step, () => outlet.fail(isRequired))
     }
@@ -96,7 +95,7 @@ export class Offers {
     this.#relay({ leg, other, sdp, flags, finish }, usable, new Set())
   }
 
-  /** What has waited is known. Nothing happens where the leg is over. */
+  /** The relay has answered: performs this step and those that have waited for it. If the leg is over, nothing happens. */
   #finish(leg: MediaLeg, step: Step, run: () => void): void {
     step.isReady = true
     step.run = run
@@ -110,9 +109,9 @@ export class Offers {
     }
   }
 
-  /** The leg that is described is over. */
-  #ofNone(leg: MediaLeg, describes: string, sdp: string, outlet: Outlet): void {
-    const act = leg.lost === describes ? outlet.silence : () => outlet.pass(sdp)
+  /** The leg that the SDP describes is over. */
+  #withoutPeer(leg: MediaLeg, sdpOwner: string, sdp: string, outlet: Outlet): void {
+    const act = leg.lostPeer === sdpOwner ? outlet.silence : () => outlet.pass(sdp)
     return inTurn(leg, act, outlet.drop)
   }
 
@@ -127,8 +126,8 @@ export class Offers {
   }
 
   /**
-   * Whether nothing of the other leg may pass that no relay can read. In an emergency call it may: its INVITE has the
-   * location of the caller beside the description (RFC 6442).
+   * Whether a body that no relay can read must not pass. In an emergency call it may: the INVITE contains the location of
+   * the caller and the SDP (RFC 6442).
    */
   mustRelay(leg: MediaLeg, otherId: string): boolean {
     const { legs, calls } = this.#deps
@@ -140,27 +139,27 @@ export class Offers {
 
   #party(leg: MediaLeg): MediaParty {
     const media = this.#deps.calls.leg(leg.id)?.media
-    return this.#described(leg, isDescription(media) ? media : undefined)
+    return this.#partyWith(leg, isDescription(media) ? media : undefined)
   }
 
   /** Whether a digit that one sends in INFO becomes an event in the RTP of the other. */
   takesEvents(from: MediaLeg, to: MediaLeg): boolean {
-    return isPlayed(this.#party(from), this.#party(to))
+    return getsEvents(this.#party(from), this.#party(to))
   }
 
   /** Whether an event in the RTP of the other party becomes an INFO to this one. */
   takesInfo(leg: MediaLeg): boolean {
-    return isTold(this.#party(leg))
+    return getsInfo(this.#party(leg))
   }
 
-  #described(leg: MediaLeg, sdp: string | undefined): MediaParty {
-    leg.facts = this.#deps.parties.known(leg.id, leg.facts)
-    const party = partyWith(leg.facts, sdp === undefined ? undefined : saidIn(leg, sdp))
+  #partyWith(leg: MediaLeg, sdp: string | undefined): MediaParty {
+    leg.facts = this.#deps.parties.withRules(leg.id, leg.facts)
+    const party = partyWith(leg.facts, sdp === undefined ? undefined : descriptionOf(leg, sdp))
     return this.#deps.parties.recordable(party, callUuidOf(leg.id))
   }
 
-  /** At the relay that the two have, or at another one, in a session of its own. */
-  #relay(offer: Offered, known: Session | undefined, tried: Set<string>): void {
+  /** Sends the offer to the relay of the two legs, or to another one in a new session. */
+  #relay(offer: RelayedOffer, known: Session | undefined, tried: Set<string>): void {
     const { relays, sessions } = this.#deps
     const { leg, other, sdp, flags, finish } = offer
     const relay = known?.relay ?? (tried.size < MAX_TRIES ? relays.pick(tried) : undefined)
@@ -179,26 +178,26 @@ export class Offers {
     })
   }
 
-  /** `leg` is to be told the answer to its offer: `sdp`, in which `describes` describes itself. */
-  answer(leg: MediaLeg, describes: string, sdp: string, outlet: Outlet): void {
+  /** Passes `leg` the answer to its offer: `sdp`, the SDP of `sdpOwner`. */
+  answer(leg: MediaLeg, sdpOwner: string, sdp: string, outlet: Outlet): void {
     const { sessions, legs } = this.#deps
-    const session = sessions.between(leg.id, describes)
-    const other = legs.get(describes)
-    if (other === undefined) return this.#ofNone(leg, describes, sdp, outlet)
+    const session = sessions.between(leg.id, sdpOwner)
+    const other = legs.get(sdpOwner)
+    if (other === undefined) return this.#withoutPeer(leg, sdpOwner, sdp, outlet)
     if (session === undefined) {
-      const isWithheld = this.mustRelay(leg, describes)
+      const isWithheld = this.mustRelay(leg, sdpOwner)
       return inTurn(leg, () => (isWithheld ? outlet.fail(true) : outlet.pass(sdp)), outlet.drop)
     }
-    if (session.answer?.from !== describes) this.#ask(other, session, sdp)
-    // Its last offer has come to nothing at the relay: what the leg was told before stands.
-    if (session.answer?.from !== describes) {
-      const stand = leg.toldSdp === '' ? outlet.silence : () => outlet.pass(leg.toldSdp)
+    if (session.answer?.from !== sdpOwner) this.#ask(other, session, sdp)
+    // The last offer has failed at the relay: the last SDP sent to the leg stands.
+    if (session.answer?.from !== sdpOwner) {
+      const stand = leg.lastSdpSent === '' ? outlet.silence : () => outlet.pass(leg.lastSdpSent)
       return inTurn(leg, stand, outlet.drop)
     }
-    const pass = (outcome: Rewritten): void => {
+    const pass = (outcome: RelayResult): void => {
       if (outcome.kind === 'failed') return outlet.fail(true)
       if (outcome.kind === 'unacceptable') return outlet.refuse()
-      leg.isCounted = true
+      leg.hasOwnVersions = true
       this.#agreed(leg, session)
       return outlet.pass(outcome.sdp)
     }
@@ -226,11 +225,11 @@ export class Offers {
   responded(leg: MediaLeg, { status, body }: SipResponse): void {
     if (status < 200) return undefined
     if (status >= 300) return this.refused(leg)
-    // Without an answer, what it has said last stands.
+    // Without an answer, its last SDP stands.
     return this.answered(leg, body || this.#deps.calls.leg(leg.id)?.media, true)
   }
 
-  /** The offer has come to nothing: what was agreed before goes on, also at the relay. */
+  /** The offer was refused: the previous agreement continues, also at the relay. */
   refused(leg: MediaLeg): void {
     const session = leg.offered
     leg.offered = undefined
@@ -245,7 +244,7 @@ export class Offers {
     const [offer, answer] = [calls.leg(other?.id)?.media, calls.leg(leg.id)?.media]
     if (!other || !isDescription(offer) || !isDescription(answer)) return
     if (offer === session.offer?.sdp) return
-    const [offerer, answerer] = [this.#described(other, offer), this.#described(leg, answer)]
+    const [offerer, answerer] = [this.#partyWith(other, offer), this.#partyWith(leg, answer)]
     session.offer = { from: other.id, sdp: offer }
     session.answer = undefined
     const flags = { offer: offerFlags(offerer, answerer), answer: answerFlags(offerer, answerer) }
@@ -253,10 +252,10 @@ export class Offers {
     sessions.ask(session, answerOf(session, leg.id, answer, flags.answer))
   }
 
-  /** What the answer of `leg` is to be for the other one. */
+  /** Asks the relay to convert the answer of `leg` for the other leg. */
   #ask(leg: MediaLeg, session: Session, sdp: string): void {
     const { sessions, legs } = this.#deps
-    // It was offered to the other leg meanwhile, as the early media of click-to-call: the relay knows it.
+    // The relay has this SDP as an offer: the early media of click-to-call is offered to the other leg.
     if (session.offer?.from === leg.id) return
     const before = session.answer
     const isRepeated = before?.from === leg.id && before.sdp === sdp
@@ -264,17 +263,17 @@ export class Offers {
     const other = legs.get(otherLeg(session, leg.id))
     const offered = session.offer?.sdp ?? other?.offer ?? ''
     if (other === undefined) return
-    const [offerer, answerer] = [this.#described(other, offered), this.#described(leg, sdp)]
+    const [offerer, answerer] = [this.#partyWith(other, offered), this.#partyWith(leg, sdp)]
     const answer: Answer = { from: leg.id, sdp, outcome: undefined, waiting: [] }
     session.answer = answer
     // To a second answer, such as the 200 of another phone, rtpengine 10.5 applies the codecs of the first.
     if (before?.from === leg.id)
       sessions.ask(session, offerOf(session, other.id, offered, offerFlags(offerer, answerer)))
     const request = answerOf(session, leg.id, sdp, answerFlags(offerer, answerer))
-    sessions.ask(session, request, (given) => {
-      const outcome = acceptable(rewrittenIn(given), offerer)
+    sessions.ask(session, request, (response) => {
+      const outcome = acceptable(rewrittenIn(response), offerer)
       answer.outcome = outcome
-      for (const tell of answer.waiting.splice(0)) tell(outcome)
+      for (const resolve of answer.waiting.splice(0)) resolve(outcome)
     })
   }
 
@@ -286,7 +285,7 @@ export class Offers {
     this.settle(session)
   }
 
-  /** Tells once that both sides have their answers, and their calls are answered. */
+  /** Notifies once when both sides have their answers, and their calls are answered. */
   settle(session: Session): void {
     if (session.isConnected || session.isClosed) return
     const { legs, calls, sessions, after } = this.#deps
@@ -324,28 +323,28 @@ export class Offers {
   forget(leg: MediaLeg): void {
     for (const session of this.#deps.sessions.ofLeg(leg.id)) {
       const other = this.#deps.legs.get(otherLeg(session, leg.id))
-      if (other) other.lost = leg.id
+      if (other) other.lostPeer = leg.id
       this.#close(session)
     }
   }
 }
 
-/** The relay transcodes what it can; what it cannot it passes, also where the offerer never had it. */
-function acceptable(outcome: Rewritten, { described }: MediaParty): Rewritten {
-  if (outcome.kind !== 'rewritten' || described === undefined) return outcome
+/** The relay passes codecs that it cannot transcode, even if the offerer has not offered them. */
+function acceptable(outcome: RelayResult, { description }: MediaParty): RelayResult {
+  if (outcome.kind !== 'rewritten' || description === undefined) return outcome
   const isOffered = (name: string): boolean =>
-    described.codecs.some((each) => each.toLowerCase() === name.toLowerCase())
+    description.codecs.some((each) => each.toLowerCase() === name.toLowerCase())
   const { codecs } = readDescription(outcome.sdp)
   return codecs.every(isOffered) ? outcome : { kind: 'unacceptable' }
 }
 
-/** Read once: an offer is looked at again with its answer. */
-function saidIn(leg: MediaLeg, sdp: string): Description {
-  if (leg.said?.sdp !== sdp) leg.said = { sdp, description: readDescription(sdp) }
-  return leg.said.description
+/** Parses an SDP once: an offer is used again with its answer. */
+function descriptionOf(leg: MediaLeg, sdp: string): Description {
+  if (leg.parsed?.sdp !== sdp) leg.parsed = { sdp, description: readDescription(sdp) }
+  return leg.parsed.description
 }
 
-/** At once, or after what waits before it. */
+/** Runs a step at once, or after the waiting ones. */
 function inTurn(leg: MediaLeg, run: () => void, drop: () => void): void {
   if (leg.steps.length === 0) return run()
   return void leg.steps.push({ isReady: true, run, drop })
@@ -357,19 +356,15 @@ function waitingStep(leg: MediaLeg, drop: () => void): Step {
   return step
 }
 
-// What the relay is told with an offer and with its answer, so that each party gets a description of its own
+// The flags of an offer and its answer for the relay, so that each party gets an SDP of its own
 // profile. Names and values of rtpengine 10.5's ng protocol. Pure.
 
 /** `offerer` has a description: the one that is offered. */
 export function offerFlags(offerer: MediaParty, answerer: MediaParty): NgDictionary {
-  const offered = offerer.described?.profile ?? 'rtp'
+  const offered = offerer.description?.profile ?? 'rtp'
   const profile = profileToward(answerer, offered)
-  const hasDigits = convertsDigits(offerer, answerer)
-  const isUnfiltered = offerer.rules.codecs === null && answerer.rules.codecs === null
-  if (isUnfiltered && !hasDigits && profile === offered && offerer.natAddress === undefined)
-    return usualOffers[profile]
   return {
-    ...common(offerer, hasDigits),
+    ...common(offerer, convertsDigits(offerer, answerer)),
     ...toward[profile],
     // RTP/AVPF stays what it is where nothing has to be converted.
     ...(profile !== offered && { 'transport protocol': protocols[profile] }),
@@ -379,40 +374,36 @@ export function offerFlags(offerer: MediaParty, answerer: MediaParty): NgDiction
 
 /** The answerer's description goes to the party whose offer it answers, in the profile of that offer. */
 export function answerFlags(offerer: MediaParty, answerer: MediaParty): NgDictionary {
-  const offered = offerer.described?.profile ?? 'rtp'
-  const hasDigits = convertsDigits(offerer, answerer)
-  if (!hasDigits && answerer.natAddress === undefined) return usualAnswers[offered]
-  return { ...common(answerer, hasDigits), ...ofAnswer[offered] }
+  const offered = offerer.description?.profile ?? 'rtp'
+  return { ...common(answerer, convertsDigits(offerer, answerer)), ...ofAnswer[offered] }
 }
 
 function common({ natAddress }: Pick<MediaParty, 'natAddress'>, hasDigits: boolean): NgDictionary {
   const family = natAddress?.includes(':') ? 'IP6' : 'IP4'
   const flags = [
-    // Where a party's packets come from is learnt for some seconds; then a stranger's are dropped.
+    // The relay learns the source of a party's packets for some seconds; then packets of strangers are dropped.
     'strict source',
     ...(hasDigits ? ['inject DTMF'] : []),
     // `media address` has no effect in 10.5.
     ...(natAddress === undefined ? [] : ['SIP source address']),
   ]
   return {
-    replace: replaced,
-    // Receiver reports to our own sender reports: what the MOS is computed from.
+    replace: ['origin', 'session-connection'],
+    // The MOS is computed from receiver reports to our own sender reports.
     'generate RTCP': 'on',
     ...(natAddress !== undefined && { 'received from': [family, natAddress] }),
     flags,
   }
 }
 
-const replaced = constant(['origin', 'session-connection'])
-
-const protocols: Readonly<Record<SpokenProfile, string>> = {
+const protocols: Readonly<Record<SdpProfile, string>> = {
   rtp: 'RTP/AVP',
   srtp: 'RTP/SAVP',
   webrtc: 'UDP/TLS/RTP/SAVPF',
 }
 
 /** RFC 4568 suites without encryption, or that no phone has: left out, an offer still fits into one datagram. */
-const refusedSuites = constant([
+const refusedSuites = [
   'no-NULL_HMAC_SHA1_80',
   'no-NULL_HMAC_SHA1_32',
   'no-F8_128_HMAC_SHA1_80',
@@ -422,41 +413,28 @@ const refusedSuites = constant([
   'no-AES_256_CM_HMAC_SHA1_32',
   'no-AEAD_AES_256_GCM',
   'no-AEAD_AES_128_GCM',
-])
+]
 
 /** `rtcp-mux` must be a list: a string is silently ignored. */
-const toward: Readonly<Record<SpokenProfile, NgDictionary>> = {
-  rtp: { ICE: 'remove', DTLS: 'off', SDES: constant(['off']), 'rtcp-mux': constant(['demux']) },
-  srtp: { ICE: 'remove', DTLS: 'off', SDES: refusedSuites, 'rtcp-mux': constant(['demux']) },
+const toward: Readonly<Record<SdpProfile, NgDictionary>> = {
+  rtp: { ICE: 'remove', DTLS: 'off', SDES: ['off'], 'rtcp-mux': ['demux'] },
+  srtp: { ICE: 'remove', DTLS: 'off', SDES: refusedSuites, 'rtcp-mux': ['demux'] },
   webrtc: {
     ICE: 'force',
     DTLS: 'passive',
-    SDES: constant(['off']),
-    'rtcp-mux': constant(['require']),
+    SDES: ['off'],
+    'rtcp-mux': ['require'],
   },
 }
 
-const ofAnswer: Readonly<Record<SpokenProfile, NgDictionary>> = {
+const ofAnswer: Readonly<Record<SdpProfile, NgDictionary>> = {
   rtp: {},
   srtp: { SDES: refusedSuites },
-  webrtc: { ICE: 'force', 'rtcp-mux': constant(['accept']) },
+  webrtc: { ICE: 'force', 'rtcp-mux': ['accept'] },
 }
-
-/** Made once for all parties about which nothing is said. */
-const usual = (beside: NgDictionary): NgDictionary => {
-  const flags = common({ natAddress: undefined }, false)
-  return { ...flags, flags: constant(['strict source']), ...beside }
-}
-const byProfile = (flags: Readonly<Record<SpokenProfile, NgDictionary>>): typeof flags => ({
-  rtp: usual(flags.rtp),
-  srtp: usual(flags.srtp),
-  webrtc: usual(flags.webrtc),
-})
-const usualOffers = byProfile(toward)
-const usualAnswers = byProfile(ofAnswer)
 
 function codecFlags(offerer: MediaParty, answerer: MediaParty): NgDictionary {
-  const offered = offerer.described
+  const offered = offerer.description
   if (!offered) return {}
   const events = telephoneEvents(offerer, answerer)
   const plan = offeredCodecs(offerer, answerer)
@@ -484,13 +462,13 @@ function codecFlags(offerer: MediaParty, answerer: MediaParty): NgDictionary {
 
 const telephoneEvent = 'telephone-event'
 
-/** What becomes of RFC 4733 in the offer. */
+/** How the relay treats RFC 4733 in the offer. */
 function telephoneEvents(
   offerer: MediaParty,
   answerer: MediaParty,
 ): 'passed' | 'consumed' | 'added' {
   if (!convertsDigits(offerer, answerer)) return 'passed'
-  const isOffered = offerer.described?.hasTelephoneEvents === true
+  const isOffered = offerer.description?.hasTelephoneEvents === true
   if (answerer.rules.dtmf === 'info') return isOffered ? 'consumed' : 'passed'
   return isOffered ? 'passed' : 'added'
 }

@@ -1,15 +1,14 @@
-/** What is kept of a leg's media beside its call, so that the next process goes on with its session. */
+/** The saved media state of a leg, with which the next process continues its session. */
+import { hash } from 'node:crypto'
 import { noMediaRules } from '../../../schema/rules/media.ts'
-import type { ActiveCalls } from '../../call/active-calls.ts'
-import { type MediaLeg, newMediaLeg, type Told } from './session.ts'
-import type { Sessions } from './sessions.ts'
+import { type MediaLeg, newMediaLeg, type SdpFingerprint } from './session.ts'
+import type { GateDeps } from './sessions.ts'
 import { type PartyFacts, unknownParty } from '../parties.ts'
-import type { Relays } from '../relay/relays.ts'
 
-/** Plain JSON values; what is usual is absent. */
+/** Plain JSON values. Defaults are absent. */
 export interface SavedMedia {
   readonly facts?: Partial<PartyFacts>
-  readonly told?: Told
+  readonly told?: SdpFingerprint
   readonly session?: {
     readonly id: string
     readonly relay: string
@@ -18,16 +17,16 @@ export interface SavedMedia {
 }
 
 export function saveMedia(leg: MediaLeg): SavedMedia {
-  const { facts, current, isCounted } = leg
-  const told = isCounted ? lastOf(leg) : undefined
+  const { facts, current, hasOwnVersions } = leg
+  const told = hasOwnVersions ? lastOf(leg) : undefined
   const session = current && { id: current.id, relay: current.relay.name, legs: current.legs }
-  return { facts: unusual(facts), ...(told && { told }), ...(session && { session }) }
+  return { facts: changedFacts(facts), ...(told && { told }), ...(session && { session }) }
 }
 
-const usual: PartyFacts = { ...unknownParty, isBehindProxy: false }
+const usualFacts: PartyFacts = { ...unknownParty, isBehindProxy: false }
 
-/** Without what is usual. */
-const unusual = (facts: PartyFacts): Partial<PartyFacts> => ({
+/** Without defaults. */
+const changedFacts = (facts: PartyFacts): Partial<PartyFacts> => ({
   ...(facts.isOnWebSocket && { isOnWebSocket: true }),
   ...(facts.address !== undefined && { address: facts.address }),
   ...(facts.isBehindProxy && { isBehindProxy: true }),
@@ -38,27 +37,19 @@ const unusual = (facts: PartyFacts): Partial<PartyFacts> => ({
 export function restoreMedia(
   legId: string,
   saved: SavedMedia | undefined,
-  {
-    sessions,
-    relays,
-    calls,
-  }: {
-    readonly sessions: Sessions
-    readonly relays: Pick<Relays, 'byName'>
-    readonly calls: Pick<ActiveCalls, 'leg'>
-  },
+  { sessions, relays, calls }: GateDeps,
 ): MediaLeg {
   const { facts, told, session } = saved ?? {}
   // A process without relays has saved nothing.
-  const leg = newMediaLeg(legId, saved === undefined ? unknownParty : { ...usual, ...facts })
-  leg.told = told
-  leg.isCounted = told !== undefined
-  if (!leg.isCounted) leg.toldSdp = calls.leg(legId)?.told ?? ''
+  const leg = newMediaLeg(legId, saved === undefined ? unknownParty : { ...usualFacts, ...facts })
+  leg.lastSent = told
+  leg.hasOwnVersions = told !== undefined
+  if (!leg.hasOwnVersions) leg.lastSdpSent = calls.leg(legId)?.lastSdpSent ?? ''
   const relay = session && relays.byName(session.relay)
   if (session && relay) {
     const { id, legs } = session
     leg.current = sessions.withId(id, legId) ?? sessions.add(id, relay, legs)
-    // Only answered calls are saved: what it tells at its end is kept.
+    // Only answered calls are saved: the statistics of the session count.
     leg.current.isConnected = true
   }
   return leg
@@ -67,52 +58,38 @@ export function restoreMedia(
 const originLine = /^o=(\S+ \S+) (\d+) ([^\r\n]*)/m
 
 /**
- * Returns `sdp` as it goes out to the peer of a leg: with the version after the description that the leg was sent last. A
- * relay's ports differ between sessions, so a version counts what is really sent (RFC 3264 §8).
+ * Returns `sdp` as it is sent to the peer of a leg: with the version after the last SDP sent (RFC 3264 §8). The ports of a
+ * relay differ between sessions, so versions are counted here.
  */
 export function nextFor(leg: MediaLeg, sdp: string): string {
-  const last = leg.isCounted ? lastOf(leg) : undefined
-  const next = last === undefined ? { sdp, told: undefined } : toldAfter(last, sdp)
-  leg.toldSdp = next.sdp
-  leg.told = next.told
+  const last = leg.hasOwnVersions ? lastOf(leg) : undefined
+  const next = last === undefined ? { sdp, lastSent: undefined } : nextSdp(last, sdp)
+  leg.lastSdpSent = next.sdp
+  leg.lastSent = next.lastSent
   return next.sdp
 }
 
-/** What is kept of what a leg was told last: made once, and only of descriptions that are saved or followed by another. */
-function lastOf(leg: MediaLeg): Told | undefined {
-  if (leg.toldSdp !== '') leg.told ??= toldAfter(undefined, leg.toldSdp).told
-  return leg.told
+/** The fingerprint of the last SDP sent to a leg: computed only if it is saved or followed by another SDP. */
+function lastOf(leg: MediaLeg): SdpFingerprint | undefined {
+  if (leg.lastSdpSent !== '') leg.lastSent ??= nextSdp(undefined, leg.lastSdpSent).lastSent
+  return leg.lastSent
 }
 
-/** `sdp` as the description after `last` in one dialog, and what is to be kept of it. */
-function toldAfter(
-  last: Told | undefined,
+/** Returns `sdp` as the one after `last` in a dialog, and its fingerprint. */
+function nextSdp(
+  last: SdpFingerprint | undefined,
   sdp: string,
-): { readonly sdp: string; readonly told: Told | undefined } {
-  const found = originLine.exec(sdp)
-  if (found === null) return { sdp, told: last }
-  const [own, session = '', version = '0', address = ''] = found
-  const [before, after] = [sdp.slice(0, found.index), sdp.slice(found.index + own.length)]
-  const rest = digestOf(before, after)
-  if (last === undefined) return { sdp, told: { origin: [session, version, address], rest } }
-  const [name, number, place] = last.origin
+): { readonly sdp: string; readonly lastSent: SdpFingerprint | undefined } {
+  const line = originLine.exec(sdp)
+  if (line === null) return { sdp, lastSent: last }
+  const [own, session = '', version = '0', address = ''] = line
+  const [before, after] = [sdp.slice(0, line.index), sdp.slice(line.index + own.length)]
+  const rest = hash('sha1', before + after, 'base64url')
+  if (last === undefined) return { sdp, lastSent: { origin: [session, version, address], rest } }
+  const [name, number, host] = last.origin
   const next = rest === last.rest ? number : String(BigInt(number) + 1n)
   return {
-    sdp: `${before}o=${name} ${next} ${place}${after}`,
-    told: { origin: [name, next, place], rest },
+    sdp: `${before}o=${name} ${next} ${host}${after}`,
+    lastSent: { origin: [name, next, host], rest },
   }
-}
-
-/** 53 bits (cyrb53): it tells a change from a repetition, and guards nothing. SHA-1 took 5 µs between other work, this 1. */
-function digestOf(...texts: readonly string[]): string {
-  let [high, low] = [0xdeadbeef, 0x41c6ce57]
-  for (const text of texts)
-    for (let at = 0; at < text.length; at += 1) {
-      const code = text.charCodeAt(at)
-      high = Math.imul(high ^ code, 0x9e3779b1)
-      low = Math.imul(low ^ code, 0x5f356495)
-    }
-  high = Math.imul(high ^ (high >>> 16), 0x85ebca6b) ^ Math.imul(low ^ (low >>> 13), 0xc2b2ae35)
-  low = Math.imul(low ^ (low >>> 16), 0x85ebca6b) ^ Math.imul(high ^ (high >>> 13), 0xc2b2ae35)
-  return (4_294_967_296 * (0x1f_ffff & low) + (high >>> 0)).toString(36)
 }

@@ -1,11 +1,11 @@
-/** One session at a relay: two legs, the offer that is open between them, and what the relay made of its answer. */
+/** One session at a relay: two legs, their open offer, and the result of its answer. */
 import type { MediaSession } from '../call-media.ts'
 import type { Description } from '../description.ts'
 import type { PartyFacts } from '../parties.ts'
 import type { NgAnswer, NgRequest, Relay } from '../relay/relays.ts'
 
-/** What became of a description at the relay. */
-export type Rewritten =
+/** The result of an SDP at the relay. */
+export type RelayResult =
   | { readonly kind: 'rewritten'; readonly sdp: string }
   | { readonly kind: 'failed' }
   /** An answer has a codec that was not offered, and the relay cannot transcode it. */
@@ -14,30 +14,30 @@ export type Rewritten =
 export interface Answer {
   readonly from: string
   readonly sdp: string
-  /** Undefined: the relay is being asked. */
-  outcome: Rewritten | undefined
-  /** Told of the outcome. */
-  readonly waiting: ((outcome: Rewritten) => void)[]
+  /** Undefined: the relay has not answered yet. */
+  outcome: RelayResult | undefined
+  /** Called with the outcome. */
+  readonly waiting: ((outcome: RelayResult) => void)[]
 }
 
-export interface Asked {
+export interface QueuedRequest {
   readonly request: NgRequest
   readonly done: (answer: NgAnswer) => void
-  /** A relay that is out is not waited for: when it is back, it is too late. */
+  /** Ends at once if the relay is unavailable: a later answer would be useless. */
   readonly isUrgent: boolean
 }
 
 export interface Session extends MediaSession {
   readonly relay: Relay
-  /** The last offer that the relay has got: whose, and as its party said it. */
+  /** The last offer to the relay, as its party has sent it. */
   offer: { readonly from: string; readonly sdp: string } | undefined
   answer: Answer | undefined
   isConnected: boolean
-  /** It is looked at again soon, whether its calls are answered. */
+  /** A timer checks again whether its calls are answered. */
   isSettling: boolean
   isClosed: boolean
   /** Requests to the relay, one after the other: the first one is on its way. */
-  readonly requests: Asked[]
+  readonly requests: QueuedRequest[]
 }
 
 export function newSession(
@@ -63,16 +63,16 @@ export function newSession(
 export const otherLeg = ({ legs: [one, other] }: Pick<Session, 'legs'>, legId: string): string =>
   legId === one ? other : one
 
-/** A description that a leg was told, by its o= line and a digest of the rest. */
-export interface Told {
+/** An SDP sent to a leg: its o= line and a digest of the rest. */
+export interface SdpFingerprint {
   /** `<username> <session>`, version and address of the o= line. */
   readonly origin: readonly [string, string, string]
   readonly rest: string
 }
 
-/** What is to be done for a leg, in order. */
+/** A command for a leg, in its order. */
 export interface Step {
-  /** It does not wait for a relay any more. */
+  /** The step no longer waits for a relay. */
   isReady: boolean
   run: () => void
   /** The leg is over before. */
@@ -82,34 +82,34 @@ export interface Step {
 export interface MediaLeg {
   readonly id: string
   facts: PartyFacts
-  /** Of the descriptions that it exchanged last. */
+  /** The session of its last agreement. */
   current: Session | undefined
-  /** Of an offer that it has got and not answered, and what brings the answer: a transaction of ours, or one of these. */
+  /** The session of an unanswered offer to the leg, and the carrier of the answer: `invite`, `ack`, or a transaction of ours. */
   offered: Session | undefined
   offeredIn: 'invite' | 'ack' | (string & {})
-  /** Its INVITE was received, and had an offer. */
+  /** The leg is that of a received INVITE with an offer. */
   hasOffered: boolean
-  /** Its re-INVITE without offer. */
-  late: string | undefined
-  /** The description of it that was read last. */
-  said: { readonly sdp: string; readonly description: Description } | undefined
+  /** The request id of its re-INVITE without offer. */
+  lateOffer: string | undefined
+  /** Its SDP that was parsed last. */
+  parsed: { readonly sdp: string; readonly description: Description } | undefined
   /** Its last offer. */
   offer: string
-  /** What it was told last; `` in a leg that was restored. */
-  toldSdp: string
-  /** What is kept of it, once it was asked for, and in a leg that was restored. */
-  told: Told | undefined
-  /** A relay has changed what it was told: its descriptions are counted here from now on. */
-  isCounted: boolean
-  /** The leg that it exchanged media with at a relay, which is over. */
-  lost: string | undefined
+  /** The last SDP sent to its peer; empty in a restored leg. */
+  lastSdpSent: string
+  /** The fingerprint of that SDP; undefined until it is needed. */
+  lastSent: SdpFingerprint | undefined
+  /** A relay has changed an SDP for the leg: the versions of its SDPs are counted here from now on. */
+  hasOwnVersions: boolean
+  /** The leg with which it exchanged media at a relay, and which is over. */
+  lostPeer: string | undefined
   readonly steps: Step[]
   /** Since when its INVITE waits for a relay, by the steady clock, and how long it did. */
   heldSince: number | undefined
   heldMs: number
 }
 
-/** By id. */
+/** The legs by id. */
 export interface MediaLegs {
   get(legId: string): MediaLeg | undefined
 }
@@ -121,13 +121,13 @@ export const newMediaLeg = (id: string, facts: PartyFacts): MediaLeg => ({
   offered: undefined,
   offeredIn: 'invite',
   hasOffered: false,
-  late: undefined,
-  said: undefined,
+  lateOffer: undefined,
+  parsed: undefined,
   offer: '',
-  toldSdp: '',
-  told: undefined,
-  isCounted: false,
-  lost: undefined,
+  lastSdpSent: '',
+  lastSent: undefined,
+  hasOwnVersions: false,
+  lostPeer: undefined,
   steps: [],
   heldSince: undefined,
   heldMs: 0,

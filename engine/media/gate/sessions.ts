@@ -2,9 +2,10 @@
 import type { ActiveCalls } from '../../call/active-calls.ts'
 import { callUuidOf } from '../../call/call-machine/leg.ts'
 import type { CallMedia, ClosedSession, MediaObserver } from '../call-media.ts'
-import { deleteAndTell, deleteOf } from './offer-answer.ts'
-import { type Asked, newSession, type Session } from './session.ts'
-import type { NgAnswer, NgDictionary, NgRequest, Relay } from '../relay/relays.ts'
+import { deleteWithStatistics, deleteOf } from './offer-answer.ts'
+import { type QueuedRequest, newSession, type Session } from './session.ts'
+import type { Parties } from '../parties.ts'
+import type { NgAnswer, NgDictionary, NgRequest, Relay, Relays } from '../relay/relays.ts'
 import { ReleasingMap } from '../../sip-server/message/index.ts'
 
 export interface SessionsDeps {
@@ -26,20 +27,20 @@ const CLOSED_WAIT_MS = 500
 /** After that long without RTP, rtpengine forgets a session itself. */
 const DELETE_TRIES = 12
 const DELETE_AGAIN_MS = 5_000
-/** Calls whose sessions nothing has asked for. */
-const MAX_KEPT = 10_000
-/** Of one call. */
-const MAX_KEPT_OF_CALL = 20
+/** Calls whose closed sessions nobody has taken. */
+const MAX_CALLS = 10_000
+/** The most closed sessions of one call. */
+const MAX_CLOSED_OF_CALL = 20
 
 export class Sessions implements CallMedia {
   readonly #deps: SessionsDeps
   readonly #observers: MediaObserver[] = []
   readonly #ofCall = new ReleasingMap<string, Session[]>()
-  /** What sessions have told that were closed before their call ended. */
+  /** Sessions that were closed before their call ended, with their statistics. */
   readonly #closed = new ReleasingMap<string, ClosedSession[]>()
-  /** Told when the last session of the call is closed. */
+  /** Called when the last session of the call is closed. */
   readonly #waiting = new ReleasingMap<string, (() => void)[]>()
-  /** Their relays have not been told. */
+  /** Closed sessions that are not deleted at their relays yet. */
   readonly #closing: Session[] = []
   #count = 0
 
@@ -53,7 +54,7 @@ export class Sessions implements CallMedia {
     return this.add(name, relay, legs)
   }
 
-  /** Of the process before this one. */
+  /** Adds a session of the last process. */
   add(id: string, relay: Relay, legs: readonly [string, string]): Session {
     const callUuids = [...new Set(legs.map(callUuidOf))]
     const session = newSession(id, relay, legs, callUuids)
@@ -86,13 +87,13 @@ export class Sessions implements CallMedia {
     this.#ask(session, { request, done, isUrgent: false })
   }
 
-  /** Not of a relay that is out: that is told at once, in the same order. */
+  /** As `ask`, but the answer is a timeout at once if the relay is unavailable. */
   askNow(session: Session, request: NgRequest, done: (answer: NgAnswer) => void): void {
     this.#ask(session, { request, done, isUrgent: true })
   }
 
-  #ask(session: Session, asked: Asked): void {
-    session.requests.push(asked)
+  #ask(session: Session, request: QueuedRequest): void {
+    session.requests.push(request)
     if (session.requests.length === 1) this.#askNext(session)
   }
 
@@ -132,11 +133,11 @@ export class Sessions implements CallMedia {
 
   /** After what is under way: an offer that came later would begin the session anew. */
   #delete(session: Session): void {
-    const request = session.isConnected ? deleteAndTell(session) : deleteOf(session.id)
+    const request = session.isConnected ? deleteWithStatistics(session) : deleteOf(session.id)
     this.ask(session, request, (answer) => {
       this.#deleted(session, answer.kind === 'ok' ? answer.values : undefined)
       if (answer.kind === 'timeout') this.#deleteLater(session, DELETE_TRIES)
-      // The last process may have subscribed to it, for which the relay keeps what is deleted by a tag.
+      // The last process may have subscribed to it: the relay then keeps a session that is deleted by a tag.
       else if (!this.#isOfThisProcess(session.id))
         this.#deps.ask(session.relay, deleteOf(session.id), ignore)
     })
@@ -153,20 +154,20 @@ export class Sessions implements CallMedia {
 
   #deleted(session: Session, values: NgDictionary | undefined): void {
     for (const callUuid of session.callUuids) {
-      const left = (this.#ofCall.get(callUuid) ?? []).filter((other) => other !== session)
-      if (left.length > 0) this.#ofCall.set(callUuid, left)
+      const others = (this.#ofCall.get(callUuid) ?? []).filter((other) => other !== session)
+      if (others.length > 0) this.#ofCall.set(callUuid, others)
       else this.#ofCall.delete(callUuid)
-      if (session.isConnected) this.#keep(callUuid, { session, values })
-      if (left.length === 0) for (const tell of this.#waiting.get(callUuid) ?? []) tell()
+      if (session.isConnected) this.#addClosed(callUuid, { session, values })
+      if (others.length === 0) for (const done of this.#waiting.get(callUuid) ?? []) done()
     }
     for (const observer of this.#observers) observer.closed?.(session, values)
   }
 
-  #keep(callUuid: string, closed: ClosedSession): void {
+  #addClosed(callUuid: string, closed: ClosedSession): void {
     if (!this.#waiting.has(callUuid) && this.#deps.calls.call(callUuid) === undefined) return
-    const kept = this.#closed.get(callUuid) ?? []
-    this.#closed.set(callUuid, [...kept, closed].slice(-MAX_KEPT_OF_CALL))
-    if (this.#closed.size <= MAX_KEPT) return
+    const before = this.#closed.get(callUuid) ?? []
+    this.#closed.set(callUuid, [...before, closed].slice(-MAX_CLOSED_OF_CALL))
+    if (this.#closed.size <= MAX_CALLS) return
     for (const oldest of this.#closed.keys()) return void this.#closed.delete(oldest)
   }
 
@@ -225,11 +226,11 @@ export class Sessions implements CallMedia {
   }
 }
 
-/** Their names fit into one datagram. rtpengine lists the first ones in an order of its own: what is deleted makes room. */
+/** This number of names fits into one datagram. rtpengine lists them in an order of its own: deleted ones make room for others. */
 const PAGE = 800
-/** One after the other, while there is something to delete. */
+/** The most pages of one pass. */
 const MAX_PAGES = 200
-/** A relay may not answer now, or list sessions that go on alone: over two hours. */
+/** A relay may be unavailable, or list sessions that still run: retries for over two hours. */
 const TRIES = 20
 const RETRY_MS = { first: 5_000, most: 600_000 } as const
 
@@ -238,9 +239,9 @@ export function deleteOrphans(
   sessions: Pick<Sessions, 'isOrphan'>,
   after: (act: () => void, delayMs: number) => unknown,
 ): void {
-  for (const relay of relays) void look(relay, 0)
+  for (const relay of relays) void poll(relay, 0)
 
-  async function look(relay: Relay, tries: number): Promise<void> {
+  async function poll(relay: Relay, tries: number): Promise<void> {
     for (let page = 0; page < MAX_PAGES; page += 1) {
       const names = namesIn(await relay.request({ command: 'list', limit: PAGE }))
       const orphans = names?.filter((name) => sessions.isOrphan(name)) ?? []
@@ -250,13 +251,25 @@ export function deleteOrphans(
       if (orphans.length === 0 || !isDone) break
     }
     const delayMs = Math.min(RETRY_MS.first * 2 ** tries, RETRY_MS.most)
-    if (tries + 1 < TRIES) after(() => void look(relay, tries + 1), delayMs)
+    if (tries + 1 < TRIES) after(() => void poll(relay, tries + 1), delayMs)
   }
 }
 
-/** Undefined: the relay has not told them. */
+/** Undefined: the relay has not listed them. */
 function namesIn(answer: NgAnswer): readonly string[] | undefined {
   if (answer.kind !== 'ok') return undefined
   const { calls } = answer.values
   return Array.isArray(calls) ? calls.filter((name) => typeof name === 'string') : []
+}
+
+/** The parts of the engine that the gate works with. */
+export interface GateDeps {
+  readonly relays: Pick<Relays, 'pick' | 'byName'>
+  readonly sessions: Sessions
+  readonly parties: Parties
+  readonly calls: Pick<ActiveCalls, 'call' | 'leg'>
+  /** Milliseconds by the steady clock. */
+  readonly now: () => number
+  /** Runs `act` once after `delayMs`; the returned function calls it off. */
+  readonly after: (act: () => void, delayMs: number) => () => void
 }

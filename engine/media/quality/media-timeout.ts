@@ -1,6 +1,6 @@
 /**
- * Ends answered calls whose media goes through a relay and has stopped: no packet from either party for `timeoutMs`, and not
- * on hold. Each call is looked at once in that time: the next look is when its last packet would be too old.
+ * Ends answered calls whose media at a relay has stopped: no packet from either party for `timeoutMs`, and no hold. Each call
+ * is polled once in that time: next when its last packet would be too old.
  */
 import type { Deadline, Deadlines } from '../../call/deadlines.ts'
 import type { LiveCall } from '../../call/call-machine/state.ts'
@@ -16,12 +16,12 @@ export interface MediaTimeoutDeps {
     leg(legId: string): { readonly media: string } | undefined
     list(): readonly { readonly callUuid: string }[]
   }
-  /** It ends, charged up to `chargedTo`: no RTP has come since, or `charge` is `end`. */
+  /** Ends the call, charged up to `chargedTo`: the last packet, or now if `charge` is `end`. */
   readonly onLost: (callUuid: string, chargedTo: number) => void
   readonly deadlines: Deadlines
   /** Milliseconds by the steady clock. */
   readonly now: () => number
-  /** Milliseconds UTC: relays tell times by their own clocks. */
+  /** Milliseconds UTC: relays report times by their own clocks. */
   readonly wallNow: () => number
   readonly timeoutMs: number
   /** `end`: a carrier charges for the silence, too. */
@@ -31,42 +31,42 @@ export interface MediaTimeoutDeps {
 interface Watch {
   readonly callUuid: string
   deadline: Deadline | undefined
-  /** What the last look has found. */
+  /** The count of the last poll. */
   packets: number
-  /** When that was, or the pairing. */
-  lookedAt: number
-  /** The media was there, or was not expected: the pairing, the last packet that is known, hold. */
+  /** The time of the last poll, or of the pairing. */
+  polledAt: number
+  /** The last time at which media was present or not expected: the pairing, the last known packet, a hold. */
   activeAt: number
-  /** When its sessions were known last to be there; infinite: they are lost. */
+  /** When its sessions last existed. Infinite: they are lost. */
   knownAt: number
-  /** From when on silence counts: the call was found on hold before, and not at this time. */
+  /** The time of the first poll after a hold: silence counts from then on. */
   resumedAt: number
   isHeld: boolean
 }
 
-/** What one session says: how many packets it has taken, and since when there is none. */
-interface Look {
+/** The packets of one session so far, and the time of the last one. */
+interface SessionActivity {
   readonly packets: number
   readonly lastAt: number
   /** Nothing can come any more. */
   readonly isGone: boolean
 }
 
-/** Packets flow by then. */
-const FIRST_LOOK_MS = 2_000
-/** Relays tell whole seconds. */
+/** The first poll of a call; packets flow by then. */
+const FIRST_POLL_MS = 2_000
+/** Relays report whole seconds. */
 const CLOCK_ERROR_MS = 2_000
-/** Before a call is ended, two looks have found the same packets. */
-const SECOND_LOOK_MS = 1_000
+/** A call is ended only if two polls have found the same packets. */
+const SECOND_POLL_MS = 1_000
 /** rtpengine removes a session without packets after 60 s, and with it when the last one came. */
-const LOOK_MS = 60_000
+const POLL_MS = 60_000
 
 export class MediaTimeout {
   readonly #deps: MediaTimeoutDeps
   readonly #watches = new ReleasingMap<string, Watch>()
   /**
-   * The least age of a packet that each relay has told, by our clock: what its clock is behind. Packets are
-   * never younger, so that a call lives rather too long than too short.
+   * By relay: the least age of a packet by our clock, which is the delay of the clock of the relay. Packets are never
+   * younger, so that a call may live too long, but never too short.
    */
   readonly #behindMs = new Map<string, number>()
 
@@ -85,10 +85,10 @@ export class MediaTimeout {
           if (media.sessionsOf(callUuid).length === 0) this.#forget(callUuid)
       },
     })
-    deadlines.at(now() + FIRST_LOOK_MS, () => this.#watchRestored())
+    deadlines.at(now() + FIRST_POLL_MS, () => this.#watchRestored())
   }
 
-  /** Calls of the process before this one have media that is not new: nothing tells of it. */
+  /** The media of restored calls causes no event: they are watched by polling. */
   #watchRestored(): void {
     const { calls, deadlines, media, now, timeoutMs } = this.#deps
     for (const { callUuid } of calls.list())
@@ -109,7 +109,7 @@ export class MediaTimeout {
       callUuid,
       deadline: undefined,
       packets: 0,
-      lookedAt: now(),
+      polledAt: now(),
       activeAt: now(),
       knownAt: now(),
       resumedAt: 0,
@@ -120,7 +120,7 @@ export class MediaTimeout {
     const isKnown = this.#deps.media
       .sessionsOf(callUuid)
       .every(({ relay }) => this.#behindMs.has(relay.name))
-    this.#lookAt(watch, now() + (isKnown ? timeoutMs : FIRST_LOOK_MS))
+    this.#pollAt(watch, now() + (isKnown ? timeoutMs : FIRST_POLL_MS))
   }
 
   #forget(callUuid: string): void {
@@ -128,48 +128,51 @@ export class MediaTimeout {
     this.#watches.delete(callUuid)
   }
 
-  #lookAt(watch: Watch, at: number): void {
-    watch.deadline = this.#deps.deadlines.at(at, () => void this.#look(watch))
+  #pollAt(watch: Watch, at: number): void {
+    watch.deadline = this.#deps.deadlines.at(at, () => void this.#poll(watch))
   }
 
-  async #look(watch: Watch): Promise<void> {
+  async #poll(watch: Watch): Promise<void> {
     const { calls, media, now, timeoutMs } = this.#deps
     const { callUuid } = watch
     const sessions = media.sessionsOf(callUuid)
-    const looks = await Promise.all(sessions.map((session) => this.#ask(session, watch)))
+    const activities = await Promise.all(sessions.map((session) => this.#ask(session, watch)))
     const call = calls.call(callUuid)
-    // Paired anew meanwhile, or over.
+    // The call was paired anew in the meantime, or is over.
     if (this.#watches.get(callUuid) !== watch) return
-    if (call === undefined || call.end !== undefined || looks.length === 0)
+    if (call === undefined || call.end !== undefined || activities.length === 0)
       return this.#forget(callUuid)
-    const packets = looks.reduce((sum, look) => sum + look.packets, 0)
-    const isGone = looks.every((look) => look.isGone)
+    const packets = activities.reduce((sum, activity) => sum + activity.packets, 0)
+    const isGone = activities.every((activity) => activity.isGone)
     const isSame = isGone || packets === watch.packets
-    const lastAt = Math.max(...looks.map((look) => look.lastAt))
-    // More have come since the last look, whatever a clock says that was set meanwhile: it is learnt anew.
-    const activeAt = packets > watch.packets ? Math.max(lastAt, watch.lookedAt) : lastAt
+    const lastAt = Math.max(...activities.map((activity) => activity.lastAt))
+    // Packets have come since the last poll. If the times contradict that, a clock was set: its delay is learnt anew.
+    const activeAt = packets > watch.packets ? Math.max(lastAt, watch.polledAt) : lastAt
     if (activeAt > lastAt + CLOCK_ERROR_MS)
       for (const { relay } of sessions) this.#behindMs.delete(relay.name)
     watch.packets = packets
-    watch.lookedAt = now()
+    watch.polledAt = now()
     watch.knownAt = isGone ? Infinity : now()
     watch.activeAt = Math.max(watch.activeAt, activeAt)
-    noteHold(watch, call, this.#isSilenceAsked(call, sessions), now())
+    noteHold(watch, call, this.#isSilenceExpected(call, sessions), now())
     const dueAt = Math.max(watch.activeAt, watch.resumedAt) + timeoutMs
-    if (dueAt > now()) return this.#lookAt(watch, Math.min(dueAt, now() + LOOK_MS))
-    if (!isSame) return this.#lookAt(watch, now() + SECOND_LOOK_MS)
+    if (dueAt > now()) return this.#pollAt(watch, Math.min(dueAt, now() + POLL_MS))
+    if (!isSame) return this.#pollAt(watch, now() + SECOND_POLL_MS)
     this.#forget(callUuid)
     const { charge, onLost } = this.#deps
     return onLost(callUuid, charge === 'end' ? now() : watch.activeAt)
   }
 
-  /** By a hold, or in the INVITE: such a call goes on and is charged for, or its caller would have minutes for nothing. */
-  #isSilenceAsked({ display }: LiveCall, sessions: readonly MediaSession[]): boolean {
+  /** By a hold, or in the INVITE. Such a call continues and is charged, or its caller would have minutes for nothing. */
+  #isSilenceExpected({ display }: LiveCall, sessions: readonly MediaSession[]): boolean {
     const legs = sessions.flatMap((session) => session.legs)
     return display === 'HELD' || legs.some((id) => isHold(this.#deps.calls.leg(id)?.media ?? ''))
   }
 
-  async #ask({ id, relay, legs }: MediaSession, { activeAt, knownAt }: Watch): Promise<Look> {
+  async #ask(
+    { id, relay, legs }: MediaSession,
+    { activeAt, knownAt }: Watch,
+  ): Promise<SessionActivity> {
     const { now } = this.#deps
     const answer = relay.isAlive
       ? await relay.request({ command: 'query', 'call-id': id })
@@ -181,11 +184,11 @@ export class MediaTimeout {
         return { packets, lastAt: now() - this.#ageOf(relay.name, seconds), isGone: false }
       }
       case 'timeout':
-        // Its last sign of life is the last that is known of its packets.
+        // The last sign of life of the relay is the last known time of packets.
         return { packets: 0, lastAt: relay.seenAt, isGone: true }
       case 'error':
       default: {
-        // It has started anew, without the session: until then packets may have come.
+        // The relay has restarted without the session: until then packets may have come.
         const { lostAt = 0 } = relay
         return { packets: 0, lastAt: lostAt > knownAt ? lostAt : activeAt, isGone: true }
       }
@@ -204,10 +207,10 @@ export class MediaTimeout {
 function noteHold(
   watch: Watch,
   { answeredAt }: LiveCall,
-  isSilenceAsked: boolean,
+  isSilenceExpected: boolean,
   now: number,
 ): void {
-  const isHeld = isSilenceAsked || answeredAt === null
+  const isHeld = isSilenceExpected || answeredAt === null
   if (isHeld) watch.activeAt = now
   else if (watch.isHeld) watch.resumedAt = now
   watch.isHeld = isHeld

@@ -1,9 +1,9 @@
-/** The quality of calls, from all that tells it: a relay that has measured it, else the phones themselves. */
+/** The quality of calls: measured by a relay, else reported by the phones. */
 import type { Quality } from '../../../schema/contracts/charging.ts'
 import type { LiveCall } from '../../call/call-machine/state.ts'
 import type { CallMedia, ClosedSession } from '../call-media.ts'
 import { MediaTimeout, type MediaTimeoutDeps } from './media-timeout.ts'
-import { PhoneReports, type PhoneReportsDeps } from './phone-reports.ts'
+import { numberIn, PhoneReports, type PhoneReportsDeps, streamOf } from './phone-reports.ts'
 import { qualityOf, type Tags } from './statistics.ts'
 import type { CallQuality, StreamQuality } from '../../../schema/contracts/field-values.ts'
 import { type CallParties, sideOf } from '../../call/call-parties.ts'
@@ -18,10 +18,9 @@ import type { Answer, Headers } from '../../call/signalling.ts'
 import { respond } from '../../call/sip-headers.ts'
 import type { ReceivedRequest } from '../../call/user-agent/requests.ts'
 import { takeFrom, TokenBuckets } from '../../guard/token-buckets.ts'
-import { numberIn, streamOf } from './rtp-stat.ts'
 
-/** What is asked at each call. */
-interface QualityBooks extends Pick<PublishDeps, 'routing' | 'registrar'> {
+/** The parts of the engine that are asked at each call. */
+interface QualitySources extends Pick<PublishDeps, 'routing' | 'registrar'> {
   readonly calls: PublishDeps['calls'] & PhoneReportsDeps['calls'] & MediaTimeoutDeps['calls']
   /** Undefined: there are no relays. */
   readonly media: { readonly calls: CallMedia } | undefined
@@ -37,8 +36,8 @@ interface QualityDeps
   }
 }
 
-/** What call control asks and tells. */
-export function createQuality(books: QualityBooks, deps: QualityDeps) {
+/** The functions that call control uses. */
+export function createQuality(books: QualitySources, deps: QualityDeps) {
   const { calls } = books
   const media = books.media?.calls
   const { mediaTimeoutMs: timeoutMs, mediaTimeoutCharge: charge } = deps.config
@@ -63,11 +62,11 @@ function merged([measured, reported]: readonly [CallQuality | undefined, CallQua
   return { caller: better(caller, reported.caller), callee: better(callee, reported.callee) }
 }
 
-/** A relay that was told nothing by RTCP knows the packets alone. */
+/** Without RTCP a relay knows only the packets. */
 const better = (measured: StreamQuality | null, reported: StreamQuality | null) =>
   measured !== null && measured.mos !== null ? measured : (reported ?? measured)
 
-/** Undefined: it was not answered, or no relay knows of it, so that nothing is waited for. */
+/** Undefined: the call was not answered, or had no session at a relay. */
 export function measuredQuality(
   { answeredAt, start, legs }: LiveCall,
   media: Pick<CallMedia, 'closedSessions'>,
@@ -79,7 +78,7 @@ export function measuredQuality(
     ?.then((sessions) => combined(sessions, { caller, callee }))
 }
 
-/** After a transfer, or another relay, each party is judged by the session in which most was heard from it. */
+/** If a call had several sessions, the one with the most packets of a party counts for that party. */
 function combined(
   sessions: readonly ClosedSession[],
   legs: LiveCall['legs'],
@@ -121,7 +120,7 @@ interface PublishDeps {
 
 const EVENT = 'vq-rtcpxr'
 const CONTENT_TYPE = 'application/vq-rtcpxr'
-/** Of one address; a phone sends one report for each call, some of them one every few seconds. */
+/** The rate of one address. A phone sends one report for each call, or one every few seconds. */
 const RATE = { packetsPerSecond: 10, burst: 50, maxSources: 10_000 }
 
 class QualityPublications {
@@ -159,7 +158,7 @@ class QualityPublications {
     const side = sideOf(parties, { origin, address, callId: report.callId })
     if (side === undefined) return refuse(403)
     this.#deps.reports.take(parties, side, report.local, report.remote)
-    // RFC 3903 §6: nothing is kept that could be refreshed.
+    // RFC 3903 §6: there is no state that could be refreshed.
     return respond(answer, 200, undefined, {
       headers: { 'SIP-ETag': parties.callUuid, Expires: '0' },
     })
@@ -171,9 +170,9 @@ const word = (value = ''): string => (value.split(';', 1)[0] ?? '').trim().toLow
 /** A voice quality report of a phone: `application/vq-rtcpxr` (RFC 6035). Pure. */
 interface VqReport {
   readonly callId: string
-  /** What the phone has heard. */
+  /** The stream that the phone has received. */
   readonly local: StreamQuality | undefined
-  /** What it knows of what the other party has heard. */
+  /** The stream that the other party has received, as far as the phone knows. */
   readonly remote: StreamQuality | undefined
 }
 
@@ -183,7 +182,7 @@ const MAX_MS = 60_000
 
 type Metrics = ReadonlyMap<string, string>
 
-/** Undefined: it is no such report. */
+/** Undefined: the body is not such a report. */
 export function readVqReport(body: string): VqReport | undefined {
   if (body.length > MAX_REPORT_BYTES) return undefined
   const lines = body.split(/\r?\n/, MAX_LINES)

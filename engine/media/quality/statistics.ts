@@ -1,10 +1,11 @@
 /**
- * What a relay's answer to `query` or `delete` says of a call. Pure.
+ * Reads the statistics in a relay's answer to `query` or `delete`.
  *
- * rtpengine keeps what a receiver report says under the SSRC of its sender: it is what that party hears, and so
- * what the other one sent. A phone without RTCP tells the relay nothing.
+ * rtpengine stores a receiver report under the SSRC of its sender. The report is about the stream that this party receives,
+ * and so about the stream of the other one. A phone without RTCP sends no reports.
  */
 import type { CallQuality, StreamQuality } from '../../../schema/contracts/field-values.ts'
+import { dictionaryOf, listOf } from '../relay/bencode.ts'
 import type { NgDictionary, NgValue } from '../relay/relays.ts'
 
 /** The tags of the parties: the ids of their legs. */
@@ -13,10 +14,10 @@ export interface Tags {
   readonly callee: string
 }
 
-/** Undefined: nothing was heard from either. */
+/** Undefined: neither party has sent packets. */
 export function qualityOf(values: NgDictionary, tags: Tags): CallQuality | undefined {
   const [caller, callee] = [partyOf(values, tags.caller), partyOf(values, tags.callee)]
-  const quality = { caller: heard(caller, callee), callee: heard(callee, caller) }
+  const quality = { caller: streamQuality(caller, callee), callee: streamQuality(callee, caller) }
   return quality.caller === null && quality.callee === null ? undefined : quality
 }
 
@@ -24,7 +25,7 @@ export function qualityOf(values: NgDictionary, tags: Tags): CallQuality | undef
 interface Party {
   readonly packets: number
   readonly codec: string | undefined
-  /** What it has reported of the other one. */
+  /** Its report about the stream of the other party. */
   readonly report: NgDictionary
 }
 
@@ -40,7 +41,7 @@ function partyOf(values: NgDictionary, tag: string): Party {
 }
 
 /** Null: no packet has come from `sender`. */
-function heard({ packets, codec }: Party, { report }: Party): StreamQuality | null {
+function streamQuality({ packets, codec }: Party, { report }: Party): StreamQuality | null {
   if (packets === 0) return null
   const average = dictionaryOf(report['average MOS'])
   const jitterMs = positive(average['jitter'])
@@ -54,7 +55,7 @@ function heard({ packets, codec }: Party, { report }: Party): StreamQuality | nu
     jitterMs === null || packetLossPct === null
       ? Infinity
       : mosOf({ jitterMs, packetLossPct, roundTripMs: roundTripMs ?? 0, codec })
-  // The relay takes 2.5 points of R for each percent of loss, whatever the codec.
+  // The relay subtracts 2.5 points of R for each percent of loss, whatever the codec.
   const mos = Math.min(measured, computed)
   if (mos === Infinity) return { mos: null, mosSource: null, ...rest }
   return { mos, mosSource: computed < measured ? 'computed' : 'measured', ...rest }
@@ -69,20 +70,15 @@ function lossOf(report: NgDictionary, packets: number): number | null {
 
 /**
  * When the relay has taken the last packet of media from either party, in seconds UTC by its clock, and how many it has
- * taken in all: of video and fax (UDPTL), too. A stream that nothing has come on has the time at which it was opened.
+ * taken in all: of video and fax (UDPTL), too. Both are 0 if none has come: a stream without packets has the time at which
+ * it was opened.
  */
-export function lastPacketOf(values: NgDictionary, tags: readonly string[]): LastPacket {
+export function lastPacketOf(values: NgDictionary, tags: readonly string[]) {
   const streams = tags
     .flatMap((tag) => mediasOf(values, tag).flatMap(streamsIn))
     .filter((each) => packetsOf(each) > 0)
   const seconds = streams.map((stream) => positive(stream['last packet']) ?? 0)
   return { seconds: Math.max(0, ...seconds), packets: sum(streams.map(packetsOf)) }
-}
-
-interface LastPacket {
-  /** 0: none has come. */
-  readonly seconds: number
-  readonly packets: number
 }
 
 /** RTP and RTCP, of audio. */
@@ -104,7 +100,7 @@ const isRtp = (stream: NgDictionary): boolean => listOf(stream['flags']).include
 const packetsOf = (stream: NgDictionary): number =>
   isRtp(stream) ? (positive(dictionaryOf(stream['stats'])['packets']) ?? 0) : 0
 
-/** Of `PCMA/8000`. */
+/** The name in a codec such as `PCMA/8000`. */
 function codecOf(values: NgDictionary, tag: string): string | undefined {
   const codec = audioOf(values, tag)[0]?.['codec']
   return typeof codec === 'string' ? codec.split('/', 1)[0] : undefined
@@ -113,24 +109,16 @@ function codecOf(values: NgDictionary, tag: string): string | undefined {
 const positive = (value: NgValue | undefined): number | null =>
   typeof value === 'number' && value >= 0 ? value : null
 
-const dictionaryOf = (value: NgValue | undefined): NgDictionary =>
-  typeof value === 'object' && !isList(value) ? value : {}
-
-const listOf = (value: NgValue | undefined): readonly NgValue[] =>
-  value !== undefined && isList(value) ? value : []
-
-const isList = (value: NgValue): value is readonly NgValue[] => Array.isArray(value)
-
 const sum = (numbers: readonly number[]): number => numbers.reduce((all, each) => all + each, 0)
 
-// What a listener would say of a call: the E-model of ITU-T G.107 with its defaults, out of delay, jitter and loss. Pure.
+// The MOS by the E-model of ITU-T G.107 with its defaults, from delay, jitter and loss.
 
-interface Heard {
+interface StreamFigures {
   readonly jitterMs: number
   /** 0 to 100. */
   readonly packetLossPct: number
   readonly roundTripMs: number
-  /** As in SDP, such as `PCMA`; undefined: taken for G.711. */
+  /** The name in SDP, such as `PCMA`. Undefined: counts as G.711. */
   readonly codec: string | undefined
 }
 
@@ -140,9 +128,9 @@ interface Impairment {
   readonly bpl: number
 }
 
-/** Nothing tells whether a phone conceals losses (G.711, appendix I), which the codec itself does not. */
+/** Whether a phone conceals losses (G.711, appendix I) is unknown; the codec itself does not. */
 const g711: Impairment = { ie: 0, bpl: 4.3 }
-/** As G.711 with concealment: decoders of others have it. */
+/** For other codecs: as G.711 with concealment, which their decoders have. */
 const concealed: Impairment = { ie: 0, bpl: 25.1 }
 
 const impairments: Readonly<Record<string, Impairment>> = {
@@ -162,7 +150,7 @@ const BEST_R = 93.2
 const NOTICED_DELAY_MS = 177.3
 
 /** 1 to 4.4, with one decimal. */
-export function mosOf({ jitterMs, packetLossPct, roundTripMs, codec = '' }: Heard): number {
+export function mosOf({ jitterMs, packetLossPct, roundTripMs, codec = '' }: StreamFigures): number {
   const { ie, bpl } = impairments[codec.toUpperCase()] ?? concealed
   // A buffer holds about twice the jitter back.
   const delayMs = roundTripMs / 2 + 2 * jitterMs

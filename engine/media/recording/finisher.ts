@@ -1,6 +1,6 @@
 /**
- * Calls that are over become files, one after the other. What was captured is removed when the file and its row last:
- * any step may be repeated, by this process or by the next one.
+ * Converts the captures of ended calls to files, one after the other. Captures are removed when the file and its row are
+ * safe: any step may be repeated, by this process or by the next one.
  */
 import { readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -9,18 +9,17 @@ import type { RecordingError } from '../../../schema/contracts/field-values.ts'
 import type { EngineHappening, EventSink } from '../../../schema/contracts/engine.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
 import { recordingFile } from '../../../schema/rules/media.ts'
-import { type Conversion, spooledFilesOf, type ConversionOrder, convert } from './audio/convert.ts'
+import { type Conversion, type ConversionOrder, spooledFilesOf } from './audio/convert.ts'
 import type { UnfinishedRecording, UnfinishedRecordings } from './recorder.ts'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { type RecordedCall, recordingView } from '../../../schema/contracts/calls.ts'
 import type { Store } from '../../../schema/open.ts'
 import { prepare, transaction, type Param } from '../../../schema/sql/query.ts'
 
 interface FinisherDeps {
-  /** Where files go. */
+  /** The folder of finished files. */
   readonly folder: string
   /** rtpengine's `--recording-dir`. */
   readonly spool: string
@@ -36,16 +35,16 @@ interface FinisherDeps {
   readonly log: Log
 }
 
-/** More wait on the disk alone, for the next start. */
+/** Further recordings are finished by the next start. */
 const MAX_WAITING = 10_000
 const RETRY_MS = 60_000
-/** What no call claims any more is kept so long. */
+/** Captures without a call are removed after this time. */
 const ORPHAN_MS = 7 * 86_400_000
 
 export class Finisher {
   readonly #deps: FinisherDeps
   readonly #waiting = new Map<string, UnfinishedRecording>()
-  /** To be tried again. */
+  /** Recordings that are tried again later. */
   readonly #failed = new Map<string, UnfinishedRecording>()
   readonly #totals = { made: 0, failed: 0 }
   #isBusy = false
@@ -134,7 +133,7 @@ export class Finisher {
     return undefined
   }
 
-  /** Trying again would change nothing. What was captured is kept as an orphan, for a person to look at. */
+  /** A retry would change nothing. The captures stay as orphans, so that a person can inspect them. */
   async #giveUp(
     { callUuid, tenantId, tracks }: UnfinishedRecording,
     result: Unconverted,
@@ -169,7 +168,7 @@ function failureOf(result: Unconverted): {
     : { error: 'unknown_codec', reason: 'nothing was captured in a codec that is known' }
 }
 
-// Makes files out of what was captured, one at a time, in a thread where the program has one.
+// Converts captures in a thread, one call at a time.
 
 export interface Converter {
   /** Never rejects. One at a time. */
@@ -177,23 +176,16 @@ export interface Converter {
   stop(): Promise<void>
 }
 
-/** Beside the bundle; there is none when the program runs from its sources. */
-const threadFile = new URL('./recording-worker.js', import.meta.url)
+/** The bundle has a file for the thread. Otherwise Node runs the source file. */
+const bundled = new URL('./recording-worker.js', import.meta.url)
+const threadFile = existsSync(bundled) ? bundled : new URL('./recording-worker.ts', import.meta.url)
 
-export const openConverter = (): Converter =>
-  existsSync(threadFile) ? new ConversionThread(threadFile) : new ConversionHere()
-
-/** It streams; needing more than this would be a bug. */
+/** The conversion streams: more would be a bug. */
 const MAX_HEAP_MB = 64
 
-class ConversionThread implements Converter {
-  readonly #file: URL
+export class ConversionThread implements Converter {
   #worker: Worker | undefined
   #isStopped = false
-
-  constructor(file: URL) {
-    this.#file = file
-  }
 
   async convert(order: ConversionOrder): Promise<Conversion> {
     if (this.#isStopped) return { kind: 'failed', reason: 'the process stops' }
@@ -221,38 +213,16 @@ class ConversionThread implements Converter {
   }
 
   #start(): Worker {
-    const worker = new Worker(this.#file, {
+    const worker = new Worker(threadFile, {
       resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
     })
     worker.unref()
-    // What went wrong is the reason of the conversion that waits: `exit` follows.
+    // The event `exit` follows, and ends the conversion that waits.
     worker.on('error', () => undefined)
     worker.once('exit', () => {
       if (this.#worker === worker) this.#worker = undefined
     })
     return worker
-  }
-}
-
-class ConversionHere implements Converter {
-  #isStopped = false
-
-  async convert(order: ConversionOrder): Promise<Conversion> {
-    const steps = convert(order)
-    for (;;) {
-      if (this.#isStopped) {
-        steps.return({ kind: 'failed', reason: 'the process stops' })
-        return { kind: 'failed', reason: 'the process stops' }
-      }
-      const step = steps.next()
-      if (step.done === true) return step.value
-      await nextTurn()
-    }
-  }
-
-  stop(): Promise<void> {
-    this.#isStopped = true
-    return Promise.resolve()
   }
 }
 
@@ -273,12 +243,12 @@ export class RecordingStore {
     return (await this.#statements.has.get({ callUuid })) !== undefined
   }
 
-  /** Of the record of an ended call; undefined: there is none. */
+  /** The end time in the record of an ended call. Undefined: there is no record. */
   async endOf(callUuid: string): Promise<number | undefined> {
     return (await this.#statements.end.get({ callUuid }))?.end_stamp
   }
 
-  /** In the record of the call: it has no recording. Resolves with false while that record is not stored. */
+  /** Notes in the record of the call that it has no recording. Resolves with false while that record is not stored. */
   async fail(callUuid: string, error: RecordingError): Promise<boolean> {
     return (await this.#statements.fail.run({ callUuid, error })) > 0
   }

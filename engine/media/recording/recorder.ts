@@ -1,6 +1,6 @@
 /**
- * Starts and stops recordings at the relay while calls go on. What fails here is logged and costs the recording: no call
- * waits for it, and none ends by it.
+ * Starts and stops recordings at the relay during calls. A failure is logged and costs the recording: no call waits for it or
+ * ends by it.
  */
 import type { Schedule } from '../../../schema/clock.ts'
 import type {
@@ -12,20 +12,21 @@ import type {
 import type { Log } from '../../../schema/contracts/log.ts'
 import type { CallMedia, MediaSession } from '../call-media.ts'
 import type { RelayEndpoint, Track } from './audio/convert.ts'
-import type { NgAnswer, NgDictionary, NgValue, Relays } from '../relay/relays.ts'
+import { dictionaryOf, listOf } from '../relay/bencode.ts'
+import type { NgAnswer, NgValue, Relays } from '../relay/relays.ts'
 import type { EngineHappening } from '../../../schema/contracts/engine.ts'
 import { mkdirSync } from 'node:fs'
 import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { recordingFile } from '../../../schema/rules/media.ts'
 
-/** What is known of a call and of its legs. */
+/** The live calls, as the recorder uses them. */
 interface RecordedCalls {
   find(callUuid: string): ActiveCall | undefined
   list(): readonly ActiveCall[]
-  /** What the extensions of its parties wish. */
+  /** The recording setting of the extensions of its parties. */
   wishOf(callUuid: string): CallRecording
-  /** It connects another node to a call of this one, and that node records what is said. */
+  /** The call connects another node to a call of this node, and that node records the audio. */
   isRecordedElsewhere(callUuid: string): boolean
   /** Undefined: no leg of this call. */
   sideOf(callUuid: string, legId: string): 'caller' | 'callee' | undefined
@@ -38,7 +39,7 @@ interface RecorderDeps {
   readonly unfinished: UnfinishedRecordings
   /** The call is over, and its captures are whole. */
   readonly finish: (recording: UnfinishedRecording) => void
-  /** Of the record of a call that is over; undefined: there is none. */
+  /** The end time in the record of an ended call. Undefined: there is no record. */
   readonly endOf: (callUuid: string) => Promise<number | undefined>
   /** Both parties hear a tone when recording starts. */
   readonly hasTone: boolean
@@ -55,7 +56,7 @@ interface Recording {
   startedAt: number
   /** When it was stopped last. */
   stoppedAt: number | null
-  /** It is wished for at the moment. */
+  /** The recording is switched on. */
   isOn: boolean
   isOver: boolean
   readonly sessions: Map<string, MediaSession>
@@ -76,7 +77,7 @@ export class Recorder {
   readonly #recordings = new Map<string, Recording>()
   readonly #bySession = new Map<string, Recording>()
   readonly #tone = beepWav()
-  /** Live calls of which something is recorded, also in the recording of another one, and by another node. */
+  /** Live calls that are recorded, also as part of another recording, or by another node. */
   readonly #captured = new Set<string>()
 
   constructor(deps: RecorderDeps) {
@@ -92,7 +93,7 @@ export class Recorder {
     return recording !== undefined && isCapturing(recording)
   }
 
-  /** Goes on with what the last process has begun, and finishes the calls that are over. */
+  /** Continues the recordings of the last process, and finishes those of ended calls. */
   async resume(): Promise<void> {
     const { unfinished, calls, media } = this.#deps
     for (const note of await unfinished.all()) {
@@ -100,7 +101,7 @@ export class Recorder {
       if (calls.find(note.callUuid)) {
         this.#recordings.set(note.callUuid, adopted(note))
         this.#captured.add(note.callUuid)
-      } else await this.#finishLeft(note)
+      } else await this.#finishOrphan(note)
     }
     for (const { callUuid, answeredAt } of calls.list())
       if (answeredAt !== null)
@@ -122,7 +123,7 @@ export class Recorder {
     const recording = this.#recordings.get(callUuid) ?? this.#begin(callUuid)
     if (recording.sessions.has(session.id)) return
     this.#join(recording, session)
-    // Of a call of the last process it goes on.
+    // The relay may still record a session of the last process.
     if (recording.isOn && !isRecordedIn(recording, session)) void this.#start(recording, session)
   }
 
@@ -131,7 +132,7 @@ export class Recorder {
     const recording = this.#bySession.get(session.id)
     if (recording === undefined) return
     await recording.starting.get(session.id)
-    // Its files are whole at the latest then; usually the relay does not know it any more.
+    // Completes the files, unless the relay has already forgotten the session.
     if (isRecordedIn(recording, session)) await this.#request(session, 'stop recording')
     this.#bySession.delete(session.id)
     recording.sessions.delete(session.id)
@@ -146,7 +147,7 @@ export class Recorder {
   }
 
   #end(recording: Recording, endedAt: number, tenantId: number | null): void {
-    this.#tellStopped(recording)
+    this.#emitStopped(recording)
     recording.isOver = true
     recording.tenantId = tenantId
     if (recording.isOn) recording.stoppedAt = endedAt
@@ -191,7 +192,7 @@ export class Recorder {
     await Promise.all([...sessions.values()].map((each) => this.#halt(recording, each)))
     // The rest is captured still.
     if ([...sessions.keys()].some((id) => !halted.has(id))) return { kind: 'relay_failed' }
-    this.#tellStopped(recording)
+    this.#emitStopped(recording)
     halted.clear()
     recording.isOn = false
     recording.stoppedAt = this.#deps.now()
@@ -237,7 +238,7 @@ export class Recorder {
     return started
   }
 
-  /** False: the relay did not do it. What it captures is noted before: no crash leaves a capture that no note tells of. */
+  /** False: the relay does not record. The track is noted before: a crash leaves no capture without a note. */
   async #started(recording: Recording, session: MediaSession): Promise<boolean> {
     const { callUuid, tracks, intended, halted } = recording
     if (!isRecordedIn(recording, session)) {
@@ -255,7 +256,7 @@ export class Recorder {
       halted.delete(session.id)
       for (const each of session.callUuids)
         if (this.#deps.calls.find(each)) this.#captured.add(each)
-      this.#tell('recording.started', recording)
+      this.#emit('recording.started', recording)
       if (this.#deps.hasTone) void this.#playTone(session)
     } else {
       const { relay } = session
@@ -263,19 +264,19 @@ export class Recorder {
         callUuid,
         relay: relay.name,
       })
-      // It may have done so, and its answer been lost.
+      // The relay may have started although its answer was lost.
       if (result === 'timeout') await this.#request(session, 'stop recording')
     }
     await this.#note(recording)
     return result === 'ok'
   }
 
-  /** Where each party sends its media to: what arrives there is its own. Undefined: the relay does not say. */
+  /** The relay endpoints to which each party sends its media. Undefined: the relay has not answered. */
   async #trackOf(callUuid: string, session: MediaSession): Promise<RecordedTrack | undefined> {
     const { id: sessionId, relay, legs } = session
     const answer = await relay.request({ command: 'query', 'call-id': sessionId })
     if (answer.kind !== 'ok') return undefined
-    const tags = dictionary(answer.values['tags'])
+    const tags = dictionaryOf(answer.values['tags'])
     const [first, second] = legs.map((legId) => endpointsOf(tags[legId])) as [
       readonly RelayEndpoint[],
       readonly RelayEndpoint[],
@@ -306,12 +307,12 @@ export class Recorder {
     const { callUuid, tracks } = recording
     if (!this.#recordings.delete(callUuid) || tracks.length === 0) return
     const note = noteOf(recording)
-    // The note says already what was captured: without this, the file ends with the last audio.
+    // If this write fails, the older note has the tracks, and the file ends with the last audio.
     void this.#write(note).then(() => this.#deps.finish(note))
   }
 
   /** The relay may go on capturing a call that did not outlive the last process. */
-  async #finishLeft(note: UnfinishedRecording): Promise<void> {
+  async #finishOrphan(note: UnfinishedRecording): Promise<void> {
     const { relays, endOf, finish } = this.#deps
     for (const { relay, sessionId } of note.tracks)
       await relays.byName(relay)?.request({ command: 'stop recording', 'call-id': sessionId })
@@ -319,11 +320,11 @@ export class Recorder {
     finish({ ...note, isOn: false, endedAt })
   }
 
-  #tellStopped(recording: Recording): void {
-    if (isCapturing(recording)) this.#tell('recording.stopped', recording)
+  #emitStopped(recording: Recording): void {
+    if (isCapturing(recording)) this.#emit('recording.stopped', recording)
   }
 
-  #tell(type: 'recording.started' | 'recording.stopped', { callUuid }: Recording): void {
+  #emit(type: 'recording.started' | 'recording.stopped', { callUuid }: Recording): void {
     const call = this.#deps.calls.find(callUuid)
     if (call) this.#deps.onEvent({ type, tenantId: call.tenantId, call })
   }
@@ -369,7 +370,7 @@ const noteOf = ({
   isOn: isOn && !isOver,
 })
 
-/** Its sessions are found by the gate. */
+/** Its sessions are added by `connected`. */
 const adopted = (note: UnfinishedRecording): Recording => ({
   callUuid: note.callUuid,
   tenantId: note.tenantId,
@@ -378,7 +379,7 @@ const adopted = (note: UnfinishedRecording): Recording => ({
   isOn: note.isOn,
   isOver: false,
   ...nothingUnderWay(),
-  // Whether the relay has begun with others is not known: it is asked again.
+  // The relay may have started the other tracks: it is asked again.
   tracks: note.tracks.filter(({ isIntended }) => isIntended !== true),
 })
 
@@ -391,22 +392,16 @@ const nothingUnderWay = (): Pick<Recording, 'sessions' | 'starting' | 'intended'
 
 /** The ports of a party's streams in the answer to `query`. */
 function endpointsOf(tag: NgValue | undefined): readonly RelayEndpoint[] {
-  return list(dictionary(tag)['medias']).flatMap((media) =>
-    list(dictionary(media)['streams']).flatMap((stream) => {
-      const { 'local address': address, 'local port': port } = dictionary(stream)
+  return listOf(dictionaryOf(tag)['medias']).flatMap((media) =>
+    listOf(dictionaryOf(media)['streams']).flatMap((stream) => {
+      const { 'local address': address, 'local port': port } = dictionaryOf(stream)
       return typeof address === 'string' && typeof port === 'number' ? [{ address, port }] : []
     }),
   )
 }
 
-const list = (value: NgValue | undefined): readonly NgValue[] =>
-  Array.isArray(value) ? (value as readonly NgValue[]) : []
-
-const dictionary = (value: NgValue | undefined): NgDictionary =>
-  typeof value === 'object' && !Array.isArray(value) ? (value as NgDictionary) : {}
-
 /**
- * The tone that tells both parties that they are recorded: 0.2 s of 1400 Hz (the tone of ITU-T E.180 supplement 2), as a WAV.
+ * The recording tone for both parties: 0.2 s of 1400 Hz (ITU-T E.180 supplement 2), as a WAV.
  * Text of the ng protocol is UTF-8: with 7 bits per sample, and these lengths, each byte is one character of ASCII.
  */
 
@@ -441,8 +436,8 @@ const short = (value: number): string => character(value) + character(value >> 8
 
 const long = (value: number): string => short(value & 0xffff) + short(value >>> 16)
 
-// What is recorded and not a file yet: a note for each call beside the files, so that the next process finishes it after a
-// crash. A note that cannot be written costs the recording, never the call.
+// Notes of unfinished recordings, one file for each call, so that the next process finishes them after a crash. A note that
+// cannot be written costs the recording, never the call.
 
 interface RecordedTrack extends Track {
   /** `host:port` of the relay. */
@@ -456,7 +451,7 @@ export interface UnfinishedRecording {
   readonly tenantId: number | null
   /** Milliseconds UTC. */
   readonly startedAt: number
-  /** Null: it goes on. */
+  /** Null: the call continues. */
   readonly endedAt: number | null
   /** False: it was stopped, and may be started again. */
   readonly isOn: boolean
@@ -489,16 +484,16 @@ export class UnfinishedRecordings {
     return this.#after(callUuid, () => rm(this.#pathOf(callUuid), { force: true }))
   }
 
-  /** Those that can be read. */
+  /** All readable notes. */
   async all(): Promise<readonly UnfinishedRecording[]> {
     const names = (await readdir(this.#folder)).filter((name) => name.endsWith(SUFFIX))
-    const found: UnfinishedRecording[] = []
+    const recordings: UnfinishedRecording[] = []
     for (const name of names) {
       const text = await readFile(join(this.#folder, name), 'utf8').catch(() => '')
       const recording = read(text)
-      if (recording && `${recording.callUuid}${SUFFIX}` === name) found.push(recording)
+      if (recording && `${recording.callUuid}${SUFFIX}` === name) recordings.push(recording)
     }
-    return found
+    return recordings
   }
 
   #pathOf(callUuid: string): string {

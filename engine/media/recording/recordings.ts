@@ -1,4 +1,4 @@
-/** Recording as the engine has it: set up, resumed after a start, told of media and of calls. */
+/** Connects recording to the engine: its settings, its start, and the events of media and calls. */
 import type { CallRecord } from '../../../schema/call-record.ts'
 import type { Schedule } from '../../../schema/clock.ts'
 import type { RecordingError } from '../../../schema/contracts/field-values.ts'
@@ -8,14 +8,14 @@ import type { ActiveCalls } from '../../call/active-calls.ts'
 import type { LiveCall } from '../../call/call-machine/state.ts'
 import { isOfSupervisor } from '../../call/inbound/incoming-invite.ts'
 import type { CallMedia } from '../call-media.ts'
-import { openConverter, Finisher, RecordingStore } from './finisher.ts'
+import { ConversionThread, Finisher, RecordingStore } from './finisher.ts'
 import { Recorder, UnfinishedRecordings } from './recorder.ts'
 import type { Relays } from '../relay/relays.ts'
 import type { EngineHappening, EventSink } from '../../../schema/contracts/engine.ts'
 import type { RecordingsPort, CallRecording } from '../../../schema/contracts/calls.ts'
 
-/** Where recordings are made and kept. */
-export interface RecordingPlaces {
+/** The settings of recording. */
+export interface RecordingSettings {
   /** Finished files. */
   readonly folder: string
   /** rtpengine's `--recording-dir`, as this process sees it. */
@@ -26,7 +26,7 @@ export interface RecordingPlaces {
 }
 
 export interface RecordingsDeps {
-  readonly places: RecordingPlaces
+  readonly settings: RecordingSettings
   readonly store: Store
   readonly webhooks: EventSink
   readonly media: CallMedia
@@ -55,18 +55,18 @@ interface EngineParts {
 export function createRecordings(
   { media, relays, calls, registrar, events }: EngineParts,
   deps: Pick<RecordingsDeps, 'store' | 'schedule' | 'log'> & {
-    readonly config: { readonly recording: RecordingPlaces | undefined }
+    readonly config: { readonly recording: RecordingSettings | undefined }
     /** Absent: there are none. */
     readonly webhooks?: EventSink
     /** Milliseconds UTC. */
     readonly wallNow: () => number
   },
 ): Recordings | undefined {
-  const places = deps.config.recording
-  if (places === undefined || media === undefined || relays === undefined) return undefined
+  const settings = deps.config.recording
+  if (settings === undefined || media === undefined || relays === undefined) return undefined
   return new Recordings({
     ...deps,
-    places,
+    settings,
     relays,
     calls,
     now: deps.wallNow,
@@ -86,7 +86,7 @@ const missed = {
   relay_failed: 'the relay did not record it',
 } as const satisfies Partial<Record<RecordingError, string>>
 
-/** How often the record of a call is looked for, and after which time again. */
+/** How often the record of a call is searched, and the time between. */
 const NOTE_TRIES = 60
 const NOTE_MS = 1_000
 
@@ -103,21 +103,21 @@ export class Recordings implements RecordingsPort {
 
   /** @throws when the folder cannot be written. */
   constructor(deps: RecordingsDeps) {
-    const { places, media, calls, extensionAt, log } = deps
-    const unfinished = new UnfinishedRecordings(places.folder)
+    const { settings, media, calls, extensionAt, log } = deps
+    const unfinished = new UnfinishedRecordings(settings.folder)
     const store = new RecordingStore(deps.store, deps.webhooks)
     this.#deps = deps
     this.#store = store
     this.#finisher = new Finisher({
       ...deps,
-      ...places,
+      ...settings,
       store,
       unfinished,
-      converter: openConverter(),
+      converter: new ConversionThread(),
     })
     this.#recorder = new Recorder({
       ...deps,
-      ...places,
+      ...settings,
       unfinished,
       finish: (recording) => this.#finisher.add(recording),
       endOf: (callUuid) => store.endOf(callUuid),
@@ -148,7 +148,7 @@ export class Recordings implements RecordingsPort {
     })
   }
 
-  /** When the calls of the last run are there again. */
+  /** To be called when the calls of the last run are restored. */
   async resume(): Promise<void> {
     const { calls, media } = this.#deps
     for (const { callUuid } of calls.list()) {
@@ -178,7 +178,7 @@ export class Recordings implements RecordingsPort {
     onEvent({ type: 'recording.failed', tenantId, callUuid, reason })
   }
 
-  /** The record of an ended call is stored within a moment; while the database is away, later. */
+  /** The record of an ended call is stored soon, or later if the database is unavailable. */
   async #noteError(callUuid: string, error: RecordingError, tries = 0): Promise<void> {
     const { log, schedule } = this.#deps
     try {
@@ -199,7 +199,7 @@ export class Recordings implements RecordingsPort {
       if (this.#wanted.has(callUuid)) this.#wanted.set(callUuid, 'relay_failed')
   }
 
-  /** Its media has to go through a relay. Asked before there is an answer, too. */
+  /** Whether the media of the call has to go through a relay. Also called before the answer. */
   mayRecord(callUuid: string): boolean {
     const call = this.#deps.calls.call(callUuid)
     if (call === undefined) return false
@@ -209,10 +209,10 @@ export class Recordings implements RecordingsPort {
     return needsRelay(wish)
   }
 
-  /** Without a relay it is refused. */
+  /** Whether the call is refused without a relay. */
   mustRecord(callUuid: string): boolean {
-    const { places, calls, extensionAt } = this.#deps
-    const call = places.isRequired ? calls.call(callUuid) : undefined
+    const { settings, calls, extensionAt } = this.#deps
+    const call = settings.isRequired ? calls.call(callUuid) : undefined
     return call !== undefined && !call.isEmergency && recordingWish(call, extensionAt) === 'always'
   }
 
@@ -234,28 +234,28 @@ export class Recordings implements RecordingsPort {
     }
   }
 
-  /** What is not finished goes on with the next start. */
+  /** The next start finishes the rest. */
   stop(): Promise<void> {
     return this.#finisher.stop()
   }
 }
 
-/** Without a relay, or without places for files. */
+/** For an engine without relays, or without recording settings. */
 export const noRecordings: RecordingsPort = {
   isAvailable: false,
   isRecording: () => false,
   control: () => Promise.resolve({ kind: 'recording_unavailable' }),
 }
 
-/** As the registrar knows it. */
+/** Looks up an extension in the registrar. */
 export type ExtensionAt = (
   domain: string,
   extension: string,
 ) => { readonly callRecording?: CallRecording } | undefined
 
 /**
- * From the moment on at which its destination is dialled. What a supervisor hears is of others, who have not been asked,
- * and may wish not to be recorded. What another node records is not recorded twice.
+ * The recording setting of a call, known when its destination is dialled. The call of a supervisor is never recorded: the
+ * supervised parties may have chosen not to be recorded. A call that another node records is not recorded twice.
  */
 export function recordingWish(
   call: Pick<LiveCall, 'start' | 'origin' | 'destination' | 'dialing'>,
@@ -266,19 +266,19 @@ export function recordingWish(
   const called = destination ?? dialing?.current
   const caller =
     origin?.kind === 'extension' ? extensionAt(origin.domain, origin.extension) : undefined
-  const callee = called?.kind === 'extension' ? at(called.uri, extensionAt) : undefined
+  const callee = called?.kind === 'extension' ? extensionOf(called.uri, extensionAt) : undefined
   return recordingOf([caller?.callRecording, callee?.callRecording])
 }
 
 /** `sip:<extension>@<domain>`. */
-function at(uri: string, extensionAt: ExtensionAt) {
+function extensionOf(uri: string, extensionAt: ExtensionAt) {
   const end = uri.lastIndexOf('@')
   return extensionAt(uri.slice(end + 1), uri.slice('sip:'.length, end))
 }
 
 /**
- * The strongest wish counts: an extension says what happens to its own calls, and `never` of the other party
- * does not take that away. A call without extensions is never recorded.
+ * The strongest setting counts: an extension decides about its own calls, whatever the other party has set. A call without
+ * extensions is never recorded.
  */
 export function recordingOf(wishes: readonly (CallRecording | undefined)[]): CallRecording {
   if (wishes.includes('always')) return 'always'

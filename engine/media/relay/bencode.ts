@@ -8,7 +8,7 @@ import type { NgDictionary, NgValue } from './relays.ts'
 /** rtpengine nests about ten deep. */
 const MAX_DEPTH = 32
 
-/** Of 2^64. */
+/** The digits of 2^64. */
 const MAX_DIGITS = 20
 
 const [MINUS, COLON, ZERO, NINE] = [0x2d, 0x3a, 0x30, 0x39]
@@ -18,10 +18,6 @@ const [DICTIONARY, END, INTEGER, LIST] = [0x64, 0x65, 0x69, 0x6c]
 export function encodeBencode(value: NgValue): string {
   if (typeof value === 'string') return encodeText(value)
   if (typeof value === 'number') return `i${Math.trunc(value)}e`
-  return constants.get(value) ?? encodeAll(value)
-}
-
-function encodeAll(value: readonly NgValue[] | NgDictionary): string {
   if (isList(value)) {
     let items = 'l'
     for (const item of value) items += encodeBencode(item)
@@ -37,14 +33,14 @@ function encodeAll(value: readonly NgValue[] | NgDictionary): string {
 
 /**
  * One value from `start` to the end of the bytes; undefined: they are something else. Dictionaries are without the
- * entries whose keys are in `unread`: what is not made into a value costs a tenth.
+ * entries whose keys are in `skippedKeys`, which saves most of the time.
  */
 export function decodeBencode(
   bytes: Buffer,
   start = 0,
-  unread: ReadonlySet<string> = new Set(),
+  skippedKeys: ReadonlySet<string> = new Set(),
 ): NgValue | undefined {
-  const reader = new Reader(bytes, start, unread)
+  const reader = new Reader(bytes, start, skippedKeys)
   const value = reader.value(0)
   return reader.isAtEnd ? value : undefined
 }
@@ -52,15 +48,15 @@ export function decodeBencode(
 export const isDictionary = (value: NgValue | undefined): value is NgDictionary =>
   typeof value === 'object' && !isList(value)
 
+/** The dictionary, or an empty one for any other value. */
+export const dictionaryOf = (value: NgValue | undefined): NgDictionary =>
+  isDictionary(value) ? value : {}
+
+/** The list, or an empty one for any other value. */
+export const listOf = (value: NgValue | undefined): readonly NgValue[] =>
+  value !== undefined && isList(value) ? value : []
+
 const isList = (value: NgValue): value is readonly NgValue[] => Array.isArray(value)
-
-const constants = new WeakMap<object, string>()
-
-/** `value`, which never changes: it is encoded once. */
-export function constant<T extends readonly NgValue[] | NgDictionary>(value: T): T {
-  constants.set(value, encodeAll(value))
-  return value
-}
 
 /** Requests have the same few. */
 const keys = new Map<string, string>()
@@ -84,14 +80,14 @@ class Reader {
   readonly #bytes: Buffer
   readonly #characters: string
   readonly #isAscii: boolean
-  readonly #unread: ReadonlySet<string>
+  readonly #skippedKeys: ReadonlySet<string>
   #at: number
 
-  constructor(bytes: Buffer, start: number, unread: ReadonlySet<string>) {
+  constructor(bytes: Buffer, start: number, skippedKeys: ReadonlySet<string>) {
     this.#bytes = bytes
     this.#characters = bytes.toString('latin1')
     this.#isAscii = isAscii(bytes)
-    this.#unread = unread
+    this.#skippedKeys = skippedKeys
     this.#at = start
   }
 
@@ -113,7 +109,7 @@ class Reader {
     const dictionary: Record<string, NgValue> = {}
     while (this.#characters.charCodeAt(this.#at) !== END) {
       const key = this.#text()
-      if (key !== undefined && this.#unread.has(key)) {
+      if (key !== undefined && this.#skippedKeys.has(key)) {
         if (!this.#skip(depth + 1)) return undefined
         continue
       }
@@ -138,7 +134,7 @@ class Reader {
     return list
   }
 
-  /** Past one value. False: it is none. */
+  /** Skips one value. False: it is malformed. */
   #skip(depth: number): boolean {
     if (depth > MAX_DEPTH) return false
     const kind = this.#characters.charCodeAt(this.#at)

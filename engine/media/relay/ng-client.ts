@@ -31,13 +31,13 @@ interface NgClientDeps {
   readonly onAnswer: (answer: NgAnswer, tookMs: number) => void
   /** A request that was sent at `sentAt` had no answer. */
   readonly onTimeout: (sentAt: number) => void
-  /** The relay cannot be reached; what is outstanding ends. */
+  /** The relay cannot be reached. Outstanding requests end. */
   readonly onRefusal: () => void
   /** Entries of answers that are left out. */
-  readonly unread?: ReadonlySet<string>
+  readonly skippedKeys?: ReadonlySet<string>
 }
 
-/** From the first sending of a request. A failover has to happen within one second. */
+/** Times of repetitions, since the request was sent. A failover has to happen within one second. */
 const REPEAT_AFTER_MS: readonly number[] = [150, 350]
 const TIMEOUT_MS = 600
 const TICK_MS = 50
@@ -63,7 +63,7 @@ interface Outstanding {
 export class NgClient {
   readonly #deps: NgClientDeps
   readonly #socket: NgSocket
-  /** By cookie, oldest first. */
+  /** Outstanding requests by cookie, oldest first. */
   readonly #outstanding = new ReleasingMap<string, Outstanding>()
   #cancelTick: Cancel | undefined
   #tickAt = 0
@@ -99,7 +99,7 @@ export class NgClient {
     return this.#socket.send(datagram)
   }
 
-  /** What is outstanding ends without an answer. */
+  /** Outstanding requests end without an answer. */
   close(): void {
     this.#socket.close()
     this.#endAll()
@@ -112,13 +112,13 @@ export class NgClient {
     const request = this.#outstanding.get(cookie)
     if (request === undefined) return
     this.#outstanding.delete(cookie)
-    const answer = answerOf(bytes, space + 1, this.#deps.unread)
+    const answer = answerOf(bytes, space + 1, this.#deps.skippedKeys)
     this.#deps.onAnswer(answer, this.#deps.now() - request.sentAt)
     request.done(answer)
   }
 
   #onRefusal(): void {
-    // First: who is told that a request has ended may ask another relay.
+    // First, because the end of a request may lead to a request to another relay.
     this.#deps.onRefusal()
     this.#endAll()
   }
@@ -131,7 +131,7 @@ export class NgClient {
     for (const { done } of ended) done(timedOut)
   }
 
-  /** One timer for all requests, and none while nothing is outstanding. */
+  /** Starts the timer of all requests, which runs only while some are outstanding. */
   #tickLater(now: number): void {
     this.#tickAt = now + TICK_MS
     this.#cancelTick = this.#deps.schedule(() => this.#tick(), TICK_MS)
@@ -140,7 +140,7 @@ export class NgClient {
   #tick(): void {
     this.#cancelTick = undefined
     const now = this.#deps.now()
-    // Not twice in a row: a process that is always late has to give up, too.
+    // Not twice in a row, so that a process that is always late gives up, too.
     this.#wasLate = !this.#wasLate && now - this.#tickAt > LATE_MS
     if (!this.#wasLate) this.#repeatAndGiveUp(now)
     if (this.#outstanding.size > 0 && this.#cancelTick === undefined) this.#tickLater(now)
@@ -174,8 +174,8 @@ function answerOf(bytes: Buffer, start: number, unread?: ReadonlySet<string>): N
   return { kind: 'error', reason: typeof reason === 'string' ? reason : 'no reason given' }
 }
 
-/** Where a relay listens: its address is a literal. */
-export interface RelayPlace {
+/** The address of a relay, as a literal. */
+export interface RelayAddress {
   readonly address: string
   readonly port: number
 }
@@ -183,24 +183,24 @@ export interface RelayPlace {
 /** Answers to `delete` have some kilobytes each, and hundreds may come between two turns of the event loop. */
 const RECEIVE_BUFFER_BYTES = 2 * 1024 * 1024
 
-/** Connected: the kernel drops what comes from elsewhere, and tells at once when nothing listens there. */
-export function openNgSocket(place: RelayPlace, events: NgSocketEvents): NgSocket {
-  const family = isIPv6(place.address) ? 6 : 4
+/** A connected socket: the kernel drops datagrams from other addresses, and reports at once if nothing listens there. */
+export function openNgSocket({ address, port }: RelayAddress, events: NgSocketEvents): NgSocket {
+  const family = isIPv6(address) ? 6 : 4
   const socket = createSocket({
     type: family === 6 ? 'udp6' : 'udp4',
     recvBufferSize: RECEIVE_BUFFER_BYTES,
-    // Without it, dns.lookup is asked for the literal.
+    // Without it, the literal goes through dns.lookup.
     lookup: (hostname, _options, found) => found(null, hostname, family),
   })
   socket.on('message', events.onDatagram)
   socket.on('error', events.onRefusal)
-  socket.connect(place.port, place.address)
+  socket.connect(port, address)
   return {
     send: (datagram) => {
       try {
         socket.send(datagram)
       } catch {
-        // Not connected yet, or closed: the request is repeated, or ends by its timeout.
+        // The socket is not connected yet, or closed: the request is repeated, or ends by its timeout.
       }
     },
     close: () => {

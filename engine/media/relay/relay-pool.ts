@@ -6,7 +6,7 @@ import {
   type NgSocket,
   type NgSocketEvents,
   openNgSocket,
-  type RelayPlace,
+  type RelayAddress,
   NgClient,
 } from './ng-client.ts'
 import type { Relay, Relays, NgAnswer, NgDictionary, NgRequest, NgValue } from './relays.ts'
@@ -17,18 +17,19 @@ interface RelaySetting {
   readonly name: string
   readonly host: string
   readonly port: number
+  /** Its share of new sessions. 0: only while no other relay answers. */
   readonly weight: number
 }
 
 interface RelayPoolDeps {
   readonly relays: readonly RelaySetting[]
-  readonly open: (place: RelayPlace, events: NgSocketEvents) => NgSocket
-  /** Addresses of hosts, kept fresh. */
+  readonly open: (address: RelayAddress, events: NgSocketEvents) => NgSocket
+  /** The present addresses of hosts. */
   readonly hosts: {
     watch(owner: string, hosts: readonly string[]): void
     addressesOf(host: string): readonly string[]
   }
-  /** Of this process alone: it begins all cookies. */
+  /** The prefix of all cookies, unique for this process. */
   readonly cookiePrefix: string
   readonly now: () => number
   readonly schedule: Schedule
@@ -119,7 +120,7 @@ export class RelayPool implements Relays {
 interface Member {
   readonly relay: MonitoredRelay
   readonly host: string
-  /** Those with weight 0 are equal among themselves. */
+  /** Relays with weight 0 have equal shares. */
   readonly share: number
   credit: number
 }
@@ -130,7 +131,7 @@ const messages = {
   restarted: ['warn', 'media relay has started anew: its sessions are lost'],
 } as const
 
-/** The relays of `RTPENGINE`, on real sockets; what becomes of them is told as events. */
+/** For the relays of `RTPENGINE`, on real sockets. Their changes become events. */
 interface CreateRelaysDeps extends Pick<RelayPoolDeps, 'hosts' | 'now' | 'schedule' | 'log'> {
   readonly randomBytes: (size: number) => Buffer
   readonly events: { add(happening: EngineHappening): void }
@@ -157,33 +158,26 @@ export function createRelays(
   })
 }
 
-// One relay: the requests to it, whether it answers, and what is counted of it.
+// One relay: its requests, its state and its counters.
 
-/** It answers, at first or again; it answers no more; it has started anew, so that its sessions are lost. */
+/** The relay answers, for the first time or again; it no longer answers; it has restarted, and its sessions are lost. */
 type RelayChange = 'answers' | 'silent' | 'restarted'
 
-interface MonitoredRelayDeps {
-  readonly name: string
-  readonly host: string
-  readonly port: number
-  /** Of its share of new sessions; 0: only while no other relay answers. */
-  readonly weight: number
-  readonly open: (place: RelayPlace, events: NgSocketEvents) => NgSocket
+interface MonitoredRelayDeps
+  extends RelaySetting, Pick<RelayPoolDeps, 'open' | 'now' | 'schedule'> {
   readonly newCookie: () => string
-  readonly now: () => number
-  readonly schedule: Schedule
   readonly onChange: (change: RelayChange) => void
 }
 
-/** After so much silence it is pinged, and it has 600 ms to answer: dead within a second. */
+/** A relay is pinged after this silence, and has 600 ms to answer: a dead one is noticed within a second. */
 const PING_AFTER_MS = 200
 const FIGURES_EVERY_MS = 5_000
 /** Then a name that has no address counts as silent. */
 const LOOK_UP_MS = 1_000
-/** Uptimes are told in whole seconds. */
+/** Uptimes are whole seconds. */
 const UPTIME_ERROR_MS = 1_500
 /** Most of the statistics of a session. */
-const unread: ReadonlySet<string> = new Set([
+const skippedKeys: ReadonlySet<string> = new Set([
   'created',
   'created_us',
   'last signal',
@@ -206,7 +200,7 @@ const unread: ReadonlySet<string> = new Set([
   'egress SSRCs',
 ])
 
-/** Of the latest round trip. */
+/** The weight of the latest round trip. */
 const LATENCY_WEIGHT = 0.1
 
 export class MonitoredRelay implements Relay {
@@ -285,7 +279,7 @@ export class MonitoredRelay implements Relay {
     client?.close()
   }
 
-  /** A name without addresses keeps the last one; one that has others now leads elsewhere. */
+  /** Keeps the address if the name still has it, or has none; else connects to the new one. */
   #follow(addresses: readonly string[]): void {
     const [first] = addresses
     const stays = this.#address !== undefined && addresses.includes(this.#address)
@@ -301,14 +295,14 @@ export class MonitoredRelay implements Relay {
     if (now - this.#nowhereSince >= LOOK_UP_MS) this.#becomeDead()
   }
 
-  #connect(place: RelayPlace): NgClient {
+  #connect(address: RelayAddress): NgClient {
     const { open, newCookie, now, schedule } = this.#deps
     return new NgClient({
       newCookie,
       now,
       schedule,
-      unread,
-      open: (events) => open(place, events),
+      skippedKeys: skippedKeys,
+      open: (events) => open(address, events),
       onAnswer: (answer, tookMs) => this.#noteAnswer(answer, tookMs),
       onTimeout: (sentAt) => this.#noteTimeout(sentAt),
       onRefusal: () => this.#becomeDead(),
@@ -349,12 +343,12 @@ export class MonitoredRelay implements Relay {
     if (answer.kind === 'error') this.#totals.errors += 1
     if (this.#state === 'alive') return
     this.#state = 'alive'
-    // It may have been away because it was started anew.
+    // It may have been restarted.
     this.#figuresAt = 0
     this.#deps.onChange('answers')
   }
 
-  /** One that has answered another request meanwhile is there. */
+  /** A relay that has answered another request since then is alive. */
   #noteTimeout(sentAt: number): void {
     this.#totals.timeouts += 1
     if (this.#seenAt <= sentAt) this.#becomeDead()
@@ -368,16 +362,8 @@ export class MonitoredRelay implements Relay {
   }
 }
 
-/** What an answer to `statistics` tells of a relay. */
-interface RelayFigures {
-  readonly uptimeMs: number
-  readonly sessions: number
-  /** Since it was started. */
-  readonly sessionsSoFar: number
-}
-
-/** Undefined: they are not there, as in versions to come. */
-function figuresOf(values: NgDictionary): RelayFigures | undefined {
+/** Reads an answer to `statistics`. `sessionsSoFar`: since the start of the relay. Undefined: this version has other figures. */
+function figuresOf(values: NgDictionary) {
   const { statistics } = values
   if (!isDictionary(statistics)) return undefined
   const { currentstatistics: current, totalstatistics: totals } = statistics

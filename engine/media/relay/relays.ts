@@ -19,7 +19,7 @@ export interface Relay {
   readonly isAlive: boolean
   /** Steady milliseconds of the last answer of any kind. */
   readonly seenAt: number
-  /** Steady milliseconds: when it was lost last, or had begun anew. Absent: it never was. */
+  /** Steady milliseconds of the last loss or restart. Absent: there was none. */
   readonly lostAt?: number | undefined
   /** `done` is called once, in a later turn or at once. */
   ask(command: NgRequest, done: (answer: NgAnswer) => void): void
@@ -28,10 +28,8 @@ export interface Relay {
 }
 
 export interface Relays {
-  /** One that is alive, by weight; undefined: there is none. */
+  /** A relay that is alive, by weight. Undefined: there is none. */
   pick(except?: ReadonlySet<string>): Relay | undefined
   byName(name: string): Relay | undefined
   all(): readonly Relay[]
-  start(): void
-  stop(): void
 }

@@ -1,23 +1,21 @@
 /**
- * Supervisors who listen: each has a mixer, which the relay of the supervised call sends both parties to (`subscribe
- * request`, `subscribe answer`). The call and its legs hear nothing of it. When the call gets another session, after a
+ * Supervisors who listen: each has a mixer, to which the relay of the supervised call sends both parties (`subscribe
+ * request`, `subscribe answer`). The call and its legs do not notice it. When the call gets another session, after a
  * transfer or on another relay, the mixer is subscribed there.
  */
-import type { Endpoint, Hearing } from '../../call/monitoring/listener-description.ts'
-import type { Listening as ListeningPort } from '../../call/monitoring/listening-legs.ts'
+import type {
+  AudioTarget,
+  Endpoint,
+  Listening as ListeningPort,
+} from '../../call/monitoring/listening-legs.ts'
 import type { ActiveCalls } from '../../call/active-calls.ts'
 import { streamsOf } from '../../call/sdp.ts'
 import type { CallMedia, MediaSession } from '../call-media.ts'
-import type { Relay } from '../relay/relays.ts'
+import { hostOf } from '../parties.ts'
 import type { Mixers } from './mixer-thread.ts'
 import type { Source } from './mixer-worker.ts'
 import type { SpySide } from '../../../schema/rules/media.ts'
-
-export interface Listened {
-  readonly callUuid: string
-  /** The party that is heard. */
-  readonly side: SpySide
-}
+import type { MonitoredCall } from '../../call/dialing/outgoing-invite.ts'
 
 export interface ListeningDeps {
   readonly media: CallMedia
@@ -25,11 +23,11 @@ export interface ListeningDeps {
   readonly calls: Pick<ActiveCalls, 'leg'>
 }
 
-interface Listener extends Listened {
+interface Listener extends MonitoredCall {
   readonly id: string
   readonly endpoint: Endpoint
   session: MediaSession | undefined
-  /** What is asked of relays for it, one after the other. */
+  /** The requests to relays for it, one after the other. */
   work: Promise<void>
   isClosed: boolean
 }
@@ -37,8 +35,8 @@ interface Listener extends Listened {
 export class Listening implements ListeningPort {
   readonly #deps: ListeningDeps
   readonly #listeners = new Map<string, Listener>()
-  /** Sessions that were subscribed to: when they are deleted by the tag of a party, the relay keeps the subscriptions. */
-  readonly #heard = new Set<string>()
+  /** Subscribed sessions: if they are deleted by the tag of a party, the relay keeps the subscriptions. */
+  readonly #subscribed = new Set<string>()
 
   constructor(deps: ListeningDeps) {
     this.#deps = deps
@@ -49,7 +47,7 @@ export class Listening implements ListeningPort {
       closed: (session) => {
         for (const listener of this.#listeners.values())
           if (listener.session?.id === session.id) listener.session = undefined
-        if (this.#heard.delete(session.id)) void deleteWhole(session)
+        if (this.#subscribed.delete(session.id)) void deleteWhole(session)
       },
     })
   }
@@ -59,12 +57,12 @@ export class Listening implements ListeningPort {
     return this.#sessionOf(callUuid)?.relay.name
   }
 
-  /** Where the supervisor's media comes from; undefined: the relay or the mixer refuses. */
-  async open(id: string, listened: Listened, lost: () => void): Promise<Endpoint | undefined> {
+  /** Returns the address of the mixer. Undefined: the relay or the mixer refuses. */
+  async open(id: string, listened: MonitoredCall, lost: () => void): Promise<Endpoint | undefined> {
     const session = this.#sessionOf(listened.callUuid)
     if (session === undefined) return undefined
     const { mixers } = this.#deps
-    const endpoint = await mixers.open(id, hostOf(session.relay), lost)
+    const endpoint = await mixers.open(id, hostOf(session.relay.name), lost)
     if (endpoint === undefined) return undefined
     const work = Promise.resolve()
     const listener = { ...listened, id, endpoint, session: undefined, work, isClosed: false }
@@ -75,8 +73,8 @@ export class Listening implements ListeningPort {
     return undefined
   }
 
-  play(id: string, hearing: Hearing | undefined): void {
-    this.#deps.mixers.play(id, hearing)
+  play(id: string, target: AudioTarget | undefined): void {
+    this.#deps.mixers.play(id, target)
   }
 
   close(id: string): void {
@@ -107,7 +105,7 @@ export class Listening implements ListeningPort {
     return listener.work
   }
 
-  /** To the present session of its call. Sessions that are deleted have no subscriptions any more. */
+  /** Moves a listener to the present session of its call. Deleted sessions have no subscriptions. */
   async #moveNow(listener: Listener): Promise<void> {
     const { id, session: before } = listener
     const session = listener.isClosed ? undefined : this.#sessionOf(listener.callUuid)
@@ -115,15 +113,15 @@ export class Listening implements ListeningPort {
     listener.session = undefined
     if (before) await unsubscribe(before, id)
     if (session === undefined) return
-    this.#heard.add(session.id)
+    this.#subscribed.add(session.id)
     const sources = await this.#subscribe(listener, session)
     if (!this.#isOpen(session)) {
-      this.#heard.delete(session.id)
+      this.#subscribed.delete(session.id)
       return void (await deleteWhole(session))
     }
     if (sources === undefined) return
     listener.session = session
-    this.#deps.mixers.hear(id, sources)
+    this.#deps.mixers.setSources(id, sources)
   }
 
   /** Which of the two is this side of the call: after a transfer the other one may be of another call. */
@@ -134,7 +132,7 @@ export class Listening implements ListeningPort {
     return isOwn ? own : legs.find((legId) => legId !== own)
   }
 
-  /** Where the relay sends from: behind NAT it names another address than the one at which it is reached. */
+  /** Subscribes a mixer, and returns the source addresses of the relay: behind NAT its SDP names another address. */
   async #subscribe(
     { id, callUuid, side, endpoint }: Listener,
     session: MediaSession,
@@ -164,7 +162,7 @@ export class Listening implements ListeningPort {
     }
     return streamsOf(sdp).flatMap(({ kind, port, address }) =>
       kind === 'audio'
-        ? [{ port: Number.parseInt(port, 10), addresses: [placeOf(address), hostOf(relay)] }]
+        ? [{ port: Number.parseInt(port, 10), addresses: [placeOf(address), hostOf(relay.name)] }]
         : [],
     )
   }
@@ -188,7 +186,7 @@ const deleteWhole = ({ relay, id: callId }: MediaSession): Promise<unknown> =>
 function answerTo(offer: string, { address, port }: Endpoint): string {
   const family = address.includes(':') ? 'IP6' : 'IP4'
   const origin = `${family} ${address}`
-  const media = [...offer.matchAll(/^m=(\S+) (\d+) (\S+)/gm)].flatMap(([, kind, , protocol]) =>
+  const media = streamsOf(offer).flatMap(({ kind, protocol }) =>
     kind === 'audio'
       ? [`m=audio ${port} RTP/AVP 0`, 'a=rtpmap:0 PCMU/8000', 'a=recvonly']
       : [`m=${kind} 0 ${protocol} 0`],
@@ -197,9 +195,5 @@ function answerTo(offer: string, { address, port }: Endpoint): string {
   return [...session, ...media, ''].join('\r\n')
 }
 
-/** Of `IN IP4 <address>`. */
+/** The address in `IN IP4 <address>`. */
 const placeOf = (connection: string): string => connection.split(' ', 3)[2] ?? ''
-
-/** Relays are named `host:port`. */
-const hostOf = ({ name }: Relay): string =>
-  name.slice(0, name.lastIndexOf(':')).replace(/^\[|\]$/g, '')

@@ -1,11 +1,11 @@
-/** What two parties say, as one stream of G.711: each has a queue that evens out its jitter; then they are added. Pure. */
+/** Mixes two parties to one stream of G.711. Each has a jitter buffer; then the samples are added. */
 import { decoderOf, encode, type G711, readRtp } from '../recording/audio/rtp.ts'
 
 /** 20 ms. */
 const FRAME = 160
-/** A source that has paused is heard again when so much has come. */
+/** A source that has paused is played again when its buffer has this length. */
 const BEGIN_AT = 2 * FRAME
-/** What waits longer makes the listener late: a frame of it is left out. */
+/** A frame is dropped from a longer buffer, so that the listener is not late. */
 const SHORTEN_AT = 6 * FRAME
 const CAPACITY = 12 * FRAME
 
@@ -16,7 +16,7 @@ class SourceQueue {
   readonly #samples = new Int16Array(CAPACITY)
   #first = 0
   #length = 0
-  #isHeard = false
+  #isPlaying = false
   #ssrc = -1
   #timestamp = 0
 
@@ -31,13 +31,13 @@ class SourceQueue {
   }
 
   addTo(frame: Int32Array): void {
-    if (!this.#isHeard && this.#length < BEGIN_AT) return
+    if (!this.#isPlaying && this.#length < BEGIN_AT) return
     if (this.#length > SHORTEN_AT) this.#drop(FRAME)
     const count = Math.min(FRAME, this.#length)
     for (let at = 0; at < count; at++)
       frame[at] = (frame[at] ?? 0) + (this.#samples[(this.#first + at) % CAPACITY] ?? 0)
     this.#drop(count)
-    this.#isHeard = this.#length > 0
+    this.#isPlaying = this.#length > 0
   }
 
   #drop(count: number): void {
@@ -45,7 +45,7 @@ class SourceQueue {
     this.#length -= count
   }
 
-  /** The samples of a packet; undefined: it is no G.711, it comes twice, or too late. */
+  /** The samples of a packet. Undefined: it is not G.711, or is repeated or late. */
   #next(packet: Buffer): Int16Array | undefined {
     const rtp = readRtp(packet)
     const decoder = rtp && decoderOf(rtp.payloadType)

@@ -3,26 +3,26 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import type { Log } from '../../../schema/contracts/log.ts'
-import type { Endpoint, Hearing } from '../../call/monitoring/listener-description.ts'
+import type { Endpoint, AudioTarget } from '../../call/monitoring/listening-legs.ts'
 import type { MixerOrder, MixerReport, Source } from './mixer-worker.ts'
 
 export interface Mixers {
-  /** Undefined: it could not be opened. `lost`: it has ended by itself. */
+  /** Undefined: the mixer could not be opened. `lost`: it has failed. */
   open(id: string, relay: string, lost: () => void): Promise<Endpoint | undefined>
-  /** What comes from each party. */
-  hear(id: string, sources: readonly Source[]): void
-  play(id: string, hearing: Hearing | undefined): void
+  /** Sets the sources of the two parties. */
+  setSources(id: string, sources: readonly Source[]): void
+  play(id: string, target: AudioTarget | undefined): void
   close(id: string): void
 }
 
-/** One takes about 0.5 % of a core. */
+/** A mixer takes about 0.5 % of a core. */
 const MAX_MIXERS = 100
 
-/** In the bundle the thread is a file beside the program; of the sources it is one that Node runs as it is. */
+/** The bundle has a file for the thread. Otherwise Node runs the source file. */
 const bundled = new URL('./mixer-worker.js', import.meta.url)
 const threadFile = existsSync(bundled) ? bundled : new URL('./mixer-worker.ts', import.meta.url)
 
-interface Known {
+interface OpenMixer {
   readonly resolve: (endpoint: Endpoint | undefined) => void
   readonly lost: () => void
 }
@@ -31,7 +31,7 @@ export class MixerThread implements Mixers {
   readonly #file: URL
   readonly #log: Log
   #worker: Worker | undefined
-  readonly #known = new Map<string, Known>()
+  readonly #known = new Map<string, OpenMixer>()
 
   constructor(log: Log, file = threadFile) {
     this.#file = file
@@ -47,12 +47,12 @@ export class MixerThread implements Mixers {
     })
   }
 
-  hear(id: string, sources: readonly Source[]): void {
-    this.#order({ type: 'hear', id, sources })
+  setSources(id: string, sources: readonly Source[]): void {
+    this.#order({ type: 'sources', id, sources })
   }
 
-  play(id: string, hearing: Hearing | undefined): void {
-    this.#order({ type: 'play', id, hearing })
+  play(id: string, target: AudioTarget | undefined): void {
+    this.#order({ type: 'play', id, target })
   }
 
   close(id: string): void {
@@ -89,9 +89,9 @@ export class MixerThread implements Mixers {
       if (this.#worker === worker) this.#worker = undefined
       const lost = [...this.#known.values()]
       this.#known.clear()
-      for (const { resolve, lost: tell } of lost) {
+      for (const { resolve, lost: onLost } of lost) {
         resolve(undefined)
-        tell()
+        onLost()
       }
     })
     return worker

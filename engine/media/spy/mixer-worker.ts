@@ -1,14 +1,14 @@
-/** The thread that mixes what supervisors hear. One socket for each: the relay sends to it, and it sends the mix. */
+/** The thread that mixes audio for supervisors. One socket for each receives from the relay and sends the mix. */
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { isIPv6 } from 'node:net'
 import { setPriority } from 'node:os'
 import { performance } from 'node:perf_hooks'
 import { parentPort } from 'node:worker_threads'
-import type { Endpoint, Hearing } from '../../call/monitoring/listener-description.ts'
+import type { Endpoint, AudioTarget } from '../../call/monitoring/listening-legs.ts'
 import { Mix } from './mix.ts'
 
-/** Where a relay sends from. */
+/** The source address of a party at the relay. */
 export interface Source {
   readonly addresses: readonly string[]
   readonly port: number
@@ -18,10 +18,10 @@ export type MixerOrder = { readonly id: string } &
   /** `relay`: the address that will send. */
   (
     | { readonly type: 'open'; readonly relay: string }
-    /** Where each party comes from. */
-    | { readonly type: 'hear'; readonly sources: readonly Source[] }
+    /** The sources of the two parties. */
+    | { readonly type: 'sources'; readonly sources: readonly Source[] }
     /** Undefined: the supervisor holds. */
-    | { readonly type: 'play'; readonly hearing: Hearing | undefined }
+    | { readonly type: 'play'; readonly target: AudioTarget | undefined }
     | { readonly type: 'close' }
   )
 
@@ -35,18 +35,18 @@ interface Mixer {
   readonly socket: Socket
   readonly mix: Mix
   sources: readonly Source[]
-  hearing: Hearing | undefined
+  target: AudioTarget | undefined
 }
 
 const FRAME_MS = 20
 /** After a longer standstill the frames in between are left out. */
 const MAX_FRAMES_AT_ONCE = 5
 
-/** Where there is not enough for both, calls come first. Linux counts it for this thread alone. */
+/** Calls have priority. On Linux this applies to this thread alone. */
 if (process.platform === 'linux') setPriority(0, 5)
 
 const mixers = new Map<string, Mixer>()
-/** Ordered, not open yet, and not closed meanwhile. */
+/** Mixers that are being opened, and were not closed since. */
 const opening = new Set<string>()
 let ticking: NodeJS.Timeout | undefined
 let tickedAt = 0
@@ -56,8 +56,8 @@ parentPort?.on('message', (order: MixerOrder) => {
   if (order.type === 'close') opening.delete(order.id)
   const mixer = mixers.get(order.id)
   if (mixer === undefined) return undefined
-  if (order.type === 'hear') mixer.sources = order.sources
-  else if (order.type === 'play') mixer.hearing = order.hearing
+  if (order.type === 'sources') mixer.sources = order.sources
+  else if (order.type === 'play') mixer.target = order.target
   else close(order.id, mixer)
   return undefined
 })
@@ -79,7 +79,7 @@ async function open(id: string, relay: string): Promise<void> {
   if (!opening.delete(id)) return void socket.close()
   // An SSRC has to differ from others in its session only, and there are none.
   const mix = new Mix(socket.address().port)
-  const mixer: Mixer = { socket, mix, sources: [], hearing: undefined }
+  const mixer: Mixer = { socket, mix, sources: [], target: undefined }
   mixers.set(id, mixer)
   socket.on('error', () => undefined)
   socket.on('message', (packet, from) => {
@@ -112,8 +112,8 @@ function tick(): void {
   const due = Math.floor((now - tickedAt) / FRAME_MS)
   tickedAt = due > MAX_FRAMES_AT_ONCE ? now : tickedAt + due * FRAME_MS
   for (let frame = 0; frame < Math.min(due, MAX_FRAMES_AT_ONCE); frame++)
-    for (const { mix, hearing, socket } of mixers.values())
-      if (hearing) socket.send(mix.next(hearing.payloadType), hearing.to.port, hearing.to.address)
+    for (const { mix, target, socket } of mixers.values())
+      if (target) socket.send(mix.next(target.payloadType), target.to.port, target.to.address)
 }
 
 function close(id: string, { socket }: Mixer): void {

@@ -400,7 +400,7 @@ test('a draining platform starts no call', async () => {
   expect(await originate()).toEqual({ kind: 'draining' })
 })
 
-test('a phone that moves its media when it is told of the called side: that side is told by re-INVITE', async () => {
+test('a phone that moves its media when it is reinvite of the called side: that side is reinvite by re-INVITE', async () => {
   const { a, b, aLeg, toB } = await pickedUp()
   b.reply(toB, 183, { tag: 'b', body: sdp('announcement of b') })
   b.reply(toB, 200, { tag: 'b', body: sdp('answer of b') })
@@ -408,9 +408,9 @@ test('a phone that moves its media when it is told of the called side: that side
   const moved = await a.next('INVITE')
   a.reply(moved, 200, { body: sdp('a moved', 7_000) })
   await a.next('ACK')
-  const told = await b.next('INVITE')
-  expect(told.body).toContain('m=audio 7000 ')
-  b.reply(told, 200, { body: sdp('answer of b') })
+  const reinvite = await b.next('INVITE')
+  expect(reinvite.body).toContain('m=audio 7000 ')
+  b.reply(reinvite, 200, { body: sdp('answer of b') })
   await b.next('ACK')
   a.request('BYE', aLeg)
   await a.next('200 BYE')

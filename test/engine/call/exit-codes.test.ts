@@ -40,8 +40,8 @@ test.each(['REFER', 'Contact of a 302', 'callee of the OCS'] as const)(
     const door = doors.sip[name]
     for (const number of ['19005551234', '19765551234', '18095551234'])
       for (const spelling of dialled(number)) {
-        const told = charged(await door(atDoor(spelling)))
-        expect([spelling, told]).toEqual([spelling, charged(await door(`+${number}`))])
+        const charge = charged(await door(atDoor(spelling)))
+        expect([spelling, charge]).toEqual([spelling, charged(await door(`+${number}`))])
       }
   },
 )

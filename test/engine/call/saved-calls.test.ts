@@ -107,7 +107,7 @@ describe('a call that was talking', () => {
     await restart()
     const [callerLeg, calleeLeg] = [...rig.calls.world.legs.values()]
     expect(callerLeg).toMatchObject({ media: sdp('moved') })
-    expect(calleeLeg).toMatchObject({ told: sdp('moved') })
+    expect(calleeLeg).toMatchObject({ lastSdpSent: sdp('moved') })
     rig.calls.hangUp('uuid-1', 16)
     for (const peer of [caller, node]) peer.reply(await peer.next('BYE'), 200)
     await rig.record()

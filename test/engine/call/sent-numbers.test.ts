@@ -101,8 +101,8 @@ test('the price, block and guard of a call are those of the numbers in the INVIT
       // In front of the whole number may stand what a carrier wants there.
       const isBehind = sent.some((each) => plain(each).endsWith(plain(shown)))
       const costs = await Promise.all([...sent, ...(isBehind ? [shown] : [])].map(costOf))
-      const told = { dialled, sent, cost: verdict['costMicros'] }
-      expect(told).toEqual({ ...told, cost: Math.max(...costs) })
+      const result = { dialled, sent, cost: verdict['costMicros'] }
+      expect(result).toEqual({ ...result, cost: Math.max(...costs) })
       expect(sent.filter((each) => /^(?:1976|1809)/.test(plain(each)))).toEqual([])
       expect(doors.simulated(shown).payment).toMatchObject({
         tariff: { prefix: verdict['ratePrefix'] },

@@ -73,11 +73,11 @@ test('a header of 64 kB that begins an identity over and over takes no noticeabl
 
 test('of the X headers only those that an operator has listed pass, in whatever message', () => {
   const filter = filterOf('x-tenant')
-  const told = { 'X-Tenant': '1', 'x-tenant': '2', 'X-Internal': '10.9.9.9', 'x-other': '3' }
+  const received = { 'X-Tenant': '1', 'x-tenant': '2', 'X-Internal': '10.9.9.9', 'x-other': '3' }
   const passed = { 'X-Tenant': '1', 'x-tenant': '2' }
   for (const pass of ['invite', 'inviteAnswer', 'inDialog', 'inDialogAnswer', 'bye'] as const) {
-    expect(filter[pass](told)).toEqual(passed)
-    expect(filterOf()[pass](told)).toEqual({})
+    expect(filter[pass](received)).toEqual(passed)
+    expect(filterOf()[pass](received)).toEqual({})
   }
 })
 

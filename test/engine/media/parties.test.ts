@@ -3,7 +3,11 @@ import { Parties } from '../../../engine/media/parties.ts'
 import { noMediaRules } from '../../../schema/rules/media.ts'
 
 const parties = new Parties({
-  books: { routing: () => undefined, set: () => undefined, extension: () => undefined },
+  rules: {
+    routing: { mediaOf: () => undefined },
+    dispatcher: { setRecord: () => undefined },
+    registrar: { extensionAt: () => undefined },
+  },
   calls: { call: () => undefined },
   policy: 'bypass',
   isRecorded: () => false,

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import { prefixOf } from '../../../engine/media/create-media.ts'
 
-const one = { host: 'tollgate-0', databasePath: '/data/tollgate.db', databaseId: 'a' }
+const one = prefixOf('tollgate-0', '/data/tollgate.db', 'a')
 
 test.each([
-  ['in containers of the same name', { databaseId: 'b' }],
-  ['with a copy of a database', { host: 'tollgate-1' }],
-  ['beside another on one machine', { databasePath: '/data/other.db' }],
-])('an installation %s takes no session of another for its own', (_, changes) => {
-  expect(prefixOf({ ...one, ...changes })).not.toBe(prefixOf(one))
-  expect(prefixOf({ ...one })).toBe(prefixOf(one))
+  ['in containers of the same name', prefixOf('tollgate-0', '/data/tollgate.db', 'b')],
+  ['with a copy of a database', prefixOf('tollgate-1', '/data/tollgate.db', 'a')],
+  ['beside another on one machine', prefixOf('tollgate-0', '/data/other.db', 'a')],
+])('an installation %s takes no session of another for its own', (_, other) => {
+  expect(other).not.toBe(one)
+  expect(prefixOf('tollgate-0', '/data/tollgate.db', 'a')).toBe(one)
 })

@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
-import { noteRulesWithoutRelay } from '../../../engine/media/unrelayed.ts'
+import { noteRulesWithoutRelay } from '../../../engine/media/create-media.ts'
 import { execute } from '../../../schema/sql/query.ts'
 import { emptyStore } from '../../support/empty-store.ts'
 
 test('a start without relays tells of rules that need one', async () => {
   const store = emptyStore()
   const notes = async (): Promise<string[]> => {
-    const told: string[] = []
-    await noteRulesWithoutRelay(store, (level, message) => void told.push(`${level} ${message}`))
-    return told
+    const logged: string[] = []
+    await noteRulesWithoutRelay(store, (level, message) => void logged.push(`${level} ${message}`))
+    return logged
   }
   const stamps = { created_at: 0, updated_at: 0 }
   await execute(store, store.db.insertInto('carrier').values({ name: 'plain', ...stamps }))

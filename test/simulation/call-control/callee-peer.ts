@@ -21,11 +21,11 @@ export class CalleePeer extends Peer {
   #early = ''
   #isWaitingForAck = false
 
-  constructor(legId: string, line: Line, { invite, describes }: Invite) {
+  constructor(legId: string, line: Line, { invite, sdpOwner }: Invite) {
     super(legId, line)
     this.#hasOffer = invite.body !== undefined
     this.open.set('INVITE', 'ours')
-    this.tell(invite.body, describes)
+    this.tell(invite.body, sdpOwner)
   }
 
   protected override get lostInvite(): LegEventData | undefined {
@@ -40,10 +40,10 @@ export class CalleePeer extends Peer {
 
   /** The INVITE is handed over to the SIP server. */
   begin(): void {
-    const { chance, isElsewhere } = this.line
+    const { chance, isRemote } = this.line
     if (chance.is(0.02)) return this.#fail(chance.is(0.3))
-    if (isElsewhere && chance.is(0.05)) return this.after(8_000, () => this.#fail(chance.is(0.5)))
-    return this.after(isElsewhere ? chance.between(0, 200) : 0, () => this.#send())
+    if (isRemote && chance.is(0.05)) return this.after(8_000, () => this.#fail(chance.is(0.5)))
+    return this.after(isRemote ? chance.between(0, 200) : 0, () => this.#send())
   }
 
   #fail(isConnectionLost: boolean): void {
@@ -56,10 +56,9 @@ export class CalleePeer extends Peer {
 
   #send(): void {
     if (this.stage !== 'inviting') return
-    const { chance, isElsewhere } = this.line
+    const { chance, isRemote } = this.line
     // A response may be told first.
-    if (isElsewhere && chance.is(0.05))
-      this.after(chance.between(100, 4_000), () => this.#emitSent())
+    if (isRemote && chance.is(0.05)) this.after(chance.between(100, 4_000), () => this.#emitSent())
     else this.#emitSent()
     // Of what it says before, nothing is heard.
     const fate = chance.weighted({
@@ -87,10 +86,10 @@ export class CalleePeer extends Peer {
   }
 
   #proceed(fate: 'rings' | 'answers' | 'refuses' | 'refusesAtOnce'): void {
-    const { chance, isElsewhere } = this.line
+    const { chance, isRemote } = this.line
     this.#isSilent = false
     if (fate === 'refusesAtOnce') return this.#refuse()
-    if (!isElsewhere) this.#provisional(100)
+    if (!isRemote) this.#provisional(100)
     const ms = chance.pick([100, 1_000, 5_000, 20_000])
     if (fate !== 'rings')
       return this.after(ms, () => (fate === 'answers' ? this.#accept() : this.#refuse()))
@@ -167,7 +166,7 @@ export class CalleePeer extends Peer {
       case 'cancel':
         return this.#cancel()
       case 'acknowledge':
-        return this.#acknowledge(command.sdp, command.describes)
+        return this.#acknowledge(command.sdp, command.sdpOwner)
       case 'abandonOffer':
         if (!this.#isWaitingForAck && this.stage !== 'over') this.complain('no offer to abandon')
         this.stage = 'over'
@@ -190,13 +189,13 @@ export class CalleePeer extends Peer {
     else if (!this.#isSilent) this.after(chance.between(2, 80), () => this.#end(487))
   }
 
-  #acknowledge(sdp: string, describes: string | undefined): void {
+  #acknowledge(sdp: string, sdpOwner: string | undefined): void {
     if (!this.#isWaitingForAck) {
       if (this.stage !== 'over') this.complain('an ACK that is not awaited')
       return
     }
     this.#isWaitingForAck = false
-    this.tell(sdp, describes)
+    this.tell(sdp, sdpOwner)
     const { chance } = this.line
     this.after(chance.pick([0, 0, 20]), () => {
       if (this.stage !== 'answered') return

@@ -44,12 +44,12 @@ export class CallerPeer extends Peer {
 
   protected override performInvite(command: LegCommand): void {
     if (command.type === 'respond')
-      return this.#respond(command.status, command.body, command.describes)
-    if (command.type === 'accept') return this.#accept(command.sdp, command.describes)
+      return this.#respond(command.status, command.body, command.sdpOwner)
+    if (command.type === 'accept') return this.#accept(command.sdp, command.sdpOwner)
     return this.complain(`${command.type} for a caller`)
   }
 
-  #respond(status: number, body: string | undefined, describes: string | undefined): void {
+  #respond(status: number, body: string | undefined, sdpOwner: string | undefined): void {
     if (this.#hasFinal) this.complain(`${status} after a final response`)
     if (status >= 200) {
       this.#hasFinal = true
@@ -59,17 +59,17 @@ export class CallerPeer extends Peer {
         this.complain('our offer in a reliable response')
       if (this.isReliable && this.#wasAnsweredReliably) this.complain('a second reliable answer')
       this.#wasAnsweredReliably = this.isReliable
-      this.tell(body, describes)
+      this.tell(body, sdpOwner)
     }
   }
 
-  #accept(sdp: string, describes: string | undefined): void {
+  #accept(sdp: string, sdpOwner: string | undefined): void {
     if (this.#hasFinal) this.complain('200 after a final response')
     const { legId } = this
     if (this.stage !== 'inviting')
       return this.after(0, () => this.line.emit({ type: 'gone', legId }))
     this.#hasFinal = true
-    this.tell(sdp, describes)
+    this.tell(sdp, sdpOwner)
     const { chance } = this.line
     const isLate = this.offer === undefined && sdp !== ''
     return this.after(chance.pick([0, 0, 1, 40]), () => {

@@ -163,7 +163,7 @@ export class Control extends CallBeginnings {
     const to = forwarded.start.callUuid
     const startedAt = this.scene.now
     this.emit({
-      type: 'forwardBegun',
+      type: 'forwardStarted',
       callUuid,
       to: { callUuid: to, destination: 'd', startedAt },
     })

@@ -1,5 +1,5 @@
 /**
- * One simulated history: the machine of calls with random peers and surroundings, in virtual time. After every
+ * One simulated history: the machine of calls with random peers and conditions, in virtual time. After every
  * step its world is written as JSON and read back. What must hold is checked as it happens, and at the end.
  */
 import { handle } from '../../../engine/call/call-machine/machine.ts'
@@ -14,7 +14,7 @@ import {
 import type {
   Command,
   MachineEvent,
-  Surroundings,
+  MachineInputs,
   Timer,
 } from '../../../engine/call/call-machine/protocol.ts'
 import { emptyWorld, type Call, type World } from '../../../engine/call/call-machine/state.ts'
@@ -63,13 +63,13 @@ export function simulateHistory(seed: number, options: HistoryOptions = {}): His
 class History implements Line, Scene {
   readonly chance: Chance
   readonly agenda = new Agenda()
-  readonly isElsewhere: boolean
+  readonly isRemote: boolean
   world: World = emptyWorld('sbc-1')
   isQuiet = false
   /** Calls that went on as they were saved. */
   restarted = 0
   readonly #options: HistoryOptions
-  readonly #surroundings: Omit<Surroundings, 'now' | 'server'>
+  readonly #inputs: Omit<MachineInputs, 'now' | 'server'>
   readonly #control: Control
   readonly #events: MachineEvent[] = []
   #isRunning = false
@@ -95,8 +95,8 @@ class History implements Line, Scene {
     this.chance = new Chance(seed)
     this.#options = options
     const { chance } = this
-    this.isElsewhere = chance.is(0.3)
-    this.#surroundings = { filter, timing }
+    this.isRemote = chance.is(0.3)
+    this.#inputs = { filter, timing }
     this.#control = new Control(this)
     this.#media = seed % 3 === 0 ? undefined : new SimulatedMedia(seed, this)
   }
@@ -172,11 +172,11 @@ class History implements Line, Scene {
     this.#steps += 1
     this.#say('> ', event)
     const { now } = this
-    const { isElsewhere } = this
-    const lagMs = isElsewhere && this.now % 7 === 0 ? 200 : 0
-    const server = { lagMs, hearsTrying: !isElsewhere, isElsewhere }
+    const { isRemote } = this
+    const lagMs = isRemote && this.now % 7 === 0 ? 200 : 0
+    const server = { lagMs, reportsTrying: !isRemote, isRemote }
     for (const callUuid of this.#storedNow.splice(0)) this.#stored.add(callUuid)
-    const commands = handle(this.world, event, { ...this.#surroundings, now, server })
+    const commands = handle(this.world, event, { ...this.#inputs, now, server })
     this.#copy()
     for (const command of commands) {
       this.#say('  < ', command)
@@ -294,14 +294,14 @@ class History implements Line, Scene {
   }
 
   #invite(command: Invite): void {
-    const { legId, invite, describes, candidate, near } = command
+    const { legId, invite, sdpOwner, candidate, near } = command
     if (this.#invites.has(legId)) this.complain(`a second INVITE on ${legId}`)
     this.#invites.set(legId, command)
     if (!this.chance.is(0.03)) {
       const { body } = invite
       if (!this.#media) return this.invite(legId, body)
       const sent = { uri: '', nextHop: undefined, headers: {}, body, credentials: undefined }
-      return this.#media.legs.invite(legId, sent, near, { describes, callee: candidate })
+      return this.#media.legs.invite(legId, sent, near, { sdpOwner, callee: candidate })
     }
     const why = 'sips needs TLS'
     const refused = { status: this.chance.pick([480, 403]), reason: 'no', code: 'insecure' }

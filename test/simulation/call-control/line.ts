@@ -7,7 +7,7 @@ export interface Line {
   readonly chance: Chance
   readonly agenda: Agenda
   /** The SIP server is another process, which leaves more to us. */
-  readonly isElsewhere: boolean
+  readonly isRemote: boolean
   /** Nothing new begins any more. */
   readonly isQuiet: boolean
   emit(event: LegEventData): void

@@ -67,16 +67,21 @@ export class SimulatedMedia {
     const policy: MediaPolicy = this.#isTroubled
       ? this.#chance.pick(['anchor', 'prefer'])
       : 'anchor'
-    const books = { routing: none, set: none, extension: none }
+    const rules = {
+      routing: { mediaOf: none },
+      dispatcher: { setRecord: none },
+      registrar: { extensionAt: none },
+    }
     const never = (): boolean => false
-    const parties = new Parties({ books, calls, policy, isRecorded: never, mustBeRecorded: never })
+    const parties = new Parties({ rules, calls, policy, isRecorded: never, mustBeRecorded: never })
     const now = (): number => agenda.now
     const relays = relaysOf(...this.#relays)
     const deps = { relays, sessions: this.#sessions, parties, calls, now, after }
     const onFault = (_legId: string, error: unknown): void => {
       throw error
     }
-    this.legs = new MediaGate(deps).join(
+    this.legs = new MediaGate(
+      deps,
       (emit) => this.#behind(emit),
       (event) => scene.take(event),
       onFault,
@@ -116,7 +121,7 @@ export class SimulatedMedia {
     return {
       receive: none,
       invite: (legId, { body }, _near, about: InviteFacts) => {
-        this.#note(legId, body, about.describes)
+        this.#note(legId, body, about.sdpOwner)
         this.#scene.invite(legId, body)
       },
       perform: (command) => {
@@ -125,7 +130,7 @@ export class SimulatedMedia {
         if (this.#over.has(legId) && !isOwed) this.#scene.complain(`${type} for ${legId} after all`)
         const sdp = 'sdp' in command ? command.sdp : 'body' in command ? command.body : undefined
         if (type === 'request') this.#before.set(command.transactionId, this.#told.get(legId) ?? '')
-        this.#note(legId, sdp, 'describes' in command ? command.describes : undefined)
+        this.#note(legId, sdp, 'sdpOwner' in command ? command.sdpOwner : undefined)
         this.#scene.perform(command)
       },
       forget: (legId) => void this.#over.add(legId),
@@ -135,13 +140,13 @@ export class SimulatedMedia {
     }
   }
 
-  #note(legId: string, sdp: string | undefined, describes: string | undefined): void {
+  #note(legId: string, sdp: string | undefined, sdpOwner: string | undefined): void {
     if (sdp?.startsWith('v=0') !== true) return
     this.#told.set(legId, sdp)
     const isRelayed = sdp.includes('c=IN IP4 10.99.0.')
     const hasSaidNothing = this.#scene.world.legs.get(legId)?.media === ''
-    if (describes !== undefined && !isRelayed && !this.#isTroubled && !hasSaidNothing)
-      this.#scene.complain(`${legId} is told of ${describes} without a relay`)
+    if (sdpOwner !== undefined && !isRelayed && !this.#isTroubled && !hasSaidNothing)
+      this.#scene.complain(`${legId} is told of ${sdpOwner} without a relay`)
   }
 
   // The relays.
@@ -219,7 +224,7 @@ export class SimulatedMedia {
     if (named !== other.id)
       return this.#scene.complain(`${leg.id} talks to ${other.id}, but was told of ${named}`)
     // Call control has not told it of the last change: nothing to do with relays.
-    if (placeIn(leg.told) !== placeIn(other.media)) return
+    if (placeIn(leg.lastSdpSent) !== placeIn(other.media)) return
     if (this.#relays.some((relay) => relay.leadsTo(told, leg.id, other.id, other.media))) return
     this.#scene.complain(`${leg.id} sends to ${told}, which does not lead to ${other.id}`)
   }

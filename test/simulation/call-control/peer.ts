@@ -74,11 +74,11 @@ export abstract class Peer {
     })
   }
 
-  protected tell(description: string | undefined, describes: string | undefined): void {
+  protected tell(description: string | undefined, sdpOwner: string | undefined): void {
     if (!description) return
     const named = describedIn(description)
-    if (named !== describes || named === this.legId)
-      this.complain(`a description of ${named} is said to be of ${describes}`)
+    if (named !== sdpOwner || named === this.legId)
+      this.complain(`a description of ${named} is said to be of ${sdpOwner}`)
     const isOwn = this.line.hasOwnOrigin(this.legId)
     const complaint = this.#told.complaint(description, isOwn)
     if (complaint !== undefined) this.complain(complaint)
@@ -185,7 +185,7 @@ export abstract class Peer {
       if (this.open.size > 0)
         this.complain(`${method} while ${[...this.open].join(' and ')} is under way`)
       this.open.set(transactionId, 'ours')
-      this.tell(body, command.describes)
+      this.tell(body, command.sdpOwner)
     }
     this.#asked.set(transactionId, command)
     const { chance } = this.line
@@ -203,7 +203,7 @@ export abstract class Peer {
 
   #receive(command: Said<'request'>): void {
     const { transactionId, method, body } = command
-    const { chance, isElsewhere } = this.line
+    const { chance, isRemote } = this.line
     if (this.stage === 'over') return this.#answer(transactionId, 481)
     if (!isOffer(method, body)) {
       const status = chance.is(0.9) ? 200 : chance.pick([404, 408, 481, 500, 503])
@@ -228,7 +228,7 @@ export abstract class Peer {
         : undefined,
     )
     // Such a server tells of the first response alone.
-    if (isElsewhere && chance.is(0.5))
+    if (isRemote && chance.is(0.5))
       return this.after(chance.between(500, 20_000), () => {
         this.#isAnswering = false
         this.#asked.delete(transactionId)
@@ -269,7 +269,7 @@ export abstract class Peer {
     return { type: 'response', legId: this.legId, transactionId, response, owesAck }
   }
 
-  #acknowledged({ transactionId, body, describes }: Said<'acknowledgeReinvite'>): void {
+  #acknowledged({ transactionId, body, sdpOwner }: Said<'acknowledgeReinvite'>): void {
     const hasOffer = this.#owed.get(transactionId)
     if (hasOffer === undefined) {
       if (this.stage !== 'over') this.complain(`an ACK of ${transactionId}, which is not owed`)
@@ -278,7 +278,7 @@ export abstract class Peer {
     if (hasOffer && !body) this.complain(`the offer of ${transactionId} is not answered`)
     this.#owed.delete(transactionId)
     this.open.delete(transactionId)
-    if (this.stage !== 'over') this.tell(body, describes)
+    if (this.stage !== 'over') this.tell(body, sdpOwner)
   }
 
   // What the peer asks.
@@ -289,10 +289,10 @@ export abstract class Peer {
     const isOfferedNow = isOffer(method, body)
     if (isOfferedNow) this.#isOffering = true
     this.toUs(() => {
-      const { chance, isElsewhere } = this.line
+      const { chance, isRemote } = this.line
       const isGlare = this.open.size > 0 && isOfferedNow
       // The embedded server refuses by itself what must not cross in one dialog.
-      const isRefused = isGlare && (!isElsewhere || chance.is(0.5))
+      const isRefused = isGlare && (!isRemote || chance.is(0.5))
       if (isRefused || (this.stage === 'over' && chance.is(0.8))) {
         this.after(10, () => {
           if (isOfferedNow) this.#isOffering = false
@@ -305,7 +305,7 @@ export abstract class Peer {
     })
   }
 
-  #answered({ requestId, status, body, describes }: Said<'answerRequest'>): void {
+  #answered({ requestId, status, body, sdpOwner }: Said<'answerRequest'>): void {
     const asked = this.#unanswered.get(requestId)
     if (asked === undefined) {
       // The connection is lost.
@@ -319,7 +319,7 @@ export abstract class Peer {
       this.complain(`${status} to ${requestId} in spite of an open offer`)
     const isDescribed = (method === 'INVITE' || method === 'UPDATE') && status < 300
     this.open.delete(requestId)
-    if (isDescribed) this.tell(body, describes)
+    if (isDescribed) this.tell(body, sdpOwner)
     if (!isOffer(method, hasBody ? 'body' : undefined)) return
     const isLate = isDescribed && !hasBody && Boolean(body)
     if (isLate && this.stage !== 'over') this.open.set(requestId, 'ours')

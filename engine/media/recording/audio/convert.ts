@@ -1,6 +1,6 @@
 /**
- * What the relay has captured of a call becomes one WAV: caller left, callee right, 8 kHz, 16 bit. Streams: memory stays
- * the same however long the call was. Written beside its final name, synced, then renamed: there is never half a file.
+ * Converts the captures of a call to one WAV: caller left, callee right, 8 kHz, 16 bit. Streams, in constant memory. Writes
+ * a temporary file, syncs and renames it: there is never half a file.
  */
 import * as fs from 'node:fs'
 import { createHash } from 'node:crypto'
@@ -27,7 +27,7 @@ export interface Track {
 export interface ConversionOrder {
   /** rtpengine's `--recording-dir`. */
   readonly spool: string
-  /** Where the file goes. */
+  /** The path of the file. */
   readonly target: string
   readonly tracks: readonly Track[]
   /** Milliseconds UTC. */
@@ -47,7 +47,7 @@ export type Conversion =
   | { readonly kind: 'silent'; readonly packets: number }
   | { readonly kind: 'failed'; readonly reason: string }
 
-/** What a test puts in place of the disk. */
+/** A test replaces it. */
 export type Disk = Pick<typeof fs, 'writeSync'>
 
 /** Frames a second. */
@@ -55,16 +55,16 @@ const SAMPLE_RATE = 8_000
 const READ_BYTES = 65_536
 /** A WAV has 32 bits for its size; a day is less. */
 const MAX_FRAMES = 24 * 3_600 * SAMPLE_RATE
-/** By so much the clocks of a relay and of this machine may differ before its times count only among each other. */
+/** If the clock of a relay differs by more from ours, only the differences of its times count. */
 const SKEW_MS = 2_000
 
-/** Yields after each piece, so that other work may run between two. */
-export function* convert(order: ConversionOrder, disk: Disk = fs): Generator<void, Conversion> {
+/** Blocks its thread until the file is written. */
+export function convert(order: ConversionOrder, disk: Disk = fs): Conversion {
   const temporary = `${order.target}.${process.pid}.tmp`
   let file: number | undefined
   try {
     file = fs.openSync(temporary, 'w+', 0o600)
-    const result = yield* writeWav(order, file, disk)
+    const result = writeWav(order, file, disk)
     if (result.kind === 'converted') {
       fs.renameSync(temporary, order.target)
       syncFolder(dirname(order.target))
@@ -78,11 +78,11 @@ export function* convert(order: ConversionOrder, disk: Disk = fs): Generator<voi
   }
 }
 
-function* writeWav(
+function writeWav(
   { spool, tracks, startedAt, endedAt }: ConversionOrder,
   file: number,
   disk: Disk,
-): Generator<void, Conversion> {
+): Conversion {
   let position = WAV_HEADER
   const append = (bytes: Buffer): void => {
     writeAll(disk, file, bytes, position)
@@ -92,7 +92,7 @@ function* writeWav(
   const timeline = new Timeline(append, Math.min(frames ?? MAX_FRAMES, MAX_FRAMES))
   const count = { packets: 0, decoded: 0 }
   for (const track of tracks)
-    yield* readTrack(track, { spool, startedAt, endedAt }, (piece) => {
+    readTrack(track, { spool, startedAt, endedAt }, (piece) => {
       count.packets += 1
       const packet = readRtp(piece.payload)
       const decoder = packet && decoderOf(packet.payloadType)
@@ -104,7 +104,7 @@ function* writeWav(
   const written = timeline.finish(frames)
   writeAll(disk, file, wavHeader(written, 2), 0)
   fs.fsyncSync(file)
-  const sha256 = yield* digestOf(file)
+  const sha256 = digestOf(file)
   return {
     kind: 'converted',
     durationMs: Math.round((written * 1_000) / SAMPLE_RATE),
@@ -121,19 +121,15 @@ interface CapturedPiece {
   readonly payload: Buffer
 }
 
-function* readTrack(
+function readTrack(
   track: Track,
   times: Pick<ConversionOrder, 'spool' | 'startedAt' | 'endedAt'>,
   take: (piece: CapturedPiece) => void,
-): Generator<void, void> {
+): void {
   const channels = channelsOf(track)
   let shiftMs: number | undefined
   for (const path of capturesOf(times.spool, track.sessionId))
     for (const datagram of readCapture(path)) {
-      if (datagram === undefined) {
-        yield
-        continue
-      }
       const channel = channels.get(datagram.to)
       if (channel === undefined) continue
       shiftMs ??= shiftOf(datagram.at, track, times.endedAt)
@@ -157,7 +153,6 @@ function channelsOf({ caller, callee }: Track): ReadonlyMap<string, Channel> {
   return new Map([...keyed(caller, 0), ...keyed(callee, 1)])
 }
 
-/** Undefined between two pieces of the file. */
 function* readCapture(path: string) {
   const file = fs.openSync(path, 'r')
   try {
@@ -167,7 +162,6 @@ function* readCapture(path: string) {
       const size = fs.readSync(file, bytes)
       if (size === 0 || reader.isDamaged) return
       yield* reader.read(bytes.subarray(0, size))
-      yield undefined
     }
   } finally {
     fs.closeSync(file)
@@ -209,7 +203,7 @@ function filesOf(folder: string, isWanted: (name: string) => boolean): readonly 
 }
 
 function firstTimeOf(path: string): number {
-  for (const datagram of readCapture(path)) return datagram?.at ?? Infinity
+  for (const { at } of readCapture(path)) return at
   return Infinity
 }
 
@@ -220,7 +214,7 @@ function writeAll(disk: Disk, file: number, bytes: Buffer, position: number): vo
 
 const HASH_BYTES = 1_048_576
 
-function* digestOf(file: number): Generator<void, string> {
+function digestOf(file: number): string {
   const hash = createHash('sha256')
   const bytes = Buffer.alloc(HASH_BYTES)
   for (let position = 0; ;) {
@@ -228,7 +222,6 @@ function* digestOf(file: number): Generator<void, string> {
     if (size === 0) return hash.digest('hex')
     hash.update(bytes.subarray(0, size))
     position += size
-    yield
   }
 }
 
@@ -243,17 +236,17 @@ function syncFolder(folder: string): void {
 }
 
 // Puts the audio of two parties at its time, in order and in bounded memory (pure). Packets come late and out of order:
-// the last seconds are kept, and given to `write` when nothing belongs there any more.
+// the last seconds are held, and passed to `write` when no packet can belong there.
 
 /** 0: left, the caller. 1: right, the callee. */
 type Channel = 0 | 1
 
-/** What a packet may be late by. */
+/** The longest delay of a packet. */
 const LATE_FRAMES = 2 * SAMPLE_RATE
 const WINDOW_FRAMES = 2 * LATE_FRAMES
-/** By so much the timestamps of a sender may differ from the time of arrival before they count for nothing. */
+/** Timestamps of a sender that differ by more from the time of arrival are ignored. */
 const DRIFT_FRAMES = SAMPLE_RATE / 5
-/** More senders than this are no talk. */
+/** The most senders of one call. */
 const MAX_SENDERS = 64
 
 interface Sender {
@@ -310,8 +303,8 @@ export class Timeline {
   }
 
   /**
-   * RFC 3550 §5.1: timestamps tell the time between packets of one sender better than their arrival does, unless the
-   * sender has paused, or begun anew.
+   * RFC 3550 §5.1: the time between packets of one sender is that of their timestamps, not of their arrival, unless the
+   * sender has paused or restarted.
    */
   #frameOf({ channel, ssrc, timestamp, isMarked, arrival }: Piece): number {
     const key = `${channel}:${ssrc}`
@@ -366,7 +359,7 @@ export function wavHeader(frames: number, channels: number): Buffer {
 }
 
 // The UDP datagrams of a capture file, piece by piece (pure). The file comes from outside, and may end in the middle of a
-// packet: rtpengine was killed, or the disk was full. What is damaged ends the reading, with what was read before.
+// packet: rtpengine was killed, or the disk was full. Reading ends at the damage.
 
 interface CapturedDatagram {
   /** Milliseconds UTC by the clock of the relay, with fractions. */
@@ -402,12 +395,12 @@ export class PcapReader {
   #format: Format | undefined
   #isDamaged = false
 
-  /** It is no capture file, or not further. */
+  /** The file is not a capture, or is damaged here. */
   get isDamaged(): boolean {
     return this.#isDamaged
   }
 
-  /** The datagrams that are whole with these bytes. Read all of them before the next bytes are given. */
+  /** Yields the datagrams that these bytes complete. All must be read before the next call. */
   *read(bytes: Buffer): Generator<CapturedDatagram, void> {
     if (this.#isDamaged) return
     const all = this.#rest.length === 0 ? bytes : Buffer.concat([this.#rest, bytes])
@@ -474,7 +467,7 @@ function datagramOf(packet: Buffer): Omit<CapturedDatagram, 'at'> | undefined {
 
 interface IpHeader {
   readonly end: number
-  /** Of the receiver. */
+  /** The address of the receiver. */
   readonly words: readonly number[]
 }
 

@@ -1,4 +1,4 @@
-/** What an RTP packet (RFC 3550 §5.1) says of its audio (pure). */
+/** Reads RTP packets (RFC 3550 §5.1), and converts G.711. */
 
 interface RtpPacket {
   readonly payloadType: number
@@ -9,7 +9,7 @@ interface RtpPacket {
   readonly payload: Buffer
 }
 
-/** Undefined: it is none, such as RTCP or STUN. */
+/** Undefined: the packet is not RTP, but RTCP or STUN. */
 export function readRtp(bytes: Buffer): RtpPacket | undefined {
   const first = bytes[0] ?? 0
   const second = bytes[1] ?? 0
@@ -57,7 +57,7 @@ const aLaw = Int16Array.from({ length: 256 }, (_, byte) => {
 /** PCMU or PCMA, by static payload type (RFC 3551 §6). */
 export type G711 = 0 | 8
 
-/** The code whose value is nearest, by the sample's upper 14 bits. What is too loud is as loud as possible. */
+/** The code with the nearest value, by the upper 14 bits of the sample. Louder samples are clipped. */
 export function encode(payloadType: G711, sample: number): number {
   const bounded = Math.max(-32_768, Math.min(32_767, sample))
   return encoders[payloadType][(bounded + 32_768) >> 2] ?? 0

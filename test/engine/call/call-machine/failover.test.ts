@@ -66,12 +66,12 @@ test.each([
   [513, 513, 'message_too_large'],
 ])(
   'phones that may not be called (%i): the caller gets %i, the record %s, unless voicemail takes the call',
-  (status, heard, code) => {
+  (status, shown, code) => {
     const end = { kind: 'refused', status, reason: 'Withheld', code } as const
     const withheld: AttemptResult = { kind: 'withheld', end }
     for (const results of [[withheld], [silent, withheld]]) {
       const best = bestOf(results)
-      expect(run([best]).end).toMatchObject({ kind: 'refused', status: heard, code })
+      expect(run([best]).end).toMatchObject({ kind: 'refused', status: shown, code })
       expect(isUntaken(best)).toBe(true)
     }
     expect(bestOf([withheld, rejected(486)])).toMatchObject({ status: 486 })

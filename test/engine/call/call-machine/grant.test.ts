@@ -14,10 +14,10 @@ function start(grantedSeconds: number | null, extend: Answer) {
     if (command.type !== 'extend') return
     const { callUuid } = command
     askedAt.push(machine.now / 1_000)
-    const told = extend(command.grantedSeconds)
-    if (typeof told === 'number')
-      machine.event({ type: 'extended', callUuid, grantedSeconds: told })
-    else if (told !== undefined) machine.event({ type: 'notExtended', callUuid, code: told })
+    const answer = extend(command.grantedSeconds)
+    if (typeof answer === 'number')
+      machine.event({ type: 'extended', callUuid, grantedSeconds: answer })
+    else if (answer !== undefined) machine.event({ type: 'notExtended', callUuid, code: answer })
   }
   const advance = (seconds: number): void => {
     const end = machine.now + seconds * 1_000

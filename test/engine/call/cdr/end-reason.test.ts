@@ -54,7 +54,7 @@ test.each<[End, boolean, string]>([
 })
 
 test('only an empty wallet is named in Reason', () => {
-  const told = 'Q.850;cause=21;text="Insufficient Funds"'
-  expect(reasonHeader({ by: 'system', cause: 21 })).toBe(told)
+  const reason = 'Q.850;cause=21;text="Insufficient Funds"'
+  expect(reasonHeader({ by: 'system', cause: 21 })).toBe(reason)
   expect(reasonHeader({ by: 'api', cause: 21 })).toBe('Q.850;cause=21;text="CALL REJECTED"')
 })

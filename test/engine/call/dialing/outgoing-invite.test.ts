@@ -71,12 +71,12 @@ const claims = {
 
 test('a carrier that wants an asserted number gets the asserted identity', () => {
   const asserted = gateway({ callerId: { mode: 'pai', value: null } })
-  const told = (from: string, headers = {}) =>
+  const identityOf = (from: string, headers = {}) =>
     inviteFor(asserted, announced(from, { headers }), filter).headers['p-asserted-identity']
-  expect(told('<sip:100@inner>;tag=1')).toBe('<sip:100@localhost>')
-  expect(told('<sip:100@inner>;tag=1', claims)).toBe('<sip:+1800@localhost>')
-  expect(told(anonymous, claims)).toBe('<sip:+1800@localhost>')
-  expect(told(anonymous)).toBeUndefined()
+  expect(identityOf('<sip:100@inner>;tag=1')).toBe('<sip:100@localhost>')
+  expect(identityOf('<sip:100@inner>;tag=1', claims)).toBe('<sip:+1800@localhost>')
+  expect(identityOf(anonymous, claims)).toBe('<sip:+1800@localhost>')
+  expect(identityOf(anonymous)).toBeUndefined()
 })
 
 test('a fixed number hides every other, also one that is anonymous', () => {

@@ -6,7 +6,7 @@ import { turnOfEventLoop } from '../../../support/waiting.ts'
 
 const offer = 'v=0\r\no=- 1 1 IN IP4 10.0.0.9\r\ns=-\r\nc=IN IP4 10.0.0.9\r\nt=0 0\r\n'
 const audio = 'm=audio 5000 RTP/AVP 0\r\n'
-const hearing = { to: { address: '10.0.0.9', port: 5_000 }, payloadType: 0 }
+const target = { to: { address: '10.0.0.9', port: 5_000 }, payloadType: 0 }
 const legId = 'spy.1'
 
 /** What was done, in order. */
@@ -56,7 +56,7 @@ async function invite(body = offer + audio): Promise<void> {
   const listened = { callUuid: 'call', side: 'both' } as const
   const callee = { kind: 'listener', uri: 'relay:10.0.0.5:2223', listened } as const
   const sent = { uri: callee.uri, nextHop: undefined, headers: {}, credentials: undefined }
-  legs.invite(legId, { ...sent, body }, undefined, { describes: 'spy.0', callee })
+  legs.invite(legId, { ...sent, body }, undefined, { sdpOwner: 'spy.0', callee })
   await turnOfEventLoop()
 }
 
@@ -68,7 +68,7 @@ const request = (changes: Partial<LegCommandOf<'request'>>): void =>
     method: 'INVITE',
     headers: {},
     body: undefined,
-    describes: undefined,
+    sdpOwner: undefined,
     noAck: false,
     ...changes,
   })
@@ -77,7 +77,7 @@ test('a supervisor’s offer is answered with what it is to hear', async () => {
   await invite()
   expect(done).toEqual([
     ['open', legId, { callUuid: 'call', side: 'both' }],
-    ['play', legId, hearing],
+    ['play', legId, target],
   ])
   // Its answer comes from where its media comes from: it is behind no NAT.
   const response = { status: 200, peer: '10.0.0.1:4000' }
@@ -96,7 +96,7 @@ test('a phone that holds and resumes is sent nothing meanwhile', async () => {
   request({ transactionId: 'u', body: offer + audio })
   expect(done.slice(2)).toEqual([
     ['play', legId, undefined],
-    ['play', legId, hearing],
+    ['play', legId, target],
   ])
   expect(events.slice(1)).toMatchObject([
     { type: 'response', transactionId: 't', response: { status: 200 }, owesAck: false },
@@ -109,9 +109,9 @@ test('a re-INVITE without an offer gets ours, which its ACK answers', async () =
   request({ noAck: true })
   expect(events[1]).toMatchObject({ type: 'response', owesAck: true })
   expect(events[1]).toHaveProperty('response.body', expect.stringContaining('a=sendrecv'))
-  const answer = { type: 'acknowledgeReinvite', legId, transactionId: 't', describes: 'spy.0' }
+  const answer = { type: 'acknowledgeReinvite', legId, transactionId: 't', sdpOwner: 'spy.0' }
   legs.perform({ ...answer, body: offer + audio } as LegCommand)
-  expect(done.at(-1)).toEqual(['play', legId, hearing])
+  expect(done.at(-1)).toEqual(['play', legId, target])
 })
 
 test('what else a supervisor sends is taken', async () => {
@@ -158,7 +158,7 @@ test('a supervisor whose mixer is lost is put down', async () => {
 test('all other legs are the user agent’s', () => {
   const callee = { kind: 'domain', uri: 'sip:a.example', tenantId: null } as const
   const sent = { uri: '', nextHop: undefined, headers: {}, credentials: undefined, body: '' }
-  legs.invite('call.1', sent, undefined, { describes: 'call.0', callee })
+  legs.invite('call.1', sent, undefined, { sdpOwner: 'call.0', callee })
   legs.perform({ type: 'bye', legId: 'call.1', headers: {} })
   legs.answerBye('call.1')
   legs.save('call.1')

@@ -51,18 +51,18 @@ async function transferred() {
   await refer(first.a, first.aLeg, referTo(second.aLeg))
   const toY = await accepts(second.b, sdp('answer of y'))
   const toX = await accepts(first.b, sdp('answer of x'))
-  const told = await finalNotify(first.a)
+  const notify = await finalNotify(first.a)
   second.a.reply(await second.a.next('BYE'), 200)
   first.a.request('BYE', first.aLeg)
   await first.a.next('200 BYE')
-  return { first, second, toY, toX, told }
+  return { first, second, toY, toX, notify }
 }
 
 test('the other two are connected across the nodes, and the transferor is out of both calls', async () => {
-  const { first, second, toY, toX, told } = await transferred()
+  const { first, second, toY, toX, notify } = await transferred()
   expect(toY.body).toContain('s=answer of b')
   expect(toX.body).toContain('s=answer of y')
-  expect(told.body).toContain('200')
+  expect(notify.body).toContain('200')
   const { b: x, bLeg: xLeg } = first
   const { b: y, bLeg: yLeg } = second
   x.request('INFO', xLeg)

@@ -31,7 +31,7 @@ const nodeNamed = (self: string, isRecording = false): OtherNodes =>
     },
     isRecording: () => isRecording,
     onRefused: () => undefined,
-    onHeard: () => undefined,
+    onNodeAt: () => undefined,
     log: () => undefined,
   })
 

@@ -27,12 +27,12 @@ async function reoffered(
 ): Promise<readonly (string | undefined)[]> {
   for (const peer of [from, to]) peer.inbox.length = 0
   from.request('INVITE', leg, { body: offer })
-  const told = await to.next('INVITE')
-  to.reply(told, 200, { body: answer })
+  const reinvite = await to.next('INVITE')
+  to.reply(reinvite, 200, { body: answer })
   const back = await from.next('200 INVITE')
   from.request('ACK', leg)
   await to.next('ACK')
-  return [originOf(told), originOf(back)]
+  return [originOf(reinvite), originOf(back)]
 }
 
 test('through hold, transfer and what comes after it', async () => {

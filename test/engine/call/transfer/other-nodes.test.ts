@@ -10,7 +10,7 @@ const addresses = { a: '192.0.2.1', b: '192.0.2.2', c: '192.0.2.3' }
 /** Nodes a, b and c; a asks. */
 function cluster() {
   const world = { now: 1_700_000_000_000, alive: ['a', 'b', 'c'], refused: 0, recorded: '' }
-  const [told, heard]: string[][] = [[], []]
+  const [logged, nodeAddresses]: string[][] = [[], []]
   const nodeOf = (self: keyof typeof addresses, key = Buffer.alloc(32, 1)): OtherNodes =>
     new OtherNodes({
       self,
@@ -28,10 +28,10 @@ function cluster() {
       },
       isRecording: (callUuid) => callUuid === world.recorded,
       onRefused: () => void (world.refused += 1),
-      onHeard: (address) => void heard?.push(address),
-      log: (level, message) => void told?.push(`${level} ${message}`),
+      onNodeAt: (address) => void nodeAddresses?.push(address),
+      log: (level, message) => void logged?.push(`${level} ${message}`),
     })
-  return { world, told, heard, nodeOf, a: nodeOf('a'), b: nodeOf('b'), c: nodeOf('c') }
+  return { world, logged, nodeAddresses, nodeOf, a: nodeOf('a'), b: nodeOf('b'), c: nodeOf('c') }
 }
 
 /** The INVITE of node a for node b, as node b has it. */
@@ -50,18 +50,18 @@ function inviteOf(asking: OtherNodes, more: Partial<SipRequest> = {}, headers = 
 }
 
 test('each of the others that is there is asked, with what only it can read', () => {
-  const { world, heard, a, b, c } = cluster()
+  const { world, nodeAddresses, a, b, c } = cluster()
   const candidates = a.candidates(replaces, asked)
   expect(candidates.map(({ holder, uri }) => [holder, uri])).toEqual([
     ['b', 'sip:192.0.2.2:5060'],
     ['c', 'sip:192.0.2.3:5060'],
   ])
   expect(candidates[0]?.replaces).toBe('c1;to-tag=to;from-tag=from')
-  const told = { replaces, party, transfersBefore: 3 }
-  expect(b.read(inviteOf(a))).toEqual({ ...told, isRecorded: false })
+  const facts = { replaces, party, transfersBefore: 3 }
+  expect(b.read(inviteOf(a))).toEqual({ ...facts, isRecorded: false })
   world.recorded = 'u'
-  expect(b.read(inviteOf(a))).toEqual({ ...told, isRecorded: true })
-  expect(heard).toEqual([addresses.a, addresses.a])
+  expect(b.read(inviteOf(a))).toEqual({ ...facts, isRecorded: true })
+  expect(nodeAddresses).toEqual([addresses.a, addresses.a])
   expect(c.read(inviteOf(a))).toBe('refused')
   world.alive = ['a', 'c']
   expect(a.candidates(replaces, asked).map(({ holder }) => holder)).toEqual(['c'])
@@ -83,10 +83,10 @@ test.each([
   ['that is made up', {}, { 'X-Tollgate-Transfer': 'AAAA' }],
   ['that is too long', {}, { 'X-Tollgate-Transfer': 'A'.repeat(5_000) }],
 ])('a token %s is refused, and counted', (_, more, headers) => {
-  const { world, heard, a, b } = cluster()
+  const { world, nodeAddresses, a, b } = cluster()
   expect(b.read(inviteOf(a, more, headers))).toBe('refused')
   expect(world.refused).toBe(1)
-  expect(heard).toEqual([])
+  expect(nodeAddresses).toEqual([])
 })
 
 test('a token of another installation is refused', () => {
@@ -95,13 +95,13 @@ test('a token of another installation is refused', () => {
 })
 
 test('a token lives for a minute, and 30 s more for clocks that differ', () => {
-  const { world, told, a, b } = cluster()
+  const { world, logged, a, b } = cluster()
   const invite = inviteOf(a)
   world.now += 90_000
   expect(b.read(invite)).toMatchObject({ party })
   world.now += 1
   expect(b.read(invite)).toBe('refused')
-  expect(told).toEqual([expect.stringContaining('compare the clocks')])
+  expect(logged).toEqual([expect.stringContaining('compare the clocks')])
   world.now -= 120_002
   expect(b.read(invite)).toBe('refused')
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readRefer } from '../../../../engine/call/transfer/refer-request.ts'
+import { readRefer } from '../../../../engine/call/transfer/refer.ts'
 
 const read = (referTo: string, more: Record<string, string> = {}) =>
   readRefer({ 'refer-to': referTo, cseq: '7 REFER', ...more })

@@ -91,7 +91,7 @@ async function ringing() {
 }
 
 async function acceptedBy(leg: Leg): Promise<PeerMessage> {
-  process.perform({ type: 'accept', legId: 'a', sdp: sdp('answer'), describes: 'b', headers: {} })
+  process.perform({ type: 'accept', legId: 'a', sdp: sdp('answer'), sdpOwner: 'b', headers: {} })
   const ok = await phone.next('200 INVITE')
   phone.learn(leg, ok)
   phone.request('ACK', leg)
@@ -136,7 +136,7 @@ test('an answered call goes on: re-INVITE and BYE in both dialogs, from either s
   phone.request('INVITE', leg, { body: sdp('hold') })
   const request = await process.event('request')
   expect(request).toMatchObject({ legId: 'a', method: 'INVITE', body: sdp('hold') })
-  const offer = { headers: {}, body: sdp('hold'), describes: 'a', noAck: false }
+  const offer = { headers: {}, body: sdp('hold'), sdpOwner: 'a', noAck: false }
   process.perform({ type: 'request', legId: 'b', transactionId: 't', method: 'INVITE', ...offer })
   const reinvite = await node.next('INVITE')
   expect(reinvite.get('To')).toContain(';tag=node')

@@ -56,8 +56,8 @@ async function dial(number: string): Promise<{ readonly caller: SipPeer; readonl
 /** A party: its leg, what it was told last, and what it has said last. */
 interface Heard {
   readonly leg: string
-  readonly told: string
-  readonly said: string
+  readonly sent: string
+  readonly own: string
 }
 
 /** Each reaches the other through the relay, in the only session. */
@@ -65,8 +65,8 @@ async function expectMedia(one: Heard, other: Heard): Promise<void> {
   // Relays are told of ended sessions at the next tick.
   await rig.advance(100)
   expect(rig.relay.sessions.size).toBe(1)
-  expect(rig.relay.leadsTo(one.told, one.leg, other.leg, other.said)).toBe(true)
-  expect(rig.relay.leadsTo(other.told, other.leg, one.leg, one.said)).toBe(true)
+  expect(rig.relay.leadsTo(one.sent, one.leg, other.leg, other.own)).toBe(true)
+  expect(rig.relay.leadsTo(other.sent, other.leg, one.leg, one.own)).toBe(true)
 }
 
 /** The first of them hangs up. */
@@ -91,8 +91,8 @@ test('an INVITE without offer: the callee offers, and the ACK answers', async ()
   caller.request('ACK', leg, { body: sdp('answer', 4_000) })
   const ack = await node.next('ACK')
   await expectMedia(
-    { leg: first, told: ok.body, said: sdp('answer', 4_000) },
-    { leg: second, told: ack.body, said: sdp('offer', 5_000) },
+    { leg: first, sent: ok.body, own: sdp('answer', 4_000) },
+    { leg: second, sent: ack.body, own: sdp('offer', 5_000) },
   )
   await hangUp(caller, leg, node)
 })
@@ -107,8 +107,8 @@ test('a re-INVITE without offer in a call with an early offer', async () => {
   caller.request('ACK', leg, { body: sdp('answer', 4_400) })
   const ack = await node.next('ACK')
   await expectMedia(
-    { leg: first, told: ok.body, said: sdp('answer', 4_400) },
-    { leg: second, told: ack.body, said: sdp('offer', 5_500) },
+    { leg: first, sent: ok.body, own: sdp('answer', 4_400) },
+    { leg: second, sent: ack.body, own: sdp('offer', 5_500) },
   )
   await hangUp(caller, leg, node)
 })
@@ -118,20 +118,20 @@ test('early media, and an answer with another place', async () => {
   const leg = caller.leg(rig.uri('1555'))
   caller.request('INVITE', leg, { body: sdp('offer', 4_000) })
   const invite = await node.next('INVITE')
-  const told = { leg: second, told: invite.body }
+  const sent = { leg: second, sent: invite.body }
   node.reply(invite, 183, { tag: 'b', body: sdp('announcement', 5_000) })
   const progress = await caller.next('183 INVITE')
-  const caller4000 = { leg: first, said: sdp('offer', 4_000) }
+  const caller4000 = { leg: first, own: sdp('offer', 4_000) }
   await expectMedia(
-    { ...caller4000, told: progress.body },
-    { ...told, said: sdp('announcement', 5_000) },
+    { ...caller4000, sent: progress.body },
+    { ...sent, own: sdp('announcement', 5_000) },
   )
   node.reply(invite, 200, { tag: 'b', body: sdp('answer', 6_000) })
   const ok = await caller.next('200 INVITE')
   caller.learn(leg, ok)
   caller.request('ACK', leg)
   await node.next('ACK')
-  await expectMedia({ ...caller4000, told: ok.body }, { ...told, said: sdp('answer', 6_000) })
+  await expectMedia({ ...caller4000, sent: ok.body }, { ...sent, own: sdp('answer', 6_000) })
   await hangUp(caller, leg, node)
 })
 
@@ -152,13 +152,13 @@ test('phones that ring in parallel: the one that answers keeps its session, the 
   desk.reply(await desk.next('CANCEL'), 200)
   desk.reply(toDesk, 487, { tag: 'd' })
   await expectMedia(
-    { leg: first, told: ok.body, said: sdp('offer', 4_000) },
-    { leg: 'uuid-1.2', told: toMobile.body, said: sdp('mobile', 6_000) },
+    { leg: first, sent: ok.body, own: sdp('offer', 4_000) },
+    { leg: 'uuid-1.2', sent: toMobile.body, own: sdp('mobile', 6_000) },
   )
   await hangUp(caller, leg, mobile)
 })
 
-test('no phone of an extension can be called without a relay: the caller is told so', async () => {
+test('no phone of an extension can be called without a relay: the caller is sent so', async () => {
   await phoneOf('102')
   await phoneOf('102')
   for (const relay of rig.relays) relay.isAlive = false
@@ -183,8 +183,8 @@ test('a call that a phone sends elsewhere: its session goes, and the target has 
   caller.request('ACK', leg)
   await target.next('ACK')
   await expectMedia(
-    { leg: first, told: ok.body, said: sdp('offer', 4_000) },
-    { leg: 'uuid-1.2', told: invite.body, said: sdp('answer', 6_000) },
+    { leg: first, sent: ok.body, own: sdp('offer', 4_000) },
+    { leg: 'uuid-1.2', sent: invite.body, own: sdp('answer', 6_000) },
   )
   await hangUp(caller, leg, target)
 })
@@ -196,15 +196,15 @@ test('UPDATE with an offer, from either side', async () => {
   node.reply(update, 200, { body: sdp('answer') })
   const ok = await caller.next('200 UPDATE')
   await expectMedia(
-    { leg: first, told: ok.body, said: sdp('moved', 4_400) },
-    { leg: second, told: update.body, said: sdp('answer') },
+    { leg: first, sent: ok.body, own: sdp('moved', 4_400) },
+    { leg: second, sent: update.body, own: sdp('answer') },
   )
   node.request('UPDATE', nodeLeg, { body: sdp('moved, too', 5_500) })
   const back = await caller.next('UPDATE')
   caller.reply(back, 200, { body: sdp('moved', 4_400) })
   await expectMedia(
-    { leg: first, told: back.body, said: sdp('moved', 4_400) },
-    { leg: second, told: (await node.next('200 UPDATE')).body, said: sdp('moved, too', 5_500) },
+    { leg: first, sent: back.body, own: sdp('moved', 4_400) },
+    { leg: second, sent: (await node.next('200 UPDATE')).body, own: sdp('moved, too', 5_500) },
   )
   await hangUp(caller, leg, node)
 })
@@ -231,8 +231,8 @@ test('re-INVITEs that cross: both get 491, and the next one succeeds', async () 
   node.request('ACK', nodeLeg)
   await caller.next('ACK')
   await expectMedia(
-    { leg: first, told: again.body, said: sdp('offer') },
-    { leg: second, told: ok.body, said: sdp('moved, too', 5_500) },
+    { leg: first, sent: again.body, own: sdp('offer') },
+    { leg: second, sent: ok.body, own: sdp('moved, too', 5_500) },
   )
   await hangUp(caller, leg, node)
 })
@@ -262,15 +262,15 @@ test('attended transfer: the two that stay have one session, and the old ones ar
     await c.next('ACK')
   }
   await expectMedia(
-    { leg: second, told: toB.body, said: sdp('b again', 5_500) },
-    { leg: 'uuid-2.1', told: (moved ?? toC).body, said: sdp('answer of c', 6_000) },
+    { leg: second, sent: toB.body, own: sdp('b again', 5_500) },
+    { leg: 'uuid-2.1', sent: (moved ?? toC).body, own: sdp('answer of c', 6_000) },
   )
   await hangUp(b, bLeg, c)
 })
 
 test.each([
   ['stays', 5_000],
-  ['moves, and the destination is told', 5_500],
+  ['moves, and the destination is sent', 5_500],
 ])(
   'click-to-call: our re-INVITE tells the source of the destination, and it %s',
   async (_, port) => {
@@ -294,15 +294,15 @@ test.each([
     const again = await a.next('INVITE')
     a.reply(again, 200, { body: sdp('a', port) })
     await a.next('ACK')
-    const toldLast = port === 5_000 ? toB : await b.next('INVITE')
-    if (toldLast !== toB) {
-      b.reply(toldLast, 200, { body: sdp('b', 6_600) })
+    const lastSent = port === 5_000 ? toB : await b.next('INVITE')
+    if (lastSent !== toB) {
+      b.reply(lastSent, 200, { body: sdp('b', 6_600) })
       await b.next('ACK')
     }
     await rig.settle()
     await expectMedia(
-      { leg: first, told: again.body, said: sdp('a', port) },
-      { leg: second, told: toldLast.body, said: sdp('b', 6_600) },
+      { leg: first, sent: again.body, own: sdp('a', port) },
+      { leg: second, sent: lastSent.body, own: sdp('b', 6_600) },
     )
     await hangUp(a, a.calledLeg(toA, 'a'), b)
   },

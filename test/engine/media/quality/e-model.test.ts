@@ -27,14 +27,14 @@ test('losses count for more in G.711, which does not conceal them, than in codec
 })
 
 test('is between 1 and 4.4, and never better with more loss, jitter or delay', () => {
-  const heard = fc.record({
+  const figures = fc.record({
     jitterMs: fc.double({ min: 0, max: 10_000, noNaN: true }),
     packetLossPct: fc.double({ min: 0, max: 100, noNaN: true }),
     roundTripMs: fc.double({ min: 0, max: 60_000, noNaN: true }),
     codec: fc.constantFrom('PCMU', 'G729', 'opus', undefined, '__proto__'),
   })
   fc.assert(
-    fc.property(heard, fc.double({ min: 0, max: 10, noNaN: true }), (quality, more) => {
+    fc.property(figures, fc.double({ min: 0, max: 10, noNaN: true }), (quality, more) => {
       const mos = mosOf(quality)
       expect(mos).toBeGreaterThanOrEqual(1)
       expect(mos).toBeLessThanOrEqual(4.4)

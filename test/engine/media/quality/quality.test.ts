@@ -72,7 +72,7 @@ test('the answer to a BYE reaches the record once its phone has reported before'
   expect((await rig.record()).quality).toBeUndefined()
   await rig.settle()
   const trace = rig.calls.story('uuid-1')?.notes.find(({ what }) => what === 'reported')
-  expect(trace).toMatchObject({ by: 'callee', heard: { packets: 900 } })
+  expect(trace).toMatchObject({ by: 'callee', stream: { packets: 900 } })
 
   await hangUp(await talkAgain(first), [], [stat(800, 0)])
   expect((await rig.record()).quality?.caller?.packets).toBe(800)

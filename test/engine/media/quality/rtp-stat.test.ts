@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { readRtpStat } from '../../../../engine/media/quality/rtp-stat.ts'
+import { readRtpStat } from '../../../../engine/media/quality/phone-reports.ts'
 import '../../../support/property-seed.ts'
 
 test.each([

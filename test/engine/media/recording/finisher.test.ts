@@ -10,8 +10,8 @@ import {
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import {
+  ConversionThread,
   type Converter,
-  openConverter,
   Finisher,
   RecordingStore,
 } from '../../../../engine/media/recording/finisher.ts'
@@ -55,7 +55,7 @@ const note: UnfinishedRecording = {
 const root = temporaryFolder()
 let count = 0
 
-function open({ converter = openConverter() }: { readonly converter?: Converter } = {}) {
+function open({ converter = new ConversionThread() }: { readonly converter?: Converter } = {}) {
   const base = join(root, String((count += 1)))
   const [folder, spool] = [join(base, 'files'), join(base, 'spool')]
   cpSync(vectors, spool, { recursive: true })
@@ -143,7 +143,7 @@ test('every step may be repeated: there is one row, one event, and the same file
 })
 
 test('while the disk is full captures are kept, and the file is made when there is room', async () => {
-  const real = openConverter()
+  const real = new ConversionThread()
   let isFull = true
   const { finisher, unfinished, time, rows, captures, logged } = open({
     converter: {
@@ -164,7 +164,7 @@ test('while the disk is full captures are kept, and the file is made when there 
 })
 
 test('calls that end while the disk is full do not put off those that wait for it', async () => {
-  const real = openConverter()
+  const real = new ConversionThread()
   let isFull = true
   const { finisher, time, rows, logged } = open({
     converter: {

@@ -7,7 +7,7 @@ const party = (codecs: readonly string[] | null, offered: readonly string[] = []
     rules: { policy: null, profile: 'auto', codecs, dtmf: 'auto' },
     isOnWebSocket: false,
     natAddress: undefined,
-    described: {
+    description: {
       profile: 'rtp',
       address: '',
       codecs: offered,

@@ -367,9 +367,9 @@ test('after a transfer the recording of the first call goes on with the new part
 test('both parties hear a tone, where that is wished for', async () => {
   const { recorder, session, asked } = open({ hasTone: true })
   recorder.connected(session())
-  const heard = () => asked.filter(({ command }) => command === 'play media')
-  await eventually(() => expect(heard()).toHaveLength(2))
-  expect(heard().map((request) => request['from-tag'])).toEqual([`${callUuid}.1`, `${callUuid}.2`])
+  const played = () => asked.filter(({ command }) => command === 'play media')
+  await eventually(() => expect(played()).toHaveLength(2))
+  expect(played().map((request) => request['from-tag'])).toEqual([`${callUuid}.1`, `${callUuid}.2`])
 })
 
 test('the next process goes on with a call that lives, and finishes one that does not', async () => {

@@ -43,7 +43,7 @@ async function open({ isRequired = false, wish = 'always' }: Options = {}) {
   const observers: MediaObserver[] = []
   const time = new ManualTime(1_000_000)
   const recordings = new Recordings({
-    places: { folder: place, spool: place, hasTone: false, isRequired },
+    settings: { folder: place, spool: place, hasTone: false, isRequired },
     store,
     webhooks: { wants: () => false, writeAll: () => Promise.resolve() },
     media: {

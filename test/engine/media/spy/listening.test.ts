@@ -43,8 +43,8 @@ const mixers: Mixers = {
     mixed.push(['open', id, host])
     return Promise.resolve(isMixing ? { address: '10.0.0.1', port: 4_000 } : undefined)
   },
-  hear: (id, sources) => void mixed.push(['hear', id, sources]),
-  play: (id, hearing) => void mixed.push(['play', id, hearing]),
+  setSources: (id, sources) => void mixed.push(['sources', id, sources]),
+  play: (id, target) => void mixed.push(['play', id, target]),
   close: (id) => void mixed.push(['close', id]),
 }
 
@@ -107,7 +107,7 @@ test('both parties of a call are subscribed to, in PCMU, and sent to the mixer',
   expect(asked[1]).toHaveProperty('sdp', media)
   expect(mixed).toEqual([
     ['open', 'spy.1', '10.0.0.5'],
-    ['hear', 'spy.1', [from(41_000), from(41_004)]],
+    ['sources', 'spy.1', [from(41_000), from(41_004)]],
   ])
 })
 
@@ -116,7 +116,7 @@ test('a relay that names another address than the one at which it is reached sen
   answerTo = () => ({ kind: 'ok', values: { sdp: atPublic } })
   await open()
   const sources = [from(41_000, '203.0.113.5'), from(41_004, '203.0.113.5')]
-  expect(mixed).toContainEqual(['hear', 'spy.1', sources])
+  expect(mixed).toContainEqual(['sources', 'spy.1', sources])
 })
 
 test('one party is subscribed to by its tag', async () => {

@@ -27,7 +27,7 @@ function nextOf(mix: Mix): number {
 
 const near = (value: number): unknown => expect.closeTo(value, -Math.log10(value * 0.1))
 
-test('two parties are added, and one alone is heard as it is', () => {
+test('two parties are added, and one alone is packets as it is', () => {
   const mix = new Mix(1)
   for (const at of [1, 2, 3]) {
     mix.push(0, packet(at, 1_000))
@@ -48,7 +48,7 @@ test('its packets follow each other, whatever comes', () => {
   expect(other.readUInt16BE(2)).toBe(one.readUInt16BE(2) + 1)
 })
 
-test('a party is heard once two packets of it wait, and again so after a pause', () => {
+test('a party is packets once two packets of it wait, and again so after a pause', () => {
   const mix = new Mix(1)
   mix.push(0, packet(1, 1_000))
   expect(nextOf(mix)).toBe(0)
@@ -63,8 +63,8 @@ test('what comes twice or too late is left out; another stream of the party is n
   const mix = new Mix(1)
   for (const at of [5, 5, 4, 6]) mix.push(0, packet(at, 1_000))
   mix.push(0, packet(1, 1_000, 8))
-  const heard = [nextOf(mix), nextOf(mix), nextOf(mix), nextOf(mix)]
-  expect(heard).toEqual([near(1_000), near(1_000), near(1_000), 0])
+  const packets = [nextOf(mix), nextOf(mix), nextOf(mix), nextOf(mix)]
+  expect(packets).toEqual([near(1_000), near(1_000), near(1_000), 0])
 })
 
 test('a party that sends too fast does not make the supervisor late', () => {

@@ -32,11 +32,11 @@ test('a supervisor hears what comes from the two places of the relay, and nothin
     port: socket.address().port,
     addresses: ['127.0.0.1'],
   }))
-  mixers.hear('one', sources)
+  mixers.setSources('one', sources)
   mixers.play('one', { to: phone.address(), payloadType: 0 })
 
   const codes: number[] = []
-  const heard = new Promise<void>((resolve) => {
+  const received = new Promise<void>((resolve) => {
     phone.on('message', (packet: Buffer) => {
       codes.push(...(readRtp(packet)?.payload ?? []))
       if (codes.filter((code) => code !== silence).length > 800) resolve()
@@ -61,7 +61,7 @@ test('a supervisor hears what comes from the two places of the relay, and nothin
     }
   }, 20)
   onTestFinished(() => clearInterval(sending))
-  await heard
+  await received
   const decoder = decoderOf(0) ?? new Int16Array(0)
   const one = decoder[0x9f] ?? 0
   // Both, or one of them while the other is late; never the stranger, which is louder than both.
@@ -76,8 +76,8 @@ test('a mixer that is closed while it opens is not there, and keeps no socket', 
   const mixers = new MixerThread(() => undefined, file)
   onTestFinished(() => mixers.stop())
   const [gone, phone] = await Promise.all([open(), open()])
-  const heard: string[] = []
-  gone.on('message', () => heard.push('gone'))
+  const received: string[] = []
+  gone.on('message', () => received.push('gone'))
   // Both are under way in the thread before either is open.
   const opening = mixers.open('one', '127.0.0.1', () => undefined)
   const another = mixers.open('two', '127.0.0.1', () => undefined)
@@ -87,7 +87,7 @@ test('a mixer that is closed while it opens is not there, and keeps no socket', 
   mixers.play('one', { to: gone.address(), payloadType: 0 })
   mixers.play('two', { to: phone.address(), payloadType: 0 })
   for (let packets = 0; packets < 3; packets += 1) await once(phone, 'message')
-  expect(heard).toEqual([])
+  expect(received).toEqual([])
 })
 
 test('a thread that ends takes its mixers with it, and the next one starts another', async () => {

@@ -4,7 +4,6 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import {
-  type Conversion,
   type ConversionOrder,
   convert,
   type Disk,
@@ -44,17 +43,9 @@ const orderOf = (changes: Partial<ConversionOrder> = {}): ConversionOrder => ({
   ...changes,
 })
 
-function run(order: ConversionOrder, disk?: Disk): Conversion {
-  const steps = convert(order, disk)
-  for (;;) {
-    const step = steps.next()
-    if (step.done === true) return step.value
-  }
-}
-
 test('the caller is left, the callee is right, and the pause between two starts is silence', () => {
   const order = orderOf()
-  const result = run(order)
+  const result = convert(order)
   const bytes = readFileSync(order.target)
   const wav = readWav(bytes)
   expect([wav.channels, wav.rate]).toEqual([2, 8_000])
@@ -81,7 +72,7 @@ test('a relay whose clock is another counts from the start of its session', () =
   const startedAt = talk.startedAt - 3_600_000
   const tracks = orderOf().tracks.map((track) => ({ ...track, startedAt }))
   const order = orderOf({ tracks, startedAt, endedAt: startedAt + 1_400 })
-  expect(run(order).kind).toBe('converted')
+  expect(convert(order).kind).toBe('converted')
   const wav = readWav(readFileSync(order.target))
   expect(wav.seconds).toBeCloseTo(1.4, 2)
   expect(wav.tone(0, 440, 0.05, 0.45)).toBeGreaterThan(0.9)
@@ -89,18 +80,18 @@ test('a relay whose clock is another counts from the start of its session', () =
 
 test('without an end, as after a crash, the file ends with the last audio', () => {
   const order = orderOf({ endedAt: undefined })
-  expect(run(order).kind).toBe('converted')
+  expect(convert(order).kind).toBe('converted')
   expect(readWav(readFileSync(order.target)).seconds).toBeGreaterThan(1.2)
 })
 
 test('what was captured of another session, or in no known codec, makes no file', () => {
   const [track] = orderOf().tracks
   if (track === undefined) throw new Error('no track')
-  expect(run(orderOf({ tracks: [{ ...track, sessionId: 'tg-fixture' }] }))).toEqual({
+  expect(convert(orderOf({ tracks: [{ ...track, sessionId: 'tg-fixture' }] }))).toEqual({
     kind: 'silent',
     packets: 0,
   })
-  expect(run(orderOf({ tracks: [{ ...track, caller: [], callee: [] }] })).kind).toBe('silent')
+  expect(convert(orderOf({ tracks: [{ ...track, caller: [], callee: [] }] })).kind).toBe('silent')
 })
 
 test('a full disk leaves no file, and says why', () => {
@@ -110,7 +101,7 @@ test('a full disk leaves no file, and says why', () => {
       throw new Error('ENOSPC: no space left on device')
     },
   }
-  expect(run(order, full)).toEqual({
+  expect(convert(order, full)).toEqual({
     kind: 'failed',
     reason: 'Error: ENOSPC: no space left on device',
   })
@@ -120,14 +111,14 @@ test('a full disk leaves no file, and says why', () => {
 test('a disk that takes a part of what it is given gets the rest again', () => {
   const fs = { rest: 0 }
   const order = orderOf()
-  const whole = run(orderOf())
+  const whole = convert(orderOf())
   const disk = {
     writeSync: (file: number, bytes: Buffer, at: number, length: number, position: number) => {
       fs.rest += 1
       return writeSync(file, bytes, at, Math.min(length, 1_000), position)
     },
   } as Disk
-  expect(run(order, disk)).toEqual(whole)
+  expect(convert(order, disk)).toEqual(whole)
   expect(fs.rest).toBeGreaterThan(10)
 })
 
@@ -153,7 +144,7 @@ test('a capture that is damaged anywhere ends in a whole WAV, or in none, of bou
         for (const [at, byte] of changes) damaged[at] = byte
         writeFileSync(join(spool, 'pcaps', name), damaged.subarray(0, end))
         const order = orderOf({ spool })
-        const result = run(order)
+        const result = convert(order)
         if (result.kind === 'failed') throw new Error(result.reason)
         if (result.kind === 'silent') return
         expect(readWav(readFileSync(order.target)).seconds).toBeLessThanOrEqual(2)

@@ -1,12 +1,12 @@
 /**
  * This process as an application of a drachtio-server elsewhere, by drachtio-srf: commands of call control become its
- * calls, and what it hears becomes events. A connection that is lost, or whose server is silent, is made again.
+ * calls, and its callbacks become events. A connection that is lost, or whose server is silent, is opened again.
  */
 import type { EventEmitter } from 'node:events'
 import { readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
-import type { Log } from '../../../../schema/contracts/log.ts'
+import type { Log } from '../../../schema/contracts/log.ts'
 import type {
   AppCommand,
   AppEvent,
@@ -14,15 +14,11 @@ import type {
   Application,
   ApplicationLink,
   MessageFlow,
-} from '../../../sip-server/application.ts'
-import {
-  parseAppMessage,
-  reasonPhrase,
-  type SipMessage,
-} from '../../../sip-server/message/index.ts'
-import type { Schedule } from '../../deadlines.ts'
-import { messageOf } from '../requests.ts'
-import type { ServerAddress } from '../server-link.ts'
+} from '../../sip-server/application.ts'
+import { parseAppMessage, reasonPhrase, type SipMessage } from '../../sip-server/message/index.ts'
+import type { Schedule } from '../deadlines.ts'
+import { messageOf } from './requests.ts'
+import type { ServerAddress } from './server-link.ts'
 
 /** Call control, as it is called for each connection. */
 export interface RemoteApplication extends Application {
@@ -39,13 +35,13 @@ export interface DrachtioOptions {
 }
 
 const PING_MS = 5_000
-/** One may be late because this process stood still. */
+/** A reply may be late because this process stood still. */
 const MAX_SILENT_PINGS = 3
-/** A server that is back is found within this time. */
+/** A server that is available again is found within this time. */
 const RETRY_MS = 1_000
 /** A server that does not read is dropped when so many bytes wait for it. */
 const MAX_BUFFERED_BYTES = 16_777_216
-/** Of a message that cannot be read. */
+/** The shown length of an unreadable message. */
 const SHOWN = 80
 
 /**
@@ -53,16 +49,16 @@ const SHOWN = 80
  * @throws {Error} the file of the authorities cannot be read.
  */
 export function connectToServer(
-  place: ServerAddress,
+  server: ServerAddress,
   application: RemoteApplication,
   options: DrachtioOptions,
 ): { close(): void } {
-  const connection = new DrachtioConnection(place, application, options)
+  const connection = new DrachtioConnection(server, application, options)
   void loadLibrary().then((library) => library && connection.open(library))
   return connection
 }
 
-// ---- what is used of drachtio-srf 5.0, whose own types lack most of it ----
+// ---- the used part of drachtio-srf 5.0, whose own types lack most of it ----
 
 interface RawMessage {
   /** The whole message as the server wrote it. */
@@ -108,7 +104,7 @@ interface SrfResponse extends ServerMessage {
 }
 
 interface Srf extends EventEmitter {
-  /** `wp` is not documented: it tells of the socket, and hears the messages. */
+  /** `wp` is not documented: it gives access to the socket and to received messages. */
   readonly app: {
     readonly client: {
       readonly wp: EventEmitter & { send(socket: Socket, message: string): string }
@@ -149,14 +145,14 @@ async function loadLibrary(): Promise<(new () => Srf) | undefined> {
 
 const isSrf = (library: unknown): library is new () => Srf => typeof library === 'function'
 
-/** How drachtio-srf says that the socket has just gone, of which `close` tells next. */
+/** The error of drachtio-srf for a closed socket. The event `close` follows. */
 const isGone = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'ESOCKETDESTROYED'
 
 const ignore = (): void => undefined
 
 class DrachtioConnection implements ApplicationLink {
-  readonly #place: ServerAddress
+  readonly #server: ServerAddress
   readonly #tls: ConnectionOptions | undefined
   readonly #application: RemoteApplication
   readonly #options: DrachtioOptions
@@ -175,9 +171,9 @@ class DrachtioConnection implements ApplicationLink {
   #cancelRetry = ignore
   #isClosed = false
 
-  constructor(place: ServerAddress, application: RemoteApplication, options: DrachtioOptions) {
-    const { tls } = place
-    this.#place = place
+  constructor(server: ServerAddress, application: RemoteApplication, options: DrachtioOptions) {
+    const { tls } = server
+    this.#server = server
     // The authorities are read once, at the start.
     this.#tls = tls && (tls.caFile === undefined ? {} : { ca: readFileSync(tls.caFile) })
     this.#application = application
@@ -190,10 +186,10 @@ class DrachtioConnection implements ApplicationLink {
     if (this.#socket) this.#srf?.disconnect()
   }
 
-  /** A library of its own for each connection: what is left of the last one is left there; and its own attempts forget TLS. */
+  /** Each connection has its own instance of the library: no state is left over, and the reconnects of the library lose TLS. */
   open(Library: new () => Srf): void {
     if (this.#isClosed) return
-    const { host, port, secret } = this.#place
+    const { host, port, secret } = this.#server
     const srf = new Library()
     const tls = this.#tls && { tls: this.#tls }
     srf.use((request, response) => this.#onRequest(request, response))
@@ -224,7 +220,7 @@ class DrachtioConnection implements ApplicationLink {
 
   #onFailure(error: string): void {
     this.#failures += 1
-    // A server may be away for days: the 1st, 2nd, 4th, 8th … attempt is news.
+    // A server may be unavailable for days: only the 1st, 2nd, 4th, 8th … attempt is logged.
     if ((this.#failures & (this.#failures - 1)) === 0)
       this.#options.log('warn', 'drachtio server unreachable', { error })
   }
@@ -257,12 +253,12 @@ class DrachtioConnection implements ApplicationLink {
   }
 
   /**
-   * After 15 to 20 s without a byte the server counts as away, whatever TCP still acknowledges: the connection
-   * is closed, with all that is on it.
+   * After 15 to 20 s without a byte the server counts as unavailable, whatever TCP still acknowledges: the connection is
+   * closed, with all its dialogs.
    */
   #pinging(socket: Socket, ping: () => void): () => void {
     const { schedule, log } = this.#options
-    const { host, port } = this.#place
+    const { host, port } = this.#server
     let read = 0
     let silentPings = 0
     const beat = (): void => {
@@ -280,7 +276,7 @@ class DrachtioConnection implements ApplicationLink {
     return () => cancel()
   }
 
-  // ---- what call control asks for ----
+  // ---- commands of call control ----
 
   send({ id, command }: AppCommand): void {
     const welcome = this.#welcome
@@ -332,7 +328,7 @@ class DrachtioConnection implements ApplicationLink {
     try {
       return response.send(status, reason, parts, done)
     } catch {
-      // Its table of codes ends at 606.
+      // The table of the library ends at 606.
       Object.assign(response, { status, reason: reason || reasonPhrase(status) })
       return response.agent.sendResponse(response, parts, done)
     }
@@ -349,7 +345,7 @@ class DrachtioConnection implements ApplicationLink {
     })
   }
 
-  /** A drachtio-server that gets no final response after it says nothing more of the INVITE. */
+  /** After a CANCEL without final response a drachtio-server reports nothing more about the INVITE. */
   #cancel(commandId: string, transactionId: string, parts: Parts): void {
     const invite = this.#invites.get(transactionId)
     this.#invites.delete(transactionId)
@@ -372,13 +368,13 @@ class DrachtioConnection implements ApplicationLink {
       return this.#emit({ kind: 'request-sent', ...details, sent })
     }
 
-  /** What the server tells of it, unless the connection has just gone. */
+  /** Reports the reason of the server, unless the connection has just closed. */
   #refuse(commandId: string, error: unknown): void {
     if (isGone(error)) return
     this.#emit({ kind: 'refused', commandId, problem: messageOf(error) })
   }
 
-  // ---- what the server tells ----
+  // ---- events from the server ----
 
   #onRequest(request: SrfRequest, response: SrfResponse): void {
     const message = this.#read(request.raw)
@@ -446,7 +442,7 @@ class DrachtioConnection implements ApplicationLink {
 
 const protocols: readonly MessageFlow['listener']['protocol'][] = ['udp', 'tcp', 'tls', 'ws', 'wss']
 
-/** What a listener of `event` throws goes to `failed`. */
+/** Passes errors that a listener of `event` throws to `failed`. */
 function catchThrown(source: EventEmitter, event: string, failed: (error: unknown) => void): void {
   const listeners = source.listeners(event)
   source.removeAllListeners(event)

@@ -17,8 +17,8 @@ async function call(dtmf: MediaRules['dtmf'] = 'info') {
   await rig.settle()
   const [session] = rig.media?.calls.sessionsOf('uuid-1') ?? []
   const press = (event: number, from = 'uuid-1.0', source = rig.relay.address): void => {
-    const told = { callid: session?.id, source_tag: from, event, duration: 120 }
-    rig.media?.digits.received(Buffer.from(JSON.stringify(told)), source)
+    const report = { callid: session?.id, source_tag: from, event, duration: 120 }
+    rig.media?.digits.received(Buffer.from(JSON.stringify(report)), source)
   }
   const ignored = () => rig.media?.digits.telemetry()['media_digits_ignored_total']
   return { ...parties, rig, press, ignored }
