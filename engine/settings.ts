@@ -161,7 +161,7 @@ export const settings = {
     'DATABASE_AWAY_SECONDS',
     wholeNumber(5, 600, 's'),
     '10',
-    'how long this node goes on from what it has leased while the PostgreSQL server does not answer',
+    'how long this node goes on with its shares of wallets while the PostgreSQL server does not answer',
   ),
   journalKeepSeconds: withDefault(
     'JOURNAL_KEEP_SECONDS',

@@ -103,7 +103,7 @@ const denials = {
     advice: 'check how long its answers take, and whether its machine is busy',
   },
   lease_contended: {
-    why: 'Other calls of the wallet took the money that was leased for this one, twice',
+    why: 'Other calls of the wallet took the money that this one had waited for, twice',
     advice: 'call again',
   },
   time_limit: {
