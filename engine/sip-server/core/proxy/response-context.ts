@@ -42,7 +42,7 @@ export interface ForwardOptions {
   readonly isParallel: boolean
   /** 3xx Contacts become further targets (§16.7 step 4). */
   readonly followsRedirects: boolean
-  readonly patience: FailureTimer
+  readonly patience: Patience
   /** A final response came from a destination. */
   readonly onFinal?: (text: string, flow: Flow, now: number) => void
   /** The caller has its final response. */
@@ -341,7 +341,7 @@ export interface BranchUser {
   onBranchFailure(branch: ProxyBranch, status: 408 | 503, now: number): void
 }
 
-export interface FailureTimer {
+export interface Patience {
   /** Milliseconds until a first answer of any kind; undefined: as long as the transaction lives. */
   readonly provisionalMs: number | undefined
   /** Milliseconds until the final answer; undefined: timer C. */
@@ -360,7 +360,7 @@ export class ProxyBranch implements ClientUser, TimedCall {
   readonly #sent: SentRequest
   readonly #ports: BranchPorts
   readonly #user: BranchUser
-  readonly #failureTimer: FailureTimer
+  readonly #patience: Patience
   readonly #flow: Flow
   #transaction: ClientTransaction | undefined
   #isOver = false
@@ -373,20 +373,20 @@ export class ProxyBranch implements ClientUser, TimedCall {
     sent: SentRequest,
     flow: Flow,
     user: BranchUser,
-    patience: FailureTimer,
+    patience: Patience,
   ) {
     this.#ports = ports
     this.#sent = sent
     this.#flow = flow
     this.#user = user
-    this.#failureTimer = patience
+    this.#patience = patience
   }
 
   start(now: number): void {
     const { transactions } = this.#ports
     this.startedAt = now
     this.#transaction = transactions.startClient(this.#sent, this.#flow, this, now)
-    const { provisionalMs, finalMs } = this.#failureTimer
+    const { provisionalMs, finalMs } = this.#patience
     if (provisionalMs !== undefined) this.#watch('provisionalTimeout', provisionalMs, now)
     if (finalMs !== undefined) this.#watch('finalTimeout', finalMs, now)
   }
