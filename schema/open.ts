@@ -200,7 +200,7 @@ function closeHandle(sqlite: Sqlite.Database): void {
  * Reads the 100 bytes at the start of every SQLite file (sqlite.org/fileformat2.html §1.3), so that a
  * foreign file is rejected before SQLite can write to it.
  */
-export function refuseByHeader(path: string): void {
+function refuseByHeader(path: string): void {
   if (!existsSync(path)) return
   if (!statSync(path).isFile()) throw new DatabaseRefused(`cannot use database ${path}: not a file`)
   const header = Buffer.alloc(100)

@@ -238,7 +238,7 @@ const SUFFIX = '.calls-'
 const headOf = (databaseId: string): string => JSON.stringify({ database: databaseId })
 
 /** False: it is another database's, empty or damaged. */
-export function isJournalOf(file: string, databaseId: string): boolean {
+function isJournalOf(file: string, databaseId: string): boolean {
   const head = checked(headOf(databaseId))
   const start = Buffer.alloc(head.length)
   const opened = openSync(file, 'r')
@@ -266,7 +266,7 @@ export function journalFiles(databasePath: string): readonly string[] {
     .toSorted((a, b) => numberOf(a) - numberOf(b))
 }
 
-export const numberOf = (file: string): number =>
+const numberOf = (file: string): number =>
   Number.parseInt(file.slice(file.lastIndexOf('-') + 1), 10)
 
 export const bytesOf = (lines: readonly Buffer[]): number =>

@@ -200,7 +200,7 @@ interface EndedLine {
 export const toLine = (line: Line): Buffer => checked(JSON.stringify(line))
 
 /** Only the journal writes them, so each is of the kind that it was noted as. */
-export const readLine = <L extends Line>({ slot, length }: StoredLine): L =>
+const readLine = <L extends Line>({ slot, length }: StoredLine): L =>
   JSON.parse(textOf(slot, length)) as L
 
 interface StateHead {
@@ -222,13 +222,13 @@ export function toStateLine(
   return checked(`${JSON.stringify(head)}\t${text}`)
 }
 
-export function readStateLine(text: string): { readonly head: StateHead; readonly text: string } {
+function readStateLine(text: string): { readonly head: StateHead; readonly text: string } {
   const end = text.indexOf('\t')
   // Only `toStateLine` writes them.
   return { head: JSON.parse(text.slice(0, end)) as StateHead, text: text.slice(end + 1) }
 }
 
-export const isStateLine = (text: string): boolean => text.startsWith('{"saved":')
+const isStateLine = (text: string): boolean => text.startsWith('{"saved":')
 
 /** The uuids of the calls that the heads of a damaged line, or of lines that damage has joined, name. */
 export function callsIn(damaged: string): readonly string[] {
@@ -240,7 +240,7 @@ export function callsIn(damaged: string): readonly string[] {
 export const bootText = ({ id, at }: Boot): string => `${id.slice(0, 8)} ${at}`
 
 /** Milliseconds to add to times of the process that wrote `from`. After a reboot 0: both are near UTC. */
-export function shiftMs(from: string | undefined, to: string | undefined): number {
+function shiftMs(from: string | undefined, to: string | undefined): number {
   if (from === undefined || to === undefined) return 0
   const [fromId, fromAt] = from.split(' ')
   const [toId, toAt] = to.split(' ')
@@ -261,7 +261,7 @@ export interface StoredLine {
   readonly length: number
 }
 
-export const noLine: StoredLine = { slot: Buffer.alloc(0), length: 0 }
+const noLine: StoredLine = { slot: Buffer.alloc(0), length: 0 }
 
 /** The size of a slot is a multiple of this. */
 const STEP_BYTES = 512
