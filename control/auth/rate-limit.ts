@@ -339,7 +339,7 @@ const PART_ALONE = 1 / 16
  * A rolling window of requests that several nodes admit together: never more than the limit. The node counts its own
  * requests, and has a share of the limit for them.
  */
-export class SharedWindow implements RequestWindow {
+class SharedWindow implements RequestWindow {
   readonly #hits: RateWindow
   readonly #share: Share
   readonly #shares: RequestShares

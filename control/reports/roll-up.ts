@@ -94,7 +94,9 @@ async function* addSlice(
   const { store, sums } = sources
   const inFile = isInFile(sources)
   // A transaction on a file ends in one turn of the event loop. Its slice is grouped before, in several turns.
-  const grouped = inFile ? yield* groupSlice(sources, await watermarkOf(sources), ofFile) : undefined
+  const grouped = inFile
+    ? yield* groupSlice(sources, await watermarkOf(sources), ofFile)
+    : undefined
   const add = async (): Promise<number> => {
     const known = await beginIfEmpty(sources, await watermarkOf(sources))
     const slice = grouped ?? (await inOneTurn(groupSlice(sources, known, ofServer)))

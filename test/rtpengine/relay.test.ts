@@ -94,7 +94,9 @@ test('a session is offered, listed, told of and deleted', async () => {
   expect((await relayOf(first).request(answer)).kind).toBe('ok')
   expect(await first.sessions()).toEqual(['one'])
   expect(Object.keys((await first.query('one'))['tags'] ?? {})).toEqual(['a', 'b'])
-  const deleted = await relayOf(first).request(deleteWithStatistics({ id: 'one', legs: ['a', 'b'] }))
+  const deleted = await relayOf(first).request(
+    deleteWithStatistics({ id: 'one', legs: ['a', 'b'] }),
+  )
   expect(deleted).toMatchObject({ kind: 'ok', values: { totals: { RTP: { packets: 0 } } } })
   expect(await first.sessions()).toEqual([])
 })

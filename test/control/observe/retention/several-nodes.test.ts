@@ -56,9 +56,7 @@ describe.runIf(hasPostgres)('retention of several nodes', () => {
     )
     const left = () =>
       Promise.all(
-        ['cdr', 'audit_entry'].map((table) =>
-          readValue(store, `SELECT count(*) FROM ${table}`),
-        ),
+        ['cdr', 'audit_entry'].map((table) => readValue(store, `SELECT count(*) FROM ${table}`)),
       )
     // A server that many tests use may refuse a connection: the node then tries again after a second.
     await eventually(async () => {
