@@ -14,7 +14,7 @@ import { type LimitedKind, writeWithinLimits } from '../auth/tenant-limits.ts'
 import { everywhere, type RequestScope } from '../auth/tenants.ts'
 import type { ChangeDeps, ChangeKind } from '../changes/kinds.ts'
 import { ApiError, type ErrorDetail } from '../http/api-error.ts'
-import { likePattern } from '../http/envelope.ts'
+import { contains } from '../http/rows.ts'
 import type { Described } from '../http/resource-operations.ts'
 import { type Column, type Row, timeText } from './columns.ts'
 import { nothingReserved, type ReservedAddresses, reservedBy } from './gateway-reach.ts'
@@ -209,7 +209,7 @@ export class ResourceStore<Body extends z.ZodObject, View extends z.ZodObject> {
     const where = sql.join(
       [
         ...this.#visible(scope),
-        ...(search === undefined ? [] : [contains(definition.search, search)]),
+        contains(definition.search, search),
         ...(definition.matching?.(query) ?? []),
       ],
       sql` AND `,
@@ -502,15 +502,6 @@ const noDeps = {
   reservedOf: () => 0n,
   isUnresolvable: () => false,
   tenantsChanged: () => undefined,
-}
-
-/** Matches rows with `part` in any of the columns, without regard to ASCII case. */
-function contains(columns: readonly string[], part: string): RawBuilder<boolean> {
-  const pattern = likePattern(part)
-  const each = columns.map(
-    (column) => sql`lower(${sql.ref(column)}) LIKE lower(${pattern}) ESCAPE '\\'`,
-  )
-  return sql<boolean>`(${sql.join(each, sql` OR `)})`
 }
 
 // A definition names its columns as texts, so its rows have the types of its schemas by the tests that validate
