@@ -15,7 +15,7 @@ import { everywhere, type RequestScope } from '../auth/tenants.ts'
 import type { ChangeDeps, ChangeKind } from '../changes/kinds.ts'
 import { ApiError, type ErrorDetail } from '../http/api-error.ts'
 import { contains } from '../http/rows.ts'
-import type { Described } from '../http/resource-operations.ts'
+import type { ResourceDescription } from '../http/resource-operations.ts'
 import { type Column, type Row, timeText } from './columns.ts'
 import { nothingReserved, type ReservedAddresses, reservedBy } from './gateway-reach.ts'
 import { withoutRelay } from './media-fields.ts'
@@ -107,7 +107,7 @@ export interface Definition<Body extends z.ZodObject, View extends z.ZodObject> 
   /** As which its changes are recorded, and undone. */
   readonly kind: ChangeKind
   /** The part of the OpenAPI document that does not follow from the schemas. */
-  readonly described: Described
+  readonly described: ResourceDescription
   /** The schema of a write. */
   readonly body: Body
   /** The schema of a response. */

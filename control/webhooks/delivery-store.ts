@@ -228,7 +228,7 @@ const pending = sql.lit<'pending'>('pending')
 
 const unclaimed = { claimed_by: null, claimed_until: null }
 
-interface Due {
+interface DueSelection {
   readonly endpointId: number
   readonly now: number
   readonly limit: number
@@ -236,7 +236,7 @@ interface Due {
 
 /** One statement takes them, so that no two processes take the same; those that another one is taking are skipped. */
 const prepareTake = (store: Store) =>
-  prepare(store, (db, param: Param<Due & Claim>) =>
+  prepare(store, (db, param: Param<DueSelection & Claim>) =>
     db
       .with(
         (cte) => cte('due').materialized(),
@@ -286,7 +286,7 @@ const prepareRecord = (store: Store, by: 'its node' | 'any node') =>
 function prepareAll(store: Store) {
   const { isShared } = store.statements
   return {
-    due: prepare(store, (db, param: Param<Due>) =>
+    due: prepare(store, (db, param: Param<DueSelection>) =>
       db
         .selectFrom('webhook_delivery')
         .innerJoin('webhook_event', 'webhook_event.id', 'webhook_delivery.event_id')
