@@ -55,7 +55,7 @@ interface Result {
   readonly store: () => Promise<void>
 }
 
-interface Running {
+interface RunningRequest {
   readonly requestHash: Buffer
   readonly ended: Promise<void>
 }
@@ -68,7 +68,7 @@ export class Idempotency {
   /** Undefined: no other process serves from this database. */
   readonly #claims: IdempotentClaims | undefined
   /** Running requests; no more than the server has connections. */
-  readonly #running = new Map<string, Running>()
+  readonly #running = new Map<string, RunningRequest>()
   /** Responses that could not be stored. */
   readonly #unstored = new Map<string, Result>()
 

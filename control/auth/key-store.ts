@@ -243,8 +243,8 @@ export class KeyStore {
     if (id !== undefined) query = query.where('application_key.id', '=', id)
     if (name !== undefined) query = query.where('application_key.name', '=', name)
     if (search !== undefined) {
-      const columns = searchIn.map((column) => `application_key.${column}` as const)
-      query = query.where((key) => contains(key, columns, search))
+      const columns = searchIn.map((column) => `application_key.${column}`)
+      query = query.where(contains(columns, search))
     }
     return state === undefined ? query : query.where(inState(state, now))
   }

@@ -90,14 +90,14 @@ export class PasswordCheck {
 }
 
 /** False: there is no room any more. */
-type Waiting = (isHeld: boolean) => void
+type AdmitCallback = (isHeld: boolean) => void
 
 /** Addresses have their turn one after another, however many logins each of them sends. */
 class WaitingLane {
-  readonly #bySource = new Map<string, Waiting[]>()
+  readonly #bySource = new Map<string, AdmitCallback[]>()
   #size = 0
 
-  add(source: string, waiting: Waiting): void {
+  add(source: string, waiting: AdmitCallback): void {
     const own = this.#bySource.get(source) ?? []
     if (own.length >= MAX_OF_ADDRESS) return waiting(false)
     // Another address that waits with several gives way to one that waits with none.
@@ -107,7 +107,7 @@ class WaitingLane {
     this.#bySource.set(source, own)
   }
 
-  next(): Waiting | undefined {
+  next(): AdmitCallback | undefined {
     for (const [source, own] of this.#bySource) {
       const first = own.shift()
       this.#bySource.delete(source)

@@ -85,7 +85,7 @@ export class UserStore {
     let query = this.#rows()
     if (filter.tenantId !== null) query = query.where('user.tenant_id', '=', filter.tenantId)
     const { search } = filter
-    if (search !== undefined) query = query.where((user) => contains(user, ['username'], search))
+    query = query.where(contains(['user.username'], search))
     const sorted = query.orderBy('user.id')
     return readApart(this.#store, filter.tenantId, () => pageOf(this.#store, sorted, page))
   }

@@ -21,7 +21,7 @@ interface HangUpDeps extends Pick<Platform, 'engine' | 'steadyNow'> {
   readonly peers?: PeerRequests | undefined
 }
 
-interface Ending {
+interface HangUpAnswer {
   readonly status: 'ending' | 'would_end'
   readonly call: LiveCall
 }
@@ -32,7 +32,10 @@ interface LocatedCall {
   readonly hangUp: () => Promise<z.output<typeof hangUpAnswer>['result'] | undefined>
 }
 
-export async function planHangUp(order: HangUpOrder, deps: HangUpDeps): Promise<Plan<Ending>> {
+export async function planHangUp(
+  order: HangUpOrder,
+  deps: HangUpDeps,
+): Promise<Plan<HangUpAnswer>> {
   const { call, hangUp } = await locate(order, deps)
   return {
     target: { kind: 'live_call', id: order.callUuid },

@@ -46,13 +46,13 @@ function fileHeader(): Buffer {
   return header
 }
 
-interface Ends {
+interface EndpointPair {
   readonly from: Endpoint
   readonly to: Endpoint
 }
 
 /** A message has one of its addresses; the other one is that of messages on the same leg. */
-function endsOf(message: TraceMessage, messages: readonly TraceMessage[]): Ends {
+function endsOf(message: TraceMessage, messages: readonly TraceMessage[]): EndpointPair {
   const ofLeg = messages.filter(({ leg }) => leg === message.leg)
   const own = endpointOf(ofLeg.find(showsOurs) ?? messages.find(showsOurs))
   const peer = endpointOf(showsOurs(message) ? ofLeg.find((other) => !showsOurs(other)) : message)
@@ -75,7 +75,7 @@ function addressBytes(text: string): Buffer {
   return bytes
 }
 
-function recordOf(message: TraceMessage, ends: Ends): Buffer {
+function recordOf(message: TraceMessage, ends: EndpointPair): Buffer {
   const packet = packetOf(Buffer.from(message.text), ends)
   const header = Buffer.alloc(RECORD_HEADER_BYTES)
   header.writeUInt32BE(Math.floor(message.at / 1_000), 0)
@@ -86,7 +86,7 @@ function recordOf(message: TraceMessage, ends: Ends): Buffer {
 }
 
 /** RFC 791 or RFC 8200, then RFC 768. Addresses of both families in one packet are written as IPv6 (RFC 4291 §2.5.5.2). */
-function packetOf(text: Buffer, { from, to }: Ends): Buffer {
+function packetOf(text: Buffer, { from, to }: EndpointPair): Buffer {
   const isMixed = from.address.length !== to.address.length
   const [source, target] = isMixed
     ? [mapped(from.address), mapped(to.address)]

@@ -142,18 +142,22 @@ export async function change<O>(
   throw changeUnderWay()
 }
 
-interface Making {
+interface ChangeContext {
   readonly deps: ChangeDeps
   readonly order: ChangeOrder & Required<Pick<ChangeOrder, 'isDryRun' | 'changeId' | 'expiresAt'>>
   readonly entries: ChangeStore
 }
 
-interface Done<O> {
+interface AppliedPlan<O> {
   readonly plan: Plan<O>
   readonly own: O
 }
 
-function made<O>(order: Making['order'], plan: MadeChange<O>['plan'], own: O): MadeChange<O> {
+function made<O>(
+  order: ChangeContext['order'],
+  plan: MadeChange<O>['plan'],
+  own: O,
+): MadeChange<O> {
   const { isDryRun } = order
   const changeId = isDryRun ? null : order.changeId
   const expiresAt = plan.undo === 'none' ? null : order.expiresAt
@@ -162,10 +166,10 @@ function made<O>(order: Making['order'], plan: MadeChange<O>['plan'], own: O): M
 
 /** Undefined: the row has another state than the plan says. */
 function changeRow<O>(
-  { deps, order, entries }: Making,
+  { deps, order, entries }: ChangeContext,
   kind: RestorableKind,
   plan: Plan<O>,
-): Promise<Done<O> | undefined> {
+): Promise<AppliedPlan<O> | undefined> {
   const { id } = plan.target
   return run(deps, {
     kind,
@@ -178,11 +182,11 @@ function changeRow<O>(
 
 /** Undefined: the target already has the wanted state. */
 function changeOther<O>(
-  { deps, order, entries }: Making,
+  { deps, order, entries }: ChangeContext,
   kind: RestorableKind | null,
   first: Plan<O>,
   nextPlan: () => Promise<Plan<O>>,
-): Promise<Done<O> | undefined> {
+): Promise<AppliedPlan<O> | undefined> {
   const { target } = first
   const { changeId } = order
   return run(deps, {
@@ -285,7 +289,7 @@ export const changeUnderWay = (): ApiError =>
  * otherwise let it expire.
  */
 async function keepLonger<O>(
-  { deps, order, entries }: Making,
+  { deps, order, entries }: ChangeContext,
   plan: Plan<O>,
 ): Promise<MadeChange<O>> {
   const unchanged = {

@@ -96,7 +96,7 @@ export async function undoChange(deps: ChangeDeps, order: UndoOrder): Promise<Un
   return { entry: now, isChanged: false, effect, state }
 }
 
-interface Restoring {
+interface RestoreContext {
   readonly kind: RestorableKind
   readonly entries: ChangeStore
   readonly deps: ChangeDeps
@@ -108,7 +108,7 @@ interface Restoring {
 }
 
 /** A change can be undone, and its target has this state until then. */
-interface Undoable {
+interface UndoableState {
   readonly state: Json | null
 }
 
@@ -116,13 +116,13 @@ interface Undoable {
 async function restore(
   entry: ChangeEntry,
   ended: ChangeEnd,
-  restoring: Restoring,
-): Promise<Undoable | undefined> {
+  restoring: RestoreContext,
+): Promise<UndoableState | undefined> {
   const { kind, entries, deps, asker } = restoring
   const { change_id: changeId, target_id: id } = entry
   const before =
     ended.state === 'expired' ? await stateAtEnd(entry, kind, entries) : stateIn(entry.state_before)
-  let found: Undoable | undefined
+  let found: UndoableState | undefined
   return run(deps, {
     kind,
     id,
@@ -148,8 +148,8 @@ async function restore(
 /** Reads the entry again, and throws unless it can be undone now. Undefined: it has been undone before. */
 async function undoable(
   { change_id: changeId }: ChangeEntry,
-  { kind, entries, deps, admit, accept }: Restoring,
-): Promise<Undoable | undefined> {
+  { kind, entries, deps, admit, accept }: RestoreContext,
+): Promise<UndoableState | undefined> {
   const entry = await entries.find(changeId, null)
   if (entry === undefined) throw notFound('Change')
   if (isOver(entry)) return undefined

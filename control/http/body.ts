@@ -103,13 +103,13 @@ const CLOSE_BRACKET = 0x5d
 const OPEN_BRACE = 0x7b
 const CLOSE_BRACE = 0x7d
 
-type Parsed =
+type ParseResult =
   | { readonly kind: 'value'; readonly value: unknown }
   | { readonly kind: 'problem'; readonly problem: ErrorDetail }
 
 export const notJson = 'is not valid JSON'
 
-export function parseJson(text: string): Parsed {
+export function parseJson(text: string): ParseResult {
   if (isDeep(text)) return { kind: 'problem', problem: { path: '', message: tooDeep } }
   let value: unknown
   try {

@@ -13,7 +13,7 @@ export interface PageMeta {
 }
 
 /** `data`, or `never` for a promise, and for an object that has one: it would be written as `{}`. */
-export type Settled<T> =
+export type WithoutPromises<T> =
   T extends PromiseLike<unknown>
     ? never
     : T extends readonly unknown[]
@@ -22,11 +22,11 @@ export type Settled<T> =
         ? { readonly [name in keyof T]: T[name] extends PromiseLike<unknown> ? never : T[name] }
         : T
 
-export const ok = <T>(c: Context, data: Settled<T>, meta?: PageMeta): Response =>
+export const ok = <T>(c: Context, data: WithoutPromises<T>, meta?: PageMeta): Response =>
   c.json(meta === undefined ? { success: true, data } : { success: true, data, meta })
 
 /** 201; `location` is the path of the created resource, relative to the server. */
-export function created<T>(c: Context, location: string, data: Settled<T>): Response {
+export function created<T>(c: Context, location: string, data: WithoutPromises<T>): Response {
   c.header('Location', location)
   return c.json({ success: true, data }, 201)
 }

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { bare, data, list, type Operation } from './operation.ts'
 
 /** The description of a resource in the OpenAPI document, beyond its schemas. */
-export interface Described {
+export interface ResourceDescription {
   readonly tag: Operation['tag']
   /** The schema of responses; absent: the view. */
   readonly shown?: z.ZodType
@@ -21,7 +21,7 @@ export const deleted = z.strictObject({ id: z.int(), deleted: z.literal(true) })
 export function resourceOperations(
   noun: string,
   view: z.ZodType,
-  { tag, example, body, patch, nodes, shown = view }: Described,
+  { tag, example, body, patch, nodes, shown = view }: ResourceDescription,
   isBare: boolean,
 ) {
   const name = pascal(noun)

@@ -1,14 +1,5 @@
 /** Helpers for rows: search conditions, children of their parents, and writes in one transaction. */
-import {
-  type AliasableExpression,
-  type Expression,
-  type ExpressionBuilder,
-  type SelectQueryBuilder,
-  type SqlBool,
-  type StringReference,
-  sql,
-} from 'kysely'
-import type { Database } from '../../schema/database.ts'
+import { type AliasableExpression, type RawBuilder, type SelectQueryBuilder, sql } from 'kysely'
 import type { Store } from '../../schema/open.ts'
 import { all, first, transaction } from '../../schema/sql/query.ts'
 import { failureOf, type Unique } from '../../schema/sql/failure.ts'
@@ -16,18 +7,16 @@ import { ApiError } from './api-error.ts'
 import { likePattern } from './envelope.ts'
 
 /** Matches rows with `part` in any of the columns, without regard to ASCII case; all rows without a search. */
-export function contains<T extends keyof Database>(
-  row: ExpressionBuilder<Database, T>,
-  columns: readonly StringReference<Database, T>[],
+export function contains(
+  columns: readonly string[],
   part: string | undefined,
-): Expression<SqlBool> {
-  if (part === undefined) return sql<SqlBool>`true`
+): RawBuilder<boolean> {
+  if (part === undefined) return sql<boolean>`true`
   const pattern = likePattern(part)
-  return row.or(
-    columns.map(
-      (column) => sql<SqlBool>`lower(${row.ref(column)}) like lower(${pattern}) escape '\\'`,
-    ),
+  const each = columns.map(
+    (column) => sql`lower(${sql.ref(column)}) LIKE lower(${pattern}) ESCAPE '\\'`,
   )
+  return sql<boolean>`(${sql.join(each, sql` OR `)})`
 }
 
 /** Compares with null as well: `where('tenant_id', same(tenantId), tenantId)`. */

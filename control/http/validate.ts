@@ -13,7 +13,7 @@ import type { Operation } from './operation.ts'
 type Target = 'json' | 'query' | 'param'
 
 /** The types that Hono needs for `c.req.valid(target)`. */
-interface Checked<T extends Target, S extends z.ZodType> {
+interface ValidatedTypes<T extends Target, S extends z.ZodType> {
   in: { [key in T]: z.input<S> }
   out: { [key in T]: z.output<S> }
 }
@@ -22,8 +22,8 @@ interface Checked<T extends Target, S extends z.ZodType> {
 export function validate<T extends Target, S extends z.ZodType>(
   target: T,
   schema: S,
-): MiddlewareHandler<Env, string, Checked<T, S>> {
-  const check: MiddlewareHandler<Env, string, Checked<T, S>> = async (c, next) => {
+): MiddlewareHandler<Env, string, ValidatedTypes<T, S>> {
+  const check: MiddlewareHandler<Env, string, ValidatedTypes<T, S>> = async (c, next) => {
     const parsed = await schema.safeParseAsync(await read[target](c))
     if (!parsed.success) throw badRequest(headline[target], problemsOf(parsed.error, schema))
     c.req.addValidatedData(target, parsed.data as object)

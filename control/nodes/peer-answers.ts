@@ -209,7 +209,7 @@ const READER_MS = 60_000
 /** In all: a gigabyte at 70 kB a second. */
 const WHOLE_MS = 4 * 3_600_000
 
-interface Streaming {
+interface StreamOptions {
   readonly schedule: Schedule
   /** Closes the connection of the reader, who then has fewer bytes than the `Content-Length` says. */
   readonly cut: () => void
@@ -219,18 +219,18 @@ interface Streaming {
  * The body of a response that is read from a file, or from another node, as its reader takes it: no side can hold it open for ever.
  * Beyond these times, and when the source fails, the response is cut.
  */
-export const streamedBody = (source: Readable, how: Streaming): ReadableStream<Uint8Array> =>
+export const streamedBody = (source: Readable, how: StreamOptions): ReadableStream<Uint8Array> =>
   new ReadableStream<Uint8Array>(new BodySource(source, how), { highWaterMark: 0 })
 
 class BodySource {
   readonly #source: Readable
-  readonly #how: Streaming
+  readonly #how: StreamOptions
   readonly #chunks: AsyncIterator<Uint8Array>
   readonly #cancelWhole: Cancel
   #cancelIdle: Cancel
   #isOver = false
 
-  constructor(source: Readable, how: Streaming) {
+  constructor(source: Readable, how: StreamOptions) {
     this.#source = source
     this.#how = how
     this.#chunks = source[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>

@@ -9,7 +9,14 @@ import type { Principal } from '../auth/principal.ts'
 import { creationsOf, recordChange, writeQuery, writesOf } from '../changes/change.ts'
 import { notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
-import { created, ok, type Settled, offsetOf, pageMeta, pageQuery } from '../http/envelope.ts'
+import {
+  created,
+  ok,
+  type WithoutPromises,
+  offsetOf,
+  pageMeta,
+  pageQuery,
+} from '../http/envelope.ts'
 import { describeRoute, validate } from '../http/validate.ts'
 import { resourceOperations } from '../http/resource-operations.ts'
 import { patched, patchOf } from './patch.ts'
@@ -41,11 +48,11 @@ export function resourceRoutes<
   const { noun, path, kind, body, onlyAtCreation } = definition
   const resource = new ResourceStore(definition, resourceDeps(deps))
   const { isBare = false, withOthers = async (_, views) => views } = options
-  const show = (view: ViewOf<View>): Settled<Live> =>
-    (options.show === undefined ? view : options.show(view)) as Settled<Live>
+  const show = (view: ViewOf<View>): WithoutPromises<Live> =>
+    (options.show === undefined ? view : options.show(view)) as WithoutPromises<Live>
   const showAll = async (c: Context<ControlEnv>, views: readonly ViewOf<View>[]) =>
-    (await withOthers(c, views.map(show))) as readonly Settled<Live>[]
-  const answer = <T extends object>(c: Context<ControlEnv>, data: Settled<T>) =>
+    (await withOthers(c, views.map(show))) as readonly WithoutPromises<Live>[]
+  const answer = <T extends object>(c: Context<ControlEnv>, data: WithoutPromises<T>) =>
     isBare ? c.json(data) : ok(c, data)
   const described = resourceOperations(noun, definition.view, definition.described, isBare)
   const read = requires(`${definition.scope}:read`)

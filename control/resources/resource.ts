@@ -14,8 +14,8 @@ import { type LimitedKind, writeWithinLimits } from '../auth/tenant-limits.ts'
 import { everywhere, type RequestScope } from '../auth/tenants.ts'
 import type { ChangeDeps, ChangeKind } from '../changes/kinds.ts'
 import { ApiError, type ErrorDetail } from '../http/api-error.ts'
-import { likePattern } from '../http/envelope.ts'
-import type { Described } from '../http/resource-operations.ts'
+import { contains } from '../http/rows.ts'
+import type { ResourceDescription } from '../http/resource-operations.ts'
 import { type Column, type Row, timeText } from './columns.ts'
 import { nothingReserved, type ReservedAddresses, reservedBy } from './gateway-reach.ts'
 import { withoutRelay } from './media-fields.ts'
@@ -107,7 +107,7 @@ export interface Definition<Body extends z.ZodObject, View extends z.ZodObject> 
   /** As which its changes are recorded, and undone. */
   readonly kind: ChangeKind
   /** The part of the OpenAPI document that does not follow from the schemas. */
-  readonly described: Described
+  readonly described: ResourceDescription
   /** The schema of a write. */
   readonly body: Body
   /** The schema of a response. */
@@ -209,7 +209,7 @@ export class ResourceStore<Body extends z.ZodObject, View extends z.ZodObject> {
     const where = sql.join(
       [
         ...this.#visible(scope),
-        ...(search === undefined ? [] : [contains(definition.search, search)]),
+        contains(definition.search, search),
         ...(definition.matching?.(query) ?? []),
       ],
       sql` AND `,
@@ -502,15 +502,6 @@ const noDeps = {
   reservedOf: () => 0n,
   isUnresolvable: () => false,
   tenantsChanged: () => undefined,
-}
-
-/** Matches rows with `part` in any of the columns, without regard to ASCII case. */
-function contains(columns: readonly string[], part: string): RawBuilder<boolean> {
-  const pattern = likePattern(part)
-  const each = columns.map(
-    (column) => sql`lower(${sql.ref(column)}) LIKE lower(${pattern}) ESCAPE '\\'`,
-  )
-  return sql<boolean>`(${sql.join(each, sql` OR `)})`
 }
 
 // A definition names its columns as texts, so its rows have the types of its schemas by the tests that validate

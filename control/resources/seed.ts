@@ -358,7 +358,7 @@ const scalar = /(?:true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?)(
 const string = /"(?:[^"\\\u0000-\u001f]|\\(?:["\\/bfnrt]|u[\da-fA-F]{4}))*"/y
 
 /** The next token that the grammar allows. */
-type Expected =
+type ExpectedToken =
   | 'a value'
   | 'a value or ]'
   | 'a name in quotes'
@@ -370,14 +370,14 @@ type Expected =
 function firstProblem(text: string): { readonly at: number; readonly message: string } {
   const open: ('[' | '{')[] = []
   let at = 0
-  let expected: Expected = 'a value'
+  let expected: ExpectedToken = 'a value'
   const took = (pattern: RegExp): boolean => {
     pattern.lastIndex = at
     const found = pattern.test(text)
     if (found) at = pattern.lastIndex
     return found
   }
-  const afterValue = (): Expected => (open.at(-1) === '[' ? ', or ]' : ', or }')
+  const afterValue = (): ExpectedToken => (open.at(-1) === '[' ? ', or ]' : ', or }')
   for (;;) {
     took(space)
     const character = text[at]
@@ -408,7 +408,7 @@ function firstProblem(text: string): { readonly at: number; readonly message: st
   }
 }
 
-function problemAt(text: string, at: number, expected: Expected): string {
+function problemAt(text: string, at: number, expected: ExpectedToken): string {
   const character = text[at] ?? ''
   if (character === '"') {
     const end = /[\n\r]/.exec(text.slice(at, at + 2_000))

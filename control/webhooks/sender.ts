@@ -180,7 +180,7 @@ export function guardedLookup(resolve: Resolve, allowPrivate: boolean): LookupFu
       return error instanceof Error ? error : new Error(String(error))
     }
   }
-  const answer = async (host: string, isAll: boolean, done: Done): Promise<void> => {
+  const answer = async (host: string, isAll: boolean, done: LookupCallback): Promise<void> => {
     const addresses = await judged(host)
     if (addresses instanceof Error) return done(addresses, '')
     if (isAll) return done(null, [...addresses])
@@ -191,4 +191,4 @@ export function guardedLookup(resolve: Resolve, allowPrivate: boolean): LookupFu
 }
 
 type Addresses = readonly [LookupAddress, ...LookupAddress[]]
-type Done = Parameters<LookupFunction>[2]
+type LookupCallback = Parameters<LookupFunction>[2]

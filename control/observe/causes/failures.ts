@@ -194,7 +194,7 @@ export async function unusualAbout(
 }
 
 /** How many calls had the same, and what those that cost something came to. */
-interface Past {
+interface PastCounts {
   readonly calls: number
   readonly source_address: number
   readonly caller_id_number: number
@@ -204,7 +204,7 @@ interface Past {
 }
 
 /** Pure. */
-function signsOf(call: ComparedCall, past: Past): readonly string[] {
+function signsOf(call: ComparedCall, past: PastCounts): readonly string[] {
   if (past.calls < MIN_PAST) return []
   const of = `of the customer's last ${plural(past.calls, 'call')} in ${PAST_DAYS} days`
   const mean = past.costMicros / Math.max(1, past.charged)

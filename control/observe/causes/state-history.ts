@@ -53,7 +53,7 @@ export function changesBetween(
   return all(reader.store, query.limit(limit))
 }
 
-export interface Since {
+export interface OutageStart {
   /** Milliseconds UTC of the first change of this outage, on any node of the platform. */
   readonly at: number
   readonly reason: string
@@ -65,14 +65,14 @@ export async function downSince(
   reader: HistoryReader,
   kind: StateChangeKind,
   subjectId: number,
-): Promise<Since | undefined> {
+): Promise<OutageStart | undefined> {
   const query = changesIn(reader, kind).where('subject_id', '=', subjectId).limit(MAX_EXAMINED)
   return outageIn(await all(reader.store, query))
 }
 
 /** `rows`: newest first. A restart says nothing: a node that was down is found down again. */
-function outageIn(rows: readonly Row[]): Since | undefined {
-  let since: Since | undefined
+function outageIn(rows: readonly Row[]): OutageStart | undefined {
+  let since: OutageStart | undefined
   for (const { to_state, at, reason, cause } of rows) {
     if (good.has(to_state)) break
     since = { at, reason, cause }

@@ -82,7 +82,7 @@ async function carriersOf({ store, tenantId }: TrunkReader, search: string | und
     .selectFrom('carrier')
     .leftJoin('tenant', 'tenant.id', 'carrier.tenant_id')
     .select(['carrier.id', 'carrier.name', 'carrier.is_active', 'tenant.slug as tenant'])
-    .where((row) => contains(row, ['carrier.name'], search))
+    .where(contains(['carrier.name'], search))
     .$if(tenantId !== null, (own) => own.where('carrier.tenant_id', '=', tenantId))
     .orderBy('carrier.name')
     .limit(MAX_TRUNKS)

@@ -97,7 +97,7 @@ const encoder = new TextEncoder()
 const encode = (text: string): Uint8Array => encoder.encode(text)
 
 /** The events of the other nodes that a returning reader has missed. */
-export interface Missed {
+export interface MissedEvents {
   readonly position: Position
   /** Every node of the position could be asked. */
   readonly isComplete: boolean
@@ -118,7 +118,7 @@ export async function missedOf(
   peers: PeerEvents,
   lastId: string,
   tenantId: number | null,
-): Promise<Missed> {
+): Promise<MissedEvents> {
   const position = parsePosition(lastId)
   const parts = new Map<string, LogPart>()
   // Of what is older than the log here, the node is asked.
@@ -143,7 +143,7 @@ function missing(
   id: string | undefined,
   log: PeerLog,
   part: LogPart | undefined,
-): ReturnType<Missed['of']> {
+): ReturnType<MissedEvents['of']> {
   const upToNow = (event: SharedEvent): boolean => event.sequence <= log.seen
   const sequence = sequenceIn(id, log)
   if (sequence !== undefined && sequence >= log.first - 1)

@@ -15,7 +15,7 @@ import {
   type SharedEvent,
 } from './event-view.ts'
 import type { PeerEvents, PeerLog } from './peer-events.ts'
-import { asEvents, type Missed, missedOf, ownPosition } from './event-feed.ts'
+import { asEvents, type MissedEvents, missedOf, ownPosition } from './event-feed.ts'
 
 /** How often to call `flush`: the maximum delay of an event. */
 export const FLUSH_MS = 250
@@ -207,7 +207,11 @@ export class EventHub {
     this.#greet(reader, `${hello}${this.#missedText(missed, tenantId, peers)}${partial}`)
   }
 
-  #missedText(missed: Missed | undefined, tenantId: number | null, peers: PeerEvents): string {
+  #missedText(
+    missed: MissedEvents | undefined,
+    tenantId: number | null,
+    peers: PeerEvents,
+  ): string {
     if (missed === undefined) return ''
     const events = this.#events
     const own = ownPosition(missed.position, peers.self)

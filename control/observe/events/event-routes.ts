@@ -201,7 +201,7 @@ async function listOfAll(
 }
 
 /** Answers what other nodes ask for themselves. Stands in front of every route. */
-interface Answering {
+interface QuestionDeps {
   readonly engine: Pick<EnginePort, 'calls' | 'events'>
   readonly ocs: (PriceSource & Pick<OcsPort, 'callsUnder'>) | undefined
   readonly feed: EventFeed
@@ -209,7 +209,7 @@ interface Answering {
 }
 
 export const answerQuestions =
-  ({ engine, ocs, feed, steadyNow }: Answering): MiddlewareHandler<ControlEnv> =>
+  ({ engine, ocs, feed, steadyNow }: QuestionDeps): MiddlewareHandler<ControlEnv> =>
   (c, next) => {
     const parsed = question.safeParse(c.get('nodeRequest')?.question)
     if (!parsed.success) return next()
@@ -244,7 +244,7 @@ export const answerQuestions =
   }
 
 function callOf(
-  { calls }: Answering['engine'],
+  { calls }: QuestionDeps['engine'],
   { callUuid, tenantId }: { readonly callUuid: string; readonly tenantId: number | null },
 ): ActiveCall | undefined {
   const call = calls.find(callUuid)
@@ -252,7 +252,7 @@ function callOf(
 }
 
 function countsIn(
-  { calls }: Answering['engine'],
+  { calls }: QuestionDeps['engine'],
   { of, ids }: Extract<Question, { kind: 'counts' }>,
 ): Counts {
   const count = {

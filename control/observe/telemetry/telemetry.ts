@@ -52,7 +52,7 @@ export class Telemetry {
   /** Since the start. */
   readonly refused = { connections: 0, eventReaders: 0, auditEntries: 0 }
   readonly #deps: TelemetryDeps
-  readonly #recent: Recent
+  readonly #recent: RecentLoad
   readonly #history: History
   #ticks = 0
   readonly #startedAt: number
@@ -62,7 +62,10 @@ export class Telemetry {
   constructor(deps: TelemetryDeps) {
     this.#deps = deps
     this.#startedAt = deps.steadyNow()
-    this.#recent = new Recent({ loopDelay: deps.loopDelay, startedCalls: () => this.#started() })
+    this.#recent = new RecentLoad({
+      loopDelay: deps.loopDelay,
+      startedCalls: () => this.#started(),
+    })
     this.#outbox = lastKnown(deps.store, noOutbox, outboxOf(deps))
     this.#database = lastKnown(deps.store, noDatabase, databaseFigures(deps.store, deps.steadyNow))
     this.#history = new History(this.#measurement())
@@ -315,20 +318,20 @@ export interface LoopLag {
   readonly p99: number
 }
 
-interface RecentDeps {
+interface RecentLoadDeps {
   readonly loopDelay: LoopDelay
   /** Total calls started. */
   readonly startedCalls: () => number
 }
 
-export class Recent {
-  readonly #deps: RecentDeps
+export class RecentLoad {
+  readonly #deps: RecentLoadDeps
   /** Total calls started at each of the last ticks, oldest first. */
   readonly #started: number[]
   #ticks = 0
   #lag: LoopLag = { p50: 0, p99: 0 }
 
-  constructor(deps: RecentDeps) {
+  constructor(deps: RecentLoadDeps) {
     this.#deps = deps
     this.#started = [deps.startedCalls()]
   }

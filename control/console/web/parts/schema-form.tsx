@@ -20,7 +20,7 @@ export interface SchemaForm {
   readonly words?: Readonly<Record<string, string>>
 }
 
-type Existing = Readonly<{ id: number }>
+type ExistingRow = Readonly<{ id: number }>
 
 /** Only the platform says of which tenant a new one is. */
 const isFor = ({ name }: FormField, isNew: boolean): boolean =>
@@ -30,7 +30,7 @@ const isFor = ({ name }: FormField, isNew: boolean): boolean =>
 export async function saveForm(
   { path, names }: SchemaForm,
   form: FormData,
-  row: Existing | undefined,
+  row: ExistingRow | undefined,
   more: Row = {},
 ): Promise<Answer<unknown>> {
   const schema = await bodySchema(path)
@@ -47,7 +47,7 @@ export async function saveForm(
 interface SchemaFieldsProps {
   readonly form: SchemaForm
   /** Undefined: a new one. */
-  readonly row: Existing | undefined
+  readonly row: ExistingRow | undefined
   /** Values that exist, by field. */
   readonly suggestions?: Readonly<Record<string, readonly string[]>>
 }

@@ -181,7 +181,7 @@ function useOf({ inbound, outbound }: Gateway): string {
   return [outbound && 'calls to it', inbound && 'calls from it'].filter(Boolean).join(', ')
 }
 
-interface Started {
+interface StartedCall {
   readonly extension: string
   readonly number: string
   readonly call: TestCall
@@ -222,7 +222,7 @@ function ChangeButton({ carrier, onChange }: CarrierProps) {
 /** Asks for a phone and a number, then says what happens. */
 function TestCallButton({ carrier }: { carrier: Carrier }) {
   const isOpen = useSignal(false)
-  const started = useSignal<Started | undefined>(undefined)
+  const started = useSignal<StartedCall | undefined>(undefined)
   return (
     <>
       <p>
@@ -244,7 +244,7 @@ function TestCallButton({ carrier }: { carrier: Carrier }) {
   )
 }
 
-const Result = ({ extension, number, call }: Started) => (
+const Result = ({ extension, number, call }: StartedCall) => (
   <>
     The phone of <Text value={extension} max={40} /> rings now. When it is picked up, the carrier
     gets the call to <Text value={number} max={40} />, which ends after {call.max_seconds} s.{' '}
@@ -254,7 +254,7 @@ const Result = ({ extension, number, call }: Started) => (
 
 interface TestCallFormProps {
   readonly carrier: Carrier
-  readonly onStart: (started: Started) => void
+  readonly onStart: (started: StartedCall) => void
   readonly onClose: () => void
 }
 

@@ -15,7 +15,7 @@ export interface CallNow {
   readonly cost: string | null
 }
 
-interface Known {
+interface KnownCall {
   readonly call: ActiveCall
   /** By the clock of this page: when the talk began, or the call before it is answered. */
   readonly since: number
@@ -26,7 +26,7 @@ interface Known {
 const ENDED_MS = 30_000
 
 export class LiveCalls {
-  readonly #calls = new Map<string, Known>()
+  readonly #calls = new Map<string, KnownCall>()
   readonly #ended = new Map<string, number>()
 
   /** Takes over a list that was requested at `askedAt`: events since then are newer. */
@@ -42,7 +42,7 @@ export class LiveCalls {
   }
 
   /** The list has whole seconds only: the earlier start of the same talk is the better one. */
-  #take(call: ActiveCall, known: Known | undefined, present: number): void {
+  #take(call: ActiveCall, known: KnownCall | undefined, present: number): void {
     const since = present - call.duration_seconds * 1_000
     const isSame = known?.call.answer_stamp === call.answer_stamp
     this.#calls.set(call.call_uuid, {

@@ -5,7 +5,7 @@ import type {
   TenantTelemetryView,
 } from '../../../../control/observe/telemetry/telemetry-view.ts'
 import { metrics } from '../../../../control/observe/telemetry/metrics.ts'
-import { Recent } from '../../../../control/observe/telemetry/telemetry.ts'
+import { RecentLoad } from '../../../../control/observe/telemetry/telemetry.ts'
 import { openControl, type TestControl } from '../../../support/control.ts'
 
 const path = '/api/v1/metrics/telemetry'
@@ -230,7 +230,7 @@ test('calls per second are those of the last ten seconds, and the lag is what th
   let started = 100
   let reads = 0
   const loopDelay = { percentile: (p: number) => (10 + p) * 1e6, reset: () => (reads += 1) }
-  const recent = new Recent({ loopDelay, startedCalls: () => started })
+  const recent = new RecentLoad({ loopDelay, startedCalls: () => started })
   expect(recent.callsPerSecond()).toBe(0)
   for (let second = 0; second < 5; second += 1) {
     started += 20
