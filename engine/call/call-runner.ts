@@ -423,7 +423,16 @@ function callUuidIn(event: MachineEvent): string | undefined {
 class CallTimers {
   readonly #deadlines: Deadlines
   readonly #onTimer: (timer: Timer) => void
-  readonly #timers = new Map<string, Deadline>()
+  readonly #timers: Readonly<Record<Timer['kind'], Map<string, Deadline>>> = {
+    attempt: new Map(),
+    ring: new Map(),
+    grant: new Map(),
+    'grant-end': new Map(),
+    source: new Map(),
+    exchange: new Map(),
+    retry: new Map(),
+    parting: new Map(),
+  }
 
   constructor(deadlines: Deadlines, onTimer: (timer: Timer) => void) {
     this.#deadlines = deadlines
@@ -432,38 +441,37 @@ class CallTimers {
 
   /** Replaces the same timer, if it runs. `at` by the steady clock. */
   start(timer: Timer, at: number): void {
-    const id = idOf(timer)
-    this.#deadlines.cancel(this.#timers.get(id))
+    const [timers, id] = [this.#timers[timer.kind], idOf(timer)]
+    this.#deadlines.cancel(timers.get(id))
     const deadline = this.#deadlines.at(at, () => {
-      this.#timers.delete(id)
+      timers.delete(id)
       this.#onTimer(timer)
     })
-    this.#timers.set(id, deadline)
+    timers.set(id, deadline)
   }
 
   stop(timer: Timer): void {
-    const id = idOf(timer)
-    this.#deadlines.cancel(this.#timers.get(id))
-    this.#timers.delete(id)
+    const [timers, id] = [this.#timers[timer.kind], idOf(timer)]
+    this.#deadlines.cancel(timers.get(id))
+    timers.delete(id)
   }
 }
 
 function idOf(timer: Timer): string {
-  const { kind } = timer
-  switch (kind) {
+  switch (timer.kind) {
     case 'exchange':
-      return `${kind} ${timer.exchangeId}`
+      return timer.exchangeId
     case 'retry':
-      return `${kind} ${timer.legId} ${timer.retryId}`
+      return `${timer.legId} ${timer.retryId}`
     case 'attempt':
     case 'parting':
-      return `${kind} ${timer.legId}`
+      return timer.legId
     case 'ring':
     case 'source':
     case 'grant':
     case 'grant-end':
     default:
-      return `${kind} ${timer.callUuid}`
+      return timer.callUuid
   }
 }
 

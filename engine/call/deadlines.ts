@@ -71,12 +71,16 @@ export class Deadlines {
   }
 
   readonly #tick = (): void => {
+    const from = this.#lastSlot + 1
     const present = Math.floor(this.#deps.now() / TICK_MS)
     // Set first: deadlines that `act` adds come after this tick.
     this.#lastSlot = Math.max(this.#lastSlot, present)
     this.#cancelTick = this.#deps.schedule(this.#tick, TICK_MS)
-    const due = [...this.#slots.keys()].filter((slot) => slot <= present)
-    for (const slot of due.toSorted((a, b) => a - b)) this.#run(slot)
+    // After a long pause there are fewer slots than ticks.
+    if (present - from > this.#slots.size) {
+      for (const slot of [...this.#slots.keys()].toSorted((a, b) => a - b))
+        if (slot <= present) this.#run(slot)
+    } else for (let slot = from; slot <= present; slot++) this.#run(slot)
     if (this.#slots.size > 0) return
     this.#cancelTick?.()
     this.#cancelTick = undefined

@@ -86,11 +86,10 @@ export function streamsOf(sdp: string): readonly Stream[] {
       const [kind = '', port = '', protocol = '', ...formats] = line.slice(2).trimEnd().split(' ')
       streams.push({ kind, port, protocol, formats, ...session, codecNames: new Map() })
     } else if (line.startsWith('c=')) (last ?? session).address = line.slice(2)
-    else if (directionLine.test(line)) (last ?? session).direction = line.slice(2)
-    else {
+    else if (line.startsWith('a=rtpmap:')) {
       const [, format, name] = /^a=rtpmap:(\d+) ([^/\s]+)/.exec(line) ?? []
       if (format !== undefined && name !== undefined) last?.codecNames.set(format, name)
-    }
+    } else if (directionLine.test(line)) (last ?? session).direction = line.slice(2)
   }
   return streams
 }
