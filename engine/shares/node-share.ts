@@ -9,6 +9,8 @@ export interface ShareKind {
   readonly kind: ShareTable['kind']
   /** What is used in so many seconds is held ahead. */
   readonly aheadSeconds: number
+  /** The second that has begun counts, too: many come at once, and none of them should ask by itself. */
+  readonly isBursty?: true
   /** How long a call waits for a server that answers others: their transactions hold what this one needs. */
   readonly busyWaitMs: number
   /** What is not needed for so many polls (one a second) is given back. Absent: for ten. */
@@ -324,7 +326,9 @@ export class NodeShare implements Share {
 
   /** What the next seconds use. */
   get #ahead(): number {
-    return Math.ceil(Math.max(this.#started, this.#ratePerSecond) * this.#holder.aheadSeconds)
+    const { aheadSeconds, isBursty } = this.#holder
+    const started = isBursty === true ? this.#started : 0
+    return Math.ceil(Math.max(started, this.#ratePerSecond) * aheadSeconds)
   }
 
   #promise(amount: number): Hold {

@@ -60,7 +60,12 @@ export interface SpentShare extends StoredShare {
 export const limitShares: ShareKind = { kind: 'limit', aheadSeconds: 1, busyWaitMs: 500 }
 
 /** A client at its limit costs few statements. */
-export const requestShares: ShareKind = { kind: 'request', aheadSeconds: 5, busyWaitMs: 500 }
+export const requestShares: ShareKind = {
+  kind: 'request',
+  aheadSeconds: 5,
+  isBursty: true,
+  busyWaitMs: 500,
+}
 
 /** What calls reserve in half of the time without a database is held ahead: most give the greater part back. */
 export const walletShares = (awaySeconds = 10): ShareKind => ({
