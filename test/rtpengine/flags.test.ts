@@ -37,7 +37,7 @@ async function exchanged(
   const session = { 'call-id': randomUUID(), 'from-tag': 'a', 'to-tag': 'b' }
   const describedBy = (who: MediaParty, sdp: string) => ({
     ...who,
-    described: readDescription(sdp),
+    description: readDescription(sdp),
   })
   const offerer = describedBy(from, offer)
   const offered = await ask({

@@ -59,7 +59,7 @@ test.each([
   const hidden = baresipOffer.replaceAll('127.0.0.1', '192.168.1.7')
   const answered = baresipOffer.replace('40000', String(callee.address().port))
   const offerer = party(hidden, { natAddress: '127.0.0.1' })
-  const answerer = { ...party(), described: readDescription(answered) }
+  const answerer = { ...party(), description: readDescription(answered) }
   const session = { 'call-id': `strict-${silentMs}`, 'from-tag': 'a', 'to-tag': 'b' }
   await ask({ ...offerFlags(offerer, party()), command: 'offer', ...session, sdp: hidden })
   const flags = answerFlags(offerer, answerer)
