@@ -189,6 +189,25 @@ describe.runIf(hasPostgres)('limits and bans of two nodes on one database', () =
     expect(nodes.flatMap(({ faults }) => faults)).toEqual([])
   })
 
+  test('the requests of a key in a minute are limited on both nodes together, and each node says so', async () => {
+    const body = { name: 'limited', scopes: ['customers:read'], rate_limit_rpm: 12 }
+    const made = await ask(0, '/application-keys', { body })
+    expect(made.status).toBe(201)
+    const key = (made.data as { readonly token: string }).token
+    const statuses: number[] = []
+    for (let request = 0; request < 20; request += 1) {
+      const response = await fetch(`http://127.0.0.1:${at(request % 2).apiPort}/api/v1/customers`, {
+        headers: { Authorization: `Bearer ${key}` },
+      })
+      await response.body?.cancel()
+      statuses.push(response.status)
+      expect(response.headers.get('x-ratelimit-limit')).toBe('12')
+      if (response.status === 429)
+        expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(30)
+    }
+    expect(statuses).toEqual([...Array(12).fill(200), ...Array(8).fill(429)])
+  })
+
   test('with a restart on the same sockets no call is forgotten, none counts twice, and none for ever', async () => {
     const one = await talk(1)
     await at(1).restartInOrder()
