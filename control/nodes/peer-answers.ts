@@ -94,20 +94,17 @@ function changeOf(headers: PeerAnswer['headers']): ChangeDigests | undefined {
   return { before: before || null, after: after || null, changeId: changeId || null }
 }
 
+const nodeUnreachable = (message: string): ApiError =>
+  new ApiError(503, 'node_unreachable', message, { headers: { 'Retry-After': '2' } })
+
 const unreachable = (): ApiError =>
-  new ApiError(
-    503,
-    'node_unreachable',
+  nodeUnreachable(
     'No node that answers has this call; X-Unreachable-Nodes names those that did not answer',
-    { headers: { 'Retry-After': '2' } },
   )
 
 const timedOut = (): ApiError =>
-  new ApiError(
-    503,
-    'node_unreachable',
+  nodeUnreachable(
     'The node that has the call did not answer in time: it may have done what was asked, or not',
-    { headers: { 'Retry-After': '2' } },
   )
 
 async function sameRequest(c: Context<ControlEnv>) {

@@ -1,7 +1,8 @@
 /**
- * What several nodes draw from: the money of a wallet, what is left of a cap, or how many calls a customer, a carrier or an agent may have at
- * once, or begin in a second, or how many requests a client may make in a minute. Each node holds a share, and decides on it in memory; where that is too small, a call waits
- * a moment for more, which other nodes may have to give back.
+ * What several nodes draw from: the money of a wallet, the rest of a cap, the calls that a customer, a carrier or an agent
+ * may have at once or begin in a second, the requests that a client may make in a minute. Each node holds a share and
+ * decides on it in memory. Where the share is too small, a call waits a moment for more, which other nodes may have to
+ * give back.
  *
  * Always: the shares of a resource are no more than there is, and the share in memory is no more than the stored one.
  * What is given back is not used from before it is stored; what is taken is used after.
@@ -119,7 +120,7 @@ export class NodeShares implements Shares, RequestShares {
   #polls = 0
   #soonAt = 0
   #cancelSoon: Cancel | undefined
-  #cancelLook: Cancel
+  #cancelPoll: Cancel
   readonly #cancelNotices: readonly Cancel[]
 
   constructor(kind: ShareKind, deps: NodeSharesDeps) {
@@ -145,7 +146,7 @@ export class NodeShares implements Shares, RequestShares {
       members.notices.on(FREED, (payload) => this.#onFreed(payload)),
       members.notices.on(RESET, (payload) => this.#onReset(payload)),
     ]
-    this.#cancelLook = schedule(() => this.#poll(), POLL_MS)
+    this.#cancelPoll = schedule(() => this.#poll(), POLL_MS)
   }
 
   of(resource: string, used: () => number, onReset = (): void => undefined): NodeShare {
@@ -210,7 +211,7 @@ export class NodeShares implements Shares, RequestShares {
   /** Gives back what is not used. Calls that go on in another process stay counted until that says `alone`. */
   async stop(): Promise<void> {
     for (const cancel of this.#cancelNotices) cancel()
-    this.#cancelLook()
+    this.#cancelPoll()
     for (const share of this.#active.values()) share.close()
     this.#cancelSoon?.()
     while (this.#wanting.size > 0 && !this.#isFailing && this.#mayHold()) await this.#work.request()
@@ -383,7 +384,7 @@ export class NodeShares implements Shares, RequestShares {
   // ---- once a second ---------------------------------------------------------------------------
 
   #poll(): void {
-    this.#cancelLook = this.#deps.schedule(() => this.#poll(), POLL_MS)
+    this.#cancelPoll = this.#deps.schedule(() => this.#poll(), POLL_MS)
     this.#mayHold()
     this.#polls += 1
     if (this.#polls % POLLS_PER_RELEASE === 0) {

@@ -7,10 +7,9 @@ import type { Store } from '../../schema/open.ts'
 import { openStore } from '../../schema/postgres/open.ts'
 import { freshDatabase } from './postgres.ts'
 import { EndingTimers } from './ending-timers.ts'
+import { noSecrets } from './sharing-nodes.ts'
 
 const carrierId = 1
-const noSecrets = { secretKey: Buffer.alloc(32, 1).toString('base64'), keyFile: '/none' } as const
-
 type Handler = (payload: string) => void
 
 export interface LimitNode {

@@ -14,11 +14,7 @@ import type { EventSink } from '../../schema/contracts/engine.ts'
 import { start } from './books.ts'
 import { freshDatabase } from './postgres.ts'
 import { EndingTimers } from './ending-timers.ts'
-
-const noSecrets = {
-  secretKey: Buffer.alloc(32, 1).toString('base64'),
-  keyFile: '/none',
-} as const
+import { noSecrets } from './sharing-nodes.ts'
 
 type Handler = (payload: string) => void
 
