@@ -1,5 +1,5 @@
 /** The order of the middleware and every mount, on one screen. */
-import { originateRoutes, testCallRoutes } from './calls/originate-routes.ts'
+import { originateRoutes, placedCallRoutes, testCallRoutes } from './calls/originate-routes.ts'
 import { kinds } from './resources/kinds.ts'
 import { latest } from '../schema/clock.ts'
 import type { OcsPort } from '../schema/contracts/charging.ts'
@@ -131,6 +131,7 @@ export function createApi(
   app.route('/api/v1', dispatcherRoutes(changeDeps))
   app.route('/api/v1', causeRoutes(changeDeps))
   app.route('/api/v1', testCallRoutes(deps))
+  app.route('/api/v1', placedCallRoutes(deps))
   app.route('/api/v1', plainResourceRoutes(changeDeps))
   app.route('/api/v1', webhookRoutes(deps))
   app.route('/api/v1', extensionRoutes(changeDeps))

@@ -19,6 +19,7 @@ export function portOf(engine: Engine, stampOf: (time: number) => number): Engin
     trace: (callUuid) => engine.trace(callUuid),
     simulate: (request) => engine.simulate(request),
     originate: (request) => engine.originate(request),
+    placeTestCall: (request) => engine.placeTestCall(request),
     spy: (request) => engine.spy(request),
     transfer: (request) => engine.transfer(request),
     recordings: engine.recordings ?? noRecordings,

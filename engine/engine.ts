@@ -13,6 +13,7 @@ import { calledOf, HeaderFilter } from './call/sip-headers.ts'
 import { type InDialogDeps, refusalInDialog } from './call/in-dialog-source.ts'
 import { parseListener, type SipListener } from './call/user-agent/server-link.ts'
 import { probeThrough, registerThrough } from './call/user-agent/probe.ts'
+import { type Endpoint, type EndpointListener, startTestPhone } from './call/user-agent/endpoint.ts'
 import { connectToServer } from './call/user-agent/drachtio-server.ts'
 import { simulate, type SimulationDeps } from './call/simulate.ts'
 import { OtherNodes } from './call/transfer/other-nodes.ts'
@@ -20,7 +21,12 @@ import { MessageLog, traceOf } from './call/trace/trace.ts'
 import type { SipRequest } from './call/signalling.ts'
 import { type Connection, UserAgent, whyNot } from './call/user-agent/user-agent.ts'
 import { CallTotals, counted } from './call-totals.ts'
-import type { Trace, Unserved } from '../schema/contracts/calls.ts'
+import type {
+  OriginateResult,
+  TestCallRequest,
+  Trace,
+  Unserved,
+} from '../schema/contracts/calls.ts'
 import type { EventSink, Simulation, SimulationRequest } from '../schema/contracts/engine.ts'
 import type { Shares } from '../schema/contracts/limits.ts'
 import type { Charging, SavedEntry } from '../schema/contracts/charging.ts'
@@ -95,6 +101,8 @@ const RETRY_AFTER_SECONDS = 5
 /** How long callers may take to acknowledge a refusal of `leave`. */
 const REFUSING_MS = 300
 const LEAVING_POLL_MS = 20
+/** The phone of a test call that has ended still answers the BYE. */
+const TEST_PHONE_LINGERS_MS = 1_000
 /** About what the messages of one take in a trace. */
 const BYTES_OF_A_CALL = 16_384
 
@@ -103,6 +111,7 @@ export class Engine {
   readonly #log: Log
   readonly #schedule: Schedule
   readonly #newUuid: () => string
+  readonly #randomBytes: EngineDeps['randomBytes']
   readonly #now: () => number
   /** Absent with `DRACHTIO_URL`. */
   readonly #server: SipServer | undefined
@@ -123,6 +132,8 @@ export class Engine {
   readonly #states: StateChanges
   readonly #wrongPasswords: WrongPasswords
   readonly #refused: RefusedCalls
+  /** By the calls that they take part in. */
+  readonly #testPhones = new Map<string, Endpoint>()
   /** Proxies in front of WebSockets, which speak for many. */
   readonly #proxies: TrustedSources
   #isReady = false
@@ -160,6 +171,7 @@ export class Engine {
     this.#foresee = deps.foresee
     this.#wallNow = wallNow
     this.#newUuid = deps.newUuid
+    this.#randomBytes = deps.randomBytes
     this.#now = now
     this.#secret = config.drachtio.secret ?? deps.randomBytes(16).toString('hex')
     this.#hosts = new HostAddresses(hostResolver(config.sip.dnsServers), schedule)
@@ -214,7 +226,9 @@ export class Engine {
       recentCalls: Math.max(2_000, config.traceMemoryBytes / BYTES_OF_A_CALL),
       onEvent: (event) => {
         this.events.add(event)
-        if (event.type === 'call.ended') this.recordings?.ended(event.record)
+        if (event.type !== 'call.ended') return
+        this.recordings?.ended(event.record)
+        this.#endTestPhone(event.record.callUuid)
       },
     })
     this.media = createMedia(this, { ...deps, deadlines: this.#deadlines, hosts: this.#hosts })
@@ -396,6 +410,7 @@ export class Engine {
     await this.#refused.stop()
     await this.#states.stop()
     await this.#wrongPasswords.stop()
+    for (const phone of this.#testPhones.values()) await phone.stop()
     this.#client.disconnect()
     await this.#server?.stop()
   }
@@ -440,6 +455,34 @@ export class Engine {
 
   /** Click-to-call. Resolves before any phone rings. */
   readonly originate: CallControl['originate'] = (request) => this.#control.originate(request)
+
+  /** A call from a phone of our own. Resolves before that is picked up. */
+  async placeTestCall(request: TestCallRequest): Promise<OriginateResult> {
+    const phone = await startTestPhone({ randomBytes: this.#randomBytes }, this.#log, this.#near())
+    const result = await this.#control.placeTestCall(request, phone.uri)
+    if (result.kind === 'originating') this.#testPhones.set(result.callUuid, phone)
+    else await phone.stop()
+    return result
+  }
+
+  /** An address of this machine to which our SIP server can send. */
+  #near(): EndpointListener {
+    const listeners = this.#server?.listeners ?? []
+    const listener = ['udp', 'tcp'].flatMap((name) =>
+      listeners.filter(({ protocol }) => protocol === name),
+    )[0]
+    const protocol = listener?.protocol === 'tcp' ? 'tcp' : 'udp'
+    const { address = '0.0.0.0' } = listener ?? {}
+    if (address === '0.0.0.0') return { protocol, host: '127.0.0.1' }
+    return { protocol, host: address === '::' ? '::1' : address }
+  }
+
+  #endTestPhone(callUuid: string): void {
+    const phone = this.#testPhones.get(callUuid)
+    if (phone === undefined) return
+    this.#testPhones.delete(callUuid)
+    this.#schedule(() => void phone.stop(), TEST_PHONE_LINGERS_MS)
+  }
 
   /** Blind transfer. Resolves before any phone rings. */
   readonly transfer: CallControl['transfer'] = (request) => this.#control.transfer(request)

@@ -214,6 +214,17 @@ const MAX_WINDOWS = 10_000
 /** How long the phones of the extension ring. */
 const RING_MS = 30_000
 
+/** Throws 429 at the call beyond six a minute of one key. */
+function callsPerMinute(steadyNow: () => number): (key: string) => void {
+  const windows = recentlyUsed<string, RateWindow>(MAX_WINDOWS)
+  return (key) => {
+    const window = windows.get(key) ?? new RateWindow(CALLS_PER_WINDOW, WINDOW_MS)
+    windows.set(key, window)
+    const time = steadyNow()
+    if (!window.admit(time)) throw exceeded(window.opensAt(time) - time)
+  }
+}
+
 const testCallBody = originateBody.pick({
   source_extension: true,
   destination_number: true,
@@ -233,13 +244,7 @@ export function testCallRoutes({
 }: Pick<Platform, 'store' | 'engine' | 'now' | 'steadyNow'>) {
   const resource = new ResourceStore(carriers, { store })
   /** By carrier and tenant of the extension. */
-  const windows = recentlyUsed<string, RateWindow>(MAX_WINDOWS)
-  const count = (key: string): void => {
-    const window = windows.get(key) ?? new RateWindow(CALLS_PER_WINDOW, WINDOW_MS)
-    windows.set(key, window)
-    const time = steadyNow()
-    if (!window.admit(time)) throw exceeded(window.opensAt(time) - time)
-  }
+  const count = callsPerMinute(steadyNow)
 
   return new Hono<ControlEnv>().post(
     '/routing/carriers/:id/test-call',
@@ -281,17 +286,98 @@ export function testCallRoutes({
           testedCarrierId: id,
         }),
       )
-      const started = testCallView(callUuid)
+      const started = testCallView(callUuid, TEST_CALL_SECONDS)
       c.set('change', { before: null, after: { ...body, ...started } })
       return created(c, `/api/v1/pbx/calls/${callUuid}`, started)
     },
   )
 }
 
-const testCallView = (callUuid: string) => ({
+const placedCallBody = z.strictObject({
+  from: z
+    .string()
+    .regex(/^[0-9A-Za-z*#+._-]{1,64}$/, 'must be a number or an extension')
+    .describe('A number of a customer, or an extension: as if it called. It pays.'),
+  to: number.describe('The called number.'),
+  domain: domain.optional().describe('Required when several domains have this extension.'),
+  max_seconds: z
+    .int()
+    .min(1)
+    .max(TEST_CALL_SECONDS)
+    .default(5)
+    .describe('An answered call ends after so many seconds.'),
+})
+
+/**
+ * `POST /telephony/test-call`: a call whose caller is Tollgate itself. It is routed, charged and recorded like a call of
+ * `from`; nothing is heard.
+ */
+export function placedCallRoutes({
+  store,
+  engine,
+  steadyNow,
+}: Pick<Platform, 'store' | 'engine' | 'steadyNow'>) {
+  const count = callsPerMinute(steadyNow)
+  return new Hono<ControlEnv>().post(
+    '/telephony/test-call',
+    describeRoute({
+      id: 'placeTestCall',
+      tag: 'Calls',
+      summary: 'Place a call that Tollgate itself makes in the name of a number or extension',
+      body: { from: '+15550100', to: '4940200' },
+      answer: data(
+        testCall,
+        { call_uuid: exampleCallUuid, status: 'originating', max_seconds: 5 },
+        201,
+      ),
+      refusals: [402, 404, 409, 503],
+    }),
+    requires('calls:originate'),
+    validate('json', placedCallBody),
+    async (c) => {
+      const { from, to, domain: named, max_seconds: maxSeconds } = c.req.valid('json')
+      const { principal } = c.var
+      const caller =
+        (await customerNumber(store, principal, from)) ??
+        (await sourceExtension(store, principal, from, named))
+      count(`${caller.tenantId}`)
+      const source =
+        'number' in caller
+          ? ({ kind: 'number', number: caller.number } as const)
+          : ({ kind: 'extension', domain: caller.domain, extension: caller.extension } as const)
+      const callUuid = startedOrThrow(
+        await engine.placeTestCall({ from: source, destination: to, maxSeconds }),
+      )
+      const started = testCallView(callUuid, maxSeconds)
+      c.set('change', { before: null, after: { from, to, ...started } })
+      return created(c, `/api/v1/pbx/calls/${callUuid}`, started)
+    },
+  )
+}
+
+/** A number of a customer that the principal may see; undefined: no customer has it. */
+async function customerNumber(
+  store: Store,
+  { tenantId, domain: ownDomain }: Principal,
+  text: string,
+): Promise<{ readonly tenantId: number | null; readonly number: string } | undefined> {
+  // Who is limited to a domain sees extensions only.
+  if (ownDomain !== null) return undefined
+  const digits = text.replace(/^\+/, '')
+  let query = store.db
+    .selectFrom('customer_number')
+    .innerJoin('customer', 'customer.id', 'customer_number.customer_id')
+    .select(['customer_number.number', 'customer.tenant_id'])
+    .where('customer_number.number', 'in', [digits, `+${digits}`])
+  if (tenantId !== null) query = query.where('customer.tenant_id', '=', tenantId)
+  const found = await first(store, query)
+  return found && { number: found.number, tenantId: found.tenant_id }
+}
+
+const testCallView = (callUuid: string, maxSeconds: number) => ({
   call_uuid: callUuid,
   status: 'originating',
-  max_seconds: TEST_CALL_SECONDS,
+  max_seconds: maxSeconds,
 })
 
 export type TestCallView = ReturnType<typeof testCallView>

@@ -4,6 +4,7 @@ import type {
   OriginateResult,
   SpyRequest,
   SpyResult,
+  TestCallRequest,
   TransferRequest,
   TransferResult,
 } from '../../schema/contracts/calls.ts'
@@ -13,7 +14,7 @@ import type { Routing } from '../routing/routing.ts'
 import type { CallDeps } from './call-deps.ts'
 import { CallRunner, type CallRequest, type CallRunnerDeps, type Restored } from './call-runner.ts'
 import { credentialsOf } from './dialing/outgoing-invite.ts'
-import { originate } from './click-to-call.ts'
+import { originate, placeTestCall } from './click-to-call.ts'
 import { forwardBy, forwardOut } from './forward.ts'
 import {
   dial,
@@ -65,6 +66,8 @@ export type { Restored } from './call-runner.ts'
 /** Call control as the engine uses it. */
 export interface CallControl {
   originate(request: OriginateRequest): Promise<OriginateResult>
+  /** `phoneUri`: of the phone of our own that takes the part of the caller. */
+  placeTestCall(request: TestCallRequest, phoneUri: string): Promise<OriginateResult>
   transfer(request: TransferRequest): Promise<TransferResult>
   spy(request: SpyRequest): SpyResult
   /** Continues the calls of the last run. To be called before the first packet. */
@@ -123,6 +126,7 @@ export function startCallControl(deps: CallControlDeps): CallControl {
   client.handle('*', refuseHere)
   return {
     originate: (request) => originate(request, calls),
+    placeTestCall: (request, phoneUri) => placeTestCall(request, phoneUri, calls),
     transfer: (request) => transferByApi(request, calls),
     spy: (request) => spy(request, calls),
     restore: (entries) => runner.restore(entries),

@@ -1,7 +1,11 @@
-/** Click-to-call: the phones of an extension ring first; the one that is picked up is connected to a number. */
+/**
+ * Click-to-call: the phones of an extension ring first; the one that is picked up is connected to a number. A test call is
+ * the same with a phone of our own.
+ */
 import {
   type OriginateRequest,
   type OriginateResult,
+  type TestCallRequest,
   TEST_CALL_SECONDS,
 } from '../../schema/contracts/calls.ts'
 import type { CallDeps } from './call-deps.ts'
@@ -67,6 +71,87 @@ export async function originate(
     ...(testedCarrierId !== undefined && { maxSeconds: TEST_CALL_SECONDS }),
   })
   return { kind: 'originating', callUuid }
+}
+
+/** How long the phone of a test call, which is picked up at once, may ring. */
+const TEST_RING_MS = 10_000
+
+/** A call whose caller is a phone of our own, at `phoneUri`. Resolves before it rings. */
+export async function placeTestCall(
+  { from, destination: dialled, maxSeconds }: TestCallRequest,
+  phoneUri: string,
+  deps: CallDeps,
+): Promise<OriginateResult> {
+  const closed = closedBy(deps.calls)
+  if (closed) return { kind: closed }
+  const destination = deps.routing.dialledNumber(dialled)
+  const invite = inviteOfTest(from, { destination, callUuid: deps.newUuid() }, deps)
+  if (invite === undefined) return { kind: 'unknown_extension' }
+  const { callUuid, domain } = invite
+  const call = deps.calls.begin({ start: { ...startOf(invite, 'api', deps.now()), isOurs: true } })
+  const plan = planRoute(invite, deps)
+  const refusal = await admit(call, invite, plan, deps)
+  if (refusal?.kind === 'refused') {
+    deps.calls.finish(call)
+    return { kind: 'denied', code: refusal.code }
+  }
+  const { isEmergency, route } = plan
+  deps.dispatch({
+    type: 'ring',
+    callUuid,
+    phones: [
+      {
+        kind: 'phone',
+        uri: phoneUri,
+        routes: [],
+        nextHop: undefined,
+        extension: TEST_PHONE,
+        domain,
+        tenantId: call.account?.tenantId ?? 0,
+      },
+    ],
+    invite: { ...invite, from: partyOfNumber(destination, domain), calledUser: TEST_PHONE },
+    ringMs: TEST_RING_MS,
+    connect: { invite, isEmergency, ...(route && { route }) },
+    maxSeconds,
+  })
+  return { kind: 'originating', callUuid }
+}
+
+const TEST_PHONE = 'test'
+
+interface TestedCall {
+  readonly callUuid: string
+  readonly destination: string
+}
+
+/** The INVITE of the caller that the test stands for. Undefined: there is no such extension. */
+function inviteOfTest(
+  from: TestCallRequest['from'],
+  { callUuid, destination }: TestedCall,
+  deps: CallDeps,
+): IncomingInvite | undefined {
+  if (from.kind === 'extension') {
+    const source = deps.registrar.extensionAt(from.domain, from.extension)
+    const as = { callUuid, destination, callerNumber: undefined, callerName: undefined }
+    return source && inviteOfSource(as, source)
+  }
+  const { number } = from
+  const domain = deps.client.ownHost
+  return {
+    origin: { kind: 'trusted' },
+    callUuid,
+    callId: callUuid,
+    domain,
+    headers: {},
+    body: undefined,
+    from: partyOfNumber(number, domain),
+    callerNumber: number,
+    callerName: null,
+    calledNumber: destination,
+    calledUser: escapeUser(destination),
+    hopsLeft: 70,
+  }
 }
 
 /** A test call is never free: its route depends on its payer. */

@@ -24,12 +24,14 @@ import { secretsReset } from './secrets-reset.ts'
 import { serve } from './serve.ts'
 import { settingNotes } from './settings-in-force.ts'
 import { sipServer } from './sip-server.ts'
+import { testPbx } from './test-pbx.ts'
 import { userCreate, userPassword } from './user.ts'
 
 /** In the order of the overview. The first is what `tollgate` alone does. */
 const commands: readonly Command[] = [
   serve,
   demo,
+  testPbx,
   migrateCommand,
   seed,
   keyCreate,

@@ -81,6 +81,17 @@ export interface OriginateRequest {
 /** The longest that a test call is answered. */
 export const TEST_CALL_SECONDS = 30
 
+/** A call of which Tollgate itself is the caller. */
+export interface TestCallRequest {
+  /** The number of a customer, or an extension. Either pays as if it had called. */
+  readonly from:
+    | { readonly kind: 'number'; readonly number: string }
+    | { readonly kind: 'extension'; readonly domain: string; readonly extension: string }
+  readonly destination: string
+  /** After so long an answered call ends; at most `TEST_CALL_SECONDS`. */
+  readonly maxSeconds: number
+}
+
 /** Why no call begins now, as its record's `denial_code`. */
 export type ClosedCode = 'draining' | 'overload' | Unserved
 

@@ -107,7 +107,7 @@ const denials = {
     advice: 'call again',
   },
   time_limit: {
-    why: 'A test call through a carrier ends by itself',
+    why: 'A test call ends by itself',
     advice: 'do nothing, the test is over',
   },
   media_timeout: {

@@ -12,6 +12,7 @@ import type {
   Trace,
   TransferRequest,
   TransferResult,
+  TestCallRequest,
 } from './calls.ts'
 import type { ChangedRouting } from '../changes/changes.ts'
 import type { DnsAnswers } from '../rules/gateways.ts'
@@ -80,6 +81,7 @@ export interface EnginePort {
   simulate(request: SimulationRequest): Simulation | undefined
   /** Click-to-call. Resolves before any phone rings; `calls` shows how the call goes on. */
   originate(request: OriginateRequest): Promise<OriginateResult>
+  placeTestCall(request: TestCallRequest): Promise<OriginateResult>
   /** Connects a supervisor to a live call. Returns before any phone rings. */
   spy(request: SpyRequest): SpyResult
   /** Blind transfer. Resolves before any phone rings; `calls` shows how it goes on. */

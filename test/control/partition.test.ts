@@ -234,7 +234,7 @@ test("a tenant's key charges no calls: a node speaks for all tenants", async () 
 
 /** Under which paths a key of one domain of several has anything to do. */
 const ofDomain =
-  /\/(application-keys|pbx\/extensions|auth|health|mcp|originate|metrics\/(?:telemetry|failures))\b/
+  /\/(application-keys|pbx\/extensions|auth|health|mcp|originate|test-call|metrics\/(?:telemetry|failures))\b/
 
 test("a key of one domain reaches nothing of its tenant's other domains, nor what they share", async () => {
   const control = await openControl()

@@ -75,6 +75,7 @@ export function testEngine(events: EventsPort = noEvents): TestEngine {
     tell: (happening) => void engine.told.push(happening),
     trace: () => Promise.resolve(undefined),
     originate: () => Promise.resolve({ kind: 'unknown_extension' }),
+    placeTestCall: () => Promise.resolve({ kind: 'unknown_extension' }),
     spy: () => ({ kind: 'spy_mode_unavailable' }),
     transfer: () => Promise.resolve({ kind: 'not_found' }),
     registrations: {

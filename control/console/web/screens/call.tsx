@@ -55,7 +55,7 @@ export function CallScreen({ uuid }: { uuid: string }) {
 }
 
 /** A report of all calls would look for it in all of them: the start says where it is. */
-async function loadCall(uuid: string): Promise<Answer<Call>> {
+export async function loadCall(uuid: string): Promise<Answer<Call>> {
   const answer = await get<CallStatus>(`/pbx/calls/${encodeURIComponent(uuid)}`)
   if (answer.kind !== 'ok') return answer
   const status = answer.data

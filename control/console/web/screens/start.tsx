@@ -2,15 +2,17 @@
 import { signal, useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { getBare, getRows, send, type Answer, type Rows } from '../api/api.ts'
-import type { CallReport, Simulation } from '../api/views.ts'
+import type { CallReport, TestCall } from '../api/views.ts'
 import { onEvent } from '../api/live.ts'
 import { now } from '../api/browser.ts'
 import { pathOf } from '../parts/address.ts'
 import { isGlobal, may, sessionEnded } from '../api/session.ts'
 import { onForm } from '../parts/form.tsx'
+import { durationText, moneyText } from '../parts/format.ts'
+import { useResource } from '../parts/resource.ts'
 import { Badge, Problem } from '../parts/text.tsx'
 import { visibleLines } from '../parts/visible-text.ts'
-import { Result } from './simulator.tsx'
+import { loadCall } from './call.tsx'
 import { curlOf, steps, type Setup, type Step } from './steps.ts'
 
 /** Undefined: not known, or nothing that this user may set up. */
@@ -19,29 +21,24 @@ const setup = signal<Setup | undefined>(undefined)
 /** The start page takes the place of the figures, which would all be empty. */
 export const isIncomplete = (): boolean => {
   const { value } = setup
-  // A trusted network is a source, too: without a trunk there may be calls all the same.
   return value !== undefined && !value.call && !(value.node && value.price && value.customer)
 }
 
-/** Something is left to be done before the first call. */
-export const isStartListed = (): boolean => isIncomplete() || lacksSource()
-
-const lacksSource = (): boolean => setup.value?.call === false && !setup.value.source
+/** There was no call yet. */
+export const isStartListed = (): boolean => setup.value?.call === false
 
 const YEAR_MS = 366 * 86_400_000
 
 export async function findSetup(): Promise<void> {
   if (!isGlobal() || !may('carriers:write')) return
-  const [carriers, phones, node, price, customer, call] = await Promise.all([
-    has('/routing/carriers'),
-    has('/pbx/extensions'),
+  const [node, price, customer, call] = await Promise.all([
     has('/dispatcher'),
     // With an OCS elsewhere, prices and customers are there.
     has('/rates'),
     has('/customers'),
     hasCalls(),
   ])
-  setup.value = { source: carriers || phones, node, price, customer, call }
+  setup.value = { node, price, customer, call }
 }
 
 const has = async (path: string): Promise<boolean> => {
@@ -68,13 +65,15 @@ export function StartScreen() {
   const known = setup.value
   if (known === undefined) return <p>Loading …</p>
   const done = steps.filter(({ name }) => known[name]).length
+  const isReady = done === steps.length
   return (
     <>
       <p role="status">
-        {done === steps.length
+        {isReady
           ? 'All steps are done: the first call has its record.'
           : `${done} of ${steps.length} steps to the first call are done.`}
       </p>
+      <progress value={done} max={steps.length} aria-label="Steps that are done" />
       <ol class="steps">
         {steps.map((step) => (
           <li key={step.name}>
@@ -82,15 +81,30 @@ export function StartScreen() {
           </li>
         ))}
       </ol>
+      <h2>After the first call</h2>
+      <ul>
+        <li>
+          <a href={pathOf('carriers')}>Connect a carrier</a>: it sends calls, and takes those that
+          routes lead to it.
+        </li>
+        <li>
+          <a href={pathOf('phones')}>Register a phone</a>: it calls and is called, and a customer
+          pays.
+        </li>
+        <li>
+          <a href={pathOf('users')}>Add users</a>, and <a href={pathOf('keys')}>keys</a> for
+          programs and AI agents.
+        </li>
+      </ul>
     </>
   )
 }
 
 function StepCard({ step, isDone }: { step: Step; isDone: boolean }) {
-  const { name, title, about, fields, action, requests } = step
+  const { name, title, about, command, fields, action, requests } = step
   const given = useSignal(Object.fromEntries(fields.map((field) => [field.name, field.value])))
   const problem = useSignal<string | undefined>(undefined)
-  const simulation = useSignal<Simulation | undefined>(undefined)
+  const placed = useSignal<TestCall | undefined>(undefined)
   const isBusy = useSignal(false)
   const id = `step-${name}`
 
@@ -101,7 +115,7 @@ function StepCard({ step, isDone }: { step: Step; isDone: boolean }) {
     isBusy.value = false
     if (answer.kind === 'signed-out') return sessionEnded()
     problem.value = answer.kind === 'failed' ? answer.message : undefined
-    if (answer.kind === 'ok' && name === 'call') simulation.value = answer.data as Simulation
+    if (answer.kind === 'ok' && name === 'call') placed.value = answer.data as TestCall
     return findSetup()
   }
   return (
@@ -109,7 +123,9 @@ function StepCard({ step, isDone }: { step: Step; isDone: boolean }) {
       <h2 id={id}>
         {title} <Badge tone={isDone ? 'good' : 'plain'}>{isDone ? '✓ done' : 'to do'}</Badge>
       </h2>
-      <p>{about}</p>
+      <p>
+        {about} {command !== undefined && <code>{command}</code>}
+      </p>
       {(!isDone || name === 'call') && (
         <form class="fields" onSubmit={onForm(() => void submit())}>
           {fields.map((field) => (
@@ -136,13 +152,12 @@ function StepCard({ step, isDone }: { step: Step; isDone: boolean }) {
         </form>
       )}
       <Problem message={problem.value} />
-      {simulation.value !== undefined && (
-        <>
-          <Result simulation={simulation.value} />
-          <p>
-            <a href={pathOf('simulator', undefined, given.value)}>Open in the route simulator</a>
-          </p>
-        </>
+      {placed.value !== undefined && <PlacedCall uuid={placed.value.call_uuid} />}
+      {name === 'call' && (
+        <p>
+          <a href={pathOf('simulator', undefined, given.value)}>Simulate it first</a>: where it
+          would go, and what it would cost.
+        </p>
       )}
       <Requests
         text={requests(given.value)
@@ -151,6 +166,38 @@ function StepCard({ step, isDone }: { step: Step; isDone: boolean }) {
         title={title}
       />
     </section>
+  )
+}
+
+const states = {
+  originating: 'The call is being placed …',
+  ringing: 'It rings …',
+  answered: 'It is answered. Tollgate hangs up in a few seconds.',
+} as const
+
+/** How a call goes that was placed here. */
+function PlacedCall({ uuid }: { uuid: string }) {
+  const { data, problem } = useResource(uuid, () => loadCall(uuid), {
+    everyMs: 1_000,
+    events: ({ data: about }) => about['call_uuid'] === uuid,
+  })
+  if (data.value === undefined) return <Problem message={problem.value} />
+  const { status, record } = data.value
+  const isOver = status.disposition !== null
+  const isAnswered = status.disposition === 'ANSWERED'
+  return (
+    <p role="status">
+      {!isOver && states[status.status as keyof typeof states]}
+      {isOver && (
+        <>
+          <Badge tone={isAnswered ? 'good' : 'bad'}>{isAnswered ? 'answered' : 'failed'}</Badge>{' '}
+          {isAnswered
+            ? `It lasted ${durationText(status.billsec)} and cost ${moneyText(record?.cost_exact ?? null, record?.currency ?? null)}. `
+            : `${status.denial_text ?? status.hangup_cause ?? ''} `}
+          <a href={pathOf('calls', uuid)}>Look at the call</a>
+        </>
+      )}
+    </p>
   )
 }
 

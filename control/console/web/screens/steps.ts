@@ -2,7 +2,6 @@
 
 /** Which steps are done. */
 export interface Setup {
-  readonly source: boolean
   readonly node: boolean
   readonly price: boolean
   readonly customer: boolean
@@ -28,6 +27,8 @@ export interface Step {
   readonly name: keyof Setup
   readonly title: string
   readonly about: string
+  /** A command for a shell that belongs to `about`. */
+  readonly command?: string
   readonly fields: readonly StepField[]
   readonly action: string
   readonly requests: (given: Readonly<Record<string, string>>) => readonly Request[]
@@ -42,32 +43,16 @@ const post = (path: string, body: object): Request => ({ method: 'POST', path, b
 
 export const steps: readonly Step[] = [
   {
-    name: 'source',
-    title: 'Add a trunk',
-    action: 'Add the trunk',
-    about: 'Calls are taken from its address. The number in From tells which customer pays.',
-    fields: [
-      { name: 'name', label: 'Name', value: 'trunk' },
-      { name: 'host', label: 'Address', value: '', hint: 'from which it sends' },
-      { name: 'port', label: 'Port', value: '5060', pattern: PORT },
-    ],
-    requests: ({ name, host, port }) => [
-      post('/routing/carriers', {
-        name,
-        payer: 'from_number',
-        gateways: [{ host, port: Number(port) }],
-      }),
-    ],
-  },
-  {
     name: 'node',
-    title: 'Add a node',
+    title: 'Add a PBX node',
     action: 'Add the node',
-    about: 'A PBX or another SIP server that takes the calls.',
+    about:
+      'A PBX or another SIP server that takes the calls. If you have none yet, run this beside Tollgate; it answers every call:',
+    command: 'npx tollgate test-pbx',
     fields: [
-      { name: 'set', label: 'Name of its set', value: 'pbx' },
-      { name: 'host', label: 'Address', value: '' },
-      { name: 'port', label: 'Port', value: '5060', pattern: PORT },
+      { name: 'set', label: 'Name of its dispatcher set', value: 'pbx' },
+      { name: 'host', label: 'Address', value: '127.0.0.1' },
+      { name: 'port', label: 'Port', value: '5070', pattern: PORT },
     ],
     requests: ({ set, host, port }) => [
       post('/dispatcher', {
@@ -99,7 +84,7 @@ export const steps: readonly Step[] = [
     about: 'Its wallet pays for calls from its numbers.',
     fields: [
       { name: 'name', label: 'Name', value: 'first customer' },
-      { name: 'number', label: 'Its number', value: '', pattern: NUMBER },
+      { name: 'number', label: 'Its number', value: '+15550100', pattern: NUMBER },
       { name: 'balance', label: 'Opening balance', value: '10.00', pattern: MONEY },
     ],
     requests: ({ name, number, balance }) => [
@@ -108,15 +93,21 @@ export const steps: readonly Step[] = [
   },
   {
     name: 'call',
-    title: 'Place a test call',
-    action: 'Simulate the call',
+    title: 'Make the first call',
+    action: 'Call',
     about:
-      'See first what would become of it. Then send it from the trunk: this step is done when a call has a record.',
+      'Tollgate calls in the name of the customer, and hangs up five seconds after the answer. The call is routed, charged and recorded like any other.',
     fields: [
-      { name: 'from', label: 'From', value: '', pattern: NUMBER, hint: 'a number of the customer' },
-      { name: 'to', label: 'To', value: '', pattern: NUMBER },
+      {
+        name: 'from',
+        label: 'From',
+        value: '+15550100',
+        pattern: NUMBER,
+        hint: 'a number of the customer',
+      },
+      { name: 'to', label: 'To', value: '+18005551212', pattern: NUMBER },
     ],
-    requests: ({ from, to }) => [post('/telephony/simulate', { from, to })],
+    requests: ({ from, to }) => [post('/telephony/test-call', { from, to })],
   },
 ]
 

@@ -9,7 +9,7 @@ import type { CommandContext } from '../../command.ts'
 import { seedFile } from '../../seed.ts'
 import { runPlatform } from '../../serve.ts'
 import { withStore } from '../../with-store.ts'
-import { type Endpoint, startEndpoint, startPbxNode } from '../endpoint.ts'
+import { type Endpoint, startEndpoint, startPbxNode } from '../../../call/user-agent/endpoint.ts'
 import { GATEWAY_HOST, incidentSeed, STRANGER_HOSTS } from './incident-data.ts'
 import { storePastDays } from './past-days.ts'
 import { plantIncidents } from './plant-incidents.ts'
@@ -102,13 +102,15 @@ async function startEndpoints(context: CommandContext, log: Log): Promise<Endpoi
           respond(answer, 503)
         })
       },
-      GATEWAY_HOST,
+      { protocol: 'udp', host: GATEWAY_HOST },
     ),
     refusedBySouthern: () => refused,
-    northern: await startPbxNode(context, log, GATEWAY_HOST),
+    northern: await startPbxNode(context, log, { protocol: 'udp', host: GATEWAY_HOST }),
     phone: await startEndpoint(context, log, () => undefined),
     strangers: await Promise.all(
-      STRANGER_HOSTS.map((host) => startEndpoint(context, log, () => undefined, host)),
+      STRANGER_HOSTS.map((host) =>
+        startEndpoint(context, log, () => undefined, { protocol: 'udp', host }),
+      ),
     ),
   }
 }

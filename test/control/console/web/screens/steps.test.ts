@@ -5,17 +5,10 @@ import { openControl } from '../../../../support/control.ts'
 test('each step makes requests that the API takes, and shows them as a shell does', async () => {
   const api = await openControl()
   const token = await api.key()
-  const filled: Readonly<Record<string, string>> = {
-    number: '4930100',
-    from: '4930100',
-    to: '4940200',
-  }
-  for (const [index, { fields, requests }] of steps.entries()) {
-    const given = Object.fromEntries(
-      fields.map(({ name, value }) => [name, value === '' ? (filled[name] ?? '') : value]),
-    )
-    const host = `192.0.2.${index}`
-    for (const { method, path, body } of requests({ ...given, host })) {
+  api.engine.placeTestCall = () => Promise.resolve({ kind: 'originating', callUuid: 'any' })
+  for (const { fields, requests } of steps) {
+    const given = Object.fromEntries(fields.map(({ name, value }) => [name, value]))
+    for (const { method, path, body } of requests(given)) {
       const answer = await api.request(`/api/v1${path}`, { method, token, body })
       expect([path, answer.status < 300, answer.text]).toEqual([path, true, answer.text])
     }

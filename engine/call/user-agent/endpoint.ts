@@ -1,0 +1,110 @@
+/** SIP endpoints of our own on loopback: the PBX node and the caller of the demo, and the phone of a test call. */
+import type { Schedule } from '../../../schema/clock.ts'
+import type { Log } from '../../../schema/contracts/log.ts'
+import { createSipServer } from '../../sip-server/index.ts'
+import { respond } from '../sip-headers.ts'
+import { UserAgent } from './user-agent.ts'
+
+export interface Endpoint {
+  readonly client: UserAgent
+  readonly port: number
+  /** Where it is called. */
+  readonly uri: string
+  stop(): Promise<void>
+}
+
+export interface EndpointListener {
+  readonly protocol: 'udp' | 'tcp'
+  readonly host: string
+  /** Absent: a free one. */
+  readonly port?: number
+}
+
+const onLoopback: EndpointListener = { protocol: 'udp', host: '127.0.0.1' }
+
+/**
+ * An embedded SIP server of its own, with a user agent on it. `prepare` sets the handlers of requests.
+ *
+ * @throws {ListenError} the address cannot be bound.
+ */
+export async function startEndpoint(
+  { randomBytes }: { readonly randomBytes: (size: number) => Buffer },
+  log: Log,
+  prepare: (client: UserAgent) => void,
+  { protocol, host, port: wanted = 0 } = onLoopback,
+): Promise<Endpoint> {
+  const secret = randomBytes(16).toString('hex')
+  const server = createSipServer({ listen: [{ protocol, host, port: wanted }], secret, log })
+  await server.start()
+  const client = new UserAgent(log)
+  prepare(client)
+  const open = server.connectApplication.bind(server)
+  const connected = await client.connect({ kind: 'in-process', open, secret })
+  const port = server.listeners[0]?.port
+  if (connected.kind === 'refused' || port === undefined)
+    throw new Error('an endpoint cannot connect to its SIP server')
+  const stop = async () => {
+    client.disconnect()
+    await server.stop()
+  }
+  const place = `${host.includes(':') ? `[${host}]` : host}:${port}`
+  return { client, port, uri: `sip:${place};transport=${protocol}`, stop }
+}
+
+/** The session description of an endpoint that would talk G.711; nothing is ever sent. */
+export const silentAudio = [
+  'v=0',
+  'o=- 1 1 IN IP4 127.0.0.1',
+  's=-',
+  'c=IN IP4 127.0.0.1',
+  't=0 0',
+  'm=audio 40000 RTP/AVP 0',
+  'a=rtpmap:0 PCMU/8000',
+  '',
+].join('\r\n')
+
+/** A phone that is picked up at once. */
+export function pickUp(client: UserAgent): void {
+  client.handle('INVITE', (request) =>
+    client.accept(request, { body: silentAudio, headers: {} }, () => undefined),
+  )
+}
+
+/** A phone that is picked up at once. */
+export const startTestPhone = (
+  deps: { readonly randomBytes: (size: number) => Buffer },
+  log: Log,
+  listener: EndpointListener,
+): Promise<Endpoint> =>
+  startEndpoint(
+    deps,
+    log,
+    (client) =>
+      client.handle('INVITE', (request) =>
+        client.accept(request, { body: silentAudio, headers: {} }, () => undefined),
+      ),
+    listener,
+  )
+
+const RINGING_MS = 300
+
+/** A PBX node that rings and answers; numbers that end in 9 are busy. */
+export const startPbxNode = (
+  context: { readonly randomBytes: (size: number) => Buffer; readonly schedule: Schedule },
+  log: Log,
+  listener?: EndpointListener,
+): Promise<Endpoint> =>
+  startEndpoint(context, log, (client) => answerCalls(client, context.schedule), listener)
+
+function answerCalls(client: UserAgent, schedule: Schedule): void {
+  client.handle('OPTIONS', (_request, answer) => respond(answer, 200))
+  client.handle('INVITE', (request, answer) => {
+    if (/^sip:[^@]*9@/.test(request.uri)) {
+      respond(answer, 486)
+      return
+    }
+    respond(answer, 180)
+    const accept = () => client.accept(request, { body: silentAudio, headers: {} }, () => undefined)
+    request.onCancel = schedule(accept, RINGING_MS)
+  })
+}
