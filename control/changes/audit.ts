@@ -49,6 +49,7 @@ const auditEntryView = z
     after_digest: z.string().nullable(),
     correlation_id: z.string(),
     change_id: z.string().nullable().describe('Of the change that was made or undone.'),
+    effect: z.string().nullable().describe('Of that change, in a sentence.'),
     reason: z.string().nullable().describe('As given with the change.'),
     is_agent: z.boolean().describe('The call of a tool, or by a key that names a scope of MCP.'),
   })
@@ -184,10 +185,22 @@ export class AuditLog {
       .limit(page.limit)
       .offset(page.offset)
     const listed = page.offset >= MAX_LISTED ? [] : await all(this.#store, rows)
+    const effects = await this.#effectsOf(listed)
     return {
-      entries: (await this.#named(listed)).map(view),
+      entries: (await this.#named(listed)).map((entry) => view(entry, effects)),
       total: await countOf(this.#store, some),
     }
+  }
+
+  /** By the id of the change. */
+  async #effectsOf(entries: readonly ListedEntry[]): Promise<ReadonlyMap<string, string>> {
+    const ids = [...new Set(entries.flatMap(({ change_id: id }) => id ?? []))]
+    if (ids.length === 0) return new Map()
+    const query = this.#store.db
+      .selectFrom('change_entry')
+      .select(['change_id', 'effect'])
+      .where('change_id', 'in', ids)
+    return new Map((await all(this.#store, query)).map(({ change_id: id, effect }) => [id, effect]))
   }
 
   /** Entries of older versions have no names: show the current names of their keys. */
@@ -276,9 +289,10 @@ export const auditEntry = ({ by, digests, ...audited }: AuditedAction): AuditEnt
   reason: audited.reason ?? null,
 })
 
-const view = ({ is_agent, ...entry }: ListedEntry) => ({
+const view = ({ is_agent, ...entry }: ListedEntry, effects: ReadonlyMap<string, string>) => ({
   ...entry,
   at: timeToText(entry.at),
+  effect: effects.get(entry.change_id ?? '') ?? null,
   is_agent: Boolean(is_agent),
 })
 
@@ -411,6 +425,7 @@ export const auditRoutes = (log: AuditLog) =>
         after_digest: null,
         correlation_id: '5f0c9a52-8c0f-4a86-9f53-2d3f9d3f7c10',
         change_id: null,
+        effect: null,
         reason: null,
         is_agent: false,
       }),

@@ -123,6 +123,7 @@ export function clientRoutes({ store, ocs, now }: ClientRoutesDeps) {
           balance_after: 25,
           balance_after_exact: '25.00',
           note: null,
+          call: null,
           created_at: exampleTime,
           call_uuid: null,
         }),

@@ -50,6 +50,10 @@ export const ledgerFields = z.strictObject({
   ref: z.string(),
   actor: z.string(),
   note: z.string().nullable(),
+  call: z
+    .strictObject({ destination_number: z.string(), billsec: count })
+    .nullable()
+    .describe('The call that was charged. Null for other entries, and when its record is gone.'),
   created_at: moment,
 })
 
@@ -128,6 +132,7 @@ export function customerRoutes(
           ref: 'pi_1',
           actor: 'payment',
           note: null,
+          call: null,
           created_at: exampleTime,
         }),
       }),

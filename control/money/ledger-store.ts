@@ -17,7 +17,15 @@ interface LedgerFilter {
 }
 
 /** Not all columns: a balance beyond 2^53 is no number. */
-const columns = ['kind', 'amount_micros', 'ref', 'actor', 'note', 'created_at'] as const
+const columns = [
+  'ledger_entry.id',
+  'ledger_entry.kind',
+  'ledger_entry.amount_micros',
+  'ledger_entry.ref',
+  'ledger_entry.actor',
+  'ledger_entry.note',
+  'ledger_entry.created_at',
+] as const
 
 /** Newest first. */
 export async function listLedger(
@@ -31,21 +39,28 @@ export async function listLedger(
     .innerJoin('wallet', 'wallet.id', 'ledger_entry.wallet_id')
     .select('ledger_entry.id')
     .where('wallet.customer_id', '=', customerId)
-    .$if(kind !== undefined, (query) => query.where('kind', '=', kind ?? 'adjust'))
-    .$if(from !== undefined, (query) => query.where('created_at', '>=', from ?? 0))
-    .$if(before !== undefined, (query) => query.where('created_at', '<', before ?? 0))
+    .$if(kind !== undefined, (query) => query.where('ledger_entry.kind', '=', kind ?? 'adjust'))
+    .$if(from !== undefined, (query) => query.where('ledger_entry.created_at', '>=', from ?? 0))
+    .$if(before !== undefined, (query) => query.where('ledger_entry.created_at', '<', before ?? 0))
   const total = await countOf(store, matching.limit(MAX_COUNTED))
   const rows = matching
+    .leftJoin('cdr', (join) =>
+      join.onRef('cdr.call_uuid', '=', 'ledger_entry.ref').on('ledger_entry.kind', '=', 'debit'),
+    )
+    .clearSelect()
     .select(columns)
-    .select(exactSum('balance_after_micros').as('balance_after'))
+    .select(['cdr.destination_number', 'cdr.billsec'])
+    .select(exactSum('ledger_entry.balance_after_micros').as('balance_after'))
     .orderBy('ledger_entry.id', 'desc')
     .limit(limit)
     .offset(offset)
   return { total, rows: (offset >= MAX_LISTED ? [] : await all(store, rows)).map(entryView) }
 }
 
-type LedgerRow = Pick<Selectable<LedgerEntryTable>, 'id' | (typeof columns)[number]> & {
+type LedgerRow = Omit<Selectable<LedgerEntryTable>, 'wallet_id' | 'balance_after_micros'> & {
   readonly balance_after: string
+  readonly destination_number: string | null
+  readonly billsec: number | null
 }
 
 export type LedgerEntryView = ReturnType<typeof entryView>
@@ -60,5 +75,9 @@ const entryView = (row: LedgerRow) => ({
   ref: row.ref,
   actor: row.actor,
   note: row.note,
+  call:
+    row.destination_number === null
+      ? null
+      : { destination_number: row.destination_number, billsec: row.billsec ?? 0 },
   created_at: timeToText(row.created_at),
 })

@@ -19,6 +19,7 @@ export const groupings = [
   'carrier',
   'denial_code',
   'minute',
+  'hour',
 ] as const
 export type Grouping = (typeof groupings)[number]
 
@@ -30,6 +31,7 @@ export type Dimension = MemberDimension | 'customer' | 'minute' | 'tenant_minute
 /** Digits of a called number that its group has, without a leading `+`. */
 export const PREFIX_LENGTH = 4
 const MINUTE_MS = 60_000
+const HOUR_MS = 60 * MINUTE_MS
 
 /** In `customer_id` and `tenant_id` of sums. */
 export const ALL = -1
@@ -56,7 +58,12 @@ export const memberOf: Readonly<Record<Grouping, RawBuilder<string>>> = {
   carrier: sql`coalesce(cdr.carrier, '')`,
   denial_code: sql`coalesce(cdr.denial_code, '')`,
   minute: sql`CAST(cdr.start_stamp - cdr.start_stamp % ${sql.lit(MINUTE_MS)} AS TEXT)`,
+  hour: sql`CAST(cdr.start_stamp - cdr.start_stamp % ${sql.lit(HOUR_MS)} AS TEXT)`,
 }
+
+/** The hour of a minute, as daily totals have minutes. */
+export const hourOfMinute: RawBuilder<string> = sql`CASE member WHEN ${OTHERS} THEN member
+  ELSE CAST(CAST(member AS bigint) - CAST(member AS bigint) % ${sql.lit(HOUR_MS)} AS TEXT) END`
 
 export const startOfDay = (ms: number): number => Math.floor(ms / DAY_MS) * DAY_MS
 export const endOfDay = (ms: number): number => Math.ceil(ms / DAY_MS) * DAY_MS

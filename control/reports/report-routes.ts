@@ -242,7 +242,7 @@ export function reportRoutes({
         id: 'summarizeCalls',
         tag: 'Calls',
         summary:
-          'Count the calls of a period of 100 days at most by customer, tenant, caller, first digits of the called number, node, carrier, denial code or minute',
+          'Count the calls of a period of 100 days at most by customer, tenant, caller, first digits of the called number, node, carrier, denial code, minute or hour',
         answer: data(summary.meta({ id: 'CallSummary' }), {
           start: exampleTime,
           end: '2026-01-02T00:00:00.000Z',

@@ -13,6 +13,7 @@ import {
   conditionsOf,
   type Dimension,
   endOfDay,
+  hourOfMinute,
   type Grouping,
   isMember,
   type MemberDimension,
@@ -219,7 +220,7 @@ function dailyTotalsFor({ groupBy, filters }: SummaryRequest): DailyTotals | und
   const [filter, ...more] = memberFilters(members)
   if (more.length > 0) return undefined
   if (filter?.[0] === 'callee_prefix' && filter[1].length > PREFIX_LENGTH) return undefined
-  if (groupBy === 'minute')
+  if (groupBy === 'minute' || groupBy === 'hour')
     return filter === undefined && customerId === undefined
       ? { dimension: 'minute', customer: 'all', member: undefined }
       : undefined
@@ -286,6 +287,7 @@ function customersOf({ dimension, customer }: DailyTotals): RawBuilder<unknown> 
 
 function groupOf({ dimension }: DailyTotals, groupBy: Grouping): RawBuilder<string> {
   if (groupBy === 'tenant') return idOf('tenant_id')
+  if (groupBy === 'hour') return hourOfMinute
   if (groupBy === 'customer' && dimension !== 'customer') return idOf('customer_id')
   return sql.ref<string>('member')
 }

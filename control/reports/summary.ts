@@ -133,7 +133,7 @@ function figuresOf({ figures: sum, costs }: GroupSum) {
 
 function labelOf({ member }: GroupSum, { groupBy }: SummaryRequest): string | null {
   if (member === '') return null
-  return groupBy === 'minute' ? timeToText(Number(member)) : member
+  return groupBy === 'minute' || groupBy === 'hour' ? timeToText(Number(member)) : member
 }
 
 /** Ids of records. */

@@ -157,6 +157,7 @@ const groupOf: Readonly<Record<Grouping, (record: StoredRecord) => string>> = {
   carrier: ({ carrier }) => carrier ?? '',
   denial_code: ({ denial_code: code }) => code ?? '',
   minute: ({ start_stamp: at }) => new Date(at - (at % 60_000)).toISOString(),
+  hour: ({ start_stamp: at }) => new Date(at - (at % 3_600_000)).toISOString(),
 }
 
 /** What the records that match come to, group by group. */

@@ -24,6 +24,9 @@ export type {
   NodeHistoryView as NodeHistory,
   TelemetryView as Telemetry,
 } from '../../../observe/telemetry/telemetry-view.ts'
+export type { AnomaliesView as Anomalies } from '../../../observe/causes/find-anomalies.ts'
+export type { FindingView as Finding } from '../../../observe/causes/finding.ts'
+export type { Summary as CallSummary } from '../../../reports/summary.ts'
 export type { CarrierSums } from '../../../reports/carrier-sums.ts'
 export type { BanView as Ban } from '../../../resources/ban-routes.ts'
 export type { LiveCarrier as Carrier } from '../../../resources/carriers.ts'

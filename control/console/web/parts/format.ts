@@ -13,6 +13,33 @@ export const momentText = (at: string | null): string =>
 
 export const clockText = (at: string): string => clock.format(new Date(at))
 
+const shortMoment = new Intl.DateTimeFormat(undefined, {
+  day: 'numeric',
+  month: 'short',
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+})
+
+/** Without the year: of what has happened lately. */
+export const shortMomentText = (at: string): string => shortMoment.format(new Date(at))
+
+const hourAndMinute = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' })
+const DAY_MS = 86_400_000
+
+/** `14:02`, and the day where that is more than a day ago. */
+export const sinceText = (at: string, present: number): string =>
+  present - Date.parse(at) > DAY_MS
+    ? shortMoment.format(new Date(at))
+    : hourAndMinute.format(new Date(at))
+
+/** `1 call`, `2 calls`, `1,000 calls`. */
+export const plural = (count: number, noun: string, nouns = `${noun}s`): string =>
+  `${figureText(count, 0)} ${count === 1 ? noun : nouns}`
+
+/** `sip:10.0.0.1:5060;transport=udp` → `10.0.0.1:5060` */
+export const shortAddress = (uri: string): string => uri.replace(/^sips?:(?:[^@;]*@)?|[;?].*$/g, '')
+
 /** `1:02:03` */
 export function durationText(seconds: number): string {
   const whole = Math.max(0, Math.floor(seconds))

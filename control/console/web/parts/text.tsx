@@ -9,6 +9,19 @@ export function Text({ value, max }: { value: string | null | undefined; max?: n
   return <bdi>{visibleText(value, max)}</bdi>
 }
 
+/** Text that may be long: cut by the width of its place, whole in its tooltip. */
+export const Short = ({
+  value,
+  title = value,
+}: {
+  value: string | null | undefined
+  title?: string | null | undefined
+}) => (
+  <span class="short" title={title == null ? undefined : visibleText(title, 500)}>
+    <Text value={value} max={300} />
+  </span>
+)
+
 export function Moment({ at, isToday }: { at: string | null; isToday?: boolean }) {
   if (at === null) return <>{absent}</>
   return (

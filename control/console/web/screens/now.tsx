@@ -1,11 +1,13 @@
-/** How the platform is now, and how it was in the last ten minutes. */
+/** What is wrong now, how the platform is, and how it was in the last ten minutes. */
 import type { ProcessNode, Telemetry, TelemetryHistory } from '../api/views.ts'
+import { may } from '../api/session.ts'
 import { Chart } from '../parts/chart.tsx'
 import { figureColumn, momentColumn, textColumn } from '../parts/columns.tsx'
 import { durationText, figureText, unitText } from '../parts/format.ts'
 import { useView } from '../parts/resource.ts'
 import { Table, type ShownColumn } from '../parts/table.tsx'
 import { Badge, Facts, Problem, Text } from '../parts/text.tsx'
+import { Findings, Refusals, useFindings } from './findings.tsx'
 import { asrOf, chartsOf, delayOf, type Charts } from './samples.ts'
 
 /** The server takes a sample every five seconds. */
@@ -18,10 +20,24 @@ export function NowScreen() {
   const known = history.data.value ?? none
   const charts = chartsOf(known)
   const { currency = '' } = charts
+  const findings = useFindings()
+  // What is below them would move.
+  const isKnown = findings.data.value !== undefined || findings.problem.value !== undefined
+  const problem = <Problem message={telemetry.problem.value ?? history.problem.value} />
+  const wrong = <Findings telemetry={telemetry.data.value} findings={findings} />
+  if (!isKnown)
+    return (
+      <>
+        {problem}
+        {wrong}
+      </>
+    )
   return (
     <>
-      <Problem message={telemetry.problem.value ?? history.problem.value} />
-      <Alerts telemetry={telemetry.data.value} />
+      {problem}
+      {wrong}
+      {may('cdrs:read') && <Refusals />}
+      <h2>The last ten minutes</h2>
       <Figures telemetry={telemetry.data.value} history={known} charts={charts} />
       <PlatformNodes />
       <div class="charts">
@@ -57,50 +73,13 @@ function Figures({ telemetry, history: { samples }, charts }: FiguresProps) {
         'Post-dial delay, 10 min': unitText(delayOf(samples), 'ms', 0),
         'Spend per minute': unitText(spend, charts.currency ?? '', 4),
         'Event-loop lag, 99 %': unitText(telemetry?.event_loop.lag_p99_ms, 'ms'),
-        'Nodes in service': `${figureText(telemetry && inService)} of ${figureText(telemetry && nodes.length)}`,
+        'PBX nodes in service': `${figureText(telemetry && inService)} of ${figureText(telemetry && nodes.length)}`,
         'Registered phones': figureText(telemetry?.registrations.extensions),
         'Webhooks waiting': figureText(telemetry?.outbox.webhook_deliveries),
         'Up for': durationText(telemetry?.uptime_seconds ?? 0),
       }}
     />
   )
-}
-
-function Alerts({ telemetry }: { telemetry: Telemetry | undefined }) {
-  const alerts = telemetry === undefined ? [] : alertsOf(telemetry)
-  return (
-    <div class="alerts" role="status">
-      {alerts.map((text) => (
-        <Badge key={text} tone="bad">
-          {text}
-        </Badge>
-      ))}
-      {alerts.length === 0 && (
-        <Badge tone={telemetry === undefined ? 'plain' : 'good'}>
-          {telemetry === undefined ? 'Loading …' : 'Nothing needs attention'}
-        </Badge>
-      )}
-    </div>
-  )
-}
-
-/** Beyond it, calls are set up noticeably later. */
-const LAG_ALERT_MS = 100
-
-function alertsOf(telemetry: Telemetry): string[] {
-  const { nodes, relays, billing, event_loop: loop, this_node: node } = telemetry
-  const silent = nodes.filter(({ state }) => state === 'probing')
-  const lost = relays.filter(({ alive }) => !alive)
-  return [
-    ...(node.condition === 'fenced' ? [`Another process has the name of ${node.name}`] : []),
-    ...(node.condition === 'unheard' ? [`The database server does not answer ${node.name}`] : []),
-    ...(silent.length > 0 ? [`${silent.length} nodes do not answer`] : []),
-    ...(lost.length > 0 ? [`${lost.length} media relays do not answer`] : []),
-    ...((billing?.commit_failures ?? 0) > 0 ? ['Records cannot be stored'] : []),
-    ...(loop.lag_p99_ms > LAG_ALERT_MS
-      ? [`The event loop is ${figureText(loop.lag_p99_ms, 0)} ms late`]
-      : []),
-  ]
 }
 
 const NODES_REFRESH_MS = 2_000

@@ -1,0 +1,231 @@
+/** What is wrong now: findings with since when, evidence and the next step; below them, why calls were refused. */
+import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
+import { get, type Answer } from '../api/api.ts'
+import { now } from '../api/browser.ts'
+import { may } from '../api/session.ts'
+import type { Anomalies, CallSummary, Finding, Telemetry } from '../api/views.ts'
+import { pathOf } from '../parts/address.ts'
+import { plural, shortMomentText, sinceText } from '../parts/format.ts'
+import { useResource, useView, type Resource } from '../parts/resource.ts'
+import { Badge, Problem, Text } from '../parts/text.tsx'
+import {
+  addressesOf,
+  evidenceOf,
+  findingText,
+  findingTitle,
+  stepOf,
+  subjectOf,
+} from './finding-words.ts'
+import { nameOfNode, useNodeNames } from './names.ts'
+
+/** They are found in the records of two weeks. */
+const REFRESH_MS = 30_000
+const DAY_MS = 86_400_000
+
+const tones = { critical: 'bad', high: 'bad', medium: 'warn', low: 'plain' } as const
+
+/** How a finding says that somebody has changed something against it. */
+type Handled = Finding & { readonly handled_by?: unknown }
+
+const handledText = ({ handled_by: by }: Handled): string | undefined => {
+  if (by === undefined || by === null || by === false) return undefined
+  if (typeof by !== 'object') return 'by a change'
+  const { effect, actor, by: who } = by as Readonly<Record<string, unknown>>
+  const name = [actor, who].find((each) => typeof each === 'string')
+  const what = typeof effect === 'string' ? effect : 'a change'
+  return name === undefined ? `by: ${what}` : `by ${name}: ${what}`
+}
+
+type Found = Pick<Anomalies, 'findings'>
+
+const none: Answer<Found> = { kind: 'ok', data: { findings: [] }, meta: undefined }
+
+/** None where the user may not ask. */
+export const useFindings = (): Resource<Found> =>
+  useResource(
+    'anomalies',
+    () => (may('cdrs:read') ? get<Found>('/anomalies?limit=50') : Promise.resolve(none)),
+    { everyMs: REFRESH_MS },
+  )
+
+interface FindingsProps {
+  readonly telemetry: Telemetry | undefined
+  readonly findings: Resource<Found>
+}
+
+export function Findings({ telemetry, findings: { data, problem, reload } }: FindingsProps) {
+  const names = useNodeNames()
+  const silent = silentNodes(telemetry)
+  // A node that has fallen silent is a finding: it is not waited for.
+  useEffect(() => void (data.value !== undefined && reload()), [silent.join()])
+  const found = (data.value?.findings ?? []) as readonly Handled[]
+  const states = new Map(telemetry?.nodes.map(({ destination, state }) => [destination, state]))
+  const context = { nodes: names, states, present: now() }
+  const known = new Set(found.map((each) => subjectOf(each)).map(({ id }) => id))
+  const alerts = [
+    ...silent
+      .filter((destination) => !known.has(destination))
+      .map((destination) => `PBX node ${nameOfNode(names, destination).full} does not answer`),
+    ...takenOut(telemetry)
+      .filter((destination) => !known.has(destination))
+      .map(
+        (destination) =>
+          `PBX node ${nameOfNode(names, destination).full} was taken out of service by hand`,
+      ),
+    ...(telemetry === undefined ? [] : platformAlerts(telemetry)),
+  ]
+  const open = found.filter((each) => handledText(each) === undefined)
+  const handled = found.filter((each) => !open.includes(each))
+  const isLoading = data.value === undefined && problem.value === undefined
+  const count = alerts.length + open.length
+  return (
+    <section aria-labelledby="wrong">
+      <h2 id="wrong">What is wrong now</h2>
+      <Problem message={problem.value} />
+      <p role="status">
+        {isLoading || telemetry === undefined ? (
+          'Loading …'
+        ) : count === 0 ? (
+          <Badge tone="good">Nothing needs attention</Badge>
+        ) : (
+          <strong>{plural(count, 'thing needs attention', 'things need attention')}</strong>
+        )}
+      </p>
+      {alerts.length > 0 && (
+        <div class="alerts">
+          {alerts.map((text) => (
+            <Badge key={text} tone="bad">
+              <Text value={text} />
+            </Badge>
+          ))}
+          {(silent.length > 0 || takenOut(telemetry).length > 0) && (
+            <a href={pathOf('nodes')}>PBX nodes</a>
+          )}
+        </div>
+      )}
+      {found.length > 0 && (
+        <ol class="findings">
+          {[...open, ...handled].map((each) => (
+            <Item
+              key={`${each.kind} ${each.subject} ${each.next.tool}`}
+              finding={each}
+              {...context}
+            />
+          ))}
+        </ol>
+      )}
+    </section>
+  )
+}
+
+type ItemProps = { readonly finding: Handled } & Parameters<typeof findingTitle>[1]
+
+function Item({ finding, ...context }: ItemProps) {
+  const handled = handledText(finding)
+  const step = stepOf(finding)
+  const addresses = addressesOf(finding)
+  const { first_at: first, last_at: last, severity } = finding
+  return (
+    <li class={handled === undefined ? `finding ${severity}` : 'finding'}>
+      <h3>
+        {handled === undefined ? (
+          <Badge tone={tones[severity]}>{severity}</Badge>
+        ) : (
+          <Badge tone="good">handled</Badge>
+        )}{' '}
+        <Text value={findingTitle(finding, context)} max={200} />
+      </h3>
+      <p>
+        <Text value={findingText(finding)} max={800} />
+        {handled !== undefined && (
+          <>
+            {' '}
+            Handled <Text value={handled} max={300} />
+          </>
+        )}
+      </p>
+      <p class="links">
+        <span>
+          Since{' '}
+          <time dateTime={first} title={shortMomentText(first)}>
+            {sinceText(first, context.present)}
+          </time>
+          , last seen{' '}
+          <time dateTime={last} title={shortMomentText(last)}>
+            {sinceText(last, context.present)}
+          </time>
+        </span>
+        {addresses !== '' && (
+          <span>
+            <Text value={addresses} />
+          </span>
+        )}
+        {evidenceOf(finding).map(({ text, to }) => (
+          <a key={to} href={to}>
+            <Text value={text} max={60} />
+          </a>
+        ))}
+        {handled === undefined ? (
+          <a class="step" href={step.to}>
+            {step.text}
+          </a>
+        ) : (
+          <a href={pathOf('changes')}>Changes</a>
+        )}
+      </p>
+    </li>
+  )
+}
+
+const silentNodes = (telemetry: Telemetry | undefined): readonly string[] =>
+  telemetry?.nodes.flatMap(({ state, destination }) =>
+    state === 'probing' ? [destination] : [],
+  ) ?? []
+
+const takenOut = (telemetry: Telemetry | undefined): readonly string[] =>
+  telemetry?.nodes.flatMap(({ state, destination }) =>
+    state === 'inactive' ? [destination] : [],
+  ) ?? []
+
+/** Beyond it, calls are set up noticeably later. */
+const LAG_ALERT_MS = 100
+
+function platformAlerts({ relays, billing, event_loop: loop, this_node: node }: Telemetry) {
+  const lost = relays.filter(({ alive }) => !alive).length
+  return [
+    ...(node.condition === 'fenced' ? [`Another process has the name of ${node.name}`] : []),
+    ...(node.condition === 'unheard' ? [`The database server does not answer ${node.name}`] : []),
+    ...(lost > 0 ? [`${plural(lost, 'media relay does', 'media relays do')} not answer`] : []),
+    ...((billing?.commit_failures ?? 0) > 0 ? ['Records cannot be stored'] : []),
+    ...(loop.lag_p99_ms > LAG_ALERT_MS
+      ? [`The event loop is ${Math.round(loop.lag_p99_ms)} ms late`]
+      : []),
+  ]
+}
+
+/** Of the last 24 hours, each with its calls. */
+export function Refusals() {
+  const openedAt = useSignal(now())
+  const words = new URLSearchParams({
+    start_date: new Date(openedAt.value - DAY_MS).toISOString(),
+    // The end is not known yet.
+    end_date: new Date(openedAt.value + DAY_MS).toISOString(),
+    group_by: 'denial_code',
+  })
+  const { data } = useView<CallSummary>(`/reports/calls?${words}`, { everyMs: REFRESH_MS })
+  const refused = data.value?.groups.filter(({ group }) => group !== null) ?? []
+  if (refused.length === 0) return null
+  return (
+    <section aria-labelledby="refused">
+      <h2 id="refused">Why calls were refused in the last 24 hours</h2>
+      <p class="links">
+        {refused.map(({ group, calls }) => (
+          <a key={group} href={pathOf('history', undefined, { by: 'cause', for: group ?? '' })}>
+            <Text value={(group ?? '').replaceAll('_', ' ')} />: {plural(calls, 'call')}
+          </a>
+        ))}
+      </p>
+    </section>
+  )
+}
