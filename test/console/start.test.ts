@@ -79,7 +79,7 @@ test(
     const [record] = tollgate.calls()
     expect(record).toMatchObject({ caller_id_number: caller, disposition: 'ANSWERED' })
     const entries = tollgate.query<{ kind: string }>('SELECT kind FROM ledger_entry ORDER BY id')
-    expect(entries.map(({ kind }) => kind)).toEqual(['credit', 'debit'])
+    expect(entries.map(({ kind }) => kind)).toEqual(['topup', 'debit'])
 
     await last.getByRole('link', { name: 'Simulate it first' }).click()
     await page.getByRole('heading', { level: 1, name: 'Route simulator' }).waitFor()
