@@ -294,6 +294,14 @@ export const operations: Readonly<Record<string, Operations>> = {
       ...plains('destination_number', 'auto_answer'),
     },
   },
+  '/telephony/test-call': {
+    body: { from: '101', to: '1555' },
+    rules: {
+      from: foreign('from', '199', '15559000001', '15559000002'),
+      domain: foreign('domain', 'canary.example'),
+      ...plains('to', 'max_seconds'),
+    },
+  },
   '/pbx/calls/originate': {
     body: { source_extension: '101', destination_number: '1555' },
     rules: originate,
