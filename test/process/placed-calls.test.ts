@@ -1,0 +1,127 @@
+/** Calls that Tollgate itself makes (`POST /telephony/test-call`), to a PBX node of `tollgate test-pbx`. */
+import { expect, onTestFinished, test } from 'vitest'
+import { freePort } from '../support/free-port.ts'
+import { TollgateProcess } from '../support/tollgate-process.ts'
+import { eventually, patientNodes } from '../support/waiting.ts'
+import { startProgram } from './program.ts'
+
+const number = '12025550100'
+const called = '18005551212'
+const [pbxPort, gatewayPort] = [await freePort(), await freePort()]
+
+const seed = {
+  tenants: [{ slug: 'acme', domains: ['acme.example'] }],
+  rate_plans: [{ name: 'retail', currency: 'USD' }],
+  rates: [{ rate_plan: 'retail', prefix: '1', rate_per_minute: '0.60' }],
+  customers: [
+    { name: 'paying', rate_plan: 'retail', numbers: [number], balance: '10.00' },
+    { name: 'ours', tenant: 'acme', rate_plan: 'retail', balance: '10.00' },
+    { name: 'broke', rate_plan: 'retail', numbers: ['12025550133'] },
+  ],
+  extensions: [
+    {
+      extension: '101',
+      tenant: 'acme',
+      domain: 'acme.example',
+      display_name: 'Phone',
+      password: 'a long password',
+      customer: 'ours',
+    },
+  ],
+  dispatcher: [
+    {
+      endpoint_name: 'pbx',
+      set_id: 1,
+      algorithm: 8,
+      nodes: [{ host: '127.0.0.1', internal_port: pbxPort }],
+    },
+  ],
+  carriers: [
+    { name: 'world', direction: 'out', gateways: [{ host: '127.0.0.1', port: gatewayPort }] },
+  ],
+  outbound_routes: [{ name: 'all', prefix: '1', carrier: 'world' }],
+}
+
+/** Tollgate with `environment`, and `tollgate test-pbx` as its node and gateway. */
+async function start(environment: Readonly<Record<string, string>> = {}) {
+  const programs = [pbxPort, gatewayPort].map((port) =>
+    startProgram(['test-pbx', '--port', String(port)]),
+  )
+  for (const each of programs) await each.line(/^test-pbx: answers calls at 127\.0\.0\.1:\d+/)
+  const tollgate = await TollgateProcess.start(seed, {
+    ...patientNodes,
+    DRAIN_SECONDS: '0',
+    ...environment,
+  })
+  onTestFinished(async () => {
+    await tollgate.stop()
+    for (const { child, ended } of programs) {
+      child.kill('SIGINT')
+      expect(await ended).toBe(0)
+    }
+  })
+  const token = await tollgate.createKey('--name', 'test', '--scopes', 'calls:originate')
+  const place = async (body: object) => {
+    const response = await fetch(
+      `http://127.0.0.1:${tollgate.apiPort}/api/v1/telephony/test-call`,
+      {
+        method: 'POST',
+        headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+        body: JSON.stringify(body),
+      },
+    )
+    const answer = (await response.json()) as { data?: { call_uuid: string }; code?: string }
+    return { status: response.status, code: answer.code, uuid: answer.data?.call_uuid ?? '' }
+  }
+  const recordOf = (uuid: string) =>
+    eventually(() => {
+      const record = tollgate.calls().find(({ call_uuid: of }) => of === uuid)
+      if (record === undefined) throw new Error('there is no record yet')
+      return record
+    })
+  return { tollgate, place, recordOf }
+}
+
+test('a call in the name of a number goes to its PBX node, ends by itself, and is debited once', async () => {
+  const { tollgate, place, recordOf } = await start()
+  const { status, code, uuid } = await place({ from: number, to: called, max_seconds: 1 })
+  expect([status, code]).toEqual([201, undefined])
+  const record = await recordOf(uuid)
+  expect(record).toMatchObject({
+    disposition: 'ANSWERED',
+    billsec: 1,
+    cost_micros: 10_000,
+    denial_code: 'time_limit',
+    node: `sip:127.0.0.1:${pbxPort};transport=udp`,
+  })
+  const debits = tollgate.query<{ amount: number }>(
+    'SELECT amount_micros AS amount FROM ledger_entry WHERE ref = ?',
+    uuid,
+  )
+  expect(debits.map(({ amount }) => Number(amount))).toEqual([-10_000])
+})
+
+test('a call in the name of an extension takes the outbound route, and its customer pays', async () => {
+  const { place, recordOf } = await start()
+  const { status, code, uuid } = await place({ from: '101', to: called, max_seconds: 1 })
+  expect([status, code]).toEqual([201, undefined])
+  const record = await recordOf(uuid)
+  expect(record).toMatchObject({ disposition: 'ANSWERED', direction: 'outbound', carrier: 'world' })
+  expect(record.cost_micros).toBe(10_000)
+})
+
+test('a busy number is a record; a payer without money is refused before anything is sent', async () => {
+  const { place, recordOf } = await start()
+  const { uuid } = await place({ from: number, to: '18005551219' })
+  expect(await recordOf(uuid)).toMatchObject({ disposition: 'BUSY', sip_code: 486, cost_micros: 0 })
+  const broke = await place({ from: '12025550133', to: called })
+  expect([broke.status, broke.code]).toEqual([402, 'insufficient_funds'])
+})
+
+test('a server that listens by TCP only places it, too', async () => {
+  const { place, recordOf } = await start({ SIP_LISTEN: `tcp/127.0.0.1:${await freePort()}` })
+  const { uuid } = await place({ from: number, to: called, max_seconds: 1 })
+  // The node listens by UDP: the phone of the test was reached, the node is not.
+  const record = await recordOf(uuid)
+  expect([record.sip_code, record.denial_code]).toEqual([503, 'no_backend'])
+})
