@@ -158,8 +158,8 @@ test('a finding that a change deals with is marked and comes last, and no other 
   expect((await kinds()).filter(([, by]) => by === null)).toEqual([['wallet', null]])
   await rig.tool('undo_change', { change_id: changeId, reason })
   expect((await kinds()).filter(([, by]) => by === null).map(([kind]) => kind)).toEqual([
-    'wallet',
     'capacity',
+    'wallet',
   ])
 })
 
