@@ -55,11 +55,9 @@ await Promise.all([
 /** The page, and its assets with hashes in their names, compressed once instead of for each request. */
 async function buildConsole(folder) {
   const { outputFiles } = await build({
-    entryPoints: {
-      console: 'control/console/web/main.tsx',
-      icon: 'control/console/web/icon.svg',
-    },
-    loader: { '.svg': 'copy' },
+    entryPoints: { console: 'control/console/web/main.tsx' },
+    loader: { '.svg': 'file' },
+    assetNames: '[name]-[hash]',
     outdir: `${folder}/assets`,
     entryNames: '[name]-[hash]',
     bundle: true,

@@ -67,7 +67,7 @@ export async function openConsole(
       await page.getByLabel('User').fill(username)
       await page.getByLabel('Password').fill(password)
       await page.getByRole('button', { name: 'Sign in' }).click()
-      await page.getByRole('navigation').waitFor()
+      await page.getByRole('button', { name: 'Account' }).waitFor()
     },
     async inaccessible() {
       // What axe says of a page does not depend on the database: it says it in the run on SQLite.
