@@ -26,10 +26,12 @@ export function placed(
     if (name === undefined) others.push(path === '' ? problem : `${path}: ${problem}`)
     else problems[name] ??= problem
   }
-  const hasAll = details.length > 0 && others.length === 0
+  // What is not valid stands at its field; that the body is not valid is no news then.
+  const isSaid = details.length > 0 && others.length === 0
+  const title = headline.startsWith('The body is') ? 'Nothing was saved' : headline
   return {
     problems,
-    rest: hasAll ? `${headline}: see the marked fields` : [headline, ...others].join('. '),
+    rest: isSaid ? `${title}: see the marked fields` : [headline, ...others].join('. '),
   }
 }
 

@@ -31,6 +31,8 @@ export interface SchemaForm {
   readonly hints?: Readonly<Record<string, string>>
   /** Words of the choices of a field that are not themselves. */
   readonly words?: Readonly<Record<string, Readonly<Record<string, string>>>>
+  /** Fields that the API needs, and the screen fills in where they are empty. */
+  readonly generated?: readonly string[]
   /** The first value of a new one, where it is not the default of the API. */
   readonly initial?: Readonly<Record<string, string>>
   /** A field that is there only while another one has one of these values. */
@@ -176,6 +178,7 @@ function SchemaField(props: FieldProps) {
   const known = list + field.name
   const worded = {
     ...field,
+    isRequired: field.isRequired && form.generated?.includes(known) !== true,
     label: labels[known] ?? field.label,
     description: hints[known] ?? field.description,
   }

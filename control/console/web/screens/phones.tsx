@@ -65,6 +65,7 @@ const extensionForm: SchemaForm = {
 
 const newExtensionForm: SchemaForm = {
   ...extensionForm,
+  generated: ['password'],
   names: ['extension', 'display_name', 'tenant', 'customer'],
   more: ['domain', 'password', ...(extensionForm.more ?? [])],
 }

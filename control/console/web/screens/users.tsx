@@ -34,6 +34,7 @@ const form: SchemaForm = {
 
 const newForm: SchemaForm = {
   ...form,
+  generated: ['password'],
   names: ['username', 'password', 'role', 'tenant_slug', 'is_active'],
   hints: { ...form.hints, password: 'At least 8 characters. Empty: one is generated.' },
 }
