@@ -86,6 +86,7 @@ export function portOf(engine: Engine, stampOf: (time: number) => number): Engin
     postDialDelay: () => engine.totals.postDialDelay(),
     mos: () => engine.totals.mos(),
     listeners: () => engine.listeners,
+    reachedAt: () => engine.reachedAt,
     isReady: () => engine.isReady,
     isDraining: () => engine.calls.isDraining,
   }

@@ -41,6 +41,8 @@ const view = z.strictObject({
 
 const liveAgentView = view.extend({ active_calls: count }).meta({ id: 'AiAgent' })
 
+export type LiveAgent = z.output<typeof liveAgentView>
+
 export const aiAgents: Definition<typeof body, typeof view> = {
   noun: 'AI agent',
   table: 'ai_agent',

@@ -124,6 +124,7 @@ const auth = z.strictObject({
   username: userName.nullish().describe('Required for `digest` and `register`.'),
   password: text(128)
     .min(1)
+    .meta({ format: 'password' })
     .nullish()
     .describe('Write only. Absent in an update: keeps the stored password.'),
   realm: text(253)

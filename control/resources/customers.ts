@@ -65,6 +65,7 @@ export const customerBody = z.strictObject({
     .string()
     .min(MIN_PASSWORD_LENGTH)
     .max(MAX_PASSWORD_LENGTH)
+    .meta({ format: 'password' })
     .nullish()
     .describe('Write only: the login of the edge. Null removes the login.'),
   is_active: z.boolean().default(true),

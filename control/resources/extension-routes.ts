@@ -35,6 +35,7 @@ const exampleDetails = {
   recording_active: false,
   ...exampleMedia,
   status: 'registered',
+  registrars: ['sip:192.0.2.1:5060;transport=udp'],
   contacts: [
     {
       uri: 'sip:100@192.0.2.9:5060',
@@ -64,6 +65,9 @@ export function extensionRoutes(deps: ChangeDeps) {
   const details = (view: ExtensionView) => ({
     ...view,
     recording_active: recordings.isAvailable && view.call_recording === 'always',
+    registrars: engine
+      .reachedAt()
+      .map(({ protocol, host, port }) => `sip:${hostPort(host, port)};transport=${protocol}`),
     ...contactsOf(statusOf(view)),
   })
 

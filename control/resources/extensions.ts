@@ -103,6 +103,9 @@ export const extensionDetails = view
         'Whether each call is recorded: `call_recording` is `always`, and recording is set up.',
       ),
     status: registration,
+    registrars: z
+      .array(z.string())
+      .describe('Where its phones register, and send their calls: SIP URIs of this process.'),
     contacts: z.array(
       z.strictObject({
         uri: z.string(),

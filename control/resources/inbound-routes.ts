@@ -8,7 +8,7 @@ import { domain, name, prefix, reference } from '../http/fields.ts'
 import { flag } from './columns.ts'
 import { extensionNumber } from './extensions.ts'
 import { badReference, chosen, either, type Owner, resolve } from './references.ts'
-import type { Definition, Writing } from './resource.ts'
+import type { Definition, ViewOf, Writing } from './resource.ts'
 import { refuseForeignDomain } from './tenancy.ts'
 
 const body = z.strictObject({
@@ -49,6 +49,7 @@ const view = z
   .meta({ id: 'InboundRoute' })
 
 type RouteWriting = Writing<typeof body, typeof view>
+export type InboundRouteView = ViewOf<typeof view>
 
 export const inboundRoutes: Definition<typeof body, typeof view> = {
   noun: 'Inbound route',

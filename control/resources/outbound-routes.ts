@@ -60,6 +60,8 @@ const view = z
   })
   .meta({ id: 'OutboundRoute' })
 
+export type OutboundRouteView = ViewOf<typeof view>
+
 export const outboundRoutes: Definition<typeof body, typeof view> = {
   noun: 'Outbound route',
   table: 'outbound_route',

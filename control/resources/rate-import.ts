@@ -69,7 +69,11 @@ export async function readRates(text: string, planOf: PlanOf): Promise<readonly 
     if (rates.length > maxRates) throw badTable(`The table has more than ${maxRates} lines`)
     if (record.line % slice === 0) await pause()
   }
-  if (wrongLines > 0) throw badTable(`${wrongLines} lines are not valid`, problems)
+  if (wrongLines > 0)
+    throw badTable(
+      wrongLines === 1 ? '1 line is not valid' : `${wrongLines} lines are not valid`,
+      problems,
+    )
   if (rates.length === 0) throw badTable('The table has no lines')
   return rates
 }
@@ -190,6 +194,22 @@ const badTable = (message: string, details?: readonly ErrorDetail[]): ApiError =
 /** Gives other work a turn. */
 const pause = (): Promise<void> => nextTurn()
 
+interface ImportOrder {
+  readonly mode: 'merge' | 'replace'
+  /** Nothing is stored. */
+  readonly isDryRun: boolean
+}
+
+/** Thrown to roll a dry run back. */
+class DryRun extends Error {
+  readonly report: ImportReport
+
+  constructor(report: ImportReport) {
+    super('dry run')
+    this.report = report
+  }
+}
+
 /**
  * Stores the rates, all or nothing: a rate with the same plan, prefix and start is replaced. `replace` also
  * removes the other rates of these plans.
@@ -197,13 +217,13 @@ const pause = (): Promise<void> => nextTurn()
 export async function storeRates(
   store: Store,
   rates: readonly NewRate[],
-  mode: 'merge' | 'replace',
+  { mode, isDryRun }: ImportOrder,
   scope: RequestScope,
 ): Promise<ImportReport> {
   const plans = [...new Set(rates.map((rate) => rate.rate_plan_id))]
   const put = ratesToPut(store, rates)
   await pause()
-  return write(store, async () => {
+  const work = write(store, async () => {
     for (const value of plans)
       await refuseUncounted(store, { column: 'rate_plan_id', value }, 'caps', scope)
     const before = await countRates(store, plans)
@@ -213,7 +233,13 @@ export async function storeRates(
         : await execute(store, store.db.deleteFrom('rate').where('rate_plan_id', 'in', plans))
     await put()
     const created = (await countRates(store, plans)) - (before - removed)
-    return { imported: rates.length, created, updated: rates.length - created, removed }
+    const report = { imported: rates.length, created, updated: rates.length - created, removed }
+    if (isDryRun) throw new DryRun(report)
+    return report
+  })
+  return work.catch((error: unknown) => {
+    if (error instanceof DryRun) return error.report
+    throw error
   })
 }
 

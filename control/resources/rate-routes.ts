@@ -91,6 +91,10 @@ const planQuery = {
 const importQuery = z.strictObject({
   ...planQuery,
   mode: z.enum(['merge', 'replace']).default('merge'),
+  dry_run: z
+    .enum(['true', 'false'])
+    .default('false')
+    .describe('`true`: only checks the table, and says what the import would do.'),
 })
 
 /** The price to look up. */
@@ -177,10 +181,12 @@ export function rateRoutes(deps: ChangeDeps & { readonly ocs: OcsPort }) {
       requires('rates:write'),
       validate('query', importQuery),
       async (c) => {
-        const { mode, ...plan } = c.req.valid('query')
+        const { mode, dry_run, ...plan } = c.req.valid('query')
         const scope = requestScope(c.var.principal, now)
         const rows = await readRates(await csvText(c), planFinder(store, plan, scope))
-        const report = await storeRates(store, rows, mode, scope)
+        const isDryRun = dry_run === 'true'
+        const report = await storeRates(store, rows, { mode, isDryRun }, scope)
+        if (isDryRun) return ok(c, report)
         await ocs.reloadRates()
         c.set('change', { before: null, after: report })
         return ok(c, report)

@@ -5,7 +5,7 @@ import { ApiError } from '../http/api-error.ts'
 import { domain, name, prefix } from '../http/fields.ts'
 import { flag, type Row } from './columns.ts'
 import { mediaColumns, mediaFields } from './media-fields.ts'
-import type { Definition } from './resource.ts'
+import type { Definition, ViewOf } from './resource.ts'
 import { putChildren, rowWith } from './table-rows.ts'
 import type { RequestScope } from '../auth/tenants.ts'
 
@@ -50,6 +50,8 @@ const view = z
     created_at: moment,
   })
   .meta({ id: 'Tenant' })
+
+export type TenantView = ViewOf<typeof view>
 
 export const tenants: Definition<typeof body, typeof view> = {
   noun: 'Tenant',

@@ -30,7 +30,11 @@ export const username = z
   .string()
   .regex(/^[\w.@+-]{1,64}$/, 'must be 1 to 64 letters, digits or . _ @ + -')
   .transform((name) => name.toLowerCase())
-export const newPassword = z.string().min(MIN_PASSWORD_LENGTH).max(MAX_PASSWORD_LENGTH)
+export const newPassword = z
+  .string()
+  .min(MIN_PASSWORD_LENGTH)
+  .max(MAX_PASSWORD_LENGTH)
+  .meta({ format: 'password' })
 export const staffRole = z.enum(['admin', 'operator', 'auditor'])
 
 const newUserBody = z.strictObject({

@@ -102,6 +102,8 @@ export interface EnginePort {
   postDialDelay(): DelayHistogram
   mos(): MosHistogram
   listeners(): readonly Listener[]
+  /** The same as others reach them: with the advertised host in place of all addresses. */
+  reachedAt(): readonly Listener[]
   /** SIP is served. */
   isReady(): boolean
   /** No new call is taken; the process is about to stop. */

@@ -123,5 +123,5 @@ test('a server that listens by TCP only places it, too', async () => {
   const { uuid } = await place({ from: number, to: called, max_seconds: 1 })
   // The node listens by UDP: the phone of the test was reached, the node is not.
   const record = await recordOf(uuid)
-  expect([record.sip_code, record.denial_code]).toEqual([503, 'no_backend'])
+  expect([record.sip_code, record.denial_code]).toEqual([503, 'no_candidate'])
 })

@@ -103,6 +103,7 @@ export function testEngine(events: EventsPort = noEvents): TestEngine {
     postDialDelay: () => ({ boundsMs: [], counts: [0], sumMs: 0 }),
     mos: () => ({ buckets: [], sum: 0, calls: 0 }),
     listeners: () => [],
+    reachedAt: () => [{ protocol: 'udp', host: '192.0.2.1', port: 5060 }],
     isReady: () => engine.ready,
     isDraining: () => engine.draining,
   }

@@ -1,5 +1,5 @@
 /** Requests to the API. The session is a cookie that the browser attaches. */
-import type { ErrorBody, PageMeta } from './views.ts'
+import type { ErrorBody, ImportReport, PageMeta } from './views.ts'
 import { noteAnswer } from './live.ts'
 
 export type Answer<T> =
@@ -13,6 +13,10 @@ export interface Failure {
   /** As the API puts it, or that it cannot be reached. */
   readonly message: string
   readonly code: string
+  /** Without the reasons of `details`. */
+  readonly headline?: string
+  /** What is wrong with which field of the body. */
+  readonly details?: ErrorBody['details']
 }
 
 interface Envelope<T> {
@@ -71,8 +75,28 @@ export async function send<T>(
   return enveloped(await ask<Envelope<T>>(method, path, body, headers))
 }
 
-const enveloped = <T>(answer: Answer<Envelope<T>>): Answer<T> =>
-  answer.kind === 'ok' ? { kind: 'ok', data: answer.data.data, meta: answer.data.meta } : answer
+/** Imports a table of comma-separated values into a rate plan; a dry run only checks it. */
+export async function importRates(
+  planId: number,
+  table: string,
+  mode: string,
+  isDryRun: boolean,
+): Promise<Answer<ImportReport>> {
+  const words = new URLSearchParams({ rate_plan_id: `${planId}`, mode, dry_run: `${isDryRun}` })
+  const type = { 'Content-Type': 'text/csv' }
+  return enveloped(await ask<Envelope<ImportReport>>('POST', `/rates/import?${words}`, table, type))
+}
+
+/** Extensions are answered without an envelope. */
+function enveloped<T>(answer: Answer<Envelope<T> | T>): Answer<T> {
+  if (answer.kind !== 'ok') return answer
+  const { data: body } = answer
+  if (!isEnvelope(body)) return { ...answer, data: body }
+  return { kind: 'ok', data: body.data, meta: body.meta }
+}
+
+const isEnvelope = <T>(body: Envelope<T> | T): body is Envelope<T> =>
+  typeof body === 'object' && body !== null && 'success' in body
 
 const unreachable: Failure = {
   kind: 'failed',
@@ -94,7 +118,7 @@ async function ask<T>(
         ...(body !== undefined && { 'Content-Type': 'application/json' }),
         ...headers,
       },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
+      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     })
     noteAnswer(path, response.headers.get('X-Unreachable-Nodes'))
     const parsed = (await response.json()) as unknown
@@ -102,7 +126,8 @@ async function ask<T>(
     const { error, code, details } = parsed as ErrorBody
     if (response.status === 401 && code === 'unauthorized') return { kind: 'signed-out' }
     const reasons = (details ?? []).map((each) => `${each.path}: ${each.message}`)
-    return { kind: 'failed', message: [error, ...reasons].join('. '), code }
+    const message = [error, ...reasons].join('. ')
+    return { kind: 'failed', message, code, headline: error, details }
   } catch {
     return unreachable
   }

@@ -29,6 +29,7 @@ export type { FindingView as Finding } from '../../../observe/causes/finding.ts'
 export type { Summary as CallSummary } from '../../../reports/summary.ts'
 export type { CarrierSums } from '../../../reports/carrier-sums.ts'
 export type { BanView as Ban } from '../../../resources/ban-routes.ts'
+export type { LiveAgent as AiAgent } from '../../../resources/ai-agents.ts'
 export type { LiveCarrier as Carrier } from '../../../resources/carriers.ts'
 export type { ExtensionDetails } from '../../../resources/extensions.ts'
 export type { CustomerView as Customer } from '../../../resources/customers.ts'
@@ -36,6 +37,10 @@ export type {
   LiveNode as DispatcherNode,
   LiveSet as DispatcherSet,
 } from '../../../resources/dispatcher-sets.ts'
+export type { InboundRouteView as InboundRoute } from '../../../resources/inbound-routes.ts'
+export type { OutboundRouteView as OutboundRoute } from '../../../resources/outbound-routes.ts'
+export type { ImportReport } from '../../../resources/rate-import.ts'
+export type { TenantView as Tenant } from '../../../resources/tenants.ts'
 export type { GuardView as SpendGuard } from '../../../resources/guard-view.ts'
 export type { PriceView as Price } from '../../../resources/rate-routes.ts'
 export type { RatePlanView as RatePlan } from '../../../resources/rate-plans.ts'
@@ -55,7 +60,8 @@ export interface CallReport {
   readonly records: readonly CdrView[]
 }
 
-export type User = ReturnType<typeof userView> & { readonly permissions: readonly string[] }
+export type Account = ReturnType<typeof userView>
+export type User = Account & { readonly permissions: readonly string[] }
 export type ApplicationKey = ReturnType<typeof keyView>
 
 export interface KeyUsage {
@@ -85,10 +91,14 @@ export interface WithToken {
 export interface FieldSchema {
   readonly type?: string | readonly string[]
   readonly anyOf?: readonly FieldSchema[]
-  readonly enum?: readonly string[]
+  readonly enum?: readonly (string | number)[]
   readonly items?: FieldSchema
+  readonly properties?: Readonly<Record<string, FieldSchema>>
+  readonly required?: readonly string[]
   readonly format?: string
   readonly maxLength?: number
+  readonly minimum?: number
+  readonly maximum?: number
   readonly default?: unknown
   readonly description?: string
 }

@@ -1,11 +1,17 @@
 /** The screens, in the order of the menu. */
 import type { ComponentChildren } from 'preact'
+import { AiAgentsScreen } from '../screens/ai-agents.tsx'
 import { AuditScreen } from '../screens/audit.tsx'
 import { BansScreen } from '../screens/bans.tsx'
 import { CarrierScreen, CarriersScreen } from '../screens/carriers.tsx'
+import { DispatcherSetsScreen } from '../screens/dispatcher-sets.tsx'
 import { KeyScreen, KeysScreen } from '../screens/keys.tsx'
 import { PhonesScreen } from '../screens/phones.tsx'
+import { RatePlanScreen, RatePlansScreen } from '../screens/rate-plans.tsx'
+import { InboundRoutesScreen, OutboundRoutesScreen } from '../screens/routes.tsx'
 import { SettingsScreen } from '../screens/settings.tsx'
+import { TenantsScreen } from '../screens/tenants.tsx'
+import { UsersScreen } from '../screens/users.tsx'
 import { WebhookScreen, WebhooksScreen } from '../screens/webhooks.tsx'
 import { CallScreen } from '../screens/call.tsx'
 import { CallsScreen } from '../screens/calls.tsx'
@@ -90,6 +96,27 @@ const screens: readonly Screen[] = [
     one: (id) => <CarrierScreen id={id} />,
   },
   {
+    name: 'outbound-routes',
+    title: 'Outbound routes',
+    group: 'Routing',
+    scope: 'routes:read',
+    all: () => <OutboundRoutesScreen />,
+  },
+  {
+    name: 'inbound-routes',
+    title: 'Inbound routes',
+    group: 'Routing',
+    scope: 'routes:read',
+    all: () => <InboundRoutesScreen />,
+  },
+  {
+    name: 'dispatcher-sets',
+    title: 'Dispatcher sets',
+    group: 'Routing',
+    scope: 'dispatcher:read',
+    all: () => <DispatcherSetsScreen />,
+  },
+  {
     name: 'nodes',
     title: 'PBX nodes',
     group: 'Routing',
@@ -104,6 +131,13 @@ const screens: readonly Screen[] = [
     all: () => <PhonesScreen />,
   },
   {
+    name: 'ai-agents',
+    title: 'AI agents',
+    group: 'Routing',
+    scope: 'agents:read',
+    all: () => <AiAgentsScreen />,
+  },
+  {
     name: 'customers',
     title: 'Customers',
     group: 'Billing',
@@ -113,11 +147,35 @@ const screens: readonly Screen[] = [
     one: (id) => <CustomerScreen id={id} />,
   },
   {
+    name: 'rate-plans',
+    title: 'Rate plans',
+    group: 'Billing',
+    scope: 'rates:read',
+    all: () => <RatePlansScreen />,
+    oneTitle: 'Rate plan',
+    one: (id) => <RatePlanScreen id={id} />,
+  },
+  {
     name: 'spend-guards',
     title: 'Spend guards',
     group: 'Billing',
     scope: 'guard:read',
     all: () => <SpendGuardsScreen />,
+  },
+  {
+    name: 'tenants',
+    title: 'Tenants',
+    group: 'Access',
+    scope: 'tenants:read',
+    isGlobalOnly: true,
+    all: () => <TenantsScreen />,
+  },
+  {
+    name: 'users',
+    title: 'Users',
+    group: 'Access',
+    scope: 'users:read',
+    all: () => <UsersScreen />,
   },
   {
     name: 'keys',

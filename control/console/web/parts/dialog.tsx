@@ -4,7 +4,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Answer } from '../api/api.ts'
 import { sessionEnded } from '../api/session.ts'
-import { onForm } from './form.tsx'
+import { FieldProblems, none, placed, reveal, showFirst, type Problems } from './field-problems.ts'
 import { Problem } from './text.tsx'
 
 interface DialogProps {
@@ -12,7 +12,8 @@ interface DialogProps {
   /** The text of the button: its effect. */
   readonly action: string
   readonly isDangerous?: boolean
-  readonly onConfirm: (form: FormData) => Promise<Answer<unknown>>
+  /** `open`: it goes on. */
+  readonly onConfirm: (form: FormData) => Promise<Answer<unknown> | { readonly kind: 'open' }>
   readonly onClose: (isDone: boolean) => void
   readonly children: ComponentChildren
 }
@@ -20,18 +21,26 @@ interface DialogProps {
 export function Dialog({ title, action, isDangerous, onConfirm, onClose, children }: DialogProps) {
   const element = useRef<HTMLDialogElement>(null)
   const problem = useSignal<string | undefined>(undefined)
+  const problems = useSignal<Problems>(none)
   const isBusy = useSignal(false)
   const isDone = useRef(false)
   useEffect(() => element.current?.showModal(), [])
 
-  const confirm = async (form: FormData): Promise<void> => {
+  const confirm = async (form: HTMLFormElement): Promise<void> => {
     if (isBusy.value) return
     isBusy.value = true
-    const answer = await onConfirm(form)
+    const answer = await onConfirm(new FormData(form))
     isBusy.value = false
     if (answer.kind === 'signed-out') return sessionEnded()
-    if (answer.kind === 'failed') problem.value = answer.message
-    else {
+    problem.value = undefined
+    problems.value = none
+    if (answer.kind === 'open') return
+    if (answer.kind === 'failed') {
+      const { problems: ofFields, rest } = placed(form, answer)
+      problem.value = rest
+      problems.value = ofFields
+      showFirst(form, ofFields)
+    } else {
       isDone.current = true
       // The browser gives the focus back to where it was.
       element.current?.close()
@@ -39,9 +48,18 @@ export function Dialog({ title, action, isDangerous, onConfirm, onClose, childre
   }
   return (
     <dialog ref={element} aria-labelledby="dialog-title" onClose={() => onClose(isDone.current)}>
-      <form onSubmit={onForm((form) => void confirm(form))}>
+      <form
+        onSubmit={(event) => {
+          event.preventDefault()
+          void confirm(event.currentTarget)
+        }}
+        // The browser's own complaint about a field that is folded away would be seen by nobody.
+        onInvalidCapture={({ target }) => {
+          if (target instanceof HTMLElement) reveal(target)
+        }}
+      >
         <h2 id="dialog-title">{title}</h2>
-        {children}
+        <FieldProblems.Provider value={problems}>{children}</FieldProblems.Provider>
         <Problem message={problem.value} />
         <p class="buttons">
           <button type="button" onClick={() => element.current?.close()}>

@@ -5,7 +5,7 @@ import type { Answer } from '../api/api.ts'
 import { Dialog } from './dialog.tsx'
 import { useView, type Resource } from './resource.ts'
 import { Table, type ShownColumn, type TableProps } from './table.tsx'
-import { Problem } from './text.tsx'
+import { CopyButton, Problem } from './text.tsx'
 import { visibleText } from './visible-text.ts'
 
 export interface Action {
@@ -24,10 +24,16 @@ export interface Action {
   /** `onSecret`: shows what the server tells only now. */
   readonly onConfirm: (
     form: FormData,
-    onSecret: (secret: string) => void,
+    /** `more`: what belongs to it. */
+    onSecret: (secret: string, more?: ComponentChildren) => void,
   ) => Promise<Answer<unknown>>
   /** A notice of the completed action. */
   readonly done?: string
+}
+
+interface Secret {
+  readonly text: string
+  readonly more: ComponentChildren
 }
 
 interface ListProps<Row> extends TableProps<Row> {
@@ -59,7 +65,7 @@ export function List<Row>({
   ...table
 }: ListProps<Row>) {
   const asked = useSignal<Action | undefined>(undefined)
-  const secret = useSignal<string | undefined>(undefined)
+  const secret = useSignal<Secret | undefined>(undefined)
   const done = useSignal('')
   const ask = (action: Action) => () => (asked.value = action)
   const close = (action: Action, isDone: boolean): void => {
@@ -94,12 +100,14 @@ export function List<Row>({
     <>
       <Problem message={problem} />
       {secret.value !== undefined && (
-        <p class="notice" role="status">
-          {secretName}, shown only now: <code class="token">{secret.value}</code>{' '}
+        <div class="notice" role="status">
+          {secretName}, shown only now: <code class="token">{secret.value.text}</code>{' '}
+          <CopyButton text={secret.value.text} />{' '}
           <button type="button" onClick={() => (secret.value = undefined)}>
             Done
           </button>
-        </p>
+          {secret.value.more}
+        </div>
       )}
       <p role="status" class="done">
         {done.value}
@@ -118,7 +126,9 @@ export function List<Row>({
           title={open.title}
           action={open.confirm ?? open.text}
           isDangerous={open.isDangerous === true}
-          onConfirm={(form) => open.onConfirm(form, (made) => (secret.value = made))}
+          onConfirm={(form) =>
+            open.onConfirm(form, (text, more) => (secret.value = { text, more }))
+          }
           onClose={(isDone) => close(open, isDone)}
         >
           {open.ask}

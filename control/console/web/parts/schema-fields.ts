@@ -1,122 +1,260 @@
 /** The fields of a form and the body that it sends, from the schema of the API. Pure. */
 import type { BodySchema, FieldSchema } from '../api/views.ts'
 
+type Kind =
+  | 'text'
+  | 'email'
+  | 'secret'
+  | 'amount'
+  | 'count'
+  | 'moment'
+  | 'lines'
+  | 'flag'
+  | 'choice'
+  /** An id or a name of another resource. */
+  | 'reference'
+  /** A list of objects with fields of their own. */
+  | 'rows'
+
 export interface FormField {
+  /** In the body, with dots: `auth.username`. That of a field in a row is relative to the row. */
   readonly name: string
   readonly label: string
-  readonly kind: 'text' | 'email' | 'amount' | 'count' | 'lines' | 'flag' | 'choice'
+  readonly kind: Kind
   readonly isRequired: boolean
+  /** It may be null. */
+  readonly isNullable: boolean
   /** Of a text, in characters. */
   readonly maxLength: number | undefined
+  /** Of a count. */
+  readonly minimum: number | undefined
+  readonly maximum: number | undefined
   /** Of a choice; '' where it may be left out. */
   readonly options: readonly string[]
   readonly description: string | undefined
   /** Of a new one. */
   readonly initial: string
+  /** Of each row. */
+  readonly items: readonly FormField[]
 }
 
 export type Row = Readonly<Record<string, unknown>>
 
 /**
- * The fields that a form can show, in the order of the schema. Lists of objects and secrets need a form of their own.
+ * The fields that a form can show, in the order of the schema; those of an object by their names with dots.
  *
  * @param names only these, in this order.
  */
 export function fieldsOf(
   { create, change }: BodySchema,
   isNew: boolean,
-  names: readonly string[] = Object.keys(create.properties),
+  names?: readonly string[],
 ): readonly FormField[] {
-  return names.flatMap((name) => {
-    const schema = create.properties[name]
-    const isAlias = name.endsWith('_id') && Object.hasOwn(create.properties, name.slice(0, -3))
-    if (schema === undefined || isAlias) return []
-    if (!isNew && !Object.hasOwn(change.properties, name)) return []
+  const all = fieldsIn(create).filter(
+    ({ name }) => isNew || Object.hasOwn(change.properties, topOf(name)),
+  )
+  if (names === undefined) return all
+  return names.flatMap((name) => all.find((field) => field.name === name) ?? [])
+}
+
+function fieldsIn({ properties = {}, required = [] }: FieldSchema): readonly FormField[] {
+  return Object.entries(properties).flatMap(([name, schema]) => {
+    const isAlias = name.endsWith('_id') && Object.hasOwn(properties, name.slice(0, -3))
+    if (isAlias) return []
+    const { plain } = withoutNull(schema)
+    if (plain.properties !== undefined)
+      return fieldsIn({ properties: plain.properties }).map((field) => ({
+        ...field,
+        name: `${name}.${field.name}`,
+      }))
     const field = fieldOf(name, schema)
-    if (field === undefined) return []
-    return [{ ...field, isRequired: create.required?.includes(name) === true }]
+    return field === undefined ? [] : [{ ...field, isRequired: required.includes(name) }]
   })
 }
+
+const topOf = (name: string): string => name.split('.', 1)[0] ?? name
 
 function fieldOf(name: string, schema: FieldSchema): FormField | undefined {
   const { plain, isNullable } = withoutNull(schema)
   const kind = kindOf(plain)
-  if (kind === undefined || plain.format === 'password') return undefined
-  const optional = isNullable ? [''] : []
+  if (kind === undefined) return undefined
+  const optional = isNullable || schema.default === undefined ? [''] : []
   return {
     name,
     label: labelOf(name),
     kind,
     isRequired: false,
+    isNullable,
     maxLength: plain.maxLength,
-    options: [...optional, ...(plain.enum ?? [])],
+    minimum: plain.minimum,
+    maximum: plain.maximum,
+    options: [...optional, ...(plain.enum ?? []).map(String)],
     description: wordsOf(schema.description ?? plain.description),
     initial: shown(kind, schema.default ?? null),
+    items: kind === 'rows' && plain.items !== undefined ? fieldsIn(plain.items) : [],
   }
 }
 
 /** For people: an empty field is the null of the API. */
 const wordsOf = (description: string | undefined): string | undefined =>
-  description?.replaceAll('`', '').replaceAll(/\bNull\b/g, 'Empty')
+  description?.replaceAll('`', '').replaceAll(/\b(?:Null|Absent)\b/g, 'Empty')
 
-/** `anyOf` with null, at any depth, as one schema; of an id or a name, the name. */
+/** `anyOf` with null, at any depth, as one schema; of several spellings the one that lists its values, or the last. */
 function withoutNull(schema: FieldSchema): { plain: FieldSchema; isNullable: boolean } {
-  if (schema.anyOf === undefined) return { plain: schema, isNullable: false }
-  const kinds = schema.anyOf.filter(({ type }) => type !== 'null')
-  const inner = withoutNull(kinds.at(-1) ?? {})
-  return {
-    plain: inner.plain,
-    isNullable: inner.isNullable || kinds.length < schema.anyOf.length,
+  const { anyOf, type } = schema
+  if (anyOf === undefined) {
+    if (!Array.isArray(type) || !type.includes('null')) return { plain: schema, isNullable: false }
+    const [only, ...more] = (type as readonly string[]).filter((each) => each !== 'null')
+    const kinds = more.length === 0 ? only : [only ?? '', ...more]
+    return { plain: { ...schema, ...(kinds !== undefined && { type: kinds }) }, isNullable: true }
   }
+  const kinds = anyOf.filter((each) => each.type !== 'null')
+  const isNullable = kinds.length < anyOf.length
+  if (isReference(kinds)) return { plain: { anyOf: kinds }, isNullable }
+  const inner = withoutNull(kinds.find((each) => each.enum !== undefined) ?? kinds.at(-1) ?? {})
+  return { plain: inner.plain, isNullable: inner.isNullable || isNullable }
 }
 
-function kindOf({ type, enum: values, items, format }: FieldSchema): FormField['kind'] | undefined {
+const isReference = (kinds: readonly FieldSchema[]): boolean =>
+  kinds.length === 2 && kinds[0]?.type === 'integer' && kinds[1]?.type === 'string'
+
+function kindOf({ type, enum: values, items, format, anyOf }: FieldSchema): Kind | undefined {
+  if (anyOf !== undefined) return 'reference'
   if (values !== undefined) return 'choice'
   // Money is written as a text, so that no digit is lost.
   if (Array.isArray(type)) return type.includes('number') ? 'amount' : undefined
   if (type === 'boolean') return 'flag'
   if (type === 'integer') return 'count'
-  if (type === 'array') return items?.type === 'string' ? 'lines' : undefined
+  if (type === 'array') return items?.properties === undefined ? 'lines' : 'rows'
   if (type !== 'string') return undefined
+  if (format === 'password') return 'secret'
+  if (format === 'date-time') return 'moment'
   return format === 'email' ? 'email' : 'text'
 }
 
-/** `strip_headers`: Strip headers. */
+/** `auth.strip_headers`: Strip headers. */
 function labelOf(name: string): string {
   const words = name.replace(/^is_/, '').replaceAll('_', ' ')
   return words.charAt(0).toUpperCase() + words.slice(1)
 }
 
-function shown(kind: FormField['kind'], value: unknown): string {
+function shown(kind: Kind, value: unknown): string {
   if (kind === 'flag') return value === true ? 'on' : ''
+  if (kind === 'moment') return typeof value === 'string' ? localTime(value) : ''
   if (Array.isArray(value)) return value.join('\n')
   return typeof value === 'string' || typeof value === 'number' ? `${value}` : ''
 }
 
-/** As the form shows it at first. */
-export const fieldText = (field: FormField, row: Row | undefined): string =>
-  row === undefined ? field.initial : shown(field.kind, row[field.name])
+/** As `<input type="datetime-local">` has it: 2026-11-22T09:30 in the viewer's zone. */
+function localTime(at: string): string {
+  const date = new Date(at)
+  return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
+}
+
+/** As the form shows it at first. A reference is its id after `#`, where it is known. */
+export function fieldText({ name, kind, initial }: FormField, row: Row | undefined): string {
+  if (row === undefined) return initial
+  if (kind === 'rows') return `${rowsOf(row, name).length}`
+  const id = kind === 'reference' ? valueAt(row, `${name}_id`) : undefined
+  return typeof id === 'number' ? `#${id}` : shown(kind, valueAt(row, name))
+}
+
+/** The rows of a list as the form shows them at first: the first one of a required list is blank. */
+export function rowsOf(row: Row | undefined, name: string): readonly Row[] {
+  const value = row && valueAt(row, name)
+  return Array.isArray(value) ? (value as readonly Row[]) : []
+}
+
+export const rowsAtFirst = (
+  { name, isRequired }: FormField,
+  row: Row | undefined,
+): readonly (Row | undefined)[] =>
+  row === undefined && isRequired ? [undefined] : rowsOf(row, name)
+
+const valueAt = (row: Row, name: string): unknown =>
+  name
+    .split('.')
+    .reduce<unknown>(
+      (value, part) =>
+        typeof value === 'object' && value !== null ? (value as Row)[part] : undefined,
+      row,
+    )
 
 /**
  * The fields that differ from the initial values of the form: changes of others to the rest stay.
  *
- * @param textOf what the form has now, '' where it has nothing.
+ * @param textOf what the form has now, '' where it has nothing; of a list, the number of its rows.
  */
 export function bodyFrom(
   fields: readonly FormField[],
   row: Row | undefined,
   textOf: (name: string) => string,
 ): Row {
-  const changed = fields.filter((field) => textOf(field.name).trim() !== fieldText(field, row))
-  return Object.fromEntries(
-    changed.map((field) => [field.name, valueOf(field, textOf(field.name).trim())]),
-  )
+  const body: Record<string, unknown> = {}
+  for (const field of fields) {
+    if (!isChanged(field, row, textOf)) continue
+    const { name, isNullable } = field
+    const value = field.kind === 'rows' ? rowsFrom(field, textOf) : valueOf(field, textOf(name))
+    const [top = '', inner] = name.split(/\.(.*)/s)
+    if (inner === undefined) {
+      // Of a new one, an empty field is an absent one.
+      if (value !== null || row !== undefined) body[top] = value
+      continue
+    }
+    // An object is replaced as a whole: its other fields stay.
+    const whole = (body[top] ?? { ...asRow(row?.[top]) }) as Record<string, unknown>
+    body[top] = whole
+    if (value === null && !isNullable) delete whole[inner]
+    else whole[inner] = value
+  }
+  return body
 }
 
+const asRow = (value: unknown): Row =>
+  typeof value === 'object' && value !== null ? (value as Row) : {}
+
+function isChanged(
+  field: FormField,
+  row: Row | undefined,
+  textOf: (name: string) => string,
+): boolean {
+  if (field.kind !== 'rows') return textOf(field.name).trim() !== fieldText(field, row)
+  const before = rowsOf(row, field.name).map((each) =>
+    field.items.map((item) => fieldText(item, each)),
+  )
+  const after = indexesOf(field, textOf).map((index) =>
+    field.items.map((item) => textOf(`${field.name}.${index}.${item.name}`).trim()),
+  )
+  return JSON.stringify(before) !== JSON.stringify(after)
+}
+
+const indexesOf = ({ name }: FormField, textOf: (name: string) => string): readonly number[] => [
+  ...new Array(Number(textOf(name))).keys(),
+]
+
+/** Empty fields of a row are absent. */
+const rowsFrom = (field: FormField, textOf: (name: string) => string): readonly Row[] =>
+  indexesOf(field, textOf).map((index) =>
+    Object.fromEntries(
+      field.items.flatMap((item) => {
+        const value = valueOf(item, textOf(`${field.name}.${index}.${item.name}`))
+        return value === null ? [] : [[item.name, value]]
+      }),
+    ),
+  )
+
 /** Null: as it is by default. */
-function valueOf({ kind }: FormField, text: string): unknown {
+function valueOf({ kind }: FormField, entered: string): unknown {
+  // A password may begin with a space.
+  const text = kind === 'secret' ? entered : entered.trim()
   if (kind === 'flag') return text === 'on'
   if (text === '') return null
   if (kind === 'count') return Number(text)
-  return kind === 'lines' ? text.split(/[\s,]+/).filter(Boolean) : text
+  if (kind === 'moment') return new Date(text).toISOString()
+  if (kind === 'reference' && /^#\d+$/.test(text)) return Number(text.slice(1))
+  if (kind !== 'lines') return text
+  return text
+    .split(/[\n,;]+/)
+    .map((line) => line.trim())
+    .filter(Boolean)
 }

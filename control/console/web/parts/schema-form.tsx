@@ -1,98 +1,274 @@
 /** Forms drawn from the schema of the API: the writable fields with their bounds and descriptions. */
-import { type Answer, send } from '../api/api.ts'
+import { useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import { useRef } from 'preact/hooks'
+import { type Answer, getRows, send } from '../api/api.ts'
 import { isGlobal } from '../api/session.ts'
+import type { BodySchema } from '../api/views.ts'
+import { useFieldProblem } from './field-problems.ts'
 import { enteredIn } from './form.tsx'
 import { useResource } from './resource.ts'
-import { bodyFrom, fieldsOf, fieldText, type FormField, type Row } from './schema-fields.ts'
+import {
+  bodyFrom,
+  fieldsOf,
+  fieldText,
+  rowsAtFirst,
+  type FormField,
+  type Row,
+} from './schema-fields.ts'
 import { Problem } from './text.tsx'
-import type { BodySchema } from '../api/views.ts'
 
 export interface SchemaForm {
   /** Of the resource, such as `/customers`. */
   readonly path: string
-  /** Absent: all fields that a form can show. */
+  /** The fields that are always in sight. Absent: all fields that a form can show. */
   readonly names?: readonly string[]
-  /** Where the name of the field is not what people say. */
+  /** Fields that are folded away. */
+  readonly more?: readonly string[]
+  /** Where the name of a field is not what people say. */
   readonly labels?: Readonly<Record<string, string>>
   /** In place of the description of the API. */
   readonly hints?: Readonly<Record<string, string>>
-  /** Words of choices that are not themselves. */
-  readonly words?: Readonly<Record<string, string>>
+  /** Words of the choices of a field that are not themselves. */
+  readonly words?: Readonly<Record<string, Readonly<Record<string, string>>>>
+  /** Fields that the API needs, and the screen fills in where they are empty. */
+  readonly generated?: readonly string[]
+  /** The first value of a new one, where it is not the default of the API. */
+  readonly initial?: Readonly<Record<string, string>>
+  /** A field that is there only while another one has one of these values. */
+  readonly when?: Readonly<Record<string, readonly [field: string, ...values: string[]]>>
+  /** A choice before the fields that only decides which of them are there. */
+  readonly choice?: {
+    readonly name: string
+    readonly label: string
+    readonly options: Readonly<Record<string, string>>
+    readonly of: (row: Row | undefined) => string
+  }
+  /** How one row of a list is called, and which of its fields are always in sight. */
+  readonly rows?: Readonly<
+    Record<string, { readonly one: string; readonly names: readonly string[] }>
+  >
+  /** A row as the form shows it. */
+  readonly shown?: (row: Row) => Row
 }
 
-type ExistingRow = Readonly<{ id: number }>
+/** By an id, or by a `uuid` as keys have. */
+type ExistingRow = Readonly<{ id: number } | { uuid: string }>
+
+const idOf = (row: ExistingRow): string => ('id' in row ? `${row.id}` : row.uuid)
+
+const asShown = ({ shown }: SchemaForm, row: ExistingRow | undefined): Row | undefined =>
+  row === undefined ? undefined : (shown?.({ ...row }) ?? { ...row })
 
 /** Only the platform says of which tenant a new one is. */
 const isFor = ({ name }: FormField, isNew: boolean): boolean =>
-  name !== 'tenant' || (isNew && isGlobal())
+  !/^tenant(_slug)?$/.test(name) || (isNew && isGlobal())
+
+const namesOf = ({ names, more = [] }: SchemaForm) => names && [...names, ...more]
 
 /** Creates or changes what the form was drawn for. `more`: fields that the form does not show. */
-export async function saveForm(
-  { path, names }: SchemaForm,
-  form: FormData,
+export async function saveForm<T = unknown>(
+  form: SchemaForm,
+  entered: FormData,
   row: ExistingRow | undefined,
   more: Row = {},
-): Promise<Answer<unknown>> {
+): Promise<Answer<T>> {
+  const { path } = form
   const schema = await bodySchema(path)
   if (schema.kind !== 'ok') return schema
   const isNew = row === undefined
-  const fields = fieldsOf(schema.data, isNew, names).filter((field) => isFor(field, isNew))
-  const textOf = (name: string) => enteredIn(form, name).replaceAll('\r\n', '\n')
-  const body = bodyFrom(fields, row && { ...row }, textOf)
+  const fields = fieldsOf(schema.data, isNew, namesOf(form)).filter((field) => isFor(field, isNew))
+  const textOf = (name: string) => enteredIn(entered, name).replaceAll('\r\n', '\n')
+  const body = bodyFrom(fields, asShown(form, row), textOf)
   return isNew
     ? send('POST', path, { ...body, ...more })
-    : send('PATCH', `${path}/${row.id}`, { ...body, ...more })
+    : send('PATCH', `${path}/${idOf(row)}`, { ...body, ...more })
 }
 
 interface SchemaFieldsProps {
   readonly form: SchemaForm
   /** Undefined: a new one. */
   readonly row: ExistingRow | undefined
-  /** Values that exist, by field. */
-  readonly suggestions?: Readonly<Record<string, readonly string[]>>
+  /** After the fields that are always in sight. */
+  readonly children?: ComponentChildren
 }
 
-export function SchemaFields({ form, row, suggestions = {} }: SchemaFieldsProps) {
-  const { path, names, labels = {}, hints = {}, words = {} } = form
+export function SchemaFields({ form, row: existing, children }: SchemaFieldsProps) {
+  const { path, more = [], choice, when = {}, initial = {} } = form
   const schema = useResource(`form ${path}`, () => bodySchema(path))
-  const isNew = row === undefined
+  /** What was chosen since, by field. */
+  const chosen = useSignal<Readonly<Record<string, string>>>({})
+  const isNew = existing === undefined
+  const row = asShown(form, existing)
   const known = schema.data.value
-  const fields = known === undefined ? [] : fieldsOf(known, isNew, names)
-  return (
+  const fields = (known === undefined ? [] : fieldsOf(known, isNew, namesOf(form))).filter(
+    (field) => isFor(field, isNew),
+  )
+  const textOf = (name: string): string => {
+    const field = fields.find((each) => each.name === name)
+    const first = field === undefined ? '' : firstText(field, row, initial)
+    return chosen.value[name] ?? (name === choice?.name ? choice.of(row) : first)
+  }
+  const isThere = ({ name }: FormField): boolean => {
+    const [other, ...values] = when[name] ?? []
+    return other === undefined || values.includes(textOf(other))
+  }
+  const draw = (isMeant: (field: FormField) => boolean) => (
     <div class="fields">
-      <Problem message={schema.problem.value} />
       {fields
-        .filter((field) => isFor(field, isNew))
+        .filter((field) => isMeant(field) && isThere(field))
         .map((field) => (
-          <FieldInput
-            key={field.name}
-            field={{
-              ...field,
-              label: labels[field.name] ?? field.label,
-              description: hints[field.name] ?? field.description,
-            }}
-            text={fieldText(field, row && { ...row })}
-            words={words}
-            suggestions={suggestions[field.name]}
-          />
+          <SchemaField key={field.name} field={field} name={field.name} row={row} form={form} />
         ))}
+    </div>
+  )
+  return (
+    // Which fields there are may depend on what is chosen.
+    <div
+      onChange={({ target }) => {
+        if (target instanceof HTMLSelectElement)
+          chosen.value = { ...chosen.value, [target.name]: target.value }
+      }}
+    >
+      <Problem message={schema.problem.value} />
+      {choice !== undefined && (
+        <label>
+          {choice.label}
+          <select name={choice.name}>
+            {Object.entries(choice.options).map(([value, text]) => (
+              <option key={value} value={value} selected={value === choice.of(row)}>
+                {text}
+              </option>
+            ))}
+          </select>
+        </label>
+      )}
+      {draw(({ name }) => !more.includes(name))}
+      {children}
+      {more.length > 0 && fields.length > 0 && (
+        <details class="more">
+          <summary>More settings</summary>
+          {draw(({ name }) => more.includes(name))}
+        </details>
+      )}
     </div>
   )
 }
 
-const MONEY = String.raw`-?\d{1,9}(\.\d{1,6})?`
+const firstText = (
+  field: FormField,
+  row: Row | undefined,
+  initial: Readonly<Record<string, string>> = {},
+): string => (row === undefined ? initial[field.name] : undefined) ?? fieldText(field, row)
 
-interface FieldInputProps {
+interface FieldProps {
   readonly field: FormField
-  readonly text: string
-  readonly words: Readonly<Record<string, string>>
-  readonly suggestions: readonly string[] | undefined
+  /** In the form. */
+  readonly name: string
+  readonly row: Row | undefined
+  readonly form: SchemaForm
+  /** The list of whose rows it is a field, with a dot. */
+  readonly list?: string
 }
 
-function FieldInput({ field, text, words, suggestions }: FieldInputProps) {
-  const { name, label, kind, description } = field
-  const hint = `hint-${name}`
-  const described = description !== undefined && { 'aria-describedby': hint }
+/** A field with its words; a list of objects has fields of its own. */
+function SchemaField(props: FieldProps) {
+  const { field, form, list = '' } = props
+  const { labels = {}, hints = {} } = form
+  const known = list + field.name
+  const worded = {
+    ...field,
+    isRequired: field.isRequired && form.generated?.includes(known) !== true,
+    label: labels[known] ?? field.label,
+    description: hints[known] ?? field.description,
+  }
+  return field.kind === 'rows' ? (
+    <RowFields {...props} field={worded} />
+  ) : (
+    <FieldInput {...props} field={worded} list={list} />
+  )
+}
+
+/** The rows of a list, each with its fields. */
+function RowFields({ field, name, row, form }: FieldProps) {
+  const { one, names } = form.rows?.[field.name] ?? { one: 'row', names: undefined }
+  const count = useRef(0)
+  const numbered = (value: Row | undefined) => ({ key: (count.current += 1), value })
+  const rows = useSignal<readonly ReturnType<typeof numbered>[] | undefined>(undefined)
+  rows.value ??= rowsAtFirst(field, row).map(numbered)
+  const problem = useFieldProblem(name)
+  const { value: present = [] } = rows
+  const draw = (index: number, value: Row | undefined, isMeant: (item: FormField) => boolean) => (
+    <div class="fields">
+      {field.items.filter(isMeant).map((item) => (
+        <SchemaField
+          key={item.name}
+          field={item}
+          name={`${name}.${index}.${item.name}`}
+          row={value}
+          form={form}
+          list={`${field.name}.`}
+        />
+      ))}
+    </div>
+  )
+  const isUsual = (item: FormField): boolean => names?.includes(item.name) ?? true
+  return (
+    <fieldset class="rows">
+      <legend>{field.label}</legend>
+      {field.description !== undefined && <small>{field.description}</small>}
+      <input type="hidden" name={name} value={present.length} />
+      {present.map(({ key, value }, index) => (
+        <div key={key} class="fact" role="group" aria-label={`${one} ${index + 1}`}>
+          {draw(index, value, isUsual)}
+          {field.items.some((item) => !isUsual(item)) && (
+            <details class="more">
+              <summary>More of this {one}</summary>
+              {draw(index, value, (item) => !isUsual(item))}
+            </details>
+          )}
+          {(present.length > 1 || !field.isRequired) && (
+            <button
+              type="button"
+              onClick={() => (rows.value = present.filter((each) => each.key !== key))}
+              aria-label={`Remove ${one} ${index + 1}`}
+            >
+              Remove
+            </button>
+          )}
+        </div>
+      ))}
+      <FieldProblem id={`problem-${name}`} text={problem} />
+      <button type="button" onClick={() => (rows.value = [...present, numbered(undefined)])}>
+        Add a {one}
+      </button>
+    </fieldset>
+  )
+}
+
+const FieldProblem = ({ id, text }: { id: string; text: string | undefined }) => (
+  <small id={id} class="problem" hidden={text === undefined}>
+    {text}
+  </small>
+)
+
+const MONEY = String.raw`-?\d{1,9}(\.\d{1,6})?`
+
+/** A text of several lines, and what has a long description, takes the whole width. */
+function FieldInput({ field, name, row, form, list = '' }: FieldProps) {
+  const { label, kind, description } = field
+  const text = firstText(
+    { ...field, name: field.name },
+    row,
+    list === '' ? form.initial : undefined,
+  )
+  const problem = useFieldProblem(name)
+  const described = {
+    'aria-describedby': `hint-${name} problem-${name}`,
+    'aria-invalid': problem !== undefined,
+  } as const
+  const words = form.words?.[list + field.name] ?? {}
+  const input = { field, name, text, words, described, row }
   return (
     <div>
       <label class={kind === 'flag' ? 'flag' : undefined}>
@@ -104,44 +280,39 @@ function FieldInput({ field, text, words, suggestions }: FieldInputProps) {
         ) : (
           <>
             <span>{label}</span>
-            <Input
-              field={field}
-              text={text}
-              words={words}
-              described={described}
-              list={suggestions && `known-${name}`}
-            />
+            <Input {...input} />
           </>
         )}
       </label>
-      {description !== undefined && <small id={hint}>{description}</small>}
-      {suggestions !== undefined && (
-        <datalist id={`known-${name}`}>
-          {suggestions.map((each) => (
-            <option key={each} value={each} />
-          ))}
-        </datalist>
-      )}
+      <FieldProblem id={`problem-${name}`} text={problem} />
+      <small id={`hint-${name}`}>{description}</small>
     </div>
   )
 }
 
-interface InputProps extends Omit<FieldInputProps, 'suggestions'> {
-  readonly described: false | { readonly 'aria-describedby': string }
-  /** Id of the values that exist. */
-  readonly list: string | undefined
+interface InputProps {
+  readonly field: FormField
+  readonly name: string
+  readonly text: string
+  readonly words: Readonly<Record<string, string>>
+  readonly described: Readonly<{ 'aria-describedby': string; 'aria-invalid': boolean }>
+  readonly row: Row | undefined
 }
 
-function Input({ field, text, words, described, list }: InputProps) {
-  const { name, kind, isRequired, maxLength, options } = field
+function Input(props: InputProps) {
+  const { field, name, text, words, described, row } = props
+  const { kind, isRequired, maxLength, minimum, maximum, options } = field
   const shared = { name, autoComplete: 'off', required: isRequired, ...described } as const
+  const source = sources[field.name.replace(/^.*\./, '')]
+  if (source !== undefined && (kind === 'reference' || kind === 'text'))
+    return <Reference {...props} source={source} />
   switch (kind) {
     case 'choice':
       return (
         <select {...shared}>
           {options.map((each) => (
             <option key={each} value={each} selected={each === text}>
-              {words[each] ?? (each === '' ? 'inherited' : each)}
+              {words[each] ?? (each !== '' ? each : isRequired ? 'choose' : 'inherited')}
             </option>
           ))}
         </select>
@@ -151,18 +322,107 @@ function Input({ field, text, words, described, list }: InputProps) {
     case 'amount':
       return <input {...shared} defaultValue={text} inputMode="decimal" pattern={MONEY} />
     case 'count':
-      return <input {...shared} defaultValue={text} inputMode="numeric" pattern="\d{1,9}" />
-    default:
+      return <input {...shared} type="number" defaultValue={text} min={minimum} max={maximum} />
+    case 'moment':
+      return <input {...shared} type="datetime-local" defaultValue={text} />
+    case 'secret':
       return (
         <input
           {...shared}
-          type={kind === 'email' ? 'email' : 'text'}
-          defaultValue={text}
+          type="password"
+          autoComplete="new-password"
+          required={isRequired && row === undefined}
           maxLength={maxLength ?? 1_000}
-          list={list}
         />
       )
+    case 'email':
+      return <input {...shared} type="email" defaultValue={text} maxLength={maxLength} />
+    default:
+      return <input {...shared} defaultValue={text} maxLength={maxLength ?? 1_000} />
   }
+}
+
+interface Source {
+  readonly path: string
+  /** The field with the name. */
+  readonly name: string
+  /** The number that a reference means. */
+  readonly id?: string
+}
+
+const tenantSource: Source = { path: '/tenants', name: 'slug' }
+const setSource: Source = { path: '/dispatcher', name: 'endpoint_name', id: 'set_id' }
+
+/** To which resource a field refers, by its name. */
+const sources: Readonly<Record<string, Source>> = {
+  tenant: tenantSource,
+  tenant_slug: tenantSource,
+  customer: { path: '/customers', name: 'name' },
+  carrier: { path: '/routing/carriers', name: 'name' },
+  rate_plan: { path: '/rate-plans', name: 'name' },
+  agent: { path: '/telephony/ai-agents', name: 'name' },
+  set: setSource,
+  inbound_set: setSource,
+}
+
+/** More are typed, not chosen. */
+const MAX_CHOICES = 200
+
+/** A choice among the rows of another resource; where they are many, or not to be seen, its name is typed. */
+function Reference({ field, name, text, described, row, source }: InputProps & { source: Source }) {
+  const { path, id = 'id' } = source
+  const rows = useResource(path, () => getRows<Row>(`${path}?limit=${MAX_CHOICES}`))
+  const shared = { name, required: field.isRequired, ...described } as const
+  const { value: found } = rows.data
+  if (found === undefined && rows.problem.value === undefined)
+    return (
+      <select {...shared} aria-busy="true">
+        <option value={text}>Loading …</option>
+      </select>
+    )
+  const choices = (found?.rows ?? []).map((each) => {
+    const said = `${String(each[source.name])}`
+    const tenant = path === '/tenants' ? null : each['tenant']
+    return {
+      value: field.kind === 'reference' ? `#${String(each[id])}` : said,
+      said,
+      text: typeof tenant === 'string' ? `${said} (${tenant})` : said,
+    }
+  })
+  const named = row?.[field.name]
+  if (found === undefined || found.total > found.rows.length)
+    return (
+      <>
+        <input
+          {...shared}
+          autoComplete="off"
+          defaultValue={typeof named === 'string' ? named : text}
+          maxLength={100}
+          list={`known-${name}`}
+        />
+        <datalist id={`known-${name}`}>
+          {choices.map(({ said }) => (
+            <option key={said} value={said} />
+          ))}
+        </datalist>
+      </>
+    )
+  const isKnown = text === '' || choices.some(({ value }) => value === text)
+  return (
+    <select {...shared}>
+      <option value="">{field.isRequired ? 'choose' : 'none'}</option>
+      {!isKnown && (
+        <option value={text} selected>
+          {typeof named === 'string' ? named : text}
+        </option>
+      )}
+      {choices.map(({ value, text: words }) => (
+        <option key={value} value={value} selected={value === text}>
+          {words}
+        </option>
+      ))}
+    </select>
+  )
 }
 
 type Operations = Readonly<
@@ -184,12 +444,15 @@ async function bodySchema(path: string): Promise<Answer<BodySchema>> {
   try {
     loaded ??= load()
     const { paths, components } = await loaded
-    const bodyOf = (route: string, method: string): BodySchema['create'] => {
+    const bodyOf = (route: string, method: string): BodySchema['create'] | undefined => {
       const reference = paths[`/api/v1${route}`]?.[method]?.requestBody?.content['application/json']
-      const name = reference?.schema.$ref.split('/').at(-1) ?? ''
-      return components.schemas[name] ?? { properties: {} }
+      return components.schemas[reference?.schema.$ref.split('/').at(-1) ?? '']
     }
-    const data = { create: bodyOf(path, 'post'), change: bodyOf(`${path}/{id}`, 'patch') }
+    const data = {
+      create: bodyOf(path, 'post') ?? { properties: {} },
+      change: bodyOf(`${path}/{id}`, 'patch') ??
+        bodyOf(`${path}/{uuid}`, 'patch') ?? { properties: {} },
+    }
     return { kind: 'ok', data, meta: undefined }
   } catch {
     loaded = undefined

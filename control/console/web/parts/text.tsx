@@ -1,4 +1,5 @@
 /** Small pieces that all screens use. */
+import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { absent, clockText, momentText, type Tone } from './format.ts'
 import { visibleText } from './visible-text.ts'
@@ -42,6 +43,25 @@ export const Problem = ({ message }: { message: string | undefined }) => (
     {message === undefined ? '' : visibleText(message, 500)}
   </p>
 )
+
+/** Puts a text on the clipboard, and says whether it did. */
+export function CopyButton({ text, label }: { text: string; label?: string }) {
+  const outcome = useSignal('')
+  const copy = (): void => {
+    navigator.clipboard.writeText(text).then(
+      () => (outcome.value = 'Copied'),
+      () => (outcome.value = 'The browser does not allow it: select the text'),
+    )
+  }
+  return (
+    <>
+      <button type="button" onClick={copy} aria-label={label}>
+        Copy
+      </button>{' '}
+      <span role="status">{outcome.value}</span>
+    </>
+  )
+}
 
 /** Values by their names, in this order; false: it is left out. */
 export const Facts = ({

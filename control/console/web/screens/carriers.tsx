@@ -9,12 +9,13 @@ import { figureColumn, textColumn } from '../parts/columns.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Choice, Field, textIn, words } from '../parts/form.tsx'
 import { absent, durationText, figureText, unitText } from '../parts/format.ts'
-import { Loaded } from '../parts/list.tsx'
+import { List, Loaded } from '../parts/list.tsx'
+import { Buttons, changeOf, createOf, removeOf } from '../parts/resource-screen.tsx'
 import { useResource, useView } from '../parts/resource.ts'
-import { address, setQuery } from '../parts/router.ts'
-import { saveForm, SchemaFields, type SchemaForm } from '../parts/schema-form.tsx'
+import { address, go, setQuery } from '../parts/router.ts'
 import { Table, type ShownColumn } from '../parts/table.tsx'
-import { Facts, Moment, Problem, Text } from '../parts/text.tsx'
+import { Facts, Moment, Text } from '../parts/text.tsx'
+import { carrierNoun } from './carrier-form.ts'
 
 const HOUR_MS = 3_600_000
 const periods = { hour: HOUR_MS, day: 24 * HOUR_MS } as const
@@ -58,7 +59,9 @@ const columnsWith = (
 ]
 
 export function CarriersScreen() {
-  const { data, problem } = useView<Carrier[]>('/routing/carriers?limit=200', { everyMs: 10_000 })
+  const { data, problem, reload } = useView<Carrier[]>('/routing/carriers?limit=200', {
+    everyMs: 10_000,
+  })
   const period = address.value.query['period'] === 'day' ? 'day' : 'hour'
   const sums = useResource(
     `carrier sums of the ${period}`,
@@ -77,13 +80,16 @@ export function CarriersScreen() {
   const byName = new Map(sums.data.value?.map(({ carrier, outbound }) => [carrier, outbound]))
   return (
     <>
-      <Problem message={problem.value ?? sums.problem.value} />
-      <Table
+      <List
         label="Carriers"
         rows={data.value}
         columns={columnsWith(({ name }) => byName.get(name))}
         keyOf={({ id }) => id}
-        empty="There is no carrier."
+        empty="There is no carrier yet."
+        problem={problem.value ?? sums.problem.value}
+        reload={reload}
+        isWritable={may('carriers:write')}
+        create={createOf(carrierNoun)}
         filters={
           <Choice
             label="Calls of the last"
@@ -123,7 +129,12 @@ function CarrierDetails({ carrier, onChange }: CarrierProps) {
         <Text value={carrier.name} />
       </h2>
       {may('calls:originate') && <TestCallButton carrier={carrier} />}
-      {may('carriers:write') && <ChangeButton carrier={carrier} onChange={onChange} />}
+      {may('carriers:write') && (
+        <Buttons
+          actions={[changeOf(carrierNoun, carrier), removeOf(carrierNoun, carrier)]}
+          onDone={({ isDangerous }) => (isDangerous === true ? go(pathOf('carriers')) : onChange())}
+        />
+      )}
       <Facts
         of={{
           State: stateOf(carrier),
@@ -185,38 +196,6 @@ interface StartedCall {
   readonly extension: string
   readonly number: string
   readonly call: TestCall
-}
-
-/** All that a form can show of a carrier. */
-const carrierForm: SchemaForm = {
-  path: '/routing/carriers',
-  labels: { media: 'Media relay', dtmf: 'Digits', max_calls: 'Calls at once, at most' },
-}
-
-function ChangeButton({ carrier, onChange }: CarrierProps) {
-  const isOpen = useSignal(false)
-  return (
-    <>
-      <p>
-        <button type="button" onClick={() => (isOpen.value = true)}>
-          Change
-        </button>
-      </p>
-      {isOpen.value && (
-        <Dialog
-          title="Change this carrier"
-          action="Save"
-          onConfirm={(entered) => saveForm(carrierForm, entered, carrier)}
-          onClose={() => {
-            isOpen.value = false
-            onChange()
-          }}
-        >
-          <SchemaFields form={carrierForm} row={carrier} />
-        </Dialog>
-      )}
-    </>
-  )
 }
 
 /** Asks for a phone and a number, then says what happens. */

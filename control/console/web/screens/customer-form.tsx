@@ -1,31 +1,27 @@
-/** The dialog that makes or changes a customer. */
-import { getRows } from '../api/api.ts'
+/** How a customer is made, changed and deleted. */
 import { may } from '../api/session.ts'
-import type { Customer, RatePlan } from '../api/views.ts'
+import type { Customer } from '../api/views.ts'
 import type { Tone } from '../parts/format.ts'
-import { Dialog } from '../parts/dialog.tsx'
-import { useResource } from '../parts/resource.ts'
-import { saveForm, SchemaFields, type SchemaForm } from '../parts/schema-form.tsx'
+import type { Noun, Use } from '../parts/resource-screen.tsx'
+import type { SchemaForm } from '../parts/schema-form.tsx'
 
 const customerForm = (): SchemaForm => ({
   path: '/customers',
-  names: [
-    'name',
-    'rate_plan',
-    'numbers',
-    'email',
+  names: ['name', 'rate_plan', 'numbers', ...(may('wallets:write') ? ['balance'] : []), 'tenant'],
+  more: [
     'credit_limit',
     'low_balance_threshold',
     'max_daily_spend',
     'max_concurrent_calls',
     'max_cps',
     'max_call_seconds',
+    'email',
+    'password',
     'is_active',
-    ...(may('wallets:write') ? ['balance'] : []),
-    'tenant',
   ],
   labels: {
     email: 'E-mail',
+    password: 'Password of its login',
     low_balance_threshold: 'Low balance below',
     max_daily_spend: 'Spend a day',
     max_concurrent_calls: 'Calls at once',
@@ -36,39 +32,41 @@ const customerForm = (): SchemaForm => ({
   },
   hints: {
     rate_plan: 'None: no call has a price.',
-    numbers: 'One a line.',
+    numbers: 'One a line: calls from these numbers are charged to it.',
     max_daily_spend: '0: no limit.',
     max_concurrent_calls: '0: no limit.',
     max_cps: '0: no limit.',
     max_call_seconds: '0: no limit.',
+    email: 'With it, the customer signs in at the customer edge.',
+    password: 'Empty: it stays as it is.',
+    balance: '',
   },
 })
 
-interface CustomerFormProps {
-  /** Undefined: a new one. */
-  readonly customer: Customer | undefined
-  readonly onClose: () => void
-}
+const use = (path: string, one: string, name?: string): Use<Customer> => ({
+  path,
+  one,
+  many: `${one}s`,
+  isUse: (other, { id }) => other['customer_id'] === id,
+  ...(name !== undefined && { name }),
+})
 
-export function CustomerForm({ customer, onClose }: CustomerFormProps) {
-  const plans = useResource('rate plans', () => getRows<RatePlan>('/rate-plans?limit=200'))
-  const isNew = customer === undefined
-  const form = customerForm()
-  return (
-    <Dialog
-      title={isNew ? 'New customer' : 'Change this customer'}
-      action={isNew ? 'Create' : 'Save'}
-      onConfirm={(entered) => saveForm(form, entered, customer)}
-      onClose={onClose}
-    >
-      <SchemaFields
-        form={form}
-        row={customer}
-        suggestions={{ rate_plan: plans.data.value?.rows.map(({ name }) => name) ?? [] }}
-      />
-    </Dialog>
-  )
-}
+export const customerNoun = (): Noun<Customer> => ({
+  one: 'customer',
+  many: 'Customers',
+  scope: 'customers',
+  about: '',
+  effect:
+    'Its numbers and its wallet are gone. A customer with calls or payments cannot be deleted: set “May call” off instead.',
+  nameOf: ({ name }) => name,
+  uses: [
+    use('/pbx/extensions/details', 'extension', 'extension'),
+    use('/routing/carriers', 'carrier'),
+    use('/outbound-routes', 'outbound route'),
+  ],
+  columns: [],
+  form: customerForm(),
+})
 
 /** Facts that an operator must know first. */
 export function customerState({

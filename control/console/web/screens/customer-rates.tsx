@@ -1,67 +1,27 @@
 /** The prices of a customer: the rates of the plan, and the price of one number. */
 import { useSignal } from '@preact/signals'
-import { get, getRows } from '../api/api.ts'
-import type { Customer, Price, Rate } from '../api/views.ts'
-import { address, setQuery } from '../parts/router.ts'
+import { get } from '../api/api.ts'
+import type { Customer, Price } from '../api/views.ts'
 import { sessionEnded } from '../api/session.ts'
-import { figureColumn, momentColumn, textColumn } from '../parts/columns.tsx'
 import { Field, onForm, textIn } from '../parts/form.tsx'
-import { figureText } from '../parts/format.ts'
-import { useResource } from '../parts/resource.ts'
-import { Table, type ShownColumn } from '../parts/table.tsx'
+import { Table } from '../parts/table.tsx'
 import { Problem } from '../parts/text.tsx'
-
-/** The most that one page of the API has. */
-const SHOWN = 200
-
-const columns: readonly ShownColumn<Rate>[] = [
-  textColumn('prefix', 'Prefix', ({ prefix }) => prefix, {
-    show: ({ prefix }) => (prefix === '' ? 'all others' : prefix),
-  }),
-  textColumn('name', 'Destination', ({ description }) => description),
-  figureColumn('minute', 'Per minute', (rate) => rate.rate_per_minute, {
-    show: (rate) => (rate.blocked ? 'blocked' : rate.rate_per_minute_exact),
-  }),
-  figureColumn('connect', 'Connect fee', (rate) => rate.connect_fee, {
-    show: (rate) => rate.connect_fee_exact,
-  }),
-  textColumn(
-    'increments',
-    'Charged seconds',
-    (rate) => `${rate.first_increment}/${rate.increment}`,
-    {
-      isMinor: true,
-      show: (rate) => `${rate.first_increment}, then by ${rate.increment}`,
-    },
-  ),
-  momentColumn('from', 'From', (rate) => rate.effective_from, { isMinor: true }),
-]
+import { FindRates, rateColumns, useRates } from './rate-plans.tsx'
 
 export function CustomerRates({ customer }: { customer: Customer }) {
   const { rate_plan_id: plan } = customer
-  const wanted = address.value.query['for'] ?? ''
-  const words = new URLSearchParams({ rate_plan_id: String(plan), limit: String(SHOWN) })
-  if (wanted !== '') words.set('search', wanted)
-  const rates = useResource(`${words}`, () => getRows<Rate>(`/rates?${words}`))
+  const rates = useRates(plan ?? 0)
   if (plan === null) return <p>The customer has no rate plan, so its calls have no price.</p>
   const { data } = rates
   return (
     <>
       <PriceOf plan={plan} />
       <Problem message={rates.problem.value} />
-      <form class="tools" onSubmit={onForm((form) => setQuery({ for: textIn(form, 'for') }))}>
-        <Field label="Prefix or destination" name="for" defaultValue={wanted} maxLength={100} />
-        <button>Find</button>
-        <span class="count" role="status">
-          {data.value !== undefined &&
-            `${figureText(data.value.total)} rates` +
-              (data.value.total > SHOWN ? `; the first ${SHOWN} are shown` : '')}
-        </span>
-      </form>
+      <FindRates total={data.value?.total} />
       <Table
         label="Rates"
         rows={data.value?.rows}
-        columns={columns}
+        columns={rateColumns}
         keyOf={(rate) => rate.id}
         empty="The plan has no such rate."
       />

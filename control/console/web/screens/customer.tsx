@@ -4,7 +4,8 @@ import { useEffect } from 'preact/hooks'
 import { send } from '../api/api.ts'
 import type { Customer, Wallet } from '../api/views.ts'
 import { pathOf } from '../parts/address.ts'
-import { address } from '../parts/router.ts'
+import { changeOf, Buttons, removeOf } from '../parts/resource-screen.tsx'
+import { address, go } from '../parts/router.ts'
 import { may } from '../api/session.ts'
 import { freshId } from '../api/browser.ts'
 import { Dialog } from '../parts/dialog.tsx'
@@ -12,7 +13,7 @@ import { Field } from '../parts/form.tsx'
 import { figureText, moneyText } from '../parts/format.ts'
 import { useView } from '../parts/resource.ts'
 import { Badge, Facts, Problem, Text } from '../parts/text.tsx'
-import { CustomerForm, customerState } from './customer-form.tsx'
+import { customerNoun, customerState } from './customer-form.tsx'
 import { CustomerRates } from './customer-rates.tsx'
 import { StatementView } from './statement.tsx'
 
@@ -22,7 +23,8 @@ export function CustomerScreen({ id }: { id: string }) {
   const path = `/customers/${encodeURIComponent(id)}`
   const customer = useView<Customer>(path, { everyMs: 2 * REFRESH_MS })
   const known = customer.data.value
-  const asked = useSignal<'top-up' | 'change' | undefined>(undefined)
+  const asked = useSignal<'top-up' | undefined>(undefined)
+  const noun = customerNoun()
   /** Counts what this screen has moved: the money is loaded anew. */
   const moves = useSignal(0)
   const isOfRates = address.value.query['view'] === 'rates'
@@ -41,17 +43,16 @@ export function CustomerScreen({ id }: { id: string }) {
             Top up
           </button>
         )}
-        {may('customers:write') && (
-          <button
-            type="button"
-            disabled={known === undefined}
-            onClick={() => (asked.value = 'change')}
-          >
-            Change
-          </button>
-        )}
         <Views id={id} isOfRates={isOfRates} />
       </p>
+      {may('customers:write') && known !== undefined && (
+        <Buttons
+          actions={[changeOf(noun, known), removeOf(noun, known)]}
+          onDone={({ isDangerous }) =>
+            isDangerous === true ? go(pathOf('customers')) : customer.reload()
+          }
+        />
+      )}
       {may('wallets:read') && <WalletFacts path={path} moves={moves.value} />}
       {isOfRates
         ? known !== undefined && <CustomerRates customer={known} />
@@ -63,15 +64,6 @@ export function CustomerScreen({ id }: { id: string }) {
           onClose={() => {
             asked.value = undefined
             moves.value += 1
-            customer.reload()
-          }}
-        />
-      )}
-      {asked.value === 'change' && (
-        <CustomerForm
-          customer={known}
-          onClose={() => {
-            asked.value = undefined
             customer.reload()
           }}
         />

@@ -1,5 +1,4 @@
 /** Customers and what they have left. */
-import { useSignal } from '@preact/signals'
 import { getAll } from '../api/api.ts'
 import { may } from '../api/session.ts'
 import type { Customer } from '../api/views.ts'
@@ -7,11 +6,12 @@ import { pathOf } from '../parts/address.ts'
 import { figureColumn, textColumn } from '../parts/columns.tsx'
 import { Filter } from '../parts/form.tsx'
 import { figureText, moneyText } from '../parts/format.ts'
+import { List } from '../parts/list.tsx'
+import { createOf } from '../parts/resource-screen.tsx'
 import { useResource } from '../parts/resource.ts'
 import { address } from '../parts/router.ts'
-import { Table, type ShownColumn } from '../parts/table.tsx'
-import { Problem } from '../parts/text.tsx'
-import { CustomerForm, customerState } from './customer-form.tsx'
+import type { ShownColumn } from '../parts/table.tsx'
+import { customerNoun, customerState } from './customer-form.tsx'
 
 const REFRESH_MS = 10_000
 
@@ -45,7 +45,6 @@ export function CustomersScreen() {
   const customers = useResource('customers', () => getAll<Customer>('/customers'), {
     everyMs: REFRESH_MS,
   })
-  const isMaking = useSignal(false)
   const listed = customers.data.value
   const { rows = [], total = 0 } = listed ?? {}
   const choice = choiceOf(address.value.query['show'] ?? '')
@@ -55,39 +54,24 @@ export function CustomersScreen() {
   ])
   return (
     <>
-      <Problem message={customers.problem.value} />
       {rows.length < total && (
         <p class="notice">
           There are {figureText(total)} customers; the first {figureText(rows.length)} by name are
           here.
         </p>
       )}
-      <Table
+      <List
         label="Customers"
         rows={listed?.rows.filter(choices[choice][1])}
         columns={columns}
         keyOf={({ id }) => id}
         empty="There is no such customer."
-        filters={
-          <>
-            <Filter label="Show" name="show" options={Object.fromEntries(counted)} />
-            {may('customers:write') && (
-              <button type="button" onClick={() => (isMaking.value = true)}>
-                New customer
-              </button>
-            )}
-          </>
-        }
+        problem={customers.problem.value}
+        reload={customers.reload}
+        isWritable={may('customers:write')}
+        create={createOf(customerNoun())}
+        filters={<Filter label="Show" name="show" options={Object.fromEntries(counted)} />}
       />
-      {isMaking.value && (
-        <CustomerForm
-          customer={undefined}
-          onClose={() => {
-            isMaking.value = false
-            customers.reload()
-          }}
-        />
-      )}
     </>
   )
 }

@@ -11,6 +11,7 @@ import { ListScreen, Loaded, type Action } from '../parts/list.tsx'
 import { useView } from '../parts/resource.ts'
 import { Table, type ShownColumn } from '../parts/table.tsx'
 import { Facts, Moment, Text } from '../parts/text.tsx'
+import { changeKey, createKey } from './key-form.tsx'
 
 const columns: readonly ShownColumn<ApplicationKey>[] = [
   textColumn('name', 'Name', (key) => key.name, { to: ({ uuid }) => pathOf('keys', uuid) }),
@@ -40,9 +41,15 @@ export const KeysScreen = () => (
     empty="There is no key."
     isWritable={may('keys:write')}
     secretName="The new token"
+    create={createKey}
     nameOf={({ name }) => name}
     actions={actionsOf}
-  />
+  >
+    <p>
+      Programs and AI agents use the API with a key. What a key may do is chosen when it is made,
+      and can be changed later.
+    </p>
+  </ListScreen>
 )
 
 function actionsOf(key: ApplicationKey): readonly Action[] {
@@ -101,7 +108,7 @@ function actionsOf(key: ApplicationKey): readonly Action[] {
     ),
     onConfirm: () => send('DELETE', path),
   }
-  return [rotate, key.state === 'suspended' ? resume : suspend, revoke]
+  return [changeKey(key), rotate, key.state === 'suspended' ? resume : suspend, revoke]
 }
 
 const dayColumns: readonly ShownColumn<KeyUsage['days'][number]>[] = [

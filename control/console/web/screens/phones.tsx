@@ -1,14 +1,16 @@
 /** Extensions with the phones that are registered for them; made, changed and removed here. */
-import { send } from '../api/api.ts'
-import { may } from '../api/session.ts'
+import { get, send } from '../api/api.ts'
+import { isGlobal, may } from '../api/session.ts'
 import type { ExtensionDetails } from '../api/views.ts'
 import { freshId } from '../api/browser.ts'
+import { pathOf } from '../parts/address.ts'
 import { momentColumn, textColumn } from '../parts/columns.tsx'
-import { Choice, textIn } from '../parts/form.tsx'
+import { Choice, enteredIn, textIn } from '../parts/form.tsx'
 import { ListScreen, type Action } from '../parts/list.tsx'
 import { saveForm, SchemaFields, type SchemaForm } from '../parts/schema-form.tsx'
 import type { ShownColumn } from '../parts/table.tsx'
-import { Text } from '../parts/text.tsx'
+import { Facts, Text } from '../parts/text.tsx'
+import { mediaForm } from './media-form.ts'
 
 const contactsText = ({ contacts }: ExtensionDetails): string =>
   contacts.map(({ source, user_agent }) => `${source} ${user_agent}`).join(', ')
@@ -34,35 +36,67 @@ const columns: readonly ShownColumn<ExtensionDetails>[] = [
   }),
 ]
 
-const extensionForm = {
+const extensionForm: SchemaForm = {
   path: '/pbx/extensions',
-  names: [
-    'display_name',
-    'email',
-    'customer',
-    'voicemail_enabled',
-    'call_recording',
-    'media',
-    'media_profile',
-    'codecs',
-    'dtmf',
-  ],
+  names: ['display_name', 'customer'],
+  more: ['email', 'voicemail_enabled', 'call_recording', ...mediaForm.names],
   labels: {
+    ...mediaForm.labels,
     display_name: 'Name',
     email: 'E-mail',
     customer: 'Pays for its calls',
+    domain: 'SIP domain',
     voicemail_enabled: 'Voicemail',
     call_recording: 'Recording',
-    media: 'Media relay',
-    dtmf: 'Digits',
   },
-  words: { on_demand: 'on demand' },
-} satisfies SchemaForm
+  hints: {
+    ...mediaForm.hints,
+    extension: 'Two digits or more.',
+    customer: 'The customer whose wallet is charged. None: it cannot make calls that cost money.',
+    domain: 'Empty: the first one of the tenant.',
+    password: 'At least 8 characters. Empty: one is generated.',
+    call_recording: 'Where recording is set up.',
+  },
+  words: {
+    ...mediaForm.words,
+    call_recording: { always: 'always', never: 'never', on_demand: 'on demand' },
+  },
+}
 
 const newExtensionForm: SchemaForm = {
   ...extensionForm,
-  names: ['extension', 'tenant', ...extensionForm.names],
+  generated: ['password'],
+  names: ['extension', 'display_name', 'tenant', 'customer'],
+  more: ['domain', 'password', ...(extensionForm.more ?? [])],
 }
+
+/** `192.0.2.1:5060` by its transport, from `sip:192.0.2.1:5060;transport=udp`. */
+const placeOf = (uri: string): string => {
+  const [, place = uri, transport = ''] = /^sip:(.*);transport=(.*)$/.exec(uri) ?? []
+  return `${place} (${transport.toUpperCase()})`
+}
+
+interface SetupProps {
+  readonly phone: Pick<ExtensionDetails, 'extension' | 'domain' | 'registrars'>
+}
+
+/** What is to be entered in a phone. */
+const PhoneSetup = ({ phone: { extension, domain, registrars } }: SetupProps) => (
+  <>
+    <p>Enter this in the phone:</p>
+    <Facts
+      of={{
+        'User name': <code>{extension}</code>,
+        'Domain, or SIP server': <code>{domain}</code>,
+        'Outbound proxy': (
+          <code>
+            <Text value={registrars.map(placeOf).join(', ')} max={300} />
+          </code>
+        ),
+      }}
+    />
+  </>
+)
 
 export const PhonesScreen = () => (
   <ListScreen<ExtensionDetails>
@@ -99,7 +133,7 @@ function actionsOf(phone: ExtensionDetails): readonly Action[] {
     onConfirm: async (_form, onSecret) => {
       const password = freshId()
       const answer = await send('PATCH', path, { password })
-      if (answer.kind === 'ok') onSecret(password)
+      if (answer.kind === 'ok') onSecret(password, <PhoneSetup phone={phone} />)
       return answer
     },
   }
@@ -145,11 +179,23 @@ const create = (): Action => ({
   text: 'New extension',
   title: 'New extension',
   confirm: 'Create',
-  ask: <SchemaFields form={newExtensionForm} row={undefined} />,
+  ask: (
+    <>
+      {isGlobal() && (
+        <p>
+          An extension belongs to a tenant, which has the SIP domain of its phone. There is none
+          yet? Make a <a href={pathOf('tenants')}>tenant</a> first.
+        </p>
+      )}
+      <SchemaFields form={newExtensionForm} row={undefined} />
+    </>
+  ),
   onConfirm: async (form, onSecret) => {
-    const password = freshId()
-    const answer = await saveForm(newExtensionForm, form, undefined, { password })
-    if (answer.kind === 'ok') onSecret(password)
+    const password = enteredIn(form, 'password') || freshId()
+    const answer = await saveForm<{ id: number }>(newExtensionForm, form, undefined, { password })
+    if (answer.kind !== 'ok') return answer
+    const made = await get<ExtensionDetails>(`/pbx/extensions/${answer.data.id}/details`)
+    onSecret(password, made.kind === 'ok' && <PhoneSetup phone={made.data} />)
     return answer
   },
 })

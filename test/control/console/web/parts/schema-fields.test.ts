@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type {
   BodySchema,
+  Carrier,
   Customer,
   ExtensionDetails,
 } from '../../../../../control/console/web/api/views.ts'
@@ -8,6 +9,7 @@ import {
   bodyFrom,
   fieldsOf,
   fieldText,
+  rowsOf,
 } from '../../../../../control/console/web/parts/schema-fields.ts'
 import { openControl } from '../../../../support/control.ts'
 
@@ -33,6 +35,12 @@ const typed = (
   const fields = fieldsOf(schemaOf(noun), row === undefined)
   return bodyFrom(fields, row && { ...row }, (name) => {
     const field = fields.find((each) => each.name === name)
+    const [list = '', index = 0, item] = /^(.*)\.(\d+)\.(.*)$/.exec(name)?.slice(1) ?? []
+    const ofRow = fields
+      .find((each) => each.name === list)
+      ?.items.find((each) => each.name === item)
+    if (ofRow !== undefined)
+      return changes[name] ?? fieldText(ofRow, rowsOf(row && { ...row }, list)[Number(index)])
     return changes[name] ?? (field === undefined ? '' : fieldText(field, row && { ...row }))
   })
 }
@@ -99,15 +107,16 @@ test('a new one is what the form says', async () => {
   })
 })
 
-test('a form has every plain field of a resource, with its bounds, and no secret', () => {
+test('a form has every field of a resource, with its bounds; a secret is never shown', () => {
   const fields = fieldsOf(schemaOf('Extension'), true)
   const names = fields.map(({ name }) => name)
   expect(names).toContain('voicemail_enabled')
-  expect(names).not.toContain('password')
   // `customer` names the same.
   expect(names).not.toContain('customer_id')
   const field = (name: string) => fields.find((each) => each.name === name)
   expect(field('display_name')).toMatchObject({ kind: 'text', isRequired: true, maxLength: 100 })
+  expect(field('password')).toMatchObject({ kind: 'secret', initial: '' })
+  expect(field('customer')).toMatchObject({ kind: 'reference' })
   expect(field('media')).toMatchObject({
     kind: 'choice',
     options: ['', 'bypass', 'prefer', 'anchor'],
@@ -116,4 +125,35 @@ test('a form has every plain field of a resource, with its bounds, and no secret
   const customer = (isNew: boolean) => fieldsOf(schemaOf('Customer'), isNew).map(({ name }) => name)
   expect(customer(true)).toContain('balance')
   expect(customer(false)).not.toContain('balance')
+})
+
+test('a list of objects is sent as a whole, and an object with its other fields', async () => {
+  const made = typed('Carrier', undefined, {
+    name: 'telco',
+    gateways: '2',
+    'gateways.0.host': '192.0.2.1',
+    'gateways.0.port': '5070',
+    'gateways.0.inbound': '',
+    'gateways.1.host': '192.0.2.2',
+    'gateways.1.outbound': '',
+    'auth.type': 'digest',
+    'auth.username': 'trunk',
+    'auth.password': ' a secret ',
+  })
+  expect(made).toMatchObject({
+    gateways: [
+      { host: '192.0.2.1', port: 5070, inbound: false, outbound: true },
+      { host: '192.0.2.2', inbound: true, outbound: false },
+    ],
+    auth: { type: 'digest', username: 'trunk', password: ' a secret ' },
+  })
+  const answer = await control.request('/routing/carriers', { token, body: made })
+  expect(answer.status).toBe(201)
+  const row = answer.data<Carrier>()
+  expect(typed('Carrier', row, {})).toEqual({})
+  const changes = typed('Carrier', row, { 'auth.realm': 'telco.example' })
+  expect(changes).toEqual({ auth: { ...row.auth, realm: 'telco.example' } })
+  const path = `/routing/carriers/${row.id}`
+  const changed = await control.request(path, { token, method: 'PATCH', body: changes })
+  expect(changed.data<Carrier>().auth).toEqual({ ...row.auth, realm: 'telco.example' })
 })

@@ -1,0 +1,61 @@
+/** What the API says of single fields of a form, shown at each of them. */
+import { signal, type ReadonlySignal } from '@preact/signals'
+import { createContext } from 'preact'
+import { useContext } from 'preact/hooks'
+import type { Failure } from '../api/api.ts'
+
+/** Messages by the names of fields. */
+export type Problems = Readonly<Record<string, string>>
+
+export const none: Problems = {}
+
+export const FieldProblems = createContext<ReadonlySignal<Problems>>(signal(none))
+
+export const useFieldProblem = (name: string): string | undefined =>
+  useContext(FieldProblems).value[name]
+
+/** The messages of a refusal for the fields that a form has, and the rest as one text. */
+export function placed(
+  form: HTMLFormElement,
+  { message, headline = message, details = [] }: Failure,
+): { readonly problems: Problems; readonly rest: string } {
+  const problems: Record<string, string> = {}
+  const others: string[] = []
+  for (const { path, message: problem } of details) {
+    const name = fieldNamed(form, path)
+    if (name === undefined) others.push(path === '' ? problem : `${path}: ${problem}`)
+    else problems[name] ??= problem
+  }
+  // What is not valid stands at its field; that the body is not valid is no news then.
+  const isSaid = details.length > 0 && others.length === 0
+  const title = headline.startsWith('The body is') ? 'Nothing was saved' : headline
+  return {
+    problems,
+    rest: isSaid ? `${title}: see the marked fields` : [headline, ...others].join('. '),
+  }
+}
+
+/** `customer_id` is said of the field `customer`, and of a list what is said of a part that has no field. */
+function fieldNamed(form: HTMLFormElement, path: string): string | undefined {
+  const parts = path.split('.')
+  const wider = parts.map((_, index) => parts.slice(0, parts.length - index).join('.'))
+  return wider
+    .flatMap((name) => [name, name.replace(/_id$/, '')])
+    .find((name) => form.elements.namedItem(name) !== null)
+}
+
+/** Opens what hides a field that is not valid, and goes to the first one. */
+export function showFirst(form: HTMLFormElement, problems: Problems): void {
+  const first = [...form.elements].find(
+    (each) =>
+      each instanceof HTMLElement && Object.hasOwn(problems, each.getAttribute('name') ?? ''),
+  )
+  if (!(first instanceof HTMLElement)) return
+  reveal(first)
+  first.focus()
+}
+
+export function reveal(field: HTMLElement): void {
+  const hidden = field.closest('details')
+  if (hidden !== null) hidden.open = true
+}

@@ -1,0 +1,197 @@
+/** The screen of a resource from one description: its list, and forms to create, change and delete. */
+import { useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
+import { getAll, getRows, send, type Answer } from '../api/api.ts'
+import { may } from '../api/session.ts'
+import { Dialog } from './dialog.tsx'
+import { figureText } from './format.ts'
+import { List, type Action } from './list.tsx'
+import { useResource } from './resource.ts'
+import type { Row } from './schema-fields.ts'
+import { saveForm, SchemaFields, type SchemaForm } from './schema-form.tsx'
+import type { ShownColumn } from './table.tsx'
+import { Text } from './text.tsx'
+
+/** Other resources that may refer to a row. */
+export interface Use<Of> {
+  readonly path: string
+  readonly one: string
+  readonly many: string
+  readonly isUse: (other: Row, of: Of) => boolean
+  /** Absent: `name`. */
+  readonly name?: string
+}
+
+export interface Noun<Of extends { readonly id: number }> {
+  /** `outbound route` */
+  readonly one: string
+  /** `Outbound routes` */
+  readonly many: string
+  /** Needed to write. */
+  readonly scope: string
+  readonly form: SchemaForm
+  readonly columns: readonly ShownColumn<Of>[]
+  readonly nameOf: (row: Of) => string
+  /** What is gone when it is deleted: `Calls to its prefix take other routes.` */
+  readonly effect: string
+  /** While one of these refers to it, it stays. */
+  readonly uses?: readonly Use<Of>[]
+  /** What it is for, over the list and where there is none. */
+  readonly about: string
+}
+
+const REFRESH_MS = 10_000
+
+interface ScreenProps<Of extends { readonly id: number }> {
+  readonly noun: Noun<Of>
+  /** Besides changing and deleting. */
+  readonly actions?: (row: Of) => readonly Action[]
+  /** In place of the usual one. */
+  readonly create?: Action
+  readonly secretName?: string
+  readonly children?: ComponentChildren
+}
+
+export function ResourceScreen<Of extends { readonly id: number }>({
+  noun,
+  actions,
+  create = createOf(noun),
+  secretName,
+  children,
+}: ScreenProps<Of>) {
+  const { many, one, scope, form, columns, nameOf, about } = noun
+  const { data, problem, reload } = useResource(form.path, () => getAll<Of>(form.path), {
+    everyMs: REFRESH_MS,
+  })
+  const { rows, total = 0 } = data.value ?? {}
+  return (
+    <List<Of>
+      label={many}
+      rows={rows}
+      columns={columns}
+      keyOf={({ id }) => id}
+      empty={`There is no ${one} yet.`}
+      problem={problem.value}
+      reload={reload}
+      isWritable={may(`${scope}:write`)}
+      create={create}
+      nameOf={nameOf}
+      actions={(row) => [changeOf(noun, row), ...(actions?.(row) ?? []), removeOf(noun, row)]}
+      {...(secretName !== undefined && { secretName })}
+    >
+      <p>{about}</p>
+      {rows !== undefined && rows.length < total && (
+        <p class="notice">
+          There are {figureText(total)}; the first {figureText(rows.length)} are here.
+        </p>
+      )}
+      {children}
+    </List>
+  )
+}
+
+export const createOf = <Of extends { readonly id: number }>({ one, form }: Noun<Of>): Action => ({
+  text: `New ${one}`,
+  title: `New ${one}`,
+  confirm: 'Create',
+  ask: <SchemaFields form={form} row={undefined} />,
+  onConfirm: (entered) => saveForm(form, entered, undefined),
+})
+
+export const changeOf = <Of extends { readonly id: number }>(
+  { one, form }: Noun<Of>,
+  row: Of,
+): Action => ({
+  text: 'Change',
+  title: `Change this ${one}`,
+  confirm: 'Save',
+  ask: <SchemaFields form={form} row={row} />,
+  onConfirm: (entered) => saveForm(form, entered, row),
+})
+
+export const removeOf = <Of extends { readonly id: number }>(noun: Noun<Of>, row: Of): Action => ({
+  text: 'Delete',
+  title: `Delete this ${noun.one}?`,
+  isDangerous: true,
+  ask: (
+    <>
+      <p>
+        <strong>
+          <Text value={noun.nameOf(row)} max={80} />
+        </strong>
+        : {noun.effect}
+      </p>
+      {noun.uses?.map((use) => (
+        <UsedBy key={use.path} use={use} row={row} />
+      ))}
+    </>
+  ),
+  onConfirm: async () => inWords(noun.one, await send('DELETE', `${noun.form.path}/${row.id}`)),
+})
+
+/** The database only knows that something refers to it. */
+function inWords(one: string, answer: Answer<unknown>): Answer<unknown> {
+  if (answer.kind !== 'failed' || answer.code !== 'in_use') return answer
+  if (answer.headline !== 'Still referenced by other resources') return answer
+  const message = `Something still refers to this ${one}: change or delete that first.`
+  return { ...answer, message, headline: message }
+}
+
+const SHOWN_USES = 5
+
+function UsedBy<Of>({ use, row }: { use: Use<Of>; row: Of }) {
+  const { path, one, many, isUse, name = 'name' } = use
+  const { data } = useResource(`uses ${path}`, () => getRows<Row>(`${path}?limit=200`))
+  const found = data.value?.rows.filter((other) => isUse(other, row)) ?? []
+  if (found.length === 0) return null
+  const names = found.slice(0, SHOWN_USES).map((other) => String(other[name]))
+  return (
+    <p class="notice">
+      {found.length === 1 ? `1 ${one} uses it` : `${figureText(found.length)} ${many} use it`}:{' '}
+      <Text value={names.join(', ')} max={200} />
+      {found.length > names.length && ' …'}. It cannot be deleted before.
+    </p>
+  )
+}
+
+/** Buttons over a page that shows one row; `onDone` gets the action that was done. */
+export function Buttons({
+  actions,
+  onDone,
+}: {
+  actions: readonly Action[]
+  onDone: (action: Action) => void
+}) {
+  const asked = useSignal<Action | undefined>(undefined)
+  const { value: open } = asked
+  return (
+    <>
+      <p class="buttons">
+        {actions.map((action) => (
+          <button
+            key={action.text}
+            type="button"
+            class={action.isDangerous === true ? 'danger' : undefined}
+            onClick={() => (asked.value = action)}
+          >
+            {action.text}
+          </button>
+        ))}
+      </p>
+      {open !== undefined && (
+        <Dialog
+          title={open.title}
+          action={open.confirm ?? open.text}
+          isDangerous={open.isDangerous === true}
+          onConfirm={(form) => open.onConfirm(form, () => undefined)}
+          onClose={(isDone) => {
+            asked.value = undefined
+            if (isDone) onDone(open)
+          }}
+        >
+          {open.ask}
+        </Dialog>
+      )}
+    </>
+  )
+}

@@ -1,0 +1,186 @@
+/** Rates from a table: checked first, with what is wrong in each line, then imported. */
+import { useSignal } from '@preact/signals'
+import { importRates, type Answer } from '../api/api.ts'
+import type { ImportReport } from '../api/views.ts'
+import { Dialog } from '../parts/dialog.tsx'
+import { Choice, textIn } from '../parts/form.tsx'
+import { figureText } from '../parts/format.ts'
+import { visibleText } from '../parts/visible-text.ts'
+
+interface ImportProps {
+  readonly planId: number
+  readonly onDone: () => void
+}
+
+export function ImportRates({ planId, onDone }: ImportProps) {
+  const isOpen = useSignal(false)
+  const done = useSignal('')
+  return (
+    <>
+      <button type="button" class="primary" onClick={() => (isOpen.value = true)}>
+        Import CSV
+      </button>
+      <span role="status">{done.value}</span>
+      {isOpen.value && (
+        <ImportDialog
+          planId={planId}
+          onImport={(report) => (done.value = `Imported: ${reportText(report)}.`)}
+          onClose={() => {
+            isOpen.value = false
+            onDone()
+          }}
+        />
+      )}
+    </>
+  )
+}
+
+const plural = (count: number, one: string, many: string): string =>
+  count === 1 ? `1 ${one}` : `${figureText(count)} ${many}`
+
+const reportText = ({ created, updated, removed }: ImportReport): string =>
+  [
+    plural(created, 'new rate', 'new rates'),
+    plural(updated, 'changed', 'changed'),
+    ...(removed > 0 ? [`${figureText(removed)} removed before`] : []),
+  ].join(', ')
+
+interface LineProblem {
+  readonly line: number
+  readonly column: string
+  readonly message: string
+  readonly text: string
+}
+
+const example = 'prefix,description,rate_per_minute\n49,Germany,0.02\n4915,Germany mobile,0.05\n'
+
+interface DialogProps {
+  readonly planId: number
+  readonly onImport: (report: ImportReport) => void
+  readonly onClose: () => void
+}
+
+function ImportDialog({ planId, onImport, onClose }: DialogProps) {
+  const table = useSignal('')
+  const mode = useSignal('merge')
+  /** Of the table as it is; undefined: it was not checked. */
+  const checked = useSignal<ImportReport | undefined>(undefined)
+  const problems = useSignal<readonly LineProblem[]>([])
+  const change = (work: () => void): void => {
+    work()
+    checked.value = undefined
+    problems.value = []
+  }
+  const read = async (file: File | undefined): Promise<void> => {
+    if (file === undefined) return
+    const text = await file.text()
+    change(() => (table.value = text))
+  }
+  const confirm = async (): Promise<Answer<unknown> | { readonly kind: 'open' }> => {
+    const isDryRun = checked.value === undefined
+    const answer = await importRates(planId, table.value, mode.value, isDryRun)
+    if (answer.kind === 'failed') {
+      problems.value = problemsOf(answer.details ?? [], table.value)
+      // The table of problems has the details.
+      return { ...answer, message: answer.headline ?? answer.message, details: [] }
+    }
+    if (answer.kind === 'ok' && isDryRun) {
+      checked.value = answer.data
+      return { kind: 'open' }
+    }
+    if (answer.kind === 'ok') onImport(answer.data)
+    return answer
+  }
+  const { value: report } = checked
+  return (
+    <Dialog
+      title="Import rates"
+      action={report === undefined ? 'Check' : 'Import'}
+      onConfirm={confirm}
+      onClose={onClose}
+    >
+      <p>
+        The first line names the columns. <code>prefix</code> and <code>rate_per_minute</code> are
+        needed; <code>description</code>, <code>connect_fee</code>, <code>first_increment</code>,{' '}
+        <code>first_rate_per_minute</code>, <code>increment</code>, <code>blocked</code>,{' '}
+        <code>effective_from</code> and <code>effective_to</code> may follow. Commas, semicolons or
+        tabs separate the cells.
+      </p>
+      <label>
+        File{' '}
+        <input
+          type="file"
+          accept=".csv,.txt,text/csv,text/plain"
+          onChange={(event) => void read(event.currentTarget.files?.[0])}
+        />
+      </label>
+      <label>
+        Table
+        <textarea
+          name="table"
+          rows={8}
+          required
+          spellcheck={false}
+          placeholder={example}
+          value={table.value}
+          onInput={(event) => {
+            const { value } = event.currentTarget
+            change(() => (table.value = value))
+          }}
+        />
+      </label>
+      <Choice
+        label="Rates of the plan that are not in the table"
+        name="mode"
+        value="merge"
+        options={{ merge: 'stay', replace: 'are removed' }}
+        onChange={(value) => change(() => (mode.value = value))}
+      />
+      {problems.value.length > 0 && <Problems of={problems.value} />}
+      <p role="status">
+        {report !== undefined &&
+          `The table is valid: ${reportText(report)}. Nothing is stored yet.`}
+      </p>
+    </Dialog>
+  )
+}
+
+const Problems = ({ of }: { of: readonly LineProblem[] }) => (
+  <div class="wide" tabIndex={0} role="group" aria-label="What is wrong">
+    <table aria-label="What is wrong, by line">
+      <thead>
+        <tr>
+          <th scope="col">Line</th>
+          <th scope="col">Column</th>
+          <th scope="col">Problem</th>
+          <th scope="col">The line</th>
+        </tr>
+      </thead>
+      <tbody>
+        {of.map(({ line, column, message, text }, index) => (
+          <tr key={index}>
+            <td class="figure">{line}</td>
+            <td>{column}</td>
+            <td>{visibleText(message, 200)}</td>
+            <td>
+              <code>{visibleText(text, 60)}</code>
+            </td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </div>
+)
+
+/** `lines.3.rate_per_minute` is a problem of the third line. */
+function problemsOf(
+  details: readonly { readonly path: string; readonly message: string }[],
+  table: string,
+): readonly LineProblem[] {
+  const lines = table.split(/\r?\n/)
+  return details.flatMap(({ path, message }) => {
+    const [, line = '', column = ''] = /^lines\.(\d+)(?:\.(.*))?$/.exec(path) ?? []
+    if (line === '') return []
+    return [{ line: Number(line), column, message, text: lines[Number(line) - 1] ?? '' }]
+  })
+}

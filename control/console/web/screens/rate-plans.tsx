@@ -1,0 +1,194 @@
+/** Rate plans, and the rates of one: searched, made, changed, imported and exported. */
+import { getRows } from '../api/api.ts'
+import { may } from '../api/session.ts'
+import type { Rate, RatePlan } from '../api/views.ts'
+import { pathOf } from '../parts/address.ts'
+import { figureColumn, momentColumn, textColumn } from '../parts/columns.tsx'
+import { Field, onForm, textIn } from '../parts/form.tsx'
+import { figureText } from '../parts/format.ts'
+import { List, Loaded, type Action } from '../parts/list.tsx'
+import { changeOf, removeOf, ResourceScreen, type Noun } from '../parts/resource-screen.tsx'
+import { useResource, useView } from '../parts/resource.ts'
+import { address, setQuery } from '../parts/router.ts'
+import { saveForm, SchemaFields } from '../parts/schema-form.tsx'
+import type { ShownColumn } from '../parts/table.tsx'
+import { Text } from '../parts/text.tsx'
+import { ImportRates } from './rate-import.tsx'
+
+const plan: Noun<RatePlan> = {
+  one: 'rate plan',
+  many: 'Rate plans',
+  scope: 'rates',
+  about:
+    'A rate plan is a list of prices in one currency. The plan of a customer says what its calls cost; the plan of a carrier says what the carrier charges.',
+  effect: 'All its rates are deleted, too. It cannot be undone.',
+  nameOf: ({ name }) => name,
+  uses: [
+    {
+      path: '/customers',
+      one: 'customer',
+      many: 'customers',
+      isUse: (customer, { id }) => customer['rate_plan_id'] === id,
+    },
+    {
+      path: '/routing/carriers',
+      one: 'carrier',
+      many: 'carriers',
+      isUse: (carrier, { id }) => carrier['rate_plan_id'] === id,
+    },
+  ],
+  columns: [
+    textColumn('name', 'Name', ({ name }) => name, {
+      to: ({ id }) => pathOf('rate-plans', String(id)),
+    }),
+    textColumn('currency', 'Currency', ({ currency }) => currency),
+    figureColumn('decimals', 'Decimals', ({ decimals }) => decimals),
+    textColumn('tenant', 'Tenant', ({ tenant }) => tenant, { isMinor: true }),
+    momentColumn('created', 'Since', ({ created_at }) => created_at, { isMinor: true }),
+  ],
+  form: {
+    path: '/rate-plans',
+    names: ['name', 'currency', 'decimals', 'tenant'],
+    hints: {
+      currency: 'Three capital letters, such as EUR.',
+      decimals: 'Prices of calls are rounded up to so many decimals.',
+    },
+  },
+}
+
+export const RatePlansScreen = () => <ResourceScreen noun={plan} />
+
+export const rateColumns: readonly ShownColumn<Rate>[] = [
+  textColumn('prefix', 'Prefix', ({ prefix }) => prefix, {
+    show: ({ prefix }) => (prefix === '' ? 'all others' : prefix),
+  }),
+  textColumn('name', 'Destination', ({ description }) => description),
+  figureColumn('minute', 'Per minute', (rate) => rate.rate_per_minute, {
+    show: (rate) => (rate.blocked ? 'blocked' : rate.rate_per_minute_exact),
+  }),
+  figureColumn('connect', 'Connect fee', (rate) => rate.connect_fee, {
+    show: (rate) => rate.connect_fee_exact,
+  }),
+  textColumn(
+    'increments',
+    'Charged seconds',
+    (rate) => `${rate.first_increment}/${rate.increment}`,
+    {
+      isMinor: true,
+      show: (rate) => `${rate.first_increment}, then by ${rate.increment}`,
+    },
+  ),
+  momentColumn('from', 'From', (rate) => rate.effective_from, { isMinor: true }),
+]
+
+const rate: Noun<Rate> = {
+  one: 'rate',
+  many: 'Rates',
+  scope: 'rates',
+  about: '',
+  effect: 'Calls to it have the price of the next shorter prefix, or none.',
+  nameOf: ({ prefix, description }) =>
+    [prefix === '' ? 'all others' : prefix, description].filter(Boolean).join(' '),
+  columns: rateColumns,
+  form: {
+    path: '/rates',
+    names: ['prefix', 'description', 'rate_per_minute', 'connect_fee'],
+    more: [
+      'first_increment',
+      'first_rate_per_minute',
+      'increment',
+      'blocked',
+      'effective_from',
+      'effective_to',
+    ],
+    labels: {
+      description: 'Destination',
+      rate_per_minute: 'Price of a minute',
+      first_increment: 'Least seconds that are charged',
+      first_rate_per_minute: 'Price of a minute in them',
+      increment: 'Then charged in steps of seconds',
+      blocked: 'Calls to it are refused',
+      effective_from: 'Valid from',
+      effective_to: 'Valid until',
+    },
+    hints: {
+      prefix: 'The start of the called number, without +. Empty: every number.',
+      first_increment: '',
+      first_rate_per_minute: 'Empty: the price of a minute.',
+      increment: '',
+      blocked: '',
+      effective_from: 'Empty: it is valid already.',
+      effective_to: 'Empty: it stays valid.',
+    },
+  },
+}
+
+/** The most that one page of the API has. */
+const SHOWN = 200
+
+/** The rates of a plan, found by the server: a plan may have a hundred thousand. */
+export function useRates(planId: number | string) {
+  const wanted = address.value.query['for'] ?? ''
+  const words = new URLSearchParams({ rate_plan_id: `${planId}`, limit: `${SHOWN}` })
+  if (wanted !== '') words.set('search', wanted)
+  return useResource(`${words}`, () => getRows<Rate>(`/rates?${words}`))
+}
+
+export function FindRates({ total }: { total: number | undefined }) {
+  const wanted = address.value.query['for'] ?? ''
+  return (
+    <form class="tools" onSubmit={onForm((form) => setQuery({ for: textIn(form, 'for') }))}>
+      <Field label="Prefix or destination" name="for" defaultValue={wanted} maxLength={100} />
+      <button>Find</button>
+      <span class="count" role="status">
+        {total !== undefined &&
+          (total === 1 ? '1 rate' : `${figureText(total)} rates`) +
+            (total > SHOWN ? `; the first ${SHOWN} are shown` : '')}
+      </span>
+    </form>
+  )
+}
+
+export function RatePlanScreen({ id }: { id: string }) {
+  const found = useView<RatePlan>(`/rate-plans/${encodeURIComponent(id)}`)
+  return <Loaded of={found}>{(shown) => <Rates plan={shown} />}</Loaded>
+}
+
+function Rates({ plan: { id, name, currency } }: { plan: RatePlan }) {
+  const { data, problem, reload } = useRates(id)
+  const create: Action = {
+    text: 'New rate',
+    title: 'New rate',
+    confirm: 'Create',
+    ask: <SchemaFields form={rate.form} row={undefined} />,
+    onConfirm: (entered) => saveForm(rate.form, entered, undefined, { rate_plan_id: id }),
+  }
+  return (
+    <>
+      <h2>
+        <Text value={name} max={80} /> <small>in {currency}</small>
+      </h2>
+      <p class="links">
+        {may('rates:write') && <ImportRates planId={id} onDone={reload} />}
+        <a href={`/api/v1/rates/export?rate_plan_id=${id}`} download={`${name}.csv`}>
+          Export as CSV
+        </a>
+      </p>
+      <List<Rate>
+        label="Rates"
+        rows={data.value?.rows}
+        columns={rateColumns}
+        keyOf={(each) => each.id}
+        empty="The plan has no such rate."
+        problem={problem.value}
+        reload={reload}
+        isWritable={may('rates:write')}
+        create={create}
+        nameOf={rate.nameOf}
+        actions={(each) => [changeOf(rate, each), removeOf(rate, each)]}
+      >
+        <FindRates total={data.value?.total} />
+      </List>
+    </>
+  )
+}

@@ -1,0 +1,135 @@
+/** Outbound routes: which carrier takes a call; and inbound routes: where a call from a carrier goes. */
+import type { InboundRoute, OutboundRoute } from '../api/views.ts'
+import { figureColumn, textColumn } from '../parts/columns.tsx'
+import { ResourceScreen, type Noun } from '../parts/resource-screen.tsx'
+import type { Row } from '../parts/schema-fields.ts'
+
+const activeText = ({ is_active }: { readonly is_active: boolean }): string =>
+  is_active ? 'active' : 'inactive'
+
+const activeColumn = <Of extends { readonly is_active: boolean }>() =>
+  textColumn<Of>('state', 'State', activeText, {
+    tone: ({ is_active }) => (is_active ? 'good' : 'plain'),
+  })
+
+const modes = {
+  static: 'to its carrier, by priority',
+  lcr: 'to the cheapest carrier',
+  block: 'refuse the call',
+} as const
+
+const outbound: Noun<OutboundRoute> = {
+  one: 'outbound route',
+  many: 'Outbound routes',
+  scope: 'routes',
+  about:
+    'A call to a number goes over the routes with the longest matching prefix: first the one with the lowest priority; if its carrier fails, the next one.',
+  effect: 'Calls to its prefix take other routes, or are refused when there is none.',
+  nameOf: ({ name }) => name,
+  columns: [
+    textColumn('name', 'Name', ({ name }) => name),
+    textColumn('prefix', 'Prefix', ({ prefix }) => prefix, {
+      show: ({ prefix }) => (prefix === '' ? 'every number' : prefix),
+    }),
+    textColumn('carrier', 'Carrier', ({ carrier }) => carrier),
+    textColumn('mode', 'Calls go', ({ mode }) => modes[mode], { isMinor: true }),
+    figureColumn('priority', 'Priority', ({ priority }) => priority),
+    textColumn('customer', 'Only for', ({ customer }) => customer, { isMinor: true }),
+    textColumn('tenant', 'Tenant', ({ tenant }) => tenant, { isMinor: true }),
+    activeColumn(),
+  ],
+  form: {
+    path: '/outbound-routes',
+    names: ['name', 'prefix', 'mode', 'carrier', 'priority'],
+    more: ['tenant', 'customer', 'weight', 'strip', 'prepend', 'is_active', 'emergency'],
+    labels: {
+      mode: 'What becomes of the call',
+      customer: 'Only calls of',
+      strip: 'Digits to remove',
+      prepend: 'Digits to add',
+      is_active: 'In use',
+      emergency: 'Emergency number',
+    },
+    hints: {
+      prefix: 'The start of the called number, without +. Empty: every number.',
+      mode: 'Routes to the cheapest carrier are tried in the order of the prices in the rate plans of their carriers.',
+      carrier: '',
+      customer: 'None: the calls of all customers.',
+      weight: 'Among routes of the same priority, a higher weight gets more calls.',
+      strip: 'From the start of the number.',
+      prepend: 'At the start of the number, after digits were removed.',
+      emergency: 'Its calls need no money and skip all limits.',
+    },
+    words: { mode: { ...modes } },
+    when: { carrier: ['mode', 'static', 'lcr'] },
+  },
+}
+
+export const OutboundRoutesScreen = () => <ResourceScreen noun={outbound} />
+
+const targetOf = ({ set_id, extension, agent }: InboundRoute): string => {
+  if (extension !== null) return `extension ${extension}`
+  return agent === null ? `set ${set_id ?? ''}` : `AI agent ${agent}`
+}
+
+const targets = { set: 'a dispatcher set', extension: 'an extension', agent: 'an AI agent' }
+
+const targetIn = (row: Row | undefined): string => {
+  if (typeof row?.['extension'] === 'string') return 'extension'
+  return typeof row?.['agent'] === 'string' ? 'agent' : 'set'
+}
+
+const inbound: Noun<InboundRoute> = {
+  one: 'inbound route',
+  many: 'Inbound routes',
+  scope: 'routes',
+  about:
+    'A call from a carrier goes to the target of the first route that matches: the lowest priority first, then the longest prefix.',
+  effect: 'Calls that it took go to other routes, or are refused when there is none.',
+  nameOf: ({ name }) => name,
+  columns: [
+    textColumn('name', 'Name', ({ name }) => name),
+    textColumn('prefix', 'Called number', ({ prefix }) => prefix, {
+      show: ({ prefix }) => (prefix === null || prefix === '' ? 'every number' : `${prefix}…`),
+    }),
+    textColumn('carrier', 'From', ({ carrier }) => carrier, {
+      show: ({ carrier }) => carrier ?? 'any carrier',
+    }),
+    textColumn('target', 'Goes to', targetOf),
+    figureColumn('priority', 'Priority', ({ priority }) => priority),
+    textColumn('domain', 'Domain', ({ domain }) => domain, { isMinor: true }),
+    textColumn('tenant', 'Tenant', ({ tenant }) => tenant, { isMinor: true }),
+    activeColumn(),
+  ],
+  form: {
+    path: '/inbound-routes',
+    names: ['name', 'prefix', 'carrier', 'set', 'extension', 'extension_domain', 'agent'],
+    more: ['tenant', 'domain', 'priority', 'is_active'],
+    choice: { name: 'target', label: 'Calls go to', options: targets, of: targetIn },
+    labels: {
+      prefix: 'Called number',
+      carrier: 'From the carrier',
+      set: 'Dispatcher set',
+      extension_domain: 'Its domain',
+      agent: 'AI agent',
+      is_active: 'In use',
+      domain: 'Only calls to the domain',
+    },
+    hints: {
+      prefix: 'A number or the start of numbers, without +. Empty: every number.',
+      carrier: 'None: calls from every carrier.',
+      set: '',
+      agent: '',
+      extension_domain: 'Needed only where several domains have the extension.',
+      domain: 'That of the Request-URI. Empty: every domain.',
+    },
+    when: {
+      set: ['target', 'set'],
+      extension: ['target', 'extension'],
+      extension_domain: ['target', 'extension'],
+      agent: ['target', 'agent'],
+    },
+  },
+}
+
+export const InboundRoutesScreen = () => <ResourceScreen noun={inbound} />

@@ -1,0 +1,106 @@
+/** Staff accounts: who signs in here, and what each of them may do. */
+import { freshId } from '../api/browser.ts'
+import { send } from '../api/api.ts'
+import { session } from '../api/session.ts'
+import type { Account } from '../api/views.ts'
+import { momentColumn, textColumn } from '../parts/columns.tsx'
+import { enteredIn } from '../parts/form.tsx'
+import type { Action } from '../parts/list.tsx'
+import { ResourceScreen, type Noun } from '../parts/resource-screen.tsx'
+import { saveForm, SchemaFields, type SchemaForm } from '../parts/schema-form.tsx'
+import { Text } from '../parts/text.tsx'
+
+const roles: Readonly<Record<string, string>> = {
+  admin: 'administrator: everything',
+  operator: 'operator: reads everything, handles calls and nodes',
+  auditor: 'auditor: reads everything, changes nothing',
+}
+
+const form: SchemaForm = {
+  path: '/users',
+  names: ['username', 'role', 'tenant_slug', 'is_active'],
+  labels: {
+    username: 'User name',
+    tenant_slug: 'Tenant',
+    role: 'Role',
+    is_active: 'May sign in',
+  },
+  hints: {
+    username: 'Letters, digits and . _ @ + -',
+    tenant_slug: 'None: the user sees the whole platform.',
+  },
+  words: { role: roles },
+}
+
+const newForm: SchemaForm = {
+  ...form,
+  generated: ['password'],
+  names: ['username', 'password', 'role', 'tenant_slug', 'is_active'],
+  hints: { ...form.hints, password: 'At least 8 characters. Empty: one is generated.' },
+}
+
+const noun: Noun<Account> = {
+  one: 'user',
+  many: 'Users',
+  scope: 'users',
+  about: 'People who sign in to this console. Programs have keys instead.',
+  effect: 'The user is signed out and cannot sign in any more. It cannot be undone.',
+  nameOf: ({ username }) => username,
+  columns: [
+    textColumn('username', 'User name', ({ username }) => username),
+    textColumn('role', 'Role', ({ role }) => role),
+    textColumn('tenant', 'Tenant', (user) => user.tenant_slug, {
+      show: (user) => <Text value={user.tenant_slug ?? 'all'} />,
+    }),
+    textColumn('state', 'State', ({ is_active }) => (is_active ? 'active' : 'may not sign in'), {
+      tone: ({ is_active }) => (is_active ? 'good' : 'plain'),
+    }),
+    momentColumn('created', 'Since', (user) => user.created_at, { isMinor: true }),
+  ],
+  form,
+}
+
+const create: Action = {
+  text: 'New user',
+  title: 'New user',
+  confirm: 'Create',
+  ask: <SchemaFields form={newForm} row={undefined} />,
+  onConfirm: async (entered, onSecret) => {
+    if (enteredIn(entered, 'password') !== '') return saveForm(newForm, entered, undefined)
+    const password = freshId()
+    const answer = await saveForm(newForm, entered, undefined, { password })
+    if (answer.kind === 'ok') onSecret(password)
+    return answer
+  },
+}
+
+const newPassword = (user: Account): Action => ({
+  text: 'New password',
+  title: 'Set a new password?',
+  confirm: 'Set',
+  isDangerous: true,
+  ask: (
+    <p>
+      <Text value={user.username} max={64} /> is signed out, and signs in with the new password,
+      which is shown once.
+    </p>
+  ),
+  onConfirm: async (_form, onSecret) => {
+    const password = freshId()
+    const answer = await send('PATCH', `/users/${user.id}`, { password })
+    if (answer.kind === 'ok') onSecret(password)
+    return answer
+  },
+})
+
+const isMyself = ({ id }: Account): boolean =>
+  session.value.kind === 'signed-in' && session.value.user.id === id
+
+export const UsersScreen = () => (
+  <ResourceScreen
+    noun={noun}
+    create={create}
+    secretName="The password"
+    actions={(user) => (isMyself(user) ? [] : [newPassword(user)])}
+  />
+)
