@@ -176,7 +176,7 @@ const placeOf = (path: string): string =>
 
 function importsOf(path: string): string[] {
   const code = codeOf.get(path) ?? ''
-  const found = code.matchAll(/(?:\bfrom\s+|\bimport\s*\(?\s*)'([^']+)'/g)
+  const found = code.matchAll(/(?:\bfrom\s+|(?<!\/)\bimport\s*\(?\s*)'([^']+)'/g)
   return [...found].map(([, specifier = '']) => specifier)
 }
 

@@ -32,8 +32,9 @@ export class WebhookError extends Error {
 }
 
 const defaultToleranceSeconds = 300
+const shortestSecretBytes = 24
 
-/** Returns the event of a webhook that is signed with `secret`. @throws {WebhookError} for any other */
+/** Returns the event of a webhook that is signed with `secret`. @throws {WebhookError} for any other, {TypeError} for a secret that is none */
 export async function verifyWebhook(received: ReceivedWebhook): Promise<WebhookEvent> {
   const { headers, secret, toleranceSeconds = defaultToleranceSeconds } = received
   const { now = Date.now() } = received
@@ -49,9 +50,12 @@ export async function verifyWebhook(received: ReceivedWebhook): Promise<WebhookE
   const encoder = new TextEncoder()
   const body = typeof received.body === 'string' ? encoder.encode(received.body) : received.body
   const signed = new Uint8Array([...encoder.encode(`${id}.${sentAt}.`), ...body])
+  const secretBytes = fromBase64(secret.replace(/^whsec_/, ''))
+  if (secretBytes.length < shortestSecretBytes)
+    throw new TypeError('The secret is not one of a webhook endpoint')
   const key = await crypto.subtle.importKey(
     'raw',
-    fromBase64(secret.replace(/^whsec_/, '')),
+    secretBytes,
     { name: 'HMAC', hash: 'SHA-256' },
     false,
     ['verify'],

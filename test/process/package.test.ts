@@ -1,11 +1,13 @@
 /** The package as npm publishes it: installed in an empty folder without a network, by someone without a clone. */
-import { execFileSync, spawn } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { Webhook } from 'standardwebhooks'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { freePort } from '../support/free-port.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
+import { eventually } from '../support/waiting.ts'
 import { type Program, startProgram } from './program.ts'
 
 const folder = temporaryFolder()
@@ -83,6 +85,7 @@ const blocksOf = (document: string, language: string): string[] =>
   [...readFileSync(document, 'utf8').matchAll(/```(\w+)\n([\s\S]*?)\n```/g)]
     .filter(([, found]) => found === language)
     .map(([, , block = '']) => block)
+const webhookSecret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
 const scripts = ['README.md', 'GUIDE.md'].flatMap((document) =>
   blocksOf(document, 'js').filter((block) => block.includes("'tollgate/client'")),
 )
@@ -124,28 +127,50 @@ test('README and GUIDE: seed, the first billed call, and the programs on the cli
   expect(printed).toMatch(/^debit\|-1\d{4}\|998\d{4}\|/m)
 
   const key = shell("npx tollgate key create --name all --scopes '*'").trim()
-  expect(scripts.length).toBe(3)
-  const outputs: string[] = []
-  for (const [at, script] of scripts.entries()) {
-    const file = join(place, `example-${at}.mjs`)
-    writeFileSync(file, script.replaceAll('127.0.0.1:8080', api).replaceAll('8090', '0'))
+  const run = (script: string, name: string): ChildProcess => {
+    const file = join(place, `${name}.mjs`)
+    writeFileSync(file, script.replaceAll('127.0.0.1:8080', api))
     const child = spawn(process.execPath, [file], {
-      env: { PATH: environment.PATH, TOLLGATE_KEY: key, WEBHOOK_SECRET: 'whsec_AAAA' },
+      env: { PATH: environment.PATH, TOLLGATE_KEY: key, WEBHOOK_SECRET: webhookSecret },
     })
     onTestFinished(() => void child.kill('SIGKILL'))
+    return child
+  }
+  const outputs: string[] = []
+  for (const [at, script] of scripts.filter((text) => !text.includes('verifyWebhook')).entries()) {
+    const child = run(script, `example-${at}`)
     let output = ''
-    child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()))
-    child.stderr.on('data', (chunk: Buffer) => (output += chunk.toString()))
-    // The receiver of webhooks goes on.
-    if (!script.includes('createServer'))
-      expect([await once(child, 'close'), output]).toEqual([[0, null], output])
+    child.stdout?.on('data', (chunk: Buffer) => (output += chunk.toString()))
+    child.stderr?.on('data', (chunk: Buffer) => (output += chunk.toString()))
+    const [code] = await once(child, 'close')
+    expect([code, output]).toEqual([0, output])
     outputs.push(output)
   }
+  expect(outputs).toHaveLength(2)
   const [readme = '', guide = ''] = outputs
   expect(readme).toContain('globex 25.00\n')
-  expect(readme).toMatch(/^404 extension_not_found /m)
+  expect(readme).toMatch(/^404 not_found \S+$/m)
   expect(guide).toMatch(/0\.02/)
   expect(guide).toMatch(/^400 validation_failed \[/m)
+
+  const [receiver = ''] = scripts.filter((text) => text.includes('verifyWebhook'))
+  const port = await freePort()
+  run(receiver.replace('8090', String(port)), 'receiver')
+  const sentAt = new Date()
+  const body = JSON.stringify({ type: 'webhook.test', timestamp: sentAt.toISOString(), data: {} })
+  const send = (signature: string) =>
+    fetch(`http://127.0.0.1:${port}`, {
+      method: 'POST',
+      body,
+      headers: {
+        'webhook-id': 'msg_1',
+        'webhook-timestamp': String(Math.floor(sentAt.getTime() / 1_000)),
+        'webhook-signature': signature,
+      },
+    }).then(({ status }) => status)
+  const signature = new Webhook(webhookSecret).sign('msg_1', sentAt, body)
+  expect(await eventually(() => send(signature))).toBe(204)
+  expect(await send('v1,AAAA')).toBe(400)
   program.child.kill('SIGTERM')
   expect(await program.ended).toBe(0)
 })
