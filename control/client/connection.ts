@@ -12,7 +12,7 @@ export interface ConnectionOptions {
   /** How often a request that is safe to repeat is tried again; 2 if absent. */
   readonly retries?: number | undefined
   /** Instead of the global `fetch`. */
-  readonly fetch?: typeof fetch | undefined
+  readonly fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined
   /** Is given each answer: its headers have the rest of the rate limit, the change that was entered, and instances that did not answer. */
   readonly onAnswer?: ((answer: AnswerNote) => void) | undefined
 }

@@ -207,17 +207,19 @@ interface OperationRow {
 
 interface AnyInput {
   readonly path?: readonly unknown[]
-  readonly query?: object | undefined
+  readonly query?: AnyQuery | undefined
   readonly body?: unknown
 }
+
+type AnyQuery = Readonly<Record<string, string | number | boolean | undefined>>
 
 interface AnyCollection {
   create(body: unknown, options?: RequestOptions): Promise<unknown>
   get(id: unknown, options?: RequestOptions): Promise<unknown>
   update(id: unknown, body: unknown, options?: RequestOptions): Promise<unknown>
   delete(id: unknown, options?: RequestOptions): Promise<unknown>
-  page(query?: object, options?: RequestOptions): Promise<unknown>
-  list(query?: object, options?: RequestOptions): AsyncGenerator<unknown>
+  page(query?: AnyQuery, options?: RequestOptions): Promise<unknown>
+  list(query?: AnyQuery, options?: RequestOptions): AsyncGenerator
 }
 
 interface Envelope {
@@ -225,9 +227,9 @@ interface Envelope {
   readonly meta: { readonly truncated?: boolean }
 }
 
-function queryOf(values: Readonly<Record<string, unknown>>): string {
-  const given = Object.entries(values).flatMap(([name, value]) =>
-    value === undefined ? [] : [[name, String(value)]],
-  )
-  return given.length === 0 ? '' : `?${new URLSearchParams(given).toString()}`
+function queryOf(values: AnyQuery): string {
+  const query = new URLSearchParams()
+  for (const [name, value] of Object.entries(values))
+    if (value !== undefined) query.set(name, String(value))
+  return query.size === 0 ? '' : `?${query.toString()}`
 }

@@ -2077,13 +2077,13 @@ export type UpdateAIAgentBody = {
   name?: string | null | undefined
   extension?: string | null | undefined
   sip_uri?: string | null | undefined
-  description?: string | null | null | undefined
+  description?: string | null | undefined
   max_calls?: number | null | undefined
   is_active?: boolean | null | undefined
-  tenant?: number | string | null | null | undefined
-  media?: 'bypass' | 'prefer' | 'anchor' | null | null | undefined
+  tenant?: number | string | null | undefined
+  media?: 'bypass' | 'prefer' | 'anchor' | null | undefined
   media_profile?: 'auto' | 'rtp' | 'srtp' | 'webrtc' | null | undefined
-  codecs?: readonly string[] | null | null | undefined
+  codecs?: readonly string[] | null | undefined
   dtmf?: 'auto' | 'rfc4733' | 'info' | null | undefined
   strip_headers?: readonly string[] | null | undefined
 }
@@ -2101,9 +2101,9 @@ export type UpdateApplicationKeyBody = {
 
 export type UpdateCarrierBody = {
   name?: string | null | undefined
-  tenant?: number | string | null | null | undefined
-  customer?: number | string | null | null | undefined
-  customer_id?: number | string | null | null | undefined
+  tenant?: number | string | null | undefined
+  customer?: number | string | null | undefined
+  customer_id?: number | string | null | undefined
   payer?: 'customer' | 'from_number' | null | undefined
   is_active?: boolean | null | undefined
   direction?: 'in' | 'out' | 'both' | null | undefined
@@ -2155,25 +2155,25 @@ export type UpdateCarrierBody = {
     | undefined
   media?: 'bypass' | 'prefer' | 'anchor' | null | undefined
   media_profile?: 'auto' | 'rtp' | 'srtp' | 'webrtc' | null | undefined
-  codecs?: readonly string[] | null | null | undefined
+  codecs?: readonly string[] | null | undefined
   dtmf?: 'auto' | 'rfc4733' | 'info' | null | undefined
   strip_headers?: readonly string[] | null | undefined
   max_calls?: number | null | undefined
   max_cps?: number | null | undefined
-  rate_plan?: number | string | null | null | undefined
-  rate_plan_id?: number | string | null | null | undefined
-  inbound_set?: number | string | null | null | undefined
-  inbound_set_id?: number | string | null | null | undefined
+  rate_plan?: number | string | null | undefined
+  rate_plan_id?: number | string | null | undefined
+  inbound_set?: number | string | null | undefined
+  inbound_set_id?: number | string | null | undefined
 }
 
 export type UpdateCustomerBody = {
   name?: string | null | undefined
-  tenant?: number | string | null | null | undefined
-  email?: string | null | null | undefined
-  password?: string | null | null | undefined
+  tenant?: number | string | null | undefined
+  email?: string | null | undefined
+  password?: string | null | undefined
   is_active?: boolean | null | undefined
-  rate_plan?: number | string | null | null | undefined
-  rate_plan_id?: number | string | null | null | undefined
+  rate_plan?: number | string | null | undefined
+  rate_plan_id?: number | string | null | undefined
   numbers?: readonly string[] | null | undefined
   credit_limit?: string | number | null | undefined
   max_concurrent_calls?: number | null | undefined
@@ -2181,7 +2181,7 @@ export type UpdateCustomerBody = {
   max_daily_spend?: string | number | null | undefined
   max_call_seconds?: number | null | undefined
   low_balance_threshold?: string | number | null | undefined
-  currency?: string | null | null | undefined
+  currency?: string | null | undefined
 }
 
 export type UpdateDispatcherNodeBody = {
@@ -2190,7 +2190,7 @@ export type UpdateDispatcherNodeBody = {
   external_port?: number | null | undefined
   weight?: number | null | undefined
   priority?: number | null | undefined
-  description?: string | null | null | undefined
+  description?: string | null | undefined
   transport?: 'udp' | 'tcp' | 'tls' | null | undefined
   is_enabled?: boolean | null | undefined
   max_calls?: number | null | undefined
@@ -2200,7 +2200,7 @@ export type UpdateDispatcherSetBody = {
   endpoint_name?: string | null | undefined
   algorithm?: 8 | 4 | 9 | 6 | 0 | string | null | undefined
   set_id?: number | null | undefined
-  tenant?: number | string | null | null | undefined
+  tenant?: number | string | null | undefined
   nodes?:
     | readonly {
         host: string
@@ -2228,13 +2228,12 @@ export type UpdateDispatcherSetBody = {
         ok_codes?: readonly (number | string)[] | undefined
       }
     | null
-    | null
     | undefined
-  voicemail_uri?: string | null | null | undefined
-  spy_uri?: string | null | null | undefined
-  media?: 'bypass' | 'prefer' | 'anchor' | null | null | undefined
+  voicemail_uri?: string | null | undefined
+  spy_uri?: string | null | undefined
+  media?: 'bypass' | 'prefer' | 'anchor' | null | undefined
   media_profile?: 'auto' | 'rtp' | 'srtp' | 'webrtc' | null | undefined
-  codecs?: readonly string[] | null | null | undefined
+  codecs?: readonly string[] | null | undefined
   dtmf?: 'auto' | 'rfc4733' | 'info' | null | undefined
 }
 
@@ -2245,40 +2244,40 @@ export type UpdateExtensionBody = {
   display_name?: string | null | undefined
   voicemail_enabled?: boolean | null | undefined
   call_recording?: 'always' | 'never' | 'on_demand' | null | undefined
-  email?: string | null | null | undefined
-  tenant?: number | string | null | null | undefined
-  domain?: string | null | null | undefined
-  customer?: number | string | null | null | undefined
-  customer_id?: number | string | null | null | undefined
-  media?: 'bypass' | 'prefer' | 'anchor' | null | null | undefined
+  email?: string | null | undefined
+  tenant?: number | string | null | undefined
+  domain?: string | null | undefined
+  customer?: number | string | null | undefined
+  customer_id?: number | string | null | undefined
+  media?: 'bypass' | 'prefer' | 'anchor' | null | undefined
   media_profile?: 'auto' | 'rtp' | 'srtp' | 'webrtc' | null | undefined
-  codecs?: readonly string[] | null | null | undefined
+  codecs?: readonly string[] | null | undefined
   dtmf?: 'auto' | 'rfc4733' | 'info' | null | undefined
 }
 
 export type UpdateInboundRouteBody = {
   name?: string | null | undefined
-  tenant?: number | string | null | null | undefined
-  carrier?: number | string | null | null | undefined
-  carrier_id?: number | string | null | null | undefined
-  prefix?: string | null | null | undefined
-  domain?: string | null | null | undefined
+  tenant?: number | string | null | undefined
+  carrier?: number | string | null | undefined
+  carrier_id?: number | string | null | undefined
+  prefix?: string | null | undefined
+  domain?: string | null | undefined
   priority?: number | null | undefined
   is_active?: boolean | null | undefined
-  set?: number | string | null | null | undefined
-  set_id?: number | string | null | null | undefined
-  extension?: string | null | null | undefined
-  extension_domain?: string | null | null | undefined
-  agent?: string | null | null | undefined
+  set?: number | string | null | undefined
+  set_id?: number | string | null | undefined
+  extension?: string | null | undefined
+  extension_domain?: string | null | undefined
+  agent?: string | null | undefined
 }
 
 export type UpdateOutboundRouteBody = {
   name?: string | null | undefined
-  tenant?: number | string | null | null | undefined
-  customer?: number | string | null | null | undefined
-  customer_id?: number | string | null | null | undefined
-  carrier?: number | string | null | null | undefined
-  carrier_id?: number | string | null | null | undefined
+  tenant?: number | string | null | undefined
+  customer?: number | string | null | undefined
+  customer_id?: number | string | null | undefined
+  carrier?: number | string | null | undefined
+  carrier_id?: number | string | null | undefined
   prefix?: string | null | undefined
   priority?: number | null | undefined
   weight?: number | null | undefined
@@ -2290,24 +2289,24 @@ export type UpdateOutboundRouteBody = {
 }
 
 export type UpdateRateBody = {
-  rate_plan?: number | string | null | null | undefined
-  rate_plan_id?: number | string | null | null | undefined
-  tenant?: number | string | null | null | undefined
+  rate_plan?: number | string | null | undefined
+  rate_plan_id?: number | string | null | undefined
+  tenant?: number | string | null | undefined
   prefix?: string | null | undefined
-  description?: string | null | null | undefined
+  description?: string | null | undefined
   rate_per_minute?: string | number | null | undefined
   connect_fee?: string | number | null | undefined
   first_increment?: number | null | undefined
   first_rate_per_minute?: string | number | null | undefined
   increment?: number | null | undefined
   blocked?: boolean | null | undefined
-  effective_from?: string | null | null | undefined
-  effective_to?: string | null | null | undefined
+  effective_from?: string | null | undefined
+  effective_to?: string | null | undefined
 }
 
 export type UpdateRatePlanBody = {
   name?: string | null | undefined
-  tenant?: number | string | null | null | undefined
+  tenant?: number | string | null | undefined
   currency?: string | null | undefined
   decimals?: number | null | undefined
 }
@@ -2318,9 +2317,9 @@ export type UpdateTenantBody = {
   is_active?: boolean | null | undefined
   domains?: readonly string[] | null | undefined
   numbers?: readonly string[] | null | undefined
-  media?: 'bypass' | 'prefer' | 'anchor' | null | null | undefined
+  media?: 'bypass' | 'prefer' | 'anchor' | null | undefined
   media_profile?: 'auto' | 'rtp' | 'srtp' | 'webrtc' | null | undefined
-  codecs?: readonly string[] | null | null | undefined
+  codecs?: readonly string[] | null | undefined
   dtmf?: 'auto' | 'rfc4733' | 'info' | null | undefined
 }
 

@@ -91,8 +91,9 @@ const scripts = ['README.md', 'GUIDE.md'].flatMap((document) =>
 )
 
 test('README and GUIDE: seed, the first billed call, and the programs on the client library', async () => {
-  const [seed = ''] = blocksOf('README.md', 'sh').filter((block) => block.includes('pbx.json'))
-  const [calls = ''] = blocksOf('README.md', 'sh').filter((block) => block.includes('sipp -sn uas'))
+  const blockWith = (text: string): string =>
+    blocksOf('README.md', 'sh').find((block) => block.includes(text)) ?? ''
+  const [seed, calls] = [blockWith('pbx.json'), blockWith('sipp -sn uas')]
   const [sip, node, caller] = [await freePort(), await freePort(), await freePort()]
   const environment = {
     PATH: process.env['PATH'] ?? '',
@@ -153,7 +154,7 @@ test('README and GUIDE: seed, the first billed call, and the programs on the cli
   expect(guide).toMatch(/0\.02/)
   expect(guide).toMatch(/^400 validation_failed \[/m)
 
-  const [receiver = ''] = scripts.filter((text) => text.includes('verifyWebhook'))
+  const receiver = scripts.find((text) => text.includes('verifyWebhook')) ?? ''
   const port = await freePort()
   run(receiver.replace('8090', String(port)), 'receiver')
   const sentAt = new Date()

@@ -150,33 +150,35 @@ class Described {
   }
 }
 
-function typeOf(schema: Schema): string {
-  if (schema.$ref !== undefined) return schema.$ref.slice(schema.$ref.lastIndexOf('/') + 1)
-  if ('const' in schema) return JSON.stringify(schema.const)
-  if (schema.enum !== undefined)
-    return schema.enum.map((value) => JSON.stringify(value)).join(' | ')
+const typeOf = (schema: Schema): string => [...new Set(typesOf(schema))].join(' | ')
+
+/** The members of a union; otherwise one. */
+function typesOf(schema: Schema): readonly string[] {
+  if (schema.$ref !== undefined) return [schema.$ref.slice(schema.$ref.lastIndexOf('/') + 1)]
+  if ('const' in schema) return [JSON.stringify(schema.const)]
+  if (schema.enum !== undefined) return schema.enum.map((value) => JSON.stringify(value))
   const either = schema.anyOf ?? schema.oneOf
-  if (either !== undefined) return union(either.map(typeOf))
+  if (either !== undefined) return either.flatMap(typesOf)
   if (Array.isArray(schema.type))
-    return union(schema.type.map((type: string) => typeOf({ ...schema, type })))
+    return schema.type.flatMap((type: string) => typesOf({ ...schema, type }))
   switch (schema.type) {
     case 'string':
     case 'boolean':
     case 'null':
-      return schema.type
+      return [schema.type]
     case 'integer':
     case 'number':
-      return 'number'
+      return ['number']
     case 'array':
-      return `readonly (${typeOf(schema.items ?? {})})[]`
+      return [`readonly (${typeOf(schema.items ?? {})})[]`]
     default:
-      return schema.properties === undefined && schema.type === undefined
-        ? 'unknown'
-        : objectType(schema)
+      return [
+        schema.properties === undefined && schema.type === undefined
+          ? 'unknown'
+          : objectType(schema),
+      ]
   }
 }
-
-const union = (types: readonly string[]): string => [...new Set(types)].join(' | ')
 
 function objectType({ properties = {}, required = [], additionalProperties }: Schema): string {
   const fields = Object.entries(properties).map(([name, schema]) => {

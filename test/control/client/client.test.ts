@@ -12,8 +12,8 @@ async function openClient() {
     url,
     key: await control.key(),
     fetch: (address, init) => {
-      const path = String(address).replace('http://gate.example/behind/a/proxy', '')
-      asked.push(`${init?.method} ${path}`)
+      const path = address.replace('http://gate.example/behind/a/proxy', '')
+      asked.push(`${init.method} ${path}`)
       return control.app.request(path, init)
     },
   })
@@ -66,9 +66,9 @@ test('keys are made, read, rotated and revoked; a made one is used', async () =>
 })
 
 const viaPath =
-  ({ app }: Awaited<ReturnType<typeof openControl>>): typeof fetch =>
-  (address, init) =>
-    app.request(String(address).replace('http://x', ''), init)
+  ({ app }: Awaited<ReturnType<typeof openControl>>) =>
+  (address: string, init: RequestInit) =>
+    app.request(address.replace('http://x', ''), init)
 
 test('carriers, routes, rates and live calls come in the same way', async () => {
   const { tollgate } = await openClient()
@@ -110,7 +110,7 @@ function scripted(...answers: readonly (readonly [number, Record<string, string>
     key: 'k',
     timeoutMs: 1_000,
     fetch: (_address, init) => {
-      keys.push(new Headers(init?.headers).get('idempotency-key'))
+      keys.push(new Headers(init.headers).get('idempotency-key'))
       const answer = answers[keys.length - 1]
       if (answer === undefined) return Promise.reject(new TypeError('fetch failed'))
       const [status, headers = {}] = answer
@@ -164,9 +164,9 @@ test('what is over the rate limit is sent again after Retry-After, unless that i
 })
 
 test('an attempt ends in time, a signal ends the request at once, and what is not of Tollgate says so', async () => {
-  const silent: typeof fetch = (_address, init) =>
+  const silent = (_address: string, init: RequestInit): Promise<Response> =>
     new Promise((_resolve, reject) => {
-      init?.signal?.addEventListener('abort', () => reject(new Error('aborted')))
+      init.signal?.addEventListener('abort', () => reject(new Error('aborted')))
     })
   const options = { url: 'http://x', key: 'k', retries: 0 }
   const slow = new Tollgate({ ...options, timeoutMs: 20, fetch: silent })
