@@ -1,16 +1,15 @@
 # syntax=docker/dockerfile:1
-FROM node:24-bookworm AS build
+# An exact version; `docker buildx imagetools inspect` prints the digest to add, as `@sha256:…`.
+FROM node:24.21.0-bookworm AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 RUN npm ci
 COPY . .
 RUN npm run build && npm prune --omit=dev
 
-FROM node:24-bookworm-slim
+FROM node:24.21.0-bookworm-slim
 ENV NODE_ENV=production \
-    DATABASE_PATH=/data/tollgate.db \
-    API_LISTEN=0.0.0.0:8080 \
-    EDGE_LISTEN=0.0.0.0:8081
+    DATABASE_PATH=/data/tollgate.db
 WORKDIR /app
 COPY --from=build /app/package.json ./
 COPY --from=build /app/node_modules ./node_modules
@@ -18,10 +17,11 @@ COPY --from=build /app/dist ./dist
 RUN mkdir -m 700 /data && chown node:node /data
 USER node
 VOLUME /data
-EXPOSE 5060/udp 5060/tcp 8080 8081
+# The API listens on loopback. On a bridge network: -e API_LISTEN=0.0.0.0:8080 -p 127.0.0.1:8080:8080
+EXPOSE 5060/udp 5060/tcp
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
-  CMD ["node", "-e", "fetch('http://127.0.0.1:'+process.env.API_LISTEN.split(':').pop()+'/readyz').then(r=>process.exit(r.ok?0:1),()=>process.exit(1))"]
+  CMD ["node", "-e", "const at=(process.env.API_LISTEN||'127.0.0.1:8080').replace(/^0\\.0\\.0\\.0(?=:)/,'127.0.0.1').replace('[::]','[::1]');fetch('http://'+at+'/readyz').then(r=>process.exit(r.ok?0:1),()=>process.exit(1))"]
 # No npm and no shell in between: the signal to stop reaches the process itself.
 ENTRYPOINT ["node", "dist/main.js"]
 CMD ["serve"]

@@ -1,6 +1,7 @@
 /** Bundles the program into dist/, which starts four times faster than the sources, and the console into dist/console/. */
-import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
-import { basename } from 'node:path'
+import { chmodSync, cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { basename, dirname } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 
 const { build } = await import('esbuild').catch(() => {
@@ -19,6 +20,26 @@ const common = {
   lineLimit: 160,
 }
 const shebang = '#!/usr/bin/env node'
+const forNode = {
+  ...common,
+  target: 'node22',
+  banner: {
+    // Some dependencies are CommonJS and require Node's modules.
+    js: [
+      "import { createRequire as requireFrom } from 'node:module'",
+      'const require = requireFrom(import.meta.url)',
+      "const folderOfPackage = import.meta.dirname + '/lib'",
+    ].join('\n'),
+  },
+  // better-sqlite3 looks for its binary in `../prebuilds`: dist/prebuilds has those of all systems.
+  define: { __dirname: 'folderOfPackage' },
+}
+
+const drachtioSrfBeside = {
+  name: 'drachtio-srf beside',
+  setup: ({ onResolve }) =>
+    onResolve({ filter: /^drachtio-srf$/ }, () => ({ path: './drachtio-srf.js', external: true })),
+}
 
 await Promise.all([
   // An old Node must be able to run it, to report that it is too old.
@@ -29,7 +50,7 @@ await Promise.all([
     banner: { js: shebang },
   }),
   build({
-    ...common,
+    ...forNode,
     entryPoints: {
       tollgate: 'engine/main.ts',
       // Each thread needs its own file.
@@ -38,19 +59,28 @@ await Promise.all([
       'recording-worker': 'engine/media/recording/recording-worker.ts',
       'mixer-worker': 'engine/media/spy/mixer-worker.ts',
     },
-    target: 'node22',
-    // Native addons cannot be bundled, pino loads files next to itself, and few need drachtio-srf.
-    external: ['better-sqlite3', '@node-rs/argon2', 'pino', 'drachtio-srf'],
-    banner: {
-      // Some dependencies are CommonJS and require Node's modules.
-      js: [
-        "import { createRequire as requireFrom } from 'node:module'",
-        'const require = requireFrom(import.meta.url)',
-      ].join('\n'),
-    },
+    // Its binary is a package of its own for each system.
+    external: ['@node-rs/argon2'],
+    plugins: [drachtioSrfBeside],
+  }),
+  // A file of its own, which few need.
+  build({ ...forNode, entryPoints: ['drachtio-srf'] }),
+  build({
+    ...common,
+    entryPoints: { 'client/index': 'control/client/index.ts' },
+    platform: 'neutral',
+    target: 'es2022',
+    sourcemap: false,
   }),
   buildConsole('dist/console'),
 ])
+for (const name of ['swagger-ui.css', 'swagger-ui-bundle.js'])
+  cpSync(`${folderOf('swagger-ui-dist')}/${name}`, `dist/docs/${name}`)
+cpSync(`${folderOf('better-sqlite3')}/prebuilds`, 'dist/prebuilds', { recursive: true })
+
+function folderOf(name) {
+  return dirname(createRequire(import.meta.url).resolve(`${name}/package.json`))
+}
 
 /** The page, and its assets with hashes in their names, compressed once instead of for each request. */
 async function buildConsole(folder) {

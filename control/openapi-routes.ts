@@ -1,6 +1,8 @@
 /** Serves `/openapi.json`, and Swagger UI at `/docs` without any external resource. */
+import { existsSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createRequire } from 'node:module'
+import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { Hono } from 'hono'
 import { z } from 'zod'
@@ -89,5 +91,9 @@ export function openApiRoutes(app: Pick<Hono<ControlEnv>, 'routes'>, version: st
     )
 }
 
-const pathOf = (file: string): string =>
-  createRequire(import.meta.url).resolve(`swagger-ui-dist/${file}`)
+/** Beside the bundle; for a run from the sources, in the package. */
+function pathOf(file: string): string {
+  const bundled = fileURLToPath(new URL(`docs/${file}`, import.meta.url))
+  if (existsSync(bundled)) return bundled
+  return createRequire(import.meta.url).resolve(`swagger-ui-dist/${file}`)
+}

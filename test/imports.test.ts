@@ -157,6 +157,8 @@ const map: Record<string, { folders: readonly string[]; packages: RegExp }> = {
     packages: onlyNode,
   },
   control: { folders: ['schema', sipGrammar], packages: /^/ },
+  // Runs in other programs and in browsers: it knows the API alone.
+  'control/client': { folders: [], packages: /^$/ },
   // Runs in browsers: it knows the API alone, and its types.
   'control/console/web': { folders: [], packages: browserPackages },
   'control/console/web/api': inBrowser(),
@@ -174,7 +176,7 @@ const placeOf = (path: string): string =>
 
 function importsOf(path: string): string[] {
   const code = codeOf.get(path) ?? ''
-  const found = code.matchAll(/(?:\bfrom\s+|\bimport\s*\(?\s*)'([^']+)'/g)
+  const found = code.matchAll(/(?:\bfrom\s+|(?<!\/)\bimport\s*\(?\s*)'([^']+)'/g)
   return [...found].map(([, specifier = '']) => specifier)
 }
 

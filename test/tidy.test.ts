@@ -69,6 +69,7 @@ const bans: readonly Ban[] = [
       'engine/media/spy/mixer-worker.ts',
       'control/reports/report-worker.ts',
       'control/console/web/api/browser.ts',
+      'control/client',
     ],
   },
   {
@@ -81,6 +82,7 @@ const bans: readonly Ban[] = [
       sipServerProgram,
       'engine/sip-server/options.ts',
       'engine/sip-server/server.ts',
+      'control/client',
     ],
   },
   {
@@ -107,6 +109,7 @@ const bans: readonly Ban[] = [
       'engine/sip-server/server.ts',
       'engine/sip-server/machine.ts',
       'control/console/web/api/browser.ts',
+      'control/client',
       'engine/sip-server/clients',
       'engine/sip-server/transport',
       'engine/sip-server/dns/system-dns.ts',
@@ -208,6 +211,7 @@ const topLevel = [
   'package-lock.json',
   'tsconfig.json',
   'Dockerfile',
+  'compose.yaml',
   'README.md',
   'ARCHITECTURE.md',
   'CONTRIBUTING.md',

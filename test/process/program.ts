@@ -22,10 +22,11 @@ export function startProgram(
   words: readonly string[],
   environment: Record<string, string> = {},
   cwd?: string,
+  main = resolve('dist/main.js'),
 ): Program {
   if (isOnPostgres && 'DATABASE_PATH' in environment && !('DATABASE_URL' in environment))
     throw new Error('a program on a database file: its settings are those of settingsOfDatabase')
-  const child = spawn(process.execPath, [resolve('dist/main.js'), ...words], {
+  const child = spawn(process.execPath, [main, ...words], {
     cwd,
     env: {
       ...programEnvironment,

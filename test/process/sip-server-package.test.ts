@@ -168,9 +168,9 @@ test('it holds what it needs, and no tests', () => {
   const { dependencies } = JSON.parse(readFileSync(join(source, 'package.json'), 'utf8')) as {
     readonly dependencies: Readonly<Record<string, string>>
   }
-  const own = JSON.parse(readFileSync('package.json', 'utf8')) as typeof dependencies & {
-    readonly dependencies: Readonly<Record<string, string>>
+  const own = JSON.parse(readFileSync('package.json', 'utf8')) as {
+    readonly devDependencies: Readonly<Record<string, string>>
   }
   for (const [name, range] of Object.entries(dependencies))
-    expect(own.dependencies[name]).toBe(range)
+    expect(own.devDependencies[name]).toBe(range)
 })

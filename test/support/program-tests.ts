@@ -12,6 +12,7 @@ const reasons = {
   elsewhere:
     'has the SIP server in another process, which is refused beside a database on a server',
   hep: 'is about what leaves for a HEP server, before anything is stored',
+  install: 'is about what is installed and started, not about what is stored',
   'no database': 'is about what happens before a database is opened',
 } as const
 
@@ -20,6 +21,7 @@ export const onOneDatabase: Readonly<Record<string, string>> = {
   'test/baresip/nodes.test.ts': reasons['own nodes'],
   'test/console/platform-nodes.test.ts': reasons['own nodes'],
   'test/kamailio/dispatcher.test.ts': reasons['own nodes'],
+  'test/process/container.test.ts': reasons.install,
   'test/process/demo.test.ts': reasons.demo,
   'test/process/drachtio-server.test.ts': reasons.elsewhere,
   'test/kamailio/hep.test.ts': reasons.hep,
@@ -30,6 +32,7 @@ export const onOneDatabase: Readonly<Record<string, string>> = {
   'test/process/node-limits.test.ts': reasons['own nodes'],
   'test/process/node-restarts.test.ts': reasons['own nodes'],
   'test/process/nodes.test.ts': reasons['own nodes'],
+  'test/process/package.test.ts': reasons.install,
   'test/process/restore.test.ts': reasons.copy,
   'test/sipp/incidents.test.ts': reasons.demo,
 }

@@ -1,0 +1,184 @@
+/** The client library against the API itself, and against one that fails. */
+import { expect, test } from 'vitest'
+import { Tollgate, TollgateError } from '../../../control/client/index.ts'
+import { openControl } from '../../support/control.ts'
+
+const url = 'http://gate.example/behind/a/proxy/'
+
+async function openClient() {
+  const control = await openControl()
+  const asked: string[] = []
+  const tollgate = new Tollgate({
+    url,
+    key: await control.key(),
+    fetch: (address, init) => {
+      const path = address.replace('http://gate.example/behind/a/proxy', '')
+      asked.push(`${init.method} ${path}`)
+      return control.app.request(path, init)
+    },
+  })
+  return { tollgate, control, asked }
+}
+
+test('customers are created, topped up, changed, listed page by page, and deleted', async () => {
+  const { tollgate, asked } = await openClient()
+  const { customers } = tollgate
+  await tollgate.ratePlans.create({ name: 'retail', currency: 'USD' })
+  const acme = await customers.create(
+    { name: 'acme', rate_plan: 'retail' },
+    { reason: 'signed up' },
+  )
+  expect(acme).toMatchObject({ name: 'acme', rate_plan: 'retail', balance: '0.00' })
+  const moved = await customers.topUp(acme.id, { amount: '10.00', reason: 'first payment' })
+  expect(moved).toMatchObject({ kind: 'topup', balance: '10.00' })
+  expect(await customers.update(acme.id, { max_cps: 7 })).toMatchObject({ id: acme.id, max_cps: 7 })
+  expect((await customers.wallet(acme.id)).balance).toBe('10.00')
+  for (const name of ['b', 'c', 'd', 'e']) await customers.create({ name })
+  asked.length = 0
+  const names: string[] = []
+  for await (const { name } of customers.list({ limit: 2 })) names.push(name)
+  expect(names.toSorted()).toEqual(['acme', 'b', 'c', 'd', 'e'])
+  expect(asked).toEqual([1, 2, 3].map((page) => `GET /api/v1/customers?limit=2&page=${page}`))
+  expect(await customers.page({ search: 'acme' })).toMatchObject({
+    items: [{ name: 'acme' }],
+    page: 1,
+    limit: 50,
+    total: 1,
+    truncated: false,
+  })
+  const entries = []
+  for await (const { kind } of customers.ledger(acme.id)) entries.push(kind)
+  expect(entries).toEqual(['topup'])
+  await customers.delete((await customers.create({ name: 'gone' })).id)
+})
+
+test('keys are made, read, rotated and revoked; a made one is used', async () => {
+  const { tollgate, control } = await openClient()
+  const made = await tollgate.keys.create({ name: 'reports', scopes: ['customers:read'] })
+  const reports = new Tollgate({ url: 'http://x', key: made.token ?? '', fetch: viaPath(control) })
+  expect((await reports.customers.page()).total).toBe(0)
+  await expect(reports.customers.create({ name: 'a' })).rejects.toMatchObject({ status: 403 })
+  const names = []
+  for await (const { name } of tollgate.keys.list({ search: 'reports' })) names.push(name)
+  expect(names).toEqual(['reports'])
+  await tollgate.keys.revoke(made.uuid)
+  expect(await tollgate.keys.get(made.uuid)).toMatchObject({ state: 'revoked' })
+})
+
+const viaPath =
+  ({ app }: Awaited<ReturnType<typeof openControl>>) =>
+  (address: string, init: RequestInit) =>
+    app.request(address.replace('http://x', ''), init)
+
+test('carriers, routes, rates and live calls come in the same way', async () => {
+  const { tollgate } = await openClient()
+  const carrier = await tollgate.carriers.create({
+    name: 'c',
+    gateways: [{ host: '198.51.100.7' }],
+  })
+  const route = await tollgate.outboundRoutes.create({ name: 'w', prefix: '', carrier: 'c' })
+  expect([carrier.name, route.carrier]).toEqual(['c', 'c'])
+  await tollgate.ratePlans.create({ name: 'p', currency: 'EUR' })
+  await tollgate.rates.create({ rate_plan: 'p', prefix: '49', rate_per_minute: '0.02' })
+  const price = await tollgate.request('lookUpRate', { query: { rate_plan: 'p', number: '4930' } })
+  expect(price).toMatchObject({ prefix: '49' })
+  const table = 'prefix,rate_per_minute\n44,0.03\n'
+  const imported = await tollgate.request('importRates', { query: { rate_plan: 'p' }, body: table })
+  expect(imported).toMatchObject({ created: 1 })
+  expect(await tollgate.request('exportRates', { query: { rate_plan: 'p' } })).toContain('44')
+  expect(Array.isArray(await tollgate.calls.live())).toBe(true)
+})
+
+test('a refusal says what is wrong with which field, and names the request', async () => {
+  const { tollgate } = await openClient()
+  const error = await tollgate.customers.create({ name: '' }).catch((reason: unknown) => reason)
+  expect(error).toBeInstanceOf(TollgateError)
+  expect(error).toMatchObject({
+    status: 400,
+    code: 'validation_failed',
+    details: [{ path: 'name' }],
+    message: expect.stringMatching(/^The body is not valid\. name: /) as string,
+    correlationId: expect.any(String) as string,
+  })
+})
+
+/** Answers in order; a text is JSON of the API, `undefined` a connection that breaks. */
+function scripted(...answers: readonly (readonly [number, Record<string, string>?] | undefined)[]) {
+  const keys: (string | null)[] = []
+  const tollgate = new Tollgate({
+    url: 'http://x',
+    key: 'k',
+    timeoutMs: 1_000,
+    fetch: (_address, init) => {
+      keys.push(new Headers(init.headers).get('idempotency-key'))
+      const answer = answers[keys.length - 1]
+      if (answer === undefined) return Promise.reject(new TypeError('fetch failed'))
+      const [status, headers = {}] = answer
+      const body =
+        status === 200
+          ? { success: true, data: { done: true } }
+          : { success: false, error: 'No', code: 'refused', statusCode: status }
+      return Promise.resolve(Response.json(body, { status, headers }))
+    },
+  })
+  return { tollgate, keys }
+}
+
+const soon = { 'Retry-After': '0' }
+
+test('a read is tried again when there was no answer or the API was away, twice at most', async () => {
+  const passing = scripted(undefined, [503], [200])
+  expect(await passing.tollgate.customers.get(1)).toEqual({ done: true })
+  const failing = scripted(undefined, undefined, undefined, [200])
+  await expect(failing.tollgate.customers.get(1)).rejects.toMatchObject({
+    status: 0,
+    code: 'unreachable',
+  })
+  expect([passing.keys.length, failing.keys.length]).toEqual([3, 3])
+})
+
+test('money is moved once: a repetition has the same key, and what has none is not repeated', async () => {
+  const repeated = scripted(undefined, [200])
+  await repeated.tollgate.customers.topUp(1, { amount: '1.00', reason: 'gift' })
+  expect(repeated.keys).toEqual([repeated.keys[0], repeated.keys[0]])
+  expect(repeated.keys[0]).toMatch(/^[0-9a-f]{32}$/)
+  const own = scripted([200])
+  const options = { idempotencyKey: 'mine' }
+  await own.tollgate.customers.topUp(1, { amount: '1.00', reason: 'gift' }, options)
+  expect(own.keys).toEqual(['mine'])
+  const once = scripted(undefined, [200])
+  await expect(once.tollgate.customers.create({ name: 'a' })).rejects.toMatchObject({ status: 0 })
+  expect(once.keys).toEqual([null])
+})
+
+test('what is over the rate limit is sent again after Retry-After, unless that is long', async () => {
+  const short = scripted([429, soon], [200])
+  await short.tollgate.customers.create({ name: 'a' })
+  expect(short.keys).toHaveLength(2)
+  const long = scripted([429, { 'Retry-After': '60' }], [200])
+  await expect(long.tollgate.customers.create({ name: 'a' })).rejects.toMatchObject({
+    status: 429,
+    retryAfterSeconds: 60,
+  })
+  expect(long.keys).toHaveLength(1)
+})
+
+test('an attempt ends in time, a signal ends the request at once, and what is not of Tollgate says so', async () => {
+  const silent = (_address: string, init: RequestInit): Promise<Response> =>
+    new Promise((_resolve, reject) => {
+      init.signal?.addEventListener('abort', () => reject(new Error('aborted')))
+    })
+  const options = { url: 'http://x', key: 'k', retries: 0 }
+  const slow = new Tollgate({ ...options, timeoutMs: 20, fetch: silent })
+  await expect(slow.calls.live()).rejects.toMatchObject({ status: 0, code: 'timeout' })
+  const stop = new AbortController()
+  const stopped = slow.calls.live({}, { signal: stop.signal, timeoutMs: 60_000 })
+  stop.abort(new Error('enough'))
+  await expect(stopped).rejects.toThrow('enough')
+  const page = () => Promise.resolve(new Response('<html>', { status: 502 }))
+  const proxied = new Tollgate({ ...options, fetch: page })
+  await expect(proxied.calls.live()).rejects.toMatchObject({
+    status: 502,
+    code: 'unexpected_answer',
+  })
+})
