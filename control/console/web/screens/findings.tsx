@@ -25,16 +25,11 @@ const DAY_MS = 86_400_000
 
 const tones = { critical: 'bad', high: 'bad', medium: 'warn', low: 'plain' } as const
 
-/** How a finding says that somebody has changed something against it. */
-type Handled = Finding & { readonly handled_by?: unknown }
-
-const handledText = ({ handled_by: by }: Handled): string | undefined => {
-  if (by === undefined || by === null || by === false) return undefined
-  if (typeof by !== 'object') return 'by a change'
-  const { effect, actor, by: who } = by as Readonly<Record<string, unknown>>
-  const name = [actor, who].find((each) => typeof each === 'string')
-  const what = typeof effect === 'string' ? effect : 'a change'
-  return name === undefined ? `by: ${what}` : `by ${name}: ${what}`
+/** What somebody has changed against it; undefined: nothing that is in force. */
+function handledText({ handled_by: change }: Finding): string | undefined {
+  if (change === null) return undefined
+  const { change_id: id, tool, by, reason } = change
+  return `by ${by ?? 'a key'} in change ${id} (${tool})${reason === null ? '' : `: ${reason}`}`
 }
 
 type Found = Pick<Anomalies, 'findings'>
@@ -59,7 +54,7 @@ export function Findings({ telemetry, findings: { data, problem, reload } }: Fin
   const silent = silentNodes(telemetry)
   // A node that has fallen silent is a finding: it is not waited for.
   useEffect(() => void (data.value !== undefined && reload()), [silent.join()])
-  const found = (data.value?.findings ?? []) as readonly Handled[]
+  const found = data.value?.findings ?? []
   const states = new Map(telemetry?.nodes.map(({ destination, state }) => [destination, state]))
   const context = { nodes: names, states, present: now() }
   const known = new Set(found.map((each) => subjectOf(each)).map(({ id }) => id))
@@ -119,7 +114,7 @@ export function Findings({ telemetry, findings: { data, problem, reload } }: Fin
   )
 }
 
-type ItemProps = { readonly finding: Handled } & Parameters<typeof findingTitle>[1]
+type ItemProps = { readonly finding: Finding } & Parameters<typeof findingTitle>[1]
 
 function Item({ finding, ...context }: ItemProps) {
   const handled = handledText(finding)
