@@ -64,13 +64,6 @@ export const silentAudio = [
 ].join('\r\n')
 
 /** A phone that is picked up at once. */
-export function pickUp(client: UserAgent): void {
-  client.handle('INVITE', (request) =>
-    client.accept(request, { body: silentAudio, headers: {} }, () => undefined),
-  )
-}
-
-/** A phone that is picked up at once. */
 export const startTestPhone = (
   deps: { readonly randomBytes: (size: number) => Buffer },
   log: Log,
