@@ -86,7 +86,7 @@ test('of two changes with the same old password one wins', async () => {
     change(token, OLD, 'first of two'),
     change(token, OLD, 'second of two'),
   ])
-  expect(answers.map(({ status }) => status).toSorted()).not.toEqual([200, 200])
+  expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
 })
 
 test('a new password is as long as that of any user, and a key has none', async () => {
