@@ -7,6 +7,7 @@ import { gzipSync } from 'node:zlib'
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { openToAll } from './auth/requires.ts'
+import type { ConsoleFiles } from './console/console-files.ts'
 import { encodingFor } from './console/console-routes.ts'
 import { notFound } from './http/api-error.ts'
 import { type ControlEnv, requestHeader } from './http/control-env.ts'
@@ -23,8 +24,16 @@ const packaged = new Map([
 
 const fileParam = z.strictObject({ file: z.string().max(50) })
 
-/** @param app whose routes are described as they are mounted at the first request for the document. */
-export function openApiRoutes(app: Pick<Hono<ControlEnv>, 'routes'>, version: string) {
+/**
+ * @param app whose routes are described as they are mounted at the first request for the document.
+ * @param files of the console, whose style the page of the reference has; undefined while it has not been built.
+ */
+export function openApiRoutes(
+  app: Pick<Hono<ControlEnv>, 'routes'>,
+  version: string,
+  files: ConsoleFiles | undefined,
+) {
+  const page = docsPage(assetPath(files, '.css'), assetPath(files, '.svg'))
   let document: string | undefined
   let packed: Uint8Array<ArrayBuffer> | undefined
   const describe = (): string => JSON.stringify(openApiDocument(routeNotes(app), version))
@@ -61,7 +70,7 @@ export function openApiRoutes(app: Pick<Hono<ControlEnv>, 'routes'>, version: st
       openToAll(),
       (c) => {
         c.header('Content-Security-Policy', pagePolicy)
-        return c.html(docsPage)
+        return c.html(page)
       },
     )
     .get(
@@ -96,4 +105,9 @@ function pathOf(file: string): string {
   const bundled = fileURLToPath(new URL(`docs/${file}`, import.meta.url))
   if (existsSync(bundled)) return bundled
   return createRequire(import.meta.url).resolve(`swagger-ui-dist/${file}`)
+}
+
+function assetPath(files: ConsoleFiles | undefined, ending: string): string | undefined {
+  const name = [...(files?.assets.keys() ?? [])].find((each) => each.endsWith(ending))
+  return name === undefined ? undefined : `/console/assets/${name}`
 }

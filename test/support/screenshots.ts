@@ -81,7 +81,7 @@ try {
       await takeScreens(page, place)
       for (const path of pages) {
         await page.goto(path)
-        await picture(page, place, path.slice(1))
+        await picture(page, place, path.slice(1), { fullPage: false })
       }
       await page.context().close()
     }
@@ -137,11 +137,17 @@ async function takeScreens(page: Page, place: string): Promise<void> {
   }
 }
 
-async function picture(page: Page, place: string, name: string): Promise<void> {
+/** Of all of the page, or of what is in sight. */
+async function picture(
+  page: Page,
+  place: string,
+  name: string,
+  { fullPage }: { fullPage: boolean } = { fullPage: true },
+): Promise<void> {
   await page.getByRole('heading', { level: 1 }).first().waitFor()
   await sleep(SETTLED_MS)
   const path = join(place, `${name}.png`)
-  await page.screenshot({ path, fullPage: true })
+  await page.screenshot({ path, fullPage })
   process.stdout.write(`${path}\n`)
 }
 
