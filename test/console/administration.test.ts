@@ -30,7 +30,7 @@ test(
     await page.getByRole('button', { name: 'New extension' }).click()
     const dialog = page.getByRole('dialog')
     await dialog.getByLabel('Extension').fill('101')
-    await dialog.getByLabel('Tenant').selectOption('acme')
+    await dialog.getByRole('combobox', { name: 'Tenant', exact: true }).selectOption('acme')
     await dialog.getByLabel('Name').fill('Desk')
     await isClean()
     await confirm(page, 'Create')

@@ -2,7 +2,13 @@
 import { readFileSync } from 'node:fs'
 import type { Browser, Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { openBrowser, openConsole, postFrom } from '../support/console-browser.ts'
+import {
+  chooseScreen,
+  hrefs,
+  openBrowser,
+  openConsole,
+  postFrom,
+} from '../support/console-browser.ts'
 import { admin, placeCall, startConsoleRig } from '../support/console-rig.ts'
 
 let browser: Browser
@@ -95,20 +101,8 @@ const jumps = (page: Page): Promise<unknown> =>
       sources.map(({ node }) => value.toFixed(3) + ' ' + (node?.outerHTML ?? node?.textContent ?? '').slice(0, 80)))
   })()`)
 
-/** In the menu, which is behind a button on phones. */
-async function chooseScreen(page: Page, path: string): Promise<void> {
-  const button = page.getByRole('button', { name: 'Menu', exact: true })
-  if (await button.isVisible()) await button.click()
-  await page.locator(`nav a[href="${path}"]`).click()
-}
-
 /** The data of the screen is there. */
 async function arrived(page: Page): Promise<void> {
   await page.getByRole('heading', { level: 1 }).waitFor()
   await page.getByText('Loading …').first().waitFor({ state: 'hidden' })
 }
-
-const hrefs = async (page: Page, selector: string): Promise<string[]> =>
-  (await page.evaluate(
-    `[...document.querySelectorAll(${JSON.stringify(selector)})].map((link) => link.getAttribute('href'))`,
-  )) as string[]
