@@ -15,7 +15,11 @@ const MAX_OF_ADDRESS = 8
 export const MIN_PASSWORD_LENGTH = 8
 export const MAX_PASSWORD_LENGTH = 128
 
-export const newPassword = z.string().min(MIN_PASSWORD_LENGTH).max(MAX_PASSWORD_LENGTH)
+export const newPassword = z
+  .string()
+  .min(MIN_PASSWORD_LENGTH)
+  .max(MAX_PASSWORD_LENGTH)
+  .meta({ format: 'password' })
 
 export const hashPassword = (password: string): Promise<string> => hash(password, cost)
 

@@ -82,8 +82,9 @@ test('a customer is made, found by its low balance, changed, and topped up; all 
   await tabTo('New customer')
   const dialog = page.getByRole('dialog')
   await dialog.getByLabel('Name').fill('new one')
-  await dialog.getByLabel('Rate plan').fill('retail')
+  await dialog.getByLabel('Rate plan').selectOption('retail')
   await dialog.getByLabel('Numbers').fill('12025550144\n12025550145')
+  await dialog.getByText('More settings').click()
   await dialog.getByLabel(/^Low balance/).fill('5')
   await dialog.getByLabel('Opening balance').fill('1.50')
   await dialog.getByLabel('Opening balance').press('Enter')
@@ -114,6 +115,7 @@ test('a customer is made, found by its low balance, changed, and topped up; all 
   await fact('Balance so far').getByText('11.50 USD').waitFor()
 
   await tabTo('Change')
+  await dialog.getByText('More settings').click()
   await dialog.getByLabel('Calls at once').fill('3')
   await dialog.getByLabel('Calls at once').press('Escape')
   // The browser closes it, and tells the page after that: until then the page takes it for open.

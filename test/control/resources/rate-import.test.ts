@@ -192,3 +192,19 @@ test('a prefix is read in any spelling, and two spellings of one are a repetitio
     details: [{ path: 'lines.3.prefix', message: 'repeats line 2' }],
   })
 })
+
+test('a dry run says what an import would do, and stores nothing', async () => {
+  const { send, prefixes } = await withPlan()
+  const table = 'prefix,rate_per_minute\n49,0.10\n44,0.20\n'
+  const report = { imported: 2, created: 2, updated: 0, removed: 0 }
+  expect((await send(table, '&dry_run=true')).data()).toEqual(report)
+  expect(await prefixes()).toEqual([])
+  expect((await send(table, '&dry_run=false')).data()).toEqual(report)
+  const other = 'prefix,rate_per_minute\n49,0.30\n'
+  const replaced = { imported: 1, created: 1, updated: 0, removed: 2 }
+  expect((await send(other, '&mode=replace&dry_run=true')).data()).toEqual(replaced)
+  expect(await prefixes()).toEqual(['44', '49'])
+  const wrong = await send('prefix,rate_per_minute\n49,cheap\n', '&dry_run=true')
+  expect(wrong.body).toMatchObject({ error: '1 line is not valid' })
+  expect((await send(other, '&dry_run=perhaps')).status).toBe(400)
+})

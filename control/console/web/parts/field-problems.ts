@@ -19,6 +19,7 @@ export function placed(
   form: HTMLFormElement,
   { message, headline = message, details = [] }: Failure,
 ): { readonly problems: Problems; readonly rest: string } {
+  if (details.length === 0) return { problems: none, rest: message }
   const problems: Record<string, string> = {}
   const others: string[] = []
   for (const { path, message: problem } of details) {
@@ -27,7 +28,7 @@ export function placed(
     else problems[name] ??= problem
   }
   // What is not valid stands at its field; that the body is not valid is no news then.
-  const isSaid = details.length > 0 && others.length === 0
+  const isSaid = others.length === 0
   const title = headline.startsWith('The body is') ? 'Nothing was saved' : headline
   return {
     problems,

@@ -154,42 +154,52 @@ function UsedBy<Of>({ use, row }: { use: Use<Of>; row: Of }) {
   )
 }
 
-/** Buttons over a page that shows one row; `onDone` gets the action that was done. */
-export function Buttons({
-  actions,
-  onDone,
-}: {
-  actions: readonly Action[]
-  onDone: (action: Action) => void
-}) {
-  const asked = useSignal<Action | undefined>(undefined)
-  const { value: open } = asked
+interface RowButtonsProps<Of extends { readonly id: number }> {
+  readonly noun: Noun<Of>
+  /** Undefined: it is being loaded. */
+  readonly row: Of | undefined
+  readonly onChange: () => void
+  readonly onRemove: () => void
+}
+
+/** What may be done to the row that a page shows. */
+export function RowButtons<Of extends { readonly id: number }>({
+  noun,
+  row,
+  onChange,
+  onRemove,
+}: RowButtonsProps<Of>) {
+  const asked = useSignal<'change' | 'remove' | undefined>(undefined)
+  const isRemoval = asked.value === 'remove'
+  const action = row && asked.value && (isRemoval ? removeOf : changeOf)(noun, row)
+  const isDisabled = row === undefined
   return (
     <>
       <p class="buttons">
-        {actions.map((action) => (
-          <button
-            key={action.text}
-            type="button"
-            class={action.isDangerous === true ? 'danger' : undefined}
-            onClick={() => (asked.value = action)}
-          >
-            {action.text}
-          </button>
-        ))}
+        <button type="button" disabled={isDisabled} onClick={() => (asked.value = 'change')}>
+          Change
+        </button>
+        <button
+          type="button"
+          class="danger"
+          disabled={isDisabled}
+          onClick={() => (asked.value = 'remove')}
+        >
+          Delete
+        </button>
       </p>
-      {open !== undefined && (
+      {action && (
         <Dialog
-          title={open.title}
-          action={open.confirm ?? open.text}
-          isDangerous={open.isDangerous === true}
-          onConfirm={(form) => open.onConfirm(form, () => undefined)}
+          title={action.title}
+          action={action.confirm ?? action.text}
+          isDangerous={isRemoval}
+          onConfirm={(form) => action.onConfirm(form, () => undefined)}
           onClose={(isDone) => {
             asked.value = undefined
-            if (isDone) onDone(open)
+            if (isDone) (isRemoval ? onRemove : onChange)()
           }}
         >
-          {open.ask}
+          {action.ask}
         </Dialog>
       )}
     </>

@@ -228,9 +228,8 @@ function isChanged(
   return JSON.stringify(before) !== JSON.stringify(after)
 }
 
-const indexesOf = ({ name }: FormField, textOf: (name: string) => string): readonly number[] => [
-  ...new Array(Number(textOf(name))).keys(),
-]
+const indexesOf = ({ name }: FormField, textOf: (name: string) => string): readonly number[] =>
+  Array.from({ length: Number(textOf(name)) }, (_, index) => index)
 
 /** Empty fields of a row are absent. */
 const rowsFrom = (field: FormField, textOf: (name: string) => string): readonly Row[] =>

@@ -381,7 +381,7 @@ function Reference({ field, name, text, described, row, source }: InputProps & {
       </select>
     )
   const choices = (found?.rows ?? []).map((each) => {
-    const said = `${String(each[source.name])}`
+    const said = String(each[source.name])
     const tenant = path === '/tenants' ? null : each['tenant']
     return {
       value: field.kind === 'reference' ? `#${String(each[id])}` : said,

@@ -10,7 +10,7 @@ import { Dialog } from '../parts/dialog.tsx'
 import { Choice, Field, textIn, words } from '../parts/form.tsx'
 import { absent, durationText, figureText, unitText } from '../parts/format.ts'
 import { List, Loaded } from '../parts/list.tsx'
-import { Buttons, changeOf, createOf, removeOf } from '../parts/resource-screen.tsx'
+import { createOf, RowButtons } from '../parts/resource-screen.tsx'
 import { useResource, useView } from '../parts/resource.ts'
 import { address, go, setQuery } from '../parts/router.ts'
 import { Table, type ShownColumn } from '../parts/table.tsx'
@@ -130,9 +130,11 @@ function CarrierDetails({ carrier, onChange }: CarrierProps) {
       </h2>
       {may('calls:originate') && <TestCallButton carrier={carrier} />}
       {may('carriers:write') && (
-        <Buttons
-          actions={[changeOf(carrierNoun, carrier), removeOf(carrierNoun, carrier)]}
-          onDone={({ isDangerous }) => (isDangerous === true ? go(pathOf('carriers')) : onChange())}
+        <RowButtons
+          noun={carrierNoun}
+          row={carrier}
+          onChange={onChange}
+          onRemove={() => go(pathOf('carriers'))}
         />
       )}
       <Facts

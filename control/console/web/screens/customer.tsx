@@ -4,7 +4,7 @@ import { useEffect } from 'preact/hooks'
 import { send } from '../api/api.ts'
 import type { Customer, Wallet } from '../api/views.ts'
 import { pathOf } from '../parts/address.ts'
-import { changeOf, Buttons, removeOf } from '../parts/resource-screen.tsx'
+import { RowButtons } from '../parts/resource-screen.tsx'
 import { address, go } from '../parts/router.ts'
 import { may } from '../api/session.ts'
 import { freshId } from '../api/browser.ts'
@@ -24,7 +24,6 @@ export function CustomerScreen({ id }: { id: string }) {
   const customer = useView<Customer>(path, { everyMs: 2 * REFRESH_MS })
   const known = customer.data.value
   const asked = useSignal<'top-up' | undefined>(undefined)
-  const noun = customerNoun()
   /** Counts what this screen has moved: the money is loaded anew. */
   const moves = useSignal(0)
   const isOfRates = address.value.query['view'] === 'rates'
@@ -45,12 +44,12 @@ export function CustomerScreen({ id }: { id: string }) {
         )}
         <Views id={id} isOfRates={isOfRates} />
       </p>
-      {may('customers:write') && known !== undefined && (
-        <Buttons
-          actions={[changeOf(noun, known), removeOf(noun, known)]}
-          onDone={({ isDangerous }) =>
-            isDangerous === true ? go(pathOf('customers')) : customer.reload()
-          }
+      {may('customers:write') && (
+        <RowButtons
+          noun={customerNoun()}
+          row={known}
+          onChange={customer.reload}
+          onRemove={() => go(pathOf('customers'))}
         />
       )}
       {may('wallets:read') && <WalletFacts path={path} moves={moves.value} />}

@@ -77,7 +77,8 @@ export const changeKey = (key: ApplicationKey): Action => ({
   ),
   onConfirm: (entered) => {
     const scopes = entered.getAll('scopes')
-    const isSame = JSON.stringify(scopes.toSorted()) === JSON.stringify(key.scopes.toSorted())
+    const isSame =
+      scopes.length === key.scopes.length && key.scopes.every((label) => scopes.includes(label))
     return saveForm(form, entered, key, isSame ? {} : { scopes })
   },
 })

@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals'
 import { importRates, type Answer } from '../api/api.ts'
 import type { ImportReport } from '../api/views.ts'
 import { Dialog } from '../parts/dialog.tsx'
-import { Choice, textIn } from '../parts/form.tsx'
+import { Choice } from '../parts/form.tsx'
 import { figureText } from '../parts/format.ts'
 import { visibleText } from '../parts/visible-text.ts'
 
