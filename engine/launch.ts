@@ -9,6 +9,8 @@ import { Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import packageJson from '../package.json' with { type: 'json' }
 
+/** By npm, beside the packages of others; or else in a clone. */
+const isInstalled = import.meta.url.includes('/node_modules/')
 const required = packageJson.engines.node.replace('>=', '')
 const bundled = findBundledNode()
 
@@ -35,7 +37,8 @@ if (isAtLeast(required, process.versions.node)) {
   keepCompiled()
   import(new URL('tollgate.js', import.meta.url).href).catch(reportMissing)
 } else if (bundled === undefined) {
-  const advice = 'install a newer Node, or run "npm ci" in its folder, which brings one'
+  const command = isInstalled ? 'npm install node@24' : 'npm ci'
+  const advice = `install a newer Node, or run "${command}" in its folder, which brings one`
   process.stderr.write(
     `tollgate: needs Node ${required} or newer and runs on ${process.versions.node}: ${advice}\n`,
   )
@@ -53,7 +56,8 @@ function reportMissing(error: unknown): void {
     code === 'ERR_DLOPEN_FAILED'
       ? 'a package does not fit this Node'
       : `the package ${name} is missing`
-  process.stderr.write(`tollgate: ${what}: run "npm ci" in the folder of Tollgate\n`)
+  const command = isInstalled ? 'npm install tollgate' : 'npm ci'
+  process.stderr.write(`tollgate: ${what}: run "${command}" in the folder of Tollgate\n`)
   process.exitCode = 1
 }
 

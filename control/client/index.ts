@@ -27,6 +27,11 @@ export type Result<N extends OperationName> = Operations[N] extends { readonly i
     ? T
     : never
 
+/** An operation that lists. */
+export type ListName = {
+  [N in OperationName]: Operations[N] extends { readonly item: unknown } ? N : never
+}[OperationName]
+
 type Body<N extends OperationName> = Input<N> extends { readonly body: infer T } ? T : never
 type Query<N extends OperationName> = Input<N> extends { readonly query?: infer T } ? T : never
 type Id<N extends OperationName> =
@@ -99,7 +104,7 @@ export class Tollgate {
   }
 
   readonly keys = {
-    /** The answer has the token, once. */
+    /** The answer has the token, once. Without one, the first answer was lost on its way: rotate the key. */
     create: (body: Body<'createApplicationKey'>, options?: RequestOptions) =>
       this.request('createApplicationKey', { body }, options),
     get: (uuid: string, options?: RequestOptions) =>
@@ -144,7 +149,7 @@ export class Tollgate {
   }
 
   /** Every entry of a list, page by page as it is read. */
-  all<N extends OperationName>(
+  all<N extends ListName>(
     name: N,
     input: Input<N>,
     options: RequestOptions = {},

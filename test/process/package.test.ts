@@ -1,5 +1,5 @@
 /** The package as npm publishes it: installed in an empty folder without a network, by someone without a clone. */
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -47,6 +47,18 @@ const startInstalled = (words: readonly string[], environment?: Record<string, s
 test('npx tollgate is there, and says its version', () => {
   const printed = execFileSync('npx', ['--no-install', 'tollgate', '--version'], { cwd: place })
   expect(printed.toString()).toBe('tollgate 0.1.0\n')
+})
+
+test('on a Node that is too old it says how to get another', () => {
+  const old = join(folder, 'old-node.cjs')
+  const versions = "{ value: { ...process.versions, node: '20.20.2' } }"
+  writeFileSync(old, `Object.defineProperty(process, 'versions', ${versions})`)
+  const words = ['-r', old, join(installed, 'dist/main.js'), 'serve']
+  const { status, stderr } = spawnSync(process.execPath, words, { encoding: 'utf8' })
+  expect([status, stderr]).toEqual([
+    1,
+    'tollgate: needs Node 22.12 or newer and runs on 20.20.2: install a newer Node, or run "npm install node@24" in its folder, which brings one\n',
+  ])
 })
 
 test('serve creates its database, signs the first user in, and serves console, reference and document', async () => {
