@@ -9,6 +9,7 @@ import { SettingsScreen } from '../screens/settings.tsx'
 import { WebhookScreen, WebhooksScreen } from '../screens/webhooks.tsx'
 import { CallScreen } from '../screens/call.tsx'
 import { CallsScreen } from '../screens/calls.tsx'
+import { ChartsScreen } from '../screens/charts.tsx'
 import { ChangesScreen } from '../screens/changes.tsx'
 import { ProposalScreen, ProposalsScreen } from '../screens/proposals.tsx'
 import { SpendGuardsScreen } from '../screens/spend-guards.tsx'
@@ -52,6 +53,7 @@ const screens: readonly Screen[] = [
     one: (uuid) => <CallScreen uuid={uuid} />,
   },
   { name: 'history', title: 'Recent calls', scope: 'cdrs:read', all: () => <HistoryScreen /> },
+  { name: 'charts', title: 'Charts', scope: 'cdrs:read', all: () => <ChartsScreen /> },
   { name: 'nodes', title: 'Nodes', scope: 'dispatcher:read', all: () => <NodesScreen /> },
   {
     name: 'customers',
