@@ -21,7 +21,12 @@ import type { SipRequest } from './call/signalling.ts'
 import { type Connection, UserAgent, whyNot } from './call/user-agent/user-agent.ts'
 import { CallTotals, counted } from './call-totals.ts'
 import type { Trace, Unserved } from '../schema/contracts/calls.ts'
-import type { EventSink, Simulation, SimulationRequest } from '../schema/contracts/engine.ts'
+import type {
+  EventSink,
+  SimulatedSource,
+  Simulation,
+  SimulationRequest,
+} from '../schema/contracts/engine.ts'
 import type { Shares } from '../schema/contracts/limits.ts'
 import type { Charging, SavedEntry } from '../schema/contracts/charging.ts'
 import type { Log } from '../schema/contracts/log.ts'
@@ -464,13 +469,24 @@ export class Engine {
       voicemailOf: (tenantId) => this.dispatcher.voicemailOf(tenantId),
       gatewayBehind: (...hop) => this.routing.gatewayBehind(...hop),
     })
-    const isBanned =
-      request.source.kind === 'address' &&
-      simulated?.origin.kind === 'unknown' &&
-      this.guard.isBanned(request.source.address)
-    return simulated && isBanned
+    return simulated && this.#isBanned(request.source, simulated)
       ? { ...simulated, verdict: { kind: 'dropped', code: 'banned' } }
       : simulated
+  }
+
+  /** Of an extension: an operator has banned every address from which its phones have registered. */
+  #isBanned(source: SimulatedSource, { origin }: Pick<Simulation, 'origin'>): boolean {
+    if (source.kind === 'address')
+      return origin.kind === 'unknown' && this.guard.isBanned(source.address)
+    if (source.kind !== 'extension') return false
+    const phones = this.registrar.bindingsOf(source)
+    return (
+      phones.length > 0 &&
+      phones.every(
+        ({ source: { address, port } }) =>
+          !this.#isKnown(address, port) && this.guard.isBannedByOperator(address),
+      )
+    )
   }
 
   /** The trace of a live call, or of one that ended a moment ago; undefined: there is no trace of it. */

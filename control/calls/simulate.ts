@@ -40,7 +40,14 @@ const candidate = z.strictObject({
   share: z.number().min(0).max(1).describe('The part of many such calls that is sent here first.'),
   carrier_price_exact: decimal
     .nullable()
-    .describe('Least-cost routes: what a call of one minute costs by this carrier.'),
+    .describe(
+      'What a call of one minute costs by this carrier. Null: it has no price for the number, or the credential is of a tenant.',
+    ),
+  margin_exact: decimal
+    .nullable()
+    .describe(
+      'What is left of the price of one minute after that cost; below zero: a loss. Null: one of both is not known, or they differ in currency.',
+    ),
 })
 
 const simulationView = z
@@ -65,6 +72,11 @@ const simulationView = z
         name: z.string().nullable(),
       })
       .describe('Who would be recognized as the caller.'),
+    other_sources: z
+      .array(z.string())
+      .describe(
+        'What `source` may name instead, where the request named none and it was chosen; at most 10.',
+      ),
     payment: z.strictObject({
       kind: z
         .enum(['asked', 'free', 'not_asked', 'elsewhere'])
@@ -85,6 +97,9 @@ const simulationView = z
         })
         .nullable()
         .describe('Null: there is none, or the credential lacks `rates:read`.'),
+      price_exact: decimal
+        .nullable()
+        .describe('What the customer pays for a call of one minute, with its connect fee.'),
       at: moment.nullable().describe('When that rate is in force.'),
       longest_seconds: z
         .int()
@@ -127,7 +142,7 @@ export const simulateBody = z.strictObject({
     .optional()
     .describe(
       'Where the call comes from: the name of a carrier, an address such as `203.0.113.7:5060`, or an extension as `100@acme.example`. ' +
-        'Absent: the extension `from`, or else the only carrier whose calls are taken.',
+        'Absent: the extension `from`, or else the only carrier whose calls are taken, or else a program of the platform (`TRUSTED_SOURCES`).',
     ),
   call_id: text(200)
     .min(1)
@@ -141,7 +156,7 @@ export const simulateBody = z.strictObject({
 })
 
 type SimulateRequest = z.output<typeof simulateBody>
-type SimulateDeps = Pick<Platform, 'store' | 'engine' | 'now'>
+type SimulateDeps = Pick<Platform, 'store' | 'engine' | 'now' | 'ocs'>
 
 /** Throws 400 or 404 where there is no such call to be simulated. */
 export async function simulateFor(
@@ -149,28 +164,36 @@ export async function simulateFor(
   request: SimulateRequest,
   deps: SimulateDeps,
 ) {
-  const source = await sourceOf(principal, request, deps.store)
+  const isChosen = request.source === undefined
+  const { source, others } = isChosen
+    ? await usualSource(principal, request.from, deps.store)
+    : { source: await sourceOf(principal, request.source ?? '', deps.store), others: [] }
   if (source.kind === 'extension' && source.extension !== request.from)
     throw invalid('from', `must be ${source.extension}: a phone calls as itself`)
   const { from, to, call_id: callId, at } = request
   const simulation = deps.engine.simulate({ source, from, to, callId, at })
   if (simulation === undefined)
-    throw invalid('source', 'may not call: it is inactive, or takes calls only')
+    throw isChosen
+      ? notNamed(others)
+      : invalid('source', 'may not call: it is inactive, or takes calls only')
   if (!isVisible(simulation, principal)) throw notFound('source')
   if (at !== undefined && simulation.payment.kind !== 'asked')
     throw invalid('at', 'changes nothing: no rate is asked for this call')
-  return viewOf(simulation, at ?? deps.now(), principal, deps.store)
+  const view = await viewOf(simulation, at ?? deps.now(), principal, deps)
+  return { ...view, other_sources: others.slice(0, MAX_SOURCES) }
 }
+
+/** Named of those that a request without `source` could mean. */
+const MAX_SOURCES = 10
 
 const invalid = (path: string, message: string) =>
   badRequest('The call cannot be simulated', [{ path, message }])
 
 async function sourceOf(
   principal: Principal,
-  { from, source }: SimulateRequest,
+  source: string,
   store: Store,
 ): Promise<SimulatedSource> {
-  if (source === undefined) return usualSource(principal, from, store)
   const address = addressIn(source)
   if (address !== undefined) return { kind: 'address', ...address }
   const at = source.lastIndexOf('@')
@@ -179,7 +202,7 @@ async function sourceOf(
       ? await carriers(principal, store, source)
       : await extensions(principal, store, source.slice(0, at), source.slice(at + 1).toLowerCase())
   if (found === undefined) throw notFound('source')
-  return found
+  return found.source
 }
 
 /** `203.0.113.7`, `203.0.113.7:5060`, `2001:db8::1` or `[2001:db8::1]:5060`. */
@@ -190,52 +213,79 @@ function addressIn(text: string): { address: string; port: number } | undefined 
   return parseAddress(address) ? { address, port: Number(port) } : undefined
 }
 
-/** The extension that calls; the only trunk, for a number. */
-async function usualSource(
-  principal: Principal,
-  from: string,
-  store: Store,
-): Promise<SimulatedSource> {
-  for (const find of [() => extensions(principal, store, from), () => carriers(principal, store)]) {
-    const [only, ...others] = await find()
-    if (only !== undefined && others.length === 0) return only
-    if (only !== undefined) break
-  }
-  throw invalid('source', 'is required: name a carrier, an address or an extension with its domain')
+/** A source with the name by which `source` of a request names it. */
+interface NamedSource {
+  readonly source: SimulatedSource
+  readonly name: string
 }
+
+/** The extension that calls; the only trunk, for a number; or a program of the platform, which may name any payer. */
+async function usualSource(principal: Principal, from: string, store: Store) {
+  const phones = await extensions(principal, store, from)
+  const trunks = await carriers(principal, store)
+  const [phone, otherPhone] = phones
+  const [trunk, otherTrunk] = trunks
+  const isExtension = phone !== undefined
+  const only = isExtension
+    ? otherPhone === undefined && phone
+    : otherTrunk === undefined && trunk !== undefined && trunk
+  const names = (found: readonly NamedSource[]) =>
+    found.flatMap(({ source, name }) => (only && only.source === source ? [] : [name]))
+  const others = [...names(phones), ...names(trunks)]
+  if (only) return { source: only.source, others }
+  // A program of the platform calls for numbers, and no tenant sees it.
+  if (isExtension || principal.tenantId !== null) throw notNamed(others)
+  return { source: { kind: 'trusted' } as const, others }
+}
+
+const notNamed = (others: readonly string[]) =>
+  invalid(
+    'source',
+    `is required: name a carrier, an address or an extension with its domain${
+      others.length === 0 ? '' : `, such as ${others.slice(0, MAX_SOURCES).join(', ')}`
+    }`,
+  )
 
 async function extensions(
   { tenantId, domain: ownDomain }: Principal,
   store: Store,
   extension: string,
   domain?: string,
-): Promise<readonly SimulatedSource[]> {
+): Promise<readonly NamedSource[]> {
   let query = store.db
     .selectFrom('extension')
     .select(['domain', 'extension'])
     .where('extension', '=', extension)
-    .limit(2)
+    .orderBy('domain')
+    .limit(MAX_SOURCES)
   if (tenantId !== null) query = query.where('tenant_id', '=', tenantId)
   if (ownDomain !== null) query = query.where('domain', '=', ownDomain)
   if (domain !== undefined) query = query.where('domain', '=', domain)
   const found = await all(store, query)
-  return found.map((row) => ({ kind: 'extension', ...row }))
+  return found.map((row) => ({
+    source: { kind: 'extension', ...row },
+    name: `${row.extension}@${row.domain}`,
+  }))
 }
 
-/** By name; or else all whose calls are taken, of which two are enough to see. */
+/** By name; or else those whose calls are taken. */
 async function carriers(
   { tenantId }: Principal,
   store: Store,
   name?: string,
-): Promise<readonly SimulatedSource[]> {
-  let query = store.db.selectFrom('carrier').select('id').limit(2)
+): Promise<readonly NamedSource[]> {
+  let query = store.db
+    .selectFrom('carrier')
+    .select(['id', 'name'])
+    .orderBy('name')
+    .limit(MAX_SOURCES)
   if (tenantId !== null) query = query.where('tenant_id', '=', tenantId)
   query =
     name === undefined
       ? query.where('is_active', '=', 1).where('direction', '!=', 'out')
       : query.where('name', '=', name)
   const found = await all(store, query)
-  return found.map(({ id }) => ({ kind: 'carrier', carrierId: id }))
+  return found.map((row) => ({ source: { kind: 'carrier', carrierId: row.id }, name: row.name }))
 }
 
 /** A tenant asks about calls of its own sources; others do not exist for it. */
@@ -243,9 +293,17 @@ const isVisible = ({ origin }: Simulation, { tenantId }: Principal): boolean =>
   tenantId === null || (origin.kind !== 'proxy' && origin.tenantIds.includes(tenantId))
 
 /** Hidden from tenants: costs of carriers, and resources of others that take no part in the call. */
-async function viewOf(simulation: Simulation, at: number, principal: Principal, store: Store) {
+async function viewOf(
+  simulation: Simulation,
+  at: number,
+  principal: Principal,
+  deps: SimulateDeps,
+) {
   const { verdict, origin, candidates, passedOver, order, setId, direction } = simulation
   const { tenantId } = principal
+  // A margin and a cost tell the price.
+  const isPriceShown = principal.scopes.has('rates:read')
+  const costs = tenantId === null ? await costsOf(simulation, at, deps) : []
   const isRefused = verdict.kind === 'refused'
   const { payment } = simulation
   const isOwn =
@@ -255,21 +313,21 @@ async function viewOf(simulation: Simulation, at: number, principal: Principal, 
     sip_code: isRefused ? verdict.status : null,
     reason: isRefused ? verdict.reason : null,
     code: 'code' in verdict ? verdict.code : null,
-    denial_text: isRefused ? textOf(verdict, isOwn) : null,
+    denial_text: isRefused ? textOf(verdict, isOwn) : verdict.kind === 'dropped' ? BANNED : null,
     from: simulation.callerNumber,
     to: simulation.calledNumber,
     direction,
     emergency: simulation.isEmergency,
     source: { kind: origin.kind, id: origin.id, name: origin.name },
-    payment: await paymentView(simulation, at, principal, store),
+    payment: await paymentView(simulation, at, principal, deps.store),
     order,
     set_id: setId,
-    candidates: candidates.map(({ minuteMicros, share, ...candidate }) => ({
+    candidates: candidates.map(({ minuteMicros, share, ...candidate }, index) => ({
       ...candidate,
       withheld_text: storedDenialText(candidate.withheld, null),
       share: Math.round(share * 1_000) / 1_000,
-      carrier_price_exact:
-        minuteMicros === null || tenantId !== null ? null : moneyToDecimal(minuteMicros),
+      carrier_price_exact: decimalOrNull(costs[index]?.micros),
+      margin_exact: isPriceShown ? decimalOrNull(marginOf(costs[index], payment)) : null,
     })),
     passed_over: passedOver
       .filter((each) => tenantId === null || each.tenantId === tenantId)
@@ -277,7 +335,54 @@ async function viewOf(simulation: Simulation, at: number, principal: Principal, 
   }
 }
 
-export type SimulationView = Awaited<ReturnType<typeof viewOf>>
+export type SimulationView = Awaited<ReturnType<typeof simulateFor>>
+
+const BANNED =
+  'The source is banned: its packets are dropped unread. An operator can lift the ban (`/guard/bans`).'
+
+/** Of a call of one minute. */
+interface CarrierCost {
+  readonly micros: number
+  /** Undefined: the carrier has no price list any more. */
+  readonly currency: string | undefined
+}
+
+/** By candidate; undefined: its carrier has no price for the number. */
+async function costsOf(
+  { candidates, calledNumber }: Simulation,
+  at: number,
+  { store, ocs }: SimulateDeps,
+): Promise<readonly (CarrierCost | undefined)[]> {
+  const ids = candidates.flatMap(({ kind, id }) => (kind === 'gateway' && id !== null ? [id] : []))
+  if (ids.length === 0) return []
+  const query = store.db
+    .selectFrom('carrier')
+    .innerJoin('rate_plan', 'rate_plan.id', 'carrier.rate_plan_id')
+    .select(['carrier.id', 'rate_plan.id as planId', 'rate_plan.currency'])
+    .where('carrier.id', 'in', ids)
+  const pricedBy = (planId: number, number: string): number | undefined => {
+    const quote = ocs?.quote(planId, number, 60, at)
+    return quote?.rate.isBlocked === false ? quote.costMicros : undefined
+  }
+  const plans = new Map((await all(store, query)).map((row) => [row.id, row]))
+  return candidates.map(({ kind, id, number, minuteMicros }) => {
+    const plan = kind === 'gateway' && id !== null ? plans.get(id) : undefined
+    // A least-cost route has compared the price; of another route it is looked up.
+    const micros =
+      minuteMicros ??
+      (plan && pricedBy(plan.planId, number ?? calledNumber)) ??
+      (plan && pricedBy(plan.planId, calledNumber))
+    return micros === undefined ? undefined : { micros, currency: plan?.currency }
+  })
+}
+
+function marginOf(cost: CarrierCost | undefined, payment: Simulation['payment']) {
+  if (cost === undefined || payment.kind !== 'asked' || payment.minuteMicros === null) return null
+  return payment.tariff?.currency === cost.currency ? payment.minuteMicros - cost.micros : null
+}
+
+const decimalOrNull = (micros: number | null | undefined): string | null =>
+  micros == null ? null : moneyToDecimal(micros)
 
 /** No code: no phone of the extension is registered. Details about a payer are for its tenant only. */
 const textOf = (
@@ -285,7 +390,14 @@ const textOf = (
   isOwn: boolean,
 ): string => denialText(code ?? 'extension_unregistered', isOwn ? detail : undefined)
 
-const noPayment = { customer_id: null, customer: null, code: null, rate: null, at: null }
+const noPayment = {
+  customer_id: null,
+  customer: null,
+  code: null,
+  rate: null,
+  price_exact: null,
+  at: null,
+}
 
 /** The price needs `rates:read`. A tenant does not see who pays where that is no customer of its own. */
 async function paymentView(
@@ -299,12 +411,14 @@ async function paymentView(
   const isOwn = tenantId === null || payer?.tenantId === tenantId
   const isUnlimited = !isOwn || !Number.isFinite(longestSeconds)
   const shown = isOwn ? payer : null
+  const isPriceShown = isOwn && scopes.has('rates:read')
   return {
     kind: payment.kind,
     customer_id: shown?.customerId ?? null,
     customer: shown ? await nameOf(store, shown.customerId) : null,
     code,
-    rate: tariff && isOwn && scopes.has('rates:read') ? rateView(tariff) : null,
+    rate: tariff && isPriceShown ? rateView(tariff) : null,
+    price_exact: isPriceShown ? decimalOrNull(payment.minuteMicros) : null,
     at: timeToText(at),
     longest_seconds: isUnlimited ? null : longestSeconds,
   }
@@ -330,7 +444,7 @@ function rateView(
 }
 
 /** `POST /telephony/simulate`: the path that a call would take now. Nothing changes. */
-export const simulateRoutes = (deps: Pick<Platform, 'store' | 'engine' | 'now'>) =>
+export const simulateRoutes = (deps: SimulateDeps) =>
   new Hono<ControlEnv>().post(
     '/telephony/simulate',
     describeRoute({
@@ -349,6 +463,7 @@ export const simulateRoutes = (deps: Pick<Platform, 'store' | 'engine' | 'now'>)
         direction: 'inbound',
         emergency: false,
         source: { kind: 'carrier', id: 1, name: 'trunk' },
+        other_sources: [],
         payment: {
           kind: 'asked',
           customer_id: 7,
@@ -362,6 +477,7 @@ export const simulateRoutes = (deps: Pick<Platform, 'store' | 'engine' | 'now'>)
             first_increment: 1,
             increment: 1,
           },
+          price_exact: '0.60',
           at: exampleTime,
           longest_seconds: 1_000,
         },
@@ -380,6 +496,7 @@ export const simulateRoutes = (deps: Pick<Platform, 'store' | 'engine' | 'now'>)
             share: 1,
             withheld_text: null,
             carrier_price_exact: null,
+            margin_exact: null,
           },
         ],
         passed_over: [

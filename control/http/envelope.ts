@@ -80,6 +80,27 @@ export const pageQuery = {
     .meta({ default: DEFAULT_LIMIT, description: `More than ${MAX_LIMIT} are never given.` }),
 }
 
+/** Of a list that goes on where an earlier answer ended. */
+export const cursorQuery = z
+  .string()
+  .regex(/^\d{1,6}$/, 'must be the cursor of an earlier answer')
+  .optional()
+  .describe('From an earlier answer with the same arguments.')
+
+/** Rows before those that are asked for. */
+export const skippedBy = (cursor: string | undefined): number => Number(cursor ?? 0)
+
+export const pageEndView = {
+  complete: z.boolean().describe('False: there is more; ask again with the cursor.'),
+  cursor: z.string().nullable().describe('For what comes next. Null: these are the last.'),
+}
+
+/** @param end rows that were given so far. */
+export const pageEnd = (end: number, total: number) => ({
+  complete: end >= total,
+  cursor: end >= total ? null : String(end),
+})
+
 export interface Page {
   readonly page: number
   readonly limit: number

@@ -1,6 +1,6 @@
 /** Some calls of a finding, out of the records: through an index, and so many at most. */
 import { sql } from 'kysely'
-import { all } from '../../schema/sql/query.ts'
+import { all, includes } from '../../schema/sql/query.ts'
 import type { Window } from '../../schema/call-record.ts'
 import type { RecordsReader } from './call-sums.ts'
 import type { RefusalFinding } from './findings.ts'
@@ -25,15 +25,20 @@ export interface SampleFilter {
   readonly customerId: number | null
   readonly prefix?: string | null
   readonly denial?: string
+  readonly carrier?: string
+  readonly setId?: number
   /** Only calls that cost something. */
   readonly isCharged?: boolean
+  readonly isUnanswered?: boolean
+  /** Only calls with an INVITE to this destination. */
+  readonly tried?: string
 }
 
 /** Calls from `from` on, oldest first, with these values. */
 export function samplesOf(
   { store, tenantId }: RecordsReader,
   { from, before }: Window,
-  { customerId, prefix, denial, isCharged = false }: SampleFilter,
+  { customerId, prefix, denial, tried, carrier, setId, ...only }: SampleFilter,
   limit: number,
 ): Promise<readonly Sample[]> {
   const some = store.db
@@ -41,7 +46,8 @@ export function samplesOf(
     .select(['call_uuid', 'caller_id_number as caller', 'destination_number as callee'])
     .select(['source_address as source', 'carrier', 'start_stamp as start'])
     .select(['rate_prefix', 'denial_code', 'required_micros as required'])
-    .select(['available_micros as available', 'cost_micros'])
+    .select(['available_micros as available', 'cost_micros', 'disposition', 'set_id'])
+    .$if(tried !== undefined, (own) => own.select('attempts'))
     .where('start_stamp', '>=', from)
     .where('start_stamp', '<', before)
     .$if(tenantId !== null, (own) => own.where('tenant_id', '=', tenantId))
@@ -54,7 +60,13 @@ export function samplesOf(
     .select(['call_uuid', 'caller', 'callee', 'source', 'carrier', 'start'])
     .select(['required', 'available'])
     .$if(prefix != null, (own) => own.where('rate_prefix', '=', prefix ?? ''))
-    .$if(isCharged, (own) => own.where('cost_micros', '>', 0))
+    .$if(only.isCharged === true, (own) => own.where('cost_micros', '>', 0))
+    .$if(only.isUnanswered === true, (own) => own.where('disposition', '<>', 'ANSWERED'))
+    .$if(carrier !== undefined, (own) => own.where('carrier', '=', carrier ?? ''))
+    .$if(setId !== undefined, (own) => own.where('set_id', '=', setId ?? 0))
+    .$if(tried !== undefined, (own) =>
+      own.where((row) => includes(sql`attempts`, JSON.stringify(tried ?? ''))),
+    )
     .$if(denial !== undefined, (own) => own.where('denial_code', '=', denial ?? ''))
     .orderBy('start')
     .limit(limit)
@@ -66,6 +78,8 @@ export interface CallGroup {
   readonly start: string
   readonly source: string
   readonly carrier: string | null
+  /** The dispatcher set, of calls for which its nodes had no room. */
+  readonly setId: number | null
   readonly count: number
 }
 
@@ -77,6 +91,7 @@ export async function groupsOf(
   const some = store.db
     .selectFrom('cdr')
     .select(['source_address as source', 'carrier', 'denial_code', 'customer_id'])
+    .select('set_id as setId')
     .select(sql<string>`substr(destination_number, 1, 4)`.as('start'))
     .where('start_stamp', '>=', firstAt)
     .where('start_stamp', '<=', lastAt + MINUTE_MS)
@@ -85,7 +100,12 @@ export async function groupsOf(
     .orderBy('start_stamp')
     .limit(MAX_EXAMINED)
     .as('some')
-  const columns = code === 'no_rate' ? (['start'] as const) : (['source', 'carrier'] as const)
+  const columns =
+    code === 'no_rate'
+      ? (['start'] as const)
+      : code === 'node_limit'
+        ? (['setId'] as const)
+        : (['source', 'carrier'] as const)
   const query = store.db
     .selectFrom(some)
     .select([...columns])
@@ -99,6 +119,7 @@ export async function groupsOf(
     start: 'start' in row ? row.start : '',
     source: 'source' in row ? row.source : '',
     carrier: 'carrier' in row ? row.carrier : null,
+    setId: 'setId' in row ? row.setId : null,
     count: row.count,
   }))
 }

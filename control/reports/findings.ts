@@ -193,12 +193,14 @@ const limits = {
   rate: { floor: 5, newFloor: 3, factor: 3 },
   // Strangers call every platform.
   unknown_callers: { floor: 10, newFloor: 10, factor: 3 },
+  capacity: { floor: 5, newFloor: 3, factor: 3 },
 } as const satisfies Record<string, Limits>
 
 const codes = {
   wallet: ['insufficient_funds', 'daily_spend_limit'],
   rate: ['no_rate'],
   unknown_callers: ['unknown_caller', 'unknown_source', 'no_payer'],
+  capacity: ['node_limit', 'concurrent_limit', 'cps_limit', 'carrier_limit', 'agent_limit'],
 } as const
 
 export interface RefusalFinding {

@@ -34,7 +34,7 @@ export interface UnusualRequest extends Window {
 export interface UnusualCalls {
   readonly money: readonly (MoneyFinding & { readonly samples: readonly Sample[] })[]
   readonly refusals: readonly RefusedCalls[]
-  readonly carriers: readonly CarrierFinding[]
+  readonly carriers: readonly (CarrierFinding & { readonly samples: readonly Sample[] })[]
 }
 
 export interface RefusedCalls extends RefusalFinding {
@@ -226,7 +226,7 @@ async function takeSampled(
 interface Findings {
   readonly money: UnusualCalls['money'][number][]
   readonly refusals: RefusedCalls[]
-  readonly carriers: CarrierFinding[]
+  readonly carriers: UnusualCalls['carriers'][number][]
 }
 
 /** With evidence. Yields after each. */
@@ -265,8 +265,14 @@ async function* addFindings(
     findings.refusals.push({ ...finding, samples, groups })
     yield
   }
-  for (const finding of carriers.findings())
-    if (isMeant({ kind: 'trunk', lastAt: finding.lastAt })) findings.carriers.push(finding)
+  for (const finding of carriers.findings()) {
+    const { carrier, firstAt, lastAt } = finding
+    if (!isMeant({ kind: 'trunk', lastAt })) continue
+    const wanted = { customerId: null, carrier, isUnanswered: true }
+    const samples = await samplesOf(reader, { from: firstAt, before }, wanted, SAMPLES)
+    findings.carriers.push({ ...finding, samples })
+    yield
+  }
 }
 
 /** About how many calls the totals of these days have. */

@@ -44,7 +44,10 @@ import { escapeUser } from '../sip-server/message/index.ts'
 
 export interface SimulationDeps extends Omit<RouteDeps, 'routing' | 'dispatcher' | 'registrar'> {
   readonly routing: RouteDeps['routing'] &
-    Pick<Routing, 'recognize' | 'carrierOrigin' | 'hasRoom' | 'limitOf' | 'outboundCandidates'>
+    Pick<
+      Routing,
+      'recognize' | 'trustedOrigin' | 'carrierOrigin' | 'hasRoom' | 'limitOf' | 'outboundCandidates'
+    >
   readonly dispatcher: RouteDeps['dispatcher'] & Pick<Dispatcher, 'foreseen' | 'selection'>
   readonly registrar: RouteDeps['registrar'] & Pick<Registrar, 'extensionAt'>
   readonly calls: ValidationDeps['calls']
@@ -85,6 +88,8 @@ function originIn({ source }: SimulationRequest, deps: SimulationDeps): Origin |
   switch (source.kind) {
     case 'address':
       return deps.routing.recognize(source)
+    case 'trusted':
+      return deps.routing.trustedOrigin()
     case 'carrier':
       return deps.routing.carrierOrigin(source.carrierId)
     case 'extension':
@@ -161,12 +166,12 @@ function decide(
   return { ...early, direction: route.direction, payment, end, route }
 }
 
-function paymentOf({ verdict, tariff, longestSeconds }: Forecast): SimulatedPayment {
+function paymentOf({ verdict, ...forecast }: Forecast): SimulatedPayment {
   const code = verdict.kind === 'denied' ? verdict.code : null
   const { customerId = null, tenantId = null } =
     ('account' in verdict ? verdict.account : null) ?? {}
   const payer = customerId === null ? null : { customerId, tenantId }
-  return { kind: 'asked', verdict: verdict.kind, code, payer, tariff, longestSeconds }
+  return { kind: 'asked', verdict: verdict.kind, code, payer, ...forecast }
 }
 
 function dialingOf(

@@ -204,6 +204,11 @@ export class Guard {
     return this.#allBans().some((bans) => bans.has(key, this.#deps.now()))
   }
 
+  /** Such a ban holds for phones that have proved themselves, too. */
+  isBannedByOperator(address: string): boolean {
+    return this.#bans.operator.has(sourceKey(address), this.#deps.now())
+  }
+
   bans(): readonly Ban[] {
     const now = this.#deps.now()
     return this.#allBans()

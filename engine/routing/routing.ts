@@ -386,6 +386,11 @@ export class Routing {
     return carrier && this.#limits.describe(carrier)
   }
 
+  /** A program of the platform as the source of a call; undefined: there is no trusted source. */
+  trustedOrigin(): Origin | undefined {
+    return this.#deps.trustedSources.length > 0 ? { kind: 'trusted' } : undefined
+  }
+
   /** A carrier as the source of a call, by its first gateway that may call; undefined: it may not call. */
   carrierOrigin(carrierId: number): Origin | undefined {
     return this.#recognition.carrierOrigin(carrierId)

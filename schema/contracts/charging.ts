@@ -102,6 +102,8 @@ export interface Forecast {
   readonly verdict: Verdict
   /** In force then; null: there is no price. */
   readonly tariff: Tariff | null
+  /** The price of a call of one minute; null: there is no price. */
+  readonly minuteMicros: number | null
   /** The time that the payer's available money buys; Infinity: unlimited. 0: denied. */
   readonly longestSeconds: number
 }

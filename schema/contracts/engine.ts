@@ -407,6 +407,8 @@ export interface SimulationRequest {
 }
 
 export type SimulatedSource =
+  /** A program of the platform (`TRUSTED_SOURCES`). */
+  | { readonly kind: 'trusted' }
   | { readonly kind: 'address'; readonly address: string; readonly port: number }
   | { readonly kind: 'carrier'; readonly carrierId: number }
   /** With the right password. */
@@ -470,6 +472,8 @@ export type SimulatedPayment =
       readonly payer: { readonly customerId: number; readonly tenantId: number | null } | null
       /** In force then; null: there is no price. */
       readonly tariff: Tariff | null
+      /** The price of a call of one minute at that tariff. */
+      readonly minuteMicros: number | null
       /** How long the call could last; Infinity: without limit. 0: it is denied. */
       readonly longestSeconds: number
     }

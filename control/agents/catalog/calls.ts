@@ -116,6 +116,7 @@ export const simulateCall = defineTool({
     direction: z.string(),
     emergency: z.boolean(),
     source: z.object({ kind: z.string(), id: z.int().nullable(), name: nullable }),
+    other_sources: z.array(z.string()).describe('What source may name instead of the chosen one.'),
     payment: z.object({
       kind: z.string(),
       customer_id: z.int().nullable(),
@@ -123,11 +124,22 @@ export const simulateCall = defineTool({
       rate: z
         .object({ prefix: z.string(), rate_per_minute_exact: z.string(), currency: z.string() })
         .nullable(),
+      price_exact: nullable.describe('Of one minute, to the customer.'),
       longest_seconds: z.int().nullable(),
     }),
     order: z.string(),
     candidates: z.array(
-      z.object({ kind: z.string(), uri: z.string(), share: z.number(), withheld: nullable }),
+      z.object({
+        kind: z.string(),
+        uri: z.string(),
+        name: nullable,
+        number: nullable,
+        route: nullable,
+        share: z.number(),
+        withheld: nullable,
+        carrier_price_exact: nullable.describe('The cost of one minute.'),
+        margin_exact: nullable.describe('Price of one minute less that cost.'),
+      }),
     ),
     passed_over: z.array(z.object({ kind: z.string(), name: z.string(), why: z.string() })),
   }),
@@ -137,7 +149,7 @@ export const simulateCall = defineTool({
     const explanation = {
       goes_on: 'The call is admitted and an INVITE is sent; the answer of the destination decides.',
       refused: `The platform would refuse the call with ${sip_code ?? 0}. ${denial_text ?? ''}`,
-      dropped: 'The source is banned: the platform would not answer.',
+      dropped: denial_text ?? '',
     }[verdict]
     const advice = verdict === 'refused' && code !== null ? toolsFor(code) : null
     return { ...simulation, explanation, advice }

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { timeToText } from '../../../schema/columns.ts'
 import { didYouMean } from '../../../schema/rules/names.ts'
 import { ApiError } from '../../http/api-error.ts'
+import { cursorQuery, skippedBy } from '../../http/envelope.ts'
 import { text } from '../../http/fields.ts'
 import {
   anomaliesView,
@@ -29,11 +30,17 @@ export const findAnomalies = defineTool({
     ...periodInput,
     kinds: z.array(z.enum(kinds)).min(1).max(kinds.length).optional().describe('Defaults to all.'),
     limit: z.int().min(1).max(MAX_FINDINGS).default(USUAL_FINDINGS),
+    cursor: cursorQuery,
   }),
   output: anomaliesView,
-  run({ start, end, kinds: wanted = kinds, limit }, use) {
+  run({ start, end, kinds: wanted = kinds, limit, cursor }, use) {
     const span = periodOf({ start, end }, use.now(), { longestDays: 7 })
-    return search(use, use.principal, { span, wanted: [...new Set(wanted)], limit })
+    return search(use, use.principal, {
+      span,
+      wanted: [...new Set(wanted)],
+      limit,
+      offset: skippedBy(cursor),
+    })
   },
 })
 

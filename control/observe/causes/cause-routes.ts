@@ -7,7 +7,7 @@ import type { KeyStore } from '../../auth/key-store.ts'
 import { admitScope, requires } from '../../auth/requires.ts'
 import { notFound } from '../../http/api-error.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
-import { ok, queryInteger } from '../../http/envelope.ts'
+import { cursorQuery, ok, queryInteger, skippedBy } from '../../http/envelope.ts'
 import { queryTime, text } from '../../http/fields.ts'
 import type { Platform } from '../../http/platform.ts'
 import { validate, describeRoute } from '../../http/validate.ts'
@@ -57,6 +57,7 @@ const anomalyQuery = z.strictObject({
   ...periodQuery,
   kinds: kindList.optional().describe(`Some of ${kinds.join(', ')}. Defaults to all.`),
   limit: limitUpTo(MAX_FINDINGS, USUAL_FINDINGS),
+  cursor: cursorQuery,
 })
 const failuresQuery = z.strictObject({ ...periodQuery, limit: limitUpTo(50, 15) })
 const trunksQuery = z.strictObject({
@@ -90,6 +91,9 @@ export function causeRoutes(
           start: exampleTime,
           end: exampleTime,
           total: 1,
+          handled: 1,
+          complete: true,
+          cursor: null,
           searched: ['destination'],
           skipped: [],
           findings: [
@@ -100,7 +104,10 @@ export function causeRoutes(
               what: 'customer 7 "acme" spent 16.50 USD on 15 calls to 881, never on the days before: 99 % of all that it spent.',
               first_at: exampleTime,
               last_at: exampleTime,
+              figures: { cost: 16.5 },
               evidence: ['6f9619ff-8b86-4d01-b42d-00cf4fc964ff'],
+              advice:
+                'Look whether a sample call is meant. If it is not, brake the prefix, and find out from which phone or trunk it came.',
               next: {
                 tool: 'explain_call',
                 arguments: { call_uuid: '6f9619ff-8b86-4d01-b42d-00cf4fc964ff' },
@@ -109,6 +116,16 @@ export function causeRoutes(
                 tool: 'set_spend_guard',
                 arguments: { customer: 7, prefix: '881', action: 'block', duration: 86_400 },
               },
+              handled_by: {
+                change_id: '3c1f2a52-8c0f-4a86-9f53-2d3f9d3f7c10',
+                at: exampleTime,
+                tool: 'set_spend_guard',
+                by: 'night watch',
+                reason: 'unusual spending of 16.50 USD',
+                expires_at: exampleTime,
+                seen_since: false,
+              },
+              caused_by: null,
             },
           ],
         }),
@@ -121,11 +138,13 @@ export function causeRoutes(
           end_date: end,
           kinds: named = kinds,
           limit,
+          cursor,
         } = c.req.valid('query')
         const span = periodOf({ start, end }, now(), { longestDays: 7 })
         const search = { ...deps, peers: deps.others?.of(c), pause: nextTurn }
         const wanted = [...new Set(named)]
-        return ok(c, await findAnomalies(search, c.var.principal, { span, wanted, limit }))
+        const page = { limit, offset: skippedBy(cursor) }
+        return ok(c, await findAnomalies(search, c.var.principal, { span, wanted, ...page }))
       },
     )
 

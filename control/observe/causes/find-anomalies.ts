@@ -8,6 +8,8 @@ import { admitScope } from '../../auth/requires.ts'
 import type { Scope } from '../../auth/scopes.ts'
 import { inTurn } from '../../reports/searches.ts'
 import { moment } from '../../http/view-fields.ts'
+import { pageEnd, pageEndView } from '../../http/envelope.ts'
+import { withHandling } from './changes-in-force.ts'
 import { findInCalls } from './find-calls.ts'
 import { findInKeys } from './find-keys.ts'
 import { findGuessing } from './find-guessing.ts'
@@ -24,14 +26,18 @@ import {
 } from './finding.ts'
 
 export const MAX_FINDINGS = 50
-/** So many findings have less than 8 kB of text. */
-export const USUAL_FINDINGS = 8
+/** So many findings have about 16 kB of text. */
+export const USUAL_FINDINGS = 15
 
 export const anomaliesView = z.strictObject({
   start: moment,
   end: moment,
-  findings: z.array(findingView).describe('The worst first.'),
+  findings: z
+    .array(findingView)
+    .describe('The worst first; those that a change in force deals with last.'),
   total: z.int().min(0),
+  handled: z.int().min(0).describe('Of `total`, those that a change in force deals with.'),
+  ...pageEndView,
   searched: z.array(z.enum(kinds)),
   skipped: z
     .array(z.strictObject({ kind: z.enum(kinds), needs: z.string() }))
@@ -51,6 +57,7 @@ const needs: Readonly<Record<Kind, readonly Scope[]>> = {
   node: ['dispatcher:read'],
   trunk: ['carriers:read'],
   registration: ['carriers:read'],
+  capacity: ['customers:read', 'dispatcher:read'],
 }
 
 export async function findAnomalies(
@@ -60,7 +67,13 @@ export async function findAnomalies(
     span,
     wanted,
     limit,
-  }: { readonly span: Span; readonly wanted: readonly Kind[]; readonly limit: number },
+    offset = 0,
+  }: {
+    readonly span: Span
+    readonly wanted: readonly Kind[]
+    readonly limit: number
+    readonly offset?: number
+  },
 ): Promise<AnomaliesView> {
   const { tenantId, domain } = principal
   const lacking = wanted.flatMap((kind) => {
@@ -79,13 +92,18 @@ export async function findAnomalies(
       ? await findGuessing(own, span)
       : []),
   ]
-  const found = await inTurn(own, () => readApart(own.store, tenantId, find))
-  const findings = worstOfEach(found).toSorted(bySeverity)
+  const search = async () => withHandling(own, worstOfEach(await find()))
+  const found = await inTurn(own, () => readApart(own.store, tenantId, search))
+  const findings = withoutRemedies(found).toSorted(bySeverity)
+  const isActorShown = isAdmitted(principal, 'audit:read')
+  const listed = findings.slice(offset, offset + limit)
   return {
     start: timeToText(span.from),
     end: timeToText(span.before),
-    findings: findings.slice(0, limit).map(findingViewOf),
+    findings: listed.map((finding) => findingViewOf(finding, isActorShown)),
     total: findings.length,
+    handled: findings.filter(({ handledBy }) => handledBy !== undefined).length,
+    ...pageEnd(offset + listed.length, findings.length),
     searched,
     skipped: lacking,
   }
@@ -100,6 +118,14 @@ function isAdmitted(principal: Principal, scope: Scope): boolean {
     throw error
   }
 }
+
+/** A carrier that was taken out for what another finding says is no finding of its own. */
+const withoutRemedies = (findings: readonly Finding[]): readonly Finding[] =>
+  findings.filter(
+    ({ causedBy }) =>
+      causedBy === undefined ||
+      !findings.some(({ handledBy }) => handledBy?.change_id === causedBy.change_id),
+  )
 
 /** A period of several days finds the same each day. */
 function worstOfEach(found: readonly Finding[]): readonly Finding[] {

@@ -1,8 +1,13 @@
 /** Findings in calls: spending, refusals, carriers, in words. `unusual-calls.ts` finds them. */
 import { moneyText, plural, quoted } from '../../http/clean-text.ts'
+import { moneyToDecimal } from '../../../schema/columns.ts'
+import type { SetStatus } from '../../../schema/contracts/engine.ts'
 import { all } from '../../../schema/sql/query.ts'
+import { fieldsOf, type Json } from '../../changes/kinds.ts'
+import { nodeTargetId } from '../../resources/node-plan.ts'
+import { setsField } from './changes-in-force.ts'
+import { visibleSets } from './state-history.ts'
 import { refuseForNow } from '../../reports/summary.ts'
-import type { CarrierFinding } from '../../reports/findings.ts'
 import type { Sample } from '../../reports/evidence.ts'
 import type { AnomalyDeps, Call, Finding, Kind, Span } from './finding.ts'
 import type { RefusedCalls, UnusualCalls } from '../../reports/unusual-calls.ts'
@@ -14,6 +19,7 @@ const callKinds: readonly Kind[] = [
   'rate',
   'unknown_callers',
   'trunk',
+  'capacity',
 ]
 
 export async function findInCalls(
@@ -28,16 +34,53 @@ export async function findInCalls(
   if (found === undefined) refuseForNow()
   const { money, refusals, carriers } = found
   const names = await customerNames(deps, [...money, ...refusals])
+  const customers = await limitsOf(deps, refusals)
+  const ids = await carrierIds(
+    deps,
+    carriers.map(({ carrier }) => carrier),
+  )
+  const sets = await visibleSets(deps, deps.tenantId)
   return [
     ...money.map((each) => moneyFinding(each, names)),
-    ...refusals.map((each) => refusalFinding(deps, each, names, span)),
-    ...carriers.map(carrierFinding),
+    ...refusals.map((each) => refusalFinding(deps, each, { names, customers, sets }, span)),
+    ...carriers.map((each) => carrierFinding(each, ids)),
   ]
 }
 
-const carrierFinding = (found: CarrierFinding): Finding => {
-  const { carrier, calls, asrPercent, usualPercent, firstAt, lastAt } = found
+type CarrierIds = ReadonlyMap<string, number>
+
+/** By name, of those whose name is theirs alone. */
+async function carrierIds(
+  { store, tenantId }: AnomalyDeps,
+  names: readonly string[],
+): Promise<CarrierIds> {
+  if (names.length === 0) return new Map()
+  const query = store.db
+    .selectFrom('carrier')
+    .select(['id', 'name'])
+    .where('name', 'in', names)
+    .$if(tenantId !== null, (own) => own.where('tenant_id', '=', tenantId))
+  const rows = await all(store, query)
+  const isOne = (name: string) => rows.filter((row) => row.name === name).length === 1
+  return new Map(rows.flatMap(({ id, name }) => (isOne(name) ? [[name, id] as const] : [])))
+}
+
+/** The first step against a carrier that does not work. */
+export const withoutCarrier = (carrier: number, reason: string): Call => ({
+  tool: 'set_trunk_state',
+  arguments: { carrier, state: 'inactive', duration: 3_600, reason },
+})
+
+/** Of the state after a change of a carrier. Undefined: the change is about something else. */
+export const isInactive = (after: Json | null): boolean | undefined => {
+  const isActive = fieldsOf(after)?.['is_active']
+  return isActive === undefined ? undefined : isActive === false
+}
+
+function carrierFinding(found: UnusualCalls['carriers'][number], ids: CarrierIds): Finding {
+  const { carrier, calls, asrPercent, usualPercent, firstAt, lastAt, samples } = found
   const subject = `carrier ${quoted(carrier)}`
+  const id = ids.get(carrier)
   return {
     kind: 'trunk',
     severity: 'high',
@@ -45,11 +88,19 @@ const carrierFinding = (found: CarrierFinding): Finding => {
     firstAt,
     lastAt,
     what: `${asrPercent} % of ${plural(calls, 'call')} through ${subject} were answered, usually ${usualPercent} %`,
-    evidence: [],
-    next: { tool: 'list_trunks', arguments: { search: carrier } },
-    firstStep: null,
+    figures: { calls, asr_percent: asrPercent, usual_asr_percent: usualPercent },
+    evidence: uuidsOf(samples),
+    advice:
+      'See in a sample call what the carrier answers, and ask the carrier; until then let its calls take the next route.',
+    next: explained(samples, { tool: 'list_trunks', arguments: { search: carrier } }),
+    firstStep: id === undefined ? null : withoutCarrier(id, 'few of its calls are answered'),
+    ...(id !== undefined && {
+      remedy: { kind: 'carrier' as const, ids: [String(id)], fits: isInactive },
+    }),
   }
 }
+
+const uuidsOf = (samples: Samples): readonly string[] => samples.map(({ call_uuid }) => call_uuid)
 
 type Names = ReadonlyMap<number, string>
 
@@ -79,7 +130,10 @@ function moneyFinding(found: UnusualCalls['money'][number], names: Names): Findi
     lastAt,
     subject: `customer ${customerId}`,
     what: `${nameOf(customerId, names)} ${what}${whoseCalls(samples)}.`,
-    evidence: samples.map(({ call_uuid }) => call_uuid),
+    figures: { cost: costMicros / 1e6 },
+    evidence: uuidsOf(samples),
+    advice:
+      'Look whether a sample call is meant. If it is not, brake the prefix, and find out from which phone or trunk it came.',
     next: explained(samples, { tool: 'get_ledger', arguments: { customer: customerId } }),
     firstStep: {
       tool: 'set_spend_guard',
@@ -91,7 +145,22 @@ function moneyFinding(found: UnusualCalls['money'][number], names: Names): Findi
         reason: `unusual spending of ${moneyText(costMicros, currency)}`,
       },
     },
+    remedy: {
+      kind: 'spend_guard',
+      fits: (after) => isGuardOf(after, customerId, prefix),
+    },
   }
+}
+
+/** Of the customer or of its whole tenant, and of a part of the prefix. */
+function isGuardOf(after: Json | null, customerId: number, prefix: string | null): boolean {
+  const guard = fieldsOf(after)
+  const guarded = guard?.['prefix']
+  return (
+    guard?.['customer_id'] === customerId &&
+    typeof guarded === 'string' &&
+    (prefix ?? '').startsWith(guarded)
+  )
 }
 
 type Samples = readonly Sample[]
@@ -107,54 +176,231 @@ const explained = ([sample]: Samples, otherwise: Call): Call =>
     ? otherwise
     : { tool: 'explain_call', arguments: { call_uuid: sample.call_uuid } }
 
-function refusalFinding(deps: AnomalyDeps, found: RefusedCalls, names: Names, span: Span): Finding {
-  const { kind, code, customerId, calls, mean, firstAt, lastAt, samples, groups } = found
-  const subject = customerId === null ? code : `customer ${customerId}`
+interface Limits {
+  readonly id: number
+  readonly credit_limit_micros: number
+  readonly max_daily_spend_micros: number
+  readonly max_concurrent_calls: number
+  readonly max_cps: number
+}
+
+/** By customer. */
+async function limitsOf(
+  { store }: AnomalyDeps,
+  refusals: readonly RefusedCalls[],
+): Promise<ReadonlyMap<number, Limits>> {
+  const ids = [...new Set(refusals.flatMap(({ customerId }) => customerId ?? []))]
+  if (ids.length === 0) return new Map()
+  const query = store.db
+    .selectFrom('customer')
+    .select(['id', 'credit_limit_micros', 'max_daily_spend_micros'])
+    .select(['max_concurrent_calls', 'max_cps'])
+    .where('id', 'in', ids)
+  return new Map((await all(store, query)).map((row) => [row.id, row]))
+}
+
+interface Known {
+  readonly names: Names
+  readonly customers: ReadonlyMap<number, Limits>
+  readonly sets: readonly SetStatus[]
+}
+
+function refusalFinding(deps: AnomalyDeps, found: RefusedCalls, known: Known, span: Span): Finding {
+  const { names, customers } = known
+  const { kind, code, customerId, calls, mean, firstAt, lastAt, samples } = found
   const usual = `usually ${Math.round(mean * 10) / 10} in these hours`
   const refused = `${plural(calls, 'call')} refused with ${code} since ${textOf(firstAt)}, ${usual}`
-  const base = { kind, subject, firstAt, lastAt, evidence: samples.map((each) => each.call_uuid) }
   const payer = customerId === null ? '' : `${nameOf(customerId, names)}: `
-  const period = { start: textOf(span.from), end: textOf(span.before) }
-  if (kind === 'wallet') {
-    const { text, isOver } = shortage(deps, found, samples)
-    return {
-      ...base,
-      severity: isOver ? 'low' : 'high',
-      what: `${payer}${refused}${text}.`,
-      next: { tool: 'get_ledger', arguments: { customer: customerId, ...period } },
-      firstStep: null,
-    }
+  const base = {
+    kind,
+    subject: customerId === null ? code : `customer ${customerId}`,
+    firstAt,
+    lastAt,
+    figures: { refused_calls: calls, usual_a_day: Math.round(mean * 10) / 10 },
+    evidence: uuidsOf(samples),
+    firstStep: null,
+    severity: 'medium' as const,
   }
-  const severity = 'medium'
-  if (kind === 'rate') {
-    const numbers = groups.map(({ start, count }) => `${quoted(start)} (${count})`).join(', ')
-    const [sample] = samples
-    return {
-      ...base,
-      severity,
-      firstStep: null,
-      what: `${payer}${refused}: no rate for numbers that begin with ${numbers}.`,
-      next: {
-        tool: 'lookup_rate',
-        arguments: {
-          number: sample?.callee ?? '',
-          ...(customerId !== null && { customer: customerId }),
+  const limits = customerId === null ? undefined : customers.get(customerId)
+  switch (kind) {
+    case 'wallet': {
+      const { text, isOver } = shortage(deps, found, samples)
+      const period = { start: textOf(span.from), end: textOf(span.before) }
+      const isForDay = code === 'daily_spend_limit'
+      return {
+        ...base,
+        severity: isOver ? 'low' : 'high',
+        what: `${payer}${refused}${text}.`,
+        next: { tool: 'get_ledger', arguments: { customer: customerId, ...period } },
+        advice: isForDay
+          ? 'Ask the customer whether the spending is meant; if it is, raise its limit for the day.'
+          : 'Let a person top up the wallet; meanwhile a credit limit with a duration lets the customer call.',
+        firstStep: isOver || limits === undefined ? null : moreMoney(limits, samples[0], isForDay),
+        remedy: {
+          kind: 'customer',
+          ids: [String(customerId)],
+          fits: setsField(isForDay ? 'max_daily_spend_micros' : 'credit_limit_micros'),
         },
-      },
+      }
     }
+    case 'rate':
+      return { ...base, ...missingRate(found, `${payer}${refused}`) }
+    case 'capacity':
+      return { ...base, ...atCapacity(found, `${payer}${refused}`, limits, known.sets) }
+    case 'unknown_callers':
+      return { ...base, ...unknownCallers(found, refused) }
   }
+}
+
+type Part = Pick<Finding, 'what' | 'next' | 'advice'> & Partial<Finding>
+
+const limitStep = (customer: number, limit: object, reason: string): Call => ({
+  tool: 'set_customer_limits',
+  arguments: { customer, ...limit, duration: 3_600, reason },
+})
+
+/** Some calls' worth, for an hour. */
+const CREDIT = 5_000_000
+
+const moreMoney = (limits: Limits, sample: Sample | undefined, isForDay: boolean): Call =>
+  isForDay
+    ? limitStep(
+        limits.id,
+        { max_daily_spend: moneyToDecimal(limits.max_daily_spend_micros * 2) },
+        'the limit of the day is reached',
+      )
+    : limitStep(
+        limits.id,
+        {
+          credit_limit: moneyToDecimal(
+            limits.credit_limit_micros + Math.max(CREDIT, lacking(sample)),
+          ),
+        },
+        'the wallet is empty',
+      )
+
+const lacking = (sample: Sample | undefined): number =>
+  (sample?.required ?? 0) - (sample?.available ?? 0)
+
+function missingRate({ groups, samples, customerId }: RefusedCalls, refused: string): Part {
+  const numbers = groups.map(({ start, count }) => `${quoted(start)} (${count})`).join(', ')
+  const callee = (samples[0]?.callee ?? '').replace(/^\+/, '')
+  return {
+    what: `${refused}: no rate for numbers that begin with ${numbers}.`,
+    advice:
+      'Ask a person for the price: add_rate adds a rate to the plan, or propose_change proposes it.',
+    next: {
+      tool: 'lookup_rate',
+      arguments: {
+        number: samples[0]?.callee ?? '',
+        ...(customerId !== null && { customer: customerId }),
+      },
+    },
+    remedy: {
+      kind: 'rate',
+      fits: (after) => {
+        const prefix = fieldsOf(after)?.['prefix']
+        return typeof prefix === 'string' && callee.startsWith(prefix)
+      },
+    },
+  }
+}
+
+function unknownCallers({ groups, samples, code }: RefusedCalls, refused: string): Part {
   const sources = groups.map(
     ({ source, carrier, count }) =>
       `${count} from ${source}${carrier === null ? '' : ` (carrier ${quoted(carrier)})`}`,
   )
   const [sample] = samples
   const caller = sample === undefined ? '' : `, such as caller ${quoted(sample.caller)}`
+  const number = (sample?.caller ?? '').replace(/^\+/, '')
   return {
-    ...base,
-    severity,
-    firstStep: null,
     what: `${refused}: of the first, ${sources.join(', ')}${caller}.`,
+    advice:
+      code === 'unknown_source'
+        ? 'If the source is a carrier, add its address as a gateway. If it is a stranger, leave it: the guard bans scanners by itself.'
+        : code === 'no_payer'
+          ? 'Set the customer of the carrier from which these calls come.'
+          : 'If the number is a customer’s, give it to the customer: add_number does, or propose_change proposes it.',
     next: explained(samples, { tool: 'search_cdrs', arguments: { disposition: 'FAILED' } }),
+    ...(code === 'unknown_caller' && {
+      remedy: {
+        kind: 'customer' as const,
+        fits: (after: Json | null) => {
+          const numbers = fieldsOf(after)?.['numbers']
+          return Array.isArray(numbers) && numbers.includes(number)
+        },
+      },
+    }),
+  }
+}
+
+function atCapacity(
+  { code, calls, groups, samples, customerId }: RefusedCalls,
+  refused: string,
+  limits: Limits | undefined,
+  sets: readonly SetStatus[],
+): Part {
+  if (code === 'node_limit') {
+    const setId = groups[0]?.setId ?? null
+    const set = sets.find((each) => each.setId === setId)
+    const idle = set?.nodes.find(({ state }) => state === 'inactive')
+    const active = set?.nodes.filter(({ state }) => state === 'active').length ?? 0
+    return {
+      what:
+        `${refused}: every active node of ${setId === null ? 'the set' : `set ${setId}`} had as many calls as its max_calls allows` +
+        (set === undefined ? '.' : `; ${active} of ${plural(set.nodes.length, 'node')} active.`),
+      advice:
+        idle === undefined
+          ? 'Add a node to the set, or raise max_calls of its nodes.'
+          : `Put the node ${idle.destination} into service again, which was taken out, or raise max_calls of the others.`,
+      next: {
+        tool: 'get_dispatcher_status',
+        arguments: { ...(setId !== null && { setId }) },
+      },
+      firstStep:
+        idle === undefined || setId === null
+          ? null
+          : {
+              tool: 'set_dispatcher_state',
+              arguments: {
+                setId,
+                destination: idle.destination,
+                state: 'active',
+                reason: 'the other nodes have as many calls as they may',
+              },
+            },
+      remedy: {
+        kind: 'dispatcher_node',
+        fits: (after) => after === 'active',
+        ...(idle !== undefined &&
+          setId !== null && { ids: [nodeTargetId(setId, idle.destination)] }),
+      },
+    }
+  }
+  if (code === 'carrier_limit' || code === 'agent_limit') {
+    const carrier = groups.find((group) => group.carrier !== null)?.carrier ?? null
+    const whose = carrier === null ? 'The' : `Carrier ${quoted(carrier)}: the`
+    return {
+      what: `${refused}.`,
+      advice: `${whose} limits max_calls and max_cps are reached: raise them, or add a route to another carrier.`,
+      next:
+        code === 'carrier_limit' && carrier !== null
+          ? { tool: 'list_trunks', arguments: { search: carrier } }
+          : explained(samples, { tool: 'list_active_calls', arguments: {} }),
+    }
+  }
+  const field = code === 'cps_limit' ? 'max_cps' : 'max_concurrent_calls'
+  const most = limits?.[field] ?? 0
+  return {
+    what: `${refused}: the customer may ${field === 'max_cps' ? `start ${plural(most, 'call')} a second` : `have ${plural(most, 'call')} at once`}.`,
+    advice: `If the customer should have more, raise its ${field}; a duration takes it back.`,
+    next: { tool: 'get_customer_balance', arguments: { customer: customerId } },
+    ...(limits !== undefined && {
+      figures: { refused_calls: calls, limit: most },
+      firstStep: limitStep(limits.id, { [field]: most * 2 || 1 }, `${field} is reached`),
+      remedy: { kind: 'customer' as const, ids: [String(limits.id)], fits: setsField(field) },
+    }),
   }
 }
 

@@ -136,7 +136,22 @@ async function guessingFinding(
     what,
     firstAt,
     lastAt: Math.max(...pairs.map(({ last_at }) => last_at)),
+    figures: {
+      wrong_passwords: sumOf(pairs),
+      usual,
+      extensions: extensions.size,
+      addresses: sources.size,
+    },
     evidence: [...sources.keys()].slice(0, NAMED),
+    advice:
+      entered.length === 0
+        ? 'Ban the addresses, and see that the passwords are long.'
+        : 'Change the password of the extension that has registered from there, then ban the addresses.',
+    remedy: {
+      kind: 'sip_ban',
+      ids: [...sources.keys()].slice(0, NAMED),
+      fits: (after) => after === 'banned',
+    },
     // Whether calls are made with it.
     next: {
       tool: 'search_cdrs',

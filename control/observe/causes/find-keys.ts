@@ -2,6 +2,7 @@
 import { sql } from 'kysely'
 import { HOUR_MS } from '../../../schema/clock.ts'
 import { all } from '../../../schema/sql/query.ts'
+import { fieldsOf } from '../../changes/kinds.ts'
 import { plural, quoted } from '../../http/clean-text.ts'
 import type { AnomalyDeps, Finding, Span } from './finding.ts'
 import { changesBy } from './key-activity.ts'
@@ -80,6 +81,19 @@ async function findingOf(
     what: `key ${quoted(name)} ${found.what}.`,
     firstAt: Math.max(firstAt, from),
     lastAt,
+    figures: found.figures,
+    advice:
+      'Ask the owner of the key. If it is not the owner, suspend the key: resume_api_key brings it back.',
+    remedy: {
+      kind: 'api_key',
+      ids: [uuid],
+      fits: (after) => {
+        const { suspended_at: suspended, revoked_at: revoked } = fieldsOf(after) ?? {}
+        return suspended === undefined && revoked === undefined
+          ? undefined
+          : typeof suspended === 'number' || typeof revoked === 'number'
+      },
+    },
     evidence: [uuid, ...made.slice(0, 4).map(({ correlation_id }) => correlation_id)],
     next: { tool: 'get_key_activity', arguments: { uuid, ...period } },
     firstStep: {
@@ -121,6 +135,7 @@ export interface KeyFacts {
 interface KeyFinding {
   readonly severity: 'critical' | 'high' | 'medium'
   readonly what: string
+  readonly figures: Readonly<Record<string, number>>
 }
 
 const denialCodes: ReadonlySet<string> = new Set([
@@ -138,6 +153,7 @@ const denialCodes: ReadonlySet<string> = new Set([
 
 /** Undefined: nothing is unusual. `from` and `before`: the period in milliseconds UTC. */
 function keyFinding(facts: KeyFacts, from: number, before: number): KeyFinding | undefined {
+  const { hours } = facts
   const added = newAddresses(facts, from)
   const signs = [
     addressSign(added),
@@ -148,7 +164,17 @@ function keyFinding(facts: KeyFacts, from: number, before: number): KeyFinding |
   if (signs.length === 0) return undefined
   const hasChangedFromNew = added.some(({ address }) => facts.changedFrom.includes(address))
   const severity = hasChangedFromNew ? 'critical' : signs.length > 1 ? 'high' : 'medium'
-  return { severity, what: `${signs.join('; ')}${hasChangedFromNew ? ', from a new address' : ''}` }
+  const refused = hours.filter(({ outcome }) => denialCodes.has(outcome))
+  const figures = {
+    new_addresses: added.length,
+    refused_requests: byDay(refused, from).now,
+    changes: facts.changedAt.filter((at) => at >= from).length,
+  }
+  return {
+    severity,
+    figures,
+    what: `${signs.join('; ')}${hasChangedFromNew ? ', from a new address' : ''}`,
+  }
 }
 
 /** A key that was not used before has no usual address. */

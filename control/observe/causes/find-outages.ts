@@ -1,5 +1,11 @@
 /** Findings in what calls are sent to: nodes, gateways, registrations with carriers. */
 import { plural, quoted } from '../../http/clean-text.ts'
+import { stateIn, type ChangeEntry } from '../../changes/change-store.ts'
+import { fieldsOf } from '../../changes/kinds.ts'
+import { type Sample, samplesOf } from '../../reports/evidence.ts'
+import { nodeTargetId } from '../../resources/node-plan.ts'
+import { changesTo } from './changes-in-force.ts'
+import { isInactive, withoutCarrier } from './find-calls.ts'
 import { changesBetween, downSince, visibleSets } from './state-history.ts'
 import { trunksOf, type TrunkView } from './trunks.ts'
 import type { AnomalyDeps, Finding, Kind, Span } from './finding.ts'
@@ -23,10 +29,23 @@ export async function findOutages(
 async function nodeFindings(deps: AnomalyDeps, span: Span): Promise<readonly Finding[]> {
   const sets = await visibleSets(deps, deps.tenantId)
   const downs = await outagesOf(deps, 'node', span)
+  const out = sets.flatMap((set) =>
+    set.nodes
+      .filter(({ state }) => state === 'inactive')
+      .map(({ destination }) => nodeTargetId(set.setId, destination)),
+  )
+  const byHand = await changesTo(
+    deps,
+    'dispatcher_node',
+    out,
+    (change) => stateIn(change.state_after) === 'inactive',
+  )
   const findings: Finding[] = []
   for (const set of sets)
     for (const node of set.nodes) {
-      const finding = await nodeFinding(deps, { set, node, outages: downs.get(node.nodeId) }, span)
+      const change = byHand.get(nodeTargetId(set.setId, node.destination))
+      const outages = downs.get(node.nodeId)
+      const finding = await nodeFinding(deps, { set, node, outages, change }, span)
       if (finding !== undefined) findings.push(finding)
     }
   return findings
@@ -61,80 +80,226 @@ async function outagesOf(
   return outages
 }
 
+interface ExaminedNode {
+  readonly set: SetStatus
+  readonly node: NodeStatus
+  readonly outages: Outages | undefined
+  /** That took it out of service. */
+  readonly change: ChangeEntry | undefined
+}
+
 async function nodeFinding(
-  { store, tenantId }: AnomalyDeps,
-  {
-    set,
-    node,
-    outages,
-  }: {
-    readonly set: SetStatus
-    readonly node: NodeStatus
-    readonly outages: Outages | undefined
-  },
+  deps: AnomalyDeps,
+  examined: ExaminedNode,
   { from, before }: Span,
 ): Promise<Finding | undefined> {
-  const isDown = node.state === 'probing'
-  if (!isDown && (outages?.count ?? 0) < FLAPPING) return undefined
-  const since = isDown ? await downSince({ store, tenantId }, 'node', node.nodeId) : undefined
-  const others = set.nodes.filter(
-    ({ state, nodeId }) => state === 'active' && nodeId !== node.nodeId,
-  )
-  const subject = `node ${node.destination} of set ${set.setId}`
-  const remaining = `${plural(others.length, 'other node')} of the set ${others.length === 1 ? 'is' : 'are'} active`
-  const why = since?.reason ?? node.lastProbe?.reason ?? outages?.reason ?? ''
-  const at = since?.at ?? outages?.firstAt ?? from
-  return {
-    kind: 'node',
-    severity: !isDown ? 'medium' : others.length === 0 ? 'critical' : 'high',
-    subject: `node ${node.destination}`,
-    what: isDown
-      ? `${subject} is out of service since ${new Date(at).toISOString()}: ${quoted(why)}; ${remaining}.`
-      : `${subject} went out of service ${plural(outages?.count ?? 0, 'time')} in the period: ${quoted(why)}; ${remaining}.`,
+  const { set, node, outages, change } = examined
+  const { destination, state } = node
+  if (state === 'active' && (outages?.count ?? 0) < FLAPPING) return undefined
+  const isOut = state !== 'active'
+  const since = isOut ? await downSince(deps, 'node', node.nodeId) : undefined
+  const others = set.nodes.filter((each) => each.state === 'active' && each.nodeId !== node.nodeId)
+  const at =
+    since?.at ?? (state === 'inactive' ? change?.at : undefined) ?? outages?.firstAt ?? from
+  const shared = {
+    subject: `node ${destination}`,
     firstAt: at,
-    lastAt: isDown ? Math.max(at, before - 1) : (outages?.lastAt ?? at),
-    evidence: [],
-    next: { tool: 'get_node_history', arguments: { node: node.destination } },
-    firstStep:
+    lastAt: isOut ? Math.max(at, before - 1) : (outages?.lastAt ?? at),
+    figures: {
+      active_nodes_of_set: others.length,
+      live_calls: node.activeCalls,
+      ...(outages && { outages: outages.count }),
+    },
+    next: { tool: 'get_node_history', arguments: { node: destination } },
+  }
+  const named = node.description === null ? '' : ` ${quoted(node.description)}`
+  const it = `node ${destination}${named} of set ${set.setId}`
+  const remaining = `${plural(others.length, 'other node')} of the set ${others.length === 1 ? 'is' : 'are'} active`
+  if (state === 'inactive' && (since === undefined || since.cause === 'operator')) {
+    const who = change === undefined ? '' : ` ${byWhom(change)}`
+    return {
+      ...shared,
+      kind: 'node',
+      severity: others.length === 0 ? 'critical' : 'medium',
+      what: `${it} was taken out of service by hand at ${textOf(at)}${who}; ${remaining}.`,
+      evidence: await callsOf(deps, set.setId, { from: at, before }),
+      advice:
+        'Ask who took it out; when its maintenance is over, put it into service again with set_dispatcher_state.',
+      firstStep: {
+        tool: 'set_dispatcher_state',
+        arguments: {
+          setId: set.setId,
+          destination,
+          state: 'active',
+          reason: 'it was taken out of service by hand, and its calls are missed',
+        },
+      },
+      causedBy: change,
+    }
+  }
+  const why = since?.reason ?? node.lastProbe?.reason ?? outages?.reason ?? ''
+  const drained = state === 'inactive' ? ', and was then taken out by hand' : ''
+  return {
+    ...shared,
+    kind: 'node',
+    severity: !isOut ? 'medium' : others.length === 0 ? 'critical' : 'high',
+    what: isOut
+      ? `${it} is out of service since ${textOf(at)}: ${quoted(why)}${drained}; ${remaining}.`
+      : `${it} went out of service ${plural(outages?.count ?? 0, 'time')} in the period: ${quoted(why)}; ${remaining}.`,
+    evidence: await callsTo(deps, destination, { from: at - SETUP_MS, before }),
+    advice: `Check the machine and the network of the node: it does not answer OPTIONS or calls. ${
       others.length === 0
+        ? 'The set has no other node in service: its calls are refused.'
+        : 'Taken out of service, it costs callers no waiting time; calls go to the other nodes.'
+    }`,
+    firstStep:
+      others.length === 0 || state === 'inactive'
         ? null
         : {
             tool: 'set_dispatcher_state',
             arguments: {
               setId: set.setId,
-              destination: node.destination,
+              destination,
               state: 'inactive',
               duration: 3_600,
               reason: 'the node does not answer reliably',
             },
           },
+    remedy: {
+      kind: 'dispatcher_node',
+      ids: [nodeTargetId(set.setId, destination)],
+      fits: (after) => after === 'inactive',
+      isState: true,
+    },
+    handledBy: state === 'inactive' ? change : undefined,
   }
 }
 
-async function trunkFindings(deps: AnomalyDeps, { from, before }: Span) {
-  const { trunks } = await trunksOf(deps, undefined, true)
-  return trunks.map((trunk): Finding => {
-    const { name, registration, gateways, active_calls, state } = trunk
-    const isUnregistered = registration?.state === 'failed'
-    const down = gateways.filter((each) => each.state === 'down')
-    const since = sinceOf(trunk) ?? from
-    const why = isUnregistered ? registration.last_answer : (down[0]?.reason ?? null)
-    const what = isUnregistered
-      ? `the registration with carrier ${quoted(name)} has failed since ${new Date(since).toISOString()}`
-      : `${plural(down.length, 'gateway')} of carrier ${quoted(name)} out of service since ${new Date(since).toISOString()}`
-    return {
-      kind: isUnregistered ? 'registration' : 'trunk',
-      severity: state === 'down' ? 'high' : 'medium',
-      subject: `carrier ${quoted(name)}`,
-      what: `${what}: ${quoted(why ?? 'no answer')}; ${plural(active_calls, 'live call')}.`,
-      firstAt: since,
-      lastAt: Math.max(since, before - 1),
-      evidence: [],
-      firstStep: null,
-      next: { tool: 'list_trunks', arguments: { search: name } },
-    }
-  })
+const textOf = (ms: number): string => new Date(ms).toISOString()
+
+/** Names are in `by` of the view, for those who may read the audit log. */
+const byWhom = ({ change_id, expires_at }: ChangeEntry): string =>
+  `by change ${change_id}${expires_at === null ? '' : `, until ${textOf(expires_at)}`}`
+
+/** The call that finds a node dead began before. */
+const SETUP_MS = 30_000
+const SAMPLES = 5
+
+const uuidsOf = (samples: readonly Sample[]): readonly string[] =>
+  samples.map(({ call_uuid }) => call_uuid)
+
+/** Calls that were sent to a destination. */
+const callsTo = async (deps: AnomalyDeps, tried: string, window: Span) =>
+  uuidsOf(await samplesOf(deps, window, { customerId: null, tried }, SAMPLES))
+
+/** Calls of a set that its nodes did not take. */
+const callsOf = async (deps: AnomalyDeps, setId: number, window: Span) =>
+  uuidsOf(await samplesOf(deps, window, { customerId: null, setId, isUnanswered: true }, SAMPLES))
+
+async function trunkFindings(deps: AnomalyDeps, span: Span): Promise<readonly Finding[]> {
+  const { trunks } = await trunksOf(deps)
+  const idle = trunks.filter(({ state }) => state === 'inactive')
+  const byHand = await changesTo(
+    deps,
+    'carrier',
+    idle.map(({ id }) => String(id)),
+    (change) => fieldsOf(stateIn(change.state_after))?.['is_active'] === false,
+  )
+  const findings: Finding[] = []
+  for (const trunk of trunks) {
+    const change = byHand.get(String(trunk.id))
+    const finding =
+      trunk.state === 'down' || trunk.state === 'degraded'
+        ? await troubledTrunk(deps, trunk, span)
+        : change && idleTrunk(trunk, change, span)
+    if (finding !== undefined) findings.push(finding)
+  }
+  return findings
 }
+
+async function troubledTrunk(
+  deps: AnomalyDeps,
+  trunk: TrunkView,
+  { from, before }: Span,
+): Promise<Finding> {
+  const { id, name, registration, gateways, active_calls, state } = trunk
+  const isUnregistered = registration?.state === 'failed'
+  const down = gateways.filter((each) => each.state === 'down')
+  const since = sinceOf(trunk) ?? from
+  const why = isUnregistered ? registration.last_answer : (down[0]?.reason ?? null)
+  const what = isUnregistered
+    ? `the registration with carrier ${quoted(name)} has failed since ${textOf(since)}`
+    : `${plural(down.length, 'gateway')} of carrier ${quoted(name)} out of service since ${textOf(since)}`
+  const wanted = { customerId: null, carrier: name, isUnanswered: true }
+  const samples = await samplesOf(deps, { from: since - SETUP_MS, before }, wanted, SAMPLES)
+  return {
+    kind: isUnregistered ? 'registration' : 'trunk',
+    severity: state === 'down' ? 'high' : 'medium',
+    subject: `carrier ${quoted(name)}`,
+    what: `${what}: ${quoted(why ?? 'no answer')}; ${plural(active_calls, 'live call')}.`,
+    firstAt: since,
+    lastAt: Math.max(since, before - 1),
+    figures: { gateways_down: down.length, gateways: gateways.length, live_calls: active_calls },
+    evidence: uuidsOf(samples),
+    advice: isUnregistered
+      ? 'Check the user name, the password and the registrar of the carrier, or ask the carrier.'
+      : 'Ask the carrier, and check the network to its gateway; until it answers, let its calls take the next route.',
+    firstStep: withoutCarrier(
+      id,
+      isUnregistered ? 'its registration fails' : 'its gateway is down',
+    ),
+    next: { tool: 'list_trunks', arguments: { search: name } },
+    remedy: {
+      kind: 'carrier',
+      ids: [String(id)],
+      fits: (after) => isInactive(after),
+      isState: true,
+    },
+  }
+}
+
+/** A carrier that was taken out of service: for its trouble, or without any that is known. */
+function idleTrunk(
+  { id, name, last_failure: failure, active_calls: live_calls }: TrunkView,
+  change: ChangeEntry,
+  { from, before }: Span,
+): Finding | undefined {
+  const failedAt = failure === null ? undefined : Date.parse(failure.at)
+  const isForTrouble =
+    failedAt !== undefined && failedAt <= change.at && failedAt > change.at - TROUBLE_MS
+  if (change.at < from) return undefined
+  const since = isForTrouble ? failedAt : change.at
+  const out = `${isForTrouble ? 'was then' : 'was'} taken out of service at ${textOf(change.at)} ${byWhom(change)}`
+  return {
+    kind: failure?.what === 'registration' && isForTrouble ? 'registration' : 'trunk',
+    severity: isForTrouble ? 'high' : 'medium',
+    subject: `carrier ${quoted(name)}`,
+    what: isForTrouble
+      ? `${quoted(failure?.what ?? '')} of carrier ${quoted(name)} failed at ${textOf(since)}: ${quoted(failure?.reason ?? '')}; the carrier ${out}.`
+      : `carrier ${quoted(name)} ${out}.`,
+    firstAt: since,
+    lastAt: Math.max(since, before - 1),
+    figures: { live_calls },
+    evidence: [change.change_id],
+    advice: 'Put it into service again with set_trunk_state once it works, or is wanted.',
+    next: { tool: 'list_trunks', arguments: { search: name } },
+    firstStep: isForTrouble
+      ? null
+      : {
+          tool: 'set_trunk_state',
+          arguments: {
+            carrier: id,
+            state: 'active',
+            reason: 'it was taken out of service by hand',
+          },
+        },
+    ...(isForTrouble ? { handledBy: change } : { causedBy: change }),
+    remedy: { kind: 'carrier', ids: [], fits: () => undefined, isState: true },
+  }
+}
+
+/** Trouble that is longer ago is not why a carrier was taken out. */
+const TROUBLE_MS = 24 * 3_600_000
 
 function sinceOf({ registration, gateways }: TrunkView): number | undefined {
   const times = [registration?.since, ...gateways.map(({ since }) => since)]

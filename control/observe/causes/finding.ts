@@ -5,7 +5,9 @@ import type { EnginePort } from '../../../schema/contracts/engine.ts'
 import type { OcsPort } from '../../../schema/contracts/charging.ts'
 import type { Store } from '../../../schema/open.ts'
 import type { PeerRequests } from '../../nodes/other-nodes.ts'
-import { moment } from '../../http/view-fields.ts'
+import type { ChangeEntry } from '../../changes/change-store.ts'
+import type { ChangeKind, Json } from '../../changes/kinds.ts'
+import { moment, timeOrNull } from '../../http/view-fields.ts'
 import type { Reports } from '../../reports/reports.ts'
 
 export const kinds = [
@@ -18,6 +20,7 @@ export const kinds = [
   'node',
   'trunk',
   'registration',
+  'capacity',
 ] as const
 export type Kind = (typeof kinds)[number]
 
@@ -26,6 +29,15 @@ type Severity = (typeof severities)[number]
 
 const call = z.strictObject({ tool: z.string(), arguments: z.record(z.string(), z.unknown()) })
 
+const changeFields = {
+  change_id: z.string().describe('For undo_change and list_changes.'),
+  at: moment,
+  tool: z.string().describe('The tool or the request that made it.'),
+  by: z.string().nullable().describe('Who. Null: the credential lacks audit:read.'),
+  reason: z.string().nullable(),
+  expires_at: moment.nullable().describe('When the platform undoes it.'),
+}
+
 export const findingView = z.strictObject({
   kind: z.enum(kinds),
   severity: z.enum(severities),
@@ -33,14 +45,27 @@ export const findingView = z.strictObject({
   what: z.string().describe('With figures, against the past of the same subject.'),
   first_at: moment,
   last_at: moment,
+  figures: z.record(z.string(), z.number()).describe('The numbers of `what`.'),
   evidence: z
     .array(z.string())
     .max(5)
     .describe('Uuids of calls or keys, correlation ids of the audit log, or addresses.'),
+  advice: z.string().describe('What to do about it, in a sentence.'),
   next: call.describe('The tool to ask next.'),
   first_step: call
     .nullable()
     .describe('A change that can be undone. Null: a person has to act. Try it with dry_run.'),
+  handled_by: z
+    .strictObject({
+      ...changeFields,
+      seen_since: z.boolean().describe('It has gone on since: the change may not be enough.'),
+    })
+    .nullable()
+    .describe('The change in force that deals with it. Null: there is none.'),
+  caused_by: z
+    .strictObject(changeFields)
+    .nullable()
+    .describe('The change in force that made it so, such as a node taken out by hand.'),
 })
 
 export type FindingView = z.output<typeof findingView>
@@ -48,6 +73,17 @@ export type FindingView = z.output<typeof findingView>
 export interface Call {
   readonly tool: string
   readonly arguments: Readonly<Record<string, unknown>>
+}
+
+/** Which changes in force deal with a finding. */
+export interface Remedy {
+  readonly kind: ChangeKind
+  /** Targets, each of which must have such a change; absent: one change of any target of the kind. */
+  readonly ids?: readonly string[]
+  /** Whether the state after a change deals with it; undefined: the change is about something else. */
+  readonly fits: (after: Json | null) => boolean | undefined
+  /** It lasts until now, whether or not the change deals with it. */
+  readonly isState?: true
 }
 
 /** Times in milliseconds UTC. */
@@ -58,28 +94,55 @@ export interface Finding {
   readonly what: string
   readonly firstAt: number
   readonly lastAt: number
+  readonly figures: Readonly<Record<string, number>>
   readonly evidence: readonly string[]
+  readonly advice: string
   readonly next: Call
   readonly firstStep: Call | null
+  readonly remedy?: Remedy | undefined
+  readonly handledBy?: ChangeEntry | undefined
+  readonly causedBy?: ChangeEntry | undefined
 }
 
-export const findingViewOf = (finding: Finding): FindingView => ({
-  kind: finding.kind,
-  severity: finding.severity,
-  subject: finding.subject,
-  what: finding.what,
-  first_at: timeToText(finding.firstAt),
-  last_at: timeToText(finding.lastAt),
-  evidence: finding.evidence.slice(0, 5),
-  next: { tool: finding.next.tool, arguments: { ...finding.next.arguments } },
-  first_step: finding.firstStep && {
-    tool: finding.firstStep.tool,
-    arguments: { ...finding.firstStep.arguments },
-  },
-})
+/** @param isActorShown the credential may read the audit log. */
+export function findingViewOf(finding: Finding, isActorShown: boolean): FindingView {
+  const { handledBy, causedBy, remedy, lastAt } = finding
+  const changeOf = ({ change_id, at, tool, actor, actor_name, ...entry }: ChangeEntry) => ({
+    change_id,
+    at: timeToText(at),
+    tool,
+    by: isActorShown ? (actor_name ?? actor) : null,
+    reason: entry.reason,
+    expires_at: timeOrNull(entry.expires_at),
+  })
+  const isSeenSince = (entry: ChangeEntry): boolean =>
+    remedy?.isState !== true && lastAt > entry.at + SETTLING_MS
+  return {
+    kind: finding.kind,
+    severity: finding.severity,
+    subject: finding.subject,
+    what: finding.what,
+    first_at: timeToText(finding.firstAt),
+    last_at: timeToText(lastAt),
+    figures: { ...finding.figures },
+    evidence: finding.evidence.slice(0, 5),
+    advice: finding.advice,
+    next: { tool: finding.next.tool, arguments: { ...finding.next.arguments } },
+    first_step: finding.firstStep && {
+      tool: finding.firstStep.tool,
+      arguments: { ...finding.firstStep.arguments },
+    },
+    handled_by: handledBy ? { ...changeOf(handledBy), seen_since: isSeenSince(handledBy) } : null,
+    caused_by: causedBy ? changeOf(causedBy) : null,
+  }
+}
 
-/** The worst first, then the latest. */
+/** Calls that are counted by minute are seen until the end of theirs. */
+const SETTLING_MS = 60_000
+
+/** What nothing deals with yet, the worst first, then the latest. */
 export const bySeverity = (one: Finding, other: Finding): number =>
+  Number(one.handledBy !== undefined) - Number(other.handledBy !== undefined) ||
   severities.indexOf(one.severity) - severities.indexOf(other.severity) ||
   other.lastAt - one.lastAt ||
   (one.subject < other.subject ? -1 : 1)
@@ -97,6 +160,8 @@ export interface AnomalyDeps {
   readonly domain: string | null
   /** Yields to the event loop. */
   readonly pause: () => Promise<void>
+  /** Milliseconds UTC. */
+  readonly now: () => number
 }
 
 /** Milliseconds UTC; `before` is exclusive. */

@@ -7,6 +7,7 @@ import type {
   Verdict,
   NodeVerdict,
 } from '../../../schema/contracts/charging.ts'
+import type { Tariff } from '../../../schema/journal/call-journal.ts'
 import {
   type Authorization,
   type Books,
@@ -17,7 +18,7 @@ import {
   refusedBy,
 } from './authorize.ts'
 import type { Customer } from '../customers/customer.ts'
-import { affordableSeconds } from '../pricing/price.ts'
+import { affordableSeconds, costMicros } from '../pricing/price.ts'
 
 const retryAfterSeconds = 5
 
@@ -97,9 +98,15 @@ export function foresee(
       grant.tariff === null || meters.length === 0
         ? Infinity
         : affordableSeconds(grant.tariff, left)
-    return { verdict, tariff: grant.tariff, longestSeconds: Math.min(longest, capped) }
+    const longestSeconds = Math.min(longest, capped)
+    return { verdict, ...priceOf(grant.tariff), longestSeconds }
   }
   const payer = decision.kind === 'denied' ? decision.payer : undefined
   const rate = payer && books && rateOfCall(payer, request, books.rates)
-  return { verdict, tariff: rate?.tariff ?? null, longestSeconds: 0 }
+  return { verdict, ...priceOf(rate?.tariff ?? null), longestSeconds: 0 }
 }
+
+const priceOf = (tariff: Tariff | null): Pick<Forecast, 'tariff' | 'minuteMicros'> => ({
+  tariff,
+  minuteMicros: tariff && costMicros(tariff, 60),
+})

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import type { Simulation, SimulationRequest } from '../../../schema/contracts/engine.ts'
 import { execute } from '../../../schema/sql/query.ts'
 import { openControl } from '../../support/control.ts'
+import { runSql } from '../../support/stored.ts'
 
 const answer: Simulation = {
   origin: { kind: 'carrier', id: 1, name: 'trunk', tenantIds: [] },
@@ -14,6 +15,7 @@ const answer: Simulation = {
     verdict: 'granted',
     code: null,
     longestSeconds: 1_000,
+    minuteMicros: 600_000,
     payer: { customerId: 1, tenantId: null },
     tariff: {
       prefix: '49',
@@ -111,18 +113,67 @@ test('a source is an address, a carrier or an extension by its name', async () =
   expect(asOther.body).toMatchObject({ details: [{ path: 'from' }] })
 })
 
-test('without a source it is the extension that calls, or the only carrier', async () => {
-  const { asked, carrier, phone, simulate, acme, other } = await openSimulator()
-  expect((await simulate({})).body).toMatchObject({ details: [{ path: 'source' }] })
+test('without a source it is the extension that calls, the only carrier, or a program of the platform', async () => {
+  const { api, asked, carrier, phone, simulate, acme, other } = await openSimulator()
+  expect((await simulate({})).data()).toMatchObject({ other_sources: [] })
   await carrier('trunk', null)
   expect((await simulate({})).status).toBe(200)
   await phone('100', 'acme.example', acme)
   expect((await simulate({ from: '100' })).status).toBe(200)
-  expect(asked.map(({ source }) => source.kind)).toEqual(['carrier', 'extension'])
+  expect(asked.map(({ source }) => source.kind)).toEqual(['trusted', 'carrier', 'extension'])
   await phone('100', 'b.example', other)
   await carrier('another', null)
-  expect((await simulate({ from: '100' })).status).toBe(400)
-  expect((await simulate({})).status).toBe(400)
+  const which = 'such as 100@acme.example, 100@b.example, another, trunk'
+  expect((await simulate({ from: '100' })).body).toMatchObject({
+    details: [{ path: 'source', message: expect.stringContaining(which) }],
+  })
+  expect((await simulate({})).data()).toMatchObject({ other_sources: ['another', 'trunk'] })
+  expect(asked.at(-1)?.source).toEqual({ kind: 'trusted' })
+  // Nothing is trusted, or a tenant asks: which there are is said.
+  api.engine.simulate = () => undefined
+  expect((await simulate({})).text).toContain('such as another, trunk')
+  const token = await api.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'acme' })
+  await carrier('mine', acme)
+  await carrier('mine, too', acme)
+  const own = (await simulate({}, token)).text
+  expect(own).toContain('such as mine, mine, too')
+  expect(own).not.toContain('another')
+})
+
+test('of each carrier: what a minute costs, what is left of the price, and nothing of it for others', async () => {
+  const { api, carrier, simulate } = await openSimulator({
+    candidates: [
+      ...answer.candidates,
+      ...answer.candidates.map((each) => ({ ...each, id: 1, minuteMicros: null })),
+      ...answer.candidates.map((each) => ({ ...each, id: 3, minuteMicros: null })),
+    ],
+  })
+  const root = await api.key({ name: 'root' })
+  for (const [name, rate] of [
+    ['cheap', '0.25'],
+    ['dear', '0.75'],
+  ]) {
+    await api.request('/api/v1/rate-plans', { token: root, body: { name } })
+    const body = { rate_plan: name, prefix: '49', rate_per_minute: rate }
+    expect((await api.request('/api/v1/rates', { token: root, body })).status).toBe(201)
+  }
+  for (const name of ['one', 'two', 'three']) await carrier(name, null)
+  await runSql(api.store, 'UPDATE carrier SET rate_plan_id = CASE id WHEN 1 THEN 2 ELSE 1 END')
+  await runSql(api.store, 'UPDATE carrier SET rate_plan_id = NULL WHERE id = 3')
+  const shown = (await simulate({ source: '203.0.113.7' })).data()
+  expect(shown).toMatchObject({
+    payment: { price_exact: '0.60' },
+    candidates: [
+      { carrier_price_exact: '0.10', margin_exact: '0.50' },
+      { carrier_price_exact: '0.75', margin_exact: '-0.15' },
+      { carrier_price_exact: null, margin_exact: null },
+    ],
+  })
+  const withoutRates = await api.key({ scopes: ['calls:read'] })
+  expect((await simulate({ source: '203.0.113.7' }, withoutRates)).data()).toMatchObject({
+    payment: { price_exact: null },
+    candidates: [{ margin_exact: null }, { margin_exact: null }, { margin_exact: null }],
+  })
 })
 
 test('a tenant asks about its own sources, and sees no money and no names of others', async () => {
@@ -144,7 +195,9 @@ test('a tenant asks about its own sources, and sees no money and no names of oth
     passed_over: object[]
   }>()
   expect(payment).toMatchObject({ customer_id: null, rate: null, longest_seconds: null })
-  expect(candidates).toMatchObject([{ share: 0.333, carrier_price_exact: null }])
+  expect(candidates).toMatchObject([
+    { share: 0.333, carrier_price_exact: null, margin_exact: null },
+  ])
   expect(passed).toEqual([{ kind: 'node', name: 'sip:n', uri: 'sip:n', why: 'drained' }])
   // An address of others is like one that does not exist.
   api.engine.simulate = () => answer

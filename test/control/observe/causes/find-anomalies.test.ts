@@ -126,7 +126,10 @@ test('an empty wallet, a missing rate and unknown callers say since when, how ma
     severity: 'high',
     first_at,
     next: { tool: 'get_ledger' },
-    first_step: null,
+    first_step: {
+      tool: 'set_customer_limits',
+      arguments: { customer: 1, credit_limit: '10.00', duration: 3_600 },
+    },
     what: expect.stringMatching(
       /4 calls refused with insufficient_funds since .*; the first needed 20\.00 and had 10\.00, 10\.00 is available now\.$/,
     ),
@@ -216,7 +219,13 @@ test('a node and a carrier that are out are found, since when and why; a node th
   const { findings } = await rig.find()
   const at = (ago: number) => new Date(rig.now() - ago * 60_000).toISOString()
   expect(findings).toMatchObject([
-    { kind: 'trunk', severity: 'high', first_at: at(30), next: { tool: 'list_trunks' } },
+    {
+      kind: 'trunk',
+      severity: 'high',
+      first_at: at(30),
+      next: { tool: 'list_trunks' },
+      first_step: { tool: 'set_trunk_state', arguments: { carrier: 1, state: 'inactive' } },
+    },
     {
       kind: 'node',
       severity: 'high',
@@ -250,6 +259,9 @@ test('a carrier of whose calls far fewer are answered than before is found', asy
       what: expect.stringMatching(
         /^\d\d % of \d+ calls through carrier "loop" were answered, usually 100 %$/,
       ),
+      figures: { usual_asr_percent: 100 },
+      evidence: expect.arrayContaining(['failed 0']),
+      next: { tool: 'explain_call' },
     },
   ])
 })

@@ -12,6 +12,7 @@ const payment: Simulation['payment'] = {
   customer_id: 7,
   customer: 'acme',
   code: null,
+  price_exact: '0.60',
   longest_seconds: 60,
   at: '2026-11-24T12:00:00.000Z',
   rate: {
