@@ -1,5 +1,5 @@
 /** Bundles the program into dist/, which starts four times faster than the sources, and the console into dist/console/. */
-import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 
@@ -7,6 +7,17 @@ const { build } = await import('esbuild').catch(() => {
   console.error('tollgate: the package esbuild is missing: run "npm ci" in the folder of Tollgate')
   process.exit(1)
 })
+
+const { guidePage } = await import('./control/console/guide-page.mjs')
+
+const consoleContent = {
+  title: 'Tollgate',
+  body: `<div id="app"></div>
+<noscript>
+  <p>The console needs JavaScript. <a href="/guide">Guide</a>, <a href="/docs">API reference</a>,
+  <a href="/openapi.json">openapi.json</a>, <a href="/readyz">readyz</a></p>
+</noscript>`,
+}
 
 const common = {
   outdir: 'dist',
@@ -52,14 +63,15 @@ await Promise.all([
   buildConsole('dist/console'),
 ])
 
-/** The page, and its assets with hashes in their names, compressed once instead of for each request. */
+/** The page, the guide, and their assets with hashes in their names, compressed once instead of for each request. */
 async function buildConsole(folder) {
   const { outputFiles } = await build({
     entryPoints: {
       console: 'control/console/web/main.tsx',
-      icon: 'control/console/web/icon.svg',
+      guide: 'control/console/web/guide.ts',
     },
-    loader: { '.svg': 'copy' },
+    loader: { '.svg': 'file' },
+    assetNames: '[name]-[hash]',
     outdir: `${folder}/assets`,
     entryNames: '[name]-[hash]',
     bundle: true,
@@ -75,32 +87,37 @@ async function buildConsole(folder) {
   rmSync(folder, { recursive: true, force: true })
   mkdirSync(`${folder}/assets`, { recursive: true })
   for (const { path, contents } of outputFiles) {
-    const brotli = { params: { [constants.BROTLI_PARAM_SIZE_HINT]: contents.length } }
-    writeFileSync(path, contents)
-    writeFileSync(`${path}.br`, brotliCompressSync(contents, brotli))
-    writeFileSync(`${path}.gz`, gzipSync(contents, { level: 9 }))
+    writeCompressed(path, contents)
   }
-  const nameOf = (ending) => basename(outputFiles.find(({ path }) => path.endsWith(ending)).path)
-  writeFileSync(`${folder}/index.html`, consolePage(nameOf('.js'), nameOf('.css'), nameOf('.svg')))
+  const nameOf = (pattern) =>
+    outputFiles.map(({ path }) => basename(path)).find((name) => pattern.test(name))
+  const page = (script) => (content) =>
+    consolePage(content, nameOf(script), nameOf(/\.css$/), nameOf(/\.svg$/))
+  writeFileSync(`${folder}/index.html`, page(/^console.*\.js$/)(consoleContent))
+  const guide = guidePage(readFileSync('GUIDE.md', 'utf8'), page(/^guide.*\.js$/))
+  writeCompressed(`${folder}/guide.html`, Buffer.from(guide))
 }
 
-function consolePage(script, style, icon) {
+function writeCompressed(path, contents) {
+  const brotli = { params: { [constants.BROTLI_PARAM_SIZE_HINT]: contents.length } }
+  writeFileSync(path, contents)
+  writeFileSync(`${path}.br`, brotliCompressSync(contents, brotli))
+  writeFileSync(`${path}.gz`, gzipSync(contents, { level: 9 }))
+}
+
+function consolePage({ title, body }, script, style, icon) {
   return `<!doctype html>
 <html lang="en">
   <head>
     <meta charset="utf-8" />
     <meta name="viewport" content="width=device-width, initial-scale=1" />
-    <title>Tollgate</title>
+    <title>${title}</title>
     <link rel="icon" href="/console/assets/${icon}" />
     <link rel="stylesheet" href="/console/assets/${style}" />
     <script type="module" src="/console/assets/${script}"></script>
   </head>
   <body>
-    <div id="app"></div>
-    <noscript>
-      <p>The console needs JavaScript. <a href="/docs">API reference</a>, <a href="/openapi.json">openapi.json</a>,
-      <a href="/readyz">readyz</a></p>
-    </noscript>
+    ${body}
   </body>
 </html>
 `

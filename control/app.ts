@@ -109,7 +109,7 @@ export function createApi(
   app.route('/', publicHealthRoute(version))
   app.route('/', probeRoutes(engine, deps))
   app.route('/', metricsRoute(telemetry, deps.nodes))
-  app.route('/', openApiRoutes(app, version))
+  app.route('/', openApiRoutes(app, version, deps.console))
   app.route(
     '/',
     consoleRoutes(deps.console, (c) =>

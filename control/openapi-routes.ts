@@ -5,6 +5,7 @@ import { gzipSync } from 'node:zlib'
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { openToAll } from './auth/requires.ts'
+import type { ConsoleFiles } from './console/console-files.ts'
 import { encodingFor } from './console/console-routes.ts'
 import { notFound } from './http/api-error.ts'
 import { type ControlEnv, requestHeader } from './http/control-env.ts'
@@ -21,8 +22,16 @@ const packaged = new Map([
 
 const fileParam = z.strictObject({ file: z.string().max(50) })
 
-/** @param app whose routes are described as they are mounted at the first request for the document. */
-export function openApiRoutes(app: Pick<Hono<ControlEnv>, 'routes'>, version: string) {
+/**
+ * @param app whose routes are described as they are mounted at the first request for the document.
+ * @param files of the console, whose style the page of the reference has; undefined while it has not been built.
+ */
+export function openApiRoutes(
+  app: Pick<Hono<ControlEnv>, 'routes'>,
+  version: string,
+  files: ConsoleFiles | undefined,
+) {
+  const page = docsPage(assetPath(files, '.css'), assetPath(files, '.svg'))
   let document: string | undefined
   let packed: Uint8Array<ArrayBuffer> | undefined
   const describe = (): string => JSON.stringify(openApiDocument(routeNotes(app), version))
@@ -59,7 +68,7 @@ export function openApiRoutes(app: Pick<Hono<ControlEnv>, 'routes'>, version: st
       openToAll(),
       (c) => {
         c.header('Content-Security-Policy', pagePolicy)
-        return c.html(docsPage)
+        return c.html(page)
       },
     )
     .get(
@@ -87,6 +96,11 @@ export function openApiRoutes(app: Pick<Hono<ControlEnv>, 'routes'>, version: st
         return c.body(await readFile(pathOf(file)))
       },
     )
+}
+
+function assetPath(files: ConsoleFiles | undefined, ending: string): string | undefined {
+  const name = [...(files?.assets.keys() ?? [])].find((each) => each.endsWith(ending))
+  return name === undefined ? undefined : `/console/assets/${name}`
 }
 
 const pathOf = (file: string): string =>

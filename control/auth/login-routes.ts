@@ -10,7 +10,13 @@ import {
   isFromOwnPage,
   setSessionCookie,
 } from './authenticate.ts'
-import { type Lane, MAX_PASSWORD_LENGTH, type PasswordCheck } from './passwords.ts'
+import {
+  hashPassword,
+  type Lane,
+  MAX_PASSWORD_LENGTH,
+  newPassword,
+  type PasswordCheck,
+} from './passwords.ts'
 import type { Principal } from './principal.ts'
 import type { RequestWindow, RequestWindows } from './rate-limit.ts'
 import { customerOf, openToAll, requiresCredential, requiresCustomer } from './requires.ts'
@@ -18,11 +24,12 @@ import { actorOfUser, SESSION_SECONDS, type Sessions } from './sessions.ts'
 import {
   type CustomerLogin,
   exampleUser,
+  type UserRow,
   type UserStore,
   userSchema,
   userView,
 } from './user-store.ts'
-import { ApiError } from '../http/api-error.ts'
+import { ApiError, badRequest, conflict, notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
 import { recentlyUsed } from '../http/recently-used.ts'
@@ -91,6 +98,7 @@ export interface LoginDeps extends Clocks {
 
 const password = z.string().min(1).max(MAX_PASSWORD_LENGTH)
 const loginBody = z.strictObject({ username: z.string().min(1).max(100), password })
+const ownPasswordBody = z.strictObject({ old_password: password, new_password: newPassword })
 const clientLoginBody = z.strictObject({ email: z.string().min(1).max(254), password })
 
 /** Mounted under `/api/v1`. */
@@ -194,6 +202,49 @@ export function loginRoutes(deps: LoginDeps) {
         await endSession(c.var.principal)
         clearSessionCookie(c)
         return ok(c, { logged_out: true })
+      },
+    )
+    .put(
+      '/auth/password',
+      describeRoute({
+        id: 'changeOwnPassword',
+        tag: 'Sessions',
+        summary:
+          'Change the own password. It ends all sessions of the user but this one, which goes on with a new token: in the cookie of the console, else in the answer.',
+        body: { old_password: 'correct horse', new_password: 'battery staple' },
+        answer: data(
+          z.strictObject({
+            user: userSchema,
+            token: z.string().nullable().describe('A JWT; null when the session is a cookie.'),
+            expires_in: z.int().describe('Lifetime in seconds.'),
+          }),
+          { user: exampleUser, token: 'eyJhbGciOiJIUzI1NiJ9.e30.x', expires_in: SESSION_SECONDS },
+        ),
+        refusals: [409],
+      }),
+      requiresCredential(),
+      validate('json', ownPasswordBody),
+      async (c) => {
+        const { principal } = c.var
+        if (principal.kind !== 'user')
+          throw new ApiError(400, 'not_a_session', 'An application key has no password')
+        const { old_password: old, new_password: next } = c.req.valid('json')
+        const before = await checkOwn(c, deps, principal.userId, old)
+        const passwordHash = await hashPassword(next)
+        const changed = await users.changePassword(before, passwordHash, deps.now())
+        if (changed === undefined)
+          throw conflict('password_changed', 'The password was changed at the same time')
+        c.set('change', { before: userView(before), after: userView(changed) })
+        const isCookie = isBySessionCookie(c)
+        const token = isCookie
+          ? await sessions.renewableForUser(changed, latest(deps))
+          : await sessions.forUser(changed, latest(deps))
+        if (isCookie) setSessionCookie(c, token)
+        return ok(c, {
+          user: userView(changed),
+          token: isCookie ? null : token,
+          expires_in: SESSION_SECONDS,
+        })
       },
     )
     .get(
@@ -350,6 +401,29 @@ async function check<Row extends Login>(
     'tenant_required',
     'Several tenants know this login: name one in X-Tenant-Slug',
   )
+}
+
+/** Returns the user, whose password this is. A wrong one counts as a failed login of the user. */
+async function checkOwn(
+  c: Context<ControlEnv>,
+  { users, passwords, guard, steadyNow }: LoginDeps,
+  id: number,
+  password: string,
+): Promise<UserRow> {
+  const user = await users.byId(id)
+  if (user === undefined) throw notFound('User')
+  const address = c.get('clientAddress')
+  const { username, tenant_slug: slug } = user
+  const pair = slug === null ? username : `${slug}/${username}`
+  await guard.refuseLocked(pair, address, steadyNow())
+  const asker = { lane: 'staff' as const, source: sourceKey(address) }
+  const isRight = await passwords.matches(password, user.password_hash, asker)
+  await guard.refuseLocked(pair, address, steadyNow())
+  if (isRight) return user
+  await guard.failed(pair, address, steadyNow())
+  throw badRequest('The body is invalid', [
+    { path: 'old_password', message: 'is not the password of this user' },
+  ])
 }
 
 const pairOfRow = ({ tenant_id: tenantId }: Login, name: string): string =>

@@ -1,5 +1,6 @@
 /** Passwords of people: argon2id off the main thread, one at a time, with fair turns and bounded queues. */
 import { hash, hashSync, verify, verifySync } from '@node-rs/argon2'
+import { z } from 'zod'
 import { ApiError } from '../http/api-error.ts'
 
 /** Argon2id (the package's default), OWASP's second choice: 19 MiB, two passes, one lane; 10 ms. */
@@ -13,6 +14,8 @@ const MAX_OF_ADDRESS = 8
 
 export const MIN_PASSWORD_LENGTH = 8
 export const MAX_PASSWORD_LENGTH = 128
+
+export const newPassword = z.string().min(MIN_PASSWORD_LENGTH).max(MAX_PASSWORD_LENGTH)
 
 export const hashPassword = (password: string): Promise<string> => hash(password, cost)
 

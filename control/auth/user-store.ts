@@ -114,6 +114,21 @@ export class UserStore {
     return this.#keepingAnAdmin(() => execute(this.#store, update), id)
   }
 
+  /** Undefined: the user has gone, or has another password since it was read. */
+  async changePassword(
+    { id, password_hash: old }: UserRow,
+    passwordHash: string,
+    now: number,
+  ): Promise<UserRow | undefined> {
+    const change = { password_hash: passwordHash, updated_at: now }
+    const update = this.#store.db.updateTable('user').set(change).where('id', '=', id)
+    return transaction(this.#store, async () => {
+      await execute(this.#store, update.where('password_hash', '=', old))
+      const present = await this.byId(id)
+      return present?.password_hash === passwordHash ? present : undefined
+    })
+  }
+
   async remove(id: number): Promise<'removed' | 'last_admin'> {
     const removal = this.#store.db.deleteFrom('user').where('id', '=', id)
     const outcome = await this.#keepingAnAdmin(() => execute(this.#store, removal), id)

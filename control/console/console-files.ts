@@ -1,4 +1,4 @@
-/** The files of the console as `build.mjs` has made them, read once: the page, and its assets in three encodings. */
+/** The files of the console as `build.mjs` has made them, read once: the page, the guide, and assets, in three encodings. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -6,6 +6,8 @@ import { fileURLToPath } from 'node:url'
 export interface ConsoleFiles {
   /** HTML. */
   readonly page: string
+  /** GUIDE.md as HTML. */
+  readonly guide: Asset
   /** By name, which contains a hash of the content. */
   readonly assets: ReadonlyMap<string, Asset>
 }
@@ -21,6 +23,7 @@ const contentTypes: Readonly<Record<string, string>> = {
   js: 'text/javascript; charset=utf-8',
   css: 'text/css; charset=utf-8',
   svg: 'image/svg+xml',
+  html: 'text/html; charset=utf-8',
 }
 
 /** In the folder of the bundle; for a run from the sources, in the output of the last build. */
@@ -36,20 +39,20 @@ export function readConsole(): ConsoleFiles | undefined {
 
 export function readConsoleOf(folder: string): ConsoleFiles {
   const assets = join(folder, 'assets')
-  const read = (name: string) => new Uint8Array(readFileSync(join(assets, name)))
   const names = readdirSync(assets).filter((name) => /\.(?:js|css|svg)$/.test(name))
   return {
     page: readFileSync(join(folder, 'index.html'), 'utf8'),
-    assets: new Map(
-      names.map((name): [string, Asset] => [
-        name,
-        {
-          contentType: contentTypes[name.slice(name.lastIndexOf('.') + 1)] ?? '',
-          plain: read(name),
-          br: read(`${name}.br`),
-          gzip: read(`${name}.gz`),
-        },
-      ]),
-    ),
+    guide: readAsset(join(folder, 'guide.html')),
+    assets: new Map(names.map((name) => [name, readAsset(join(assets, name))])),
+  }
+}
+
+function readAsset(path: string): Asset {
+  const read = (ending: string) => new Uint8Array(readFileSync(path + ending))
+  return {
+    contentType: contentTypes[path.slice(path.lastIndexOf('.') + 1)] ?? '',
+    plain: read(''),
+    br: read('.br'),
+    gzip: read('.gz'),
   }
 }

@@ -1,4 +1,4 @@
-/** Serves the console: one page for all its addresses, and assets that browsers keep. */
+/** Serves the console: one page for all its addresses, assets that browsers keep, and the guide. */
 import { Hono, type Context } from 'hono'
 import { z } from 'zod'
 import { openToAll } from '../auth/requires.ts'
@@ -69,7 +69,25 @@ export function consoleRoutes(
       (c) => {
         const asset = files?.assets.get(c.req.valid('param').file)
         if (asset === undefined) throw notFound('File')
-        return assetAnswer(c, asset)
+        // The name changes with the content.
+        return assetAnswer(c, asset, {
+          'Cache-Control': 'public, max-age=31536000, immutable',
+        })
+      },
+    )
+    .get(
+      '/guide',
+      describeRoute({
+        id: 'getGuide',
+        tag: 'System',
+        summary: 'Get the guide for operators as a web page',
+        answer: text('text/html', '<!doctype html>'),
+        refusals: [404],
+      }),
+      openToAll(),
+      (c) => {
+        if (files === undefined) throw notFound('Guide')
+        return assetAnswer(c, files.guide, pageHeaders)
       },
     )
     .get(
@@ -110,12 +128,15 @@ export function consoleRoutes(
     )
 }
 
-function assetAnswer(c: Context<ControlEnv>, asset: Asset): Response {
+function assetAnswer(
+  c: Context<ControlEnv>,
+  asset: Asset,
+  headers: Readonly<Record<string, string>>,
+): Response {
   const encoding = encodingFor(requestHeader(c, 'accept-encoding') ?? '', ['br', 'gzip'])
   return c.body(asset[encoding], 200, {
+    ...headers,
     'Content-Type': asset.contentType,
-    // The name changes with the content.
-    'Cache-Control': 'public, max-age=31536000, immutable',
     Vary: 'Accept-Encoding',
     ...(encoding !== 'plain' && { 'Content-Encoding': encoding }),
   })

@@ -47,37 +47,84 @@ export const frontPage = (version: string): string => `<!doctype html>
 </html>
 `
 
-/** `GET /docs`. */
-export const docsPage = `<!doctype html>
+/** `GET /docs`; `style` and `icon`: addresses of the console's, absent while it has not been built. */
+export const docsPage = (
+  style: string | undefined,
+  icon: string | undefined,
+): string => `<!doctype html>
 <html lang="en">
   <head>
     <meta charset="utf-8" />
     <meta name="viewport" content="width=device-width, initial-scale=1" />
-    <link rel="icon" href="data:," />
-    <title>Tollgate API</title>
-    <link rel="stylesheet" href="/docs/swagger-ui.css" />
+    <link rel="icon" href="${icon ?? 'data:,'}" />
+    <title>API reference · Tollgate</title>
+    <link rel="stylesheet" href="/docs/swagger-ui.css" />${
+      style === undefined ? '' : `\n    <link rel="stylesheet" href="${style}" />`
+    }
     <style>
-      #sign-in { max-width: 1420px; margin: 1rem auto 0; padding: 0 20px; font: 1rem/1.5 system-ui, sans-serif; }
-      #sign-in input { margin-right: 1rem; padding: 0.25rem; }
-      #sign-in output { margin-left: 1rem; }
+      #sign-in { display: flex; flex-wrap: wrap; gap: 0.75rem 1rem; align-items: end; }
+      #sign-in label { display: grid; gap: 0.2rem; }
+      #sign-in [role=alert] { flex-basis: 100%; margin: 0; }
+      .reference { max-width: 1460px; margin: 0 auto; padding: 1.5rem; }
+      .reference main { padding: 0; border: 0; }
+      [hidden] { display: none !important; }
+      .swagger-ui, .swagger-ui :is(.info .title, .opblock-tag, .opblock-summary-description, button, input, select, h1, h2, h3, h4, h5, p, li, table, label, .markdown, .tab li, .parameter__name, .model, .model-title, .response-col_status, .btn) { font-family: inherit; }
+      html.dark-mode, html.dark-mode .swagger-ui { background: var(--back); }
+      .swagger-ui .wrapper { padding: 0; }
+      .swagger-ui .info { margin: 1.5rem 0; }
+      .swagger-ui :is(.info .title, .info p, .info li, .opblock-tag, .opblock-tag small, .opblock .opblock-summary-description, .opblock-description-wrapper p, table thead tr td, table thead tr th, .parameter__name, .parameter__type, .response-col_status, .responses-inner h4, .responses-inner h5, .opblock-section-header h4, .opblock-section-header label, .model, .model-title, section.models h4, section.models h4 span, .markdown p, .tab li, .scheme-container label) { color: var(--text); }
+      .swagger-ui .opblock .opblock-summary-path, .swagger-ui .opblock .opblock-summary-path a { color: var(--text); }
+      .swagger-ui .info a { color: var(--accent); }
+      .swagger-ui .scheme-container { margin: 0 0 1rem; padding: 1rem; border: 1px solid var(--line); border-radius: 10px; background: var(--front); box-shadow: var(--shadow); }
+      .swagger-ui .opblock-tag { border-color: var(--line); }
+      .swagger-ui .opblock { border-radius: 8px; box-shadow: none; }
+      .swagger-ui .opblock .opblock-section-header { background: var(--front); box-shadow: none; }
+      .swagger-ui .btn { border-radius: 7px; box-shadow: none; }
+      .swagger-ui .btn.authorize { border-color: var(--accent); color: var(--accent); }
+      .swagger-ui .btn.authorize svg { fill: var(--accent); }
+      .swagger-ui .btn.execute { border-color: var(--accent); background: var(--accent); color: var(--on-accent); }
+      .swagger-ui :is(td, tr:hover > td) { background: none; border: 0; }
+      .swagger-ui :is(th, thead tr td) { position: static; background: none; }
+      .swagger-ui section.models { border-color: var(--line); border-radius: 10px; }
     </style>
   </head>
   <body>
-    <form id="sign-in">
-      <label>User <input name="username" autocomplete="username" required /></label>
-      <label>Password <input name="password" type="password" autocomplete="current-password" required /></label>
-      <button>Sign in</button>
-      <output role="status"></output>
-    </form>
-    <div id="swagger-ui"></div>
+    <header class="top">
+      <a class="brand" href="/console/">Tollgate</a>
+      <a href="/guide">Guide</a>
+      <a href="/console/">Console</a>
+    </header>
+    <div class="reference">
+      <section aria-label="Session">
+      <h1>API reference</h1>
+      <p id="signed-in" role="status"></p>
+      <form id="sign-in" hidden>
+        <label>User <input name="username" autocomplete="username" required maxlength="100" /></label>
+        <label>Password <input name="password" type="password" autocomplete="current-password" required maxlength="256" /></label>
+        <label>Tenant (optional) <input name="tenant" autocomplete="organization" maxlength="64" /></label>
+        <button class="primary">Sign in</button>
+        <p class="problem" role="alert" hidden></p>
+      </form>
+      </section>
+      <section id="swagger-ui" aria-label="Operations"></section>
+    </div>
     <script src="/docs/swagger-ui-bundle.js"></script>
     <script src="/docs/start.js"></script>
   </body>
 </html>
 `
 
-/** `GET /docs/start.js`. The session token stays in the memory of the page. */
-export const docsScript = `const ui = SwaggerUIBundle({
+/** `GET /docs/start.js`. The session is that of the console: a cookie that the browser attaches. */
+export const docsScript = `const stored = localStorage.getItem('tollgate.theme')
+const dark = matchMedia('(prefers-color-scheme: dark)')
+const colour = () => {
+  document.documentElement.dataset.theme = stored ?? ''
+  document.documentElement.classList.toggle('dark-mode', stored === 'dark' || (stored !== 'light' && dark.matches))
+}
+dark.addEventListener('change', colour)
+colour()
+
+SwaggerUIBundle({
   url: '/openapi.json',
   dom_id: '#swagger-ui',
   deepLinking: true,
@@ -85,22 +132,33 @@ export const docsScript = `const ui = SwaggerUIBundle({
 })
 
 const form = document.getElementById('sign-in')
+const problem = form.querySelector('[role=alert]')
+
+async function showSession() {
+  const answer = await (await fetch('/api/v1/auth/session')).json()
+  const user = answer.data?.profile
+  form.hidden = user != null
+  document.getElementById('signed-in').textContent =
+    user == null ? 'Sign in to try the operations, or authorize with a key.' : 'Signed in as ' + user.username + ': the operations that you try act as this user.'
+}
+
 form.addEventListener('submit', async (event) => {
   event.preventDefault()
-  const say = (text) => (form.querySelector('output').textContent = text)
+  problem.hidden = true
+  const { tenant, ...body } = Object.fromEntries(new FormData(form))
   try {
-    const response = await fetch('/api/v1/auth/login', {
+    const response = await fetch('/api/v1/auth/session', {
       method: 'POST',
-      headers: { 'Content-Type': 'application/json' },
-      body: JSON.stringify(Object.fromEntries(new FormData(form))),
+      headers: { 'Content-Type': 'application/json', ...(tenant !== '' && { 'X-Tenant-Slug': tenant }) },
+      body: JSON.stringify(body),
     })
-    const answer = await response.json()
-    if (!response.ok) return say(answer.error)
-    ui.preauthorizeApiKey('session', answer.data.token)
-    form.elements.password.value = ''
-    say('Signed in as ' + answer.data.user.username)
+    if (!response.ok) throw (await response.json()).error
+    form.reset()
+    await showSession()
   } catch (error) {
-    say(String(error))
+    problem.textContent = String(error)
+    problem.hidden = false
   }
 })
+void showSession()
 `

@@ -18,7 +18,7 @@ const unversioned: ReadonlySet<string> = new Set([
   '/openapi.json',
 ])
 /** … and path prefixes that are not mapped. */
-const pages: ReadonlySet<string> = new Set(['docs', 'console', 'mcp', 'decide'])
+const pages: ReadonlySet<string> = new Set(['docs', 'guide', 'console', 'mcp', 'decide'])
 
 export function canonicalPath(request: Request): string {
   const path = getPath(request)

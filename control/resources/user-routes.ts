@@ -15,7 +15,7 @@ import { refusePersonBy } from '../auth/issue-key.ts'
 import { requires } from '../auth/requires.ts'
 import { mayGrant, roleScopes } from '../auth/scopes.ts'
 import { wrongTenant } from '../auth/tenants.ts'
-import { hashPassword, MAX_PASSWORD_LENGTH, MIN_PASSWORD_LENGTH } from '../auth/passwords.ts'
+import { hashPassword, newPassword } from '../auth/passwords.ts'
 import {
   exampleUser,
   type UserRow,
@@ -30,7 +30,6 @@ export const username = z
   .string()
   .regex(/^[\w.@+-]{1,64}$/, 'must be 1 to 64 letters, digits or . _ @ + -')
   .transform((name) => name.toLowerCase())
-export const newPassword = z.string().min(MIN_PASSWORD_LENGTH).max(MAX_PASSWORD_LENGTH)
 export const staffRole = z.enum(['admin', 'operator', 'auditor'])
 
 const newUserBody = z.strictObject({

@@ -1,5 +1,5 @@
-import { hashPassword } from '../../control/auth/passwords.ts'
-import { newPassword, staffRole, username } from '../../control/resources/user-routes.ts'
+import { hashPassword, newPassword } from '../../control/auth/passwords.ts'
+import { staffRole, username } from '../../control/resources/user-routes.ts'
 import { UserStore } from '../../control/auth/user-store.ts'
 import { addUser } from '../first-admin.ts'
 import { type Command, type Input, type CommandContext, WrongUsage } from './command.ts'

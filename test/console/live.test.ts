@@ -69,7 +69,7 @@ test('a customer is made, found by its low balance, changed, and topped up; all 
   }
 
   await page.reload()
-  await page.getByRole('navigation').waitFor()
+  await page.getByRole('button', { name: 'Account' }).waitFor()
   await page.keyboard.press('Tab')
   expect(await focused(page)).toEqual(['A', 'Skip to content'])
   await page.keyboard.press('Enter')

@@ -25,6 +25,19 @@ export interface ConsolePage {
   inaccessible(): Promise<string[]>
 }
 
+/** A screen of the menu, which is behind a button on phones. */
+export async function chooseScreen(page: Page, path: string): Promise<void> {
+  const button = page.getByRole('button', { name: 'Menu', exact: true })
+  if (await button.isVisible()) await button.click()
+  await page.locator(`nav a[href="${path}"]`).click()
+}
+
+/** Where the links lead that a selector finds. */
+export const hrefs = (page: Page, selector: string): Promise<string[]> =>
+  page.evaluate(
+    `[...document.querySelectorAll(${JSON.stringify(selector)})].map((link) => link.getAttribute('href'))`,
+  )
+
 /** A request of the API with the session of a page. Returns the status. */
 export const postFrom = (page: Page, path: string, body: object): Promise<number> =>
   page.evaluate(
@@ -67,7 +80,7 @@ export async function openConsole(
       await page.getByLabel('User').fill(username)
       await page.getByLabel('Password').fill(password)
       await page.getByRole('button', { name: 'Sign in' }).click()
-      await page.getByRole('navigation').waitFor()
+      await page.getByRole('button', { name: 'Account' }).waitFor()
     },
     async inaccessible() {
       // What axe says of a page does not depend on the database: it says it in the run on SQLite.

@@ -1,46 +1,58 @@
 /**
- * `npm run screenshots`: pictures of the console for the README, into `folder`. The demo runs, its
- * user signs in as the demo prints it, and Chromium (Debian: chromium) takes them.
+ * `npm run screenshots [-- <seconds of calls first>]`: pictures of every screen of the menu, light and dark, wide and as narrow as a
+ * phone, into `folder`, which is not in git; and those of the README into `readmeFolder`. The demo runs, its user signs
+ * in as the demo prints it, and Chromium (Debian: chromium) takes them.
  */
 import { spawn } from 'node:child_process'
-import { mkdirSync, statSync } from 'node:fs'
+import { mkdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Page } from 'playwright-core'
-import { openBrowser } from './console-browser.ts'
+import type { Browser, Page } from 'playwright-core'
+import { chooseScreen, hrefs, openBrowser } from './console-browser.ts'
 
-const folder = 'control/console/screenshots'
-/** Of one picture. */
+const folder = 'dist/screenshots'
+const readmeFolder = 'control/console/screenshots'
+/** Of one picture of the README. */
 const MAX_BYTES = 150_000
 /** The demo places a call a second: charts with one minute of it show something. */
-const CALLS_MS = 75_000
+const CALLS_SECONDS = Number(process.argv[2] ?? 75)
+/** The data of a screen, and its charts. */
+const SETTLED_MS = 1_200
 
-type Prepare = (page: Page) => Promise<unknown>
+const colorSchemes = ['light', 'dark'] as const
+const widths = [1_280, 390] as const
 
-const open = (page: Page, screen: string) =>
-  page.getByRole('navigation').getByRole('link', { name: screen, exact: true }).click()
+/** Pages of their own. */
+const pages = ['/guide', '/docs']
 
-const pictures: Readonly<Record<string, Prepare>> = {
-  now: (page) => open(page, 'Now'),
-  calls: async (page) => {
-    await open(page, 'Calls')
-    await page.getByRole('row').getByRole('link').nth(1).waitFor()
+const firstRow = (page: Page) => page.getByRole('row').getByRole('link').first()
+
+/** What the README shows: the screen, and how to come to what is of interest there. */
+const readmePictures: Readonly<
+  Record<string, { readonly path: string; readonly prepare?: (page: Page) => Promise<unknown> }>
+> = {
+  now: { path: '/console/now' },
+  calls: { path: '/console/calls', prepare: (page) => firstRow(page).waitFor() },
+  call: {
+    path: '/console/history',
+    prepare: async (page) => {
+      const answered = page.getByRole('row').filter({ hasText: 'answered' })
+      await answered.getByRole('link').first().click()
+      await page
+        .getByText(/INVITE/)
+        .first()
+        .waitFor()
+      await page.evaluate(`document.querySelector('.ladder')?.scrollIntoView()`)
+    },
   },
-  call: async (page) => {
-    await open(page, 'Recent calls')
-    await page.getByRole('row').filter({ hasText: 'answered' }).getByRole('link').first().click()
-    await page
-      .getByText(/INVITE/)
-      .first()
-      .waitFor()
-    await page.evaluate(`document.querySelector('.ladder')?.scrollIntoView()`)
-  },
-  nodes: (page) => open(page, 'Nodes'),
-  customer: async (page) => {
-    await open(page, 'Customers')
-    await page.getByRole('row').getByRole('link').first().click()
-    await page.getByRole('row').nth(2).waitFor()
+  nodes: { path: '/console/nodes' },
+  customer: {
+    path: '/console/customers',
+    prepare: async (page) => {
+      await firstRow(page).click()
+      await page.getByRole('row').nth(2).waitFor()
+    },
   },
 }
 
@@ -55,29 +67,88 @@ const demo = spawn(process.execPath, ['dist/main.js', 'demo'], {
 })
 try {
   const { address, password } = await whatItPrints()
-  process.stdout.write(`the demo is at ${address}; ${CALLS_MS / 1_000} s of calls first\n`)
-  await sleep(CALLS_MS)
+  process.stdout.write(`the demo is at ${address}; ${CALLS_SECONDS} s of calls first\n`)
+  await sleep(CALLS_SECONDS * 1_000)
   const browser = await openBrowser()
-  const page = await browser.newPage({ viewport: { width: 1_280, height: 720 }, locale: 'en-GB' })
-  await page.goto(address)
-  await page.getByLabel('User').fill('admin')
-  await page.getByLabel('Password').fill(password)
-  await page.getByRole('button', { name: 'Sign in' }).click()
-  await page.getByRole('navigation').waitFor()
-  mkdirSync(folder, { recursive: true })
-  for (const [name, prepare] of Object.entries(pictures)) {
-    await prepare(page)
-    // The data of the screen, and its charts.
-    await sleep(1_500)
-    const path = join(folder, `${name}.png`)
-    await page.screenshot({ path })
-    const { size } = statSync(path)
-    if (size > MAX_BYTES) throw new Error(`${path} has ${size} bytes, more than ${MAX_BYTES}`)
-    process.stdout.write(`${path}: ${size} bytes\n`)
+  rmSync(folder, { recursive: true, force: true })
+  for (const colorScheme of colorSchemes)
+    for (const width of widths) {
+      const page = await newPage(browser, address, colorScheme, width)
+      const place = join(folder, `${colorScheme}-${width}`)
+      mkdirSync(place, { recursive: true })
+      await picture(page, place, 'sign-in')
+      await signIn(page, password)
+      await takeScreens(page, place)
+      for (const path of pages) {
+        await page.goto(path)
+        await picture(page, place, path.slice(1), { fullPage: false })
+      }
+      await page.context().close()
+    }
+  const page = await newPage(browser, address, 'light', 1_280)
+  await signIn(page, password)
+  mkdirSync(readmeFolder, { recursive: true })
+  for (const [name, { path, prepare }] of Object.entries(readmePictures)) {
+    await chooseScreen(page, path)
+    await prepare?.(page)
+    await sleep(SETTLED_MS)
+    const file = join(readmeFolder, `${name}.png`)
+    await page.screenshot({ path: file })
+    const { size } = statSync(file)
+    if (size > MAX_BYTES) throw new Error(`${file} has ${size} bytes, more than ${MAX_BYTES}`)
+    process.stdout.write(`${file}: ${size} bytes\n`)
   }
   await browser.close()
 } finally {
   demo.kill('SIGINT')
+}
+
+async function newPage(
+  browser: Browser,
+  baseURL: string,
+  colorScheme: 'light' | 'dark',
+  width: number,
+): Promise<Page> {
+  const viewport = { width, height: 720 }
+  const context = await browser.newContext({ baseURL, colorScheme, locale: 'en-GB', viewport })
+  const page = await context.newPage()
+  await page.goto('/')
+  return page
+}
+
+async function signIn(page: Page, password: string): Promise<void> {
+  await page.getByLabel('User').fill('admin')
+  await page.getByLabel('Password').fill(password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('button', { name: 'Account' }).waitFor()
+}
+
+/** Each screen of the menu, and the first item of those that have items. */
+async function takeScreens(page: Page, place: string): Promise<void> {
+  for (const path of await hrefs(page, 'nav a[href^="/console/"]')) {
+    const name = path.slice('/console/'.length)
+    await chooseScreen(page, path)
+    await picture(page, place, name)
+    const [item] = await hrefs(page, `main a[href^="${path}/"]`)
+    if (item === undefined) continue
+    // Lists change while the demo runs: the address of an item stays.
+    await page.goto(item)
+    await picture(page, place, `${name}-item`)
+  }
+}
+
+/** Of all of the page, or of what is in sight. */
+async function picture(
+  page: Page,
+  place: string,
+  name: string,
+  { fullPage }: { fullPage: boolean } = { fullPage: true },
+): Promise<void> {
+  await page.getByRole('heading', { level: 1 }).first().waitFor()
+  await sleep(SETTLED_MS)
+  const path = join(place, `${name}.png`)
+  await page.screenshot({ path, fullPage })
+  process.stdout.write(`${path}\n`)
 }
 
 async function whatItPrints(): Promise<{ readonly address: string; readonly password: string }> {

@@ -69,6 +69,7 @@ test('only these routes are open to all', () => {
     'GET /decide',
     'GET /docs',
     'GET /docs/:file',
+    'GET /guide',
     'GET /health',
     'GET /livez',
     'GET /openapi.json',

@@ -8,8 +8,10 @@ import { temporaryFolder } from '../../support/temporary-folder.ts'
 const folder = temporaryFolder()
 mkdirSync(join(folder, 'assets'))
 writeFileSync(join(folder, 'index.html'), '<!doctype html><title>Tollgate</title>')
-for (const ending of ['', '.br', '.gz'])
+for (const ending of ['', '.br', '.gz']) {
   writeFileSync(join(folder, 'assets', `console-A1.js${ending}`), `script${ending}`)
+  writeFileSync(join(folder, `guide.html${ending}`), `guide${ending}`)
+}
 const files = readConsoleOf(folder)
 const { deps } = await openControl()
 const built = apiWith({ ...deps, console: files })
@@ -57,14 +59,23 @@ test.each(['..%2Findex.html', 'console-A1.js.br', '%2e%2e', 'no-such-file.js'])(
   },
 )
 
+test('the guide is a page like the console, compressed, and asked for again each time', async () => {
+  const page = await built.request('/guide', { headers: { 'Accept-Encoding': 'br' } })
+  expect([page.status, await page.text()]).toEqual([200, 'guide.br'])
+  expect(page.headers.get('content-type')).toBe('text/html; charset=utf-8')
+  expect(page.headers.get('content-security-policy')).toMatch(/^default-src 'self'; /)
+  expect(page.headers.get('cache-control')).toBe('no-cache')
+})
+
 test('without a build, / is the front page and the console is 404', async () => {
   const sources = apiWith({ ...deps, console: undefined })
   expect(await (await sources.request('/')).text()).toContain('/docs')
-  expect((await sources.request('/console/calls')).status).toBe(404)
+  for (const path of ['/console/calls', '/guide'])
+    expect((await sources.request(path)).status).toBe(404)
 })
 
 test('the customer edge has no console', async () => {
   const { edge } = await openControl()
-  for (const path of ['/', '/console', '/console/assets/console-A1.js'])
+  for (const path of ['/', '/guide', '/console', '/console/assets/console-A1.js'])
     expect([path, (await edge.request(path)).status]).toEqual([path, 403])
 })

@@ -138,7 +138,9 @@ test('the page loads nothing from elsewhere, and what it loads is there', async 
   expect(policy).toContain("script-src 'self';")
   expect(policy).not.toMatch(/https?:|\*/)
   expect(page.text).not.toMatch(/<script>|https?:|style=/)
-  const sources = [...page.text.matchAll(/(?:src|href)="(\/[^"]+)"/g)].map(([, path = '']) => path)
+  const sources = [...page.text.matchAll(/<(?:script|link) [^>]*(?:src|href)="(\/[^"]+)"/g)].map(
+    ([, path = '']) => path,
+  )
   expect(sources).toHaveLength(3)
   for (const path of sources) {
     const file = await control.app.request(path)

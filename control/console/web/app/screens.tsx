@@ -1,4 +1,4 @@
-/** The screens, in the order of the navigation. */
+/** The screens, in the order of the menu. */
 import type { ComponentChildren } from 'preact'
 import { AuditScreen } from '../screens/audit.tsx'
 import { BansScreen } from '../screens/bans.tsx'
@@ -22,9 +22,15 @@ import { SimulatorScreen } from '../screens/simulator.tsx'
 import { isIncomplete, isStartListed, StartScreen } from '../screens/start.tsx'
 import { isGlobal, may } from '../api/session.ts'
 
+/** The groups of the menu, in its order. */
+export const groups = ['Calls', 'Routing', 'Billing', 'Access', 'Platform'] as const
+export type Group = (typeof groups)[number]
+
 export interface Screen {
   readonly name: string
   readonly title: string
+  /** Under which heading of the menu it stands, in the order of this table; absent: on top, without a heading. */
+  readonly group?: Group
   /** A user without it does not see the screen. */
   readonly scope: string
   /** Shows the platform, which tenants do not see. */
@@ -38,6 +44,14 @@ export interface Screen {
 
 const screens: readonly Screen[] = [
   {
+    name: 'start',
+    title: 'Start',
+    scope: 'carriers:write',
+    isGlobalOnly: true,
+    isListed: isStartListed,
+    all: () => <StartScreen />,
+  },
+  {
     name: 'now',
     title: 'Now',
     scope: 'metrics:read',
@@ -46,56 +60,77 @@ const screens: readonly Screen[] = [
   },
   {
     name: 'calls',
-    title: 'Calls',
+    title: 'Live calls',
+    group: 'Calls',
     scope: 'calls:read',
     all: () => <CallsScreen />,
     oneTitle: 'Call',
     one: (uuid) => <CallScreen uuid={uuid} />,
   },
-  { name: 'history', title: 'Recent calls', scope: 'cdrs:read', all: () => <HistoryScreen /> },
-  { name: 'charts', title: 'Charts', scope: 'cdrs:read', all: () => <ChartsScreen /> },
-  { name: 'nodes', title: 'Nodes', scope: 'dispatcher:read', all: () => <NodesScreen /> },
+  {
+    name: 'history',
+    title: 'Recent calls',
+    group: 'Calls',
+    scope: 'cdrs:read',
+    all: () => <HistoryScreen />,
+  },
+  {
+    name: 'charts',
+    title: 'Charts',
+    group: 'Calls',
+    scope: 'cdrs:read',
+    all: () => <ChartsScreen />,
+  },
+  {
+    name: 'simulator',
+    title: 'Route simulator',
+    group: 'Calls',
+    scope: 'calls:read',
+    all: () => <SimulatorScreen />,
+  },
+  {
+    name: 'carriers',
+    title: 'Carriers',
+    group: 'Routing',
+    scope: 'carriers:read',
+    all: () => <CarriersScreen />,
+    oneTitle: 'Carrier',
+    one: (id) => <CarrierScreen id={id} />,
+  },
+  {
+    name: 'nodes',
+    title: 'PBX nodes',
+    group: 'Routing',
+    scope: 'dispatcher:read',
+    all: () => <NodesScreen />,
+  },
+  {
+    name: 'phones',
+    title: 'Phones',
+    group: 'Routing',
+    scope: 'extensions:read',
+    all: () => <PhonesScreen />,
+  },
   {
     name: 'customers',
     title: 'Customers',
+    group: 'Billing',
     scope: 'customers:read',
     all: () => <CustomersScreen />,
     oneTitle: 'Customer',
     one: (id) => <CustomerScreen id={id} />,
   },
   {
-    name: 'proposals',
-    title: 'Proposals',
-    scope: 'proposals:read',
-    all: () => <ProposalsScreen />,
-    oneTitle: 'Proposal',
-    one: (uuid) => <ProposalScreen uuid={uuid} />,
-  },
-  { name: 'changes', title: 'Changes', scope: 'audit:read', all: () => <ChangesScreen /> },
-  {
     name: 'spend-guards',
     title: 'Spend guards',
+    group: 'Billing',
     scope: 'guard:read',
     all: () => <SpendGuardsScreen />,
   },
   {
-    name: 'carriers',
-    title: 'Carriers',
-    scope: 'carriers:read',
-    all: () => <CarriersScreen />,
-    oneTitle: 'Carrier',
-    one: (id) => <CarrierScreen id={id} />,
-  },
-  { name: 'phones', title: 'Phones', scope: 'extensions:read', all: () => <PhonesScreen /> },
-  {
-    name: 'simulator',
-    title: 'Route simulator',
-    scope: 'calls:read',
-    all: () => <SimulatorScreen />,
-  },
-  {
     name: 'keys',
     title: 'Keys',
+    group: 'Access',
     scope: 'keys:read',
     all: () => <KeysScreen />,
     oneTitle: 'Key',
@@ -104,6 +139,7 @@ const screens: readonly Screen[] = [
   {
     name: 'webhooks',
     title: 'Webhooks',
+    group: 'Access',
     scope: 'webhooks:read',
     all: () => <WebhooksScreen />,
     oneTitle: 'Deliveries',
@@ -112,25 +148,41 @@ const screens: readonly Screen[] = [
   {
     name: 'bans',
     title: 'Bans',
+    group: 'Access',
     scope: 'guard:read',
     isGlobalOnly: true,
     all: () => <BansScreen />,
   },
-  { name: 'audit', title: 'Audit', scope: 'audit:read', all: () => <AuditScreen /> },
+  {
+    name: 'proposals',
+    title: 'Proposals',
+    group: 'Platform',
+    scope: 'proposals:read',
+    all: () => <ProposalsScreen />,
+    oneTitle: 'Proposal',
+    one: (uuid) => <ProposalScreen uuid={uuid} />,
+  },
+  {
+    name: 'changes',
+    title: 'Changes',
+    group: 'Platform',
+    scope: 'audit:read',
+    all: () => <ChangesScreen />,
+  },
+  {
+    name: 'audit',
+    title: 'Audit',
+    group: 'Platform',
+    scope: 'audit:read',
+    all: () => <AuditScreen />,
+  },
   {
     name: 'settings',
     title: 'Settings',
+    group: 'Platform',
     scope: 'settings:view',
     isGlobalOnly: true,
     all: () => <SettingsScreen />,
-  },
-  {
-    name: 'start',
-    title: 'Start',
-    scope: 'carriers:write',
-    isGlobalOnly: true,
-    isListed: isStartListed,
-    all: () => <StartScreen />,
   },
 ]
 

@@ -7,9 +7,10 @@ import { pathOf } from '../parts/address.ts'
 import { findSetup, isIncomplete } from '../screens/start.tsx'
 import { address, go } from '../parts/router.ts'
 import { visibleScreens, type Screen } from './screens.tsx'
-import { keepSession, may, session, sessionEnded, signOut } from '../api/session.ts'
+import { keepSession, may, session, sessionEnded } from '../api/session.ts'
+import { Account } from './account.tsx'
+import { Menu } from './menu.tsx'
 import { SignIn } from './sign-in.tsx'
-import { nextTheme, theme } from './theme.ts'
 
 export function App() {
   switch (session.value.kind) {
@@ -36,32 +37,17 @@ function Shell({ user }: { user: User }) {
       <a class="skip" href="#main">
         Skip to content
       </a>
-      <header>
-        <strong class="brand">Tollgate</strong>
-        <nav aria-label="Screens">
-          {screens.filter(isListed).map((each) => (
-            <a
-              key={each.name}
-              href={pathOf(each.name)}
-              aria-current={each.name === name ? 'page' : undefined}
-            >
-              {each.title}
-            </a>
-          ))}
-        </nav>
-        <div class="account">
-          <ConnectionState />
-          <button type="button" onClick={nextTheme} aria-label={`Colours: ${theme.value}`}>
-            <span aria-hidden="true">◐</span>
-          </button>
-          <span>
-            {visibleText(user.username)} <small>{user.tenant_slug ?? user.role}</small>
-          </span>
-          <button type="button" onClick={() => void signOut()}>
-            Sign out
-          </button>
-        </div>
+      <header class="top">
+        <button type="button" class="menu-button" popovertarget="menu">
+          Menu
+        </button>
+        <a class="brand" href="/console/">
+          Tollgate
+        </a>
+        <ConnectionState />
+        <Account user={user} />
       </header>
+      <Menu screens={screens.filter(isListed)} current={name} />
       <Unreachable />
       <Content title={title} key={`${name}/${item ?? ''}`}>
         {screen === undefined ? (

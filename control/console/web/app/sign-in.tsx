@@ -55,7 +55,7 @@ export function SignIn() {
         </button>
       </form>
       <p>
-        <a href="/docs">API reference</a>
+        <a href="/guide">Guide</a> · <a href="/docs">API reference</a>
       </p>
     </main>
   )

@@ -70,6 +70,7 @@ export function List<Row>({
   const actionsColumn: ShownColumn<Row> = {
     name: 'actions',
     title: 'Actions',
+    isActions: true,
     value: () => null,
     show: (row) => (
       <span class="buttons">

@@ -18,6 +18,8 @@ export interface ShownColumn<Row> extends Column<Row> {
   readonly isFigure?: boolean
   /** Left out on narrow screens. */
   readonly isMinor?: boolean
+  /** Has buttons: stays in sight, and is not sorted by. */
+  readonly isActions?: boolean
 }
 
 export interface TableProps<Row> {
@@ -60,7 +62,7 @@ export function Table<Row>(props: TableProps<Row>) {
   useLayoutEffect(measure, [shown.length])
   const { from, to } = inSight(shown.length, ROW_HEIGHT, sight.value.top, sight.value.height)
   return (
-    <section class="table" aria-label={label}>
+    <section class="table" aria-label={label} aria-busy={props.rows === undefined}>
       <div class="tools">
         <label>
           Search{' '}
@@ -124,10 +126,18 @@ export function Table<Row>(props: TableProps<Row>) {
 const countText = (shown: number, all: number): string =>
   shown === all ? figureText(all) : `${figureText(shown)} of ${figureText(all)}`
 
-const classOf = <Row,>({ isFigure, isMinor }: ShownColumn<Row>): string =>
-  [isFigure === true && 'figure', isMinor === true && 'minor'].filter(Boolean).join(' ')
+const classOf = <Row,>({ isFigure, isMinor, isActions }: ShownColumn<Row>): string =>
+  [isFigure === true && 'figure', isMinor === true && 'minor', isActions === true && 'actions']
+    .filter(Boolean)
+    .join(' ')
 
 function Heading<Row>({ column, state }: { column: ShownColumn<Row>; state: TableState }) {
+  if (column.isActions === true)
+    return (
+      <th scope="col" class={classOf(column)}>
+        {column.title}
+      </th>
+    )
   const isSorted = state.sortBy === column.name
   const order = state.isDescending ? 'descending' : 'ascending'
   return (

@@ -6,7 +6,7 @@ import { now } from '../api/browser.ts'
 import { may } from '../api/session.ts'
 import type { Anomalies, CallSummary, Finding, Telemetry } from '../api/views.ts'
 import { pathOf } from '../parts/address.ts'
-import { plural, shortMomentText, sinceText } from '../parts/format.ts'
+import { clockText, plural, shortMomentText, sinceText } from '../parts/format.ts'
 import { useResource, useView, type Resource } from '../parts/resource.ts'
 import { Badge, Problem, Text } from '../parts/text.tsx'
 import {
@@ -17,6 +17,7 @@ import {
   stepOf,
   subjectOf,
 } from './finding-words.ts'
+import { actorText } from './ledger-words.ts'
 import { nameOfNode, useNodeNames } from './names.ts'
 
 /** They are found in the records of two weeks. */
@@ -25,16 +26,17 @@ const DAY_MS = 86_400_000
 
 const tones = { critical: 'bad', high: 'bad', medium: 'warn', low: 'plain' } as const
 
-/** How a finding says that somebody has changed something against it. */
-type Handled = Finding & { readonly handled_by?: unknown }
-
-const handledText = ({ handled_by: by }: Handled): string | undefined => {
-  if (by === undefined || by === null || by === false) return undefined
-  if (typeof by !== 'object') return 'by a change'
-  const { effect, actor, by: who } = by as Readonly<Record<string, unknown>>
-  const name = [actor, who].find((each) => typeof each === 'string')
-  const what = typeof effect === 'string' ? effect : 'a change'
-  return name === undefined ? `by: ${what}` : `by ${name}: ${what}`
+/** Who has changed what against it; empty: nobody has. */
+function handledText({ handled_by: change }: Finding): string {
+  if (change === null) return ''
+  const { tool, by, at, reason, seen_since: isSeen } = change
+  return [
+    `Handled${by === null ? '' : ` by ${actorText(by)}`} at ${clockText(at)}`,
+    ` with ${tool.replaceAll('_', ' ')}`,
+    reason === null ? '' : `: ${reason}`,
+    isSeen ? ' (it has gone on since)' : '',
+    '.',
+  ].join('')
 }
 
 type Found = Pick<Anomalies, 'findings'>
@@ -59,7 +61,7 @@ export function Findings({ telemetry, findings: { data, problem, reload } }: Fin
   const silent = silentNodes(telemetry)
   // A node that has fallen silent is a finding: it is not waited for.
   useEffect(() => void (data.value !== undefined && reload()), [silent.join()])
-  const found = (data.value?.findings ?? []) as readonly Handled[]
+  const found = data.value?.findings ?? []
   const states = new Map(telemetry?.nodes.map(({ destination, state }) => [destination, state]))
   const context = { nodes: names, states, present: now() }
   const known = new Set(found.map((each) => subjectOf(each)).map(({ id }) => id))
@@ -75,7 +77,7 @@ export function Findings({ telemetry, findings: { data, problem, reload } }: Fin
       ),
     ...(telemetry === undefined ? [] : platformAlerts(telemetry)),
   ]
-  const open = found.filter((each) => handledText(each) === undefined)
+  const open = found.filter((each) => each.handled_by === null)
   const handled = found.filter((each) => !open.includes(each))
   const isLoading = data.value === undefined && problem.value === undefined
   const count = alerts.length + open.length
@@ -119,17 +121,17 @@ export function Findings({ telemetry, findings: { data, problem, reload } }: Fin
   )
 }
 
-type ItemProps = { readonly finding: Handled } & Parameters<typeof findingTitle>[1]
+type ItemProps = { readonly finding: Finding } & Parameters<typeof findingTitle>[1]
 
 function Item({ finding, ...context }: ItemProps) {
-  const handled = handledText(finding)
+  const isOpen = finding.handled_by === null
   const step = stepOf(finding)
   const addresses = addressesOf(finding)
-  const { first_at: first, last_at: last, severity } = finding
+  const { first_at: first, last_at: last, severity, advice } = finding
   return (
-    <li class={handled === undefined ? `finding ${severity}` : 'finding'}>
+    <li class={isOpen ? `finding ${severity}` : 'finding'}>
       <h3>
-        {handled === undefined ? (
+        {isOpen ? (
           <Badge tone={tones[severity]}>{severity}</Badge>
         ) : (
           <Badge tone="good">handled</Badge>
@@ -138,12 +140,9 @@ function Item({ finding, ...context }: ItemProps) {
       </h3>
       <p>
         <Text value={findingText(finding)} max={800} />
-        {handled !== undefined && (
-          <>
-            {' '}
-            Handled <Text value={handled} max={300} />
-          </>
-        )}
+      </p>
+      <p>
+        <Text value={isOpen ? advice : handledText(finding)} max={500} />
       </p>
       <p class="links">
         <span>
@@ -166,7 +165,7 @@ function Item({ finding, ...context }: ItemProps) {
             <Text value={text} max={60} />
           </a>
         ))}
-        {handled === undefined ? (
+        {isOpen ? (
           <a class="step" href={step.to}>
             {step.text}
           </a>
