@@ -89,11 +89,13 @@ test(
     await isClean()
 
     await page.getByRole('link', { name: 'Audit' }).click()
-    await row(page, 'guard/bans').first().waitFor()
+    await row(page, 'SIP packets of')
+      .first()
+      .waitFor()
     await page.getByLabel('By').selectOption('agents')
     await page.getByRole('button', { name: 'Filter' }).click()
-    await row(page, 'tool list_api_keys').getByText('agent', { exact: true }).waitFor()
-    expect(await row(page, 'guard/bans').count()).toBe(0)
+    await row(page, 'called the tool list_api_keys').getByText('agent', { exact: true }).waitFor()
+    expect(await row(page, 'SIP packets of').count()).toBe(0)
     await page.waitForURL(/by=agents/)
     await isClean()
 

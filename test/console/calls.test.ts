@@ -86,7 +86,10 @@ test('a call that has ended is found by either number, and its files are downloa
   await page.waitForURL(/by=number&for=%2B12025550100/)
   const csv = await download('Export CSV')
   expect(csv.toString()).toContain(',12025550100,18005551212,')
-  await row('18005551212').getByRole('link').click()
+  await row('18005551212').getByText('answered').waitFor()
+  await row('18005551212').getByText('paying').waitFor()
+  await row('18005551212').getByRole('link').first().click()
+  await page.getByText(/^12025550100 talked to 18005551212 through .* paid by paying/).waitFor()
   await page.getByText(/Ended by an operator or a program, by the API/).waitFor()
   const heard = page.getByRole('row').filter({ hasText: 'the called party' })
   expect(await heard.getByText('unknown').count()).toBe(5)
@@ -94,7 +97,7 @@ test('a call that has ended is found by either number, and its files are downloa
   await parties.getByText('12025550100').waitFor()
   await parties.getByText(`127.0.0.1:${rig.nodes[0]?.port}`).waitFor()
   await page
-    .getByText(/: INVITE sip:18005551212/)
+    .getByText(/: INVITE$/)
     .first()
     .click()
   await page
@@ -113,7 +116,11 @@ test('a failed call says who could not pay, and what the wallet had', async () =
   await caller.next('402 INVITE')
   await rig.tollgate.waitForCalls(3)
   await page.goto('/console/history')
-  await row('12025550133').getByRole('link').click()
+  await row('12025550133').getByText('✕ failed').waitFor()
+  await row('12025550133')
+    .getByText(/has insufficient funds/)
+    .waitFor()
+  await row('12025550133').getByRole('link').first().click()
   await page
     .getByText(/Charging refuses the call.* insufficient funds .*has 0\.00 USD to spend/)
     .waitFor()

@@ -19,6 +19,7 @@ const reasons = {
 /** Paths, and why the run on one database shows everything. */
 export const onOneDatabase: Readonly<Record<string, string>> = {
   'test/baresip/nodes.test.ts': reasons['own nodes'],
+  'test/console/now.test.ts': reasons.demo,
   'test/console/platform-nodes.test.ts': reasons['own nodes'],
   'test/kamailio/dispatcher.test.ts': reasons['own nodes'],
   'test/process/container.test.ts': reasons.install,

@@ -15,6 +15,7 @@ import { UsersScreen } from '../screens/users.tsx'
 import { WebhookScreen, WebhooksScreen } from '../screens/webhooks.tsx'
 import { CallScreen } from '../screens/call.tsx'
 import { CallsScreen } from '../screens/calls.tsx'
+import { ChartsScreen } from '../screens/charts.tsx'
 import { ChangesScreen } from '../screens/changes.tsx'
 import { ProposalScreen, ProposalsScreen } from '../screens/proposals.tsx'
 import { SpendGuardsScreen } from '../screens/spend-guards.tsx'
@@ -78,6 +79,13 @@ const screens: readonly Screen[] = [
     group: 'Calls',
     scope: 'cdrs:read',
     all: () => <HistoryScreen />,
+  },
+  {
+    name: 'charts',
+    title: 'Charts',
+    group: 'Calls',
+    scope: 'cdrs:read',
+    all: () => <ChartsScreen />,
   },
   {
     name: 'simulator',

@@ -1,4 +1,4 @@
-/** A line over ten minutes, drawn by uPlot on a canvas; the text above it has the figures for screen readers. */
+/** A line or bars over time, drawn by uPlot on a canvas; the text above it has the figures for screen readers. */
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
@@ -15,15 +15,34 @@ interface ChartProps extends Series {
   readonly title: string
   /** Of the axis. Undefined: by the values. */
   readonly highest?: number
+  /** Sums of hours over so many of them; absent: samples of ten minutes. */
+  readonly hours?: number
+  /** In place of the last value, where that is none of the whole. */
+  readonly total?: string
 }
 
 const HEIGHT = 160
 const WINDOW_SECONDS = 600
+const HOUR_SECONDS = 3_600
 
 const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' })
-const clockOf = (seconds: number): string => clock.format(new Date(seconds * 1_000))
+const dayAndClock = new Intl.DateTimeFormat(undefined, {
+  weekday: 'short',
+  hour: '2-digit',
+  minute: '2-digit',
+})
+const day = new Intl.DateTimeFormat(undefined, { weekday: 'short', day: 'numeric' })
+const DAY_HOURS = 24
 
-export function Chart({ title, times, values, highest }: ChartProps) {
+/** Of an axis, and of a point. */
+const timeOf = (seconds: number, hours = 0): string =>
+  (hours > DAY_HOURS ? dayAndClock : clock).format(new Date(seconds * 1_000))
+const tickOf = (seconds: number, hours = 0): string => {
+  const at = new Date(seconds * 1_000)
+  return hours > DAY_HOURS && at.getHours() === 0 ? day.format(at) : clock.format(at)
+}
+
+export function Chart({ title, times, values, highest, hours, total }: ChartProps) {
   const box = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot | undefined>(undefined)
   const pointed = useSignal<number | null>(null)
@@ -31,7 +50,7 @@ export function Chart({ title, times, values, highest }: ChartProps) {
     const { current } = box
     if (current === null) return undefined
     const onPoint = (index: number | null) => (pointed.value = index)
-    const made = new uPlot(optionsFor(current, highest, onPoint), [[], []], current)
+    const made = new uPlot(optionsFor(current, { highest, hours, onPoint }), [[], []], current)
     plot.current = made
     const watch = new ResizeObserver(() =>
       made.setSize({ width: current.clientWidth, height: HEIGHT }),
@@ -42,13 +61,16 @@ export function Chart({ title, times, values, highest }: ChartProps) {
       made.destroy()
       plot.current = undefined
     }
-  }, [])
-  useEffect(() => plot.current?.setData([[...times], [...values]]), [times.at(-1), times.length])
+  }, [hours])
+  useEffect(
+    () => plot.current?.setData([[...times], [...values]]),
+    [times.at(-1), hours, title, values.join()],
+  )
   return (
     <figure>
       <figcaption>
-        {title}: <strong>{figureText(values.at(-1), 2)}</strong>{' '}
-        <small>{readout({ times, values }, pointed.value)}</small>
+        {title}: <strong>{total ?? figureText(values.at(-1), 2)}</strong>{' '}
+        <small>{readout({ times, values }, pointed.value, hours)}</small>
       </figcaption>
       <div class="chart" ref={box} aria-hidden="true" />
     </figure>
@@ -56,19 +78,24 @@ export function Chart({ title, times, values, highest }: ChartProps) {
 }
 
 /** The value under the pointer, or between which values the line is. */
-function readout({ times, values }: Series, pointed: number | null): string {
+function readout({ times, values }: Series, pointed: number | null, hours?: number): string {
   const at = pointed === null ? undefined : times[pointed]
-  if (at !== undefined) return `${figureText(values[pointed ?? 0], 2)} at ${clockOf(at)}`
+  if (at !== undefined) return `${figureText(values[pointed ?? 0], 2)} at ${timeOf(at, hours)}`
   const known = values.filter((value) => value !== null)
   if (known.length === 0) return ''
   return `${figureText(Math.min(...known), 2)} to ${figureText(Math.max(...known), 2)}`
 }
 
-function optionsFor(
-  box: HTMLElement,
-  highest: number | undefined,
-  onPoint: (index: number | null) => void,
-): uPlot.Options {
+interface Drawing {
+  readonly highest: number | undefined
+  readonly hours: number | undefined
+  readonly onPoint: (index: number | null) => void
+}
+
+function optionsFor(box: HTMLElement, { highest, hours, onPoint }: Drawing): uPlot.Options {
+  // A ratio has no bottom of its own: its points are joined.
+  const bars = hours !== undefined && highest === undefined && uPlot.paths.bars
+  const window = hours === undefined ? WINDOW_SECONDS : hours * HOUR_SECONDS
   const colour = (name: string) => () => getComputedStyle(box).getPropertyValue(name).trim()
   const axis: uPlot.Axis = {
     stroke: colour('--quiet'),
@@ -83,15 +110,27 @@ function optionsFor(
     cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
     hooks: { setCursor: [({ cursor }) => onPoint(cursor.idx ?? null)] },
     scales: {
-      // The last ten minutes, however few of them are known.
-      x: { range: (_plot, _from, to) => [to - WINDOW_SECONDS, to] },
+      // The whole period, however little of it is known.
+      x: {
+        range: (_plot, _from, to) =>
+          bars === false ? [to - window, to] : [to - window, to + HOUR_SECONDS / 2],
+      },
       y: { range: (_plot, _low, high) => [0, highest ?? Math.max(high * 1.1, 1)] },
     },
     axes: [
-      { ...axis, size: 26, values: (_plot, times) => times.map(clockOf) },
+      { ...axis, size: 26, values: (_plot, times) => times.map((time) => tickOf(time, hours)) },
       { ...axis, size: 44 },
     ],
-    series: [{}, { stroke: colour('--accent'), width: 2, spanGaps: true, points: { show: false } }],
+    series: [
+      {},
+      {
+        stroke: colour('--accent'),
+        width: 2,
+        spanGaps: true,
+        points: { show: hours !== undefined && !bars },
+        ...(bars && { paths: bars({ size: [0.7, 24] }), fill: colour('--accent') }),
+      },
+    ],
   }
 }
 

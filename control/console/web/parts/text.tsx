@@ -1,7 +1,7 @@
 /** Small pieces that all screens use. */
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { absent, clockText, momentText, type Tone } from './format.ts'
+import { absent, clockText, momentText, shortMomentText, type Tone } from './format.ts'
 import { visibleText } from './visible-text.ts'
 
 /** Text of strangers: its direction ends with it. */
@@ -23,11 +23,19 @@ export const Short = ({
   </span>
 )
 
-export function Moment({ at, isToday }: { at: string | null; isToday?: boolean }) {
+interface MomentProps {
+  readonly at: string | null
+  readonly isToday?: boolean
+  /** Without the year. */
+  readonly isShort?: boolean
+}
+
+export function Moment({ at, isToday, isShort }: MomentProps) {
   if (at === null) return <>{absent}</>
+  const text = isToday === true ? clockText : isShort === true ? shortMomentText : momentText
   return (
     <time dateTime={at} title={momentText(at)}>
-      {isToday === true ? clockText(at) : momentText(at)}
+      {text(at)}
     </time>
   )
 }

@@ -1,4 +1,6 @@
 /** Who has changed what: filtered by the server, by what the address says. */
+import { useSignal } from '@preact/signals'
+import { useEffect, useRef } from 'preact/hooks'
 import type { AuditEntry } from '../api/views.ts'
 import { pathOf } from '../parts/address.ts'
 import { momentColumn, textColumn } from '../parts/columns.tsx'
@@ -6,32 +8,84 @@ import { Choice, Field, onForm, textIn, withAll, words } from '../parts/form.tsx
 import { ListScreen } from '../parts/list.tsx'
 import { address, setQuery } from '../parts/router.ts'
 import type { ShownColumn } from '../parts/table.tsx'
-import { Badge, Text } from '../parts/text.tsx'
+import { Badge, Facts, Moment, Short, Text } from '../parts/text.tsx'
 import { auditQuery } from './audit-query.ts'
-
-const actorOf = ({ actor, actor_name }: AuditEntry): string => actor_name ?? actor
+import { auditText } from './audit-words.ts'
 
 const tones = { success: 'good', failed: 'bad', refused: 'warn' } as const
+const outcomes = { success: '✓ done', failed: '✕ failed', refused: '✕ refused' } as const
 
 const columns: readonly ShownColumn<AuditEntry>[] = [
   momentColumn('at', 'Time', (entry) => entry.at),
-  textColumn('actor', 'Who', actorOf, {
+  textColumn('outcome', 'Outcome', ({ outcome }) => outcomes[outcome], {
+    isMinor: true,
+    tone: ({ outcome }) => tones[outcome],
+  }),
+  textColumn<AuditEntry>('what', 'What', auditText, {
     show: (entry) => (
       <>
-        {entry.is_agent && <Badge tone="warn">agent</Badge>}{' '}
-        <a href={pathOf('audit', undefined, { ...address.value.query, actor: entry.actor })}>
-          <Text value={actorOf(entry)} max={60} />
-        </a>
+        {entry.is_agent && <Badge tone="warn">agent</Badge>} <Short value={auditText(entry)} />
       </>
     ),
   }),
-  textColumn('action', 'Action', (entry) => entry.action, { max: 80 }),
-  textColumn('target', 'Object', (entry) => entry.target, { max: 80, isMinor: true }),
-  textColumn('outcome', 'Outcome', ({ outcome, status }) => `${outcome} ${status}`, {
-    tone: ({ outcome }) => tones[outcome],
+  textColumn('details', 'Details', (entry) => `${entry.action} ${entry.target} ${entry.address}`, {
+    show: (entry) => <Details entry={entry} />,
   }),
-  textColumn('address', 'From', (entry) => entry.address, { isMinor: true }),
 ]
+
+function Details({ entry }: { entry: AuditEntry }) {
+  const dialog = useRef<HTMLDialogElement>(null)
+  const isOpen = useSignal(false)
+  useEffect(() => {
+    if (isOpen.value) dialog.current?.showModal()
+  }, [isOpen.value])
+  return (
+    <>
+      <button
+        type="button"
+        aria-label={`Details of entry ${entry.id}`}
+        onClick={() => (isOpen.value = true)}
+      >
+        Details
+      </button>
+      {isOpen.value && (
+        <dialog
+          ref={dialog}
+          aria-label="Entry of the audit log"
+          onClose={() => (isOpen.value = false)}
+        >
+          <h2>
+            <Text value={auditText(entry)} max={800} />
+          </h2>
+          <Facts
+            of={{
+              Time: <Moment at={entry.at} />,
+              Who: (
+                <a
+                  href={pathOf('audit', undefined, { ...address.value.query, actor: entry.actor })}
+                >
+                  <Text value={entry.actor} max={100} />
+                </a>
+              ),
+              From: <Text value={entry.address} />,
+              Request: <Text value={entry.action} max={200} />,
+              Object: <Text value={entry.target} max={300} />,
+              Answer: <Text value={`${entry.status} ${entry.code ?? ''}`.trim()} />,
+              Reason: entry.reason !== null && <Text value={entry.reason} max={500} />,
+              Change: entry.change_id !== null && <a href={pathOf('changes')}>Changes</a>,
+              'Correlation id': <Text value={entry.correlation_id} />,
+            }}
+          />
+          <p class="buttons">
+            <button type="button" autoFocus onClick={() => dialog.current?.close()}>
+              Close
+            </button>
+          </p>
+        </dialog>
+      )}
+    </>
+  )
+}
 
 export const AuditScreen = () => (
   <>

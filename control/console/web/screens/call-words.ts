@@ -55,7 +55,7 @@ const attemptText = (
   { destination, status, reason }: CallRecord['attempts'][number],
   carrier: string | null,
 ): string => {
-  const by = carrier === null ? shortAddress(destination) : `Carrier ${carrier}`
+  const by = carrier === null ? shortAddress(destination) : 'It'
   return status === 0 ? `${by} did not answer in time` : `${by} answered ${status} ${reason}`
 }
 

@@ -10,10 +10,13 @@ import {
   clockText,
   figureText,
 } from '../parts/format.ts'
+import { pathOf } from '../parts/address.ts'
 import { useResource } from '../parts/resource.ts'
-import { Facts, Moment, Problem, Text } from '../parts/text.tsx'
+import { Badge, Facts, Moment, Problem, Text } from '../parts/text.tsx'
 import { visibleText } from '../parts/visible-text.ts'
+import { callText, results } from './call-words.ts'
 import { Ladder } from './ladder-diagram.tsx'
+import { nameOfNode, useCustomerNames, useNodeNames, type NodeName } from './names.ts'
 
 interface Call {
   readonly status: CallStatus
@@ -32,13 +35,12 @@ export function CallScreen({ uuid }: { uuid: string }) {
   const trace = useResource(uuid, () => get<CallTrace>(`${path}/trace`), options)
   const { value } = call.data
   const record = value?.record
+  const names = { customers: useCustomerNames(), nodes: useNodeNames() }
   return (
     <>
-      <p>
-        <code>{visibleText(uuid)}</code>
-      </p>
       <Problem message={call.problem.value} />
-      {value !== undefined && <CallFacts status={value.status} record={record} />}
+      {value !== undefined && <Told call={value} {...names} />}
+      {value !== undefined && <CallFacts status={value.status} record={record} {...names} />}
       <Downloads path={path} hasTrace={(trace.data.value?.legs.length ?? 0) > 0} record={record} />
       {record !== undefined && <MediaQuality quality={record.media_quality} />}
       {record !== undefined && <Recording path={path} record={record} />}
@@ -47,7 +49,12 @@ export function CallScreen({ uuid }: { uuid: string }) {
       {(value !== undefined || call.problem.value !== undefined) && (
         <>
           <h2>What happened</h2>
-          <Messages trace={trace.data.value} problem={trace.problem.value} isKnown={!!value} />
+          <Messages
+            trace={trace.data.value}
+            problem={trace.problem.value}
+            isKnown={!!value}
+            nodes={names.nodes}
+          />
         </>
       )}
     </>
@@ -71,8 +78,33 @@ export async function loadCall(uuid: string): Promise<Answer<Call>> {
   return { ...report, data: { status, record: report.data.records[0] } }
 }
 
-function CallFacts({ status, record }: Call) {
+interface Names {
+  readonly customers: ReadonlyMap<number, string>
+  readonly nodes: ReadonlyMap<string, NodeName>
+}
+
+function Told({ call: { status, record }, ...names }: { call: Call } & Names) {
+  const customer = record?.customer_id == null ? undefined : names.customers.get(record.customer_id)
+  const through = record && (record.carrier ?? nodeOf(record, names.nodes)?.name)
+  const tone = status.disposition === null ? 'plain' : results[status.disposition].tone
+  return (
+    <p class="told">
+      {status.disposition !== null && (
+        <>
+          <Badge tone={tone}>{results[status.disposition].text}</Badge>{' '}
+        </>
+      )}
+      <Text value={callText({ status, record, customer, through })} max={800} />
+    </p>
+  )
+}
+
+const nodeOf = ({ node }: CallRecord, nodes: Names['nodes']): NodeName | undefined =>
+  node === null ? undefined : nameOfNode(nodes, node)
+
+function CallFacts({ status, record, customers, nodes }: Call & Names) {
   const hasEnded = status.disposition !== null
+  const payer = record?.customer_id ?? null
   return (
     <Facts
       of={{
@@ -82,15 +114,26 @@ function CallFacts({ status, record }: Call) {
         Result: hasEnded
           ? `${status.disposition.toLowerCase()} ${status.sip_code}`
           : `${status.status}, in progress`,
-        Reason: hasEnded && <Text value={status.denial_text ?? status.hangup_cause} max={800} />,
+        Cause: hasEnded && <Text value={status.hangup_cause} max={80} />,
         'Talk time': hasEnded && durationText(status.billsec),
         ...(record !== undefined && {
           Cost: moneyText(record.cost_exact, record.currency),
           'Post-dial delay': unitText(record.post_dial_delay_ms, 'ms'),
-          Through: <Text value={record.carrier ?? record.node} max={100} />,
+          Customer:
+            payer === null ? (
+              'none'
+            ) : may('customers:read') ? (
+              <a href={pathOf('customers', `${payer}`)}>
+                <Text value={customers.get(payer) ?? `${payer}`} />
+              </a>
+            ) : (
+              `${payer}`
+            ),
+          Through: <Text value={record.carrier ?? nodeOf(record, nodes)?.full} max={100} />,
           'Taken by': <Text value={record.instance} max={60} />,
           'Call-ID': <Text value={record.call_id} max={200} />,
         }),
+        'Call UUID': <code>{visibleText(status.call_uuid)}</code>,
       }}
     />
   )
@@ -154,9 +197,10 @@ interface MessagesProps {
   readonly problem: string | undefined
   /** The call itself is there. */
   readonly isKnown: boolean
+  readonly nodes: Names['nodes']
 }
 
-function Messages({ trace, problem, isKnown }: MessagesProps) {
+function Messages({ trace, problem, isKnown, nodes }: MessagesProps) {
   // Without messages it tells no more than the reason above.
   if (trace === undefined || trace.legs.length === 0)
     return isKnown && problem !== undefined ? (
@@ -169,7 +213,7 @@ function Messages({ trace, problem, isKnown }: MessagesProps) {
       {!trace.is_complete && (
         <p class="notice">The first messages of this call are no longer kept.</p>
       )}
-      <Ladder trace={trace} />
+      <Ladder trace={trace} nodes={nodes} />
     </>
   )
 }

@@ -1,6 +1,6 @@
 /** Live calls with their cost so far; one can be ended, transferred or listened to. */
 import { useSignal, useSignalEffect } from '@preact/signals'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useMemo, useRef } from 'preact/hooks'
 import { getBare } from '../api/api.ts'
 import type { ActiveCall } from '../api/views.ts'
 import { connection, onEvent } from '../api/live.ts'
@@ -12,9 +12,10 @@ import { durationText, moneyText } from '../parts/format.ts'
 import { List, type Action } from '../parts/list.tsx'
 import { useResource } from '../parts/resource.ts'
 import type { ShownColumn } from '../parts/table.tsx'
-import { Badge, Text } from '../parts/text.tsx'
+import { Badge, Short, Text } from '../parts/text.tsx'
 import { hangUp, listen, transfer } from './call-actions.tsx'
 import { LiveCalls, type CallNow } from './live-calls.ts'
+import { nameOfNode, useNodeNames, type NodeName } from './names.ts'
 
 /** Duration and cost are shown anew. */
 const TICK_MS = 1_000
@@ -25,14 +26,25 @@ const LOST_REFRESH_MS = 2_000
 
 const isAnswered = ({ state }: ActiveCall): boolean => state === 'ACTIVE' || state === 'HELD'
 
-const throughOf = ({ call }: CallNow): string | null => call.carrier ?? call.node
+type Nodes = ReadonlyMap<string, NodeName>
 
-const columns: readonly ShownColumn<CallNow>[] = [
+function throughOf({ call: { carrier, node } }: CallNow, nodes: Nodes): NodeName | undefined {
+  if (carrier !== null) return { name: carrier, full: `carrier ${carrier}` }
+  return node === null ? undefined : nameOfNode(nodes, node)
+}
+
+/** Who has taken a call tells nothing where there is one process. */
+const columnsFor = (nodes: Nodes, hasSeveral: boolean): readonly ShownColumn<CallNow>[] => [
   textColumn('from', 'From', ({ call }) => call.caller_id_number, {
-    max: 40,
-    to: ({ call }) => pathOf('calls', call.call_uuid),
+    show: ({ call }) => (
+      <a href={pathOf('calls', call.call_uuid)}>
+        <Short value={call.caller_id_number} />
+      </a>
+    ),
   }),
-  textColumn('to', 'To', ({ call }) => call.destination_number, { max: 40 }),
+  textColumn('to', 'To', ({ call }) => call.destination_number, {
+    show: ({ call }) => <Short value={call.destination_number} />,
+  }),
   textColumn('state', 'State', ({ call }) => call.state, {
     show: ({ call }) => <State call={call} />,
   }),
@@ -42,8 +54,21 @@ const columns: readonly ShownColumn<CallNow>[] = [
   figureColumn('cost', 'Cost', ({ cost }) => (cost === null ? null : Number(cost)), {
     show: ({ call, cost }) => moneyText(cost, call.currency),
   }),
-  textColumn('node', 'Through', throughOf, { isMinor: true }),
-  textColumn('instance', 'Taken by', ({ call }) => call.instance, { isMinor: true }),
+  textColumn('node', 'Through', (call) => throughOf(call, nodes)?.name ?? null, {
+    isMinor: true,
+    show: (call) => {
+      const through = throughOf(call, nodes)
+      return <Short value={through?.name} title={through?.full} />
+    },
+  }),
+  ...(hasSeveral
+    ? [
+        textColumn<CallNow>('instance', 'Taken by', ({ call }) => call.instance, {
+          isMinor: true,
+          show: ({ call }) => <Short value={call.instance} />,
+        }),
+      ]
+    : []),
   momentColumn('started', 'Started', ({ call }) => call.start_stamp, {
     isMinor: true,
     isToday: true,
@@ -68,6 +93,9 @@ function State({ call }: { call: ActiveCall }) {
 
 export function CallsScreen() {
   const { rows, problem, reload } = useLiveCalls()
+  const nodes = useNodeNames()
+  const hasSeveral = useMemo(() => hasSeveralInstances(rows), [rows])
+  const columns = useMemo(() => columnsFor(nodes, hasSeveral), [nodes, hasSeveral])
   return (
     <List
       label="Live calls"
@@ -82,6 +110,11 @@ export function CallsScreen() {
       actions={({ call }) => actionsOf(call)}
     />
   )
+}
+
+function hasSeveralInstances(rows: readonly CallNow[] = []): boolean {
+  const first = rows[0]?.call.instance
+  return rows.some(({ call }) => call.instance !== first)
 }
 
 function actionsOf(call: ActiveCall): readonly Action[] {

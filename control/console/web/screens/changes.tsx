@@ -7,7 +7,8 @@ import { momentColumn, textColumn } from '../parts/columns.tsx'
 import { Reason, textIn } from '../parts/form.tsx'
 import { ListScreen, type Action } from '../parts/list.tsx'
 import type { ShownColumn } from '../parts/table.tsx'
-import { Text } from '../parts/text.tsx'
+import { Short, Text } from '../parts/text.tsx'
+import { actorText } from './ledger-words.ts'
 
 const tones = {
   pending: 'warn',
@@ -18,11 +19,13 @@ const tones = {
   superseded: 'plain',
 } as const
 
-const actorOf = ({ actor, actor_name }: Change): string => actor_name ?? actor
+const actorOf = ({ actor, actor_name: name }: Change): string => actorText(actor, name)
 
 const columns: readonly ShownColumn<Change>[] = [
   momentColumn('at', 'Time', ({ at }) => at),
-  textColumn('effect', 'Change', ({ effect }) => effect, { max: 140 }),
+  textColumn('effect', 'Change', ({ effect }) => effect, {
+    show: ({ effect }) => <Short value={effect} />,
+  }),
   textColumn('state', 'State', ({ state }) => state, { tone: ({ state }) => tones[state] }),
   textColumn('actor', 'Who', actorOf, {
     show: (change) => (
@@ -37,7 +40,10 @@ const columns: readonly ShownColumn<Change>[] = [
       </>
     ),
   }),
-  textColumn('reason', 'Why', ({ reason }) => reason, { isMinor: true, max: 100 }),
+  textColumn('reason', 'Why', ({ reason }) => reason, {
+    isMinor: true,
+    show: ({ reason }) => <Short value={reason} />,
+  }),
   momentColumn('until', 'Until', (change) => change.expires_at, { isMinor: true }),
 ]
 

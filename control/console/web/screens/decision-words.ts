@@ -1,5 +1,6 @@
 /** A decision of the engine as a sentence. */
 import type { TraceDecision } from '../api/views.ts'
+import { plural } from '../parts/format.ts'
 
 type Detail = Readonly<Record<string, unknown>>
 
@@ -52,7 +53,7 @@ function chargedText(detail: Detail): string {
         funds === '' ? 'Charging admits the call' : `Charging admits the call: ${funds}`
       return seconds === ''
         ? `${admitted}; ${payer} may talk without limit${price}.`
-        : `${admitted}; ${payer} can pay for ${seconds} seconds${price}.`
+        : `${admitted}; ${payer} can pay for ${plural(Number(seconds), 'second')}${price}.`
     }
     case 'denied': {
       const funds = text(detail, 'code') === 'insufficient_funds' ? fundsText(detail) : ''
@@ -89,7 +90,13 @@ function routedText(detail: Detail): string {
   if (candidates.length === 0) {
     return `There is no route. ${text(detail, 'denial_text')}`.trimEnd()
   }
-  return `${text(detail, 'direction')} call; to try, in this order: ${candidates.join(', ')}.`
+  return `${directions[text(detail, 'direction')] ?? 'A'} call; to try, in this order: ${candidates.join(', ')}.`
+}
+
+const directions: Readonly<Record<string, string>> = {
+  inbound: 'An inbound',
+  outbound: 'An outbound',
+  internal: 'An internal',
 }
 
 function answerText(detail: Detail): string {
@@ -116,7 +123,7 @@ function reportedText(detail: Detail): string {
 function endedText(detail: Detail): string {
   const by = parties[text(detail, 'hangup_by')] ?? text(detail, 'hangup_by')
   if (detail['disposition'] === 'ANSWERED')
-    return `Ended by ${by} after ${text(detail, 'billsec')} seconds of talk (${text(detail, 'hangup_cause')}). ${text(detail, 'denial_text')}`.trimEnd()
+    return `Ended by ${by} after ${plural(Number(text(detail, 'billsec')), 'second')} of talk (${text(detail, 'hangup_cause')}). ${text(detail, 'denial_text')}`.trimEnd()
   const denial = text(detail, 'denial_text')
   const refusal = `Not answered: refused with ${text(detail, 'sip_code')}`
   return denial === ''

@@ -50,7 +50,7 @@ export function findingTitle(finding: Finding, context: Context): string {
   const subject = subjectOf(finding)
   const { name } = subject
   if (subject.kind === 'node') return nodeTitle(finding, subject.id, context)
-  switch (kind as string) {
+  switch (kind) {
     case 'spend':
       return `${name} spends more than usual`
     case 'destination':
@@ -75,8 +75,8 @@ export function findingTitle(finding: Finding, context: Context): string {
       return subject.kind === 'other'
         ? `A limit is reached: ${name}`
         : `${name} has reached a limit`
-    default:
-      return `${String(kind).replaceAll('_', ' ')}: ${name}`
+    case 'node':
+      return `PBX node ${name}`
   }
 }
 
@@ -87,9 +87,8 @@ function nodeTitle(
 ): string {
   const node = `PBX node ${nameOfNode(nodes, destination).full}`
   const since = `since ${sinceText(at, present)}`
-  if ((kind as string) === 'capacity') return `${node} has reached its limit of calls`
-  if (what.includes('by hand') || states.get(destination) === 'inactive')
-    return `${node} was taken out of service by hand`
+  if (kind === 'capacity') return `${node} has reached its limit of calls`
+  if (what.includes('by hand')) return `${node} was taken out of service by hand`
   return /went out of service/.test(what)
     ? `${node} goes out of service again and again`
     : `${node} does not answer ${since}`
@@ -128,7 +127,7 @@ export function evidenceOf(finding: Finding): readonly Link[] {
         : of === 'node'
           ? [calls('node', shortAddress(id))]
           : []
-  const shown = (kind as string) === 'key_use' ? [] : evidence.filter((each) => uuid.test(each))
+  const shown = kind === 'key_use' ? [] : evidence.filter((each) => uuid.test(each))
   return [
     ...own,
     ...shown.map((call, index) => ({ text: `Call ${index + 1}`, to: pathOf('calls', call) })),
@@ -137,7 +136,7 @@ export function evidenceOf(finding: Finding): readonly Link[] {
 
 /** Addresses have no page of their own. */
 export const addressesOf = ({ evidence, kind }: Finding): string =>
-  (kind as string) === 'registration' && evidence.length > 0
+  kind === 'registration' && evidence.length > 0
     ? `${plural(evidence.length, 'address', 'addresses')}: ${evidence.join(', ')}`
     : ''
 
@@ -145,7 +144,7 @@ export const addressesOf = ({ evidence, kind }: Finding): string =>
 export function stepOf(finding: Finding): Link {
   const subject = subjectOf(finding)
   const { kind: of, id, name } = subject
-  switch (finding.kind as string) {
+  switch (finding.kind) {
     case 'spend':
     case 'destination':
       return { text: 'Set a spend guard', to: pathOf('spend-guards') }

@@ -6,7 +6,7 @@ import { now } from '../api/browser.ts'
 import { may } from '../api/session.ts'
 import type { Anomalies, CallSummary, Finding, Telemetry } from '../api/views.ts'
 import { pathOf } from '../parts/address.ts'
-import { plural, shortMomentText, sinceText } from '../parts/format.ts'
+import { clockText, plural, shortMomentText, sinceText } from '../parts/format.ts'
 import { useResource, useView, type Resource } from '../parts/resource.ts'
 import { Badge, Problem, Text } from '../parts/text.tsx'
 import {
@@ -17,6 +17,7 @@ import {
   stepOf,
   subjectOf,
 } from './finding-words.ts'
+import { actorText } from './ledger-words.ts'
 import { nameOfNode, useNodeNames } from './names.ts'
 
 /** They are found in the records of two weeks. */
@@ -25,11 +26,17 @@ const DAY_MS = 86_400_000
 
 const tones = { critical: 'bad', high: 'bad', medium: 'warn', low: 'plain' } as const
 
-/** What somebody has changed against it; undefined: nothing that is in force. */
-function handledText({ handled_by: change }: Finding): string | undefined {
-  if (change === null) return undefined
-  const { change_id: id, tool, by, reason } = change
-  return `by ${by ?? 'a key'} in change ${id} (${tool})${reason === null ? '' : `: ${reason}`}`
+/** Who has changed what against it; empty: nobody has. */
+function handledText({ handled_by: change }: Finding): string {
+  if (change === null) return ''
+  const { tool, by, at, reason, seen_since: isSeen } = change
+  return [
+    `Handled${by === null ? '' : ` by ${actorText(by)}`} at ${clockText(at)}`,
+    ` with ${tool.replaceAll('_', ' ')}`,
+    reason === null ? '' : `: ${reason}`,
+    isSeen ? ' (it has gone on since)' : '',
+    '.',
+  ].join('')
 }
 
 type Found = Pick<Anomalies, 'findings'>
@@ -70,7 +77,7 @@ export function Findings({ telemetry, findings: { data, problem, reload } }: Fin
       ),
     ...(telemetry === undefined ? [] : platformAlerts(telemetry)),
   ]
-  const open = found.filter((each) => handledText(each) === undefined)
+  const open = found.filter((each) => each.handled_by === null)
   const handled = found.filter((each) => !open.includes(each))
   const isLoading = data.value === undefined && problem.value === undefined
   const count = alerts.length + open.length
@@ -117,14 +124,14 @@ export function Findings({ telemetry, findings: { data, problem, reload } }: Fin
 type ItemProps = { readonly finding: Finding } & Parameters<typeof findingTitle>[1]
 
 function Item({ finding, ...context }: ItemProps) {
-  const handled = handledText(finding)
+  const isOpen = finding.handled_by === null
   const step = stepOf(finding)
   const addresses = addressesOf(finding)
-  const { first_at: first, last_at: last, severity } = finding
+  const { first_at: first, last_at: last, severity, advice } = finding
   return (
-    <li class={handled === undefined ? `finding ${severity}` : 'finding'}>
+    <li class={isOpen ? `finding ${severity}` : 'finding'}>
       <h3>
-        {handled === undefined ? (
+        {isOpen ? (
           <Badge tone={tones[severity]}>{severity}</Badge>
         ) : (
           <Badge tone="good">handled</Badge>
@@ -133,12 +140,9 @@ function Item({ finding, ...context }: ItemProps) {
       </h3>
       <p>
         <Text value={findingText(finding)} max={800} />
-        {handled !== undefined && (
-          <>
-            {' '}
-            Handled <Text value={handled} max={300} />
-          </>
-        )}
+      </p>
+      <p>
+        <Text value={isOpen ? advice : handledText(finding)} max={500} />
       </p>
       <p class="links">
         <span>
@@ -161,7 +165,7 @@ function Item({ finding, ...context }: ItemProps) {
             <Text value={text} max={60} />
           </a>
         ))}
-        {handled === undefined ? (
+        {isOpen ? (
           <a class="step" href={step.to}>
             {step.text}
           </a>

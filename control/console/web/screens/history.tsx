@@ -4,13 +4,16 @@ import { getBare } from '../api/api.ts'
 import type { CallRecord, CallReport } from '../api/views.ts'
 import { pathOf } from '../parts/address.ts'
 import { address, setQuery } from '../parts/router.ts'
+import { may } from '../api/session.ts'
 import { now } from '../api/browser.ts'
 import { figureColumn, textColumn } from '../parts/columns.tsx'
 import { Choice, Field, onForm, textIn, withAll } from '../parts/form.tsx'
-import { durationText, figureText, moneyText, type Tone } from '../parts/format.ts'
+import { durationText, figureText, moneyText, plural } from '../parts/format.ts'
 import { useResource } from '../parts/resource.ts'
 import { Table, type ShownColumn } from '../parts/table.tsx'
-import { Moment, Problem } from '../parts/text.tsx'
+import { Moment, Problem, Short } from '../parts/text.tsx'
+import { causeText, results } from './call-words.ts'
+import { nameOfNode, useCustomerNames, useNodeNames, type NodeName } from './names.ts'
 import {
   dispositions,
   PAGE_ROWS,
@@ -21,36 +24,80 @@ import {
   searches,
 } from './report-query.ts'
 
-const tones: Readonly<Partial<Record<CallRecord['disposition'], Tone>>> = {
-  ANSWERED: 'good',
-  FAILED: 'bad',
+interface Names {
+  readonly customers: ReadonlyMap<number, string>
+  readonly nodes: ReadonlyMap<string, NodeName>
 }
 
-const columns: readonly ShownColumn<CallRecord>[] = [
+const customerOf = ({ customer_id: id }: CallRecord, { customers }: Names): string | null =>
+  id === null ? null : (customers.get(id) ?? `customer ${id}`)
+
+/** The carrier that took it, or that was tried last; else the node. */
+function throughOf({ carrier, node }: CallRecord, { nodes }: Names): NodeName | undefined {
+  if (carrier !== null) return { name: carrier, full: `carrier ${carrier}` }
+  return node === null ? undefined : nameOfNode(nodes, node)
+}
+
+interface Shown {
+  readonly names: Names
+  /** The period is that of today: its times need no date. */
+  readonly isToday: boolean
+  readonly hasMos: boolean
+}
+
+const columnsFor = ({ names, isToday, hasMos }: Shown): readonly ShownColumn<CallRecord>[] => [
   textColumn('started', 'Started', (call) => call.start_stamp, {
     show: (call) => (
       <a href={pathOf('calls', call.call_uuid)}>
-        <Moment at={call.start_stamp} />
+        <Moment at={call.start_stamp} isToday={isToday} isShort />
       </a>
     ),
   }),
-  textColumn('from', 'From', (call) => call.caller_id_number, { max: 40 }),
-  textColumn('to', 'To', (call) => call.destination_number, { max: 40 }),
-  textColumn('result', 'Result', (call) => `${call.disposition.toLowerCase()} ${call.sip_code}`, {
-    tone: ({ disposition }) => tones[disposition] ?? 'plain',
+  textColumn('result', 'Result', (call) => results[call.disposition].text, {
+    tone: ({ disposition }) => results[disposition].tone,
   }),
-  figureColumn('talk', 'Talk time', ({ billsec }) => billsec, {
+  textColumn('from', 'From', (call) => call.caller_id_number, {
+    show: (call) => <Short value={call.caller_id_number} />,
+  }),
+  textColumn('to', 'To', (call) => call.destination_number, {
+    show: (call) => <Short value={call.destination_number} />,
+  }),
+  textColumn('customer', 'Customer', (call) => customerOf(call, names), {
+    isMinor: true,
+    show: (call) =>
+      call.customer_id !== null && may('customers:read') ? (
+        <a href={pathOf('customers', `${call.customer_id}`)}>
+          <Short value={customerOf(call, names)} />
+        </a>
+      ) : (
+        <Short value={customerOf(call, names)} />
+      ),
+  }),
+  textColumn('through', 'Through', (call) => throughOf(call, names)?.name ?? null, {
+    isMinor: true,
+    show: (call) => {
+      const through = throughOf(call, names)
+      return <Short value={through?.name} title={through?.full} />
+    },
+  }),
+  figureColumn('talk', 'Talk', ({ billsec }) => billsec, {
+    isMinor: true,
     show: ({ billsec }) => durationText(billsec),
   }),
   figureColumn('cost', 'Cost', ({ cost }) => cost, {
     show: (call) => moneyText(call.cost_exact, call.currency),
   }),
-  figureColumn('mos', 'MOS', (call) => call.mos_score, {
+  ...(hasMos
+    ? [
+        figureColumn<CallRecord>('mos', 'MOS', (call) => call.mos_score, {
+          isMinor: true,
+          show: (call) => figureText(call.mos_score, 2),
+        }),
+      ]
+    : []),
+  textColumn('cause', 'Why', (call) => causeText(call), {
     isMinor: true,
-    show: (call) => figureText(call.mos_score, 2),
-  }),
-  textColumn('cause', 'Reason', (call) => call.denial_code ?? call.hangup_cause, {
-    isMinor: true,
+    show: (call) => <Short value={causeText(call)} title={call.denial_text ?? causeText(call)} />,
   }),
 ]
 
@@ -62,19 +109,25 @@ export function HistoryScreen() {
   const path = `/reports/cdrs?${words}&order=newest&${page}`
   const report = useResource(path, () => getBare<CallReport>(path))
   const { data } = report
+  const names = { customers: useCustomerNames(), nodes: useNodeNames() }
+  const hasMos = data.value?.records.some((call) => call.mos_score !== null) === true
   return (
     <>
       <Filters onSearch={() => (openedAt.value = now())} />
       <Problem message={report.problem.value} />
       <p class="sums" role="status">
         {data.value !== undefined &&
-          `${figureText(data.value.total_calls)} calls, ${durationText(data.value.total_billsec)} of talk`}
+          `${plural(data.value.total_calls, 'call')}, ${durationText(data.value.total_billsec)} of talk`}
       </p>
       {data.value !== undefined && <Pages count={data.value.total_calls} />}
       <Table
         label="Recent calls"
         rows={data.value?.records}
-        columns={columns}
+        columns={columnsFor({
+          names,
+          hasMos,
+          isToday: (address.value.query['days'] ?? '1') === '1',
+        })}
         keyOf={(call) => call.call_uuid}
         empty="No call in this period."
         filters={
@@ -112,7 +165,7 @@ function Pages({ count }: { count: number }) {
   )
 }
 
-const results = Object.fromEntries(dispositions.map((each) => [each, each.toLowerCase()]))
+const dispositionWords = Object.fromEntries(dispositions.map((each) => [each, each.toLowerCase()]))
 
 function Filters({ onSearch }: { onSearch: () => void }) {
   const { query } = address.value
@@ -129,7 +182,7 @@ function Filters({ onSearch }: { onSearch: () => void }) {
         label="Result"
         name="disposition"
         value={query['disposition'] ?? ''}
-        options={withAll(results)}
+        options={withAll(dispositionWords)}
       />
       <Choice label="Field" name="by" value={query['by'] ?? 'number'} options={searches} />
       <Field label="is" name="for" defaultValue={query['for'] ?? ''} maxLength={100} />

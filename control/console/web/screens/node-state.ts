@@ -1,6 +1,6 @@
 /** The meaning of a node's state for the operator. */
 import type { DispatcherNode, DispatcherSet } from '../api/views.ts'
-import type { Tone } from '../parts/format.ts'
+import { plural, type Tone } from '../parts/format.ts'
 
 /** An operator who drains a node waits for one thing: that it may be stopped. */
 export function nodeState({
@@ -12,7 +12,7 @@ export function nodeState({
   if (operator_state === 'inactive')
     return status.active_calls === 0
       ? ['good', 'drained: it may be stopped']
-      : ['warn', `draining: ${status.active_calls} calls left`]
+      : ['warn', `draining: ${plural(status.active_calls, 'call')} left`]
   if (status.state === 'active') return ['good', 'in service']
   return status.state === 'probing'
     ? ['bad', 'out: it does not answer']

@@ -12,7 +12,8 @@ import { ListScreen, Loaded } from '../parts/list.tsx'
 import { useView } from '../parts/resource.ts'
 import { address } from '../parts/router.ts'
 import type { ShownColumn } from '../parts/table.tsx'
-import { Badge, Facts, Moment, Text } from '../parts/text.tsx'
+import { Badge, Facts, Moment, Short, Text } from '../parts/text.tsx'
+import { actorText } from './ledger-words.ts'
 
 const riskTones = { low: 'good', medium: 'warn', high: 'bad' } as const
 const riskWords = {
@@ -30,14 +31,17 @@ const stateTones = {
 const states = words(...Object.keys(stateTones))
 const events = /^proposal\./
 
-const proposerOf = ({ proposed_by, proposed_by_name }: Proposal): string =>
-  proposed_by_name ?? proposed_by
+const proposerOf = ({ proposed_by: actor, proposed_by_name: name }: Proposal): string =>
+  actorText(actor, name)
 
 const columns: readonly ShownColumn<Proposal>[] = [
   momentColumn('at', 'Proposed', ({ at }) => at),
   textColumn('effect', 'Effect', ({ effect }) => effect, {
-    max: 120,
-    to: ({ proposal_id }) => pathOf('proposals', proposal_id),
+    show: ({ effect, proposal_id }) => (
+      <a href={pathOf('proposals', proposal_id)}>
+        <Short value={effect} />
+      </a>
+    ),
   }),
   textColumn('risk', 'Risk', ({ risk }) => risk, { tone: ({ risk }) => riskTones[risk] }),
   textColumn('state', 'State', ({ state }) => state, { tone: ({ state }) => stateTones[state] }),

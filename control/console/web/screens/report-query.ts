@@ -9,6 +9,8 @@ export const searches = {
   number: 'Either number',
   caller: 'Caller',
   called: 'Called number',
+  carrier: 'Carrier',
+  node: 'PBX node',
   call_id: 'Call-ID',
   cause: 'Cause',
   customer_id: 'Customer (id)',

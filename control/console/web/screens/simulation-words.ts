@@ -36,7 +36,7 @@ export function payerText({ kind, customer, code }: Payment): string {
 }
 
 export function priceText({ rate }: Payment): string {
-  if (rate === null) return 'none'
+  if (rate === null) return 'none, or not shown'
   const fee = Number(rate.connect_fee_exact) > 0 ? `, ${rate.connect_fee_exact} to connect` : ''
   return `${rate.rate_per_minute_exact} ${rate.currency} a minute${fee}, prefix ${rate.prefix || 'any'}`
 }

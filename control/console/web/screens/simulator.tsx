@@ -5,9 +5,10 @@ import { pathOf } from '../parts/address.ts'
 import { address, setQuery } from '../parts/router.ts'
 import { may } from '../api/session.ts'
 import { Field, onForm, textIn } from '../parts/form.tsx'
-import { durationText } from '../parts/format.ts'
+import { durationText, moneyText } from '../parts/format.ts'
 import { useResource } from '../parts/resource.ts'
-import { Badge, Facts, Problem, Text } from '../parts/text.tsx'
+import { Badge, Facts, Problem, Short, Text } from '../parts/text.tsx'
+import { nameOfNode, useNodeNames } from './names.ts'
 import {
   orderText,
   payerText,
@@ -65,7 +66,7 @@ function QuestionForm({ asked, onAsk }: { asked: Question; onAsk: () => void }) 
       <Field label="To" {...field('to')} required />
       <Field
         label="Source"
-        hint="carrier, address, or extension@domain; optional"
+        hint="carrier, address, or extension@domain; chosen if empty"
         {...field('source')}
       />
       <Field label="Call-ID" hint="optional" {...field('call_id')} />
@@ -79,6 +80,12 @@ function QuestionForm({ asked, onAsk }: { asked: Question; onAsk: () => void }) 
       </p>
     </form>
   )
+}
+
+/** A loss is marked. */
+function Margin({ exact, currency }: { exact: string | null; currency: string | null }) {
+  const text = moneyText(exact, currency)
+  return exact?.startsWith('-') === true ? <Badge tone="bad">{text}, a loss</Badge> : <>{text}</>
 }
 
 export function Result({ simulation }: { simulation: Simulation }) {
@@ -95,7 +102,12 @@ export function Result({ simulation }: { simulation: Simulation }) {
               {verdict === 'goes_on' ? 'goes on' : verdict}
             </Badge>
           ),
-          Source: <Text value={sourceText(simulation.source)} max={120} />,
+          Source: (
+            <>
+              <Text value={sourceText(simulation.source)} max={120} />
+              <OtherSources names={simulation.other_sources} />
+            </>
+          ),
           Direction: `${simulation.emergency ? 'emergency, ' : ''}${simulation.direction}`,
           Payer: isCustomerShown ? (
             <a href={pathOf('customers', String(payment.customer_id))}>{payer}</a>
@@ -103,6 +115,10 @@ export function Result({ simulation }: { simulation: Simulation }) {
             payer
           ),
           Price: priceText(payment),
+          'A minute costs the customer': moneyText(
+            payment.price_exact,
+            payment.rate?.currency ?? null,
+          ),
           'Longest paid call':
             payment.longest_seconds === null
               ? 'not limited'
@@ -133,7 +149,31 @@ export function Result({ simulation }: { simulation: Simulation }) {
   )
 }
 
-function Candidates({ simulation: { candidates, order } }: { simulation: Simulation }) {
+/** The source was chosen: others could be meant. */
+function OtherSources({ names }: { names: readonly string[] }) {
+  if (names.length === 0) return null
+  const { query } = address.value
+  return (
+    <small>
+      {' '}
+      chosen; or{' '}
+      {names.map((name, index) => (
+        <span key={name}>
+          {index > 0 && ', '}
+          <a href={pathOf('simulator', undefined, { ...query, source: name })}>
+            <Text value={name} max={60} />
+          </a>
+        </span>
+      ))}
+    </small>
+  )
+}
+
+function Candidates({ simulation: { candidates, order, payment } }: { simulation: Simulation }) {
+  const nodes = useNodeNames()
+  const currency = payment.rate?.currency ?? null
+  // A tenant sees no costs, and a node of the platform has none.
+  const hasCosts = candidates.some((each) => each.carrier_price_exact !== null)
   return (
     <section aria-labelledby="candidates">
       <h2 id="candidates">Destinations in order</h2>
@@ -148,6 +188,16 @@ function Candidates({ simulation: { candidates, order } }: { simulation: Simulat
               <th scope="col">Destination</th>
               <th scope="col">By</th>
               <th scope="col">Number sent</th>
+              {hasCosts && (
+                <>
+                  <th scope="col" class="figure">
+                    Carrier, a minute
+                  </th>
+                  <th scope="col" class="figure">
+                    Margin, a minute
+                  </th>
+                </>
+              )}
               <th scope="col" class="figure">
                 First for
               </th>
@@ -159,7 +209,8 @@ function Candidates({ simulation: { candidates, order } }: { simulation: Simulat
               <tr key={index}>
                 <td class="figure">{index + 1}</td>
                 <td>
-                  {each.kind} <Text value={each.uri} max={100} />
+                  {each.kind === 'node' ? 'PBX node' : each.kind}{' '}
+                  <Short value={nameOfNode(nodes, each.uri).full} title={each.uri} />
                 </td>
                 <td>
                   <Text
@@ -171,6 +222,14 @@ function Candidates({ simulation: { candidates, order } }: { simulation: Simulat
                 <td>
                   <Text value={each.number ?? 'as dialled'} />
                 </td>
+                {hasCosts && (
+                  <>
+                    <td class="figure">{moneyText(each.carrier_price_exact, currency)}</td>
+                    <td class="figure">
+                      <Margin exact={each.margin_exact} currency={currency} />
+                    </td>
+                  </>
+                )}
                 <td class="figure">{Math.round(each.share * 100)} %</td>
                 <td>
                   {each.withheld === null ? 'yes' : `no: ${each.withheld_text ?? each.withheld}`}

@@ -11,7 +11,8 @@ import { Choice, withAll } from '../parts/form.tsx'
 import { figureText, moneyText } from '../parts/format.ts'
 import { useResource } from '../parts/resource.ts'
 import { Table, type ShownColumn } from '../parts/table.tsx'
-import { Facts, Problem, Text } from '../parts/text.tsx'
+import { Facts, Problem, Short } from '../parts/text.tsx'
+import { entryText } from './ledger-words.ts'
 import { monthOf, monthsBetween, monthText, periodOf } from './months.ts'
 
 const PAGE_ENTRIES = 100
@@ -21,24 +22,29 @@ const kinds = { topup: 'top-up', debit: 'call', adjust: 'adjustment', refund: 'r
 
 const columns: readonly ShownColumn<LedgerEntry>[] = [
   momentColumn('date', 'Date', (entry) => entry.created_at),
-  textColumn('kind', 'Kind', ({ kind }) => kinds[kind], { show: ({ kind }) => kinds[kind] }),
+  textColumn('what', 'What', (entry) => entryText(entry), {
+    show: (entry) => <What entry={entry} />,
+  }),
   figureColumn('amount', 'Amount', ({ amount }) => amount, {
-    show: (entry) => entry.amount_exact,
+    show: (entry) => signed(entry.amount_exact),
   }),
   figureColumn('balance', 'Balance after', (entry) => entry.balance_after, {
     show: (entry) => entry.balance_after_exact,
   }),
-  textColumn('note', 'Note', ({ note, ref }) => note ?? ref, {
-    isMinor: true,
-    show: (entry) => <Note entry={entry} />,
-  }),
-  textColumn('by', 'By', ({ actor }) => actor, { isMinor: true }),
 ]
 
+/** `−0.11`, `+10.00` */
+const signed = (exact: string): string =>
+  exact.startsWith('-') ? `−${exact.slice(1)}` : Number(exact) === 0 ? exact : `+${exact}`
+
 /** A call is a link to what became of it. */
-function Note({ entry: { kind, note, ref } }: { entry: LedgerEntry }) {
-  const text = <Text value={note ?? ref} max={80} />
-  return kind === 'debit' && may('cdrs:read') ? <a href={pathOf('calls', ref)}>{text}</a> : text
+function What({ entry }: { entry: LedgerEntry }) {
+  const text = <Short value={entryText(entry)} />
+  return entry.kind === 'debit' && may('cdrs:read') ? (
+    <a href={pathOf('calls', entry.ref)}>{text}</a>
+  ) : (
+    text
+  )
 }
 
 interface Statement {

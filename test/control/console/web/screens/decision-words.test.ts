@@ -48,7 +48,7 @@ test.each([
   [
     'routed',
     { direction: 'outbound', candidates: ['sip:a', 'sip:b'] },
-    'outbound call; to try, in this order: sip:a, sip:b.',
+    'An outbound call; to try, in this order: sip:a, sip:b.',
   ],
   [
     'tried',

@@ -1,0 +1,88 @@
+/** An entry of the audit log in a sentence. */
+import type { AuditEntry } from '../api/views.ts'
+import { actorText } from './ledger-words.ts'
+
+type Told = Pick<
+  AuditEntry,
+  'actor' | 'actor_name' | 'action' | 'target' | 'outcome' | 'code' | 'effect'
+>
+
+const verbs: Readonly<Record<string, readonly [done: string, wanted: string]>> = {
+  POST: ['created', 'create'],
+  PUT: ['changed', 'change'],
+  PATCH: ['changed', 'change'],
+  DELETE: ['removed', 'remove'],
+}
+
+/** By the last segments of a path, without its version: the longest that fits. */
+const deeds: Readonly<Record<string, readonly [done: string, wanted: string]>> = {
+  'POST auth/login': ['signed in', 'sign in'],
+  'POST auth/session': ['signed in', 'sign in'],
+  'DELETE auth/session': ['signed out', 'sign out'],
+  'POST auth/logout': ['signed out', 'sign out'],
+  'POST wallet/adjust': ['moved money of', 'move money of'],
+  'POST telephony/hangup': ['hung up a call', 'hang up a call'],
+  'POST telephony/transfer': ['transferred a call', 'transfer a call'],
+  'POST telephony/originate': ['placed a call', 'place a call'],
+  'POST telephony/simulate': ['simulated a call', 'simulate a call'],
+  'PUT :nodeId/state': ['set the state of a PBX node of', 'set the state of a PBX node of'],
+}
+
+const nouns: Readonly<Record<string, string>> = {
+  'application-keys': 'key',
+  dispatcher: 'dispatcher set',
+  'rate-plans': 'rate plan',
+  'outbound-routes': 'outbound route',
+  'spend-guards': 'spend guard',
+}
+
+/** `night-shift`, and `The node … goes from active to inactive`, are two sentences of one. */
+export function auditText(entry: Told): string {
+  const who = actorText(entry.actor, entry.actor_name)
+  const { effect, outcome, code } = entry
+  if (outcome === 'success')
+    return effect === null ? `${who} ${deedOf(entry, true)}` : `${who}: ${effect}`
+  const why = code === null ? '' : ` (${code.replaceAll('_', ' ')})`
+  return outcome === 'refused'
+    ? `${who} was refused to ${deedOf(entry, false)}${why}`
+    : `${who} could not ${deedOf(entry, false)}${why}`
+}
+
+function deedOf({ action, target }: Told, isDone: boolean): string {
+  const [method = '', path = ''] = action.split(' ')
+  if (method === 'tool') return `${isDone ? 'called' : 'call'} the tool ${path}`
+  const segments = path
+    .split('/')
+    .filter((each) => each !== '' && each !== 'api' && !/^v\d+$/.test(each))
+  const deed = deeds[`${method} ${segments.slice(-2).join('/')}`]
+  const verb = verbs[method]
+  if (deed === undefined && verb === undefined) return `${isDone ? 'did' : 'do'} ${action}`
+  const [done, wanted] = deed ?? verb ?? ['', '']
+  const subject = subjectOf(segments, target)
+  const words = isDone ? done : wanted
+  return deed !== undefined && !words.endsWith(' of') ? words : `${words} ${subject}`
+}
+
+/** `customers`, `:id` and `/api/v1/customers/7` → `customer 7` */
+function subjectOf(segments: readonly string[], target: string): string {
+  const given = target
+    .split('/')
+    .filter((each) => each !== '' && each !== 'api' && !/^v\d+$/.test(each))
+  const at = segments.findLastIndex((each) => each.startsWith(':'))
+  // What stands after the id belongs to it, such as the rates of a plan.
+  const after = segments.slice(at + 1).filter((each) => !each.startsWith(':'))
+  const owner = at > 0 ? `${nounOf(segments[at - 1] ?? '')} ${decoded(given[at] ?? '')}` : ''
+  if (at === -1) return `a ${nounOf(segments.at(-1) ?? '')}`
+  return after.length === 0 ? owner : `${after.join(' ').replaceAll('-', ' ')} of ${owner}`
+}
+
+const nounOf = (segment: string): string =>
+  nouns[segment] ?? segment.replace(/s$/, '').replaceAll('-', ' ')
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
+}

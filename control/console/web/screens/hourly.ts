@@ -1,0 +1,57 @@
+/** Series of hours, out of a summary of calls by hour: hours without a call are there, too. */
+import type { CallSummary } from '../api/views.ts'
+
+const HOUR_MS = 3_600_000
+
+interface Series {
+  /** Seconds UTC. */
+  readonly times: readonly number[]
+  readonly values: readonly (number | null)[]
+}
+
+interface Hourly {
+  readonly calls: Series
+  /** Of hours with calls. */
+  readonly asr: Series
+  readonly cost: Series
+  readonly seconds: Series
+  /** The one in which most is spent; the others are not drawn. */
+  readonly currency: string | undefined
+}
+
+type Sums = Pick<CallSummary['groups'][number], 'answered' | 'billsec'>
+
+/** Null: no call was answered. */
+export const meanSeconds = ({ answered, billsec }: Sums): number | null =>
+  answered === 0 ? null : billsec / answered
+
+/** `before`: the end of the last hour, milliseconds UTC. */
+export function hourly(
+  summary: Pick<CallSummary, 'groups' | 'totals'> | undefined,
+  before: number,
+  hours: number,
+): Hourly {
+  const byHour = new Map(summary?.groups.map((group) => [Date.parse(group.group ?? ''), group]))
+  const starts = Array.from({ length: hours }, (_, index) => before - (hours - index) * HOUR_MS)
+  const times = starts.map((start) => start / 1_000)
+  const [currency] = Object.entries(summary?.totals.cost ?? {}).toSorted(
+    ([, one], [, other]) => Number(other) - Number(one),
+  )[0] ?? [undefined]
+  const series = (
+    valueOf: (group: CallSummary['groups'][number]) => number | null,
+    without: number | null,
+  ): Series => ({
+    times,
+    values: starts.map((start) => {
+      const group = byHour.get(start)
+      return group === undefined ? without : valueOf(group)
+    }),
+  })
+  return {
+    calls: series(({ calls }) => calls, 0),
+    asr: series((group) => group.asr_percent, null),
+    cost: series(({ cost }) => Number(cost[currency ?? ''] ?? 0), 0),
+    seconds: series(meanSeconds, 0),
+    currency,
+  }
+}
