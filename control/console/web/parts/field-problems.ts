@@ -36,13 +36,16 @@ export function placed(
   }
 }
 
+/** Of the element that shows what is wrong with a field. */
+export const problemId = (name: string): string => `problem-${name}`
+
 /** `customer_id` is said of the field `customer`, and of a list what is said of a part that has no field. */
 function fieldNamed(form: HTMLFormElement, path: string): string | undefined {
   const parts = path.split('.')
   const wider = parts.map((_, index) => parts.slice(0, parts.length - index).join('.'))
   return wider
     .flatMap((name) => [name, name.replace(/_id$/, '')])
-    .find((name) => form.elements.namedItem(name) !== null)
+    .find((name) => form.ownerDocument.getElementById(problemId(name)) !== null)
 }
 
 /** Opens what hides a field that is not valid, and goes to the first one. */

@@ -149,7 +149,7 @@ function UsedBy<Of>({ use, row }: { use: Use<Of>; row: Of }) {
     <p class="notice">
       {found.length === 1 ? `1 ${one} uses it` : `${figureText(found.length)} ${many} use it`}:{' '}
       <Text value={names.join(', ')} max={200} />
-      {found.length > names.length && ' …'}. It cannot be deleted before.
+      {found.length > names.length && ' …'}. It cannot be deleted before that is changed.
     </p>
   )
 }

@@ -5,7 +5,7 @@ import { useRef } from 'preact/hooks'
 import { type Answer, getRows, send } from '../api/api.ts'
 import { isGlobal } from '../api/session.ts'
 import type { BodySchema } from '../api/views.ts'
-import { useFieldProblem } from './field-problems.ts'
+import { problemId, useFieldProblem } from './field-problems.ts'
 import { enteredIn } from './form.tsx'
 import { useResource } from './resource.ts'
 import {
@@ -238,7 +238,7 @@ function RowFields({ field, name, row, form }: FieldProps) {
           )}
         </div>
       ))}
-      <FieldProblem id={`problem-${name}`} text={problem} />
+      <FieldProblem name={name} text={problem} />
       <button type="button" onClick={() => (rows.value = [...present, numbered(undefined)])}>
         Add a {one}
       </button>
@@ -246,8 +246,8 @@ function RowFields({ field, name, row, form }: FieldProps) {
   )
 }
 
-const FieldProblem = ({ id, text }: { id: string; text: string | undefined }) => (
-  <small id={id} class="problem" hidden={text === undefined}>
+export const FieldProblem = ({ name, text }: { name: string; text: string | undefined }) => (
+  <small id={problemId(name)} class="problem" hidden={text === undefined}>
     {text}
   </small>
 )
@@ -264,7 +264,7 @@ function FieldInput({ field, name, row, form, list = '' }: FieldProps) {
   )
   const problem = useFieldProblem(name)
   const described = {
-    'aria-describedby': `hint-${name} problem-${name}`,
+    'aria-describedby': `hint-${name} ${problemId(name)}`,
     'aria-invalid': problem !== undefined,
   } as const
   const words = form.words?.[list + field.name] ?? {}
@@ -284,7 +284,7 @@ function FieldInput({ field, name, row, form, list = '' }: FieldProps) {
           </>
         )}
       </label>
-      <FieldProblem id={`problem-${name}`} text={problem} />
+      <FieldProblem name={name} text={problem} />
       <small id={`hint-${name}`}>{description}</small>
     </div>
   )

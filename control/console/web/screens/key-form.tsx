@@ -5,7 +5,7 @@ import type { ApplicationKey, WithToken } from '../api/views.ts'
 import { useFieldProblem } from '../parts/field-problems.ts'
 import { textIn } from '../parts/form.tsx'
 import type { Action } from '../parts/list.tsx'
-import { saveForm, SchemaFields, type SchemaForm } from '../parts/schema-form.tsx'
+import { FieldProblem, saveForm, SchemaFields, type SchemaForm } from '../parts/schema-form.tsx'
 
 const form: SchemaForm = {
   path: '/application-keys',
@@ -175,9 +175,7 @@ function Scopes({ chosen }: { chosen: readonly string[] }) {
           ))}
         </div>
       </details>
-      <small class="problem" hidden={problem === undefined}>
-        {problem}
-      </small>
+      <FieldProblem name="scopes" text={problem} />
     </fieldset>
   )
 }

@@ -89,7 +89,8 @@ export function NodesScreen() {
       <p>
         A drained node gets no new calls; those that it has go on. When it says “it may be stopped”,
         none is left. The last node of a set that is not drained stays, whether it answers or not:
-        calls to the set would have nowhere to go.
+        calls to the set would have nowhere to go. Nodes are added and removed in their{' '}
+        <a href={pathOf('dispatcher-sets')}>dispatcher sets</a>.
       </p>
     </List>
   )
