@@ -3748,3 +3748,4 @@ export const operations = {
     path: '/api/v1/billing/alerts/{id}/resolve',
     answer: 'data',
   },
+} as const
