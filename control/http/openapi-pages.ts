@@ -68,24 +68,28 @@ export const docsPage = (
       .reference { max-width: 1460px; margin: 0 auto; padding: 1.5rem; }
       .reference main { padding: 0; border: 0; }
       [hidden] { display: none !important; }
-      .swagger-ui, .swagger-ui :is(.info .title, .opblock-tag, .opblock-summary-description, button, input, select, h1, h2, h3, h4, h5, p, li, table, label, .markdown, .tab li, .parameter__name, .model, .model-title, .response-col_status, .btn) { font-family: inherit; }
-      html.dark-mode, html.dark-mode .swagger-ui { background: var(--back); }
-      .swagger-ui .wrapper { padding: 0; }
-      .swagger-ui .info { margin: 1.5rem 0; }
-      .swagger-ui :is(.info .title, .info p, .info li, .opblock-tag, .opblock-tag small, .opblock .opblock-summary-description, .opblock-description-wrapper p, table thead tr td, table thead tr th, .parameter__name, .parameter__type, .response-col_status, .responses-inner h4, .responses-inner h5, .opblock-section-header h4, .opblock-section-header label, .model, .model-title, section.models h4, section.models h4 span, .markdown p, .tab li, .scheme-container label) { color: var(--text); }
-      .swagger-ui .opblock .opblock-summary-path, .swagger-ui .opblock .opblock-summary-path a { color: var(--text); }
-      .swagger-ui .info a { color: var(--accent); }
-      .swagger-ui .scheme-container { margin: 0 0 1rem; padding: 1rem; border: 1px solid var(--line); border-radius: 10px; background: var(--front); box-shadow: var(--shadow); }
-      .swagger-ui .opblock-tag { border-color: var(--line); }
-      .swagger-ui .opblock { border-radius: 8px; box-shadow: none; }
-      .swagger-ui .opblock .opblock-section-header { background: var(--front); box-shadow: none; }
-      .swagger-ui .btn { border-radius: 7px; box-shadow: none; }
-      .swagger-ui .btn.authorize { border-color: var(--accent); color: var(--accent); }
-      .swagger-ui .btn.authorize svg { fill: var(--accent); }
-      .swagger-ui .btn.execute { border-color: var(--accent); background: var(--accent); color: var(--on-accent); }
-      .swagger-ui :is(td, tr:hover > td) { background: none; border: 0; }
-      .swagger-ui :is(th, thead tr td) { position: static; background: none; }
-      .swagger-ui section.models { border-color: var(--line); border-radius: 10px; }
+      #swagger-ui :is(.info .title, .opblock-tag, .opblock-summary-description, button, input, select, h1, h2, h3, h4, h5, p, li, table, label, .markdown, .tab li, .parameter__name, .model, .model-title, .response-col_status, .btn) { font-family: inherit; }
+      html.dark-mode, html.dark-mode #swagger-ui .swagger-ui { background: var(--back); }
+      #swagger-ui .wrapper { padding: 0; }
+      #swagger-ui .info { margin: 1.5rem 0; }
+      #swagger-ui :is(.info .title, .info p, .info li, .opblock-tag, .opblock-tag small, .opblock .opblock-summary-description, .opblock-description-wrapper p, table thead tr td, table thead tr th, .parameter__name, .parameter__type, .response-col_status, .responses-inner h4, .responses-inner h5, .opblock-section-header h4, .opblock-section-header label, .model, .model-title, section.models h4, section.models h4 span, .markdown p, .tab li, .scheme-container label) { color: var(--text); }
+      #swagger-ui .opblock .opblock-summary-path, #swagger-ui .opblock .opblock-summary-path a { color: var(--text); }
+      #swagger-ui .info a { color: var(--accent); }
+      #swagger-ui .scheme-container { margin: 0 0 1rem; padding: 1rem; border: 1px solid var(--line); border-radius: 10px; background: var(--front); box-shadow: var(--shadow); }
+      #swagger-ui .opblock-tag { border-color: var(--line); }
+      #swagger-ui .opblock { border-radius: 8px; box-shadow: none; }
+      #swagger-ui .opblock .opblock-section-header { background: var(--front); box-shadow: none; }
+      #swagger-ui .btn { border-radius: 7px; box-shadow: none; }
+      #swagger-ui .btn.authorize { border-color: var(--accent); color: var(--accent); }
+      #swagger-ui .btn.authorize svg { fill: var(--accent); }
+      #swagger-ui .btn.execute { border-color: var(--accent); background: var(--accent); color: var(--on-accent); }
+      #swagger-ui :is(td, tr:hover > td) { background: none; border: 0; }
+      #swagger-ui :is(th, thead tr td) { position: static; background: none; }
+      #swagger-ui section.models { border-color: var(--line); border-radius: 10px; }
+      .swagger-ui :where(button:not(.btn)) { min-height: 0; padding: 0; border: 0; background: none; box-shadow: none; }
+      #swagger-ui .arrow { padding: 0; border: 0; }
+      #swagger-ui .info .title { font-size: 1.25rem; }
+      #swagger-ui .info .title small pre { max-width: none; padding: 0; background: none; }
     </style>
   </head>
   <body>
