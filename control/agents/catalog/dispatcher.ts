@@ -85,7 +85,7 @@ export const getDispatcherStatus = defineTool({
       nodes: listed.map((each) => ({
         ...each,
         maxCalls: limits.get(each.id) ?? 0,
-        recent: recent?.(placeOf(each.destination)) ?? null,
+        recent: recent?.(each.destination) ?? null,
       })),
       complete,
       cursor,
@@ -104,10 +104,6 @@ async function maxCallsOf(
   const rows = await all(store, query.where('id', 'in', ids))
   return new Map(rows.map(({ id, max_calls: most }) => [id, most]))
 }
-
-/** `host:port`, as records of calls name a node. */
-const placeOf = (destination: string): string =>
-  destination.replace(/^sips?:/, '').replace(/;.*$/, '')
 
 export const listSbcEndpoints = defineTool({
   name: 'list_sbc_endpoints',
