@@ -79,6 +79,8 @@ export interface Plan<O> extends ChangeEffect {
    * that writes the entry: it waits for statements only, and may run again from its beginning.
    */
   readonly apply: () => Promise<O>
+  /** What is known only once it is applied: the id of a new row, and the state as it is stored. */
+  readonly applied?: () => { readonly id: string; readonly after: Json }
 }
 
 /** Who wants a change, and why. */
@@ -171,12 +173,18 @@ function changeRow<O>(
   plan: Plan<O>,
 ): Promise<AppliedPlan<O> | undefined> {
   const { id } = plan.target
+  let done = plan
   return run(deps, {
     kind,
     id,
     check: async () => isSameState(kind, await kind.read(id, deps), plan.before),
-    apply: async () => ({ plan, own: await plan.apply() }),
-    note: () => entries.insert(entryOf(deps, order, plan, 'made')),
+    async apply() {
+      const own = await plan.apply()
+      const { id: newId = id, after = plan.after } = plan.applied?.() ?? {}
+      done = { ...plan, target: { ...plan.target, id: newId }, after }
+      return { plan: done, own }
+    },
+    note: () => entries.insert(entryOf(deps, order, done, 'made')),
   })
 }
 

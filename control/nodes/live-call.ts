@@ -20,7 +20,7 @@ export const liveCall = z.object({
   duration_seconds: z.int().describe('Since the answer, or since the start if not answered.'),
   set_id: z.int().nullable(),
   node: z.string().nullable(),
-  instance: z.string().describe('Node of this platform that has the call.'),
+  instance: z.string().describe('The instance of Tollgate that has the call.'),
   carrier: z.string().nullable(),
   customer_id: z.int().nullable(),
 })

@@ -247,6 +247,7 @@ export function reportRoutes({
           start: exampleTime,
           end: '2026-01-02T00:00:00.000Z',
           complete: true,
+          cursor: null,
           source: 'sums',
           totals: { groups: 1, ...exampleFigures },
           other_calls: 0,

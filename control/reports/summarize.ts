@@ -52,6 +52,8 @@ export interface SummaryRequest {
   readonly filters: CallFilters
   readonly orderBy: (typeof summaryOrders)[number]
   readonly limit: number
+  /** Groups before those that are listed; absent: 0. */
+  readonly offset?: number
 }
 
 /** Of all currencies together; `cost` is by currency. */

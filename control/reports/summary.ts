@@ -8,7 +8,7 @@ import type { Store } from '../../schema/open.ts'
 import { all } from '../../schema/sql/query.ts'
 import type { RequestScope } from '../auth/tenants.ts'
 import { ApiError, badRequest } from '../http/api-error.ts'
-import { queryInteger } from '../http/envelope.ts'
+import { cursorQuery, pageEnd, queryInteger, skippedBy } from '../http/envelope.ts'
 import { prefix, queryTime, type Reference, reference, text, time } from '../http/fields.ts'
 import {
   type CallFilters,
@@ -49,6 +49,10 @@ export const summary = z.object({
   complete: z
     .boolean()
     .describe('False: calls before start were not read. Ask for a shorter period.'),
+  cursor: z
+    .string()
+    .nullable()
+    .describe('For the next groups, of totals.groups. Null: these are the last.'),
   source: z.enum(['sums', 'records']).describe('Kept sums of days, or single records.'),
   totals: z.object({ groups: count, ...figures }).describe('Of all groups, listed or not.'),
   other_calls: count.describe(
@@ -74,13 +78,16 @@ export async function* summaryOf(
   let step = await work.next()
   for (; step.done !== true; step = await work.next()) yield
   const summed = step.value
-  const listed = summed.groups.toSorted(orders[request.orderBy]).slice(0, request.limit)
+  const { offset = 0, limit } = request
+  const ordered = summed.groups.toSorted(orders[request.orderBy])
+  const listed = ordered.slice(offset, offset + limit)
   const names = await namesOf(sources, request, listed)
   const uuids = await uuidsOf(sources, listed)
   return {
     start: timeToText(summed.from),
     end: timeToText(request.before),
     complete: summed.isComplete,
+    cursor: pageEnd(offset + listed.length, ordered.length).cursor,
     source: summed.isFromTotals ? 'sums' : 'records',
     totals: { groups: summed.groups.length, ...figuresOf(totalOf(summed)) },
     other_calls: summed.others?.figures.calls ?? 0,
@@ -204,6 +211,7 @@ export const summaryInput = z.strictObject({
   ...callFilterInput,
   order_by: order.default('count'),
   limit: z.int().min(1).max(MAX_GROUPS).default(20),
+  cursor: cursorQuery,
 })
 
 const queryReference = wanted.transform((value): Reference =>
@@ -222,6 +230,7 @@ export const summaryQuery = z.strictObject({
     .transform((limit) => Math.min(limit, MAX_GROUPS))
     .default(20)
     .meta({ default: 20, description: `More than ${MAX_GROUPS} are never given.` }),
+  cursor: cursorQuery,
 })
 
 type Filters = Partial<Record<MemberDimension, string | undefined>> & {
@@ -262,6 +271,7 @@ interface SummaryQuery extends Filters {
   readonly group_by: (typeof groupings)[number]
   readonly order_by: (typeof summaryOrders)[number]
   readonly limit: number
+  readonly cursor?: string | undefined
 }
 
 interface Summarizer {
@@ -274,12 +284,13 @@ export async function askSummary(
   { store, reports }: { readonly store: Store; readonly reports: Summarizer },
   scope: RequestScope,
 ): Promise<Summary> {
-  const { from, before, group_by: groupBy, order_by: orderBy, limit } = query
+  const { from, before, group_by: groupBy, order_by: orderBy, limit, cursor } = query
   if (before < from) throw badRequest('The period ends before it begins')
   if (before - from > MAX_DAYS * DAY_MS)
     throw badRequest(`The period is longer than ${MAX_DAYS} days`)
   const filtered = await filtersOf(query, store, scope)
-  const found = await reports.summarize({ ...filtered, from, before, groupBy, orderBy, limit })
+  const page = { orderBy, limit, offset: skippedBy(cursor) }
+  const found = await reports.summarize({ ...filtered, from, before, groupBy, ...page })
   return found ?? refuseForNow()
 }
 

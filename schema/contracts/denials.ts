@@ -18,7 +18,8 @@ const denials = {
   insufficient_funds: {
     why: 'The paying customer has insufficient funds for the call',
     advice: 'top up the wallet, or raise its credit limit',
-    tools: 'get_customer_balance shows the balance. A person can top up the wallet.',
+    tools:
+      'get_customer_balance shows the balance. set_customer_limits lets it owe more for a while; a person can top up the wallet.',
   },
   customer_inactive: {
     why: 'The paying customer, or its tenant, is inactive',
@@ -32,15 +33,17 @@ const denials = {
   concurrent_limit: {
     why: 'The paying customer has as many calls at once as it may',
     advice: 'wait until a call ends, or raise max_concurrent_calls of the customer',
-    tools: 'list_active_calls shows them.',
+    tools: 'get_customer_balance shows the limit. set_customer_limits raises it.',
   },
   cps_limit: {
     why: 'The paying customer starts more calls in a second than it may',
     advice: 'spread the calls over more time, or raise max_cps of the customer',
+    tools: 'get_customer_balance shows the limit. set_customer_limits raises it.',
   },
   daily_spend_limit: {
     why: 'The paying customer has reached its limit of spending for the day',
     advice: 'wait until 00:00 UTC, or raise max_daily_spend of the customer',
+    tools: 'get_ledger shows what was spent. set_customer_limits raises the limit.',
   },
   spend_guard: {
     why: 'A spend guard stops calls to this number, or its cap is used up',
@@ -50,6 +53,7 @@ const denials = {
   unknown_caller: {
     why: 'The calling number belongs to no customer, so nobody pays for the call',
     advice: 'give the number to a customer, or set the customer of the extension or carrier',
+    tools: 'list_customers finds the customer. add_number gives it the number.',
   },
   payer_of_other_tenant: {
     why: 'The customer that is named as the payer may not pay for calls of this source',
@@ -63,7 +67,7 @@ const denials = {
   no_rate: {
     why: 'The rate plan has no rate for the called number',
     advice: 'add a rate for its prefix, or check the number',
-    tools: 'lookup_rate confirms it.',
+    tools: 'lookup_rate confirms it. add_rate adds a rate to the plan.',
   },
   max_call_seconds: {
     why: 'The call has reached the longest duration that its customer allows',
@@ -121,7 +125,8 @@ const denials = {
   no_candidate: {
     why: 'No destination of the call is in service, or none has answered in time',
     advice: 'check that the nodes and gateways answer OPTIONS, and that no node is drained',
-    tools: 'get_dispatcher_status shows the nodes.',
+    tools:
+      'The attempts of the record name the destinations: get_dispatcher_status shows PBX nodes, list_trunks carriers and their gateways.',
   },
   node_limit: {
     why: 'Every node of the dispatcher set has as many calls as it may',
@@ -131,14 +136,18 @@ const denials = {
   no_gateway: {
     why: 'An outbound route knows the number, but no gateway of its carriers can take the call',
     advice: 'check that the carriers are active and their gateways answer',
+    tools:
+      'list_trunks shows the carriers and their gateways, list_routes the routes. set_trunk_state puts a carrier into service.',
   },
   no_route: {
     why: 'No outbound route takes the called number, and no extension has it',
     advice: 'add an outbound route for its prefix, or check the number',
+    tools: 'list_routes shows the routes.',
   },
   carrier_limit: {
     why: 'The carrier has as many calls, at once or in a second, as it may',
     advice: 'wait until a call ends, or raise max_calls or max_cps of the carrier',
+    tools: 'list_trunks shows its limits and live calls.',
   },
   agent_limit: {
     why: 'The AI agent has as many calls at once as it may',
@@ -157,6 +166,7 @@ const denials = {
   extension_unregistered: {
     why: 'No phone of the called extension is registered',
     advice: 'register a phone, or turn on its voicemail',
+    tools: 'list_registrations shows the phones of an extension.',
   },
   no_number: {
     why: 'The request contains no number',
@@ -209,7 +219,8 @@ const denials = {
   node_fenced: {
     why: 'Another process has taken over the name of this node',
     advice: 'restart the node with a NODE_NAME of its own',
-    tools: 'list_nodes shows the nodes. The one to be restarted says node_fenced in /readyz.',
+    tools:
+      'list_instances shows the processes. The one to be restarted says node_fenced in /readyz.',
   },
   draining: {
     why: 'The process is about to stop',

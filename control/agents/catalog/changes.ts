@@ -1,21 +1,31 @@
 /** Tools for changes: undo one, propose one to a person, and find who did what. */
 import { z } from 'zod'
 import { nearMiss } from '../../../schema/rules/names.ts'
-import { stateIn } from '../../changes/change-store.ts'
+import { changeStates } from '../../../schema/tables/changes.ts'
+import { ChangeStore, changeView, stateIn } from '../../changes/change-store.ts'
 import { changeReason, dryRun } from '../../changes/change.ts'
 import { undoChange as undo } from '../../changes/undo.ts'
 import { ApiError } from '../../http/api-error.ts'
 import { text } from '../../http/fields.ts'
 import { periodInput, periodOf } from '../../observe/causes/state-history.ts'
 import type { ProposalView } from '../proposals/proposal-store.ts'
-import { defineTool, type ToolUse, MAX_ROWS, time } from './tool.ts'
+import {
+  defineTool,
+  endOfPage,
+  type ToolUse,
+  MAX_ROWS,
+  pageInput,
+  pageOutput,
+  sliceOf,
+  time,
+} from './tool.ts'
 import { timeOrNull } from '../../http/view-fields.ts'
 
 export const undoChange = defineTool({
   name: 'undo_change',
   title: 'Undo a change',
   description:
-    'Brings back the state before a change, by the change_id of its answer; what it created is removed for good. Refused with ' +
+    'Brings back the state before a change. What it created is removed for good. list_changes has the change_id. Refused with ' +
     'changed_since when something changed the same target later, and with not_reversible for what cannot be undone. Repeating ' +
     'it has no effect. Needs the scopes of the tool that made the change, too.',
   effect: 'destroys',
@@ -55,6 +65,55 @@ export const undoChange = defineTool({
       restored_state: restored,
       undone_at: timeOrNull(entry.undone_at),
     }
+  },
+})
+
+export const listChanges = defineTool({
+  name: 'list_changes',
+  title: 'List changes',
+  description:
+    'Lists the changes in force, with change_id. Newest first: who made what, why, and until when; undo_change takes one back. ' +
+    'state all has also those that were undone or have expired. search_audit also has what was refused.',
+  effect: 'reads',
+  scopes: ['audit:read'],
+  input: z.strictObject({
+    ...periodInput,
+    start: periodInput.start.describe('Defaults to the beginning.'),
+    actor: text(200).optional().describe('key:<uuid>, user:<name>, or the exact name of a key.'),
+    target_kind: text(100).optional().describe('Such as dispatcher_node, carrier or customer.'),
+    target_id: text(400).optional().describe('With target_kind.'),
+    state: z.enum(['in_force', 'all']).default('in_force'),
+    ...pageInput(MAX_ROWS, 20),
+  }),
+  output: z.object({
+    changes: z.array(
+      z.object({
+        change_id: z.string(),
+        at: time,
+        state: z.enum(changeStates),
+        actor: z.string(),
+        actor_name: z.string().nullable(),
+        tool: z.string(),
+        target_kind: z.string(),
+        target_id: z.string(),
+        effect: z.string(),
+        reason: z.string().nullable(),
+        is_reversible: z.boolean(),
+        expires_at: time.nullable().describe('When the platform undoes it.'),
+        undone_at: time.nullable(),
+      }),
+    ),
+    ...pageOutput,
+  }),
+  async run({ start: from, end: before, state, limit, cursor, ...given }, { store, principal }) {
+    const { tenantId } = principal
+    const filter = { ...given, tenantId, from, before }
+    const { entries, total } = await new ChangeStore(store).list(
+      { ...filter, ...(state === 'in_force' && { state: 'made' as const }) },
+      sliceOf({ limit, cursor }),
+    )
+    const page = endOfPage({ limit, cursor }, entries.length, total)
+    return { changes: entries.map(changeView), ...page }
   },
 })
 
@@ -118,18 +177,18 @@ export const proposeChange = defineTool({
 export const listProposals = defineTool({
   name: 'list_proposals',
   title: 'List proposals',
-  description:
-    'Lists the changes that agents have proposed, newest first, and what people decided.',
+  description: 'Lists proposed changes, and what people decided. Newest first.',
   effect: 'reads',
   scopes: ['proposals:read'],
   input: z.strictObject({
     state: z.enum(states).optional().describe('Defaults to all.'),
-    limit: z.int().min(1).max(MAX_ROWS).default(20),
+    ...pageInput(MAX_ROWS, 20),
   }),
-  output: z.object({ proposals: z.array(proposal), total: z.int() }),
-  async run({ state, limit }, { proposals, principal: { tenantId } }) {
-    const found = await proposals.list({ tenantId, state }, { limit, offset: 0 })
-    return { proposals: found.proposals.map(viewOf), total: found.total }
+  output: z.object({ proposals: z.array(proposal), ...pageOutput }),
+  async run({ state, ...page }, { proposals, principal: { tenantId } }) {
+    const found = await proposals.list({ tenantId, state }, sliceOf(page))
+    const listed = found.proposals.map(viewOf)
+    return { proposals: listed, ...endOfPage(page, listed.length, found.total) }
   },
 })
 
@@ -158,7 +217,7 @@ export const searchAudit = defineTool({
     target: text(200).optional().describe('Part of the path or of the arguments.'),
     outcome: z.enum(['success', 'refused', 'failed']).optional(),
     changes_only: z.boolean().default(false),
-    limit: z.int().min(1).max(100).default(15),
+    ...pageInput(100, 15),
   }),
   output: z.object({
     entries: z.array(
@@ -172,17 +231,19 @@ export const searchAudit = defineTool({
         outcome: z.enum(['success', 'refused', 'failed']),
         code: z.string().nullable(),
         correlation_id: z.string(),
+        change_id: z.string().nullable().describe('Of the change that it made, for undo_change.'),
+        reason: z.string().nullable(),
       }),
     ),
-    total: z.int(),
+    ...pageOutput,
   }),
-  async run({ start, end, changes_only, limit, ...filter }, { audit, now, principal }) {
+  async run({ start, end, changes_only, limit, cursor, ...filter }, { audit, now, principal }) {
     const period = periodOf({ start, end }, now(), { longestDays: 400, usualDays: 1 })
     const asked = { ...filter, ...period, tenantId: principal.tenantId, changes: changes_only }
-    const { entries, total } = await audit.list(asked, { limit, offset: 0 })
+    const { entries, total } = await audit.list(asked, sliceOf({ limit, cursor }))
     return {
       entries: entries.map((entry) => ({ ...entry, target: shortened(entry.target) })),
-      total,
+      ...endOfPage({ limit, cursor }, entries.length, total),
     }
   },
 })

@@ -14,7 +14,16 @@ import { customers, customerBody } from '../../resources/customers.ts'
 import { resourceDeps, ResourceStore } from '../../resources/resource.ts'
 import { explanation } from '../../resources/rate-routes.ts'
 import { resolve } from '../../resources/references.ts'
-import { defineChange, defineTool, type ToolUse, time } from './tool.ts'
+import {
+  defineChange,
+  defineTool,
+  endOfPage,
+  pageInput,
+  pageOutput,
+  sliceOf,
+  type ToolUse,
+  time,
+} from './tool.ts'
 import { requestScope, type RequestScope } from '../../auth/tenants.ts'
 import { customerKind } from '../../resources/kinds.ts'
 
@@ -24,8 +33,8 @@ export const getCustomerBalance = defineTool({
   name: 'get_customer_balance',
   title: 'Get the balance of a customer',
   description:
-    'Returns the balance of a customer, the amount reserved for its live calls, and the amount available. ' +
-    'list_customers shows several; get_ledger what moved it.',
+    'Returns the balance and the limits of a customer. With the amount reserved for its live calls, and the amount available. ' +
+    'list_customers shows several; get_ledger what moved it; set_customer_limits sets limits.',
   effect: 'reads',
   scopes: ['wallets:read'],
   input: z.strictObject({ customer: reference.describe('Id (a number) or exact name.') }),
@@ -39,6 +48,9 @@ export const getCustomerBalance = defineTool({
     reserved: amount,
     available: amount,
     open_calls: z.int(),
+    max_concurrent_calls: z.int().describe('Calls at once; 0: no limit.'),
+    max_cps: z.int().describe('Calls started in a second; 0: no limit.'),
+    max_daily_spend: z.number().describe('0: no limit.'),
     is_balance_low: z
       .boolean()
       .describe('Below its threshold, or the next call would be refused for want of money.'),
@@ -56,6 +68,9 @@ export const getCustomerBalance = defineTool({
       balance,
       credit_limit,
       is_balance_low,
+      max_concurrent_calls: customer.max_concurrent_calls,
+      max_cps: customer.max_cps,
+      max_daily_spend: customer.max_daily_spend,
       reserved: moneyToDecimal(live?.reservedMicros ?? 0),
       available: moneyToDecimal(live?.availableMicros ?? 0),
       open_calls: live?.openCalls ?? 0,
@@ -67,7 +82,7 @@ export const lookupRate = defineTool({
   name: 'lookup_rate',
   title: 'Look up the price of a call',
   description:
-    'Returns the current rate for a number, and the price of a call of a given duration, part by part. ' +
+    'Returns the rate for a number, and the price of a call. Part by part, for a given duration. ' +
     'Give the rate plan, or a customer to use its rate plan. Prefer simulate_call for a call: it also says who pays, and whether it goes through.',
   effect: 'reads',
   scopes: ['rates:read'],
@@ -124,7 +139,7 @@ function customersFor(use: ToolUse): ResourceStore<typeof customers.body, typeof
 }
 
 /** @throws {ApiError} the caller sees no such customer. */
-async function theCustomer(wanted: string | number, use: ToolUse) {
+export async function theCustomer(wanted: string | number, use: ToolUse) {
   const scope = toolScope(use)
   const id = await resolve(use.store, 'customer', wanted, { tenantId: 'any', scope })
   const customer = id === null ? undefined : await customersFor(use).find(scope, id)
@@ -136,7 +151,7 @@ async function theCustomer(wanted: string | number, use: ToolUse) {
   )
 }
 
-async function thePlan(
+export async function thePlan(
   plan: string | number | undefined,
   customer: string | number | undefined,
   use: ToolUse,
@@ -178,7 +193,7 @@ export const listCustomers = defineTool({
   input: z.strictObject({
     search: text(100).optional().describe('Part of the name or of the e-mail address.'),
     low_balance: z.boolean().default(false).describe('Only those.'),
-    limit: z.int().min(1).max(100).default(20),
+    ...pageInput(100, 20),
   }),
   output: z.object({
     customers: z.array(
@@ -192,15 +207,18 @@ export const listCustomers = defineTool({
         currency: z.string(),
         balance: decimal,
         credit_limit: z.number(),
+        max_concurrent_calls: z.int().describe('0: no limit.'),
+        max_cps: z.int().describe('0: no limit.'),
+        max_daily_spend: z.number().describe('0: no limit.'),
         available: decimal.describe('Balance and credit, without what live calls hold.'),
         is_balance_low: z.boolean(),
       }),
     ),
-    total: z.int(),
+    ...pageOutput,
   }),
-  async run({ search, low_balance, limit }, use) {
+  async run({ search, low_balance, ...page }, use) {
     const ocs = chargingOf(use)
-    const slice = { limit, offset: 0, search, is_balance_low: low_balance }
+    const slice = { ...sliceOf(page), search, is_balance_low: low_balance }
     const { rows, total } = await customersFor(use).list(toolScope(use), slice)
     return {
       customers: rows.map((row) => ({
@@ -208,7 +226,7 @@ export const listCustomers = defineTool({
         numbers: row.numbers.slice(0, 3),
         available: moneyToDecimal(ocs.balanceOf(row.id)?.availableMicros ?? 0),
       })),
-      total,
+      ...endOfPage(page, rows.length, total),
     }
   },
 })
@@ -225,7 +243,7 @@ export const getLedger = defineTool({
     customer: reference.describe('Id (a number) or exact name.'),
     ...periodInput,
     kind: z.enum(entryKinds).optional(),
-    limit: z.int().min(1).max(100).default(20),
+    ...pageInput(100, 20),
   }),
   output: z.object({
     customer_id: z.int(),
@@ -244,20 +262,21 @@ export const getLedger = defineTool({
       }),
     ),
     sums: z.record(z.string(), decimal).describe('By kind.'),
-    total: z.int().describe('Entries of the period; narrow the period for older ones.'),
+    ...pageOutput,
   }),
-  async run({ customer: wanted, start, end, kind, limit }, use) {
+  async run({ customer: wanted, start, end, kind, ...page }, use) {
     const { id, name, currency, balance } = await theCustomer(wanted, use)
     const { from, before } = periodOf({ start, end }, use.now(), { longestDays: 400 })
     const filter = { kind, start_date: from, end_date: before }
-    const { rows, total } = await listLedger(use.store, id, filter, { limit, offset: 0 })
+    const { rows, total } = await listLedger(use.store, id, filter, sliceOf(page))
     const entries = rows.map(({ amount_exact, balance_after_exact, created_at, ...row }) => ({
       ...row,
       at: created_at,
       amount: amount_exact,
       balance_after: balance_after_exact,
     }))
-    return { customer_id: id, name, currency, balance, entries, sums: sumsOf(rows), total }
+    const ended = endOfPage(page, rows.length, total)
+    return { customer_id: id, name, currency, balance, entries, sums: sumsOf(rows), ...ended }
   },
 })
 
@@ -284,7 +303,7 @@ export const setCustomerLimits = defineChange({
   name: 'set_customer_limits',
   title: 'Set the limits of a customer',
   description:
-    'Changes how far the balance of a customer may go below zero, and how much it may call at once and spend a day. ' +
+    'Changes the credit, calls at once and daily spend of a customer. ' +
     'It moves no money. Give a duration: a person tops up meanwhile. get_customer_balance shows the balance.',
   effect: 'destroys',
   reason: 'required',

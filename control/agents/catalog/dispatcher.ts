@@ -11,7 +11,20 @@ import {
   visibleSets,
 } from '../../observe/causes/state-history.ts'
 import { planNodeState, planReload } from '../../resources/node-plan.ts'
-import { defineChange, defineTool, type ToolUse, MAX_ROWS, setId } from './tool.ts'
+import { recentCalls, recentView } from '../../reports/recent-calls.ts'
+import { pageEndView } from '../../http/envelope.ts'
+import { all } from '../../../schema/sql/query.ts'
+import {
+  cut,
+  defineChange,
+  defineTool,
+  endOfPage,
+  type ToolUse,
+  MAX_ROWS,
+  pageInput,
+  setId,
+  sliceOf,
+} from './tool.ts'
 
 const flags = { active: 'ACTIVE', probing: 'PROBING', inactive: 'INACTIVE' } as const
 
@@ -29,39 +42,68 @@ const node = z.object({
     .describe('Smoothed round-trip time of OPTIONS. Null before the first answer.'),
   description: z.string().nullable(),
   activeCalls: z.int().describe('A drained node can be stopped when this is 0.'),
+  maxCalls: z.int().describe('Calls at once that it may have; 0: no limit.'),
+  recent: recentView,
 })
 
 export const getDispatcherStatus = defineTool({
   name: 'get_dispatcher_status',
   title: 'Dispatcher status',
   description:
-    'Returns the PBX nodes of one dispatcher set, or of all, with state, latency and live calls. ' +
+    'Returns the PBX nodes of one dispatcher set, or of all. With state, latency, live calls and their limit, and how many calls of the last hour were answered. ' +
     'A probing node has failed OPTIONS and gets no calls until it answers again. An inactive one was taken out of service by an operator.',
   effect: 'reads',
   scopes: ['dispatcher:read'],
-  input: z.strictObject({ setId: setId.optional().describe('Defaults to all sets.') }),
+  input: z.strictObject({
+    setId: setId.optional().describe('Defaults to all sets.'),
+    ...pageInput(MAX_ROWS, MAX_ROWS),
+  }),
   output: z.object({
     setId: z.int().nullable().describe('Null for all sets.'),
     totalNodes: z.int(),
     activeNodes: z.int(),
     probingNodes: z.int(),
-    nodes: z.array(node).describe(`At most ${MAX_ROWS}.`),
+    nodes: z.array(node),
+    ...pageEndView,
   }),
-  async run({ setId: wanted }, use) {
+  async run({ setId: wanted, ...page }, use) {
     const sets =
       wanted === undefined
         ? await visibleSets(use, use.principal.tenantId)
         : [await theSet(wanted, use)]
-    const nodes = sets.flatMap((set) => set.nodes.map((member) => nodeView(set.setId, member)))
+    const members = sets.flatMap((set) => set.nodes.map((member) => ({ set: set.setId, member })))
+    const nodes = members.map(({ set, member }) => nodeView(set, member))
+    const listed = cut(nodes, page)
+    const limits = await maxCallsOf(use, listed)
+    const recent = await recentCalls(use, 'node', use.principal.tenantId)
+    const { complete, cursor } = endOfPage(page, listed.length, nodes.length)
     return {
       setId: wanted ?? null,
       totalNodes: nodes.length,
       activeNodes: nodes.filter((member) => member.flags === 'ACTIVE').length,
       probingNodes: nodes.filter((member) => member.flags === 'PROBING').length,
-      nodes: nodes.slice(0, MAX_ROWS),
+      nodes: listed.map((each) => ({
+        ...each,
+        maxCalls: limits.get(each.id) ?? 0,
+        recent: recent?.(each.destination) ?? null,
+      })),
+      complete,
+      cursor,
     }
   },
 })
+
+/** By id of the node. */
+async function maxCallsOf(
+  { store }: ToolUse,
+  nodes: readonly { readonly id: number }[],
+): Promise<ReadonlyMap<number, number>> {
+  const ids = nodes.map(({ id }) => id)
+  if (ids.length === 0) return new Map()
+  const query = store.db.selectFrom('dispatcher_node').select(['id', 'max_calls'])
+  const rows = await all(store, query.where('id', 'in', ids))
+  return new Map(rows.map(({ id, max_calls: most }) => [id, most]))
+}
 
 export const listSbcEndpoints = defineTool({
   name: 'list_sbc_endpoints',
@@ -70,21 +112,20 @@ export const listSbcEndpoints = defineTool({
     'Lists the addresses of the nodes of all dispatcher sets. Prefer get_dispatcher_status, which also has their state.',
   effect: 'reads',
   scopes: ['dispatcher:read'],
-  input: z.strictObject({}),
+  input: z.strictObject(pageInput(MAX_ROWS, MAX_ROWS)),
   output: z.object({
     totalEndpoints: z.int(),
-    endpoints: z
-      .array(
-        z.object({
-          endpointId: z.int(),
-          address: z.string().describe('SIP URI.'),
-          description: z.string().nullable(),
-          setId: z.int(),
-        }),
-      )
-      .describe(`At most ${MAX_ROWS}.`),
+    endpoints: z.array(
+      z.object({
+        endpointId: z.int(),
+        address: z.string().describe('SIP URI.'),
+        description: z.string().nullable(),
+        setId: z.int(),
+      }),
+    ),
+    ...pageEndView,
   }),
-  async run(_, use) {
+  async run(page, use) {
     const endpoints = (await visibleSets(use, use.principal.tenantId)).flatMap((set) =>
       set.nodes.map((member) => ({
         endpointId: member.nodeId,
@@ -93,7 +134,9 @@ export const listSbcEndpoints = defineTool({
         setId: set.setId,
       })),
     )
-    return { totalEndpoints: endpoints.length, endpoints: endpoints.slice(0, MAX_ROWS) }
+    const listed = cut(endpoints, page)
+    const { total, ...end } = endOfPage(page, listed.length, endpoints.length)
+    return { totalEndpoints: total, endpoints: [...listed], ...end }
   },
 })
 
@@ -186,7 +229,7 @@ export const getNodeHistory = defineTool({
   name: 'get_node_history',
   title: 'History of a node',
   description:
-    'Tells since when a node is out of service, and what changed its state and why. ' +
+    'Tells what changed the state of a node. Since when it is out of service, and why. ' +
     'Failed probes, live calls and operators change it; set_dispatcher_state does, too.',
   effect: 'reads',
   readsMuch: true,
@@ -196,10 +239,10 @@ export const getNodeHistory = defineTool({
       .union([z.int().min(1), text(300).min(1)])
       .describe('Id of the node, or its SIP URI as get_dispatcher_status shows it.'),
     ...periodInput,
-    limit: z.int().min(1).max(100).default(20),
+    ...pageInput(100, 20),
   }),
   output: nodeHistoryOf,
-  async run({ node: wanted, start, end, limit }, use) {
+  async run({ node: wanted, start, end, ...page }, use) {
     const period = periodOf({ start, end }, use.now(), { longestDays: 90, usualDays: 7 })
     const { tenantId } = use.principal
     const nodes = (await visibleSets(use, tenantId)).flatMap(({ setId, nodes: members }) =>
@@ -214,6 +257,6 @@ export const getNodeHistory = defineTool({
         'not_found',
         'No enabled node has this id or SIP URI. get_dispatcher_status shows the nodes',
       )
-    return nodeHistory({ store: use.store, tenantId }, found, { ...period, limit })
+    return nodeHistory({ store: use.store, tenantId }, found, { ...period, ...sliceOf(page) })
   },
 })

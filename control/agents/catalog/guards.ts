@@ -6,17 +6,29 @@ import { timeToText } from '../../../schema/columns.ts'
 import { sourceIn, sourceKey } from '../../../schema/net/ip-address.ts'
 import { wrongTenant, requestScope } from '../../auth/tenants.ts'
 import { quoted } from '../../http/clean-text.ts'
+import { text } from '../../http/fields.ts'
 import { guardBody, guardView, guardQuestion, listGuards } from '../../resources/guard-view.ts'
 import { planGuard, planRemoval } from '../../resources/guard-plan.ts'
 import { setBan, stateBeforeBan } from '../../resources/ban-routes.ts'
-import { defineChange, defineTool, MAX_ROWS, time } from './tool.ts'
+import {
+  cut,
+  defineChange,
+  defineTool,
+  endOfPage,
+  MAX_ROWS,
+  pageInput,
+  pageOutput,
+  sliceOf,
+  time,
+} from './tool.ts'
 import { chargingOf } from './customers.ts'
 
 export const setSpendGuard = defineChange({
   name: 'set_spend_guard',
   title: 'Set a spend guard',
   description:
-    'Stops (block) or limits (cap) what a customer, an extension or a tenant spends on numbers with a prefix, from the next call, on all nodes. ' +
+    'Stops (block) or limits (cap) spending on numbers with a prefix. ' +
+    'Of a customer, an extension or a tenant, from the next call, on all instances. ' +
     'Emergency calls go on. Live calls go on, and count on a cap, unless end_live_calls is true. ' +
     'The first step against an expensive destination: do a dry run, set it with a duration, and tell a person. remove_spend_guard or undo_change takes it off.',
   effect: 'changes',
@@ -45,20 +57,58 @@ export const listSpendGuards = defineTool({
   name: 'list_spend_guards',
   title: 'List spend guards',
   description:
-    'Lists the spend guards, the newest first, with what was used of each cap. Give customer, extension or tenant for those of one.',
+    'Lists the spend guards and what was used of each cap. The newest first. Give customer, extension or tenant for those of one.',
   effect: 'reads',
   scopes: ['guard:read'],
   input: guardQuestion.extend({
     state: z.enum(['active', 'all']).default('active').describe('all: of the last 30 days, too.'),
-    limit: z.int().min(1).max(MAX_ROWS).default(50),
+    ...pageInput(MAX_ROWS, 50),
   }),
-  output: z.object({ guards: z.array(guardView), total: z.int() }),
-  async run({ state, limit, ...subject }, use) {
+  output: z.object({ guards: z.array(guardView), ...pageOutput }),
+  async run({ state, limit, cursor, ...subject }, use) {
     chargingOf(use)
-    const slice = { limit, offset: 0, isWithEnded: state === 'all' }
+    const page = { limit, cursor }
+    const slice = { ...sliceOf(page), isWithEnded: state === 'all' }
     const { store, principal, now } = use
     const { guards, total } = await listGuards(store, subject, slice, requestScope(principal, now))
-    return { guards: [...guards], total }
+    return { guards: [...guards], ...endOfPage(page, guards.length, total) }
+  },
+})
+
+export const listBans = defineTool({
+  name: 'list_bans',
+  title: 'List bans',
+  description:
+    'Lists the addresses whose SIP packets are dropped. With why, since when, until when; ban_address bans one.',
+  effect: 'reads',
+  scopes: ['guard:read'],
+  input: z.strictObject({
+    address: text(60).optional().describe('Its start.'),
+    ...pageInput(MAX_ROWS, 50),
+  }),
+  output: z.object({
+    bans: z.array(
+      z.object({
+        source: z.string(),
+        reason: z.enum(['password_guessing', 'unknown_calls', 'operator']),
+        since: time,
+        until: time,
+        dropped_packets: z.int(),
+      }),
+    ),
+    ...pageOutput,
+  }),
+  run({ address: start = '', ...page }, { engine, principal }) {
+    if (principal.tenantId !== null) throw wrongTenant()
+    const bans = engine.guard.bans().filter(({ source }) => source.startsWith(start))
+    const listed = cut(bans, page).map(({ source, reason, since, until, dropped }) => ({
+      source,
+      reason,
+      since: timeToText(since),
+      until: timeToText(until),
+      dropped_packets: dropped,
+    }))
+    return { bans: listed, ...endOfPage(page, listed.length, bans.length) }
   },
 })
 
@@ -80,7 +130,7 @@ export const banAddress = defineChange({
   name: 'ban_address',
   title: 'Ban an address',
   description:
-    'Drops all SIP packets of an address, on all nodes: for one that guesses passwords or scans. ' +
+    'Drops all SIP packets of an address. On all instances: for one that guesses passwords or scans. ' +
     'A day, unless duration says otherwise. Carriers and nodes are heard all the same. Phones behind the same address are not heard.',
   effect: 'destroys',
   reason: 'required',

@@ -1,8 +1,10 @@
 /** All tools, in the order in which clients list them: first those of SPECIFICATION.md §4.4. */
 import type { Tool } from './tool.ts'
-import { hangUpCall, listActiveCalls, simulateCall } from './calls.ts'
-import { listProposals, proposeChange, searchAudit, undoChange } from './changes.ts'
-import { describeTool, findAnomalies, getTelemetry, listNodes } from './platform.ts'
+import { addNumber, addRate } from './additions.ts'
+import { getCallLadder, hangUpCall, listActiveCalls, simulateCall } from './calls.ts'
+import { listChanges, listProposals, proposeChange, searchAudit, undoChange } from './changes.ts'
+import { describeTool, findAnomalies, getTelemetry, listInstances } from './platform.ts'
+import { listRegistrations, listRoutes } from './routing.ts'
 import {
   getCustomerBalance,
   getLedger,
@@ -27,7 +29,7 @@ import {
   setDispatcherState,
 } from './dispatcher.ts'
 import { listTrunks, setTrunkState } from './trunks.ts'
-import { banAddress, listSpendGuards, removeSpendGuard, setSpendGuard } from './guards.ts'
+import { banAddress, listBans, listSpendGuards, removeSpendGuard, setSpendGuard } from './guards.ts'
 import { explainCall, getCall, searchCdrs, summarizeCalls } from './records.ts'
 
 export const allTools: readonly Tool[] = [
@@ -46,7 +48,7 @@ export const allTools: readonly Tool[] = [
   explainCall,
   simulateCall,
   getTelemetry,
-  listNodes,
+  listInstances,
   getCustomerBalance,
   lookupRate,
   findAnomalies,
@@ -69,4 +71,11 @@ export const allTools: readonly Tool[] = [
   setCustomerLimits,
   proposeChange,
   listProposals,
+  listChanges,
+  getCallLadder,
+  listRoutes,
+  listRegistrations,
+  listBans,
+  addRate,
+  addNumber,
 ]

@@ -14,7 +14,17 @@ import {
   refuseOwnKey,
 } from '../../resources/key-plans.ts'
 import { keyView } from '../../resources/key-view.ts'
-import { defineChange, defineTool, type ToolUse, MAX_ROWS, time } from './tool.ts'
+import {
+  defineChange,
+  defineTool,
+  endOfPage,
+  type ToolUse,
+  MAX_ROWS,
+  pageInput,
+  pageOutput,
+  sliceOf,
+  time,
+} from './tool.ts'
 import { type AppKey, type KeyKind, keyStateAt, keyStates } from '../../auth/app-key.ts'
 import type { KeyFilter } from '../../auth/key-store.ts'
 import { timeOrNull } from '../../http/view-fields.ts'
@@ -25,7 +35,7 @@ const sbcKey = z.object({
   description: z.string().nullable(),
   key_prefix: z.string().describe('The first 12 characters of the token; not unique.'),
   scopes: z.array(z.string()),
-  rate_limit_rpm: z.int(),
+  rate_limit_rpm: z.int().describe('Requests per minute that it may make.'),
   expires_at: time.nullable(),
   last_used_at: time.nullable(),
   request_count: z.int(),
@@ -40,17 +50,18 @@ export const listSbcApiKeys = defineTool({
   name: 'list_sbc_api_keys',
   title: 'List SBC API keys',
   description:
-    'Lists the application keys of the SBC (tokens start with sbc_live_) with scopes, expiry and usage, ' +
-    `at most ${MAX_ROWS}. total counts all matching keys. Use it to audit keys, and to find the uuid for suspend_api_key.`,
+    'Lists the application keys of the SBC (tokens start with sbc_live_). With scopes, expiry, usage and limit of requests. ' +
+    'Use it to audit keys, and to find the uuid for suspend_api_key.',
   effect: 'reads',
   scopes: ['keys:read'],
   input: z.strictObject({
     search: text(100)
       .optional()
       .describe('Part of the key name or of the owner. Defaults to all keys.'),
+    ...pageInput(MAX_ROWS, MAX_ROWS),
   }),
-  output: z.object({ apiKeys: z.array(sbcKey), total: z.int() }),
-  async run({ search }, { keys, now, principal: { tenantId, domain } }) {
+  output: z.object({ apiKeys: z.array(sbcKey), ...pageOutput }),
+  async run({ search, ...page }, { keys, now, principal: { tenantId, domain } }) {
     const filter = {
       tenantId,
       domain,
@@ -58,12 +69,12 @@ export const listSbcApiKeys = defineTool({
       searchIn: ['name', 'owner_username'],
       kinds: ['sbc'],
     } as const
-    const found = await keys.list(filter, now(), { limit: MAX_ROWS, offset: 0 })
+    const found = await keys.list(filter, now(), sliceOf(page))
     const apiKeys = found.keys.map((key) => ({
       ...keyView(key, now()),
       scopes: [...key.scopeLabels],
     }))
-    return { apiKeys, total: found.total }
+    return { apiKeys, ...endOfPage(page, apiKeys.length, found.total) }
   },
 })
 
@@ -82,7 +93,7 @@ const tenantKey = z.object({
   tenant_scope: z.enum(['global', 'tenant']),
   tenant_slug: z.string().nullable(),
   domain: z.string().nullable(),
-  rate_limit_rpm: z.int(),
+  rate_limit_rpm: z.int().describe('Requests per minute that it may make.'),
   is_active: z.boolean(),
   state: z.enum(keyStates),
   created_at: time,
@@ -95,21 +106,23 @@ export const listApiKeys = defineTool({
   name: 'list_api_keys',
   title: 'List tenant API keys',
   description:
-    'Lists the application keys of tenants (tokens start with ak_ or bill_) with masked secrets, ' +
-    `at most ${MAX_ROWS}. total counts all matching keys. list_sbc_api_keys lists SBC keys.`,
+    'Lists the application keys of tenants (tokens start with ak_ or bill_). With masked secrets. ' +
+    'list_sbc_api_keys lists SBC keys.',
   effect: 'reads',
   scopes: ['keys:read'],
   input: z.strictObject({
     search: text(100)
       .optional()
       .describe('Part of the name or of the description. Defaults to all keys.'),
+    ...pageInput(MAX_ROWS, MAX_ROWS),
   }),
-  output: z.object({ apiKeys: z.array(tenantKey), total: z.int() }),
-  async run({ search }, { keys, now, principal: { tenantId, domain } }) {
+  output: z.object({ apiKeys: z.array(tenantKey), ...pageOutput }),
+  async run({ search, ...page }, { keys, now, principal: { tenantId, domain } }) {
     const searchIn = ['name', 'description'] as const
     const filter = { tenantId, domain, search, searchIn, kinds }
-    const found = await keys.list(filter, now(), { limit: MAX_ROWS, offset: 0 })
-    return { apiKeys: found.keys.map((key) => tenantKeyView(key, now())), total: found.total }
+    const found = await keys.list(filter, now(), sliceOf(page))
+    const apiKeys = found.keys.map((key) => tenantKeyView(key, now()))
+    return { apiKeys, ...endOfPage(page, apiKeys.length, found.total) }
   },
 })
 
@@ -117,7 +130,7 @@ export const getApiKeyStatus = defineTool({
   name: 'get_api_key_status',
   title: 'Get the status of a tenant API key',
   description:
-    'Returns the state of one tenant key: prefix, scopes, creation, expiry and last use. ' +
+    'Returns the state of one tenant key. Prefix, scopes, creation, expiry and last use. ' +
     'Give key_id (from list_api_keys) or the exact name. Prefer list_api_keys, which shows the same of several.',
   effect: 'reads',
   scopes: ['keys:read'],
@@ -159,7 +172,7 @@ export const revokeSbcApiKey = defineChange({
   name: 'revoke_sbc_api_key',
   title: 'Revoke an SBC API key',
   description:
-    'Revokes one SBC application key permanently: its requests are rejected from now on, and this cannot be undone. ' +
+    'Revokes one SBC application key permanently. Its requests are rejected from now on, and this cannot be undone. ' +
     'Prefer suspend_api_key, which can be undone. Repeating it has no effect. ' +
     'Look up the key with list_sbc_api_keys first, do a dry run, and have a person confirm it.',
   effect: 'destroys',
@@ -203,7 +216,7 @@ export const suspendApiKey = defineChange({
   name: 'suspend_api_key',
   title: 'Suspend an API key',
   description:
-    'Takes one application key of any kind out of use: its requests are rejected from now on, on all nodes. ' +
+    'Takes one application key out of use. Its requests are rejected from now on, on all instances. ' +
     'resume_api_key, undo_change or the end of duration brings it back. The first step for a key that may have leaked. ' +
     'list_sbc_api_keys and list_api_keys show keys.',
   effect: 'changes',
@@ -265,7 +278,7 @@ export const getKeyActivity = defineTool({
   name: 'get_key_activity',
   title: 'Activity of a key',
   description:
-    'Tells what an application key did: addresses, routes, refused attempts, changes, requests per hour. ' +
+    'Tells what an application key did. Addresses, routes, refused attempts, changes, requests per hour. ' +
     'Use it when a key may have leaked; suspend_api_key stops a key until resume_api_key.',
   effect: 'reads',
   readsMuch: true,

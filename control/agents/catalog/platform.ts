@@ -15,15 +15,25 @@ import { kinds } from '../../observe/causes/finding.ts'
 import { failuresIn, failuresReader, failuresView } from '../../observe/causes/failures.ts'
 import { periodInput, periodOf } from '../../observe/causes/state-history.ts'
 import { telemetryOfAll, tenantTelemetryOfAll } from '../../observe/telemetry/telemetry-of-all.ts'
-import { defineTool, type ToolListing, type ToolUse, MAX_ROWS, time } from './tool.ts'
+import {
+  cut,
+  defineTool,
+  endOfPage,
+  pageInput,
+  pageOutput,
+  type ToolListing,
+  type ToolUse,
+  MAX_ROWS,
+  time,
+} from './tool.ts'
 
 export const findAnomalies = defineTool({
   name: 'find_anomalies',
   title: 'Find anomalies',
   description:
     'Finds what is unusual in a period, the worst first: start here. ' +
-    'Against the 14 days before (less than a day: their same hours): spending, new or expensive destinations, empty wallets, missing rates, unknown callers, use of keys, nodes, trunks, registrations. ' +
-    'Each finding says what, since when and how much, with evidence, the tool to ask next, and a first step that can be undone.',
+    'Against the 14 days before (less than a day: their same hours): spending, new or expensive destinations, empty wallets, missing rates, limits that refuse calls, unknown callers, use of keys, nodes, trunks, registrations. ' +
+    'Each finding says what, since when and how much, with evidence, advice, the tool to ask next, and a first step that can be undone. Those that a change deals with are marked with it.',
   effect: 'reads',
   scopes: ['cdrs:read'],
   input: z.strictObject({
@@ -87,7 +97,7 @@ export const getTelemetry = defineTool({
   name: 'get_telemetry',
   title: 'Telemetry',
   description:
-    'Returns the health of the platform: live calls, success rates, nodes, event-loop lag and charging verdicts. ' +
+    'Returns the health of the platform. Live calls, success rates, PBX nodes, event-loop lag and charging verdicts. ' +
     'With start or end also what happened in that period: calls by denial, and requests of the API that failed, by route and key. ' +
     'A tenant credential sees only its own calls and nodes.',
   effect: 'reads',
@@ -99,7 +109,10 @@ export const getTelemetry = defineTool({
   output: z.object({
     at: time,
     calls,
-    nodes: z.array(node).describe(`At most ${MAX_ROWS}.`),
+    nodes: z
+      .array(node)
+      .describe(`PBX nodes, at most ${MAX_ROWS}; get_dispatcher_status lists all of them.`),
+    nodes_total: z.int(),
     platform: platform.nullable().describe('Null for tenant credentials.'),
     period: failuresView.optional().describe('With start or end.'),
   }),
@@ -111,7 +124,13 @@ export const getTelemetry = defineTool({
     if (tenantId !== null) {
       const own = await telemetry.readForTenant(tenantId)
       const view = peers === undefined ? own : await tenantTelemetryOfAll(peers, own)
-      return { ...view, nodes: view.nodes.slice(0, MAX_ROWS), platform: null, ...period }
+      return {
+        ...view,
+        nodes: view.nodes.slice(0, MAX_ROWS),
+        nodes_total: view.nodes.length,
+        platform: null,
+        ...period,
+      }
     }
     const own = await telemetry.read()
     const view = peers === undefined ? own : await telemetryOfAll(peers, own)
@@ -121,6 +140,7 @@ export const getTelemetry = defineTool({
       ...period,
       calls: counted,
       nodes: nodes.slice(0, MAX_ROWS),
+      nodes_total: nodes.length,
       platform: {
         uptime_seconds: rest.uptime_seconds,
         event_loop: rest.event_loop,
@@ -143,7 +163,7 @@ function periodFor(
   return failuresIn(failuresReader({ store, pause }, principal), { ...period, limit })
 }
 
-const platformNode = z.object({
+const instance = z.object({
   name: z.string(),
   state: z
     .enum(['starting', 'serving', 'draining', 'stopped', 'lost'])
@@ -155,24 +175,26 @@ const platformNode = z.object({
   is_this: z.boolean().describe('It answers this call.'),
   differing_settings: z
     .array(z.string())
-    .describe('Settings in which it differs from another node, and must not.'),
+    .describe('Settings in which it differs from another instance, and must not.'),
 })
 
-export const listNodes = defineTool({
-  name: 'list_nodes',
-  title: 'List nodes',
+export const listInstances = defineTool({
+  name: 'list_instances',
+  title: 'List instances',
   description:
-    'Lists the nodes of this platform: the processes that share its database. For PBX nodes use get_dispatcher_status.',
+    'Lists the instances of Tollgate: the processes that share its database. get_dispatcher_status lists the PBX nodes.',
   effect: 'reads',
   scopes: ['metrics:read'],
-  input: z.strictObject({}),
-  output: z.object({ nodes: z.array(platformNode).describe(`At most ${MAX_ROWS}.`) }),
-  run: (_, { nodes, principal: { tenantId } }) => {
+  input: z.strictObject(pageInput(MAX_ROWS, MAX_ROWS)),
+  output: z.object({ instances: z.array(instance), ...pageOutput }),
+  run: (page, { nodes, principal: { tenantId } }) => {
     if (tenantId !== null)
-      throw new ApiError(403, 'forbidden', 'The nodes of the platform are shown to its own keys')
-    const listed = nodes.list().slice(0, MAX_ROWS)
+      throw new ApiError(403, 'forbidden', 'Instances are shown to keys of the platform')
+    const all = nodes.list()
+    const listed = cut(all, page)
     return {
-      nodes: listed.map(({ liveCalls, heartbeatAt, isThis, ...rest }) => ({
+      ...endOfPage(page, listed.length, all.length),
+      instances: listed.map(({ liveCalls, heartbeatAt, isThis, ...rest }) => ({
         name: rest.name,
         state: rest.state,
         epoch: rest.epoch,

@@ -51,7 +51,7 @@ const callRecord = z.object({
   instance: z
     .string()
     .nullable()
-    .describe('Node of this platform that had the call; null: not known.'),
+    .describe('The instance of Tollgate that had the call; null: not known.'),
   carrier: z.string().nullable(),
   customer_id: z.int().nullable(),
   tenant_slug: z.string().nullable(),
@@ -203,7 +203,7 @@ export const summarizeCalls = defineTool({
   name: 'summarize_calls',
   title: 'Summarize calls',
   description:
-    'Counts the calls of a period by group: answered, denied, failed, ASR, exact cost, and call uuids as evidence. ' +
+    'Counts the calls of a period by group. Each has answered, denied, failed, ASR, exact cost, and call uuids as evidence. ' +
     'Use it before search_cdrs. callee_prefix groups by the first 4 digits of the called number. Grouping with one filter, ' +
     'or with customer, covers months; other filters read records, newest first, for a second: complete says so.',
   effect: 'reads',
@@ -218,7 +218,7 @@ export const explainCall = defineTool({
   name: 'explain_call',
   title: 'Explain a call',
   description:
-    'Explains the outcome of one call: who ended or refused it, and what each destination answered. ' +
+    'Explains the outcome of one call. Who ended or refused it, and what each destination answered. ' +
     'Also what it cost at which rate, what was unusual against the past of its customer, and what to check next; of a call refused for money, what it needed and what there was.',
   effect: 'reads',
   readsMuch: true,

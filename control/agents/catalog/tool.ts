@@ -17,6 +17,7 @@ import {
 } from '../../changes/change.ts'
 import type { Kinds } from '../../changes/kinds.ts'
 import { type ApiError, badRequest } from '../../http/api-error.ts'
+import { cursorQuery, pageEnd, pageEndView, skippedBy } from '../../http/envelope.ts'
 import { clean } from '../../http/clean-text.ts'
 import type { Change } from '../../http/control-env.ts'
 import { type Platform, newUuid } from '../../http/platform.ts'
@@ -290,6 +291,34 @@ export const time = z.string().meta({ format: 'date-time' })
 
 /** Maximum rows in one result: a model reads all of them. */
 export const MAX_ROWS = 200
+
+/** Input of a tool that lists: `limit`, and `cursor` of the answer before. */
+export const pageInput = (most: number, usual: number) => ({
+  limit: z.int().min(1).max(most).default(usual),
+  cursor: cursorQuery,
+})
+
+/** Output of a tool that lists. */
+export const pageOutput = { total: z.int(), ...pageEndView }
+
+interface PageRequest {
+  readonly limit: number
+  readonly cursor?: string | undefined
+}
+
+export const sliceOf = ({ limit, cursor }: PageRequest) => ({ limit, offset: skippedBy(cursor) })
+
+/** `total`, `complete` and `cursor` of an answer with so many rows. */
+export const endOfPage = (asked: PageRequest, rows: number, total: number) => ({
+  total,
+  ...pageEnd(skippedBy(asked.cursor) + rows, total),
+})
+
+/** The rows of a list in memory that are asked for. */
+export const cut = <T>(list: readonly T[], asked: PageRequest): readonly T[] => {
+  const { limit, offset } = sliceOf(asked)
+  return list.slice(offset, offset + limit)
+}
 
 export const setId = z.int().min(1).max(65_535).describe('Number of a dispatcher set.')
 

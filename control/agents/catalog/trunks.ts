@@ -4,7 +4,9 @@ import { quoted } from '../../http/clean-text.ts'
 import { reference, text } from '../../http/fields.ts'
 import { trunksOf, trunksView } from '../../observe/causes/trunks.ts'
 import { badReference, resolve } from '../../resources/references.ts'
-import { defineChange, defineTool } from './tool.ts'
+import { readApart } from '../../../schema/sql/query.ts'
+import { recentCalls } from '../../reports/recent-calls.ts'
+import { cut, defineChange, defineTool, endOfPage, pageInput } from './tool.ts'
 import { requestScope } from '../../auth/tenants.ts'
 import { countsFrom } from '../../nodes/other-nodes.ts'
 import { carrierKind } from '../../resources/kinds.ts'
@@ -16,21 +18,26 @@ export const listTrunks = defineTool({
   title: 'List trunks',
   description:
     'Lists carriers, those that are down first: since when and why. ' +
-    'With registration, gateways, live calls and the last failure.',
+    'With registration, gateways, live calls and their limits, the answered part of the calls of the last hour, and the last failure.',
   effect: 'reads',
-  readsMuch: true,
   scopes: ['carriers:read'],
   input: z.strictObject({
     search: text(100).optional().describe('Part of the name.'),
     troubled: z.boolean().default(false).describe('Only those that are not up.'),
-    limit: z.int().min(1).max(50).default(10),
+    ...pageInput(50, 10),
   }),
   output: trunksView,
-  async run({ search, troubled, limit }, use) {
+  async run({ search, troubled, ...page }, use) {
     const { store, engine, peers, principal } = use
-    const reader = { store, tenantId: principal.tenantId }
-    const { trunks, total } = await trunksOf({ ...reader, engine, peers }, search, troubled)
-    return { trunks: trunks.slice(0, limit), total }
+    const { tenantId } = principal
+    const list = () => trunksOf({ store, tenantId, engine, peers }, search, troubled)
+    const { trunks, total } = await readApart(store, tenantId, list)
+    const recent = await recentCalls(use, 'carrier', tenantId)
+    const listed = cut(trunks, page).map((trunk) => ({
+      ...trunk,
+      recent: recent?.(trunk.name) ?? null,
+    }))
+    return { trunks: listed, ...endOfPage(page, listed.length, total) }
   },
 })
 
@@ -40,7 +47,7 @@ export const setTrunkState = defineChange({
   name: 'set_trunk_state',
   title: 'Set the state of a trunk',
   description:
-    'Takes a carrier out of service (inactive: calls take the next route, live calls go on), or back (active). ' +
+    'Takes a carrier out of service, or back. inactive: calls take the next route, live calls go on. ' +
     'Takes effect from the next INVITE. list_trunks shows carriers; simulate_call shows what a call would do then.',
   effect: 'destroys',
   reason: 'required',

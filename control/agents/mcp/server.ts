@@ -224,14 +224,18 @@ export function refusalText({ code, message, details = [] }: ApiError): string {
 }
 
 /** A longer description is cut after the last sentence that fits. */
-const MAX_DESCRIPTION = 90
+const MAX_DESCRIPTION = 80
 /** As JSON: more words are left out, and a wrong one is refused with all of them. */
 const MAX_WORDS = 120
 
-/** Where they are optional, the instructions of the server are enough. */
+/** Where they are optional, the instructions of the server are enough; of `reason` always. */
 const impliedArguments: ReadonlySet<string> = new Set([
+  'start',
+  'end',
   'limit',
   'cursor',
+  'dry_run',
+  'duration',
   'confirm_self',
   // Older names.
   'start_date',
@@ -280,8 +284,9 @@ function firstSentences(whole: string): string {
  * refusal of a wrong value says what is allowed.
  */
 function argumentsOf(schema: JsonSchema): Json {
+  const required = new Set(Array.isArray(schema['required']) ? schema['required'] : [])
   const shown = Object.entries(objectIn(schema['properties'])).filter(
-    ([name]) => !impliedArguments.has(name),
+    ([name]) => name !== 'reason' && (required.has(name) || !impliedArguments.has(name)),
   )
   const properties = shown.map(
     ([name, property]) => [name, argumentOf(objectIn(property))] as const,

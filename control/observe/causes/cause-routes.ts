@@ -7,7 +7,7 @@ import type { KeyStore } from '../../auth/key-store.ts'
 import { admitScope, requires } from '../../auth/requires.ts'
 import { notFound } from '../../http/api-error.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
-import { cursorQuery, ok, queryInteger, skippedBy } from '../../http/envelope.ts'
+import { cursorQuery, ok, pageEnd, queryInteger, skippedBy } from '../../http/envelope.ts'
 import { queryTime, text } from '../../http/fields.ts'
 import type { Platform } from '../../http/platform.ts'
 import { validate, describeRoute } from '../../http/validate.ts'
@@ -18,6 +18,7 @@ import { failuresIn, failuresReader, failuresView } from './failures.ts'
 import { activityOf, keyActivityView } from './key-activity.ts'
 import { nodeHistory, nodeHistoryOf, periodOf, visibleSets } from './state-history.ts'
 import { MAX_TRUNKS, trunksOf, trunksView } from './trunks.ts'
+import { recentCalls } from '../../reports/recent-calls.ts'
 import type { WithReports } from '../../reports/reports.ts'
 import { id } from '../../resources/resource-routes.ts'
 import { data } from '../../http/operation.ts'
@@ -46,7 +47,11 @@ const periodQuery = {
   start_date: queryTime.optional(),
   end_date: queryTime.optional().describe('Exclusive. Defaults to now.'),
 }
-const historyQuery = z.strictObject({ ...periodQuery, limit: limitUpTo(200, 50) })
+const historyQuery = z.strictObject({
+  ...periodQuery,
+  limit: limitUpTo(200, 50),
+  cursor: cursorQuery,
+})
 /** Separated by commas. */
 const kindList = z
   .string()
@@ -68,6 +73,7 @@ const trunksQuery = z.strictObject({
     .transform((flag) => flag === 'true')
     .describe('Only those that are not up.'),
   limit: limitUpTo(MAX_TRUNKS, MAX_TRUNKS),
+  cursor: cursorQuery,
 })
 const activityQuery = z.strictObject({ ...periodQuery, limit: limitUpTo(100, 20) })
 
@@ -173,21 +179,33 @@ export function causeRoutes(
                 },
               ],
               active_calls: 0,
+              max_calls: 0,
+              max_cps: 0,
+              recent: { calls: 12, answered: 9, asr_percent: 75 },
               last_failure: { at: exampleTime, what: 'gateway', reason: 'no answer' },
             },
           ],
           total: 1,
+          complete: true,
+          cursor: null,
         }),
       }),
       requires('carriers:read'),
       validate('query', trunksQuery),
       async (c) => {
-        const { search, troubled, limit } = c.req.valid('query')
+        const { search, troubled, limit, cursor } = c.req.valid('query')
         const { tenantId } = c.var.principal
         const reader = { store, tenantId, engine: deps.engine, peers: deps.others?.of(c) }
         const list = () => trunksOf(reader, search, troubled)
         const { trunks, total } = await readApart(store, tenantId, list)
-        return ok(c, { trunks: trunks.slice(0, limit), total })
+        const offset = skippedBy(cursor)
+        const listed = trunks.slice(offset, offset + limit)
+        const recent = await recentCalls(deps, 'carrier', tenantId)
+        return ok(c, {
+          trunks: listed.map((trunk) => ({ ...trunk, recent: recent?.(trunk.name) ?? null })),
+          total,
+          ...pageEnd(offset + listed.length, total),
+        })
       },
     )
 
@@ -254,6 +272,8 @@ export function causeRoutes(
             },
           ],
           has_older: false,
+          complete: true,
+          cursor: null,
         }),
       }),
       requires('dispatcher:read'),
@@ -261,11 +281,12 @@ export function causeRoutes(
       validate('query', historyQuery),
       async (c) => {
         const { id: setRow, nodeId } = c.req.valid('param')
-        const { start_date: start, end_date: end, limit } = c.req.valid('query')
+        const { start_date: start, end_date: end, limit, cursor } = c.req.valid('query')
         const period = periodOf({ start, end }, now(), { longestDays: 90, usualDays: 7 })
         const { tenantId } = c.var.principal
         const found = await nodeOfSet(deps, setRow, nodeId, tenantId)
-        const read = () => nodeHistory({ store, tenantId }, found, { ...period, limit })
+        const read = () =>
+          nodeHistory({ store, tenantId }, found, { ...period, limit, offset: skippedBy(cursor) })
         return ok(c, await readApart(store, tenantId, read))
       },
     )

@@ -7,6 +7,7 @@ import type { NodeStatus, SetStatus } from '../../../schema/contracts/engine.ts'
 import type { Store } from '../../../schema/open.ts'
 import { all, first } from '../../../schema/sql/query.ts'
 import { badRequest } from '../../http/api-error.ts'
+import { pageEndView } from '../../http/envelope.ts'
 import { count, moment } from '../../http/view-fields.ts'
 import type { Platform } from '../../http/platform.ts'
 import type { StateChangeKind, StateChangeTable } from '../../../schema/tables/changes.ts'
@@ -28,13 +29,14 @@ export async function changesOf(
   reader: HistoryReader,
   kind: StateChangeKind,
   subjectId: number,
-  { from, before, limit }: Period & { readonly limit: number },
+  { from, before, limit, offset = 0 }: HistoryQuery,
 ) {
   const query = changesIn(reader, kind)
     .where('subject_id', '=', subjectId)
     .where('at', '>=', from)
     .where('at', '<', before)
     .limit(limit + 1)
+    .offset(offset)
   const rows = await all(reader.store, query)
   const isOwn = await ownActors(reader, rows)
   return {
@@ -167,11 +169,12 @@ export const nodeHistoryOf = z.strictObject({
         cause: z.enum(['probe', 'call', 'operator', 'reload', 'register']),
         reason: z.string(),
         by: z.string().nullable().describe('The operator, as in the audit log.'),
-        seen_by: z.string().describe('The node of the platform.'),
+        seen_by: z.string().describe('The instance of Tollgate.'),
       }),
     )
     .describe('Newest first.'),
   has_older: z.boolean().describe('The period has older changes.'),
+  ...pageEndView,
 })
 
 export async function nodeHistory(
@@ -189,6 +192,8 @@ export async function nodeHistory(
     last_probe: lastProbe && { ...lastProbe, at: timeToText(lastProbe.at) },
     changes,
     has_older: hasOlder,
+    complete: !hasOlder,
+    cursor: hasOlder ? String((period.offset ?? 0) + changes.length) : null,
   }
 }
 
@@ -244,6 +249,8 @@ export interface HistoryQuery {
   readonly before: number
   /** Of each list in the answer. */
   readonly limit: number
+  /** Rows before those that are asked for; absent: 0. */
+  readonly offset?: number
 }
 
 /** The dispatcher sets that a credential sees, as the engine knows them: a tenant sees its own. */

@@ -4,7 +4,9 @@ import { fromFlag, timeToText } from '../../../schema/columns.ts'
 import type { EnginePort } from '../../../schema/contracts/engine.ts'
 import { all } from '../../../schema/sql/query.ts'
 import { type PeerRequests, countsFrom } from '../../nodes/other-nodes.ts'
+import { pageEndView } from '../../http/envelope.ts'
 import { contains } from '../../http/rows.ts'
+import { recentView } from '../../reports/recent-calls.ts'
 import { downSince, type HistoryReader, lastFailure } from './state-history.ts'
 import { count, moment, timeOrNull } from '../../http/view-fields.ts'
 
@@ -39,13 +41,19 @@ const trunkView = z.strictObject({
     .describe('Null: it asks for none.'),
   gateways: z.array(gateway).describe('At most 5.'),
   active_calls: count,
+  max_calls: count.describe('Calls at once that it may have; 0: no limit.'),
+  max_cps: count.describe('Calls that it may start in a second; 0: no limit.'),
   last_failure: z
     .strictObject({ at: moment, what: z.string(), reason: z.string() })
     .nullable()
     .describe('Of gateways and registration, within 90 days.'),
 })
 
-export const trunksView = z.strictObject({ trunks: z.array(trunkView), total: z.int() })
+export const trunksView = z.strictObject({
+  trunks: z.array(trunkView.extend({ recent: recentView })),
+  total: z.int(),
+  ...pageEndView,
+})
 
 export type TrunkView = z.output<typeof trunkView>
 
@@ -82,6 +90,7 @@ async function carriersOf({ store, tenantId }: TrunkReader, search: string | und
     .selectFrom('carrier')
     .leftJoin('tenant', 'tenant.id', 'carrier.tenant_id')
     .select(['carrier.id', 'carrier.name', 'carrier.is_active', 'tenant.slug as tenant'])
+    .select(['carrier.max_calls', 'carrier.max_cps'])
     .where(contains(['carrier.name'], search))
     .$if(tenantId !== null, (own) => own.where('carrier.tenant_id', '=', tenantId))
     .orderBy('carrier.name')
@@ -114,6 +123,8 @@ async function trunkOf(reader: TrunkReader, carrier: Carrier, more: number): Pro
     state: stateOf(fromFlag(carrier.is_active), gateways, registration),
     gateways: gateways.toSorted((one, other) => rank(one) - rank(other)).slice(0, 5),
     active_calls: reader.engine.calls.countByCarrier(id) + more,
+    max_calls: carrier.max_calls,
+    max_cps: carrier.max_cps,
     last_failure: await failureOf(reader, carrier),
   }
 }

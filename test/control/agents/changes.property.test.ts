@@ -43,6 +43,20 @@ const examples: Readonly<Record<string, Example>> = {
     ],
     undo: 'restores',
   },
+  add_rate: {
+    given: () => [
+      { rate_plan: 'acme plan', prefix: '44', rate_per_minute: '0.12' },
+      { customer: 'acme customer', prefix: '447', rate_per_minute: '0.2', connect_fee: '0.01' },
+    ],
+    undo: 'restores',
+  },
+  add_number: {
+    given: () => [
+      { customer: 'acme customer', number: '+4930199' },
+      { customer: 'acme customer', number: '4930198' },
+    ],
+    undo: 'restores',
+  },
   set_spend_guard: {
     given: () => [guard, { ...guard, action: 'cap', amount: '2' }, { ...guard, prefix: '88' }],
     undo: 'restores',

@@ -266,7 +266,7 @@ test('tools for agents list, explain and hang up calls of all nodes, with one au
   ])
   c.link = 'silent'
   const { answer } = await after(use('list_active_calls', {}))
-  expect(answer.data()).toMatchObject({ total: 4, unreachable_nodes: ['c'] })
+  expect(answer.data()).toMatchObject({ total: 4, unreachable_instances: ['c'] })
   const lost = await after(use('hangup_call', { call_uuid: uuidOf(99) }))
   expect([lost.answer.status, lost.answer.code]).toEqual([503, 'node_unreachable'])
 })

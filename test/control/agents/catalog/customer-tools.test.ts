@@ -80,13 +80,18 @@ test('get_ledger lists what moved a balance in a period, newest first, and adds 
 test('a tenant finds its own customers, and asks for no ledger of others', async () => {
   const { list, acme, other, ...rig } = await opened()
   expect(namesIn(await list({}, acme))).toEqual(['acme customer'])
-  expect(await list({}, other)).toEqual({ customers: [], total: 0 })
+  expect(await list({}, other)).toEqual({
+    customers: [],
+    total: 0,
+    complete: true,
+    cursor: null,
+  })
   expect((await rig.tool('get_ledger', { customer: 1 }, other)).status).toBe(400)
 })
 
 test('search_audit finds who changed what, by actor, action and target', async () => {
   const { root, request, acme, ...rig } = await opened()
-  await rig.tool('list_nodes')
+  await rig.tool('list_instances')
   await rig.tool('reload_dispatchers', {}, acme)
   await request('/api/v1/customers/1', { method: 'PATCH', token: root, body: { max_cps: 3 } })
   const search = async (given: object, token = root) =>
@@ -102,7 +107,7 @@ test('search_audit finds who changed what, by actor, action and target', async (
     outcome: 'success',
   })
   const changes = await search({ changes_only: true, actor: 'root' })
-  expect(changes.entries.map(({ action }) => action)).not.toContain('tool list_nodes')
+  expect(changes.entries.map(({ action }) => action)).not.toContain('tool list_instances')
   expect((await search({ action: 'tool list' })).total).toBe(1)
   expect((await search({ target: 'customers/1' })).total).toBe(1)
   expect((await search({ end: '2025-01-01' })).total).toBe(0)

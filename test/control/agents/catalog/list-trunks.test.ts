@@ -120,5 +120,10 @@ test('a tenant sees its own trunks', async () => {
     trunks: [{ name: 'gone', last_failure: { what: 'gateway 5' } }],
     total: 1,
   })
-  expect((await rig.tool('list_trunks', {}, other)).data()).toEqual({ trunks: [], total: 0 })
+  expect((await rig.tool('list_trunks', {}, other)).data()).toEqual({
+    trunks: [],
+    total: 0,
+    complete: true,
+    cursor: null,
+  })
 })

@@ -3,9 +3,12 @@ import { openToolRig } from '../../../support/tools-rig.ts'
 
 test('an agent of the platform sees its nodes, an agent of a tenant does not', async () => {
   const rig = await openToolRig()
-  const answer = await rig.tool('list_nodes')
+  const answer = await rig.tool('list_instances')
   expect(answer.data()).toEqual({
-    nodes: [
+    total: 1,
+    complete: true,
+    cursor: null,
+    instances: [
       {
         name: 'test-1',
         state: 'serving',
@@ -19,5 +22,5 @@ test('an agent of the platform sees its nodes, an agent of a tenant does not', a
     ],
   })
   const ofTenant = await rig.key({ tenant_scope: 'tenant', tenant_slug: 'acme' })
-  expect((await rig.tool('list_nodes', {}, ofTenant)).status).toBe(403)
+  expect((await rig.tool('list_instances', {}, ofTenant)).status).toBe(403)
 })

@@ -25,12 +25,16 @@ test('each tool of the list says in full sentences what it does, and names every
     expect([name, brief.description.length <= MAX_DESCRIPTION]).toEqual([name, true])
     const argumentsOf = (schema: { readonly [key: string]: unknown }) =>
       Object.keys(schema['properties'] ?? {})
-    const implied = ['limit', 'cursor', 'confirm_self']
+    const implied = ['start', 'end', 'limit', 'cursor', 'dry_run', 'duration', 'confirm_self']
     const hidden = [...implied, 'start_date', 'end_date']
+    const required = (listing.inputSchema['required'] ?? []) as readonly string[]
     expect(argumentsOf(brief.inputSchema)).toEqual(
-      argumentsOf(listing.inputSchema).filter((argument) => !hidden.includes(argument)),
+      argumentsOf(listing.inputSchema).filter(
+        (argument) =>
+          argument !== 'reason' && (required.includes(argument) || !hidden.includes(argument)),
+      ),
     )
-    for (const argument of implied) expect(instructions).toContain(argument)
+    for (const argument of [...implied, 'reason']) expect(instructions).toContain(argument)
     expect(brief.inputSchema['required']).toEqual(listing.inputSchema['required'])
   }
 })

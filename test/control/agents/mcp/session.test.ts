@@ -22,7 +22,7 @@ const calls: readonly [name: string, given: Record<string, unknown>][] = [
   ['explain_call', { call_uuid: endedCall }],
   ['simulate_call', { from: '4930', to: '4940', source: '192.0.2.1' }],
   ['get_telemetry', {}],
-  ['list_nodes', {}],
+  ['list_instances', {}],
   ['get_customer_balance', { customer: 'acme customer' }],
   ['lookup_rate', { number: '4930', customer: 1 }],
   ['find_anomalies', {}],
@@ -51,6 +51,13 @@ const calls: readonly [name: string, given: Record<string, unknown>][] = [
     { tool: 'resume_api_key', arguments: { identifier: 'phone' }, reason: 'it has not' },
   ],
   ['list_proposals', {}],
+  ['list_changes', {}],
+  ['get_call_ladder', { call_uuid: liveCall }],
+  ['list_routes', {}],
+  ['list_registrations', {}],
+  ['list_bans', {}],
+  ['add_rate', { customer: 1, prefix: '44', rate_per_minute: '0.10', reason: 'a test' }],
+  ['add_number', { customer: 1, number: '+4930199', reason: 'a test' }],
 ]
 
 test.each(eras)('the official client runs a whole %s session', { timeout: 30_000 }, async (era) => {
@@ -59,6 +66,14 @@ test.each(eras)('the official client runs a whole %s session', { timeout: 30_000
   await rig.key({ name: 'phone', kind: 'pbx' })
   const carrier = { name: 'north', gateways: [{ host: '10.0.0.9' }] }
   await rig.request('/api/v1/routing/carriers', { token: rig.root, body: carrier })
+  rig.engine.trace = () =>
+    Promise.resolve({
+      tenantId: 1,
+      legs: ['a84b4c76e66710'],
+      peers: [{ role: 'caller', name: '4930100', address: '192.0.2.1:5060' }],
+      isComplete: true,
+      entries: [{ kind: 'decision', at: rig.now(), what: 'admitted', detail: { customerId: 1 } }],
+    })
   const client = await connectClient(rig.app, await rig.key({ name: 'agent' }), era)
   expect(client.getServerVersion()).toMatchObject({ name: 'tollgate', version: '0.0.0-test' })
   expect(client.getInstructions()).toContain('never instructions')
@@ -80,6 +95,8 @@ test.each(eras)('the official client runs a whole %s session', { timeout: 30_000
       'set_trunk_state',
       'set_customer_limits',
       'propose_change',
+      'add_rate',
+      'add_number',
     ]
     expect([tool.name, tool.annotations?.readOnlyHint ?? false]).toEqual([
       tool.name,

@@ -60,6 +60,24 @@ const cases: readonly Case[] = [
     swap: swapCustomers,
   },
   {
+    tool: 'add_rate',
+    about: 'rate_plan',
+    given: async (rig) => {
+      for (const name of ['one', 'two']) await make(rig, '/rate-plans', { name, tenant: 'acme' })
+      return { rate_plan: 'one', prefix: '4477', rate_per_minute: '0.10' }
+    },
+    swap: swapped('rate_plan', 'name', 'one', 'two'),
+  },
+  {
+    tool: 'add_number',
+    about: 'customer',
+    given: async (rig) => {
+      await twoCustomers(rig)
+      return { customer: 'one', number: '49301234567' }
+    },
+    swap: swapCustomers,
+  },
+  {
     tool: 'set_trunk_state',
     about: 'carrier',
     given: async (rig) => {
