@@ -109,7 +109,8 @@ async function affectedBy(
 }
 
 /** Nodes of dispatcher sets: the state that an operator set. Their id is `<set_id>/<destination>`. */
-export const nodeTargetId = (setId: number, destination: string): string => `${setId}/${destination}`
+export const nodeTargetId = (setId: number, destination: string): string =>
+  `${setId}/${destination}`
 
 export const dispatcherNodeKind: RestorableKind = {
   // The engine decides whether it is the last one in service, and keeps the state in memory, too.
