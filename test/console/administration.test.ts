@@ -89,9 +89,7 @@ test(
     await isClean()
 
     await page.getByRole('link', { name: 'Audit' }).click()
-    await row(page, 'SIP packets of')
-      .first()
-      .waitFor()
+    await row(page, 'SIP packets of').first().waitFor()
     await page.getByLabel('By').selectOption('agents')
     await page.getByRole('button', { name: 'Filter' }).click()
     await row(page, 'called the tool list_api_keys').getByText('agent', { exact: true }).waitFor()

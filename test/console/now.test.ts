@@ -15,7 +15,7 @@ const told = {
   missing_rate: [/initech calls numbers that have no rate/, /4930/, 'Add the rate'],
   leaked_key: [/Key ci-reporting/, /203\.0\.113\.66/, 'Suspend the key'],
   trunk_down: [/Carrier northern does not answer/, /1 gateway/, 'See the carrier'],
-  failing_carrier: [/Calls through carrier southern fail/, /0 % of 30 calls/, 'See the carrier'],
+  failing_carrier: [/Calls through carrier southern fail/, /0 % of \d+ calls/, 'See the carrier'],
   state_by_hand: [/PBX node support 1 .*by hand/, /set 2/, 'See the node'],
   concurrent_limit: [/umbrella has reached a limit/, /concurrent.limit/, 'Change its limits'],
   registration_attack: [

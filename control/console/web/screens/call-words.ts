@@ -86,14 +86,14 @@ export function callText({ status, record, customer, through }: Told): string {
   const by = through === undefined ? '' : ` through ${through}`
   if (status.disposition === null) return `${from} calls ${to}: the call is in progress.`
   if (status.disposition !== 'ANSWERED') {
-    const cause = causeText({ ...status, ...record } as Ended)
+    const cause = causeText({ ...status, ...record })
     const { denial_text: denial } = status
     return `${from} called ${to}${by}. ${endOf(denial ?? cause)}`
   }
   const cost = record?.currency == null ? '' : ` for ${record.cost_exact} ${record.currency}`
   const payer = customer === undefined || cost === '' ? '' : `, paid by ${customer}`
   const end = record === undefined ? '' : `; ${parties[record.hangup_by]}`
-  const odd = causeText({ ...status, ...record } as Ended)
+  const odd = causeText({ ...status, ...record })
   return `${from} talked to ${to}${by}: ${plural(status.billsec, 'second')}${cost}${payer}${end}. ${endOf(odd)}`.trimEnd()
 }
 

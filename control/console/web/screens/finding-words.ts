@@ -1,5 +1,5 @@
 /** A finding of `/anomalies` for people: its title, its text in their time zone, and links to evidence and to the next step. */
-import type { Finding, Telemetry } from '../api/views.ts'
+import type { Finding } from '../api/views.ts'
 import { pathOf } from '../parts/address.ts'
 import { clockText, plural, shortAddress, sinceText } from '../parts/format.ts'
 import { nameOfNode, type NodeName } from './names.ts'
@@ -12,8 +12,6 @@ export interface Link {
 interface Context {
   /** By destination. */
   readonly nodes: ReadonlyMap<string, NodeName>
-  /** As telemetry has them now. */
-  readonly states: ReadonlyMap<string, Telemetry['nodes'][number]['state']>
   readonly present: number
 }
 
@@ -83,7 +81,7 @@ export function findingTitle(finding: Finding, context: Context): string {
 function nodeTitle(
   { kind, first_at: at, what }: Finding,
   destination: string,
-  { nodes, states, present }: Context,
+  { nodes, present }: Context,
 ): string {
   const node = `PBX node ${nameOfNode(nodes, destination).full}`
   const since = `since ${sinceText(at, present)}`
@@ -160,6 +158,10 @@ export function stepOf(finding: Finding): Link {
       return { text: 'Suspend the key', to: pathOf('keys', undefined, { q: name }) }
     case 'registration':
       if (of !== 'carrier') return { text: 'Ban the addresses', to: pathOf('bans') }
+      break
+    case 'capacity':
+    case 'node':
+    case 'trunk':
   }
   switch (of) {
     case 'customer':

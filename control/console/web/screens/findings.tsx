@@ -62,8 +62,7 @@ export function Findings({ telemetry, findings: { data, problem, reload } }: Fin
   // A node that has fallen silent is a finding: it is not waited for.
   useEffect(() => void (data.value !== undefined && reload()), [silent.join()])
   const found = data.value?.findings ?? []
-  const states = new Map(telemetry?.nodes.map(({ destination, state }) => [destination, state]))
-  const context = { nodes: names, states, present: now() }
+  const context = { nodes: names, present: now() }
   const known = new Set(found.map((each) => subjectOf(each)).map(({ id }) => id))
   const alerts = [
     ...silent
