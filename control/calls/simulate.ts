@@ -322,7 +322,7 @@ async function viewOf(
     payment: await paymentView(simulation, at, principal, deps.store),
     order,
     set_id: setId,
-    candidates: candidates.map(({ minuteMicros, share, ...candidate }, index) => ({
+    candidates: candidates.map(({ minuteMicros: _, share, ...candidate }, index) => ({
       ...candidate,
       withheld_text: storedDenialText(candidate.withheld, null),
       share: Math.round(share * 1_000) / 1_000,

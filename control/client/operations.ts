@@ -76,7 +76,7 @@ export type AiAgent = {
 export type Anomalies = {
   start: string
   end: string
-  /** The worst first. */
+  /** The worst first; those that a change in force deals with last. */
   findings: readonly {
     kind:
       | 'spend'
@@ -88,6 +88,7 @@ export type Anomalies = {
       | 'node'
       | 'trunk'
       | 'registration'
+      | 'capacity'
     severity: 'critical' | 'high' | 'medium' | 'low'
     /** Such as "customer 7" or "key <uuid>". */
     subject: string
@@ -95,14 +96,52 @@ export type Anomalies = {
     what: string
     first_at: string
     last_at: string
+    /** The numbers of `what`. */
+    figures: Readonly<Record<string, number>>
     /** Uuids of calls or keys, correlation ids of the audit log, or addresses. */
     evidence: readonly string[]
+    /** What to do about it, in a sentence. */
+    advice: string
     /** The tool to ask next. */
     next: { tool: string; arguments: Readonly<Record<string, unknown>> }
     /** A change that can be undone. Null: a person has to act. Try it with dry_run. */
     first_step: { tool: string; arguments: Readonly<Record<string, unknown>> } | null
+    /** The change in force that deals with it. Null: there is none. */
+    handled_by: {
+      /** For undo_change and list_changes. */
+      change_id: string
+      at: string
+      /** The tool or the request that made it. */
+      tool: string
+      /** Who. Null: the credential lacks audit:read. */
+      by: string | null
+      reason: string | null
+      /** When the platform undoes it. */
+      expires_at: string | null
+      /** It has gone on since: the change may not be enough. */
+      seen_since: boolean
+    } | null
+    /** The change in force that made it so, such as a node taken out by hand. */
+    caused_by: {
+      /** For undo_change and list_changes. */
+      change_id: string
+      at: string
+      /** The tool or the request that made it. */
+      tool: string
+      /** Who. Null: the credential lacks audit:read. */
+      by: string | null
+      reason: string | null
+      /** When the platform undoes it. */
+      expires_at: string | null
+    } | null
   }[]
   total: number
+  /** Of `total`, those that a change in force deals with. */
+  handled: number
+  /** False: there is more; ask again with the cursor. */
+  complete: boolean
+  /** For what comes next. Null: these are the last. */
+  cursor: string | null
   searched: readonly (
     | 'spend'
     | 'destination'
@@ -113,6 +152,7 @@ export type Anomalies = {
     | 'node'
     | 'trunk'
     | 'registration'
+    | 'capacity'
   )[]
   /** Kinds for which the credential has no scope. */
   skipped: readonly {
@@ -126,6 +166,7 @@ export type Anomalies = {
       | 'node'
       | 'trunk'
       | 'registration'
+      | 'capacity'
     needs: string
   }[]
 }
@@ -184,6 +225,8 @@ export type AuditEntry = {
   correlation_id: string
   /** Of the change that was made or undone. */
   change_id: string | null
+  /** Of that change, in a sentence. */
+  effect: string | null
   /** As given with the change. */
   reason: string | null
   /** The call of a tool, or by a key that names a scope of MCP. */
@@ -345,6 +388,8 @@ export type CallSummary = {
   end: string
   /** False: calls before start were not read. Ask for a shorter period. */
   complete: boolean
+  /** For the next groups, of totals.groups. Null: these are the last. */
+  cursor: string | null
   /** Kept sums of days, or single records. */
   source: 'sums' | 'records'
   /** Of all groups, listed or not. */
@@ -509,6 +554,8 @@ export type Change = {
   undo_reason: string | null
   proposal_id: string | null
 }
+
+export type ChangeOwnPasswordBody = { old_password: string; new_password: string }
 
 export type ChangedKey = {
   dry_run: boolean
@@ -983,11 +1030,15 @@ export type DispatcherNodeHistory = {
     reason: string
     /** The operator, as in the audit log. */
     by: string | null
-    /** The node of the platform. */
+    /** The instance of Tollgate. */
     seen_by: string
   }[]
   /** The period has older changes. */
   has_older: boolean
+  /** False: there is more; ask again with the cursor. */
+  complete: boolean
+  /** For what comes next. Null: these are the last. */
+  cursor: string | null
 }
 
 export type DispatcherNodeInState = {
@@ -1112,6 +1163,8 @@ export type ExtensionDetails = {
   /** Whether each call is recorded: `call_recording` is `always`, and recording is set up. */
   recording_active: boolean
   status: 'registered' | 'unregistered'
+  /** Where its phones register, and send their calls: SIP URIs of this process. */
+  registrars: readonly string[]
   contacts: readonly {
     uri: string
     user_agent: string
@@ -1225,6 +1278,8 @@ export type LedgerEntry = {
   ref: string
   actor: string
   note: string | null
+  /** The call that was charged. Null for other entries, and when its record is gone. */
+  call: { destination_number: string; billsec: number } | null
   created_at: string
 }
 
@@ -1357,6 +1412,17 @@ export type OwnKey = {
   last_used_at: string | null
   created_at: string
   permissions: readonly string[]
+}
+
+export type PlaceTestCallBody = {
+  /** A number of a customer, or an extension: as if it called. It pays. */
+  from: string
+  /** The called number. */
+  to: string
+  /** Required when several domains have this extension. */
+  domain?: string | undefined
+  /** An answered call ends after so many seconds. */
+  max_seconds?: number | undefined
 }
 
 export type Price = {
@@ -1572,7 +1638,7 @@ export type SimulateCallBody = {
   from: string
   /** The called number, or `user@domain`. */
   to: string
-  /** Where the call comes from: the name of a carrier, an address such as `203.0.113.7:5060`, or an extension as `100@acme.example`. Absent: the extension `from`, or else the only carrier whose calls are taken. */
+  /** Where the call comes from: the name of a carrier, an address such as `203.0.113.7:5060`, or an extension as `100@acme.example`. Absent: the extension `from`, or else the only carrier whose calls are taken, or else a program of the platform (`TRUSTED_SOURCES`). */
   source?: string | undefined
   /** Its Call-ID, which chooses the node where a set goes by Call-IDs. */
   call_id?: string | undefined
@@ -1602,6 +1668,8 @@ export type Simulation = {
     id: number | null
     name: string | null
   }
+  /** What `source` may name instead, where the request named none and it was chosen; at most 10. */
+  other_sources: readonly string[]
   payment: {
     /** `free`: no wallet is asked. `not_asked`: the call ends before. `elsewhere`: another system charges. */
     kind: 'asked' | 'free' | 'not_asked' | 'elsewhere'
@@ -1618,6 +1686,8 @@ export type Simulation = {
       first_increment: number
       increment: number
     } | null
+    /** What the customer pays for a call of one minute, with its connect fee. */
+    price_exact: string | null
     /** When that rate is in force. */
     at: string | null
     /** The longest call that the wallet pays for now. Null: not limited, or not known. */
@@ -1647,8 +1717,10 @@ export type Simulation = {
     withheld_text: string | null
     /** The part of many such calls that is sent here first. */
     share: number
-    /** Least-cost routes: what a call of one minute costs by this carrier. */
+    /** What a call of one minute costs by this carrier. Null: it has no price for the number, or the credential is of a tenant. */
     carrier_price_exact: string | null
+    /** What is left of the price of one minute after that cost; below zero: a loss. Null: one of both is not known, or they differ in currency. */
+    margin_exact: string | null
   }[]
   /** What takes no part, and why; at most 50. */
   passed_over: readonly {
@@ -2052,10 +2124,26 @@ export type Trunks = {
       latency_ms: number | null
     }[]
     active_calls: number
+    /** Calls at once that it may have; 0: no limit. */
+    max_calls: number
+    /** Calls that it may start in a second; 0: no limit. */
+    max_cps: number
     /** Of gateways and registration, within 90 days. */
     last_failure: { at: string; what: string; reason: string } | null
+    /** Calls of the last hour that ended. Null: too many reports are in progress. */
+    recent: {
+      /** Without those that this platform refused. */
+      calls: number
+      answered: number
+      /** Null: no call. */
+      asr_percent: number | null
+    } | null
   }[]
   total: number
+  /** False: there is more; ask again with the cursor. */
+  complete: boolean
+  /** For what comes next. Null: these are the last. */
+  cursor: string | null
 }
 
 export type UndoChangeBody = {
@@ -2547,6 +2635,17 @@ export interface Operations {
     input: {}
     result: { logged_out: true }
   }
+  /** Change the own password. It ends all sessions of the user but this one, which goes on with a new token: in the cookie of the console, else in the answer. */
+  changeOwnPassword: {
+    input: { body: ChangeOwnPasswordBody }
+    result: {
+      user: User
+      /** A JWT; null when the session is a cookie. */
+      token: string | null
+      /** Lifetime in seconds. */
+      expires_in: number
+    }
+  }
   /** Get the principal of the presented credential */
   getProfile: {
     input: {}
@@ -2805,6 +2904,7 @@ export interface Operations {
         end_date?: string | undefined
         kinds?: string | undefined
         limit?: number | undefined
+        cursor?: string | undefined
       }
     }
     result: Anomalies
@@ -2816,6 +2916,7 @@ export interface Operations {
         search?: string | undefined
         troubled?: 'true' | 'false' | undefined
         limit?: number | undefined
+        cursor?: string | undefined
       }
     }
     result: Trunks
@@ -2839,6 +2940,7 @@ export interface Operations {
         start_date?: string | undefined
         end_date?: string | undefined
         limit?: number | undefined
+        cursor?: string | undefined
       }
     }
     result: DispatcherNodeHistory
@@ -2858,6 +2960,11 @@ export interface Operations {
   /** Ring an extension, then call a number through this carrier only, for 30 s at most */
   testCarrier: {
     input: { path: readonly [id: number]; body: TestCarrierBody }
+    result: TestCall
+  }
+  /** Place a call that Tollgate itself makes in the name of a number or extension */
+  placeTestCall: {
+    input: { body: PlaceTestCallBody }
     result: TestCall
   }
   /** Create a tenant */
@@ -3196,7 +3303,7 @@ export interface Operations {
     input: { path: readonly [uuid: string] }
     result: { call_uuid: string; deleted: true }
   }
-  /** Count the calls of a period of 100 days at most by customer, tenant, caller, first digits of the called number, node, carrier, denial code or minute */
+  /** Count the calls of a period of 100 days at most by customer, tenant, caller, first digits of the called number, node, carrier, denial code, minute or hour */
   summarizeCalls: {
     input: {
       query: {
@@ -3211,6 +3318,7 @@ export interface Operations {
           | 'carrier'
           | 'denial_code'
           | 'minute'
+          | 'hour'
         tenant?: string | undefined
         caller?: string | undefined
         callee_prefix?: string | undefined
@@ -3223,6 +3331,7 @@ export interface Operations {
         customer?: string | undefined
         order_by?: 'cost' | 'count' | 'asr' | undefined
         limit?: number | undefined
+        cursor?: string | undefined
       }
     }
     result: CallSummary
@@ -3409,6 +3518,7 @@ export interface Operations {
         rate_plan?: string | undefined
         rate_plan_id?: number | undefined
         mode?: 'merge' | 'replace' | undefined
+        dry_run?: 'true' | 'false' | undefined
       }
       body: string
     }
@@ -3521,6 +3631,7 @@ export const operations = {
   openSession: { method: 'POST', path: '/api/v1/auth/session', answer: 'data' },
   getSession: { method: 'GET', path: '/api/v1/auth/session', answer: 'data' },
   closeSession: { method: 'DELETE', path: '/api/v1/auth/session', answer: 'data' },
+  changeOwnPassword: { method: 'PUT', path: '/api/v1/auth/password', answer: 'data' },
   getProfile: { method: 'GET', path: '/api/v1/auth/me', answer: 'data' },
   logout: { method: 'POST', path: '/api/v1/auth/logout', answer: 'data' },
   createUser: { method: 'POST', path: '/api/v1/users', answer: 'data' },
@@ -3615,6 +3726,7 @@ export const operations = {
     answer: 'data',
   },
   testCarrier: { method: 'POST', path: '/api/v1/routing/carriers/{id}/test-call', answer: 'data' },
+  placeTestCall: { method: 'POST', path: '/api/v1/telephony/test-call', answer: 'data' },
   createTenant: { method: 'POST', path: '/api/v1/tenants', answer: 'data' },
   listTenants: { method: 'GET', path: '/api/v1/tenants', answer: 'page' },
   getTenant: { method: 'GET', path: '/api/v1/tenants/{id}', answer: 'data' },

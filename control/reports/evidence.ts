@@ -65,7 +65,7 @@ export function samplesOf(
     .$if(carrier !== undefined, (own) => own.where('carrier', '=', carrier ?? ''))
     .$if(setId !== undefined, (own) => own.where('set_id', '=', setId ?? 0))
     .$if(tried !== undefined, (own) =>
-      own.where((row) => includes(sql`attempts`, JSON.stringify(tried ?? ''))),
+      own.where(() => includes(sql`attempts`, JSON.stringify(tried ?? ''))),
     )
     .$if(denial !== undefined, (own) => own.where('denial_code', '=', denial ?? ''))
     .orderBy('start')

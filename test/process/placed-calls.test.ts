@@ -98,7 +98,7 @@ test('a call in the name of a number goes to its PBX node, ends by itself, and i
     'SELECT amount_micros AS amount FROM ledger_entry WHERE ref = ?',
     uuid,
   )
-  expect(debits.map(({ amount }) => Number(amount))).toEqual([-10_000])
+  expect(debits.map(({ amount }) => amount)).toEqual([-10_000])
 })
 
 test('a call in the name of an extension takes the outbound route, and its customer pays', async () => {

@@ -88,7 +88,7 @@ function Margin({ exact, currency }: { exact: string | null; currency: string | 
   return exact?.startsWith('-') === true ? <Badge tone="bad">{text}, a loss</Badge> : <>{text}</>
 }
 
-export function Result({ simulation }: { simulation: Simulation }) {
+function Result({ simulation }: { simulation: Simulation }) {
   const { payment, candidates, passed_over: passed, verdict, set_id: setId } = simulation
   const isCustomerShown = payment.customer_id !== null && may('customers:read')
   const payer = <Text value={payerText(payment)} max={100} />
