@@ -110,7 +110,7 @@ export const docsPage = (
         <p class="problem" role="alert" hidden></p>
       </form>
       </section>
-      <section id="swagger-ui" aria-label="Operations"></section>
+      <div id="swagger-ui"></div>
     </div>
     <script src="/docs/swagger-ui-bundle.js"></script>
     <script src="/docs/start.js"></script>
