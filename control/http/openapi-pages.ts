@@ -94,9 +94,9 @@ export const docsPage = (
   </head>
   <body>
     <header class="top">
-      <a class="brand" href="/console/">Tollgate</a>
+      <a class="brand" href="/console">Tollgate</a>
       <a href="/guide">Guide</a>
-      <a href="/console/">Console</a>
+      <a href="/console">Console</a>
     </header>
     <div class="reference">
       <section aria-label="Session">
