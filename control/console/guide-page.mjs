@@ -50,9 +50,9 @@ export function guidePage(markdown, page) {
 <div class="page">
 <header class="top">
   <button type="button" class="menu-button" popovertarget="menu">Contents</button>
-  <a class="brand" href="/console/">Tollgate</a>
+  <a class="brand" href="/console">Tollgate</a>
   <a href="/docs">API reference</a>
-  <a href="/console/">Console</a>
+  <a href="/console">Console</a>
 </header>
 <nav id="menu" class="side" popover="auto" aria-label="Contents">
 <form role="search"><label>Search <input type="search" maxlength="100" autocomplete="off" /></label>

@@ -94,9 +94,9 @@ export const docsPage = (
   </head>
   <body>
     <header class="top">
-      <a class="brand" href="/console/">Tollgate</a>
+      <a class="brand" href="/console">Tollgate</a>
       <a href="/guide">Guide</a>
-      <a href="/console/">Console</a>
+      <a href="/console">Console</a>
     </header>
     <div class="reference">
       <section aria-label="Session">
@@ -110,7 +110,7 @@ export const docsPage = (
         <p class="problem" role="alert" hidden></p>
       </form>
       </section>
-      <section id="swagger-ui" aria-label="Operations"></section>
+      <div id="swagger-ui"></div>
     </div>
     <script src="/docs/swagger-ui-bundle.js"></script>
     <script src="/docs/start.js"></script>

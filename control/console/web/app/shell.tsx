@@ -41,7 +41,7 @@ function Shell({ user }: { user: User }) {
         <button type="button" class="menu-button" popovertarget="menu">
           Menu
         </button>
-        <a class="brand" href="/console/">
+        <a class="brand" href="/console">
           Tollgate
         </a>
         <ConnectionState />

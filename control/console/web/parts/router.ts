@@ -26,7 +26,7 @@ export function followLinks(): void {
     const isPlain = event.button === 0 && !event.ctrlKey && !event.metaKey && !event.shiftKey
     const link = event.target instanceof Element ? event.target.closest('a') : null
     if (!isPlain || link === null || link.hasAttribute('download') || link.target !== '') return
-    if (link.origin !== location.origin || !link.pathname.startsWith('/console/')) return
+    if (link.origin !== location.origin || !/^\/console(?:\/|$)/.test(link.pathname)) return
     event.preventDefault()
     go(link.pathname + link.search)
   })
