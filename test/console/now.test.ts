@@ -33,9 +33,13 @@ test('eleven incidents are told on the page Now, each with since when, evidence 
   const apiPort = Number(/api=127\.0\.0\.1:(\d+)/.exec(ready)?.[1])
   const browser = await openBrowser()
   onTestFinished(() => browser.close())
-  const { page, signIn, inaccessible, complaints } = await openConsole(browser, { apiPort })
+  const { page, signIn, inaccessible, complaints } = await openConsole(
+    browser,
+    { apiPort },
+    { path: '/' },
+  )
   await signIn('admin', password)
-  await page.goto('/console/now')
+  await page.getByRole('heading', { level: 1, name: 'Now' }).waitFor()
   const findings = page.locator('.finding')
   await findings.first().waitFor()
   for (const [incident, [title, text, step]] of Object.entries(told)) {

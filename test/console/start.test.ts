@@ -34,7 +34,9 @@ test(
     const node = await SipPeer.openPatient(tollgate.listener())
     onTestFinished(() => node.close())
     node.always('OPTIONS', 200, { tag: 'probed' })
-    const { page, complaints, signIn, inaccessible } = await openConsole(browser, tollgate)
+    const { page, complaints, signIn, inaccessible } = await openConsole(browser, tollgate, {
+      path: '/',
+    })
     onTestFinished(() => page.context().close())
     await signIn(admin.username, admin.password)
     const step = (name: string) => page.getByRole('region', { name: new RegExp(`^${name}`) })

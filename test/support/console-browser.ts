@@ -50,12 +50,19 @@ interface ConsoleOptions {
   readonly width?: number
   /** `Asia/Tokyo`; by default that of the machine. */
   readonly timezoneId?: string
+  /** That is opened first. */
+  readonly path?: string
 }
 
 export async function openConsole(
   browser: Browser,
   { apiPort }: Pick<TollgateProcess, 'apiPort'>,
-  { colorScheme = 'light', width = 1_280, timezoneId }: ConsoleOptions = {},
+  {
+    colorScheme = 'light',
+    width = 1_280,
+    timezoneId,
+    path = '/console/calls',
+  }: ConsoleOptions = {},
 ): Promise<ConsolePage> {
   const baseURL = `http://127.0.0.1:${apiPort}`
   const context = await browser.newContext({
@@ -72,7 +79,7 @@ export async function openConsole(
     complaints.push(`${message.text()} (${message.location().url.replace(baseURL, '')})`)
   })
   page.on('pageerror', (error) => complaints.push(error.message))
-  await page.goto('/')
+  await page.goto(path)
   return {
     page,
     complaints,

@@ -28,8 +28,9 @@ function Shell({ user }: { user: User }) {
   useEffect(() => void showStart(), [])
   useEffect(() => (may('calls:read') ? readEvents(sessionEnded) : undefined), [])
   const screens = visibleScreens()
-  const { screen: name, item } = address.value
-  const screen = screens.find((each) => each.name === name)
+  const { screen: wanted, item } = address.value
+  const screen = screens.find(({ name }) => (wanted === '' ? name !== 'start' : name === wanted))
+  const name = screen?.name ?? wanted
   const title =
     (item === undefined ? screen?.title : screen?.oneTitle) ?? screen?.title ?? 'Not found'
   return (

@@ -1,19 +1,18 @@
 /** The address of a screen: `/console/<screen>/<item>?<state of its tables>`. */
 
 export interface Address {
+  /** Empty: the first that the user may see. */
   readonly screen: string
   /** Undefined: the screen as a whole. */
   readonly item: string | undefined
   readonly query: Readonly<Record<string, string>>
 }
 
-const startScreen = 'calls'
-
 export function readAddress(pathname: string, search: string): Address {
   const [, , screen = '', item = ''] = pathname.split('/')
   const query = Object.fromEntries(new URLSearchParams(search))
   return {
-    screen: screen === '' ? startScreen : decoded(screen),
+    screen: decoded(screen),
     item: item === '' ? undefined : decoded(item),
     query,
   }

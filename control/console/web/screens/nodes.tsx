@@ -5,7 +5,7 @@ import { pathOf } from '../parts/address.ts'
 import { may } from '../api/session.ts'
 import { Sparkline } from '../parts/chart.tsx'
 import { figureColumn, textColumn } from '../parts/columns.tsx'
-import { figureText, unitText } from '../parts/format.ts'
+import { figureText, plural, unitText } from '../parts/format.ts'
 import { List, type Action } from '../parts/list.tsx'
 import { useResource, useView } from '../parts/resource.ts'
 import type { ShownColumn } from '../parts/table.tsx'
@@ -87,9 +87,9 @@ export function NodesScreen() {
       actions={actionsOf}
     >
       <p>
-        A drained node gets no new calls; those that it has go on. When it says “it may be stopped”,
-        none is left. The last node of a set that is not drained stays, whether it answers or not:
-        calls to the set would have nowhere to go. Nodes are added and removed in their{' '}
+        A drained node gets no new calls, and its live calls continue. When it says “it may be
+        stopped”, none is left. Tollgate does not drain the last node of a set: calls to the set
+        would be refused. Nodes are added and removed in their{' '}
         <a href={pathOf('dispatcher-sets')}>dispatcher sets</a>.
       </p>
     </List>
@@ -127,7 +127,7 @@ function actionsOf({ set, node }: Row): readonly Action[] {
           </p>
           <p>
             {drains
-              ? `It gets no new calls. Its ${node.status?.active_calls ?? 0} calls go on until they end; when none is left, it may be stopped.`
+              ? `It gets no new calls. It has ${plural(node.status?.active_calls ?? 0, 'live call')}, and may be stopped when none is left.`
               : 'It gets new calls again as soon as it answers probes.'}
           </p>
           {drains && isLastInService(set, node) && (

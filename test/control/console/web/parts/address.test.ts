@@ -11,8 +11,8 @@ test.each([
   expect(readAddress(pathname, search)).toEqual({ screen, item, query })
 })
 
-test('the start is the list of calls; empty words leave the address', () => {
-  expect(readAddress('/', '')).toEqual({ screen: 'calls', item: undefined, query: {} })
+test('the start names no screen; empty words leave the address', () => {
+  expect(readAddress('/', '')).toEqual({ screen: '', item: undefined, query: {} })
   expect(readAddress('/console/%E0%A4%A', '').screen).toBe('%E0%A4%A')
   expect(pathOf('calls', undefined, { q: '', sort: undefined })).toBe('/console/calls')
 })
