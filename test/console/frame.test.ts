@@ -105,7 +105,7 @@ test('the own password is changed in the account menu; a wrong old one is told',
   await dialog.getByLabel('Old password').fill('wrong password')
   await dialog.getByLabel('New password').fill('second password')
   await dialog.getByRole('button', { name: 'Change password' }).click()
-  await dialog.getByRole('alert').getByText('is not the password of this user').waitFor()
+  await dialog.getByText('is not the password of this user').waitFor()
   await dialog.getByLabel('Old password').fill('first password')
   await dialog.getByRole('button', { name: 'Change password' }).click()
   await page.getByText('Password changed').waitFor()

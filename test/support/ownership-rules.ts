@@ -294,6 +294,10 @@ export const operations: Readonly<Record<string, Operations>> = {
       ...plains('destination_number', 'auto_answer'),
     },
   },
+  '/auth/password': {
+    body: {},
+    rules: plains('old_password', 'new_password'),
+  },
   '/telephony/test-call': {
     body: { from: '101', to: '1555' },
     rules: {

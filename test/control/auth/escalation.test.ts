@@ -120,6 +120,8 @@ test('no tool makes, widens or wakes a key, and each that changes something need
   const { tools } = (await call('GET', '/api/v1/mcp/tools')).data<{ tools: Tool[] }>()
   const writing = tools.filter(({ annotations }) => !annotations.readOnlyHint)
   const expected = [
+    'add_number',
+    'add_rate',
     'ban_address',
     'hangup_call',
     'propose_change',

@@ -51,6 +51,7 @@ test('every mutating request leaves who, what, digests, outcome and correlation 
       change_id: made.headers.get('x-change-id'),
       reason: null,
       is_agent: false,
+      effect: 'The key "ci" is created.',
     },
   ])
 })

@@ -1,5 +1,5 @@
 /** What the API says of single fields of a form, shown at each of them. */
-import { signal, type ReadonlySignal } from '@preact/signals'
+import type { ReadonlySignal } from '@preact/signals'
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import type { Failure } from '../api/api.ts'
@@ -9,10 +9,11 @@ export type Problems = Readonly<Record<string, string>>
 
 export const none: Problems = {}
 
-export const FieldProblems = createContext<ReadonlySignal<Problems>>(signal(none))
+/** Undefined: the form shows problems as a whole. */
+export const FieldProblems = createContext<ReadonlySignal<Problems> | undefined>(undefined)
 
 export const useFieldProblem = (name: string): string | undefined =>
-  useContext(FieldProblems).value[name]
+  useContext(FieldProblems)?.value[name]
 
 /** The messages of a refusal for the fields that a form has, and the rest as one text. */
 export function placed(

@@ -1,5 +1,7 @@
 /** Fields of forms, and what was entered in them. */
 import type { ComponentChildren, InputHTMLAttributes } from 'preact'
+import { useContext } from 'preact/hooks'
+import { FieldProblems, problemId, useFieldProblem } from './field-problems.ts'
 import { address, setQuery } from './router.ts'
 
 /** The text of a field as it was entered; '' where there is no such field. */
@@ -22,10 +24,30 @@ type FieldProps = InputHTMLAttributes & {
   readonly hint?: string | undefined
 }
 
-export const Field = ({ label, hint, ...input }: FieldProps) => (
-  <label>
-    {label} {hint !== undefined && <small>({hint})</small>} <input {...input} />
-  </label>
+export function Field({ label, hint, ...input }: FieldProps) {
+  const { name } = input
+  const isInDialog = useContext(FieldProblems) !== undefined
+  const problem = useFieldProblem(typeof name === 'string' ? name : '')
+  const field = (
+    <label>
+      {label} {hint !== undefined && <small>({hint})</small>}{' '}
+      <input {...input} {...(problem !== undefined && { 'aria-invalid': true })} />
+    </label>
+  )
+  if (!isInDialog || typeof name !== 'string') return field
+  return (
+    <>
+      {field}
+      <FieldProblem name={name} text={problem} />
+    </>
+  )
+}
+
+/** What is wrong with a field. */
+export const FieldProblem = ({ name, text }: { name: string; text: string | undefined }) => (
+  <small id={problemId(name)} class="problem" hidden={text === undefined}>
+    {text}
+  </small>
 )
 
 export const Reason = () => (

@@ -6,7 +6,7 @@ import { type Answer, getRows, send } from '../api/api.ts'
 import { isGlobal } from '../api/session.ts'
 import type { BodySchema } from '../api/views.ts'
 import { problemId, useFieldProblem } from './field-problems.ts'
-import { enteredIn } from './form.tsx'
+import { enteredIn, FieldProblem } from './form.tsx'
 import { useResource } from './resource.ts'
 import {
   bodyFrom,
@@ -245,12 +245,6 @@ function RowFields({ field, name, row, form }: FieldProps) {
     </fieldset>
   )
 }
-
-export const FieldProblem = ({ name, text }: { name: string; text: string | undefined }) => (
-  <small id={problemId(name)} class="problem" hidden={text === undefined}>
-    {text}
-  </small>
-)
 
 const MONEY = String.raw`-?\d{1,9}(\.\d{1,6})?`
 

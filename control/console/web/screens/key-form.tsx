@@ -3,9 +3,9 @@ import { useSignal } from '@preact/signals'
 import { session } from '../api/session.ts'
 import type { ApplicationKey, WithToken } from '../api/views.ts'
 import { useFieldProblem } from '../parts/field-problems.ts'
-import { textIn } from '../parts/form.tsx'
+import { FieldProblem, textIn } from '../parts/form.tsx'
 import type { Action } from '../parts/list.tsx'
-import { FieldProblem, saveForm, SchemaFields, type SchemaForm } from '../parts/schema-form.tsx'
+import { saveForm, SchemaFields, type SchemaForm } from '../parts/schema-form.tsx'
 
 const form: SchemaForm = {
   path: '/application-keys',

@@ -40,5 +40,5 @@ test('source, payer and price are named', () => {
   ])
   expect(payerText({ ...payment, kind: 'free', customer: null })).toContain('free')
   expect(payerText({ ...payment, customer: null, code: 'no_payer' })).toContain('none')
-  expect(priceText({ ...payment, rate: null })).toBe('none')
+  expect(priceText({ ...payment, rate: null })).toBe('none, or not shown')
 })
