@@ -106,3 +106,47 @@ test('calls that bear the address of a registered phone do not shut it out', asy
     phone.close()
   }
 })
+
+test('a call of an extension is dropped in simulation while the addresses of all its phones are banned', async () => {
+  const account = { user: '101', domain, password: 'secret-101' }
+  const open = (advertisedHost: string) =>
+    DigestPhone.open({ ...tollgate.listener(), advertisedHost }, account)
+  const phones = [await open('127.0.0.3'), await open('127.0.0.4')]
+  const token = await tollgate.createKey('--name', 'all', '--scopes', '*')
+  const tool = async (name: string, given: object) => {
+    const response = await fetch(`http://127.0.0.1:${tollgate.apiPort}/api/v1/mcp/tools/${name}`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${token}` },
+      body: JSON.stringify(given),
+    })
+    const { data } = (await response.json()) as { readonly data: Readonly<Record<string, unknown>> }
+    expect([name, response.status]).toEqual([name, 200])
+    return data
+  }
+  const verdict = async () => {
+    const simulated = await tool('simulate_call', { from: '101', to: '999' })
+    return [simulated['verdict'], simulated['explanation']]
+  }
+  const ban = (address: string) =>
+    tool('ban_address', { address, reason: 'for the test', duration: 600 })
+  try {
+    for (const phone of phones) expect((await phone.signOn()).status).toBe(200)
+    const registrations = { search: '101' }
+    expect(await tool('list_registrations', registrations)).toMatchObject({ total: 2 })
+    const before = await verdict()
+    expect(before[0]).not.toBe('dropped')
+    await ban('127.0.0.3')
+    // The other phone is heard.
+    expect(await verdict()).toEqual(before)
+    const last = await ban('127.0.0.4')
+    expect(await verdict()).toEqual(['dropped', expect.stringMatching(/^The source is banned/)])
+    expect(await tool('list_bans', { address: '127.0.0.' })).toMatchObject({
+      bans: [{ reason: 'operator' }, { reason: 'operator' }],
+      total: 2,
+    })
+    await tool('undo_change', { change_id: last['change_id'], reason: 'for the test' })
+    expect(await verdict()).toEqual(before)
+  } finally {
+    for (const phone of phones) phone.close()
+  }
+})

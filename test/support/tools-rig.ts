@@ -193,3 +193,27 @@ export async function storeRecord(
   }
   await execute(store, store.db.insertInto('cdr').values({ ...row, ...columns }))
 }
+
+/** A phone of the extension with this id, registered from this address for an hour. */
+export async function addBinding(
+  { store, now }: TestControl,
+  extension_id: number,
+  address: string,
+): Promise<void> {
+  const row = {
+    extension_id,
+    contact: `sip:${extension_id}@${address}`,
+    q: 1_000,
+    call_id: `${extension_id}-${address}`,
+    cseq: 1,
+    path: '[]',
+    user_agent: 'Desk 1',
+    source_protocol: 'udp',
+    source_address: address,
+    source_port: 5060,
+    node: 'sbc-1',
+    registered_at: now(),
+    expires_at: now() + 3_600_000,
+  }
+  await execute(store, store.db.insertInto('binding').values(row))
+}

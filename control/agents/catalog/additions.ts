@@ -10,6 +10,7 @@ import { customerBody } from '../../resources/customers.ts'
 import { customerKind, kinds } from '../../resources/kinds.ts'
 import { rateBody, rates } from '../../resources/rates.ts'
 import { resourceDeps, ResourceStore } from '../../resources/resource.ts'
+import { ownsNumber } from '../../resources/tenancy.ts'
 import { chargingOf, theCustomer, thePlan } from './customers.ts'
 import { defineChange, type ToolUse } from './tool.ts'
 
@@ -112,7 +113,10 @@ export const addNumber = defineChange({
     const { id, name, numbers } = await theCustomer(wanted, use)
     await customerKind.admit(String(id), { from: null, to: null }, use.principal, use)
     const has = (list: readonly string[]) => list.some((each) => bare(each) === bare(number))
-    if (!has(numbers)) await refuseTaken(number, use)
+    if (!has(numbers)) {
+      await refuseForeign(number, use)
+      await refuseTaken(number, use)
+    }
     const before = { numbers: [...numbers] }
     const after = has(numbers) ? before : { numbers: [...numbers, number] }
     const scope = requestScope(use.principal, use.now)
@@ -139,6 +143,15 @@ export const addNumber = defineChange({
 })
 
 const bare = (number: string): string => number.replace(/^\+/, '')
+
+/** A tenant gives only its own numbers: a dry run and a proposal say so, and not only the approval. */
+async function refuseForeign(number: string, { store, principal }: ToolUse): Promise<void> {
+  const { tenantId } = principal
+  if (tenantId !== null && !(await ownsNumber(store, tenantId, number)))
+    throw badRequest(
+      'The number is in no number block of the tenant: the platform assigns these. Nothing was changed',
+    )
+}
 
 /** Whose it is, is not said: it may be of another tenant. */
 async function refuseTaken(number: string, { store }: ToolUse): Promise<void> {

@@ -124,8 +124,10 @@ function fullEnd(destination: LimitedDestination, retryAfterSeconds: number): Re
   const headers = { 'Retry-After': String(retryAfterSeconds) }
   const { status, reason } = noCandidate
   switch (destination.kind) {
-    case 'node':
-      return refused(status, reason, 'node_limit', headers, `node ${destination.nodeId}`)
+    case 'node': {
+      const { setId, nodeId } = destination
+      return { ...refused(status, reason, 'node_limit', headers, `node ${nodeId}`), setId }
+    }
     case 'agent':
       return refused(503, UNAVAILABLE, 'agent_limit', headers, `agent ${destination.agentId}`)
     case 'gateway':

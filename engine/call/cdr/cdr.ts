@@ -35,7 +35,8 @@ export function callRecord(call: LiveCall, end: End, now: number): CallRecord {
     hangupBy: summary.hangupBy,
     denialCode: summary.denialCode,
     denialText: denialTextOf(end),
-    setId: place.setId,
+    // A set that had no room is no place where the call counted.
+    setId: place.setId ?? (end.kind === 'refused' ? (end.setId ?? null) : null),
     node: place.node,
     instance: call.instance,
     carrier: place.carrier,

@@ -40,6 +40,8 @@ export interface Refusal {
   readonly headers?: Readonly<Record<string, string>>
   /** The subject of its sentence (`denialText`). */
   readonly detail?: string | undefined
+  /** The dispatcher set whose nodes were full, for the record. */
+  readonly setId?: number
   /** Absent: it was not refused for money. */
   readonly lack?: MoneyLack | undefined
 }

@@ -343,9 +343,10 @@ function setRoute(
   if (candidates.length > 0) return { kind: 'candidates', direction, candidates }
   const detail = `dispatcher set ${setId}`
   const { status, reason } = noCandidate
-  return deps.dispatcher.isAtCapacity(setId)
-    ? refused(direction, status, reason, 'node_limit', detail, deps)
-    : { kind: 'refused', direction, end: { ...noCandidate, detail } }
+  const end = deps.dispatcher.isAtCapacity(setId)
+    ? { ...refusal(status, reason, 'node_limit', retryAfter(deps), detail), setId }
+    : { ...noCandidate, detail }
+  return { kind: 'refused', direction, end }
 }
 
 const ownerOf = (setId: number, { dispatcher }: RouteDeps): number | null =>

@@ -243,5 +243,7 @@ test('when all nodes are full the caller may try again', async () => {
   const { caller } = await dialLimited(1, 2)
   const answer = await caller.next(503)
   expect(answer.get('Retry-After')).toBe('5')
-  expect(await rig.record()).toMatchObject({ denialCode: 'node_limit', attempts: [], node: null })
+  const setId = 1
+  const denialCode = 'node_limit'
+  expect(await rig.record()).toMatchObject({ denialCode, attempts: [], node: null, setId })
 })

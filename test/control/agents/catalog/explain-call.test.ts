@@ -76,3 +76,55 @@ test('a new source, caller and prefix and a price far above the mean are unusual
   await storeRecord(few, 1, uuid, strange)
   expect(await few.explain()).toMatchObject({ unusual: [], compared_with: 9 })
 })
+
+test('the ladder of a call has its messages and decisions in order, for its tenant alone', async () => {
+  const rig = await openToolRig()
+  const at = rig.now()
+  const message = 'INVITE sip:4940200@x SIP/2.0\r\nVia: y\r\n\r\n'
+  rig.engine.trace = () =>
+    Promise.resolve({
+      tenantId: 1,
+      legs: ['a-leg', 'b-leg'],
+      peers: [
+        { role: 'caller', name: '4930100', address: '10.0.0.8:5060' },
+        { role: 'called', name: 'north', address: '10.0.0.9:5060' },
+      ],
+      isComplete: false,
+      entries: [
+        {
+          kind: 'message',
+          at,
+          direction: 'received',
+          leg: 'a-leg',
+          transport: 'udp',
+          address: '10.0.0.8:5060',
+          text: message,
+        },
+        { kind: 'decision', at: at + 3, what: 'charged', detail: { verdict: 'granted' } },
+      ],
+    })
+  const ladder = (given: object = {}, token = rig.root) =>
+    rig.tool('get_call_ladder', { call_uuid: uuid, ...given }, token)
+  const received = { ms: 0, leg: 0, direction: 'received', what: 'INVITE sip:4940200@x SIP/2.0' }
+  expect((await ladder()).data()).toMatchObject({
+    started_at: '2026-01-01T00:00:00.000Z',
+    is_complete: false,
+    legs: [
+      { role: 'caller', name: '4930100' },
+      { role: 'called', name: 'north' },
+    ],
+    steps: [
+      { ...received, detail: 'udp/10.0.0.8:5060' },
+      { ms: 3, leg: null, direction: null, what: 'charged', detail: '{"verdict":"granted"}' },
+    ],
+    total: 2,
+    complete: true,
+    cursor: null,
+  })
+  const whole = (await ladder({ text: true, limit: 1 })).data()
+  expect(whole).toMatchObject({ steps: [{ detail: expect.stringContaining('Via: y') }], total: 2 })
+  const ofTenant = (tenant_slug: string) => rig.key({ tenant_scope: 'tenant', tenant_slug })
+  expect((await ladder({}, await ofTenant('acme'))).status).toBe(200)
+  const foreign = await ladder({}, await ofTenant('other'))
+  expect([foreign.status, foreign.text]).toEqual([404, expect.stringContaining('explain_call')])
+})

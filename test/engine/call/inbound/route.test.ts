@@ -110,7 +110,7 @@ test.each<[Target, object]>([
   ],
   [
     { kind: 'set', setId: 5 },
-    { status: 503, code: 'node_limit', headers: retryAfter },
+    { status: 503, code: 'node_limit', headers: retryAfter, setId: 5 },
   ],
   [
     { kind: 'extension', extension: '100', tenantId: null, domain: null },
