@@ -1199,6 +1199,10 @@ export type Failures = {
     first_at: string
     last_at: string
   }[]
+  /** Of this period, listed or not. */
+  api_failures_total: number
+  /** False: only the most frequent are listed. Raise limit, or ask for a shorter period. */
+  complete: boolean
 }
 
 export type HangUpCallBody = { call_uuid: string; cause?: number | undefined }
@@ -1260,6 +1264,10 @@ export type KeyActivity = {
   }[]
   /** Hours with requests, newest first. */
   hours: readonly { at: string; requests: number; failed: number }[]
+  /** Of each list, listed or not. */
+  totals: { addresses: number; routes: number; refused: number; changes: number; hours: number }
+  /** False: a list is shorter than its total. Raise limit, or ask for a shorter period. */
+  complete: boolean
 }
 
 export type KeyUsage = {

@@ -39,7 +39,7 @@ export async function pageOf<DB, TB extends keyof DB, Row>(
 
 /** Counts the rows of a query that ends at `MAX_COUNTED`. */
 export async function countOf(
-  store: Store,
+  store: Pick<Store, 'statements' | 'db'>,
   rows: AliasableExpression<{ readonly id: number }>,
 ): Promise<number> {
   const some = store.db.selectFrom(rows.as('some'))

@@ -37,6 +37,12 @@ export const failuresView = z.strictObject({
       }),
     )
     .describe('Most frequent first; whole hours.'),
+  api_failures_total: count.describe('Of this period, listed or not.'),
+  complete: z
+    .boolean()
+    .describe(
+      'False: only the most frequent are listed. Raise limit, or ask for a shorter period.',
+    ),
 })
 
 export interface FailuresReader extends SumsReader {
@@ -92,7 +98,13 @@ async function countFailures(reader: FailuresReader, period: HistoryQuery): Prom
       first_at: timeToText(firstAt),
       last_at: timeToText(lastAt),
     })),
+    ...endOf(failures),
   }
+}
+
+const endOf = (listed: readonly { readonly total: number }[]) => {
+  const total = listed[0]?.total ?? 0
+  return { api_failures_total: total, complete: listed.length === total }
 }
 
 /** Of tenants the requests of their keys. */
@@ -119,6 +131,9 @@ async function totalsOf(reader: FailuresReader, period: HistoryQuery) {
   return row ?? { total: 0, failed: 0 }
 }
 
+/** How many groups there are, whatever the limit. */
+export const groupCount = sql<number>`CAST(count(*) OVER () AS bigint)`.as('total')
+
 function failuresOf(reader: FailuresReader, period: HistoryQuery, limit: number) {
   const query = hoursIn(reader, period)
     .select(['route', 'outcome as code', 'application_key.uuid'])
@@ -126,6 +141,7 @@ function failuresOf(reader: FailuresReader, period: HistoryQuery, limit: number)
       sql<number>`CAST(sum(requests) AS bigint)`.as('requests'),
       sql<number>`min(first_at)`.as('firstAt'),
       sql<number>`max(last_at)`.as('lastAt'),
+      groupCount,
     ])
     .where('outcome', '<>', '')
     .groupBy(['route', 'outcome', 'application_key.uuid'])

@@ -7,7 +7,10 @@ import type { Store } from '../../../schema/open.ts'
 import { all, startsWith } from '../../../schema/sql/query.ts'
 import { isChange } from '../../changes/audit.ts'
 import { keyView } from '../../resources/key-view.ts'
+import { MAX_COUNTED } from '../../http/envelope.ts'
+import { countOf } from '../../http/rows.ts'
 import { count, moment } from '../../http/view-fields.ts'
+import { groupCount } from './failures.ts'
 import type { HistoryQuery } from './state-history.ts'
 import { type AppKey, keyStates } from '../../auth/app-key.ts'
 
@@ -58,6 +61,18 @@ export const keyActivityView = z.strictObject({
   hours: z
     .array(z.strictObject({ at: moment, requests: count, failed: count }))
     .describe('Hours with requests, newest first.'),
+  totals: z
+    .strictObject({
+      addresses: count,
+      routes: count,
+      refused: count,
+      changes: count,
+      hours: count,
+    })
+    .describe('Of each list, listed or not.'),
+  complete: z
+    .boolean()
+    .describe('False: a list is shorter than its total. Raise limit, or ask for a shorter period.'),
 })
 
 export type KeyActivityView = z.output<typeof keyActivityView>
@@ -71,11 +86,16 @@ export async function activityOf(
   now: number,
 ): Promise<KeyActivityView> {
   const { name, state } = keyView(key, now)
-  return {
-    uuid: key.uuid,
-    name,
-    state,
-    addresses: (await addressesOf(store, key.id, period)).map((row) => ({
+  const addresses = await addressesOf(store, key.id, period)
+  const routes = await routesOf(store, key.id, period)
+  const refused = [
+    await refusedRoutes(store, key.id, period),
+    await refusedTools(store, key.uuid, period),
+  ]
+  const changes = await changesBy(store, key.uuid, period)
+  const hours = await lastHours(store, key.id, period)
+  const lists = {
+    addresses: addresses.map((row) => ({
       address: row.address,
       is_new: row.first_at >= period.from,
       first_at: timeToText(row.first_at),
@@ -83,30 +103,50 @@ export async function activityOf(
       requests: row.requests,
       denied: row.denied,
     })),
-    routes: (await routesOf(store, key.id, period)).map(({ firstHour: _, ...route }) => route),
-    refused: [
-      ...(await refusedRoutes(store, key.id, period)).map(refusedView),
-      ...(await refusedTools(store, key.uuid, period)),
-    ]
+    routes: routes.map(({ route, requests: count, failed: bad }) => ({
+      route,
+      requests: count,
+      failed: bad,
+    })),
+    refused: refused
+      .flat()
+      .map(refusedView)
       .toSorted((one, other) => other.attempts - one.attempts)
       .slice(0, period.limit),
-    changes: (await changesBy(store, key.uuid, period)).map(({ at, target, ...entry }) => ({
+    changes: changes.map(({ at, target, ...entry }) => ({
       ...entry,
       at: timeToText(at),
       target: target.slice(0, MAX_TEXT),
     })),
-    hours: (await lastHours(store, key.id, period)).map(({ hour, ...sum }) => ({
+    hours: hours.map(({ hour, requests: count, failed: bad }) => ({
       at: timeToText(hour * HOUR_MS),
-      ...sum,
+      requests: count,
+      failed: bad,
     })),
   }
+  const totals = {
+    addresses: totalOf(addresses),
+    routes: totalOf(routes),
+    refused: refused.reduce((sum, rows) => sum + totalOf(rows), 0),
+    changes: await countOf(
+      store,
+      changesOf(store, key.uuid, period).select('id').limit(MAX_COUNTED),
+    ),
+    hours: totalOf(hours),
+  }
+  const isWhole = (name: keyof typeof totals) => lists[name].length >= totals[name]
+  const names = ['addresses', 'routes', 'refused', 'changes', 'hours'] as const
+  return { uuid: key.uuid, name, state, ...lists, totals, complete: names.every(isWhole) }
 }
+
+const totalOf = (rows: readonly { readonly total: number }[]): number => rows[0]?.total ?? 0
 
 /** Half of them are those that are used most: fresh addresses, however many, do not hide them. */
 async function addressesOf(store: Reader, keyId: number, { from, before, limit }: HistoryQuery) {
   const known = store.db
     .selectFrom('key_address')
     .selectAll()
+    .select(groupCount)
     .where('application_key_id', '=', keyId)
     .where('last_at', '>=', from)
     .where('first_at', '<', before)
@@ -136,6 +176,7 @@ function routesOf(store: Reader, keyId: number, period: HistoryQuery) {
   const query = hoursOf(store, keyId, period)
     .select(['route', requests.as('requests'), failed.as('failed')])
     .select((row) => row.fn.min('hour').as('firstHour'))
+    .select(groupCount)
     .groupBy('route')
     .orderBy(sql`sum(api_hour.requests)`, 'desc')
     .orderBy('firstHour')
@@ -149,6 +190,7 @@ function refusedRoutes(store: Reader, keyId: number, period: HistoryQuery) {
     .select(['route as what', 'outcome as code', requests.as('attempts')])
     .select([sql<number>`min(first_at)`.as('first'), sql<number>`max(last_at)`.as('last')])
     .select((row) => row.fn.min('hour').as('firstHour'))
+    .select(groupCount)
     .where('outcome', '<>', '')
     .groupBy(['route', 'outcome'])
     .orderBy(sql`sum(api_hour.requests)`, 'desc')
@@ -162,6 +204,7 @@ function refusedRoutes(store: Reader, keyId: number, period: HistoryQuery) {
 function lastHours(store: Reader, keyId: number, period: HistoryQuery) {
   const query = hoursOf(store, keyId, period)
     .select(['hour', requests.as('requests'), failed.as('failed')])
+    .select(groupCount)
     .groupBy('hour')
     .orderBy('hour', 'desc')
     .limit(Math.min(MAX_HOURS, period.limit * 2))
@@ -201,27 +244,28 @@ async function refusedTools(store: Reader, uuid: string, { from, before, limit }
     .selectFrom(entries)
     .select(['action', 'code'])
     .select((entry) => entry.fn.countAll<number>().as('attempts'))
-    .select([sql<number>`min(at)`.as('first'), sql<number>`max(at)`.as('last')])
+    .select([sql<number>`min(at)`.as('first'), sql<number>`max(at)`.as('last'), groupCount])
     .groupBy(['action', 'code'])
     .orderBy('attempts', 'desc')
     .limit(limit)
   const rows = await all(store, query)
-  return rows.map(({ action, code, ...sum }) =>
-    refusedView({ what: action, code: code ?? '', ...sum }),
-  )
+  return rows.map(({ action, code, ...sum }) => ({ what: action, code: code ?? '', ...sum }))
 }
 
 /** Newest first. */
-export function changesBy(store: Reader, uuid: string, { from, before, limit }: HistoryQuery) {
-  const query = store.db
-    .selectFrom('audit_entry')
+export function changesBy(store: Reader, uuid: string, period: HistoryQuery) {
+  const query = changesOf(store, uuid, period)
     .select(['at', 'action', 'target', 'address', 'correlation_id'])
+    .orderBy('at', 'desc')
+    .limit(period.limit)
+  return all(store, query)
+}
+
+const changesOf = (store: Reader, uuid: string, { from, before }: HistoryQuery) =>
+  store.db
+    .selectFrom('audit_entry')
     .where('actor', '=', `key:${uuid}`)
     .where('at', '>=', from)
     .where('at', '<', before)
     .where('outcome', '=', 'success')
     .where(isChange)
-    .orderBy('at', 'desc')
-    .limit(limit)
-  return all(store, query)
-}

@@ -40,9 +40,13 @@ test('a period has its calls by denial, and what failed of the API by route and 
     expect.objectContaining({ route: 'GET /api/v1/users', code: 'unauthorized', key: null }),
   )
   expect(period?.api_requests.failed).toBe(3)
+  expect(period).toMatchObject({ api_failures_total: 3, complete: true })
+  const short = await rig.periodOf({ start: '2025-12-31', limit: 1 })
+  expect(short?.api_failures).toEqual(period?.api_failures.slice(0, 1))
+  expect(short).toMatchObject({ api_failures_total: 3, complete: false })
   expect(await rig.periodOf({})).toBeUndefined()
   const before = await rig.periodOf({ start: '2025-12-01', end: '2025-12-02' })
-  expect(before).toMatchObject({ calls: { total: 0 }, api_failures: [] })
+  expect(before).toMatchObject({ calls: { total: 0 }, api_failures: [], complete: true })
 })
 
 test('a tenant is told of its own keys and calls, and no uuid of a key without its scope', async () => {

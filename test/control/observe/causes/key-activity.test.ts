@@ -90,6 +90,16 @@ test('the activity of a key has its addresses, routes, refused attempts, changes
   })
   expect(tool.data<Activity>().addresses).toEqual(seen.addresses)
   expect(tool.text.length).toBeLessThan(8_000)
+  const totals = {
+    addresses: seen.addresses.length,
+    routes: seen.routes.length,
+    refused: seen.refused.length,
+    changes: 1,
+    hours: 2,
+  }
+  expect(tool.data()).toMatchObject({ totals, complete: true })
+  const short = await rig.activity(String(uuid), rig.root, '?limit=1')
+  expect(short.data()).toMatchObject({ refused: [seen.refused[0]], totals, complete: false })
 })
 
 test('a period leaves out what was before it, and an address of before is not new', async () => {
