@@ -49,9 +49,14 @@ const map: Record<string, { folders: readonly string[]; packages: RegExp }> = {
   'engine/stores': composition,
   'engine/duties.ts': composition,
   'engine/commands': composition,
+  'engine/endpoint.ts': {
+    folders: ['engine/call', 'engine/sip-server/index.ts', 'schema'],
+    packages: /^$/,
+  },
   'engine/engine.ts': {
     folders: [
       'engine/call',
+      'engine/endpoint.ts',
       'engine/media',
       ...helpers.map((name) => `engine/${name}`),
       'engine/sip-server/index.ts',

@@ -1,4 +1,4 @@
-import { startPbxNode } from '../call/user-agent/endpoint.ts'
+import { startPbxNode } from '../endpoint.ts'
 import { createLogger } from '../logger.ts'
 import { ListenError } from '../sip-server/index.ts'
 import { type Command, WrongUsage } from './command.ts'

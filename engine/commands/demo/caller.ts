@@ -1,5 +1,5 @@
 /** The caller of the demo. */
-import { silentAudio } from '../../call/user-agent/endpoint.ts'
+import { silentAudio } from '../../endpoint.ts'
 import type { UacEnd, UserAgent } from '../../call/user-agent/user-agent.ts'
 import type { CommandContext } from '../command.ts'
 import { callerNumber } from './demo-data.ts'

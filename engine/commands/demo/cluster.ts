@@ -6,7 +6,7 @@ import { openStore } from '../../../schema/postgres/open.ts'
 import { createLogger } from '../../logger.ts'
 import { seedFile } from '../seed.ts'
 import { type ExitCode, type CommandContext, WrongUsage } from '../command.ts'
-import { startEndpoint, startPbxNode } from '../../call/user-agent/endpoint.ts'
+import { startEndpoint, startPbxNode } from '../../endpoint.ts'
 import { placeCalls } from './caller.ts'
 import { callerNumber, demoSeed } from './demo-data.ts'
 import {

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { registerThrough } from '../../../call/user-agent/probe.ts'
 import type { UserAgent } from '../../../call/user-agent/user-agent.ts'
 import type { CommandContext } from '../../command.ts'
-import { type Endpoint, silentAudio } from '../../../call/user-agent/endpoint.ts'
+import { type Endpoint, silentAudio } from '../../../endpoint.ts'
 import {
   BY_NORTHERN,
   BY_SOUTHERN,

@@ -1,9 +1,9 @@
 /** SIP endpoints of our own on loopback: the PBX node and the caller of the demo, and the phone of a test call. */
-import type { Schedule } from '../../../schema/clock.ts'
-import type { Log } from '../../../schema/contracts/log.ts'
-import { createSipServer } from '../../sip-server/index.ts'
-import { respond } from '../sip-headers.ts'
-import { UserAgent } from './user-agent.ts'
+import type { Schedule } from '../schema/clock.ts'
+import type { Log } from '../schema/contracts/log.ts'
+import { createSipServer } from './sip-server/index.ts'
+import { respond } from './call/sip-headers.ts'
+import { UserAgent } from './call/user-agent/user-agent.ts'
 
 export interface Endpoint {
   readonly client: UserAgent
