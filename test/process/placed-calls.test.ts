@@ -1,5 +1,6 @@
 /** Calls that Tollgate itself makes (`POST /telephony/test-call`), to a PBX node of `tollgate test-pbx`. */
 import { expect, onTestFinished, test } from 'vitest'
+import type { TraceView } from '../../control/calls/trace.ts'
 import { freePort } from '../support/free-port.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { eventually, patientNodes } from '../support/waiting.ts'
@@ -60,7 +61,7 @@ async function start(environment: Readonly<Record<string, string>> = {}) {
       expect(await ended).toBe(0)
     }
   })
-  const token = await tollgate.createKey('--name', 'test', '--scopes', 'calls:originate')
+  const token = await tollgate.createKey('--name', 'test', '--scopes', 'calls:originate,calls:read')
   const place = async (body: object) => {
     const response = await fetch(
       `http://127.0.0.1:${tollgate.apiPort}/api/v1/telephony/test-call`,
@@ -79,11 +80,20 @@ async function start(environment: Readonly<Record<string, string>> = {}) {
       if (record === undefined) throw new Error('there is no record yet')
       return record
     })
-  return { tollgate, place, recordOf }
+  const traceOf = async (uuid: string) => {
+    const response = await fetch(
+      `http://127.0.0.1:${tollgate.apiPort}/api/v1/calls/${uuid}/trace`,
+      {
+        headers: { Authorization: `Bearer ${token}` },
+      },
+    )
+    return ((await response.json()) as { data: TraceView }).data
+  }
+  return { tollgate, place, recordOf, traceOf }
 }
 
 test('a call in the name of a number goes to its PBX node, ends by itself, and is debited once', async () => {
-  const { tollgate, place, recordOf } = await start()
+  const { tollgate, place, recordOf, traceOf } = await start()
   const { status, code, uuid } = await place({ from: number, to: called, max_seconds: 1 })
   expect([status, code]).toEqual([201, undefined])
   const record = await recordOf(uuid)
@@ -99,6 +109,20 @@ test('a call in the name of a number goes to its PBX node, ends by itself, and i
     uuid,
   )
   expect(debits.map(({ amount }) => amount)).toEqual([-10_000])
+  // The phone of the test, and the node: each message is of one of them.
+  const { is_complete: isComplete, peers, entries } = await traceOf(uuid)
+  expect([isComplete, peers.length, peers[1]?.address]).toEqual([true, 2, `127.0.0.1:${pbxPort}`])
+  const sent = entries.flatMap((entry) =>
+    entry.kind === 'message' && /^INVITE|^SIP.* 200 /.test(entry.summary)
+      ? [`${entry.leg} ${entry.direction} ${entry.summary.split(' ', 1)[0]}`]
+      : [],
+  )
+  expect(sent.slice(0, 4)).toEqual([
+    '0 sent INVITE',
+    '0 received SIP/2.0',
+    '1 sent INVITE',
+    '1 received SIP/2.0',
+  ])
 })
 
 test('a call in the name of an extension takes the outbound route, and its customer pays', async () => {

@@ -25,10 +25,11 @@ const BEFORE_MS = 1_000
 export async function traceOf(callUuid: string, deps: TraceDeps): Promise<Trace | undefined> {
   const story = deps.calls.story(callUuid)
   if (story === undefined) return undefined
-  const { legs, tenantId, stampOffsetMs } = story
+  const { tenantId, stampOffsetMs } = story
+  // A call that began here has its uuid in the place of the Call-ID of an INVITE that nobody has sent.
+  const legs = story.legs.filter((callId) => callId !== callUuid)
   const startedAt = story.startedAt - stampOffsetMs
-  const { since } = deps.messages
-  const isComplete = since !== undefined && since <= startedAt
+  const isComplete = deps.messages.since <= startedAt
   const toStamp = <Entry extends TraceEntry>(entry: Entry): Entry => ({
     ...entry,
     at: entry.at + stampOffsetMs,
@@ -230,6 +231,8 @@ const WIDEST = 3
 
 export class MessageLog {
   readonly #now: () => number
+  /** While it has dropped none for others; Infinity: one was larger than the memory. */
+  #completeSince: number
   readonly #bytes: Buffer
   /** How many there may be, however short. */
   readonly #slots: number
@@ -246,6 +249,7 @@ export class MessageLog {
   /** `now` in milliseconds UTC. */
   constructor(now: () => number, bytes = BYTES) {
     this.#now = now
+    this.#completeSince = now()
     this.#bytes = Buffer.allocUnsafeSlow(bytes)
     this.#slots = Math.max(100, Math.ceil(bytes / BYTES_OF_A_MESSAGE))
     this.#starts = new Uint32Array(this.#slots)
@@ -256,7 +260,10 @@ export class MessageLog {
   add(direction: 'received' | 'sent', flow: MessageFlow, text: string): void {
     const head = headOf(direction, flow)
     const room = (head.length + text.length) * WIDEST
-    if (room > this.#bytes.length) return
+    if (room > this.#bytes.length) {
+      this.#completeSince = Infinity
+      return
+    }
     this.#makeRoom(room)
     const slot = this.#next++ % this.#slots
     const headBytes = this.#bytes.write(head, this.#position)
@@ -272,9 +279,10 @@ export class MessageLog {
     return this.#next - this.#oldest
   }
 
-  /** The time of the oldest message. Undefined: there are none. */
-  get since(): number | undefined {
-    return this.size === 0 ? undefined : this.#times[this.#oldest % this.#slots]
+  /** From then on it has every message. */
+  get since(): number {
+    if (this.#oldest === 0) return this.#completeSince
+    return this.#times[this.#oldest % this.#slots] ?? 0
   }
 
   /** Returns the messages of these Call-IDs, oldest first. `pause` lets calls continue between two slices. */
