@@ -5,16 +5,18 @@ import { signOut } from '../api/session.ts'
 import type { User } from '../api/views.ts'
 import { Dialog } from '../parts/dialog.tsx'
 import { Choice, enteredIn, Field, words } from '../parts/form.tsx'
+import { address } from '../parts/router.ts'
 import { visibleText } from '../parts/visible-text.ts'
 import { setTheme, storedTheme, themes } from './theme.ts'
 
 export function Account({ user }: { user: User }) {
   const isAsked = useSignal(false)
-  const done = useSignal('')
+  /** The address at which the password was changed. */
+  const doneAt = useSignal<object | undefined>(undefined)
   return (
     <>
-      <span role="status" class="connection good" hidden={done.value === ''}>
-        {done.value}
+      <span role="status" class="connection good" hidden={doneAt.value !== address.value}>
+        {doneAt.value === address.value && 'Password changed'}
       </span>
       <button type="button" class="account-button" popovertarget="account">
         <span class="hidden">Account</span> {visibleText(user.username)}
@@ -46,7 +48,7 @@ export function Account({ user }: { user: User }) {
         <PasswordDialog
           onClose={(isDone) => {
             isAsked.value = false
-            done.value = isDone ? 'Password changed' : ''
+            doneAt.value = isDone ? address.value : undefined
           }}
         />
       )}

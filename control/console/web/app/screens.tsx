@@ -25,7 +25,7 @@ import { HistoryScreen } from '../screens/history.tsx'
 import { NodesScreen } from '../screens/nodes.tsx'
 import { NowScreen } from '../screens/now.tsx'
 import { SimulatorScreen } from '../screens/simulator.tsx'
-import { isIncomplete, isStartListed, StartScreen } from '../screens/start.tsx'
+import { isIncomplete, StartScreen } from '../screens/start.tsx'
 import { isGlobal, may } from '../api/session.ts'
 
 /** The groups of the menu, in its order. */
@@ -41,22 +41,12 @@ export interface Screen {
   readonly scope: string
   /** Shows the platform, which tenants do not see. */
   readonly isGlobalOnly?: boolean
-  /** Whether the navigation has it now; absent: always. */
-  readonly isListed?: () => boolean
   readonly all: () => ComponentChildren
   readonly oneTitle?: string
   readonly one?: (item: string) => ComponentChildren
 }
 
 const screens: readonly Screen[] = [
-  {
-    name: 'start',
-    title: 'Start',
-    scope: 'carriers:write',
-    isGlobalOnly: true,
-    isListed: isStartListed,
-    all: () => <StartScreen />,
-  },
   {
     name: 'now',
     title: 'Now',
@@ -233,6 +223,14 @@ const screens: readonly Screen[] = [
     group: 'Platform',
     scope: 'audit:read',
     all: () => <AuditScreen />,
+  },
+  {
+    name: 'start',
+    title: 'First steps',
+    group: 'Platform',
+    scope: 'carriers:write',
+    isGlobalOnly: true,
+    all: () => <StartScreen />,
   },
   {
     name: 'settings',

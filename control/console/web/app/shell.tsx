@@ -6,7 +6,7 @@ import { visibleText } from '../parts/visible-text.ts'
 import { pathOf } from '../parts/address.ts'
 import { findSetup, isIncomplete } from '../screens/start.tsx'
 import { address, go } from '../parts/router.ts'
-import { visibleScreens, type Screen } from './screens.tsx'
+import { visibleScreens } from './screens.tsx'
 import { keepSession, may, session, sessionEnded } from '../api/session.ts'
 import { Account } from './account.tsx'
 import { Menu } from './menu.tsx'
@@ -29,7 +29,7 @@ function Shell({ user }: { user: User }) {
   useEffect(() => (may('calls:read') ? readEvents(sessionEnded) : undefined), [])
   const screens = visibleScreens()
   const { screen: wanted, item } = address.value
-  const screen = screens.find(({ name }) => (wanted === '' ? name !== 'start' : name === wanted))
+  const screen = screens.find(({ name }) => wanted === '' || name === wanted)
   const name = screen?.name ?? wanted
   const title =
     (item === undefined ? screen?.title : screen?.oneTitle) ?? screen?.title ?? 'Not found'
@@ -48,7 +48,7 @@ function Shell({ user }: { user: User }) {
         <ConnectionState />
         <Account user={user} />
       </header>
-      <Menu screens={screens.filter(isListed)} current={name} />
+      <Menu screens={screens} current={name === 'calls' && item !== undefined ? 'history' : name} />
       <Unreachable />
       <Content title={title} key={`${name}/${item ?? ''}`}>
         {screen === undefined ? (
@@ -72,8 +72,6 @@ const Unreachable = () => (
       }, such as their live calls, is missing here.`}
   </p>
 )
-
-const isListed = (screen: Screen): boolean => screen.isListed?.() ?? true
 
 /** A new system opens with what is to be done. */
 async function showStart(): Promise<void> {

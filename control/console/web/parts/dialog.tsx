@@ -49,6 +49,7 @@ export function Dialog({ title, action, isDangerous, onConfirm, onClose, childre
   return (
     <dialog ref={element} aria-labelledby="dialog-title" onClose={() => onClose(isDone.current)}>
       <form
+        onInput={() => (problem.value = undefined)}
         onSubmit={(event) => {
           event.preventDefault()
           void confirm(event.currentTarget)

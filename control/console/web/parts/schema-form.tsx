@@ -31,6 +31,8 @@ export interface SchemaForm {
   readonly hints?: Readonly<Record<string, string>>
   /** Words of the choices of a field that are not themselves. */
   readonly words?: Readonly<Record<string, Readonly<Record<string, string>>>>
+  /** Fields of a new one without which the API refuses it, although its schema does not say so. */
+  readonly required?: readonly string[]
   /** Fields that the API needs, and the screen fills in where they are empty. */
   readonly generated?: readonly string[]
   /** The first value of a new one, where it is not the default of the API. */
@@ -94,16 +96,18 @@ interface SchemaFieldsProps {
 }
 
 export function SchemaFields({ form, row: existing, children }: SchemaFieldsProps) {
-  const { path, more = [], choice, when = {}, initial = {} } = form
+  const { path, more = [], choice, when = {}, initial = {}, required = [] } = form
   const schema = useResource(`form ${path}`, () => bodySchema(path))
   /** What was chosen since, by field. */
   const chosen = useSignal<Readonly<Record<string, string>>>({})
   const isNew = existing === undefined
   const row = asShown(form, existing)
   const known = schema.data.value
-  const fields = (known === undefined ? [] : fieldsOf(known, isNew, namesOf(form))).filter(
-    (field) => isFor(field, isNew),
-  )
+  const fields = (known === undefined ? [] : fieldsOf(known, isNew, namesOf(form)))
+    .filter((field) => isFor(field, isNew))
+    .map((field) =>
+      isNew && required.includes(field.name) ? { ...field, isRequired: true } : field,
+    )
   const textOf = (name: string): string => {
     const field = fields.find((each) => each.name === name)
     const first = field === undefined ? '' : firstText(field, row, initial)
@@ -401,6 +405,8 @@ function Reference({ field, name, text, described, row, source }: InputProps & {
         </datalist>
       </>
     )
+  // Nothing else can be chosen.
+  const isOnly = field.isRequired && choices.length === 1
   const isKnown = text === '' || choices.some(({ value }) => value === text)
   return (
     <select {...shared}>
@@ -411,7 +417,7 @@ function Reference({ field, name, text, described, row, source }: InputProps & {
         </option>
       )}
       {choices.map(({ value, text: words }) => (
-        <option key={value} value={value} selected={value === text}>
+        <option key={value} value={value} selected={value === text || isOnly}>
           {words}
         </option>
       ))}

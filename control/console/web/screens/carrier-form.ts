@@ -28,6 +28,7 @@ export const carrierNoun: Noun<Carrier> = {
       'auth.type',
       'auth.username',
       'auth.password',
+      'auth.realm',
       'gateways',
       'payer',
       'customer',
@@ -37,7 +38,6 @@ export const carrierNoun: Noun<Carrier> = {
     more: [
       'tenant',
       'is_active',
-      'auth.realm',
       'auth.from_user',
       'auth.from_domain',
       'auth.expires',
@@ -101,7 +101,7 @@ export const carrierNoun: Noun<Carrier> = {
       ...mediaForm.hints,
       'auth.type': '',
       'auth.username': 'As the carrier gave it.',
-      'auth.password': 'It is not shown again. Empty: it stays as it is.',
+      'auth.password': 'It is not shown again. In a change, empty leaves it as it is.',
       'auth.realm': 'Only challenges of this realm are answered. Empty: those of any.',
       'auth.from_user': 'Empty: the number of the caller.',
       'auth.from_domain': 'Empty: the address of this installation.',
@@ -127,7 +127,7 @@ export const carrierNoun: Noun<Carrier> = {
       'auth.type': {
         ip: 'by our address',
         digest: 'by user name and password, in each call',
-        register: 'because we register with user name and password',
+        register: 'by our registration',
       },
       payer: {
         customer: 'one customer',

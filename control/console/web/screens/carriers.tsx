@@ -25,6 +25,14 @@ const stateOf = ({ is_active, status }: Carrier): string => {
   return status.is_usable ? 'usable' : 'not usable'
 }
 
+/** With the refusal of a registration that failed. */
+function registrationText({ registration, status }: Carrier): string | null {
+  const refusal = status.registration?.last_answer
+  return registration === 'failed' && refusal != null
+    ? `failed: ${refusal.status} ${refusal.reason}`
+    : registration
+}
+
 /** Gateways that answer, of all. */
 const answering = ({ gateways }: Carrier): string => {
   const active = gateways.filter(({ status }) => status?.state === 'active')
@@ -38,8 +46,9 @@ const columnsWith = (
   textColumn('state', 'State', stateOf, {
     tone: ({ is_active, status }) => (!is_active ? 'plain' : status.is_usable ? 'good' : 'bad'),
   }),
-  textColumn('registration', 'Registration', ({ registration }) => registration, {
-    tone: ({ registration }) => (registration === 'registered' ? 'good' : 'warn'),
+  textColumn('registration', 'Registration', registrationText, {
+    tone: ({ registration }) =>
+      registration === 'registered' ? 'good' : registration === 'failed' ? 'bad' : 'warn',
   }),
   textColumn('gateways', 'Gateways that answer', answering, { show: answering }),
   figureColumn('calls', 'Live calls', ({ status }) => status.active_calls),

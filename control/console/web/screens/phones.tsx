@@ -4,7 +4,7 @@ import { isGlobal, may } from '../api/session.ts'
 import type { ExtensionDetails } from '../api/views.ts'
 import { freshId } from '../api/browser.ts'
 import { pathOf } from '../parts/address.ts'
-import { momentColumn, textColumn } from '../parts/columns.tsx'
+import { textColumn } from '../parts/columns.tsx'
 import { Choice, enteredIn, textIn } from '../parts/form.tsx'
 import { ListScreen, type Action } from '../parts/list.tsx'
 import { saveForm, SchemaFields, type SchemaForm } from '../parts/schema-form.tsx'
@@ -19,6 +19,7 @@ const columns: readonly ShownColumn<ExtensionDetails>[] = [
   textColumn('extension', 'Extension', (phone) => phone.extension, { max: 40 }),
   textColumn('domain', 'Domain', (phone) => phone.domain, { isMinor: true }),
   textColumn('name', 'Name', (phone) => phone.display_name),
+  textColumn('payer', 'Paid by', ({ customer }) => customer, { max: 40 }),
   textColumn('state', 'State', (phone) => phone.status, {
     tone: ({ status }) => (status === 'registered' ? 'good' : 'plain'),
   }),
@@ -29,11 +30,8 @@ const columns: readonly ShownColumn<ExtensionDetails>[] = [
     'agent',
     'User agent',
     ({ contacts }) => contacts.map(({ user_agent }) => user_agent).join(', '),
-    { isMinor: true, max: 200 },
+    { isMinor: true, max: 24 },
   ),
-  momentColumn('expires', 'Registered until', ({ contacts }) => contacts[0]?.expires_at ?? null, {
-    isMinor: true,
-  }),
 ]
 
 const extensionForm: SchemaForm = {
@@ -66,6 +64,7 @@ const extensionForm: SchemaForm = {
 const newExtensionForm: SchemaForm = {
   ...extensionForm,
   generated: ['password'],
+  required: ['tenant'],
   names: ['extension', 'display_name', 'tenant', 'customer'],
   more: ['domain', 'password', ...(extensionForm.more ?? [])],
 }
@@ -124,6 +123,18 @@ function actionsOf(phone: ExtensionDetails): readonly Action[] {
     ask: <SchemaFields form={extensionForm} row={phone} />,
     onConfirm: (form) => saveForm(extensionForm, form, phone),
   }
+  const setUp: Action = {
+    text: 'Set up',
+    title: 'Set up a phone',
+    confirm: 'Done',
+    ask: (
+      <>
+        <PhoneSetup phone={phone} />
+        <p>The password was shown when it was set. “New password” sets another one.</p>
+      </>
+    ),
+    onConfirm: () => Promise.resolve({ kind: 'ok', data: undefined, meta: undefined }),
+  }
   const newPassword: Action = {
     text: 'New password',
     title: 'Set a new password?',
@@ -172,7 +183,7 @@ function actionsOf(phone: ExtensionDetails): readonly Action[] {
     ),
     onConfirm: () => send('DELETE', path),
   }
-  return [change, newPassword, ...(phone.contacts.length === 0 ? [] : [unregister]), remove]
+  return [change, setUp, newPassword, ...(phone.contacts.length === 0 ? [] : [unregister]), remove]
 }
 
 const create = (): Action => ({

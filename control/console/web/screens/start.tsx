@@ -24,9 +24,6 @@ export const isIncomplete = (): boolean => {
   return value !== undefined && !value.call && !(value.node && value.price && value.customer)
 }
 
-/** There was no call yet. */
-export const isStartListed = (): boolean => setup.value?.call === false
-
 const YEAR_MS = 366 * 86_400_000
 
 export async function findSetup(): Promise<void> {
@@ -101,7 +98,7 @@ export function StartScreen() {
 }
 
 function StepCard({ step, isDone }: { step: Step; isDone: boolean }) {
-  const { name, title, about, command, fields, action, requests } = step
+  const { name, title, about, command, screen, fields, action, requests } = step
   const given = useSignal(Object.fromEntries(fields.map((field) => [field.name, field.value])))
   const problem = useSignal<string | undefined>(undefined)
   const placed = useSignal<TestCall | undefined>(undefined)
@@ -151,12 +148,19 @@ function StepCard({ step, isDone }: { step: Step; isDone: boolean }) {
           </p>
         </form>
       )}
+      {isDone && screen !== undefined && (
+        <p>
+          <a href={pathOf(screen)}>See what there is</a>
+        </p>
+      )}
       <Problem message={problem.value} />
       {placed.value !== undefined && <PlacedCall uuid={placed.value.call_uuid} />}
       {name === 'call' && (
         <p>
-          <a href={pathOf('simulator', undefined, given.value)}>Simulate it first</a>: where it
-          would go, and what it would cost.
+          <a href={pathOf('simulator', undefined, { ...given.value, source: '127.0.0.1' })}>
+            Simulate it first
+          </a>
+          : where it would go, and what it would cost.
         </p>
       )}
       <Requests

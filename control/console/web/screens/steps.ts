@@ -29,6 +29,8 @@ export interface Step {
   readonly about: string
   /** A command for a shell that belongs to `about`. */
   readonly command?: string
+  /** Where what it makes is seen. */
+  readonly screen?: string
   readonly fields: readonly StepField[]
   readonly action: string
   readonly requests: (given: Readonly<Record<string, string>>) => readonly Request[]
@@ -49,6 +51,7 @@ export const steps: readonly Step[] = [
     about:
       'A PBX or another SIP server that takes the calls. If you have none yet, run this beside Tollgate; it answers every call:',
     command: 'npx tollgate test-pbx',
+    screen: 'nodes',
     fields: [
       { name: 'set', label: 'Name of its dispatcher set', value: 'pbx' },
       { name: 'host', label: 'Address', value: '127.0.0.1' },
@@ -65,6 +68,7 @@ export const steps: readonly Step[] = [
   {
     name: 'price',
     title: 'Add a price',
+    screen: 'rate-plans',
     action: 'Add the price',
     about: 'A call without a price is refused. An empty prefix is a price for every number.',
     fields: [
@@ -80,6 +84,7 @@ export const steps: readonly Step[] = [
   {
     name: 'customer',
     title: 'Add a customer',
+    screen: 'customers',
     action: 'Add the customer',
     about: 'Its wallet pays for calls from its numbers.',
     fields: [
