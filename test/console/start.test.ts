@@ -85,7 +85,9 @@ test(
 
     await last.getByRole('link', { name: 'Simulate it first' }).click()
     await page.getByRole('heading', { level: 1, name: 'Route simulator' }).waitFor()
-    await page.waitForURL(new RegExp(`/console/simulator\\?from=${caller}&to=${called}$`))
+    await page.waitForURL(
+      new RegExp(`/console/simulator\\?from=${caller}&to=${called}&source=127.0.0.1$`),
+    )
     await page.getByText('The call would go on').waitFor()
     await page.getByLabel('From').fill('12025550199')
     await page.getByRole('button', { name: 'Simulate' }).click()

@@ -117,7 +117,7 @@ test(
     await open('Carriers', 'New carrier')
     await field('Name').fill('telco')
     await choice('The carrier knows us').selectOption(
-      'because we register with user name and password',
+      'by our registration',
     )
     await field('User name').fill(account.username)
     await dialog.getByLabel('Password', { exact: true }).fill(account.password)
