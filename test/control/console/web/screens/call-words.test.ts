@@ -18,7 +18,6 @@ const failed = {
   hangup_by: 'callee',
   denial_code: null,
   denial_text: null,
-  attempts: [attempt],
   carrier: null,
   node: null,
   direction: 'internal',
@@ -31,15 +30,19 @@ test.each([
     'The PBX node answered 404 Not Found',
   ],
   [{ carrier: 'north', direction: 'inbound' }, 'The phone answered 404 Not Found'],
-  [{ attempts: [{ ...attempt, status: 0 }] }, 'The phone did not answer in time'],
-  [{ attempts: [] }, 'The called number does not exist'],
   [
     { denial_code: 'no_candidate', denial_text: 'None (set 2): add one.' },
     'No PBX node or carrier was available',
   ],
   [{ denial_code: 'of_their_own', denial_text: 'Refused with x: ask.' }, 'Refused with x'],
 ] as const)('%o is told as "%s"', (call, sentence) => {
-  expect(causeText({ ...failed, ...call })).toBe(sentence)
+  expect(causeText({ ...failed, attempts: [attempt], ...call })).toBe(sentence)
+})
+
+test('without an answer there is none to tell', () => {
+  const attempts = [{ ...attempt, status: 0 }]
+  expect(causeText({ ...failed, attempts })).toBe('The phone did not answer in time')
+  expect(causeText({ ...failed, attempts: [] })).toBe('The called number does not exist')
 })
 
 test('every code of a denial has a phrase', () => {
