@@ -452,7 +452,7 @@ function writeRow<T>(
     const row = { kind, target, noun: order.noun.toLowerCase(), given: { ...order.given } }
     const after = await read(id)
     const effect = order.isNew
-      ? creationOf(row, after)
+      ? await creationOf(deps, row, after)
       : await rewritingOf(deps, { ...row, secret: order.secret }, before, after)
     if (effect === undefined) return { written, changeId: null }
     const changeId = newUuid(deps.randomBytes)
@@ -483,7 +483,7 @@ async function rewritingOf(
 ): Promise<RowEffect | undefined> {
   const [before, after] = [fieldsOf(states[0]), fieldsOf(states[1])]
   if (before === null) return undefined
-  const subject = subjectOf(row, before)
+  const subject = await subjectOf(deps, row, before)
   if (after === null)
     return { before: bounded(before), after: null, undo: 'none', effect: `${subject} is removed.` }
   const changed = differing(before, after)
@@ -503,7 +503,7 @@ async function rewritingOf(
 }
 
 /** The stored state shows later whether the row was changed since. */
-function creationOf(row: Row, state: Json | null): RowEffect {
+async function creationOf(deps: ChangeDeps, row: Row, state: Json | null): Promise<RowEffect> {
   const after = fieldsOf(state)
   if (after === null) throw new Error(`the ${row.noun} that was created is not there`)
   const isWhole = after === bounded(after)
@@ -512,7 +512,7 @@ function creationOf(row: Row, state: Json | null): RowEffect {
   return {
     before: null,
     after: bounded(after),
-    effect: `${subjectOf(row, after)} is created.`,
+    effect: `${await subjectOf(deps, row, after)} is created.`,
     // Money that was moved is not taken back, and who has a ledger is not removed.
     undo: isWhole && !movesMoney ? 'restores' : 'none',
   }
@@ -540,7 +540,13 @@ const MAX_PARTS = 8
 const bounded = (state: FieldState): FieldState =>
   Buffer.byteLength(JSON.stringify(state)) <= MAX_STATE_BYTES ? state : namesOnly(state, TOO_LONG)
 
-function subjectOf({ noun, target }: Row, { name, endpoint_name, extension, slug }: FieldState) {
+async function subjectOf(
+  deps: ChangeDeps,
+  { kind, noun, target }: Row,
+  state: FieldState,
+): Promise<string> {
+  if (kind.nameOf !== undefined) return `The ${noun} ${await kind.nameOf(state, deps)}`
+  const { name, endpoint_name, extension, slug } = state
   const named = [name, endpoint_name, extension, slug].find((each) => typeof each === 'string')
   return `The ${noun} ${quoted(named ?? target.id)}`
 }

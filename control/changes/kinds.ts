@@ -39,6 +39,8 @@ export interface RestorableKind {
     deps: ChangeDeps,
     asker: RequestScope,
   ) => Promise<void>
+  /** What has no name is told apart by this, as `for "49" of the plan "retail"`. */
+  readonly nameOf?: (state: FieldState, deps: ChangeDeps) => Promise<string>
   /** The effect of undoing a creation, as a phrase; absent: "is removed: it was not there". */
   readonly uncreated?: string
   /** Whether a thing with the first state has the state of a change. Absent: they are the same JSON. */

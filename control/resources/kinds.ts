@@ -93,6 +93,10 @@ function documentKind<Body extends z.ZodObject, View extends z.ZodObject>(
       if (document === undefined || fields === null) throw notFound(noun)
       await resource.replace(Number(id), { ...document, ...renamed(fields, bodyName) }, asker)
     },
+    ...(definition.nameOf && {
+      nameOf: async (state: FieldState, { store }: ChangeDeps) =>
+        (await definition.nameOf?.(state, store)) ?? '',
+    }),
     isSame: hasFields,
     isAbout: shareFields,
     async admit(id, { to }, { tenantId, domain, actor }, deps) {

@@ -4,8 +4,9 @@ import { z } from 'zod'
 import { fromFlag, toFlag } from '../../schema/columns.ts'
 import type { RateTable } from '../../schema/tables/tenants.ts'
 import type { Store } from '../../schema/open.ts'
-import { all } from '../../schema/sql/query.ts'
+import { all, first } from '../../schema/sql/query.ts'
 import type { ErrorDetail } from '../http/api-error.ts'
+import { quoted } from '../http/clean-text.ts'
 import { money as amount, prefix, reference, text, time as moment } from '../http/fields.ts'
 import { decimal } from '../http/view-fields.ts'
 import { column, exactMoney, flag, money, type Row, time } from './columns.ts'
@@ -127,6 +128,12 @@ export const rates: Definition<typeof rateBody, typeof view> = {
   },
   removing: ({ rate_plan_id: value }, scope, { store }) =>
     refuseUncounted(store, { column: 'rate_plan_id', value }, 'caps', scope),
+  async nameOf({ rate_plan_id: id, prefix: start }, store) {
+    const query = store.db.selectFrom('rate_plan').select('name').where('id', '=', Number(id))
+    const plan = (await first(store, query))?.name ?? String(id)
+    const numbers = start === '' ? 'all other numbers' : quoted(String(start))
+    return `for ${numbers} of the plan ${quoted(plan)}`
+  },
   async follow({ ocs }, { before, after }) {
     if (before === undefined && after === undefined) return ocs?.reloadRates()
     for (const rate of [before, after])

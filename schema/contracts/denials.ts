@@ -124,7 +124,8 @@ const denials = {
   },
   no_candidate: {
     why: 'No destination of the call is in service, or none has answered in time',
-    advice: 'check that the nodes and gateways answer OPTIONS, and that no node is drained',
+    advice:
+      'check that its PBX nodes, or the gateways of its carrier, are in service and answer OPTIONS',
     tools:
       'The attempts of the record name the destinations: get_dispatcher_status shows PBX nodes, list_trunks carriers and their gateways.',
   },

@@ -42,7 +42,7 @@ test('the charts are full when Now opens; a page that stays open keeps its sessi
     'Calls per second: 2 2 to 2',
     'Answer-seizure ratio, %: 75 75 to 75',
     'Post-dial delay, ms: 150 150 to 150',
-    'Spend per minute USD: 3 3 to 3',
+    'Spend per minute, USD: 3 3 to 3',
     'Event-loop lag, ms (99 %): 1.5 1.5 to 1.5',
   ])
     await page.getByText(text, { exact: true }).waitFor()
@@ -111,7 +111,7 @@ test('a customer is made, found by its low balance, changed, and topped up; all 
   const style = { dateStyle: 'medium', timeStyle: 'medium', timeZone: 'Asia/Tokyo' } as const
   expect(await shown.textContent()).toBe(new Intl.DateTimeFormat('en-GB', style).format(at))
   const fact = (name: string) => page.locator('.fact').filter({ hasText: name })
-  await fact('Opening balance').getByText('0.00 USD').waitFor()
+  await fact('Balance at the start of the month').getByText('0.00 USD').waitFor()
   await fact('Balance so far').getByText('11.50 USD').waitFor()
 
   await tabTo('Change')

@@ -14,6 +14,8 @@ const PAST_DAYS = 14
 const MAX_PAIRS = 5_000
 const NAMED = 5
 const MAX_GUESSED = 500
+/** A phone with a typo tries again and again, until its address is banned. */
+const FEW_OF_ONE = 50
 /** In place of the name of an extension. */
 const NONE = ''
 
@@ -112,23 +114,31 @@ async function guessingFinding(
     pairs.filter(({ source }) => source !== ''),
     ({ source }) => source,
   )
+  const addresses = [...sources.keys()]
+  const count = sumOf(pairs)
   const firstAt = Math.min(...pairs.map(({ first_at }) => first_at))
   const entered = await enteredBy(deps, pairs, firstAt)
+  const hasEntered = entered.length > 0
+  // Who has guessed right has registered: that makes no address known.
+  const known = hasEntered ? 0 : await knownAmong(deps, pairs[0]?.tenant_id ?? 0, addresses)
   const [worst = '', ...otherNames] = [...extensions.keys()]
-  const [source] = [...sources.keys()]
+  const [source] = addresses
   const isOneSource = sources.size === 1 && extensions.size === 1
+  const isOfKnown = sources.size > 0 && known === sources.size
+  const isLikelyTypo = isOfKnown || (isOneSource && count < FEW_OF_ONE)
   const what = [
-    `${plural(sumOf(pairs), 'wrong password')} of phones since ${new Date(firstAt).toISOString()}, usual are ${usual}:`,
-    `of ${listing(extensions, plural(extensions.size, 'extension'))}`,
-    `from ${listing(sources, `${sources.size} ${sources.size === 1 ? 'address' : 'addresses'}`)}.`,
-    entered.length === 0
-      ? 'None of them has registered from there since.'
+    `${plural(count, 'wrong password')} of phones since ${new Date(firstAt).toISOString()};`,
+    `usually there are ${usual === 0 ? 'none' : usual} in such a time.`,
+    `They were for ${listing(extensions, 'extension', 'extensions')},`,
+    `and came from ${listing(sources, 'address', 'addresses')}.`,
+    !hasEntered
+      ? 'No phone has registered with them from there since.'
       : `REGISTERED from there since: ${entered.map(quoted).join(', ')}.`,
   ].join(' ')
   const number = pairs.find(({ extension }) => extension !== null)?.extension
   return {
     kind: 'registration',
-    severity: entered.length > 0 ? 'critical' : isOneSource ? 'medium' : 'high',
+    severity: hasEntered ? (isLikelyTypo ? 'high' : 'critical') : isOneSource ? 'medium' : 'high',
     subject:
       otherNames.length === 0
         ? `extension ${shown(worst)}`
@@ -137,19 +147,17 @@ async function guessingFinding(
     firstAt,
     lastAt: Math.max(...pairs.map(({ last_at }) => last_at)),
     figures: {
-      wrong_passwords: sumOf(pairs),
+      wrong_passwords: count,
       usual,
       extensions: extensions.size,
       addresses: sources.size,
+      known_addresses: known,
     },
-    evidence: [...sources.keys()].slice(0, NAMED),
-    advice:
-      entered.length === 0
-        ? 'Ban the addresses, and see that the passwords are long.'
-        : 'Change the password of the extension that has registered from there, then ban the addresses.',
+    evidence: addresses.slice(0, NAMED),
+    advice: adviceOf(hasEntered, isLikelyTypo),
     remedy: {
       kind: 'sip_ban',
-      ids: [...sources.keys()].slice(0, NAMED),
+      ids: addresses.slice(0, NAMED),
       fits: (after) => after === 'banned',
     },
     // Whether calls are made with it.
@@ -161,8 +169,9 @@ async function guessingFinding(
         format: 'brief',
       },
     },
+    // What is known, or has registered after a typo, is not to be banned for it.
     firstStep:
-      source === undefined || deps.tenantId !== null
+      source === undefined || deps.tenantId !== null || isOfKnown || (isLikelyTypo && hasEntered)
         ? null
         : {
             tool: 'ban_address',
@@ -173,6 +182,17 @@ async function guessingFinding(
             },
           },
   }
+}
+
+/** @param isLikelyTypo one phone, or only addresses that are known. */
+function adviceOf(hasEntered: boolean, isLikelyTypo: boolean): string {
+  if (isLikelyTypo)
+    return hasEntered
+      ? 'The usual cause is a typo in a phone, which somebody has corrected. If nobody has, change the password of the extension that has registered from there, then ban the address.'
+      : 'The usual cause is a typo in a phone: correct the password there. A ban of its address is lifted under Bans.'
+  return hasEntered
+    ? 'Change the password of the extension that has registered from there, then ban the addresses.'
+    : 'Ban the addresses, and see that the passwords are long. If it was a typo in a phone, correct it there; a ban of its address is lifted under Bans.'
 }
 
 const nameOf = ({ extension, domain }: Pair): string =>
@@ -190,10 +210,45 @@ function countsBy(
   return new Map([...counts].toSorted(([, one], [, other]) => other - one))
 }
 
-function listing(counts: ReadonlyMap<string, number>, all: string): string {
+/** `extension "2001@acme.example"`, `2 addresses: "192.0.2.2" (26), "192.0.2.1" (12)` */
+function listing(counts: ReadonlyMap<string, number>, noun: string, nouns: string): string {
+  const [only = ''] = counts.keys()
+  if (counts.size === 1) return `${noun} ${shown(only)}`
   const named = [...counts].slice(0, NAMED).map(([name, count]) => `${shown(name)} (${count})`)
   const more = counts.size > NAMED ? ', …' : ''
-  return `${all}: ${named.join(', ')}${more}`
+  return `${counts.size} ${nouns}: ${named.join(', ')}${more}`
+}
+
+/** How many of these are addresses of phones, nodes or carriers; those of others are told to the platform alone. */
+async function knownAmong(
+  { store, tenantId }: AnomalyDeps,
+  ownerId: number,
+  addresses: readonly string[],
+): Promise<number> {
+  const some = addresses.slice(0, MAX_GUESSED)
+  if (some.length === 0) return 0
+  const { db } = store
+  const isOwn = tenantId !== null
+  const phones = db
+    .selectFrom('binding')
+    .innerJoin('extension', 'extension.id', 'binding.extension_id')
+    .where('extension.tenant_id', '=', ownerId)
+    .where('source_address', 'in', some)
+    .select('source_address as address')
+  const gateways = db
+    .selectFrom('carrier_gateway')
+    .innerJoin('carrier', 'carrier.id', 'carrier_gateway.carrier_id')
+    .where('carrier_gateway.host', 'in', some)
+    .$if(isOwn, (own) => own.where('carrier.tenant_id', '=', ownerId))
+    .select('carrier_gateway.host as address')
+  const nodes = db
+    .selectFrom('dispatcher_node')
+    .innerJoin('dispatcher_set', 'dispatcher_set.id', 'dispatcher_node.dispatcher_set_id')
+    .where('dispatcher_node.host', 'in', some)
+    .$if(isOwn, (own) => own.where('dispatcher_set.tenant_id', '=', ownerId))
+    .select('dispatcher_node.host as address')
+  const rows = await all(store, phones.union(gateways).union(nodes))
+  return new Set(rows.map(({ address }) => address)).size
 }
 
 /** Extensions whose phones have registered from such a source since. */

@@ -76,6 +76,21 @@ test.each([
   },
 )
 
+test('a rate is named by its plan and its prefix', async () => {
+  const { call, create, entry } = await opened()
+  await create('/rate-plans', { name: 'p' })
+  const rate = { rate_plan: 'p', prefix: '', rate_per_minute: '1' }
+  const { at, changeId } = await create('/rates', rate)
+  const name = 'The rate for all other numbers of the plan "p"'
+  expect(await entry(changeId)).toMatchObject({ effect: `${name} is created.` })
+  const removed = await call('DELETE', at)
+  expect(await entry(idOf(removed))).toMatchObject({ effect: `${name} is removed.` })
+  const other = await create('/rates', { ...rate, prefix: '49' })
+  expect(await entry(other.changeId)).toMatchObject({
+    effect: 'The rate for "49" of the plan "p" is created.',
+  })
+})
+
 test('what was changed since, or what something depends on, is not removed by undoing its creation', async () => {
   const { call, create, undo, entry } = await opened()
   const plan = await create('/rate-plans', { name: 'p' })

@@ -4,7 +4,7 @@ import { actorText } from './ledger-words.ts'
 
 type Told = Pick<
   AuditEntry,
-  'actor' | 'actor_name' | 'action' | 'target' | 'outcome' | 'code' | 'effect'
+  'actor' | 'actor_name' | 'action' | 'target' | 'outcome' | 'code' | 'effect' | 'after_digest'
 >
 
 const verbs: Readonly<Record<string, readonly [done: string, wanted: string]>> = {
@@ -25,6 +25,7 @@ const deeds: Readonly<Record<string, readonly [done: string, wanted: string]>> =
   'POST telephony/transfer': ['transferred a call', 'transfer a call'],
   'POST telephony/originate': ['placed a call', 'place a call'],
   'POST telephony/simulate': ['simulated a call', 'simulate a call'],
+  'POST rates/import': ['imported rates', 'import rates'],
   'PUT :nodeId/state': ['set the state of a PBX node of', 'set the state of a PBX node of'],
 }
 
@@ -34,6 +35,7 @@ const nouns: Readonly<Record<string, string>> = {
   'rate-plans': 'rate plan',
   'outbound-routes': 'outbound route',
   'spend-guards': 'spend guard',
+  'ai-agents': 'AI agent',
 }
 
 /** `night-shift`, and `The node … goes from active to inactive`, are two sentences of one. */
@@ -41,20 +43,34 @@ export function auditText(entry: Told): string {
   const who = actorText(entry.actor, entry.actor_name)
   const { effect, outcome, code } = entry
   if (outcome === 'success')
-    return effect === null ? `${who} ${deedOf(entry, true)}` : `${who}: ${effect}`
+    return effect === null ? `${who} ${deedOf(entry, true)}` : `${who}${doneText(effect)}`
   const why = code === null ? '' : ` (${code.replaceAll('_', ' ')})`
+  // Who signs in has no credential yet.
+  if (entry.actor === 'anonymous' && isSignIn(entry))
+    return outcome === 'refused' ? `a sign-in was refused${why}` : `a sign-in failed${why}`
   return outcome === 'refused'
     ? `${who} was refused to ${deedOf(entry, false)}${why}`
     : `${who} could not ${deedOf(entry, false)}${why}`
 }
 
-function deedOf({ action, target }: Told, isDone: boolean): string {
+/** `The key "crm" is created.` → ` created the key "crm"`; other effects are a sentence of their own. */
+function doneText(effect: string): string {
+  const [, subject, verb] = /^The (.+) is (created|removed)\.$/s.exec(effect) ?? []
+  return subject === undefined ? `: ${effect}` : ` ${verb} the ${subject}`
+}
+
+const isSignIn = ({ action }: Told): boolean => /^POST .*\/auth\/(?:login|session)$/.test(action)
+
+function deedOf({ action, target, after_digest: after }: Told, isDone: boolean): string {
   const [method = '', path = ''] = action.split(' ')
   if (method === 'tool') return `${isDone ? 'called' : 'call'} the tool ${path}`
   const segments = path
     .split('/')
     .filter((each) => each !== '' && each !== 'api' && !/^v\d+$/.test(each))
   const deed = deeds[`${method} ${segments.slice(-2).join('/')}`]
+  // A check reports what it would change, and changes nothing.
+  if (isDone && after === null && action.endsWith('/rates/import'))
+    return 'checked an import of rates'
   const verb = verbs[method]
   if (deed === undefined && verb === undefined) return `${isDone ? 'did' : 'do'} ${action}`
   const [done, wanted] = deed ?? verb ?? ['', '']
@@ -72,9 +88,12 @@ function subjectOf(segments: readonly string[], target: string): string {
   // What stands after the id belongs to it, such as the rates of a plan.
   const after = segments.slice(at + 1).filter((each) => !each.startsWith(':'))
   const owner = at > 0 ? `${nounOf(segments[at - 1] ?? '')} ${decoded(given[at] ?? '')}` : ''
-  if (at === -1) return `a ${nounOf(segments.at(-1) ?? '')}`
+  if (at === -1) return withArticle(nounOf(segments.at(-1) ?? ''))
   return after.length === 0 ? owner : `${after.join(' ').replaceAll('-', ' ')} of ${owner}`
 }
+
+/** `an outbound route`, `a user` */
+const withArticle = (noun: string): string => `${/^[aeio]/i.test(noun) ? 'an' : 'a'} ${noun}`
 
 const nounOf = (segment: string): string =>
   nouns[segment] ?? segment.replace(/s$/, '').replaceAll('-', ' ')

@@ -1,12 +1,13 @@
 /** What became of a call, in words: for lists, and as a sentence on its own page. */
 import type { CallRecord, CallStatus } from '../api/views.ts'
-import { plural, shortAddress } from '../parts/format.ts'
+import { plural } from '../parts/format.ts'
+import { denialPhrase } from './denial-words.ts'
 
 type Ended = Pick<
   CallRecord,
   'disposition' | 'sip_code' | 'hangup_cause' | 'hangup_by' | 'denial_text' | 'denial_code'
 > &
-  Partial<Pick<CallRecord, 'attempts' | 'carrier'>>
+  Partial<Pick<CallRecord, 'attempts' | 'carrier' | 'direction' | 'node'>>
 
 /** Colour, sign and word: the colour alone says nothing. */
 export const results = {
@@ -19,6 +20,7 @@ export const results = {
 } as const
 
 const causes: Readonly<Partial<Record<string, string>>> = {
+  NORMAL_CLEARING: 'Hung up',
   UNALLOCATED_NUMBER: 'The called number does not exist',
   NO_USER_RESPONSE: 'The called party did not respond',
   NO_ANSWER: 'Nobody answered',
@@ -40,29 +42,36 @@ const causes: Readonly<Partial<Record<string, string>>> = {
 
 /** Why a call was not answered, or did not end as usual; empty: nothing is to be told. */
 export function causeText(call: Ended): string {
-  const { denial_text: denial, hangup_cause: cause, disposition, attempts = [] } = call
+  const { denial_code: code, denial_text: denial, hangup_cause: cause, disposition } = call
+  const phrase = code === null ? undefined : denialPhrase(code)
+  if (phrase !== undefined) return capital(phrase)
   // What is to be done about it is on the page of the call.
   if (denial !== null) return denial.split(': ', 1)[0]?.replace(/\.$/, '') ?? denial
-  if (disposition === 'ANSWERED')
-    return cause === 'NORMAL_CLEARING' ? '' : (causes[cause] ?? readable(cause))
+  if (disposition === 'ANSWERED') return cause === 'NORMAL_CLEARING' ? '' : hangupText(cause)
+  const { attempts = [] } = call
   const last = attempts.at(-1)
   if ((disposition === 'FAILED' || disposition === 'CONGESTION') && last !== undefined)
-    return attemptText(last, call.carrier ?? null)
+    return attemptText(last, partyOf(call))
   return causes[cause] ?? `${readable(cause)} (${call.sip_code})`
 }
 
-const attemptText = (
-  { destination, status, reason }: CallRecord['attempts'][number],
-  carrier: string | null,
-): string => {
-  const by = carrier === null ? shortAddress(destination) : 'It'
-  return status === 0 ? `${by} did not answer in time` : `${by} answered ${status} ${reason}`
-}
+/** `UNALLOCATED_NUMBER` in words. */
+export const hangupText = (cause: string): string => causes[cause] ?? readable(cause)
 
-const readable = (cause: string): string => {
-  const words = cause.replaceAll('_', ' ').toLowerCase()
-  return words.charAt(0).toUpperCase() + words.slice(1)
-}
+/** Who was called last. A call from a carrier to a node or a phone has the carrier as well. */
+const partyOf = ({ node, carrier, direction }: Ended): string =>
+  node != null
+    ? 'The PBX node'
+    : carrier != null && direction === 'outbound'
+      ? 'The carrier'
+      : 'The phone'
+
+const attemptText = ({ status, reason }: CallRecord['attempts'][number], party: string): string =>
+  status === 0 ? `${party} did not answer in time` : `${party} answered ${status} ${reason}`
+
+const readable = (cause: string): string => capital(cause.replaceAll('_', ' ').toLowerCase())
+
+const capital = (words: string): string => words.charAt(0).toUpperCase() + words.slice(1)
 
 const parties = {
   caller: 'the caller hung up',

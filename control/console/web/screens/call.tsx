@@ -14,7 +14,7 @@ import { pathOf } from '../parts/address.ts'
 import { useResource } from '../parts/resource.ts'
 import { Badge, Facts, Moment, Problem, Text } from '../parts/text.tsx'
 import { visibleText } from '../parts/visible-text.ts'
-import { callText, results } from './call-words.ts'
+import { callText, hangupText, results } from './call-words.ts'
 import { Ladder } from './ladder-diagram.tsx'
 import { nameOfNode, useCustomerNames, useNodeNames, type NodeName } from './names.ts'
 
@@ -114,7 +114,7 @@ function CallFacts({ status, record, customers, nodes }: Call & Names) {
         Result: hasEnded
           ? `${status.disposition.toLowerCase()} ${status.sip_code}`
           : `${status.status}, in progress`,
-        Cause: hasEnded && <Text value={status.hangup_cause} max={80} />,
+        Cause: hasEnded && <Text value={hangupText(status.hangup_cause)} max={80} />,
         'Talk time': hasEnded && durationText(status.billsec),
         ...(record !== undefined && {
           Cost: moneyText(record.cost_exact, record.currency),
@@ -226,7 +226,11 @@ const sources = {
   reported: 'reported by the phone',
 } as const
 
+/** Nothing, where nothing is known. */
 function MediaQuality({ quality }: { quality: CallRecord['media_quality'] }) {
+  const streams = [quality?.caller, quality?.callee]
+  const isKnown = streams.some((stream) => Object.values(stream ?? {}).some((each) => each != null))
+  if (!isKnown) return null
   return (
     <>
       <h2>Media quality</h2>

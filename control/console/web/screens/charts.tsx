@@ -102,7 +102,7 @@ function Hours({ summary, before, hours }: HoursProps) {
           total={asr}
         />
         <Chart
-          title={`Cost per hour ${currency}`.trimEnd()}
+          title={currency === '' ? 'Cost per hour' : `Cost per hour, ${currency}`}
           {...series.cost}
           hours={hours}
           total={totals?.cost[currency] ?? figureText(null)}

@@ -53,7 +53,7 @@ function chargedText(detail: Detail): string {
         funds === '' ? 'Charging admits the call' : `Charging admits the call: ${funds}`
       return seconds === ''
         ? `${admitted}; ${payer} may talk without limit${price}.`
-        : `${admitted}; ${payer} can pay for ${plural(Number(seconds), 'second')}${price}.`
+        : `${admitted}; ${payer} is granted ${plural(Number(seconds), 'second')} at first${price && `,${price}`}.`
     }
     case 'denied': {
       const funds = text(detail, 'code') === 'insufficient_funds' ? fundsText(detail) : ''

@@ -68,7 +68,9 @@ export function findingTitle(finding: Finding, context: Context): string {
     case 'registration':
       return subject.kind === 'carrier'
         ? `Carrier ${name} accepts no registration`
-        : `Somebody guesses the password of extension ${name}`
+        : isLikelyTypo(finding)
+          ? `A phone has the wrong password of extension ${name}`
+          : `Somebody guesses the password of extension ${name}`
     case 'capacity':
       return subject.kind === 'other'
         ? `A limit is reached: ${name}`
@@ -76,6 +78,22 @@ export function findingTitle(finding: Finding, context: Context): string {
     case 'node':
       return `PBX node ${name}`
   }
+}
+
+/** As many tries as a phone makes before its address is banned, and some more. */
+const FEW_TRIES = 50
+
+/** All addresses are known, as those of phones, nodes or carriers, or there are few tries of one phone. */
+function isLikelyTypo({ figures }: Pick<Finding, 'figures'>): boolean {
+  const {
+    addresses = 0,
+    extensions = 0,
+    known_addresses: known,
+    wrong_passwords: tries = 0,
+  } = figures
+  return addresses === 1 && extensions === 1
+    ? known === 1 || tries < FEW_TRIES
+    : addresses > 0 && known === addresses
 }
 
 function nodeTitle(
@@ -157,7 +175,11 @@ export function stepOf(finding: Finding): Link {
     case 'key_use':
       return { text: 'Suspend the key', to: pathOf('keys', undefined, { q: name }) }
     case 'registration':
-      if (of !== 'carrier') return { text: 'Ban the addresses', to: pathOf('bans') }
+      if (of !== 'carrier')
+        return {
+          text: isLikelyTypo(finding) ? 'See the bans' : 'Ban the addresses',
+          to: pathOf('bans'),
+        }
       break
     case 'capacity':
     case 'node':

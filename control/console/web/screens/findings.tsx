@@ -17,6 +17,7 @@ import {
   stepOf,
   subjectOf,
 } from './finding-words.ts'
+import { denialPhrase } from './denial-words.ts'
 import { actorText } from './ledger-words.ts'
 import { nameOfNode, useNodeNames } from './names.ts'
 
@@ -212,15 +213,19 @@ export function Refusals() {
     group_by: 'denial_code',
   })
   const { data } = useView<CallSummary>(`/reports/calls?${words}`, { everyMs: REFRESH_MS })
-  const refused = data.value?.groups.filter(({ group }) => group !== null) ?? []
+  // A call that was answered has its code from its end, such as that of a test call.
+  const refused = (data.value?.groups ?? []).flatMap(({ group, calls, answered }) =>
+    group === null || calls === answered ? [] : [{ code: group, count: calls - answered }],
+  )
   if (refused.length === 0) return null
   return (
     <section aria-labelledby="refused">
       <h2 id="refused">Why calls were refused in the last 24 hours</h2>
       <p class="links">
-        {refused.map(({ group, calls }) => (
-          <a key={group} href={pathOf('history', undefined, { by: 'cause', for: group ?? '' })}>
-            <Text value={(group ?? '').replaceAll('_', ' ')} />: {plural(calls, 'call')}
+        {refused.map(({ code, count }) => (
+          <a key={code} href={pathOf('history', undefined, { by: 'cause', for: code })}>
+            <Text value={denialPhrase(code) ?? code.replaceAll('_', ' ')} />:{' '}
+            {plural(count, 'call')}
           </a>
         ))}
       </p>

@@ -3,7 +3,7 @@ import type { ProcessNode, Telemetry, TelemetryHistory } from '../api/views.ts'
 import { may } from '../api/session.ts'
 import { Chart } from '../parts/chart.tsx'
 import { figureColumn, momentColumn, textColumn } from '../parts/columns.tsx'
-import { durationText, figureText, unitText } from '../parts/format.ts'
+import { absent, figureText, unitText } from '../parts/format.ts'
 import { useView } from '../parts/resource.ts'
 import { Table, type ShownColumn } from '../parts/table.tsx'
 import { Badge, Facts, Problem, Text } from '../parts/text.tsx'
@@ -45,7 +45,10 @@ export function NowScreen() {
         <Chart title="Live calls" {...charts.active} />
         <Chart title="Answer-seizure ratio, %" {...charts.asrPercent} highest={100} />
         <Chart title="Post-dial delay, ms" {...charts.postDialDelayMs} />
-        <Chart title={`Spend per minute ${currency}`.trimEnd()} {...charts.spendPerMinute} />
+        <Chart
+          title={currency === '' ? 'Spend per minute' : `Spend per minute, ${currency}`}
+          {...charts.spendPerMinute}
+        />
         <Chart title="Event-loop lag, ms (99 %)" {...charts.lagMs} />
       </div>
     </>
@@ -76,10 +79,21 @@ function Figures({ telemetry, history: { samples }, charts }: FiguresProps) {
         'PBX nodes in service': `${figureText(telemetry && inService)} of ${figureText(telemetry && nodes.length)}`,
         'Registered phones': figureText(telemetry?.registrations.extensions),
         'Webhooks waiting': figureText(telemetry?.outbox.webhook_deliveries),
-        'Up for': durationText(telemetry?.uptime_seconds ?? 0),
+        'Up for': uptimeText(telemetry?.uptime_seconds),
       }}
     />
   )
+}
+
+/** `9 min`, `1 h 5 min`, `3 d 2 h` */
+function uptimeText(seconds: number | undefined): string {
+  if (seconds === undefined) return absent
+  const minutes = Math.floor(seconds / 60)
+  const hours = Math.floor(minutes / 60)
+  if (hours === 0) return `${minutes} min`
+  return hours < 24
+    ? `${hours} h ${minutes % 60} min`
+    : `${Math.floor(hours / 24)} d ${hours % 24} h`
 }
 
 const NODES_REFRESH_MS = 2_000

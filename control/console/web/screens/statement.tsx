@@ -124,7 +124,7 @@ export function StatementView({ path, customer, moves }: StatementProps) {
       <Problem message={problem.value} />
       <Facts
         of={{
-          'Opening balance': money(data.value?.opening),
+          'Balance at the start of the month': money(data.value?.opening),
           [isNow ? 'Balance so far' : 'Closing balance']: money(data.value?.closing),
           Entries: figureText(data.value?.total),
         }}

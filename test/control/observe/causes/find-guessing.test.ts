@@ -49,9 +49,12 @@ test('passwords that are guessed are one finding with extensions, addresses and 
       severity: 'high',
       subject: 'extension "2002@acme.example" and 2 other ones',
       what:
-        '38 wrong passwords of phones since 2026-01-30T21:00:00.000Z, usual are 0: ' +
-        'of 3 extensions: "2002@acme.example" (20), "2001@acme.example" (12), that does not exist (6) ' +
-        'from 2 addresses: "192.0.2.2" (26), "192.0.2.1" (12). None of them has registered from there since.',
+        '38 wrong passwords of phones since 2026-01-30T21:00:00.000Z; usually there are none in such a time. ' +
+        'They were for 3 extensions: "2002@acme.example" (20), "2001@acme.example" (12), that does not exist (6), ' +
+        'and came from 2 addresses: "192.0.2.2" (26), "192.0.2.1" (12). No phone has registered with them from there since.',
+      advice: expect.stringMatching(
+        /^Ban the addresses, .*a typo in a phone, .*lifted under Bans\.$/,
+      ),
       evidence: ['192.0.2.2', '192.0.2.1'],
       next: { tool: 'search_cdrs', arguments: { caller: '2002' } },
       first_step: { tool: 'ban_address', arguments: { address: '192.0.2.2', duration: 3_600 } },
@@ -72,6 +75,56 @@ test('passwords that are guessed are one finding with extensions, addresses and 
   )
   expect((await rig.find()).findings).toMatchObject([
     { severity: 'critical', what: expect.stringMatching(/REGISTERED .*: "2001@acme\.example"\.$/) },
+  ])
+})
+
+test('few of one phone, or those of known addresses, are most likely a typo', async () => {
+  const rig = await openGuessed()
+  await wrong(rig, rig.now() - hour, '192.0.2.1', 11)
+  expect((await rig.find()).findings).toMatchObject([
+    {
+      severity: 'medium',
+      what: expect.stringContaining(
+        'They were for extension "2001@acme.example", and came from address "192.0.2.1".',
+      ),
+      advice: expect.stringMatching(/^The usual cause is a typo in a phone/),
+      figures: { wrong_passwords: 11, addresses: 1, known_addresses: 0 },
+      first_step: { tool: 'ban_address' },
+    },
+  ])
+  await runSql(
+    rig.store,
+    `INSERT INTO binding (extension_id, contact, q, call_id, cseq, path, user_agent, source_protocol, source_address, source_port, node, registered_at, expires_at)
+     VALUES (8, 'sip:2002@192.0.2.1', 1000, 'c', 1, '[]', 'x', 'udp', '192.0.2.1', 5060, '', ${rig.now()}, ${rig.now() + hour})`,
+  )
+  await wrong(rig, rig.now() - 2 * hour, '192.0.2.1', 90)
+  expect((await rig.find()).findings).toMatchObject([
+    {
+      advice: expect.stringMatching(/^The usual cause is a typo in a phone/),
+      figures: { wrong_passwords: 101, addresses: 1, known_addresses: 1 },
+      first_step: null,
+    },
+  ])
+})
+
+test('a phone that registers after few tries had a typo; a person sees whether somebody has corrected it', async () => {
+  const rig = await openGuessed()
+  await wrong(rig, rig.now() - hour, '192.0.2.1', 11)
+  await runSql(
+    rig.store,
+    `INSERT INTO binding (extension_id, contact, q, call_id, cseq, path, user_agent, source_protocol, source_address, source_port, node, registered_at, expires_at)
+     VALUES (7, 'sip:2001@192.0.2.1', 1000, 'c', 1, '[]', 'x', 'udp', '192.0.2.1', 5060, '', ${rig.now()}, ${rig.now() + hour})`,
+  )
+  expect((await rig.find()).findings).toMatchObject([
+    {
+      severity: 'high',
+      what: expect.stringContaining('REGISTERED from there since'),
+      advice: expect.stringMatching(
+        /^The usual cause is a typo in a phone, .*If nobody has, change/,
+      ),
+      figures: { known_addresses: 0 },
+      first_step: null,
+    },
   ])
 })
 

@@ -14,7 +14,7 @@ test.each([
   [
     'charged',
     { verdict: 'granted', granted_seconds: 60, customer_id: 7, rate_prefix: '49' },
-    'Charging admits the call; customer 7 can pay for 60 seconds at the rate of prefix 49.',
+    'Charging admits the call; customer 7 is granted 60 seconds at first, at the rate of prefix 49.',
   ],
   [
     'charged',
