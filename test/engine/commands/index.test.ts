@@ -7,6 +7,7 @@ import { fakeWorld } from './fake-world.ts'
 const commands = [
   'serve',
   'demo',
+  'test-pbx',
   'migrate',
   'seed',
   'key create',
