@@ -131,9 +131,9 @@ async function guessingFinding(
     `usually there are ${usual === 0 ? 'none' : usual} in such a time.`,
     `They were for ${listing(extensions, 'extension', 'extensions')},`,
     `and came from ${listing(sources, 'address', 'addresses')}.`,
-    !hasEntered
-      ? 'No phone has registered with them from there since.'
-      : `REGISTERED from there since: ${entered.map(quoted).join(', ')}.`,
+    hasEntered
+      ? `REGISTERED from there since: ${entered.map(quoted).join(', ')}.`
+      : 'No phone has registered with them from there since.',
   ].join(' ')
   const number = pairs.find(({ extension }) => extension !== null)?.extension
   return {

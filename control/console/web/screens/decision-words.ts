@@ -1,6 +1,7 @@
 /** A decision of the engine as a sentence. */
 import type { TraceDecision } from '../api/views.ts'
 import { plural } from '../parts/format.ts'
+import { hangupText } from './call-words.ts'
 
 type Detail = Readonly<Record<string, unknown>>
 
@@ -122,11 +123,12 @@ function reportedText(detail: Detail): string {
 
 function endedText(detail: Detail): string {
   const by = parties[text(detail, 'hangup_by')] ?? text(detail, 'hangup_by')
-  if (detail['disposition'] === 'ANSWERED')
-    return `Ended by ${by} after ${plural(Number(text(detail, 'billsec')), 'second')} of talk (${text(detail, 'hangup_cause')}). ${text(detail, 'denial_text')}`.trimEnd()
   const denial = text(detail, 'denial_text')
-  const refusal = `Not answered: refused with ${text(detail, 'sip_code')}`
-  return denial === ''
-    ? `${refusal}, ${text(detail, 'hangup_cause')}, by ${by}.`
-    : `${refusal} by ${by}. ${denial}`
+  const cause = text(detail, 'hangup_cause')
+  const why = denial === '' && cause !== 'NORMAL_CLEARING' ? `${hangupText(cause)}.` : denial
+  const how =
+    detail['disposition'] === 'ANSWERED'
+      ? `Ended by ${by} after ${plural(Number(text(detail, 'billsec')), 'second')} of talk`
+      : `Not answered: refused with ${text(detail, 'sip_code')} by ${by}`
+  return `${how}. ${why}`.trimEnd()
 }

@@ -66,6 +66,21 @@ test.each([
     },
     'Not answered: refused with 402 by the platform. No rate: add one.',
   ],
+  [
+    'ended',
+    {
+      disposition: 'FAILED',
+      sip_code: 404,
+      hangup_by: 'callee',
+      hangup_cause: 'UNALLOCATED_NUMBER',
+    },
+    'Not answered: refused with 404 by the called party. The called number does not exist.',
+  ],
+  [
+    'ended',
+    { disposition: 'ANSWERED', billsec: 1, hangup_by: 'caller', hangup_cause: 'NORMAL_CLEARING' },
+    'Ended by the caller after 1 second of talk.',
+  ],
   ['later', { a: 1 }, 'later: {"a":1}'],
 ])('%s %o is a sentence', (what, detail, sentence) => {
   expect(decisionText({ what, detail })).toBe(sentence)
