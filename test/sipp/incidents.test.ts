@@ -86,15 +86,12 @@ const investigations: Readonly<Record<string, (agent: OnCallAgent) => Promise<Di
     )
   },
   async failing_carrier(agent) {
-    const { next } = await agent.finding(['trunk'], 'were answered')
+    const { first_step: step } = await agent.finding(['trunk'], 'were answered')
     const failed = await agent.records({ number: '3315', disposition: 'CONGESTION' })
     await agent.explain(failed[0]?.call_uuid ?? '')
     return agent.done(
       failed.map(({ call_uuid }) => call_uuid),
-      {
-        tool: 'set_trunk_state',
-        arguments: { carrier: next.arguments['search'], state: 'inactive', ...hour },
-      },
+      step,
     )
   },
   async state_by_hand(agent) {

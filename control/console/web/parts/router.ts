@@ -27,6 +27,8 @@ export function followLinks(): void {
     const link = event.target instanceof Element ? event.target.closest('a') : null
     if (!isPlain || link === null || link.hasAttribute('download') || link.target !== '') return
     if (link.origin !== location.origin || !/^\/console(?:\/|$)/.test(link.pathname)) return
+    // Within the page the browser goes by itself, and takes the focus along.
+    if (link.hash !== '' && link.pathname === location.pathname) return
     event.preventDefault()
     go(link.pathname + link.search)
   })
