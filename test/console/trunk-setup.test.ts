@@ -116,9 +116,7 @@ test(
 
     await open('Carriers', 'New carrier')
     await field('Name').fill('telco')
-    await choice('The carrier knows us').selectOption(
-      'by our registration',
-    )
+    await choice('The carrier knows us').selectOption('by our registration')
     await field('User name').fill(account.username)
     await dialog.getByLabel('Password', { exact: true }).fill(account.password)
     await field('Address').fill('not a host')
