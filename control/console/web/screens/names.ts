@@ -3,29 +3,47 @@ import { signal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { get, getAll } from '../api/api.ts'
 import { now } from '../api/browser.ts'
-import { may } from '../api/session.ts'
+import { may, session } from '../api/session.ts'
 import type { Customer, DispatcherSet } from '../api/views.ts'
 import { shortAddress } from '../parts/format.ts'
 
 /** Names change rarely, and screens are opened often. */
-const KEPT_MS = 60_000
+const STALE_MS = 60_000
 
-const customers = signal<ReadonlyMap<number, string>>(new Map())
-let customersAt = 0
+/** A hook for names that `load` asks for: again when they are stale, and anew for another user. */
+function namesBy<Key, Name>(
+  scope: string,
+  load: () => Promise<ReadonlyMap<Key, Name> | undefined>,
+) {
+  const names = signal<ReadonlyMap<Key, Name>>(new Map())
+  let loadedAt = 0
+  let userId: number | undefined
+  const reload = async (): Promise<void> => {
+    const { value: present } = session
+    const id = present.kind === 'signed-in' ? present.user.id : undefined
+    if (id !== userId) {
+      names.value = new Map()
+      loadedAt = 0
+      userId = id
+    }
+    if (!may(scope) || now() - loadedAt < STALE_MS) return
+    loadedAt = now()
+    const loaded = await load()
+    if (loaded !== undefined && id === userId) names.value = loaded
+  }
+  return (): ReadonlyMap<Key, Name> => {
+    useEffect(() => void reload(), [])
+    return names.value
+  }
+}
 
 /** By id; those that the user may not see are missing. */
-export function useCustomerNames(): ReadonlyMap<number, string> {
-  useEffect(() => void loadCustomers(), [])
-  return customers.value
-}
-
-async function loadCustomers(): Promise<void> {
-  if (!may('customers:read') || now() - customersAt < KEPT_MS) return
-  customersAt = now()
+export const useCustomerNames = namesBy('customers:read', async () => {
   const answer = await getAll<Customer>('/customers')
-  if (answer.kind === 'ok')
-    customers.value = new Map(answer.data.rows.map(({ id, name }) => [id, name]))
-}
+  return answer.kind === 'ok'
+    ? new Map(answer.data.rows.map(({ id, name }) => [id, name]))
+    : undefined
+})
 
 export interface NodeName {
   /** `office 3`; the address of a node without a description. */
@@ -34,29 +52,19 @@ export interface NodeName {
   readonly full: string
 }
 
-const nodes = signal<ReadonlyMap<string, NodeName>>(new Map())
-let nodesAt = 0
-
 /** By destination, such as `sip:10.0.0.3:5060;transport=udp`. */
-export function useNodeNames(): ReadonlyMap<string, NodeName> {
-  useEffect(() => void loadNodes(), [])
-  return nodes.value
-}
-
-async function loadNodes(): Promise<void> {
-  if (!may('dispatcher:read') || now() - nodesAt < KEPT_MS) return
-  nodesAt = now()
+export const useNodeNames = namesBy('dispatcher:read', async () => {
   const answer = await get<DispatcherSet[]>('/dispatcher?limit=200')
-  if (answer.kind !== 'ok') return
-  nodes.value = new Map(
+  if (answer.kind !== 'ok') return undefined
+  return new Map(
     answer.data.flatMap(({ endpoint_name: set, nodes: members }) =>
-      members.map(({ destination, description }) => [
+      members.map(({ destination, description }): [string, NodeName] => [
         destination,
         nodeName(destination, description, set),
       ]),
     ),
   )
-}
+})
 
 function nodeName(destination: string, description: string | null, set: string): NodeName {
   const place = shortAddress(destination)
