@@ -96,7 +96,7 @@ export type Anomalies = {
     what: string
     first_at: string
     last_at: string
-    /** The numbers of `what`. */
+    /** The numbers of `what`, and flags as 0 or 1. */
     figures: Readonly<Record<string, number>>
     /** Uuids of calls or keys, correlation ids of the audit log, or addresses. */
     evidence: readonly string[]

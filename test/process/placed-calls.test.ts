@@ -143,9 +143,20 @@ test('a busy number is a record; a payer without money is refused before anythin
 })
 
 test('a server that listens by TCP only places it, too', async () => {
-  const { place, recordOf } = await start({ SIP_LISTEN: `tcp/127.0.0.1:${await freePort()}` })
+  const { place, recordOf, traceOf } = await start({
+    SIP_LISTEN: `tcp/127.0.0.1:${await freePort()}`,
+  })
   const { uuid } = await place({ from: number, to: called, max_seconds: 1 })
   // The node listens by UDP: the phone of the test was reached, the node is not.
   const record = await recordOf(uuid)
   expect([record.sip_code, record.denial_code]).toEqual([503, 'no_candidate'])
+  const { entries } = await traceOf(uuid)
+  const answers = entries.filter((entry) => entry.kind === 'message' && entry.leg === 0)
+  expect(answers).toContainEqual(
+    expect.objectContaining({
+      direction: 'received',
+      transport: 'tcp',
+      summary: expect.stringMatching(/^SIP\/2\.0 200 /),
+    }),
+  )
 })

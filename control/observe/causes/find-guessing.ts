@@ -152,6 +152,7 @@ async function guessingFinding(
       extensions: extensions.size,
       addresses: sources.size,
       known_addresses: known,
+      likely_typo: isLikelyTypo ? 1 : 0,
     },
     evidence: addresses.slice(0, NAMED),
     advice: adviceOf(hasEntered, isLikelyTypo),

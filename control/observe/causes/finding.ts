@@ -45,7 +45,7 @@ export const findingView = z.strictObject({
   what: z.string().describe('With figures, against the past of the same subject.'),
   first_at: moment,
   last_at: moment,
-  figures: z.record(z.string(), z.number()).describe('The numbers of `what`.'),
+  figures: z.record(z.string(), z.number()).describe('The numbers of `what`, and flags as 0 or 1.'),
   evidence: z
     .array(z.string())
     .max(5)

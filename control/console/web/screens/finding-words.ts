@@ -80,21 +80,9 @@ export function findingTitle(finding: Finding, context: Context): string {
   }
 }
 
-/** As many tries as a phone makes before its address is banned, and some more. */
-const FEW_TRIES = 50
-
-/** All addresses are known, as those of phones, nodes or carriers, or there are few tries of one phone. */
-function isLikelyTypo({ figures }: Pick<Finding, 'figures'>): boolean {
-  const {
-    addresses = 0,
-    extensions = 0,
-    known_addresses: known,
-    wrong_passwords: tries = 0,
-  } = figures
-  return addresses === 1 && extensions === 1
-    ? known === 1 || tries < FEW_TRIES
-    : addresses > 0 && known === addresses
-}
+/** The server judges by addresses and tries. */
+const isLikelyTypo = ({ figures }: Pick<Finding, 'figures'>): boolean =>
+  figures['likely_typo'] === 1
 
 function nodeTitle(
   { kind, first_at: at, what }: Finding,

@@ -4,7 +4,7 @@ import { importRates, type Answer } from '../api/api.ts'
 import type { ImportReport } from '../api/views.ts'
 import { Dialog } from '../parts/dialog.tsx'
 import { Choice } from '../parts/form.tsx'
-import { figureText } from '../parts/format.ts'
+import { figureText, plural } from '../parts/format.ts'
 import { visibleText } from '../parts/visible-text.ts'
 
 interface ImportProps {
@@ -35,12 +35,9 @@ export function ImportRates({ planId, onDone }: ImportProps) {
   )
 }
 
-const plural = (count: number, one: string, many: string): string =>
-  count === 1 ? `1 ${one}` : `${figureText(count)} ${many}`
-
 const reportText = ({ created, updated, removed }: ImportReport): string =>
   [
-    plural(created, 'new rate', 'new rates'),
+    plural(created, 'new rate'),
     plural(updated, 'changed', 'changed'),
     ...(removed > 0 ? [`${figureText(removed)} removed before`] : []),
   ].join(', ')

@@ -88,7 +88,7 @@ test('few of one phone, or those of known addresses, are most likely a typo', as
         'They were for extension "2001@acme.example", and came from address "192.0.2.1".',
       ),
       advice: expect.stringMatching(/^The usual cause is a typo in a phone/),
-      figures: { wrong_passwords: 11, addresses: 1, known_addresses: 0 },
+      figures: { wrong_passwords: 11, addresses: 1, known_addresses: 0, likely_typo: 1 },
       first_step: { tool: 'ban_address' },
     },
   ])
@@ -101,7 +101,7 @@ test('few of one phone, or those of known addresses, are most likely a typo', as
   expect((await rig.find()).findings).toMatchObject([
     {
       advice: expect.stringMatching(/^The usual cause is a typo in a phone/),
-      figures: { wrong_passwords: 101, addresses: 1, known_addresses: 1 },
+      figures: { wrong_passwords: 101, addresses: 1, known_addresses: 1, likely_typo: 1 },
       first_step: null,
     },
   ])
