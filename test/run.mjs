@@ -1,12 +1,18 @@
 /**
- * `npm test`: everything, or what the arguments name. As root, in a container or CI, it installs the peer
- * programs that these suites drive; elsewhere it names the command that installs them. What cannot run is
- * listed by name, and fails with CI=true. Ends with the line `N passed, N failed`.
+ * `npm test`: what a developer needs, on SQLite. `npm test -- --all`, which `.ci/run` takes: the tests on PostgreSQL and
+ * those that measure, too. Further arguments are those of vitest: files, `-t name`, `--project name`.
+ *
+ * As root, in a container or CI, it installs the peer programs that these suites drive; elsewhere it names the command
+ * that installs them. What cannot run is listed by name, and fails with CI=true. It prints how far it is, at the end what
+ * ran and how long, and last the line `N passed, N failed`.
  */
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
 import { join, relative } from 'node:path'
+import { parseCLI, startVitest } from 'vitest/node'
+
+/** The projects of vitest.config.ts that `npm test` leaves to `--all`. */
+const onlyWithAll = ['postgres', 'postgres-process', 'measuring', 'postgres-measuring']
 
 /** Run once more, on PostgreSQL, by the projects of vitest.config.ts whose names begin with postgres. */
 const repeatedFolders = [
@@ -171,70 +177,116 @@ function build() {
   return built.status === 0
 }
 
-function runVitest(words, excluded) {
-  const folder = mkdtempSync(join(tmpdir(), 'tollgate-test-'))
-  const report = join(folder, 'report.json')
-  try {
-    const { status } = run(
-      process.execPath,
-      [
-        'node_modules/vitest/vitest.mjs',
-        'run',
-        '--passWithNoTests',
-        '--reporter=default',
-        '--reporter=json',
-        `--outputFile.json=${report}`,
-        ...excluded.flatMap(({ file }) => ['--exclude', file]),
-        ...words,
-      ],
-      { stdio: ['ignore', 'inherit', 'inherit'] },
-    )
-    return { status, ...readReport(report) }
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
-}
+/** What a run has shown, as it goes: how far it is, and for each project how much ran, and how long. */
+class Summary {
+  passed = 0
+  failed = []
+  skipped = []
+  #files = 0
+  #filesDone = 0
+  #projects = new Map()
+  #slowest = []
+  #beganMs = Date.now()
+  #ticks
 
-function readReport(path) {
-  try {
-    const { numPassedTests, testResults } = JSON.parse(readFileSync(path, 'utf8'))
-    const failed = []
-    const skipped = []
-    for (const { name, status, assertionResults } of testResults) {
-      const file = relative(process.cwd(), name)
-      for (const test of assertionResults) {
-        if (test.status === 'failed') failed.push(`${file}: ${test.fullName}`)
-        else if (test.status !== 'passed') skipped.push(`${file}: ${test.fullName}`)
-      }
-      // A file that could not be loaded fails without a failed test.
-      if (status === 'failed' && !assertionResults.some((test) => test.status === 'failed'))
-        failed.push(file)
+  onTestRunStart(specifications) {
+    this.#files = specifications.length
+    this.#ticks = setInterval(() => this.#printProgress(), 30_000)
+  }
+
+  onTestModuleEnd(testModule) {
+    const file = relative(process.cwd(), testModule.moduleId)
+    const { duration } = testModule.diagnostic()
+    this.#filesDone++
+    let tests = 0
+    for (const test of testModule.children.allTests()) {
+      const { state } = test.result()
+      if (state === 'passed') tests++
+      else (state === 'failed' ? this.failed : this.skipped).push(`${file}: ${test.fullName}`)
     }
-    return { passed: numPassedTests, failed, skipped }
-  } catch {
-    return { passed: 0, failed: ['vitest gave no report'], skipped: [] }
+    this.passed += tests
+    // A file that could not be loaded fails without a failed test.
+    if (!testModule.ok() && !this.failed.some((name) => name.startsWith(file)))
+      this.failed.push(file)
+    const project = testModule.project.name
+    const before = this.#projects.get(project) ?? { files: 0, tests: 0, durationMs: 0 }
+    this.#projects.set(project, {
+      files: before.files + 1,
+      tests: before.tests + tests,
+      durationMs: before.durationMs + duration,
+    })
+    this.#slowest.push({ file, project, duration })
+  }
+
+  onTestRunEnd() {
+    clearInterval(this.#ticks)
+  }
+
+  print() {
+    console.log(`\nran in ${this.#seconds()}:`)
+    for (const [project, { files, tests, durationMs }] of this.#projects)
+      console.log(
+        `  ${project}: ${tests} tests in ${files} files, ${inSeconds(durationMs)} of work`,
+      )
+    console.log('slowest files:')
+    for (const { file, project, duration } of this.#slowest
+      .toSorted((one, other) => other.duration - one.duration)
+      .slice(0, 10))
+      console.log(`  ${inSeconds(duration)} ${file} (${project})`)
+  }
+
+  #printProgress() {
+    const failures = this.failed.length === 0 ? '' : `, ${this.failed.length} failed`
+    console.log(`== ${this.#filesDone} of ${this.#files} files in ${this.#seconds()}${failures}`)
+  }
+
+  #seconds() {
+    return inSeconds(Date.now() - this.#beganMs)
   }
 }
 
-const words = process.argv.slice(2)
-const { missing, packages, unrepeated } = findMissingPeers(testFilesFor(words))
-const result = build()
-  ? runVitest(words, missing)
-  : { status: 1, passed: 0, failed: ['build.mjs'], skipped: [] }
+const inSeconds = (durationMs) => `${Math.round(durationMs / 1000)} s`
 
-const failed = [...result.failed]
-for (const test of result.skipped) console.log(`skipped: ${test}`)
+/** Returns whether vitest found nothing wrong. */
+async function runVitest(words, excluded, summary) {
+  const { filter, options } = parseCLI([
+    'vitest',
+    'run',
+    '--passWithNoTests',
+    ...excluded.flatMap(({ file }) => ['--exclude', file]),
+    ...words,
+  ])
+  const vitest = await startVitest(filter, { ...options, reporters: ['default', summary] })
+  await vitest.close()
+  return process.exitCode === undefined || process.exitCode === 0
+}
+
+const isWhole = process.argv.includes('--all')
+const given = process.argv.slice(2).filter((word) => word !== '--all')
+// Who names files wants all that there is of them.
+const words =
+  isWhole || given.length > 0 ? given : onlyWithAll.flatMap((name) => ['--project', `!${name}`])
+const { missing, packages, unrepeated } = findMissingPeers(testFilesFor(given))
+const summary = new Summary()
+if (!build()) summary.failed.push('build.mjs')
+else if (!(await runVitest(words, missing, summary)) && summary.failed.length === 0)
+  summary.failed.push('an error outside the tests')
+
+summary.print()
+const failed = [...summary.failed]
+for (const test of summary.skipped) console.log(`skipped: ${test}`)
 for (const { file, reason } of missing) {
   if (isCi) failed.push(`${file}: ${reason}`)
   else console.log(`skipped: ${file}: ${reason}`)
 }
-for (const what of unrepeated) {
+for (const what of isWhole ? unrepeated : []) {
   if (isCi) failed.push(what)
   else console.log(`skipped: ${what}`)
 }
+if (!isWhole && given.length === 0)
+  console.log('left to npm test -- --all: PostgreSQL, and the tests that measure')
 if (packages.length > 0)
   console.log(`to run them: sudo apt-get install --no-install-recommends ${packages.join(' ')}`)
-if (result.status !== 0 && failed.length === 0) failed.push('an error outside the tests')
 for (const name of failed) console.log(`failed: ${name}`)
-console.log(`${result.passed} passed, ${failed.length} failed`)
+console.log(`${summary.passed} passed, ${failed.length} failed`)
 process.exit(failed.length === 0 ? 0 : 1)
