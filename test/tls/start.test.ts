@@ -1,7 +1,6 @@
 /** The program with encrypted listeners, as it is started, renewed and refused. */
 import { spawn } from 'node:child_process'
-import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
-import { connect as connectPlain } from 'node:net'
+import { copyFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { connect } from 'node:tls'
 import { expect, test } from 'vitest'
@@ -104,39 +103,6 @@ test('SIGHUP reads the certificate again and ends nothing; a broken one is told 
   expect(await program.ended).toBe(0)
 })
 
-test('applications of the SIP server alone come in by TLS, with the secret and not without', async () => {
-  const program = startProgram([
-    'sip-server',
-    '--listen',
-    'udp/127.0.0.1:0',
-    '--admin',
-    '127.0.0.1:0',
-    '--admin-tls',
-    '127.0.0.1:0',
-    '--cert',
-    first.certFile,
-    '--key',
-    first.keyFile,
-    '--secret',
-    'cymru',
-  ])
-  const line = await program.line(/^ready /)
-  const port = Number(/ admin-tls=127\.0\.0\.1:(\d+)/.exec(line)?.[1])
-  const welcome = async (secret: string): Promise<string> => {
-    const socket = connect({ host: '127.0.0.1', port, ca: readFileSync(authority.file) })
-    await emitted(socket, 'secureConnect')
-    const payload = `a1|authenticate|${secret}|`
-    socket.write(`${payload.length}#${payload}`)
-    const [answer] = await emitted(socket, 'data')
-    socket.destroy()
-    return String(answer)
-  }
-  expect(await welcome('cymru')).toMatch(/\|response\|a1\|OK\|udp\/127\.0\.0\.1:\d+\|v/)
-  expect(await welcome('guess')).toMatch(/\|response\|a1\|NO\|incorrect secret$/)
-  program.child.kill('SIGTERM')
-  expect(await program.ended).toBe(0)
-})
-
 test.each([
   ['serve', [], { SIP_LISTEN: 'tls/127.0.0.1:0', SIP_TLS_CERT: '/nowhere.pem' }],
   [
@@ -159,30 +125,3 @@ test.each([
     ])
   },
 )
-
-test('the SIP server alone serves all of them, and tells its applications', async () => {
-  const program = startProgram([
-    'sip-server',
-    '--listen',
-    everywhere,
-    '--admin',
-    '127.0.0.1:0',
-    '--secret',
-    'cymru',
-    '--cert',
-    first.certFile,
-    '--key',
-    first.keyFile,
-    '--ca',
-    authority.file,
-  ])
-  const line = await program.line(/^ready /)
-  expect(line).toMatch(ready)
-  const admin = connectPlain(Number(/admin=127\.0\.0\.1:(\d+)/.exec(line)?.[1]), '127.0.0.1')
-  admin.write('22#a1|authenticate|cymru|')
-  const answer = String((await emitted(admin, 'data'))[0])
-  expect(answer).toContain(/sip=(\S+)/.exec(line)?.[1])
-  admin.destroy()
-  program.child.kill('SIGTERM')
-  expect(await program.ended).toBe(0)
-})

@@ -1,16 +1,15 @@
 /** Calls of an unmodified drachtio-srf through the server, against peers on raw sockets. */
-import { afterEach, describe, expect, test, vi } from 'vitest'
+import { afterEach, describe, expect, test } from 'vitest'
 import { sdp, type PeerMessage, type SipPeer } from '../../support/sip-peer.ts'
 import { startRig, variants, type Rig, type Variant } from '../../support/sip-rig.ts'
 import {
   bridge,
-  responseTo,
   type Srf,
   type SrfDialog,
   type SrfRequest,
   type SrfResponse,
 } from '../../support/srf.ts'
-import { emitted, eventually } from '../../support/waiting.ts'
+import { emitted } from '../../support/waiting.ts'
 
 let rig: Rig | undefined
 afterEach(async () => {
@@ -97,37 +96,6 @@ describe.each(variants)('application by $app, SIP by $sip', (variant) => {
     expect((await destroyed)[1]).toBe('normal release')
   })
 
-  test('an application answers a call and ends it', async () => {
-    const { caller, leg, dialog } = await answeredCall(variant)
-    const ended = dialog.destroy({ headers: { 'X-Reason': 'done' } })
-    const bye = await caller.next('BYE')
-    expect(bye.uri).toBe(caller.uri)
-    expect(bye.get('X-Reason')).toBe('done')
-    expect(bye.get('Call-ID')).toBe(leg.callId)
-    expect(bye.get('From')).toBe(leg.to)
-    expect(bye.get('To')).toBe(leg.from)
-    caller.reply(bye, 200)
-    expect((await ended).method).toBe('BYE')
-  })
-
-  test('a request tells where it came from and on which address it was received', async () => {
-    const seen: SrfRequest[] = []
-    const { uri, peer, server } = await start(variant, (srf) =>
-      srf.options((req, res) => {
-        seen.push(req)
-        res.send(200, { headers: { 'X-Answer': 'yes' } })
-      }),
-    )
-    const caller = await peer()
-    caller.request('OPTIONS', caller.leg(uri('app')))
-    const ok = await caller.next('200 OPTIONS')
-    expect(ok.get('X-Answer')).toBe('yes')
-    expect(ok.get('To')).toMatch(/;tag=./)
-    expect(seen[0]).toMatchObject({ source_address: '127.0.0.1', protocol: variant.sip })
-    expect(seen[0]?.receivedOn).toBe(`127.0.0.1:${server.listeners[0]?.port}`)
-    expect(seen[0]?.stackTime).toMatch(/^\d\d:\d\d:\d\d\.\d{6}$/)
-  })
-
   test('an application calls, is answered, and ends the call', async () => {
     const { callee, invite, ack, dialog, leg } = await outgoingCall(variant)
     expect(invite.get('Max-Forwards')).toBe('70')
@@ -142,25 +110,6 @@ describe.each(variants)('application by $app, SIP by $sip', (variant) => {
     expect(bye.get('To')).toBe(leg.from)
     callee.reply(bye, 200)
     await ended
-  })
-
-  test('an application calls, is answered, and the called side ends the call', async () => {
-    const { callee, dialog, leg } = await outgoingCall(variant)
-    const destroyed = emitted(dialog, 'destroy')
-    callee.request('BYE', leg)
-    await callee.next('200 BYE')
-    await destroyed
-    expect(dialog.connected).toBe(false)
-  })
-
-  test('busy is a rejection with the status, and the failure is acknowledged in its transaction', async () => {
-    const { srf, peer } = await start(variant)
-    const callee = await peer()
-    const dialing = srf.createUAC(callee.uri, { localSdp: sdp('app') })
-    const invite = await callee.next('INVITE')
-    callee.reply(invite, 486, { tag: 'callee' })
-    await expect(dialing).rejects.toMatchObject({ status: 486 })
-    expect(branchOf(await callee.next('ACK'))).toBe(branchOf(invite))
   })
 
   test('a call without an offer gets the answer in the ACK', async () => {
@@ -201,76 +150,6 @@ describe.each(variants)('application by $app, SIP by $sip', (variant) => {
     expect((await dialing).connected).toBe(true)
   })
 
-  test('the next hop is where the request goes, whatever its URI says', async () => {
-    const { srf, peer } = await start(variant)
-    const hop = await peer()
-    const dialing = srf.createUAC('sip:bob@elsewhere.invalid', {
-      localSdp: sdp('app'),
-      proxy: hop.uri,
-    })
-    const invite = await hop.next('INVITE')
-    expect(invite.uri).toBe('sip:bob@elsewhere.invalid')
-    hop.reply(invite, 200, { tag: 'callee', body: sdp('callee') })
-    await hop.next('ACK')
-    expect((await dialing).connected).toBe(true)
-  })
-
-  test('a host name is looked up, and one that does not exist is a 503', async () => {
-    const { srf, peer } = await start(variant)
-    const callee = await peer()
-    const named = callee.uri.replace('127.0.0.1', 'localhost')
-    const asking = await srf.request(named, { method: 'OPTIONS' })
-    const answered = responseTo(asking)
-    callee.reply(await callee.next('OPTIONS'), 200, { tag: 'x' })
-    expect((await answered).status).toBe(200)
-
-    const transport = variant.sip === 'udp' ? '' : ';transport=tcp'
-    const lost = await srf.request(`sip:a@nowhere.invalid${transport}`, { method: 'OPTIONS' })
-    expect((await responseTo(lost)).status).toBe(503)
-  })
-
-  test('a cancelled call ends with 487', async () => {
-    const { srf, peer } = await start(variant)
-    const callee = await peer()
-    const cbRequest = vi.fn<(error: unknown, request: SrfRequest) => void>()
-    const dialing = srf.createUAC(callee.uri, { localSdp: sdp('app') }, { cbRequest })
-    const invite = await callee.next('INVITE')
-    callee.reply(invite, 180, { tag: 'callee' })
-    await eventually(() => expect(cbRequest).toHaveBeenCalled())
-    cbRequest.mock.lastCall?.[1].cancel()
-    const cancel = await callee.next('CANCEL')
-    expect(branchOf(cancel)).toBe(branchOf(invite))
-    expect(cancel.uri).toBe(invite.uri)
-    callee.reply(cancel, 200, { tag: 'callee' })
-    callee.reply(invite, 487, { tag: 'callee' })
-    await Promise.all([callee.next('ACK'), expect(dialing).rejects.toMatchObject({ status: 487 })])
-  })
-
-  test('a caller who cancels gets 200 and 487, and the application learns of it', async () => {
-    let cancelled: (() => void) | undefined
-    const told = new Promise<void>((resolve) => (cancelled = resolve))
-    const { uri, peer } = await start(variant, (srf) =>
-      srf.invite((req, res) => {
-        req.on('cancel', () => {
-          cancelled?.()
-          res.send(487)
-        })
-        res.send(180)
-      }),
-    )
-    const caller = await peer()
-    const leg = caller.leg(uri('app'))
-    caller.request('INVITE', leg)
-    await caller.next('180 INVITE')
-    caller.request('CANCEL', leg)
-    const [ok, terminated] = await Promise.all([
-      caller.next('200 CANCEL'),
-      caller.next('487 INVITE'),
-    ])
-    expect(ok.get('To')).toBe(terminated.get('To'))
-    await told
-  })
-
   test('a re-INVITE of the application changes the session', async () => {
     const { callee, dialog, invite } = await outgoingCall(variant)
     const modifying = dialog.modify(sdp('app again'))
@@ -283,18 +162,6 @@ describe.each(variants)('application by $app, SIP by $sip', (variant) => {
     const ack = await callee.next('ACK')
     expect(ack.get('CSeq')).toBe(again.get('CSeq').replace('INVITE', 'ACK'))
     expect(nameOf(await modifying)).toBe('callee again')
-  })
-
-  test('a re-INVITE of the peer is answered with the present session', async () => {
-    const { caller, leg } = await answeredCall(variant)
-    caller.request('INVITE', leg, { body: sdp('caller again') })
-    const ok = await caller.next(
-      (message) => message.get('CSeq') === '2 INVITE' && message.status === 200,
-    )
-    expect(nameOf(ok.body)).toBe('app')
-    caller.request('ACK', leg)
-    caller.request('BYE', leg)
-    await caller.next('200 BYE')
   })
 
   test.each(['INFO', 'REFER', 'UPDATE', 'OPTIONS', 'MESSAGE', 'NOTIFY'])(
@@ -325,34 +192,6 @@ describe.each(variants)('application by $app, SIP by $sip', (variant) => {
     const bye = await callee.peer.next('BYE')
     expect(bye.get('Call-ID')).not.toBe(leg.callId)
     callee.peer.reply(bye, 200)
-  })
-
-  test('a B2BUA leg that is ended by the called side ends the calling side', async () => {
-    const { caller, leg, callee } = await bridgedCall(variant)
-    callee.peer.request('BYE', callee.leg)
-    await callee.peer.next('200 BYE')
-    const bye = await caller.next('BYE')
-    expect(bye.get('Call-ID')).toBe(leg.callId)
-    caller.reply(bye, 200)
-  })
-
-  test('a caller who cancels a B2BUA call cancels the other leg', async () => {
-    const { caller, leg, callee } = await ringingCall(variant)
-    caller.request('CANCEL', leg)
-    await caller.next('200 CANCEL')
-    await caller.next('487 INVITE')
-    callee.peer.reply(await callee.peer.next('CANCEL'), 200, { tag: 'callee' })
-    callee.peer.reply(callee.invite, 487, { tag: 'callee' })
-    const ack = await callee.peer.next('ACK')
-    expect(branchOf(ack)).toBe(branchOf(callee.invite))
-  })
-
-  test('a B2BUA passes a busy answer back', async () => {
-    const { caller, leg, callee } = await ringingCall(variant)
-    callee.peer.reply(callee.invite, 486, { tag: 'callee' })
-    await callee.peer.next('ACK')
-    const busy = await caller.next('486 INVITE')
-    expect(busy.get('Call-ID')).toBe(leg.callId)
   })
 })
 

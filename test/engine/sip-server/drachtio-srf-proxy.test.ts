@@ -86,23 +86,4 @@ describe.each(variants)('application $app, SIP by $sip', (variant) => {
     expect({ connected, finalStatus }).toEqual({ connected: true, finalStatus: 200 })
     expect(responses.flatMap(({ msgs }) => msgs.map(({ status }) => status))).toEqual([486, 200])
   })
-
-  test('the caller gets up: the ringing phone stops, and the application learns of its 487', async () => {
-    const incoming = requests()
-    rig = await startRig(variant, incoming.prepare)
-    const { srf, uri, peer } = rig
-    const caller = await peer()
-    const callee = await peer()
-    const leg = caller.leg(uri('bob'))
-    caller.request('INVITE', leg, { body: sdp('caller') })
-    const result = srf.proxyRequest(await incoming.next(), callee.uri)
-    const invite = await callee.next('INVITE')
-    callee.reply(invite, 180, { tag: 'b' })
-    await caller.next(180)
-    caller.request('CANCEL', leg)
-    callee.reply(await callee.next('CANCEL'), 200, { tag: 'b' })
-    callee.reply(invite, 487, { tag: 'b' })
-    await caller.next('487 INVITE')
-    await expect(result).resolves.toMatchObject({ connected: false, finalStatus: 487 })
-  })
 })

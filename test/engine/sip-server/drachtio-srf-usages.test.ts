@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { sdp, type PeerMessage, type SipPeer } from '../../support/sip-peer.ts'
 import { startRig, variants, type Rig, type Variant } from '../../support/sip-rig.ts'
-import type { Srf, SrfDialog, SrfRequest, SrfResponse } from '../../support/srf.ts'
+import type { Srf, SrfRequest, SrfResponse } from '../../support/srf.ts'
 import { emitted } from '../../support/waiting.ts'
 import { deferred } from '../../support/deferred.ts'
 
@@ -43,22 +43,6 @@ describe.each(variants)('application by $app, SIP by $sip', (variant) => {
     await caller.next('486 INVITE')
   })
 
-  test('one that the caller does not understand is an error where the application sent it', async () => {
-    const refused = deferred<string>()
-    const { peer, uri } = await start(variant, (srf) =>
-      srf.invite((_req, res) =>
-        res.send(183, { headers: { Require: '100rel' } }, (error) => {
-          refused.resolve(String(error))
-          res.send(486)
-        }),
-      ),
-    )
-    const caller = await peer()
-    caller.request('INVITE', caller.leg(uri('app')), { body: sdp('caller') })
-    await caller.next('486 INVITE')
-    expect(await refused.promise).toContain('does not support 100rel')
-  })
-
   test('a B2BUA is reliable on both legs, and the answer follows the last PRACK', async () => {
     const { peer, uri } = await start(variant, (srf) =>
       srf.invite((req, res) => {
@@ -78,37 +62,6 @@ describe.each(variants)('application by $app, SIP by $sip', (variant) => {
     prack(caller, leg, early)
     const statuses = [await caller.next(200), await caller.next(200)].map((m) => m.get('CSeq'))
     expect(statuses).toEqual(['2 PRACK', '1 INVITE'])
-  })
-
-  test('a called side that vanishes: the application hears "destroy" with the reason', async () => {
-    const { srf, peer } = await start(variant)
-    const callee = await peer()
-    const headers = { Supported: 'timer', 'Session-Expires': '2' }
-    const dialing = srf.createUAC(callee.uri, { localSdp: sdp('app'), headers })
-    callee.reply(await callee.next('INVITE'), 200, { tag: 'callee', body: sdp('callee') })
-    const dialog = await dialing
-    const [, reason] = await emitted(dialog, 'destroy')
-    expect(reason).toContain('Session timer expired')
-    expect((await callee.next('BYE')).get('Reason')).toContain('Session timer expired')
-  })
-
-  test('a caller that vanishes is noticed where the application asked for it in its 200', async () => {
-    const answered = deferred<SrfDialog>()
-    const { peer, uri } = await start(variant, (srf) =>
-      srf.invite((req, res) => {
-        const headers = { 'Session-Expires': '2' }
-        void srf.createUAS(req, res, { localSdp: sdp('app'), headers }).then(answered.resolve)
-      }),
-    )
-    const caller = await peer()
-    const leg = caller.leg(uri('app'))
-    caller.request('INVITE', leg, { headers: ['Supported: timer'], body: sdp('caller') })
-    const ok = await caller.next('200 INVITE')
-    expect([ok.get('Session-Expires'), ok.get('Require')]).toEqual(['2;refresher=uac', 'timer'])
-    caller.learn(leg, ok)
-    caller.request('ACK', leg)
-    const [, reason] = await emitted(await answered.promise, 'destroy')
-    expect(reason).toContain('Session timer expired')
   })
 
   test('a subscription: NOTIFYs reach the dialog, also one that overtakes the answer', async () => {

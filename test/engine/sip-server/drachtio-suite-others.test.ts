@@ -4,17 +4,9 @@
  * application (drachtio-srf-applications, jambonz-like), PRACK, subscriptions, NOTIFY before the answer
  * (drachtio-srf-usages), glare and overlapping requests (core/session).
  */
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { sdp } from '../../support/sip-peer.ts'
-import { startRig } from '../../support/sip-rig.ts'
-import {
-  answered,
-  call,
-  hangUp,
-  start,
-  startBridge,
-  takeCalls,
-} from '../../support/sip-server-suite.ts'
+import { answered, call, hangUp, start, startBridge } from '../../support/sip-server-suite.ts'
 
 test('registration with a name in Japanese, and one that ends all registrations', async () => {
   const names: string[] = []
@@ -54,19 +46,6 @@ test('a very long Request-URI', async () => {
   await hangUp(caller, leg, callee)
 })
 
-test('a call by TCP: INVITE, ACK and BYE share one connection', async () => {
-  const rig = await startRig({ app: 'in process', sip: 'tcp' })
-  onTestFinished(() => rig.stop())
-  const callee = await rig.peer()
-  const calling = rig.srf.createUAC(callee.uri, { localSdp: sdp('app') })
-  callee.reply(await callee.next('INVITE'), 200, { tag: 'b', body: sdp('callee') })
-  await callee.next('ACK')
-  const ended = (await calling).destroy()
-  callee.reply(await callee.next('BYE'), 200)
-  await ended
-  expect(rig.server.stats()['connections']).toBe(1)
-})
-
 test.each(['UPDATE', 'INFO'])('%s while the INVITE is not answered', async (method) => {
   const { server, srf } = await start((app) =>
     app.use(method.toLowerCase(), (_request, response) => response.send(200)),
@@ -81,18 +60,6 @@ test.each(['UPDATE', 'INFO'])('%s while the INVITE is not answered', async (meth
   callee.reply(invite, 200, { tag: 'b', body: sdp('callee') })
   await callee.next('ACK')
   expect((await calling).remote.sdp).toBe(sdp('callee'))
-})
-
-test.each([
-  ['<session-timers default-refresher="uac"/>', '90;refresher=uac'],
-  ['<session-timers default-refresher="uas"/>', '90;refresher=uas'],
-  ['', ''],
-])('a session timer whose caller names no refresher, with "%s"', async (more, agreed) => {
-  const { server } = await start((srf) => takeCalls(srf, () => undefined), { more })
-  const { caller, leg } = await call(server, {
-    headers: ['Session-Expires: 90', 'Supported: timer'],
-  })
-  expect((await answered(caller, leg)).get('Session-Expires')).toBe(agreed)
 })
 
 test('a re-INVITE that the BYE of the other side overtakes', async () => {

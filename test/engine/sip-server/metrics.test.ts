@@ -106,12 +106,3 @@ test('durations are counted up to each bound, as Prometheus wants it', () => {
   expect(of('drachtio_call_pdd_seconds_in_count')).toEqual([' 0'])
   expect(text).toContain('# TYPE drachtio_call_answer_seconds_in histogram\n')
 })
-
-test('nothing else is served there', async () => {
-  const peer = await start()
-  peer.close()
-  expect((await ask('/')).status).toBe(404)
-  expect((await ask('/metrics', 'POST')).status).toBe(404)
-  const head = await ask('/metrics', 'HEAD')
-  expect([head.status, await head.text()]).toEqual([200, ''])
-})

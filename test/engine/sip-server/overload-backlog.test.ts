@@ -9,33 +9,6 @@ function open() {
 
 const bytes = (text: string): Buffer => Buffer.from(text, 'latin1')
 
-test('the delay is the age of our own datagram when it is read', () => {
-  const { clock, backlog } = open()
-  const sent = backlog.next()
-  clock.now += 30
-  expect(backlog.takes(bytes(sent))).toBe(true)
-  expect(backlog.delayMs).toBe(30)
-})
-
-test('what is not read yet is at least as late as it is old', () => {
-  const { clock, backlog } = open()
-  backlog.takes(bytes(backlog.next()))
-  backlog.next()
-  clock.now += 400
-  expect(backlog.delayMs).toBe(400)
-})
-
-test('a datagram that the kernel threw away counts as the longest delay until one comes through', () => {
-  const { clock, backlog } = open()
-  backlog.takes(bytes(backlog.next()))
-  backlog.next()
-  clock.now += 2_000
-  const later = backlog.next()
-  expect(backlog.delayMs).toBe(2_000)
-  backlog.takes(bytes(later))
-  expect(backlog.delayMs).toBe(0)
-})
-
 test('a socket that cannot reach itself is not taken for a slow one', () => {
   const { clock, backlog } = open()
   for (let i = 0; i < 50; i++) {

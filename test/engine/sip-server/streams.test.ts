@@ -64,25 +64,6 @@ test.each([
   expect(await untilClosed(socket)).toMatch(new RegExp(`^SIP/2.0 ${answer}\r\n`))
 })
 
-test('a stream that is no SIP is closed without a word', async () => {
-  const { port } = await start('tcp')
-  const socket = dial(port)
-  socket.write('x'.repeat(70_000))
-  expect(await untilClosed(socket)).toBe('')
-})
-
-test('a new connection is asked about with an empty packet, and a refused one is closed', async () => {
-  const asked: unknown[] = []
-  const { port } = await start('tcp', {
-    admit: ({ address }, packet) => {
-      asked.push([address, packet])
-      return false
-    },
-  })
-  expect(await untilClosed(dial(port))).toBe('')
-  expect(asked).toEqual([['127.0.0.1', '']])
-})
-
 test('a message on a stream that is not admitted is dropped, and the next one heard', async () => {
   const { port } = await start('tcp', { admit: (_source, packet) => !packet.includes('bad') })
   const socket = dial(port)

@@ -1,10 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import {
-  Clients,
-  connectApplication,
-  connectInProcess,
-} from '../../../../engine/sip-server/clients/client.ts'
+import { Clients, connectApplication } from '../../../../engine/sip-server/clients/client.ts'
 
 const named = (commandId: string) => ({ kind: 'ok', commandId }) as const
 const asking = (id: string) => ({ id, command: { kind: 'ping' } }) as const
@@ -49,21 +45,6 @@ test('what an event resolved has run before the next event arrives', async () =>
   expect(log).toEqual(['to app: a', 'then a', 'to app: b', 'then b'])
 })
 
-test('an application may send while it is handed an event', async () => {
-  const { clients, link, log } = setUp((name) => {
-    if (name === 'a') {
-      link.send(asking('reply'))
-      clients.deliver(1, named('c'))
-      log.push('a handled')
-    }
-  })
-  clients.deliver(1, named('a'))
-  clients.deliver(1, named('b'))
-  await turn()
-  await turn()
-  expect(log).toEqual(['to app: a', 'from 1: reply', 'a handled', 'to app: b', 'to app: c'])
-})
-
 test('when the server disconnects, what was delivered before still arrives, then the close', async () => {
   const { clients, link, log } = setUp()
   clients.deliver(1, named('last words'))
@@ -75,15 +56,6 @@ test('when the server disconnects, what was delivered before still arrives, then
   expect(clients.size).toBe(0)
 })
 
-test('when the application closes, nothing more is handed over', async () => {
-  const { clients, link, log } = setUp()
-  clients.deliver(1, named('a'))
-  link.close()
-  link.close()
-  await turn()
-  expect(log).toEqual(['disconnected 1'])
-})
-
 test('a client that far outruns the event loop is dropped', async () => {
   const { clients, log } = setUp()
   for (let sent = 0; sent < 70_000; sent++) clients.deliver(1, named('x'))
@@ -91,16 +63,4 @@ test('a client that far outruns the event loop is dropped', async () => {
   expect(log.at(-1)).toBe('app sees close')
   expect(log.filter((line) => line === 'to app: x')).toHaveLength(65_536)
   expect(clients.size).toBe(0)
-})
-
-test('one that speaks the drachtio protocol is handed payloads, and sends them', async () => {
-  const { clients, log } = setUp()
-  const link = connectInProcess(clients, {
-    onPayload: (payload) => log.push(payload),
-    onClose: () => undefined,
-  })
-  clients.deliver(2, named('c'))
-  link.send('7|ping')
-  await turn()
-  expect(log).toEqual(['connected 2', 'from 2: 7', '1|response|c|OK'])
 })

@@ -43,33 +43,3 @@ test('with a tag the turn is among those that have it', () => {
   expect(applications.next('OPTIONS', 'a')).toBeUndefined()
   expect(new Set(turns(applications, 3))).toEqual(new Set([1, 2, 3]))
 })
-
-test('one that has gone takes no turn', () => {
-  const applications = three()
-  applications.disconnected(2)
-  expect(turns(applications, 3)).toEqual([1, 3, 1])
-})
-
-test('only who asks for call details makes them wanted', () => {
-  const applications = three()
-  expect(applications.wantDetails).toBe(false)
-  applications.addRoute(2, 'cdr:stop')
-  applications.addRoute(2, 'cdr:stop')
-  expect(applications.wantDetails).toBe(true)
-  expect(applications.methods()).toEqual(['INVITE'])
-  applications.disconnected(2)
-  expect(applications.wantDetails).toBe(false)
-})
-
-test('what is for an application that has not come waits for it, and it gets nothing else', () => {
-  const applications = three()
-  const dialled = applications.reserve()
-  const request = { kind: 'ok', commandId: '1' } as const
-  expect(applications.hold(dialled, request)).toBe(true)
-  applications.connected(dialled, false)
-  applications.authenticate(dialled, [])
-  applications.addRoute(dialled, 'invite')
-  expect(applications.release(dialled)).toEqual([request])
-  expect(applications.hold(dialled, { kind: 'ok', commandId: '2' })).toBe(false)
-  expect(turns(applications, 3)).toEqual([1, 2, 3])
-})

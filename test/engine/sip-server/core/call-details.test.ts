@@ -57,26 +57,6 @@ test('an incoming call that is refused, and one that is cancelled', () => {
   ])
 })
 
-test('an incoming call that no application takes', () => {
-  const server = start()
-  server.command('remove_route|invite')
-  server.receive(requestOf('INVITE', { body: sdp }))
-  const [status] = server.takeSent().map(({ text }) => text.split(' ')[1])
-  expect(told(server)).toEqual([
-    'cdr:attempt network INVITE',
-    `cdr:stop application call-rejected ${String(status)}`,
-  ])
-  expect(server.takeDelivered().filter(({ kind }) => kind === 'sip')).toEqual([])
-})
-
-test('a request that no application takes is no call unless it is an INVITE', () => {
-  const server = start()
-  server.command('remove_route|options')
-  server.receive(requestOf('OPTIONS'))
-  expect(server.takeSent()).toHaveLength(1)
-  expect(told(server)).toEqual([])
-})
-
 const call = (server: VirtualServer): { readonly sent: string; readonly id: string } => {
   server.takeDelivered()
   server.command(
@@ -115,52 +95,6 @@ test('an outgoing call that is refused, cancelled, or not answered at all', () =
   expect(told(server).slice(1)).toEqual(['cdr:stop network call-rejected 408'])
 })
 
-test('an answer without its ACK ends by the system', () => {
-  const server = start()
-  answered(server)
-  server.advance(32_000)
-  expect(told(server).at(-1)).toBe('cdr:stop application system-initiated-termination BYE')
-})
-
-test('re-INVITEs are no calls', () => {
-  const server = start()
-  const toTag = answered(server)
-  acknowledge(server, toTag)
-  told(server)
-  const again = requestOf('INVITE', { toTag, cseq: 2, branch: 'z9hG4bK-again', body: sdp })
-  respond(server, invited(server, again), 488)
-  expect(told(server)).toEqual([])
-})
-
-test('each kind goes to one of the applications that asked for it, in turn; to none when none asked', () => {
-  const server = start()
-  const other = 10
-  server.core.clientConnected(other, false)
-  server.command('authenticate|cymru|', other)
-  server.command('route|cdr:attempt', other)
-  server.takeDelivered()
-  const receivers: number[] = []
-  for (const callId of ['a', 'b', 'c']) {
-    respond(
-      server,
-      invited(server, requestOf('INVITE', { callId, branch: `z9hG4bK-${callId}`, body: sdp })),
-      486,
-    )
-    server.takeDelivered()
-    receivers.push(
-      ...server.details
-        .splice(0)
-        .flatMap(({ clientId, kind }) => (kind === 'cdr:attempt' ? [clientId] : [])),
-    )
-  }
-  expect(receivers).toEqual([recorder, other, recorder])
-  server.disconnect(recorder)
-  server.disconnect(other)
-  server.takeDelivered()
-  invited(server, requestOf('INVITE', { callId: 'd', branch: 'z9hG4bK-d', body: sdp }))
-  expect(server.details).toEqual([])
-})
-
 /** A call that the application has forwarded; the INVITE as the callee got it. */
 function forwarded(server: VirtualServer): string {
   const transactionId = invited(server)
@@ -185,20 +119,5 @@ test('a call that is forwarded starts on both sides, and stops with the BYE that
     'cdr:start network proxy-uac 200',
     'cdr:start application proxy-uas 200',
     'cdr:stop network normal-release BYE',
-  ])
-})
-
-test('a call that is forwarded and refused, and one that is cancelled', () => {
-  const server = start()
-  server.receive(responseOf(forwarded(server), 486, { toTag: 'b' }), callee)
-  expect(told(server)).toEqual(['cdr:attempt network INVITE', 'cdr:stop network call-rejected 486'])
-  const other = start()
-  const invite = forwarded(other)
-  other.receive(responseOf(invite, 180, { toTag: 'b' }), callee)
-  other.receive(requestOf('CANCEL', { branch: 'z9hG4bK-INVITE-1' }))
-  other.receive(responseOf(invite, 487, { toTag: 'b' }), callee)
-  expect(told(other)).toEqual([
-    'cdr:attempt network INVITE',
-    'cdr:stop network call-canceled CANCEL',
   ])
 })

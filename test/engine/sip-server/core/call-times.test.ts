@@ -1,23 +1,8 @@
 import { expect, test } from 'vitest'
 import type { Histogram } from '../../../../engine/sip-server/core/traffic.ts'
-import {
-  answer,
-  called,
-  calleeRequest,
-  calleeSdp,
-  dialogIdOf,
-  invite,
-} from '../../../support/callee.ts'
-import { acknowledge, answered, invited, respond } from '../../../support/caller.ts'
-import {
-  callee,
-  requestOf,
-  responseOf,
-  sdp,
-  sip,
-  type SentMessage,
-  VirtualServer,
-} from '../../../support/sip-core.ts'
+import { answer, calleeSdp, invite } from '../../../support/callee.ts'
+import { invited, respond } from '../../../support/caller.ts'
+import { callee, responseOf, type SentMessage, VirtualServer } from '../../../support/sip-core.ts'
 
 const [ringing, answering] = [
   [1, 2, 3, 5, 7, 10, 15, 20],
@@ -43,14 +28,6 @@ const times = (server: VirtualServer) => {
 }
 
 const none = { sum: 0 }
-
-test('the buckets are those of drachtio-server', () => {
-  const { inbound, outbound } = new VirtualServer().core.callTimes
-  for (const { ringing: pdd, answer: until } of [inbound, outbound]) {
-    expect(pdd.bounds).toEqual(ringing)
-    expect(until.bounds).toEqual(answering)
-  }
-})
 
 test('a received call: until it rings, and until it is answered', () => {
   const server = new VirtualServer()
@@ -86,34 +63,6 @@ test('a sent call, of which Trying and copies of the answer say nothing', () => 
     pddOut: { sum: 1, 1: 1 },
     answerOut: { sum: 61, more: 1 },
   })
-})
-
-test('a call that is answered without ringing has rung when it was answered', () => {
-  const server = new VirtualServer()
-  answered(server)
-  called(server, [])
-  const at0 = { sum: 0, 1: 1 }
-  expect(times(server)).toEqual({ pddIn: at0, answerIn: at0, pddOut: at0, answerOut: at0 })
-})
-
-test('what is refused was not answered, and a re-INVITE is no call', () => {
-  const server = new VirtualServer()
-  respond(server, invited(server), 486)
-  answer(server, invite(server), 603)
-  expect(times(server)).toEqual({ pddIn: none, answerIn: none, pddOut: none, answerOut: none })
-
-  const other = new VirtualServer()
-  const toTag = answered(other)
-  acknowledge(other, toTag)
-  const again = requestOf('INVITE', { toTag, cseq: 2, branch: 'z9hG4bK-2', body: sdp })
-  respond(other, invited(other, again), 200)
-  const request = called(other, [])
-  other.command(`sip||${dialogIdOf(request)}\r\n${sip('INVITE sip:p SIP/2.0', [], sdp)}`)
-  const [change] = other.takeSent()
-  answer(other, change?.text ?? '', 200, { body: calleeSdp })
-  other.receive(calleeRequest(request, 'BYE', 1), callee)
-  const at0 = { sum: 0, 1: 1 }
-  expect(times(other)).toEqual({ pddIn: at0, answerIn: at0, pddOut: at0, answerOut: at0 })
 })
 
 test('a forwarded call counts where it came in and where it went', () => {

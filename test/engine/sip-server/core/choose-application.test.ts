@@ -25,24 +25,6 @@ test('a request for a tag goes to those that authenticated with it, in turn', ()
   expect(server.deliveredTo).toEqual([11, 12, 11])
 })
 
-test('the one that decides sees what is known of the request', () => {
-  const seen: (string | number | undefined)[] = []
-  const server = start((request) => {
-    const { method, uri, protocol, sourceAddress, sourcePort } = request
-    seen.push(method, uri, protocol, sourceAddress, sourcePort, request.get('Call-ID'))
-    return undefined
-  })
-  invite(server, 'a')
-  expect(seen).toEqual(['INVITE', 'sip:1@198.51.100.10', 'udp', '203.0.113.7', 5060, 'a'])
-})
-
-test('a tag of no application is answered with 480', () => {
-  const server = start(() => ({ tag: 'absent' }))
-  invite(server, 'a')
-  expect(server.takeStartLines()).toEqual(['SIP/2.0 480 Temporarily Unavailable'])
-  expect(server.takeDelivered()).toEqual([])
-})
-
 test('an application that is connected to gets its request once it has authenticated', () => {
   const server = start(() => ({ uri: 'tcp://192.0.2.9:9023' }))
   invite(server, 'a')

@@ -61,19 +61,6 @@ test('meanwhile the peer can hang up, but change nothing', () => {
   expect(server.takeSent()).toEqual([])
 })
 
-test('new calls go to the next application while those of the last one go on', () => {
-  const server = new VirtualServer({ graceMs })
-  acknowledge(server, answered(server))
-  server.takeSent()
-  server.reconnect()
-  invited(server, requestOf('INVITE', { callId: 'new', branch: 'z9hG4bK-new', body: sdp }))
-  server.takeSent()
-  server.advance(graceMs)
-  expect(server.takeSent().map(({ text }) => startLine(text))).toEqual([
-    expect.stringMatching(/^BYE /),
-  ])
-})
-
 test('an INVITE of its own is cancelled; one that was answered just now is acknowledged, then ended', () => {
   const server = new VirtualServer({ graceMs })
   const invite = (user: string) =>
@@ -91,11 +78,4 @@ test('an INVITE of its own is cancelled; one that was answered just now is ackno
   server.advance(graceMs)
   const later = server.takeStartLines().map((line) => line.split(' ', 1)[0])
   expect(later.filter((method) => method === 'BYE')).toHaveLength(1)
-})
-
-test('a server that stops ends them at once', () => {
-  const { server } = orphaned()
-  server.core.endOrphanedCalls(server.now)
-  server.advance(0)
-  expect(server.core.stats()).toMatchObject({ lostApplications: 0, dialogs: 0 })
 })

@@ -7,7 +7,6 @@ import {
   requestOf,
   responseOf,
   sdp,
-  sip,
   tagIn,
 } from '../../../support/sip-core.ts'
 
@@ -47,12 +46,6 @@ test.each([
 ])('an INVITE with %j, answered with %j, gets %j', (offered, given, expected) => {
   const { ok } = answered(new VirtualServer(), offered, given)
   expect([header(ok, 'Session-Expires'), header(ok, 'Require')]).toEqual(expected)
-})
-
-test('what the application requires by itself is not required twice', () => {
-  const given = ['Session-Expires: 600', 'Require: timer']
-  const { ok } = answered(new VirtualServer(), [supported], given)
-  expect(ok.match(/Require:/g)).toHaveLength(1)
 })
 
 // §10: 32 s or a third of the interval before its end, whichever is less.
@@ -100,17 +93,6 @@ test.each(['INVITE', 'UPDATE'])(
   },
 )
 
-test('a refused refresh does not count', () => {
-  const server = new VirtualServer()
-  const { toTag } = answered(server, [supported], ['Session-Expires: 90;refresher=uac'])
-  server.advance(45_000)
-  server.receive(requestOf('UPDATE', { toTag, cseq: 2, extra: [supported] }))
-  respond(server, server.takeDelivered()[0]?.transactionId ?? '', 500)
-  server.takeSent()
-  server.advance(15_000)
-  expect(server.takeStartLines()[0]).toMatch(/^BYE /)
-})
-
 // §7.4: the offer as it was, or none at all.
 test('our part: after half the interval UPDATE for a caller that takes it, else the same offer again', () => {
   for (const [allow, method, body] of [
@@ -143,24 +125,6 @@ test('our part: after half the interval UPDATE for a caller that takes it, else 
   }
 })
 
-test('media that were described in a reliable response, and not again, are offered as they were', () => {
-  const server = new VirtualServer()
-  const extra = ['Supported: 100rel']
-  const transactionId = invited(server, requestOf('INVITE', { body: sdp, extra }))
-  const early = sdp.replace('s=-', 's=early')
-  server.command(`sip|${transactionId}|\r\n${sip('SIP/2.0 183 X', ['Require: 100rel'], early)}`)
-  const ringing = server.takeSent()[0]?.text ?? ''
-  const toTag = tagIn(header(ringing, 'To'))
-  const rack = `RAck: ${header(ringing, 'RSeq')} 1 INVITE`
-  server.receive(requestOf('PRACK', { toTag, cseq: 2, extra: [rack] }))
-  server.command(`sip|${transactionId}|\r\n${sip('SIP/2.0 200 OK', ['Session-Expires: 90'])}`)
-  acknowledge(server, toTag)
-  server.takeSent()
-  server.advance(45_000)
-  const refresh = server.takeSent()[0]?.text ?? ''
-  expect(refresh.slice(refresh.indexOf('\r\n\r\n') + 4)).toBe(early)
-})
-
 test('a caller that has vanished is noticed by the refresh: BYE, and the application is told', () => {
   const server = new VirtualServer()
   answered(server, [], ['Session-Expires: 90'])
@@ -185,37 +149,6 @@ test.each([408, 481])('a refresh that is answered %i ends the dialog', (status) 
   expect(server.takeDelivered()[0]?.transactionId).toBe('unsolicited')
 })
 
-test('UPDATE that the caller does not take after all is followed by a re-INVITE', () => {
-  const server = new VirtualServer()
-  answered(server, [supported, 'Allow: UPDATE'], ['Session-Expires: 90;refresher=uas'])
-  server.advance(45_000)
-  server.receive(responseOf(server.takeSent()[0]?.text ?? '', 501))
-  server.advance(250)
-  expect(header(server.takeSent()[0]?.text ?? '', 'CSeq')).toBe('2 INVITE')
-})
-
-test('a caller that counts no seconds and refuses the refresh is there: the call goes on', () => {
-  const server = new VirtualServer()
-  answered(server, [], ['Session-Expires: 90'])
-  for (let round = 1; round <= 3; round++) {
-    server.advance(45_000)
-    const [refresh, ...others] = server.takeSent()
-    expect(others).toEqual([])
-    server.receive(responseOf(refresh?.text ?? '', 488))
-    expect(server.takeStartLines()[0]).toMatch(/^ACK/)
-  }
-})
-
-test('one that counts them is asked again until the session expires', () => {
-  const server = new VirtualServer()
-  answered(server, [supported], ['Session-Expires: 90;refresher=uas'])
-  server.advance(45_000)
-  server.receive(responseOf(server.takeSent()[0]?.text ?? '', 488))
-  server.takeSent()
-  server.advance(15_000)
-  expect(server.takeStartLines()).toEqual(['BYE sip:alice@203.0.113.7:5060 SIP/2.0'])
-})
-
 // RFC 3261 §14.1: the caller made the Call-ID, so we wait for at most two seconds.
 test('a refresh that meets a request of the peer is tried again within two seconds', () => {
   const server = new VirtualServer()
@@ -225,15 +158,6 @@ test('a refresh that meets a request of the peer is tried again within two secon
   server.takeSent()
   server.advance(2_250)
   expect(server.takeStartLines()[0]).toBe('INVITE sip:alice@203.0.113.7:5060 SIP/2.0')
-})
-
-test('a re-INVITE of the peer during our own refresh gets 491', () => {
-  const server = new VirtualServer()
-  const { toTag } = answered(server, [], ['Session-Expires: 90'])
-  server.advance(45_000)
-  server.takeSent()
-  server.receive(requestOf('INVITE', { toTag, cseq: 2, branch: 'z9hG4bK-r2', body: sdp }))
-  expect(server.takeStartLines()).toEqual(['SIP/2.0 491 Request Pending'])
 })
 
 test('a longer interval that the peer insists on is taken at once', () => {
@@ -270,15 +194,6 @@ test('so does an INVITE that begins a call, unless its sender knows nothing of i
   expect(short([supported])).toBe('SIP/2.0 422 Session Interval Too Small')
   expect(short([])).toBe('SIP/2.0 100 Trying')
   expect(short([supported], 60)).toBe('SIP/2.0 100 Trying')
-})
-
-test('the BYE of either side ends the timer with the dialog', () => {
-  const server = new VirtualServer()
-  const { toTag } = answered(server, [supported], ['Session-Expires: 90;refresher=uac'])
-  server.receive(requestOf('BYE', { toTag, cseq: 2 }))
-  respond(server, server.takeDelivered()[0]?.transactionId ?? '', 200)
-  server.advance(600_000)
-  expect(server.core.stats()['deadlines']).toBe(0)
 })
 
 test.each([

@@ -1,7 +1,7 @@
 /** Session timers of calls that an application makes: RFC 4028 §7. */
 import { expect, test } from 'vitest'
-import { answer, called, calleeRequest, calleeSdp, dialogIdOf } from '../../../support/callee.ts'
-import { VirtualServer, callee, header, sdp, sip } from '../../../support/sip-core.ts'
+import { answer, called, calleeSdp, dialogIdOf } from '../../../support/callee.ts'
+import { VirtualServer, header, sdp, sip } from '../../../support/sip-core.ts'
 
 const asked = ['Supported: timer', 'Session-Expires: 90']
 const bodyOf = (text: string): string => text.slice(text.indexOf('\r\n\r\n') + 4)
@@ -31,22 +31,6 @@ test.each([
   expect(server.takeSent()).toEqual([])
   server.advance(250)
   expect(header(server.takeSent()[0]?.text ?? '', 'CSeq')).toBe(`2 ${method}`)
-})
-
-test('a call that neither side wants to watch lives as long as it likes', () => {
-  const server = new VirtualServer()
-  called(server, ['Supported: timer'])
-  server.advance(86_400_000)
-  expect(server.takeSent()).toEqual([])
-  expect(server.core.stats()).toMatchObject({ dialogs: 1, deadlines: 0 })
-})
-
-test('UPDATE refreshes where the answer allows it', () => {
-  const server = new VirtualServer()
-  called(server, asked, ['Session-Expires: 90;refresher=uac', 'Allow: INVITE,UPDATE'])
-  server.advance(45_000)
-  const refresh = server.takeSent()[0]?.text ?? ''
-  expect([header(refresh, 'CSeq'), bodyOf(refresh)]).toEqual(['2 UPDATE', ''])
 })
 
 test('an offer that was answered in the ACK is what a refresh repeats', () => {
@@ -108,38 +92,6 @@ test('a re-INVITE of the application waits for a refresh that it cannot know of'
   expect(server.takeDelivered()[0]).toMatchObject({ commandId: id, verdict: 'OK' })
 })
 
-test('one that waits when the dialog ends is refused', () => {
-  const server = new VirtualServer()
-  const invite = called(server, asked)
-  server.advance(45_000)
-  const id = server.command(`sip||${dialogIdOf(invite)}\r\n${sip('INVITE sip:p SIP/2.0', [], sdp)}`)
-  server.receive(calleeRequest(invite, 'BYE', 1), callee)
-  const reply = server.takeDelivered().find(({ commandId }) => commandId === id)
-  expect(reply?.verdict).toBe('NOK')
-})
-
-test('refreshing by itself while it rings, the peer is not called again by the end of the call', () => {
-  const server = new VirtualServer()
-  const invite = called(server, asked)
-  server.advance(45_000)
-  answer(server, server.takeSent()[0]?.text ?? '', 180)
-  server.receive(calleeRequest(invite, 'BYE', 1), callee)
-  server.command(
-    `sip|${server.takeDelivered()[0]?.transactionId ?? ''}|\r\n${sip('SIP/2.0 200 OK', [])}`,
-  )
-  server.advance(64_000)
-  expect(server.core.stats()).toMatchObject({ clientTransactions: 0, dialogs: 0, deadlines: 0 })
-})
-
-test('our own BYE is the last word: no refresh follows it', () => {
-  const server = new VirtualServer()
-  const invite = called(server, asked)
-  server.advance(44_000)
-  server.command(`sip||${dialogIdOf(invite)}\r\n${sip('BYE sip:p SIP/2.0', [])}`)
-  server.advance(20_000)
-  expect(server.takeStartLines().some((line) => line.startsWith('INVITE'))).toBe(false)
-})
-
 const agreed = ['Session-Expires: 1800;refresher=uac']
 
 /** Methods of what was sent, with their numbers. */
@@ -174,20 +126,6 @@ test.each([401, 407])(
   },
 )
 
-test('the application, which has credentials, can still renew the session', () => {
-  const { server, invite } = refusedRefresh(407)
-  server.advance(100_000)
-  const credentials = ['Proxy-Authorization: Digest username="a"']
-  server.command(`sip||${dialogIdOf(invite)}\r\n${sip('INVITE sip:p SIP/2.0', credentials, sdp)}`)
-  answer(server, server.takeSent()[0]?.text ?? '', 200, { lines: agreed, body: calleeSdp })
-  server.command(`sip||${dialogIdOf(invite)}\r\n${sip('ACK sip:p SIP/2.0', [])}`)
-  server.takeSent()
-  server.advance(899_750)
-  expect(methods(server)).toEqual([])
-  server.advance(250)
-  expect(methods(server)).toEqual(['4 INVITE'])
-})
-
 test('another refusal may pass, and is tried once more; the same one again is final', () => {
   const { server } = refusedRefresh(500)
   server.advance(16_000)
@@ -197,15 +135,4 @@ test('another refusal may pass, and is tried once more; the same one again is fi
   expect(methods(server)).toEqual([])
   server.advance(250)
   expect(methods(server)).toEqual(['4 BYE'])
-})
-
-test('a peer that counts no seconds and challenges the refresh is there: the call goes on', () => {
-  const server = new VirtualServer()
-  called(server, asked)
-  for (let round = 0; round < 3; round += 1) {
-    server.advance(45_000)
-    answer(server, server.takeSent()[0]?.text ?? '', 407)
-    expect(methods(server)).toEqual([`${round + 2} ACK`])
-  }
-  expect(server.core.stats()).toMatchObject({ dialogs: 1 })
 })

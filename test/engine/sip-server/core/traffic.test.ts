@@ -1,13 +1,6 @@
 import { expect, test } from 'vitest'
-import { answered, invited, respond } from '../../../support/caller.ts'
-import {
-  callee,
-  requestOf,
-  responseOf,
-  sdp,
-  sip,
-  VirtualServer,
-} from '../../../support/sip-core.ts'
+import { answered } from '../../../support/caller.ts'
+import { callee, requestOf, responseOf, sdp, VirtualServer } from '../../../support/sip-core.ts'
 
 const totals = (server: VirtualServer) => {
   const { requestsIn, requestsOut, responsesIn, responsesOut } = server.core.traffic
@@ -37,23 +30,6 @@ test('messages are counted by method and status, copies included', () => {
     responsesIn: { INVITE: { 486: 1 } },
     responsesOut: { INVITE: { 100: 1, 200: 2 } },
   })
-})
-
-test('copies that are sent are counted by what they are copies of', () => {
-  const server = new VirtualServer()
-  const transactionId = invited(server)
-  server.receive(requestOf('INVITE', { body: sdp }))
-  respond(server, transactionId, 486)
-  server.advance(500)
-  server.receive(requestOf('INVITE', { body: sdp }))
-  server.receive(requestOf('OPTIONS', { callId: 'o', branch: 'z9hG4bK-o' }))
-  respond(server, server.takeDelivered().at(-1)?.transactionId ?? '', 200)
-  server.receive(requestOf('OPTIONS', { callId: 'o', branch: 'z9hG4bK-o' }))
-  expect(server.core.traffic.repeatedOut).toEqual({ requests: 0, responses: 4 })
-  for (const method of ['INVITE', 'OPTIONS'])
-    server.command(`sip|||\r\n${sip(`${method} sip:b@192.0.2.20 SIP/2.0`, [])}`)
-  server.advance(500)
-  expect(server.core.traffic.repeatedOut.requests).toBe(2)
 })
 
 test('what cannot be read, or is no correct message, is counted', () => {

@@ -138,11 +138,6 @@ test.each([
   expect(asked.some((name) => name.startsWith('naptr'))).toBe(false)
 })
 
-test('a WebSocket has no SRV record', async () => {
-  const { places } = await find(zone, { protocol: 'wss' })
-  expect(places).toEqual(['wss 192.0.2.9 5061'])
-})
-
 test('a port leaves only the addresses', async () => {
   const { places, asked } = await find(zone, { protocol: 'udp', port: 5080 })
   expect(places).toEqual(['udp 192.0.2.9 5080'])

@@ -1,12 +1,9 @@
 import { expect, test } from 'vitest'
 import {
-  headerNamed,
-  capitalized,
   isToken,
   knownName,
   parseParams,
   splitList,
-  splitOutside,
   unquote,
 } from '../../../../engine/sip-server/message/headers.ts'
 
@@ -43,27 +40,6 @@ test.each([
   expect(knownName(name) ?? name).toBe(canonical)
 })
 
-test('a name in small letters leaves with capitals, any other as it was written', () => {
-  const written = [
-    'p-charge-info',
-    'user-to-user',
-    'a',
-    'x-call-uuid',
-    'P-charge-info',
-    'fooBar',
-    '1-a',
-  ]
-  expect(written.map(capitalized)).toEqual([
-    'P-Charge-Info',
-    'User-To-User',
-    'A',
-    'x-call-uuid',
-    'P-charge-info',
-    'fooBar',
-    '1-a',
-  ])
-})
-
 test('a list is divided at commas outside quotes and brackets', () => {
   expect(splitList('a, "b,\\",c" , <d,e>,,f')).toEqual(['a', '"b,\\",c"', '<d,e>', 'f'])
   expect([splitList(''), splitList('one'), splitList(' , '), splitList(' one ')]).toEqual([
@@ -72,15 +48,6 @@ test('a list is divided at commas outside quotes and brackets', () => {
     [],
     ['one'],
   ])
-})
-
-test('an unclosed quote or bracket reaches to the end', () => {
-  expect(splitList('a,"b,c')).toEqual(['a', '"b,c'])
-  expect(splitList('a,<b,c')).toEqual(['a', '<b,c'])
-})
-
-test('empty parts are kept where they matter', () => {
-  expect(splitOutside('a;;b;', ';')).toEqual(['a', '', 'b', ''])
 })
 
 test('parameters have lower case names, resolved quotes, and blanks around their separators', () => {
@@ -110,14 +77,4 @@ test('a token has no separators, and a quoted pair is the character behind its b
     false,
   ])
   expect(unquote('"a\\\\b\\"c"')).toBe('a\\b"c')
-})
-
-test('a header is found under any spelling', () => {
-  const headers = { from: 'f', 'P-Charge-Info': 'x', diversion: undefined, Diversion: 'd' }
-  expect(['from', 'p-charge-info', 'diversion', 'to'].map((n) => headerNamed(headers, n))).toEqual([
-    'f',
-    'x',
-    'd',
-    undefined,
-  ])
 })

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import { parseAppMessage } from '../../../../engine/sip-server/message/parse.ts'
 import { invite, lines, read } from './sample.ts'
 
 test('compact and lower case names are found by the canonical one', () => {
@@ -26,17 +25,6 @@ test('compact and lower case names are found by the canonical one', () => {
   ])
 })
 
-test('an unknown header keeps its spelling and is found in any case', () => {
-  const message = read(invite(['X-Call-UUID: 1', 'x-call-uuid: 2']))
-  expect([message.get('x-CALL-uuid'), message.has('X-CALL-UUID')]).toEqual(['1', true])
-  expect(message.all('X-Call-UUID')).toEqual(['1', '2'])
-  expect(message.entries().slice(-2)).toEqual([
-    ['X-Call-UUID', '1'],
-    ['x-call-uuid', '2'],
-  ])
-  expect([message.get('X-Other'), message.has('X-Other')]).toEqual([undefined, false])
-})
-
 test('a list runs over all lines of a header, and commas in quotes and brackets divide nothing', () => {
   const message = read(
     invite([
@@ -56,45 +44,6 @@ test('folded lines read as one, blanks around a value are no part of it', () => 
     invite(['Subject:', '  \t one', '\t two  ', ' ', '   three\t', ' ', 'X-Empty:  ']),
   )
   expect([message.get('Subject'), message.get('X-Empty')]).toEqual(['one two three', ''])
-})
-
-test('only a message without folding and compact names may be handed on as it is', () => {
-  expect(read(invite(['subject: 1'])).hasPlainHeaders).toBe(true)
-  expect(read(invite(['Subject: 1', ' 2'])).hasPlainHeaders).toBe(false)
-  expect(read(invite(['s: 1'])).hasPlainHeaders).toBe(false)
-  expect(parseAppMessage(invite(['no colon']))?.hasPlainHeaders).toBe(false)
-  expect(parseAppMessage(invite().replaceAll('\r\n', '\n'))?.hasPlainHeaders).toBe(false)
-})
-
-test('the topmost Via is the first value of the first line', () => {
-  const message = read(
-    invite(['Via: SIP/2.0/TCP lower']).replace('rport', 'rport, SIP/2.0/TLS next'),
-  )
-  expect([message.via?.host, message.via?.port, message.via?.params.get('rport')]).toEqual([
-    '192.0.2.1',
-    5060,
-    '',
-  ])
-  expect(message.list('Via')).toHaveLength(3)
-})
-
-test('absent and unreadable fields read as undefined or empty', () => {
-  const message = read(
-    lines('OPTIONS sip:a@b SIP/2.0', 'Via: ?', 'From: <', 'CSeq: x', 'Contact: *', '', ''),
-  )
-  expect([message.via, message.from, message.to, message.cseq, message.contact]).toEqual([
-    undefined,
-    undefined,
-    undefined,
-    undefined,
-    undefined,
-  ])
-  expect([message.fromTag, message.toTag, message.callId, message.maxForwards]).toEqual([
-    '',
-    '',
-    '',
-    undefined,
-  ])
 })
 
 test('a response has the method of its CSeq', () => {

@@ -109,8 +109,3 @@ test.each([
 ])('%s differs from %s', (a, b) => {
   expect([sameUri(a, b), sameUri(b, a)]).toEqual([false, false])
 })
-
-test('URIs that were read before are compared as well', () => {
-  const uri = parseUri('sip:a@h')
-  expect(uri && sameUri(uri, 'sip:a@H')).toBe(true)
-})

@@ -1,10 +1,8 @@
 /** The program as a whole, on real sockets: from words, variables and a file to answers. */
-import { connect } from 'node:net'
 import { expect, test } from 'vitest'
 import { OptionError } from '../../../../engine/sip-server/index.ts'
 import { runProgram } from '../../../../engine/sip-server/program/program.ts'
 import { programWorld, SipServerProgram } from '../../../support/sip-server-program.ts'
-import { closed } from '../../../support/waiting.ts'
 
 async function ask(
   program: SipServerProgram,
@@ -41,28 +39,6 @@ test('a file of drachtio-server is served as it says', async () => {
   expect(await ask(program, 'udp', ['User-Agent: probe'])).toBe('SIP/2.0 200 OK')
   expect(await ask(program, 'tcp', ['User-Agent: sipcli/2'])).toBe('SIP/2.0 603 Decline')
   expect(await ask(program, 'udp', ['User-Agent: other'])).toBe('SIP/2.0 503 Service Unavailable')
-})
-
-test('the blacklist drops, a handler is asked', async () => {
-  const files = {
-    'd.xml': conf.replace('PORT', '9022'),
-    'denied.txt': '127.0.0.1',
-  }
-  const words = '-f d.xml --admin 127.0.0.1:0'
-  const denying = await SipServerProgram.start(`${words} --blacklist-file denied.txt`, { files })
-  const denied = connect(denying.port('tcp'), '127.0.0.1').on('error', () => undefined)
-  await closed(denied.resume())
-
-  const asking = await SipServerProgram.start(`${words} --handler tcp://127.0.0.1:1`, { files })
-  expect(await ask(asking, 'udp', [])).toBe('SIP/2.0 480 Temporarily Unavailable')
-})
-
-test.each([
-  ['--help', 'Options:'],
-  ['-v', '1.2.3'],
-])('%s prints, and nothing is served', async (words, text) => {
-  const { printed } = await SipServerProgram.start(words)
-  expect(printed.join()).toContain(text)
 })
 
 test.each([

@@ -41,17 +41,6 @@ test('spammers, and whose OPTIONS get 200', async () => {
   expect(program.logged.at(-1)).toBe('info info the configuration was read again')
 })
 
-test('the level of the log, unless the command line has one', async () => {
-  const level = (name: string): string =>
-    conf('', `<logging><loglevel>${name}</loglevel></logging>`)
-  const free = await start(level('error'))
-  free.reread(level('debug'))
-  expect(free.program.logged.at(-1)).toBe('debug info the configuration was read again')
-  const fixed = await start(level('error'), '--loglevel warn')
-  fixed.reread(level('debug'))
-  expect(fixed.program.logged.at(-1)).toBe('warn info the configuration was read again')
-})
-
 test('request handlers; what the old one is asked it still answers', async () => {
   const handler = async (status: number, isHeld: boolean) => {
     const held: (() => void)[] = []
@@ -77,33 +66,6 @@ test('request handlers; what the old one is asked it still answers', async () =>
   await other.next(404)
   old.held[0]?.()
   expect(await first).toBe(486)
-})
-
-test('the blacklist', async () => {
-  const files: Files = { 'denied.txt': '192.0.2.1' }
-  const words =
-    '--listen udp/127.0.0.1:0 --admin 127.0.0.1:0 --secret s --blacklist-file denied.txt'
-  const program = await SipServerProgram.start(words, { files })
-  files['denied.txt'] = '192.0.2.1\n192.0.2.2'
-  program.reload()
-  expect(program.logged).toContainEqual(
-    expect.stringContaining('the blacklist was read {"path":"denied.txt","addresses":2}'),
-  )
-})
-
-test('what cannot hold before a restart is named, without its value', async () => {
-  const { reread, program } = await start(conf('<timers><t1>500</t1></timers>'))
-  reread(
-    conf('<timers><t1>400</t1></timers>')
-      .replace('cymru', 'other')
-      .replace('127.0.0.1:0', '127.0.0.1:5999'),
-  )
-  expect(program.logged.slice(-4)).toEqual([
-    'info warn --contact has changed: it holds from the next start on',
-    'info warn --secret has changed: it holds from the next start on',
-    'info warn <sip/timers/t1> has changed: it holds from the next start on',
-    'info info the configuration was read again',
-  ])
 })
 
 test.each([

@@ -29,10 +29,6 @@ test.each([
   expect(() => line(words)).toThrow(problem)
 })
 
-test('a value may stand at once behind a letter', () => {
-  expect(line('-p9023 -ldebug').values).toEqual({ port: 9_023, logLevel: 'debug' })
-})
-
 const contacts = `<sip><contacts>
   <contact external-ip="52.0.0.1" local-net="10.0.0.0/16" dns-names="a b">sip:10.0.0.5</contact>
   <contact>sip:10.0.0.6</contact>
@@ -68,15 +64,6 @@ test('request handlers: of the command line, else of the environment, else of th
   expect(readSettings(words, set, root).handlers).toEqual([
     { ...all, httpMethod: 'post', url: 'http://l' },
   ])
-})
-
-test('headers of spammers; one that is not looked at is noted', () => {
-  const { spammers, values, notes } = file(`<sip><spammers action="reject" tcp-action="discard">
-    <header name="User-Agent"><value>sipcli</value><value>friendly-scanner</value></header>
-    <header><value>sipvicious</value></header></spammers></sip>`)
-  expect(spammers).toEqual([{ name: 'user-agent', values: ['sipcli', 'friendly-scanner'] }])
-  expect(values).toEqual({ spammerAction: 'reject', spammerTcpAction: 'discard' })
-  expect(notes).toHaveLength(1)
 })
 
 test('what has no effect in the file is noted in one line', () => {
@@ -120,10 +107,6 @@ test.each([
   ['--homer 10.0.0.1', '--homer needs --homer-id'],
 ])('%s: %s', (text, problem) => {
   expect(() => optionsOf(text)).toThrow(problem)
-})
-
-test('without a secret nothing starts', () => {
-  expect(() => serverOptions(readSettings([], {}, undefined))).toThrow('there is no secret')
 })
 
 test.each([

@@ -10,31 +10,6 @@ function tableOf(seed = 7): { deadlines: Deadlines; kept: RetransmitCache } {
   return { deadlines, kept: new RetransmitCache(deadlines, lifetimeMs, seed) }
 }
 
-test('a text is found until its time is over, and wakes the stack then', () => {
-  const { deadlines, kept } = tableOf()
-  kept.add('a', 'first', 1_000)
-  kept.add('b', 'second', 1_500)
-  expect(deadlines.next()).toBe(33_000)
-  deadlines.expire(32_999)
-  expect(kept.find('a')).toBe('first')
-  deadlines.expire(33_000)
-  expect([kept.find('a'), kept.find('b'), kept.size]).toEqual([undefined, 'second', 1])
-  expect(deadlines.next()).toBe(33_500)
-  deadlines.expire(33_500)
-  expect([kept.find('b'), kept.size, deadlines.next()]).toEqual([undefined, 0, undefined])
-})
-
-test('a later text takes the place of the one before it, for the whole time', () => {
-  const { deadlines, kept } = tableOf()
-  kept.add('a', 'first', 0)
-  kept.add('a', 'second', 100)
-  expect([kept.find('a'), kept.size]).toEqual(['second', 1])
-  deadlines.expire(lifetimeMs)
-  expect(kept.find('a')).toBe('second')
-  deadlines.expire(lifetimeMs + 100)
-  expect(kept.find('a')).toBe(undefined)
-})
-
 // A body may hold any bytes, which `message/decode.ts` turns into lone surrogates.
 test.each(['', 'é and ÿ', '€ 👋 \udc80\udcff', 'x'.repeat(1_000_000), '€'.repeat(1_000_000)])(
   'text %# comes back as it was',

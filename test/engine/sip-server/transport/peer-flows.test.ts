@@ -10,15 +10,6 @@ const listener: Listener = {
   advertisedPort: 5_060,
 }
 
-test('all datagrams of a peer have one flow', () => {
-  const flows = new PeerFlows(listener)
-  const flow = flows.of('192.0.2.1', 5_060)
-  expect(flow).toEqual({ listener, address: '192.0.2.1', port: 5_060, connectionId: 0 })
-  expect(flows.of('192.0.2.1', 5_060)).toBe(flow)
-  expect(flows.of('192.0.2.1', 5_061)).toMatchObject({ address: '192.0.2.1', port: 5_061 })
-  expect(flows.of('192.0.2.2', 5_060)).toMatchObject({ address: '192.0.2.2', port: 5_060 })
-})
-
 test('forged sources do not fill the memory', () => {
   const flows = new PeerFlows(listener, 3)
   const first = flows.of('192.0.2.1', 1)

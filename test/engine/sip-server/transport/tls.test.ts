@@ -124,27 +124,9 @@ test('a request by TLS is answered on its connection, and a double line break wi
   await expect.poll(() => transport.connections).toBe(0)
 })
 
-test('IPv6 works by TLS', async () => {
-  const { dial, seeing, flows } = await setUp({ host: '::1' })
-  dial().write(options('six'))
-  await seeing('message six on 1')
-  expect(flows[0]?.address).toBe('::1')
-})
-
-test('no peer speaks an older TLS than the minimum', async () => {
-  const { dial, seeing } = await setUp({ minVersion: 'TLSv1.3' })
-  const old = dial({ maxVersion: 'TLSv1.2' })
-  await closed(old)
-  dial().write(options('new'))
-  await seeing('message new on 1')
-  expect(defaultVersion((await setUp()).credentials)).toBe('TLSv1.2')
-})
-
 /** `emitted` would take the alert before it for a failure. */
 const closed = (socket: Socket): Promise<void> =>
   new Promise((resolve) => void socket.resume().on('close', () => resolve()))
-
-const defaultVersion = (credentials: Credentials) => credentials.settings.minVersion
 
 test('with required client certificates only a peer with a valid one is heard', async () => {
   const { dial, seeing, events } = await setUp({ clientCertificates: 'required' })
@@ -156,12 +138,6 @@ test('with required client certificates only a peer with a valid one is heard', 
   expect(events).toContain(
     'log a TLS handshake has failed: ERR_SSL_PEER_DID_NOT_RETURN_A_CERTIFICATE',
   )
-})
-
-test('with optional client certificates a peer without one is heard too', async () => {
-  const { dial, seeing } = await setUp({ clientCertificates: 'optional' })
-  dial().write(options('bare'))
-  await seeing('message bare on 1')
 })
 
 test('a server is told the name it is asked for, and must show it', async () => {
@@ -214,18 +190,6 @@ test('messages to one name share a connection; another name at the same address 
   await expect.poll(() => peer.accepted.length).toBe(2)
 })
 
-test('our certificate is shown to a server that wants one', async () => {
-  const peer = await answering(carrier, {
-    requestCert: true,
-    rejectUnauthorized: true,
-    ca: readFileSync(authority.file),
-  })
-  const { transport, flowTo } = await setUp()
-  transport.send('one', flowTo(peer.port), 'r1')
-  await peer.receiving(1)
-  expect(peer.accepted[0]?.getPeerCertificate().subject.CN).toBe('own')
-})
-
 // RFC 5923 §5: what the Via offers counts for a peer that has proved its name, and of no other.
 test('an alias is used for requests to a peer that has proved to be the one', async () => {
   const { transport, dial, seeing, flowTo } = await setUp({ clientCertificates: 'optional' })
@@ -270,28 +234,6 @@ test('a handshake that is not finished in time is ended, and holds no place', as
   cleanUp.unshift(() => socket.destroy())
   await closed(socket)
   await expect.poll(() => transport.connections).toBe(0)
-})
-
-test('a handshake under way does not keep the transport from stopping', async () => {
-  const { transport, port } = await setUp()
-  const socket = connectPlain(port, '127.0.0.1')
-  socket.on('error', () => undefined)
-  await emitted(socket, 'connect')
-  await expect.poll(() => transport.connections).toBe(1)
-  await transport.stop()
-  await expect.poll(() => transport.connections).toBe(0)
-})
-
-test('one source gets only so many connections; a place is free again when one closes', async () => {
-  const { transport, dial, seeing } = await setUp({ limits: { maxPerSource: 1 } })
-  const first = dial()
-  first.write(options('c1'))
-  await seeing('message c1 on 1')
-  await closed(dial())
-  first.destroy()
-  await expect.poll(() => transport.connections).toBe(0)
-  dial().write(options('c2'))
-  await seeing('message c2 on 2')
 })
 
 test('a source that is not welcome gets no handshake', async () => {

@@ -35,13 +35,6 @@ test('a sip command has a transaction, a dialog, a next hop and a message', () =
   })
 })
 
-test('a pipe in the message belongs to the message', () => {
-  const message = 'MESSAGE sip:b SIP/2.0\r\n\r\na|b|c'
-  expect(decodeCommand(`1|sip||\r\n${message}`).command).toMatchObject({
-    message: { text: message },
-  })
-})
-
 test('proxy names its options, timeouts in milliseconds and destinations', () => {
   const leader =
     '5|proxy|t4|remainInDialog|fullResponse||serial|2s|1500ms|sip:192.0.2.20|sip:192.0.2.21'
@@ -59,18 +52,6 @@ test('proxy names its options, timeouts in milliseconds and destinations', () =>
       destinations: ['sip:192.0.2.20', 'sip:192.0.2.21'],
       message: expect.objectContaining({ text: invite }),
     },
-  })
-})
-
-test('proxy without options or with timeouts that cannot be read is still a proxy', () => {
-  expect(
-    decodeCommand(`5|proxy|t4||||simultaneous||soon|sip:a\r\n${invite}`).command,
-  ).toMatchObject({
-    remainInDialog: false,
-    fullResponse: false,
-    simultaneous: true,
-    provisionalTimeoutMs: undefined,
-    finalTimeoutMs: undefined,
   })
 })
 

@@ -75,13 +75,6 @@ test('a response sent has transaction, dialog and an empty token where `continue
   expect(tokens(payload).slice(10, 13)).toEqual(['t', 'd', ''])
 })
 
-test('a request sent has its transaction at token 10', () => {
-  const event = { commandId: 'a', transactionId: 't', text, sent: undefined }
-  const payload = encodeEvent({ kind: 'request-sent', ...event, flow, now }, 's')
-  expect(payload).toBe(`s|response|a|OK|${sent}|t|Msg sent:|\r\n${text}`)
-  expect(tokens(payload)[10]).toBe('t')
-})
-
 test('a reason that quotes foreign text stays one token on one line', () => {
   const event = { kind: 'refused', commandId: 'a', problem: 'bad uri: a|b\r\nc' } as const
   expect(encodeEvent(event, 's')).toBe('s|response|a|NOK|bad uri: a b c')

@@ -69,12 +69,3 @@ test('frames before a problem are kept, nothing after it is read', () => {
   })
   expect(reader.push(stream('3|ping')).payloads).toEqual([])
 })
-
-test('a frame that arrives byte by byte costs time in proportion to its length', () => {
-  const reader = new FrameReader()
-  const bytes = stream('x'.repeat(maxFrameBytes))
-  const payloads: string[] = []
-  for (let at = 0; at < bytes.length; at++)
-    payloads.push(...reader.push(bytes.subarray(at, at + 1)).payloads)
-  expect(payloads[0]).toHaveLength(maxFrameBytes)
-})

@@ -7,8 +7,6 @@ import {
   responseOf,
   sdp,
   type SentMessage,
-  targetAt,
-  udp,
   VirtualServer,
 } from '../../../../support/sip-core.ts'
 
@@ -39,10 +37,6 @@ test('what our Via makes larger than 1300 bytes goes by TCP, and says so', () =>
   expect(header(sent?.text ?? '', 'Record-Route')).toContain(';transport=tcp;lr')
 })
 
-test('what stays small enough goes by UDP', () => {
-  expect(protocolOf(forward(new VirtualServer(), 'sip:192.0.2.20', { bytes: 900 }))).toBe('udp')
-})
-
 test('a destination without TCP gets it by UDP at once, and the next ones without the detour', () => {
   const server = new VirtualServer()
   const first = forward(server, 'sip:192.0.2.20')
@@ -59,48 +53,4 @@ test('a destination without TCP gets it by UDP at once, and the next ones withou
   server.takeDelivered()
   expect(protocolOf(forward(server, 'sip:192.0.2.20'))).toBe('udp')
   expect(protocolOf(forward(other, 'sip:192.0.2.20'))).toBe('tcp')
-})
-
-test.each(['sip:192.0.2.20;transport=udp', 'sip:192.0.2.20:5070;transport=UDP'])(
-  '%s asks for UDP and gets it',
-  (destination) => {
-    expect(protocolOf(forward(new VirtualServer(), destination))).toBe('udp')
-  },
-)
-
-test('without a TCP listener everything stays on UDP', () => {
-  const server = new VirtualServer({ listeners: [udp] })
-  expect(protocolOf(forward(server, 'sip:192.0.2.20'))).toBe('udp')
-})
-
-test('a destination that refuses or is silent by TCP is not asked again by UDP', () => {
-  const server = new VirtualServer()
-  const refused = forward(server, 'sip:192.0.2.20')
-  server.receive(responseOf(refused?.text ?? '', 503), refused?.flow)
-  expect(server.takeStartLines()).toEqual([
-    expect.stringMatching(/^ACK /),
-    'SIP/2.0 500 Server Internal Error',
-  ])
-  const other = new VirtualServer()
-  expect(protocolOf(forward(other, 'sip:192.0.2.20'))).toBe('tcp')
-  other.advance(32_000)
-  expect(other.takeStartLines()).toEqual(['SIP/2.0 408 Request Timeout'])
-})
-
-test('every target of a host name is tried by TCP, then by UDP', () => {
-  const server = new VirtualServer()
-  forward(server, 'sip:pbx.example')
-  server.resolved('pbx.example', [targetAt('192.0.2.1'), targetAt('192.0.2.2')])
-  const ways: string[] = []
-  for (let sent = next(server); sent?.text.startsWith('INVITE'); sent = next(server)) {
-    ways.push(`${sent.flow.listener.protocol} ${sent.flow.address}`)
-    server.sendFailed(sent.reference)
-  }
-  expect(ways).toEqual(['tcp 192.0.2.1', 'udp 192.0.2.1', 'tcp 192.0.2.2', 'udp 192.0.2.2'])
-  expect(server.core.stats()).toMatchObject({ clientTransactions: 0, forwarding: 0 })
-})
-
-test('other methods move, too', () => {
-  const server = new VirtualServer()
-  expect(protocolOf(forward(server, 'sip:192.0.2.20', { method: 'MESSAGE' }))).toBe('tcp')
 })

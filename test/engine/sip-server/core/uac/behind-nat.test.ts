@@ -7,7 +7,6 @@ import {
   sdp,
   sip,
   tagIn,
-  udp,
   VirtualServer,
 } from '../../../../support/sip-core.ts'
 
@@ -65,13 +64,6 @@ test.each([
     )
   },
 )
-
-test('also when NAT and phone are in private networks both', () => {
-  const source: Flow = { ...udp, listener: udp, address: '10.0.0.1', port: 40_123, connectionId: 0 }
-  const uri = 'sip:101@192.168.1.5:5062'
-  const sent = settled({ uri, nextHop: 'sip:10.0.0.1:40123' }, source, [`Contact: <${uri}>`])
-  expect(sent).toEqual(both(uri, '10.0.0.1:40123'))
-})
 
 test('a private Contact from a public address leads nowhere, whatever was called', () => {
   const sent = settled({ uri: 'sip:b@192.0.2.20' }, callee, ['Contact: <sip:b@10.1.1.1>'])

@@ -30,32 +30,6 @@ test('each branch gets the PRACK for what it said, with numbers of its own', () 
   ])
 })
 
-test('branches that happen to count alike are acknowledged in turn', () => {
-  const server = new VirtualServer()
-  const request = invite(server)
-  for (const toTag of ['one', 'two'])
-    answer(server, request, 183, { toTag, lines: reliable(7), body: calleeSdp })
-  expect(header(prack(server, request, 7), 'To')).toContain('tag=one')
-  expect(header(prack(server, request, 7), 'To')).toContain('tag=two')
-})
-
-test('an application may name the branch itself', () => {
-  const server = new VirtualServer()
-  const request = invite(server)
-  for (const toTag of ['one', 'two'])
-    answer(server, request, 183, { toTag, lines: reliable(7), body: calleeSdp })
-  const named = prack(server, request, 7, ['To: <sip:bob@192.0.2.20>;tag=two'])
-  expect(header(named, 'To')).toContain('tag=two')
-})
-
-test('a copy of what one branch said is filtered for that branch alone', () => {
-  const server = new VirtualServer()
-  const request = invite(server)
-  for (const toTag of ['one', 'two', 'one', 'two'])
-    answer(server, request, 183, { toTag, lines: reliable(7) })
-  expect(server.takeDelivered()).toHaveLength(2)
-})
-
 test('a request of one branch does not move the target of another', () => {
   const server = new VirtualServer()
   const request = invite(server)

@@ -32,16 +32,3 @@ test('what follows it is the next hop, and goes along', () => {
   expect([to, header(text, 'Route')]).toEqual(['192.0.2.77', next])
   expect(text.match(/^Route: .*/gm)).toEqual([`Route: ${next}`, 'Route: <sip:x;lr>'])
 })
-
-test('next to a next hop, too', () => {
-  const { text, to } = invite(new VirtualServer(), [`Route: ${own}`], 'sip:192.0.2.88')
-  expect([to, text.includes('Route:')]).toEqual(['192.0.2.88', false])
-})
-
-test('an unreadable Route is an error as before', () => {
-  const { reply } = invite(new VirtualServer(), ['Route: <mailto:x>'])
-  expect(reply).toMatchObject({
-    verdict: 'NOK',
-    reason: 'invalid request-uri: <mailto:x>',
-  })
-})

@@ -42,14 +42,3 @@ test.each([
   expect(server.takeStartLines().filter((line) => line.startsWith('BYE'))).toEqual([])
   expect(server.core.stats()['dialogs']).toBe(1)
 })
-
-test('silence to a re-INVITE is such an answer, too', () => {
-  const server = new VirtualServer()
-  const invite = called(server, [])
-  ask(server, invite, 'INVITE')
-  server.advance(32_000)
-  expect(server.takeStartLines().at(-1)).toMatch(/^BYE/)
-  expect(
-    server.takeDelivered().map(({ transactionId }) => transactionId === 'unsolicited'),
-  ).toEqual([false, true])
-})

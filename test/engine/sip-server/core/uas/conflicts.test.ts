@@ -7,7 +7,6 @@ import {
   callee,
   header,
   requestOf,
-  responseOf,
   sdp,
   sip,
   tagIn,
@@ -74,22 +73,6 @@ test.each([
   expect(ask(theirs, bodyOf(theirOffer))).toBe(status)
 })
 
-test('what was refused for now is welcome once the way is free', () => {
-  const { server, ask, send, toTag } = established()
-  const update = send('UPDATE', sdp)
-  expect(ask('INVITE', sdp)).toBe('491')
-  server.receive(responseOf(update, 200, { toTag, body: sdp }))
-  expect(ask('INVITE', sdp)).toBe('')
-  expect(server.takeDelivered().at(-1)?.sip.startsWith('INVITE')).toBe(true)
-})
-
-test('the refusal that asks for patience says how much', () => {
-  const { server, ask, toTag } = established()
-  ask('UPDATE')
-  server.receive(requestOf('UPDATE', { toTag, cseq: 9, branch: 'z9hG4bK-u9' }))
-  expect(Number(header(server.takeSent()[0]?.text ?? '', 'Retry-After'))).toBeLessThan(10)
-})
-
 test('before the first offer is answered, an UPDATE of the caller may bring no other', () => {
   const server = new VirtualServer()
   const transactionId = invited(
@@ -118,22 +101,6 @@ test('nor may one of the called side, until its reliable answer', () => {
   answer(server, request, 183, { lines: ['Require: 100rel', 'RSeq: 5'], body: calleeSdp })
   server.receive(calleeRequest(request, 'UPDATE', 2, [], calleeSdp), callee)
   expect(server.takeStartLines()).toEqual([])
-})
-
-test('an answer in a response that is not reliable will do, for the caller and for the called side', () => {
-  const server = new VirtualServer()
-  const transactionId = invited(server, requestOf('INVITE', { body: sdp }))
-  server.command(`sip|${transactionId}|\r\n${sip('SIP/2.0 183 X', [], sdp)}`)
-  const toTag = tagIn(header(server.takeSent()[0]?.text ?? '', 'To'))
-  server.takeDelivered()
-  server.receive(requestOf('UPDATE', { toTag, cseq: 2, body: sdp }))
-  expect(server.takeDelivered()[0]?.sip).toMatch(/^UPDATE /)
-
-  const other = new VirtualServer()
-  const request = invite(other)
-  answer(other, request, 183, { body: calleeSdp })
-  other.receive(calleeRequest(request, 'UPDATE', 1, [], calleeSdp), callee)
-  expect(other.takeStartLines()).toEqual([])
 })
 
 test('a request in a dialog may be answered 1xx and then finally', () => {

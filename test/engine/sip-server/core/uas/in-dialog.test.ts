@@ -2,21 +2,6 @@ import { expect, test } from 'vitest'
 import { acknowledge, answered, invited, respond } from '../../../../support/caller.ts'
 import { VirtualServer, header, requestOf, sdp, sip, tagIn } from '../../../../support/sip-core.ts'
 
-test.each(['BYE', 'UPDATE', 'PRACK', 'INFO', 'INVITE'])(
-  '%s with an unknown tag gets 481',
-  (method) => {
-    const server = new VirtualServer()
-    server.receive(requestOf(method, { toTag: 'unknown', extra: ['RAck: 1 1 INVITE'] }))
-    expect(server.takeStartLines()).toEqual(['SIP/2.0 481 Call/Transaction Does Not Exist'])
-  },
-)
-
-test('an ACK that matches nothing is never answered', () => {
-  const server = new VirtualServer()
-  server.receive(requestOf('ACK', { toTag: 'unknown' }))
-  expect(server.takeSent()).toEqual([])
-})
-
 // RFC 3261 §12.2.2.
 test('a request with a lower sequence number than the last one gets 500', () => {
   const server = new VirtualServer()
@@ -28,29 +13,6 @@ test('a request with a lower sequence number than the last one gets 500', () => 
   server.receive(requestOf('INFO', { toTag, cseq: 4, branch: 'z9hG4bK-i4' }))
   expect(server.takeStartLines()).toEqual(['SIP/2.0 500 Server Internal Error'])
   expect(server.takeDelivered()).toEqual([])
-})
-
-// RFC 3261 §14.2.
-test('a second re-INVITE while one is open gets 500, one while ours is open gets 491', () => {
-  const server = new VirtualServer()
-  const toTag = answered(server)
-  acknowledge(server, toTag)
-  server.receive(requestOf('INVITE', { toTag, cseq: 2, branch: 'z9hG4bK-r2' }))
-  server.receive(requestOf('INVITE', { toTag, cseq: 3, branch: 'z9hG4bK-r3' }))
-  expect(server.takeStartLines()).toEqual([
-    'SIP/2.0 100 Trying',
-    'SIP/2.0 500 Server Internal Error',
-  ])
-
-  const other = new VirtualServer()
-  const otherTag = answered(other)
-  acknowledge(other, otherTag)
-  other.command(
-    `sip||c1@203.0.113.7;from-tag=f1\r\n${sip('INVITE sip:placeholder SIP/2.0', [], sdp)}`,
-  )
-  other.takeSent()
-  other.receive(requestOf('INVITE', { toTag: otherTag, cseq: 2, branch: 'z9hG4bK-r2' }))
-  expect(other.takeStartLines()).toEqual(['SIP/2.0 491 Request Pending'])
 })
 
 test('a re-INVITE moves the remote target: the BYE of ours goes to the new Contact', () => {

@@ -60,17 +60,6 @@ test('a copy of a refused INVITE is refused when there is room again, and the ne
   expect(server.takeStartLines()).toEqual(['SIP/2.0 100 Trying'])
 })
 
-test('after 64·T1 no copy comes any more: the same transaction is a new call', () => {
-  const { server, load } = start()
-  load.isTooHigh = true
-  server.receive(named('z9hG4bK-early'))
-  load.isTooHigh = false
-  server.takeSent()
-  server.advance(34_000)
-  server.receive(named('z9hG4bK-early'))
-  expect(server.takeStartLines()).toEqual(['SIP/2.0 100 Trying'])
-})
-
 test('a copy of an INVITE that a full server has refused is refused when a call has ended', () => {
   const server = new VirtualServer({ limits: { maxDialogs: 1 } })
   const toTag = answered(server)
@@ -101,20 +90,4 @@ test('a call that was let in before can be changed and ended', () => {
   server.receive(requestOf('INVITE', { toTag, cseq: 2, branch: 'z9hG4bK-re', body: sdp }))
   server.receive(requestOf('BYE', { toTag, cseq: 3, branch: 'z9hG4bK-bye' }))
   expect(server.takeDelivered().map(({ sip }) => sip.split(' ', 1)[0])).toEqual(['INVITE', 'BYE'])
-})
-
-test('a call that was let in before can be cancelled', () => {
-  const { server, load } = start()
-  invited(server)
-  load.isTooHigh = true
-  server.takeSent()
-  server.receive(requestOf('CANCEL', { branch: 'z9hG4bK-INVITE-1' }))
-  expect(server.takeStartLines()).toEqual(['SIP/2.0 200 OK', 'SIP/2.0 487 Request Terminated'])
-})
-
-test('under overload other methods are served as before', () => {
-  const { server, load } = start()
-  load.isTooHigh = true
-  server.receive(requestOf('OPTIONS'))
-  expect(server.takeDelivered().map(({ sip }) => sip.split(' ', 1)[0])).toEqual(['OPTIONS'])
 })

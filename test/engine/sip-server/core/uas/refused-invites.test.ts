@@ -16,13 +16,3 @@ test('twenty thousand are known for 64·T1, and no other INVITE is taken for one
   expect(refused.isEmpty(39_000)).toBe(true)
 })
 
-test('in a flood the oldest give way, and the latest are known', () => {
-  const refused = new RefusedInvites(32_000, [1, 2])
-  for (let second = 0; second < 15; second++)
-    for (const key of keys(second * 100_000, (second + 1) * 100_000))
-      refused.add(key, second * 1_000)
-  const known = (from: number): number =>
-    keys(from, from + 100_000).filter((key) => refused.has(key, 15_000)).length
-  expect(known(1_400_000)).toBeGreaterThan(99_900)
-  expect(known(0)).toBeLessThan(1_000)
-})

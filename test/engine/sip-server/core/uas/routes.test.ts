@@ -92,9 +92,3 @@ test('later: nothing more is done for a caller that has given up', () => {
   server.advance(64_000)
   expect(server.core.stats()).toEqual(before)
 })
-
-test('180 follows 100 at once where it is wanted', () => {
-  const server = new VirtualServer({ more: { alwaysSend180: true } })
-  server.receive(requestOf('INVITE', { body: sdp }))
-  expect(server.takeStartLines()).toEqual(['SIP/2.0 100 Trying', 'SIP/2.0 180 Ringing'])
-})
