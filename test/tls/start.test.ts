@@ -102,26 +102,3 @@ test('SIGHUP reads the certificate again and ends nothing; a broken one is told 
   program.child.kill('SIGTERM')
   expect(await program.ended).toBe(0)
 })
-
-test.each([
-  ['serve', [], { SIP_LISTEN: 'tls/127.0.0.1:0', SIP_TLS_CERT: '/nowhere.pem' }],
-  [
-    'sip-server',
-    ['--listen', 'tls/127.0.0.1:0', '--admin', '127.0.0.1:0', '--secret', 'cymru'],
-    { SIP_TLS_CERT: '/nowhere.pem' },
-  ],
-])(
-  '%s with a certificate that is not there: exit code 2 and one line',
-  async (name, words, set) => {
-    const program = startProgram([name, ...words], {
-      ...(await settingsOfDatabase(join(folder, `${name}.db`))),
-      SIP_TLS_KEY: first.keyFile,
-      LOG_LEVEL: 'error',
-      ...set,
-    })
-    expect(await program.ended).toBe(2)
-    expect(program.complaints).toEqual([
-      expect.stringMatching(/^tollgate: (?:SIP_TLS_CERT: )?cannot use \/nowhere\.pem for TLS: /),
-    ])
-  },
-)

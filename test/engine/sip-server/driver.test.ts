@@ -100,23 +100,6 @@ test('every event reaches the core with the time, and its outputs are performed 
   ])
 })
 
-test('a source that is not admitted costs nothing', () => {
-  const { driver, log, packet } = setUp((source) => source.address !== flow.address)
-  packet('x')
-  driver.message('x', flow)
-  expect(log).toEqual([])
-})
-
-test('the core is woken at its deadline', () => {
-  const { core, log, packet } = setUp()
-  core.deadline = 1_500
-  packet('x')
-  vi.advanceTimersByTime(499)
-  expect(log).toHaveLength(1)
-  vi.advanceTimersByTime(1)
-  expect(log.at(-1)).toBe('timeout at 1500')
-})
-
 test('an exception in the core drops that packet, is logged, and the server goes on', () => {
   const { core, outputs, log, errors, packet } = setUp()
   core.onReceive = (text) => {
@@ -188,18 +171,6 @@ test('what is held has a bound: a datagram beyond it is dropped, a connection cl
   vi.advanceTimersByTime(20_000)
   expect(log.filter((line) => line.includes('beyond'))).toEqual([])
   expect(log).toHaveLength(20_001)
-})
-
-test('an event at which the core fails is logged with its name, and the next one reaches it', () => {
-  const { driver, log, errors, event } = setUp()
-  const fail = (): never => {
-    throw new Error('bad dialog')
-  }
-  expect(driver.run('restore', fail, { clientId: 7 })).toBeUndefined()
-  event('good')
-  expect(log).toEqual(['good at 1000'])
-  const message = 'SIP core failed, event dropped: restore'
-  expect(errors).toMatchObject([{ message, clientId: 7 }])
 })
 
 test('what becomes of a request is told when it is known; a failure refuses it', async () => {

@@ -1,5 +1,4 @@
-/** Next hops over real sockets: a DNS server, targets that are dead, and peers with and without TCP. */
-import { once } from 'node:events'
+/** What names may lead to, with a real DNS server. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { createSipServer, type Listener, type SipServer } from '../../../engine/sip-server/index.ts'
 import { DnsServer } from '../../support/dns-server.ts'
@@ -58,31 +57,6 @@ async function ask(uri: string, headers: Record<string, string> = {}): Promise<n
     request.once('response', ({ status }: { status: number }) => resolve(status))
   })
 }
-
-test('NAPTR, SRV and A lead to the peer, by the transport that they say', async () => {
-  const peer = await peerBy('tcp')
-  dns.serve(
-    {
-      type: 'NAPTR',
-      name: 'pbx.example',
-      data: {
-        order: 1,
-        preference: 1,
-        flags: 's',
-        services: 'SIP+D2T',
-        regexp: '',
-        replacement: '_sip._tcp.pbx.example',
-      },
-    },
-    srv('_sip._tcp', 'node.pbx.example', peer.port, 1),
-    address('node.pbx.example', '127.0.0.1'),
-  )
-  const answered = ask('sip:b@pbx.example')
-  const request = await peer.next('OPTIONS')
-  expect(request.get('Via')).toMatch(/^SIP\/2\.0\/TCP /)
-  peer.reply(request, 200, { tag: 't' })
-  expect(await answered).toBe(200)
-})
 
 test('a name does not lead to an address that it may not reach, by no record', async () => {
   const peer = await peerBy('udp')

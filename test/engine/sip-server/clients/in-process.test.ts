@@ -24,15 +24,6 @@ function setUp(onEvent: (name: string) => void = () => undefined) {
   return { clients, link, log }
 }
 
-test('events reach the application later, in order', async () => {
-  const { clients, log } = setUp()
-  clients.deliver(1, named('a'))
-  clients.deliver(1, named('b'))
-  expect(log).toEqual([])
-  await turn()
-  expect(log).toEqual(['to app: a', 'to app: b'])
-})
-
 test('what an event resolved has run before the next event arrives', async () => {
   const { clients, log } = setUp((name) => {
     void Promise.resolve()

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { caller, requestOf, sdp, sip, tcpCaller, VirtualServer } from '../../../support/sip-core.ts'
+import { caller, sdp, sip, tcpCaller, VirtualServer } from '../../../support/sip-core.ts'
 import type { Flow } from '../../../../engine/sip-server/flow.ts'
 
 const contact = '<sip:alice@xyz.invalid;transport=tcp>'
@@ -59,16 +59,6 @@ test('for the granted time, and at most 30 s longer', () => {
   expect(server.other).toMatchObject([{ kind: 'resolve', question: { host: 'xyz.invalid' } }])
 })
 
-test('Expires of the answer counts where its Contact has none; 0 ends it at once', () => {
-  const server = new VirtualServer()
-  register(server, 'Expires: 60')
-  server.advance(90_000)
-  expect(flowOfInvite(server)).toBeUndefined()
-  register(server, granted(600), { branch: 'r2' })
-  register(server, granted(0), { branch: 'r3' })
-  expect(server.core.stats()).toMatchObject({ registrationFlows: 0 })
-})
-
 test('a refused REGISTER, one by UDP, and one with an answer that names only others bind nothing', () => {
   const server = new VirtualServer()
   register(server, granted(600), { status: 403, branch: 'r1' })
@@ -96,22 +86,6 @@ test('a phone that comes back is called over its new connection, and the old one
   register(server, granted(600), { flow: again, branch: 'r2' })
   server.core.connectionClosed(tcpCaller, server.now)
   expect(flowOfInvite(server)).toEqual(again)
-})
-
-test('in a dialog whose connection was lost, requests take the connection of a later REGISTER', () => {
-  const server = new VirtualServer()
-  const invite = requestOf('INVITE', {
-    via: 'SIP/2.0/TCP xyz.invalid;branch=z9hG4bKi1;rport',
-    body: sdp,
-  }).replace('<sip:alice@203.0.113.7:5060>', contact)
-  server.receive(invite, tcpCaller)
-  const transactionId = server.takeDelivered()[0]?.transactionId ?? ''
-  server.command(`sip|${transactionId}|\r\n${sip('SIP/2.0 200 OK', [], sdp)}`)
-  server.core.connectionClosed(tcpCaller, server.now)
-  const again: Flow = { ...tcpCaller, port: 41_000, connectionId: 8 }
-  register(server, granted(600), { flow: again, branch: 'r2' })
-  server.command(`sip||c1@203.0.113.7;from-tag=f1\r\n${sip('BYE sip:placeholder SIP/2.0', [])}`)
-  expect(server.takeSent().map(({ flow }) => flow)).toContainEqual(again)
 })
 
 test('the very connection of a registration can be asked for: two phones may show the same Contact', () => {

@@ -56,18 +56,6 @@ test.each(['SUBSCRIBE', 'REFER'])(
   },
 )
 
-test('one that ends the subscription ends the dialog, even before the answer comes', () => {
-  const server = new VirtualServer()
-  const request = subscribe(server)
-  notify(server, request, 1, 'terminated;reason=timeout')
-  expect(server.core.stats()['dialogs']).toBe(0)
-  answer(server, request, 200)
-  expect(server.core.stats()['dialogs']).toBe(0)
-  expect(notify(server, request, 2, 'active').answer).toBe(
-    'SIP/2.0 481 Call/Transaction Does Not Exist',
-  )
-})
-
 test('an application that notifies: its last NOTIFY ends the dialog', () => {
   const server = new VirtualServer()
   server.receive(requestOf('SUBSCRIBE', { extra: [event, 'Expires: 600'] }))

@@ -19,11 +19,6 @@ const unframeable = (
   head = '',
 ): Frame => ({ kind: 'unframeable', reason, head })
 
-test('messages come out whole however many stand in one piece', () => {
-  const all = [message('one'), message(''), message('dréi')]
-  expect(framesOf([all.join('')])).toEqual(all.map(whole))
-})
-
 test('a stream may arrive in pieces of any size', () => {
   const stream = Buffer.from(
     message('one') + '\r\n\r\n' + message('zwéi') + message('x'.repeat(3000)),
@@ -51,10 +46,6 @@ test('two line breaks in a row are a ping, one is nothing', () => {
   ])
   expect(framesOf(['\r\n\r\n\r\n\r\n'])).toEqual([ping, ping])
   expect(framesOf(['\n\n\r\r\n\n'])).toEqual([])
-})
-
-test('a stream message without Content-Length cannot be framed', () => {
-  expect(framesOf([invite()])).toEqual([unframeable('no-content-length', invite())])
 })
 
 test.each(['-1', '', 'x', '1 2', '9'.repeat(30), '1\r\nContent-Length: 2', '1\r\nL: 01x'])(

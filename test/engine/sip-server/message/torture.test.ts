@@ -98,14 +98,3 @@ test('a semicolon belongs to the user, to the URI or to the header, as the brack
   const escaped = parseNameAddr(caseNamed('regescrt').get('Contact') ?? '')
   expect(parseUri(escaped?.uri ?? '')?.headers).toEqual([['Route', '<sip:sip.example.com>']])
 })
-
-test('mpart01 keeps the bytes of its binary part', () => {
-  const message = caseNamed('mpart01')
-  expect(encodeMessage(message.body).length).toBe(152)
-  expect(encodeMessage(message.body).includes(Buffer.from([0x30, 0x82, 0x01, 0x52]))).toBe(true)
-})
-
-test('unusual reason phrases are kept, absent ones are empty', () => {
-  expect(caseNamed('unreason').reason).toBe('= 2**3 * 5**2 но сто девяносто девять - простое')
-  expect([caseNamed('noreason').status, caseNamed('noreason').reason]).toEqual([100, ''])
-})

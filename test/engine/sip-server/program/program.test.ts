@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { OptionError } from '../../../../engine/sip-server/index.ts'
 import { runProgram } from '../../../../engine/sip-server/program/program.ts'
-import { programWorld, SipServerProgram } from '../../../support/sip-server-program.ts'
+import { programWorld, SipServerProgram, type Files } from '../../../support/sip-server-program.ts'
 
 async function ask(
   program: SipServerProgram,
@@ -51,4 +51,52 @@ test.each([
   const failed = runProgram(words.split(' '), world)
   await expect(failed).rejects.toThrow(OptionError)
   await expect(failed).rejects.toThrow(problem)
+})
+
+const confWith = (sip: string, rest = ''): string => `<drachtio>
+  <admin port="9022" secret="cymru">127.0.0.1</admin>
+  <sip><contacts><contact>sip:127.0.0.1:0;transport=udp</contact></contacts>${sip}</sip>${rest}
+</drachtio>`
+
+const spammers = (value: string): string =>
+  `<spammers action="reject"><header name="User-Agent"><value>${value}</value></header></spammers>`
+
+async function start(text: string, words = '') {
+  const files: Files = { 'd.xml': text }
+  const program = await SipServerProgram.start(`-f d.xml --admin 127.0.0.1:0 ${words}`, { files })
+  const peer = await program.peer()
+  return {
+    program,
+    reread: (changed: string): void => {
+      files['d.xml'] = changed
+      program.reload()
+    },
+    /** The status that a request of this User-Agent gets. */
+    ask: async (userAgent: string): Promise<number> => {
+      const headers = [`User-Agent: ${userAgent}`]
+      peer.request('OPTIONS', peer.leg(program.uri('a')), { headers })
+      return (await peer.next(({ status }) => status > 199)).status
+    },
+  }
+}
+
+test('spammers, and whose OPTIONS get 200', async () => {
+  const { reread, ask, program } = await start(confWith(spammers('scanner')))
+  expect([await ask('scanner'), await ask('dialer'), await ask('probe')]).toEqual([603, 503, 503])
+  const probe = '<user-agent-options-auto-respond>probe</user-agent-options-auto-respond>'
+  reread(confWith(spammers('dialer') + probe))
+  expect([await ask('scanner'), await ask('dialer'), await ask('probe')]).toEqual([503, 603, 200])
+  expect(program.logged.at(-1)).toBe('info info the configuration was read again')
+})
+
+test.each([
+  ['is no XML', '<drachtio>&'],
+  ['has a value that is not allowed', confWith('<timers><t1>soon</t1></timers>')],
+])('a file that %s changes nothing', async (_what, text) => {
+  const { reread, ask, program } = await start(confWith(spammers('scanner')))
+  reread(text)
+  expect(program.logged.at(-1)).toMatch(
+    /^info error the configuration cannot be read again, and nothing is changed \{"reason":/,
+  )
+  expect(await ask('scanner')).toBe(603)
 })

@@ -66,17 +66,6 @@ test('request handlers: of the command line, else of the environment, else of th
   ])
 })
 
-test('what has no effect in the file is noted in one line', () => {
-  const { notes } = file(
-    '<admin prot="1" tls="yes">h</admin><cdrs>true</cdrs><sip><contcats/><udp-mtu>9</udp-mtu></sip>' +
-      '<logging><console/><file><name>a</name><size>7</size></file></logging>',
-  )
-  expect(notes).toEqual([
-    'these have no effect here: <admin prot>, <admin tls>, <cdrs>, <sip/contcats>, <sip/udp-mtu>, ' +
-      '<logging/console>, <logging/file/name>, <logging/file/size>',
-  ])
-})
-
 const optionsOf = (text: string) => serverOptions(line(`--secret s ${text}`.trim()))
 
 test('without a contact SIP is served on all addresses, by UDP and TCP', () => {
@@ -107,17 +96,4 @@ test.each([
   ['--homer 10.0.0.1', '--homer needs --homer-id'],
 ])('%s: %s', (text, problem) => {
   expect(() => optionsOf(text)).toThrow(problem)
-})
-
-test.each([
-  ['--homer 10.0.0.1 --homer-id 5', {}, { host: '10.0.0.1', port: 9_060, agentId: 5 }],
-  ['--homer h:91 --homer-id 5', {}, { host: 'h', port: 91, agentId: 5 }],
-  [
-    '--homer-id 5',
-    { DRACHTIO_HOMER_ADDRESS: 'h', DRACHTIO_HOMER_PORT: '92' },
-    { host: 'h', port: 92, agentId: 5 },
-  ],
-])('Homer: %s %j', (text, environment, capture) => {
-  const words = `--secret s ${text}`.split(' ')
-  expect(serverOptions(readSettings(words, environment, undefined)).capture).toEqual(capture)
 })

@@ -124,10 +124,6 @@ test.each([
   expect(routeOf(JSON.stringify(answer))).toEqual(route)
 })
 
-test('what is no JSON means nothing', () => {
-  expect(routeOf('OK')).toBeUndefined()
-})
-
 interface Asked {
   readonly method: string | undefined
   readonly type: string | undefined
@@ -186,15 +182,6 @@ test('each method asks its own handler, with GET or with the request in a POST',
   expect(post.asked).toEqual([
     { method: 'POST', type: 'text/plain; charset=UTF-8', body: 'INVITE whole' },
   ])
-})
-
-test('a method without a handler goes to applications that asked for it; tcp names one', () => {
-  const { route } = handle(
-    { sipMethod: 'REGISTER', url: 'http://h' },
-    { sipMethod: 'INVITE', url: 'tcp://10.0.0.1:81' },
-  )
-  expect(route({ ...request, method: 'OPTIONS' })).toBeUndefined()
-  expect(route(request)).toEqual({ uri: 'tcp://10.0.0.1:81' })
 })
 
 test.each([

@@ -163,18 +163,6 @@ test('a stream that cannot be framed is closed, after the messages before', asyn
   expect(events).toEqual(['message c1 on 1', 'message undefined on 1', 'closed 1'])
 })
 
-test('the core can close a connection', async () => {
-  const { transport, flows, dial, events, seeing } = await setUp()
-  const socket = dial()
-  socket.write(options('c1'))
-  await seeing('message c1 on 1')
-  const [flow] = flows
-  if (flow) transport.close(flow)
-  await closed(socket.resume())
-  await seeing('closed 1')
-  expect(events).toHaveLength(2)
-})
-
 test('a connection that says nothing, or nothing more, is closed', async () => {
   const { transport, dial, seeing } = await setUp({ messageMs: 20, idleMs: 40 })
   const silent = dial()

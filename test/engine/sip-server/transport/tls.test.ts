@@ -1,4 +1,4 @@
-import { copyFileSync, writeFileSync, readFileSync } from 'node:fs'
+import { copyFileSync, readFileSync } from 'node:fs'
 import { connect as connectPlain, type Socket } from 'node:net'
 import { join } from 'node:path'
 import {
@@ -128,18 +128,6 @@ test('a request by TLS is answered on its connection, and a double line break wi
 const closed = (socket: Socket): Promise<void> =>
   new Promise((resolve) => void socket.resume().on('close', () => resolve()))
 
-test('with required client certificates only a peer with a valid one is heard', async () => {
-  const { dial, seeing, events } = await setUp({ clientCertificates: 'required' })
-  await closed(dial())
-  await closed(dial(pemOf(stranger)))
-  dial(pemOf(carrier)).write(options('known'))
-  await seeing('message known on 1')
-  expect(events.filter((event) => event.startsWith('message'))).toEqual(['message known on 1'])
-  expect(events).toContain(
-    'log a TLS handshake has failed: ERR_SSL_PEER_DID_NOT_RETURN_A_CERTIFICATE',
-  )
-})
-
 test('a server is told the name it is asked for, and must show it', async () => {
   const names: unknown[] = []
   const peer = await answering(carrier, {
@@ -156,27 +144,6 @@ test('a server is told the name it is asked for, and must show it', async () => 
   await seeing('failed r2: ERR_TLS_CERT_ALTNAME_INVALID')
   await seeingSome(/^log no TLS connection can be made: ERR_TLS_CERT_ALTNAME_INVALID/)
   expect(peer.texts).toEqual(['one'])
-})
-
-test('an address is proved by the certificate as a name is', async () => {
-  const named = await answering(authority.sign('named', 'DNS:sip.carrier.example'))
-  const addressed = await answering(carrier)
-  const { transport, flowTo, seeing } = await setUp()
-  transport.send('x', flowTo(named.port), 'r1')
-  await seeing('failed r1: ERR_TLS_CERT_ALTNAME_INVALID')
-  transport.send('y', flowTo(addressed.port), 'r2')
-  await addressed.receiving(1)
-})
-
-test('a certificate of an unknown authority is refused, unless nothing is verified', async () => {
-  const peer = await answering(stranger)
-  const strict = await setUp()
-  strict.transport.send('x', strict.flowTo(peer.port), 'r1')
-  await strict.seeing('failed r1: UNABLE_TO_VERIFY_LEAF_SIGNATURE')
-  expect(peer.texts).toEqual([])
-  const lax = await setUp({ verifyServers: false })
-  lax.transport.send('y', lax.flowTo(peer.port), 'r2')
-  await peer.receiving(1)
 })
 
 test('messages to one name share a connection; another name at the same address gets its own', async () => {
@@ -248,29 +215,6 @@ test('a source that is not welcome gets no handshake', async () => {
   await closed(dial().on('secureConnect', () => (hasShaken = true)))
   expect(hasShaken).toBe(false)
   expect(asked).toEqual(['127.0.0.1'])
-})
-
-test('a renewed certificate is shown to the next peer; a broken one changes nothing', async () => {
-  const files = { certFile: join(folder, 'live.pem'), keyFile: join(folder, 'live.key') }
-  const install = ({ certFile, keyFile }: Certificate) => {
-    copyFileSync(certFile, files.certFile)
-    copyFileSync(keyFile, files.keyFile)
-  }
-  install(own)
-  const { credentials, dial, seeingSome } = await setUp(files)
-  const shown = async () => {
-    const socket = dial()
-    await emitted(socket, 'secureConnect')
-    return socket.getPeerCertificate().subject.CN
-  }
-  expect(await shown()).toBe('own')
-  install(carrier)
-  credentials.reload()
-  expect(await shown()).toBe('carrier')
-  writeFileSync(files.keyFile, 'nonsense')
-  credentials.reload()
-  await seeingSome(/^log the certificate is not renewed: cannot use .*live\.key for TLS/)
-  expect(await shown()).toBe('carrier')
 })
 
 test.each([

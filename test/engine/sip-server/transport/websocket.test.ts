@@ -121,13 +121,6 @@ test('a WebSocket that does not offer the sub-protocol sip is refused', async ()
   await expect.poll(() => transport.connections).toBe(0)
 })
 
-test('with an allow-list a page from elsewhere is refused; what is no page may connect', async () => {
-  const { dial, opened } = await setUp({ origins: ['https://Phone.example.com'] })
-  expect(await refusal(dial({ origin: 'https://evil.example.com' }))).toBe(403)
-  await opened({ origin: 'https://phone.example.com' })
-  await opened()
-})
-
 test.each([
   ['GET', 426],
   ['POST', 404],
@@ -214,20 +207,6 @@ test('places are bounded, in all and for one source', async () => {
   const other = await setUp({ limits: { maxConnections: 1 } })
   await other.opened()
   await closed(other.dial())
-})
-
-test('the core can close a socket, and stopping closes them all', async () => {
-  const { transport, flows, seeing, opened } = await setUp()
-  const [one, other] = [await opened(), await opened()]
-  one.send(options('c1'))
-  await seeing('message c1 on 1')
-  const [flow] = flows
-  if (flow) transport.close(flow)
-  expect(await closeCode(one)).toBe(1000)
-  const isOver = closeCode(other)
-  await transport.stop()
-  expect(await isOver).toBe(1000)
-  await expect.poll(() => transport.connections).toBe(0)
 })
 
 test('who was refused keeps no place by leaving its side of the connection open', async () => {

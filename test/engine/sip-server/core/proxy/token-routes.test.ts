@@ -101,23 +101,6 @@ test('an INVITE with a token goes over the connection of the phone, and no appli
   expect(server.takeDelivered()).toEqual([])
 })
 
-test('who reads the token is told what the request is, and where it comes from', () => {
-  const { server, asked } = edge()
-  server.receive(invite())
-  expect(asked).toEqual([
-    {
-      token: 'call',
-      method: 'INVITE',
-      uri: phoneUri,
-      callId: 'c1@203.0.113.7',
-      isInDialog: false,
-      protocol: 'udp',
-      sourceAddress: '203.0.113.7',
-      sourcePort: 5060,
-    },
-  ])
-})
-
 test('both sides get a route of their own: the phone by its transport, the caller by its one', () => {
   const { entries } = answered()
   expect(entries).toEqual([

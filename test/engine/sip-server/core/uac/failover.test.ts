@@ -117,27 +117,6 @@ test('when every target has failed the application gets one final response', () 
   expectNothingLeft(refusing)
 })
 
-test('a cancelled request looks for no other target', () => {
-  const server = new VirtualServer()
-  const { transactionId } = send(server)
-  const [one] = server.takeSent()
-  server.command(`sip|${transactionId}|\r\n${sip('CANCEL sip:bob@pbx.example SIP/2.0', [])}`)
-  answer(server, one, 503)
-  expect(places(server.takeSent())).toEqual(['ACK 192.0.2.1'])
-  expect(statuses(server).at(-1)).toBe('503')
-  expectNothingLeft(server)
-})
-
-test('once a target rings, its 503 is the answer: the application knows its early dialog', () => {
-  const server = new VirtualServer()
-  send(server)
-  const [one] = server.takeSent()
-  answer(server, one, 180)
-  answer(server, one, 503)
-  expect(statuses(server)).toEqual(['180', '503'])
-  expect(places(server.takeSent())).toEqual(['ACK 192.0.2.1'])
-})
-
 test('a target that was given up and rings after all is cancelled, and its answer ended', () => {
   const server = new VirtualServer()
   send(server)
@@ -202,15 +181,4 @@ test.each([
   expect(server.other).toMatchObject([
     { kind: 'resolve', question: { host: 'pbx.example', supported: ['udp', 'tcp'], ...question } },
   ])
-})
-
-test('the proxy token is looked up instead of the Request-URI, and a literal asks nothing', () => {
-  const server = new VirtualServer()
-  const options = sip('OPTIONS sip:b@pbx.example SIP/2.0', [])
-  server.command(`sip|||sip:edge.example;transport=udp\r\n${options}`)
-  expect(server.other).toMatchObject([{ question: { host: 'edge.example', protocol: 'udp' } }])
-  server.other.length = 0
-  server.command(`sip|||sip:192.0.2.9\r\n${options}`)
-  expect(server.other).toEqual([])
-  expect(server.takeSent()[0]?.flow.address).toBe('192.0.2.9')
 })

@@ -1,16 +1,7 @@
 /** One INVITE, one UPDATE and one offer at a time: RFC 3261 §14.2, RFC 3311 §5.2. */
 import { expect, test } from 'vitest'
 import { acknowledge, answered, invited } from '../../../../support/caller.ts'
-import { answer, calleeRequest, calleeSdp, invite } from '../../../../support/callee.ts'
-import {
-  VirtualServer,
-  callee,
-  header,
-  requestOf,
-  sdp,
-  sip,
-  tagIn,
-} from '../../../../support/sip-core.ts'
+import { VirtualServer, header, requestOf, sdp, sip, tagIn } from '../../../../support/sip-core.ts'
 
 const dialogId = 'c1@203.0.113.7;from-tag=f1'
 
@@ -90,24 +81,4 @@ test('before the first offer is answered, an UPDATE of the caller may bring no o
   const extra = [`RAck: ${header(early, 'RSeq')} 1 INVITE`]
   server.receive(requestOf('PRACK', { toTag, cseq: 3, extra }))
   expect(update(4)).toBeUndefined()
-})
-
-test('nor may one of the called side, until its reliable answer', () => {
-  const server = new VirtualServer()
-  const request = invite(server)
-  answer(server, request, 180)
-  server.receive(calleeRequest(request, 'UPDATE', 1, [], calleeSdp), callee)
-  expect(server.takeStartLines()).toEqual(['SIP/2.0 491 Request Pending'])
-  answer(server, request, 183, { lines: ['Require: 100rel', 'RSeq: 5'], body: calleeSdp })
-  server.receive(calleeRequest(request, 'UPDATE', 2, [], calleeSdp), callee)
-  expect(server.takeStartLines()).toEqual([])
-})
-
-test('a request in a dialog may be answered 1xx and then finally', () => {
-  const { server, ask } = established()
-  ask('INFO')
-  const transactionId = server.takeDelivered()[0]?.transactionId ?? ''
-  for (const status of [183, 202])
-    server.command(`sip|${transactionId}|\r\n${sip(`SIP/2.0 ${status} X`, [])}`)
-  expect(server.takeStartLines()).toEqual(['SIP/2.0 183 X', 'SIP/2.0 202 X'])
 })

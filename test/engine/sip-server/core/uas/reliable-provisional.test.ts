@@ -1,6 +1,6 @@
 /** Provisional responses that must arrive: RFC 3262 as UAS. */
 import { expect, test } from 'vitest'
-import { acknowledge, invited } from '../../../../support/caller.ts'
+import { invited } from '../../../../support/caller.ts'
 import { VirtualServer, header, requestOf, sdp, sip, tagIn } from '../../../../support/sip-core.ts'
 
 const supported = 'Supported: 100rel'
@@ -106,19 +106,6 @@ test('the 200 does not overtake a session description, and follows the answer to
   answerPrack(server)
   expect(server.takeSent().map(({ text }) => header(text, 'CSeq'))).toEqual(['2 PRACK', '1 INVITE'])
   expect(server.takeDelivered().map(({ verdict }) => verdict)).toEqual(['OK', 'OK'])
-})
-
-test('without a description it does not wait; a PRACK that comes later is welcome all the same', () => {
-  const server = new VirtualServer()
-  const transactionId = ringing(server)
-  const early = respond(server, transactionId, 180)
-  const ok = respond(server, transactionId, 200, { lines: [], body: sdp })
-  expect(ok.sent).toHaveLength(1)
-  acknowledge(server, tagIn(header(ok.sent[0] ?? '', 'To')))
-  server.advance(2_000)
-  expect(server.takeSent()).toEqual([])
-  prack(server, early.sent[0])
-  expect(server.takeDelivered().at(-1)?.sip.startsWith('PRACK ')).toBe(true)
 })
 
 test('without PRACK the INVITE ends with 503 after 64*T1, and the application as with a CANCEL', () => {

@@ -1,6 +1,15 @@
 /** RFC 3261 §18.1.1: what is larger than 1300 bytes goes by TCP where the peer has it. */
 import { expect, test } from 'vitest'
-import { header, responseOf, sdp, sip, tagIn, VirtualServer } from '../../../../support/sip-core.ts'
+import {
+  header,
+  responseOf,
+  sdp,
+  sip,
+  tagIn,
+  VirtualServer,
+  requestOf,
+  type SentMessage,
+} from '../../../support/sip-core.ts'
 
 const large = `X-Filling: ${'x'.repeat(1_300)}`
 
@@ -82,4 +91,28 @@ test('a large request inside a dialog goes by TCP too; one bound to a flow stays
   expect(reinvite('Contact: <sip:bob@192.0.2.20;transport=udp>')).toBe('udp')
   // A private Contact from a public address: a phone behind NAT, reached only where it came from.
   expect(reinvite('Contact: <sip:bob@10.0.0.9>')).toBe('udp')
+})
+
+/** A request that is forwarded; alone it fits into a datagram. */
+function forward(
+  server: VirtualServer,
+  destination: string,
+  { bytes = 1_280, words = '|||serial||', method = 'INVITE' } = {},
+): SentMessage | undefined {
+  const bare = requestOf(method, { body: sdp, extra: ['X-Filling: '] })
+  const filling = `X-Filling: ${'x'.repeat(bytes - bare.length)}`
+  server.receive(requestOf(method, { body: sdp, extra: [filling] }))
+  server.takeSent()
+  const transactionId = server.takeDelivered()[0]?.transactionId ?? ''
+  server.command(`proxy|${transactionId}|${words}|${destination}\r\n`)
+  return server.takeSent()[0]
+}
+
+test('what our Via makes larger than 1300 bytes goes by TCP, and says so', () => {
+  const sent = forward(new VirtualServer(), 'sip:192.0.2.20', {
+    words: 'remainInDialog|||serial||',
+  })
+  expect(sent?.flow).toMatchObject({ address: '192.0.2.20', port: 5060, connectMs: 1_000 })
+  expect(header(sent?.text ?? '', 'Via')).toMatch(/^SIP\/2\.0\/TCP 198\.51\.100\.10:5060;branch=/)
+  expect(header(sent?.text ?? '', 'Record-Route')).toContain(';transport=tcp;lr')
 })

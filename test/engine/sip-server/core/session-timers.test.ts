@@ -8,7 +8,9 @@ import {
   responseOf,
   sdp,
   tagIn,
+  sip,
 } from '../../../support/sip-core.ts'
+import { answer, called, calleeSdp, dialogIdOf } from '../../../support/callee.ts'
 
 /** An answered and acknowledged call; returns our 200 and our tag. */
 function answered(server: VirtualServer, offered: string[], given: string[]) {
@@ -149,31 +151,6 @@ test.each([408, 481])('a refresh that is answered %i ends the dialog', (status) 
   expect(server.takeDelivered()[0]?.transactionId).toBe('unsolicited')
 })
 
-// RFC 3261 §14.1: the caller made the Call-ID, so we wait for at most two seconds.
-test('a refresh that meets a request of the peer is tried again within two seconds', () => {
-  const server = new VirtualServer()
-  answered(server, [], ['Session-Expires: 90'])
-  server.advance(45_000)
-  server.receive(responseOf(server.takeSent()[0]?.text ?? '', 491))
-  server.takeSent()
-  server.advance(2_250)
-  expect(server.takeStartLines()[0]).toBe('INVITE sip:alice@203.0.113.7:5060 SIP/2.0')
-})
-
-test('a longer interval that the peer insists on is taken at once', () => {
-  const server = new VirtualServer()
-  answered(server, [], ['Session-Expires: 90'])
-  server.advance(45_000)
-  server.receive(responseOf(server.takeSent()[0]?.text ?? '', 422, { extra: ['Min-SE: 300'] }))
-  server.takeSent()
-  server.advance(0)
-  const again = server.takeSent()[0]?.text ?? ''
-  expect([header(again, 'Session-Expires'), header(again, 'Min-SE')]).toEqual([
-    '300;refresher=uac',
-    '300',
-  ])
-})
-
 test.each(['INVITE', 'UPDATE'])('%s in a dialog below the shortest interval gets 422', (method) => {
   const server = new VirtualServer()
   const { toTag } = answered(server, [supported], ['Session-Expires: 90'])
@@ -196,17 +173,91 @@ test('so does an INVITE that begins a call, unless its sender knows nothing of i
   expect(short([supported], 60)).toBe('SIP/2.0 100 Trying')
 })
 
+const asked = ['Supported: timer', 'Session-Expires: 90']
+const bodyOf = (text: string): string => text.slice(text.indexOf('\r\n\r\n') + 4)
+
+test('an answer that says nothing leaves the refresh to the caller: the same offer at half the time', () => {
+  const server = new VirtualServer()
+  called(server, asked)
+  server.advance(44_750)
+  expect(server.takeSent()).toEqual([])
+  server.advance(250)
+  const refresh = server.takeSent()[0]?.text ?? ''
+  expect(header(refresh, 'CSeq')).toBe('2 INVITE')
+  expect(bodyOf(refresh)).toBe(sdp)
+  answer(server, refresh, 200, { body: calleeSdp })
+  expect(header(server.takeSent()[0]?.text ?? '', 'CSeq')).toBe('2 ACK')
+  expect(server.takeDelivered()).toEqual([])
+})
+
 test.each([
-  ['uac', [supported, 'Session-Expires: 600'], '600;refresher=uac', 'timer'],
-  ['uas', [supported, 'Session-Expires: 600'], '600;refresher=uas', ''],
-  ['none', [supported, 'Session-Expires: 600'], '', ''],
-  ['uas', [supported, 'Session-Expires: 600;refresher=uac'], '600;refresher=uac', 'timer'],
-  ['uas', [supported], '', ''],
-] as const)(
-  'default refresher %s: a caller that leaves it to us (%j) is told "%s"',
-  (defaultRefresher, offered, expires, required) => {
-    const server = new VirtualServer({ more: { defaultRefresher } })
-    const { ok } = answered(server, [...offered], [])
-    expect([header(ok, 'Session-Expires'), header(ok, 'Require')]).toEqual([expires, required])
+  ['Session-Expires: 300;refresher=uac', 150_000, 'INVITE'],
+  ['Session-Expires: 300', 150_000, 'INVITE'],
+  ['Session-Expires: 300;refresher=uas', 268_000, 'BYE'],
+])('an answer with %s is obeyed', (line, ms, method) => {
+  const server = new VirtualServer()
+  called(server, asked, [line])
+  server.advance(ms - 250)
+  expect(server.takeSent()).toEqual([])
+  server.advance(250)
+  expect(header(server.takeSent()[0]?.text ?? '', 'CSeq')).toBe(`2 ${method}`)
+})
+
+// RFC 3261 §14.1: we made the Call-ID, so we wait longer than the peer can.
+test('a refresh that meets a request of the peer is tried again after 2.1 to 4 seconds', () => {
+  const server = new VirtualServer()
+  called(server, asked)
+  server.advance(45_000)
+  answer(server, server.takeSent()[0]?.text ?? '', 491)
+  server.takeSent()
+  server.advance(1_850)
+  expect(server.takeSent()).toEqual([])
+  server.advance(2_400)
+  expect(header(server.takeSent()[0]?.text ?? '', 'CSeq')).toBe('3 INVITE')
+})
+
+test('a re-INVITE of the application waits for a refresh that it cannot know of', () => {
+  const server = new VirtualServer()
+  const invite = called(server, asked)
+  server.advance(45_000)
+  const refresh = server.takeSent()[0]?.text ?? ''
+  const id = server.command(`sip||${dialogIdOf(invite)}\r\n${sip('INVITE sip:p SIP/2.0', [], sdp)}`)
+  expect([server.takeSent(), server.takeDelivered()]).toEqual([[], []])
+  answer(server, refresh, 200, { body: calleeSdp })
+  expect(server.takeSent().map(({ text }) => header(text, 'CSeq'))).toEqual(['2 ACK', '3 INVITE'])
+  expect(server.takeDelivered()[0]).toMatchObject({ commandId: id, verdict: 'OK' })
+})
+
+const agreed = ['Session-Expires: 1800;refresher=uac']
+
+/** Methods of what was sent, with their numbers. */
+const methods = (server: VirtualServer): string[] =>
+  server.takeSent().map(({ text }) => header(text, 'CSeq'))
+
+/** An agreed session whose refresh, after 900 s, was refused. */
+function refusedRefresh(status: number): { server: VirtualServer; invite: string } {
+  const server = new VirtualServer()
+  const invite = called(server, asked, agreed)
+  server.advance(900_000)
+  answer(server, server.takeSent()[0]?.text ?? '', status)
+  expect(methods(server)).toEqual(['2 ACK'])
+  return { server, invite }
+}
+
+// RFC 4028 §10: the same request would get the same answer.
+test.each([401, 407])(
+  'a refresh that is challenged with %i is not repeated, and a BYE in time ends the call',
+  (status) => {
+    const { server } = refusedRefresh(status)
+    server.advance(867_750)
+    expect(methods(server)).toEqual([])
+    expect(server.takeDelivered()).toEqual([])
+    server.advance(250)
+    const [bye] = server.takeSent()
+    expect(header(bye?.text ?? '', 'CSeq')).toBe('3 BYE')
+    expect(header(bye?.text ?? '', 'Reason')).toContain('Session timer expired')
+    const [told] = server.takeDelivered()
+    expect(told?.transactionId).toBe('unsolicited')
+    expect(told?.sip).toBe(bye?.text)
   },
 )
