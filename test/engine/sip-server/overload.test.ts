@@ -1,4 +1,4 @@
-/** The measurement on real sockets. */
+/** Which calls are refused when the process cannot keep up; the measurement of it. */
 import { expect, onTestFinished, test } from 'vitest'
 import { parseMessage } from '../../../engine/sip-server/message/parse.ts'
 import type { SipMessage } from '../../../engine/sip-server/message/message.ts'

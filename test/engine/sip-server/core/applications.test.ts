@@ -1,4 +1,4 @@
-/** What becomes of a new request where `routeRequest` says more than which application takes it, or says it later. */
+/** Which application gets a request, what becomes of one that none gets, and the calls of an application that has gone. */
 import { expect, test } from 'vitest'
 import type { NewRequest, RequestRoute } from '../../../../engine/sip-server/index.ts'
 import {

@@ -1,4 +1,4 @@
-/** Dialogs and unanswered INVITEs that outlive the core: saved as JSON, restored in another one. */
+/** Dialogs and INVITEs that outlive the core: saved as JSON, restored in another one, which ends what it does not know. */
 import { expect, test } from 'vitest'
 import type { SavedDialog, SavedInvite } from '../../../../engine/sip-server/application.ts'
 import { answer, called, dialogIdOf, invite, calleeSdp } from '../../../support/callee.ts'

@@ -1,4 +1,4 @@
-/** Who keeps records hears of attempts, answers and ends: wire/README.md §3.1. */
+/** What is counted, and what those hear who keep records (wire/README.md §3.1). */
 import { expect, test } from 'vitest'
 import type { Histogram } from '../../../../engine/sip-server/core/traffic.ts'
 import { answered, invited, respond, acknowledge } from '../../../support/caller.ts'

@@ -1,4 +1,4 @@
-/** RFC 3263 §4.1 and §4.2: which records are asked, and what they mean. */
+/** RFC 3263 §4.1 and §4.2: which records are asked, what they mean, and how long they are known. */
 import { expect, test } from 'vitest'
 import {
   type NaptrRecord,

@@ -1,4 +1,4 @@
-/** The program as a whole, on real sockets: from words, variables and a file to answers. */
+/** The program as a whole, on real sockets, and what holds at once when it reads its configuration again. */
 import { expect, test } from 'vitest'
 import { OptionError } from '../../../../engine/sip-server/index.ts'
 import { runProgram } from '../../../../engine/sip-server/program/program.ts'
