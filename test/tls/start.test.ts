@@ -1,7 +1,6 @@
 /** The program with encrypted listeners, as it is started, renewed and refused. */
 import { spawn } from 'node:child_process'
-import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
-import { connect as connectPlain } from 'node:net'
+import { copyFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { connect } from 'node:tls'
 import { expect, test } from 'vitest'
@@ -100,89 +99,6 @@ test('SIGHUP reads the certificate again and ends nothing; a broken one is told 
   expect(await shownAt(port)).toBe('second')
   open.write('\r\n\r\n')
   expect(String((await emitted(open, 'data'))[0])).toBe('\r\n')
-  program.child.kill('SIGTERM')
-  expect(await program.ended).toBe(0)
-})
-
-test('applications of the SIP server alone come in by TLS, with the secret and not without', async () => {
-  const program = startProgram([
-    'sip-server',
-    '--listen',
-    'udp/127.0.0.1:0',
-    '--admin',
-    '127.0.0.1:0',
-    '--admin-tls',
-    '127.0.0.1:0',
-    '--cert',
-    first.certFile,
-    '--key',
-    first.keyFile,
-    '--secret',
-    'cymru',
-  ])
-  const line = await program.line(/^ready /)
-  const port = Number(/ admin-tls=127\.0\.0\.1:(\d+)/.exec(line)?.[1])
-  const welcome = async (secret: string): Promise<string> => {
-    const socket = connect({ host: '127.0.0.1', port, ca: readFileSync(authority.file) })
-    await emitted(socket, 'secureConnect')
-    const payload = `a1|authenticate|${secret}|`
-    socket.write(`${payload.length}#${payload}`)
-    const [answer] = await emitted(socket, 'data')
-    socket.destroy()
-    return String(answer)
-  }
-  expect(await welcome('cymru')).toMatch(/\|response\|a1\|OK\|udp\/127\.0\.0\.1:\d+\|v/)
-  expect(await welcome('guess')).toMatch(/\|response\|a1\|NO\|incorrect secret$/)
-  program.child.kill('SIGTERM')
-  expect(await program.ended).toBe(0)
-})
-
-test.each([
-  ['serve', [], { SIP_LISTEN: 'tls/127.0.0.1:0', SIP_TLS_CERT: '/nowhere.pem' }],
-  [
-    'sip-server',
-    ['--listen', 'tls/127.0.0.1:0', '--admin', '127.0.0.1:0', '--secret', 'cymru'],
-    { SIP_TLS_CERT: '/nowhere.pem' },
-  ],
-])(
-  '%s with a certificate that is not there: exit code 2 and one line',
-  async (name, words, set) => {
-    const program = startProgram([name, ...words], {
-      ...(await settingsOfDatabase(join(folder, `${name}.db`))),
-      SIP_TLS_KEY: first.keyFile,
-      LOG_LEVEL: 'error',
-      ...set,
-    })
-    expect(await program.ended).toBe(2)
-    expect(program.complaints).toEqual([
-      expect.stringMatching(/^tollgate: (?:SIP_TLS_CERT: )?cannot use \/nowhere\.pem for TLS: /),
-    ])
-  },
-)
-
-test('the SIP server alone serves all of them, and tells its applications', async () => {
-  const program = startProgram([
-    'sip-server',
-    '--listen',
-    everywhere,
-    '--admin',
-    '127.0.0.1:0',
-    '--secret',
-    'cymru',
-    '--cert',
-    first.certFile,
-    '--key',
-    first.keyFile,
-    '--ca',
-    authority.file,
-  ])
-  const line = await program.line(/^ready /)
-  expect(line).toMatch(ready)
-  const admin = connectPlain(Number(/admin=127\.0\.0\.1:(\d+)/.exec(line)?.[1]), '127.0.0.1')
-  admin.write('22#a1|authenticate|cymru|')
-  const answer = String((await emitted(admin, 'data'))[0])
-  expect(answer).toContain(/sip=(\S+)/.exec(line)?.[1])
-  admin.destroy()
   program.child.kill('SIGTERM')
   expect(await program.ended).toBe(0)
 })

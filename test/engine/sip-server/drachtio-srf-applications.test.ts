@@ -93,15 +93,6 @@ test('an application connects by TLS, and the port without TLS is another one', 
   expect((await peer.next('200 OPTIONS')).status).toBe(200)
 })
 
-test('a TLS port without a certificate stops the start', async () => {
-  const server = createSipServer({
-    listen: [{ protocol: 'udp', host: '127.0.0.1', port: 0 }],
-    adminTls: { host: '127.0.0.1', port: 0 },
-    secret: 'cymru',
-  })
-  await expect(server.start()).rejects.toThrow(/certificate/)
-})
-
 /** Answers a call, and lets its connection go when it is over. */
 async function serve(srf: Srf, req: SrfRequest, res: SrfResponse): Promise<SrfDialog> {
   const dialog = await srf.createUAS(req, res, { localSdp: sdp('app') })
@@ -140,33 +131,6 @@ test.each(['tcp', 'tls'])(
     await eventually(() => expect(server.stats()).toMatchObject({ dialled: 0, dialogs: 0 }))
   },
 )
-
-test.each([
-  ['nothing listens', 'tcp://127.0.0.1:1'],
-  ['that is no address', 'tcp://127.0.0.1'],
-  ['that is no secure one', 'tls://127.0.0.1:$plain'],
-])('480 is the answer where %s', async (_what, target) => {
-  const plain = { port: 0 }
-  const { server, peer, uri } = await start({
-    routeRequest: () => ({ uri: target.replace('$plain', String(plain.port)) }),
-  })
-  plain.port = server.adminAddress?.port ?? 0
-  peer.request('INVITE', peer.leg(uri('app')), { body: sdp('caller') })
-  await peer.next(480)
-  expect(server.stats()).toMatchObject({ dialled: 0, inboundRequests: 0 })
-})
-
-test('an application that presents another secret gets no request', async () => {
-  const seen: string[] = []
-  const port = await listening((srf) => srf.invite((req) => void seen.push(req.uri)))
-  const { peer, uri } = await start({
-    secret: 'another',
-    routeRequest: () => ({ uri: `127.0.0.1:${port}` }),
-  })
-  peer.request('INVITE', peer.leg(uri('app')), { body: sdp('caller') })
-  await peer.next(480)
-  expect(seen).toEqual([])
-})
 
 test('tags choose among the connected applications; call details go where they are wanted', async () => {
   const { server, peer, uri } = await start({

@@ -100,90 +100,6 @@ test('every event reaches the core with the time, and its outputs are performed 
   ])
 })
 
-test('an event returns what the core answers, and the outputs that it causes follow', () => {
-  const { driver, outputs, log, event } = setUp()
-  const answers: string[] = []
-  const ping = (name: string, done: () => void): boolean | undefined =>
-    driver.run('ping', (to, now) => {
-      to.note(name, now)
-      const answer = { status: 200, reason: 'OK' }
-      outputs.push({ kind: 'pinged', done: ({ reason }) => (answers.push(reason), done()), answer })
-      return true
-    })
-  expect(ping('one', () => void event('two'))).toBe(true)
-  expect(log).toEqual(['one at 1000', 'two at 1000'])
-  expect(answers).toEqual(['OK'])
-  driver.stop()
-  expect(ping('three', () => undefined)).toBeUndefined()
-})
-
-test('an output that causes an event does not overtake the outputs before it', () => {
-  const { core, outputs, log, packet } = setUp()
-  core.onReceive = () =>
-    outputs.push({ kind: 'disconnect', clientId: 1 }, { kind: 'deliver', clientId: 2, event: pong })
-  packet('x')
-  expect(log).toEqual([
-    'receive x at 1000',
-    'disconnect 1',
-    'disconnected 1 at 1000',
-    'deliver 2 pong',
-  ])
-})
-
-test('a source that is not admitted costs nothing', () => {
-  const { driver, log, packet } = setUp((source) => source.address !== flow.address)
-  packet('x')
-  driver.message('x', flow)
-  expect(log).toEqual([])
-})
-
-test('the core is woken at its deadline', () => {
-  const { core, log, packet } = setUp()
-  core.deadline = 1_500
-  packet('x')
-  vi.advanceTimersByTime(499)
-  expect(log).toHaveLength(1)
-  vi.advanceTimersByTime(1)
-  expect(log.at(-1)).toBe('timeout at 1500')
-})
-
-test('an earlier deadline moves the one wake-up, a later one leaves it', () => {
-  const { core, log, packet } = setUp()
-  core.deadline = 5_000
-  packet('a')
-  core.deadline = 2_000
-  packet('b')
-  expect(vi.getTimerCount()).toBe(1)
-  core.deadline = 9_000
-  packet('c')
-  expect(vi.getTimerCount()).toBe(1)
-  core.onTimeout = () => {
-    core.deadline = 9_000
-    core.onTimeout = () => undefined
-  }
-  vi.advanceTimersByTime(8_000)
-  expect(log.slice(3)).toEqual(['timeout at 2000', 'timeout at 9000'])
-})
-
-test('deadlines that are due within 10 ms of a wake-up share the next one', () => {
-  const { core, log, packet } = setUp()
-  core.deadline = 1_500
-  packet('x')
-  core.onTimeout = () => {
-    core.deadline = Date.now() + 1
-  }
-  vi.advanceTimersByTime(529)
-  expect(log.slice(1)).toEqual(['timeout at 1500', 'timeout at 1510', 'timeout at 1520'])
-})
-
-test('a deadline beyond what setTimeout takes does not fire at once', () => {
-  const { core, log, packet } = setUp()
-  core.deadline = 1e12
-  packet('x')
-  vi.advanceTimersByTime(60_000)
-  expect(log).toHaveLength(1)
-})
-
 test('an exception in the core drops that packet, is logged, and the server goes on', () => {
   const { core, outputs, log, errors, packet } = setUp()
   core.onReceive = (text) => {
@@ -214,18 +130,6 @@ test('a core that fails at its deadline is asked again, but not without a pause'
   vi.advanceTimersByTime(3_099)
   expect(log.slice(1)).toEqual(['timeout at 1100', 'timeout at 2100', 'timeout at 3100'])
   expect(errors).toHaveLength(3)
-})
-
-test('after the stop nothing reaches the core', () => {
-  const { driver, core, log, packet, event } = setUp()
-  core.deadline = 1_100
-  packet('x')
-  driver.stop()
-  packet('y')
-  driver.message('y', flow)
-  event('late')
-  vi.advanceTimersByTime(1_000)
-  expect(log).toEqual(['receive x at 1000'])
 })
 
 test('while it is held, the network waits, and applications and deadlines do not', () => {
@@ -267,18 +171,6 @@ test('what is held has a bound: a datagram beyond it is dropped, a connection cl
   vi.advanceTimersByTime(20_000)
   expect(log.filter((line) => line.includes('beyond'))).toEqual([])
   expect(log).toHaveLength(20_001)
-})
-
-test('an event at which the core fails is logged with its name, and the next one reaches it', () => {
-  const { driver, log, errors, event } = setUp()
-  const fail = (): never => {
-    throw new Error('bad dialog')
-  }
-  expect(driver.run('restore', fail, { clientId: 7 })).toBeUndefined()
-  event('good')
-  expect(log).toEqual(['good at 1000'])
-  const message = 'SIP core failed, event dropped: restore'
-  expect(errors).toMatchObject([{ message, clientId: 7 }])
 })
 
 test('what becomes of a request is told when it is known; a failure refuses it', async () => {

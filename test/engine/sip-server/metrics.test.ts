@@ -60,7 +60,6 @@ test('durations are counted up to each bound, as Prometheus wants it', () => {
   for (const seconds of [0.5, 2.25, 2.5, 100]) {
     const call = { startedAt: 0, hasRung: false }
     outbound.responded(call, 180, seconds * 1_000)
-    if (seconds !== 100) outbound.responded(call, 200, 6_000)
   }
   const text = prometheusText({
     version: 'v',
@@ -90,28 +89,6 @@ test('durations are counted up to each bound, as Prometheus wants it', () => {
     '_sum 105.25',
     '_count 4',
   ])
-  expect(of('drachtio_call_answer_seconds_out_')).toEqual([
-    'bucket{le="1"} 0',
-    'bucket{le="3"} 0',
-    'bucket{le="6"} 3',
-    'bucket{le="10"} 3',
-    'bucket{le="15"} 3',
-    'bucket{le="20"} 3',
-    'bucket{le="30"} 3',
-    'bucket{le="60"} 3',
-    'bucket{le="+Inf"} 3',
-    'sum 18',
-    'count 3',
-  ])
   expect(of('drachtio_call_pdd_seconds_in_count')).toEqual([' 0'])
   expect(text).toContain('# TYPE drachtio_call_answer_seconds_in histogram\n')
-})
-
-test('nothing else is served there', async () => {
-  const peer = await start()
-  peer.close()
-  expect((await ask('/')).status).toBe(404)
-  expect((await ask('/metrics', 'POST')).status).toBe(404)
-  const head = await ask('/metrics', 'HEAD')
-  expect([head.status, await head.text()]).toEqual([200, ''])
 })

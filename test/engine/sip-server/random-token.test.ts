@@ -20,9 +20,3 @@ test('no random byte is used twice, across all draws', () => {
   expect(tokens[1]).toBe('0a0b0c0d0e0f10111213')
   expect(draws).toHaveLength(5)
 })
-
-test('a token has the bytes that were asked for, however many', () => {
-  const token = randomTokens(counting().randomBytes)
-  expect(token(4)).toBe('00010203')
-  expect(token(5_000)).toHaveLength(10_000)
-})

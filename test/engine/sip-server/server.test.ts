@@ -119,31 +119,6 @@ test('a command about a dialog or a transaction that does not exist is NOK, and 
   expect(await app.ask('a6|ping')).toBe('response|a6|OK|pong')
 })
 
-test('without an application requests are refused with 503 and Retry-After', async () => {
-  const server = await start()
-  const [listener] = server.listeners
-  if (listener === undefined) throw new Error('no listener')
-  const peer = await SipPeer.open(listener)
-  cleanUp.unshift(() => peer.close())
-  peer.request('OPTIONS', peer.leg('sip:a@127.0.0.1'))
-  expect((await peer.next(503)).get('Retry-After')).toMatch(/^\d+$/)
-})
-
-test('an application that goes away leaves no request unanswered', async () => {
-  const server = await start()
-  const [listener] = server.listeners
-  if (listener === undefined) throw new Error('no listener')
-  const app = application(server)
-  await app.ask('a1|authenticate|cymru|')
-  await app.ask('a2|route|invite')
-  const peer = await SipPeer.open(listener)
-  cleanUp.unshift(() => peer.close())
-  peer.request('INVITE', peer.leg('sip:a@127.0.0.1'))
-  await app.next()
-  app.socket.destroy()
-  expect((await peer.next('503 INVITE')).get('Retry-After')).toMatch(/^\d+$/)
-})
-
 test('sources that are not admitted get no answer', async () => {
   const refused: number[] = []
   const server = await start({

@@ -194,24 +194,3 @@ test.each([
     expect(warnings[0]).not.toContain('xxx')
   },
 )
-
-test('a server stops while its HEP server is looked for, and sends nothing after its end', async () => {
-  const homer = await hepByUdp()
-  const { server, listener } = await start(homer.port)
-  await ask(listener)
-  await server.stop()
-  await server.stop()
-  await expect.poll(() => homer.packets().length).toBe(2)
-  const { server: searching, warnings } = await start(9, { host: 'nowhere.invalid' })
-  await searching.stop()
-  expect(warnings).toEqual([])
-})
-
-test('a message that no datagram holds is left out, and counted', async () => {
-  const homer = await hepByUdp()
-  const { server, listener } = await start(homer.port, {}, 'tcp')
-  const peer = await SipPeer.open(listener, {})
-  onTestFinished(() => peer.close())
-  peer.request('OPTIONS', peer.leg('sip:a@example.com'), { body: 'x'.repeat(65_001) })
-  await expect.poll(() => server.captured?.dropped).toBe(1)
-})

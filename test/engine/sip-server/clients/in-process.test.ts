@@ -1,10 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import {
-  Clients,
-  connectApplication,
-  connectInProcess,
-} from '../../../../engine/sip-server/clients/client.ts'
+import { Clients, connectApplication } from '../../../../engine/sip-server/clients/client.ts'
 
 const named = (commandId: string) => ({ kind: 'ok', commandId }) as const
 const asking = (id: string) => ({ id, command: { kind: 'ping' } }) as const
@@ -28,15 +24,6 @@ function setUp(onEvent: (name: string) => void = () => undefined) {
   return { clients, link, log }
 }
 
-test('events reach the application later, in order', async () => {
-  const { clients, log } = setUp()
-  clients.deliver(1, named('a'))
-  clients.deliver(1, named('b'))
-  expect(log).toEqual([])
-  await turn()
-  expect(log).toEqual(['to app: a', 'to app: b'])
-})
-
 test('what an event resolved has run before the next event arrives', async () => {
   const { clients, log } = setUp((name) => {
     void Promise.resolve()
@@ -47,21 +34,6 @@ test('what an event resolved has run before the next event arrives', async () =>
   clients.deliver(1, named('b'))
   await turn()
   expect(log).toEqual(['to app: a', 'then a', 'to app: b', 'then b'])
-})
-
-test('an application may send while it is handed an event', async () => {
-  const { clients, link, log } = setUp((name) => {
-    if (name === 'a') {
-      link.send(asking('reply'))
-      clients.deliver(1, named('c'))
-      log.push('a handled')
-    }
-  })
-  clients.deliver(1, named('a'))
-  clients.deliver(1, named('b'))
-  await turn()
-  await turn()
-  expect(log).toEqual(['to app: a', 'from 1: reply', 'a handled', 'to app: b', 'to app: c'])
 })
 
 test('when the server disconnects, what was delivered before still arrives, then the close', async () => {
@@ -75,15 +47,6 @@ test('when the server disconnects, what was delivered before still arrives, then
   expect(clients.size).toBe(0)
 })
 
-test('when the application closes, nothing more is handed over', async () => {
-  const { clients, link, log } = setUp()
-  clients.deliver(1, named('a'))
-  link.close()
-  link.close()
-  await turn()
-  expect(log).toEqual(['disconnected 1'])
-})
-
 test('a client that far outruns the event loop is dropped', async () => {
   const { clients, log } = setUp()
   for (let sent = 0; sent < 70_000; sent++) clients.deliver(1, named('x'))
@@ -91,16 +54,4 @@ test('a client that far outruns the event loop is dropped', async () => {
   expect(log.at(-1)).toBe('app sees close')
   expect(log.filter((line) => line === 'to app: x')).toHaveLength(65_536)
   expect(clients.size).toBe(0)
-})
-
-test('one that speaks the drachtio protocol is handed payloads, and sends them', async () => {
-  const { clients, log } = setUp()
-  const link = connectInProcess(clients, {
-    onPayload: (payload) => log.push(payload),
-    onClose: () => undefined,
-  })
-  clients.deliver(2, named('c'))
-  link.send('7|ping')
-  await turn()
-  expect(log).toEqual(['connected 2', 'from 2: 7', '1|response|c|OK'])
 })

@@ -3,10 +3,7 @@ import { afterEach, expect, test } from 'vitest'
 import { Clients } from '../../../../engine/sip-server/clients/client.ts'
 import type { AppEvent } from '../../../../engine/sip-server/application.ts'
 import { AdminListener, type AdminOptions } from '../../../../engine/sip-server/clients/listener.ts'
-import { Credentials } from '../../../../engine/sip-server/transport/credentials.ts'
 import { encodeFrame } from '../../../../engine/sip-server/wire/frame.ts'
-import { Authority, loopbackNames } from '../../../support/certificates.ts'
-import { temporaryFolder } from '../../../support/temporary-folder.ts'
 import { closed, emitted, Signal } from '../../../support/waiting.ts'
 
 const cleanUp: (() => unknown)[] = []
@@ -57,21 +54,6 @@ test('an application sends frames and is sent frames', async () => {
   expect(String(bytes)).toBe(encodeFrame('1|response|c|NOK|grüße'))
 })
 
-test('an application that counts characters is sent such lengths, and sends bytes', async () => {
-  const { clients, seeing, app } = await setUp({
-    maxClients: 4,
-    maxBufferedBytes: 100_000,
-    frameLength: 'characters',
-  })
-  const socket = app()
-  socket.write('11#grüß|ping6#2|ping')
-  await seeing('from 1: grüß ping')
-  await seeing('from 1: 2 ping')
-  clients.deliver(1, refusal('grüße'))
-  const [bytes] = await emitted(socket, 'data')
-  expect(String(bytes)).toBe('22#1|response|c|NOK|grüße')
-})
-
 test('a stream that is not framed is closed', async () => {
   const { seeing, app, dropped } = await setUp()
   const socket = app()
@@ -79,15 +61,6 @@ test('a stream that is not framed is closed', async () => {
   await closed(socket)
   await seeing('disconnected 1')
   expect(dropped).toEqual(['length is not a number'])
-})
-
-test('a frame whose length is past all reason is closed', async () => {
-  const { seeing, app, dropped } = await setUp()
-  const socket = app()
-  socket.write('100000000#')
-  await closed(socket)
-  await seeing('disconnected 1')
-  expect(dropped).toEqual(['frame is too long'])
 })
 
 test('an application that does not read is dropped at the bound', async () => {
@@ -116,17 +89,6 @@ test('one that stops to read is dropped in time, before much waits for it; one t
   for (let sent = 0; sent < 100; sent++) for (const id of [1, 2]) clients.deliver(id, event)
   await seeing('disconnected 1')
   expect([dropped, clients.size]).toEqual([['it does not read'], 1])
-})
-
-test('a disconnected application still gets what was delivered before', async () => {
-  const { clients, seeing, app } = await setUp()
-  const socket = app()
-  await seeing('connected 1')
-  clients.deliver(1, { kind: 'ok', commandId: 'c' })
-  clients.disconnect(1)
-  const [bytes] = await emitted(socket, 'data')
-  expect(String(bytes)).toBe('15#1|response|c|OK')
-  await closed(socket)
 })
 
 test('more applications than allowed are refused', async () => {
@@ -158,66 +120,4 @@ test('a first frame that drips is not waited for', async () => {
   await seeing('disconnected 1')
   clearInterval(drip)
   expect(dropped).toEqual(['no frame in time'])
-})
-
-test('an application that has spoken may be silent as long as it likes', async () => {
-  const limits = { maxClients: 4, maxBufferedBytes: 1_000, firstFrameMs: 300 }
-  const { seeing, app } = await setUp(limits)
-  const socket = app()
-  socket.write('6#1|ping')
-  await seeing('from 1: 1 ping')
-  // A client that came later is dropped in the meantime.
-  app()
-  await seeing('disconnected 2')
-  socket.write('6#2|ping')
-  await seeing('from 1: 2 ping')
-})
-
-test('stopping ends the connections', async () => {
-  const { clients, listener, seeing, app } = await setUp()
-  const socket = app()
-  await seeing('connected 1')
-  await Promise.all([closed(socket), listener.stop(), seeing('disconnected 1')])
-  expect(clients.size).toBe(0)
-})
-
-async function setUpTls(limits: Partial<AdminOptions>) {
-  const files = new Authority(temporaryFolder()).sign('own', ...loopbackNames)
-  const credentials = new Credentials(
-    files,
-    () => undefined,
-    () => 0,
-  )
-  cleanUp.push(() => credentials.stop())
-  const clients = new Clients({
-    connected: () => undefined,
-    command: () => undefined,
-    disconnected: () => undefined,
-  })
-  const all = { maxClients: 4, maxBufferedBytes: 1_000, ...limits }
-  const listener = new AdminListener(clients, all, () => undefined, credentials)
-  const { port } = await listener.start('127.0.0.1', 0)
-  cleanUp.push(() => listener.stop())
-  const silent = () => {
-    const socket = connect(port, '127.0.0.1')
-    socket.on('error', () => undefined)
-    cleanUp.unshift(() => socket.destroy())
-    return socket
-  }
-  return { silent }
-}
-
-test('who speaks no TLS on a port that does is cut off in time', async () => {
-  const { silent } = await setUpTls({ handshakeMs: 30 })
-  const socket = silent()
-  await closed(socket.resume())
-  expect(socket.destroyed).toBe(true)
-})
-
-test('a TLS handshake takes a place as an application does', async () => {
-  const { silent } = await setUpTls({ maxClients: 2 })
-  const first = silent()
-  await emitted(first, 'connect')
-  await closed(silent().resume())
-  expect(first.destroyed).toBe(false)
 })

@@ -1,14 +1,5 @@
 import { expect, test } from 'vitest'
-import {
-  caller,
-  header,
-  requestOf,
-  sdp,
-  sip,
-  tagIn,
-  tcpCaller,
-  VirtualServer,
-} from '../../../support/sip-core.ts'
+import { caller, sdp, sip, tcpCaller, VirtualServer } from '../../../support/sip-core.ts'
 import type { Flow } from '../../../../engine/sip-server/flow.ts'
 
 const contact = '<sip:alice@xyz.invalid;transport=tcp>'
@@ -68,16 +59,6 @@ test('for the granted time, and at most 30 s longer', () => {
   expect(server.other).toMatchObject([{ kind: 'resolve', question: { host: 'xyz.invalid' } }])
 })
 
-test('Expires of the answer counts where its Contact has none; 0 ends it at once', () => {
-  const server = new VirtualServer()
-  register(server, 'Expires: 60')
-  server.advance(90_000)
-  expect(flowOfInvite(server)).toBeUndefined()
-  register(server, granted(600), { branch: 'r2' })
-  register(server, granted(0), { branch: 'r3' })
-  expect(server.core.stats()).toMatchObject({ registrationFlows: 0 })
-})
-
 test('a refused REGISTER, one by UDP, and one with an answer that names only others bind nothing', () => {
   const server = new VirtualServer()
   register(server, granted(600), { status: 403, branch: 'r1' })
@@ -107,31 +88,6 @@ test('a phone that comes back is called over its new connection, and the old one
   expect(flowOfInvite(server)).toEqual(again)
 })
 
-test('a next hop of the application, another transport or another user is not sent there', () => {
-  const server = new VirtualServer()
-  register(server, 'Expires: 600', { contact: '<sip:alice@192.0.2.20>' })
-  expect(flowOfInvite(server, 'sip:alice@192.0.2.20')?.connectionId).toBe(7)
-  expect(flowOfInvite(server, 'sip:alice@192.0.2.20', 'sip:192.0.2.99')?.address).toBe('192.0.2.99')
-  expect(flowOfInvite(server, 'sip:alice@192.0.2.20;transport=udp')?.connectionId).toBe(0)
-  expect(flowOfInvite(server, 'sip:bob@192.0.2.20')?.connectionId).toBe(0)
-})
-
-test('in a dialog whose connection was lost, requests take the connection of a later REGISTER', () => {
-  const server = new VirtualServer()
-  const invite = requestOf('INVITE', {
-    via: 'SIP/2.0/TCP xyz.invalid;branch=z9hG4bKi1;rport',
-    body: sdp,
-  }).replace('<sip:alice@203.0.113.7:5060>', contact)
-  server.receive(invite, tcpCaller)
-  const transactionId = server.takeDelivered()[0]?.transactionId ?? ''
-  server.command(`sip|${transactionId}|\r\n${sip('SIP/2.0 200 OK', [], sdp)}`)
-  server.core.connectionClosed(tcpCaller, server.now)
-  const again: Flow = { ...tcpCaller, port: 41_000, connectionId: 8 }
-  register(server, granted(600), { flow: again, branch: 'r2' })
-  server.command(`sip||c1@203.0.113.7;from-tag=f1\r\n${sip('BYE sip:placeholder SIP/2.0', [])}`)
-  expect(server.takeSent().map(({ flow }) => flow)).toContainEqual(again)
-})
-
 test('the very connection of a registration can be asked for: two phones may show the same Contact', () => {
   const server = new VirtualServer()
   const other: Flow = { ...tcpCaller, port: 41_000, connectionId: 8 }
@@ -153,15 +109,6 @@ test('the very connection of a registration can be asked for: two phones may sho
   expect(flowOfInvite(server, uri, nextHop(tcpCaller))).toEqual(tcpCaller)
 })
 
-test('a connection is not asked for longer than its registrations last', () => {
-  const server = new VirtualServer()
-  register(server, granted(600))
-  server.advance(630_001)
-  const { address, port } = tcpCaller
-  const nextHop = `sip:${address}:${port};transport=tcp;connection=registered`
-  expect(flowOfInvite(server, 'sip:alice@xyz.invalid', nextHop)).toBeUndefined()
-})
-
 // RFC 7118 §10.1: the Contact of a phone says ws, also when it came by wss.
 test('a phone that registered by wss is called there, though its Contact says ws', () => {
   const listener = { ...tcpCaller.listener, protocol: 'wss' } as const
@@ -170,34 +117,4 @@ test('a phone that registered by wss is called there, though its Contact says ws
   const shown = '<sip:x1@y2.invalid;transport=ws>'
   register(server, `Contact: ${shown};expires=600`, { flow: browser, contact: shown })
   expect(flowOfInvite(server, 'sip:x1@y2.invalid;transport=ws')).toEqual(browser)
-})
-
-test('no name is looked up for a WebSocket that is not there', () => {
-  const listener = { ...tcpCaller.listener, protocol: 'ws' } as const
-  const server = new VirtualServer({ listeners: [caller.listener, listener] })
-  const flow = flowOfInvite(server, 'sip:x1@y2.invalid;transport=ws')
-  expect(flow).toMatchObject({ listener, address: 'y2.invalid', connectionId: 0 })
-  expect(server.other).toEqual([])
-})
-
-test('in a dialog whose WebSocket is gone a request fails at once, and the dialog ends', () => {
-  const listener = { ...tcpCaller.listener, protocol: 'wss' } as const
-  const browser: Flow = { ...tcpCaller, listener, connectionId: 9 }
-  const server = new VirtualServer({ listeners: [caller.listener, listener] })
-  const via = 'SIP/2.0/WSS y2.invalid;branch=z9hG4bKi1'
-  const shown = '<sip:x1@y2.invalid;transport=ws>'
-  const invite = requestOf('INVITE', { via, body: sdp })
-  server.receive(invite.replace('<sip:alice@203.0.113.7:5060>', shown), browser)
-  const transactionId = server.takeDelivered()[0]?.transactionId ?? ''
-  server.command(`sip|${transactionId}|\r\n${sip('SIP/2.0 200 OK', [], sdp)}`)
-  const answer = server.takeSent().at(-1)?.text ?? ''
-  server.receive(requestOf('ACK', { via: `${via}a`, toTag: tagIn(header(answer, 'To')) }), browser)
-  server.core.connectionClosed(browser, server.now)
-  server.takeDelivered()
-  server.command(`sip||c1@203.0.113.7;from-tag=f1\r\n${sip('BYE sip:placeholder SIP/2.0', [])}`)
-  const [bye] = server.takeSent()
-  expect(bye?.flow).toMatchObject({ listener, connectionId: 0 })
-  server.sendFailed(bye?.reference ?? '')
-  expect(server.takeDelivered().at(-1)?.sip).toMatch(/^SIP\/2\.0 503 /)
-  expect(server.core.stats()).toMatchObject({ dialogs: 0 })
 })

@@ -56,56 +56,6 @@ test.each(['SUBSCRIBE', 'REFER'])(
   },
 )
 
-test('one that ends the subscription ends the dialog, even before the answer comes', () => {
-  const server = new VirtualServer()
-  const request = subscribe(server)
-  notify(server, request, 1, 'terminated;reason=timeout')
-  expect(server.core.stats()['dialogs']).toBe(0)
-  answer(server, request, 200)
-  expect(server.core.stats()['dialogs']).toBe(0)
-  expect(notify(server, request, 2, 'active').answer).toBe(
-    'SIP/2.0 481 Call/Transaction Does Not Exist',
-  )
-})
-
-test('a NOTIFY for nothing that was asked for gets 481', () => {
-  const server = new VirtualServer()
-  const request = subscribe(server)
-  answer(server, request, 403)
-  expect(notify(server, request, 1, 'active').answer).toBe(
-    'SIP/2.0 481 Call/Transaction Does Not Exist',
-  )
-})
-
-test('the application renews the subscription in its dialog; 481 ends it', () => {
-  const server = new VirtualServer()
-  const request = subscribe(server)
-  answer(server, request, 200, { lines: ['Expires: 600'] })
-  const renew = () => {
-    const lines = [event, 'Expires: 600']
-    server.command(`sip||${dialogIdOf(request)}\r\n${sip('SUBSCRIBE sip:p SIP/2.0', lines)}`)
-    return server.takeSent()[0]?.text ?? ''
-  }
-  server.advance(500_000)
-  answer(server, renew(), 200, { lines: ['Expires: 600'] })
-  server.advance(500_000)
-  expect(server.core.stats()['dialogs']).toBe(1)
-  answer(server, renew(), 481)
-  expect(server.core.stats()['dialogs']).toBe(0)
-})
-
-test('one that is not renewed lapses, without a word', () => {
-  const server = new VirtualServer()
-  const request = subscribe(server)
-  answer(server, request, 200, { lines: ['Expires: 600'] })
-  server.takeSent()
-  server.advance(630_000)
-  expect(server.core.stats()['dialogs']).toBe(1)
-  server.advance(2_000)
-  expect(server.core.stats()).toMatchObject({ dialogs: 0, deadlines: 0 })
-  expect(server.takeSent()).toEqual([])
-})
-
 test('an application that notifies: its last NOTIFY ends the dialog', () => {
   const server = new VirtualServer()
   server.receive(requestOf('SUBSCRIBE', { extra: [event, 'Expires: 600'] }))
@@ -121,17 +71,6 @@ test('an application that notifies: its last NOTIFY ends the dialog', () => {
     server.receive(responseOf(sent, 200, { toTag }))
   }
   expect(server.core.stats()['dialogs']).toBe(0)
-})
-
-test('a REFER outside a dialog reaches the application, which can report in the dialog it began', () => {
-  const server = new VirtualServer()
-  server.receive(requestOf('REFER', { extra: ['Refer-To: <sip:c@example.com>'] }))
-  const [refer] = server.takeDelivered()
-  server.command(`sip|${refer?.transactionId ?? ''}|\r\n${sip('SIP/2.0 202 Accepted', [])}`)
-  expect(header(server.takeSent()[0]?.text ?? '', 'Contact')).not.toBe('')
-  const dialogId = server.takeDelivered()[0]?.dialogId ?? ''
-  server.command(`sip||${dialogId}\r\n${sip('NOTIFY sip:p SIP/2.0', state('active'))}`)
-  expect(server.takeStartLines()).toEqual(['NOTIFY sip:alice@203.0.113.7:5060 SIP/2.0'])
 })
 
 test('a REFER in a call, and the end of what it subscribed to, leave the call alone', () => {
@@ -151,24 +90,6 @@ test('a REFER in a call, and the end of what it subscribed to, leave the call al
   expect(server.core.stats()['dialogs']).toBe(1)
 })
 
-test('an application that goes away leaves no subscription, and sends no BYE for one', () => {
-  const server = new VirtualServer()
-  answer(server, subscribe(server), 200)
-  server.takeSent()
-  server.disconnect(server.clientId)
-  server.advance(64_000)
-  expect(server.takeStartLines().filter((line) => line.startsWith('BYE'))).toEqual([])
-})
-
-test('Replaces and what it requires pass to the application as they came', () => {
-  const server = new VirtualServer()
-  const extra = ['Require: replaces', 'Replaces: c9@x;to-tag=1;from-tag=2;early-only']
-  server.receive(requestOf('INVITE', { extra }))
-  expect(header(server.takeDelivered()[0]?.sip ?? '', 'Replaces')).toBe(
-    'c9@x;to-tag=1;from-tag=2;early-only',
-  )
-})
-
 /** A subscriber may ask for 136 years. */
 test.each([
   ['said by the application', ['Expires: 999999999']],
@@ -181,17 +102,6 @@ test.each([
   const granted = server.takeSent()[0]?.text ?? ''
   expect(granted.match(/^Expires: .*$/gm)).toEqual(['Expires: 86400'])
   expect(header(granted, 'X-A')).toBe('b')
-  server.advance(86_400_000)
-  expect(server.core.stats()['dialogs']).toBe(1)
-  server.advance(33_000)
-  expect(server.core.stats()).toMatchObject({ dialogs: 0, deadlines: 0 })
-})
-
-test('nor does a NOTIFY make one longer than a day', () => {
-  const server = new VirtualServer()
-  const request = subscribe(server)
-  answer(server, request, 200, { lines: ['Expires: 600'] })
-  notify(server, request, 1, 'active;expires=999999999')
   server.advance(86_400_000)
   expect(server.core.stats()['dialogs']).toBe(1)
   server.advance(33_000)

@@ -1,13 +1,9 @@
+/** What is counted, and what those hear who keep records (wire/README.md §3.1). */
 import { expect, test } from 'vitest'
-import { answered, invited, respond } from '../../../support/caller.ts'
-import {
-  callee,
-  requestOf,
-  responseOf,
-  sdp,
-  sip,
-  VirtualServer,
-} from '../../../support/sip-core.ts'
+import type { Histogram } from '../../../../engine/sip-server/core/traffic.ts'
+import { answered, invited, respond, acknowledge } from '../../../support/caller.ts'
+import { callee, requestOf, responseOf, sdp, VirtualServer } from '../../../support/sip-core.ts'
+import { answer, calleeSdp, invite } from '../../../support/callee.ts'
 
 const totals = (server: VirtualServer) => {
   const { requestsIn, requestsOut, responsesIn, responsesOut } = server.core.traffic
@@ -39,23 +35,6 @@ test('messages are counted by method and status, copies included', () => {
   })
 })
 
-test('copies that are sent are counted by what they are copies of', () => {
-  const server = new VirtualServer()
-  const transactionId = invited(server)
-  server.receive(requestOf('INVITE', { body: sdp }))
-  respond(server, transactionId, 486)
-  server.advance(500)
-  server.receive(requestOf('INVITE', { body: sdp }))
-  server.receive(requestOf('OPTIONS', { callId: 'o', branch: 'z9hG4bK-o' }))
-  respond(server, server.takeDelivered().at(-1)?.transactionId ?? '', 200)
-  server.receive(requestOf('OPTIONS', { callId: 'o', branch: 'z9hG4bK-o' }))
-  expect(server.core.traffic.repeatedOut).toEqual({ requests: 0, responses: 4 })
-  for (const method of ['INVITE', 'OPTIONS'])
-    server.command(`sip|||\r\n${sip(`${method} sip:b@192.0.2.20 SIP/2.0`, [])}`)
-  server.advance(500)
-  expect(server.core.traffic.repeatedOut.requests).toBe(2)
-})
-
 test('what cannot be read, or is no correct message, is counted', () => {
   const server = new VirtualServer()
   server.receive('no SIP at all')
@@ -73,4 +52,131 @@ test('names that a peer makes up do not make the table grow', () => {
     server.receive(requestOf(`X${i}`, { callId: `x${i}`, branch: `z9hG4bK-x${i}` }))
   expect(totals(server).requestsIn).toEqual({ other: 50 })
   expect(totals(server).responsesOut).toEqual({ other: { 501: 50 } })
+})
+
+/** What was observed, as upper bounds with how many came up to them. */
+const shown = ({ bounds, counts, sum }: Histogram): Readonly<Record<string, number>> => ({
+  sum,
+  ...Object.fromEntries(
+    counts.flatMap((count, index) => (count === 0 ? [] : [[bounds[index] ?? 'more', count]])),
+  ),
+})
+
+const times = (server: VirtualServer) => {
+  const { inbound, outbound } = server.core.callTimes
+  return {
+    pddIn: shown(inbound.ringing),
+    answerIn: shown(inbound.answer),
+    pddOut: shown(outbound.ringing),
+    answerOut: shown(outbound.answer),
+  }
+}
+
+const none = { sum: 0 }
+
+test('a received call: until it rings, and until it is answered', () => {
+  const server = new VirtualServer()
+  const transactionId = invited(server)
+  server.advance(1_500)
+  respond(server, transactionId, 180)
+  server.advance(500)
+  respond(server, transactionId, 183)
+  server.advance(5_000)
+  respond(server, transactionId, 200)
+  server.advance(700)
+  expect(times(server)).toEqual({
+    pddIn: { sum: 1.5, 2: 1 },
+    answerIn: { sum: 7, 10: 1 },
+    pddOut: none,
+    answerOut: none,
+  })
+})
+
+test('a sent call, of which Trying and copies of the answer say nothing', () => {
+  const server = new VirtualServer()
+  const request = invite(server)
+  server.advance(200)
+  answer(server, request, 100)
+  server.advance(800)
+  answer(server, request, 180)
+  server.advance(60_000)
+  answer(server, request, 200, { body: calleeSdp })
+  answer(server, request, 200, { body: calleeSdp })
+  expect(times(server)).toEqual({
+    pddIn: none,
+    answerIn: none,
+    pddOut: { sum: 1, 1: 1 },
+    answerOut: { sum: 61, more: 1 },
+  })
+})
+
+const recorder = 9
+
+function start(): VirtualServer {
+  const server = new VirtualServer()
+  server.core.clientConnected(recorder, false)
+  server.command('authenticate|cymru|', recorder)
+  for (const kind of ['attempt', 'start', 'stop']) server.command(`route|cdr:${kind}`, recorder)
+  server.takeDelivered()
+  server.details.length = 0
+  return server
+}
+
+/** Leaders without id and time, and the first word or words of the message. */
+const told = (server: VirtualServer): string[] =>
+  server.details.splice(0).map(({ kind, source, time, reason, sip }) => {
+    expect(time).toMatch(/^\d\d:\d\d:\d\d\.\d{6}$/)
+    const [first = '', second = ''] = sip.split(' ')
+    const what = first === 'SIP/2.0' ? second : first
+    return [kind, source, ...(reason === '' ? [] : [reason]), what].join(' ')
+  })
+
+test('an incoming call: attempt, start as uas, stop with the BYE', () => {
+  const server = start()
+  const toTag = answered(server)
+  acknowledge(server, toTag)
+  server.receive(requestOf('BYE', { toTag, cseq: 2, branch: 'z9hG4bK-bye' }))
+  expect(told(server)).toEqual([
+    'cdr:attempt network INVITE',
+    'cdr:start application uas 200',
+    'cdr:stop network normal-release BYE',
+  ])
+})
+
+test('an incoming call that is refused, and one that is cancelled', () => {
+  const server = start()
+  respond(server, invited(server), 486)
+  server.takeDelivered()
+  invited(server, requestOf('INVITE', { callId: 'c', branch: 'z9hG4bK-c', body: sdp }))
+  server.receive(requestOf('CANCEL', { callId: 'c', branch: 'z9hG4bK-c' }))
+  expect(told(server)).toEqual([
+    'cdr:attempt network INVITE',
+    'cdr:stop application call-rejected 486',
+    'cdr:attempt network INVITE',
+    'cdr:stop network call-canceled CANCEL',
+  ])
+})
+
+const call = (server: VirtualServer): { readonly sent: string; readonly id: string } => {
+  server.takeDelivered()
+  server.command(
+    `sip|||sip:192.0.2.20\r\nINVITE sip:b@192.0.2.20 SIP/2.0\r\nContent-Type: application/sdp\r\n\r\n${sdp}`,
+  )
+  const [answer] = server.takeDelivered()
+  return { sent: server.takeSent()[0]?.text ?? '', id: answer?.transactionId ?? '' }
+}
+
+test('an outgoing call: attempt, start as uac, stop with the BYE of the application', () => {
+  const server = start()
+  const { sent } = call(server)
+  const extra = ['Contact: <sip:b@192.0.2.20>']
+  server.receive(responseOf(sent, 200, { toTag: 'b', body: sdp, extra }), callee)
+  const dialogId = server.takeDelivered().at(-1)?.dialogId ?? ''
+  server.command(`sip||${dialogId}\r\nACK sip:b@192.0.2.20 SIP/2.0\r\n\r\n`)
+  server.command(`sip||${dialogId}\r\nBYE sip:placeholder SIP/2.0\r\n\r\n`)
+  expect(told(server)).toEqual([
+    'cdr:attempt application INVITE',
+    'cdr:start network uac 200',
+    'cdr:stop application normal-release BYE',
+  ])
 })

@@ -1,11 +1,16 @@
-/** RFC 3263 §4.1 and §4.2: which records are asked, and what they mean. */
+/** RFC 3263 §4.1 and §4.2: which records are asked, what they mean, and how long they are known. */
 import { expect, test } from 'vitest'
 import {
   type NaptrRecord,
   NextHopResolver,
   type SrvRecord,
+  srvOrder,
+  CachedDns,
+  type Dns,
+  type DnsAnswer,
 } from '../../../../engine/sip-server/dns/next-hop.ts'
 import type { HopQuestion, HopTarget } from '../../../../engine/sip-server/flow.ts'
+import { seededRandom } from '../../../support/seeded-random.ts'
 
 interface Zone {
   readonly naptr?: Record<string, readonly NaptrRecord[]>
@@ -105,16 +110,6 @@ test('sips goes by TLS, or not at all', async () => {
   expect(found.places).toEqual(['tls 192.0.2.9 5061'])
 })
 
-test('without NAPTR the SRV records of our transports count, UDP first', async () => {
-  const { places } = await find({ ...zone, naptr: {} })
-  expect(places).toEqual([
-    'udp 192.0.2.3 5060',
-    'tcp 192.0.2.1 5060',
-    'tcp 2001:db8::1 5060',
-    'tcp 192.0.2.2 5060',
-  ])
-})
-
 test('without SRV, A and AAAA and the default port', async () => {
   const { places, asked } = await find({ addresses: zone.addresses ?? {} })
   expect(places).toEqual(['udp 192.0.2.9 5060'])
@@ -138,30 +133,145 @@ test.each([
   expect(asked.some((name) => name.startsWith('naptr'))).toBe(false)
 })
 
-test('a WebSocket has no SRV record', async () => {
-  const { places } = await find(zone, { protocol: 'wss' })
-  expect(places).toEqual(['wss 192.0.2.9 5061'])
-})
-
 test('a port leaves only the addresses', async () => {
   const { places, asked } = await find(zone, { protocol: 'udp', port: 5080 })
   expect(places).toEqual(['udp 192.0.2.9 5080'])
   expect(asked).toEqual(['a example.com'])
 })
 
-test('a name without a dot is no domain', async () => {
-  const { places, asked } = await find({ addresses: { node1: ['10.0.0.5'] } }, { host: 'node1' })
-  expect(places).toEqual(['udp 10.0.0.5 5060'])
-  expect(asked).toEqual(['a node1'])
-})
-
-test('an SRV target of "." is no service', async () => {
-  const none = { ...zone, srv: { '_sip._udp.example.com': [srv('.')] } }
-  expect((await find(none, { protocol: 'udp' })).places).toEqual([])
-})
-
 test('nothing at all, and no more targets than are tried', async () => {
   expect((await find({})).places).toEqual([])
   const many = Array.from({ length: 40 }, (_, index) => `192.0.2.${index}`)
   expect((await find({ addresses: { 'example.com': many } })).places).toHaveLength(16)
+})
+
+const record = (name: string, priority: number, weight: number): SrvRecord => ({
+  name,
+  priority,
+  weight,
+  port: 5060,
+})
+
+const names = (records: readonly SrvRecord[]): string => records.map(({ name }) => name).join('')
+
+test('a lower priority is tried first, whatever the weights', () => {
+  const records = [record('c', 20, 100), record('a', 1, 0), record('b', 10, 50)]
+  expect(names(srvOrder(records, () => 0.99))).toBe('abc')
+})
+
+test('within a priority the first one is drawn in proportion to the weights', () => {
+  const random = seededRandom(1)
+  const records = [record('a', 1, 60), record('b', 1, 30), record('c', 1, 10)]
+  const firsts = { a: 0, b: 0, c: 0 } as Record<string, number>
+  const draws = 20_000
+  for (let draw = 0; draw < draws; draw++) {
+    const name = srvOrder(records, random)[0]?.name ?? ''
+    firsts[name] = (firsts[name] ?? 0) + 1
+  }
+  expect(firsts['a']).toBeCloseTo(draws * 0.6, -3)
+  expect(firsts['b']).toBeCloseTo(draws * 0.3, -3)
+  expect(firsts['c']).toBeCloseTo(draws * 0.1, -3)
+})
+
+function setUp() {
+  const clock = { now: 0 }
+  const asked: string[] = []
+  const answers = new Map<string, (found: DnsAnswer<string>) => void>()
+  const dns: Dns = {
+    naptr: () => Promise.reject(new Error('SERVFAIL')),
+    srv: () => Promise.resolve({ records: [], ttlMs: 30_000, isAnswer: true }),
+    addresses: (name) => {
+      asked.push(name)
+      return new Promise((resolve) => answers.set(name, resolve))
+    },
+  }
+  const cached = new CachedDns(dns, () => clock.now)
+  const answer = (name: string, ttlMs: number, ...records: string[]) =>
+    answers.get(name)?.({ records, ttlMs, isAnswer: ttlMs >= 0 })
+  return { clock, asked, cached, answer }
+}
+
+test('a name is asked for once by all who want it meanwhile, in whatever case', async () => {
+  const { cached, asked, answer } = setUp()
+  const both = Promise.all([cached.addresses('pbx.example'), cached.addresses('PBX.example')])
+  expect(cached.pending).toBe(1)
+  answer('pbx.example', 1_000, '192.0.2.1', '2001:db8::1')
+  expect(await both).toEqual([
+    ['192.0.2.1', '2001:db8::1'],
+    ['192.0.2.1', '2001:db8::1'],
+  ])
+  expect(asked).toEqual(['pbx.example'])
+  expect(cached.pending).toBe(0)
+})
+
+test.each([
+  ['its time to live', 20_000, ['192.0.2.1'], 20_000],
+  ['a second where it has none', 0, ['192.0.2.1'], 1_000],
+  ['an hour at most', 999_999_999, ['192.0.2.1'], 3_600_000],
+  ['two seconds where there is none', 60_000, [], 2_000],
+])('an answer is kept for %s', async (_what, ttlMs, records, keptMs) => {
+  const { cached, asked, answer, clock } = setUp()
+  const first = cached.addresses('a.example')
+  answer('a.example', ttlMs, ...records)
+  await first
+  clock.now = keptMs - 1
+  expect(await cached.addresses('a.example')).toEqual(records)
+  expect(asked).toHaveLength(1)
+  clock.now = keptMs
+  void cached.addresses('a.example')
+  expect(asked).toHaveLength(2)
+})
+
+test('while no server answers, what was true six hours ago at most still counts', async () => {
+  const { cached, asked, answer, clock } = setUp()
+  const ask = async (ttlMs: number, ...records: string[]) => {
+    const found = cached.addresses('a.example')
+    answer('a.example', ttlMs, ...records)
+    return found
+  }
+  const unanswered = -1
+  expect(await ask(60_000, '192.0.2.1')).toEqual(['192.0.2.1'])
+  clock.now = 6 * 3_600_000 - 1
+  expect(await ask(unanswered)).toEqual(['192.0.2.1'])
+  expect(asked).toHaveLength(2)
+  clock.now += 2_000
+  expect(await ask(unanswered)).toEqual([])
+
+  await ask(60_000, '192.0.2.1')
+  clock.now += 60_000
+  // An answer that there is none is one.
+  expect(await ask(60_000)).toEqual([])
+})
+
+test('the cache and the queries under way are bounded', async () => {
+  const { cached, asked, answer } = setUp()
+  for (let host = 0; host <= 1_000; host++) {
+    const found = cached.addresses(`h${host}.example`)
+    answer(`h${host}.example`, 1_000, '192.0.2.1')
+    await found
+  }
+  void cached.addresses('h0.example')
+  expect(asked.at(-1)).toBe('h0.example')
+  for (let host = 1; host < 1_000; host++) void cached.addresses(`pending${host}.example`)
+  expect(cached.pending).toBe(1_000)
+  expect(await cached.addresses('one-too-many.example')).toEqual([])
+})
+
+/** Strangers make us look for names of their own choice: in a Contact, in a Record-Route. */
+test('names of strangers, made up or real, do not push out those that are in use', async () => {
+  const { cached, asked, answer, clock } = setUp()
+  const ask = async (name: string, ...records: string[]) => {
+    const found = cached.addresses(name)
+    answer(name, 3_600_000, ...records)
+    return found
+  }
+  await ask('carrier.example', '192.0.2.1')
+  for (let host = 0; host < 3_000; host++) {
+    if (host % 500 === 0) await ask('carrier.example')
+    await ask(`made-up-${host}.example`)
+    await ask(`real-${host}.example`, '198.51.100.1')
+  }
+  clock.now += 1_000
+  expect(await ask('carrier.example')).toEqual(['192.0.2.1'])
+  expect(asked.filter((name) => name === 'carrier.example')).toHaveLength(1)
 })

@@ -1,5 +1,28 @@
 import { expect, test } from 'vitest'
-import { parseAppMessage } from '../../../../engine/sip-server/message/parse.ts'
+import fc from 'fast-check'
+import {
+  isToken,
+  knownName,
+  parseParams,
+  splitList,
+  unquote,
+} from '../../../../engine/sip-server/message/headers.ts'
+import {
+  byteLength,
+  decodeMessage,
+  encodeMessage,
+  hasEscapedBytes,
+  escapeUser,
+  formatNameAddr,
+  replaceHosts,
+  replaceUsers,
+} from '../../../../engine/sip-server/message/message.ts'
+import {
+  readAddress,
+  parseNameAddr,
+  parseUri,
+  unescapeText,
+} from '../../../../engine/sip-server/message/fields.ts'
 import { invite, lines, read } from './sample.ts'
 
 test('compact and lower case names are found by the canonical one', () => {
@@ -26,17 +49,6 @@ test('compact and lower case names are found by the canonical one', () => {
   ])
 })
 
-test('an unknown header keeps its spelling and is found in any case', () => {
-  const message = read(invite(['X-Call-UUID: 1', 'x-call-uuid: 2']))
-  expect([message.get('x-CALL-uuid'), message.has('X-CALL-UUID')]).toEqual(['1', true])
-  expect(message.all('X-Call-UUID')).toEqual(['1', '2'])
-  expect(message.entries().slice(-2)).toEqual([
-    ['X-Call-UUID', '1'],
-    ['x-call-uuid', '2'],
-  ])
-  expect([message.get('X-Other'), message.has('X-Other')]).toEqual([undefined, false])
-})
-
 test('a list runs over all lines of a header, and commas in quotes and brackets divide nothing', () => {
   const message = read(
     invite([
@@ -58,52 +70,140 @@ test('folded lines read as one, blanks around a value are no part of it', () => 
   expect([message.get('Subject'), message.get('X-Empty')]).toEqual(['one two three', ''])
 })
 
-test('only a message without folding and compact names may be handed on as it is', () => {
-  expect(read(invite(['subject: 1'])).hasPlainHeaders).toBe(true)
-  expect(read(invite(['Subject: 1', ' 2'])).hasPlainHeaders).toBe(false)
-  expect(read(invite(['s: 1'])).hasPlainHeaders).toBe(false)
-  expect(parseAppMessage(invite(['no colon']))?.hasPlainHeaders).toBe(false)
-  expect(parseAppMessage(invite().replaceAll('\r\n', '\n'))?.hasPlainHeaders).toBe(false)
+test.each([
+  ['v', 'Via'],
+  ['f', 'From'],
+  ['t', 'To'],
+  ['i', 'Call-ID'],
+  ['m', 'Contact'],
+  ['l', 'Content-Length'],
+  ['c', 'Content-Type'],
+  ['e', 'Content-Encoding'],
+  ['s', 'Subject'],
+  ['k', 'Supported'],
+  ['o', 'Event'],
+  ['r', 'Refer-To'],
+  ['b', 'Referred-By'],
+  ['u', 'Allow-Events'],
+  ['x', 'Session-Expires'],
+  ['d', 'Request-Disposition'],
+  ['j', 'Reject-Contact'],
+  ['a', 'Accept-Contact'],
+  ['y', 'Identity'],
+  ['n', 'Identity-Info'],
+  ['V', 'Via'],
+  ['cseq', 'CSeq'],
+  ['CALL-ID', 'Call-ID'],
+  ['rack', 'RAck'],
+  ['www-AUTHENTICATE', 'WWW-Authenticate'],
+  ['x-thing', 'x-thing'],
+  ['q', 'q'],
+  ['__proto__', '__proto__'],
+])('%s is called %s', (name, canonical) => {
+  expect(knownName(name) ?? name).toBe(canonical)
 })
 
-test('the topmost Via is the first value of the first line', () => {
-  const message = read(
-    invite(['Via: SIP/2.0/TCP lower']).replace('rport', 'rport, SIP/2.0/TLS next'),
+test('a list is divided at commas outside quotes and brackets', () => {
+  expect(splitList('a, "b,\\",c" , <d,e>,,f')).toEqual(['a', '"b,\\",c"', '<d,e>', 'f'])
+  expect([splitList(''), splitList('one'), splitList(' , '), splitList(' one ')]).toEqual([
+    [],
+    ['one'],
+    [],
+    ['one'],
+  ])
+})
+
+test('parameters have lower case names, resolved quotes, and blanks around their separators', () => {
+  const params = (text: string) => [...(parseParams(text, 0) ?? [])]
+  expect(params(' ; TAG = a ;lr; text="x;\\"y\\"" ;h=[2001:db8::1]')).toEqual([
+    ['tag', 'a'],
+    ['lr', ''],
+    ['text', 'x;"y"'],
+    ['h', '[2001:db8::1]'],
+  ])
+  expect(params(';;a=1;')).toEqual([['a', '1']])
+})
+
+test.each(['x', ';a b', ';a=1 2', ';a="x', ';=1', ';a=1;A=2', ';a,b', ';a=<x>', ';a=1=2'])(
+  '%s is no parameter list',
+  (text) => {
+    expect(parseParams(text, 0)).toBeUndefined()
+  },
+)
+
+test('a token has no separators, and a quoted pair is the character behind its backslash', () => {
+  expect(["a-z.!%*_+`'~9", '', 'a b', 'a:b', 'é'].map(isToken)).toEqual([
+    true,
+    false,
+    false,
+    false,
+    false,
+  ])
+  expect(unquote('"a\\\\b\\"c"')).toBe('a\\b"c')
+})
+
+test('any bytes survive the way to text and back', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 60 }), (bytes) => {
+      const text = decodeMessage(Buffer.from(bytes))
+      expect(encodeMessage(text)).toEqual(Buffer.from(bytes))
+      expect(byteLength(text)).toBe(bytes.length)
+    }),
   )
-  expect([message.via?.host, message.via?.port, message.via?.params.get('rport')]).toEqual([
-    '192.0.2.1',
-    5060,
-    '',
-  ])
-  expect(message.list('Via')).toHaveLength(3)
 })
 
-test('absent and unreadable fields read as undefined or empty', () => {
-  const message = read(
-    lines('OPTIONS sip:a@b SIP/2.0', 'Via: ?', 'From: <', 'CSeq: x', 'Contact: *', '', ''),
+test.each([
+  ['a lone lead byte', [0x61, 0xc3], 'a\udcc3'],
+  ['an overlong slash', [0xc0, 0xaf], '\udcc0\udcaf'],
+  ['an encoded surrogate', [0xed, 0xb2, 0x80], '\udced\udcb2\udc80'],
+  ['valid text around a wrong byte', [0xc3, 0xa9, 0xff, 0xc3, 0xa9], 'é\udcffé'],
+  ['a sequence cut by the end', [0xf0, 0x9f, 0x99], '\udcf0\udc9f\udc99'],
+  ['beyond Unicode', [0xf5, 0x80, 0x80, 0x80], '\udcf5\udc80\udc80\udc80'],
+])('%s keeps its bytes one by one', (_, bytes, text) => {
+  expect(decodeMessage(Buffer.from(bytes))).toBe(text)
+  expect(hasEscapedBytes(text)).toBe(true)
+})
+
+test('a name and a user part are read back as they were written', () => {
+  const text = fc.string({ unit: 'grapheme', minLength: 1, maxLength: 60 })
+  fc.assert(
+    fc.property(text, text, (name, user) => {
+      const uri = `sip:${escapeUser(user.replaceAll('%', ''))}@h`
+      const written = formatNameAddr(name, uri)
+      expect(readAddress(written)).toEqual({ displayName: name, uri })
+      expect(parseNameAddr(written)).toMatchObject({ displayName: name, uri })
+    }),
   )
-  expect([message.via, message.from, message.to, message.cseq, message.contact]).toEqual([
-    undefined,
-    undefined,
-    undefined,
-    undefined,
-    undefined,
+})
+
+test('what may not stand in a user part is escaped, escapes stay', () => {
+  expect(['+1555', '#100', '%23100', 'a b', 'a@b', 'é'].map(escapeUser)).toEqual([
+    '+1555',
+    '%23100',
+    '%23100',
+    'a%20b',
+    'a%40b',
+    '%C3%A9',
   ])
-  expect([message.fromTag, message.toTag, message.callId, message.maxForwards]).toEqual([
-    '',
-    '',
-    '',
-    undefined,
+  expect(escapeUser('1\ud83d')).toBe('1%EF%BF%BD')
+  expect(parseUri(`sip:${escapeUser('a:b<c>')}@h`)?.user).toBe('a%3Ab%3Cc%3E')
+})
+
+test('escapes are resolved, and none that would break a header line', () => {
+  expect(['a', 'a%20b', '%23', '%', '%zz', '%ff', '%0d%0a', '%00'].map(unescapeText)).toEqual([
+    'a',
+    'a b',
+    '#',
+    ...Array<undefined>(5).fill(undefined),
   ])
 })
 
-test('a response has the method of its CSeq', () => {
-  const ringing = invite().replace(/^.*/, 'SIP/2.0 180 Ringing')
-  expect(read(ringing)).toMatchObject({
-    kind: 'response',
-    status: 180,
-    reason: 'Ringing',
-    method: 'INVITE',
-  })
-  expect(read(ringing.replace('1 INVITE', 'x')).method).toBe('')
+test('users and hosts are replaced in every URI of a list, and not in names', () => {
+  const value = '"1@x <sip:" <sip:1:pw@a:5060;x=1>, <tel:2;isub=3>, <sip:h>'
+  expect(replaceUsers(value, (user) => `[${user}]`)).toBe(
+    '"1@x <sip:" <sip:[1:pw]@a:5060;x=1>, <tel:[2];isub=3>, <sip:h>',
+  )
+  expect(replaceHosts(value, 'us')).toBe('"1@x <sip:" <sip:1:pw@us;x=1>, <tel:2;isub=3>, <sip:h>')
+  const quoted = '"q\\"@z" <sip:1@[::1]:5>;reason=x, <sip:2@a?Reason=x>'
+  expect(replaceHosts(quoted, 'us')).toBe('"q\\"@z" <sip:1@us>;reason=x, <sip:2@us?Reason=x>')
 })

@@ -19,18 +19,6 @@ const unframeable = (
   head = '',
 ): Frame => ({ kind: 'unframeable', reason, head })
 
-test('messages come out whole however many stand in one piece', () => {
-  const all = [message('one'), message(''), message('dréi')]
-  expect(framesOf([all.join('')])).toEqual(all.map(whole))
-})
-
-test('a stream may be cut at every byte', () => {
-  const stream = Buffer.from('\r\n\r\n' + message('one') + '\r\n' + message('zwéi') + '\r\n\r\n')
-  const expected = [ping, whole(message('one')), whole(message('zwéi')), ping]
-  for (let cut = 0; cut <= stream.length; cut++)
-    expect(framesOf([stream.subarray(0, cut), stream.subarray(cut)])).toEqual(expected)
-})
-
 test('a stream may arrive in pieces of any size', () => {
   const stream = Buffer.from(
     message('one') + '\r\n\r\n' + message('zwéi') + message('x'.repeat(3000)),
@@ -58,15 +46,6 @@ test('two line breaks in a row are a ping, one is nothing', () => {
   ])
   expect(framesOf(['\r\n\r\n\r\n\r\n'])).toEqual([ping, ping])
   expect(framesOf(['\n\n\r\r\n\n'])).toEqual([])
-})
-
-test('a keep-alive does not reach into the message behind it', () => {
-  expect(framesOf(['\r\n\r', '\n' + message('a')])).toEqual([ping, whole(message('a'))])
-  expect(framesOf(['\r\n', message('a'), '\r\n'])).toEqual([whole(message('a'))])
-})
-
-test('a stream message without Content-Length cannot be framed', () => {
-  expect(framesOf([invite()])).toEqual([unframeable('no-content-length', invite())])
 })
 
 test.each(['-1', '', 'x', '1 2', '9'.repeat(30), '1\r\nContent-Length: 2', '1\r\nL: 01x'])(
@@ -131,24 +110,6 @@ test('what exceeds the limit is too large, by header or by body, before it has a
   const fitting = message('x'.repeat(512 - message('').length - 2))
   expect(framesOf([fitting], 512)).toEqual([whole(fitting)])
   expect(framesOf([fitting.slice(0, 300), fitting.slice(300) + fitting], 512)).toHaveLength(2)
-})
-
-test('a whole message is taken although more than the limit arrives with it', () => {
-  const texts = Array.from({ length: 9 }, (_, index) => message('x'.repeat(index * 10)))
-  const stream = texts.join('')
-  expect(framesOf([stream.slice(0, 3), stream.slice(3)], 512)).toEqual(texts.map(whole))
-})
-
-test('nothing more comes after what cannot be framed', () => {
-  expect(framesOf([message('a') + invite(), message('b')])).toEqual([
-    whole(message('a')),
-    unframeable('no-content-length', invite()),
-  ])
-})
-
-test('bytes that are no UTF-8 reach the text', () => {
-  const bytes = Buffer.concat([Buffer.from(invite(['Content-Length: 1'])), Buffer.of(0xff)])
-  expect(framesOf([bytes])).toEqual([whole(invite(['Content-Length: 1'], '\udcff'))])
 })
 
 const longest = (frames: readonly Frame[]) =>

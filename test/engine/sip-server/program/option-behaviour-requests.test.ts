@@ -15,7 +15,6 @@ import {
   startWith,
 } from '../../../support/sip-server-options.ts'
 import { SipServerProgram } from '../../../support/sip-server-program.ts'
-import { sendInvite } from '../../../support/sip-server-suite.ts'
 import { responseTo } from '../../../support/srf.ts'
 import { closed, emitted } from '../../../support/waiting.ts'
 
@@ -250,11 +249,22 @@ test('disablesNatDetection: a request in a dialog goes to the Contact, wherever 
     const elsewhere = await SipPeer.open({ protocol: 'udp', ...place, advertisedHost: '127.0.0.2' })
     onTestFinished(() => elsewhere.close())
     // As a phone behind NAT that does not know its public address.
-    const leg = sendInvite(caller, program.uri('a'), {
-      from: `<${caller.uri}>`,
-      contact: `<${elsewhere.uri}>`,
-      sentBy: '10.9.9.9:5060;rport',
-    })
+    const leg = { ...caller.leg(program.uri('a')), cseq: 1 }
+    caller.send(
+      [
+        `INVITE ${leg.uri} SIP/2.0`,
+        'Via: SIP/2.0/UDP 10.9.9.9:5060;rport;branch=z9hG4bKnat',
+        'Max-Forwards: 70',
+        `From: ${leg.from}`,
+        `To: ${leg.to}`,
+        `Call-ID: ${leg.callId}`,
+        'CSeq: 1 INVITE',
+        `Contact: <${elsewhere.uri}>`,
+        'Content-Length: 0',
+        '',
+        '',
+      ].join('\r\n'),
+    )
     caller.learn(leg, await caller.next('200 INVITE'))
     caller.request('ACK', leg)
     const receiver = isDisabled ? elsewhere : caller

@@ -51,13 +51,6 @@ test('every supported option is shown, here or in the files beside', () => {
   expect(missing).toEqual([])
 })
 
-test.each([
-  ['--daemon', 'run it by systemd'],
-  ['--user nobody', 'start it as that user'],
-])('%s stops the start, which says what to do instead', async (words, instead) => {
-  await expect(start(`${base} ${words}`)).rejects.toThrow(` cannot be used: ${instead}`)
-})
-
 // What the program reads.
 
 test.each([

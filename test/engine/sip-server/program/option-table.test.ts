@@ -166,15 +166,6 @@ test.each(plain.filter(([, { kind }]) => kind.allowed !== 'a text'))(
   },
 )
 
-test('no two options have the same name', () => {
-  const names = optionRows.flatMap(([, { option, short, alias, environment = [], xml = [] }]) =>
-    [option, short && `-${short}`, alias, ...environment, ...xml.map((path) => `<${path}`)].filter(
-      Boolean,
-    ),
-  )
-  expect(new Set(names).size).toBe(names.length)
-})
-
 test('the file that is read: by name, by the environment, or the usual one', () => {
   const read = (words: string[], environment = {}) =>
     fileToRead(readCommandLine(words), environment)

@@ -1,10 +1,8 @@
-/** The program as a whole, on real sockets: from words, variables and a file to answers. */
-import { connect } from 'node:net'
+/** The program as a whole, on real sockets, and what holds at once when it reads its configuration again. */
 import { expect, test } from 'vitest'
 import { OptionError } from '../../../../engine/sip-server/index.ts'
 import { runProgram } from '../../../../engine/sip-server/program/program.ts'
-import { programWorld, SipServerProgram } from '../../../support/sip-server-program.ts'
-import { closed } from '../../../support/waiting.ts'
+import { programWorld, SipServerProgram, type Files } from '../../../support/sip-server-program.ts'
 
 async function ask(
   program: SipServerProgram,
@@ -43,28 +41,6 @@ test('a file of drachtio-server is served as it says', async () => {
   expect(await ask(program, 'udp', ['User-Agent: other'])).toBe('SIP/2.0 503 Service Unavailable')
 })
 
-test('the blacklist drops, a handler is asked', async () => {
-  const files = {
-    'd.xml': conf.replace('PORT', '9022'),
-    'denied.txt': '127.0.0.1',
-  }
-  const words = '-f d.xml --admin 127.0.0.1:0'
-  const denying = await SipServerProgram.start(`${words} --blacklist-file denied.txt`, { files })
-  const denied = connect(denying.port('tcp'), '127.0.0.1').on('error', () => undefined)
-  await closed(denied.resume())
-
-  const asking = await SipServerProgram.start(`${words} --handler tcp://127.0.0.1:1`, { files })
-  expect(await ask(asking, 'udp', [])).toBe('SIP/2.0 480 Temporarily Unavailable')
-})
-
-test.each([
-  ['--help', 'Options:'],
-  ['-v', '1.2.3'],
-])('%s prints, and nothing is served', async (words, text) => {
-  const { printed } = await SipServerProgram.start(words)
-  expect(printed.join()).toContain(text)
-})
-
 test.each([
   ['-f absent.xml', 'cannot read absent.xml'],
   ['-f bad.xml', 'bad.xml: line 1: '],
@@ -75,4 +51,52 @@ test.each([
   const failed = runProgram(words.split(' '), world)
   await expect(failed).rejects.toThrow(OptionError)
   await expect(failed).rejects.toThrow(problem)
+})
+
+const confWith = (sip: string, rest = ''): string => `<drachtio>
+  <admin port="9022" secret="cymru">127.0.0.1</admin>
+  <sip><contacts><contact>sip:127.0.0.1:0;transport=udp</contact></contacts>${sip}</sip>${rest}
+</drachtio>`
+
+const spammers = (value: string): string =>
+  `<spammers action="reject"><header name="User-Agent"><value>${value}</value></header></spammers>`
+
+async function start(text: string, words = '') {
+  const files: Files = { 'd.xml': text }
+  const program = await SipServerProgram.start(`-f d.xml --admin 127.0.0.1:0 ${words}`, { files })
+  const peer = await program.peer()
+  return {
+    program,
+    reread: (changed: string): void => {
+      files['d.xml'] = changed
+      program.reload()
+    },
+    /** The status that a request of this User-Agent gets. */
+    ask: async (userAgent: string): Promise<number> => {
+      const headers = [`User-Agent: ${userAgent}`]
+      peer.request('OPTIONS', peer.leg(program.uri('a')), { headers })
+      return (await peer.next(({ status }) => status > 199)).status
+    },
+  }
+}
+
+test('spammers, and whose OPTIONS get 200', async () => {
+  const { reread, ask, program } = await start(confWith(spammers('scanner')))
+  expect([await ask('scanner'), await ask('dialer'), await ask('probe')]).toEqual([603, 503, 503])
+  const probe = '<user-agent-options-auto-respond>probe</user-agent-options-auto-respond>'
+  reread(confWith(spammers('dialer') + probe))
+  expect([await ask('scanner'), await ask('dialer'), await ask('probe')]).toEqual([503, 603, 200])
+  expect(program.logged.at(-1)).toBe('info info the configuration was read again')
+})
+
+test.each([
+  ['is no XML', '<drachtio>&'],
+  ['has a value that is not allowed', confWith('<timers><t1>soon</t1></timers>')],
+])('a file that %s changes nothing', async (_what, text) => {
+  const { reread, ask, program } = await start(confWith(spammers('scanner')))
+  reread(text)
+  expect(program.logged.at(-1)).toMatch(
+    /^info error the configuration cannot be read again, and nothing is changed \{"reason":/,
+  )
+  expect(await ask('scanner')).toBe(603)
 })

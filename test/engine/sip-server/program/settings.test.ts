@@ -29,10 +29,6 @@ test.each([
   expect(() => line(words)).toThrow(problem)
 })
 
-test('a value may stand at once behind a letter', () => {
-  expect(line('-p9023 -ldebug').values).toEqual({ port: 9_023, logLevel: 'debug' })
-})
-
 const contacts = `<sip><contacts>
   <contact external-ip="52.0.0.1" local-net="10.0.0.0/16" dns-names="a b">sip:10.0.0.5</contact>
   <contact>sip:10.0.0.6</contact>
@@ -70,26 +66,6 @@ test('request handlers: of the command line, else of the environment, else of th
   ])
 })
 
-test('headers of spammers; one that is not looked at is noted', () => {
-  const { spammers, values, notes } = file(`<sip><spammers action="reject" tcp-action="discard">
-    <header name="User-Agent"><value>sipcli</value><value>friendly-scanner</value></header>
-    <header><value>sipvicious</value></header></spammers></sip>`)
-  expect(spammers).toEqual([{ name: 'user-agent', values: ['sipcli', 'friendly-scanner'] }])
-  expect(values).toEqual({ spammerAction: 'reject', spammerTcpAction: 'discard' })
-  expect(notes).toHaveLength(1)
-})
-
-test('what has no effect in the file is noted in one line', () => {
-  const { notes } = file(
-    '<admin prot="1" tls="yes">h</admin><cdrs>true</cdrs><sip><contcats/><udp-mtu>9</udp-mtu></sip>' +
-      '<logging><console/><file><name>a</name><size>7</size></file></logging>',
-  )
-  expect(notes).toEqual([
-    'these have no effect here: <admin prot>, <admin tls>, <cdrs>, <sip/contcats>, <sip/udp-mtu>, ' +
-      '<logging/console>, <logging/file/name>, <logging/file/size>',
-  ])
-})
-
 const optionsOf = (text: string) => serverOptions(line(`--secret s ${text}`.trim()))
 
 test('without a contact SIP is served on all addresses, by UDP and TCP', () => {
@@ -120,21 +96,4 @@ test.each([
   ['--homer 10.0.0.1', '--homer needs --homer-id'],
 ])('%s: %s', (text, problem) => {
   expect(() => optionsOf(text)).toThrow(problem)
-})
-
-test('without a secret nothing starts', () => {
-  expect(() => serverOptions(readSettings([], {}, undefined))).toThrow('there is no secret')
-})
-
-test.each([
-  ['--homer 10.0.0.1 --homer-id 5', {}, { host: '10.0.0.1', port: 9_060, agentId: 5 }],
-  ['--homer h:91 --homer-id 5', {}, { host: 'h', port: 91, agentId: 5 }],
-  [
-    '--homer-id 5',
-    { DRACHTIO_HOMER_ADDRESS: 'h', DRACHTIO_HOMER_PORT: '92' },
-    { host: 'h', port: 92, agentId: 5 },
-  ],
-])('Homer: %s %j', (text, environment, capture) => {
-  const words = `--secret s ${text}`.split(' ')
-  expect(serverOptions(readSettings(words, environment, undefined)).capture).toEqual(capture)
 })

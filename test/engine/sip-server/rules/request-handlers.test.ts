@@ -1,5 +1,4 @@
 /** HTTP servers that say what becomes of new requests, with a real one. */
-import { readFileSync } from 'node:fs'
 import {
   createServer,
   type IncomingMessage,
@@ -16,8 +15,6 @@ import {
   routeOf,
   type RequestHandler,
 } from '../../../../engine/sip-server/rules/request-handlers.ts'
-import { Authority, loopbackNames } from '../../../support/certificates.ts'
-import { temporaryFolder } from '../../../support/temporary-folder.ts'
 import { emitted } from '../../../support/waiting.ts'
 
 const headers: Record<string, string> = {
@@ -127,10 +124,6 @@ test.each([
   expect(routeOf(JSON.stringify(answer))).toEqual(route)
 })
 
-test('what is no JSON means nothing', () => {
-  expect(routeOf('OK')).toBeUndefined()
-})
-
 interface Asked {
   readonly method: string | undefined
   readonly type: string | undefined
@@ -189,15 +182,6 @@ test('each method asks its own handler, with GET or with the request in a POST',
   expect(post.asked).toEqual([
     { method: 'POST', type: 'text/plain; charset=UTF-8', body: 'INVITE whole' },
   ])
-})
-
-test('a method without a handler goes to applications that asked for it; tcp names one', () => {
-  const { route } = handle(
-    { sipMethod: 'REGISTER', url: 'http://h' },
-    { sipMethod: 'INVITE', url: 'tcp://10.0.0.1:81' },
-  )
-  expect(route({ ...request, method: 'OPTIONS' })).toBeUndefined()
-  expect(route(request)).toEqual({ uri: 'tcp://10.0.0.1:81' })
 })
 
 test.each([
@@ -295,17 +279,6 @@ test('a password in a URL does not get into the log', async () => {
   expect(JSON.stringify(lines)).not.toContain('hidden')
 })
 
-test('an unknown certificate is 500, unless the handler does not verify', async () => {
-  const { certFile, keyFile } = new Authority(temporaryFolder()).sign('handler', ...loopbackNames)
-  const tls = { cert: readFileSync(certFile), key: readFileSync(keyFile) }
-  const { url, asked } = await start(() => reject, tls)
-  const strict = handle({ url })
-  expect(await strict.route(request)).toEqual({ reject: { status: 500 } })
-  expect(strict.log).toEqual([['a request handler has failed', 'UNABLE_TO_VERIFY_LEAF_SIGNATURE']])
-  expect(asked).toEqual([])
-  expect(await handle({ url, verifies: false }).route(request)).toEqual(rejected)
-})
-
 test('a kept connection that has ended meanwhile is no failure: the question is asked once more', async () => {
   let answered = 0
   const { url, asked } = await start(({ socket }) => {
@@ -318,13 +291,4 @@ test('a kept connection that has ended meanwhile is no failure: the question is 
   expect(await route(request)).toEqual(rejected)
   expect(await route(request)).toEqual(rejected)
   expect({ log, asked: asked.length }).toEqual({ log: [], asked: 3 })
-})
-
-test('a handler that says nothing is 500 after three seconds', async () => {
-  const { url } = await start(() => undefined)
-  const { route, log } = handle({ url })
-  const begun = performance.now()
-  expect(await route(request)).toEqual({ reject: { status: 500 } })
-  expect(performance.now() - begun).toBeGreaterThan(2_900)
-  expect(log).toEqual([['a request handler has failed', expect.any(String)]])
 })

@@ -142,18 +142,6 @@ test('a connection that is not made in time fails its messages', async () => {
   expect(transport.connections).toBe(0)
 })
 
-test('a request with another target waits no longer than it says', async () => {
-  const { transport, seeing, flowTo } = await setUp({ connectMs: 60_000 }, '0.0.0.0')
-  transport.send('one', { ...flowTo(5060), address: '192.0.2.1', connectMs: 20 }, 'r1')
-  await Promise.race([
-    seeing('failed r1: ETIMEDOUT'),
-    seeing('failed r1: ENETUNREACH'),
-    seeing('failed r1: EHOSTUNREACH'),
-    seeing('failed r1: ECONNREFUSED'),
-  ])
-  expect(transport.connections).toBe(0)
-})
-
 test('a peer that does not read makes sending fail at the bound', async () => {
   const peer = await answering((socket) => socket.pause())
   const { transport, events, flowTo } = await setUp({ maxBufferedBytes: 100_000 })
@@ -165,15 +153,6 @@ test('a peer that does not read makes sending fail at the bound', async () => {
   expect(events[0]).toMatch(/^failed r\d+: the peer does not read$/)
 })
 
-test('a double line break is answered with one', async () => {
-  const { dial, events } = await setUp()
-  const socket = dial()
-  socket.write('\r\n\r\n')
-  const [bytes] = await emitted(socket, 'data')
-  expect(String(bytes)).toBe('\r\n')
-  expect(events).toEqual([])
-})
-
 test('a stream that cannot be framed is closed, after the messages before', async () => {
   const { dial, seeing, events } = await setUp()
   const socket = dial()
@@ -182,18 +161,6 @@ test('a stream that cannot be framed is closed, after the messages before', asyn
   await seeing('closed 1')
   // The header part is handed over, so that it can be answered.
   expect(events).toEqual(['message c1 on 1', 'message undefined on 1', 'closed 1'])
-})
-
-test('the core can close a connection', async () => {
-  const { transport, flows, dial, events, seeing } = await setUp()
-  const socket = dial()
-  socket.write(options('c1'))
-  await seeing('message c1 on 1')
-  const [flow] = flows
-  if (flow) transport.close(flow)
-  await closed(socket.resume())
-  await seeing('closed 1')
-  expect(events).toHaveLength(2)
 })
 
 test('a connection that says nothing, or nothing more, is closed', async () => {
@@ -228,37 +195,6 @@ test('connections beyond the limit are refused in both directions', async () => 
   transport.send('x', flowTo(peer.port), 'r1')
   await seeing('failed r1: too many connections')
   expect(transport.connections).toBe(1)
-})
-
-test('IPv6 works, and the listener shows the bound port', async () => {
-  const { transport, dial, seeing } = await setUp({}, '::1')
-  expect(transport.listener).toMatchObject({ protocol: 'tcp', address: '::1' })
-  expect(transport.listener.advertisedPort).toBe(transport.listener.port)
-  dial().write(options('six'))
-  await seeing('message six on 1')
-})
-
-test('a port that is taken is a ListenError', async () => {
-  const { port } = await answering()
-  const callbacks = {
-    datagram: () => undefined,
-    accepts: () => true,
-    sourceStatus: () => 'proven' as const,
-    refused: () => undefined,
-    message: () => undefined,
-    sendFailed: () => undefined,
-    connectionClosed: () => undefined,
-  }
-  const taken = {
-    host: '127.0.0.1',
-    port,
-    advertisedHost: undefined,
-    limits: defaultStreamLimits,
-    nextConnectionId: () => 1,
-  }
-  await expect(openTcp(taken, callbacks)).rejects.toThrow(
-    `cannot listen on tcp/127.0.0.1:${port}: EADDRINUSE`,
-  )
 })
 
 test('a peer that asks whether we live and never reads fills no memory', async () => {

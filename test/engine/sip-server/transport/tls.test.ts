@@ -1,4 +1,4 @@
-import { copyFileSync, writeFileSync, readFileSync } from 'node:fs'
+import { copyFileSync, readFileSync } from 'node:fs'
 import { connect as connectPlain, type Socket } from 'node:net'
 import { join } from 'node:path'
 import {
@@ -124,45 +124,9 @@ test('a request by TLS is answered on its connection, and a double line break wi
   await expect.poll(() => transport.connections).toBe(0)
 })
 
-test('IPv6 works by TLS', async () => {
-  const { dial, seeing, flows } = await setUp({ host: '::1' })
-  dial().write(options('six'))
-  await seeing('message six on 1')
-  expect(flows[0]?.address).toBe('::1')
-})
-
-test('no peer speaks an older TLS than the minimum', async () => {
-  const { dial, seeing } = await setUp({ minVersion: 'TLSv1.3' })
-  const old = dial({ maxVersion: 'TLSv1.2' })
-  await closed(old)
-  dial().write(options('new'))
-  await seeing('message new on 1')
-  expect(defaultVersion((await setUp()).credentials)).toBe('TLSv1.2')
-})
-
 /** `emitted` would take the alert before it for a failure. */
 const closed = (socket: Socket): Promise<void> =>
   new Promise((resolve) => void socket.resume().on('close', () => resolve()))
-
-const defaultVersion = (credentials: Credentials) => credentials.settings.minVersion
-
-test('with required client certificates only a peer with a valid one is heard', async () => {
-  const { dial, seeing, events } = await setUp({ clientCertificates: 'required' })
-  await closed(dial())
-  await closed(dial(pemOf(stranger)))
-  dial(pemOf(carrier)).write(options('known'))
-  await seeing('message known on 1')
-  expect(events.filter((event) => event.startsWith('message'))).toEqual(['message known on 1'])
-  expect(events).toContain(
-    'log a TLS handshake has failed: ERR_SSL_PEER_DID_NOT_RETURN_A_CERTIFICATE',
-  )
-})
-
-test('with optional client certificates a peer without one is heard too', async () => {
-  const { dial, seeing } = await setUp({ clientCertificates: 'optional' })
-  dial().write(options('bare'))
-  await seeing('message bare on 1')
-})
 
 test('a server is told the name it is asked for, and must show it', async () => {
   const names: unknown[] = []
@@ -182,27 +146,6 @@ test('a server is told the name it is asked for, and must show it', async () => 
   expect(peer.texts).toEqual(['one'])
 })
 
-test('an address is proved by the certificate as a name is', async () => {
-  const named = await answering(authority.sign('named', 'DNS:sip.carrier.example'))
-  const addressed = await answering(carrier)
-  const { transport, flowTo, seeing } = await setUp()
-  transport.send('x', flowTo(named.port), 'r1')
-  await seeing('failed r1: ERR_TLS_CERT_ALTNAME_INVALID')
-  transport.send('y', flowTo(addressed.port), 'r2')
-  await addressed.receiving(1)
-})
-
-test('a certificate of an unknown authority is refused, unless nothing is verified', async () => {
-  const peer = await answering(stranger)
-  const strict = await setUp()
-  strict.transport.send('x', strict.flowTo(peer.port), 'r1')
-  await strict.seeing('failed r1: UNABLE_TO_VERIFY_LEAF_SIGNATURE')
-  expect(peer.texts).toEqual([])
-  const lax = await setUp({ verifyServers: false })
-  lax.transport.send('y', lax.flowTo(peer.port), 'r2')
-  await peer.receiving(1)
-})
-
 test('messages to one name share a connection; another name at the same address gets its own', async () => {
   const peer = await answering(carrier)
   const { transport, flowTo } = await setUp()
@@ -212,18 +155,6 @@ test('messages to one name share a connection; another name at the same address 
   expect(peer.accepted).toHaveLength(1)
   transport.send('three', flowTo(peer.port, 'localhost'), 'r3')
   await expect.poll(() => peer.accepted.length).toBe(2)
-})
-
-test('our certificate is shown to a server that wants one', async () => {
-  const peer = await answering(carrier, {
-    requestCert: true,
-    rejectUnauthorized: true,
-    ca: readFileSync(authority.file),
-  })
-  const { transport, flowTo } = await setUp()
-  transport.send('one', flowTo(peer.port), 'r1')
-  await peer.receiving(1)
-  expect(peer.accepted[0]?.getPeerCertificate().subject.CN).toBe('own')
 })
 
 // RFC 5923 §5: what the Via offers counts for a peer that has proved its name, and of no other.
@@ -272,28 +203,6 @@ test('a handshake that is not finished in time is ended, and holds no place', as
   await expect.poll(() => transport.connections).toBe(0)
 })
 
-test('a handshake under way does not keep the transport from stopping', async () => {
-  const { transport, port } = await setUp()
-  const socket = connectPlain(port, '127.0.0.1')
-  socket.on('error', () => undefined)
-  await emitted(socket, 'connect')
-  await expect.poll(() => transport.connections).toBe(1)
-  await transport.stop()
-  await expect.poll(() => transport.connections).toBe(0)
-})
-
-test('one source gets only so many connections; a place is free again when one closes', async () => {
-  const { transport, dial, seeing } = await setUp({ limits: { maxPerSource: 1 } })
-  const first = dial()
-  first.write(options('c1'))
-  await seeing('message c1 on 1')
-  await closed(dial())
-  first.destroy()
-  await expect.poll(() => transport.connections).toBe(0)
-  dial().write(options('c2'))
-  await seeing('message c2 on 2')
-})
-
 test('a source that is not welcome gets no handshake', async () => {
   const asked: string[] = []
   const { dial } = await setUp({
@@ -306,29 +215,6 @@ test('a source that is not welcome gets no handshake', async () => {
   await closed(dial().on('secureConnect', () => (hasShaken = true)))
   expect(hasShaken).toBe(false)
   expect(asked).toEqual(['127.0.0.1'])
-})
-
-test('a renewed certificate is shown to the next peer; a broken one changes nothing', async () => {
-  const files = { certFile: join(folder, 'live.pem'), keyFile: join(folder, 'live.key') }
-  const install = ({ certFile, keyFile }: Certificate) => {
-    copyFileSync(certFile, files.certFile)
-    copyFileSync(keyFile, files.keyFile)
-  }
-  install(own)
-  const { credentials, dial, seeingSome } = await setUp(files)
-  const shown = async () => {
-    const socket = dial()
-    await emitted(socket, 'secureConnect')
-    return socket.getPeerCertificate().subject.CN
-  }
-  expect(await shown()).toBe('own')
-  install(carrier)
-  credentials.reload()
-  expect(await shown()).toBe('carrier')
-  writeFileSync(files.keyFile, 'nonsense')
-  credentials.reload()
-  await seeingSome(/^log the certificate is not renewed: cannot use .*live\.key for TLS/)
-  expect(await shown()).toBe('carrier')
 })
 
 test.each([

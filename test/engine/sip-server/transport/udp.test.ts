@@ -1,7 +1,7 @@
 import { createSocket } from 'node:dgram'
 import { afterEach, expect, test } from 'vitest'
-import type { Flow } from '../../../../engine/sip-server/flow.ts'
-import { openUdp } from '../../../../engine/sip-server/transport/udp.ts'
+import type { Flow, Listener } from '../../../../engine/sip-server/flow.ts'
+import { openUdp, PeerFlows } from '../../../../engine/sip-server/transport/udp.ts'
 import { emitted, Signal } from '../../../support/waiting.ts'
 
 const cleanUp: (() => unknown)[] = []
@@ -84,19 +84,6 @@ test('a datagram that cannot be sent comes back with its reference, later', asyn
   expect(failed.toSorted()).toEqual(['bad port: ERR_SOCKET_BAD_PORT', 'too long: EMSGSIZE'])
 })
 
-test('sending after the stop fails and does not throw', async () => {
-  const { transport, failed, changed } = await setUp('127.0.0.1')
-  await transport.stop()
-  cleanUp.length = 0
-  transport.send(
-    'x',
-    { listener: transport.listener, address: '127.0.0.1', port: 9, connectionId: 0 },
-    'late',
-  )
-  await changed()
-  expect(failed).toEqual(['late: ERR_SOCKET_DGRAM_NOT_RUNNING'])
-})
-
 test('a socket on all interfaces shows an address that peers can use', async () => {
   const all = await setUp('0.0.0.0')
   expect(all.transport.listener.address).toBe('0.0.0.0')
@@ -122,4 +109,23 @@ test('a port that is taken is a ListenError in one line', async () => {
     code: 'EADDRINUSE',
     message: `cannot listen on udp/127.0.0.1:${port}: EADDRINUSE`,
   })
+})
+
+const listener: Listener = {
+  protocol: 'udp',
+  address: '127.0.0.1',
+  port: 5_060,
+  advertisedHost: '127.0.0.1',
+  advertisedPort: 5_060,
+}
+
+test('forged sources do not fill the memory', () => {
+  const flows = new PeerFlows(listener, 3)
+  const first = flows.of('192.0.2.1', 1)
+  flows.of('192.0.2.2', 1)
+  flows.of('192.0.2.2', 2)
+  expect(flows.of('192.0.2.1', 1)).toBe(first)
+  flows.of('192.0.2.3', 1)
+  expect(flows.of('192.0.2.1', 1)).not.toBe(first)
+  expect(flows.of('192.0.2.1', 1)).toEqual(first)
 })

@@ -2,8 +2,6 @@ import { expect, test } from 'vitest'
 import type { Flow } from '../../../../../engine/sip-server/flow.ts'
 import type { TokenRequest, TokenVerdict } from '../../../../../engine/sip-server/options.ts'
 import {
-  callee,
-  caller,
   header,
   requestOf,
   responseOf,
@@ -103,23 +101,6 @@ test('an INVITE with a token goes over the connection of the phone, and no appli
   expect(server.takeDelivered()).toEqual([])
 })
 
-test('who reads the token is told what the request is, and where it comes from', () => {
-  const { server, asked } = edge()
-  server.receive(invite())
-  expect(asked).toEqual([
-    {
-      token: 'call',
-      method: 'INVITE',
-      uri: phoneUri,
-      callId: 'c1@203.0.113.7',
-      isInDialog: false,
-      protocol: 'udp',
-      sourceAddress: '203.0.113.7',
-      sourcePort: 5060,
-    },
-  ])
-})
-
 test('both sides get a route of their own: the phone by its transport, the caller by its one', () => {
   const { entries } = answered()
   expect(entries).toEqual([
@@ -140,17 +121,6 @@ test('ACK, re-INVITE and BYE of the caller reach the phone over its connection',
     expect(sent[0]?.flow.connectionId).toBe(phone.connectionId)
     expect(header(sent[0]?.text ?? '', 'Route')).toBe('')
   }
-})
-
-test('a BYE of the phone reaches the caller, and its answer comes back', () => {
-  const { server, entries } = answered()
-  server.receive(fromPhone('BYE', entries), phone)
-  const [bye] = server.takeSent()
-  expect(startLines(bye ? [bye] : [])).toEqual([
-    'BYE sip:alice@203.0.113.7:5060 SIP/2.0 > 203.0.113.7:5060',
-  ])
-  server.receive(responseOf(bye?.text ?? '', 200), caller)
-  expect(startLines(server.takeSent())).toEqual(['SIP/2.0 200 Reason > 192.0.2.20:41000'])
 })
 
 test('Routes and Request-URIs of others do not lead elsewhere: the token alone says the next hop', () => {
@@ -185,21 +155,6 @@ test('a phone that registers the name of the next hop does not draw its requests
   ])
 })
 
-test('a CANCEL of the caller ends the INVITE at the phone, and 487 comes back', () => {
-  const { server } = edge()
-  server.receive(invite())
-  const toPhone = server.takeSent()[1]?.text ?? ''
-  server.receive(responseOf(toPhone, 180, { toTag: 'b1' }), phone)
-  expect(server.takeStartLines()).toEqual(['SIP/2.0 180 Reason'])
-  server.receive(requestOf('CANCEL', { uri: phoneUri, branch: 'z9hG4bK-INVITE-1' }))
-  expect(startLines(server.takeSent())).toEqual([
-    'SIP/2.0 200 OK > 203.0.113.7:5060',
-    `CANCEL ${phoneUri} SIP/2.0 > 192.0.2.20:41000`,
-  ])
-  server.receive(responseOf(toPhone, 487, { toTag: 'b1' }), phone)
-  expect(startLines(server.takeSent())).toContain('SIP/2.0 487 Reason > 203.0.113.7:5060')
-})
-
 test('a phone whose connection is gone answers 430 at once', () => {
   const { server } = edge()
   server.connectionClosed(phone)
@@ -223,22 +178,6 @@ test('a Route whose user part is no token means nothing: the application gets th
   expect(server.takeDelivered()[0]?.sip).toContain(`INVITE ${phoneUri} SIP/2.0`)
 })
 
-test.each([
-  ['with another address', 'Route: <sip:call@192.0.2.99;lr>'],
-  ['without a user part', 'Route: <sip:198.51.100.10;lr>'],
-  ['that cannot be read', 'Route: <sip:call@:x>'],
-])('a Route %s shows no token', (_what, route) => {
-  const { server, asked } = edge()
-  server.receive(invite([route]))
-  expect(asked).toEqual([])
-})
-
-test('a request by a token that may go no further is refused with 483', () => {
-  const { server } = edge()
-  server.receive(invite().replace('Max-Forwards: 70', 'Max-Forwards: 0'))
-  expect(server.takeStartLines()).toEqual(['SIP/2.0 483 Too Many Hops'])
-})
-
 test('requests by tokens count among those that wait for an answer: beyond the limit they get 503', () => {
   const limits = { maxUnanswered: 1, maxDialogs: 10 }
   const readToken = (): TokenVerdict => ({ kind: 'forwarded', nextHop: 'sip:192.0.2.20' })
@@ -247,27 +186,6 @@ test('requests by tokens count among those that wait for an answer: beyond the l
   server.takeSent()
   server.receive(invite(undefined, { callId: 'c2', branch: 'z9hG4bK-2' }))
   expect(server.takeStartLines()).toEqual(['SIP/2.0 503 Service Unavailable'])
-})
-
-test('by UDP the phone is reached where it sent from, not at its Contact', () => {
-  const nextHop = `sip:${callee.address}:33000;transport=udp`
-  const { server } = edge(() => ({ kind: 'forwarded', nextHop }))
-  server.receive(invite())
-  expect(startLines(server.takeSent())[1]).toBe(`INVITE ${phoneUri} SIP/2.0 > 192.0.2.20:33000`)
-})
-
-test('a call by a token leaves nothing behind when it is over', () => {
-  const { server, entries } = answered()
-  server.receive(fromPhone('BYE', entries), phone)
-  const bye = server.takeSent()[0]?.text ?? ''
-  server.receive(responseOf(bye, 200), caller)
-  server.advance(70_000)
-  expect(server.core.stats()).toMatchObject({
-    clientTransactions: 0,
-    serverTransactions: 0,
-    dialogs: 0,
-    inboundRequests: 0,
-  })
 })
 
 /** As long as two servers may send each other, and more. */

@@ -2,12 +2,9 @@
 import { expect, test } from 'vitest'
 import type { HopTarget } from '../../../../../engine/sip-server/flow.ts'
 import {
-  callee,
-  header,
   responseOf,
   sdp,
   sip,
-  tagIn,
   targetAt,
   VirtualServer,
   type SentMessage,
@@ -77,17 +74,6 @@ test('after 503 the next target gets the same request under a branch of its own'
   expectNothingLeft(server)
 })
 
-test('a target that cannot be reached costs nothing but the attempt', () => {
-  const server = new VirtualServer()
-  send(server)
-  server.sendFailed(server.takeSent()[0]?.reference ?? '')
-  server.sendFailed(server.takeSent()[0]?.reference ?? '')
-  const [three] = server.takeSent()
-  expect(three?.flow.address).toBe('192.0.2.3')
-  answer(server, three, 200)
-  expect(statuses(server)).toEqual(['200'])
-})
-
 test('a target that says nothing for 8·T1 is given up; any answer lets it take its time', () => {
   const silent = new VirtualServer()
   send(silent)
@@ -101,21 +87,6 @@ test('a target that says nothing for 8·T1 is given up; any answer lets it take 
   answer(slow, slow.takeSent()[0], 100, '')
   slow.advance(60_000)
   expect(slow.takeSent()).toEqual([])
-})
-
-test('an INVITE may be less patient than other requests', () => {
-  const server = new VirtualServer({ timers: { inviteSilenceMs: 750 } })
-  send(server)
-  server.advance(749)
-  expect(places(server.takeSent())).toEqual(Array(2).fill('INVITE 192.0.2.1'))
-  server.advance(1)
-  expect(places(server.takeSent())).toEqual(['INVITE 192.0.2.2'])
-
-  send(server, [third, second], 'MESSAGE')
-  server.advance(3_999)
-  expect(places(server.takeSent())).not.toContain('MESSAGE 192.0.2.2')
-  server.advance(1)
-  expect(places(server.takeSent())).toContain('MESSAGE 192.0.2.2')
 })
 
 test('an INVITE leaves several silent targets within twice the time of the first', () => {
@@ -144,48 +115,6 @@ test('when every target has failed the application gets one final response', () 
   answer(refusing, refusing.takeSent()[1], 503)
   expect(statuses(refusing)).toEqual(['503'])
   expectNothingLeft(refusing)
-})
-
-test('other failures are answers: they end the search', () => {
-  const server = new VirtualServer()
-  send(server)
-  answer(server, server.takeSent()[0], 500)
-  expect(statuses(server)).toEqual(['500'])
-  expect(places(server.takeSent())).toEqual(['ACK 192.0.2.1'])
-})
-
-test('CANCEL goes to the target that has the request', () => {
-  const server = new VirtualServer()
-  const { transactionId } = send(server)
-  answer(server, server.takeSent()[0], 503)
-  const two = server.takeSent()[1]
-  answer(server, two, 180)
-  server.command(`sip|${transactionId}|\r\n${sip('CANCEL sip:bob@pbx.example SIP/2.0', [])}`)
-  const [cancel] = server.takeSent()
-  expect(cancel?.text).toMatch(/^CANCEL /)
-  expect(cancel?.flow.address).toBe('192.0.2.2')
-  expect(branchOf(cancel?.text ?? '')).toBe(branchOf(two?.text ?? ''))
-})
-
-test('a cancelled request looks for no other target', () => {
-  const server = new VirtualServer()
-  const { transactionId } = send(server)
-  const [one] = server.takeSent()
-  server.command(`sip|${transactionId}|\r\n${sip('CANCEL sip:bob@pbx.example SIP/2.0', [])}`)
-  answer(server, one, 503)
-  expect(places(server.takeSent())).toEqual(['ACK 192.0.2.1'])
-  expect(statuses(server).at(-1)).toBe('503')
-  expectNothingLeft(server)
-})
-
-test('once a target rings, its 503 is the answer: the application knows its early dialog', () => {
-  const server = new VirtualServer()
-  send(server)
-  const [one] = server.takeSent()
-  answer(server, one, 180)
-  answer(server, one, 503)
-  expect(statuses(server)).toEqual(['180', '503'])
-  expect(places(server.takeSent())).toEqual(['ACK 192.0.2.1'])
 })
 
 test('a target that was given up and rings after all is cancelled, and its answer ended', () => {
@@ -232,43 +161,6 @@ test('a silent or refusing target is tried last for 30 s, or as long as its Retr
   expect(firstPlace()).toBe('192.0.2.1')
 })
 
-test('requests of every method move on, inside dialogs too', () => {
-  const server = new VirtualServer()
-  send(server, [first, second], 'MESSAGE')
-  answer(server, server.takeSent()[0], 503)
-  expect(places(server.takeSent())).toEqual(['MESSAGE 192.0.2.2'])
-
-  send(server, [first])
-  const [invite] = server.takeSent()
-  const text = invite?.text ?? ''
-  const named = 'Contact: <sip:bob@node.example>'
-  server.receive(responseOf(text, 200, { toTag: 'bt', extra: [named], body: sdp }), callee)
-  const id = `${header(text, 'Call-ID')};from-tag=${tagIn(header(text, 'From'))}`
-  server.command(`sip||${id}\r\n${sip('ACK sip:x SIP/2.0', [])}`)
-  server.takeSent()
-  server.command(`sip||${id}\r\n${sip('BYE sip:x SIP/2.0', [])}`)
-  server.resolved('node.example', [first, second])
-  server.sendFailed(server.takeSent()[0]?.reference ?? '')
-  const [bye] = server.takeSent()
-  expect(bye?.flow.address).toBe('192.0.2.2')
-  expect(server.core.stats()['dialogs']).toBe(1)
-  answer(server, bye, 200)
-  expect(server.core.stats()['dialogs']).toBe(0)
-})
-
-test('targets may differ in transport; Via and Contact say the one that is used', () => {
-  const server = new VirtualServer()
-  send(server, [targetAt('192.0.2.1', 'tcp'), second])
-  const [byTcp] = server.takeSent()
-  expect(header(byTcp?.text ?? '', 'Via')).toMatch(/^SIP\/2\.0\/TCP 198\.51\.100\.10:5060;branch=/)
-  expect(header(byTcp?.text ?? '', 'Contact')).toBe('<sip:a@198.51.100.10:5060;transport=tcp>')
-  expect(byTcp?.flow.listener.protocol).toBe('tcp')
-  server.sendFailed(byTcp?.reference ?? '')
-  const [byUdp] = server.takeSent()
-  expect(header(byUdp?.text ?? '', 'Via')).toMatch(/^SIP\/2\.0\/UDP .*;rport;branch=/)
-  expect(header(byUdp?.text ?? '', 'Contact')).toBe('<sip:a@198.51.100.10:5060>')
-})
-
 test('targets that no listener serves, and our own address, are passed over', () => {
   const server = new VirtualServer()
   const own = targetAt('198.51.100.10')
@@ -289,46 +181,4 @@ test.each([
   expect(server.other).toMatchObject([
     { kind: 'resolve', question: { host: 'pbx.example', supported: ['udp', 'tcp'], ...question } },
   ])
-})
-
-test('the proxy token is looked up instead of the Request-URI, and a literal asks nothing', () => {
-  const server = new VirtualServer()
-  const options = sip('OPTIONS sip:b@pbx.example SIP/2.0', [])
-  server.command(`sip|||sip:edge.example;transport=udp\r\n${options}`)
-  expect(server.other).toMatchObject([{ question: { host: 'edge.example', protocol: 'udp' } }])
-  server.other.length = 0
-  server.command(`sip|||sip:192.0.2.9\r\n${options}`)
-  expect(server.other).toEqual([])
-  expect(server.takeSent()[0]?.flow.address).toBe('192.0.2.9')
-})
-
-test('an application that has gone is not called for: what it asked moves nowhere', () => {
-  const server = new VirtualServer()
-  send(server)
-  server.takeSent()
-  server.disconnect(server.clientId)
-  server.advance(40_000)
-  expect(places(server.takeSent()).every((place) => place === 'INVITE 192.0.2.1')).toBe(true)
-  expectNothingLeft(server)
-})
-
-test('a target that was given up, rings and never answers is forgotten', () => {
-  const server = new VirtualServer()
-  send(server)
-  const [one] = server.takeSent()
-  server.advance(4_000)
-  const two = server.takeSent().find(({ flow }) => flow.address === '192.0.2.2')
-  answer(server, one, 180)
-  expect(server.takeStartLines()[0]).toMatch(/^CANCEL/)
-  answer(server, two, 486)
-  expectNothingLeft(server)
-})
-
-test('the INVITE of an application that is gone is forgotten, although its callee rings for ever', () => {
-  const server = new VirtualServer()
-  send(server, [first])
-  answer(server, server.takeSent()[0], 180)
-  server.disconnect(server.clientId)
-  expect(server.takeStartLines()[0]).toMatch(/^CANCEL/)
-  expectNothingLeft(server)
 })

@@ -67,24 +67,6 @@ test('its answer is heard once, whatever its status, and nothing is left of it',
   }
 })
 
-test('an answer in another form is heard, too', () => {
-  const forms: readonly ((usual: string) => string)[] = [
-    (usual) => usual.replace('Via:', 'v:').replace('From:', 'f:').replace('Call-ID:', 'i:'),
-    (usual) => usual.replace(/(Via: .*\r\n)(From: .*\r\n)/, '$2$1'),
-    (usual) => usual.replace(';rport', ';received=192.0.2.9;rport=5060'),
-    (usual) => usual.replace('CSeq: 1 OPTIONS', 'CSeq:  1  OPTIONS'),
-    (usual) => usual.replace('SIP/2.0 200 Reason', 'SIP/2.0 200 '),
-    (usual) => usual.replaceAll('\r\n', '\n'),
-    (usual) =>
-      usual.replace('Content-Length: 0', 'Content-Type: text/plain\r\nContent-Length: 2') + 'ok',
-  ]
-  for (const form of forms) {
-    const { server, answers, text, flow } = begin()
-    server.receive(form(responseOf(text, 200)), flow)
-    expect(answers).toMatchObject([{ status: 200 }])
-  }
-})
-
 test('what does not answer it is not heard: a guessed branch, another method, a response with parts missing', () => {
   const { server, answers, text, flow } = begin()
   const usual = responseOf(text, 200)
@@ -112,42 +94,4 @@ test('without an answer it is repeated when any other request is, and ends with 
   expect(answers).toEqual([])
   server.advance(1)
   expect(answers).toEqual([{ status: 408, reason: 'Request Timeout' }])
-})
-
-test('after a provisional response it is repeated as rarely as any other', () => {
-  const copies = copiesOf(ping, true)
-  expect(copies.slice(0, 3)).toEqual([0, 500, 4_500])
-  expect(copies).toEqual(copiesOf(ordinary, true))
-})
-
-test('an answer to a copy is heard', () => {
-  const { server, answers, text, flow } = begin()
-  server.advance(5_000)
-  server.receive(responseOf(text, 200), flow)
-  expect(answers).toEqual([{ status: 200, reason: 'Reason' }])
-  expect(server.core.stats()).toMatchObject(isOver)
-})
-
-test('one that cannot be sent ends with 503, at once or as a copy', () => {
-  for (const after of [0, 2_000]) {
-    const server = new VirtualServer()
-    const answers = server.ping(target)
-    const [sent] = server.takeSent()
-    server.advance(after)
-    server.sendFailed(sent?.reference ?? '')
-    expect(answers).toEqual([{ status: 503, reason: 'Service Unavailable' }])
-    expect(server.core.stats()).toMatchObject(isOver)
-  }
-})
-
-test('what goes by another transport, to a name or to ourselves is not asked so', () => {
-  const server = new VirtualServer()
-  const others = [
-    'sip:192.0.2.20;transport=tcp',
-    'sip:pbx.example',
-    'sip:198.51.100.10',
-    'nonsense',
-  ]
-  for (const other of others) expect(server.ping(other)).toBeUndefined()
-  expect([server.sent, server.other]).toEqual([[], []])
 })

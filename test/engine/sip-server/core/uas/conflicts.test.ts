@@ -1,17 +1,7 @@
 /** One INVITE, one UPDATE and one offer at a time: RFC 3261 §14.2, RFC 3311 §5.2. */
 import { expect, test } from 'vitest'
 import { acknowledge, answered, invited } from '../../../../support/caller.ts'
-import { answer, calleeRequest, calleeSdp, invite } from '../../../../support/callee.ts'
-import {
-  VirtualServer,
-  callee,
-  header,
-  requestOf,
-  responseOf,
-  sdp,
-  sip,
-  tagIn,
-} from '../../../../support/sip-core.ts'
+import { VirtualServer, header, requestOf, sdp, sip, tagIn } from '../../../../support/sip-core.ts'
 
 const dialogId = 'c1@203.0.113.7;from-tag=f1'
 
@@ -74,22 +64,6 @@ test.each([
   expect(ask(theirs, bodyOf(theirOffer))).toBe(status)
 })
 
-test('what was refused for now is welcome once the way is free', () => {
-  const { server, ask, send, toTag } = established()
-  const update = send('UPDATE', sdp)
-  expect(ask('INVITE', sdp)).toBe('491')
-  server.receive(responseOf(update, 200, { toTag, body: sdp }))
-  expect(ask('INVITE', sdp)).toBe('')
-  expect(server.takeDelivered().at(-1)?.sip.startsWith('INVITE')).toBe(true)
-})
-
-test('the refusal that asks for patience says how much', () => {
-  const { server, ask, toTag } = established()
-  ask('UPDATE')
-  server.receive(requestOf('UPDATE', { toTag, cseq: 9, branch: 'z9hG4bK-u9' }))
-  expect(Number(header(server.takeSent()[0]?.text ?? '', 'Retry-After'))).toBeLessThan(10)
-})
-
 test('before the first offer is answered, an UPDATE of the caller may bring no other', () => {
   const server = new VirtualServer()
   const transactionId = invited(
@@ -107,40 +81,4 @@ test('before the first offer is answered, an UPDATE of the caller may bring no o
   const extra = [`RAck: ${header(early, 'RSeq')} 1 INVITE`]
   server.receive(requestOf('PRACK', { toTag, cseq: 3, extra }))
   expect(update(4)).toBeUndefined()
-})
-
-test('nor may one of the called side, until its reliable answer', () => {
-  const server = new VirtualServer()
-  const request = invite(server)
-  answer(server, request, 180)
-  server.receive(calleeRequest(request, 'UPDATE', 1, [], calleeSdp), callee)
-  expect(server.takeStartLines()).toEqual(['SIP/2.0 491 Request Pending'])
-  answer(server, request, 183, { lines: ['Require: 100rel', 'RSeq: 5'], body: calleeSdp })
-  server.receive(calleeRequest(request, 'UPDATE', 2, [], calleeSdp), callee)
-  expect(server.takeStartLines()).toEqual([])
-})
-
-test('an answer in a response that is not reliable will do, for the caller and for the called side', () => {
-  const server = new VirtualServer()
-  const transactionId = invited(server, requestOf('INVITE', { body: sdp }))
-  server.command(`sip|${transactionId}|\r\n${sip('SIP/2.0 183 X', [], sdp)}`)
-  const toTag = tagIn(header(server.takeSent()[0]?.text ?? '', 'To'))
-  server.takeDelivered()
-  server.receive(requestOf('UPDATE', { toTag, cseq: 2, body: sdp }))
-  expect(server.takeDelivered()[0]?.sip).toMatch(/^UPDATE /)
-
-  const other = new VirtualServer()
-  const request = invite(other)
-  answer(other, request, 183, { body: calleeSdp })
-  other.receive(calleeRequest(request, 'UPDATE', 1, [], calleeSdp), callee)
-  expect(other.takeStartLines()).toEqual([])
-})
-
-test('a request in a dialog may be answered 1xx and then finally', () => {
-  const { server, ask } = established()
-  ask('INFO')
-  const transactionId = server.takeDelivered()[0]?.transactionId ?? ''
-  for (const status of [183, 202])
-    server.command(`sip|${transactionId}|\r\n${sip(`SIP/2.0 ${status} X`, [])}`)
-  expect(server.takeStartLines()).toEqual(['SIP/2.0 183 X', 'SIP/2.0 202 X'])
 })

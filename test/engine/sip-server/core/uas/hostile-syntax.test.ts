@@ -40,48 +40,19 @@ const having = (line: string): string => {
 const invite = (line: string): string =>
   requestOf('INVITE', { body: sdp }).replace(/^Contact:.*$/m, line)
 
-// RFC 3261 §8.1.1 and §20: what every request has, once, and readable.
+// RFC 3261 §8.1.1 and §20: what every request has, once, and readable. `message/parse.test.ts` has every case.
 test.each([
   ['no To', without('To')],
-  ['no From', without('From')],
-  ['no Call-ID', without('Call-ID')],
-  ['no CSeq', without('CSeq')],
   ['two From', requestOf('OPTIONS', { extra: ['From: <sip:mallory@203.0.113.7>;tag=f2'] })],
-  ['two To', requestOf('OPTIONS', { extra: ['To: <sip:mallory@203.0.113.7>'] })],
-  ['two Call-IDs', requestOf('OPTIONS', { extra: ['Call-ID: another'] })],
-  ['two CSeqs', requestOf('OPTIONS', { extra: ['CSeq: 2 OPTIONS'] })],
   ['two Content-Lengths', requestOf('OPTIONS', { extra: ['Content-Length: 7'] })],
   ['a CSeq of another method', having('CSeq: 1 INVITE')],
-  ['a CSeq beyond 2**32', having('CSeq: 4294967296 OPTIONS')],
-  ['a CSeq without a number', having('CSeq: x OPTIONS')],
-  ['a Call-ID of two words', having('Call-ID: one two')],
-  ['an empty Call-ID', having('Call-ID: ')],
-  ['a From that is no address', having('From: <alice>;tag=f1')],
-  ['a To with an open quote', having('To: "bob <sip:bob@198.51.100.10>')],
-  ['Max-Forwards of letters', having('Max-Forwards: many')],
-  ['Max-Forwards beyond 255', having('Max-Forwards: 256')],
-  ['a Content-Length of letters', having('Content-Length: ten')],
-  ['a Content-Length below zero', having('Content-Length: -1')],
   ['a Content-Length beyond the datagram', having('Content-Length: 9999')],
-  ['a branch that is the cookie alone', having('Via: SIP/2.0/UDP 203.0.113.7:5060;branch=z9hG4bK')],
   ['a second Via that is none', having('Via: SIP/2.0/UDP 203.0.113.7;branch=z9hG4bK1, nonsense')],
-  ['a Contact that is no address', having('Contact: <<>')],
-  [
-    'a Record-Route that is no address',
-    requestOf('OPTIONS', { extra: ['Record-Route: <no-uri>'] }),
-  ],
-  ['a Route that is no address', requestOf('OPTIONS', { extra: ['Route: ;;'] })],
   ['an INVITE without Contact', invite('Subject: no way back')],
   ['an INVITE with the Contact *', invite('Contact: *')],
-  ['a body of no type', `${requestOf('MESSAGE').replace('Length: 0', 'Length: 2')}hi`],
   ['a REFER without Refer-To', requestOf('REFER')],
-  ['a SUBSCRIBE without Event', requestOf('SUBSCRIBE')],
-  ['a NOTIFY without Event', requestOf('NOTIFY')],
-  ['a PRACK without RAck', requestOf('PRACK', { toTag: 't' })],
-  ['a Request-URI in brackets', requestOf('OPTIONS', { uri: '<sip:bob@198.51.100.10>' })],
   ['a Request-URI with headers', requestOf('OPTIONS', { uri: 'sip:b@198.51.100.10?Subject=x' })],
   ['a Request-URI with a blank in it', requestOf('OPTIONS', { uri: 'sip:b@198.51.100.10; lr' })],
-  ['a Request-URI without a scheme', requestOf('OPTIONS', { uri: 'bob' })],
 ])('400: %s', (_what, text) => {
   expect(statusOf(refusalOf(text))).toBe('400')
 })
@@ -186,15 +157,6 @@ test.each(['INVITE', 'OPTIONS', 'MESSAGE', 'SUBSCRIBE', 'REFER'])(
   },
 )
 
-test('what one request leaves behind to be recognized by goes with its transaction', () => {
-  const server = new VirtualServer()
-  server.receive(requestOf('OPTIONS'))
-  const transactionId = server.takeDelivered()[0]?.transactionId ?? ''
-  server.command(`sip|${transactionId}|\r\nSIP/2.0 200 OK\r\n\r\n`)
-  server.advance(32_001)
-  expect(server.core.stats()['merged']).toBe(0)
-})
-
 // §7.1, §21.5.6.
 test.each(['SIP/1.0', 'SIP/3.0', 'SIP/7.0'])('505: %s', (version) => {
   const text = requestOf('OPTIONS').replace(/SIP\/2\.0/, version)
@@ -223,14 +185,6 @@ test('a response that belongs to nothing, or is broken, is dropped without a wor
   server.receive('SIP/2.0 200\r\n\r\n')
   expect(server.takeSent()).toEqual([])
   expect(server.takeDelivered()).toEqual([])
-})
-
-test('a refusal is copied from the request: To with a tag of ours, the rest as it came', () => {
-  const text = refusalOf(requestOf('BYE'))
-  for (const name of ['From', 'Call-ID', 'CSeq'])
-    expect(header(text, name)).toBe(header(requestOf('BYE'), name))
-  expect(header(text, 'To')).toMatch(/;tag=.+/)
-  expect(header(text, 'Via')).toContain('branch=z9hG4bK-BYE-1')
 })
 
 test.each([...validCases, ...invalidCases, ...semanticCases])(

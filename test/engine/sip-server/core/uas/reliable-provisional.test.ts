@@ -1,11 +1,10 @@
 /** Provisional responses that must arrive: RFC 3262 as UAS. */
 import { expect, test } from 'vitest'
-import { acknowledge, invited } from '../../../../support/caller.ts'
+import { invited } from '../../../../support/caller.ts'
 import { VirtualServer, header, requestOf, sdp, sip, tagIn } from '../../../../support/sip-core.ts'
 
 const supported = 'Supported: 100rel'
 const required = 'Require: 100rel'
-const dialogId = 'c1@203.0.113.7;from-tag=f1'
 
 /** An INVITE that waits for its answer; returns its transaction id. */
 const ringing = (server: VirtualServer, lines: string[] = [supported]): string =>
@@ -70,18 +69,6 @@ test('a caller that does not know it is not sent one: the application is told', 
   expect(reply).toMatchObject({ verdict: 'NOK', reason })
 })
 
-test('the PRACK reaches the application as a request of its own in the dialog', () => {
-  const server = new VirtualServer()
-  const transactionId = ringing(server)
-  const { sent } = respond(server, transactionId, 180)
-  prack(server, sent[0])
-  const [event] = server.takeDelivered()
-  expect(event?.sip.startsWith('PRACK ')).toBe(true)
-  expect(event?.dialogId).toBe(dialogId)
-  expect(event?.transactionId).not.toBe(transactionId)
-  expect(server.takeSent()).toEqual([])
-})
-
 test('the next one waits for the PRACK of the first, and counts on by one', () => {
   const server = new VirtualServer()
   const transactionId = ringing(server)
@@ -108,14 +95,6 @@ test.each([
   expect(server.takeStartLines()).toEqual(['SIP/2.0 180 X'])
 })
 
-test('a second PRACK for the same response gets 481', () => {
-  const server = new VirtualServer()
-  const { sent } = respond(server, ringing(server), 180)
-  prack(server, sent[0])
-  prack(server, sent[0], undefined, 3)
-  expect(server.takeStartLines()).toEqual(['SIP/2.0 481 Call/Transaction Does Not Exist'])
-})
-
 test('the 200 does not overtake a session description, and follows the answer to its PRACK', () => {
   const server = new VirtualServer()
   const transactionId = ringing(server)
@@ -127,32 +106,6 @@ test('the 200 does not overtake a session description, and follows the answer to
   answerPrack(server)
   expect(server.takeSent().map(({ text }) => header(text, 'CSeq'))).toEqual(['2 PRACK', '1 INVITE'])
   expect(server.takeDelivered().map(({ verdict }) => verdict)).toEqual(['OK', 'OK'])
-})
-
-test('without a description it does not wait; a PRACK that comes later is welcome all the same', () => {
-  const server = new VirtualServer()
-  const transactionId = ringing(server)
-  const early = respond(server, transactionId, 180)
-  const ok = respond(server, transactionId, 200, { lines: [], body: sdp })
-  expect(ok.sent).toHaveLength(1)
-  acknowledge(server, tagIn(header(ok.sent[0] ?? '', 'To')))
-  server.advance(2_000)
-  expect(server.takeSent()).toEqual([])
-  prack(server, early.sent[0])
-  expect(server.takeDelivered().at(-1)?.sip.startsWith('PRACK ')).toBe(true)
-})
-
-test('what still waited when the answer went out is never sent, and cannot be acknowledged', () => {
-  const server = new VirtualServer()
-  const transactionId = ringing(server)
-  const early = respond(server, transactionId, 180)
-  respond(server, transactionId, 180)
-  const ok = respond(server, transactionId, 200, { lines: [], body: sdp })
-  acknowledge(server, tagIn(header(ok.sent[0] ?? '', 'To')))
-  prack(server, early.sent[0])
-  server.takeSent()
-  prack(server, early.sent[0], `${rseqOf(early.sent[0]) + 1} 1 INVITE`, 3)
-  expect(server.takeStartLines()).toEqual(['SIP/2.0 481 Call/Transaction Does Not Exist'])
 })
 
 test('without PRACK the INVITE ends with 503 after 64*T1, and the application as with a CANCEL', () => {
@@ -183,20 +136,6 @@ test('CANCEL ends the repetition, and what was waiting is never sent', () => {
   server.advance(100_000)
   expect(server.takeStartLines()).toEqual([])
   expect(server.core.stats()).toMatchObject({ dialogs: 0, deadlines: 0 })
-})
-
-test('a repeated INVITE is answered with the response that is under way', () => {
-  const server = new VirtualServer()
-  const { sent } = respond(server, ringing(server), 183, { body: sdp })
-  server.receive(requestOf('INVITE', { body: sdp, extra: [supported] }))
-  expect(server.takeSent().map(({ text }) => text)).toEqual(sent)
-})
-
-test('the early dialog can be used by the application', () => {
-  const server = new VirtualServer()
-  respond(server, ringing(server), 183, { body: sdp })
-  server.command(`sip||${dialogId}\r\n${sip('UPDATE sip:placeholder SIP/2.0', [], sdp)}`)
-  expect(server.takeStartLines()).toEqual(['UPDATE sip:alice@203.0.113.7:5060 SIP/2.0'])
 })
 
 test('more than can wait are refused', () => {

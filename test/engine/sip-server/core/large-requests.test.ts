@@ -1,4 +1,4 @@
-/** RFC 3261 §18.1.1: what is larger than 1300 bytes goes by TCP where the peer has it. */
+/** RFC 3261 §18.1.1: what is larger than 1300 bytes goes by TCP where the peer has it, forwarded requests, too. */
 import { expect, test } from 'vitest'
 import {
   header,
@@ -6,10 +6,10 @@ import {
   sdp,
   sip,
   tagIn,
-  targetAt,
-  udp,
   VirtualServer,
-} from '../../../../support/sip-core.ts'
+  requestOf,
+  type SentMessage,
+} from '../../../support/sip-core.ts'
 
 const large = `X-Filling: ${'x'.repeat(1_300)}`
 
@@ -68,44 +68,12 @@ test('a peer without TCP gets it by UDP at once, and the next ones without the d
   expect(send(server).protocol).toBe('tcp')
 })
 
-test('503 by TCP is an answer: the same peer is not asked again by UDP', () => {
-  const server = new VirtualServer()
-  const { sent, text } = send(server)
-  if (sent) server.receive(responseOf(text, 503), sent.flow)
-  expect(server.takeStartLines()).toEqual([expect.stringMatching(/^ACK /)])
-  expect(server.takeDelivered().map(({ sip: response }) => response.split(' ')[1])).toEqual(['503'])
-})
-
 test.each(['sip:bob@192.0.2.20;transport=udp', 'sip:bob@192.0.2.20:5070;transport=UDP'])(
   '%s asks for UDP and gets it',
   (uri) => {
     expect(send(new VirtualServer(), uri).protocol).toBe('udp')
   },
 )
-
-test('the transport in the proxy token counts, not that of the Request-URI', () => {
-  const server = new VirtualServer()
-  const message = sip('MESSAGE sip:bob@192.0.2.20;transport=tcp SIP/2.0', [large], sdp)
-  server.command(`sip|||sip:192.0.2.9;transport=udp\r\n${message}`)
-  expect(server.takeSent()[0]?.flow.listener.protocol).toBe('udp')
-})
-
-test('without a TCP listener of the family everything stays on UDP', () => {
-  expect(send(new VirtualServer({ listeners: [udp] })).protocol).toBe('udp')
-})
-
-test('every target of a host name is tried by TCP, then by UDP', () => {
-  const server = new VirtualServer()
-  send(server, 'sip:bob@pbx.example')
-  server.resolved('pbx.example', [targetAt('192.0.2.1'), targetAt('192.0.2.2')])
-  const ways: string[] = []
-  for (let [sent] = server.takeSent(); sent; [sent] = server.takeSent()) {
-    ways.push(`${sent.flow.listener.protocol} ${sent.flow.address}`)
-    server.sendFailed(sent.reference)
-  }
-  expect(ways).toEqual(['tcp 192.0.2.1', 'udp 192.0.2.1', 'tcp 192.0.2.2', 'udp 192.0.2.2'])
-  expect(server.takeDelivered().map(({ sip: response }) => response.split(' ')[1])).toEqual(['503'])
-})
 
 test('a large request inside a dialog goes by TCP too; one bound to a flow stays on it', () => {
   const server = new VirtualServer()
@@ -123,4 +91,28 @@ test('a large request inside a dialog goes by TCP too; one bound to a flow stays
   expect(reinvite('Contact: <sip:bob@192.0.2.20;transport=udp>')).toBe('udp')
   // A private Contact from a public address: a phone behind NAT, reached only where it came from.
   expect(reinvite('Contact: <sip:bob@10.0.0.9>')).toBe('udp')
+})
+
+/** A request that is forwarded; alone it fits into a datagram. */
+function forward(
+  server: VirtualServer,
+  destination: string,
+  { bytes = 1_280, words = '|||serial||', method = 'INVITE' } = {},
+): SentMessage | undefined {
+  const bare = requestOf(method, { body: sdp, extra: ['X-Filling: '] })
+  const filling = `X-Filling: ${'x'.repeat(bytes - bare.length)}`
+  server.receive(requestOf(method, { body: sdp, extra: [filling] }))
+  server.takeSent()
+  const transactionId = server.takeDelivered()[0]?.transactionId ?? ''
+  server.command(`proxy|${transactionId}|${words}|${destination}\r\n`)
+  return server.takeSent()[0]
+}
+
+test('what our Via makes larger than 1300 bytes goes by TCP, and says so', () => {
+  const sent = forward(new VirtualServer(), 'sip:192.0.2.20', {
+    words: 'remainInDialog|||serial||',
+  })
+  expect(sent?.flow).toMatchObject({ address: '192.0.2.20', port: 5060, connectMs: 1_000 })
+  expect(header(sent?.text ?? '', 'Via')).toMatch(/^SIP\/2\.0\/TCP 198\.51\.100\.10:5060;branch=/)
+  expect(header(sent?.text ?? '', 'Record-Route')).toContain(';transport=tcp;lr')
 })

@@ -1,3 +1,4 @@
+/** Where requests of the application go: peers behind NAT, an outbound proxy, strict routers (RFC 3261 §8.1.2), copied Routes. */
 import { expect, test } from 'vitest'
 import type { Flow } from '../../../../../engine/sip-server/flow.ts'
 import {
@@ -7,8 +8,8 @@ import {
   sdp,
   sip,
   tagIn,
-  udp,
   VirtualServer,
+  type SentMessage,
 } from '../../../../support/sip-core.ts'
 
 /** What a NAT made of the phone: its Contact says something else. */
@@ -66,13 +67,6 @@ test.each([
   },
 )
 
-test('also when NAT and phone are in private networks both', () => {
-  const source: Flow = { ...udp, listener: udp, address: '10.0.0.1', port: 40_123, connectionId: 0 }
-  const uri = 'sip:101@192.168.1.5:5062'
-  const sent = settled({ uri, nextHop: 'sip:10.0.0.1:40123' }, source, [`Contact: <${uri}>`])
-  expect(sent).toEqual(both(uri, '10.0.0.1:40123'))
-})
-
 test('a private Contact from a public address leads nowhere, whatever was called', () => {
   const sent = settled({ uri: 'sip:b@192.0.2.20' }, callee, ['Contact: <sip:b@10.1.1.1>'])
   expect(sent).toEqual(both('sip:b@10.1.1.1', '192.0.2.20:5060'))
@@ -90,10 +84,66 @@ test('a proxy that records itself is the way, not the source of the answer', () 
   expect(sent).toEqual(both(uri, '192.0.2.77:5060'))
 })
 
-test('a proxy of the Path that does not record itself wants to be left out', () => {
-  const uri = 'sip:101@192.0.2.99:5062'
-  const lines = ['Route: <sip:192.0.2.20;lr>']
-  expect(settled({ uri, lines }, callee, [`Contact: <${uri}>`])).toEqual(
-    both(uri, '192.0.2.99:5062'),
+const to203 = (lines: string[] = []) =>
+  sip('INVITE sip:1@203.0.113.50 SIP/2.0', ['To: <sip:x@y>', ...lines], sdp)
+
+test.each([
+  ['a request goes to the outbound proxy', `sip|||\r\n${to203()}`, '192.0.2.99'],
+  ['a next hop of its own wins', `sip|||sip:192.0.2.1\r\n${to203()}`, '192.0.2.1'],
+  ['so does a Route', `sip|||\r\n${to203(['Route: <sip:192.0.2.2;lr>'])}`, '192.0.2.2'],
+])('%s, its Request-URI stays', (_what, command, address) => {
+  const server = new VirtualServer({ more: { outboundProxy: 'sip:192.0.2.99' } })
+  server.command(command)
+  const [sent] = server.takeSent()
+  expect(sent?.flow.address).toBe(address)
+  expect(sent?.text).toMatch(/^INVITE sip:1@203\.0\.113\.50 SIP/)
+})
+
+const wayOf = (sent: SentMessage | undefined) => ({
+  to: sent?.flow.address,
+  uri: sent?.text.split(' ', 2)[1],
+  routes: [...(sent?.text ?? '').matchAll(/^Route: (.*)\r$/gm)].map(([, value]) => value),
+})
+
+test.each([
+  ['', { to: '192.0.2.1', uri: 'sip:192.0.2.1', routes: ['<sip:192.0.2.2;lr>', '<sip:b@x>'] }],
+  // A next hop that the application names is one outside of the route.
+  ['sip:192.0.2.9', { to: '192.0.2.9', uri: 'sip:b@x', routes: ['<sip:192.0.2.1>'] }],
+])('a Route of the application that begins with one, by the next hop "%s"', (nextHop, way) => {
+  const server = new VirtualServer()
+  const more = nextHop === '' ? ', <sip:192.0.2.2;lr>' : ''
+  const options = sip('OPTIONS sip:b@x SIP/2.0', [`Route: <sip:192.0.2.1>${more}`])
+  server.command(`sip|||${nextHop}\r\n${options}`)
+  expect(wayOf(server.takeSent()[0])).toEqual(way)
+})
+
+function copied(server: VirtualServer, lines: readonly string[], nextHop = '') {
+  const text = sip(
+    'INVITE sip:bob@192.0.2.20 SIP/2.0',
+    ['from: sip:alice@localhost', ...lines],
+    sdp,
   )
+  server.command(`sip|||${nextHop}\r\n${text}`)
+  const [sent] = server.takeSent()
+  const [reply] = server.takeDelivered()
+  return { text: sent?.text ?? '', to: sent?.flow.address, reply }
+}
+
+const own = '<sip:198.51.100.10:5060;lr>'
+
+test.each([
+  ['alone', [`route: ${own}`]],
+  ['by another transport', ['Route: <sip:pbx@198.51.100.10;transport=tcp;lr>']],
+  ['several times', [`route: ${own}, <sip:198.51.100.10;lr>`, `Route: ${own}`]],
+])('a Route that led the caller to this server is used up: %s', (_, lines) => {
+  const { text, to, reply } = copied(new VirtualServer(), lines)
+  expect([to, reply?.verdict]).toEqual(['192.0.2.20', 'OK'])
+  expect(text).not.toContain('Route:')
+})
+
+test('what follows it is the next hop, and goes along', () => {
+  const next = '<sip:192.0.2.77;lr>'
+  const { text, to } = copied(new VirtualServer(), [`route: ${own}, ${next}`, 'route: <sip:x;lr>'])
+  expect([to, header(text, 'Route')]).toEqual(['192.0.2.77', next])
+  expect(text.match(/^Route: .*/gm)).toEqual([`Route: ${next}`, 'Route: <sip:x;lr>'])
 })

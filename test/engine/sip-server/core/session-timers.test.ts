@@ -1,4 +1,4 @@
-/** Session timers of calls that an application answers: RFC 4028 §9 and §10. */
+/** Session timers of calls that an application answers, and of those that it makes: RFC 4028 §7, §9, §10. */
 import { expect, test } from 'vitest'
 import { acknowledge, invited, respond } from '../../../support/caller.ts'
 import {
@@ -7,9 +7,10 @@ import {
   requestOf,
   responseOf,
   sdp,
-  sip,
   tagIn,
+  sip,
 } from '../../../support/sip-core.ts'
+import { answer, called, calleeSdp, dialogIdOf } from '../../../support/callee.ts'
 
 /** An answered and acknowledged call; returns our 200 and our tag. */
 function answered(server: VirtualServer, offered: string[], given: string[]) {
@@ -47,12 +48,6 @@ test.each([
 ])('an INVITE with %j, answered with %j, gets %j', (offered, given, expected) => {
   const { ok } = answered(new VirtualServer(), offered, given)
   expect([header(ok, 'Session-Expires'), header(ok, 'Require')]).toEqual(expected)
-})
-
-test('what the application requires by itself is not required twice', () => {
-  const given = ['Session-Expires: 600', 'Require: timer']
-  const { ok } = answered(new VirtualServer(), [supported], given)
-  expect(ok.match(/Require:/g)).toHaveLength(1)
 })
 
 // §10: 32 s or a third of the interval before its end, whichever is less.
@@ -100,17 +95,6 @@ test.each(['INVITE', 'UPDATE'])(
   },
 )
 
-test('a refused refresh does not count', () => {
-  const server = new VirtualServer()
-  const { toTag } = answered(server, [supported], ['Session-Expires: 90;refresher=uac'])
-  server.advance(45_000)
-  server.receive(requestOf('UPDATE', { toTag, cseq: 2, extra: [supported] }))
-  respond(server, server.takeDelivered()[0]?.transactionId ?? '', 500)
-  server.takeSent()
-  server.advance(15_000)
-  expect(server.takeStartLines()[0]).toMatch(/^BYE /)
-})
-
 // §7.4: the offer as it was, or none at all.
 test('our part: after half the interval UPDATE for a caller that takes it, else the same offer again', () => {
   for (const [allow, method, body] of [
@@ -143,24 +127,6 @@ test('our part: after half the interval UPDATE for a caller that takes it, else 
   }
 })
 
-test('media that were described in a reliable response, and not again, are offered as they were', () => {
-  const server = new VirtualServer()
-  const extra = ['Supported: 100rel']
-  const transactionId = invited(server, requestOf('INVITE', { body: sdp, extra }))
-  const early = sdp.replace('s=-', 's=early')
-  server.command(`sip|${transactionId}|\r\n${sip('SIP/2.0 183 X', ['Require: 100rel'], early)}`)
-  const ringing = server.takeSent()[0]?.text ?? ''
-  const toTag = tagIn(header(ringing, 'To'))
-  const rack = `RAck: ${header(ringing, 'RSeq')} 1 INVITE`
-  server.receive(requestOf('PRACK', { toTag, cseq: 2, extra: [rack] }))
-  server.command(`sip|${transactionId}|\r\n${sip('SIP/2.0 200 OK', ['Session-Expires: 90'])}`)
-  acknowledge(server, toTag)
-  server.takeSent()
-  server.advance(45_000)
-  const refresh = server.takeSent()[0]?.text ?? ''
-  expect(refresh.slice(refresh.indexOf('\r\n\r\n') + 4)).toBe(early)
-})
-
 test('a caller that has vanished is noticed by the refresh: BYE, and the application is told', () => {
   const server = new VirtualServer()
   answered(server, [], ['Session-Expires: 90'])
@@ -185,71 +151,6 @@ test.each([408, 481])('a refresh that is answered %i ends the dialog', (status) 
   expect(server.takeDelivered()[0]?.transactionId).toBe('unsolicited')
 })
 
-test('UPDATE that the caller does not take after all is followed by a re-INVITE', () => {
-  const server = new VirtualServer()
-  answered(server, [supported, 'Allow: UPDATE'], ['Session-Expires: 90;refresher=uas'])
-  server.advance(45_000)
-  server.receive(responseOf(server.takeSent()[0]?.text ?? '', 501))
-  server.advance(250)
-  expect(header(server.takeSent()[0]?.text ?? '', 'CSeq')).toBe('2 INVITE')
-})
-
-test('a caller that counts no seconds and refuses the refresh is there: the call goes on', () => {
-  const server = new VirtualServer()
-  answered(server, [], ['Session-Expires: 90'])
-  for (let round = 1; round <= 3; round++) {
-    server.advance(45_000)
-    const [refresh, ...others] = server.takeSent()
-    expect(others).toEqual([])
-    server.receive(responseOf(refresh?.text ?? '', 488))
-    expect(server.takeStartLines()[0]).toMatch(/^ACK/)
-  }
-})
-
-test('one that counts them is asked again until the session expires', () => {
-  const server = new VirtualServer()
-  answered(server, [supported], ['Session-Expires: 90;refresher=uas'])
-  server.advance(45_000)
-  server.receive(responseOf(server.takeSent()[0]?.text ?? '', 488))
-  server.takeSent()
-  server.advance(15_000)
-  expect(server.takeStartLines()).toEqual(['BYE sip:alice@203.0.113.7:5060 SIP/2.0'])
-})
-
-// RFC 3261 §14.1: the caller made the Call-ID, so we wait for at most two seconds.
-test('a refresh that meets a request of the peer is tried again within two seconds', () => {
-  const server = new VirtualServer()
-  answered(server, [], ['Session-Expires: 90'])
-  server.advance(45_000)
-  server.receive(responseOf(server.takeSent()[0]?.text ?? '', 491))
-  server.takeSent()
-  server.advance(2_250)
-  expect(server.takeStartLines()[0]).toBe('INVITE sip:alice@203.0.113.7:5060 SIP/2.0')
-})
-
-test('a re-INVITE of the peer during our own refresh gets 491', () => {
-  const server = new VirtualServer()
-  const { toTag } = answered(server, [], ['Session-Expires: 90'])
-  server.advance(45_000)
-  server.takeSent()
-  server.receive(requestOf('INVITE', { toTag, cseq: 2, branch: 'z9hG4bK-r2', body: sdp }))
-  expect(server.takeStartLines()).toEqual(['SIP/2.0 491 Request Pending'])
-})
-
-test('a longer interval that the peer insists on is taken at once', () => {
-  const server = new VirtualServer()
-  answered(server, [], ['Session-Expires: 90'])
-  server.advance(45_000)
-  server.receive(responseOf(server.takeSent()[0]?.text ?? '', 422, { extra: ['Min-SE: 300'] }))
-  server.takeSent()
-  server.advance(0)
-  const again = server.takeSent()[0]?.text ?? ''
-  expect([header(again, 'Session-Expires'), header(again, 'Min-SE')]).toEqual([
-    '300;refresher=uac',
-    '300',
-  ])
-})
-
 test.each(['INVITE', 'UPDATE'])('%s in a dialog below the shortest interval gets 422', (method) => {
   const server = new VirtualServer()
   const { toTag } = answered(server, [supported], ['Session-Expires: 90'])
@@ -272,26 +173,91 @@ test('so does an INVITE that begins a call, unless its sender knows nothing of i
   expect(short([supported], 60)).toBe('SIP/2.0 100 Trying')
 })
 
-test('the BYE of either side ends the timer with the dialog', () => {
+const asked = ['Supported: timer', 'Session-Expires: 90']
+const bodyOf = (text: string): string => text.slice(text.indexOf('\r\n\r\n') + 4)
+
+test('an answer that says nothing leaves the refresh to the caller: the same offer at half the time', () => {
   const server = new VirtualServer()
-  const { toTag } = answered(server, [supported], ['Session-Expires: 90;refresher=uac'])
-  server.receive(requestOf('BYE', { toTag, cseq: 2 }))
-  respond(server, server.takeDelivered()[0]?.transactionId ?? '', 200)
-  server.advance(600_000)
-  expect(server.core.stats()['deadlines']).toBe(0)
+  called(server, asked)
+  server.advance(44_750)
+  expect(server.takeSent()).toEqual([])
+  server.advance(250)
+  const refresh = server.takeSent()[0]?.text ?? ''
+  expect(header(refresh, 'CSeq')).toBe('2 INVITE')
+  expect(bodyOf(refresh)).toBe(sdp)
+  answer(server, refresh, 200, { body: calleeSdp })
+  expect(header(server.takeSent()[0]?.text ?? '', 'CSeq')).toBe('2 ACK')
+  expect(server.takeDelivered()).toEqual([])
 })
 
 test.each([
-  ['uac', [supported, 'Session-Expires: 600'], '600;refresher=uac', 'timer'],
-  ['uas', [supported, 'Session-Expires: 600'], '600;refresher=uas', ''],
-  ['none', [supported, 'Session-Expires: 600'], '', ''],
-  ['uas', [supported, 'Session-Expires: 600;refresher=uac'], '600;refresher=uac', 'timer'],
-  ['uas', [supported], '', ''],
-] as const)(
-  'default refresher %s: a caller that leaves it to us (%j) is told "%s"',
-  (defaultRefresher, offered, expires, required) => {
-    const server = new VirtualServer({ more: { defaultRefresher } })
-    const { ok } = answered(server, [...offered], [])
-    expect([header(ok, 'Session-Expires'), header(ok, 'Require')]).toEqual([expires, required])
+  ['Session-Expires: 300;refresher=uac', 150_000, 'INVITE'],
+  ['Session-Expires: 300', 150_000, 'INVITE'],
+  ['Session-Expires: 300;refresher=uas', 268_000, 'BYE'],
+])('an answer with %s is obeyed', (line, ms, method) => {
+  const server = new VirtualServer()
+  called(server, asked, [line])
+  server.advance(ms - 250)
+  expect(server.takeSent()).toEqual([])
+  server.advance(250)
+  expect(header(server.takeSent()[0]?.text ?? '', 'CSeq')).toBe(`2 ${method}`)
+})
+
+// RFC 3261 §14.1: we made the Call-ID, so we wait longer than the peer can.
+test('a refresh that meets a request of the peer is tried again after 2.1 to 4 seconds', () => {
+  const server = new VirtualServer()
+  called(server, asked)
+  server.advance(45_000)
+  answer(server, server.takeSent()[0]?.text ?? '', 491)
+  server.takeSent()
+  server.advance(1_850)
+  expect(server.takeSent()).toEqual([])
+  server.advance(2_400)
+  expect(header(server.takeSent()[0]?.text ?? '', 'CSeq')).toBe('3 INVITE')
+})
+
+test('a re-INVITE of the application waits for a refresh that it cannot know of', () => {
+  const server = new VirtualServer()
+  const invite = called(server, asked)
+  server.advance(45_000)
+  const refresh = server.takeSent()[0]?.text ?? ''
+  const id = server.command(`sip||${dialogIdOf(invite)}\r\n${sip('INVITE sip:p SIP/2.0', [], sdp)}`)
+  expect([server.takeSent(), server.takeDelivered()]).toEqual([[], []])
+  answer(server, refresh, 200, { body: calleeSdp })
+  expect(server.takeSent().map(({ text }) => header(text, 'CSeq'))).toEqual(['2 ACK', '3 INVITE'])
+  expect(server.takeDelivered()[0]).toMatchObject({ commandId: id, verdict: 'OK' })
+})
+
+const agreed = ['Session-Expires: 1800;refresher=uac']
+
+/** Methods of what was sent, with their numbers. */
+const methods = (server: VirtualServer): string[] =>
+  server.takeSent().map(({ text }) => header(text, 'CSeq'))
+
+/** An agreed session whose refresh, after 900 s, was refused. */
+function refusedRefresh(status: number): { server: VirtualServer; invite: string } {
+  const server = new VirtualServer()
+  const invite = called(server, asked, agreed)
+  server.advance(900_000)
+  answer(server, server.takeSent()[0]?.text ?? '', status)
+  expect(methods(server)).toEqual(['2 ACK'])
+  return { server, invite }
+}
+
+// RFC 4028 §10: the same request would get the same answer.
+test.each([401, 407])(
+  'a refresh that is challenged with %i is not repeated, and a BYE in time ends the call',
+  (status) => {
+    const { server } = refusedRefresh(status)
+    server.advance(867_750)
+    expect(methods(server)).toEqual([])
+    expect(server.takeDelivered()).toEqual([])
+    server.advance(250)
+    const [bye] = server.takeSent()
+    expect(header(bye?.text ?? '', 'CSeq')).toBe('3 BYE')
+    expect(header(bye?.text ?? '', 'Reason')).toContain('Session timer expired')
+    const [told] = server.takeDelivered()
+    expect(told?.transactionId).toBe('unsolicited')
+    expect(told?.sip).toBe(bye?.text)
   },
 )
