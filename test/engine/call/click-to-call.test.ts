@@ -3,6 +3,7 @@ import type { OriginateRequest } from '../../../schema/contracts/calls.ts'
 import type { ContactTarget } from '../../../engine/registrar/bindings.ts'
 import { startCallRig, type CallRig } from '../../support/call-rig.ts'
 import { sdp, type Leg, type PeerMessage, type SipPeer } from '../../support/sip-peer.ts'
+import { areHungUp, denied, hangUp } from './steps.ts'
 
 const home = 'acme.example'
 
@@ -127,8 +128,7 @@ test('the source rings first; its offer goes to the destination, whose answer co
 
 test('the destination hangs up: the source gets BYE, and is named as the caller', async () => {
   const { a, b, bLeg } = await talking()
-  b.request('BYE', bLeg)
-  a.reply(await a.next('BYE'), 200)
+  await hangUp(b, bLeg, a)
   expect(await rig.record()).toMatchObject({ hangupBy: 'callee', disposition: 'ANSWERED' })
   await rig.idle()
 })
@@ -162,8 +162,7 @@ test('without a phone, money or such an extension no phone rings and there is no
   expect(await originate()).toEqual({ kind: 'extension_unregistered' })
   expect(await originate({ extension: '999' })).toEqual({ kind: 'unknown_extension' })
   const a = await phone('101')
-  rig.answers.authorize = () =>
-    Promise.resolve({ kind: 'denied', code: 'insufficient_funds', account: null })
+  rig.answers.authorize = denied('insufficient_funds')
   expect(await originate()).toEqual({ kind: 'denied', code: 'insufficient_funds' })
   await rig.seen(a)
   expect([a.inbox, rig.records, rig.events, rig.calls.size]).toEqual([[], [], [], 0])
@@ -179,7 +178,7 @@ test('a call between extensions asks no wallet', async () => {
   await Promise.all([a.next('ACK'), b.next('ACK')])
   await rig.until(() => rig.calls.list()[0]?.state === 'ACTIVE')
   rig.calls.hangUp('uuid-1', 16)
-  for (const peer of [a, b]) peer.reply(await peer.next('BYE'), 200)
+  await areHungUp(a, b)
   expect(await rig.record()).toMatchObject({ direction: 'internal', customerId: null })
   expect(rig.asked).toEqual([])
 })
@@ -222,19 +221,6 @@ test.each([
   },
 )
 
-test('a source that declines on one phone is not rung on the others', async () => {
-  const [one, two] = await phones('101', 2)
-  if (!one || !two) throw new Error('no phones')
-  await originate()
-  const [first, second] = await Promise.all([one.next('INVITE'), two.next('INVITE')])
-  two.reply(second, 180, { tag: 'b' })
-  one.reply(first, 603, { tag: 'a' })
-  two.reply(await two.next('CANCEL'), 200)
-  two.reply(second, 487, { tag: 'b' })
-  expect(await rig.record()).toMatchObject({ disposition: 'FAILED', sipCode: 603 })
-  await rig.idle()
-})
-
 test('a source that is not picked up is given up after the time of the request', async () => {
   const a = await phone('101')
   await originate({ ringMs: 20_000 })
@@ -262,7 +248,7 @@ test('a slow destination leaves the source without media, not without ACK', asyn
   a.reply(again, 200, { body: sdp('offer of a') })
   await Promise.all([a.next('ACK'), b.next('ACK')])
   rig.calls.hangUp('uuid-1', 16)
-  for (const peer of [a, b]) peer.reply(await peer.next('BYE'), 200)
+  await areHungUp(a, b)
   expect((await rig.record()).hangupBy).toBe('api')
   await rig.idle()
 })
@@ -277,7 +263,7 @@ test('what the destination plays before its answer is heard by the source', asyn
   // The same description again would be a re-INVITE for nothing.
   expect(a.inbox).toEqual([])
   rig.calls.hangUp('uuid-1', 16)
-  for (const peer of [a, b]) peer.reply(await peer.next('BYE'), 200)
+  await areHungUp(a, b)
   await rig.record()
 })
 
@@ -296,7 +282,7 @@ test('a phone that refuses an INVITE without offer gets one without media', asyn
   a.reply(again, 200, { body: sdp('answer of a') })
   await b.next('ACK')
   rig.calls.hangUp('uuid-1', 16)
-  for (const peer of [a, b]) peer.reply(await peer.next('BYE'), 200)
+  await areHungUp(a, b)
   await rig.record()
   await rig.idle()
 })
@@ -373,16 +359,6 @@ test('the source hangs up while the destination rings: canceled by the caller', 
   await rig.idle()
 })
 
-test('both hang up at once: one record, no state left', async () => {
-  const { a, b, aLeg, bLeg } = await talking()
-  a.request('BYE', aLeg)
-  b.request('BYE', bLeg)
-  await Promise.all([a.next('200 BYE'), b.next('200 BYE')])
-  await rig.record()
-  await rig.idle()
-  expect(rig.records).toEqual([])
-})
-
 test('the grant of a click-to-call runs from the answer of the destination', async () => {
   const { a, b } = await talking()
   await rig.advance(60_100)
@@ -412,9 +388,7 @@ test('a phone that moves its media when it is reinvite of the called side: that 
   expect(reinvite.body).toContain('m=audio 7000 ')
   b.reply(reinvite, 200, { body: sdp('answer of b') })
   await b.next('ACK')
-  a.request('BYE', aLeg)
-  await a.next('200 BYE')
-  b.reply(await b.next('BYE'), 200)
+  await hangUp(a, aLeg, b)
   expect((await rig.record()).disposition).toBe('ANSWERED')
   await rig.idle()
 })

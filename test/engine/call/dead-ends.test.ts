@@ -4,6 +4,7 @@ import type { ExtensionRecord } from '../../../engine/registrar/extension-direct
 import { candidate, startCallRig, type CallRig } from '../../support/call-rig.ts'
 import { gateway } from '../../support/gateway.ts'
 import { sdp, type Leg, type PeerMessage, type SipPeer } from '../../support/sip-peer.ts'
+import { acknowledge, denied, hangUp } from './steps.ts'
 
 const home = 'acme.example'
 const record = (extension: string): ExtensionRecord => ({
@@ -68,22 +69,10 @@ test('an unknown extension is 404 and an unregistered one 480, before a wallet i
 })
 
 test('a number of a phone that no route and no price knows is 404, not a lack of funds', async () => {
-  rig.answers.authorize = () => Promise.resolve({ kind: 'denied', code: 'no_rate', account: null })
+  rig.answers.authorize = denied('no_rate')
   expect((await dial(`sip:199@${home}`)).answer.status).toBe(404)
   rig.answers.knowsNumber = true
   expect((await dial(`sip:199@${home}`)).answer.startLine).toContain('402 Payment Required')
-})
-
-test('click-to-call to nowhere rings no phone', async () => {
-  const peer = await phone()
-  rig.answers.inbound = { kind: 'extension', extension: '199', tenantId: 3, domain: home }
-  const request = { domain: home, extension: '102', destination: '199', autoAnswer: false }
-  const names = { callerNumber: undefined, callerName: undefined, ringMs: 60_000 }
-  expect(await rig.control.originate({ ...request, ...names })).toEqual({
-    kind: 'denied',
-    code: 'unknown_extension',
-  })
-  expect(peer.inbox).toEqual([])
 })
 
 test('102 of a foreign domain is not our 102', async () => {
@@ -106,14 +95,6 @@ test('sips: goes to no phone by UDP: 480 with a Warning', async () => {
   const other = await phone(`sips:102@${home}`)
   expect((await dial(`sip:102@${home}`)).answer.status).toBe(480)
   expect([peer.inbox, other.inbox]).toEqual([[], []])
-})
-
-test("a phone at the address of a carrier's gateway is not called: 480, and the record says why", async () => {
-  const peer = await phone()
-  rig.answers.gatewayBehind = () => 'north'
-  expect((await dial(`sip:102@${home}`)).answer.status).toBe(480)
-  expect(await rig.record()).toMatchObject({ sipCode: 480, denialCode: 'unpriced_gateway' })
-  expect(peer.inbox).toEqual([])
 })
 
 test('sips: goes to no node and no gateway by UDP, but on to the next one by TLS', async () => {
@@ -163,9 +144,7 @@ test('a forward or a transfer to a foreign domain, or by sips: to a phone on UDP
   const leg = caller.leg(`sip:102@${home}`)
   caller.request('INVITE', leg, { body: sdp('offer') })
   forwarding.reply(await forwarding.next('INVITE'), 200, { tag: 'a', body: sdp('answer') })
-  caller.learn(leg, await caller.next('200 INVITE'))
-  caller.request('ACK', leg)
-  await forwarding.next('ACK')
+  await acknowledge(caller, leg, forwarding)
   for (const [to, status] of [
     ['sip:103@elsewhere.example', 404],
     [`sips:103@${home}`, 480],
@@ -178,8 +157,7 @@ test('a forward or a transfer to a foreign domain, or by sips: to a phone on UDP
       news = notify.body
     }
   }
-  caller.request('BYE', leg)
-  forwarding.reply(await forwarding.next('BYE'), 200)
+  await hangUp(caller, leg, forwarding)
   await rig.idle()
   expect(target.inbox).toEqual([])
 })

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { ContactTarget } from '../../../engine/registrar/bindings.ts'
 import { startCallRig, type CallRig } from '../../support/call-rig.ts'
 import { sdp, type Leg, type SipPeer } from '../../support/sip-peer.ts'
+import { acknowledge, hangUp } from './steps.ts'
 
 const home = 'acme.example'
 
@@ -58,8 +59,7 @@ test('a phone is called by its Contact at the address that it registered from, a
   expect(invite?.get('P-Asserted-Identity')).toBe('')
   expect(invite?.get('Diversion')).toBe('')
   if (invite) phone?.reply(invite, 200, { tag: 'b', body: sdp('answer') })
-  caller.learn(leg, await caller.next('200 INVITE'))
-  caller.request('ACK', leg)
+  await acknowledge(caller, leg)
   await phone?.next('ACK')
   caller.request('BYE', leg)
   await phone?.next('BYE')
@@ -267,11 +267,8 @@ test('when no phone answers in 25 s the voicemail does, and gets the mailbox in 
   const invite = await voicemail.next('INVITE')
   expect(invite.get('Diversion')).toBe('<sip:102@acme.example>;reason=no-answer')
   voicemail.reply(invite, 200, { tag: 'v', body: sdp('beep') })
-  caller.learn(leg, await caller.next('200 INVITE'))
-  caller.request('ACK', leg)
-  await voicemail.next('ACK')
-  caller.request('BYE', leg)
-  voicemail.reply(await voicemail.next('BYE'), 200)
+  await acknowledge(caller, leg, voicemail)
+  await hangUp(caller, leg, voicemail)
   expect((await rig.record()).attempts).toHaveLength(2)
 })
 

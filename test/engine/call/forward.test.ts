@@ -5,6 +5,7 @@ import type { ContactTarget } from '../../../engine/registrar/bindings.ts'
 import { startCallRig, type CallRig } from '../../support/call-rig.ts'
 import { gateway } from '../../support/gateway.ts'
 import { sdp, type Leg, type PeerMessage, type SipPeer } from '../../support/sip-peer.ts'
+import { acknowledge, denied, hangUp } from './steps.ts'
 
 const home = 'acme.example'
 const numbers = ['101', '102', '103', '104', '105', '106', '107', '108']
@@ -71,13 +72,9 @@ const outside = '<tel:+1-555-0123>'
 /** Answered, acknowledged, and hung up by the caller. */
 async function talk(called: SipPeer, invite: PeerMessage, caller: SipPeer, leg: Leg) {
   called.reply(invite, 200, { tag: 'b', body: sdp('answer') })
-  const answered = await caller.next('200 INVITE')
+  const answered = await acknowledge(caller, leg, called)
   expect(answered.body).toBe(sdp('answer'))
-  caller.learn(leg, answered)
-  caller.request('ACK', leg)
-  await called.next('ACK')
-  caller.request('BYE', leg)
-  called.reply(await called.next('BYE'), 200)
+  await hangUp(caller, leg, called)
 }
 
 async function records(count: number) {
@@ -181,9 +178,7 @@ test('the two calls end together: by the called party, or before the answer by t
   await redirect(phone, outside)
   const invite = await carrier.next('INVITE')
   carrier.reply(invite, 200, { tag: 'b', body: sdp('answer') })
-  caller.learn(leg, await caller.next('200 INVITE'))
-  caller.request('ACK', leg)
-  await carrier.next('ACK')
+  await acknowledge(caller, leg, carrier)
   carrier.request('BYE', carrier.calledLeg(invite, 'b'))
   caller.reply(await caller.next('BYE'), 200)
   for (const ended of await records(2)) expect(ended).toMatchObject({ hangupBy: 'callee' })
@@ -199,8 +194,7 @@ test('the two calls end together: by the called party, or before the answer by t
 
 test('callers do not learn why an extension may not call the outside', async () => {
   const [phone, carrier] = [await phoneOf('102'), await gatewayOf()]
-  rig.answers.authorize = () =>
-    Promise.resolve({ kind: 'denied', code: 'insufficient_funds', account: null })
+  rig.answers.authorize = denied('insufficient_funds')
   const { caller } = await dial()
   await redirect(phone, outside)
   await caller.next('480 INVITE')

@@ -116,13 +116,6 @@ test.each([600, Infinity, 60])(
   },
 )
 
-test('a grant that is shorter than the limit ends the call earlier', async () => {
-  rig.answers.authorize = () => Promise.resolve(granted(12))
-  const peers = await talking()
-  await rig.advance(12_100)
-  expect((await ended(peers)).billsec).toBe(12)
-})
-
 test('the limit of a test call survives kill -9', async () => {
   rig.answers.authorize = () => Promise.resolve(granted(600))
   const peers = await talking()
@@ -133,17 +126,6 @@ test('the limit of a test call survives kill -9', async () => {
   rig.answers.extend = () => Promise.resolve({ kind: 'granted', grantedSeconds: 3_600 })
   await rig.advance(20_500)
   expect((await ended(peers)).billsec).toBe(30)
-})
-
-test('a test call whose limit has passed while no process had it ends at once', async () => {
-  const peers = await talking()
-  rig.crash()
-  const { time, world, server, opened, saved } = rig
-  await world.advance(40_000)
-  rig = await startCallRig({ after: { time, world, server, opened, saved } })
-  rig.answers.extend = () => Promise.resolve({ kind: 'granted', grantedSeconds: 3_600 })
-  await rig.advance(100)
-  expect(await ended(peers)).toMatchObject({ denialCode: 'time_limit', disposition: 'ANSWERED' })
 })
 
 test('a tested carrier that refuses ends the call: no other is tried', async () => {
@@ -180,14 +162,6 @@ test.each([
 )
 
 const blocked: OutboundDecision = { kind: 'blocked', routeName: 'premium' }
-
-test('a payer without money gets no test call', async () => {
-  const account = null
-  const refusal = { kind: 'denied', code: 'insufficient_funds', account } as const
-  rig.answers.authorize = () => Promise.resolve(refusal)
-  expect(await start()).toEqual({ kind: 'denied', code: 'insufficient_funds' })
-  expect([phone?.inbox, rig.records, rig.calls.size]).toEqual([[], [], 0])
-})
 
 test.each([undefined, TESTED])(
   'a destination that is dialled with an exit code is the number with +, whether it is a test or not',

@@ -55,19 +55,6 @@ test('phones of another node that expire in the same second are each asked about
   expect([...table.all()]).toEqual([])
 })
 
-test('what another node has refreshed meanwhile stays, and is asked about again', () => {
-  const { time, table, bind, unsure } = tableOf()
-  for (const extensionId of [101, 102]) bind(extensionId, 'there', 60)
-  time.advance(56_000)
-  for (const extensionId of [101, 102]) bind(extensionId, 'there', 120)
-  time.advance(30_000)
-  expect([...table.all()]).toHaveLength(2)
-  expect(unsure).toHaveLength(2)
-  time.advance(36_000)
-  expect(unsure).toHaveLength(6)
-  expect([...table.all()]).toEqual([])
-})
-
 test('phones of this node expire at their time, after a standstill, too', () => {
   const { time, table, bind, unsure, lapsed } = tableOf()
   for (const extensionId of [101, 102]) bind(extensionId, 'here', 60)

@@ -68,24 +68,6 @@ test('a Path is trusted only while its proxy is ours, also after a restart', asy
   }
 })
 
-// RFC 3327 §5.3: a phone that does not know of it may stumble over it.
-test('a Path is shown in the answer to a phone that knows what it is', async () => {
-  const world = await startRegistrar()
-  const phone = new Phone(world)
-  const shown = async (headers: Readonly<Record<string, string>>) => {
-    await phone.challenged()
-    const path = '<sip:203.0.113.7;lr>'
-    const authorization = phone.credentials()
-    const answer = await phone.send({ contact: phone.contact, path, authorization, ...headers })
-    expect(answer.status).toBe(200)
-    return answer.headers['Path']
-  }
-  expect(await shown({})).toBeUndefined()
-  expect(await shown({ supported: 'gruu' })).toBeUndefined()
-  expect(await shown({ supported: 'outbound, PATH' })).toBe('<sip:203.0.113.7;lr>')
-  expect(await shown({ require: 'path' })).toBe('<sip:203.0.113.7;lr>')
-})
-
 test('a proxy is trusted for phones of the tenants that it serves only', async () => {
   const world = await startRegistrar()
   const register = async (callId: string) => {

@@ -109,26 +109,3 @@ test('inbound routes lead to sets, extensions and agents; a set that is no numbe
   ])
   expect(problems).toEqual(['inbound route d is not used: ten is not a set id'])
 })
-
-test('agents are read with what they may take', async () => {
-  const row = {
-    name: 'bot',
-    extension: '700',
-    sip_uri: 'sip:bot@192.0.2.9',
-    max_calls: 2,
-    created_at: 0,
-    updated_at: 0,
-  }
-  await execute(store, store.db.insertInto('ai_agent').values(row))
-  expect((await loadRouting(store)).agents).toEqual([
-    {
-      agentId: 1,
-      name: 'bot',
-      tenantId: null,
-      extension: '700',
-      uri: 'sip:bot@192.0.2.9',
-      maxCalls: 2,
-      isActive: true,
-    },
-  ])
-})

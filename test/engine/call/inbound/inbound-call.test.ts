@@ -289,18 +289,6 @@ test('a party that has hung up may call again at once, however long the disk tak
   await rig.until(() => rig.calls.list().length === 0)
 })
 
-test('the charging system is asked with the asserted caller and the dialled number', async () => {
-  rig = await startCallRig()
-  const caller = await rig.caller()
-  await rig.node()
-  rig.answers.authorize = () => Promise.resolve(granted(0))
-  caller.request('INVITE', caller.leg(rig.uri('+1555')), {
-    headers: ['P-Asserted-Identity: <tel:+1-800-1>'],
-  })
-  await rig.until(() => rig.asked.length === 1)
-  expect(rig.asked).toMatchObject([{ callUuid: 'uuid-1', caller: '+18001', callee: '+1555' }])
-})
-
 test('a fault in a port ends one call with 500, and the next call works', async () => {
   rig = await startCallRig()
   const caller = await rig.caller()

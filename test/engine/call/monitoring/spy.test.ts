@@ -5,6 +5,7 @@ import { startCallRig, talk, type CallRig, type Talk } from '../../../support/ca
 import type { CallRigOptions } from '../../../support/call-rig-options.ts'
 import { sdp, type PeerMessage, type SipPeer } from '../../../support/sip-peer.ts'
 import { replacing } from '../../../support/transfer-rig.ts'
+import { acknowledge, dial, hangUp } from '../steps.ts'
 
 const home = 'acme.example'
 
@@ -110,9 +111,7 @@ test('the supervisor is rung, then let into the call by the node that has it', a
   // The wallet was asked for the call that was spied on, and that goes on.
   expect(rig.asked).toHaveLength(1)
   expect(rig.calls.find('uuid-1')?.state).toBe('ACTIVE')
-  caller.request('BYE', leg)
-  await caller.next('200 BYE')
-  node.reply(await node.next('BYE'), 200)
+  await hangUp(caller, leg, node)
   await rig.record()
   await rig.idle()
 })
@@ -138,9 +137,7 @@ test.each(['in process', 'late', 'without Trying'] as const)(
     await rig.stop()
     await start(app)
     const { caller, leg, node, phone } = await spying()
-    caller.request('BYE', leg)
-    await caller.next('200 BYE')
-    phone.reply(await phone.next('BYE'), 200)
+    await hangUp(caller, leg, phone)
     for (const _call of ['the call', 'the spy']) node.reply(await node.next('BYE'), 200)
     const records = [await rig.record(), await rig.record()]
     const byUuid = Object.fromEntries(records.map((record) => [record.callUuid, record]))
@@ -159,9 +156,7 @@ test('a supervisor’s phone stops ringing when the call ends', async () => {
   const toPhone = await phone.next('INVITE')
   phone.reply(toPhone, 180, { tag: 's' })
   await rig.until(() => rig.calls.find('uuid-2')?.state === 'RINGING')
-  caller.request('BYE', leg)
-  await caller.next('200 BYE')
-  node.reply(await node.next('BYE'), 200)
+  await hangUp(caller, leg, node)
   phone.reply(await phone.next('CANCEL'), 200)
   phone.reply(toPhone, 487, { tag: 's' })
   await rig.record()
@@ -189,15 +184,10 @@ test('a node that refuses supervisors ends the supervisor’s call, and no other
 
 test('no phone rings where no supervisor can join', async () => {
   expect(spy()).toEqual({ kind: 'unknown_call' })
-  const caller = await rig.caller()
-  const node = await rig.node()
-  const leg = caller.leg(rig.uri('1555'))
-  caller.request('INVITE', leg, { body: sdp('offer') })
-  const invite = await node.next('INVITE')
+  const { caller, node, leg, invite } = await dial(rig)
   expect(spy()).toEqual({ kind: 'call_not_answered' })
   node.reply(invite, 200, { tag: 'b', body: sdp('answer') })
-  caller.learn(leg, await caller.next('200 INVITE'))
-  caller.request('ACK', leg)
+  await acknowledge(caller, leg)
   await rig.until(() => rig.calls.list()[0]?.state === 'ACTIVE')
   expect(spy()).toEqual({ kind: 'extension_unregistered' })
   expect(spy({ extension: '901' })).toEqual({ kind: 'unknown_extension' })

@@ -57,23 +57,6 @@ test('the memory is bounded: the oldest messages go, the others stay whole', asy
   expect(bytes).toBeLessThanOrEqual(1_000)
 })
 
-test('a message that is larger than the memory is left out', async () => {
-  const log = new MessageLog(() => 0, 1_000)
-  log.add('received', flow, 'x'.repeat(2_000))
-  expect([log.size, log.since, await log.find(['x'], 0, pause)]).toEqual([0, Infinity, []])
-})
-
-test('no more messages are kept than one for 512 bytes, however short', () => {
-  for (const [megabytes, messages] of [
-    [32, 65_536],
-    [1, 2_048],
-  ] as const) {
-    const log = new MessageLog(() => 0, megabytes * 1_048_576)
-    for (let message = 0; message < messages + 100; message++) log.add('received', flow, 'm')
-    expect(log.size).toBe(messages)
-  }
-})
-
 test('a search yields to other work, and ignores messages that are overwritten meanwhile', async () => {
   const log = new MessageLog(() => 0, 300)
   log.add('received', flow, 'wanted')

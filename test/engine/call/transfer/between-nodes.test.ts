@@ -12,6 +12,7 @@ import {
   type Pair,
 } from '../../../support/transfer-rig.ts'
 import { startTwoNodes, type TwoNodes } from '../../../support/two-nodes.ts'
+import { infoPasses } from '../steps.ts'
 
 let nodes: TwoNodes
 
@@ -65,9 +66,7 @@ test('the other two are connected across the nodes, and the transferor is out of
   expect(notify.body).toContain('200')
   const { b: x, bLeg: xLeg } = first
   const { b: y, bLeg: yLeg } = second
-  x.request('INFO', xLeg)
-  y.reply(await y.next('INFO'), 200)
-  await x.next('200 INFO')
+  await infoPasses(x, xLeg, y)
   y.request('INVITE', yLeg, { body: asVersion(7, sdp('hold of y')) })
   expect((await accepts(x, asVersion(7, sdp('held')))).body).toContain('s=hold of y')
   await y.next('200 INVITE')
@@ -101,9 +100,7 @@ test('the party of a call that another one has cannot be had: 481, and both call
   await refer(first.a, first.aLeg, referTo(second.aLeg))
   expect((await finalNotify(first.a)).body).toContain('481')
   for (const { a, aLeg, b } of [first, second]) {
-    a.request('INFO', aLeg)
-    b.reply(await b.next('INFO'), 200)
-    await a.next('200 INFO')
+    await infoPasses(a, aLeg, b)
   }
   expect(nodes.b.calls.size).toBe(1)
 })
@@ -117,30 +114,14 @@ test('a dialog that no node has is 481, and leaves no record where it is asked f
   expect(nodes.b.records).toEqual([])
 })
 
-test('a dialog that must be early, and is not, is 486', async () => {
-  const { first, second } = await consulting()
-  await refer(first.a, first.aLeg, referTo(second.aLeg, ';early-only'))
-  expect((await finalNotify(first.a)).body).toContain('486')
-})
-
 test('when the target refuses the media, each is connected as before', async () => {
   const { first, second } = await consulting()
   await refer(first.a, first.aLeg, referTo(second.aLeg))
   second.b.reply(await second.b.next('INVITE'), 488)
   expect((await finalNotify(first.a)).body).toContain('488')
   for (const { a, aLeg, b } of [first, second]) {
-    a.request('INFO', aLeg)
-    b.reply(await b.next('INFO'), 200)
-    await a.next('200 INFO')
+    await infoPasses(a, aLeg, b)
   }
-})
-
-test('without another node that is there, the dialog is unknown', async () => {
-  const { first, second } = await consulting()
-  nodes.isAlive = false
-  await refer(first.a, first.aLeg, referTo(second.aLeg))
-  expect((await finalNotify(first.a)).body).toContain('481')
-  expect(nodes.a.calls.size).toBe(1)
 })
 
 test('a stranger with a token of its own is refused, and replaces no party', async () => {
@@ -177,12 +158,4 @@ test('the count of transfers passes between the nodes', async () => {
   await accepts(first.b, sdp('answer of x'))
   await finalNotify(first.a)
   expect(['uuid-1', 'uuid-2'].map((id) => nodes.b.calls.call(id)?.transfersBefore)).toContain(9)
-})
-
-test('ten transfers, one after the other, are the most across all nodes', async () => {
-  const { first, second } = await consulting()
-  Object.assign(nodes.a.calls.call('uuid-1') ?? {}, { transfersBefore: 10 })
-  await refer(first.a, first.aLeg, referTo(second.aLeg))
-  expect((await finalNotify(first.a)).body).toMatch(/^SIP\/2.0 483 /)
-  expect(nodes.b.calls.size).toBe(1)
 })

@@ -10,6 +10,7 @@ import {
   recordsOf,
   transferring,
 } from '../../../support/transfer-rig.ts'
+import { denied, dial, hangUp, nextNode } from '../steps.ts'
 
 let rig: CallRig
 
@@ -34,8 +35,7 @@ const transfer = (moved: 'caller' | 'callee' = 'caller', callUuid = 'uuid-1') =>
 
 test('the transferee is connected to the destination, on the account of the transferor', async () => {
   const { a, b, bLeg } = await establish(rig)
-  const c = await rig.node()
-  rig.answers.candidates.shift()
+  const c = await nextNode(rig)
   expect(await transfer('callee')).toEqual({ kind: 'transferring', callUuid: 'uuid-2' })
   expect(rig.asked.at(-1)).toMatchObject({ caller: '101', callee: '15550100', customerId: 7 })
   const toC = await c.next('INVITE')
@@ -58,8 +58,7 @@ test('the transferee is connected to the destination, on the account of the tran
     'call.transferred',
     'call.answered',
   ])
-  b.request('BYE', bLeg)
-  c.reply(await c.next('BYE'), 200)
+  await hangUp(b, bLeg, c)
   expect(await recordsOf(rig, 2)).toMatchObject([
     { sourceAddress: expect.stringContaining('127.0.0.1') as string },
     { sourceAddress: 'transfer', callerNumber: '101', disposition: 'ANSWERED' },
@@ -69,8 +68,7 @@ test('the transferee is connected to the destination, on the account of the tran
 
 test('a caller from a carrier cannot pay: then the transferee does', async () => {
   await establish(rig, carrier)
-  const c = await rig.node()
-  rig.answers.candidates.shift()
+  const c = await nextNode(rig)
   expect(await transfer('callee')).toMatchObject({ kind: 'transferring' })
   // The node serves the number that was called.
   expect(rig.asked.at(-1)).toMatchObject({ caller: '1555', callee: '15550100' })
@@ -132,10 +130,7 @@ test('a call that the API has begun is transferred like any other', async () => 
 
 test('a call that cannot be transferred is refused with the reason', async () => {
   expect(await transfer()).toEqual({ kind: 'not_found' })
-  const caller = await rig.caller()
-  const node = await rig.node()
-  caller.request('INVITE', caller.leg(rig.uri('1555')), { body: sdp('offer') })
-  const invite = await node.next('INVITE')
+  const { node, invite } = await dial(rig)
   expect(await transfer()).toEqual({ kind: 'not_answered' })
   node.reply(invite, 486, { tag: 'b' })
   await rig.record()
@@ -146,22 +141,9 @@ test('one transfer at a time, by REFER or API', async () => {
   expect(await transfer()).toEqual({ kind: 'transfer_in_progress' })
 })
 
-test('no funds: no phone rings, and the call goes on', async () => {
-  await establish(rig)
-  rig.answers.authorize = () =>
-    Promise.resolve({ kind: 'denied', code: 'insufficient_funds', account: null })
-  expect(await transfer()).toEqual({ kind: 'denied', code: 'insufficient_funds' })
-  expect(await rig.record()).toMatchObject({
-    denialCode: 'insufficient_funds',
-    callerNumber: '101',
-  })
-  expect(rig.calls.size).toBe(1)
-})
-
 test('where a node would leave, the payer of the call goes on paying', async () => {
   await establish(rig, { kind: 'trusted' })
-  const c = await rig.node()
-  rig.answers.candidates.shift()
+  const c = await nextNode(rig)
   expect(await transfer('caller')).toMatchObject({ kind: 'transferring' })
   expect(rig.asked.map(({ caller }) => caller)).toEqual(['101', '101'])
   c.reply(await c.next('INVITE'), 486, { tag: 'c' })
@@ -172,8 +154,7 @@ test('the number of another tenant does not pay for what an API key asks', async
   await establish(rig, carrier)
   expect(rig.asked.at(-1)).toMatchObject({ payerTenantId: 3 })
   // Charging is told before it reserves anything.
-  rig.answers.authorize = () =>
-    Promise.resolve({ kind: 'denied', code: 'payer_of_other_tenant', account: null })
+  rig.answers.authorize = denied('payer_of_other_tenant')
   expect(await transfer()).toEqual({ kind: 'denied', code: 'payer_of_other_tenant' })
   expect(rig.asked.at(-1)).toMatchObject({ callee: '15550100', payerTenantId: 3 })
   expect(await rig.record()).toMatchObject({ sipCode: 403, denialCode: 'payer_of_other_tenant' })
@@ -222,8 +203,7 @@ test('a phone of another tenant does not pay: the phone of the call itself does'
 
 test('a destination that is dialled with an exit code is the number with +', async () => {
   await establish(rig)
-  const c = await rig.node()
-  rig.answers.candidates.shift()
+  const c = await nextNode(rig)
   const destination = '0015550100'
   await rig.control.transfer({ callUuid: 'uuid-1', destination, moved: 'callee' })
   await c.next('INVITE')

@@ -4,6 +4,7 @@ import { startCallRig, type CallRig } from '../../../support/call-rig.ts'
 import { gateway } from '../../../support/gateway.ts'
 import { type Pair, establish, refer } from '../../../support/transfer-rig.ts'
 import type { SipPeer } from '../../../support/sip-peer.ts'
+import { nextNode } from '../steps.ts'
 
 let rig: CallRig
 
@@ -15,8 +16,7 @@ afterEach(() => rig.stop())
 /** A talks to B; C is the node that is called next. */
 async function talking(): Promise<Pair & { readonly c: SipPeer }> {
   const pair = await establish(rig)
-  const c = await rig.node()
-  rig.answers.candidates.shift()
+  const c = await nextNode(rig)
   return { ...pair, c }
 }
 

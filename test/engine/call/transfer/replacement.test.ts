@@ -9,6 +9,7 @@ import {
   recordsOf,
   replacing,
 } from '../../../support/transfer-rig.ts'
+import { acknowledge, hangUp, infoPasses } from '../steps.ts'
 
 let rig: CallRig
 
@@ -28,18 +29,13 @@ test('the new party replaces the old one, which gets BYE; each INVITE has its re
   const toB = await b.next('INVITE')
   expect(toB.body).toBe(asVersion(2, sdp('offer of x')))
   b.reply(toB, 200, { body: sdp('answer to x') })
-  const answer = await x.next('200 INVITE')
+  const answer = await acknowledge(x, xLeg)
   expect(answer.body).toBe(sdp('answer to x'))
-  x.learn(xLeg, answer)
-  x.request('ACK', xLeg)
   a.reply(await a.next('BYE'), 200)
   // No other wallet is asked.
   expect(rig.asked).toHaveLength(1)
-  x.request('INFO', xLeg)
-  b.reply(await b.next('INFO'), 200)
-  await x.next('200 INFO')
-  b.request('BYE', bLeg)
-  x.reply(await x.next('BYE'), 200)
+  await infoPasses(x, xLeg, b)
+  await hangUp(b, bLeg, x)
   expect(await recordsOf(rig, 2)).toMatchObject([
     { disposition: 'ANSWERED', hangupBy: 'callee', customerId: 7 },
     { disposition: 'ANSWERED', hangupBy: 'callee', customerId: null, isFree: true },
@@ -53,12 +49,10 @@ test('the called side can be replaced, too', async () => {
   const xLeg = x.leg(rig.uri('x'))
   x.request('INVITE', xLeg, { headers: [replaces(bLeg)], body: sdp('offer of x') })
   a.reply(await a.next('INVITE'), 200, { body: sdp('answer of a') })
-  x.learn(xLeg, await x.next('200 INVITE'))
-  x.request('ACK', xLeg)
+  await acknowledge(x, xLeg)
   b.reply(await b.next('BYE'), 200)
   expect(rig.calls.countByNode(1)).toBe(0)
-  x.request('BYE', xLeg)
-  a.reply(await a.next('BYE'), 200)
+  await hangUp(x, xLeg, a)
   expect(await recordsOf(rig, 2)).toMatchObject([{ hangupBy: 'callee' }, { hangupBy: 'caller' }])
   expect(aLeg.callId).not.toBe(xLeg.callId)
   await rig.idle()
@@ -113,8 +107,7 @@ test('a new party without offer gets that of the remaining party, and answers it
   await b.next('200 INVITE')
   b.request('ACK', bLeg)
   await x.next('ACK')
-  x.request('BYE', xLeg)
-  b.reply(await b.next('BYE'), 200)
+  await hangUp(x, xLeg, b)
   expect(await recordsOf(rig, 2)).toMatchObject([{ hangupBy: 'caller' }, { hangupBy: 'caller' }])
   await rig.idle()
 })
@@ -181,8 +174,7 @@ test('an answered call cannot be replaced as one that rings; an ended one not at
   x.request('INVITE', x.leg(rig.uri('x')), { headers: early, body: sdp('offer of x') })
   await x.next('486 INVITE')
   await rig.record()
-  a.request('BYE', aLeg)
-  b.reply(await b.next('BYE'), 200)
+  await hangUp(a, aLeg, b)
   await rig.record()
   x.request('INVITE', x.leg(rig.uri('x')), { headers: [replaces(aLeg)], body: sdp('offer') })
   await x.next('603 INVITE')

@@ -13,6 +13,7 @@ import { links } from '../../../support/call-world.ts'
 import { ManualTime } from '../../../support/manual-time.ts'
 import { type Leg, type PeerMessage, sdp, SipPeer } from '../../../support/sip-peer.ts'
 import { VirtualWorld } from '../../../support/virtual-world.ts'
+import { acknowledge } from '../steps.ts'
 
 const quiet = (): void => undefined
 
@@ -92,9 +93,7 @@ async function ringing() {
 
 async function acceptedBy(leg: Leg): Promise<PeerMessage> {
   process.perform({ type: 'accept', legId: 'a', sdp: sdp('answer'), sdpOwner: 'b', headers: {} })
-  const ok = await phone.next('200 INVITE')
-  phone.learn(leg, ok)
-  phone.request('ACK', leg)
+  const ok = await acknowledge(phone, leg)
   await process.event('ack')
   return ok
 }
@@ -109,52 +108,12 @@ async function restart(saved: Readonly<Record<string, SavedLeg>>, isHeld = false
 
 const saved = () => ({ a: process.save('a'), b: process.save('b') })
 
-test('a caller that waits for its 200 gets it from the next process', async () => {
-  const { leg, to } = await ringing()
-  const legs = saved()
-  expect(legs.a).toMatchObject({ media: sdp('offer') })
-  await restart(legs)
-  const ok = await acceptedBy(leg)
-  expect([ok.get('To'), ok.body]).toEqual([to, sdp('answer')])
-  expect(await process.event('accepted')).toMatchObject({ dialog: { media: sdp('offer') } })
-  phone.request('BYE', leg)
-  expect(await process.event('bye')).toMatchObject({ legId: 'a', isOurs: false })
-})
-
 test('a caller may give up before the next process has answered', async () => {
   const { leg } = await ringing()
   await restart(saved())
   phone.request('CANCEL', leg)
   await phone.next(487)
   expect(await process.event('cancelled')).toMatchObject({ legId: 'a' })
-})
-
-test('an answered call goes on: re-INVITE and BYE in both dialogs, from either side', async () => {
-  const { leg, nodeLeg } = await ringing()
-  await acceptedBy(leg)
-  await restart(saved())
-  phone.request('INVITE', leg, { body: sdp('hold') })
-  const request = await process.event('request')
-  expect(request).toMatchObject({ legId: 'a', method: 'INVITE', body: sdp('hold') })
-  const offer = { headers: {}, body: sdp('hold'), sdpOwner: 'a', noAck: false }
-  process.perform({ type: 'request', legId: 'b', transactionId: 't', method: 'INVITE', ...offer })
-  const reinvite = await node.next('INVITE')
-  expect(reinvite.get('To')).toContain(';tag=node')
-  node.reply(reinvite, 200, { body: sdp('held') })
-  expect(await process.event('response')).toMatchObject({ legId: 'b', transactionId: 't' })
-  await node.next('ACK')
-  const { requestId } = request
-  process.perform({ type: 'answerRequest', legId: 'a', requestId, status: 200, body: sdp('held') })
-  expect((await phone.next('200 INVITE')).body).toBe(sdp('held'))
-  phone.request('ACK', leg)
-  node.request('BYE', nodeLeg)
-  expect(await process.event('bye')).toMatchObject({ legId: 'b' })
-  process.legs.answerBye('b')
-  await node.next('200 BYE')
-  process.perform({ type: 'bye', legId: 'a', headers: {} })
-  phone.reply(await phone.next('BYE'), 200)
-  await world.settle()
-  expect(process.client.stats()).toMatchObject({ dialogs: 0, requests: 0 })
 })
 
 test('what comes before the restore is done waits for it', async () => {

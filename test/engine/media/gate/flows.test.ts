@@ -11,6 +11,7 @@ import {
   finalNotify,
   replacing,
 } from '../../../support/transfer-rig.ts'
+import { acknowledge, nextNode } from '../../call/steps.ts'
 
 const home = 'acme.example'
 
@@ -97,22 +98,6 @@ test('an INVITE without offer: the callee offers, and the ACK answers', async ()
   await hangUp(caller, leg, node)
 })
 
-test('a re-INVITE without offer in a call with an early offer', async () => {
-  const { caller, node, leg } = await talk(rig)
-  caller.request('INVITE', leg)
-  const again = await node.next('INVITE')
-  expect(again.body).toBe('')
-  node.reply(again, 200, { body: sdp('offer', 5_500) })
-  const ok = await caller.next('200 INVITE')
-  caller.request('ACK', leg, { body: sdp('answer', 4_400) })
-  const ack = await node.next('ACK')
-  await expectMedia(
-    { leg: first, sent: ok.body, own: sdp('answer', 4_400) },
-    { leg: second, sent: ack.body, own: sdp('offer', 5_500) },
-  )
-  await hangUp(caller, leg, node)
-})
-
 test('early media, and an answer with another place', async () => {
   const [caller, node] = [await rig.caller(), await rig.node()]
   const leg = caller.leg(rig.uri('1555'))
@@ -127,10 +112,7 @@ test('early media, and an answer with another place', async () => {
     { ...sent, own: sdp('announcement', 5_000) },
   )
   node.reply(invite, 200, { tag: 'b', body: sdp('answer', 6_000) })
-  const ok = await caller.next('200 INVITE')
-  caller.learn(leg, ok)
-  caller.request('ACK', leg)
-  await node.next('ACK')
+  const ok = await acknowledge(caller, leg, node)
   await expectMedia({ ...caller4000, sent: ok.body }, { ...sent, own: sdp('answer', 6_000) })
   await hangUp(caller, leg, node)
 })
@@ -145,10 +127,7 @@ test('phones that ring in parallel: the one that answers keeps its session, the 
   mobile.reply(toMobile, 180, { tag: 'm' })
   expect(rig.relay.sessions.size).toBe(2)
   mobile.reply(toMobile, 200, { tag: 'm', body: sdp('mobile', 6_000) })
-  const ok = await caller.next('200 INVITE')
-  caller.learn(leg, ok)
-  caller.request('ACK', leg)
-  await mobile.next('ACK')
+  const ok = await acknowledge(caller, leg, mobile)
   desk.reply(await desk.next('CANCEL'), 200)
   desk.reply(toDesk, 487, { tag: 'd' })
   await expectMedia(
@@ -156,18 +135,6 @@ test('phones that ring in parallel: the one that answers keeps its session, the 
     { leg: 'uuid-1.2', sent: toMobile.body, own: sdp('mobile', 6_000) },
   )
   await hangUp(caller, leg, mobile)
-})
-
-test('no phone of an extension can be called without a relay: the caller is sent so', async () => {
-  await phoneOf('102')
-  await phoneOf('102')
-  for (const relay of rig.relays) relay.isAlive = false
-  const { caller, leg } = await dial('102')
-  const refusal = await caller.next('503 INVITE')
-  expect(refusal.startLine).toBe('SIP/2.0 503 Media Relay Unavailable')
-  caller.request('ACK', leg)
-  expect(await rig.record()).toMatchObject({ denialCode: 'media_relay_unavailable', sipCode: 503 })
-  await rig.idle()
 })
 
 test('a call that a phone sends elsewhere: its session goes, and the target has one', async () => {
@@ -178,10 +145,7 @@ test('a call that a phone sends elsewhere: its session goes, and the target has 
   phone.reply(forwarded, 302, { tag: 'f' })
   const invite = await target.next('INVITE')
   target.reply(invite, 200, { tag: 'b', body: sdp('answer', 6_000) })
-  const ok = await caller.next('200 INVITE')
-  caller.learn(leg, ok)
-  caller.request('ACK', leg)
-  await target.next('ACK')
+  const ok = await acknowledge(caller, leg, target)
   await expectMedia(
     { leg: first, sent: ok.body, own: sdp('offer', 4_000) },
     { leg: 'uuid-1.2', sent: invite.body, own: sdp('answer', 6_000) },
@@ -239,8 +203,7 @@ test('re-INVITEs that cross: both get 491, and the next one succeeds', async () 
 
 test('attended transfer: the two that stay have one session, and the old ones are gone', async () => {
   const { a, aLeg, b, bLeg } = await establish(rig)
-  const c = await rig.node()
-  rig.answers.candidates.shift()
+  const c = await nextNode(rig)
   const { aLeg: a2Leg } = await call(rig, a, c, extension101, ' to c')
   expect(rig.relay.sessions.size).toBe(2)
   const replaces = encodeURIComponent(replacing(a2Leg))

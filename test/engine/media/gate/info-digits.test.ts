@@ -4,6 +4,7 @@ import { noRules } from '../../../support/media-party.ts'
 import { talk } from '../../../support/call-rig.ts'
 import { startMediaRig } from '../../../support/media-rig.ts'
 import type { SipPeer } from '../../../support/sip-peer.ts'
+import { hangUp } from '../../call/steps.ts'
 
 /** Of digits. */
 async function hearsNothing(...peers: readonly SipPeer[]): Promise<void> {
@@ -42,8 +43,7 @@ test('a digit in RTP becomes INFO to a party that takes it, one after the other'
   press(5, 'uuid-1.0', '192.0.2.66')
   await hearsNothing(caller, node)
   expect(ignored()).toBe(1)
-  caller.request('BYE', leg)
-  node.reply(await node.next('BYE'), 200)
+  await hangUp(caller, leg, node)
   await rig.idle()
   press(5)
   await hearsNothing(node)
@@ -67,8 +67,7 @@ test('digits that have waited too long for the answer to the one before are not 
     node.reply(next, 200)
   }
   await hearsNothing(node)
-  caller.request('BYE', leg)
-  node.reply(await node.next('BYE'), 200)
+  await hangUp(caller, leg, node)
   await rig.idle()
 })
 
@@ -77,7 +76,6 @@ test.each(['auto', 'rfc4733'] as const)('not to a party with dtmf %s', async (dt
   press(5)
   press(5, 'uuid-1.1')
   await hearsNothing(caller, node)
-  caller.request('BYE', leg)
-  node.reply(await node.next('BYE'), 200)
+  await hangUp(caller, leg, node)
   await rig.idle()
 })

@@ -51,13 +51,6 @@ test('after a transfer each party is judged by where most was heard from it', as
   expect([quality?.caller?.packets, quality?.callee?.packets]).toEqual([500, 490])
 })
 
-test('nothing is known without a session, or an answer of the relay', async () => {
-  const { call, caller, callee } = answered()
-  const silent = { ...closed([caller, callee], [1, 1]), values: undefined }
-  expect(await measuredQuality(call, media(undefined))).toBeUndefined()
-  expect(await measuredQuality(call, media([silent]))).toBeUndefined()
-})
-
 test('nothing is waited for when the call was not answered', () => {
   const machine = new CallMachine()
   machine.invited()

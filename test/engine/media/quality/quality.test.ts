@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type Talk, startCallRig, talk, type CallRig } from '../../../support/call-rig.ts'
 import { sdp } from '../../../support/sip-peer.ts'
 import { vqReport } from '../../../support/vq-report.ts'
+import { acknowledge } from '../../call/steps.ts'
 
 let rig: CallRig
 
@@ -38,9 +39,7 @@ async function talkAgain({ caller, node, ...rest }: Talk): Promise<Talk> {
   const leg = caller.leg(rig.uri('1555'))
   caller.request('INVITE', leg, { body: sdp('offer') })
   node.reply(await node.next('INVITE'), 200, { tag: 'c', body: sdp('answer') })
-  caller.learn(leg, await caller.next('200 INVITE'))
-  caller.request('ACK', leg)
-  await node.next('ACK')
+  await acknowledge(caller, leg, node)
   return { ...rest, caller, node, leg }
 }
 
@@ -58,12 +57,6 @@ test('the BYE of a phone tells what it has heard: that is the quality of the oth
       packets: 1_000,
     },
   })
-})
-
-test('a call whose phones report nothing waits for nothing', async () => {
-  await hangUp(await talk(rig), [])
-  await rig.settle()
-  expect((await rig.record()).quality).toBeUndefined()
 })
 
 test('the answer to a BYE reaches the record once its phone has reported before', async () => {
@@ -99,15 +92,6 @@ test('a report that is published during the call reaches its record', async () =
   const { quality } = await rig.record()
   expect(quality?.callee).toMatchObject({ mos: 4.2, mosSource: 'reported', packetLossPct: 7 })
   expect(quality?.caller).toMatchObject({ mos: 4.3, mosSource: 'reported' })
-})
-
-test('one that comes later is in the trace of the call only', async () => {
-  const call = await talk(rig)
-  await hangUp(call, [])
-  await rig.record()
-  publish(call)
-  await call.caller.next('200 PUBLISH')
-  expect(rig.calls.story('uuid-1')?.notes.at(-1)).toMatchObject({ what: 'reported', by: 'caller' })
 })
 
 test.each([

@@ -40,10 +40,6 @@ test('loss on the way from the caller is what was heard from the caller, and cou
   expect(callee).toMatchObject({ mos: 4.4, packetLossPct: 0, packets: 402 })
 })
 
-test('jitter is in milliseconds', () => {
-  expect(qualityOf(answer('the caller jitters'), tags)?.caller).toMatchObject({ jitterMs: 13 })
-})
-
 test.each([
   'no RTCP',
   'no RTCP, generate RTCP: on, the caller loses 10 %',

@@ -122,32 +122,3 @@ test('outstanding requests are bounded', async () => {
   expect(await client.request(ping)).toEqual({ kind: 'timeout' })
   expect(relay.received).toHaveLength(4_096)
 })
-
-test('a request that no datagram holds is not sent', async () => {
-  const { relay, client } = connected()
-  const request = { command: 'offer', sdp: 'x'.repeat(20_000) }
-  expect(await client.request(request)).toEqual({
-    kind: 'error',
-    reason: 'the request is too long',
-  })
-  expect(relay.received).toEqual([])
-})
-
-test('closing ends what is outstanding', async () => {
-  const { relay, client, time } = connected()
-  const answer = client.request(ping)
-  client.close()
-  expect(await answer).toEqual({ kind: 'timeout' })
-  expect([relay.connections, time.waiting]).toEqual([0, 0])
-})
-
-test('who asks anew when a request has ended is answered, and told by one timer', () => {
-  const { relay, time, client, seen } = connected()
-  const again: NgAnswer[] = []
-  client.ask(ping, () => client.ask(ping, (answer) => again.push(answer)))
-  time.advance(650)
-  expect([client.outstanding, time.waiting]).toEqual([1, 1])
-  relay.answer('a_1', { result: 'pong' })
-  expect(again).toEqual([{ kind: 'ok', values: { result: 'pong' } }])
-  expect(seen.timeouts).toEqual([1_000])
-})
