@@ -76,20 +76,6 @@ test('requests in a dialog that is over are unknown here: 481', async () => {
   expect(rig.records).toEqual([])
 })
 
-test('an INVITE whose identification fails by a bug is refused, and no other call ends', async () => {
-  rig = await startCallRig()
-  const peer = await rig.caller()
-  Object.defineProperty(rig.answers, 'caller', {
-    get: () => {
-      throw new Error('disk I/O error')
-    },
-  })
-  peer.request('INVITE', peer.leg(rig.uri('1555')), { body: 'v=0\r\n' })
-  await peer.next('500 INVITE')
-  expect(rig.faults.splice(0)).toMatchObject([{ message: 'an INVITE could not be handled' }])
-  expect(rig.calls.size).toBe(0)
-})
-
 test('a request whose handling fails gets 500, in a call and outside', async () => {
   rig = await startCallRig()
   const { caller, leg } = await talk(rig)

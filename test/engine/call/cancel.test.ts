@@ -137,18 +137,3 @@ test('unheard until our answer is on its way: the server refuses it, and the nod
   expect(await rig.record()).toMatchObject(canceled)
   await rig.idle()
 })
-
-test('in the same read as the answer: the answered leg is hung up', async () => {
-  rig = await startCallRig({ app: 'in bursts', withSipTimers: true })
-  const node = await rig.node()
-  const { caller, leg } = await invite()
-  const received = await node.next('INVITE')
-  node.reply(received, 180, { tag: 'b' })
-  await caller.next(180)
-  node.reply(received, 200, { tag: 'b', body: sdp('answer') })
-  caller.request('CANCEL', leg)
-  const bye = await node.next('BYE')
-  node.reply(bye, 200)
-  expect(await rig.record()).toMatchObject(canceled)
-  await rig.idle()
-})

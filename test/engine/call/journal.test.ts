@@ -1,8 +1,7 @@
 import { afterEach, expect, test } from 'vitest'
 import { type CallRig, startCallRig } from '../../support/call-rig.ts'
-import { gateway } from '../../support/gateway.ts'
 import { sdp } from '../../support/sip-peer.ts'
-import { acknowledge, dial, hangUp } from './steps.ts'
+import { acknowledge, dial, hangUp, carrierOf } from './steps.ts'
 
 let rig: CallRig
 
@@ -60,11 +59,8 @@ test('an emergency is connected although it cannot be journalled', async () => {
   rig = await startCallRig()
   rig.answers.journalled = () => Promise.resolve(false)
   rig.answers.unserved = 'storage_unavailable'
-  const [caller, ambulance] = [await rig.caller(), await rig.caller()]
-  const uri = `sip:127.0.0.1:${ambulance.port};transport=udp`
   rig.answers.origin = { kind: 'node', nodeId: 1, setId: 1 }
-  const gateways = [gateway({ number: '112', uri })]
-  rig.answers.outbound = { kind: 'gateways', isEmergency: true, gateways }
+  const [caller, ambulance] = [await rig.caller(), await carrierOf(rig, { number: '112' }, true)]
   caller.request('INVITE', caller.leg(rig.uri('112')), { body: sdp('help') })
   ambulance.reply(await ambulance.next('INVITE'), 200, { tag: 'b', body: sdp('answer') })
   await caller.next('200 INVITE')

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { type CallRig, startCallRig } from '../../support/call-rig.ts'
 import { gateway } from '../../support/gateway.ts'
 import { sdp, type Leg, type SipPeer } from '../../support/sip-peer.ts'
-import { acknowledge, areHungUp, dial, hangUp } from './steps.ts'
+import { acknowledge, areHungUp, dial, hangUp, carrierOf } from './steps.ts'
 
 let rig: CallRig
 
@@ -98,17 +98,6 @@ describe('a call that was talking', () => {
     await rig.advance(58_000)
     await areHungUp(caller, node)
     expect(await rig.record()).toMatchObject({ billsec: 60, hangupBy: 'system' })
-  })
-
-  test('is extended in time', async () => {
-    const { caller, node } = await talk()
-    await restart()
-    rig.answers.extend = () => Promise.resolve({ kind: 'granted', grantedSeconds: 120 })
-    await rig.advance(60_000)
-    expect(rig.calls.size).toBe(1)
-    rig.calls.hangUp('uuid-1', 16)
-    await areHungUp(caller, node)
-    expect(await rig.record()).toMatchObject({ billsec: 63 })
   })
 
   test('is asked for at once when its grant ran out while it was nowhere, and ends when it is refused', async () => {
@@ -228,21 +217,12 @@ test('a state that makes no sense costs that call alone', async () => {
   expect(rig.faults.splice(0)).toHaveLength(1)
 })
 
-test('what is saved is small', async () => {
-  await talk()
-  const [state = ''] = rig.saved.values()
-  expect(Buffer.byteLength(state)).toBeLessThan(2_800)
-})
-
 test('the password of a carrier is not saved; a challenge after the restart is answered all the same', async () => {
   const { auth } = gateway({})
   const carrierAuth = { ...auth, type: 'digest', username: 'me', password: 's3cret' } as const
   rig = await startCallRig()
-  const [caller, carrier] = [await rig.caller(), await rig.caller()]
-  const uri = `sip:127.0.0.1:${carrier.port};transport=udp`
   rig.answers.origin = { kind: 'node', nodeId: 1, setId: 1 }
-  const gateways = [gateway({ uri, auth: carrierAuth })] as const
-  rig.answers.outbound = { kind: 'gateways', isEmergency: false, gateways }
+  const [caller, carrier] = [await rig.caller(), await carrierOf(rig, { auth: carrierAuth })]
   const leg = caller.leg(rig.uri('1555'))
   caller.request('INVITE', leg, { body: sdp('offer') })
   carrier.reply(await carrier.next('INVITE'), 200, { tag: 'b', body: sdp('answer') })

@@ -141,3 +141,14 @@ export const originateRequest: OriginateRequest = {
   callerName: undefined,
   ringMs: 60_000,
 }
+
+/** Answers the next INVITE, with the tag `t`. */
+export async function replies(
+  peer: SipPeer,
+  status: number,
+  content: Content = {},
+): Promise<PeerMessage> {
+  const invite = await peer.next('INVITE')
+  peer.reply(invite, status, { tag: 't', ...content })
+  return invite
+}

@@ -72,18 +72,6 @@ describe.each(eachDatabase)('the directory on $database', ({ open }) => {
     expect(directory.onlyDomainOf(tenantId)).toBeUndefined()
   })
 
-  test('two extensions may have changed their numbers with each other', async () => {
-    const { directory, find, idOf, set } = await start()
-    const [first, second] = [idOf('101'), idOf('102')]
-    await set('101', { extension: 'x' })
-    await set('102', { extension: '101' })
-    await set('x', { extension: '102' })
-    await directory.changed([first])
-    await directory.changed([second])
-    expect([idOf('101'), idOf('102')]).toEqual([second, first])
-    expect(find()?.domain).toBe(domain)
-  })
-
   test('what an extension does not say about media, its tenant says', async () => {
     const { store, directory, find, idOf, set } = await start()
     const media = async () => {

@@ -90,17 +90,6 @@ test('a callee that hangs up before the ACK: the caller gets its BYE only after 
   await rig.idle()
 })
 
-test('a callee that hangs up in the read of its answer: the caller is answered, then hung up', async () => {
-  rig = await startCallRig({ app: 'in bursts', withSipTimers: true })
-  const { caller, node, leg, invite } = await dial(rig)
-  node.reply(invite, 200, { tag: 'b', body: sdp('answer') })
-  node.request('BYE', node.calledLeg(invite, 'b'))
-  await acknowledge(caller, leg)
-  caller.reply(await caller.next('BYE'), 200)
-  expect(await rig.record()).toMatchObject({ hangupBy: 'callee', billsec: 1 })
-  await rig.idle()
-})
-
 test('a BYE lost with the connection leaves no dialog behind', async () => {
   rig = await startCallRig()
   const { caller, node, leg } = await talk(rig)

@@ -78,22 +78,6 @@ describe.each(Object.entries(directions))('%s', (_name, direction) => {
     expect((await to.next('ACK')).body).toBe(sdp('our answer'))
   })
 
-  test('an answer that the library cannot send becomes the x00 of its class', async () => {
-    const { from, fromLeg, to } = await start()
-    from.request('INVITE', fromLeg, { body: hold })
-    to.reply(await to.next('INVITE'), 499)
-    await from.next(400)
-  })
-
-  test('a provisional answer to a re-INVITE does not end it', async () => {
-    const { from, fromLeg, to } = await start()
-    from.request('INVITE', fromLeg, { body: hold })
-    const reinvite = await to.next('INVITE')
-    to.reply(reinvite, 183)
-    to.reply(reinvite, 200, { body: sdp('ok') })
-    expect((await from.next('200 INVITE')).body).toBe(sdp('ok'))
-  })
-
   test.each(['INFO', 'UPDATE', 'MESSAGE', 'NOTIFY'])(
     '%s passes, and so does its answer',
     async (method) => {
@@ -157,7 +141,10 @@ test('the held party may make an offer: the call stays on hold until it is resum
 
 test('an INVITE without offer: the callee offers, the ACK of the caller answers', async () => {
   rig = await startCallRig()
-  const { caller, node, leg, invite } = await dial(rig, { headers: ['Supported: 100rel, timer'], body: '' })
+  const { caller, node, leg, invite } = await dial(rig, {
+    headers: ['Supported: 100rel, timer'],
+    body: '',
+  })
   expect(invite.body).toBe('')
   expect(invite.get('Supported')).toBe('replaces, timer')
   node.reply(invite, 200, { tag: 'b', body: sdp('offer of node') })
@@ -180,20 +167,6 @@ test('an INVITE without offer: the callee offers, the ACK of the caller answers'
 
   await hangUp(caller, leg, node)
   await rig.record()
-  await rig.idle()
-})
-
-// Here the library has only a promise to give, and a BYE in the same read comes before it.
-test('an INVITE without offer, and a BYE in the read of the ACK: the call ends', async () => {
-  rig = await startCallRig({ app: 'in bursts', withSipTimers: true })
-  const { caller, node, leg, invite } = await dial(rig, { body: '' })
-  node.reply(invite, 200, { tag: 'b', body: sdp('offer') })
-  caller.learn(leg, await caller.next('200 INVITE'))
-  await rig.until(() => rig.opened.length === 1)
-  caller.request('ACK', leg, { body: sdp('answer') })
-  node.request('BYE', node.calledLeg(invite, 'b'))
-  caller.reply(await caller.next('BYE'), 200)
-  expect(await rig.record()).toMatchObject({ hangupBy: 'callee' })
   await rig.idle()
 })
 

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest'
 import { type CallRig, granted, startCallRig, startedAt, talk } from '../../../support/call-rig.ts'
-import { gateway } from '../../../support/gateway.ts'
 import { sdp } from '../../../support/sip-peer.ts'
+import { carrierOf, carrierOrigin, denied } from '../steps.ts'
 
 let rig: CallRig
 
@@ -128,9 +128,7 @@ const refusals: readonly Refusal[] = [
   },
   {
     name: 'a caller without funds',
-    arrange: ({ answers }) =>
-      (answers.authorize = () =>
-        Promise.resolve({ kind: 'denied', code: 'insufficient_funds', account: null })),
+    arrange: ({ answers }) => (answers.authorize = denied('insufficient_funds')),
     line: '402 Payment Required - Insufficient Funds',
     code: 'insufficient_funds',
   },
@@ -166,16 +164,7 @@ const refusals: readonly Refusal[] = [
     name: 'a carrier at its limit',
     arrange: ({ answers }) => {
       answers.admitsCarrier = false
-      answers.origin = {
-        kind: 'carrier',
-        carrierId: 4,
-        gatewayId: 5,
-        name: 'north',
-        payer: 'customer',
-        customerId: 1,
-        tenantId: 1,
-        inboundSetId: null,
-      }
+      answers.origin = carrierOrigin({ carrierId: 4, tenantId: 1 })
     },
     line: '503 Service Unavailable',
     code: 'carrier_limit',
@@ -243,19 +232,8 @@ test('a call that comes back for the same number is a loop: 482; for another it 
 test('an emergency call asks neither wallet nor drain', async () => {
   rig = await startCallRig()
   const caller = await rig.caller()
-  const ambulance = await rig.caller()
   rig.answers.origin = { kind: 'node', nodeId: 1, setId: 1 }
-  rig.answers.outbound = {
-    kind: 'gateways',
-    isEmergency: true,
-    gateways: [
-      gateway({
-        carrierName: 'ambulance',
-        number: '112',
-        uri: `sip:127.0.0.1:${ambulance.port};transport=udp`,
-      }),
-    ],
-  }
+  const ambulance = await carrierOf(rig, { carrierName: 'ambulance', number: '112' }, true)
   void rig.calls.drain(startedAt + 60_000)
   caller.request('INVITE', caller.leg(rig.uri('112')), { body: sdp('help') })
   const invite = await ambulance.next('INVITE')
@@ -270,11 +248,8 @@ test('an emergency call asks neither wallet nor drain', async () => {
 
 test('a party that has hung up may call again at once, however long the disk takes', async () => {
   rig = await startCallRig()
-  const [caller, callee] = [await rig.caller(), await rig.caller()]
   rig.answers.origin = { kind: 'node', nodeId: 1, setId: 1 }
-  const uri = `sip:127.0.0.1:${callee.port};transport=udp`
-  const gateways = [gateway({ carrierName: 'north', number: '1555', uri })]
-  rig.answers.outbound = { kind: 'gateways', isEmergency: false, gateways }
+  const [caller, callee] = [await rig.caller(), await carrierOf(rig)]
   let store = (): void => undefined
   rig.answers.stored = () => new Promise((resolve) => (store = resolve))
   caller.request('INVITE', caller.leg(rig.uri('1555')), { body: sdp('offer') })

@@ -107,14 +107,6 @@ test.each(['bye', 'release', 'forget'] as const)('%s closes it, once', async (ho
   expect(done.filter((entry) => Array.isArray(entry) && entry[0] === 'close')).toHaveLength(1)
 })
 
-test('a supervisor that gives up while it is let in leaves nothing open', async () => {
-  const opening = invite()
-  legs.perform({ type: 'cancel', legId, headers: {} })
-  await opening
-  expect(events).toMatchObject([{ type: 'rejected', response: { status: 487 } }])
-  expect(done.at(-1)).toEqual(['close', legId])
-})
-
 test('where nothing can be heard, or in no codec, the supervisor is refused', async () => {
   await invite(`${offer}m=audio 5000 RTP/AVP 96\r\n`)
   endpoint = undefined

@@ -1,10 +1,10 @@
 /** Attended transfers whose two calls are on different nodes (RFC 5589 §7.3), on two nodes in memory. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import type { Origin } from '../../../../engine/routing/routing.ts'
 import { sdp, type Leg, type PeerMessage, type SipPeer } from '../../../support/sip-peer.ts'
 import {
   asVersion,
   establish,
+  extension101,
   finalNotify,
   recordsOf,
   refer,
@@ -20,16 +20,6 @@ beforeEach(async () => {
   nodes = await startTwoNodes()
 })
 afterEach(() => nodes.stop())
-
-const extension = (extensionId: number): Origin => ({
-  kind: 'extension',
-  extensionId,
-  tenantId: 3,
-  customerId: 7,
-  domain: 'acme.example',
-  extension: '101',
-  displayName: 'Phone 101',
-})
 
 const referTo = (leg: Leg, more = ''): string =>
   `sip:1777@acme.example?Replaces=${encodeURIComponent(replacing(leg, more))}`
@@ -96,32 +86,16 @@ test.each(['first', 'second'] as const)(
 
 test('the party of a call that another one has cannot be had: 481, and both calls go on', async () => {
   const first = await establish(nodes.a)
-  const second = await establish(nodes.b, extension(2))
+  const second = await establish(nodes.b, {
+    ...extension101,
+    extensionId: 2,
+  } as typeof extension101)
   await refer(first.a, first.aLeg, referTo(second.aLeg))
   expect((await finalNotify(first.a)).body).toContain('481')
   for (const { a, aLeg, b } of [first, second]) {
     await infoPasses(a, aLeg, b)
   }
   expect(nodes.b.calls.size).toBe(1)
-})
-
-test('a dialog that no node has is 481, and leaves no record where it is asked for', async () => {
-  const { first, second } = await consulting()
-  const unknown = { ...second.aLeg, callId: 'unknown' }
-  await refer(first.a, first.aLeg, referTo(unknown))
-  expect((await finalNotify(first.a)).body).toContain('481')
-  expect(nodes.b.calls.size).toBe(1)
-  expect(nodes.b.records).toEqual([])
-})
-
-test('when the target refuses the media, each is connected as before', async () => {
-  const { first, second } = await consulting()
-  await refer(first.a, first.aLeg, referTo(second.aLeg))
-  second.b.reply(await second.b.next('INVITE'), 488)
-  expect((await finalNotify(first.a)).body).toContain('488')
-  for (const { a, aLeg, b } of [first, second]) {
-    await infoPasses(a, aLeg, b)
-  }
 })
 
 test('a stranger with a token of its own is refused, and replaces no party', async () => {

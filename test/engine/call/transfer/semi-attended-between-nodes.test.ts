@@ -12,7 +12,7 @@ import {
   type Pair,
 } from '../../../support/transfer-rig.ts'
 import { startTwoNodes, type TwoNodes } from '../../../support/two-nodes.ts'
-import { hangUp, infoPasses } from '../steps.ts'
+import { hangUp, infoPasses, extensionRecord } from '../steps.ts'
 
 let nodes: TwoNodes
 
@@ -34,19 +34,8 @@ interface Consulting {
 async function ringing(body = sdp('offer to y')): Promise<Consulting> {
   const first = await establish(nodes.a)
   const { b: rig } = nodes
-  rig.answers.caller = {
-    kind: 'extension',
-    extension: {
-      extensionId: 1,
-      extension: '101',
-      tenantId: 3,
-      customerId: 7,
-      domain: 'acme.example',
-      displayName: 'Phone 101',
-      isVoicemailEnabled: false,
-      secrets: { MD5: '', 'SHA-256': '' },
-    },
-  }
+  const extension = extensionRecord('101', { extensionId: 1 })
+  rig.answers.caller = { kind: 'extension', extension }
   const [phone, y] = [await rig.caller(), await rig.node()]
   const leg = phone.leg(rig.uri('1666'))
   phone.request('INVITE', leg, { body })
@@ -160,30 +149,6 @@ test('the target refuses the media of the other party: both of its calls end, an
   await goesOn(first)
   await recordsOf(nodes.b, 2)
   await nodes.b.idle()
-})
-
-test('the transferee hangs up: no phone goes on ringing', async () => {
-  const calls = await ringing()
-  const { first, phone, leg, y, toY } = calls
-  await refer(calls)
-  await notified(first.a)
-  first.b.request('BYE', first.bLeg)
-  await first.b.next('200 BYE')
-  y.reply(await y.next('CANCEL'), 200)
-  y.reply(toY, 487, { tag: 'y' })
-  await phone.next('487 INVITE')
-  phone.request('ACK', leg)
-  await recordsOf(nodes.b, 2)
-  await nodes.b.idle()
-})
-
-test('a call that began without an offer cannot be taken: 488, and it goes on ringing', async () => {
-  const calls = await ringing('')
-  const { first, y } = calls
-  await refer(calls)
-  expect((await finalNotify(first.a)).body).toMatch(/^SIP\/2.0 488 /)
-  expect(nodes.b.calls.list()).toMatchObject([{ state: 'RINGING' }])
-  expect(y.inbox).toEqual([])
 })
 
 test('a ringing call of another party cannot be taken: 481', async () => {

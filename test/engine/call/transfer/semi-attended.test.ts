@@ -145,21 +145,6 @@ test('refused by the target: the transferor gets the status in both calls, and t
   await rig.idle()
 })
 
-test('refused after the transferor has hung up: the transferee gets BYE, too', async () => {
-  const calls = await ringing()
-  const { a, aLeg, a2Leg, b, c, toC } = calls
-  await referTo(calls)
-  await notified(a)
-  a.request('BYE', aLeg)
-  await a.next('200 BYE')
-  c.reply(toC, 486, { tag: 'c' })
-  b.reply(await b.next('BYE'), 200)
-  await a.next('486 INVITE')
-  a.request('ACK', a2Leg)
-  await recordsOf(rig, 2)
-  await rig.idle()
-})
-
 test('the transferee hangs up: no phone goes on ringing', async () => {
   const calls = await ringing()
   const { a, a2Leg, b, bLeg, c, toC } = calls
@@ -193,22 +178,6 @@ test('the transferee refuses the media: it stays with the transferor, the target
   a.request('ACK', a2Leg)
   expect((await finalNotify(a)).body).toMatch(/^SIP\/2.0 488 /)
   await infoPasses(b, bLeg, a)
-  await hangUp(b, bLeg, a)
-  await recordsOf(rig, 2)
-  await rig.idle()
-})
-
-test('the API ends the call that rings: the transferor goes on with the first', async () => {
-  const calls = await ringing()
-  const { a, a2Leg, b, bLeg, c, toC } = calls
-  await referTo(calls)
-  await notified(a)
-  expect(rig.calls.hangUp('uuid-2', 16)).toBe('ending')
-  c.reply(await c.next('CANCEL'), 200)
-  c.reply(toC, 487, { tag: 'c' })
-  await a.next('480 INVITE')
-  a.request('ACK', a2Leg)
-  expect((await finalNotify(a)).body).toBe('SIP/2.0 480 Declined\r\n')
   await hangUp(b, bLeg, a)
   await recordsOf(rig, 2)
   await rig.idle()

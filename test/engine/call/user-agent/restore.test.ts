@@ -98,23 +98,7 @@ async function acceptedBy(leg: Leg): Promise<PeerMessage> {
   return ok
 }
 
-/** Another process takes both legs up. */
-async function restart(saved: Readonly<Record<string, SavedLeg>>, isHeld = false): Promise<void> {
-  process.crash()
-  process = await start(process.listener.port, { isHeld })
-  for (const [legId, leg] of Object.entries(saved))
-    expect(process.legs.restore(legId, leg, undefined)).toBe(true)
-}
-
 const saved = () => ({ a: process.save('a'), b: process.save('b') })
-
-test('a caller may give up before the next process has answered', async () => {
-  const { leg } = await ringing()
-  await restart(saved())
-  phone.request('CANCEL', leg)
-  await phone.next(487)
-  expect(await process.event('cancelled')).toMatchObject({ legId: 'a' })
-})
 
 test('what comes before the restore is done waits for it', async () => {
   const { leg } = await ringing()
@@ -163,14 +147,6 @@ test('the 200 to a BYE waits until it is asked for, but not for ever', async () 
   await world.advance(100)
   await node.next('200 BYE')
   process.legs.answerBye('b')
-})
-
-test('the BYE of a leg that is over is answered at once', async () => {
-  const { leg } = await ringing()
-  await acceptedBy(leg)
-  process.legs.forget('a')
-  phone.request('BYE', leg)
-  await phone.next('200 BYE')
 })
 
 test('a node that still rings after a crash is cancelled', async () => {

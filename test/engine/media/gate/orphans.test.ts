@@ -49,14 +49,3 @@ test('all sessions of 10,000 calls are deleted, in pages that fit into a datagra
   expect([...left].filter((name) => name.startsWith('orphan'))).toEqual([])
   expect(state.longest).toBe(PAGE)
 })
-
-test('a relay that is away is asked later', async () => {
-  const { left, state, pass } = open(sessions('orphan', 3))
-  state.isAway = true
-  await pass(0)
-  await pass(60_000)
-  expect(left.size).toBe(3)
-  state.isAway = false
-  await pass(600_000)
-  expect(left.size).toBe(0)
-})

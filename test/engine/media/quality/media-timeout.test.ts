@@ -224,11 +224,3 @@ test('nothing is kept of a call whose sessions are closed, or that is over', asy
   await advance(200)
   expect([timeout.size, asked(), lost.length]).toEqual([0, 0, 0])
 })
-
-test('a call of the process before this one is watched, too', async () => {
-  const { advance, stopMedia, lost } = openCall()
-  await advance(10)
-  stopMedia()
-  await advance(130)
-  expect(lost).toHaveLength(1)
-})

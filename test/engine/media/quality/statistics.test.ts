@@ -60,31 +60,6 @@ test('a party that sent nothing has no quality, and a call in which nothing was 
   expect(qualityOf(answer('nothing is sent'), tags)).toBeUndefined()
 })
 
-test('jitter and loss without a MOS: it is computed, by the codec', () => {
-  const party = (ssrc: number) => ({
-    medias: [
-      {
-        type: 'audio',
-        codec: 'G729/8000',
-        streams: [{ SSRC: ssrc, flags: ['RTP'], stats: { packets: 90 } }],
-      },
-    ],
-  })
-  const average = { jitter: 4, 'packet loss': 10, MOS: 0 }
-  const values: NgDictionary = {
-    tags: { A: party(1), B: party(2) },
-    SSRC: { 2: { 'cumulative loss': 10, 'average MOS': average } },
-  }
-  expect(qualityOf(values, tags)?.caller).toEqual({
-    mos: 2.7,
-    mosSource: 'computed',
-    jitterMs: 4,
-    packetLossPct: 10,
-    roundTripMs: null,
-    packets: 90,
-  })
-})
-
 test('a query tells when the last RTP packet came, and how many', () => {
   const last = lastPacketOf(answer('both send RTCP', 'query'), ['A', 'B'])
   expect(last).toEqual({ seconds: 1_795_382_561, packets: 802 })

@@ -163,17 +163,6 @@ test('while the disk is full captures are kept, and the file is made when there 
   await eventually(async () => expect(await rows()).toHaveLength(1))
 })
 
-test('a database that takes nothing keeps the capture, and the row follows', async () => {
-  const { finisher, store, time, rows, captures, logged } = open()
-  store.sqlite.pragma('query_only = 1')
-  finisher.add(note)
-  await eventually(() => expect(logged).toHaveLength(1))
-  expect(captures()).toHaveLength(4)
-  store.sqlite.pragma('query_only = 0')
-  time.advance(60_000)
-  await eventually(async () => expect(await rows()).toHaveLength(1))
-})
-
 test('a call of which nothing was captured says so, and is not tried again', async () => {
   const { finisher, unfinished, events, time, rows, folder } = open()
   const silent = { ...note, tracks: note.tracks.map((track) => ({ ...track, sessionId: 'tg-2' })) }

@@ -1,4 +1,3 @@
-import { rmSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { MediaSession } from '../../../../engine/media/call-media.ts'
 import {
@@ -232,18 +231,6 @@ test('a relay that refuses costs the recording, and nothing else', async () => {
   recorder.ended(callUuid, startOfTime, 3)
   await turnOfEventLoop()
   expect([finished, await unfinished.all()]).toEqual([[], []])
-})
-
-test('a full disk keeps no call from being recorded, only from outliving a crash', async () => {
-  const rig = open()
-  const { recorder, session, isOn, finished, logged, place } = rig
-  rmSync(`${place}/.unfinished`, { recursive: true })
-  recorder.connected(session())
-  await eventually(() => expect(isOn()).toBe(true))
-  await eventually(() => expect(logged).not.toEqual([]))
-  await recorder.closed(session())
-  recorder.ended(callUuid, startOfTime, 3)
-  await eventually(() => expect(finished).toHaveLength(1))
 })
 
 test('what is to be captured is noted before, and no more where the relay does not do it', async () => {

@@ -139,35 +139,6 @@ test('a relay that was started anew is noticed, also when it was never found sil
   )
 })
 
-test('a restart right after the start is noticed by its count of sessions', async () => {
-  const pool = poolOf(['10.0.0.1'])
-  const relay = relayAt('10.0.0.1:2223')
-  relay.startedAt = time.now()
-  relay.sessionsSoFar = 40
-  await pass(200)
-  relay.startedAt = time.now()
-  relay.sessionsSoFar = 2
-  await pass(5_000)
-  expect(changes).toContain('10.0.0.1:2223 restarted')
-  const lostAt = pool.byName('10.0.0.1:2223')?.lostAt ?? 0
-  expect(Math.abs(lostAt - relay.startedAt), 'uptimes are whole seconds').toBeLessThan(1_000)
-})
-
-test('when a relay was lost is its last sign of life, also when it is back', async () => {
-  const pool = poolOf(['10.0.0.1'])
-  const relay = relayAt('10.0.0.1:2223')
-  await pass(10_000)
-  expect(pool.byName('10.0.0.1:2223')?.lostAt).toBeUndefined()
-  const lostAt = pool.byName('10.0.0.1:2223')?.seenAt
-  relay.isAnswering = false
-  await pass(20_000)
-  relay.isAnswering = true
-  relay.startedAt = time.now()
-  await pass(10_000)
-  expect(changes.at(-1)).toBe('10.0.0.1:2223 restarted')
-  expect(pool.byName('10.0.0.1:2223')?.lostAt).toBe(lostAt)
-})
-
 test('cookies never repeat, and end with the pool its sockets and timers', async () => {
   const pool = poolOf(['10.0.0.1'], ['10.0.0.2'])
   await pass(3_000)

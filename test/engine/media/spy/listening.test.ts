@@ -140,18 +140,6 @@ test('when the call gets another session, the mixer hears that one', async () =>
   ])
 })
 
-test('a session that is deleted is deleted with its subscriptions, also those of before', async () => {
-  await open()
-  observer.closed?.(session('one'), undefined)
-  sessions = []
-  listening.close('spy.1')
-  await turnOfEventLoop()
-  expect(asked.slice(2)).toEqual([{ command: 'delete', 'call-id': 'one', 'delete-delay': 0 }])
-  observer.closed?.(session('one'), undefined)
-  observer.closed?.(session('never heard'), undefined)
-  expect(asked).toHaveLength(3)
-})
-
 test.each([
   ['subscribe request', 1],
   ['subscribe answer', 3],

@@ -96,17 +96,6 @@ test('a node that does not answer counts as gone at once, until heartbeats after
   expect(state.told).toEqual([expect.stringContaining('warn a node does not answer')])
 })
 
-test('without heartbeats, as while the database server is away, it is tried again after ten seconds', () => {
-  const { state, peers } = registry(node('b', 'sip:192.0.2.2'))
-  peers.suspect('b')
-  state.now += 9_999
-  expect(peers.find('b')?.isAlive).toBe(false)
-  state.now += 500
-  expect(peers.find('b')?.isAlive).toBe(true)
-  peers.suspect('b')
-  expect(peers.find('b')?.isAlive).toBe(false)
-})
-
 test('a request that comes from another address of the node, as the node has told it, is one of that node', () => {
   const { peers } = registry({
     ...node('b', 'sip:192.0.2.2'),

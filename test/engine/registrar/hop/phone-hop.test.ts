@@ -109,12 +109,6 @@ test('a phone of another node is called by a Route to that node, and by its Cont
   })
 })
 
-test('a phone behind a proxy of ours is called through that proxy from every node', () => {
-  const { a } = cluster()
-  const path = ['<sip:203.0.113.7;lr>']
-  expect(a.targetOf(bound({ path }), home)).toMatchObject({ routes: path })
-})
-
 test.each([
   ['is gone', peerAt('192.0.2.2', { isAlive: false })],
   ['is unknown', undefined],
@@ -206,12 +200,6 @@ test('the token of a call lives for a minute, and 30 s more for clocks that diff
   expect(world.told).toHaveLength(2)
 })
 
-test('the ACK of a refusal, which shows the same token, goes nowhere and does not count', () => {
-  const { world, a, b } = cluster()
-  expect(b.read(callOf(a, { method: 'ACK', isInDialog: true }))).toEqual(forbidden)
-  expect(world.refused).toEqual([])
-})
-
 test('a Route that shows no token means nothing here', () => {
   const { world, a, b } = cluster()
   expect(b.read(callOf(a, { token: '1001' }))).toBeUndefined()
@@ -231,17 +219,6 @@ test('the dialog outlives the token of its call, the binding, and the heartbeat 
   world.peers.set('a', peerAt('192.0.2.1', { isAlive: false }))
   expect(b.read(fromNode)).toEqual({ kind: 'forwarded', nextHop: byConnection })
   expect(b.read(fromPhone)).toEqual({ kind: 'forwarded', nextHop: 'sip:192.0.2.1:5060' })
-})
-
-test('a phone that moves, and registers from where it is, goes on with its dialog', () => {
-  const { world, b, fromNode, fromPhone } = dialog()
-  const moved = { ...fromPhone, sourceAddress: '198.51.100.20' }
-  expect(b.read(moved)).toEqual(forbidden)
-  world.bindings = [bound({ source: { ...source, address: '198.51.100.20' } })]
-  expect(b.read(moved)?.kind).toBe('forwarded')
-  expect(b.read(fromNode)).toMatchObject({
-    nextHop: 'sip:198.51.100.20:41000;transport=tcp;connection=registered',
-  })
 })
 
 test.each([

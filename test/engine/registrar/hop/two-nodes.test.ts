@@ -36,8 +36,7 @@ test('a phone behind NAT is called through the node that it has registered with'
 
 test('the phone hangs up: the caller gets BYE, by way of both nodes', async () => {
   const { caller, phone, phoneLeg } = await talkAcross(nodes)
-  await hangUp(phone, phoneLeg, caller)
-  expect((await phone.next('200 BYE')).all('Via')).toHaveLength(1)
+  expect((await hangUp(phone, phoneLeg, caller)).all('Via')).toHaveLength(1)
   expect(await recordAtA(nodes)).toMatchObject({ disposition: 'ANSWERED', hangupBy: 'callee' })
 })
 
