@@ -67,16 +67,6 @@ test('a call is hung up once', () => {
   expect(call.end).toMatchObject({ kind: 'cut', by: 'api', cause: 16 })
 })
 
-test('a drain of no calls is over at once; two drains end together', async () => {
-  const { calls, begin } = start()
-  await calls.drain(0)
-  const call = begin('1')
-  const drains = [calls.drain(1_000), calls.drain(1_000)]
-  calls.finish(call)
-  await Promise.all(drains)
-  expect(calls.isDraining).toBe(true)
-})
-
 test('a drain waits for live calls, not for records that cannot be stored', async () => {
   const { time, calls, begin } = start('storage_unavailable')
   const [over, live] = [begin('1'), begin('2')]

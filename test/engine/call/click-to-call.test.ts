@@ -231,27 +231,6 @@ test('a phone that refuses an INVITE without offer gets one without media', asyn
   await rig.idle()
 })
 
-test('hanging up while the source rings cancels its ringing', async () => {
-  const a = await phone('101')
-  await originate()
-  const invite = await a.next('INVITE')
-  a.reply(invite, 180, { tag: 'a' })
-  await rig.until(() => rig.calls.list()[0]?.state === 'RINGING')
-  expect(rig.calls.hangUp('uuid-1', 17)).toBe('ending')
-  expect(rig.calls.hangUp('uuid-1', 16)).toBe('already_ending')
-  const cancel = await a.next('CANCEL')
-  expect(cancel.get('Reason')).toBe('Q.850;cause=17;text="USER BUSY"')
-  a.reply(cancel, 200)
-  a.reply(invite, 487, { tag: 'a' })
-  expect(await rig.record()).toMatchObject({
-    hangupBy: 'api',
-    answeredAt: null,
-    disposition: 'CANCELED',
-    direction: 'outbound',
-  })
-  await rig.idle()
-})
-
 test.each([
   ['before its ACK', 0],
   ['after it', 2_100],

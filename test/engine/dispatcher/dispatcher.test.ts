@@ -94,12 +94,6 @@ test('a set whose nodes are all down is not at capacity', async () => {
   expect(dispatcher.isAtCapacity(1)).toBe(false)
 })
 
-test('the default set is the one with the lowest id', () => {
-  const { dispatcher } = simulate([sampleSet([], { setId: 7 }), sampleSet([], { setId: 3 })])
-  expect(dispatcher.defaultSetId(null)).toBe(3)
-  expect(simulate([]).dispatcher.defaultSetId(null)).toBeUndefined()
-})
-
 test("a tenant's caller has the lowest of its own sets and the common ones", () => {
   const { dispatcher } = simulate([
     sampleSet([], { setId: 2, tenantId: 8 }),

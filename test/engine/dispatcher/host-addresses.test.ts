@@ -95,12 +95,6 @@ test('a name is kept while any owner needs it, and then forgotten with its timer
   expect(clock.pending).toBe(0)
 })
 
-test('names of the hosts file are resolved by the system', async () => {
-  const { addresses, ttlMs } = await hostResolver()('localhost')
-  expect(addresses.some((address) => address === '127.0.0.1' || address === '::1')).toBe(true)
-  expect(ttlMs).toBeGreaterThan(0)
-})
-
 test('the name of a service stands for the addresses of all its hosts', async () => {
   const dns = await DnsServer.start()
   onTestFinished(() => dns.close())

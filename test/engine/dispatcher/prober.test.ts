@@ -157,15 +157,6 @@ test('behind what waits to be read an answer has more time, and no longer than t
   expect(verdicts.slice(1).every(({ isUp }) => !isUp)).toBe(true)
 })
 
-test('slots missed in a stall are not made up for', async () => {
-  const { clock, nodes } = start([1])
-  await clock.advance(1_000)
-  const before = nodes.sent.length
-  clock.stall(10_000)
-  await clock.advance(499)
-  expect(nodes.sent.length - before).toBeLessThanOrEqual(2)
-})
-
 test('a target that stays keeps its slot; one that left is probed no more', async () => {
   const { clock, nodes, prober } = start([1, 2])
   await clock.advance(2_000)

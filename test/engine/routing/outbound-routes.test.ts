@@ -120,12 +120,6 @@ test('whether a number is an emergency number is known before its caller is', ()
   ])
 })
 
-test('a number that merely starts like an emergency number is an ordinary call', () => {
-  const routes = [outboundRoute(1, { prefix: '112', isEmergency: true }), outboundRoute(2)]
-  const match = new OutboundRoutes(routes).match(acme, '1125550100', seededRandom(1), free)
-  expect(match).toMatchObject({ kind: 'routes', routes: [{ routeId: 2 }] })
-})
-
 test.each([
   ['+493012', 0, '', '+493012'],
   ['+493012', 2, '0', '03012'],

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
 import { type EndedCall, RecentCalls } from '../../../../engine/call/active-calls.ts'
-import type { CallRecord } from '../../../../schema/call-record.ts'
 
 /** As far as it is read. */
 const ended = (callUuid: string, endedAt: number) =>

@@ -115,13 +115,6 @@ test('where nothing can be heard, or in no codec, the supervisor is refused', as
   expect(done.filter((entry) => Array.isArray(entry) && entry[0] === 'close')).toHaveLength(2)
 })
 
-test('a supervisor whose mixer is lost is put down', async () => {
-  await invite()
-  lose()
-  lose()
-  expect(events.slice(1)).toEqual([{ type: 'bye', legId, headers: {}, isOurs: true }])
-})
-
 test('the next process has the call of a supervisor who listened, and ends it', async () => {
   await invite()
   const saved = legs.save(legId)

@@ -12,17 +12,6 @@ const own = {
 const flow = { address: 'h', port: 1, listener: { protocol: 'udp', ...own } } as const
 const head = 'received|udp|h|1\r\n'
 
-test('what was sent by UDP shows where we are reached, by a stream its far end', async () => {
-  const log = new MessageLog(() => 0)
-  const stream = { ...flow, listener: { ...flow.listener, protocol: 'tcp' } } as const
-  log.add('sent', flow, 'm')
-  log.add('sent', stream, 'm')
-  expect(await log.find(['m'], 0, pause)).toMatchObject([
-    { payload: 'sent|udp|sbc.example|5080\r\nm' },
-    { payload: 'sent|tcp|h|1\r\nm' },
-  ])
-})
-
 test('messages are found by any of their Call-IDs, from a time on, oldest first', async () => {
   let now = 0
   const log = new MessageLog(() => now)

@@ -64,20 +64,6 @@ test('the transferor hangs up at once, and the new party refuses: the one that i
   await rig.idle()
 })
 
-test('the transferee hangs up during its re-INVITE: the target gets BYE', async () => {
-  const { a, b, bLeg, c, toC } = await transferring(rig)
-  c.reply(toC, 200, { tag: 'c', body: sdp('answer of c') })
-  const toB = await b.next('INVITE')
-  b.request('BYE', bLeg)
-  b.reply(toB, 487)
-  await b.next('200 BYE')
-  await finalNotify(a)
-  a.reply(await a.next('BYE'), 200)
-  c.reply(await c.next('BYE'), 200)
-  expect(await recordsOf(rig, 2)).toMatchObject([{ hangupBy: 'callee' }, { billsec: 0 }])
-  await rig.idle()
-})
-
 test('the new party hangs up in the midst of the re-INVITE: the old two talk again', async () => {
   const { a, aLeg, b, c, toC } = await transferring(rig)
   c.reply(toC, 200, { tag: 'c', body: sdp('answer of c') })

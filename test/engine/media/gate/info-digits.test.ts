@@ -50,27 +50,6 @@ test('a digit in RTP becomes INFO to a party that takes it, one after the other'
   expect(ignored()).toBe(2)
 })
 
-test('digits that have waited too long for the answer to the one before are not sent', async () => {
-  const { rig, caller, node, leg, press } = await call()
-  press(1)
-  const first = await node.next('INFO')
-  press(2)
-  await rig.advance(300)
-  for (let n = 0; n < 40; n += 1) press(3)
-  await rig.advance(3_800)
-  // Repetitions of the first.
-  node.inbox.splice(0)
-  node.reply(first, 200)
-  for (let n = 0; n < 31; n += 1) {
-    const next = await node.next('INFO')
-    expect(next.body).toContain('Signal=3')
-    node.reply(next, 200)
-  }
-  await hearsNothing(node)
-  await hangUp(caller, leg, node)
-  await rig.idle()
-})
-
 test.each(['auto', 'rfc4733'] as const)('not to a party with dtmf %s', async (dtmf) => {
   const { rig, caller, node, leg, press } = await call(dtmf)
   press(5)

@@ -213,14 +213,3 @@ test('a call of a relay that has begun anew ends as of the moment at which the r
   await advance(61)
   expect(lost).toEqual([100_000])
 })
-
-test('nothing is kept of a call whose sessions are closed, or that is over', async () => {
-  const { connect, close, advance, timeout, asked, lost, call } = openCall()
-  connect()
-  close()
-  expect(timeout.size).toBe(0)
-  connect()
-  call.end = { kind: 'hung-up', by: 'caller' }
-  await advance(200)
-  expect([timeout.size, asked(), lost.length]).toEqual([0, 0, 0])
-})

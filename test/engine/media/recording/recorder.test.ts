@@ -233,50 +233,6 @@ test('a relay that refuses costs the recording, and nothing else', async () => {
   expect([finished, await unfinished.all()]).toEqual([[], []])
 })
 
-test('what is to be captured is noted before, and no more where the relay does not do it', async () => {
-  let release = (_answer: NgAnswer): void => undefined
-  const held = new Promise<NgAnswer>((resolve) => (release = resolve))
-  const { recorder, session, unfinished, commands, place } = open({
-    answer: ({ command }) => (command === 'start recording' ? held : undefined),
-  })
-  recorder.connected(session())
-  await eventually(() => expect(commands()).toEqual(['query', 'start recording']))
-  expect(await unfinished.all()).toMatchObject([
-    { isOn: true, tracks: [{ sessionId: 'tg-1', isIntended: true }] },
-  ])
-  // The process is killed here: whether the relay has begun is not known.
-  const next = open({ folder: place })
-  next.sessions.push(next.session())
-  await next.recorder.resume()
-  await eventually(() => expect(next.isOn()).toBe(true))
-  expect(next.commands()).toEqual(['query', 'start recording'])
-  const ended = open({ folder: place })
-  ended.live.clear()
-  await ended.recorder.resume()
-  expect(ended.commands()).toEqual(['stop recording'])
-  expect(ended.finished[0]?.tracks).toHaveLength(1)
-
-  release({ kind: 'timeout' })
-  await eventually(async () => expect(await unfinished.all()).toEqual([]))
-  expect(commands().at(-1), 'the relay may have begun').toBe('stop recording')
-})
-
-test('a call that ends while its recording starts is finished all the same', async () => {
-  let release = (): void => undefined
-  const held = new Promise<NgAnswer>((resolve) => (release = () => resolve(ok)))
-  const { recorder, session, finished, commands } = open({
-    answer: ({ command }) => (command === 'start recording' ? held : undefined),
-  })
-  recorder.connected(session())
-  const closed = recorder.closed(session())
-  recorder.ended(callUuid, startOfTime + 10, 3)
-  expect(finished).toEqual([])
-  release()
-  await closed
-  await eventually(() => expect(finished).toHaveLength(1))
-  expect(commands().at(-1)).toBe('stop recording')
-})
-
 test('after a transfer the recording of the first call goes on with the new party', async () => {
   const { recorder, session, isOn, finished } = open()
   recorder.connected(session())

@@ -40,20 +40,6 @@ test('the phone hangs up: the caller gets BYE, by way of both nodes', async () =
   expect(await recordAtA(nodes)).toMatchObject({ disposition: 'ANSWERED', hangupBy: 'callee' })
 })
 
-test('a caller that gives up ends the ringing at the phone', async () => {
-  const phone = await nodes.phone()
-  const { caller, leg } = await nodes.dial()
-  const invite = await phone.next('INVITE')
-  phone.reply(invite, 180, { tag: 'b' })
-  await caller.next('180 INVITE')
-  caller.request('CANCEL', leg)
-  const cancel = await phone.next('CANCEL')
-  phone.reply(cancel, 200)
-  phone.reply(invite, 487, { tag: 'b' })
-  await caller.next('487 INVITE')
-  expect(await recordAtA(nodes)).toMatchObject({ disposition: 'CANCELED' })
-})
-
 test('a re-INVITE of either side reaches the other, and its ACK', async () => {
   const { caller, leg, phone, phoneLeg } = await talkAcross(nodes)
   caller.request('INVITE', leg, { body: asVersion(2, sdp('hold')) })
