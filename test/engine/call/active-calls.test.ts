@@ -57,14 +57,6 @@ test('a call counts where it is, once, and nowhere after its end', () => {
   expect(calls.size).toBe(0)
 })
 
-test('a call is listed and found by what the API shows of it', () => {
-  const { calls, begin } = start()
-  Object.assign(begin('1'), { display: 'RINGING' })
-  expect(calls.list()).toEqual([calls.find('1')])
-  expect(calls.find('1')).toMatchObject({ state: 'RINGING', calledNumber: '2', customerId: null })
-  expect(calls.find('2')).toBeUndefined()
-})
-
 test('a call is hung up once', () => {
   const { calls, begin, stopped } = start()
   const call = begin('1')
@@ -73,29 +65,6 @@ test('a call is hung up once', () => {
   expect(calls.hangUp('2', 17)).toBe('not_found')
   expect(stopped).toHaveLength(1)
   expect(call.end).toMatchObject({ kind: 'cut', by: 'api', cause: 16 })
-})
-
-test('a call of a customer that may not call any more ends at the next heartbeat, the others go on', () => {
-  const { time, calls, begin, revoked } = start()
-  const [one, two] = [begin('1'), begin('2')]
-  for (const call of [one, two]) Object.assign(call, { answeredAt: 0 })
-  time.advance(5_050)
-  expect([one.end, two.end]).toEqual([undefined, undefined])
-  revoked.push({ callUuid: '1', code: 'customer_inactive' }, { callUuid: 'unknown', code: 'x' })
-  time.advance(5_050)
-  expect(one.end).toEqual({ kind: 'cut', by: 'system', cause: 52, code: 'customer_inactive' })
-  expect(two.end).toBeUndefined()
-  expect(calls.size).toBe(2)
-})
-
-test('a drain of no calls is over at once; two drains end together', async () => {
-  const { calls, begin } = start()
-  await calls.drain(0)
-  const call = begin('1')
-  const drains = [calls.drain(1_000), calls.drain(1_000)]
-  calls.finish(call)
-  await Promise.all(drains)
-  expect(calls.isDraining).toBe(true)
 })
 
 test('a drain waits for live calls, not for records that cannot be stored', async () => {

@@ -1,6 +1,7 @@
 import { afterEach, expect, test, vi } from 'vitest'
 import { type CallRig, startCallRig, startedAt, talk } from '../../support/call-rig.ts'
 import { sdp } from '../../support/sip-peer.ts'
+import { dial, hangUp } from './steps.ts'
 
 let rig: CallRig
 
@@ -47,10 +48,7 @@ test.each(['INFO', 'MESSAGE', 'UPDATE', 'REFER'])(
   '%s before the answer is told to come later, and its call goes on',
   async (method) => {
     rig = await startCallRig()
-    const [caller, node] = [await rig.caller(), await rig.node()]
-    const leg = caller.leg(rig.uri('1555'))
-    caller.request('INVITE', leg, { body: sdp('offer') })
-    const invite = await node.next('INVITE')
+    const { caller, node, leg, invite } = await dial(rig)
     node.reply(invite, 183, { tag: 'b', body: sdp('answer') })
     caller.learn(leg, await caller.next('183 INVITE'))
     caller.request(method, leg, { headers: ['Refer-To: <sip:1@h>'] })
@@ -61,8 +59,7 @@ test.each(['INFO', 'MESSAGE', 'UPDATE', 'REFER'])(
     await caller.next('200 INVITE')
     caller.request('ACK', { ...leg, cseq: 1 })
     await node.next('ACK')
-    caller.request('BYE', leg)
-    node.reply(await node.next('BYE'), 200)
+    await hangUp(caller, leg, node)
     expect(await rig.record()).toMatchObject({ disposition: 'ANSWERED' })
   },
 )
@@ -70,29 +67,13 @@ test.each(['INFO', 'MESSAGE', 'UPDATE', 'REFER'])(
 test('requests in a dialog that is over are unknown here: 481', async () => {
   rig = await startCallRig()
   const { caller, leg, node } = await talk(rig)
-  caller.request('BYE', leg)
-  node.reply(await node.next('BYE'), 200)
-  await caller.next('200 BYE')
+  await hangUp(caller, leg, node)
   await rig.record()
   for (const method of ['INFO', 'INVITE', 'BYE']) {
     caller.request(method, leg)
     await caller.next(`481 ${method}`)
   }
   expect(rig.records).toEqual([])
-})
-
-test('an INVITE whose identification fails by a bug is refused, and no other call ends', async () => {
-  rig = await startCallRig()
-  const peer = await rig.caller()
-  Object.defineProperty(rig.answers, 'caller', {
-    get: () => {
-      throw new Error('disk I/O error')
-    },
-  })
-  peer.request('INVITE', peer.leg(rig.uri('1555')), { body: 'v=0\r\n' })
-  await peer.next('500 INVITE')
-  expect(rig.faults.splice(0)).toMatchObject([{ message: 'an INVITE could not be handled' }])
-  expect(rig.calls.size).toBe(0)
 })
 
 test('a request whose handling fails gets 500, in a call and outside', async () => {

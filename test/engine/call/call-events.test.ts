@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { startCallRig, talk, type CallRig } from '../../support/call-rig.ts'
 import { sdp } from '../../support/sip-peer.ts'
+import { acknowledge, dial, hangUp } from './steps.ts'
 
 let rig: CallRig
 
@@ -12,10 +13,7 @@ afterEach(() => rig.stop())
 const types = (): string[] => rig.events.map(({ type }) => type)
 
 test('a call has events when it is admitted, rings, is answered and ends, with its payer', async () => {
-  const [caller, node] = [await rig.caller(), await rig.node()]
-  const leg = caller.leg(rig.uri('1555'))
-  caller.request('INVITE', leg, { body: sdp('offer') })
-  const invite = await node.next('INVITE')
+  const { caller, node, leg, invite } = await dial(rig)
   expect(types()).toEqual(['call.started'])
   node.reply(invite, 180, { tag: 'b' })
   node.reply(invite, 180, { tag: 'b' })
@@ -23,26 +21,13 @@ test('a call has events when it is admitted, rings, is answered and ends, with i
   await caller.next('180 INVITE')
   expect(types()).toEqual(['call.started', 'call.ringing'])
   node.reply(invite, 200, { tag: 'b', body: sdp('answer') })
-  caller.learn(leg, await caller.next('200 INVITE'))
-  caller.request('ACK', leg)
-  await node.next('ACK')
-  caller.request('BYE', leg)
-  node.reply(await node.next('BYE'), 200)
+  await acknowledge(caller, leg, node)
+  await hangUp(caller, leg, node)
   await rig.record()
   await rig.idle()
   expect(types()).toEqual(['call.started', 'call.ringing', 'call.answered', 'call.ended'])
   expect(rig.events.every(({ tenantId }) => tenantId === 3)).toBe(true)
   expect(rig.calls.recent('uuid-1')?.disposition).toBe('ANSWERED')
-})
-
-test('a call that is not allowed is reported when it ends', async () => {
-  rig.answers.origin = { kind: 'unknown' }
-  const caller = await rig.caller()
-  caller.request('INVITE', caller.leg(rig.uri('1555')), { body: sdp('offer') })
-  await caller.next('403 INVITE')
-  await rig.record()
-  await rig.idle()
-  expect(types()).toEqual(['call.ended'])
 })
 
 test('hold and resume are no further answers', async () => {
@@ -57,8 +42,7 @@ test('hold and resume are no further answers', async () => {
     const state = direction === 'sendonly' ? 'HELD' : 'ACTIVE'
     await rig.until(() => rig.calls.list()[0]?.state === state)
   }
-  caller.request('BYE', leg)
-  node.reply(await node.next('BYE'), 200)
+  await hangUp(caller, leg, node)
   await rig.record()
   await rig.idle()
   expect(types()).toEqual(['call.started', 'call.answered', 'call.ended'])

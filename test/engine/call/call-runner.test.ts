@@ -53,11 +53,3 @@ test('an event that cannot be handled ends its call, and the next call is served
   rig.calls.hangUp('uuid-2', 16)
   await rig.record()
 })
-
-test('a call whose end cannot be handled to its end has a record all the same', async () => {
-  await dialled()
-  const [attempt] = rig.calls.call('uuid-1')?.dialing?.attempts ?? []
-  Object.defineProperty(attempt ?? {}, 'reason', { get: throwBug })
-  rig.calls.hangUp('uuid-1', 16)
-  await expectOneRecord({ hangupBy: 'api', callUuid: 'uuid-1' })
-})

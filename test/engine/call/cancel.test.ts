@@ -124,27 +124,6 @@ test('crossing the answer: one end, and the answered leg is acknowledged and hun
   expect(rig.records).toEqual([])
 })
 
-test('before the server has confirmed the INVITE to the node', async () => {
-  rig = await startCallRig({ app: 'late', withSipTimers: true })
-  const node = await rig.node()
-  let decide: (verdict: Verdict) => void = () => undefined
-  rig.answers.authorize = () =>
-    new Promise((resolve) => {
-      decide = resolve
-    })
-  const { caller, leg } = await invite()
-  await rig.until(() => rig.asked.length === 1)
-  await hangUp(caller, leg)
-  decide(granted(60))
-
-  const received = await node.next('INVITE')
-  expect(await rig.record()).toMatchObject(canceled)
-  node.reply(received, 180, { tag: 'b' })
-  node.reply(await node.next('CANCEL'), 200)
-  node.reply(received, 487, { tag: 'b' })
-  await rig.idle()
-})
-
 test('unheard until our answer is on its way: the server refuses it, and the node is hung up', async () => {
   rig = await startCallRig({ app: 'late', withSipTimers: true })
   const node = await rig.node()
@@ -155,21 +134,6 @@ test('unheard until our answer is on its way: the server refuses it, and the nod
   node.reply(received, 200, { tag: 'b', body: sdp('answer') })
   await hangUp(caller, leg)
   node.reply(await node.next('BYE'), 200)
-  expect(await rig.record()).toMatchObject(canceled)
-  await rig.idle()
-})
-
-test('in the same read as the answer: the answered leg is hung up', async () => {
-  rig = await startCallRig({ app: 'in bursts', withSipTimers: true })
-  const node = await rig.node()
-  const { caller, leg } = await invite()
-  const received = await node.next('INVITE')
-  node.reply(received, 180, { tag: 'b' })
-  await caller.next(180)
-  node.reply(received, 200, { tag: 'b', body: sdp('answer') })
-  caller.request('CANCEL', leg)
-  const bye = await node.next('BYE')
-  node.reply(bye, 200)
   expect(await rig.record()).toMatchObject(canceled)
   await rig.idle()
 })

@@ -1,7 +1,7 @@
 /** The machine's clock is set, by hand or by NTP, during calls. */
 import { afterEach, expect, test } from 'vitest'
 import { type CallRig, granted, startCallRig, startedAt, talk } from '../../support/call-rig.ts'
-import { sdp } from '../../support/sip-peer.ts'
+import { dial } from './steps.ts'
 
 let rig: CallRig
 
@@ -62,10 +62,8 @@ test.each(jumps)(
   'the clock is set by %i ms while it rings: it rings as long as it may',
   async (jumpMs) => {
     rig = await startCallRig()
-    const caller = await rig.caller()
-    const node = await rig.node()
-    caller.request('INVITE', caller.leg(rig.uri('1555')), { body: sdp('offer') })
-    node.reply(await node.next('INVITE'), 180, { tag: 'b' })
+    const { caller, node, invite } = await dial(rig)
+    node.reply(invite, 180, { tag: 'b' })
     await caller.next(180)
     rig.time.jump(jumpMs)
     await rig.advance(179_900)

@@ -1,28 +1,26 @@
 // Calls that end nowhere are answered before a wallet is asked; sips: goes by TLS or not at all.
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import type { ExtensionRecord } from '../../../engine/registrar/extension-directory.ts'
 import { candidate, startCallRig, type CallRig } from '../../support/call-rig.ts'
 import { gateway } from '../../support/gateway.ts'
-import { sdp, type Leg, type PeerMessage, type SipPeer } from '../../support/sip-peer.ts'
-
-const home = 'acme.example'
-const record = (extension: string): ExtensionRecord => ({
-  extensionId: Number(extension),
-  extension,
-  tenantId: 3,
-  domain: home,
-  customerId: 7,
-  displayName: '',
-  isVoicemailEnabled: false,
-  secrets: { MD5: '', 'SHA-256': '' },
-})
+import { finalNotify } from '../../support/transfer-rig.ts'
+import { sdp, type Leg, type PeerMessage } from '../../support/sip-peer.ts'
+import {
+  acknowledge,
+  denied,
+  hangUp,
+  addExtensions,
+  carrierOf,
+  extensionRecord,
+  home,
+  phoneOf,
+} from './steps.ts'
 
 let rig: CallRig
 
 beforeEach(async () => {
   rig = await startCallRig()
-  rig.answers.extensions.set(`102@${home}`, record('102'))
-  rig.answers.caller = { kind: 'extension', extension: record('101') }
+  addExtensions(rig, extensionRecord('102'))
+  rig.answers.caller = { kind: 'extension', extension: extensionRecord('101') }
 })
 afterEach(() => rig.stop())
 
@@ -35,15 +33,7 @@ async function dial(uri: string): Promise<{ answer: PeerMessage; leg: Leg }> {
   return { answer, leg }
 }
 
-/** A phone of 102, by UDP. */
-async function phone(contact = `sip:102@${home}`): Promise<SipPeer> {
-  const peer = await rig.caller()
-  const source = { protocol: 'udp', address: '127.0.0.1', port: peer.port }
-  const nextHop = `sip:127.0.0.1:${peer.port};transport=udp`
-  const target = { uri: contact, routes: [], nextHop, q: 1_000, source }
-  rig.answers.contacts.set(`102@${home}`, [target])
-  return peer
-}
+const phone = () => phoneOf(rig, '102')
 
 test('an unknown extension is 404 and an unregistered one 480, before a wallet is asked', async () => {
   rig.answers.inbound = { kind: 'extension', extension: '199', tenantId: 3, domain: home }
@@ -68,22 +58,10 @@ test('an unknown extension is 404 and an unregistered one 480, before a wallet i
 })
 
 test('a number of a phone that no route and no price knows is 404, not a lack of funds', async () => {
-  rig.answers.authorize = () => Promise.resolve({ kind: 'denied', code: 'no_rate', account: null })
+  rig.answers.authorize = denied('no_rate')
   expect((await dial(`sip:199@${home}`)).answer.status).toBe(404)
   rig.answers.knowsNumber = true
   expect((await dial(`sip:199@${home}`)).answer.startLine).toContain('402 Payment Required')
-})
-
-test('click-to-call to nowhere rings no phone', async () => {
-  const peer = await phone()
-  rig.answers.inbound = { kind: 'extension', extension: '199', tenantId: 3, domain: home }
-  const request = { domain: home, extension: '102', destination: '199', autoAnswer: false }
-  const names = { callerNumber: undefined, callerName: undefined, ringMs: 60_000 }
-  expect(await rig.control.originate({ ...request, ...names })).toEqual({
-    kind: 'denied',
-    code: 'unknown_extension',
-  })
-  expect(peer.inbox).toEqual([])
 })
 
 test('102 of a foreign domain is not our 102', async () => {
@@ -103,17 +81,10 @@ test('sips: goes to no phone by UDP: 480 with a Warning', async () => {
   expect([answer.status, answer.get('Warning')]).toEqual([480, forbidden])
   expect(await rig.record()).toMatchObject({ sipCode: 480, denialCode: 'sips_needs_tls' })
   // Nor does a Contact with sips: of a phone that has registered by UDP.
-  const other = await phone(`sips:102@${home}`)
+  rig.answers.contacts.clear()
+  const other = await phoneOf(rig, '102', { uri: `sips:102@${home}` })
   expect((await dial(`sip:102@${home}`)).answer.status).toBe(480)
   expect([peer.inbox, other.inbox]).toEqual([[], []])
-})
-
-test("a phone at the address of a carrier's gateway is not called: 480, and the record says why", async () => {
-  const peer = await phone()
-  rig.answers.gatewayBehind = () => 'north'
-  expect((await dial(`sip:102@${home}`)).answer.status).toBe(480)
-  expect(await rig.record()).toMatchObject({ sipCode: 480, denialCode: 'unpriced_gateway' })
-  expect(peer.inbox).toEqual([])
 })
 
 test('sips: goes to no node and no gateway by UDP, but on to the next one by TLS', async () => {
@@ -134,7 +105,7 @@ test('sips: goes to no node and no gateway by UDP, but on to the next one by TLS
     [rig.answers.candidates[0]?.uri, 'sips needs TLS'],
     [tls.uri, expect.not.stringContaining('sips')],
   ])
-  rig.answers.caller = { kind: 'extension', extension: record('101') }
+  rig.answers.caller = { kind: 'extension', extension: extensionRecord('101') }
   const uri = `sip:127.0.0.1:${node.port};transport=udp`
   rig.answers.outbound = { kind: 'gateways', isEmergency: false, gateways: [gateway({ uri })] }
   rig.answers.knowsNumber = true
@@ -144,13 +115,9 @@ test('sips: goes to no node and no gateway by UDP, but on to the next one by TLS
 
 test('a forward or a transfer to a foreign domain, or by sips: to a phone on UDP, rings no phone', async () => {
   rig.answers.foreign = ['elsewhere.example']
-  rig.answers.extensions.set(`103@${home}`, record('103'))
+  addExtensions(rig, extensionRecord('103'))
   const forwarding = await phone()
-  const target = await rig.caller()
-  const source = { protocol: 'udp', address: '127.0.0.1', port: target.port }
-  const nextHop = `sip:127.0.0.1:${target.port};transport=udp`
-  const contact = { uri: 'sip:103@192.0.2.1', routes: [], nextHop, q: 1_000, source }
-  rig.answers.contacts.set(`103@${home}`, [contact])
+  const target = await phoneOf(rig, '103', { uri: 'sip:103@192.0.2.1' })
   for (const to of ['sip:103@elsewhere.example', `sips:103@${home}`]) {
     const answered = dial(`sip:102@${home}`)
     const invite = await forwarding.next('INVITE')
@@ -163,31 +130,22 @@ test('a forward or a transfer to a foreign domain, or by sips: to a phone on UDP
   const leg = caller.leg(`sip:102@${home}`)
   caller.request('INVITE', leg, { body: sdp('offer') })
   forwarding.reply(await forwarding.next('INVITE'), 200, { tag: 'a', body: sdp('answer') })
-  caller.learn(leg, await caller.next('200 INVITE'))
-  caller.request('ACK', leg)
-  await forwarding.next('ACK')
+  await acknowledge(caller, leg, forwarding)
   for (const [to, status] of [
     ['sip:103@elsewhere.example', 404],
     [`sips:103@${home}`, 480],
   ] as const) {
     caller.request('REFER', leg, { headers: [`Refer-To: <${to}>`] })
     await caller.next('202 REFER')
-    for (let news = ''; !news.includes(`SIP/2.0 ${status}`);) {
-      const notify = await caller.next('NOTIFY')
-      caller.reply(notify, 200)
-      news = notify.body
-    }
+    expect((await finalNotify(caller)).body).toContain(`SIP/2.0 ${status}`)
   }
-  caller.request('BYE', leg)
-  forwarding.reply(await forwarding.next('BYE'), 200)
+  await hangUp(caller, leg, forwarding)
   await rig.idle()
   expect(target.inbox).toEqual([])
 })
 
 test('an emergency goes out by any way there is', async () => {
-  const carrier = await rig.caller()
-  const uri = `sip:127.0.0.1:${carrier.port};transport=udp`
-  rig.answers.outbound = { kind: 'gateways', isEmergency: true, gateways: [gateway({ uri })] }
+  const carrier = await carrierOf(rig, {}, true)
   rig.answers.foreign = ['elsewhere.example']
   const caller = await rig.caller()
   const leg = caller.leg('sips:112@elsewhere.example')

@@ -102,10 +102,3 @@ test('an emergency number is one in any spelling: it asks neither wallet nor dra
   await caller.next(603)
   expect(rig.asked).toEqual([])
 })
-
-test('INVITE with Replaces (RFC 3891) needs no number in the Request-URI', async () => {
-  const { caller } = await dial('sip:Ab-12+x@127.0.0.1', undefined, [
-    'Replaces: unknown;to-tag=1;from-tag=2',
-  ])
-  expect(await refused(caller)).toBe('SIP/2.0 481 Call/Transaction Does Not Exist')
-})

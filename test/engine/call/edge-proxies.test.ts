@@ -6,6 +6,7 @@ import type { Origin } from '../../../engine/routing/routing.ts'
 import { type CallRig, granted, startCallRig } from '../../support/call-rig.ts'
 import { sdp } from '../../support/sip-peer.ts'
 import { establish, refer, replacing } from '../../support/transfer-rig.ts'
+import { nextNode } from './steps.ts'
 
 let rig: CallRig
 beforeEach(async () => {
@@ -73,8 +74,7 @@ test.each([
 
 test('its users transfer on the account of their tenant, and join none of another user', async () => {
   const { a, aLeg } = await establish(rig, proxy(3, 4))
-  const c = await rig.node()
-  rig.answers.candidates.shift()
+  const c = await nextNode(rig)
   await refer(a, aLeg, 'sip:15550100@acme.example')
   await c.next('INVITE')
   // The payer of its call was of tenant 3.

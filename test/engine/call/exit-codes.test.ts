@@ -65,12 +65,6 @@ test('the look-up of a price and simulate_call tell what the call would be', asy
     }
 })
 
-test('extensions and emergency numbers that begin like an exit code are themselves', async () => {
-  expect(await phone('102')).toEqual(await phone('102'))
-  expect(await phone('112')).toMatchObject({ isFree: true, calledNumber: '112' })
-  expect(await phone('00112')).toMatchObject({ calledNumber: '00112', isFree: false })
-})
-
 test('a spend guard covers the number, however it and its own prefix are written', async () => {
   await doors.brake('011 44')
   for (const spelling of ['+442071234567', ...dialled('442071234567')]) {

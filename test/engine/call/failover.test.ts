@@ -2,6 +2,7 @@
 import { afterEach, expect, test } from 'vitest'
 import { type CallRig, candidate, startCallRig } from '../../support/call-rig.ts'
 import { sdp } from '../../support/sip-peer.ts'
+import { acknowledge, hangUp } from './steps.ts'
 
 let rig: CallRig
 
@@ -67,12 +68,9 @@ test('a silent node is given up after NODE_TIMEOUT_MS, and its late 200 gets BYE
   first.reply(bye, 200)
 
   second.reply(next, 200, { tag: 'b', body: sdp('answer') })
-  const answer = await caller.next('200 INVITE')
+  const answer = await acknowledge(caller, leg)
   expect(answer.body).toBe(sdp('answer'))
-  caller.learn(leg, answer)
-  caller.request('ACK', leg)
-  caller.request('BYE', leg)
-  second.reply(await second.next('BYE'), 200)
+  await hangUp(caller, leg, second)
   expect(await rig.record()).toMatchObject({
     disposition: 'ANSWERED',
     attempts: [{ status: 0, reason: 'silence' }, { status: 200 }],
@@ -91,13 +89,6 @@ test('while this process is busy, a node is given up only once its responses cou
   expect(second.inbox).toEqual([])
   rig.answers.lagMs = 10
   await rig.advance(300)
-  await second.next('INVITE')
-})
-
-test('a silent node is given up in the end, however busy this process is', async () => {
-  const { second } = await start()
-  rig.answers.lagMs = 1_000
-  await rig.advance(6_000)
   await second.next('INVITE')
 })
 
@@ -156,14 +147,6 @@ test('when all are silent the caller gets 503 with the text of SPECIFICATION.md 
     denialCode: 'no_candidate',
     attempts: [{ status: 0 }, { status: 0 }],
   })
-})
-
-test('when the last is silent the caller gets the last answer that came', async () => {
-  const { caller, first, second, invite } = await start()
-  first.reply(invite, 500, { tag: 'b' })
-  await second.next('INVITE')
-  await rig.advance(1_600)
-  await caller.next(500)
 })
 
 test('an unreachable destination does not stop the call', async () => {

@@ -1,46 +1,36 @@
 // Call forwarding in a phone (RFC 3261 §8.1.3.4, RFC 5806).
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { ExtensionRecord } from '../../../engine/registrar/extension-directory.ts'
-import type { ContactTarget } from '../../../engine/registrar/bindings.ts'
 import { startCallRig, type CallRig } from '../../support/call-rig.ts'
-import { gateway } from '../../support/gateway.ts'
 import { sdp, type Leg, type PeerMessage, type SipPeer } from '../../support/sip-peer.ts'
+import {
+  acknowledge,
+  denied,
+  hangUp,
+  addExtensions,
+  carrierOf,
+  extensionRecord,
+  home,
+  phoneOf,
+} from './steps.ts'
 
-const home = 'acme.example'
 const numbers = ['101', '102', '103', '104', '105', '106', '107', '108']
 
 let rig: CallRig
 
 beforeEach(async () => {
   rig = await startCallRig()
-  for (const extension of numbers)
-    rig.answers.extensions.set(`${extension}@${home}`, record(extension))
+  addExtensions(rig, ...numbers.map((number) => record(number)))
   rig.answers.caller = { kind: 'extension', extension: record('101') }
 })
 afterEach(() => rig.stop())
 
-const record = (extension: string, parts: Partial<ExtensionRecord> = {}): ExtensionRecord => ({
-  extensionId: Number(extension),
-  extension,
-  tenantId: 3,
-  domain: home,
-  customerId: 1_000 + Number(extension),
-  displayName: `Phone ${extension}`,
-  isVoicemailEnabled: true,
-  secrets: { MD5: '', 'SHA-256': '' },
-  ...parts,
-})
-
-/** One more phone of an extension. */
-async function phoneOf(extension: string, domain = home): Promise<SipPeer> {
-  const peer = await rig.caller()
-  const source = { protocol: 'udp', address: '127.0.0.1', port: peer.port }
-  const nextHop = `sip:127.0.0.1:${peer.port};transport=udp`
-  const target = { uri: `sip:${extension}@10.0.0.9`, routes: [], nextHop, q: 1_000, source }
-  const before: readonly ContactTarget[] = rig.answers.contacts.get(`${extension}@${domain}`) ?? []
-  rig.answers.contacts.set(`${extension}@${domain}`, [...before, target])
-  return peer
-}
+const record = (extension: string, parts: Partial<ExtensionRecord> = {}) =>
+  extensionRecord(extension, {
+    customerId: 1_000 + Number(extension),
+    isVoicemailEnabled: true,
+    ...parts,
+  })
 
 async function dial(body = sdp('offer')): Promise<{ caller: SipPeer; leg: Leg }> {
   const caller = await rig.caller()
@@ -57,27 +47,14 @@ async function redirect(phone: SipPeer, targets: string, headers: readonly strin
   phone.contact = undefined
 }
 
-/** Behind every route to the outside. */
-async function gatewayOf(isEmergency = false): Promise<SipPeer> {
-  const carrier = await rig.caller()
-  const uri = `sip:127.0.0.1:${carrier.port};transport=udp`
-  const gateways = [gateway({ uri, number: '15550123' })]
-  rig.answers.outbound = { kind: 'gateways', isEmergency, gateways }
-  return carrier
-}
-
 const outside = '<tel:+1-555-0123>'
 
 /** Answered, acknowledged, and hung up by the caller. */
 async function talk(called: SipPeer, invite: PeerMessage, caller: SipPeer, leg: Leg) {
   called.reply(invite, 200, { tag: 'b', body: sdp('answer') })
-  const answered = await caller.next('200 INVITE')
+  const answered = await acknowledge(caller, leg, called)
   expect(answered.body).toBe(sdp('answer'))
-  caller.learn(leg, answered)
-  caller.request('ACK', leg)
-  await called.next('ACK')
-  caller.request('BYE', leg)
-  called.reply(await called.next('BYE'), 200)
+  await hangUp(caller, leg, called)
 }
 
 async function records(count: number) {
@@ -87,7 +64,11 @@ async function records(count: number) {
 }
 
 test('a forward inside the tenant is followed; the other phones get CANCEL, and Diversion names the forwarding extension', async () => {
-  const [desk, mobile, target] = [await phoneOf('102'), await phoneOf('102'), await phoneOf('103')]
+  const [desk, mobile, target] = [
+    await phoneOf(rig, '102'),
+    await phoneOf(rig, '102'),
+    await phoneOf(rig, '103'),
+  ]
   const { caller, leg } = await dial()
   mobile.reply(await mobile.next('INVITE'), 180, { tag: 'm' })
   await caller.next('180 INVITE')
@@ -108,7 +89,7 @@ test('a forward inside the tenant is followed; the other phones get CANCEL, and 
 
 test('responses of the target reach the caller; a loop, and more than five forwards, are not followed', async () => {
   const phones = []
-  for (const number of numbers.slice(1)) phones.push(await phoneOf(number))
+  for (const number of numbers.slice(1)) phones.push(await phoneOf(rig, number))
   const [second, third] = phones
   if (!second || !third) throw new Error('no phones')
   const busy = await dial()
@@ -127,8 +108,8 @@ test('responses of the target reach the caller; a loop, and more than five forwa
 })
 
 test('to the outside goes a call of its own, at the expense of the extension that forwards', async () => {
-  const phone = await phoneOf('102')
-  const carrier = await gatewayOf()
+  const phone = await phoneOf(rig, '102')
+  const carrier = await carrierOf(rig, { number: '15550123' })
   rig.answers.caller = { kind: 'stranger' }
   rig.answers.origin = { kind: 'trusted' }
   rig.answers.inbound = { kind: 'extension', extension: '102', tenantId: 3, domain: home }
@@ -168,7 +149,7 @@ test('to the outside goes a call of its own, at the expense of the extension tha
 })
 
 test('a target that is dialled with an exit code is the number with +', async () => {
-  const [phone, carrier] = [await phoneOf('102'), await gatewayOf()]
+  const [phone, carrier] = [await phoneOf(rig, '102'), await carrierOf(rig, { number: '15550123' })]
   await dial()
   await redirect(phone, '<sip:0015550123@acme.example>')
   await carrier.next('INVITE')
@@ -176,14 +157,12 @@ test('a target that is dialled with an exit code is the number with +', async ()
 })
 
 test('the two calls end together: by the called party, or before the answer by the caller', async () => {
-  const [phone, carrier] = [await phoneOf('102'), await gatewayOf()]
+  const [phone, carrier] = [await phoneOf(rig, '102'), await carrierOf(rig, { number: '15550123' })]
   const { caller, leg } = await dial()
   await redirect(phone, outside)
   const invite = await carrier.next('INVITE')
   carrier.reply(invite, 200, { tag: 'b', body: sdp('answer') })
-  caller.learn(leg, await caller.next('200 INVITE'))
-  caller.request('ACK', leg)
-  await carrier.next('ACK')
+  await acknowledge(caller, leg, carrier)
   carrier.request('BYE', carrier.calledLeg(invite, 'b'))
   caller.reply(await caller.next('BYE'), 200)
   for (const ended of await records(2)) expect(ended).toMatchObject({ hangupBy: 'callee' })
@@ -198,9 +177,8 @@ test('the two calls end together: by the called party, or before the answer by t
 })
 
 test('callers do not learn why an extension may not call the outside', async () => {
-  const [phone, carrier] = [await phoneOf('102'), await gatewayOf()]
-  rig.answers.authorize = () =>
-    Promise.resolve({ kind: 'denied', code: 'insufficient_funds', account: null })
+  const [phone, carrier] = [await phoneOf(rig, '102'), await carrierOf(rig, { number: '15550123' })]
+  rig.answers.authorize = denied('insufficient_funds')
   const { caller } = await dial()
   await redirect(phone, outside)
   await caller.next('480 INVITE')
@@ -222,11 +200,14 @@ test.each([
   { title: 'what is no number', target: '<sip:1+5550123@x.example>' },
   { title: 'a name', target: '<sip:alice@x.example>' },
 ])('a forward to $title is not followed; voicemail takes the call', async (forward) => {
-  const [phone, carrier] = [await phoneOf('102'), await gatewayOf(forward.isEmergency)]
+  const [phone, carrier] = [
+    await phoneOf(rig, '102'),
+    await carrierOf(rig, {}, forward.isEmergency),
+  ]
   rig.answers.emergencyNumber = '113'
   const rival = { domain: 'rival.example', tenantId: 4 }
-  rig.answers.extensions.set('200@rival.example', record('200', rival))
-  const stranger = await phoneOf('200', 'rival.example')
+  addExtensions(rig, record('200', rival))
+  const stranger = await phoneOf(rig, '200', { domain: 'rival.example' })
   const voicemail = await rig.caller()
   rig.answers.voicemail = `sip:vm@127.0.0.1:${voicemail.port}`
   rig.answers.caller = { kind: 'stranger' }
@@ -239,7 +220,7 @@ test.each([
 })
 
 test('what an extension forwards to the outside at a time is bounded: a carrier may bring it back', async () => {
-  const [phone, carrier] = [await phoneOf('102'), await gatewayOf()]
+  const [phone, carrier] = [await phoneOf(rig, '102'), await carrierOf(rig, { number: '15550123' })]
   for (let count = 0; count < 10; count++) {
     await dial()
     await redirect(phone, outside)

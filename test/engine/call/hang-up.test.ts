@@ -75,17 +75,6 @@ test.each([
   await expectRefused(call)
 })
 
-test('as it is answered: the called side is put down again', async () => {
-  const call = await called()
-  const { node, invite } = call
-  expect(rig.calls.hangUp('uuid-1', 17)).toBe('ending')
-  node.reply(invite, 200, { tag: 'b', body: sdp('answer') })
-  await node.next('ACK')
-  // The server's own: its CANCEL and the answer have crossed.
-  node.reply(await node.next('BYE'), 200)
-  await expectRefused(call)
-})
-
 test('while it is HELD: both sides get BYE with a Reason', async () => {
   const { caller, leg, node } = await talk(rig)
   const hold = sdp('hold').replace('sendrecv', 'sendonly')

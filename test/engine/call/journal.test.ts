@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest'
 import { type CallRig, startCallRig } from '../../support/call-rig.ts'
-import { gateway } from '../../support/gateway.ts'
 import { sdp } from '../../support/sip-peer.ts'
+import { acknowledge, dial, hangUp, carrierOf } from './steps.ts'
 
 let rig: CallRig
 
@@ -15,11 +15,8 @@ async function answeredByNode() {
     new Promise((resolve) => {
       write = resolve
     })
-  const caller = await rig.caller()
-  const node = await rig.node()
-  const leg = caller.leg(rig.uri('1555'))
-  caller.request('INVITE', leg, { body: sdp('offer') })
-  node.reply(await node.next('INVITE'), 200, { tag: 'b', body: sdp('answer') })
+  const { caller, node, leg, invite } = await dial(rig)
+  node.reply(invite, 200, { tag: 'b', body: sdp('answer') })
   await node.next('ACK')
   await rig.until(() => rig.opened.length === 1)
   return { caller, node, leg, write: (isStored = true) => write(isStored) }
@@ -62,11 +59,8 @@ test('an emergency is connected although it cannot be journalled', async () => {
   rig = await startCallRig()
   rig.answers.journalled = () => Promise.resolve(false)
   rig.answers.unserved = 'storage_unavailable'
-  const [caller, ambulance] = [await rig.caller(), await rig.caller()]
-  const uri = `sip:127.0.0.1:${ambulance.port};transport=udp`
   rig.answers.origin = { kind: 'node', nodeId: 1, setId: 1 }
-  const gateways = [gateway({ number: '112', uri })]
-  rig.answers.outbound = { kind: 'gateways', isEmergency: true, gateways }
+  const [caller, ambulance] = [await rig.caller(), await carrierOf(rig, { number: '112' }, true)]
   caller.request('INVITE', caller.leg(rig.uri('112')), { body: sdp('help') })
   ambulance.reply(await ambulance.next('INVITE'), 200, { tag: 'b', body: sdp('answer') })
   await caller.next('200 INVITE')
@@ -75,8 +69,7 @@ test('an emergency is connected although it cannot be journalled', async () => {
 test('while nothing can be stored, new calls get 503 with Retry-After, and the live one goes on', async () => {
   const { caller, node, leg, write } = await answeredByNode()
   write()
-  caller.learn(leg, await caller.next('200 INVITE'))
-  caller.request('ACK', leg)
+  await acknowledge(caller, leg)
   rig.answers.unserved = 'storage_unavailable'
   const refused = caller.leg(rig.uri('1555'))
   caller.request('INVITE', refused, { body: sdp('offer') })
@@ -85,9 +78,7 @@ test('while nothing can be stored, new calls get 503 with Retry-After, and the l
   expect(await rig.record()).toMatchObject({ denialCode: 'storage_unavailable', sipCode: 503 })
   caller.request('OPTIONS', caller.leg(rig.uri('options')))
   await caller.next('503 OPTIONS')
-  caller.request('BYE', leg)
-  node.reply(await node.next('BYE'), 200)
-  await caller.next('200 BYE')
+  await hangUp(caller, leg, node)
   rig.answers.unserved = undefined
   caller.request('INVITE', caller.leg(rig.uri('1555')), { body: sdp('offer') })
   await node.next('INVITE')

@@ -2,6 +2,7 @@
 import { afterEach, expect, test } from 'vitest'
 import { type CallRig, granted, startCallRig, talk } from '../../support/call-rig.ts'
 import { type PeerMessage, sdp, type SipPeer } from '../../support/sip-peer.ts'
+import { acknowledge, hangUp } from './steps.ts'
 
 let rig: CallRig
 
@@ -41,19 +42,6 @@ test('a called phone that vanishes in mid-call: the caller gets BYE, and there i
   expect(rig.records).toEqual([])
 })
 
-test('a caller that vanishes: the called side gets BYE', async () => {
-  await start()
-  const { caller, node } = await talk(rig)
-  await rig.advance(45_000)
-  const refresh = await refreshOf(node)
-  node.reply(refresh, 200, { body: sdp('answer') })
-  expect((await refreshOf(caller)).body).toBe(sdp('answer'))
-  await rig.advance(45_000)
-  node.reply(await node.next('BYE'), 200)
-  expect(await rig.record()).toMatchObject(timedOut)
-  await rig.idle()
-})
-
 test('parties that answer the refreshes talk on', async () => {
   await start()
   const { caller, node, leg } = await talk(rig)
@@ -65,9 +53,7 @@ test('parties that answer the refreshes talk on', async () => {
     await rig.advance(45_000)
     await Promise.all([answer(caller, sdp('offer')), answer(node, sdp('answer'))])
   }
-  caller.request('BYE', leg)
-  await caller.next('200 BYE')
-  node.reply(await node.next('BYE'), 200)
+  await hangUp(caller, leg, node)
   expect(await rig.record()).toMatchObject({ hangupBy: 'caller' })
 })
 
@@ -85,13 +71,9 @@ test('each leg gets its own timer: what the caller offers does not reach the cal
     'replaces, timer',
   ])
   node.reply(invite, 200, { headers: ['Session-Expires: 900;refresher=uas'], body: sdp('answer') })
-  const ok = await caller.next('200 INVITE')
+  const ok = await acknowledge(caller, leg, node)
   expect([ok.get('Session-Expires'), ok.get('Require')]).toEqual(['600;refresher=uas', ''])
-  caller.learn(leg, ok)
-  caller.request('ACK', leg)
-  await node.next('ACK')
-  caller.request('BYE', leg)
-  node.reply(await node.next('BYE'), 200)
+  await hangUp(caller, leg, node)
   await rig.record()
   await rig.idle()
 })

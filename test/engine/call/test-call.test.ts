@@ -4,8 +4,8 @@ import type { OutboundDecision } from '../../../engine/routing/routing.ts'
 import { granted, startCallRig, type CallRig } from '../../support/call-rig.ts'
 import { gateway } from '../../support/gateway.ts'
 import { sdp, type SipPeer } from '../../support/sip-peer.ts'
+import { addExtensions, extensionRecord, originateRequest, phoneOf } from './steps.ts'
 
-const home = 'acme.example'
 const [TESTED, OTHER] = [9, 10]
 
 let rig: CallRig
@@ -28,42 +28,15 @@ const gateways = (isEmergency = false): OutboundDecision => ({
 
 beforeEach(async () => {
   rig = await startCallRig()
-  ;[phone, tested, other] = await Promise.all([rig.caller(), rig.caller(), rig.caller()])
-  for (const [extensionId, extension] of ['101', '102'].entries())
-    rig.answers.extensions.set(`${extension}@${home}`, {
-      extensionId,
-      extension,
-      tenantId: 3,
-      customerId: 7,
-      domain: home,
-      displayName: 'Phone',
-      isVoicemailEnabled: false,
-      secrets: { MD5: '', 'SHA-256': '' },
-    })
-  rig.answers.contacts.set(`101@${home}`, [
-    {
-      uri: 'sip:101@10.0.0.9',
-      routes: [],
-      q: 1_000,
-      nextHop: `sip:127.0.0.1:${phone.port};transport=udp`,
-      source: { protocol: 'udp', address: '127.0.0.1', port: phone.port },
-    },
-  ])
+  addExtensions(rig, extensionRecord('101'), extensionRecord('102'))
+  phone = await phoneOf(rig, '101')
+  ;[tested, other] = await Promise.all([rig.caller(), rig.caller()])
   rig.answers.outbound = gateways()
   rig.answers.knowsNumber = true
 })
 afterEach(() => rig.stop())
 
-const request: OriginateRequest = {
-  domain: home,
-  extension: '101',
-  destination: '15550100',
-  autoAnswer: false,
-  callerNumber: undefined,
-  callerName: undefined,
-  ringMs: 30_000,
-  testedCarrierId: TESTED,
-}
+const request = { ...originateRequest, testedCarrierId: TESTED }
 
 const start = (change: Partial<OriginateRequest> = {}) =>
   rig.control.originate({ ...request, ...change })
@@ -116,13 +89,6 @@ test.each([600, Infinity, 60])(
   },
 )
 
-test('a grant that is shorter than the limit ends the call earlier', async () => {
-  rig.answers.authorize = () => Promise.resolve(granted(12))
-  const peers = await talking()
-  await rig.advance(12_100)
-  expect((await ended(peers)).billsec).toBe(12)
-})
-
 test('the limit of a test call survives kill -9', async () => {
   rig.answers.authorize = () => Promise.resolve(granted(600))
   const peers = await talking()
@@ -133,17 +99,6 @@ test('the limit of a test call survives kill -9', async () => {
   rig.answers.extend = () => Promise.resolve({ kind: 'granted', grantedSeconds: 3_600 })
   await rig.advance(20_500)
   expect((await ended(peers)).billsec).toBe(30)
-})
-
-test('a test call whose limit has passed while no process had it ends at once', async () => {
-  const peers = await talking()
-  rig.crash()
-  const { time, world, server, opened, saved } = rig
-  await world.advance(40_000)
-  rig = await startCallRig({ after: { time, world, server, opened, saved } })
-  rig.answers.extend = () => Promise.resolve({ kind: 'granted', grantedSeconds: 3_600 })
-  await rig.advance(100)
-  expect(await ended(peers)).toMatchObject({ denialCode: 'time_limit', disposition: 'ANSWERED' })
 })
 
 test('a tested carrier that refuses ends the call: no other is tried', async () => {
@@ -181,20 +136,11 @@ test.each([
 
 const blocked: OutboundDecision = { kind: 'blocked', routeName: 'premium' }
 
-test('a payer without money gets no test call', async () => {
-  const account = null
-  const refusal = { kind: 'denied', code: 'insufficient_funds', account } as const
-  rig.answers.authorize = () => Promise.resolve(refusal)
-  expect(await start()).toEqual({ kind: 'denied', code: 'insufficient_funds' })
-  expect([phone?.inbox, rig.records, rig.calls.size]).toEqual([[], [], 0])
-})
-
 test.each([undefined, TESTED])(
   'a destination that is dialled with an exit code is the number with +, whether it is a test or not',
   async (testedCarrierId) => {
-    const { testedCarrierId: _, ...plain } = request
     await rig.control.originate({
-      ...plain,
+      ...originateRequest,
       destination: '0015550100',
       ...(testedCarrierId !== undefined && { testedCarrierId }),
     })

@@ -50,11 +50,3 @@ test.each([
 ])('"%s" is no destination', (text) => {
   expect(parseDestination(text)).toBeUndefined()
 })
-
-test('what is formatted is parsed back', () => {
-  for (const host of ['10.0.0.5', '2001:db8::5', 'pbx.example.com'])
-    for (const transport of ['udp', 'tcp', 'tls'] as const) {
-      const destination = { host, port: 5070, transport }
-      expect(parseDestination(formatDestination(destination))).toEqual(destination)
-    }
-})

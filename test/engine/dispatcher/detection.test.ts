@@ -22,10 +22,6 @@ test('a node that dies at any phase of the schedule is out within 1900 ms', asyn
   expect(Math.min(...measured)).toBeGreaterThanOrEqual(1_390)
 })
 
-test('a node that is dead from the start is out within 2000 ms', async () => {
-  expect(await detectionMs(0)).toBeLessThanOrEqual(1_900)
-})
-
 test('losing every second datagram takes no node out', async () => {
   const { clock, nodes, dispatcher, changes } = simulate(twoNodes)
   dispatcher.start()
@@ -66,15 +62,6 @@ test('three failed calls in a row take a node out without any probe', () => {
   const { dispatcher, changes } = simulate(twoNodes)
   for (let call = 0; call < 3; call += 1) dispatcher.reportOutcome(1, 'failed')
   expect(changes).toMatchObject([{ nodeId: 1, to: 'probing', cause: 'call' }])
-})
-
-test('an answered call in between forgives', () => {
-  const { dispatcher, stateOf } = simulate(twoNodes)
-  dispatcher.reportOutcome(1, 'failed')
-  dispatcher.reportOutcome(1, 'failed')
-  dispatcher.reportOutcome(1, 'answered')
-  dispatcher.reportOutcome(1, 'failed')
-  expect(stateOf(1)).toBe('active')
 })
 
 test('failed calls at any rate do not delay detection of a later death', async () => {

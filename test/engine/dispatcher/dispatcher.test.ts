@@ -23,12 +23,6 @@ test('a candidate says where to send, in the form of the specification', () => {
   ])
 })
 
-test('a node that was never probed is active', () => {
-  const { dispatcher } = simulate([sampleSet(three)])
-  expect(dispatcher.status()[0]).toMatchObject({ totalNodes: 3, activeNodes: 3, probingNodes: 0 })
-  expect(dispatcher.status()[0]?.nodes[0]).toMatchObject({ latencyMs: null, lastProbe: null })
-})
-
 test('an unknown set has no candidates, and neither has one without nodes', () => {
   const { dispatcher } = simulate([sampleSet([])])
   expect(dispatcher.candidates(1, 'c')).toEqual([])
@@ -100,12 +94,6 @@ test('a set whose nodes are all down is not at capacity', async () => {
   expect(dispatcher.isAtCapacity(1)).toBe(false)
 })
 
-test('the default set is the one with the lowest id', () => {
-  const { dispatcher } = simulate([sampleSet([], { setId: 7 }), sampleSet([], { setId: 3 })])
-  expect(dispatcher.defaultSetId(null)).toBe(3)
-  expect(simulate([]).dispatcher.defaultSetId(null)).toBeUndefined()
-})
-
 test("a tenant's caller has the lowest of its own sets and the common ones", () => {
   const { dispatcher } = simulate([
     sampleSet([], { setId: 2, tenantId: 8 }),
@@ -137,24 +125,6 @@ test('an operator state is stored, announced and holds from the next call on', a
   expect(ids(dispatcher.candidates(1, 'c'))).not.toContain(1)
   await dispatcher.setState(1, uriOf(1), 'probing')
   expect(saved.at(-1)).toEqual([1, 'active'])
-})
-
-test('maintenance outlasts any number of answers, and probes tell that the node is there', async () => {
-  const { clock, dispatcher, stateOf } = simulate([sampleSet(three)])
-  dispatcher.start()
-  await dispatcher.setState(1, uriOf(1), 'inactive')
-  await clock.advance(10_000)
-  expect(stateOf(1)).toBe('inactive')
-  expect(dispatcher.status(1)[0]?.nodes[0]?.lastProbe?.status).toBe(200)
-})
-
-test('a node that an operator set to probing comes back by its answers', async () => {
-  const { clock, dispatcher, stateOf } = simulate([sampleSet(three)])
-  dispatcher.start()
-  await dispatcher.setState(1, uriOf(1), 'probing')
-  expect(stateOf(1)).toBe('probing')
-  await clock.advance(1_600)
-  expect(stateOf(1)).toBe('active')
 })
 
 test('a node that an operator puts into service is probed at once', async () => {
@@ -352,17 +322,6 @@ test('status tells the state of each node with its calls and its last probe', as
     probes: { sent: 4, answered: 4, failed: 4 },
   })
   expect(dispatcher.status(2)).toEqual([])
-})
-
-test('a call that holds a list of candidates is not disturbed by what happens to the set', async () => {
-  const { dispatcher, stored } = simulate([sampleSet(three)])
-  const held = dispatcher.candidates(1, 'c')
-  const before = ids(held)
-  await dispatcher.setState(1, uriOf(1), 'inactive')
-  stored.sets = []
-  await dispatcher.reload()
-  expect(ids(held)).toEqual(before)
-  expect(() => dispatcher.reportOutcome(1, 'failed')).not.toThrow()
 })
 
 test('a tenant has the voicemail of its own set, or else of a common one, never of another tenant', () => {

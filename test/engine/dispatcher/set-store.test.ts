@@ -66,21 +66,6 @@ test('sets are read in order of their id, each with its enabled nodes and the de
   ])
 })
 
-test("the operator's word is in the database when it is saved", async () => {
-  await insertSet(1)
-  await insertNode(1, '192.0.2.1')
-  await insertNode(1, '192.0.2.2')
-  const save = (nodeId: number, state: 'active' | 'inactive') =>
-    saveOperatorState(store, nodeId, state)
-  await save(1, 'inactive')
-  expect((await loadSets(store))[0]?.nodes.map((node) => node.operatorState)).toEqual([
-    'inactive',
-    'active',
-  ])
-  await save(1, 'active')
-  expect((await loadSets(store))[0]?.nodes[0]?.operatorState).toBe('active')
-})
-
 test('the last node in service is not stored as taken out, whatever memory says', async () => {
   await insertSet(1)
   await insertNode(1, '192.0.2.1')

@@ -42,8 +42,3 @@ test('payload types of RFC 3551 need no rtpmap, and video is not audio', () => {
     otherCodecs: ['VP8', 'H263'],
   })
 })
-
-test('what is no description at all says nothing', () => {
-  for (const text of ['', 'v=0', 'm=', 'm=audio', 'c=IN', 'a=rtpmap:', '\r\nm=audio\r\nc=\r\n'])
-    expect(readDescription(text)).toMatchObject({ profile: 'rtp', address: '', codecs: [] })
-})

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { mediaDecision } from '../../../engine/media/policy.ts'
-import type { MediaPolicy } from '../../../schema/contracts/field-values.ts'
+import type { MediaPolicy, MediaRules } from '../../../schema/contracts/field-values.ts'
 import {
   baresipOffer,
   chromiumOffer,
@@ -36,100 +36,59 @@ test.each<[MediaPolicy | null, MediaPolicy | null, MediaPolicy, unknown]>([
 })
 
 const phone = party(baresipOffer)
+const silentPhone = party(withoutEvents(baresipOffer))
 const browser = party(chromiumOffer)
+const page = party(undefined, { isOnWebSocket: true })
+const natted = { natAddress: '198.51.100.7' }
+const ruled = (rules: Partial<MediaRules>) => party(undefined, { rules })
 
-test.each<[string, Parameters<typeof mediaDecision>, unknown]>([
-  ['an RTP phone and a carrier', [phone, party(), wishes], bypass],
-  [
-    'a browser and another browser',
-    [browser, party(undefined, { isOnWebSocket: true }), wishes],
-    bypass,
-  ],
-  ['a browser and a carrier', [browser, party(), wishes], automatic('profile')],
-  [
-    'an RTP phone and a browser',
-    [phone, party(undefined, { isOnWebSocket: true }), wishes],
-    automatic('profile'),
-  ],
-  ['an SRTP phone and an unknown one', [party(srtpOffer), party(), wishes], bypass],
+test.each([
+  ['an RTP phone and a carrier', phone, party(), bypass],
+  ['a browser and another browser', browser, page, bypass],
+  ['a browser and a carrier', browser, party(), automatic('profile')],
+  ['an RTP phone and a browser', phone, page, automatic('profile')],
+  ['an SRTP phone and an unknown one', party(srtpOffer), party(), bypass],
   [
     'an SRTP phone and an RTP trunk',
-    [party(srtpOffer), party(undefined, { rules: { profile: 'rtp' } }), wishes],
+    party(srtpOffer),
+    ruled({ profile: 'rtp' }),
     automatic('profile'),
   ],
-  [
-    'an RTP phone and an SRTP trunk',
-    [phone, party(undefined, { rules: { profile: 'srtp' } }), wishes],
-    automatic('profile'),
-  ],
-  [
-    'a browser and a node that speaks DTLS-SRTP',
-    [browser, party(undefined, { rules: { profile: 'webrtc' } }), wishes],
-    bypass,
-  ],
-  [
-    'one behind NAT',
-    [party(baresipOffer, { natAddress: '198.51.100.7' }), party(), wishes],
-    automatic('nat'),
-  ],
-  [
-    'a phone behind NAT that is called',
-    [phone, party(undefined, { natAddress: '198.51.100.7' }), wishes],
-    automatic('nat'),
-  ],
-  [
-    'a call to be recorded',
-    [phone, party(), { ...wishes, isRecorded: true }],
-    automatic('recording'),
-  ],
-  [
-    'a call that must not take place unrecorded, where a relay is preferred',
-    [
-      phone,
-      party(undefined, { rules: { policy: 'prefer' } }),
-      { ...wishes, isRecorded: true, mustBeRecorded: true },
-    ],
-    { kind: 'relay', isRequired: true, why: 'recording' },
-  ],
+  ['an RTP phone and an SRTP trunk', phone, ruled({ profile: 'srtp' }), automatic('profile')],
+  ['a browser and a node that speaks DTLS-SRTP', browser, ruled({ profile: 'webrtc' }), bypass],
+  ['one behind NAT', party(baresipOffer, natted), party(), automatic('nat')],
+  ['a phone behind NAT that is called', phone, party(undefined, natted), automatic('nat')],
   [
     'codecs that are all there, in the wanted order',
-    [phone, party(undefined, { rules: { codecs: ['PCMA', 'pcmu'] } }), wishes],
+    phone,
+    ruled({ codecs: ['PCMA', 'pcmu'] }),
     bypass,
   ],
-  [
-    'another order',
-    [phone, party(undefined, { rules: { codecs: ['PCMU', 'PCMA'] } }), wishes],
-    automatic('codecs'),
-  ],
-  [
-    'a codec that is not there',
-    [phone, party(undefined, { rules: { codecs: ['opus'] } }), wishes],
-    automatic('codecs'),
-  ],
-  [
-    'digits for one that takes INFO',
-    [phone, party(undefined, { rules: { dtmf: 'info' } }), wishes],
-    automatic('dtmf'),
-  ],
+  ['another order', phone, ruled({ codecs: ['PCMU', 'PCMA'] }), automatic('codecs')],
+  ['a codec that is not there', phone, ruled({ codecs: ['opus'] }), automatic('codecs')],
+  ['digits for one that takes INFO', phone, ruled({ dtmf: 'info' }), automatic('dtmf')],
   [
     'an INFO phone to an RFC 4733 trunk',
-    [party(withoutEvents(baresipOffer)), party(undefined, { rules: { dtmf: 'rfc4733' } }), wishes],
+    silentPhone,
+    ruled({ dtmf: 'rfc4733' }),
     automatic('dtmf'),
   ],
-  [
-    'two that take INFO',
-    [
-      party(withoutEvents(baresipOffer), { rules: { dtmf: 'info' } }),
-      party(undefined, { rules: { dtmf: 'info' } }),
-      wishes,
-    ],
-    bypass,
-  ],
-  [
-    'two that have RFC 4733',
-    [phone, party(undefined, { rules: { dtmf: 'rfc4733' } }), wishes],
-    bypass,
-  ],
-])('%s', (_, question, decision) => {
-  expect(mediaDecision(...question)).toEqual(decision)
+  ['two that have RFC 4733', phone, ruled({ dtmf: 'rfc4733' }), bypass],
+])('%s', (_, one, other, decision) => {
+  expect(mediaDecision(one, other, wishes)).toEqual(decision)
+})
+
+test('two that take INFO need no relay', () => {
+  const info = party(withoutEvents(baresipOffer), { rules: { dtmf: 'info' } })
+  expect(mediaDecision(info, ruled({ dtmf: 'info' }), wishes)).toEqual(bypass)
+})
+
+test('a call that is to be recorded goes through a relay; one that must be is not made without', () => {
+  const recorded = { ...wishes, isRecorded: true }
+  expect(mediaDecision(phone, party(), recorded)).toEqual(automatic('recording'))
+  const must = mediaDecision(phone, ruled({ policy: 'prefer' }), {
+    ...recorded,
+    mustBeRecorded: true,
+  })
+  expect(must).toEqual({ kind: 'relay', isRequired: true, why: 'recording' })
 })

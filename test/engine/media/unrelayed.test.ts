@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
 import { noteRulesWithoutRelay } from '../../../engine/media/create-media.ts'
-import { execute } from '../../../schema/sql/query.ts'
 import { emptyStore } from '../../support/empty-store.ts'
 
 test('a start without relays tells of rules that need one', async () => {
@@ -10,18 +9,13 @@ test('a start without relays tells of rules that need one', async () => {
     await noteRulesWithoutRelay(store, (level, message) => void logged.push(`${level} ${message}`))
     return logged
   }
-  const stamps = { created_at: 0, updated_at: 0 }
-  await execute(store, store.db.insertInto('carrier').values({ name: 'plain', ...stamps }))
-  await execute(
-    store,
-    store.db.insertInto('tenant').values({ slug: 'a', name: 'A', media: 'bypass', created_at: 0 }),
-  )
+  const insert = (table: string, values: string) =>
+    store.sqlite.exec(`INSERT INTO ${table} ${values}`)
+  insert('carrier', "(name, created_at, updated_at) VALUES ('plain', 0, 0)")
+  insert('tenant', "(slug, name, media, created_at) VALUES ('a', 'A', 'bypass', 0)")
   expect(await notes()).toEqual([])
-  for (const [name, rule] of Object.entries({
-    a: { media: 'anchor' },
-    b: { codecs: '["PCMA"]' },
-  } as const))
-    await execute(store, store.db.insertInto('carrier').values({ name, ...stamps, ...rule }))
+  insert('carrier', "(name, media, created_at, updated_at) VALUES ('a', 'anchor', 0, 0)")
+  insert('carrier', `(name, codecs, created_at, updated_at) VALUES ('b', '["PCMA"]', 0, 0)`)
   store.sqlite.exec("UPDATE tenant SET dtmf = 'info'")
   expect(await notes()).toEqual([
     'warn media rules of 2 carriers need RTPENGINE, and have no effect',

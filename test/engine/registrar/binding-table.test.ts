@@ -54,28 +54,3 @@ test('phones of another node that expire in the same second are each asked about
   expect(lapsed).toEqual([])
   expect([...table.all()]).toEqual([])
 })
-
-test('what another node has refreshed meanwhile stays, and is asked about again', () => {
-  const { time, table, bind, unsure } = tableOf()
-  for (const extensionId of [101, 102]) bind(extensionId, 'there', 60)
-  time.advance(56_000)
-  for (const extensionId of [101, 102]) bind(extensionId, 'there', 120)
-  time.advance(30_000)
-  expect([...table.all()]).toHaveLength(2)
-  expect(unsure).toHaveLength(2)
-  time.advance(36_000)
-  expect(unsure).toHaveLength(6)
-  expect([...table.all()]).toEqual([])
-})
-
-test('phones of this node expire at their time, after a standstill, too', () => {
-  const { time, table, bind, unsure, lapsed } = tableOf()
-  for (const extensionId of [101, 102]) bind(extensionId, 'here', 60)
-  bind(103, 'here', 600)
-  time.advance(59_000)
-  expect(lapsed).toEqual([])
-  time.advance(120_000)
-  expect(lapsed).toEqual([101, 102])
-  expect([...table.all()].map(({ extensionId }) => extensionId)).toEqual([103])
-  expect(unsure).toEqual([])
-})

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { ExtensionDirectory } from '../../../engine/registrar/extension-directory.ts'
 import type { Store } from '../../../schema/open.ts'
-import { execute, insert, transaction } from '../../../schema/sql/query.ts'
+import { execute } from '../../../schema/sql/query.ts'
 import { eachDatabase } from '../../support/shared-database.ts'
 import { withExtensions } from './phone.ts'
 
@@ -70,48 +70,6 @@ describe.each(eachDatabase)('the directory on $database', ({ open }) => {
     expect(directory.tenantOf('new.example')).toBe(tenantId)
     // Which one is meant is not known any more.
     expect(directory.onlyDomainOf(tenantId)).toBeUndefined()
-  })
-
-  test('two extensions may have changed their numbers with each other', async () => {
-    const { directory, find, idOf, set } = await start()
-    const [first, second] = [idOf('101'), idOf('102')]
-    await set('101', { extension: 'x' })
-    await set('102', { extension: '101' })
-    await set('x', { extension: '102' })
-    await directory.changed([first])
-    await directory.changed([second])
-    expect([idOf('101'), idOf('102')]).toEqual([second, first])
-    expect(find()?.domain).toBe(domain)
-  })
-
-  test('more extensions than one statement reads are all found', async () => {
-    const { store, directory, find } = await start()
-    const tenantId = find()?.tenantId ?? 0
-    await transaction(store, async () => {
-      for (let number = 1_000; number < 3_500; number += 1)
-        await insert(
-          store,
-          store.db
-            .insertInto('extension')
-            .values({
-              tenant_id: tenantId,
-              domain,
-              extension: `${number}`,
-              display_name: '',
-              ha1_md5: 'a',
-              ha1_sha256: 'b',
-              created_at: 0,
-              updated_at: 0,
-            })
-            .returning('id'),
-        )
-    })
-    await directory.load()
-    const missing = Array.from({ length: 2_500 }, (_, index) => `${1_000 + index}`).filter(
-      (number) => find(number) === undefined,
-    )
-    expect(missing).toEqual([])
-    expect(find('3500')).toBeUndefined()
   })
 
   test('what an extension does not say about media, its tenant says', async () => {

@@ -102,27 +102,3 @@ test('a phone that registered by TCP is called over its connection', async () =>
   )
   expect(outcome).toEqual({ reason: 'the connection of the registration is closed' })
 })
-
-test('a phone must prove its number before it calls; the call shows that number', async () => {
-  const peer = await peerOf('udp')
-  const node = await rig.node()
-  const leg = {
-    ...legOf(peer),
-    uri: 'sip:15551234@acme.example',
-    to: '<sip:15551234@acme.example>',
-  }
-  peer.request('INVITE', leg, { headers: [knownPhone] })
-  const challenge = await peer.next('407 INVITE')
-  peer.request('ACK', { ...leg, cseq: leg.cseq })
-  const proof = `Proxy-Authorization: ${credentials(challenge, 'INVITE')}`
-  peer.request('INVITE', leg, { headers: [proof] })
-  const invite = await node.next('INVITE')
-  expect(invite.get('From')).toContain('sip:101@')
-  // What proves who the phone is goes no further.
-  expect(invite.get('Proxy-Authorization')).toBe('')
-  node.reply(invite, 486, { tag: 'n' })
-  await peer.next('486 INVITE')
-  expect(await rig.record()).toMatchObject({ callerNumber: '101', callerName: '101' })
-  expect(rig.asked).toMatchObject([{ caller: '101' }])
-  expect(rig.records).toEqual([])
-})

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { leadsBack, pathOf } from '../../../engine/registrar/registrar.ts'
+import { leadsBack } from '../../../engine/registrar/registrar.ts'
 import { Phone, startRegistrar } from './phone.ts'
 
 test.each([
@@ -25,11 +25,6 @@ test('an IPv6 address stands in brackets', () => {
   expect(leadsBack(['<sip:[2001:db8::8]:5060;lr>'], { address: '2001:db8::7' })).toBe(false)
 })
 
-test('a Path has eight proxies at most', () => {
-  expect(pathOf(undefined)).toEqual([])
-  expect(pathOf(Array.from({ length: 9 }, () => '<sip:a;lr>').join(', '))).toHaveLength(8)
-})
-
 test('a phone cannot direct its calls to another host; a known proxy can', async () => {
   const world = await startRegistrar()
   const register = async (cseqOf: string) => {
@@ -48,42 +43,6 @@ test('a phone cannot direct its calls to another host; a known proxy can', async
   expect(world.registrar.contactsOf('acme.example', '101')).toMatchObject([
     { routes: ['<sip:198.51.100.9;lr>'] },
   ])
-})
-
-test('a Path is trusted only while its proxy is ours, also after a restart', async () => {
-  const world = await startRegistrar()
-  world.proxies.add('203.0.113.7')
-  const phone = new Phone(world)
-  await phone.challenged()
-  const authorization = phone.credentials()
-  await phone.send({ contact: '<sip:101@phone>', path: '<sip:198.51.100.9;lr>', authorization })
-  expect(world.registrar.statusOf('acme.example', '101').status).toBe('registered')
-  world.proxies.clear()
-  for (const { registrar, proxies } of [world, await startRegistrar({ store: world.store })]) {
-    expect(registrar.contactsOf('acme.example', '101')).toEqual([])
-    expect(registrar.statusOf('acme.example', '101').status).toBe('unregistered')
-    proxies.add('203.0.113.7')
-    expect(registrar.contactsOf('acme.example', '101')).toHaveLength(1)
-    proxies.clear()
-  }
-})
-
-// RFC 3327 §5.3: a phone that does not know of it may stumble over it.
-test('a Path is shown in the answer to a phone that knows what it is', async () => {
-  const world = await startRegistrar()
-  const phone = new Phone(world)
-  const shown = async (headers: Readonly<Record<string, string>>) => {
-    await phone.challenged()
-    const path = '<sip:203.0.113.7;lr>'
-    const authorization = phone.credentials()
-    const answer = await phone.send({ contact: phone.contact, path, authorization, ...headers })
-    expect(answer.status).toBe(200)
-    return answer.headers['Path']
-  }
-  expect(await shown({})).toBeUndefined()
-  expect(await shown({ supported: 'gruu' })).toBeUndefined()
-  expect(await shown({ supported: 'outbound, PATH' })).toBe('<sip:203.0.113.7;lr>')
-  expect(await shown({ require: 'path' })).toBe('<sip:203.0.113.7;lr>')
 })
 
 test('a proxy is trusted for phones of the tenants that it serves only', async () => {

@@ -1,8 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { digestSecrets } from '../../../control/resources/extensions.ts'
-import { execute } from '../../../schema/sql/query.ts'
 import { eachDatabase } from '../../support/shared-database.ts'
-import { Phone, reloaded, startRegistrar, withExtensions, type WorldOptions } from './phone.ts'
+import { Phone, startRegistrar, withExtensions, type WorldOptions } from './phone.ts'
 
 describe.each(eachDatabase)('what is told of registrations on $database', ({ open }) => {
   const start = async (options: WorldOptions = {}) =>
@@ -48,26 +46,6 @@ describe.each(eachDatabase)('what is told of registrations on $database', ({ ope
     await world.registrar.flush()
     expect(await Promise.all(ends)).toEqual([true, false])
     expect(world.told).toEqual([phonesOf(1), phonesOf(0)])
-  })
-
-  test('it is told when another process has changed the password', async () => {
-    const world = await start()
-    await new Phone(world).register()
-    const { md5, sha256 } = digestSecrets('101', 'acme.example', 'another password')
-    const change = { ha1_md5: md5, ha1_sha256: sha256 }
-    const { store } = world
-    await execute(
-      store,
-      store.db.updateTable('extension').set(change).where('extension', '=', '101'),
-    )
-    await reloaded(world)
-    expect(world.told).toEqual([phonesOf(1), phonesOf(0)])
-  })
-
-  test('a restart tells of no phone: those that it finds were there before', async () => {
-    const world = await start()
-    await new Phone(world).register()
-    expect((await start({ store: world.store })).told).toEqual([])
   })
 
   test('one phone of several is removed by its contact, and stays away after a restart', async () => {

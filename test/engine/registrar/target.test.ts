@@ -32,10 +32,6 @@ test('a phone behind NAT is known by its private Contact from a public address',
   expect(media('sip:1@phone.example', {})).toEqual({})
 })
 
-test('a proxy says nothing about the phone behind it', () => {
-  expect(media('sip:1@192.168.1.7', {}, ['<sip:198.51.100.7;lr>'])).toEqual({})
-})
-
 test('a browser is known by its transport', () => {
   for (const protocol of ['ws', 'wss'])
     expect(media('sip:x@abc.invalid;transport=ws', { protocol })).toEqual({ isOnWebSocket: true })

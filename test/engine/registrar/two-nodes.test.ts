@@ -2,18 +2,10 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { createHop } from '../../../engine/registrar/hop/node-hop.ts'
 import { ServerNotices } from '../../../schema/postgres/notices.ts'
-import { execute } from '../../../schema/sql/query.ts'
 import { hasPostgres } from '../../support/postgres.ts'
 import { sharedDatabase } from '../../support/shared-database.ts'
 import { eventually } from '../../support/waiting.ts'
-import {
-  Phone,
-  reloaded,
-  startRegistrar,
-  whileWriting,
-  withExtensions,
-  type World,
-} from './phone.ts'
+import { Phone, startRegistrar, whileWriting, withExtensions, type World } from './phone.ts'
 
 const realTimer = (work: () => void, delayMs: number) => {
   const timer = setTimeout(work, delayMs)
@@ -103,23 +95,6 @@ describe.runIf(hasPostgres)('two nodes', () => {
     expect([one.keptAlive.length, two.keptAlive.length > 0]).toEqual([0, true])
   })
 
-  test('when that node is gone, only what needs no flow is called', async () => {
-    const { one, two, nodes } = await startTwo()
-    await new Phone(two, { port: 40_000, protocol: 'tcp' }).register()
-    await new Phone(two, { port: 40_001 }).register({ contact: '<sip:101@10.0.0.5>' })
-    await new Phone(two, { port: 5_062 }).register()
-    nodes[1] = {
-      name: 'two',
-      sipUri: 'sip:192.0.2.2',
-      isAlive: false,
-      heartbeatAt: 0,
-      addresses: [],
-    }
-    await follows(one, () => expect(statusAt(one)).toHaveLength(3))
-    const called = one.registrar.contactsOf('acme.example', '101')
-    expect(called.map(({ source, routes }) => [source.port, routes])).toEqual([[5_062, []]])
-  })
-
   test('what the API ends at one node ends at all', async () => {
     const { one, two } = await startTwo()
     await new Phone(two).register()
@@ -131,40 +106,6 @@ describe.runIf(hasPostgres)('two nodes', () => {
     await follows(two, () => expect(statusAt(two)).toEqual(['sip:101@203.0.113.7:5061 at two']))
     await whileWriting(one.registrar, one.registrar.endBindings('acme.example', '101'))
     await follows(two, () => expect(statusAt(two)).toEqual([]))
-  })
-
-  test('a refresh at one node keeps the phone registered at the other', async () => {
-    const { one, two } = await startTwo()
-    const phone = new Phone(two)
-    await phone.register({ expires: '60' })
-    await follows(one, () => expect(statusAt(one)).toHaveLength(1))
-    for (const world of [one, two]) world.time.advance(50_000)
-    await phone.register({ expires: '60' })
-    one.time.advance(6_000)
-    await eventually(() => {
-      one.time.advance(5)
-      const [contact] = one.registrar.statusOf('acme.example', '101').contacts
-      expect(contact?.expiresAt).toBeGreaterThan(one.time.now() + 40_000)
-    })
-    one.time.advance(20_000)
-    expect(statusAt(one)).toHaveLength(1)
-    one.time.advance(60_000)
-    await follows(one, () => expect(statusAt(one)).toEqual([]))
-    expect(one.told).toEqual([])
-  })
-
-  test('with a new password, phones of every node are gone', async () => {
-    const { one, two } = await startTwo()
-    await new Phone(one).register()
-    await new Phone(two, { port: 5_061 }).register()
-    await follows(one, () => expect(statusAt(one)).toHaveLength(2))
-    const { db } = two.store
-    const change = { ha1_md5: 'a'.repeat(32), ha1_sha256: 'b'.repeat(64) }
-    await execute(two.store, db.updateTable('extension').set(change).where('extension', '=', '101'))
-    // The API deletes them with that.
-    await execute(two.store, db.deleteFrom('binding'))
-    for (const world of [one, two]) await reloaded(world)
-    for (const world of [one, two]) await follows(world, () => expect(statusAt(world)).toEqual([]))
   })
 
   test('what was told while this node did not listen is read when it listens again', async () => {

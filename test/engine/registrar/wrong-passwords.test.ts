@@ -1,9 +1,8 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { WrongPasswords } from '../../../engine/registrar/wrong-passwords.ts'
 import type { Store } from '../../../schema/open.ts'
 import { ManualTime } from '../../support/manual-time.ts'
-import { eachDatabase, localDatabase } from '../../support/shared-database.ts'
+import { eachDatabase } from '../../support/shared-database.ts'
 import { readRows, runSql } from '../../support/stored.ts'
 
 const startedAt = Date.UTC(2026, 0, 1)
@@ -69,17 +68,4 @@ describe.each(eachDatabase)('wrong passwords on $database', ({ open }) => {
     const stored = await rows()
     expect([stored.length, stored[0]]).toMatchObject([2_001, { source: '', failures: 5 }])
   })
-})
-
-test('in a file, a hundred are stored at a time: calls go on in between', async () => {
-  const store = localDatabase()
-  const { counter, rows } = await counting(store)
-  const counted = counter()
-  for (let index = 0; index < 500; index += 1)
-    counted.add({ address: `10.0.${index >> 8}.${index & 255}`, tenantId: 1, extensionId: 7 })
-  const storing = counted.stop()
-  await nextTurn()
-  expect((await rows()).length).toBeLessThan(500)
-  await storing
-  expect(await rows()).toHaveLength(500)
 })

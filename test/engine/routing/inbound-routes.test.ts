@@ -87,13 +87,6 @@ test("a platform's route comes before a tenant's of the same prefix, whatever th
   expect(chosen(routes, '49309', '', { carrierId: 7, tenantId: 5 })).toBe(1)
 })
 
-test("a tenant's carrier does not reach another tenant, a common carrier reaches its numbers", () => {
-  const routes = [inboundRoute(1, { tenantId: 5 })]
-  expect(chosen(routes, '4930', '', { carrierId: 7, tenantId: 6 })).toBeUndefined()
-  expect(chosen(routes, '4930', '', { carrierId: 7, tenantId: 5 })).toBe(1)
-  expect(chosen(routes, '4930', '', { carrierId: 7, tenantId: null })).toBe(1)
-})
-
 test('an inactive route does not exist', () => {
   expect(chosen([inboundRoute(1, { isActive: false })])).toBeUndefined()
 })

@@ -61,11 +61,6 @@ test('a carrier whose list blocks the number is not asked; with no other the cal
   expect(tried({ 10: blocked, 20: blocked, 30: blocked })).toBe('unavailable')
 })
 
-test('the longer prefix goes before the lower price', () => {
-  const routes = lcrRoutes.map((route) => ({ ...route, prefix: route.carrierId === 1 ? '49' : '' }))
-  expect(tried({ 10: costs(30), 20: costs(10), 30: costs(20) }, '4930', routes)).toEqual([1, 2, 3])
-})
-
 test('an emergency number is not shopped for', () => {
   const routes = lcrRoutes.map((route, index) => ({
     ...route,

@@ -19,14 +19,6 @@ test('a leading + never decides', () => {
   expect([...table.matching('+4930123')]).toEqual([...table.matching('4930123')])
 })
 
-test('a number shorter than a prefix does not match it', () => {
-  expect([...table.matching('493')]).toEqual([['Germany'], ['any']])
-})
-
-test('an empty table matches nothing', () => {
-  expect([...new PrefixTable([]).matching('49')]).toEqual([])
-})
-
 test('a prefix that is an exit code alone has the numbers with a + and those that still begin with the code', () => {
   const entries = [
     ['', 'any'],

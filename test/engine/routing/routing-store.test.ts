@@ -69,29 +69,6 @@ test.each([
   expect(problems[0]).toContain('carrier broken is not used')
 })
 
-test('outbound routes are read; least cost has no rates to choose by and is told', async () => {
-  await insertCarrier('acme')
-  const route = { prefix: '49', carrier_id: 1, created_at: 0 }
-  const rows = [
-    { name: 'a', ...route, strip: 2, prepend: '0', is_emergency: 1 as const },
-    { name: 'b', ...route, mode: 'lcr' as const },
-    { name: 'c', ...route, mode: 'block' as const, carrier_id: null },
-  ]
-  for (const row of rows) await execute(store, store.db.insertInto('outbound_route').values(row))
-  const { outboundRoutes } = await loadRouting(store)
-  expect(outboundRoutes.map(({ name, mode }) => [name, mode])).toEqual([
-    ['a', 'static'],
-    ['b', 'lcr'],
-    ['c', 'block'],
-  ])
-  expect(outboundRoutes[0]).toMatchObject({
-    carrierId: 1,
-    strip: 2,
-    prepend: '0',
-    isEmergency: true,
-  })
-})
-
 test('inbound routes lead to sets, extensions and agents; a set that is no number is told', async () => {
   const rows = [
     { name: 'a', target_type: 'set' as const, target: '10', prefix: '49' },
@@ -108,27 +85,4 @@ test('inbound routes lead to sets, extensions and agents; a set that is no numbe
     { kind: 'agent', agentId: 7 },
   ])
   expect(problems).toEqual(['inbound route d is not used: ten is not a set id'])
-})
-
-test('agents are read with what they may take', async () => {
-  const row = {
-    name: 'bot',
-    extension: '700',
-    sip_uri: 'sip:bot@192.0.2.9',
-    max_calls: 2,
-    created_at: 0,
-    updated_at: 0,
-  }
-  await execute(store, store.db.insertInto('ai_agent').values(row))
-  expect((await loadRouting(store)).agents).toEqual([
-    {
-      agentId: 1,
-      name: 'bot',
-      tenantId: null,
-      extension: '700',
-      uri: 'sip:bot@192.0.2.9',
-      maxCalls: 2,
-      isActive: true,
-    },
-  ])
 })

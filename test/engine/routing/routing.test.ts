@@ -65,23 +65,6 @@ test('a gateway by name alone is recognized where its SRV records lead, one with
   expect(watched).toEqual(['sip.example.com'])
 })
 
-test('a gateway whose host name gets a new address is recognized there at once', () => {
-  const hosts = {
-    version: 0,
-    addresses: ['198.51.100.1'],
-    addressesOf: () => hosts.addresses,
-    watch: () => undefined,
-    lookUp: noLookUp,
-  }
-  const carriers = [sampleCarrier(1, { gateways: [sampleGateway(1, { host: 'sip.example.com' })] })]
-  const { routing } = routingOver({ carriers }, { hosts })
-  expect(routing.recognize(source('198.51.100.1')).kind).toBe('carrier')
-  hosts.addresses = ['198.51.100.2']
-  hosts.version += 1
-  expect(routing.recognize(source('198.51.100.2')).kind).toBe('carrier')
-  expect(routing.recognize(source('198.51.100.1')).kind).toBe('unknown')
-})
-
 test("a carrier's calls go to its own set, before any inbound route", () => {
   const { routing } = routingOver({
     carriers: [sampleCarrier(1, { inboundSetId: 6 }), sampleCarrier(2)],
@@ -103,17 +86,6 @@ test('without a route a call goes to the default set, and nowhere when there is 
   })
   const { routing } = routingOver({}, { defaultSetId: () => undefined })
   expect(routing.inboundTarget({ kind: 'trusted' }, '49', '')).toEqual({ kind: 'none' })
-})
-
-test('an unknown source gets no target', () => {
-  const { routing } = routingOver({ inboundRoutes: [inboundRoute(4)] })
-  expect(routing.inboundTarget({ kind: 'unknown' }, '49', '')).toEqual({ kind: 'none' })
-})
-
-test('a node reaches extensions and agents by inbound routes', () => {
-  const target = { kind: 'extension', extension: '1001', tenantId: 5, domain: null } as const
-  const { routing } = routingOver({ inboundRoutes: [inboundRoute(1, { prefix: '1001', target })] })
-  expect(routing.inboundTarget({ kind: 'node', nodeId: 1, setId: 1 }, '1001', '')).toEqual(target)
 })
 
 test('a number from a carrier is rewritten by its rules, other numbers stay', () => {
@@ -266,14 +238,6 @@ test('an emergency call passes the limits of its carrier', () => {
     isEmergency: true,
   })
   expect(routing.admitCarrierCall(1, true)).toBe(true)
-})
-
-test('a start is admitted until max_cps, and again a second later', () => {
-  const { routing, clock } = routingOver({ carriers: [sampleCarrier(1, { maxCps: 2 })] })
-  const admit = () => routing.admitCarrierCall(1)
-  expect([admit(), admit(), admit()]).toEqual([true, true, false])
-  clock.now += 1_000
-  expect(admit()).toBe(true)
 })
 
 test('no call is offered more than sixteen gateways', () => {

@@ -66,14 +66,6 @@ test('our SIP server being away is no failure of the carrier: it is asked again,
   expect(changes).toEqual(['registering', 'registered'])
 })
 
-test('a refresh that could not leave is repeated soon, by the same registrar', async () => {
-  const { sent, changes, pass } = start(ok(100), { kind: 'unsent' }, ok(100))
-  await pass(85)
-  expect(sent).toHaveLength(3)
-  expect(new Set(sent.map(({ registrar }) => registrar)).size).toBe(1)
-  expect(changes).toEqual(['registering', 'registered'])
-})
-
 test('a registration is refreshed before what was granted runs out, for as long as it lives', async () => {
   const { sent, changes, registration, pass } = start(ok(100))
   await pass(1)
@@ -162,21 +154,4 @@ test('who is registered is removed at the end, and nothing is left waiting', asy
   expect(time.waiting).toBe(0)
   await pass(200)
   expect(sent).toHaveLength(2)
-})
-
-test('who is not registered has nothing to be removed', async () => {
-  const { time, sent, registration, pass } = start(answered(403))
-  await pass(1)
-  await registration.end()
-  expect(sent).toHaveLength(1)
-  expect(time.waiting).toBe(0)
-})
-
-test('an answer that comes after the end changes nothing', async () => {
-  const { changes, registration, pass } = start(ok(100))
-  const ended = registration.end()
-  await pass(1)
-  await ended
-  expect(registration.report().state).toBe('unregistered')
-  expect(changes).toEqual(['registering', 'unregistered'])
 })

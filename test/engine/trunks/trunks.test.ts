@@ -114,15 +114,6 @@ test.each([408, 500, 503])('a gateway that answers %i cannot serve', async (stat
   expect(trunks.reachability(1)).toBe('down')
 })
 
-test('failed calls count like failed probes', async () => {
-  const { trunks, pass } = start()
-  trunks.watch([sampleCarrier(1)])
-  trunks.start()
-  await pass(3)
-  for (let call = 0; call < 3; call += 1) trunks.reportCall(1, 'failed')
-  expect(trunks.reachability(1)).toBe('down')
-})
-
 test('a carrier that wants it is registered with, by its preferred gateway first', async () => {
   const { trunks, sent, pass } = start()
   const gateways = [

@@ -2,6 +2,7 @@
 import { afterEach, expect, test } from 'vitest'
 import { type CallRig, granted, startCallRig, talk } from '../../../support/call-rig.ts'
 import { sdp } from '../../../support/sip-peer.ts'
+import { acknowledge, areHungUp, dial, hangUp, nextNode } from '../steps.ts'
 
 let rig: CallRig
 
@@ -63,27 +64,17 @@ test.each(['in process', 'in bursts'] as const)(
 // drachtio-srf's promises lose a `destroy` that comes with the message that they report.
 test('a BYE in the same read as the answer it follows is not lost', async () => {
   rig = await startCallRig({ app: 'in bursts', withSipTimers: true })
-  const caller = await rig.caller()
-  const node = await rig.node()
-  const leg = caller.leg(rig.uri('1555'))
-  caller.request('INVITE', leg, { body: sdp('offer') })
-  node.reply(await node.next('INVITE'), 200, { tag: 'b', body: sdp('answer') })
-  caller.learn(leg, await caller.next('200 INVITE'))
-  caller.request('ACK', leg)
-  caller.request('BYE', leg)
-  node.reply(await node.next('BYE'), 200)
-  await caller.next('200 BYE')
+  const { caller, node, leg, invite } = await dial(rig)
+  node.reply(invite, 200, { tag: 'b', body: sdp('answer') })
+  await acknowledge(caller, leg)
+  await hangUp(caller, leg, node)
   expect(await rig.record()).toMatchObject({ hangupBy: 'caller', disposition: 'ANSWERED' })
   await rig.idle()
 })
 
 test('a callee that hangs up before the ACK: the caller gets its BYE only after the ACK', async () => {
   rig = await startCallRig({ withSipTimers: true })
-  const caller = await rig.caller()
-  const node = await rig.node()
-  const leg = caller.leg(rig.uri('1555'))
-  caller.request('INVITE', leg, { body: sdp('offer') })
-  const invite = await node.next('INVITE')
+  const { caller, node, leg, invite } = await dial(rig)
   node.reply(invite, 200, { tag: 'b', body: sdp('answer') })
   const answer = await caller.next('200 INVITE')
   await node.next('ACK')
@@ -96,22 +87,6 @@ test('a callee that hangs up before the ACK: the caller gets its BYE only after 
   caller.learn(leg, answer)
   caller.request('ACK', leg)
   caller.reply(await caller.next('BYE'), 200)
-  await rig.idle()
-})
-
-test('a callee that hangs up in the read of its answer: the caller is answered, then hung up', async () => {
-  rig = await startCallRig({ app: 'in bursts', withSipTimers: true })
-  const caller = await rig.caller()
-  const node = await rig.node()
-  const leg = caller.leg(rig.uri('1555'))
-  caller.request('INVITE', leg, { body: sdp('offer') })
-  const invite = await node.next('INVITE')
-  node.reply(invite, 200, { tag: 'b', body: sdp('answer') })
-  node.request('BYE', node.calledLeg(invite, 'b'))
-  caller.learn(leg, await caller.next('200 INVITE'))
-  caller.request('ACK', leg)
-  caller.reply(await caller.next('BYE'), 200)
-  expect(await rig.record()).toMatchObject({ hangupBy: 'callee', billsec: 1 })
   await rig.idle()
 })
 
@@ -128,10 +103,8 @@ test('a BYE lost with the connection leaves no dialog behind', async () => {
 
 test('a caller that never acknowledges: both legs end, and nothing is left', async () => {
   rig = await startCallRig({ withSipTimers: true })
-  const caller = await rig.caller()
-  const node = await rig.node()
-  caller.request('INVITE', caller.leg(rig.uri('1555')), { body: sdp('offer') })
-  node.reply(await node.next('INVITE'), 200, { tag: 'b', body: sdp('answer') })
+  const { caller, node, invite } = await dial(rig)
+  node.reply(invite, 200, { tag: 'b', body: sdp('answer') })
   // 64·T1 (RFC 3261 §13.3.1.4).
   await rig.advance(32_000)
   node.reply(await node.next('BYE'), 200)
@@ -166,37 +139,6 @@ test('an empty wallet ends both legs with the Reason of SPECIFICATION.md', async
   await rig.idle()
 })
 
-test('a hang-up from the API ends both legs with its cause; a second one changes nothing', async () => {
-  rig = await startCallRig({ withSipTimers: true })
-  const { caller, node } = await talk(rig)
-  expect(rig.calls.hangUp('unknown', 16)).toBe('not_found')
-  expect(rig.calls.hangUp('uuid-1', 31)).toBe('ending')
-  expect(rig.calls.hangUp('uuid-1', 31)).not.toBe('ending')
-  for (const peer of [caller, node]) {
-    const bye = await peer.next('BYE')
-    expect(bye.get('Reason')).toBe('Q.850;cause=31;text="NORMAL UNSPECIFIED"')
-    peer.reply(bye, 200)
-  }
-  expect(await rig.record()).toMatchObject({ hangupBy: 'api', hangupCause: 'NORMAL_UNSPECIFIED' })
-  await rig.idle()
-})
-
-test('a hang-up from the API while it rings: CANCEL for the node, 480 for the caller', async () => {
-  rig = await startCallRig()
-  const caller = await rig.caller()
-  const node = await rig.node()
-  caller.request('INVITE', caller.leg(rig.uri('1555')), { body: sdp('offer') })
-  const invite = await node.next('INVITE')
-  node.reply(invite, 180, { tag: 'b' })
-  await caller.next(180)
-  rig.calls.hangUp('uuid-1', 16)
-  const answer = await caller.next(480)
-  expect(answer.get('Reason')).toContain('cause=16')
-  node.reply(await node.next('CANCEL'), 200)
-  node.reply(invite, 487, { tag: 'b' })
-  expect(await rig.record()).toMatchObject({ hangupBy: 'api', sipCode: 480, billsec: 0 })
-})
-
 test('a drain waits for live calls, then hangs them up', async () => {
   rig = await startCallRig({ withSipTimers: true })
   const { caller, node } = await talk(rig)
@@ -205,7 +147,7 @@ test('a drain waits for live calls, then hangs them up', async () => {
   await rig.advance(29_000)
   expect(isDrained).toBe(false)
   await rig.advance(1_100)
-  for (const peer of [caller, node]) peer.reply(await peer.next('BYE'), 200)
+  await areHungUp(caller, node)
   await drained
   expect(await rig.record()).toMatchObject({ denialCode: 'shutdown', hangupBy: 'system' })
   await rig.idle()
@@ -214,8 +156,7 @@ test('a drain waits for live calls, then hangs them up', async () => {
 test('when the SIP server goes away every call ends, ringing or answered, and nothing is kept', async () => {
   rig = await startCallRig()
   const { caller } = await talk(rig)
-  const node = await rig.node()
-  rig.answers.candidates.shift()
+  const node = await nextNode(rig)
   caller.request('INVITE', caller.leg(rig.uri('1666')), { body: sdp('offer') })
   await node.next('INVITE')
   await rig.server.stop()

@@ -2,6 +2,7 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { type CallRig, type Talk, startCallRig, talk } from '../../../support/call-rig.ts'
 import { type Leg, type SipPeer, sdp } from '../../../support/sip-peer.ts'
+import { dial, hangUp } from '../steps.ts'
 
 let rig: CallRig
 
@@ -77,22 +78,6 @@ describe.each(Object.entries(directions))('%s', (_name, direction) => {
     expect((await to.next('ACK')).body).toBe(sdp('our answer'))
   })
 
-  test('an answer that the library cannot send becomes the x00 of its class', async () => {
-    const { from, fromLeg, to } = await start()
-    from.request('INVITE', fromLeg, { body: hold })
-    to.reply(await to.next('INVITE'), 499)
-    await from.next(400)
-  })
-
-  test('a provisional answer to a re-INVITE does not end it', async () => {
-    const { from, fromLeg, to } = await start()
-    from.request('INVITE', fromLeg, { body: hold })
-    const reinvite = await to.next('INVITE')
-    to.reply(reinvite, 183)
-    to.reply(reinvite, 200, { body: sdp('ok') })
-    expect((await from.next('200 INVITE')).body).toBe(sdp('ok'))
-  })
-
   test.each(['INFO', 'UPDATE', 'MESSAGE', 'NOTIFY'])(
     '%s passes, and so does its answer',
     async (method) => {
@@ -154,26 +139,12 @@ test('the held party may make an offer: the call stays on hold until it is resum
   }
 })
 
-test('re-INVITEs that cross: both are refused with 491, and the call goes on', async () => {
-  rig = await startCallRig()
-  const { caller, leg, node, nodeLeg } = await talk(rig)
-  caller.request('INVITE', leg, { body: hold })
-  const passed = await node.next('INVITE')
-  node.request('INVITE', nodeLeg, { body: hold })
-  await node.next('491 INVITE')
-  node.reply(passed, 491)
-  await caller.next('491 INVITE')
-  caller.request('ACK', leg)
-  expect(rig.calls.list()).toMatchObject([{ state: 'ACTIVE' }])
-})
-
 test('an INVITE without offer: the callee offers, the ACK of the caller answers', async () => {
   rig = await startCallRig()
-  const caller = await rig.caller()
-  const node = await rig.node()
-  const leg = caller.leg(rig.uri('1555'))
-  caller.request('INVITE', leg, { headers: ['Supported: 100rel, timer'] })
-  const invite = await node.next('INVITE')
+  const { caller, node, leg, invite } = await dial(rig, {
+    headers: ['Supported: 100rel, timer'],
+    body: '',
+  })
   expect(invite.body).toBe('')
   expect(invite.get('Supported')).toBe('replaces, timer')
   node.reply(invite, 200, { tag: 'b', body: sdp('offer of node') })
@@ -194,60 +165,20 @@ test('an INVITE without offer: the callee offers, the ACK of the caller answers'
   await caller.next('200 INVITE')
   caller.request('ACK', leg)
 
-  caller.request('BYE', leg)
-  node.reply(await node.next('BYE'), 200)
+  await hangUp(caller, leg, node)
   await rig.record()
-  await rig.idle()
-})
-
-// Here the library has only a promise to give, and a BYE in the same read comes before it.
-test('an INVITE without offer, and a BYE in the read of the ACK: the call ends', async () => {
-  rig = await startCallRig({ app: 'in bursts', withSipTimers: true })
-  const caller = await rig.caller()
-  const node = await rig.node()
-  const leg = caller.leg(rig.uri('1555'))
-  caller.request('INVITE', leg)
-  const invite = await node.next('INVITE')
-  node.reply(invite, 200, { tag: 'b', body: sdp('offer') })
-  caller.learn(leg, await caller.next('200 INVITE'))
-  await rig.until(() => rig.opened.length === 1)
-  caller.request('ACK', leg, { body: sdp('answer') })
-  node.request('BYE', node.calledLeg(invite, 'b'))
-  caller.reply(await caller.next('BYE'), 200)
-  expect(await rig.record()).toMatchObject({ hangupBy: 'callee' })
   await rig.idle()
 })
 
 test('an INVITE without offer that is not acknowledged: both legs end', async () => {
   rig = await startCallRig({ withSipTimers: true })
-  const caller = await rig.caller()
-  const node = await rig.node()
-  caller.request('INVITE', caller.leg(rig.uri('1555')))
-  node.reply(await node.next('INVITE'), 200, { tag: 'b', body: sdp('offer') })
+  const { node, invite } = await dial(rig, { body: '' })
+  node.reply(invite, 200, { tag: 'b', body: sdp('offer') })
   await rig.advance(32_000)
   await node.next('ACK')
   node.reply(await node.next('BYE'), 200)
   expect(await rig.record()).toMatchObject({ hangupCause: 'RECOVERY_ON_TIMER_EXPIRE' })
   await rig.idle()
-})
-
-test('a reliable 180 gets a PRACK, and reaches the caller unreliably', async () => {
-  rig = await startCallRig()
-  const caller = await rig.caller()
-  const node = await rig.node()
-  caller.request('INVITE', caller.leg(rig.uri('1555')), {
-    body: sdp('offer'),
-    headers: ['Supported: 100rel'],
-  })
-  const invite = await node.next('INVITE')
-  const headers = ['Require: 100rel', 'RSeq: 7']
-  node.reply(invite, 183, { tag: 'b', headers, body: sdp('early') })
-  const prack = await node.next('PRACK')
-  expect(prack.get('RAck')).toBe(`7 ${invite.get('CSeq')}`)
-  node.reply(prack, 200)
-  const progress = await caller.next(183)
-  expect(progress.get('Require')).toBe('')
-  expect(progress.get('RSeq')).toBe('')
 })
 
 // RFC 3261 §14.1: the owner of the Call-ID waits longer, so the second attempt of one side gets through.

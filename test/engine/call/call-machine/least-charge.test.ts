@@ -8,6 +8,7 @@ import {
   type Talk,
 } from '../../../support/call-rig.ts'
 import { sdp } from '../../../support/sip-peer.ts'
+import { dial } from '../steps.ts'
 
 let rig: CallRig
 
@@ -37,11 +38,8 @@ test.each(ends)(
 
 test('a call whose caller sends BYE instead of ACK is charged a second', async () => {
   rig = await startCallRig()
-  const caller = await rig.caller()
-  const node = await rig.node()
-  const leg = caller.leg(rig.uri('1555'))
-  caller.request('INVITE', leg, { body: sdp('offer') })
-  node.reply(await node.next('INVITE'), 200, { tag: 'b', body: sdp('answer') })
+  const { caller, node, leg, invite } = await dial(rig)
+  node.reply(invite, 200, { tag: 'b', body: sdp('answer') })
   caller.learn(leg, await caller.next('200 INVITE'))
   caller.request('BYE', leg)
   expect(await rig.record()).toMatchObject({ hangupBy: 'caller', billsec: 1 })
@@ -49,11 +47,8 @@ test('a call whose caller sends BYE instead of ACK is charged a second', async (
 
 test('a CANCEL that comes after the answer does not make the call free', async () => {
   rig = await startCallRig()
-  const caller = await rig.caller()
-  const node = await rig.node()
-  const leg = caller.leg(rig.uri('1555'))
-  caller.request('INVITE', leg, { body: sdp('offer') })
-  node.reply(await node.next('INVITE'), 200, { tag: 'b', body: sdp('answer') })
+  const { caller, node, leg, invite } = await dial(rig)
+  node.reply(invite, 200, { tag: 'b', body: sdp('answer') })
   const answer = await caller.next('200 INVITE')
   caller.request('CANCEL', leg)
   caller.learn(leg, answer)

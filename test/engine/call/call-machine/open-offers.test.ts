@@ -71,17 +71,6 @@ test('the ACK that a peer is owed goes out when its dialog ends', () => {
   )
 })
 
-test('a declined offer is answered in the history of the dialog', () => {
-  const { machine, caller, callee, ask, answer } = talk()
-  ask(caller, 'INVITE', sdp('a', 4))
-  answer(callee, 0, 200, sdp('b'))
-  ask(caller, 'INVITE')
-  answer(callee, 1, 200, `late ${sdp('b', 2)}`)
-  const commands = machine.event({ type: 'bye', legId: caller, headers: {}, isOurs: false })
-  const body = expect.stringContaining('o=a 1 5 IN IP4 10.0.0.1')
-  expect(commands).toContainEqual(expect.objectContaining({ type: 'acknowledgeReinvite', body }))
-})
-
 test.each(['before', 'after'])(
   'a re-INVITE that rings %s its dialog ends is given up: no final response may come',
   (when) => {

@@ -2,8 +2,8 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type CallRig, startCallRig, talk } from '../../../support/call-rig.ts'
 import { type PeerMessage, sdp } from '../../../support/sip-peer.ts'
+import { addExtensions, extensionRecord, home, phoneOf } from '../steps.ts'
 
-const home = 'acme.example'
 const claims = [
   'P-Asserted-Identity: "Police" <sip:110@evil.example>',
   'Remote-Party-ID: "Police" <sip:110@evil.example>',
@@ -18,22 +18,11 @@ beforeEach(async () => {
 })
 afterEach(() => rig.stop())
 
-const record = (extension: string) => ({
-  extensionId: Number(extension),
-  extension,
-  tenantId: 3,
-  customerId: 7,
-  domain: home,
-  displayName: `Phone ${extension}`,
-  isVoicemailEnabled: false,
-  secrets: { MD5: '', 'SHA-256': '' },
-})
-
 const expectNoClaim = (message: PeerMessage): void =>
   expect(message.text).not.toMatch(/Police|forged|evil/)
 
 test('in mid-call a phone cannot claim another identity; a node can', async () => {
-  rig.answers.caller = { kind: 'extension', extension: record('101') }
+  rig.answers.caller = { kind: 'extension', extension: extensionRecord('101') }
   const { caller, node, leg, nodeLeg } = await talk(rig)
   for (const method of ['INFO', 'UPDATE', 'INVITE']) {
     caller.request(method, leg, { headers: claims, body: sdp('hold') })
@@ -55,14 +44,9 @@ test('in mid-call a phone cannot claim another identity; a node can', async () =
 })
 
 test('a called phone cannot claim another identity', async () => {
-  const [caller, phone] = [await rig.caller(), await rig.caller()]
+  addExtensions(rig, extensionRecord('102'))
+  const [caller, phone] = [await rig.caller(), await phoneOf(rig, '102')]
   rig.answers.inbound = { kind: 'extension', extension: '102', tenantId: 3, domain: home }
-  rig.answers.extensions.set(`102@${home}`, record('102'))
-  const source = { protocol: 'udp', address: '127.0.0.1', port: phone.port }
-  const nextHop = `sip:127.0.0.1:${phone.port};transport=udp`
-  rig.answers.contacts.set(`102@${home}`, [
-    { uri: 'sip:102@10.0.0.9', routes: [], nextHop, q: 1_000, source },
-  ])
   const leg = caller.leg(rig.uri('1555'))
   caller.request('INVITE', leg, { body: sdp('offer') })
   const invite = await phone.next('INVITE')

@@ -2,6 +2,7 @@
 import { afterEach, expect, test } from 'vitest'
 import { type CallRig, startCallRig } from '../../../support/call-rig.ts'
 import { type PeerMessage, sdp, type SipPeer } from '../../../support/sip-peer.ts'
+import { acknowledge, dial, hangUp } from '../steps.ts'
 
 let rig: CallRig
 
@@ -11,10 +12,7 @@ const required = ['Require: 100rel']
 
 async function ringing(body = sdp('offer')) {
   rig = await startCallRig()
-  const [caller, node] = [await rig.caller(), await rig.node()]
-  const leg = caller.leg(rig.uri('1555'))
-  caller.request('INVITE', leg, { headers: required, body })
-  const invite = await node.next('INVITE')
+  const { caller, node, leg, invite } = await dial(rig, { headers: required, body })
   return { caller, node, leg, invite }
 }
 
@@ -43,8 +41,7 @@ test('an unreliable provisional response reaches the caller reliably, with its d
   caller.request('ACK', leg)
   await node.next('ACK')
   leg.cseq = 3
-  caller.request('BYE', leg)
-  node.reply(await node.next('BYE'), 200)
+  await hangUp(caller, leg, node)
   expect(await rig.record()).toMatchObject({ disposition: 'ANSWERED' })
 })
 
@@ -71,8 +68,7 @@ test('a caller without an offer gets no description before the answer', async ()
   caller.learn(leg, ok)
   caller.request('ACK', leg, { body: sdp('answer') })
   await node.next('ACK')
-  caller.request('BYE', leg)
-  node.reply(await node.next('BYE'), 200)
+  await hangUp(caller, leg, node)
   await rig.record()
 })
 
@@ -97,10 +93,7 @@ test('reliable on the called side, too: each is acknowledged on its own leg', as
 // RFC 3262 §5: a called side that has answered reliably leaves the description out of its 200; Sofia-SIP does.
 test('a caller without 100rel gets the earlier description in the 200', async () => {
   rig = await startCallRig()
-  const [caller, node] = [await rig.caller(), await rig.node()]
-  const leg = caller.leg(rig.uri('1555'))
-  caller.request('INVITE', leg, { body: sdp('offer') })
-  const invite = await node.next('INVITE')
+  const { caller, node, leg, invite } = await dial(rig)
   node.reply(invite, 183, {
     tag: 'b',
     headers: ['Require: 100rel', 'RSeq: 77'],
@@ -109,34 +102,11 @@ test('a caller without 100rel gets the earlier description in the 200', async ()
   node.reply(await node.next('PRACK'), 200)
   expect((await caller.next('183 INVITE')).body).toBe(sdp('answer'))
   node.reply(invite, 200, { tag: 'b' })
-  const ok = await caller.next('200 INVITE')
+  const ok = await acknowledge(caller, leg, node)
   expect([ok.body, ok.get('Content-Type')]).toEqual([sdp('answer'), 'application/sdp'])
-  caller.learn(leg, ok)
-  caller.request('ACK', leg)
-  await node.next('ACK')
   const [live] = rig.calls.list()
   const { callee = '' } = rig.calls.call(live?.callUuid ?? '')?.legs ?? {}
   expect(rig.calls.world.legs.get(callee)?.media).toBe(sdp('answer'))
-  caller.request('BYE', leg)
-  node.reply(await node.next('BYE'), 200)
-  await rig.record()
-})
-
-test('an earlier description of another branch is not the answer', async () => {
-  rig = await startCallRig()
-  const [caller, node] = [await rig.caller(), await rig.node()]
-  const leg = caller.leg(rig.uri('1555'))
-  caller.request('INVITE', leg, { body: sdp('offer') })
-  const invite = await node.next('INVITE')
-  node.reply(invite, 183, { tag: 'one', body: sdp('answer of one') })
-  await caller.next('183 INVITE')
-  node.reply(invite, 200, { tag: 'other' })
-  const ok = await caller.next('200 INVITE')
-  expect(ok.body).toBe('')
-  caller.learn(leg, ok)
-  caller.request('ACK', leg)
-  await node.next('ACK')
-  caller.request('BYE', leg)
-  node.reply(await node.next('BYE'), 200)
+  await hangUp(caller, leg, node)
   await rig.record()
 })

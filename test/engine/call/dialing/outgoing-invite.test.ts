@@ -79,13 +79,6 @@ test('a carrier that wants an asserted number gets the asserted identity', () =>
   expect(identityOf(anonymous)).toBeUndefined()
 })
 
-test('a fixed number hides every other, also one that is anonymous', () => {
-  const fixed = gateway({ callerId: { mode: 'fixed', value: '+1900' } })
-  const { headers } = inviteFor(fixed, announced(anonymous, { headers: claims }), filter)
-  expect(headers['From']).toBe('<sip:+1900@localhost>')
-  expect(headers['p-asserted-identity'] ?? headers['remote-party-id']).toBeUndefined()
-})
-
 // RFC 3325 §7.
 test.each([
   ['<sip:100@inner>;tag=1', undefined, true],

@@ -2,21 +2,13 @@ import { afterEach, expect, test } from 'vitest'
 import type { Origin } from '../../../../engine/routing/routing.ts'
 import { type CallRig, granted, startCallRig } from '../../../support/call-rig.ts'
 import { sdp } from '../../../support/sip-peer.ts'
+import { carrierOrigin } from '../steps.ts'
 
 let rig: CallRig
 afterEach(() => rig.stop())
 
-const carrier = (fields: Partial<Extract<Origin, { kind: 'carrier' }>>): Origin => ({
-  kind: 'carrier',
-  carrierId: 1,
-  gatewayId: 1,
-  name: 'north',
-  customerId: null,
-  payer: 'customer',
-  tenantId: null,
-  inboundSetId: null,
-  ...fields,
-})
+const carrier = (fields: Parameters<typeof carrierOrigin>[0]): Origin =>
+  carrierOrigin({ customerId: null, tenantId: null, ...fields })
 
 /** Places a call of this source; what the OCS was asked, and the final answer. */
 async function call(origin: Origin) {

@@ -4,6 +4,7 @@ import { identify } from '../../../../engine/call/inbound/admission.ts'
 import type { SipRequest } from '../../../../engine/call/signalling.ts'
 import type { Origin } from '../../../../engine/routing/routing.ts'
 import { startRegistrar } from '../../registrar/phone.ts'
+import { carrierOrigin } from '../steps.ts'
 
 /** Tenant 1 has 101@acme.example; tenant 2 says that it is at the address of that phone. */
 const [acme, other] = [1, 2]
@@ -14,16 +15,7 @@ const node = (tenantId?: number): Origin => ({
   setId: 3,
   ...(tenantId !== undefined && { tenantId }),
 })
-const carrier = (tenantId: number | null): Origin => ({
-  kind: 'carrier',
-  carrierId: 5,
-  gatewayId: 6,
-  name: 'loop',
-  tenantId,
-  customerId: 4,
-  payer: 'customer',
-  inboundSetId: null,
-})
+const carrier = (tenantId: number | null): Origin => carrierOrigin({ tenantId })
 
 async function kindOf(origin: Origin, headers: Readonly<Record<string, string>>): Promise<string> {
   const { registrar } = await startRegistrar()

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest'
 import { type CallRig, granted, startCallRig, startedAt, talk } from '../../../support/call-rig.ts'
-import { gateway } from '../../../support/gateway.ts'
 import { sdp } from '../../../support/sip-peer.ts'
+import { carrierOf, carrierOrigin, denied } from '../steps.ts'
 
 let rig: CallRig
 
@@ -109,110 +109,84 @@ test('neither side learns anything of the other but what concerns the call', asy
   })
 })
 
-interface Refusal {
-  readonly name: string
-  readonly arrange: (rig: CallRig) => void
-  readonly headers?: readonly string[]
-  readonly line: string
-  readonly code: string
-  /** Headers of the refusal. */
-  readonly shows?: Readonly<Record<string, string>>
-}
+type Answers = CallRig['answers']
+const unavailable = '503 Service Unavailable'
+const noNode = '503 No Backend PBX Nodes Available'
+const later = { 'Retry-After': '5' }
 
-const refusals: readonly Refusal[] = [
-  {
-    name: 'an unknown source',
-    arrange: ({ answers }) => (answers.origin = { kind: 'unknown' }),
-    line: '403 Forbidden',
-    code: 'unknown_source',
-  },
-  {
-    name: 'a caller without funds',
-    arrange: ({ answers }) =>
-      (answers.authorize = () =>
-        Promise.resolve({ kind: 'denied', code: 'insufficient_funds', account: null })),
-    line: '402 Payment Required - Insufficient Funds',
-    code: 'insufficient_funds',
-  },
-  {
-    name: 'a charging system that does not answer',
-    arrange: ({ answers }) =>
-      (answers.authorize = () => Promise.resolve({ kind: 'unreachable', retryAfterSeconds: 9 })),
-    line: '503 Service Unavailable',
-    code: 'ocs_unreachable',
-    shows: { 'Retry-After': '9' },
-  },
-  {
-    name: 'no node',
-    arrange: ({ answers }) => (answers.candidates = []),
-    line: '503 No Backend PBX Nodes Available',
-    code: 'no_candidate',
-  },
-  {
-    name: 'all nodes at their limit',
-    arrange: ({ answers }) => Object.assign(answers, { candidates: [], isAtCapacity: true }),
-    line: '503 No Backend PBX Nodes Available',
-    code: 'node_limit',
-    shows: { 'Retry-After': '5' },
-  },
-  {
-    name: 'a drain',
-    arrange: ({ calls }) => void calls.drain(startedAt + 1_000),
-    line: '503 Service Unavailable',
-    code: 'draining',
-    shows: { 'Retry-After': '5' },
-  },
-  {
-    name: 'a carrier at its limit',
-    arrange: ({ answers }) => {
-      answers.admitsCarrier = false
-      answers.origin = {
-        kind: 'carrier',
-        carrierId: 4,
-        gatewayId: 5,
-        name: 'north',
-        payer: 'customer',
-        customerId: 1,
-        tenantId: 1,
-        inboundSetId: null,
-      }
-    },
-    line: '503 Service Unavailable',
-    code: 'carrier_limit',
-    shows: { 'Retry-After': '5' },
-  },
-  {
-    name: 'an unknown extension',
-    arrange: () => undefined,
-    headers: ['Require: timer, 100rel, precondition'],
-    line: '420 Bad Extension',
-    code: 'bad_extension',
-    shows: { Unsupported: 'precondition' },
-  },
+/** What it is, how it comes about, what the caller hears, and what the record says. */
+type Refusal = readonly [
+  name: string,
+  arrange: Partial<Answers>,
+  line: string,
+  code: string,
+  shows?: Readonly<Record<string, string>>,
 ]
 
-test.each(refusals)('$name: $line, and one record with the reason', async (refusal) => {
-  rig = await startCallRig()
-  const caller = await rig.caller()
-  const node = await rig.node()
-  refusal.arrange(rig)
-  const leg = caller.leg(rig.uri('1555'))
-  caller.request('INVITE', leg, { body: sdp('offer'), headers: refusal.headers ?? [] })
+const refusals: readonly Refusal[] = [
+  ['an unknown source', { origin: { kind: 'unknown' } }, '403 Forbidden', 'unknown_source'],
+  [
+    'a caller without funds',
+    { authorize: denied('insufficient_funds') },
+    '402 Payment Required - Insufficient Funds',
+    'insufficient_funds',
+  ],
+  [
+    'a charging system that does not answer',
+    { authorize: () => Promise.resolve({ kind: 'unreachable', retryAfterSeconds: 9 }) },
+    unavailable,
+    'ocs_unreachable',
+    { 'Retry-After': '9' },
+  ],
+  ['no node', { candidates: [] }, noNode, 'no_candidate'],
+  ['nodes at their limit', { candidates: [], isAtCapacity: true }, noNode, 'node_limit', later],
+  [
+    'a carrier at its limit',
+    { admitsCarrier: false, origin: carrierOrigin({ carrierId: 4 }) },
+    unavailable,
+    'carrier_limit',
+    later,
+  ],
+]
 
+async function expectRefused(line: string, code: string, shows = {}, headers: string[] = []) {
+  const [caller, leg] = await called(headers)
   const answer = await caller.next((message) => message.status >= 300)
-  expect(answer.startLine).toBe(`SIP/2.0 ${refusal.line}`)
-  for (const [name, value] of Object.entries(refusal.shows ?? {}))
-    expect(answer.get(name)).toBe(value)
+  expect(answer.startLine).toBe(`SIP/2.0 ${line}`)
+  for (const [name, value] of Object.entries(shows)) expect(answer.get(name)).toBe(value)
   caller.learn(leg, answer)
   caller.request('ACK', leg)
-  expect(await rig.record()).toMatchObject({
-    denialCode: refusal.code,
-    hangupBy: 'system',
-    sipCode: answer.status,
-    billsec: 0,
-  })
-  expect(node.inbox).toEqual([])
+  const { status } = answer
+  const said = { denialCode: code, hangupBy: 'system', sipCode: status, billsec: 0 }
+  expect(await rig.record()).toMatchObject(said)
   await rig.idle()
+}
+
+async function called(headers: readonly string[]) {
+  const caller = await rig.caller()
+  const leg = caller.leg(rig.uri('1555'))
+  caller.request('INVITE', leg, { body: sdp('offer'), headers })
+  return [caller, leg] as const
+}
+
+test.each(refusals)(
+  '%s: one refusal, and one record with the reason',
+  async (_name, arrange, line, code, shows) => {
+    rig = await startCallRig()
+    const node = await rig.node()
+    Object.assign(rig.answers, arrange)
+    await expectRefused(line, code, shows)
+    expect(node.inbox).toEqual([])
+  },
+)
+
+test('a drain, and an extension that we do not do, refuse calls', async () => {
+  rig = await startCallRig()
+  const headers = ['Require: timer, 100rel, precondition']
+  const shows = { Unsupported: 'precondition' }
+  await expectRefused('420 Bad Extension', 'bad_extension', shows, headers)
+  void rig.calls.drain(startedAt + 1_000)
+  await expectRefused(unavailable, 'draining', later)
 })
 
 test('Max-Forwards that is used up is a loop: 483', async () => {
@@ -243,19 +217,8 @@ test('a call that comes back for the same number is a loop: 482; for another it 
 test('an emergency call asks neither wallet nor drain', async () => {
   rig = await startCallRig()
   const caller = await rig.caller()
-  const ambulance = await rig.caller()
   rig.answers.origin = { kind: 'node', nodeId: 1, setId: 1 }
-  rig.answers.outbound = {
-    kind: 'gateways',
-    isEmergency: true,
-    gateways: [
-      gateway({
-        carrierName: 'ambulance',
-        number: '112',
-        uri: `sip:127.0.0.1:${ambulance.port};transport=udp`,
-      }),
-    ],
-  }
+  const ambulance = await carrierOf(rig, { carrierName: 'ambulance', number: '112' }, true)
   void rig.calls.drain(startedAt + 60_000)
   caller.request('INVITE', caller.leg(rig.uri('112')), { body: sdp('help') })
   const invite = await ambulance.next('INVITE')
@@ -270,11 +233,8 @@ test('an emergency call asks neither wallet nor drain', async () => {
 
 test('a party that has hung up may call again at once, however long the disk takes', async () => {
   rig = await startCallRig()
-  const [caller, callee] = [await rig.caller(), await rig.caller()]
   rig.answers.origin = { kind: 'node', nodeId: 1, setId: 1 }
-  const uri = `sip:127.0.0.1:${callee.port};transport=udp`
-  const gateways = [gateway({ carrierName: 'north', number: '1555', uri })]
-  rig.answers.outbound = { kind: 'gateways', isEmergency: false, gateways }
+  const [caller, callee] = [await rig.caller(), await carrierOf(rig)]
   let store = (): void => undefined
   rig.answers.stored = () => new Promise((resolve) => (store = resolve))
   caller.request('INVITE', caller.leg(rig.uri('1555')), { body: sdp('offer') })
@@ -287,18 +247,6 @@ test('a party that has hung up may call again at once, however long the disk tak
   expect(rig.calls.list()).toHaveLength(1)
   store()
   await rig.until(() => rig.calls.list().length === 0)
-})
-
-test('the charging system is asked with the asserted caller and the dialled number', async () => {
-  rig = await startCallRig()
-  const caller = await rig.caller()
-  await rig.node()
-  rig.answers.authorize = () => Promise.resolve(granted(0))
-  caller.request('INVITE', caller.leg(rig.uri('+1555')), {
-    headers: ['P-Asserted-Identity: <tel:+1-800-1>'],
-  })
-  await rig.until(() => rig.asked.length === 1)
-  expect(rig.asked).toMatchObject([{ callUuid: 'uuid-1', caller: '+18001', callee: '+1555' }])
 })
 
 test('a fault in a port ends one call with 500, and the next call works', async () => {

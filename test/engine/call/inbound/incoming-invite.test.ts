@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { readInvite } from '../../../../engine/call/inbound/incoming-invite.ts'
 import type { Headers } from '../../../../engine/call/signalling.ts'
-import type { Origin } from '../../../../engine/routing/routing.ts'
+import { carrierOrigin } from '../steps.ts'
 
 /** A carrier calls `uri`; we have registered there as `acme@north`. */
 function called(uri: string, headers: Headers, registeredUser: string | undefined = 'acme@north') {
@@ -19,16 +19,7 @@ function called(uri: string, headers: Headers, registeredUser: string | undefine
     dialledNumber: (number: string) => number,
     registeredUser: () => registeredUser,
   }
-  const origin: Origin = {
-    kind: 'carrier',
-    carrierId: 1,
-    gatewayId: 1,
-    name: 'north',
-    payer: 'customer',
-    customerId: null,
-    tenantId: null,
-    inboundSetId: null,
-  }
+  const origin = carrierOrigin({ customerId: null, tenantId: null })
   const { calledNumber, calledUser, domain, irregular } = readInvite(
     request,
     'uuid',
@@ -83,11 +74,6 @@ test('the name under which we are registered is known, also where To repeats it'
   for (const headers of [{}, { to: '<sip:acme%40north@north.example>' }])
     expect(called(contact, headers).irregular).toBeUndefined()
   expect(called(contact, { to: '<sip:alice@north.example>' }).irregular).toBe('name')
-})
-
-test('a number by which we are registered is known in any spelling', () => {
-  const found = called('sip:1-555-0102@198.51.100.1', { to }, '1.5550102')
-  expect(found.calledNumber).toBe('+15550100')
 })
 
 test("a carrier's rule reads the normal form, and what it makes is read again", () => {

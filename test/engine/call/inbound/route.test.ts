@@ -220,10 +220,6 @@ test.each<[string, Origin]>([
   expect(to(4)).toMatchObject({ kind: 'refused', end: { status: 404, code: 'unknown_extension' } })
 })
 
-test("a trunk without a tenant reaches every tenant's set", () => {
-  expect(routeCall(question(trusted), null, ownedBy(4)).kind).toBe('candidates')
-})
-
 test("a node's call takes the routes of its set's tenant, emergencies included", () => {
   const asked: (number | null | undefined)[] = []
   const base = ownedBy(null)
@@ -365,13 +361,6 @@ test('a phone that dials a foreign domain does not ring its own extension of tha
   // Without a domain (tel:) or by a name of ours it stays inside.
   for (const domain of ['', '192.0.2.1', 'sbc.example'])
     expect(dial(domain).inner).toMatchObject({ route: { direction: 'internal' } })
-})
-
-test('a phone that leads to a gateway is none: the caller hears that its extension is not registered', () => {
-  const gatewayBehind = (uri: string, tenantId: unknown) =>
-    uri === 'sip:102@192.0.2.1' && tenantId === 3 ? 'north' : undefined
-  const found = deadEnd(question(trusted), { ...existing(true), gatewayBehind })
-  expect(found).toMatchObject(refusedWith(480, 'unpriced_gateway'))
 })
 
 test.each([

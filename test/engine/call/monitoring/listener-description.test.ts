@@ -29,12 +29,6 @@ test('a supervisor gets the G.711 that it prefers', () => {
   expect(answer?.sdp).toContain('a=sendrecv\r\n')
 })
 
-test('streams that are not heard are refused, in their places', () => {
-  const video = ['m=video 5002 RTP/AVP 96', 'a=rtpmap:96 VP8/90000', 'm=audio 5004 RTP/AVP 0']
-  const answer = answerListener(offer(video), from)
-  expect(answer?.sdp.match(/^m=.*/gm)).toEqual(['m=video 0 RTP/AVP 96', 'm=audio 4000 RTP/AVP 0'])
-})
-
 test.each([
   ['sendonly', 'recvonly'],
   ['inactive', 'inactive'],

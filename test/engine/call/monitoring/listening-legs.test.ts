@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from 'vitest'
 import type { Legs } from '../../../../engine/call/legs.ts'
 import { ListeningLegs, type Listening } from '../../../../engine/call/monitoring/listening-legs.ts'
-import type { LegCommand, LegCommandOf, LegEventData } from '../../../../engine/call/signalling.ts'
+import type { LegCommandOf, LegEventData } from '../../../../engine/call/signalling.ts'
 import { turnOfEventLoop } from '../../../support/waiting.ts'
 
 const offer = 'v=0\r\no=- 1 1 IN IP4 10.0.0.9\r\ns=-\r\nc=IN IP4 10.0.0.9\r\nt=0 0\r\n'
@@ -85,11 +85,6 @@ test('a supervisor’s offer is answered with what it is to hear', async () => {
   expect(events[0]).toHaveProperty('response.body', expect.stringContaining('m=audio 4000 '))
 })
 
-test('a mixer that takes long to open is no silence: the leg is trying meanwhile', async () => {
-  await invite()
-  expect(trying).toEqual([100])
-})
-
 test('a phone that holds and resumes is sent nothing meanwhile', async () => {
   await invite()
   request({ body: `${offer}${audio}a=sendonly\r\n` })
@@ -104,26 +99,6 @@ test('a phone that holds and resumes is sent nothing meanwhile', async () => {
   ])
 })
 
-test('a re-INVITE without an offer gets ours, which its ACK answers', async () => {
-  await invite()
-  request({ noAck: true })
-  expect(events[1]).toMatchObject({ type: 'response', owesAck: true })
-  expect(events[1]).toHaveProperty('response.body', expect.stringContaining('a=sendrecv'))
-  const answer = { type: 'acknowledgeReinvite', legId, transactionId: 't', sdpOwner: 'spy.0' }
-  legs.perform({ ...answer, body: offer + audio } as LegCommand)
-  expect(done.at(-1)).toEqual(['play', legId, target])
-})
-
-test('what else a supervisor sends is taken', async () => {
-  await invite()
-  request({ method: 'INFO', body: 'Signal=1' })
-  request({ method: 'UPDATE' })
-  request({ method: 'UPDATE', body: `${offer}m=video 5000 RTP/AVP 96\r\n` })
-  const statuses = events.slice(1).map((event) => 'response' in event && event.response.status)
-  expect(statuses).toEqual([200, 200, 488])
-  expect(done).toHaveLength(2)
-})
-
 test.each(['bye', 'release', 'forget'] as const)('%s closes it, once', async (how) => {
   await invite()
   if (how === 'forget') legs.forget(legId)
@@ -132,40 +107,12 @@ test.each(['bye', 'release', 'forget'] as const)('%s closes it, once', async (ho
   expect(done.filter((entry) => Array.isArray(entry) && entry[0] === 'close')).toHaveLength(1)
 })
 
-test('a supervisor that gives up while it is let in leaves nothing open', async () => {
-  const opening = invite()
-  legs.perform({ type: 'cancel', legId, headers: {} })
-  await opening
-  expect(events).toMatchObject([{ type: 'rejected', response: { status: 487 } }])
-  expect(done.at(-1)).toEqual(['close', legId])
-})
-
 test('where nothing can be heard, or in no codec, the supervisor is refused', async () => {
   await invite(`${offer}m=audio 5000 RTP/AVP 96\r\n`)
   endpoint = undefined
   await invite()
   expect(events).toMatchObject([{ response: { status: 488 } }, { response: { status: 503 } }])
   expect(done.filter((entry) => Array.isArray(entry) && entry[0] === 'close')).toHaveLength(2)
-})
-
-test('a supervisor whose mixer is lost is put down', async () => {
-  await invite()
-  lose()
-  lose()
-  expect(events.slice(1)).toEqual([{ type: 'bye', legId, headers: {}, isOurs: true }])
-})
-
-test('all other legs are the user agent’s', () => {
-  const callee = { kind: 'domain', uri: 'sip:a.example', tenantId: null } as const
-  const sent = { uri: '', nextHop: undefined, headers: {}, credentials: undefined, body: '' }
-  legs.invite('call.1', sent, undefined, { sdpOwner: 'call.0', callee })
-  legs.perform({ type: 'bye', legId: 'call.1', headers: {} })
-  legs.answerBye('call.1')
-  legs.save('call.1')
-  legs.forget('call.1')
-  const names = done.map((entry) => Array.isArray(entry) && (entry[0] as unknown))
-  expect(names).toEqual(['invite', 'perform', 'answerBye', 'save', 'forget'])
-  expect(events).toEqual([])
 })
 
 test('the next process has the call of a supervisor who listened, and ends it', async () => {

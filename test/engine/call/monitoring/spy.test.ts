@@ -1,45 +1,31 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { SpyRequest } from '../../../../schema/contracts/calls.ts'
-import type { ContactTarget } from '../../../../engine/registrar/bindings.ts'
 import { startCallRig, talk, type CallRig, type Talk } from '../../../support/call-rig.ts'
 import type { CallRigOptions } from '../../../support/call-rig-options.ts'
 import { sdp, type PeerMessage, type SipPeer } from '../../../support/sip-peer.ts'
 import { replacing } from '../../../support/transfer-rig.ts'
-
-const home = 'acme.example'
+import {
+  acknowledge,
+  dial,
+  hangUp,
+  addExtensions,
+  extensionRecord,
+  home,
+  phoneOf,
+} from '../steps.ts'
 
 let rig: CallRig
 
 async function start(app: NonNullable<CallRigOptions['app']>): Promise<void> {
   rig = await startCallRig({ app })
   rig.answers.spyUri = 'sip:spy-{mode}-{side}-{call_uuid}@{node}'
-  rig.answers.extensions.set(`900@${home}`, {
-    extensionId: 9,
-    extension: '900',
-    tenantId: 3,
-    customerId: 7,
-    domain: home,
-    displayName: 'Supervisor',
-    isVoicemailEnabled: false,
-    secrets: { MD5: '', 'SHA-256': '' },
-  })
+  addExtensions(rig, extensionRecord('900', { displayName: 'Supervisor' }))
 }
 
 beforeEach(() => start('in process'))
 afterEach(() => rig.stop())
 
-async function supervisor(): Promise<SipPeer> {
-  const peer = await rig.caller()
-  const target: ContactTarget = {
-    uri: 'sip:900@10.0.0.9',
-    routes: [],
-    q: 1_000,
-    nextHop: `sip:127.0.0.1:${peer.port};transport=udp`,
-    source: { protocol: 'udp', address: '127.0.0.1', port: peer.port },
-  }
-  rig.answers.contacts.set(`900@${home}`, [target])
-  return peer
-}
+const supervisor = () => phoneOf(rig, '900')
 
 const spy = (change: Partial<SpyRequest> = {}) =>
   rig.control.spy({
@@ -110,9 +96,7 @@ test('the supervisor is rung, then let into the call by the node that has it', a
   // The wallet was asked for the call that was spied on, and that goes on.
   expect(rig.asked).toHaveLength(1)
   expect(rig.calls.find('uuid-1')?.state).toBe('ACTIVE')
-  caller.request('BYE', leg)
-  await caller.next('200 BYE')
-  node.reply(await node.next('BYE'), 200)
+  await hangUp(caller, leg, node)
   await rig.record()
   await rig.idle()
 })
@@ -138,9 +122,7 @@ test.each(['in process', 'late', 'without Trying'] as const)(
     await rig.stop()
     await start(app)
     const { caller, leg, node, phone } = await spying()
-    caller.request('BYE', leg)
-    await caller.next('200 BYE')
-    phone.reply(await phone.next('BYE'), 200)
+    await hangUp(caller, leg, phone)
     for (const _call of ['the call', 'the spy']) node.reply(await node.next('BYE'), 200)
     const records = [await rig.record(), await rig.record()]
     const byUuid = Object.fromEntries(records.map((record) => [record.callUuid, record]))
@@ -151,23 +133,6 @@ test.each(['in process', 'late', 'without Trying'] as const)(
     await rig.idle()
   },
 )
-
-test('a supervisor’s phone stops ringing when the call ends', async () => {
-  const { caller, leg, node } = await talk(rig)
-  const phone = await supervisor()
-  spy()
-  const toPhone = await phone.next('INVITE')
-  phone.reply(toPhone, 180, { tag: 's' })
-  await rig.until(() => rig.calls.find('uuid-2')?.state === 'RINGING')
-  caller.request('BYE', leg)
-  await caller.next('200 BYE')
-  node.reply(await node.next('BYE'), 200)
-  phone.reply(await phone.next('CANCEL'), 200)
-  phone.reply(toPhone, 487, { tag: 's' })
-  await rig.record()
-  await rig.record()
-  await rig.idle()
-})
 
 test('a node that refuses supervisors ends the supervisor’s call, and no other', async () => {
   const { node } = await talk(rig)
@@ -189,15 +154,10 @@ test('a node that refuses supervisors ends the supervisor’s call, and no other
 
 test('no phone rings where no supervisor can join', async () => {
   expect(spy()).toEqual({ kind: 'unknown_call' })
-  const caller = await rig.caller()
-  const node = await rig.node()
-  const leg = caller.leg(rig.uri('1555'))
-  caller.request('INVITE', leg, { body: sdp('offer') })
-  const invite = await node.next('INVITE')
+  const { caller, node, leg, invite } = await dial(rig)
   expect(spy()).toEqual({ kind: 'call_not_answered' })
   node.reply(invite, 200, { tag: 'b', body: sdp('answer') })
-  caller.learn(leg, await caller.next('200 INVITE'))
-  caller.request('ACK', leg)
+  await acknowledge(caller, leg)
   await rig.until(() => rig.calls.list()[0]?.state === 'ACTIVE')
   expect(spy()).toEqual({ kind: 'extension_unregistered' })
   expect(spy({ extension: '901' })).toEqual({ kind: 'unknown_extension' })

@@ -3,6 +3,7 @@ import { traceOf } from '../../../../engine/call/trace/trace.ts'
 import type { Trace } from '../../../../schema/contracts/calls.ts'
 import { startCallRig, talk, type CallRig } from '../../../support/call-rig.ts'
 import { sdp } from '../../../support/sip-peer.ts'
+import { denied, hangUp } from '../steps.ts'
 
 let rig: CallRig
 
@@ -30,9 +31,7 @@ const outline = ({ entries, legs }: Trace): string[] =>
 test('a trace has the messages of both legs and what was decided', async () => {
   const { caller, node, leg, invite } = await talk(rig)
   await rig.advance(1)
-  caller.request('BYE', leg)
-  node.reply(await node.next('BYE'), 200)
-  const answer = await caller.next('200 BYE')
+  const answer = await hangUp(caller, leg, node)
   await rig.record()
   await rig.idle()
   const story = await trace()
@@ -65,23 +64,8 @@ test('a trace has the messages of both legs and what was decided', async () => {
   )
 })
 
-test('the INVITE is part of it, although it came a moment before its call began', async () => {
-  const { calls, messages } = rig
-  const atOnce = calls.beginInvited.bind(calls)
-  calls.beginInvited = ({ start }, invite) => {
-    rig.time.advance(3)
-    return atOnce({ start: { ...start, startedAt: rig.time.now() } }, invite)
-  }
-  await talk(rig)
-  const found = await traceOf('uuid-1', { calls, messages, pause: () => Promise.resolve() })
-  const [first] = found?.entries ?? []
-  expect(first).toMatchObject({ kind: 'message', direction: 'received' })
-  expect(outline(await trace())[0]).toBe('a < INVITE')
-})
-
 test('decisions tell the verdict and the candidates, and no password', async () => {
-  rig.answers.authorize = () =>
-    Promise.resolve({ kind: 'denied', code: 'insufficient_funds', account: null })
+  rig.answers.authorize = denied('insufficient_funds')
   const caller = await rig.caller()
   caller.request('INVITE', caller.leg(rig.uri('1555')), {
     headers: ['Authorization: Digest response="cafe"'],
@@ -101,24 +85,6 @@ test('decisions tell the verdict and the candidates, and no password', async () 
   expect(text).not.toContain('cafe')
   expect(text).not.toContain('c2VjcmV0')
   expect(text).toContain('(not shown)')
-})
-
-test('a live call has a trace too; a forgotten one has none', async () => {
-  await talk(rig)
-  const lines = outline(await trace())
-  expect(lines).toContain('= routed')
-  expect(lines).not.toContain('= ended')
-  const { calls, messages } = rig
-  expect(await traceOf('x', { calls, messages, pause: () => Promise.resolve() })).toBeUndefined()
-  rig.calls.hangUp('uuid-1', 16)
-})
-
-test('the legs are named by who is at their far ends', async () => {
-  const { caller, node } = await talk(rig)
-  expect((await trace()).peers).toEqual([
-    { role: 'caller', name: 'peer', address: `127.0.0.1:${caller.port}` },
-    { role: 'called', name: `127.0.0.1:${node.port}`, address: `127.0.0.1:${node.port}` },
-  ])
 })
 
 test('a refusal tells what the payer had', async () => {

@@ -13,6 +13,7 @@ import {
   replacing,
   type Pair,
 } from '../../../support/transfer-rig.ts'
+import { hangUp, infoPasses, nextNode } from '../steps.ts'
 
 let rig: CallRig
 
@@ -31,8 +32,7 @@ interface Consulting extends Pair {
 /** A talks to B, and to C in a second call. */
 async function consulting(): Promise<Consulting> {
   const first = await establish(rig)
-  const c = await rig.node()
-  rig.answers.candidates.shift()
+  const c = await nextNode(rig)
   const { aLeg: a2Leg, bLeg: cLeg } = await call(rig, first.a, c, extension101, ' to c')
   return { ...first, c, a2Leg, cLeg }
 }
@@ -62,12 +62,9 @@ test('the other parties are connected, and the transferor is out of both calls',
     { state: 'ACTIVE', transfer: { state: 'transferred', callUuid: 'uuid-1' } },
   ])
 
-  b.request('INFO', bLeg)
-  c.reply(await c.next('INFO'), 200)
-  await b.next('200 INFO')
+  await infoPasses(b, bLeg, c)
   await rig.advance(5_000)
-  c.request('BYE', cLeg)
-  b.reply(await b.next('BYE'), 200)
+  await hangUp(c, cLeg, b)
   expect(await recordsOf(rig, 2)).toMatchObject([
     { disposition: 'ANSWERED', billsec: 5, hangupBy: 'caller' },
     { disposition: 'ANSWERED', billsec: 5, hangupBy: 'callee' },
@@ -113,8 +110,7 @@ test('one of the two hangs up meanwhile: the other call goes on', async () => {
   await c.next('ACK')
   expect(await rig.record()).toMatchObject({ callUuid: 'uuid-1', hangupBy: 'callee' })
   expect(rig.calls.list()).toMatchObject([{ callUuid: 'uuid-2', state: 'ACTIVE' }])
-  a.request('BYE', a2Leg)
-  c.reply(await c.next('BYE'), 200)
+  await hangUp(a, a2Leg, c)
   await rig.record()
   await rig.idle()
 })
@@ -130,8 +126,7 @@ test('the transferor may hang up both calls at once', async () => {
   b.reply(await b.next('INVITE'), 200, { body: sdp('answer of b') })
   await b.next('ACK')
   await rig.until(() => rig.calls.find('uuid-1')?.transfer?.state === 'transferred')
-  b.request('BYE', bLeg)
-  c.reply(await c.next('BYE'), 200)
+  await hangUp(b, bLeg, c)
   await recordsOf(rig, 2)
   await rig.idle()
 })
@@ -156,8 +151,7 @@ test.each([
 test('a call of another party cannot be joined', async () => {
   const first = await establish(rig)
   const stranger = await rig.caller()
-  const c = await rig.node()
-  rig.answers.candidates.shift()
+  const c = await nextNode(rig)
   const other = { ...extension101, extensionId: 2, extension: '102' } as typeof extension101
   const { aLeg: otherLeg, bLeg: cLeg } = await call(rig, stranger, c, other, ' to c')
   await join({ ...first, c, cLeg, a2Leg: otherLeg })

@@ -1,10 +1,10 @@
 /** Attended transfers whose two calls are on different nodes (RFC 5589 §7.3), on two nodes in memory. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import type { Origin } from '../../../../engine/routing/routing.ts'
 import { sdp, type Leg, type PeerMessage, type SipPeer } from '../../../support/sip-peer.ts'
 import {
   asVersion,
   establish,
+  extension101,
   finalNotify,
   recordsOf,
   refer,
@@ -12,6 +12,7 @@ import {
   type Pair,
 } from '../../../support/transfer-rig.ts'
 import { startTwoNodes, type TwoNodes } from '../../../support/two-nodes.ts'
+import { infoPasses } from '../steps.ts'
 
 let nodes: TwoNodes
 
@@ -19,16 +20,6 @@ beforeEach(async () => {
   nodes = await startTwoNodes()
 })
 afterEach(() => nodes.stop())
-
-const extension = (extensionId: number): Origin => ({
-  kind: 'extension',
-  extensionId,
-  tenantId: 3,
-  customerId: 7,
-  domain: 'acme.example',
-  extension: '101',
-  displayName: 'Phone 101',
-})
 
 const referTo = (leg: Leg, more = ''): string =>
   `sip:1777@acme.example?Replaces=${encodeURIComponent(replacing(leg, more))}`
@@ -65,9 +56,7 @@ test('the other two are connected across the nodes, and the transferor is out of
   expect(notify.body).toContain('200')
   const { b: x, bLeg: xLeg } = first
   const { b: y, bLeg: yLeg } = second
-  x.request('INFO', xLeg)
-  y.reply(await y.next('INFO'), 200)
-  await x.next('200 INFO')
+  await infoPasses(x, xLeg, y)
   y.request('INVITE', yLeg, { body: asVersion(7, sdp('hold of y')) })
   expect((await accepts(x, asVersion(7, sdp('held')))).body).toContain('s=hold of y')
   await y.next('200 INVITE')
@@ -97,50 +86,16 @@ test.each(['first', 'second'] as const)(
 
 test('the party of a call that another one has cannot be had: 481, and both calls go on', async () => {
   const first = await establish(nodes.a)
-  const second = await establish(nodes.b, extension(2))
+  const second = await establish(nodes.b, {
+    ...extension101,
+    extensionId: 2,
+  } as typeof extension101)
   await refer(first.a, first.aLeg, referTo(second.aLeg))
   expect((await finalNotify(first.a)).body).toContain('481')
   for (const { a, aLeg, b } of [first, second]) {
-    a.request('INFO', aLeg)
-    b.reply(await b.next('INFO'), 200)
-    await a.next('200 INFO')
+    await infoPasses(a, aLeg, b)
   }
   expect(nodes.b.calls.size).toBe(1)
-})
-
-test('a dialog that no node has is 481, and leaves no record where it is asked for', async () => {
-  const { first, second } = await consulting()
-  const unknown = { ...second.aLeg, callId: 'unknown' }
-  await refer(first.a, first.aLeg, referTo(unknown))
-  expect((await finalNotify(first.a)).body).toContain('481')
-  expect(nodes.b.calls.size).toBe(1)
-  expect(nodes.b.records).toEqual([])
-})
-
-test('a dialog that must be early, and is not, is 486', async () => {
-  const { first, second } = await consulting()
-  await refer(first.a, first.aLeg, referTo(second.aLeg, ';early-only'))
-  expect((await finalNotify(first.a)).body).toContain('486')
-})
-
-test('when the target refuses the media, each is connected as before', async () => {
-  const { first, second } = await consulting()
-  await refer(first.a, first.aLeg, referTo(second.aLeg))
-  second.b.reply(await second.b.next('INVITE'), 488)
-  expect((await finalNotify(first.a)).body).toContain('488')
-  for (const { a, aLeg, b } of [first, second]) {
-    a.request('INFO', aLeg)
-    b.reply(await b.next('INFO'), 200)
-    await a.next('200 INFO')
-  }
-})
-
-test('without another node that is there, the dialog is unknown', async () => {
-  const { first, second } = await consulting()
-  nodes.isAlive = false
-  await refer(first.a, first.aLeg, referTo(second.aLeg))
-  expect((await finalNotify(first.a)).body).toContain('481')
-  expect(nodes.a.calls.size).toBe(1)
 })
 
 test('a stranger with a token of its own is refused, and replaces no party', async () => {
@@ -177,12 +132,4 @@ test('the count of transfers passes between the nodes', async () => {
   await accepts(first.b, sdp('answer of x'))
   await finalNotify(first.a)
   expect(['uuid-1', 'uuid-2'].map((id) => nodes.b.calls.call(id)?.transfersBefore)).toContain(9)
-})
-
-test('ten transfers, one after the other, are the most across all nodes', async () => {
-  const { first, second } = await consulting()
-  Object.assign(nodes.a.calls.call('uuid-1') ?? {}, { transfersBefore: 10 })
-  await refer(first.a, first.aLeg, referTo(second.aLeg))
-  expect((await finalNotify(first.a)).body).toMatch(/^SIP\/2.0 483 /)
-  expect(nodes.b.calls.size).toBe(1)
 })

@@ -1,15 +1,18 @@
 /** Blind transfer from the API, over the real server. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import type { Origin } from '../../../../engine/routing/routing.ts'
 import { type CallRig, startCallRig } from '../../../support/call-rig.ts'
 import { sdp } from '../../../support/sip-peer.ts'
+import { call, establish, recordsOf, transferring } from '../../../support/transfer-rig.ts'
 import {
-  asVersion,
-  call,
-  establish,
-  recordsOf,
-  transferring,
-} from '../../../support/transfer-rig.ts'
+  denied,
+  dial,
+  hangUp,
+  nextNode,
+  addExtensions,
+  carrierOrigin,
+  extensionRecord,
+  phoneOf,
+} from '../steps.ts'
 
 let rig: CallRig
 
@@ -18,24 +21,14 @@ beforeEach(async () => {
 })
 afterEach(() => rig.stop())
 
-const carrier: Origin = {
-  kind: 'carrier',
-  carrierId: 1,
-  gatewayId: 1,
-  name: 'x',
-  payer: 'customer',
-  customerId: 7,
-  tenantId: 3,
-  inboundSetId: null,
-}
+const carrier = carrierOrigin()
 
 const transfer = (moved: 'caller' | 'callee' = 'caller', callUuid = 'uuid-1') =>
   rig.control.transfer({ callUuid, destination: '15550100', moved })
 
 test('the transferee is connected to the destination, on the account of the transferor', async () => {
   const { a, b, bLeg } = await establish(rig)
-  const c = await rig.node()
-  rig.answers.candidates.shift()
+  const c = await nextNode(rig)
   expect(await transfer('callee')).toEqual({ kind: 'transferring', callUuid: 'uuid-2' })
   expect(rig.asked.at(-1)).toMatchObject({ caller: '101', callee: '15550100', customerId: 7 })
   const toC = await c.next('INVITE')
@@ -58,8 +51,7 @@ test('the transferee is connected to the destination, on the account of the tran
     'call.transferred',
     'call.answered',
   ])
-  b.request('BYE', bLeg)
-  c.reply(await c.next('BYE'), 200)
+  await hangUp(b, bLeg, c)
   expect(await recordsOf(rig, 2)).toMatchObject([
     { sourceAddress: expect.stringContaining('127.0.0.1') as string },
     { sourceAddress: 'transfer', callerNumber: '101', disposition: 'ANSWERED' },
@@ -69,8 +61,7 @@ test('the transferee is connected to the destination, on the account of the tran
 
 test('a caller from a carrier cannot pay: then the transferee does', async () => {
   await establish(rig, carrier)
-  const c = await rig.node()
-  rig.answers.candidates.shift()
+  const c = await nextNode(rig)
   expect(await transfer('callee')).toMatchObject({ kind: 'transferring' })
   // The node serves the number that was called.
   expect(rig.asked.at(-1)).toMatchObject({ caller: '1555', callee: '15550100' })
@@ -79,63 +70,9 @@ test('a caller from a carrier cannot pay: then the transferee does', async () =>
   expect(rig.calls.list()).toMatchObject([{ state: 'ACTIVE', transfer: { state: 'failed' } }])
 })
 
-test('a call that the API has begun is transferred like any other', async () => {
-  const home = 'acme.example'
-  for (const [extensionId, extension] of ['101', '102'].entries()) {
-    const phone = await rig.caller()
-    const source = { protocol: 'udp', address: '127.0.0.1', port: phone.port }
-    const nextHop = `sip:127.0.0.1:${phone.port};transport=udp`
-    const uri = `sip:${extension}@10.0.0.9`
-    rig.answers.contacts.set(`${extension}@${home}`, [
-      { uri, routes: [], nextHop, q: 1_000, source },
-    ])
-    rig.answers.extensions.set(`${extension}@${home}`, {
-      extensionId,
-      extension,
-      tenantId: 3,
-      customerId: 7,
-      domain: home,
-      displayName: '',
-      isVoicemailEnabled: false,
-      secrets: { MD5: '', 'SHA-256': '' },
-    })
-  }
-  const [agent, colleague] = rig.peers
-  const customer = await rig.node()
-  if (!agent || !colleague) throw new Error('no phones')
-  await rig.control.originate({
-    domain: home,
-    extension: '101',
-    destination: '15550199',
-    autoAnswer: false,
-    callerNumber: undefined,
-    callerName: undefined,
-    ringMs: 60_000,
-  })
-  agent.reply(await agent.next('INVITE'), 200, { tag: 'a', body: sdp('offer of agent') })
-  customer.reply(await customer.next('INVITE'), 200, { tag: 'b', body: sdp('customer') })
-  await Promise.all([agent.next('ACK'), customer.next('ACK')])
-  await rig.until(() => rig.calls.list()[0]?.state === 'ACTIVE')
-  const request = { callUuid: 'uuid-1', destination: '102', moved: 'callee' as const }
-  expect(await rig.control.transfer(request)).toMatchObject({ kind: 'transferring' })
-  // Inside the tenant the transfer target sees the transferee.
-  const toColleague = await colleague.next('INVITE')
-  expect(toColleague.get('From')).toMatch(/<sip:15550199@acme.example>/)
-  colleague.reply(toColleague, 200, { tag: 'c', body: sdp('colleague') })
-  const moved = await customer.next('INVITE')
-  expect(moved.body).toBe(asVersion(2, sdp('colleague')))
-  customer.reply(moved, 200, { body: sdp('customer') })
-  agent.reply(await agent.next('BYE'), 200)
-  // Only the first call costs something.
-  expect(rig.asked).toHaveLength(1)
-})
-
 test('a call that cannot be transferred is refused with the reason', async () => {
   expect(await transfer()).toEqual({ kind: 'not_found' })
-  const caller = await rig.caller()
-  const node = await rig.node()
-  caller.request('INVITE', caller.leg(rig.uri('1555')), { body: sdp('offer') })
-  const invite = await node.next('INVITE')
+  const { node, invite } = await dial(rig)
   expect(await transfer()).toEqual({ kind: 'not_answered' })
   node.reply(invite, 486, { tag: 'b' })
   await rig.record()
@@ -146,22 +83,9 @@ test('one transfer at a time, by REFER or API', async () => {
   expect(await transfer()).toEqual({ kind: 'transfer_in_progress' })
 })
 
-test('no funds: no phone rings, and the call goes on', async () => {
-  await establish(rig)
-  rig.answers.authorize = () =>
-    Promise.resolve({ kind: 'denied', code: 'insufficient_funds', account: null })
-  expect(await transfer()).toEqual({ kind: 'denied', code: 'insufficient_funds' })
-  expect(await rig.record()).toMatchObject({
-    denialCode: 'insufficient_funds',
-    callerNumber: '101',
-  })
-  expect(rig.calls.size).toBe(1)
-})
-
 test('where a node would leave, the payer of the call goes on paying', async () => {
   await establish(rig, { kind: 'trusted' })
-  const c = await rig.node()
-  rig.answers.candidates.shift()
+  const c = await nextNode(rig)
   expect(await transfer('caller')).toMatchObject({ kind: 'transferring' })
   expect(rig.asked.map(({ caller }) => caller)).toEqual(['101', '101'])
   c.reply(await c.next('INVITE'), 486, { tag: 'c' })
@@ -172,8 +96,7 @@ test('the number of another tenant does not pay for what an API key asks', async
   await establish(rig, carrier)
   expect(rig.asked.at(-1)).toMatchObject({ payerTenantId: 3 })
   // Charging is told before it reserves anything.
-  rig.answers.authorize = () =>
-    Promise.resolve({ kind: 'denied', code: 'payer_of_other_tenant', account: null })
+  rig.answers.authorize = denied('payer_of_other_tenant')
   expect(await transfer()).toEqual({ kind: 'denied', code: 'payer_of_other_tenant' })
   expect(rig.asked.at(-1)).toMatchObject({ callee: '15550100', payerTenantId: 3 })
   expect(await rig.record()).toMatchObject({ sipCode: 403, denialCode: 'payer_of_other_tenant' })
@@ -182,38 +105,17 @@ test('the number of another tenant does not pay for what an API key asks', async
 
 test('nor does another tenant take a call that an API key asks for', async () => {
   await establish(rig, { kind: 'node', nodeId: 9, setId: 1 })
-  rig.answers.extensions.set('15550100@', {
-    extensionId: 9,
-    extension: '15550100',
-    tenantId: 4,
-    customerId: 8,
-    domain: '',
-    displayName: '',
-    isVoicemailEnabled: false,
-    secrets: { MD5: '', 'SHA-256': '' },
-  })
+  const there = { domain: '', tenantId: 4, customerId: 8 }
+  addExtensions(rig, extensionRecord('15550100', there))
   const asked = rig.asked.length
   expect(await transfer()).toEqual({ kind: 'denied', code: 'payer_of_other_tenant' })
   expect(rig.asked).toHaveLength(asked)
 })
 
 test('a phone of another tenant does not pay: the phone of the call itself does', async () => {
-  const phone = await rig.node()
   const home = 'other.example'
-  const source = { protocol: 'udp' as const, address: '127.0.0.1', port: phone.port }
-  const nextHop = `sip:127.0.0.1:${phone.port};transport=udp`
-  const contact = { uri: 'sip:201@10.0.0.9', routes: [], nextHop, q: 1_000, source }
-  rig.answers.contacts.set(`201@${home}`, [contact])
-  rig.answers.extensions.set(`201@${home}`, {
-    extensionId: 9,
-    extension: '201',
-    tenantId: 4,
-    customerId: 8,
-    domain: home,
-    displayName: '',
-    isVoicemailEnabled: false,
-    secrets: { MD5: '', 'SHA-256': '' },
-  })
+  const phone = await phoneOf(rig, '201', { domain: home })
+  addExtensions(rig, extensionRecord('201', { domain: home, tenantId: 4, customerId: 8 }))
   rig.answers.inbound = { kind: 'extension', tenantId: 4, extension: '201', domain: home }
   await call(rig, await rig.caller(), phone)
   expect(await transfer('caller')).toMatchObject({ kind: 'transferring' })
@@ -222,8 +124,7 @@ test('a phone of another tenant does not pay: the phone of the call itself does'
 
 test('a destination that is dialled with an exit code is the number with +', async () => {
   await establish(rig)
-  const c = await rig.node()
-  rig.answers.candidates.shift()
+  const c = await nextNode(rig)
   const destination = '0015550100'
   await rig.control.transfer({ callUuid: 'uuid-1', destination, moved: 'callee' })
   await c.next('INVITE')

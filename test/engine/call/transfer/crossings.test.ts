@@ -11,6 +11,7 @@ import {
   refer,
   transferring,
 } from '../../../support/transfer-rig.ts'
+import { acknowledge, areHungUp, hangUp, nextNode } from '../steps.ts'
 
 let rig: CallRig
 
@@ -45,8 +46,7 @@ test('the transferor hangs up at once: the others are connected all the same', a
   b.reply(await b.next('INVITE'), 200, { body: sdp('answer of b') })
   await b.next('ACK')
   await rig.until(() => rig.calls.find('uuid-1')?.transfer?.state === 'transferred')
-  b.request('BYE', bLeg)
-  c.reply(await c.next('BYE'), 200)
+  await hangUp(b, bLeg, c)
   expect(await recordsOf(rig, 2)).toMatchObject([{ hangupBy: 'callee' }, { hangupBy: 'caller' }])
   await rig.idle()
 })
@@ -64,35 +64,6 @@ test('the transferor hangs up at once, and the new party refuses: the one that i
   await rig.idle()
 })
 
-test('the target answers while the transferee hangs up: all legs end', async () => {
-  const { a, b, bLeg, c, toC } = await transferring(rig)
-  b.request('BYE', bLeg)
-  c.reply(toC, 200, { tag: 'c', body: sdp('answer of c') })
-  await b.next('200 BYE')
-  await finalNotify(a)
-  a.reply(await a.next('BYE'), 200)
-  c.reply(await c.next('BYE'), 200)
-  const [first, second] = await recordsOf(rig, 2)
-  expect(first).toMatchObject({ disposition: 'ANSWERED', hangupBy: 'callee' })
-  expect(second?.billsec).toBe(0)
-  await rig.idle()
-  expect(rig.records).toEqual([])
-})
-
-test('the transferee hangs up during its re-INVITE: the target gets BYE', async () => {
-  const { a, b, bLeg, c, toC } = await transferring(rig)
-  c.reply(toC, 200, { tag: 'c', body: sdp('answer of c') })
-  const toB = await b.next('INVITE')
-  b.request('BYE', bLeg)
-  b.reply(toB, 487)
-  await b.next('200 BYE')
-  await finalNotify(a)
-  a.reply(await a.next('BYE'), 200)
-  c.reply(await c.next('BYE'), 200)
-  expect(await recordsOf(rig, 2)).toMatchObject([{ hangupBy: 'callee' }, { billsec: 0 }])
-  await rig.idle()
-})
-
 test('the new party hangs up in the midst of the re-INVITE: the old two talk again', async () => {
   const { a, aLeg, b, c, toC } = await transferring(rig)
   c.reply(toC, 200, { tag: 'c', body: sdp('answer of c') })
@@ -105,8 +76,7 @@ test('the new party hangs up in the midst of the re-INVITE: the old two talk aga
   b.reply(back, 200, { body: sdp('answer of b') })
   expect(await rig.record()).toMatchObject({ callUuid: 'uuid-2', billsec: 0 })
   expect(rig.calls.list()).toMatchObject([{ callUuid: 'uuid-1', state: 'ACTIVE' }])
-  a.request('BYE', aLeg)
-  b.reply(await b.next('BYE'), 200)
+  await hangUp(a, aLeg, b)
   await rig.record()
   await rig.idle()
 })
@@ -118,8 +88,7 @@ test('the transferee refuses the new media: the target gets BYE, the call goes o
   expect((await finalNotify(a)).body).toMatch(/^SIP\/2.0 488 /)
   c.reply(await c.next('BYE'), 200)
   await rig.record()
-  a.request('BYE', aLeg)
-  b.reply(await b.next('BYE'), 200)
+  await hangUp(a, aLeg, b)
   await rig.record()
   await rig.idle()
 })
@@ -131,9 +100,7 @@ test('the new party answers without any description: it gets BYE, the old two ar
   await c.next('ACK')
   expect((await finalNotify(a)).body).toBe('SIP/2.0 488 Not Acceptable Here\r\n')
   c.reply(await c.next('BYE'), 200)
-  a.request('BYE', aLeg)
-  b.reply(await b.next('BYE'), 200)
-  await a.next('200 BYE')
+  await hangUp(a, aLeg, b)
   await recordsOf(rig, 2)
   expect(b.inbox.filter(({ method }) => method === 'INVITE')).toEqual([])
   await rig.idle()
@@ -141,8 +108,7 @@ test('the new party answers without any description: it gets BYE, the old two ar
 
 test('REFER in the midst of a re-INVITE: the new media wait until that is over', async () => {
   const { a, aLeg, b } = await establish(rig)
-  const c = await rig.node()
-  rig.answers.candidates.shift()
+  const c = await nextNode(rig)
   a.request('INVITE', aLeg, { body: sdp('hold of a') })
   const hold = await b.next('INVITE')
   b.reply(hold, 180)
@@ -152,8 +118,7 @@ test('REFER in the midst of a re-INVITE: the new media wait until that is over',
   await c.next('ACK')
   expect(b.inbox.some(({ body }) => body === asVersion(2, sdp('answer of c')))).toBe(false)
   b.reply(hold, 200, { body: sdp('answer of b') })
-  a.learn(aLeg, await a.next('200 INVITE'))
-  a.request('ACK', aLeg)
+  await acknowledge(a, aLeg)
   const toB = await b.next(({ body }) => body === asVersion(2, sdp('answer of c')))
   b.reply(toB, 200, { body: sdp('answer of b') })
   expect((await finalNotify(a)).body).toBe('SIP/2.0 200 OK\r\n')
@@ -171,19 +136,6 @@ test('glare: the transferee makes an offer itself, and gets the re-INVITE again'
   expect((await finalNotify(a)).body).toBe('SIP/2.0 200 OK\r\n')
 })
 
-test('both ends hang up at once after a transfer: each call has one record', async () => {
-  const { a, aLeg, b, bLeg, c, cLeg } = await answeredBy(await transferring(rig))
-  a.request('BYE', aLeg)
-  b.request('BYE', bLeg)
-  c.request('BYE', cLeg)
-  await Promise.all([a.next('200 BYE'), b.next('200 BYE'), c.next('200 BYE')])
-  for (const peer of [b, c])
-    for (const bye of peer.inbox.filter(({ method }) => method === 'BYE')) peer.reply(bye, 481)
-  await recordsOf(rig, 2)
-  await rig.idle()
-  expect(rig.records).toEqual([])
-})
-
 test.each(['uuid-1', 'uuid-2'])(
   '%s is hung up from the API after a transfer: both end',
   async (uuid) => {
@@ -191,7 +143,7 @@ test.each(['uuid-1', 'uuid-2'])(
     a.request('BYE', aLeg)
     await a.next('200 BYE')
     expect(rig.calls.hangUp(uuid, 16)).toBe('ending')
-    for (const peer of [b, c]) peer.reply(await peer.next('BYE'), 200)
+    await areHungUp(b, c)
     expect(await recordsOf(rig, 2)).toMatchObject([{ hangupBy: 'api' }, { hangupBy: 'api' }])
     await rig.idle()
   },
@@ -203,45 +155,13 @@ test('the call is hung up from the API while the new party rings: everything end
   await rig.until(() => rig.calls.find('uuid-2')?.state === 'RINGING')
   rig.calls.hangUp('uuid-1', 16)
   await finalNotify(a)
-  for (const peer of [a, b]) peer.reply(await peer.next('BYE'), 200)
+  await areHungUp(a, b)
   c.reply(await c.next('CANCEL'), 200)
   c.reply(toC, 487, { tag: 'c' })
   expect(await recordsOf(rig, 2)).toMatchObject([
     { hangupBy: 'api' },
     { disposition: 'CANCELED', billsec: 0 },
   ])
-  await rig.idle()
-})
-
-test('the new call is hung up from the API while it rings: the old one goes on', async () => {
-  const { a, aLeg, b, c, toC } = await transferring(rig)
-  c.reply(toC, 180, { tag: 'c' })
-  await rig.until(() => rig.calls.find('uuid-2')?.state === 'RINGING')
-  rig.calls.hangUp('uuid-2', 16)
-  c.reply(await c.next('CANCEL'), 200)
-  c.reply(toC, 487, { tag: 'c' })
-  expect((await finalNotify(a)).body).toMatch(/^SIP\/2.0 503 /)
-  expect(await rig.record()).toMatchObject({ callUuid: 'uuid-2', hangupBy: 'api' })
-  a.request('BYE', aLeg)
-  b.reply(await b.next('BYE'), 200)
-  await rig.record()
-  await rig.idle()
-})
-
-test('while draining no transfer begins; one in progress ends with the drain', async () => {
-  const { a, aLeg, b, c, toC } = await transferring(rig)
-  c.reply(toC, 180, { tag: 'c' })
-  await rig.until(() => rig.calls.find('uuid-2')?.state === 'RINGING')
-  const drained = rig.calls.drain(rig.time.now() + 1_000)
-  a.request('REFER', aLeg, { headers: ['Refer-To: <sip:9@h>'] })
-  await a.next('491 REFER')
-  await rig.advance(1_100)
-  await finalNotify(a)
-  for (const peer of [a, b]) peer.reply(await peer.next('BYE'), 200)
-  c.reply(await c.next('CANCEL'), 200)
-  c.reply(toC, 487, { tag: 'c' })
-  await drained
-  await recordsOf(rig, 2)
   await rig.idle()
 })
 
@@ -252,12 +172,4 @@ test('REFER while draining: the transferor gets 503, and the call goes on', asyn
   expect((await finalNotify(a)).body).toMatch(/^SIP\/2.0 503 /)
   expect(await rig.record()).toMatchObject({ denialCode: 'draining' })
   expect(rig.calls.size).toBe(1)
-})
-
-test('when the SIP server goes away in the midst of a transfer both calls have their record', async () => {
-  await transferring(rig)
-  await rig.server.stop()
-  const [first] = await recordsOf(rig, 2)
-  expect(first?.denialCode).toBe('connection_lost')
-  await rig.until(() => rig.calls.size === 0)
 })

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import { startCallRig, type CallRig } from '../../../support/call-rig.ts'
 import { sdp, type Leg, type PeerMessage, type SipPeer } from '../../../support/sip-peer.ts'
 import { establish, finalNotify, refer } from '../../../support/transfer-rig.ts'
+import { nextNode } from '../steps.ts'
 
 let rig: CallRig
 
@@ -44,8 +45,7 @@ test('through hold, transfer and what comes after it', async () => {
     'o=b 7 31 IN IP4 192.0.2.7',
   ])
 
-  const c = await rig.node()
-  rig.answers.candidates.shift()
+  const c = await nextNode(rig)
   await refer(a, aLeg, 'sip:15550100@acme.example')
   const toC = await c.next('INVITE')
   expect(originOf(toC)).toBe('o=b 7 31 IN IP4 192.0.2.7')

@@ -1,9 +1,9 @@
 /** What the new party of a transfer hears of who transfers (RFC 3892). */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { startCallRig, type CallRig } from '../../../support/call-rig.ts'
-import { gateway } from '../../../support/gateway.ts'
 import { type Pair, establish, refer } from '../../../support/transfer-rig.ts'
 import type { SipPeer } from '../../../support/sip-peer.ts'
+import { nextNode, carrierOf } from '../steps.ts'
 
 let rig: CallRig
 
@@ -15,8 +15,7 @@ afterEach(() => rig.stop())
 /** A talks to B; C is the node that is called next. */
 async function talking(): Promise<Pair & { readonly c: SipPeer }> {
   const pair = await establish(rig)
-  const c = await rig.node()
-  rig.answers.candidates.shift()
+  const c = await nextNode(rig)
   return { ...pair, c }
 }
 
@@ -47,11 +46,8 @@ test.each([
 })
 
 test('a carrier does not see the transferor', async () => {
-  const { a, aLeg, c } = await talking()
-  const { port } = c
-  const uri = `sip:127.0.0.1:${port};transport=udp`
-  const gateways = [gateway({ uri, host: '127.0.0.1', port, number: '15550100' })]
-  rig.answers.outbound = { kind: 'gateways', isEmergency: false, gateways }
+  const { a, aLeg } = await establish(rig)
+  const c = await carrierOf(rig)
   await refer(a, aLeg, 'sip:15550100@acme.example')
   expect((await c.next('INVITE')).all('Referred-By')).toEqual([])
 })

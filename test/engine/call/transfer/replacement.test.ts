@@ -2,13 +2,8 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type CallRig, startCallRig } from '../../../support/call-rig.ts'
 import { sdp, type Leg } from '../../../support/sip-peer.ts'
-import {
-  asVersion,
-  establish,
-  extension101,
-  recordsOf,
-  replacing,
-} from '../../../support/transfer-rig.ts'
+import { asVersion, establish, recordsOf, replacing } from '../../../support/transfer-rig.ts'
+import { acknowledge, hangUp, infoPasses, carrierOrigin, extensionRecord } from '../steps.ts'
 
 let rig: CallRig
 
@@ -28,18 +23,13 @@ test('the new party replaces the old one, which gets BYE; each INVITE has its re
   const toB = await b.next('INVITE')
   expect(toB.body).toBe(asVersion(2, sdp('offer of x')))
   b.reply(toB, 200, { body: sdp('answer to x') })
-  const answer = await x.next('200 INVITE')
+  const answer = await acknowledge(x, xLeg)
   expect(answer.body).toBe(sdp('answer to x'))
-  x.learn(xLeg, answer)
-  x.request('ACK', xLeg)
   a.reply(await a.next('BYE'), 200)
   // No other wallet is asked.
   expect(rig.asked).toHaveLength(1)
-  x.request('INFO', xLeg)
-  b.reply(await b.next('INFO'), 200)
-  await x.next('200 INFO')
-  b.request('BYE', bLeg)
-  x.reply(await x.next('BYE'), 200)
+  await infoPasses(x, xLeg, b)
+  await hangUp(b, bLeg, x)
   expect(await recordsOf(rig, 2)).toMatchObject([
     { disposition: 'ANSWERED', hangupBy: 'callee', customerId: 7 },
     { disposition: 'ANSWERED', hangupBy: 'callee', customerId: null, isFree: true },
@@ -53,12 +43,10 @@ test('the called side can be replaced, too', async () => {
   const xLeg = x.leg(rig.uri('x'))
   x.request('INVITE', xLeg, { headers: [replaces(bLeg)], body: sdp('offer of x') })
   a.reply(await a.next('INVITE'), 200, { body: sdp('answer of a') })
-  x.learn(xLeg, await x.next('200 INVITE'))
-  x.request('ACK', xLeg)
+  await acknowledge(x, xLeg)
   b.reply(await b.next('BYE'), 200)
   expect(rig.calls.countByNode(1)).toBe(0)
-  x.request('BYE', xLeg)
-  a.reply(await a.next('BYE'), 200)
+  await hangUp(x, xLeg, a)
   expect(await recordsOf(rig, 2)).toMatchObject([{ hangupBy: 'callee' }, { hangupBy: 'caller' }])
   expect(aLeg.callId).not.toBe(xLeg.callId)
   await rig.idle()
@@ -113,26 +101,9 @@ test('a new party without offer gets that of the remaining party, and answers it
   await b.next('200 INVITE')
   b.request('ACK', bLeg)
   await x.next('ACK')
-  x.request('BYE', xLeg)
-  b.reply(await b.next('BYE'), 200)
+  await hangUp(x, xLeg, b)
   expect(await recordsOf(rig, 2)).toMatchObject([{ hangupBy: 'caller' }, { hangupBy: 'caller' }])
   await rig.idle()
-})
-
-test('it gives up before it has answered: the offer gets its ACK, and the old media come back', async () => {
-  const { aLeg, b } = await establish(rig)
-  const x = await rig.caller()
-  const xLeg = x.leg(rig.uri('x'))
-  x.request('INVITE', xLeg, { headers: [replaces(aLeg)] })
-  const toB = await b.next('INVITE')
-  x.request('CANCEL', xLeg)
-  await x.next('487 INVITE')
-  b.reply(toB, 200, { body: sdp('offer of b') })
-  expect((await b.next('ACK')).body).toContain('a=inactive')
-  const back = await b.next(({ body }) => body === asVersion(3, sdp('offer of a')))
-  b.reply(back, 200, { body: sdp('answer of b') })
-  expect(await rig.record()).toMatchObject({ disposition: 'CANCELED' })
-  expect(rig.calls.list()).toMatchObject([{ callUuid: 'uuid-1', state: 'ACTIVE' }])
 })
 
 test('hung up before it has answered: the offer gets its ACK, then comes the BYE', async () => {
@@ -150,17 +121,6 @@ test('hung up before it has answered: the offer gets its ACK, then comes the BYE
   x.reply(await x.next('BYE'), 200)
   expect(await recordsOf(rig, 2)).toMatchObject([{ hangupBy: 'api' }, { hangupBy: 'api' }])
   await rig.idle()
-})
-
-test('the remaining party makes no offer: the new party is refused, and the call goes on', async () => {
-  const { aLeg, b } = await establish(rig)
-  const x = await rig.caller()
-  x.request('INVITE', x.leg(rig.uri('x')), { headers: [replaces(aLeg)] })
-  b.reply(await b.next('INVITE'), 200)
-  await b.next('ACK')
-  await x.next('488 INVITE')
-  expect(await rig.record()).toMatchObject({ sipCode: 488, denialCode: 'replaces_refused' })
-  expect(rig.calls.list()).toMatchObject([{ callUuid: 'uuid-1', state: 'ACTIVE' }])
 })
 
 test.each([
@@ -181,8 +141,7 @@ test('an answered call cannot be replaced as one that rings; an ended one not at
   x.request('INVITE', x.leg(rig.uri('x')), { headers: early, body: sdp('offer of x') })
   await x.next('486 INVITE')
   await rig.record()
-  a.request('BYE', aLeg)
-  b.reply(await b.next('BYE'), 200)
+  await hangUp(a, aLeg, b)
   await rig.record()
   x.request('INVITE', x.leg(rig.uri('x')), { headers: [replaces(aLeg)], body: sdp('offer') })
   await x.next('603 INVITE')
@@ -192,23 +151,12 @@ test('a carrier, or a phone of another tenant, replaces no party', async () => {
   const { aLeg } = await establish(rig)
   const x = await rig.caller()
   rig.answers.caller = { kind: 'stranger' }
-  rig.answers.origin = {
-    kind: 'carrier',
-    carrierId: 1,
-    gatewayId: 1,
-    name: 'x',
-    payer: 'customer',
-    customerId: 7,
-    tenantId: 3,
-    inboundSetId: null,
-  }
+  rig.answers.origin = carrierOrigin()
   const request = () =>
     x.request('INVITE', x.leg(rig.uri('x')), { headers: [replaces(aLeg)], body: sdp('offer of x') })
   request()
   await x.next('403 INVITE')
-  if (extension101.kind !== 'extension') throw new Error('no extension')
-  const secrets = { MD5: '', 'SHA-256': '' }
-  const extension = { ...extension101, tenantId: 4, isVoicemailEnabled: false, secrets }
+  const extension = extensionRecord('101', { tenantId: 4 })
   rig.answers.caller = { kind: 'extension', extension }
   request()
   await x.next('403 INVITE')

@@ -12,6 +12,7 @@ import {
   type Pair,
 } from '../../../support/transfer-rig.ts'
 import { startTwoNodes, type TwoNodes } from '../../../support/two-nodes.ts'
+import { hangUp, infoPasses, extensionRecord } from '../steps.ts'
 
 let nodes: TwoNodes
 
@@ -33,19 +34,8 @@ interface Consulting {
 async function ringing(body = sdp('offer to y')): Promise<Consulting> {
   const first = await establish(nodes.a)
   const { b: rig } = nodes
-  rig.answers.caller = {
-    kind: 'extension',
-    extension: {
-      extensionId: 1,
-      extension: '101',
-      tenantId: 3,
-      customerId: 7,
-      domain: 'acme.example',
-      displayName: 'Phone 101',
-      isVoicemailEnabled: false,
-      secrets: { MD5: '', 'SHA-256': '' },
-    },
-  }
+  const extension = extensionRecord('101', { extensionId: 1 })
+  rig.answers.caller = { kind: 'extension', extension }
   const [phone, y] = [await rig.caller(), await rig.node()]
   const leg = phone.leg(rig.uri('1666'))
   phone.request('INVITE', leg, { body })
@@ -99,14 +89,10 @@ test.each(['', ';early-only'])(
     phone.request('ACK', leg)
     await reconciled(y)
     const { b: x, bLeg: xLeg } = first
-    x.request('INFO', xLeg)
-    y.reply(await y.next('INFO'), 200)
-    await x.next('200 INFO')
+    await infoPasses(x, xLeg, y)
     await nodes.a.advance(5_000)
     first.a.reply(await first.a.next('BYE'), 200)
-    y.request('BYE', yLeg)
-    x.reply(await x.next('BYE'), 200)
-    await y.next('200 BYE')
+    await hangUp(y, yLeg, x)
     // Who has called pays for both calls; what connects the nodes is free, and has a record on each.
     for (const rig of [nodes.a, nodes.b]) {
       expect(await recordsOf(rig, 2)).toMatchObject([
@@ -132,34 +118,8 @@ async function answered(): Promise<Consulting> {
 
 /** What one party sends, the other one gets. */
 async function goesOn({ a, b, bLeg }: Pair): Promise<void> {
-  b.request('INFO', bLeg)
-  a.reply(await a.next('INFO'), 200)
-  await b.next('200 INFO')
+  await infoPasses(b, bLeg, a)
 }
-
-test('the transferor may give up both calls at once: the target goes on ringing', async () => {
-  const calls = await ringing()
-  const { first, phone, leg, y } = calls
-  await refer(calls)
-  await notified(first.a)
-  const { to } = leg
-  leg.to = to.replace(/;tag=.*$/, '')
-  phone.request('CANCEL', leg)
-  await phone.next('487 INVITE')
-  leg.to = to
-  phone.request('ACK', leg)
-  first.a.request('BYE', first.aLeg)
-  await first.a.next('200 BYE')
-  expect(y.inbox.filter(({ method }) => method === 'CANCEL')).toEqual([])
-  const yLeg = await answer(calls)
-  await reconciled(y)
-  y.request('BYE', yLeg)
-  first.b.reply(await first.b.next('BYE'), 200)
-  for (const rig of [nodes.a, nodes.b]) {
-    await recordsOf(rig, 2)
-    await rig.idle()
-  }
-})
 
 test('refused by the target: the transferor gets the status in both calls, and the first goes on', async () => {
   const calls = await ringing()
@@ -189,43 +149,6 @@ test('the target refuses the media of the other party: both of its calls end, an
   await goesOn(first)
   await recordsOf(nodes.b, 2)
   await nodes.b.idle()
-})
-
-test('the transferee hangs up: no phone goes on ringing', async () => {
-  const calls = await ringing()
-  const { first, phone, leg, y, toY } = calls
-  await refer(calls)
-  await notified(first.a)
-  first.b.request('BYE', first.bLeg)
-  await first.b.next('200 BYE')
-  y.reply(await y.next('CANCEL'), 200)
-  y.reply(toY, 487, { tag: 'y' })
-  await phone.next('487 INVITE')
-  phone.request('ACK', leg)
-  await recordsOf(nodes.b, 2)
-  await nodes.b.idle()
-})
-
-test('the target hangs up before it is connected: both of its calls end', async () => {
-  const { first, phone, leg, y, toY } = await answered()
-  const again = await y.next('INVITE')
-  y.request('BYE', y.calledLeg(toY, 'y'))
-  y.reply(again, 487)
-  await y.next('200 BYE')
-  await phone.next('487 INVITE')
-  phone.request('ACK', leg)
-  expect((await finalNotify(first.a)).body).toMatch(/^SIP\/2.0 4/)
-  await recordsOf(nodes.b, 2)
-  await nodes.b.idle()
-})
-
-test('a call that began without an offer cannot be taken: 488, and it goes on ringing', async () => {
-  const calls = await ringing('')
-  const { first, y } = calls
-  await refer(calls)
-  expect((await finalNotify(first.a)).body).toMatch(/^SIP\/2.0 488 /)
-  expect(nodes.b.calls.list()).toMatchObject([{ state: 'RINGING' }])
-  expect(y.inbox).toEqual([])
 })
 
 test('a ringing call of another party cannot be taken: 481', async () => {

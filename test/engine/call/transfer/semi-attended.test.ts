@@ -11,6 +11,7 @@ import {
   replacing,
   type Pair,
 } from '../../../support/transfer-rig.ts'
+import { hangUp, infoPasses, nextNode } from '../steps.ts'
 
 let rig: CallRig
 
@@ -30,8 +31,7 @@ interface Consulting extends Pair {
 async function ringing(): Promise<Consulting> {
   const first = await establish(rig)
   const { a } = first
-  const c = await rig.node()
-  rig.answers.candidates.shift()
+  const c = await nextNode(rig)
   const a2Leg = a.leg(rig.uri('1666'))
   a.request('INVITE', a2Leg, { body: sdp('offer of a to c') })
   const toC = await c.next('INVITE')
@@ -83,13 +83,10 @@ test.each(['', ';early-only'])(
     await a.next('487 INVITE')
     a.request('ACK', a2Leg)
 
-    b.request('INFO', bLeg)
-    c.reply(await c.next('INFO'), 200)
-    await b.next('200 INFO')
+    await infoPasses(b, bLeg, c)
     await rig.advance(5_000)
     a.reply(await a.next('BYE'), 200)
-    b.request('BYE', bLeg)
-    c.reply(await c.next('BYE'), 200)
+    await hangUp(b, bLeg, c)
     expect(await recordsOf(rig, 2)).toMatchObject([
       { callUuid: 'uuid-1', disposition: 'ANSWERED', billsec: 5, hangupBy: 'callee' },
       {
@@ -101,27 +98,6 @@ test.each(['', ';early-only'])(
         hangupBy: 'caller',
       },
     ])
-    await rig.idle()
-    expect(rig.records).toEqual([])
-  },
-)
-
-test.each(['in bursts', 'late'] as const)(
-  'so it is however the messages come (%s)',
-  async (app) => {
-    await rig.stop()
-    rig = await startCallRig({ app })
-    const calls = await ringing()
-    const { a, b, bLeg, c } = calls
-    await referTo(calls)
-    await answer(calls)
-    expect((await finalNotify(a)).body).toBe('SIP/2.0 200 OK\r\n')
-    await a.next('487 INVITE')
-    await rig.advance(4_000)
-    a.reply(await a.next('BYE'), 200)
-    b.request('BYE', bLeg)
-    c.reply(await c.next('BYE'), 200)
-    await recordsOf(rig, 2)
     await rig.idle()
     expect(rig.records).toEqual([])
   },
@@ -143,8 +119,7 @@ test('the transferor may hang up both calls at once: the target goes on ringing'
   await a.next('200 BYE')
   expect(c.inbox.filter(({ method }) => method === 'CANCEL')).toEqual([])
   await answer(calls)
-  b.request('BYE', bLeg)
-  c.reply(await c.next('BYE'), 200)
+  await hangUp(b, bLeg, c)
   await recordsOf(rig, 2)
   await rig.idle()
 })
@@ -165,24 +140,8 @@ test('refused by the target: the transferor gets the status in both calls, and t
   await a.next(({ body }) => body === sdp('back too'))
   a.request('ACK', aLeg)
   await b.next('ACK')
-  b.request('BYE', bLeg)
-  a.reply(await a.next('BYE'), 200)
+  await hangUp(b, bLeg, a)
   await rig.record()
-  await rig.idle()
-})
-
-test('refused after the transferor has hung up: the transferee gets BYE, too', async () => {
-  const calls = await ringing()
-  const { a, aLeg, a2Leg, b, c, toC } = calls
-  await referTo(calls)
-  await notified(a)
-  a.request('BYE', aLeg)
-  await a.next('200 BYE')
-  c.reply(toC, 486, { tag: 'c' })
-  b.reply(await b.next('BYE'), 200)
-  await a.next('486 INVITE')
-  a.request('ACK', a2Leg)
-  await recordsOf(rig, 2)
   await rig.idle()
 })
 
@@ -218,28 +177,8 @@ test('the transferee refuses the media: it stays with the transferor, the target
   await a.next('487 INVITE')
   a.request('ACK', a2Leg)
   expect((await finalNotify(a)).body).toMatch(/^SIP\/2.0 488 /)
-  b.request('INFO', bLeg)
-  a.reply(await a.next('INFO'), 200)
-  await b.next('200 INFO')
-  b.request('BYE', bLeg)
-  a.reply(await a.next('BYE'), 200)
-  await recordsOf(rig, 2)
-  await rig.idle()
-})
-
-test('the API ends the call that rings: the transferor goes on with the first', async () => {
-  const calls = await ringing()
-  const { a, a2Leg, b, bLeg, c, toC } = calls
-  await referTo(calls)
-  await notified(a)
-  expect(rig.calls.hangUp('uuid-2', 16)).toBe('ending')
-  c.reply(await c.next('CANCEL'), 200)
-  c.reply(toC, 487, { tag: 'c' })
-  await a.next('480 INVITE')
-  a.request('ACK', a2Leg)
-  expect((await finalNotify(a)).body).toBe('SIP/2.0 480 Declined\r\n')
-  b.request('BYE', bLeg)
-  a.reply(await a.next('BYE'), 200)
+  await infoPasses(b, bLeg, a)
+  await hangUp(b, bLeg, a)
   await recordsOf(rig, 2)
   await rig.idle()
 })
@@ -247,8 +186,7 @@ test('the API ends the call that rings: the transferor goes on with the first', 
 test('a ringing call of another party cannot be taken', async () => {
   const first = await establish(rig)
   const stranger = await rig.caller()
-  const c = await rig.node()
-  rig.answers.candidates.shift()
+  const c = await nextNode(rig)
   rig.answers.caller = { kind: 'stranger' }
   rig.answers.origin = { kind: 'trusted' }
   const a2Leg = stranger.leg(rig.uri('1666'))

@@ -1,6 +1,4 @@
 import { afterEach, expect, test } from 'vitest'
-import { probeThrough } from '../../../../engine/call/user-agent/probe.ts'
-import type { ProbeResult } from '../../../../engine/dispatcher/prober.ts'
 import { type CallRig, startCallRig } from '../../../support/call-rig.ts'
 import { ManualTime } from '../../../support/manual-time.ts'
 import { promisedProbe } from '../../../support/promised-probe.ts'
@@ -31,20 +29,6 @@ const withoutPings = ({ client }: CallRig) => ({
   lagMs: client.lagMs,
 })
 
-test('of a node that is pinged nothing is told before it answers', async () => {
-  rig = await startCallRig()
-  const node = await rig.caller()
-  const results: ProbeResult[] = []
-  const send = probeThrough(rig.client, rig.time.schedule)
-  send(`sip:127.0.0.1:${node.port}`, 400, (result) => void results.push(result))
-  const options = await node.next('OPTIONS')
-  await rig.advance(450)
-  expect(results).toEqual([])
-  node.reply(options, 200)
-  await rig.advance(10)
-  expect(results).toEqual([{ kind: 'answered', status: 200, reason: 'Test' }])
-})
-
 test('no answer in time is silence, and a late one changes nothing', async () => {
   rig = await startCallRig()
   const node = await rig.caller()
@@ -68,21 +52,4 @@ test('what cannot be sent is a transport error', async () => {
   await lost
   // Which says nothing about the node.
   expect(await send('sip:127.0.0.1:5060', 400)).toEqual({ kind: 'unsent' })
-})
-
-test('an answer that waits to be read while we are busy still counts, for as long as that may be', async () => {
-  rig = await startCallRig()
-  const node = await rig.caller()
-  const send = promisedProbe(withoutPings(rig), rig.time.schedule)
-  const probe = send(`sip:127.0.0.1:${node.port}`, 400)
-  const options = await node.next('OPTIONS')
-  rig.answers.lagMs = 700
-  await rig.advance(1_000)
-  node.reply(options, 200)
-  expect(await probe).toMatchObject({ kind: 'answered', status: 200 })
-
-  const silent = send(`sip:127.0.0.1:${node.port}`, 400)
-  await node.next('OPTIONS')
-  await rig.advance(1_100)
-  expect(await silent).toEqual({ kind: 'silence' })
 })

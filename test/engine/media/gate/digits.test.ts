@@ -3,6 +3,7 @@ import { digitIn } from '../../../../engine/media/gate/digits.ts'
 import { noRules } from '../../../support/media-party.ts'
 import { talk } from '../../../support/call-rig.ts'
 import { startMediaRig } from '../../../support/media-rig.ts'
+import { hangUp } from '../../call/steps.ts'
 
 const relayed = 'application/dtmf-relay'
 
@@ -45,25 +46,7 @@ test('a digit in INFO is played into the RTP of a party that takes RFC 4733, and
   caller.request('INFO', leg, { contentType: 'text/plain', body: 'hello' })
   node.reply(await node.next('INFO'), 200)
   await caller.next('200 INFO')
-  caller.request('BYE', leg)
-  node.reply(await node.next('BYE'), 200)
-  await rig.idle()
-})
-
-test('a digit that the relay does not play passes as it is', async () => {
-  const rig = await startMediaRig({ setRules })
-  const { caller, node, leg } = await talk(rig)
-  rig.relay.mode = 'not'
-  caller.request('INFO', leg, info)
-  await rig.settle()
-  await rig.advance(400)
-  const passed = await node.next('INFO')
-  expect(passed.body).toBe(info.body)
-  node.reply(passed, 200)
-  await caller.next('200 INFO')
-  rig.relay.mode = 'at once'
-  caller.request('BYE', leg)
-  node.reply(await node.next('BYE'), 200)
+  await hangUp(caller, leg, node)
   await rig.idle()
 })
 
@@ -87,19 +70,7 @@ test('a digit for a relay that is out passes at once, after those that wait for 
   await caller.next('200 INFO')
   const plays = rig.relay.commands.filter((command) => command === 'play DTMF')
   expect(plays, 'the relay was asked once').toHaveLength(1)
-  caller.request('BYE', leg)
-  node.reply(await node.next('BYE'), 200)
+  await hangUp(caller, leg, node)
   await rig.advance(6_000)
   await rig.settle()
-})
-
-test('without rules, INFO passes', async () => {
-  const rig = await startMediaRig({})
-  const { caller, node, leg } = await talk(rig)
-  caller.request('INFO', leg, info)
-  node.reply(await node.next('INFO'), 200)
-  await caller.next('200 INFO')
-  caller.request('BYE', leg)
-  node.reply(await node.next('BYE'), 200)
-  await rig.idle()
 })

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { talk } from '../../../support/call-rig.ts'
 import { placeIn, startMediaRig, type MediaRig } from '../../../support/media-rig.ts'
 import { sdp } from '../../../support/sip-peer.ts'
+import { hangUp } from '../../call/steps.ts'
 
 async function invited(rig: MediaRig) {
   const caller = await rig.caller()
@@ -44,23 +45,6 @@ test.each([['with an error' as const], ['with garbage' as const]])(
   },
 )
 
-test('where a relay is only preferred, the descriptions pass unchanged without one', async () => {
-  const rig = await startMediaRig({ policy: 'prefer' })
-  for (const relay of rig.relays) relay.isAlive = false
-  const { caller, node, leg } = await invited(rig)
-  const invite = await node.next('INVITE')
-  expect(invite.body).toBe(sdp('offer', 4_000))
-  node.reply(invite, 200, { tag: 'b', body: sdp('answer', 5_000) })
-  const ok = await caller.next('200 INVITE')
-  expect(ok.body).toBe(sdp('answer', 5_000))
-  caller.learn(leg, ok)
-  caller.request('ACK', leg)
-  await node.next('ACK')
-  caller.request('BYE', leg)
-  node.reply(await node.next('BYE'), 200)
-  await rig.idle()
-})
-
 test('a call that is cancelled while its offer is at the relay is never sent', async () => {
   const rig = await startMediaRig()
   rig.relay.mode = 'slowly'
@@ -74,21 +58,6 @@ test('a call that is cancelled while its offer is at the relay is never sent', a
   expect((await rig.record()).attempts, 'no response of any kind').toMatchObject([{ status: 0 }])
   expect(rig.calls.world.legs.size).toBe(0)
   expect(rig.relay.commands).toEqual(['offer', 'delete'])
-})
-
-test('after a re-INVITE that is refused, the relay has what was agreed before', async () => {
-  const rig = await startMediaRig()
-  const { caller, node, leg } = await talk(rig)
-  caller.request('INVITE', leg, { body: sdp('moved', 4_444) })
-  node.reply(await node.next('INVITE'), 488)
-  await caller.next('488 INVITE')
-  caller.request('ACK', leg)
-  await rig.settle()
-  const [session] = rig.relay.sessions.values()
-  expect(session?.descriptions.get('uuid-1.0')).toBe(sdp('offer'))
-  caller.request('BYE', leg)
-  node.reply(await node.next('BYE'), 200)
-  await rig.idle()
 })
 
 test('a relay dies: the call goes on, and its next re-INVITE goes through the other one', async () => {
@@ -110,8 +79,7 @@ test('a relay dies: the call goes on, and its next re-INVITE goes through the ot
   caller.request('ACK', leg)
   rig.other.isAlive = true
   rig.relay.isAlive = true
-  caller.request('BYE', leg)
-  node.reply(await node.next('BYE'), 200)
+  await hangUp(caller, leg, node)
   await rig.advance(6_000)
   await rig.idle()
 })
@@ -134,8 +102,7 @@ test('a call whose process is killed goes on with its session', async () => {
   caller.request('ACK', leg)
   await node.next('ACK')
   expect(rig.relay.sessions.size).toBe(1)
-  caller.request('BYE', leg)
-  node.reply(await node.next('BYE'), 200)
+  await hangUp(caller, leg, node)
   await rig.idle()
 })
 

@@ -1,6 +1,5 @@
 /** Every way in which two parties come to talk: what each sends to the place that it was told of reaches the other. */
 import { beforeEach, expect, test } from 'vitest'
-import type { ExtensionRecord } from '../../../../engine/registrar/extension-directory.ts'
 import { talk } from '../../../support/call-rig.ts'
 import { startMediaRig, type MediaRig } from '../../../support/media-rig.ts'
 import { sdp, type Leg, type SipPeer } from '../../../support/sip-peer.ts'
@@ -11,42 +10,25 @@ import {
   finalNotify,
   replacing,
 } from '../../../support/transfer-rig.ts'
-
-const home = 'acme.example'
+import {
+  acknowledge,
+  nextNode,
+  addExtensions,
+  extensionRecord,
+  home,
+  originateRequest,
+  phoneOf,
+} from '../../call/steps.ts'
 
 let rig: MediaRig
 
 beforeEach(async () => {
   rig = await startMediaRig()
-  for (const extension of ['101', '102', '103'])
-    rig.answers.extensions.set(`${extension}@${home}`, record(extension))
+  addExtensions(rig, extensionRecord('101'), extensionRecord('102'))
 })
-
-const record = (extension: string): ExtensionRecord => ({
-  extensionId: Number(extension),
-  extension,
-  tenantId: 3,
-  customerId: 7,
-  domain: home,
-  displayName: extension,
-  isVoicemailEnabled: false,
-  secrets: { MD5: '', 'SHA-256': '' },
-})
-
-/** One more phone of an extension. */
-async function phoneOf(extension: string): Promise<SipPeer> {
-  const peer = await rig.caller()
-  const source = { protocol: 'udp', address: '127.0.0.1', port: peer.port } as const
-  const nextHop = `sip:127.0.0.1:${peer.port};transport=udp`
-  const uri = `sip:${extension}@10.0.0.9`
-  const before = rig.answers.contacts.get(`${extension}@${home}`) ?? []
-  const target = { uri, routes: [], nextHop, q: 1_000, source }
-  rig.answers.contacts.set(`${extension}@${home}`, [...before, target])
-  return peer
-}
 
 async function dial(number: string): Promise<{ readonly caller: SipPeer; readonly leg: Leg }> {
-  rig.answers.caller = { kind: 'extension', extension: record('101') }
+  rig.answers.caller = { kind: 'extension', extension: extensionRecord('101') }
   const caller = await rig.caller()
   const leg = caller.leg(`sip:${number}@${home}`)
   caller.request('INVITE', leg, { body: sdp('offer', 4_000) })
@@ -97,22 +79,6 @@ test('an INVITE without offer: the callee offers, and the ACK answers', async ()
   await hangUp(caller, leg, node)
 })
 
-test('a re-INVITE without offer in a call with an early offer', async () => {
-  const { caller, node, leg } = await talk(rig)
-  caller.request('INVITE', leg)
-  const again = await node.next('INVITE')
-  expect(again.body).toBe('')
-  node.reply(again, 200, { body: sdp('offer', 5_500) })
-  const ok = await caller.next('200 INVITE')
-  caller.request('ACK', leg, { body: sdp('answer', 4_400) })
-  const ack = await node.next('ACK')
-  await expectMedia(
-    { leg: first, sent: ok.body, own: sdp('answer', 4_400) },
-    { leg: second, sent: ack.body, own: sdp('offer', 5_500) },
-  )
-  await hangUp(caller, leg, node)
-})
-
 test('early media, and an answer with another place', async () => {
   const [caller, node] = [await rig.caller(), await rig.node()]
   const leg = caller.leg(rig.uri('1555'))
@@ -127,16 +93,13 @@ test('early media, and an answer with another place', async () => {
     { ...sent, own: sdp('announcement', 5_000) },
   )
   node.reply(invite, 200, { tag: 'b', body: sdp('answer', 6_000) })
-  const ok = await caller.next('200 INVITE')
-  caller.learn(leg, ok)
-  caller.request('ACK', leg)
-  await node.next('ACK')
+  const ok = await acknowledge(caller, leg, node)
   await expectMedia({ ...caller4000, sent: ok.body }, { ...sent, own: sdp('answer', 6_000) })
   await hangUp(caller, leg, node)
 })
 
 test('phones that ring in parallel: the one that answers keeps its session, the other loses it', async () => {
-  const [desk, mobile] = [await phoneOf('102'), await phoneOf('102')]
+  const [desk, mobile] = [await phoneOf(rig, '102'), await phoneOf(rig, '102')]
   const { caller, leg } = await dial('102')
   const [toDesk, toMobile] = [await desk.next('INVITE'), await mobile.next('INVITE')]
   desk.reply(toDesk, 183, { tag: 'd', body: sdp('desk', 5_000) })
@@ -145,10 +108,7 @@ test('phones that ring in parallel: the one that answers keeps its session, the 
   mobile.reply(toMobile, 180, { tag: 'm' })
   expect(rig.relay.sessions.size).toBe(2)
   mobile.reply(toMobile, 200, { tag: 'm', body: sdp('mobile', 6_000) })
-  const ok = await caller.next('200 INVITE')
-  caller.learn(leg, ok)
-  caller.request('ACK', leg)
-  await mobile.next('ACK')
+  const ok = await acknowledge(caller, leg, mobile)
   desk.reply(await desk.next('CANCEL'), 200)
   desk.reply(toDesk, 487, { tag: 'd' })
   await expectMedia(
@@ -156,37 +116,6 @@ test('phones that ring in parallel: the one that answers keeps its session, the 
     { leg: 'uuid-1.2', sent: toMobile.body, own: sdp('mobile', 6_000) },
   )
   await hangUp(caller, leg, mobile)
-})
-
-test('no phone of an extension can be called without a relay: the caller is sent so', async () => {
-  await phoneOf('102')
-  await phoneOf('102')
-  for (const relay of rig.relays) relay.isAlive = false
-  const { caller, leg } = await dial('102')
-  const refusal = await caller.next('503 INVITE')
-  expect(refusal.startLine).toBe('SIP/2.0 503 Media Relay Unavailable')
-  caller.request('ACK', leg)
-  expect(await rig.record()).toMatchObject({ denialCode: 'media_relay_unavailable', sipCode: 503 })
-  await rig.idle()
-})
-
-test('a call that a phone sends elsewhere: its session goes, and the target has one', async () => {
-  const [phone, target] = [await phoneOf('102'), await phoneOf('103')]
-  const { caller, leg } = await dial('102')
-  const forwarded = await phone.next('INVITE')
-  phone.contact = `sip:103@${home}`
-  phone.reply(forwarded, 302, { tag: 'f' })
-  const invite = await target.next('INVITE')
-  target.reply(invite, 200, { tag: 'b', body: sdp('answer', 6_000) })
-  const ok = await caller.next('200 INVITE')
-  caller.learn(leg, ok)
-  caller.request('ACK', leg)
-  await target.next('ACK')
-  await expectMedia(
-    { leg: first, sent: ok.body, own: sdp('offer', 4_000) },
-    { leg: 'uuid-1.2', sent: invite.body, own: sdp('answer', 6_000) },
-  )
-  await hangUp(caller, leg, target)
 })
 
 test('UPDATE with an offer, from either side', async () => {
@@ -239,8 +168,7 @@ test('re-INVITEs that cross: both get 491, and the next one succeeds', async () 
 
 test('attended transfer: the two that stay have one session, and the old ones are gone', async () => {
   const { a, aLeg, b, bLeg } = await establish(rig)
-  const c = await rig.node()
-  rig.answers.candidates.shift()
+  const c = await nextNode(rig)
   const { aLeg: a2Leg } = await call(rig, a, c, extension101, ' to c')
   expect(rig.relay.sessions.size).toBe(2)
   const replaces = encodeURIComponent(replacing(a2Leg))
@@ -274,16 +202,8 @@ test.each([
 ])(
   'click-to-call: our re-INVITE tells the source of the destination, and it %s',
   async (_, port) => {
-    const [a, b] = [await phoneOf('101'), await rig.node()]
-    await rig.control.originate({
-      domain: home,
-      extension: '101',
-      destination: '15550100',
-      autoAnswer: false,
-      callerNumber: undefined,
-      callerName: undefined,
-      ringMs: 60_000,
-    })
+    const [a, b] = [await phoneOf(rig, '101'), await rig.node()]
+    await rig.control.originate(originateRequest)
     const toA = await a.next('INVITE')
     a.reply(toA, 200, { tag: 'a', body: sdp('a', 5_000) })
     const toB = await b.next('INVITE')

@@ -4,6 +4,7 @@ import { noRules } from '../../../support/media-party.ts'
 import { talk } from '../../../support/call-rig.ts'
 import { startMediaRig } from '../../../support/media-rig.ts'
 import type { SipPeer } from '../../../support/sip-peer.ts'
+import { hangUp } from '../../call/steps.ts'
 
 /** Of digits. */
 async function hearsNothing(...peers: readonly SipPeer[]): Promise<void> {
@@ -42,34 +43,11 @@ test('a digit in RTP becomes INFO to a party that takes it, one after the other'
   press(5, 'uuid-1.0', '192.0.2.66')
   await hearsNothing(caller, node)
   expect(ignored()).toBe(1)
-  caller.request('BYE', leg)
-  node.reply(await node.next('BYE'), 200)
+  await hangUp(caller, leg, node)
   await rig.idle()
   press(5)
   await hearsNothing(node)
   expect(ignored()).toBe(2)
-})
-
-test('digits that have waited too long for the answer to the one before are not sent', async () => {
-  const { rig, caller, node, leg, press } = await call()
-  press(1)
-  const first = await node.next('INFO')
-  press(2)
-  await rig.advance(300)
-  for (let n = 0; n < 40; n += 1) press(3)
-  await rig.advance(3_800)
-  // Repetitions of the first.
-  node.inbox.splice(0)
-  node.reply(first, 200)
-  for (let n = 0; n < 31; n += 1) {
-    const next = await node.next('INFO')
-    expect(next.body).toContain('Signal=3')
-    node.reply(next, 200)
-  }
-  await hearsNothing(node)
-  caller.request('BYE', leg)
-  node.reply(await node.next('BYE'), 200)
-  await rig.idle()
 })
 
 test.each(['auto', 'rfc4733'] as const)('not to a party with dtmf %s', async (dtmf) => {
@@ -77,7 +55,6 @@ test.each(['auto', 'rfc4733'] as const)('not to a party with dtmf %s', async (dt
   press(5)
   press(5, 'uuid-1.1')
   await hearsNothing(caller, node)
-  caller.request('BYE', leg)
-  node.reply(await node.next('BYE'), 200)
+  await hangUp(caller, leg, node)
   await rig.idle()
 })

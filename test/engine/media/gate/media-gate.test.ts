@@ -1,23 +1,16 @@
 /** A plain call through a relay: what each side is told, and what is left when something goes wrong. */
 import { expect, test } from 'vitest'
-import { talk } from '../../../support/call-rig.ts'
 import { placeIn, startMediaRig } from '../../../support/media-rig.ts'
 import { sdp } from '../../../support/sip-peer.ts'
+import { acknowledge, dial, hangUp } from '../../call/steps.ts'
 
 test('each side is told of the relay, and the session ends with the call', async () => {
   const rig = await startMediaRig()
-  const caller = await rig.caller()
-  const node = await rig.node()
-  const leg = caller.leg(rig.uri('1555'))
-  caller.request('INVITE', leg, { body: sdp('offer', 4_000) })
-  const invite = await node.next('INVITE')
+  const { caller, node, leg, invite } = await dial(rig, { body: sdp('offer', 4_000) })
   expect(placeIn(invite.body)).toBe('10.99.0.1:30002')
   node.reply(invite, 200, { tag: 'b', body: sdp('answer', 5_000) })
-  const ok = await caller.next('200 INVITE')
+  const ok = await acknowledge(caller, leg, node)
   expect(placeIn(ok.body)).toBe('10.99.0.1:30004')
-  caller.learn(leg, ok)
-  caller.request('ACK', leg)
-  await node.next('ACK')
   await rig.settle()
   const [session] = rig.media?.calls.sessionsOf('uuid-1') ?? []
   expect(session).toMatchObject({
@@ -25,43 +18,9 @@ test('each side is told of the relay, and the session ends with the call', async
     callUuids: ['uuid-1'],
     isConnected: true,
   })
-  caller.request('BYE', leg)
-  node.reply(await node.next('BYE'), 200)
+  await hangUp(caller, leg, node)
   await rig.idle()
   expect(rig.relay.commands).toEqual(['offer', 'answer', 'delete'])
-})
-
-test('a re-INVITE goes through the same session, in both directions', async () => {
-  const rig = await startMediaRig()
-  const { caller, node, leg, nodeLeg } = await talk(rig)
-  caller.request('INVITE', leg, { body: sdp('hold', 4_000).replace('sendrecv', 'sendonly') })
-  const held = await node.next('INVITE')
-  expect(held.body).toContain('a=sendonly')
-  expect(placeIn(held.body)).toBe('10.99.0.1:30002')
-  node.reply(held, 200, { body: sdp('held', 4_000).replace('sendrecv', 'recvonly') })
-  const ok = await caller.next('200 INVITE')
-  expect(placeIn(ok.body)).toBe('10.99.0.1:30004')
-  caller.request('ACK', leg)
-  await node.next('ACK')
-  node.request('INVITE', nodeLeg, { body: sdp('moved', 5_500) })
-  const moved = await caller.next('INVITE')
-  expect(placeIn(moved.body)).toBe('10.99.0.1:30006')
-  caller.reply(moved, 200, { body: sdp('offer', 4_000) })
-  expect(placeIn((await node.next('200 INVITE')).body)).toBe('10.99.0.1:30002')
-  node.request('ACK', nodeLeg)
-  await caller.next('ACK')
-  caller.request('BYE', leg)
-  node.reply(await node.next('BYE'), 200)
-  await rig.idle()
-  expect(rig.relay.commands).toEqual([
-    'offer',
-    'answer',
-    'offer',
-    'answer',
-    'offer',
-    'answer',
-    'delete',
-  ])
 })
 
 /** A description that says who its party is. */
@@ -73,10 +32,7 @@ const named = (name: string, format = '0'): string =>
 
 test('a relayed description does not say who its party is: no user name, subject, page or address', async () => {
   const rig = await startMediaRig()
-  const caller = await rig.caller()
-  const node = await rig.node()
-  caller.request('INVITE', caller.leg(rig.uri('1555')), { body: named('alice') })
-  const invite = await node.next('INVITE')
+  const { caller, node, invite } = await dial(rig, { body: named('alice') })
   node.reply(invite, 200, { tag: 'b', body: named('bob') })
   const ok = await caller.next('200 INVITE')
   expect(invite.body).not.toContain('alice')
@@ -89,11 +45,7 @@ test('a relayed description does not say who its party is: no user name, subject
 
 test('a codec that was never offered, and that the relay leaves as it is, ends the call with 488', async () => {
   const rig = await startMediaRig()
-  const caller = await rig.caller()
-  const node = await rig.node()
-  const leg = caller.leg(rig.uri('1555'))
-  caller.request('INVITE', leg, { body: named('alice', '8') })
-  const invite = await node.next('INVITE')
+  const { caller, node, leg, invite } = await dial(rig, { body: named('alice', '8') })
   node.reply(invite, 183, { tag: 'b', body: named('bob', '0') })
   expect((await caller.next('183 INVITE')).body).toBe('')
   node.reply(invite, 200, { tag: 'b', body: named('bob', '0') })

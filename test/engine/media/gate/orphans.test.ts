@@ -49,26 +49,3 @@ test('all sessions of 10,000 calls are deleted, in pages that fit into a datagra
   expect([...left].filter((name) => name.startsWith('orphan'))).toEqual([])
   expect(state.longest).toBe(PAGE)
 })
-
-test('where calls that go on fill a page, it is looked again when some have ended, for hours', async () => {
-  const { left, state, pass } = open([...sessions('live', 900), ...sessions('orphan', 3)])
-  await pass(0)
-  expect(left.size).toBe(903)
-  for (const name of sessions('live', 400)) left.delete(name)
-  await pass(5_000)
-  expect(left.size).toBe(500)
-  const looks = state.lists
-  await pass(10 * 3_600_000)
-  expect(state.lists, 'nothing is left to look for').toBe(looks)
-})
-
-test('a relay that is away is asked later', async () => {
-  const { left, state, pass } = open(sessions('orphan', 3))
-  state.isAway = true
-  await pass(0)
-  await pass(60_000)
-  expect(left.size).toBe(3)
-  state.isAway = false
-  await pass(600_000)
-  expect(left.size).toBe(0)
-})

@@ -47,15 +47,6 @@ test('sessions that end before the next tick are deleted together, by one timer'
   expect(asked).toHaveLength(3)
 })
 
-test('a stop waits for no tick', () => {
-  const { sessions, asked, session } = start()
-  sessions.close(session('one'))
-  sessions.deleteClosed()
-  expect(asked.map(({ command }) => command)).toEqual(['delete'])
-  sessions.deleteClosed()
-  expect(asked).toHaveLength(1)
-})
-
 test('a session of the last process, to which that may have subscribed, is deleted as a whole, too', () => {
   const { sessions, asked } = start()
   const session = sessions.add('test-one-0.a', relay, ['one.0', 'one.1'])

@@ -3,8 +3,7 @@ import { expect, test } from 'vitest'
 import { MediaRelay } from '../../../support/media-relay.ts'
 import { startMediaRig } from '../../../support/media-rig.ts'
 import { sdp } from '../../../support/sip-peer.ts'
-
-const home = 'acme.example'
+import { addExtensions, contactOf, extensionRecord, home } from '../../call/steps.ts'
 
 /** A call for a phone of node b, which three relays hold for 1.8 s: longer than a node may be silent. */
 async function heldCall(policy: 'anchor' | 'prefer') {
@@ -18,19 +17,8 @@ async function heldCall(policy: 'anchor' | 'prefer') {
   const [caller, phone] = [await rig.caller(), await rig.caller()]
   const { answers } = rig
   answers.inbound = { kind: 'extension', extension: '102', domain: home, tenantId: 3 }
-  answers.extensions.set(`102@${home}`, {
-    extensionId: 2,
-    extension: '102',
-    tenantId: 3,
-    customerId: 7,
-    domain: home,
-    displayName: '',
-    isVoicemailEnabled: false,
-    secrets: { MD5: '', 'SHA-256': '' },
-  })
-  const source = { protocol: 'udp', address: '127.0.0.1', port: phone.port }
-  const nextHop = `sip:127.0.0.1:${phone.port};transport=udp`
-  const contact = { uri: 'sip:102@10.0.0.9', routes: [], nextHop, q: 1_000, source, holder: 'b' }
+  addExtensions(rig, extensionRecord('102'))
+  const contact = { ...contactOf(phone, 'sip:102@10.0.0.9'), holder: 'b' }
   answers.contacts.set(`102@${home}`, [contact])
   const leg = caller.leg(rig.uri('102'))
   caller.request('INVITE', leg, { body: sdp('offer') })

@@ -1,9 +1,9 @@
 /** Bodies that no relay can read: they do not pass where media must go through one. */
 import { expect, test } from 'vitest'
 import { type CallRig, talk } from '../../../support/call-rig.ts'
-import { gateway } from '../../../support/gateway.ts'
 import { startMediaRig } from '../../../support/media-rig.ts'
 import { sdp, type SipPeer } from '../../../support/sip-peer.ts'
+import { acknowledge, dial, hangUp, carrierOf, extensionRecord } from '../../call/steps.ts'
 
 /** Phones may read it as a description. */
 const spaced = (text: string, port?: number): string => sdp(text, port).replace('v=0', 'v=0 ')
@@ -39,49 +39,22 @@ async function passes(
   const invite = await called.next('INVITE')
   expect(invite.body).toBe(multipart)
   called.reply(invite, 200, { tag: 'b', body: answer })
-  const ok = await caller.next('200 INVITE')
+  const ok = await acknowledge(caller, leg, called)
   expect(ok.body).toBe(answer)
-  caller.learn(leg, ok)
-  caller.request('ACK', leg)
-  await called.next('ACK')
-  caller.request('BYE', leg)
-  called.reply(await called.next('BYE'), 200)
+  await hangUp(caller, leg, called)
   await rig.idle()
 }
 
-test.each(['prefer', 'bypass'] as const)('with the policy %s it passes', async (policy) => {
-  const rig = await startMediaRig({ policy })
-  await passes(rig, await rig.node(), '1555', spaced('answer'))
-})
-
 test('in an emergency call it passes: the location of the caller is beside the description', async () => {
   const rig = await startMediaRig()
-  const node = await rig.caller()
-  const uri = `sip:127.0.0.1:${node.port};transport=udp`
-  rig.answers.outbound = { kind: 'gateways', isEmergency: true, gateways: [gateway({ uri })] }
-  rig.answers.caller = {
-    kind: 'extension',
-    extension: {
-      extensionId: 101,
-      extension: '101',
-      tenantId: 3,
-      domain: 'acme.example',
-      customerId: 7,
-      displayName: '',
-      isVoicemailEnabled: false,
-      secrets: { MD5: '', 'SHA-256': '' },
-    },
-  }
+  const node = await carrierOf(rig, {}, true)
+  rig.answers.caller = { kind: 'extension', extension: extensionRecord('101') }
   await passes(rig, node, '112', sdp('answer'))
 })
 
 test('an answer in a 200 is not told, and ends the call; early media is left out', async () => {
   const rig = await startMediaRig()
-  const caller = await rig.caller()
-  const node = await rig.node()
-  const leg = caller.leg(rig.uri('1555'))
-  caller.request('INVITE', leg, { body: sdp('offer') })
-  const invite = await node.next('INVITE')
+  const { caller, node, leg, invite } = await dial(rig)
   node.reply(invite, 183, { tag: 'b', body: spaced('answer') })
   expect((await caller.next('183 INVITE')).body).toBe('')
   node.reply(invite, 200, { tag: 'b', body: spaced('answer') })
@@ -108,26 +81,6 @@ test('a re-INVITE is refused, and so is its answer; the call goes on', async () 
   expect((await caller.next('200 INVITE')).body).toContain('c=IN IP4 10.99.0.1')
   caller.request('ACK', leg)
   await node.next('ACK')
-  caller.request('BYE', leg)
-  node.reply(await node.next('BYE'), 200)
-  await rig.idle()
-})
-
-test('an INVITE without an offer goes on as before', async () => {
-  const rig = await startMediaRig()
-  const caller = await rig.caller()
-  const node = await rig.node()
-  const leg = caller.leg(rig.uri('1555'))
-  caller.request('INVITE', leg)
-  const invite = await node.next('INVITE')
-  expect(invite.body).toBe('')
-  node.reply(invite, 200, { tag: 'b', body: sdp('offer') })
-  const ok = await caller.next('200 INVITE')
-  expect(ok.body).toContain('c=IN IP4 10.99.0.1')
-  caller.learn(leg, ok)
-  caller.request('ACK', leg, { body: sdp('answer') })
-  expect((await node.next('ACK')).body).toContain('c=IN IP4 10.99.0.1')
-  caller.request('BYE', leg)
-  node.reply(await node.next('BYE'), 200)
+  await hangUp(caller, leg, node)
   await rig.idle()
 })

@@ -50,16 +50,3 @@ test('after a transfer each party is judged by where most was heard from it', as
   const quality = await measuredQuality(call, media(sessions))
   expect([quality?.caller?.packets, quality?.callee?.packets]).toEqual([500, 490])
 })
-
-test('nothing is known without a session, or an answer of the relay', async () => {
-  const { call, caller, callee } = answered()
-  const silent = { ...closed([caller, callee], [1, 1]), values: undefined }
-  expect(await measuredQuality(call, media(undefined))).toBeUndefined()
-  expect(await measuredQuality(call, media([silent]))).toBeUndefined()
-})
-
-test('nothing is waited for when the call was not answered', () => {
-  const machine = new CallMachine()
-  machine.invited()
-  expect(measuredQuality(machine.call(), media([]))).toBeUndefined()
-})

@@ -17,15 +17,6 @@ test('loss costs more than jitter, and a delay that people notice more than one 
   expect(mosOf({ ...clean, roundTripMs: 800 })).toBe(3.1)
 })
 
-test('losses count for more in G.711, which does not conceal them, than in codecs whose decoders do', () => {
-  const lossy = { ...clean, packetLossPct: 10 }
-  // ITU-T G.113, appendix I: Bpl 4.3, and 25.1 with concealment.
-  for (const codec of ['PCMU', 'pcma', 'G711U', undefined])
-    expect(mosOf({ ...lossy, codec })).toBe(1.5)
-  expect(mosOf({ ...lossy, codec: 'opus' })).toBe(3.4)
-  expect(mosOf({ ...lossy, codec: 'G729' })).toBe(2.7)
-})
-
 test('is between 1 and 4.4, and never better with more loss, jitter or delay', () => {
   const figures = fc.record({
     jitterMs: fc.double({ min: 0, max: 10_000, noNaN: true }),

@@ -40,10 +40,6 @@ test('loss on the way from the caller is what was heard from the caller, and cou
   expect(callee).toMatchObject({ mos: 4.4, packetLossPct: 0, packets: 402 })
 })
 
-test('jitter is in milliseconds', () => {
-  expect(qualityOf(answer('the caller jitters'), tags)?.caller).toMatchObject({ jitterMs: 13 })
-})
-
 test.each([
   'no RTCP',
   'no RTCP, generate RTCP: on, the caller loses 10 %',
@@ -62,31 +58,6 @@ test('a party that sent nothing has no quality, and a call in which nothing was 
   expect(oneWay?.callee).toBeNull()
   expect(oneWay?.caller).toMatchObject({ mos: 4.4, mosSource: 'measured', packets: 252 })
   expect(qualityOf(answer('nothing is sent'), tags)).toBeUndefined()
-})
-
-test('jitter and loss without a MOS: it is computed, by the codec', () => {
-  const party = (ssrc: number) => ({
-    medias: [
-      {
-        type: 'audio',
-        codec: 'G729/8000',
-        streams: [{ SSRC: ssrc, flags: ['RTP'], stats: { packets: 90 } }],
-      },
-    ],
-  })
-  const average = { jitter: 4, 'packet loss': 10, MOS: 0 }
-  const values: NgDictionary = {
-    tags: { A: party(1), B: party(2) },
-    SSRC: { 2: { 'cumulative loss': 10, 'average MOS': average } },
-  }
-  expect(qualityOf(values, tags)?.caller).toEqual({
-    mos: 2.7,
-    mosSource: 'computed',
-    jitterMs: 4,
-    packetLossPct: 10,
-    roundTripMs: null,
-    packets: 90,
-  })
 })
 
 test('a query tells when the last RTP packet came, and how many', () => {

@@ -26,7 +26,7 @@ import { readWav } from '../../../support/audio.ts'
 import { emptyStore } from '../../../support/empty-store.ts'
 import { ManualTime } from '../../../support/manual-time.ts'
 import { temporaryFolder } from '../../../support/temporary-folder.ts'
-import { eventually, turnOfEventLoop } from '../../../support/waiting.ts'
+import { eventually } from '../../../support/waiting.ts'
 
 const vectors = new URL('../../../vectors/recording/', import.meta.url).pathname
 const talk = JSON.parse(readFileSync(join(vectors, 'talk.json'), 'utf8')) as {
@@ -159,42 +159,6 @@ test('while the disk is full captures are kept, and the file is made when there 
     0, 4, 1,
   ])
   isFull = false
-  time.advance(60_000)
-  await eventually(async () => expect(await rows()).toHaveLength(1))
-})
-
-test('calls that end while the disk is full do not put off those that wait for it', async () => {
-  const real = new ConversionThread()
-  let isFull = true
-  const { finisher, time, rows, logged } = open({
-    converter: {
-      stop: () => real.stop(),
-      convert: (order) =>
-        isFull ? Promise.resolve({ kind: 'failed', reason: 'ENOSPC' }) : real.convert(order),
-    },
-  })
-  const later = callUuid.replace(/1$/, '2')
-  finisher.add(note)
-  await eventually(() => expect(logged).toHaveLength(1))
-  time.advance(30_000)
-  finisher.add({ ...note, callUuid: later })
-  await eventually(() => expect(finisher.totals.waiting).toBe(2))
-  await turnOfEventLoop()
-  expect(logged).toHaveLength(1)
-  isFull = false
-  time.advance(30_000)
-  await eventually(async () =>
-    expect((await rows()).map((row) => row.call_uuid)).toContain(callUuid),
-  )
-})
-
-test('a database that takes nothing keeps the capture, and the row follows', async () => {
-  const { finisher, store, time, rows, captures, logged } = open()
-  store.sqlite.pragma('query_only = 1')
-  finisher.add(note)
-  await eventually(() => expect(logged).toHaveLength(1))
-  expect(captures()).toHaveLength(4)
-  store.sqlite.pragma('query_only = 0')
   time.advance(60_000)
   await eventually(async () => expect(await rows()).toHaveLength(1))
 })

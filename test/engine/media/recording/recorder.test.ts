@@ -1,4 +1,3 @@
-import { rmSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { MediaSession } from '../../../../engine/media/call-media.ts'
 import {
@@ -207,28 +206,6 @@ test('on demand it is started, stopped and started again', async () => {
   ])
 })
 
-test('two who start it at once get one recording, and a stop comes after a start that is under way', async () => {
-  let release = (): void => undefined
-  const held = new Promise<NgAnswer>((resolve) => (release = () => resolve(ok)))
-  const { recorder, session, sessions, commands, finished, types, isOn } = open({
-    wish: 'on_demand',
-    answer: ({ command }) => (command === 'start recording' ? held : undefined),
-  })
-  sessions.push(session())
-  const results = Promise.all(
-    (['start', 'start', 'stop'] as const).map((action) => recorder.control(callUuid, action)),
-  )
-  await eventually(() => expect(commands()).toEqual(['query', 'start recording']))
-  release()
-  expect((await results).map(({ kind }) => kind)).toEqual(['recording', 'recording', 'stopped'])
-  expect(commands()).toEqual(['query', 'start recording', 'stop recording'])
-  expect([types(), isOn()]).toEqual([['recording.started', 'recording.stopped'], false])
-  await recorder.closed(session())
-  recorder.ended(callUuid, startOfTime + 9_000, 3)
-  await eventually(() => expect(finished).toHaveLength(1))
-  expect(finished[0]?.tracks).toHaveLength(1)
-})
-
 test('why a recording cannot be started is said', async () => {
   const { recorder, session, sessions, live, call } = open({ wish: 'on_demand' })
   expect(await recorder.control(callUuid, 'start')).toEqual({ kind: 'call_not_anchored' })
@@ -254,93 +231,6 @@ test('a relay that refuses costs the recording, and nothing else', async () => {
   recorder.ended(callUuid, startOfTime, 3)
   await turnOfEventLoop()
   expect([finished, await unfinished.all()]).toEqual([[], []])
-})
-
-test('a full disk keeps no call from being recorded, only from outliving a crash', async () => {
-  const rig = open()
-  const { recorder, session, isOn, finished, logged, place } = rig
-  rmSync(`${place}/.unfinished`, { recursive: true })
-  recorder.connected(session())
-  await eventually(() => expect(isOn()).toBe(true))
-  await eventually(() => expect(logged).not.toEqual([]))
-  await recorder.closed(session())
-  recorder.ended(callUuid, startOfTime, 3)
-  await eventually(() => expect(finished).toHaveLength(1))
-})
-
-test('what is to be captured is noted before, and no more where the relay does not do it', async () => {
-  let release = (_answer: NgAnswer): void => undefined
-  const held = new Promise<NgAnswer>((resolve) => (release = resolve))
-  const { recorder, session, unfinished, commands, place } = open({
-    answer: ({ command }) => (command === 'start recording' ? held : undefined),
-  })
-  recorder.connected(session())
-  await eventually(() => expect(commands()).toEqual(['query', 'start recording']))
-  expect(await unfinished.all()).toMatchObject([
-    { isOn: true, tracks: [{ sessionId: 'tg-1', isIntended: true }] },
-  ])
-  // The process is killed here: whether the relay has begun is not known.
-  const next = open({ folder: place })
-  next.sessions.push(next.session())
-  await next.recorder.resume()
-  await eventually(() => expect(next.isOn()).toBe(true))
-  expect(next.commands()).toEqual(['query', 'start recording'])
-  const ended = open({ folder: place })
-  ended.live.clear()
-  await ended.recorder.resume()
-  expect(ended.commands()).toEqual(['stop recording'])
-  expect(ended.finished[0]?.tracks).toHaveLength(1)
-
-  release({ kind: 'timeout' })
-  await eventually(async () => expect(await unfinished.all()).toEqual([]))
-  expect(commands().at(-1), 'the relay may have begun').toBe('stop recording')
-})
-
-test('a stop that does not reach all sessions of a call is none, and may be repeated', async () => {
-  let isReached = false
-  const { recorder, session, sessions, isOn, types } = open({
-    answer: (request) =>
-      request.command === 'stop recording' && request['call-id'] === 'tg-2' && !isReached
-        ? { kind: 'timeout' }
-        : undefined,
-  })
-  sessions.push(session(), session({ id: 'tg-2' }))
-  for (const each of sessions) recorder.connected(each)
-  await eventually(() => expect(types()).toHaveLength(2))
-  expect(await recorder.control(callUuid, 'stop')).toEqual({ kind: 'relay_failed' })
-  expect([isOn(), types().includes('recording.stopped')]).toEqual([true, false])
-  // The one that was stopped is captured again.
-  expect(await recorder.control(callUuid, 'start')).toEqual({ kind: 'recording' })
-  isReached = true
-  expect(await recorder.control(callUuid, 'stop')).toEqual({ kind: 'stopped' })
-  expect([isOn(), types().at(-1)]).toEqual([false, 'recording.stopped'])
-})
-
-test('a call that ends while its recording starts is finished all the same', async () => {
-  let release = (): void => undefined
-  const held = new Promise<NgAnswer>((resolve) => (release = () => resolve(ok)))
-  const { recorder, session, finished, commands } = open({
-    answer: ({ command }) => (command === 'start recording' ? held : undefined),
-  })
-  recorder.connected(session())
-  const closed = recorder.closed(session())
-  recorder.ended(callUuid, startOfTime + 10, 3)
-  expect(finished).toEqual([])
-  release()
-  await closed
-  await eventually(() => expect(finished).toHaveLength(1))
-  expect(commands().at(-1)).toBe('stop recording')
-})
-
-test('a session that outlives its call is not waited for', async () => {
-  const { recorder, session, isOn, time, finished } = open()
-  recorder.connected(session())
-  await eventually(() => expect(isOn()).toBe(true))
-  recorder.ended(callUuid, startOfTime, 3)
-  await turnOfEventLoop()
-  expect(finished).toEqual([])
-  time.advance(5_000)
-  await eventually(() => expect(finished).toHaveLength(1))
 })
 
 test('after a transfer the recording of the first call goes on with the new party', async () => {
@@ -392,18 +282,6 @@ test('the next process goes on with a call that lives, and finishes one that doe
   await last.recorder.resume()
   expect(last.commands()).toEqual(['stop recording'])
   expect(last.finished[0]).toMatchObject({ callUuid, endedAt: startOfTime + 500 })
-})
-
-test('what was stopped before a crash stays stopped, and may be started again', async () => {
-  const first = open({ wish: 'on_demand' })
-  first.sessions.push(first.session())
-  await first.recorder.control(callUuid, 'start')
-  await first.recorder.control(callUuid, 'stop')
-  const next = open({ folder: first.place, wish: 'on_demand' })
-  next.sessions.push(next.session())
-  await next.recorder.resume()
-  expect([next.isOn(), next.asked]).toEqual([false, []])
-  expect(await next.recorder.control(callUuid, 'start')).toEqual({ kind: 'recording' })
 })
 
 test('what another node records is not recorded twice, and its calls count as recorded', async () => {

@@ -23,24 +23,9 @@ describe.each(eachDatabase)('recordings on $database', ({ open }) => {
     return { recordings: new RecordingStore(store, sink), events, rows }
   }
 
-  test('a recording that is stored twice is there once, with one event', async () => {
-    const { recordings, events, rows } = await start()
-    expect(await recordings.has(recording.callUuid)).toBe(false)
-    await recordings.add(recording)
-    await recordings.add(recording)
-    expect([await recordings.has(recording.callUuid), (await rows()).length]).toEqual([true, 1])
-    expect(events.map(({ type }) => type)).toEqual(['recording.ready'])
-  })
-
   test('without its event a recording is not stored', async () => {
     const { recordings, rows } = await start(() => Promise.reject(new Error('no')))
     await expect(recordings.add(recording)).rejects.toThrow('no')
     expect(await rows()).toEqual([])
-  })
-
-  test('a record that is not stored yet is said to be missing', async () => {
-    const { recordings } = await start()
-    expect(await recordings.fail(recording.callUuid, 'relay_failed')).toBe(false)
-    expect(await recordings.endOf(recording.callUuid)).toBeUndefined()
   })
 })

@@ -12,7 +12,7 @@ import { candidate } from '../../../support/call-rig.ts'
 import { emptyStore } from '../../../support/empty-store.ts'
 import { ManualTime } from '../../../support/manual-time.ts'
 import { temporaryFolder } from '../../../support/temporary-folder.ts'
-import { eventually, turnOfEventLoop } from '../../../support/waiting.ts'
+import { eventually } from '../../../support/waiting.ts'
 
 const callUuid = '019ab0c4-1e7f-7a37-9d1f-0f6a5f5e9c11'
 const root = temporaryFolder()
@@ -111,16 +111,6 @@ async function open({ isRequired = false, wish = 'always' }: Options = {}) {
   return { recordings, call, record, missed, events, connect, errorOf, relay }
 }
 
-test('the call of a supervisor is not recorded, not even on demand', async () => {
-  const { recordings, call, connect, events } = await open()
-  Object.assign(call.start, { sourceAddress: 'api', calledNumber: `spy:${callUuid}` })
-  expect(recordings.mayRecord(callUuid)).toBe(false)
-  connect()
-  await turnOfEventLoop()
-  expect(events).toEqual([])
-  expect(await recordings.control(callUuid, 'start')).toEqual({ kind: 'recording_not_allowed' })
-})
-
 test('a call that is always recorded and was not is counted, and told of', async () => {
   const { recordings, record, missed, events, errorOf } = await open()
   expect(recordings.mayRecord(callUuid)).toBe(true)
@@ -128,17 +118,6 @@ test('a call that is always recorded and was not is counted, and told of', async
   expect(missed()).toBe(1)
   expect(events).toMatchObject([{ type: 'recording.failed', callUuid }])
   expect(await errorOf()).toBe('not_relayed')
-})
-
-test('the record of a call says that its relay has not recorded it', async () => {
-  const { recordings, record, missed, relay, connect, errorOf } = await open()
-  recordings.mayRecord(callUuid)
-  relay.answer = { kind: 'error', reason: 'no recording' }
-  connect()
-  await turnOfEventLoop()
-  recordings.ended(record)
-  expect(missed()).toBe(1)
-  expect(await errorOf()).toBe('relay_failed')
 })
 
 test('one that was recorded, that nothing has answered, or that is recorded on demand, is not missed', async () => {

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, rmdirSync, writeFileSync } from 'node:fs'
+import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import {
@@ -44,13 +44,6 @@ test('a note is read by the next process, replaced by a newer one, and removed',
   expect(readdirSync(join(folder, '.unfinished'))).toEqual([])
 })
 
-test('the last one of several changes at once is the one that stays', async () => {
-  const { notes } = open()
-  const ends = [1, 2, 3, 4, 5]
-  await Promise.all(ends.map((endedAt) => notes.write({ ...note, endedAt })))
-  expect((await notes.all()).map(({ endedAt }) => endedAt)).toEqual([5])
-})
-
 test('a note that is damaged, or not where its call belongs, is left alone', async () => {
   const { folder, notes } = open()
   const write = (name: string, content: unknown): void =>
@@ -70,14 +63,4 @@ test('a note that is damaged, or not where its call belongs, is left alone', asy
     expect(await notes.all()).toEqual([])
   }
   await expect(async () => notes.write({ ...note, callUuid: '../x' })).rejects.toThrow('no uuid')
-})
-
-test('a disk that takes nothing refuses the note, and the next one is tried again', async () => {
-  const { folder, notes } = open()
-  const path = join(folder, '.unfinished', `${callUuid}.json.tmp`)
-  mkdirSync(path)
-  await expect(notes.write(note)).rejects.toThrow('EISDIR')
-  rmdirSync(path)
-  await notes.write(note)
-  expect(await notes.all()).toHaveLength(1)
 })

@@ -71,17 +71,6 @@ test('an answer to a repetition counts once; what comes later is not expected', 
   expect(relay.received).toHaveLength(2)
 })
 
-test.each(['', 'a_0', ' d6:result4:ponge', 'a_7 d6:result4:ponge', 'x'.repeat(60_000)])(
-  'what answers no request is dropped: %.20s',
-  (datagram) => {
-    const { relay, client, seen } = connected()
-    void client.request(ping)
-    relay.sendRaw(datagram)
-    expect(client.outstanding).toBe(1)
-    expect(seen.answers).toEqual([])
-  },
-)
-
 test('an error of the relay is a value', async () => {
   const { relay, client } = connected()
   const answers = [1, 2, 3, 4].map(() => client.request(ping))
@@ -121,33 +110,4 @@ test('outstanding requests are bounded', async () => {
   for (let request = 0; request < 4_096; request++) void client.request(ping)
   expect(await client.request(ping)).toEqual({ kind: 'timeout' })
   expect(relay.received).toHaveLength(4_096)
-})
-
-test('a request that no datagram holds is not sent', async () => {
-  const { relay, client } = connected()
-  const request = { command: 'offer', sdp: 'x'.repeat(20_000) }
-  expect(await client.request(request)).toEqual({
-    kind: 'error',
-    reason: 'the request is too long',
-  })
-  expect(relay.received).toEqual([])
-})
-
-test('closing ends what is outstanding', async () => {
-  const { relay, client, time } = connected()
-  const answer = client.request(ping)
-  client.close()
-  expect(await answer).toEqual({ kind: 'timeout' })
-  expect([relay.connections, time.waiting]).toEqual([0, 0])
-})
-
-test('who asks anew when a request has ended is answered, and told by one timer', () => {
-  const { relay, time, client, seen } = connected()
-  const again: NgAnswer[] = []
-  client.ask(ping, () => client.ask(ping, (answer) => again.push(answer)))
-  time.advance(650)
-  expect([client.outstanding, time.waiting]).toEqual([1, 1])
-  relay.answer('a_1', { result: 'pong' })
-  expect(again).toEqual([{ kind: 'ok', values: { result: 'pong' } }])
-  expect(seen.timeouts).toEqual([1_000])
 })

@@ -111,24 +111,10 @@ test('both parties of a call are subscribed to, in PCMU, and sent to the mixer',
   ])
 })
 
-test('a relay that names another address than the one at which it is reached sends from either', async () => {
-  const atPublic = offered.replaceAll('c=IN IP4 10.0.0.5', 'c=IN IP4 203.0.113.5')
-  answerTo = () => ({ kind: 'ok', values: { sdp: atPublic } })
-  await open()
-  const sources = [from(41_000, '203.0.113.5'), from(41_004, '203.0.113.5')]
-  expect(mixed).toContainEqual(['sources', 'spy.1', sources])
-})
-
 test('one party is subscribed to by its tag', async () => {
   await open('callee')
   expect(asked[0]).toMatchObject({ 'from-tags': ['call.1'] })
   expect(asked[0]).not.toHaveProperty('flags')
-})
-
-test('after a transfer the other party may be of another call', async () => {
-  sessions = [{ ...session('one', ['call', 'other']), legs: ['other.3', 'call.1'] }]
-  await open('caller')
-  expect(asked[0]).toMatchObject({ 'from-tags': ['other.3'] })
 })
 
 test('at its end the subscription is taken back, and the mixer closed', async () => {
@@ -152,36 +138,6 @@ test('when the call gets another session, the mixer hears that one', async () =>
     ['subscribe request', 'two'],
     ['subscribe answer', 'two'],
   ])
-})
-
-test('a session that is deleted is deleted with its subscriptions, also those of before', async () => {
-  await open()
-  observer.closed?.(session('one'), undefined)
-  sessions = []
-  listening.close('spy.1')
-  await turnOfEventLoop()
-  expect(asked.slice(2)).toEqual([{ command: 'delete', 'call-id': 'one', 'delete-delay': 0 }])
-  observer.closed?.(session('one'), undefined)
-  observer.closed?.(session('never heard'), undefined)
-  expect(asked).toHaveLength(3)
-})
-
-test('a session that is deleted while it is subscribed to keeps nothing', async () => {
-  answerTo = ({ command }) => {
-    if (command === 'subscribe answer') sessions = []
-    return { kind: 'ok', values: { sdp: offered } }
-  }
-  expect(await open()).toBeUndefined()
-  expect(asked.at(-1)).toMatchObject({ command: 'delete', 'call-id': 'one' })
-})
-
-test('a supervisor that leaves while the relay is asked leaves nothing there', async () => {
-  const opening = open()
-  await turnOfEventLoop()
-  listening.close('spy.1')
-  await opening
-  await turnOfEventLoop()
-  expect(asked.at(-1)).toMatchObject({ command: 'unsubscribe' })
 })
 
 test.each([

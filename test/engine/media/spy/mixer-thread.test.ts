@@ -72,24 +72,6 @@ test('a supervisor hears what comes from the two places of the relay, and nothin
   expect(await mixers.open('other', 'not an address.invalid', () => undefined)).toBeUndefined()
 })
 
-test('a mixer that is closed while it opens is not there, and keeps no socket', async () => {
-  const mixers = new MixerThread(() => undefined, file)
-  onTestFinished(() => mixers.stop())
-  const [gone, phone] = await Promise.all([open(), open()])
-  const received: string[] = []
-  gone.on('message', () => received.push('gone'))
-  // Both are under way in the thread before either is open.
-  const opening = mixers.open('one', '127.0.0.1', () => undefined)
-  const another = mixers.open('two', '127.0.0.1', () => undefined)
-  mixers.close('one')
-  expect(await opening).toBeUndefined()
-  expect(await another).toBeDefined()
-  mixers.play('one', { to: gone.address(), payloadType: 0 })
-  mixers.play('two', { to: phone.address(), payloadType: 0 })
-  for (let packets = 0; packets < 3; packets += 1) await once(phone, 'message')
-  expect(received).toEqual([])
-})
-
 test('a thread that ends takes its mixers with it, and the next one starts another', async () => {
   const file = new URL('data:text/javascript,process.exit(1)')
   const mixers = new MixerThread(() => undefined, file)

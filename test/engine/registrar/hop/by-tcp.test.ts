@@ -1,6 +1,7 @@
 /** A phone that has registered over TCP at another node: on real sockets. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { recordAtA, startTwoNodes, talkAcross, type TwoNodes } from '../../../support/two-nodes.ts'
+import { hangUp } from '../../call/steps.ts'
 
 let nodes: TwoNodes
 
@@ -12,18 +13,8 @@ afterEach(() => nodes.stop())
 test('is called, and called off, over the connection of its registration', async () => {
   const { caller, leg, phone, invite } = await talkAcross(nodes, nodes.phoneByTcp())
   expect(invite.all('Record-Route')[0]).toMatch(/;transport=tcp;lr>$/)
-  caller.request('BYE', leg)
-  phone.reply(await phone.next('BYE'), 200)
-  await caller.next('200 BYE')
+  await hangUp(caller, leg, phone)
   expect(await recordAtA(nodes)).toMatchObject({ disposition: 'ANSWERED', hangupBy: 'caller' })
-})
-
-test('ends its call over that connection', async () => {
-  const { caller, phone, phoneLeg } = await talkAcross(nodes, nodes.phoneByTcp())
-  phone.request('BYE', phoneLeg)
-  caller.reply(await caller.next('BYE'), 200)
-  await phone.next('200 BYE')
-  expect(await recordAtA(nodes)).toMatchObject({ disposition: 'ANSWERED', hangupBy: 'callee' })
 })
 
 test('is absent at once when its connection is closed: 480', async () => {

@@ -28,10 +28,6 @@ test('a token can stand as the user part of a SIP URI, and shows nothing of what
   }
 })
 
-test('both routes of a dialog are short enough for a datagram: under 150 characters each', () => {
-  for (const token of [toPhone, toNode]) expect(tokens.write(token, use).length).toBeLessThan(150)
-})
-
 test.each([
   ['at another node', call, { ...use, holder: 'c' }],
   ['for another Contact', call, { ...use, uri: 'sip:102@10.0.0.5:5060' }],

@@ -66,15 +66,6 @@ test('a node is known by its name, a request of one by its address in any spelli
   ).toEqual([true, true, false])
 })
 
-test('names are looked up, and followed when DNS says something else', () => {
-  const { state, peers } = registry(node('a', 'sip:a.example:5060'))
-  expect(peers.find('a')).toMatchObject({ sip: { host: 'a.example' }, addresses: [] })
-  expect(state.watched).toEqual([['nodes', 'a.example']])
-  state.addresses['a.example'] = ['192.0.2.1']
-  state.version += 1
-  expect(peers.has('192.0.2.1')).toBe(true)
-})
-
 test('nodes that come, go and die are seen within half a second', () => {
   const { state, peers } = registry(node('a', 'sip:192.0.2.1'))
   expect(peers.find('a')?.isAlive).toBe(true)
@@ -103,30 +94,6 @@ test('a node that does not answer counts as gone at once, until heartbeats after
   state.now += 1_000
   expect(peers.alive).toEqual(['b'])
   expect(state.told).toEqual([expect.stringContaining('warn a node does not answer')])
-})
-
-test('its requests are still known as those of a node', () => {
-  const { peers } = registry(node('b', 'sip:192.0.2.2'))
-  peers.suspect('b')
-  expect(peers.has('192.0.2.2')).toBe(true)
-  expect(peers.find('b')?.addresses).toEqual(['192.0.2.2'])
-})
-
-test('without heartbeats, as while the database server is away, it is tried again after ten seconds', () => {
-  const { state, peers } = registry(node('b', 'sip:192.0.2.2'))
-  peers.suspect('b')
-  state.now += 9_999
-  expect(peers.find('b')?.isAlive).toBe(false)
-  state.now += 500
-  expect(peers.find('b')?.isAlive).toBe(true)
-  peers.suspect('b')
-  expect(peers.find('b')?.isAlive).toBe(false)
-})
-
-test('a node that is not known is not suspected', () => {
-  const { state, peers } = registry()
-  peers.suspect('c')
-  expect(state.told).toEqual([])
 })
 
 test('a request that comes from another address of the node, as the node has told it, is one of that node', () => {

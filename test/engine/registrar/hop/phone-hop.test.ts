@@ -109,34 +109,6 @@ test('a phone of another node is called by a Route to that node, and by its Cont
   })
 })
 
-test('the Route says by which transport the node takes requests, and IPv6 in brackets', () => {
-  const { world, a } = cluster()
-  const sip = { host: '2001:db8::2', port: 5_070, protocol: 'tcp' } as const
-  world.peers.set('b', peerAt('2001:db8::2', { sip }))
-  expect(a.targetOf(bound(), home)?.routes[0]).toMatch(
-    /^<sip:tgc1\.[\w-]+@\[2001:db8::2\]:5070;transport=tcp;lr>$/,
-  )
-})
-
-test('a phone that has registered here is called as ever', () => {
-  const { a } = cluster()
-  const own = bound({ node: 'a' })
-  expect(a.targetOf(own, home)).toMatchObject({ routes: [], nextHop: byConnection })
-})
-
-test('a phone behind a proxy of ours is called through that proxy from every node', () => {
-  const { a } = cluster()
-  const path = ['<sip:203.0.113.7;lr>']
-  expect(a.targetOf(bound({ path }), home)).toMatchObject({ routes: path })
-})
-
-test('what a phone says of its media is known on every node', () => {
-  const { a } = cluster()
-  expect(a.targetOf(bound(), home)).toMatchObject({ natAddress: '203.0.113.7' })
-  const page = bound({ source: { ...source, protocol: 'wss' } })
-  expect(a.targetOf(page, home)).toMatchObject({ isOnWebSocket: true })
-})
-
 test.each([
   ['is gone', peerAt('192.0.2.2', { isAlive: false })],
   ['is unknown', undefined],
@@ -169,14 +141,6 @@ test('the node that holds the flow forwards to the connection of the phone, and 
       toCaller: expect.stringMatching(/^tgd1\./) as string,
     },
     patienceMs: 4_000,
-  })
-})
-
-test('a MESSAGE is forwarded, and begins no dialog', () => {
-  const { a, b } = cluster()
-  expect(b.read(callOf(a, { method: 'MESSAGE' }))).toEqual({
-    kind: 'forwarded',
-    nextHop: byConnection,
   })
 })
 
@@ -236,17 +200,6 @@ test('the token of a call lives for a minute, and 30 s more for clocks that diff
   expect(world.told).toHaveLength(2)
 })
 
-test('the ACK of a refusal, which shows the same token, goes nowhere and does not count', () => {
-  const { world, a, b } = cluster()
-  expect(b.read(callOf(a, { method: 'ACK', isInDialog: true }))).toEqual(forbidden)
-  expect(world.refused).toEqual([])
-})
-
-test('a node reads only what is meant for it', () => {
-  const { a, c } = cluster()
-  expect(c.read(callOf(a))).toEqual(forbidden)
-})
-
 test('a Route that shows no token means nothing here', () => {
   const { world, a, b } = cluster()
   expect(b.read(callOf(a, { token: '1001' }))).toBeUndefined()
@@ -266,17 +219,6 @@ test('the dialog outlives the token of its call, the binding, and the heartbeat 
   world.peers.set('a', peerAt('192.0.2.1', { isAlive: false }))
   expect(b.read(fromNode)).toEqual({ kind: 'forwarded', nextHop: byConnection })
   expect(b.read(fromPhone)).toEqual({ kind: 'forwarded', nextHop: 'sip:192.0.2.1:5060' })
-})
-
-test('a phone that moves, and registers from where it is, goes on with its dialog', () => {
-  const { world, b, fromNode, fromPhone } = dialog()
-  const moved = { ...fromPhone, sourceAddress: '198.51.100.20' }
-  expect(b.read(moved)).toEqual(forbidden)
-  world.bindings = [bound({ source: { ...source, address: '198.51.100.20' } })]
-  expect(b.read(moved)?.kind).toBe('forwarded')
-  expect(b.read(fromNode)).toMatchObject({
-    nextHop: 'sip:198.51.100.20:41000;transport=tcp;connection=registered',
-  })
 })
 
 test.each([
@@ -307,13 +249,6 @@ test('whatever a phone writes as Request-URI, its token leads to the SIP address
     kind: 'forwarded',
     nextHop: 'sip:192.0.2.1:5060',
   })
-})
-
-test('a phone hears 481 when the node of its call is no node any more', () => {
-  const { world, b, fromPhone } = dialog()
-  world.peers.delete('a')
-  expect(b.read(fromPhone)).toMatchObject({ kind: 'refused', status: 481 })
-  expect(world.refused).toEqual([])
 })
 
 test('only the token of a call, which no phone sees, shows that an address is one of a node', () => {

@@ -3,13 +3,13 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import {
   home,
   recordAtA,
-  recordRoutes,
   startTwoNodes,
   talkAcross,
   type TwoNodes,
 } from '../../../support/two-nodes.ts'
 import { finalNotify, refer, asVersion } from '../../../support/transfer-rig.ts'
 import { sdp } from '../../../support/sip-peer.ts'
+import { hangUp } from '../../call/steps.ts'
 
 let nodes: TwoNodes
 
@@ -24,9 +24,7 @@ test('a phone behind NAT is called through the node that it has registered with'
   expect(invite.get('Route')).toBe('')
   expect(invite.get('To')).toBe('<sip:102@acme.example>')
   expect(invite.all('Via')).toHaveLength(2)
-  caller.request('BYE', leg)
-  phone.reply(await phone.next('BYE'), 200)
-  await caller.next('200 BYE')
+  await hangUp(caller, leg, phone)
   expect(await recordAtA(nodes)).toMatchObject({
     disposition: 'ANSWERED',
     hangupBy: 'caller',
@@ -38,55 +36,8 @@ test('a phone behind NAT is called through the node that it has registered with'
 
 test('the phone hangs up: the caller gets BYE, by way of both nodes', async () => {
   const { caller, phone, phoneLeg } = await talkAcross(nodes)
-  phone.request('BYE', phoneLeg)
-  caller.reply(await caller.next('BYE'), 200)
-  expect((await phone.next('200 BYE')).all('Via')).toHaveLength(1)
+  expect((await hangUp(phone, phoneLeg, caller)).all('Via')).toHaveLength(1)
   expect(await recordAtA(nodes)).toMatchObject({ disposition: 'ANSWERED', hangupBy: 'callee' })
-})
-
-test('ringing and early media reach the caller', async () => {
-  const phone = await nodes.phone()
-  const { caller } = await nodes.dial()
-  const invite = await phone.next('INVITE')
-  phone.reply(invite, 180, { tag: 'b' })
-  await caller.next('180 INVITE')
-  phone.reply(invite, 183, { tag: 'b', body: sdp('early') })
-  expect((await caller.next('183 INVITE')).body).toContain('s=early')
-  phone.reply(invite, 486, { tag: 'b' })
-  await caller.next('486 INVITE')
-  expect(await recordAtA(nodes)).toMatchObject({ disposition: 'BUSY' })
-})
-
-test('a caller that gives up ends the ringing at the phone', async () => {
-  const phone = await nodes.phone()
-  const { caller, leg } = await nodes.dial()
-  const invite = await phone.next('INVITE')
-  phone.reply(invite, 180, { tag: 'b' })
-  await caller.next('180 INVITE')
-  caller.request('CANCEL', leg)
-  const cancel = await phone.next('CANCEL')
-  phone.reply(cancel, 200)
-  phone.reply(invite, 487, { tag: 'b' })
-  await caller.next('487 INVITE')
-  expect(await recordAtA(nodes)).toMatchObject({ disposition: 'CANCELED' })
-})
-
-test('of two phones at the other node, one behind each NAT, the one that answers has the call', async () => {
-  const [first, second] = [await nodes.phone(), await nodes.phone()]
-  const { caller, leg } = await nodes.dial()
-  const [toFirst, toSecond] = [await first.next('INVITE'), await second.next('INVITE')]
-  first.reply(toFirst, 180, { tag: 'b1' })
-  second.reply(toSecond, 180, { tag: 'b2' })
-  await caller.next('180 INVITE')
-  second.reply(toSecond, 200, { tag: 'b2', body: sdp('answer'), headers: recordRoutes(toSecond) })
-  caller.learn(leg, await caller.next('200 INVITE'))
-  caller.request('ACK', leg)
-  await second.next('ACK')
-  first.reply(await first.next('CANCEL'), 200)
-  first.reply(toFirst, 487, { tag: 'b1' })
-  caller.request('BYE', leg)
-  second.reply(await second.next('BYE'), 200)
-  expect(await recordAtA(nodes)).toMatchObject({ disposition: 'ANSWERED' })
 })
 
 test('a re-INVITE of either side reaches the other, and its ACK', async () => {
@@ -105,37 +56,6 @@ test('a re-INVITE of either side reaches the other, and its ACK', async () => {
   expect((await phone.next('200 INVITE')).body).toContain('s=yes')
   phone.request('ACK', phoneLeg)
   await caller.next('ACK')
-})
-
-test('digits by INFO pass in both directions', async () => {
-  const { caller, leg, phone, phoneLeg } = await talkAcross(nodes)
-  const digit = { body: 'Signal=5', contentType: 'application/dtmf-relay' }
-  phone.request('INFO', phoneLeg, digit)
-  caller.reply(await caller.next('INFO'), 200)
-  await phone.next('200 INFO')
-  caller.request('INFO', leg, digit)
-  phone.reply(await phone.next('INFO'), 200)
-  await caller.next('200 INFO')
-})
-
-test('the session timer of the call refreshes the leg of the phone through its node', async () => {
-  const phone = await nodes.phone()
-  const { caller, leg } = await nodes.dial()
-  const invite = await phone.next('INVITE')
-  const headers = [
-    ...recordRoutes(invite),
-    'Session-Expires: 1800;refresher=uac',
-    'Require: timer',
-    'Allow: UPDATE',
-  ]
-  phone.reply(invite, 200, { tag: 'b', body: sdp('answer'), headers })
-  caller.learn(leg, await caller.next('200 INVITE'))
-  caller.request('ACK', leg)
-  await phone.next('ACK')
-  await nodes.a.advance(900_000)
-  const refresh = await phone.next(({ method }) => method === 'UPDATE' || method === 'INVITE')
-  expect(refresh.get('Session-Expires')).toContain('1800')
-  expect(refresh.get('Call-ID')).toBe(invite.get('Call-ID'))
 })
 
 test('the phone transfers the call: REFER and its NOTIFYs pass', async () => {
@@ -157,33 +77,12 @@ test('the phone transfers the call: REFER and its NOTIFYs pass', async () => {
   await phone.next('200 BYE')
 })
 
-test('a text message reaches the phone, and its answer the sender', async () => {
-  const phone = await nodes.phone()
-  const { caller } = await nodes.dial()
-  const leg = caller.leg(`sip:${home.extension}@${home.domain}`)
-  caller.request('MESSAGE', leg, { body: 'hello', contentType: 'text/plain' })
-  const message = await phone.next('MESSAGE')
-  expect(message.body).toBe('hello')
-  expect(message.get('Record-Route')).toBe('')
-  phone.reply(message, 200)
-  await caller.next('200 MESSAGE')
-})
-
 test('a phone whose node is gone is not waited for: 480 at once', async () => {
   const phone = await nodes.phone()
   nodes.isAlive = false
   const { caller } = await nodes.dial()
   await caller.next('480 INVITE')
   expect(phone.inbox).toEqual([])
-})
-
-test('a phone that has left its node counts as absent: 480', async () => {
-  await nodes.phone()
-  const targets = nodes.dial()
-  nodes.bindings.length = 0
-  const { caller } = await targets
-  await caller.next('480 INVITE')
-  expect(nodes.refused).toEqual([])
 })
 
 test('a stranger that has seen the token of a call, or of a dialog, gains nothing', async () => {
@@ -217,19 +116,6 @@ test('a phone that says nothing is given up in the time of a phone, and its node
   expect(caller.inbox.map(({ status }) => status)).toEqual([100])
   await nodes.a.advance(200)
   await caller.next('408 INVITE')
-  expect(nodes.a.silent).toEqual([])
-})
-
-test('a phone that refuses, or a caller that gives up, blames no node', async () => {
-  const phone = await nodes.phone()
-  const first = await nodes.dial()
-  phone.reply(await phone.next('INVITE'), 503, { tag: 'b' })
-  await first.caller.next((message) => message.status >= 400)
-  const second = await nodes.dial()
-  await phone.next('INVITE')
-  second.caller.request('CANCEL', second.leg)
-  await second.caller.next('487 INVITE')
-  await nodes.a.advance(5_000)
   expect(nodes.a.silent).toEqual([])
 })
 

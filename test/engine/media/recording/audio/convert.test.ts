@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { mkdirSync, readdirSync, readFileSync, writeFileSync, writeSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -68,22 +68,6 @@ test('the caller is left, the callee is right, and the pause between two starts 
   })
 })
 
-test('a relay whose clock is another counts from the start of its session', () => {
-  const startedAt = talk.startedAt - 3_600_000
-  const tracks = orderOf().tracks.map((track) => ({ ...track, startedAt }))
-  const order = orderOf({ tracks, startedAt, endedAt: startedAt + 1_400 })
-  expect(convert(order).kind).toBe('converted')
-  const wav = readWav(readFileSync(order.target))
-  expect(wav.seconds).toBeCloseTo(1.4, 2)
-  expect(wav.tone(0, 440, 0.05, 0.45)).toBeGreaterThan(0.9)
-})
-
-test('without an end, as after a crash, the file ends with the last audio', () => {
-  const order = orderOf({ endedAt: undefined })
-  expect(convert(order).kind).toBe('converted')
-  expect(readWav(readFileSync(order.target)).seconds).toBeGreaterThan(1.2)
-})
-
 test('what was captured of another session, or in no known codec, makes no file', () => {
   const [track] = orderOf().tracks
   if (track === undefined) throw new Error('no track')
@@ -106,20 +90,6 @@ test('a full disk leaves no file, and says why', () => {
     reason: 'Error: ENOSPC: no space left on device',
   })
   expect(readdirSync(folder).filter((name) => name.startsWith(`${count}.`))).toEqual([])
-})
-
-test('a disk that takes a part of what it is given gets the rest again', () => {
-  const fs = { rest: 0 }
-  const order = orderOf()
-  const whole = convert(orderOf())
-  const disk = {
-    writeSync: (file: number, bytes: Buffer, at: number, length: number, position: number) => {
-      fs.rest += 1
-      return writeSync(file, bytes, at, Math.min(length, 1_000), position)
-    },
-  } as Disk
-  expect(convert(order, disk)).toEqual(whole)
-  expect(fs.rest).toBeGreaterThan(10)
 })
 
 test('the files of a session are its own captures and what is said about them', () => {

@@ -113,12 +113,3 @@ test('however the file is cut into pieces, the same is read', () => {
     }),
   )
 })
-
-test('any bytes end, and no packet is larger than what was given', () => {
-  fc.assert(
-    fc.property(fc.uint8Array({ maxLength: 400 }), (bytes) => {
-      const { found } = read(header(), Buffer.from(bytes))
-      for (const { text } of found) expect(text.length).toBeLessThanOrEqual(bytes.length)
-    }),
-  )
-})

@@ -89,12 +89,6 @@ test('each party has its channel, and hours of silence cost no memory', () => {
   expect(largest).toBeLessThanOrEqual(128_000)
 })
 
-test('nothing is written behind the end, and up to the end there is silence', () => {
-  const { written, isLoud } = played([piece(0, 0), piece(0, 5_000, { ssrc: 2 })], 2_000, 2_000)
-  expect(written).toBe(2_000)
-  expect(none(isLoud(160, 2_000))).toBe(true)
-})
-
 test('whatever comes, the length is bounded and nothing fails', () => {
   const time = fc.integer({ min: -100_000, max: 2_000_000 })
   fc.assert(
