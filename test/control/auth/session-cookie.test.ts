@@ -75,13 +75,6 @@ test('without Sec-Fetch-Site, a change needs the own origin; an address typed by
   expect((await control.request('/auth/me', typed)).status).toBe(200)
 })
 
-test('the session has the scopes of its role', async () => {
-  const cookie = cookieOf(await signIn({}, 'otto'))
-  const body = { name: 'more', scopes: ['*'] }
-  expect((await ask('/application-keys', cookie, { body })).code).toBe('insufficient_scope')
-  expect((await ask('/dispatcher', cookie)).status).toBe(200)
-})
-
 test('the session of a user of a tenant sees that tenant only', async () => {
   const tenantId = await control.tenant('acme')
   await control.tenant('other')
@@ -108,14 +101,6 @@ test('without a session, the page is told so without an error', async () => {
   expect(none.data()).toEqual({ profile: null })
   const found = await ask('/auth/session', cookieOf(await signIn()))
   expect(found.data()).toMatchObject({ profile: { kind: 'user', username: 'ada' } })
-})
-
-test('the session expires after an hour', async () => {
-  const cookie = cookieOf(await signIn())
-  control.tick(3_599_000)
-  expect((await ask('/auth/me', cookie)).status).toBe(200)
-  control.tick(1_000)
-  expect((await ask('/auth/me', cookie)).status).toBe(401)
 })
 
 /** What the page asks while it is in use: the cookie that it has from then on. */

@@ -115,13 +115,3 @@ test('a call that a node has reported under a name of its own is found, too', as
   const answer = await control.request(path, { token: await control.key() })
   expect(answer.data()).toMatchObject({ call_uuid: 'node 7/4711', status: 'busy' })
 })
-
-test('an unknown call is not found, whatever its uuid', async () => {
-  expect((await ask()).status).toBe(404)
-  for (const name of ['x', '11111111-1111-1111-1111-111111111111']) {
-    const answer = await control.request(`/api/v1/pbx/calls/${name}`, {
-      token: await control.key(),
-    })
-    expect(answer.status).toBe(404)
-  }
-})

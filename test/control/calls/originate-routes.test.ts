@@ -113,23 +113,6 @@ test('the same Idempotency-Key starts one call and gets the same answer, by what
   expect(asked).toHaveLength(1)
 })
 
-test.each([
-  [{ destination_number: 'sip:evil@host' }, 'destination_number'],
-  [{ destination_number: '1' }, 'destination_number'],
-  [{ timeout_seconds: 4 }, 'timeout_seconds'],
-  [{ surprise: true }, 'surprise'],
-])('a body with %j is refused and names the field', async (change, field) => {
-  const answer = await originate(change)
-  expect(answer.status).toBe(400)
-  expect(answer.text).toContain(field)
-  expect(asked).toEqual([])
-})
-
-test('originating needs calls:originate', async () => {
-  token = await control.key({ scopes: ['calls:read', 'calls:control'] })
-  expect((await originate()).status).toBe(403)
-})
-
 test('numbers are read in any spelling: the engine gets their normal form', async () => {
   const customer = { name: 'c', tenant: 'acme', numbers: ['12025550100'] }
   const path = '/api/v1/customers'

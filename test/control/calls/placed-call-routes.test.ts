@@ -88,9 +88,3 @@ test.each([
   result = refusal
   expect((await place({ from: '101' })).status).toBe(status)
 })
-
-test('half a minute at most, and numbers only', async () => {
-  for (const body of [{ max_seconds: 31 }, { max_seconds: 0 }, { to: 'sip:a@b' }, { from: 'a b' }])
-    expect((await place({ from: '101', ...body })).status).toBe(400)
-  expect(placed).toEqual([])
-})

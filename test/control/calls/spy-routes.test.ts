@@ -119,16 +119,6 @@ test.each([
   expect([answer.status, answer.code]).toEqual([status, code])
 })
 
-test('a call or an extension of another tenant is not found, neither is a call that is over', async () => {
-  await open()
-  const ofBeta = await control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'beta' })
-  expect((await spy({}, ofBeta)).status).toBe(404)
-  expect((await spy({ call_uuid: uuid.replace(/1$/, '2') })).status).toBe(404)
-  expect((await spy({ supervisor_extension: '102' })).status).toBe(404)
-  expect((await spy({ domain: 'beta.example' })).status).toBe(404)
-  expect(asked).toEqual([])
-})
-
 test('a credential of all tenants rings an extension of the tenant of the call only', async () => {
   await open()
   const ofAll = await control.key()
@@ -145,10 +135,4 @@ test('a credential of all tenants rings an extension of the tenant of the call o
   })
   expect((await spy({ supervisor_extension: '200' }, ofAll)).status).toBe(404)
   expect(asked).toHaveLength(1)
-})
-
-test('spying needs calls:spy and a mode that exists', async () => {
-  await open()
-  expect((await spy({}, await control.key({ scopes: ['calls:control'] }))).status).toBe(403)
-  expect((await spy({ mode: 'record' })).status).toBe(400)
 })

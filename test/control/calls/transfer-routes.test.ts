@@ -102,25 +102,6 @@ test.each([
   expect([answer.status, answer.code]).toEqual([status, code])
 })
 
-test.each([
-  [{ destination: 'sip:101@elsewhere' }],
-  [{ destination: '' }],
-  [{ leg: 'both' }],
-  [{ mode: 'attended' }],
-  [{ call_uuid: 'x' }],
-])('%j is a 400, and no call is made', async (body) => {
-  expect((await transfer(body)).status).toBe(400)
-  expect(asked).toEqual([])
-})
-
-test('a call of another tenant does not exist, and reading gives no right to transfer', async () => {
-  await control.tenant('beta', ['beta.example'])
-  const beta = await control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'beta' })
-  expect((await transfer({}, beta)).status).toBe(404)
-  expect((await transfer({}, await control.key({ scopes: ['calls:read'] }))).status).toBe(403)
-  expect(asked).toEqual([])
-})
-
 test('the call shows its transfer: in the list and in its status', async () => {
   const transfer: CallTransfer = {
     state: 'failed',

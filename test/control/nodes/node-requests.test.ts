@@ -204,16 +204,3 @@ test('a server that took the address of a node is not heard and learns nothing',
   expect(logged?.message).toBe('another node does not answer: its part is missing from responses')
   expect(JSON.stringify(joined.control.logged)).not.toContain(token)
 })
-
-test('a revoked key ends on the nodes that are asked, too', async () => {
-  const { a, control } = await two()
-  const token = await control.key({ is_active: false })
-  expect((await a.request(active, { token })).status).toBe(401)
-})
-
-test('the customer edge does not know other nodes', async () => {
-  const { control } = await two()
-  const headers = { 'X-Tollgate-Node': tokenFor('/health') }
-  const { status } = await control.request('/health', { headers, app: control.edge })
-  expect(status).toBe(200)
-})

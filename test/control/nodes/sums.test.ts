@@ -124,25 +124,3 @@ test('a tenant gets the sums of its own calls, and nothing of the platform', asy
   expect(view).toMatchObject({ calls: { active: 1 }, nodes: [] })
   expect(view.platform_nodes).toBeUndefined()
 })
-
-test('an AI agent and a carrier show their calls on all nodes', async () => {
-  const { a, b, token } = await three()
-  const carrier = await a.request('/api/v1/routing/carriers', {
-    token,
-    body: { name: 'north', gateways: [{ host: '192.0.2.1' }] },
-  })
-  const { id } = carrier.data<{ id: number }>()
-  b.engine.calls.countByCarrier = (asked) => (asked === id ? 3 : 0)
-  const shown = await a.request(`/api/v1/routing/carriers/${id}`, { token })
-  expect(shown.data()).toMatchObject({ status: { active_calls: 3 } })
-  const listed = await a.request('/api/v1/routing/carriers', { token })
-  expect(listed.data()).toMatchObject([{ status: { active_calls: 3 } }])
-  const agent = await a.request('/api/v1/telephony/ai-agents', {
-    token,
-    body: { name: 'bot', extension: '700', sip_uri: 'sip:bot@192.0.2.9:5070;transport=tcp' },
-  })
-  const { id: agentId } = agent.data<{ id: number }>()
-  b.engine.calls.countByAgent = (asked) => (asked === agentId ? 2 : 0)
-  const called = await a.request(`/api/v1/telephony/ai-agents/${agentId}`, { token })
-  expect(called.data()).toMatchObject({ active_calls: 2 })
-})

@@ -279,16 +279,3 @@ test('a customer is named by id or by name, and shown by both', async () => {
     })
   }
 })
-
-test.each([
-  'start_date=2026-11-02&end_date=2026-11-01&group_by=caller',
-  'start_date=2026-11-01&end_date=2027-11-01&group_by=caller',
-  'start_date=2026-11-31&end_date=2026-12-01&group_by=caller',
-  'start_date=2026-11-01&end_date=2026-11-02&group_by=number',
-  'start_date=2026-11-01&end_date=2026-11-02&group_by=caller&customer=unknown',
-])('%s is refused', async (query) => {
-  const control = await openControl()
-  const token = await control.key()
-  const answer = await control.request(`/api/v1/reports/calls?${query}`, { token })
-  expect(answer.status).toBe(400)
-})

@@ -62,46 +62,6 @@ const additions: readonly {
 ]
 
 test.each(additions)(
-  '$tool is proposed, approved, in force with its change_id, and undone',
-  async ({ tool, given, effect, kind, shown, before, after }) => {
-    const rig = await openAdditions()
-    const proposal = await rig.proposed(tool, given)
-    expect(proposal).toMatchObject({ state: 'open', tool, effect: expect.stringMatching(effect) })
-    expect(await shown(rig)).toEqual(before)
-    expect(await rig.changes()).toMatchObject({ changes: [], total: 0 })
-
-    // Neither another tenant's agent nor its people see it.
-    const unseen = await rig.tool('list_proposals', {}, rig.other)
-    expect(unseen.data()).toMatchObject({ proposals: [], total: 0 })
-    const id = proposal.proposal_id
-    expect((await rig.decide('approve', id, rig.people.other)).status).toBe(404)
-    const answer = await rig.decide('approve', id, rig.people.acme)
-    expect([answer.status, answer.text]).toEqual([200, answer.text])
-    expect(await shown(rig)).toEqual(after)
-
-    const { change_id: changeId } = await rig.proposal(id)
-    expect(await rig.changes()).toMatchObject({
-      changes: [{ change_id: changeId, state: 'made', tool, target_kind: kind }],
-      total: 1,
-      complete: true,
-      cursor: null,
-    })
-    expect(await rig.changes({ target_kind: 'carrier' })).toMatchObject({ total: 0 })
-    expect(await rig.changes({ state: 'all' }, rig.other)).toMatchObject({ changes: [], total: 0 })
-    const undo = { change_id: changeId, reason: 'it was wrong' }
-    expect((await rig.tool('undo_change', undo, rig.other)).status).toBe(404)
-    const undone = await rig.tool('undo_change', undo, rig.people.acme)
-    expect([undone.status, undone.text]).toEqual([200, undone.text])
-    expect(await shown(rig)).toEqual(before)
-    expect(await rig.changes()).toMatchObject({ changes: [], total: 0 })
-    expect(await rig.changes({ state: 'all' })).toMatchObject({
-      changes: [{ change_id: changeId, state: 'undone' }],
-      total: 1,
-    })
-  },
-)
-
-test.each(additions)(
   '$tool is refused to another tenant, and what is there already is not added twice',
   async ({ tool, given, shown, before, after }) => {
     const rig = await openAdditions()

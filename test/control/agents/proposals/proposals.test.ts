@@ -141,15 +141,6 @@ test('of people who approve and refuse at once, on two nodes, one decides', asyn
   }
 })
 
-test('the database takes one change for a proposal', async () => {
-  const rig = await openProposalRig()
-  const { proposal_id: id } = await rig.proposed()
-  await rig.decide('approve', id, rig.people.acme)
-  const copy = `INSERT INTO change_entry (change_id, at, actor, tool, scopes, target_kind, target_id,
-    effect, undo, state, proposal_id) VALUES ('again', 0, 'x', 'x', '[]', 'x', 'x', 'x', 'none', 'made', '${id}')`
-  await expect(runSql(rig.store, copy)).rejects.toThrow(/unique/i)
-})
-
 test('an open proposal of the same change is the same one, as things are now', async () => {
   const rig = await openProposalRig()
   const first = await rig.proposed()
