@@ -16,59 +16,35 @@ async function opened() {
 }
 
 /** What two tenants call alike, and where a second one of the same tenant is refused. */
+const hostOf = (tenant: string) => (tenant === 'acme' ? '192.0.2.1' : '192.0.2.2')
 const alike: readonly [string, string, string, (tenant: string) => object][] = [
   ['rate plan', '/rate-plans', 'name', () => ({ name: 'default' })],
   ['customer', '/customers', 'name', () => ({ name: 'Anna' })],
-  [
-    'customer of one address',
-    '/customers',
-    'email',
-    () => ({ name: 'by mail', email: 'a@b.example' }),
-  ],
+  ['customer of one address', '/customers', 'email', () => ({ name: 'm', email: 'a@b.example' })],
   [
     'carrier',
     '/routing/carriers',
     'name',
-    (tenant) => ({
-      name: 'loop',
-      gateways: [{ host: tenant === 'acme' ? '192.0.2.1' : '192.0.2.2' }],
-    }),
+    (tenant) => ({ name: 'loop', gateways: [{ host: hostOf(tenant) }] }),
   ],
-  [
-    'outbound route',
-    '/outbound-routes',
-    'name',
-    () => ({ name: 'block', mode: 'block', prefix: '1900' }),
-  ],
+  ['outbound route', '/outbound-routes', 'name', () => ({ name: 'block', mode: 'block' })],
   [
     'AI agent',
     '/telephony/ai-agents',
     'name',
-    () => ({
-      name: 'bot',
-      extension: '700',
-      sip_uri: 'sip:bot@192.0.2.9',
-    }),
+    () => ({ name: 'bot', extension: '700', sip_uri: 'sip:bot@192.0.2.9' }),
   ],
   [
     'dispatcher set',
     '/dispatcher',
     'endpoint_name',
-    (tenant) => ({
-      endpoint_name: 'pbx',
-      algorithm: 8,
-      nodes: [{ host: tenant === 'acme' ? '10.0.0.1' : '10.0.0.2' }],
-    }),
+    (tenant) => ({ endpoint_name: 'pbx', algorithm: 8, nodes: [{ host: hostOf(tenant) }] }),
   ],
   [
     'extension',
     '/pbx/extensions',
     'extension',
-    () => ({
-      extension: '101',
-      password,
-      display_name: 'Phone',
-    }),
+    () => ({ extension: '101', password, display_name: 'Phone' }),
   ],
   ['application key', '/application-keys', 'name', () => ({ name: 'ci' })],
   ['user', '/users', 'username', () => ({ username: 'anna', password, role: 'auditor' })],

@@ -1,10 +1,5 @@
 import { beforeEach, expect, test } from 'vitest'
-import {
-  openControl,
-  type Answer,
-  type RequestOptions,
-  type TestControl,
-} from '../../support/control.ts'
+import { openControl, type Answer, type RequestOptions, type TestControl } from '../../support/control.ts'
 
 let control: TestControl
 beforeEach(async () => {
@@ -73,17 +68,6 @@ test('without Sec-Fetch-Site, a change needs the own origin; an address typed by
   expect((await make({ Origin: 'http://localhost', Host: 'localhost' })).status).toBe(201)
   const typed = { headers: { Cookie: cookie, 'Sec-Fetch-Site': 'none' } }
   expect((await control.request('/auth/me', typed)).status).toBe(200)
-})
-
-test('the session of a user of a tenant sees that tenant only', async () => {
-  const tenantId = await control.tenant('acme')
-  await control.tenant('other')
-  await control.user('tessa', 'admin', tenantId)
-  const cookie = cookieOf(await signIn({}, 'tessa'))
-  const tenants = await ask('/tenants', cookie)
-  expect(tenants.data<{ slug: string }[]>().map(({ slug }) => slug)).toEqual(['acme'])
-  const elsewhere = await ask('/dispatcher', cookie, { headers: { 'X-Tenant-Slug': 'other' } })
-  expect(elsewhere.code).toBe('wrong_tenant')
 })
 
 test('signing out ends the session at the server', async () => {

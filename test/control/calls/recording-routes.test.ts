@@ -5,6 +5,7 @@ import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import type { ActiveCall, RecordingResult } from '../../../schema/contracts/calls.ts'
 import { execute } from '../../../schema/sql/query.ts'
 import { openControl, startOfTime, type TestControl } from '../../support/control.ts'
+import { activeCall } from '../../support/engine-views.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
 const uuid = '019ab0c4-1e7f-7a37-9d1f-0f6a5f5e9c11'
@@ -104,23 +105,10 @@ test('a key that may write removes it, and its file', async () => {
   expect((await get()).response.status).toBe(404)
 })
 
-const call: ActiveCall = {
+const call = activeCall({
   callUuid: uuid,
-  state: 'ACTIVE',
-  direction: 'inbound',
-  callerNumber: '1',
-  calledNumber: '2',
-  startedAt: startOfTime,
-  answeredAt: startOfTime,
   tenantId: 1,
-  customerId: null,
-  setId: null,
-  node: null,
-  carrier: null,
-  stampOffsetMs: 0,
-  instance: 'sbc-1',
-  peers: { caller: null, callee: null },
-}
+})
 
 const start = async (token?: string, action = 'start') =>
   control.request('/telephony/recording', {

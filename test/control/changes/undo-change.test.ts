@@ -20,27 +20,6 @@ async function drain(rig: ToolRig, more: object = {}, token = rig.root): Promise
 const undo = (rig: ToolRig, change_id: string, token = rig.root, more: object = {}) =>
   rig.tool('undo_change', { change_id, reason: 'loss is gone', ...more }, token)
 
-test('a change tells what it did, and undo_change brings the state back, once', async () => {
-  const rig = await openToolRig()
-  const made = await drain(rig)
-  expect(made).toMatchObject({
-    dry_run: false,
-    changed: true,
-    previous_state: 'active',
-    expires_at: null,
-    affected: { active_nodes_then: 1, live_calls_of_node: 0 },
-    effect: expect.stringMatching(/goes from active to inactive/),
-  })
-  expect(statesOf(rig)).toEqual(['inactive', 'active'])
-  const undone = (await undo(rig, made.change_id)).data<object>()
-  expect(undone).toMatchObject({ changed: true, tool: 'set_dispatcher_state' })
-  expect(undone).toMatchObject({ previous_state: 'inactive', restored_state: 'active' })
-  expect(statesOf(rig)).toEqual(['active', 'active'])
-  await drain(rig, { destination: second })
-  expect((await undo(rig, made.change_id)).data<object>()).toMatchObject({ changed: false })
-  expect(statesOf(rig)).toEqual(['active', 'inactive'])
-})
-
 test('what was changed later is not undone with an earlier change, and the later one is named', async () => {
   const rig = await openToolRig()
   const out = await drain(rig)

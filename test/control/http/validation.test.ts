@@ -1,9 +1,7 @@
-import { errorHandler } from '../../../control/http/front.ts'
 import { Hono } from 'hono'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { ApiError } from '../../../control/http/api-error.ts'
 import { MAX_BODY_BYTES } from '../../../control/http/body.ts'
 import type { ControlEnv } from '../../../control/http/control-env.ts'
 import { validate } from '../../../control/http/validate.ts'
@@ -97,14 +95,6 @@ test.each(['text/plain', 'application/x-www-form-urlencoded', 'text/json', ''])(
   },
 )
 
-test.each(['application/json', 'Application/JSON; charset=utf-8', 'application/merge-patch+json'])(
-  'a body of type %s is read',
-  async (type) => {
-    const { post } = await opened()
-    expect((await post('{"name":"a"}', { 'content-type': type })).status).toBe(201)
-  },
-)
-
 test('a body that says it is compressed is 415: nothing here unpacks it', async () => {
   const { post } = await opened()
   const status = async (encoding: string) =>
@@ -133,14 +123,6 @@ test('pages hold 50 by default and 200 at most; the effective limit is told', as
   expect((await get('')).body).toMatchObject({ meta: { page: 1, limit: 50, total: 1 } })
   expect((await get('limit=5000')).body).toMatchObject({ meta: { limit: 200 } })
   expect((await get('page=999999999')).body).toMatchObject({ data: [] })
-})
-
-test('an unknown query parameter is 400 at its name', async () => {
-  const { get } = await opened()
-  expect((await get('sort=name')).body).toMatchObject({
-    statusCode: 400,
-    details: [{ path: 'sort', message: 'Unknown field' }],
-  })
 })
 
 test('a query parameter that is given twice is 400 at its name', async () => {
@@ -210,22 +192,6 @@ test('an error of the program is 500, logged with its stack, and tells the calle
   expect(answer.text).not.toMatch(/sqlite|postgres|table|relation|secret|at /i)
   expect(JSON.stringify(logged)).toMatch(/no such table|does not exist/)
   expect(JSON.stringify(logged)).not.toContain(token)
-})
-
-test('details and headers of an ApiError reach the caller', async () => {
-  const app = new Hono<ControlEnv>()
-  app.onError(errorHandler(() => undefined))
-  app.get('/', () => {
-    const details = [{ path: 'a', message: 'b' }]
-    throw new ApiError(503, 'down', 'Not now', { details, headers: { 'Retry-After': '7' } })
-  })
-  const answer = await app.request('/')
-  expect(answer.headers.get('retry-after')).toBe('7')
-  expect(await answer.json()).toMatchObject({
-    error: 'Not now',
-    code: 'down',
-    details: [{ path: 'a', message: 'b' }],
-  })
 })
 
 test('an absent body counts as an empty object', async () => {

@@ -2,27 +2,19 @@ import { expect, test } from 'vitest'
 import type { ActiveCall } from '../../../schema/contracts/calls.ts'
 import { type Answer, openControl, startOfTime, type TestControl } from '../../support/control.ts'
 import { joinNodes, type JoinedNode } from '../../support/joined-nodes.ts'
+import { activeCall } from '../../support/engine-views.ts'
 import { readColumn } from '../../support/stored.ts'
 
 const uuidOf = (index: number): string =>
   `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`
 
-const callOf = (index: number, more: Partial<ActiveCall> = {}): ActiveCall => ({
+const callOf = (index: number, more: Partial<ActiveCall> = {}) => activeCall({
   callUuid: uuidOf(index),
-  state: 'ACTIVE',
-  direction: 'inbound',
   callerNumber: '15550001111',
   calledNumber: '18005551212',
   startedAt: startOfTime - 60_000 + index,
   answeredAt: startOfTime - 30_000,
-  tenantId: null,
-  customerId: null,
   setId: 1,
-  node: null,
-  carrier: null,
-  stampOffsetMs: 0,
-  instance: 'sbc-1',
-  peers: { caller: null, callee: null },
   ...more,
 })
 

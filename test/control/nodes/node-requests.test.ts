@@ -4,29 +4,17 @@ import type { ActiveCall } from '../../../schema/contracts/calls.ts'
 import { MAX_SKEW_MS } from '../../../control/nodes/admit-node.ts'
 import { bodyHash, type NodeClaims, sealToken } from '../../../control/nodes/node-token.ts'
 import { startOfTime } from '../../support/control.ts'
+import { activeCall } from '../../support/engine-views.ts'
 import { joinNodes, type JoinedNode, sharedKey } from '../../support/joined-nodes.ts'
 
 const uuid = '00000000-0000-4000-8000-000000000001'
 const active = '/api/v1/pbx/calls/active'
 const question = '/api/v1/nodes/question'
 
-const call: ActiveCall = {
+const call = activeCall({
   callUuid: uuid,
-  state: 'ACTIVE',
-  direction: 'inbound',
-  callerNumber: '1',
-  calledNumber: '2',
-  startedAt: startOfTime,
-  answeredAt: startOfTime,
-  tenantId: null,
-  customerId: null,
   setId: 1,
-  node: null,
-  carrier: null,
-  stampOffsetMs: 0,
-  instance: 'sbc-1',
-  peers: { caller: null, callee: null },
-}
+})
 
 async function two() {
   const joined = await joinNodes(['a', 'b'])

@@ -1,20 +1,16 @@
 import { expect, test } from 'vitest'
 import type { ActiveCall } from '../../../schema/contracts/calls.ts'
 import type { NodeStatus } from '../../../schema/contracts/engine.ts'
+import { activeCall, nodeStatus } from '../../support/engine-views.ts'
 import { joinNodes, type JoinedNode } from '../../support/joined-nodes.ts'
 
 const destination = 'sip:10.0.0.1:5060;transport=udp'
 
-const statusOf = (nodeId: number, activeCalls: number): NodeStatus => ({
+const statusOf = (nodeId: number, activeCalls: number) => nodeStatus({
   nodeId,
   destination,
-  priority: 10,
-  weight: 100,
-  description: null,
   activeCalls,
-  state: 'active',
   latencyMs: 1,
-  lastProbe: null,
   probes: { sent: 1, answered: 1, failed: 0 },
 })
 
@@ -102,22 +98,11 @@ test('telemetry has the sums of all nodes, and what is about a process by node',
 test('a tenant gets the sums of its own calls, and nothing of the platform', async () => {
   const { a, b, control } = await three()
   const tenantId = await control.tenant('acme')
-  const call: Omit<ActiveCall, 'tenantId'> = {
+  const call: Omit<ActiveCall, 'tenantId'> = activeCall({
     callUuid: 'x',
-    state: 'ACTIVE',
-    direction: 'inbound',
-    callerNumber: '1',
-    calledNumber: '2',
     startedAt: 0,
     answeredAt: 0,
-    stampOffsetMs: 0,
-    instance: 'sbc-1',
-    customerId: null,
-    setId: null,
-    node: null,
-    carrier: null,
-    peers: { caller: null, callee: null },
-  }
+  })
   b.engine.activeCalls.push({ ...call, tenantId }, { ...call, tenantId: null })
   const token = await control.key({ tenant_slug: 'acme' })
   const view = (await a.request('/api/v1/metrics/telemetry', { token })).data<Telemetry>()

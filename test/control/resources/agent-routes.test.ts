@@ -28,14 +28,6 @@ test('an agent is kept as given, with its defaults and its live calls', async ()
   expect(reloads.routing).toBe(1)
 })
 
-test.each(['sip:192.0.2.9', 'sip:+4930@pbx.example.com:5070', 'sip:a%20b@[2001:db8::1]'])(
-  'a SIP URI may be %s',
-  async (sip_uri) => {
-    const { call } = await openResources()
-    expect((await call('POST', path, { ...bot, sip_uri })).status).toBe(201)
-  },
-)
-
 test('extensions and agents of a tenant share its numbers, other tenants have their own', async () => {
   const { call, tenant } = await openResources()
   await tenant('acme', ['acme.example'])

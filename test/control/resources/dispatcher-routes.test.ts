@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { openResources } from '../../support/resources.ts'
+import { nodeStatus } from '../../support/engine-views.ts'
 import { runSql } from '../../support/stored.ts'
 
 const node = { host: '10.0.0.1' }
@@ -97,22 +98,6 @@ test('the last node in service can be neither removed, nor disabled, nor replace
   expect((await call('DELETE', path)).status).toBe(200)
 })
 
-test('a set whose other nodes are in maintenance keeps its last one', async () => {
-  const { call, store } = await openResources()
-  const two = { ...set, nodes: [node, { host: '10.0.0.2' }] }
-  const { id, nodes } = (await call('POST', '/dispatcher', two)).data<{
-    id: number
-    nodes: { id: number }[]
-  }>()
-  await runSql(
-    store,
-    "UPDATE dispatcher_node SET operator_state = 'inactive' WHERE host = '10.0.0.2'",
-  )
-  expect((await call('DELETE', `/dispatcher/${id}/nodes/${nodes[0]?.id}`)).code).toBe(
-    'last_active_node',
-  )
-})
-
 test('a node keeps its id and the word of the operator when its set is written anew', async () => {
   const { call, store } = await openResources()
   const two = { ...set, nodes: [node, { host: '10.0.0.2' }] }
@@ -156,18 +141,15 @@ test('a set shows what the engine sees of each node', async () => {
     {
       setId: 7,
       nodes: [
-        {
+        nodeStatus({
           nodeId: shown?.id ?? 0,
           destination: shown?.destination ?? '',
           state: 'probing',
-          priority: 10,
-          weight: 100,
           latencyMs: 1.5,
-          description: null,
           activeCalls: 3,
           lastProbe: { at: Date.UTC(2026, 0, 1), status: 503, reason: 'Service Unavailable' },
           probes: { sent: 9, answered: 6, failed: 3 },
-        },
+        }),
       ],
     },
   ]

@@ -1,4 +1,7 @@
+import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
+import { readRow } from '../../support/stored.ts'
+import { digestSecrets } from '../../../control/resources/extensions.ts'
 import type { ExtensionStatus } from '../../../schema/contracts/engine.ts'
 import { all, execute } from '../../../schema/sql/query.ts'
 import { openControl, type RequestOptions } from '../../support/control.ts'
@@ -196,4 +199,25 @@ test('the registration of one phone is removed, by its own tenant only', async (
   expect((await remove('beta')).status).toBe(404)
   expect((await remove('acme')).data()).toMatchObject({ contacts: [{ uri: 'sip:100@192.0.2.8' }] })
   expect((await remove('acme')).status).toBe(404)
+})
+
+test('what is stored of a password are the secrets of HTTP digest, of user, realm and password', async () => {
+  // RFC 7616 §3.9.1: the A1 of its example, hashed as §3.4.2 says.
+  const a1 = 'Mufasa:http-auth@example.org:Circle of Life'
+  expect(digestSecrets('Mufasa', 'http-auth@example.org', 'Circle of Life')).toEqual({
+    md5: '3d78807defe7de2157e2b0b6573a855f',
+    sha256: createHash('sha256').update(a1).digest('hex'),
+  })
+  const { call, store } = await open()
+  await call('POST', '', desk)
+  const stored = () => readRow(store, 'SELECT ha1_md5, ha1_sha256 FROM extension')
+  const secrets = digestSecrets('100', 'acme.example', desk.password)
+  const kept = { ha1_md5: secrets.md5, ha1_sha256: secrets.sha256 }
+  expect(await stored()).toEqual(kept)
+  await call('PATCH', '/1', { display_name: 'New' })
+  expect(await stored()).toEqual(kept)
+  await call('PATCH', '/1', { extension: '101', password: desk.password })
+  expect(await stored()).toMatchObject({
+    ha1_md5: digestSecrets('101', 'acme.example', desk.password).md5,
+  })
 })

@@ -178,23 +178,6 @@ test('a cap of a tenant whose customers pay in several currencies is refused', a
   expect((answer.body as { details: unknown }).details).toMatchObject([{ path: 'amount' }])
 })
 
-test('the audit has the reason and the change, which can be undone', async () => {
-  const { guard, change_id } = await set(block)
-  const [entry] = (await world.call('GET', '/audit?action=POST')).data<Record<string, unknown>[]>()
-  expect(entry).toMatchObject({ change_id, reason: 'too dear' })
-  const undo = (given: object) => world.call('POST', '/api/v1/mcp/tools/undo_change', given)
-  const undone = await undo({ change_id, reason: 'a mistake' })
-  expect(undone.status).toBe(200)
-  expect(await dial('1900555')).toEqual([200, undefined])
-  const removed = await set(block)
-  expect(removed.guard.guard_id).not.toBe(guard.guard_id)
-  const { change_id: removal } = (
-    await world.call('DELETE', `/spend-guards/${removed.guard.guard_id}`)
-  ).data<Changed>()
-  expect((await undo({ change_id: removal, reason: 'a mistake' })).status).toBe(200)
-  expect(await dial('1900556')).toEqual([403, 'spend_guard'])
-})
-
 test('undoing removals brings back no more guards than a tenant may have', async () => {
   const { guard } = await set(block, (body) => asAcme('POST', '/spend-guards', body))
   const removal = await asAcme('DELETE', `/spend-guards/${guard.guard_id}`)

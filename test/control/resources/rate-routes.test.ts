@@ -76,14 +76,6 @@ test('a rate gets its defaults: by the second, the first increment at the same p
   })
 })
 
-test('a whole minute costs exactly the rate per minute', async () => {
-  const control = await withPlan()
-  const rate = { rate_plan: 'default', prefix: '', rate_per_minute: '0.10' }
-  await control.call('POST', '/rates', rate)
-  expect((await lookup(control, 'number=49&duration=60')).data()).toMatchObject({ cost: 0.1 })
-  expect((await lookup(control, 'number=49&duration=1')).data()).toMatchObject({ cost: 0.0017 })
-})
-
 test('a plan has one rate per prefix and start', async () => {
   const { call } = await withPlan()
   await call('POST', '/rates', golden)

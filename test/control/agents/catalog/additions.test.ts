@@ -29,56 +29,6 @@ async function openAdditions() {
   return { ...rig, other, numbers, price, changes }
 }
 
-type Rig = Awaited<ReturnType<typeof openAdditions>>
-
-const additions: readonly {
-  readonly tool: string
-  readonly given: object
-  readonly effect: RegExp
-  readonly kind: string
-  /** What a call of it changes, as other tools show it. */
-  readonly shown: (rig: Rig) => Promise<unknown>
-  readonly before: unknown
-  readonly after: unknown
-}[] = [
-  {
-    tool: 'add_rate',
-    given: { customer: 'acme customer', prefix: '44', rate_per_minute: '0.12' },
-    effect: /^Calls to numbers that begin with 44 cost 0\.12 USD a minute .*"acme plan"/,
-    kind: 'rate',
-    shown: ({ price }) => price('447700900123'),
-    before: 'no_rate',
-    after: '0.12',
-  },
-  {
-    tool: 'add_number',
-    given: { customer: 'acme customer', number: '4930199' },
-    effect: /^The customer "acme customer" pays for calls from "4930199"/,
-    kind: 'customer',
-    shown: ({ numbers }) => numbers(),
-    before: ['4930100'],
-    after: ['4930100', '4930199'],
-  },
-]
-
-test.each(additions)(
-  '$tool is refused to another tenant, and what is there already is not added twice',
-  async ({ tool, given, shown, before, after }) => {
-    const rig = await openAdditions()
-    const add = (token = rig.root) => rig.tool(tool, { ...given, reason: 'for the test' }, token)
-    expect((await add(rig.other)).status).toBe(400)
-    expect(await shown(rig)).toEqual(before)
-    expect((await add()).status).toBe(200)
-    const again = await add()
-    const isSame = again.status === 200 && !again.data<{ changed: boolean }>().changed
-    expect([again.code, isSame]).toEqual(
-      tool === 'add_rate' ? ['duplicate', false] : [undefined, true],
-    )
-    expect(await shown(rig)).toEqual(after)
-    expect((await rig.changes()).total).toBe(1)
-  },
-)
-
 test('a number of no block of the tenant is refused when it is proposed, and a taken one without saying whose it is', async () => {
   const rig = await openAdditions()
   for (const number of ['4940200', '4930100']) {

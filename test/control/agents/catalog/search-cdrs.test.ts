@@ -79,16 +79,6 @@ test('each filter finds the calls that have it, and all of them together those t
   expect(await found({ ...filters, min_cost: '0.26' })).toEqual([])
 })
 
-test('the dearest calls come first when they are asked for', async () => {
-  const rig = await openToolRig()
-  for (const cost of [3, 9, 1])
-    await storeRecord(rig, null, `cost ${cost}`, { cost_micros: cost * 1_000_000 })
-  const answer = await rig.tool('search_cdrs', { order_by: 'cost', limit: 2 })
-  const { records, cursor } = answer.data<Found>()
-  expect(records.map(({ call_uuid }) => call_uuid)).toEqual(['cost 9', 'cost 3'])
-  expect(cursor).toBeNull()
-})
-
 test('fifty calls in brief are less than 8 kB', async () => {
   const rig = await openToolRig()
   for (let index = 0; index < 50; index += 1)

@@ -3,7 +3,7 @@ import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/cli
 import { expect, test } from 'vitest'
 import { allTools } from '../../../../control/agents/catalog/index.ts'
 import { connectClient, eras, textOf } from '../../../support/mcp-client.ts'
-import { endedCall, liveCall, openToolRig, storeRecord } from '../../../support/tools-rig.ts'
+import { endedCall, openToolRig, storeRecord } from '../../../support/tools-rig.ts'
 
 const MAX_LIST_BYTES = 15_000
 
@@ -59,15 +59,6 @@ test.each(eras)(
     await client.close()
   },
 )
-
-test('a change is answered in full as text, too: it must not be asked for twice', async () => {
-  const rig = await openToolRig()
-  const client = await connectClient(rig.app, rig.root, 'modern')
-  const given = { call_uuid: liveCall, dry_run: true }
-  const result = await client.callTool({ name: 'hangup_call', arguments: given })
-  expect(JSON.parse(textOf(result))).toEqual(result.structuredContent)
-  await client.close()
-})
 
 test('a client of a protocol without structured content gets the JSON as text, and no output schemas', async () => {
   const rig = await openToolRig()

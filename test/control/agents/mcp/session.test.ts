@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { allTools } from '../../../../control/agents/catalog/index.ts'
 import { connectClient, eras, textOf } from '../../../support/mcp-client.ts'
 import { endedCall, liveCall, openToolRig } from '../../../support/tools-rig.ts'
 
@@ -80,29 +81,11 @@ test.each(eras)('the official client runs a whole %s session', { timeout: 30_000
 
   const { tools } = await client.listTools()
   expect(tools.map(({ name }) => name)).toEqual(calls.map(([name]) => name))
-  for (const tool of tools) {
-    const writes = [
-      'revoke_sbc_api_key',
-      'set_dispatcher_state',
-      'reload_dispatchers',
-      'hangup_call',
-      'set_spend_guard',
-      'remove_spend_guard',
-      'ban_address',
-      'suspend_api_key',
-      'resume_api_key',
-      'undo_change',
-      'set_trunk_state',
-      'set_customer_limits',
-      'propose_change',
-      'add_rate',
-      'add_number',
-    ]
-    expect([tool.name, tool.annotations?.readOnlyHint ?? false]).toEqual([
-      tool.name,
-      !writes.includes(tool.name),
-    ])
-    expect(tool.outputSchema).toMatchObject({ type: 'object' })
+  for (const { name, annotations, outputSchema } of tools) {
+    const { effect } = allTools.find((tool) => tool.name === name) ?? {}
+    const isReading = effect === 'reads'
+    expect([name, annotations?.readOnlyHint ?? false]).toEqual([name, isReading])
+    expect(outputSchema).toMatchObject({ type: 'object' })
   }
   const changing = tools.filter(({ annotations }) => annotations?.readOnlyHint !== true)
 

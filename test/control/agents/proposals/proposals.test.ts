@@ -244,18 +244,6 @@ test('an approval whose process ended is completed from the log of changes, or h
   })
 })
 
-test('undoing a change can be proposed, too', async () => {
-  const rig = await openProposalRig()
-  const done = await rig.tool('set_dispatcher_state', drain, rig.people.acme)
-  const { change_id } = done.data<{ change_id: string }>()
-  const { proposal_id, risk, effect } = await rig.proposed('undo_change', { change_id })
-  expect(risk).toBe('high')
-  // The person who approves is told what is taken back.
-  expect(effect).toContain(`Node "${drain.destination}" of set 1 goes from active to inactive`)
-  expect((await rig.decide('approve', proposal_id, rig.people.acme)).status).toBe(200)
-  expect(rig.stateOfNode()).toBe('active')
-})
-
 test('proposals are kept as long as the audit log, and open ones longer', async () => {
   const rig = await openProposalRig()
   const { proposal_id: done } = await rig.proposed()

@@ -6,6 +6,7 @@ import type {
 } from '../../../../control/observe/telemetry/telemetry-view.ts'
 import { metrics } from '../../../../control/observe/telemetry/metrics.ts'
 import { RecentLoad } from '../../../../control/observe/telemetry/telemetry.ts'
+import { nodeStatus } from '../../../support/engine-views.ts'
 import { openControl, type TestControl } from '../../../support/control.ts'
 
 const path = '/api/v1/metrics/telemetry'
@@ -13,30 +14,19 @@ const path = '/api/v1/metrics/telemetry'
 const set: SetStatus = {
   setId: 7,
   nodes: [
-    {
+    nodeStatus({
       nodeId: 1,
       destination: 'sip:10.0.0.1:5060;transport=udp',
-      state: 'active',
-      priority: 10,
-      weight: 100,
       latencyMs: 2.5,
-      description: null,
       activeCalls: 3,
-      lastProbe: null,
       probes: { sent: 12, answered: 11, failed: 1 },
-    },
-    {
+    }),
+    nodeStatus({
       nodeId: 2,
       destination: 'sip:"odd"\\:5060;transport=udp',
       state: 'probing',
-      priority: 10,
-      weight: 100,
-      latencyMs: null,
-      description: null,
-      activeCalls: 0,
-      lastProbe: null,
       probes: { sent: 3, answered: 0, failed: 3 },
-    },
+    }),
   ],
 }
 
