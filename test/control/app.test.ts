@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { canonicalPath } from '../../control/http/paths.ts'
-import { apiWith, openControl } from '../support/control.ts'
+import { openControl } from '../support/control.ts'
 
 test('GET /health is public and bare', async () => {
   const { request } = await openControl()
@@ -50,29 +50,4 @@ test.each([
   ['/', '/'],
 ])('%s is served as %s', (alias, path) => {
   expect(canonicalPath(new Request(`http://localhost${alias}?q=1`))).toBe(path)
-})
-
-test('an alias is under the same protection as its path', async () => {
-  const { request, key } = await openControl()
-  const token = await key({ scopes: ['keys:read'] })
-  for (const path of ['/application-keys', '/api/application-keys', '/api/v1/application-keys']) {
-    expect((await request(path)).status).toBe(401)
-    expect((await request(path, { token })).status).toBe(200)
-    expect((await request(path, { token, body: { name: 'x' } })).status).toBe(403)
-  }
-})
-
-test('the secret of sessions is made once and survives a restart', async () => {
-  const control = await openControl()
-  await control.user('ada', 'admin')
-  const login = await control.request('/auth/login', {
-    body: { username: 'ada', password: 'correct horse' },
-  })
-  const { token } = login.data<{ token: string }>()
-  const app = apiWith(control.deps)
-  expect((await control.request('/auth/me', { app, token })).status).toBe(200)
-
-  const settings = { ...control.deps.settings, jwtSecret: 'another secret' }
-  const other = apiWith({ ...control.deps, settings })
-  expect((await control.request('/auth/me', { app: other, token })).status).toBe(401)
 })

@@ -4,39 +4,26 @@
  */
 import { beforeAll, expect, test } from 'vitest'
 import { documentOf } from '../support/documented.ts'
-import { lookUp } from '../support/json-schema.ts'
-import {
-  CALL,
-  CANARY,
-  collectionOf,
-  operations,
-  plain,
-  platform,
-  type Body,
-} from '../support/ownership-rules.ts'
+import { bodiesOf, fillOwned, ownPath } from '../support/owned-world.ts'
+import { CANARY, collectionOf, operations, plain, platform } from '../support/ownership-rules.ts'
 import { openResources, type TestResources } from '../support/resources.ts'
 import { readRows } from '../support/stored.ts'
 
-type Json = Readonly<Record<string, unknown>>
-interface Operation {
-  readonly method: string
-  readonly path: string
-  readonly fields: readonly string[]
-}
-
 let world: TestResources
-let documented: readonly Operation[]
+let documented: ReturnType<typeof bodiesOf>
+let ownKey = ''
 
 beforeAll(async () => {
   world = await openResources()
-  documented = bodiesOf(world)
-  await fill(world)
+  documented = bodiesOf(documentOf(world.app).document)
+  ;({ ownKey } = await fillOwned(world))
 })
 
 test('every writable field of every operation has a rule', () => {
   const missing = documented.flatMap(({ method, path, fields }) => {
     const rules = operations[collectionOf(path)]?.rules ?? {}
-    return fields.filter((field) => !(field in rules)).map((field) => `${method} ${path} ${field}`)
+    const unruled = [...fields.keys()].filter((field) => !(field in rules))
+    return unruled.map((field) => `${method} ${path} ${field}`)
   })
   expect(missing).toEqual([])
   const known = new Set(documented.map(({ path }) => collectionOf(path)))
@@ -47,14 +34,14 @@ test("a tenant's key names nothing of others in any field, and is told nothing o
   const before = await stored(world)
   for (const { method, path, fields } of documented) {
     const { body, rules } = operations[collectionOf(path)] ?? { body: {}, rules: {} }
-    for (const field of fields) {
+    for (const field of fields.keys()) {
       const rule = rules[field] ?? plain
       const attempts = rule === platform ? [{ [field]: sampleOf(field) }] : rule
       if (attempts === plain || typeof attempts === 'string') continue
       for (const attempt of attempts) {
         const sent = method === 'post' ? { ...body, ...attempt } : attempt
         const what = `${method} ${path} ${JSON.stringify(attempt)}`
-        const answer = await world.callAs('own', method.toUpperCase(), pathOf(path), sent)
+        const answer = await world.callAs('own', method.toUpperCase(), ownPath(path, ownKey), sent)
         const refusals = rule === platform ? [403] : [400, 403, 404, 409]
         expect([what, answer.status, refusals.includes(answer.status)]).toEqual([
           what,
@@ -138,52 +125,6 @@ test("the rates of another's plan are not imported into", async () => {
   }
 })
 
-/** Bodies of JSON that a key may send, with the paths of their leaves. */
-function bodiesOf({ app }: TestResources): readonly Operation[] {
-  const { document } = documentOf(app)
-  const paths = document['paths'] as Record<string, Record<string, Json>>
-  return Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).flatMap(([method, operation]) => {
-      const security = operation['security'] as readonly Json[]
-      const isForKeys = security.some((scheme) => 'key' in scheme)
-      const content = (operation['requestBody'] as Json | undefined)?.['content'] as
-        Record<string, { readonly schema: Json }> | undefined
-      const schema = content?.['application/json']?.schema
-      // A node of the platform reports there: a tenant's key is refused (partition.test.ts).
-      if (!isForKeys || schema === undefined || path.startsWith('/api/ocs')) return []
-      const fields = [...new Set(leavesOf(schema, '', document))]
-      const leaves = fields.filter(
-        (field) => !fields.some((other) => other.startsWith(`${field}.`)),
-      )
-      return leaves.length === 0 || leaves[0] === '' ? [] : [{ method, path, fields: leaves }]
-    }),
-  )
-}
-
-function leavesOf(schema: Json, path: string, document: Json): string[] {
-  if ('$ref' in schema) return leavesOf(lookUp(document, String(schema['$ref'])), path, document)
-  const choices = (schema['anyOf'] ?? schema['oneOf'] ?? schema['allOf']) as Json[] | undefined
-  if (choices) return choices.flatMap((choice) => leavesOf(choice, path, document))
-  const properties = schema['properties'] as Record<string, Json> | undefined
-  if (properties)
-    return Object.entries(properties).flatMap(([name, child]) =>
-      leavesOf(child, path === '' ? name : `${path}.${name}`, document),
-    )
-  const items = schema['items'] as Json | undefined
-  return items ? leavesOf(items, path, document) : [path]
-}
-
-/** With the ids of the tenant's own rows: each is the third of its kind, after the canary's and the platform's. */
-const pathOf = (path: string): string =>
-  path
-    .replace('{nodeId}', '3')
-    .replace('{uuid}', ownKey)
-    .replace(/\{id\}/, path.startsWith('/api/v1/users') ? '2' : idIn(path))
-
-const idIn = (path: string): string => (/extensions|webhooks|tenants/.test(path) ? '2' : '3')
-
-let ownKey = ''
-
 const samples: Readonly<Record<string, unknown>> = {
   emergency: true,
   is_active: false,
@@ -231,86 +172,3 @@ async function stored({ store }: TestResources): Promise<ReadonlyMap<string, str
   return found
 }
 
-/** One row of each kind for the canary, for the platform, and for the tenant whose key is tried. */
-async function fill({ call, callAs, tenant: addTenant, engine }: TestResources): Promise<void> {
-  await addTenant(CANARY, ['canary.example'])
-  await addTenant('own', ['own.example'])
-  const make = async (path: string, body: Body) => {
-    const answer = await call('POST', `/api/v1${path}`, body)
-    if (answer.status !== 201) throw new Error(`${path}: ${answer.text}`)
-    return answer
-  }
-  const owners = [
-    { slug: CANARY, of: `${CANARY} `, end: '', host: '10.1', number: '15559000001' },
-    { slug: null, of: `${CANARY} `, end: ' of the platform', host: '10.2', number: '15559000002' },
-    { slug: 'own', of: 'own ', end: '', host: '10.5', number: '15557000001' },
-  ]
-  await call('PATCH', '/api/v1/tenants/1', { numbers: ['15559', '1800'] })
-  await call('PATCH', '/api/v1/tenants/2', { numbers: ['15557'] })
-  for (const { slug, of, end, host, number } of owners) {
-    const ofTenant = { tenant: slug }
-    const name = (what: string) => `${of}${what}${end}`
-    const set_id = owners.findIndex((each) => each.slug === slug) + 1
-    const nodes = [{ host: `${host}.0.1` }]
-    await make('/dispatcher', {
-      ...ofTenant,
-      endpoint_name: name('set'),
-      algorithm: 8,
-      set_id,
-      nodes,
-    })
-    await make('/rate-plans', { ...ofTenant, name: name('plan') })
-    await make('/rates', { rate_plan: name('plan'), prefix: '1', rate_per_minute: 1 })
-    await make('/customers', {
-      ...ofTenant,
-      name: name('customer'),
-      rate_plan: name('plan'),
-      numbers: [number],
-    })
-    const gateways = [
-      slug === null ? { host: `${host}.9.0`, netmask: 24 } : { host: `${host}.0.9` },
-      ...(slug === CANARY ? [{ host: 'sip.canary.example' }] : []),
-    ]
-    await make('/routing/carriers', { ...ofTenant, name: name('carrier'), gateways })
-    await make('/outbound-routes', { ...ofTenant, name: name('route'), carrier: name('carrier') })
-    await make('/inbound-routes', { ...ofTenant, name: name('route'), set: name('set') })
-    const agent = { name: name('agent'), extension: '700', sip_uri: `sip:bot@${host}.0.77` }
-    await make('/telephony/ai-agents', { ...ofTenant, ...agent })
-    if (slug === null) continue
-    await make('/webhooks', { ...ofTenant, url: `https://${slug}.example/` })
-    for (const extension of slug === 'own' ? ['101'] : ['199'])
-      await make('/pbx/extensions', {
-        ...ofTenant,
-        extension,
-        password: 'a password',
-        display_name: name('phone'),
-      })
-    await make('/users', {
-      username: slug,
-      password: 'correct horse',
-      role: 'auditor',
-      tenant_slug: slug,
-    })
-  }
-  engine.activeCalls = [
-    {
-      callUuid: CALL,
-      state: 'ACTIVE',
-      direction: 'inbound',
-      callerNumber: CANARY,
-      calledNumber: CANARY,
-      startedAt: 0,
-      answeredAt: 0,
-      tenantId: 1,
-      customerId: 1,
-      setId: 1,
-      node: null,
-      carrier: null,
-      stampOffsetMs: 0,
-      instance: 'sbc-1',
-      peers: { caller: CANARY, callee: null },
-    },
-  ]
-  const made = await callAs('own', 'POST', '/api/v1/application-keys', { name: 'own key' })
-  ownKey = made.data<{ uuid: string }>().uuid
-}

@@ -7,7 +7,7 @@ import { storeCall } from './stored-calls.ts'
 const hour = 3_600_000
 export const reportPath = '/api/v1/reports/cdrs'
 
-const answered: CallRecord = {
+export const answeredCall: CallRecord = {
   callUuid: '00000000-0000-4000-8000-000000000001',
   callId: 'c1@caller',
   direction: 'inbound',
@@ -58,7 +58,7 @@ export async function openReportRig() {
     calls += 1
     await storeCall(
       control.store,
-      { ...answered, callUuid: uuidOf(calls), ...change },
+      { ...answeredCall, callUuid: uuidOf(calls), ...change },
       { costMicros, currency: 'USD' },
     )
   }

@@ -4,6 +4,7 @@ import { execute } from '../../schema/sql/query.ts'
 import type { DispatcherPort, NodeStatus } from '../../schema/contracts/engine.ts'
 import { openControl, type Answer, type ControlOptions, type TestControl } from './control.ts'
 import { runSql } from './stored.ts'
+import { activeCall, nodeStatus } from './engine-views.ts'
 import type { CdrTable } from '../../schema/tables/calls.ts'
 
 export interface ToolRig extends TestControl {
@@ -85,18 +86,14 @@ function controlNodes({ engine, store }: TestControl): void {
   const states = new Map<string, NodeStatus['state']>()
   const node = (nodeId: number, host: string): NodeStatus => {
     const destination = `sip:${host}:5060;transport=udp`
-    return {
+    return nodeStatus({
       nodeId,
       destination,
-      priority: 10,
-      weight: 100,
       latencyMs: 1.5,
-      activeCalls: 0,
       state: states.get(destination) ?? 'active',
       description: host,
-      lastProbe: null,
       probes: { sent: 1, answered: 1, failed: 0 },
-    }
+    })
   }
   const all = () => [
     { setId: 1, nodes: [node(1, '10.0.0.1'), node(2, '10.0.0.2')] },
@@ -127,10 +124,8 @@ function controlNodes({ engine, store }: TestControl): void {
 
 function liveCallOf({ engine, now }: TestControl, tenantId: number): void {
   engine.activeCalls = [
-    {
+    activeCall({
       callUuid: liveCall,
-      state: 'ACTIVE',
-      direction: 'inbound',
       tenantId,
       customerId: 1,
       callerNumber: '4930100',
@@ -139,11 +134,8 @@ function liveCallOf({ engine, now }: TestControl, tenantId: number): void {
       answeredAt: now() - 3_000,
       setId: 1,
       node: '10.0.0.1:5060',
-      carrier: null,
-      stampOffsetMs: 0,
-      instance: 'sbc-1',
       peers: { caller: '192.0.2.1:5060', callee: '10.0.0.1:5060' },
-    },
+    }),
   ]
 }
 

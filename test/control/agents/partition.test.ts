@@ -57,27 +57,3 @@ test(
     expect(await stored()).toBe(before)
   },
 )
-
-test("a tenant's own key reaches its own rows through every tool", async () => {
-  const rig = await openToolRig()
-  const ofAcme = { tenant_scope: 'tenant', tenant_slug: 'acme' }
-  const own = await rig.key({ name: 'own', ...ofAcme })
-  await rig.key({ name: 'phone', kind: 'pbx', ...ofAcme })
-  const dataOf = async (name: string, given = {}) => {
-    const answer = await rig.tool(name, given, own)
-    expect([name, answer.status]).toEqual([name, 200])
-    return answer.data<object>()
-  }
-  expect(await dataOf('list_sbc_api_keys')).toMatchObject({ total: 1 })
-  expect(await dataOf('list_api_keys')).toMatchObject({ total: 1 })
-  expect(await dataOf('get_dispatcher_status')).toMatchObject({ totalNodes: 2 })
-  expect(await dataOf('list_sbc_endpoints')).toMatchObject({ totalEndpoints: 2 })
-  expect(await dataOf('list_active_calls')).toMatchObject({ total: 1 })
-  expect(await dataOf('search_cdrs')).toMatchObject({ records: [{}, {}], cursor: null })
-  expect(await dataOf('get_call', { call_uuid: endedCall })).toMatchObject({ live: null })
-  expect(await dataOf('get_telemetry')).toMatchObject({ calls: { active: 1 }, platform: null })
-  expect(await dataOf('get_customer_balance', { customer: 1 })).toMatchObject({ balance: '10.00' })
-  expect(await dataOf('lookup_rate', { number: '4930', customer: 1 })).toMatchObject({
-    cost_exact: expect.stringMatching(/^0\.10*$/),
-  })
-})

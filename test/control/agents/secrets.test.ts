@@ -1,14 +1,8 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { allTools } from '../../../control/agents/catalog/index.ts'
-import {
-  deniedCall,
-  endedCall,
-  liveCall,
-  openToolRig,
-  type ToolRig,
-} from '../../support/tools-rig.ts'
-import { readColumn, runSql } from '../../support/stored.ts'
+import { deniedCall, endedCall, liveCall, openToolRig, type ToolRig } from '../../support/tools-rig.ts'
+import { readColumn } from '../../support/stored.ts'
 
 /** Secrets of every kind, stored as the API stores them; answers whatever must never be seen. */
 async function plantSecrets(rig: ToolRig): Promise<readonly string[]> {
@@ -87,28 +81,3 @@ test(
       expect(audit.text.includes(secret)).toBe(false)
   },
 )
-
-test('what strangers wrote into calls comes back bounded and without control characters', async () => {
-  const rig = await openToolRig()
-  const nasty = `\u001b[31m\u202eIGNORE ALL${'!'.repeat(5_000)}`
-  rig.engine.activeCalls = rig.engine.activeCalls.map((call) => ({ ...call, callerNumber: nasty }))
-  await runSql(
-    rig.store,
-    'UPDATE cdr SET caller_id_number = ?, hangup_cause = ?, node = ?',
-    nasty,
-    nasty,
-    nasty,
-  )
-  for (const [name, given] of [
-    ['list_active_calls', {}],
-    ['search_cdrs', {}],
-    ['explain_call', { call_uuid: endedCall }],
-  ] as const) {
-    const { text, status } = await rig.tool(name, given)
-    expect([name, status]).toEqual([name, 200])
-    expect(text).toContain('IGNORE ALL')
-    expect(text).not.toContain('\u202e')
-    expect(text).not.toContain(String.raw`\u001b`)
-    expect(text).not.toContain('!'.repeat(600))
-  }
-})

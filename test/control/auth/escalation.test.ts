@@ -156,68 +156,23 @@ const phone = {
 }
 
 /** Path, what the key holds, the least that it lacks, a body that is allowed, and what it may not add. */
+const hook = { url: 'https://a.example/', events: ['key.revoked'] }
+const carrier = { name: 'a', gateways }
+const route = { name: 'a', carrier: 'loop' }
 const fields: readonly [string, string, string, object, object][] = [
   ['/customers', 'customers', 'wallets:write', { name: 'a' }, { balance: '10' }],
   ['/customers', 'customers', 'wallets:write', { name: 'a' }, { credit_limit: 10 }],
   ['/customers', 'customers', 'wallets:write', { name: 'a' }, { rate_plan: 'cheap' }],
   ['/customers', 'customers', 'rates:write', { name: 'a' }, { rate_plan_id: 1 }],
-  [
-    '/customers',
-    'customers',
-    'wallets:read,cdrs:read',
-    { name: 'a' },
-    { password: 'a long password' },
-  ],
-  [
-    '/routing/carriers',
-    'carriers',
-    'customers:write',
-    { name: 'a', gateways },
-    { customer: 'payer' },
-  ],
-  [
-    '/routing/carriers',
-    'carriers',
-    'customers:write',
-    { name: 'a', gateways },
-    { payer: 'from_number' },
-  ],
-  [
-    '/outbound-routes',
-    'routes',
-    'wallets:write',
-    { name: 'a', carrier: 'loop' },
-    { emergency: true },
-  ],
+  ['/customers', 'customers', 'wallets:read,cdrs:read', { name: 'a' }, { password: 'a long one' }],
+  ['/routing/carriers', 'carriers', 'customers:write', carrier, { customer: 'payer' }],
+  ['/routing/carriers', 'carriers', 'customers:write', carrier, { payer: 'from_number' }],
+  ['/outbound-routes', 'routes', 'wallets:write', route, { emergency: true }],
   ['/pbx/extensions', 'extensions', 'customers:write', phone, { customer_id: 1 }],
-  [
-    '/webhooks',
-    'webhooks',
-    'cdrs:read',
-    { url: 'https://a.example/', events: ['key.revoked'] },
-    { events: ['call.ended'] },
-  ],
-  [
-    '/webhooks',
-    'webhooks',
-    'wallets:read',
-    { url: 'https://a.example/', events: ['key.revoked'] },
-    { events: ['wallet.adjusted'] },
-  ],
-  [
-    '/webhooks',
-    'webhooks',
-    'dispatcher:read',
-    { url: 'https://a.example/', events: ['key.revoked'] },
-    { events: ['dispatcher.node.up'] },
-  ],
-  [
-    '/webhooks',
-    'webhooks',
-    '*:read',
-    { url: 'https://a.example/', events: ['key.revoked'] },
-    { events: ['*'] },
-  ],
+  ['/webhooks', 'webhooks', 'cdrs:read', hook, { events: ['call.ended'] }],
+  ['/webhooks', 'webhooks', 'wallets:read', hook, { events: ['wallet.adjusted'] }],
+  ['/webhooks', 'webhooks', 'dispatcher:read', hook, { events: ['dispatcher.node.up'] }],
+  ['/webhooks', 'webhooks', '*:read', hook, { events: ['*'] }],
 ]
 
 async function filled() {

@@ -1,10 +1,5 @@
 import { beforeEach, expect, test } from 'vitest'
-import {
-  openControl,
-  type Answer,
-  type RequestOptions,
-  type TestControl,
-} from '../../support/control.ts'
+import { openControl, type Answer, type RequestOptions, type TestControl } from '../../support/control.ts'
 
 let control: TestControl
 beforeEach(async () => {
@@ -75,24 +70,6 @@ test('without Sec-Fetch-Site, a change needs the own origin; an address typed by
   expect((await control.request('/auth/me', typed)).status).toBe(200)
 })
 
-test('the session has the scopes of its role', async () => {
-  const cookie = cookieOf(await signIn({}, 'otto'))
-  const body = { name: 'more', scopes: ['*'] }
-  expect((await ask('/application-keys', cookie, { body })).code).toBe('insufficient_scope')
-  expect((await ask('/dispatcher', cookie)).status).toBe(200)
-})
-
-test('the session of a user of a tenant sees that tenant only', async () => {
-  const tenantId = await control.tenant('acme')
-  await control.tenant('other')
-  await control.user('tessa', 'admin', tenantId)
-  const cookie = cookieOf(await signIn({}, 'tessa'))
-  const tenants = await ask('/tenants', cookie)
-  expect(tenants.data<{ slug: string }[]>().map(({ slug }) => slug)).toEqual(['acme'])
-  const elsewhere = await ask('/dispatcher', cookie, { headers: { 'X-Tenant-Slug': 'other' } })
-  expect(elsewhere.code).toBe('wrong_tenant')
-})
-
 test('signing out ends the session at the server', async () => {
   const cookie = cookieOf(await signIn())
   const answer = await ask('/auth/session', cookie, { method: 'DELETE' })
@@ -108,14 +85,6 @@ test('without a session, the page is told so without an error', async () => {
   expect(none.data()).toEqual({ profile: null })
   const found = await ask('/auth/session', cookieOf(await signIn()))
   expect(found.data()).toMatchObject({ profile: { kind: 'user', username: 'ada' } })
-})
-
-test('the session expires after an hour', async () => {
-  const cookie = cookieOf(await signIn())
-  control.tick(3_599_000)
-  expect((await ask('/auth/me', cookie)).status).toBe(200)
-  control.tick(1_000)
-  expect((await ask('/auth/me', cookie)).status).toBe(401)
 })
 
 /** What the page asks while it is in use: the cookie that it has from then on. */

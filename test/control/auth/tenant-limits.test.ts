@@ -67,72 +67,68 @@ const phone = (extension: string) => ({
   password: 'long enough',
 })
 
-/** What a tenant may have of each, and how one is made. `unique`: columns that no two rows share. */
-const resources = {
-  carriers: {
-    most: 100,
-    path: '/routing/carriers',
-    table: 'carrier',
-    unique: ['name'],
-    body: (n: string) => ({ name: n, gateways: hosts(1, `9.${n.slice(1)}`) }),
-  },
-  agents: {
-    most: 1_000,
-    path: '/telephony/ai-agents',
-    table: 'ai_agent',
-    unique: ['name', 'extension'],
-    body: (n: string) => ({ name: n, extension: n.slice(1), sip_uri: 'sip:a@203.0.113.9' }),
-  },
-  inbound_routes: {
-    most: 5_000,
-    path: '/inbound-routes',
-    table: 'inbound_route',
-    unique: ['name'],
-    body: (n: string) => ({ name: n, prefix: '49', extension: '900' }),
-  },
-  outbound_routes: {
-    most: 1_000,
-    path: '/outbound-routes',
-    table: 'outbound_route',
-    unique: ['name'],
-    body: (n: string) => ({ name: n, prefix: '49', mode: 'block' }),
-  },
-  extensions: {
-    most: 20_000,
-    path: '/pbx/extensions',
-    table: 'extension',
-    unique: ['extension'],
-    body: (n: string) => phone(n.slice(1)),
-  },
-  customers: {
-    most: 20_000,
-    path: '/customers',
-    table: 'customer',
-    unique: ['name'],
-    body: (n: string) => ({ name: n }),
-  },
-  rate_plans: {
-    most: 200,
-    path: '/rate-plans',
-    table: 'rate_plan',
-    unique: ['name'],
-    body: (n: string) => ({ name: n, currency: 'USD' }),
-  },
-  keys: {
-    most: 1_000,
-    path: '/application-keys',
-    table: 'application_key',
-    unique: ['name', 'uuid', 'key_hash'],
-    body: (n: string) => ({ name: n, scopes: ['agents:read'] }),
-  },
-  users: {
-    most: 1_000,
-    path: '/users',
-    table: '"user"',
-    unique: ['username'],
-    body: (n: string) => ({ username: n, password: 'long enough to be one', role: 'auditor' }),
-  },
-}
+/** What a tenant may have of each, the columns that no two rows share, and the body of one. */
+const resources: readonly [
+  kind: string,
+  most: number,
+  path: string,
+  table: string,
+  unique: readonly string[],
+  body: (name: string) => object,
+][] = [
+  [
+    'carriers',
+    100,
+    '/routing/carriers',
+    'carrier',
+    ['name'],
+    (name) => ({ name, gateways: hosts(1, `9.${name.slice(1)}`) }),
+  ],
+  [
+    'agents',
+    1_000,
+    '/telephony/ai-agents',
+    'ai_agent',
+    ['name', 'extension'],
+    (name) => ({ name, extension: name.slice(1), sip_uri: 'sip:a@203.0.113.9' }),
+  ],
+  [
+    'inbound_routes',
+    5_000,
+    '/inbound-routes',
+    'inbound_route',
+    ['name'],
+    (name) => ({ name, prefix: '49', extension: '900' }),
+  ],
+  [
+    'outbound_routes',
+    1_000,
+    '/outbound-routes',
+    'outbound_route',
+    ['name'],
+    (name) => ({ name, prefix: '49', mode: 'block' }),
+  ],
+  ['extensions', 20_000, '/pbx/extensions', 'extension', ['extension'], (n) => phone(n.slice(1))],
+  ['customers', 20_000, '/customers', 'customer', ['name'], (name) => ({ name })],
+  ['rate_plans', 200, '/rate-plans', 'rate_plan', ['name'], (name) => ({ name })],
+  ['endpoints', 200, '/webhooks', 'webhook_endpoint', [], () => ({ url: 'https://a.example/' })],
+  [
+    'keys',
+    1_000,
+    '/application-keys',
+    'application_key',
+    ['name', 'uuid', 'key_hash'],
+    (name) => ({ name, scopes: ['agents:read'] }),
+  ],
+  [
+    'users',
+    1_000,
+    '/users',
+    '"user"',
+    ['username'],
+    (username) => ({ username, password: 'long enough to be one', role: 'auditor' }),
+  ],
+]
 
 /** As the platform names the tenant of what it makes, where that is not `tenant`. */
 const ownerOf: Readonly<Record<string, object>> = {
@@ -140,9 +136,9 @@ const ownerOf: Readonly<Record<string, object>> = {
   users: { tenant_slug: 'acme' },
 }
 
-test.each(Object.entries(resources))(
+test.each(resources)(
   "a tenant's key makes a bounded number of %s, and the platform may give more",
-  async (kind, { most, path, table, unique, body }) => {
+  async (kind, most, path, table, unique, body) => {
     const { call, callAs, store } = await opened()
     expect((await callAs('acme', 'POST', '/pbx/extensions', phone('900'))).status).toBe(201)
     expect((await callAs('acme', 'POST', path, body('n101'))).status).toBe(201)

@@ -53,14 +53,6 @@ test('of keys with the same 12 characters each token finds its own', async () =>
   expect(await kindOf(twin)).toBe('rejected')
 })
 
-test('a token that differs in one character after the prefix is refused', async () => {
-  const { control, kindOf } = await verifier()
-  const token = await control.key()
-  const last = token.endsWith('A') ? 'B' : 'A'
-  expect(await kindOf(`${token.slice(0, -1)}${last}`)).toBe('rejected')
-  expect(await kindOf(token)).toBe('accepted')
-})
-
 test('a token that was tried before it existed works from the moment it does', async () => {
   const { control, keys, subject, kindOf } = await verifier()
   const token = await control.key()
@@ -117,15 +109,6 @@ test.each(['revoked', 'rotated', 'switched off'])(
     expect(await kindOf(token)).toBe('rejected')
   },
 )
-
-test('requests with one unknown token at once take one look-up', async () => {
-  const { control, keys, kindOf } = await verifier()
-  const token = await control.key()
-  const candidates = vi.spyOn(keys, 'candidates')
-  const kinds = await Promise.all(Array.from({ length: 20 }, () => kindOf(token)))
-  expect(kinds).toEqual(kinds.map(() => 'accepted'))
-  expect(candidates).toHaveBeenCalledOnce()
-})
 
 test('a flood of wrong tokens takes bounded memory', async () => {
   const { subject, kindOf } = await verifier()

@@ -1,28 +1,22 @@
 import { expect, test } from 'vitest'
 import type { ActiveCall } from '../../../schema/contracts/calls.ts'
-import { activeCallView } from '../../../control/calls/active-call-view.ts'
+import { activeCall } from '../../support/engine-views.ts'
 import { openControl, startOfTime } from '../../support/control.ts'
 
 const uuid = '00000000-0000-4000-8000-000000000001'
 const otherUuid = uuid.replace(/1$/, '2')
 
-const call: ActiveCall = {
+const call = activeCall({
   callUuid: uuid,
-  state: 'ACTIVE',
-  direction: 'inbound',
   callerNumber: '15550001111',
   calledNumber: '18005551212',
   startedAt: startOfTime - 20_000,
   answeredAt: startOfTime - 12_500,
-  tenantId: null,
   customerId: 4,
   setId: 1,
   node: 'sip:10.0.0.1:5060;transport=udp',
-  carrier: null,
-  stampOffsetMs: 0,
-  instance: 'sbc-1',
   peers: { caller: '203.0.113.7:5060', callee: '10.0.0.1:5060' },
-}
+})
 
 async function open(calls: readonly ActiveCall[] = [call]) {
   const control = await openControl()
@@ -124,28 +118,6 @@ test('the cost so far is what the call would be charged if it ended now: a secon
   expect(await cost()).toEqual([0.6, '0.60', 'USD'])
 })
 
-test('who charges elsewhere is asked there what a call costs', async () => {
-  const { engine, deps } = await open()
-  const view = activeCallView({ engine, steadyNow: deps.now, ocs: undefined })
-  expect(view(call)).toMatchObject({ cost: null, cost_exact: null, currency: null })
-})
-
-test('a tenant sees and ends its own calls only; those of others do not exist', async () => {
-  const control = await open([])
-  const acme = await control.tenant('acme', ['acme.example'])
-  const beta = await control.tenant('beta', ['beta.example'])
-  control.engine.activeCalls.push(
-    { ...call, tenantId: acme },
-    { ...call, callUuid: otherUuid, tenantId: beta },
-  )
-  const token = await control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'acme' })
-  const list = await control.request('/api/v1/pbx/calls/active', { token })
-  expect(list.body).toMatchObject([{ uuid }])
-  const hangUp = (call_uuid: string) =>
-    control.request('/telephony/hangup', { token, method: 'POST', body: { call_uuid } })
-  expect((await hangUp(otherUuid)).status).toBe(404)
-})
-
 test.each([
   ['ending', 200],
   ['already_ending', 409],
@@ -166,12 +138,4 @@ test.each([
   })
   expect(answer.status).toBe(status)
   expect(asked).toEqual([[uuid, 16]])
-})
-
-test('hanging up needs calls:control, reading does not give it', async () => {
-  const { request, key } = await open()
-  const token = await key({ scopes: ['calls:read'] })
-  const body = { call_uuid: uuid }
-  const answer = await request('/api/v1/telephony/hangup', { token, method: 'POST', body })
-  expect(answer.status).toBe(403)
 })

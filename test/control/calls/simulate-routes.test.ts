@@ -224,21 +224,3 @@ test('the operator sees price and parts; another time is refused where it change
   expect((await simulate({ source })).body).toMatchObject({ details: [{ path: 'source' }] })
   expect((await simulate({ source }, await api.key({ scopes: ['cdrs:read'] }))).status).toBe(403)
 })
-
-test('a refusal has its code; the tool says it in words', async () => {
-  const verdict = { kind: 'refused', status: 402, reason: 'No', code: 'no_rate' } as const
-  const { api, simulate } = await openSimulator({ verdict, candidates: [] })
-  const source = '203.0.113.7'
-  expect((await simulate({ source })).data()).toMatchObject({
-    verdict: 'refused',
-    sip_code: 402,
-    code: 'no_rate',
-  })
-  const tool = await api.request('/api/v1/mcp/tools/simulate_call', {
-    token: await api.key(),
-    body: { from: '4930100', to: '4940200', source },
-  })
-  expect(tool.text).toContain(
-    'The platform would refuse the call with 402. The rate plan has no rate',
-  )
-})

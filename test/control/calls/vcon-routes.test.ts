@@ -91,18 +91,6 @@ test.each([
   })
 })
 
-test('a live call has none yet, and a tenant gets none of others', async () => {
-  const { request, key, token, tenant, store } = await openReportRig()
-  expect((await request(path, { token })).status).toBe(404)
-  await store({ tenantId: await tenant('acme') })
-  await tenant('beta')
-  const ofTenant = (tenant_slug: string) =>
-    key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug })
-  expect((await request(path, { token: await ofTenant('acme') })).status).toBe(200)
-  expect((await request(path, { token: await ofTenant('beta') })).status).toBe(404)
-  expect((await request(path, { token: await key({ scopes: ['calls:read'] }) })).status).toBe(403)
-})
-
 test('the trace in it shows the tags of dialogs to those alone that may control calls', async () => {
   const { request, key, store, engine } = await openReportRig()
   await store()

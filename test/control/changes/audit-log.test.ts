@@ -3,7 +3,7 @@ import { auditedActor, type AuditEntry, AuditLog } from '../../../control/change
 import type { Store } from '../../../schema/open.ts'
 import { DatabaseUnavailable } from '../../../schema/sql/failure.ts'
 import { all } from '../../../schema/sql/query.ts'
-import { eachDatabase, localDatabase } from '../../support/shared-database.ts'
+import { eachDatabase } from '../../support/shared-database.ts'
 
 const entry = (target: string, outcome: AuditEntry['outcome'] = 'success'): AuditEntry => ({
   at: 0,
@@ -92,15 +92,4 @@ describe.each(eachDatabase)('the audit log on $database', ({ open }) => {
     expect(await log.flush()).toBe(true)
     expect(await stored(store)).toEqual(targets(10_002).slice(2))
   })
-})
-
-test('entries that cannot be stored at the end are told', async () => {
-  const { state, store } = watched(localDatabase())
-  const lost: string[] = []
-  const log = new AuditLog(store, ({ target }) => lost.push(target))
-  state.isAway = true
-  await log.record(entry('/a'))
-  await log.record(entry('/b'))
-  await log.close()
-  expect(lost).toEqual(['/a', '/b'])
 })

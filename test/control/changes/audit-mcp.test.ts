@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { openControl } from '../../support/control.ts'
 import { connectClient, eras } from '../../support/mcp-client.ts'
-import { readColumn, readRows, runSql } from '../../support/stored.ts'
+import { readRows, runSql } from '../../support/stored.ts'
 
 test.each(eras)(
   'whatever is read or tried by MCP leaves one entry that names the key: %s',
@@ -35,18 +35,6 @@ test.each(eras)(
     await client.close()
   },
 )
-
-test('the same tools over plain REST leave one entry each', async () => {
-  const control = await openControl()
-  const token = await control.key({ name: 'watcher', scopes: ['*:read'] })
-  for (const name of ['get_telemetry', 'revoke_sbc_api_key', 'format_disk'])
-    await control.request(`/api/v1/mcp/tools/${name}`, { token, body: {} })
-  expect(await readColumn(control.store, 'SELECT action FROM audit_entry ORDER BY id')).toEqual([
-    'tool get_telemetry',
-    'tool revoke_sbc_api_key',
-    'tool format_disk',
-  ])
-})
 
 test('an entry keeps the name that its key had then; one of an older version shows the name of now', async () => {
   const control = await openControl()

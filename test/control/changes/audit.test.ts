@@ -1,8 +1,6 @@
 import { expect, test } from 'vitest'
-import { auditedActor } from '../../../control/changes/audit.ts'
 import { openControl, startOfTime } from '../../support/control.ts'
-import { failing, localOf, readColumn, runSql } from '../../support/stored.ts'
-import { onSqlite } from '../../support/on-sqlite.ts'
+import { failing, runSql } from '../../support/stored.ts'
 
 const KEYS = '/api/v1/application-keys'
 
@@ -129,50 +127,6 @@ test('logins are traced, other requests without a credential are not', async () 
   ])
 })
 
-onSqlite('handle')(
-  'entries that are recorded at once, and again after a failure, are stored once each and in order',
-  async () => {
-    const { store, access } = await opened()
-    const record = (target: string) =>
-      access.audit.record({
-        at: startOfTime,
-        ...auditedActor(undefined),
-        address: '192.0.2.1',
-        action: 'POST /x',
-        target,
-        outcome: 'success',
-        status: 200,
-        code: null,
-        correlation_id: 'x',
-        before_digest: null,
-        after_digest: null,
-        change_id: null,
-        reason: null,
-      })
-    const stored = () => readColumn<string>(store, 'SELECT target FROM audit_entry ORDER BY id')
-    const targets = Array.from({ length: 20 }, (_, index) => `/${index}`)
-    localOf(store).sqlite.pragma('query_only = ON')
-    await Promise.all(targets.slice(0, 5).map(record))
-    localOf(store).sqlite.pragma('query_only = OFF')
-    expect(await stored()).toEqual([])
-    await Promise.all([...targets.slice(5).map(record), access.tick()])
-    expect(await stored()).toEqual(targets)
-  },
-)
-
-test('reading leaves no entry', async () => {
-  const { trail, request, token } = await opened()
-  await request(KEYS, { token })
-  expect(await trail()).toEqual([])
-})
-
-test('no entry can be changed or removed', async () => {
-  const { create, store } = await opened()
-  await create('ci')
-  for (const sql of ["UPDATE audit_entry SET actor = 'x'", 'DELETE FROM audit_entry'])
-    await expect(runSql(store, sql)).rejects.toThrow('append-only')
-})
-
 test('the trail is filtered by actor, action, outcome and period, newest first', async () => {
   const { create, trail, tick } = await opened()
   await create('a')
@@ -234,13 +188,4 @@ test('what agents did is marked: calls of tools, and of keys that name a scope o
   ])
   expect(await shown('agents=false')).toEqual([['POST /api/v1/application-keys', false]])
   expect(await trail('actor=night%20agent')).toHaveLength(1)
-})
-
-test('entries are found by a part of their target', async () => {
-  const { create, trail, request, token } = await opened()
-  const { uuid } = (await create('ci')).data<{ uuid: string }>()
-  await request(`${KEYS}/${uuid}`, { token, method: 'DELETE' })
-  const found = await trail(`target=${uuid}`)
-  expect(found.map(({ action }) => action)).toEqual([`DELETE ${KEYS}/:uuid`])
-  expect(await trail('target=%25')).toEqual([])
 })

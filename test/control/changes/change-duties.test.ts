@@ -9,7 +9,7 @@ import type { Store } from '../../../schema/open.ts'
 import { deferred } from '../../support/deferred.ts'
 import { hasPostgres } from '../../support/postgres.ts'
 import { sharedDatabase } from '../../support/shared-database.ts'
-import { failing, readColumn, readRows, runSql } from '../../support/stored.ts'
+import { failing, readColumn, readRows } from '../../support/stored.ts'
 import { testEngine } from '../../support/test-engine.ts'
 import { openToolRig, type ToolRig } from '../../support/tools-rig.ts'
 import { newKeyBody } from '../../../control/auth/app-key.ts'
@@ -203,20 +203,6 @@ test('the restart of a process that was killed while it made a change waits for 
 })
 
 describe.runIf(hasPostgres)('changes of several nodes', () => {
-  test('all nodes are told of a suspension and of its end', async () => {
-    const { open } = await sharedDatabase()
-    const store = await open()
-    const keys = new KeyStore(store)
-    const mint = { store, keys, randomBytes, now: () => 0 }
-    const { key } = await issueKey(mint, newKeyBody.parse({ name: 'leaked' }), consoleGrantor)
-    for (const suspension of [{ at: 1, by: 'user:ada' }, null]) {
-      await runSql(store, 'DELETE FROM change_counter')
-      await keys.setSuspension(key, suspension)
-      expect(await readColumn(store, 'SELECT topic FROM change_counter')).toEqual([
-        'application_key',
-      ])
-    }
-  })
 
   test('of all nodes one undoes a change whose time is over, once', async () => {
     const { open } = await sharedDatabase()

@@ -23,74 +23,6 @@ async function opened() {
 
 const idOf = (answer: Answer): string => answer.headers.get('x-change-id') ?? ''
 
-const phone = {
-  extension: '101',
-  domain: 'acme.example',
-  display_name: 'One',
-  password: 'x9Kd72hQw1',
-}
-const agent = { name: 'a', extension: '700', sip_uri: 'sip:ai@192.0.2.9' }
-
-test.each([
-  ['/customers', { name: 'nova', numbers: ['4930999'] }, 'customer'],
-  ['/routing/carriers', { name: 't', gateways: [{ host: '10.9.9.9' }] }, 'carrier'],
-  ['/outbound-routes', { name: 'r', mode: 'block', prefix: '9' }, 'outbound_route'],
-  ['/inbound-routes', { name: 'r', set_id: 2 }, 'inbound_route'],
-  ['/rate-plans', { name: 'p' }, 'rate_plan'],
-  ['/rates', { rate_plan: 'acme plan', prefix: '1', rate_per_minute: '1' }, 'rate'],
-  ['/tenants', { slug: 'nova', domains: ['nova.example'] }, 'tenant'],
-  [
-    '/dispatcher',
-    { endpoint_name: 's', algorithm: 8, nodes: [{ host: '10.0.0.9' }] },
-    'dispatcher_set',
-  ],
-  ['/telephony/ai-agents', agent, 'agent'],
-  ['/pbx/extensions', phone, 'extension'],
-])(
-  'a POST to %s is entered, and its undoing removes what it made, once',
-  async (path, body, kind) => {
-    const { call, create, undo, entry } = await opened()
-    const { at, changeId } = await create(path, body)
-    expect(await entry(changeId)).toMatchObject({
-      tool: `POST /api/v1${path}`,
-      target_kind: kind,
-      target_id: at.split('/').at(-1),
-      reason: 'a new office',
-      state: 'made',
-      before: null,
-      is_reversible: true,
-      effect: expect.stringMatching(/^The [a-z ]+ ".+" is created\.$/),
-    })
-    const dry = await undo(changeId, undefined, { dry_run: true })
-    expect(dry.data<object>()).toMatchObject({ changed: true, dry_run: true })
-    expect((await call('GET', at)).status).toBe(200)
-    const undone = await undo(changeId)
-    expect([undone.status, undone.text]).toEqual([200, undone.text])
-    expect(undone.data<{ effect: string }>().effect).toContain(
-      'is removed: it was not there before',
-    )
-    expect((await call('GET', at)).status).toBe(404)
-    expect((await undo(changeId)).data<object>()).toMatchObject({ changed: false })
-    // Nothing of it is in the way of the same again.
-    await create(path, body)
-  },
-)
-
-test('a rate is named by its plan and its prefix', async () => {
-  const { call, create, entry } = await opened()
-  await create('/rate-plans', { name: 'p' })
-  const rate = { rate_plan: 'p', prefix: '', rate_per_minute: '1' }
-  const { at, changeId } = await create('/rates', rate)
-  const name = 'The rate for all other numbers of the plan "p"'
-  expect(await entry(changeId)).toMatchObject({ effect: `${name} is created.` })
-  const removed = await call('DELETE', at)
-  expect(await entry(idOf(removed))).toMatchObject({ effect: `${name} is removed.` })
-  const other = await create('/rates', { ...rate, prefix: '49' })
-  expect(await entry(other.changeId)).toMatchObject({
-    effect: 'The rate for "49" of the plan "p" is created.',
-  })
-})
-
 test('what was changed since, or what something depends on, is not removed by undoing its creation', async () => {
   const { call, create, undo, entry } = await opened()
   const plan = await create('/rate-plans', { name: 'p' })
@@ -134,19 +66,6 @@ test('a customer with an opening balance is not removed by undoing its creation'
   const { at, changeId } = await create('/customers', { name: 'nova', balance: '5' })
   expect((await undo(changeId)).code).toBe('not_reversible')
   expect((await call('GET', at)).data<object>()).toMatchObject({ balance_number: 5 })
-})
-
-test('undoing takes the scopes of the creation, and another tenant does not see it', async () => {
-  const { rig, create, undo } = await opened()
-  const acme = { tenant_scope: 'tenant', tenant_slug: 'acme' }
-  const own = await rig.key({ ...acme, scopes: ['audit:read', 'customers:write', 'wallets:write'] })
-  const { changeId } = await create('/customers', { name: 'nova' }, own)
-  expect((await undo(changeId, await rig.key({ ...acme, scopes: ['*:read'] }))).code).toBe(
-    'insufficient_scope',
-  )
-  const other = await rig.key({ tenant_scope: 'tenant', tenant_slug: 'other' })
-  expect((await undo(changeId, other)).status).toBe(404)
-  expect((await undo(changeId, own)).status).toBe(200)
 })
 
 test('a key is entered without its token, and revoked by undoing that, but not by itself', async () => {

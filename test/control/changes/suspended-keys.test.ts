@@ -156,23 +156,3 @@ test('a revoked key is neither suspended nor resumed, and its suspension is not 
   expect([undone.status, undone.code]).toEqual([409, 'changed_since'])
   expect(await works(rig, token)).toBe(false)
 })
-
-test('the dry run of a revocation tells how much the key is used, and what could be undone', async () => {
-  const { rig, token } = await opened()
-  const leaked = await rig.key({ name: 'leaked' })
-  for (let request = 0; request < 48; request += 1) await works(rig, leaked)
-  await rig.access.tick()
-  rig.tick(30_000)
-  const answer = await rig.tool('revoke_sbc_api_key', { identifier: 'leaked', dry_run: true })
-  expect(answer.data<object>()).toMatchObject({
-    dry_run: true,
-    changed: true,
-    change_id: null,
-    is_active: true,
-    revoked_at: null,
-    affected: { requests_per_hour: 48, seconds_since_last_use: 30 },
-    effect: expect.stringMatching(/^The key "leaked" is revoked permanently.*suspend_api_key/),
-    undo: 'It cannot be undone',
-  })
-  expect([await works(rig, leaked), await works(rig, token)]).toEqual([true, true])
-})

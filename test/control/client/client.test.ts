@@ -52,24 +52,6 @@ test('customers are created, topped up, changed, listed page by page, and delete
   await customers.delete((await customers.create({ name: 'gone' })).id)
 })
 
-test('keys are made, read, rotated and revoked; a made one is used', async () => {
-  const { tollgate, control } = await openClient()
-  const made = await tollgate.keys.create({ name: 'reports', scopes: ['customers:read'] })
-  const reports = new Tollgate({ url: 'http://x', key: made.token ?? '', fetch: viaPath(control) })
-  expect((await reports.customers.page()).total).toBe(0)
-  await expect(reports.customers.create({ name: 'a' })).rejects.toMatchObject({ status: 403 })
-  const names = []
-  for await (const { name } of tollgate.keys.list({ search: 'reports' })) names.push(name)
-  expect(names).toEqual(['reports'])
-  await tollgate.keys.revoke(made.uuid)
-  expect(await tollgate.keys.get(made.uuid)).toMatchObject({ state: 'revoked' })
-})
-
-const viaPath =
-  ({ app }: Awaited<ReturnType<typeof openControl>>) =>
-  (address: string, init: RequestInit) =>
-    app.request(address.replace('http://x', ''), init)
-
 test('carriers, routes, rates and live calls come in the same way', async () => {
   const { tollgate } = await openClient()
   const carrier = await tollgate.carriers.create({

@@ -50,28 +50,3 @@ test('what the handler sets itself wins over the early header of that name, in a
   expect(answer.headers.get('cache-control')).toBe('max-age=60')
   expect(answer.headers.get('x-other')).toBe('stays')
 })
-
-test('a header that breaks out of its line is refused', async () => {
-  const problems: unknown[] = []
-  await ask((_, response) => {
-    response.setEarly('X-Early', 'a\r\nX-Evil: b')
-    try {
-      response.writeHead(200)
-    } catch (error) {
-      problems.push(error)
-    }
-    response.destroy()
-  }).catch(() => undefined)
-  expect(problems).toMatchObject([{ code: 'ERR_INVALID_CHAR' }])
-})
-
-test('only an answer that is no refusal is a use that counts', async () => {
-  let requests = 0
-  const used = { succeeded: () => void (requests += 1) }
-  for (const status of [200, 304, 400, 429, 503])
-    await ask((_, response) => {
-      response.used = used
-      response.writeHead(status).end()
-    })
-  expect(requests).toBe(2)
-})

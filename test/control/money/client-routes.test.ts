@@ -133,21 +133,6 @@ test('a customer session opens no route of the platform, on neither listener', a
   }
 })
 
-test('the routes of customers accept only customer sessions', async () => {
-  const control = await open()
-  const staff = await control.key()
-  for (const path of ['/wallet', '/ledger', '/cdrs', '/rates/lookup?number=49', '/auth/me'])
-    for (const [token, status] of [
-      [staff, 403],
-      [undefined, 401],
-      [`${control.acme.token}x`, 401],
-    ] as const) {
-      const options = { app: control.edge, ...(token !== undefined && { token }) }
-      const answer = await control.request(`/api/client${path}`, options)
-      expect([path, answer.status]).toEqual([path, status])
-    }
-})
-
 test('a customer who is switched off sees nothing from the next request on', async () => {
   const { acme, call } = await open()
   expect((await acme.see('/wallet')).status).toBe(200)

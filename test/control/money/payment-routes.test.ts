@@ -117,25 +117,6 @@ test('the edge takes payments too', async () => {
   expect(control.balance()).toBe(25_000_000n)
 })
 
-test.each([
-  ['session, then intent', [0, 1, 2]],
-  ['intent, then session', [1, 0, 2]],
-  ['invoice first', [2, 1, 0]],
-  ['each of them three times', [1, 1, 1, 0, 2, 2, 0, 0, 2]],
-])('one payment that raises several events is credited once: %s', async (_, order) => {
-  const control = await open()
-  const metadata = { customer_id: String(control.id) }
-  const told = [
-    event('checkout.session.completed', session({ metadata, invoice: 'in_1' })),
-    event('payment_intent.succeeded', intent({ metadata })),
-    event('invoice.paid', invoice({ metadata, payment_intent: 'pi_1' })),
-  ]
-  const outcomes = []
-  for (const index of order) outcomes.push(await outcomeOf(control, told[index] ?? {}))
-  expect(outcomes).toEqual(order.map((_event, place) => (place === 0 ? 'credited' : 'duplicate')))
-  expect(control.balance()).toBe(25_000_000n)
-})
-
 test('events of one payment that arrive at the same time credit it once', async () => {
   const control = await open()
   const metadata = { customer_id: String(control.id) }

@@ -41,14 +41,6 @@ test('every altered byte of the body is refused', () => {
     expect(isSignedByStripe(other, signed(), secret, now)).toBe(false)
 })
 
-test('every altered character of the header is refused, unless it only adds ignored fields', () => {
-  const header = signed()
-  for (let index = 0; index < header.length; index += 1) {
-    const altered = `${header.slice(0, index)}~${header.slice(index + 1)}`
-    expect([altered, isSignedByStripe(body, altered, secret, now)]).toEqual([altered, false])
-  }
-})
-
 test.each([
   [-301, false],
   [-300, true],

@@ -108,24 +108,6 @@ test('a reader goes on at any node behind the last event that it has, of each no
     }
 })
 
-test('events that come while a reader is away are told when it comes back, each once', async () => {
-  const { a, b, c, flush, token, ...joined } = await three()
-  const reader = await read(joined, a, token)
-  happens(b, 1)
-  flush()
-  const [first] = await reader.until(1)
-  await reader.close()
-  happens(b, 2)
-  happens(c, 3)
-  flush()
-  const next = await read(joined, c, token, first?.id)
-  happens(b, 4)
-  flush()
-  await next.until(3)
-  expect(sorted(next.sets())).toEqual([2, 3, 4])
-  expect(next.told.map(({ type }) => type)).not.toContain('stream.gap')
-})
-
 test('a tenant is told its own events only, of whichever node', async () => {
   const { a, b, c, flush, control, ...joined } = await three()
   const tenantId = await control.tenant('acme')

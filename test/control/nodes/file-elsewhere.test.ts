@@ -83,13 +83,6 @@ test('while the node with the file does not answer the response is 503 and names
   expect((await get(b)).response.status).toBe(404)
 })
 
-test('a place for a reader is free again after a recording of another node was heard, or was not there', async () => {
-  const { a, file, get } = await three()
-  for (let count = 0; count < 70; count += 1) expect((await get(a)).response.status).toBe(200)
-  rmSync(file)
-  for (let count = 0; count < 70; count += 1) expect((await get(a)).response.status).toBe(404)
-})
-
 test('a node without the file that has no place for readers does not hide the one that has it', async () => {
   const { a, b, root, token, get, add } = await three()
   // Large enough to be under way for as long as its readers do not read.

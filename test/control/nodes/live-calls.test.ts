@@ -2,27 +2,19 @@ import { expect, test } from 'vitest'
 import type { ActiveCall } from '../../../schema/contracts/calls.ts'
 import { type Answer, openControl, startOfTime, type TestControl } from '../../support/control.ts'
 import { joinNodes, type JoinedNode } from '../../support/joined-nodes.ts'
+import { activeCall } from '../../support/engine-views.ts'
 import { readColumn } from '../../support/stored.ts'
 
 const uuidOf = (index: number): string =>
   `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`
 
-const callOf = (index: number, more: Partial<ActiveCall> = {}): ActiveCall => ({
+const callOf = (index: number, more: Partial<ActiveCall> = {}) => activeCall({
   callUuid: uuidOf(index),
-  state: 'ACTIVE',
-  direction: 'inbound',
   callerNumber: '15550001111',
   calledNumber: '18005551212',
   startedAt: startOfTime - 60_000 + index,
   answeredAt: startOfTime - 30_000,
-  tenantId: null,
-  customerId: null,
   setId: 1,
-  node: null,
-  carrier: null,
-  stampOffsetMs: 0,
-  instance: 'sbc-1',
-  peers: { caller: null, callee: null },
   ...more,
 })
 
@@ -50,15 +42,6 @@ test('every node lists the live calls of all nodes, oldest first, each once', as
     expect(uuidsOf(body)).toEqual([1, 2, 3, 4, 5].map(uuidOf))
     expect(headers.get('x-unreachable-nodes')).toBeNull()
   }
-})
-
-test('the filter of a list applies on all nodes, and numbers that look like fields change nothing', async () => {
-  const { a, b, c, token } = await three()
-  const node = 'sip:10.0.0.1:5060;transport=udp'
-  b.engine.activeCalls.push(callOf(9, { node, callerNumber: '","start_stamp":"1970"},\\n{' }))
-  c.engine.activeCalls.push(callOf(8, { node, calledNumber: ',\n' }))
-  const { body } = await a.request(`${active}?node=${encodeURIComponent(node)}`, { token })
-  expect(uuidsOf(body)).toEqual([8, 9].map(uuidOf))
 })
 
 test.each(['refused', 'silent'] as const)(
@@ -101,14 +84,6 @@ test('a tenant sees and ends its own calls only, on whichever node they are', as
   expect(trace.status).toBe(404)
 })
 
-test('an administrator who acts for a tenant does so on every node', async () => {
-  const { a, b, control, token } = await three()
-  const tenantId = await control.tenant('acme')
-  b.engine.activeCalls.push(callOf(6, { tenantId }))
-  const headers = { 'X-Tenant-Slug': 'acme' }
-  expect(uuidsOf((await a.request(active, { token, headers })).body)).toEqual([uuidOf(6)])
-})
-
 test('a call is hung up by the node that has it, and the audit log has one entry with what changed', async () => {
   const { a, b, control, token } = await three()
   const ended: unknown[] = []
@@ -136,17 +111,6 @@ test('a call is hung up by the node that has it, and the audit log has one entry
     after_digest: null,
   })
   expect(control.logged).toEqual([])
-})
-
-test('what the node of a call refuses is refused here, with its words', async () => {
-  const { a, b, token } = await three()
-  b.engine.calls.hangUp = () => 'already_ending'
-  const body = { call_uuid: uuidOf(2) }
-  const { status, code } = await a.request('/api/v1/telephony/hangup', { token, body })
-  expect([status, code]).toEqual([409, 'call_ending'])
-  const listed = await a.request('/api/v1/audit', { token })
-  const [entry] = listed.data<Record<string, unknown>[]>()
-  expect(entry).toMatchObject({ status: 409, code: 'call_ending', outcome: 'refused' })
 })
 
 test('a call that no node has is not found; with a silent node that is not known, and said within a second', async () => {
@@ -216,59 +180,6 @@ test('the trace of a call is read from the node that keeps it', async () => {
   const capture = await a.request(`${path}.pcap`, { token })
   expect(capture.headers.get('content-type')).toBe('application/vnd.tcpdump.pcap')
   expect(capture.headers.get('content-disposition')).toContain(uuidOf(2))
-})
-
-test('a session of the console asks the other nodes, too', async () => {
-  const { a, control } = await three()
-  await control.user('ada', 'admin')
-  const login = await a.request('/api/v1/auth/session', {
-    body: { username: 'ada', password: 'correct horse' },
-    headers: { origin: 'http://localhost', host: 'localhost' },
-  })
-  expect(login.status).toBe(200)
-  const cookie = (login.headers.get('set-cookie') ?? '').split(';', 1)[0] ?? ''
-  const headers = { cookie, 'sec-fetch-site': 'same-origin' }
-  const { body } = await a.request(active, { headers })
-  expect(uuidsOf(body)).toEqual([1, 2, 3, 4, 5].map(uuidOf))
-})
-
-test('tools for agents list, explain and hang up calls of all nodes, with one audit entry each', async () => {
-  const { a, b, c, token, after } = await three()
-  const ended: string[] = []
-  b.engine.calls.hangUp = (uuid) => {
-    ended.push(uuid)
-    return 'ending'
-  }
-  const use = (name: string, body: object) =>
-    a.request(`/api/v1/mcp/tools/${name}`, { token, body })
-  const list = await use('list_active_calls', { limit: 3 })
-  const { calls, total } = list.data<{ calls: { call_uuid: string }[]; total: number }>()
-  expect(calls.map(({ call_uuid: each }) => each)).toEqual([1, 2, 3].map(uuidOf))
-  expect(total).toBe(5)
-  const explained = await use('explain_call', { call_uuid: uuidOf(3) })
-  expect(explained.data()).toMatchObject({ outcome: 'live', live: { call_uuid: uuidOf(3) } })
-  const dry = await use('hangup_call', { call_uuid: uuidOf(2), dry_run: true })
-  expect(dry.data()).toMatchObject({ status: 'would_end' })
-  expect(ended).toEqual([])
-  const done = await use('hangup_call', { call_uuid: uuidOf(2) })
-  expect(done.data()).toMatchObject({ status: 'ending', call: { call_uuid: uuidOf(2) } })
-  expect(ended).toEqual([uuidOf(2)])
-  b.engine.calls.hangUp = () => 'already_ending'
-  const again = await use('hangup_call', { call_uuid: uuidOf(2) })
-  expect([again.status, again.code]).toEqual([409, 'call_ending'])
-  const entries = (await a.request('/api/v1/audit', { token })).data<{ action: string }[]>()
-  expect(entries.map(({ action }) => action).toSorted()).toEqual([
-    'tool explain_call',
-    'tool hangup_call',
-    'tool hangup_call',
-    'tool hangup_call',
-    'tool list_active_calls',
-  ])
-  c.link = 'silent'
-  const { answer } = await after(use('list_active_calls', {}))
-  expect(answer.data()).toMatchObject({ total: 4, unreachable_instances: ['c'] })
-  const lost = await after(use('hangup_call', { call_uuid: uuidOf(99) }))
-  expect([lost.answer.status, lost.answer.code]).toEqual([503, 'node_unreachable'])
 })
 
 test.each(['session', 'link'] as const)(

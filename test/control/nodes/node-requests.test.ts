@@ -4,29 +4,17 @@ import type { ActiveCall } from '../../../schema/contracts/calls.ts'
 import { MAX_SKEW_MS } from '../../../control/nodes/admit-node.ts'
 import { bodyHash, type NodeClaims, sealToken } from '../../../control/nodes/node-token.ts'
 import { startOfTime } from '../../support/control.ts'
+import { activeCall } from '../../support/engine-views.ts'
 import { joinNodes, type JoinedNode, sharedKey } from '../../support/joined-nodes.ts'
 
 const uuid = '00000000-0000-4000-8000-000000000001'
 const active = '/api/v1/pbx/calls/active'
 const question = '/api/v1/nodes/question'
 
-const call: ActiveCall = {
+const call = activeCall({
   callUuid: uuid,
-  state: 'ACTIVE',
-  direction: 'inbound',
-  callerNumber: '1',
-  calledNumber: '2',
-  startedAt: startOfTime,
-  answeredAt: startOfTime,
-  tenantId: null,
-  customerId: null,
   setId: 1,
-  node: null,
-  carrier: null,
-  stampOffsetMs: 0,
-  instance: 'sbc-1',
-  peers: { caller: null, callee: null },
-}
+})
 
 async function two() {
   const joined = await joinNodes(['a', 'b'])
@@ -203,17 +191,4 @@ test('a server that took the address of a node is not heard and learns nothing',
   const [logged] = joined.control.logged
   expect(logged?.message).toBe('another node does not answer: its part is missing from responses')
   expect(JSON.stringify(joined.control.logged)).not.toContain(token)
-})
-
-test('a revoked key ends on the nodes that are asked, too', async () => {
-  const { a, control } = await two()
-  const token = await control.key({ is_active: false })
-  expect((await a.request(active, { token })).status).toBe(401)
-})
-
-test('the customer edge does not know other nodes', async () => {
-  const { control } = await two()
-  const headers = { 'X-Tollgate-Node': tokenFor('/health') }
-  const { status } = await control.request('/health', { headers, app: control.edge })
-  expect(status).toBe(200)
 })

@@ -26,15 +26,6 @@ test('the platform sees the nodes of the installation, a tenant does not', async
   expect((await control.request('/api/v1/nodes', { token })).status).toBe(403)
 })
 
-test('metrics name this node, and the state of each as it hears of them', async () => {
-  const control = await openControl()
-  const token = await control.key()
-  const text = (await control.request('/metrics', { token })).text
-  expect(text).toContain('tollgate_process_info{name="test-1",epoch="0"} 1\n')
-  expect(text).toContain('tollgate_platform_node_state{name="test-1",state="serving"} 1\n')
-  expect(text).toContain('tollgate_platform_node_state{name="test-1",state="lost"} 0\n')
-})
-
 test('a node whose settings differ from those of another one says so everywhere, and is ready', async () => {
   const control = await openControl()
   const token = await control.key()

@@ -1,20 +1,16 @@
 import { expect, test } from 'vitest'
 import type { ActiveCall } from '../../../schema/contracts/calls.ts'
 import type { NodeStatus } from '../../../schema/contracts/engine.ts'
+import { activeCall, nodeStatus } from '../../support/engine-views.ts'
 import { joinNodes, type JoinedNode } from '../../support/joined-nodes.ts'
 
 const destination = 'sip:10.0.0.1:5060;transport=udp'
 
-const statusOf = (nodeId: number, activeCalls: number): NodeStatus => ({
+const statusOf = (nodeId: number, activeCalls: number) => nodeStatus({
   nodeId,
   destination,
-  priority: 10,
-  weight: 100,
-  description: null,
   activeCalls,
-  state: 'active',
   latencyMs: 1,
-  lastProbe: null,
   probes: { sent: 1, answered: 1, failed: 0 },
 })
 
@@ -102,47 +98,14 @@ test('telemetry has the sums of all nodes, and what is about a process by node',
 test('a tenant gets the sums of its own calls, and nothing of the platform', async () => {
   const { a, b, control } = await three()
   const tenantId = await control.tenant('acme')
-  const call: Omit<ActiveCall, 'tenantId'> = {
+  const call: Omit<ActiveCall, 'tenantId'> = activeCall({
     callUuid: 'x',
-    state: 'ACTIVE',
-    direction: 'inbound',
-    callerNumber: '1',
-    calledNumber: '2',
     startedAt: 0,
     answeredAt: 0,
-    stampOffsetMs: 0,
-    instance: 'sbc-1',
-    customerId: null,
-    setId: null,
-    node: null,
-    carrier: null,
-    peers: { caller: null, callee: null },
-  }
+  })
   b.engine.activeCalls.push({ ...call, tenantId }, { ...call, tenantId: null })
   const token = await control.key({ tenant_slug: 'acme' })
   const view = (await a.request('/api/v1/metrics/telemetry', { token })).data<Telemetry>()
   expect(view).toMatchObject({ calls: { active: 1 }, nodes: [] })
   expect(view.platform_nodes).toBeUndefined()
-})
-
-test('an AI agent and a carrier show their calls on all nodes', async () => {
-  const { a, b, token } = await three()
-  const carrier = await a.request('/api/v1/routing/carriers', {
-    token,
-    body: { name: 'north', gateways: [{ host: '192.0.2.1' }] },
-  })
-  const { id } = carrier.data<{ id: number }>()
-  b.engine.calls.countByCarrier = (asked) => (asked === id ? 3 : 0)
-  const shown = await a.request(`/api/v1/routing/carriers/${id}`, { token })
-  expect(shown.data()).toMatchObject({ status: { active_calls: 3 } })
-  const listed = await a.request('/api/v1/routing/carriers', { token })
-  expect(listed.data()).toMatchObject([{ status: { active_calls: 3 } }])
-  const agent = await a.request('/api/v1/telephony/ai-agents', {
-    token,
-    body: { name: 'bot', extension: '700', sip_uri: 'sip:bot@192.0.2.9:5070;transport=tcp' },
-  })
-  const { id: agentId } = agent.data<{ id: number }>()
-  b.engine.calls.countByAgent = (asked) => (asked === agentId ? 2 : 0)
-  const called = await a.request(`/api/v1/telephony/ai-agents/${agentId}`, { token })
-  expect(called.data()).toMatchObject({ active_calls: 2 })
 })

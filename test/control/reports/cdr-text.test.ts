@@ -5,38 +5,26 @@ import { viewOf } from '../../../control/reports/cdr-view.ts'
 import type { CallRecord } from '../../../schema/call-record.ts'
 import { first, execute } from '../../../schema/sql/query.ts'
 import { openControl, startOfTime } from '../../support/control.ts'
+import { answeredCall } from '../../support/report-rig.ts'
 import { storeCall } from '../../support/stored-calls.ts'
 
 const odd = '"quoted", back\\slash, new\r\nline, \u0000, \u2028, \ud800, ü€😀 and ,"startedAt":1'
 
+/** With nothing that may be missing. */
 const plain: CallRecord = {
+  ...answeredCall,
   callUuid: 'u-1',
-  callId: 'c',
-  direction: 'inbound',
   callerNumber: '1',
-  callerName: null,
   calledNumber: '2',
   startedAt: startOfTime,
   answeredAt: null,
   postDialDelayMs: null,
   endedAt: startOfTime + 86_399_999,
-  billsec: 0,
-  disposition: 'FAILED',
-  sipCode: 503,
-  hangupCause: 'X',
-  hangupBy: 'system',
-  denialCode: null,
   setId: null,
   node: null,
   carrier: null,
   attempts: [],
-  tenantId: null,
-  customerId: null,
-  ratePrefix: null,
   currency: null,
-  sourceAddress: '',
-  isRecovered: false,
-  isUnauthorizedByOcs: false,
 }
 
 const heard = {
@@ -169,6 +157,11 @@ test.each([
   ['+49301234', '+49301234'],
   ['sip:a@10.0.0.1:5060;transport=udp', 'sip:a@10.0.0.1:5060;transport=udp'],
   ['=1+1', "'=1+1"],
+  ['-5', '-5'],
+  [' @SUM(A1)', "' @SUM(A1)"],
+  ['＝1', "'＝1"],
+  ['1;=1+1', "1;'=1+1"],
+  ['1\n+a', `"1\n'+a"`],
   ['+cmd', "'+cmd"],
   ['-cmd', "'-cmd"],
   ['@cmd', "'@cmd"],

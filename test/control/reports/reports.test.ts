@@ -18,18 +18,6 @@ async function open() {
   return { reports, begin, wait: (ms: number) => (now += ms) }
 }
 
-test('the number of open reports is bounded; an ended one makes room', async () => {
-  const { begin } = await open()
-  const under = await Promise.all(Array.from({ length: 16 }, () => begin()))
-  expect(under.every((pieces) => pieces !== undefined)).toBe(true)
-  expect(await begin()).toBeUndefined()
-  await under[3]?.return()
-  expect(await begin()).toBeDefined()
-  expect(await begin()).toBeUndefined()
-  for await (const _piece of under[5] ?? []);
-  expect(await begin()).toBeDefined()
-})
-
 test('unread reports make room after a minute, reports being read do not', async () => {
   const { begin, wait } = await open()
   const under = await Promise.all(Array.from({ length: 16 }, () => begin()))

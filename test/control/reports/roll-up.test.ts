@@ -12,15 +12,7 @@ import { deferred } from '../../support/deferred.ts'
 import { hasPostgres } from '../../support/postgres.ts'
 import { eachDatabase, sharedDatabase } from '../../support/shared-database.ts'
 import { readColumn, readValue, runSql } from '../../support/stored.ts'
-import {
-  aRecord,
-  DAY,
-  firstDay,
-  placeOf,
-  rollUpAt,
-  storeRecords,
-  summarizeAt,
-} from '../../support/summed-calls.ts'
+import { aRecord, DAY, firstDay, placeOf, rollUpAt, storeRecords, summarizeAt } from '../../support/summed-calls.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
 const callsIn = async (place: CallSources): Promise<number> =>
@@ -105,14 +97,6 @@ describe.each(eachDatabase)('kept sums on $database', ({ open }) => {
     const kept = "SELECT sum(cost_micros) FROM call_sum WHERE dimension = 'minute'"
     expect(Number(await readValue(place.sums, kept))).toBe(5_000_000)
     expect(Number(await keptCalls(place))).toBe(2)
-  })
-
-  test('more records than fit one step come in, step by step', async () => {
-    const place = placeOf(await open())
-    await storeMany(place, 5_500)
-    expect(await rollUpAt(place)).toBe(0)
-    expect(Number(await keptCalls(place))).toBe(5_500)
-    expect(await callsIn(place)).toBe(5_500)
   })
 
   test('callers with random numbers cannot make the sums grow; totals have them all', async () => {

@@ -5,15 +5,11 @@ import { ReportThread, StatementThread } from '../../../control/reports/report-t
 import type { ReportDatabase } from '../../../control/reports/report-worker.ts'
 import { migrate } from '../../../schema/migrate.ts'
 import { openDatabase, type Store } from '../../../schema/open.ts'
-import { setReadingThread } from '../../../schema/sql/query.ts'
-import type { AnomaliesView } from '../../../control/observe/causes/find-anomalies.ts'
-import { onSqlite } from '../../support/on-sqlite.ts'
 import { hasPostgres } from '../../support/postgres.ts'
 import { sharedDatabase } from '../../support/shared-database.ts'
 import { runScript, runSql } from '../../support/stored.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { threadFile } from '../../support/thread-file.ts'
-import { openToolRig } from '../../support/tools-rig.ts'
 import { eventually } from '../../support/waiting.ts'
 
 const file = await threadFile(new URL('../../../control/reports/report-worker.ts', import.meta.url))
@@ -78,40 +74,6 @@ test('a question whose thread is restarted is asked once more', async () => {
   await maker.stop()
   expect(await asked).toEqual([{ name: 'one' }])
 })
-
-onSqlite('file')(
-  'a planted attack of two weeks is found in the thread, as it is found here',
-  async () => {
-    const path = join(temporaryFolder(), 'attacked.db')
-    const rig = await openToolRig({ path })
-    rig.tick(30 * 86_400_000)
-    const hour = Math.floor(rig.now() / 3_600_000)
-    await runScript(
-      rig.store,
-      `INSERT INTO extension (id, tenant_id, domain, extension, display_name, ha1_md5, ha1_sha256, created_at, updated_at)
-     VALUES (7, 1, 'acme.example', '2001', 'x', 'a', 'b', 0, 0);
-     WITH RECURSIVE c (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM c WHERE n < 335)
-     INSERT INTO wrong_password (hour, tenant_id, extension_id, source, failures, first_at, last_at)
-     SELECT ${hour} - n, 1, 7, '192.0.2.' || n % 9, iif(n < 24, 40, 1), (${hour} - n) * 3600000, (${hour} - n) * 3600000 FROM c`,
-    )
-    const find = async () => {
-      const answer = await rig.tool('find_anomalies', { kinds: ['registration'] })
-      return answer.data<AnomaliesView>().findings
-    }
-    const here = await find()
-    expect(here).toMatchObject([{ kind: 'registration', subject: 'extension "2001@acme.example"' }])
-    const { thread } = threadAt({ path })
-    const prepared: string[] = []
-    setReadingThread(rig.store.statements, {
-      prepare(sql, reader) {
-        prepared.push(sql)
-        return thread.prepare(sql, reader)
-      },
-    })
-    expect(await find()).toEqual(here)
-    expect(prepared.filter((sql) => sql.includes('wrong_password'))).toHaveLength(2)
-  },
-)
 
 describe.runIf(hasPostgres)('on PostgreSQL', () => {
   test('a statement gives in the thread what it gives here', async () => {

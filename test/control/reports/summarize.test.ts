@@ -5,19 +5,7 @@ import { summarize, totalOf } from '../../../control/reports/summarize.ts'
 import { openControl } from '../../support/control.ts'
 import { seededRandom } from '../../support/seeded-random.ts'
 import { eachDatabase, localDatabase } from '../../support/shared-database.ts'
-import {
-  aRecord,
-  counted,
-  DAY,
-  figuresOf,
-  firstDay,
-  placeOf,
-  randomRecord,
-  randomRequest,
-  rollUpAt,
-  storeRecords,
-  summarizeAt,
-} from '../../support/summed-calls.ts'
+import { aRecord, counted, DAY, firstDay, placeOf, randomRecord, randomRequest, rollUpAt, storeRecords, summarizeAt } from '../../support/summed-calls.ts'
 
 describe.each(eachDatabase)('summaries on $database', ({ open }) => {
   test('a summary is what the records come to, one by one, whatever part of them the sums have', async () => {
@@ -55,15 +43,6 @@ describe.each(eachDatabase)('summaries on $database', ({ open }) => {
     expect(kept).toBeGreaterThan(60)
   })
 
-  test('a record is in a summary at once, with what the sums have', async () => {
-    const place = placeOf(await open())
-    await storeRecords(place, [aRecord({ carrier: 'telco' })])
-    await rollUpAt(place)
-    await storeRecords(place, [aRecord({ carrier: 'telco' })])
-    const found = await summarizeAt(place, { groupBy: 'carrier' })
-    expect(found).toMatchObject({ source: 'sums', groups: [{ group: 'telco', calls: 2 }] })
-  })
-
   test('evidence is the dearest call, the first and the last', async () => {
     const place = placeOf(await open())
     const records = [5, 700, 30].map((cost_micros) => aRecord({ cost_micros, currency: 'USD' }))
@@ -90,27 +69,6 @@ describe.each(eachDatabase)('summaries on $database', ({ open }) => {
     expect(await first('asr')).toBe('bad')
   })
 
-  test('totals have the groups that are not listed', async () => {
-    const place = placeOf(await open())
-    const records = ['1', '2', '3'].map((caller_id_number) => aRecord({ caller_id_number }))
-    await storeRecords(place, records)
-    const found = await summarizeAt(place, { groupBy: 'caller', limit: 1 })
-    expect(found.groups).toHaveLength(1)
-    expect(found.totals).toMatchObject({ groups: 3, ...figuresOf(records) })
-  })
-
-  test('a day that is not whole is read from its records', async () => {
-    const place = placeOf(await open())
-    const at = (hours: number) => aRecord({ start_stamp: firstDay + hours * 3_600_000 })
-    await storeRecords(place, [at(1), at(13), at(25), at(49), at(60)])
-    await rollUpAt(place)
-    const found = await summarizeAt(place, {
-      from: firstDay + DAY / 2,
-      before: firstDay + 2.25 * DAY,
-      groupBy: 'caller',
-    })
-    expect(found).toMatchObject({ source: 'sums', totals: { calls: 3 } })
-  })
 })
 
 describe('a summary that would read records for more than a second', () => {
@@ -261,34 +219,4 @@ test('a tenant sees its own calls alone, in the sums and in the records', async 
       expect.objectContaining({ group: null, name: null, calls: 1 }),
     ]) as unknown,
   })
-})
-
-test('a customer is named by id or by name, and shown by both', async () => {
-  const control = await openControl()
-  const root = await control.key()
-  const made = await control.request('/api/v1/customers', { token: root, body: { name: 'Acme' } })
-  const { id } = made.data<{ id: number }>()
-  await storeRecords(control, [aRecord({ customer_id: id }), aRecord({ customer_id: id + 1 })])
-  for (const customer of [id, 'Acme']) {
-    const answer = await control.request('/api/v1/mcp/tools/summarize_calls', {
-      token: root,
-      body: { start: '2026-11-01', end: '2026-11-02', group_by: 'customer', customer },
-    })
-    expect(answer.data()).toMatchObject({
-      groups: [{ group: String(id), name: 'Acme', calls: 1 }],
-    })
-  }
-})
-
-test.each([
-  'start_date=2026-11-02&end_date=2026-11-01&group_by=caller',
-  'start_date=2026-11-01&end_date=2027-11-01&group_by=caller',
-  'start_date=2026-11-31&end_date=2026-12-01&group_by=caller',
-  'start_date=2026-11-01&end_date=2026-11-02&group_by=number',
-  'start_date=2026-11-01&end_date=2026-11-02&group_by=caller&customer=unknown',
-])('%s is refused', async (query) => {
-  const control = await openControl()
-  const token = await control.key()
-  const answer = await control.request(`/api/v1/reports/calls?${query}`, { token })
-  expect(answer.status).toBe(400)
 })

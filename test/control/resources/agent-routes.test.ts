@@ -28,32 +28,6 @@ test('an agent is kept as given, with its defaults and its live calls', async ()
   expect(reloads.routing).toBe(1)
 })
 
-test.each([
-  ['name', { name: '' }],
-  ['extension', { extension: '7' }],
-  ['extension', { extension: '7+1' }],
-  ['sip_uri', { sip_uri: 'bot@192.0.2.9' }],
-  ['sip_uri', { sip_uri: 'sips:bot@192.0.2.9' }],
-  ['sip_uri', { sip_uri: 'sip:bot@0.0.0.0' }],
-  ['sip_uri', { sip_uri: 'sip:bot@192.0.2.9;transport=ws' }],
-  ['sip_uri', { sip_uri: 'sip:bot@192.0.2.9>\r\nX: y' }],
-  ['sip_uri', { sip_uri: `sip:${'b'.repeat(300)}@192.0.2.9` }],
-  ['max_calls', { max_calls: -1 }],
-  ['description', { description: 'x'.repeat(501) }],
-])('an agent with a wrong %s is refused: %j', async (field, change) => {
-  const { call } = await openResources()
-  const answer = await call('POST', path, { ...bot, ...change })
-  expect(answer.body).toMatchObject({ statusCode: 400, details: [{ path: field }] })
-})
-
-test.each(['sip:192.0.2.9', 'sip:+4930@pbx.example.com:5070', 'sip:a%20b@[2001:db8::1]'])(
-  'a SIP URI may be %s',
-  async (sip_uri) => {
-    const { call } = await openResources()
-    expect((await call('POST', path, { ...bot, sip_uri })).status).toBe(201)
-  },
-)
-
 test('extensions and agents of a tenant share its numbers, other tenants have their own', async () => {
   const { call, tenant } = await openResources()
   await tenant('acme', ['acme.example'])
@@ -65,15 +39,4 @@ test('extensions and agents of a tenant share its numbers, other tenants have th
   expect((await call('POST', path, { ...bot, tenant: 'beta' })).status).toBe(201)
   const other = { ...phone, tenant: 'beta' }
   expect((await call('POST', '/pbx/extensions', other)).status).toBe(409)
-})
-
-test('a second agent with the same number or name is a conflict', async () => {
-  const { call } = await openResources()
-  await call('POST', path, bot)
-  expect((await call('POST', path, { ...bot, extension: '701' })).body).toMatchObject({
-    statusCode: 409,
-    details: [{ path: 'name' }],
-  })
-  const twin = await call('POST', path, { ...bot, name: 'other' })
-  expect(twin.body).toMatchObject({ statusCode: 409, details: [{ path: 'extension' }] })
 })

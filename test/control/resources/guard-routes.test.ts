@@ -140,26 +140,6 @@ test('a removed guard brakes no more, and is listed with those that ended', asyn
   expect((await world.call('GET', path)).data()).toMatchObject({ state: 'removed' })
 })
 
-test.each([
-  [{ customer: undefined }, 'customer'],
-  [{ tenant: 'acme' }, 'customer'],
-  [{ prefix: '00' }, 'prefix'],
-  [{ prefix: 'abc' }, 'prefix'],
-  [{ amount: '1' }, 'amount'],
-  [{ per: 'day' }, 'per'],
-  [{ action: 'cap' }, 'amount'],
-  [{ action: 'cap', amount: '-1' }, 'amount'],
-  [{ reason: 'x' }, 'reason'],
-  [{ duration: 5 }, 'duration'],
-  [{ customer: 'unknown' }, 'customer'],
-  [{ customer: undefined, extension: '101' }, 'extension'],
-])('%j is refused at %s', async (wrong, path) => {
-  const answer = await world.call('POST', '/spend-guards', { ...block, ...wrong })
-  expect(answer.status).toBe(400)
-  const [detail] = (answer.body as { details: readonly { path: string }[] }).details
-  expect(detail?.path).toBe(path)
-})
-
 test('a tenant guards its own, and sees and removes nothing of others', async () => {
   const own = await set({ ...block, customer: undefined, extension: '101' }, (body) =>
     asAcme('POST', '/spend-guards', body),
@@ -188,16 +168,6 @@ test("a tenant does not take off the platform's brake, nor replace it by a weake
   expect(await dial('1900555')).toEqual([403, 'spend_guard'])
 })
 
-test('a guard needs the scope guard:write, and is seen with guard:read', async () => {
-  const reader = await world.key({ scopes: ['guard:read'] })
-  const request = (method: string, body?: object) =>
-    world.request('/api/v1/spend-guards', { token: reader, method, body })
-  expect((await request('GET')).status).toBe(200)
-  expect((await request('POST', block)).status).toBe(403)
-  const other = await world.key({ scopes: ['customers:write'] })
-  expect((await world.request('/api/v1/spend-guards', { token: other })).status).toBe(403)
-})
-
 test('a cap of a tenant whose customers pay in several currencies is refused', async () => {
   await made('/customers', { name: 'in euro', tenant: 'acme', currency: 'EUR', numbers: [] })
   const answer = await world.call('POST', '/spend-guards', {
@@ -206,23 +176,6 @@ test('a cap of a tenant whose customers pay in several currencies is refused', a
     tenant: 'acme',
   })
   expect((answer.body as { details: unknown }).details).toMatchObject([{ path: 'amount' }])
-})
-
-test('the audit has the reason and the change, which can be undone', async () => {
-  const { guard, change_id } = await set(block)
-  const [entry] = (await world.call('GET', '/audit?action=POST')).data<Record<string, unknown>[]>()
-  expect(entry).toMatchObject({ change_id, reason: 'too dear' })
-  const undo = (given: object) => world.call('POST', '/api/v1/mcp/tools/undo_change', given)
-  const undone = await undo({ change_id, reason: 'a mistake' })
-  expect(undone.status).toBe(200)
-  expect(await dial('1900555')).toEqual([200, undefined])
-  const removed = await set(block)
-  expect(removed.guard.guard_id).not.toBe(guard.guard_id)
-  const { change_id: removal } = (
-    await world.call('DELETE', `/spend-guards/${removed.guard.guard_id}`)
-  ).data<Changed>()
-  expect((await undo({ change_id: removal, reason: 'a mistake' })).status).toBe(200)
-  expect(await dial('1900556')).toEqual([403, 'spend_guard'])
 })
 
 test('undoing removals brings back no more guards than a tenant may have', async () => {
@@ -239,18 +192,6 @@ test('undoing removals brings back no more guards than a tenant may have', async
   const { change_id } = removal.data<Changed>()
   const undone = await asAcme('POST', `/changes/${change_id}/undo`, { reason: 'a mistake' })
   expect([undone.status, undone.code]).toEqual([409, 'too_many_spend_guards'])
-})
-
-test('a token in the reason of a removal is not stored', async () => {
-  const { guard } = await set(block)
-  const secret = `sbc_live_${'a'.repeat(64)}`
-  await world.call('DELETE', `/spend-guards/${guard.guard_id}?reason=leaked+${secret}`)
-  const stored = await readRows(
-    world.store,
-    "SELECT reason FROM change_entry WHERE target_kind = 'spend_guard'",
-  )
-  expect(stored).toHaveLength(2)
-  expect(JSON.stringify(stored)).not.toContain(secret)
 })
 
 describe('what the platform brakes', () => {

@@ -67,11 +67,3 @@ test.each([
   const { route } = await open()
   expect((await route(body)).body).toMatchObject({ statusCode: 400, details: [{ path }] })
 })
-
-test("a tenant's route cannot use extensions or agents of another tenant", async () => {
-  const { callAs } = await open()
-  for (const target of [{ extension: '100' }, { agent: 'bot' }]) {
-    const answer = await callAs('beta', 'POST', '/inbound-routes', { name: 'in', ...target })
-    expect(answer.status).toBe(400)
-  }
-})

@@ -1,13 +1,6 @@
 /** Media rules of carriers, sets, extensions, tenants and agents, at the door and in the database. */
-import { nowhere } from '../../../schema/rules/gateways.ts'
 import { afterEach, expect, test } from 'vitest'
-import { SeedRefused } from '../../../control/resources/seed.ts'
-import { seedFile } from '../../../engine/commands/seed.ts'
-import { loadSets } from '../../../engine/dispatcher/set-store.ts'
-import { ExtensionDirectory } from '../../../engine/registrar/extension-directory.ts'
-import { loadRouting } from '../../../engine/routing/routing-store.ts'
 import { openResources, type TestResources } from '../../support/resources.ts'
-import { emptyStore } from '../../support/empty-store.ts'
 import { runSql } from '../../support/stored.ts'
 
 let control: TestResources
@@ -71,35 +64,6 @@ test.each(paths)('%s: rules are stored, shown, changed and cleared', async (path
   })
 })
 
-test('the call path finds them in memory', async () => {
-  await open(true)
-  for (const path of paths) await create(path, rules)
-  const expected = { policy: 'prefer', profile: 'srtp', codecs: ['opus', 'PCMA'], dtmf: 'info' }
-  const { carriers, agents } = await loadRouting(control.store)
-  expect([carriers[0]?.media, agents[0]?.media]).toEqual([expected, expected])
-  expect((await loadSets(control.store))[0]?.media).toEqual(expected)
-  const extensions = new ExtensionDirectory(control.store)
-  await extensions.load()
-  expect(extensions.find('acme.example', '101')?.media).toEqual(expected)
-})
-
-test.each<[string, object, string]>([
-  ['an unknown codec', { codecs: ['mp3'] }, 'must be a codec: PCMA, PCMU'],
-  ['no codec', { codecs: [] }, 'Too small'],
-  ['a codec twice', { codecs: ['pcma', 'PCMA'] }, 'contains a duplicate codec'],
-  ['too many codecs', { codecs: Array.from({ length: 17 }, () => 'PCMA') }, 'Too big'],
-  ['an unknown policy', { media: 'always' }, 'Invalid option'],
-  ['an unknown profile', { media_profile: 'zrtp' }, 'Invalid option'],
-  ['an unknown kind of digits', { dtmf: 'inband' }, 'Invalid option'],
-])('%s is refused', async (_, fields, message) => {
-  await open(true)
-  for (const path of paths) {
-    const { status, body } = await create(path, fields)
-    expect(status).toBe(400)
-    expect(JSON.stringify(body)).toContain(message)
-  }
-})
-
 test.each(paths)('%s: what needs a relay is refused where there is none', async (path) => {
   await open(false)
   for (const [field, value] of Object.entries({ ...rules, codecs: ['PCMA'] })) {
@@ -121,36 +85,4 @@ test('a rule that was stored with a relay stands in no way without one', async (
   expect((await control.call('PATCH', path, { max_calls: 5 })).status).toBe(200)
   expect((await control.call('PATCH', path, { media: 'prefer' })).status).toBe(400)
   expect((await control.call('PATCH', path, { media: 'bypass' })).status).toBe(200)
-})
-
-test('a tenant sets the rules of what is its own, and of nothing else', async () => {
-  await open(true)
-  const own = await control.callAs('acme', 'POST', '/api/v1/telephony/ai-agents', {
-    ...bodies['/telephony/ai-agents'],
-    ...rules,
-  })
-  expect(own.status).toBe(201)
-  const common = idOf(await create('/routing/carriers', {}))
-  const patch = (path: string) => control.callAs('acme', 'PATCH', path, { media: 'anchor' })
-  expect((await patch(`/api/v1/routing/carriers/${common}`)).status).toBe(404)
-  expect((await patch('/api/v1/tenants/1')).status).toBe(403)
-})
-
-test('a seed file has the same fields', async () => {
-  await open(true)
-  const file = {
-    tenants: [{ slug: 'a', domains: ['a.example'], media: 'anchor' }],
-    carriers: [{ ...bodies['/routing/carriers'], ...rules, strip_headers: ['Diversion'] }],
-    dispatcher: [{ ...bodies['/dispatcher'], ...rules }],
-    extensions: [{ ...bodies['/pbx/extensions'], ...rules, tenant: 'a' }],
-    ai_agents: [{ ...bodies['/telephony/ai-agents'], preset: 'ai-openai' }],
-  }
-  const store = emptyStore()
-  await expect(seedFile(store, JSON.stringify(file), 0)).rejects.toThrow(SeedRefused)
-  const around = { hasMediaRelay: true, ownPlaces: nowhere }
-  await seedFile(store, JSON.stringify(file), 0, around)
-  const again = await seedFile(store, JSON.stringify(file), 1, around)
-  expect(Object.values(again).map(({ created, updated }) => created + updated)).toEqual(
-    Object.values(again).map(() => 0),
-  )
 })

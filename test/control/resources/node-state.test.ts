@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { NodeState, NodeStatus, SetStateResult } from '../../../schema/contracts/engine.ts'
+import { nodeStatus } from '../../support/engine-views.ts'
 import { openResources } from '../../support/resources.ts'
 
 const set = { endpoint_name: 'pbx', algorithm: 8, set_id: 7, nodes: [{ host: '10.0.0.1' }] }
@@ -19,18 +20,10 @@ test('the state of a node is set through the engine, whose refusals are answers'
     },
   })
   const destination = 'sip:10.0.0.1:5060;transport=udp'
-  const status: NodeStatus = {
+  const status = nodeStatus({
     nodeId: nodes[0]?.id ?? 0,
     destination,
-    state: 'active',
-    priority: 10,
-    weight: 100,
-    latencyMs: null,
-    description: null,
-    activeCalls: 0,
-    lastProbe: null,
-    probes: { sent: 0, answered: 0, failed: 0 },
-  }
+  })
   engine.sets = [{ setId: 7, nodes: [status] }]
   const path = `/dispatcher/${id}/nodes/${nodes[0]?.id}/state`
   const changed = await call('PUT', path, { state: 'inactive' })

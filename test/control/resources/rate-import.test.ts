@@ -120,12 +120,6 @@ test.each([
   expect((await (await withPlan()).send(table)).status).toBe(400)
 })
 
-test('only text/csv is taken', async () => {
-  const { call } = await withPlan()
-  const answer = await call('POST', '/rates/import?rate_plan=default', { prefix: '1' })
-  expect(answer.status).toBe(415)
-})
-
 test('a table may name a plan on each line, and must name one that exists', async () => {
   const { call, prefixes } = await withPlan()
   await call('POST', '/rate-plans', { name: 'other' })
@@ -154,26 +148,6 @@ test('what was exported can be imported again and changes nothing', async () => 
   expect(exported.headers.get('content-type')).toContain('text/csv')
   expect((await send(exported.text)).data()).toMatchObject({ created: 0, updated: 2 })
   expect((await call('GET', '/rates')).data()).toEqual(before)
-})
-
-test('a hundred thousand rates are imported and exported whole', async () => {
-  const { send, call } = await withPlan()
-  const lines = Array.from(
-    { length: 100_000 },
-    (_, index) => `${100_000 + index},0.0${index % 10},Destination ${index},60,6`,
-  )
-  const table = `prefix,rate_per_minute,description,first_increment,increment\n${lines.join('\n')}\n`
-  const answer = await send(table)
-  expect(answer.data()).toMatchObject({ imported: 100_000, created: 100_000 })
-  const exported = await call('GET', '/rates/export?rate_plan_id=1')
-  expect(exported.text.split('\n')).toHaveLength(100_002)
-})
-
-test('SQL in a table stays text', async () => {
-  const { send, call } = await withPlan()
-  const evil = "'); DROP TABLE rate; --"
-  await send(`prefix,rate_per_minute,description\n1,1,"${evil}"\n`)
-  expect((await call('GET', '/rates')).data()).toMatchObject([{ description: evil }])
 })
 
 test('a cell is read back as it was written, whatever it holds', () => {

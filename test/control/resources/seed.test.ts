@@ -376,21 +376,6 @@ test('every problem that can be seen in the file is reported at once', async () 
   }
 })
 
-test('a file that fails at its last element leaves nothing behind', async () => {
-  const store = emptyStore()
-  const broken = {
-    ...complete,
-    extensions: [
-      ...complete.extensions,
-      { ...complete.extensions[0], customer: 'unknown', extension: '102' },
-    ],
-  }
-  await expect(seedFile(store, JSON.stringify(broken), now)).rejects.toThrow(
-    'extensions[1].customer: there is no customer "unknown"',
-  )
-  expect(await contents(store)).toEqual([])
-})
-
 test('no password of a seed file is stored as text', async () => {
   const store = emptyStore()
   await seedFile(store, JSON.stringify(complete), now)

@@ -1,5 +1,5 @@
 /** Delivery in virtual time: every answer of a receiver, and none. */
-import { expect, test, vi } from 'vitest'
+import { expect, test } from 'vitest'
 import { Deliverer } from '../../../control/webhooks/deliverer.ts'
 import { DeliveryStore } from '../../../control/webhooks/delivery-store.ts'
 import { EndpointStore } from '../../../control/webhooks/endpoint-store.ts'
@@ -252,20 +252,6 @@ test('what was under way at the end is delivered after the next start', async ()
   expect(requests.length).toBe(1)
 })
 
-test('what a run with a clock a year ahead left is delivered after the next start', async () => {
-  const { write, pass, store, requests, deliverer } = await open(['a'])
-  deliverer.stop()
-  await write(2)
-  const postpone = store.sqlite.prepare(
-    'UPDATE webhook_delivery SET next_attempt_at = ? WHERE id = ?',
-  )
-  postpone.run(start + 365 * 86_400_000, 1)
-  postpone.run(start + 86_400_000, 2)
-  deliverer.start()
-  await pass(1_000)
-  expect(requests.length).toBe(1)
-})
-
 test('events of one tenant are not told to another, nor what belongs to the platform', async () => {
   const { outbox, endpoints, store } = await open([])
   store.sqlite.exec(
@@ -285,13 +271,6 @@ test('events of one tenant are not told to another, nor what belongs to the plat
   expect(store.sqlite.prepare('SELECT count(*) FROM webhook_event').pluck().get()).toBe(0)
 })
 
-test('an endpoint that vanished behind our back keeps nothing from being written', async () => {
-  const { outbox, store } = await open(['a'])
-  store.sqlite.exec('DELETE FROM webhook_endpoint')
-  await outbox.writeAll([{ type: 'call.ended', tenantId: null, data: {} }])
-  expect(store.sqlite.prepare('SELECT count(*) FROM webhook_delivery').pluck().get()).toBe(0)
-})
-
 test.each([
   [false, null, 'thanks'],
   [false, 1, 'thanks'],
@@ -306,17 +285,3 @@ test.each([
     expect(await states(ids[0] ?? 0)).toMatchObject([{ state: 'delivered', last_answer: kept }])
   },
 )
-
-test('without endpoints nothing is looked for; the first one gets its events', async () => {
-  const { deliveries, deliverer, endpoints, outbox, pass, requests, time } = await open([])
-  const looked = vi.spyOn(deliveries, 'nextTimes')
-  await pass(600 * second, 10 * second)
-  expect([looked.mock.calls.length, time.waiting]).toEqual([0, 0])
-  const body = { url: 'https://a.example/', events: ['*' as const], description: null }
-  await endpoints.insert({ ...body, is_active: true }, 'whsec_AAAA', null, start)
-  outbox.setEndpoints(await endpoints.active())
-  deliverer.setEndpoints(await endpoints.active())
-  await outbox.writeAll([{ type: 'call.ended', tenantId: null, data: {} }])
-  await pass(second)
-  expect(requests).toMatchObject([{ url: 'https://a.example/' }])
-})

@@ -62,21 +62,6 @@ test('of delivered events only the newest are kept; waiting ones stay', async ()
   expect([left, count('webhook_delivery')]).toEqual([[2, 8, 9, 10], 4])
 })
 
-test('how much waits for an endpoint is known without counting it all', async () => {
-  const { webhooks, id } = await open()
-  for (let n = 0; n < 3; n += 1) await webhooks.sendTest(id)
-  const { deliveries } = webhooks
-  const isMore = [2, 3].map((count) => deliveries.hasMorePendingThan(id, count))
-  expect(await Promise.all(isMore)).toEqual([true, false])
-})
-
-test('an event without subscribers is not written', async () => {
-  const { pass, webhooks, count } = await open()
-  webhooks.announce({ type: 'dispatcher.node.down', tenantId: null, data: {} })
-  await pass(1_000)
-  expect(count('webhook_event')).toBe(0)
-})
-
 test('a removed endpoint is gone at once, and its deliveries go a few at a time', async () => {
   const { store, time, pass, webhooks, id, count } = await open()
   for (let n = 0; n < 1_000; n += 1) await webhooks.sendTest(id)
@@ -118,26 +103,4 @@ test('a removal that a restart interrupted goes on after it', async () => {
   await turnOfEventLoop()
   expect([count('webhook_endpoint'), count('webhook_delivery')]).toEqual([0, 0])
   await again.stop()
-})
-
-test('the backlog tells how much waits and since when', async () => {
-  const { store, pass, webhooks, id } = await open()
-  expect(await webhooks.backlog()).toEqual({ pending: 0, oldestMs: null })
-  for (let n = 0; n < 3; n += 1) await webhooks.sendTest(id)
-  await pass(1_500)
-  await webhooks.sendTest(id)
-  expect(await webhooks.backlog()).toEqual({ pending: 4, oldestMs: 1_500 })
-  store.sqlite.exec("UPDATE webhook_delivery SET state = 'delivered' WHERE id <= 3")
-  expect(await webhooks.backlog()).toEqual({ pending: 1, oldestMs: 0 })
-  await webhooks.stop()
-})
-
-test('the backlog is read from its index alone, however much was delivered', async () => {
-  const { store } = await open()
-  const plan = store.sqlite
-    .prepare<[], { detail: string }>(
-      "EXPLAIN QUERY PLAN SELECT min(event_id) FROM webhook_delivery WHERE state = 'pending'",
-    )
-    .all()
-  expect(plan.map(({ detail }) => detail).join()).toContain('INDEX webhook_delivery_pending')
 })

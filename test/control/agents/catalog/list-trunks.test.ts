@@ -111,19 +111,3 @@ test('list_trunks puts those in trouble first, and says since when and why', asy
   expect(troubled.data()).toMatchObject({ trunks: [{ name: 'gone' }], total: 3 })
   expect((await rig.tool('list_trunks', { search: 'SHY' })).data()).toMatchObject({ total: 1 })
 })
-
-test('a tenant sees its own trunks', async () => {
-  const rig = await opened()
-  const acme = await rig.key({ tenant_scope: 'tenant', tenant_slug: 'acme' })
-  const other = await rig.key({ tenant_scope: 'tenant', tenant_slug: 'other' })
-  expect((await rig.tool('list_trunks', {}, acme)).data()).toMatchObject({
-    trunks: [{ name: 'gone', last_failure: { what: 'gateway 5' } }],
-    total: 1,
-  })
-  expect((await rig.tool('list_trunks', {}, other)).data()).toEqual({
-    trunks: [],
-    total: 0,
-    complete: true,
-    cursor: null,
-  })
-})

@@ -139,33 +139,3 @@ test('each listing gives every row once, page by page, and nothing of another te
     rig.tick(60_000)
   }
 })
-
-test('routes, registrations and bans say what leads a call, by words of the API', async () => {
-  const rig = await openRows()
-  const first = async (tool: string, list: string, given: object = {}) => {
-    const page = (await rig.tool(tool, { limit: 1, ...given })).data<Page>()
-    return rowsIn(page, list)[0]
-  }
-  expect(await first('list_routes', 'routes', { search: 'acme 2' })).toMatchObject({
-    name: 'acme 2',
-    tenant: 'acme',
-    prefix: '42',
-    carrier: 'acme 2',
-    mode: 'static',
-    is_active: true,
-  })
-  const inbound = { direction: 'inbound', search: '33' }
-  expect(await first('list_routes', 'routes', inbound)).toMatchObject({ prefix: '33', set_id: 1 })
-  expect(await first('list_registrations', 'registrations', { search: '102' })).toMatchObject({
-    extension: '102',
-    domain: 'acme.example',
-    user_agent: 'Desk 1',
-    source: 'udp/192.0.2.2:5060',
-    instance: 'sbc-1',
-  })
-  expect(await first('list_bans', 'bans', { address: '203.0.113.3' })).toMatchObject({
-    source: '203.0.113.3',
-    reason: 'operator',
-    dropped_packets: 0,
-  })
-})

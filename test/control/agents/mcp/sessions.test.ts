@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { Subscriptions } from '../../../../control/agents/mcp/subscriptions.ts'
 import { apiWith } from '../../../support/control.ts'
 import type { ServedApp } from '../../../support/in-memory-http.ts'
-import { connectClient, newClient } from '../../../support/mcp-client.ts'
+import { newClient } from '../../../support/mcp-client.ts'
 import { readColumn, runSql } from '../../../support/stored.ts'
 import { openToolRig, type ToolRig } from '../../../support/tools-rig.ts'
 import { eventually } from '../../../support/waiting.ts'
@@ -163,21 +163,6 @@ test('the stream of a key that is suspended ends, and so does its session; a sco
   expect(await readColumn(rig.store, 'SELECT count(*) FROM mcp_session')).toEqual([1])
 })
 
-test('what cannot be watched, is not there or is not allowed cannot be subscribed to', async () => {
-  const rig = await openToolRig()
-  const { client } = await connectReading(
-    rig,
-    await rig.key({ scopes: ['mcp:read', 'calls:read'] }),
-  )
-  const subscribe = (uri: string) => client.subscribeResource({ uri })
-  await expect(subscribe(nodes)).rejects.toThrow(/dispatcher:read/)
-  await expect(subscribe('tollgate://telemetry')).rejects.toThrow(
-    /these can: tollgate:\/\/anomalies/,
-  )
-  await expect(subscribe('tollgate://nothing')).rejects.toThrow(/not found|nothing/i)
-  expect(await readColumn(rig.store, 'SELECT count(*) FROM mcp_subscription')).toEqual([0])
-})
-
 test('sessions are bounded: one more client of a key does without, as all did before; an idle one makes room, and ends', async () => {
   const rig = await openToolRig()
   const begin = async (token: string) => {
@@ -224,20 +209,6 @@ test('what changed while no stream was open is told on the next one, which is ke
   await rig.subscriptions.poll()
   while (!text.includes(': keepalive')) text += (await reader?.read())?.value ?? ''
   await reader?.cancel()
-})
-
-test('a client of 2025 that only wants tools needs no session, and one of 2026 is given none', async () => {
-  const rig = await openToolRig()
-  const legacy = await connectClient(rig.app, rig.root, 'legacy')
-  expect((await legacy.listTools()).tools.length).toBeGreaterThan(30)
-  await legacy.close()
-  const before = await readColumn(rig.store, 'SELECT count(*) FROM mcp_session')
-  const modern = await connectClient(rig.app, rig.root, 'modern')
-  await modern.listTools()
-  await modern.close()
-  expect(await readColumn(rig.store, 'SELECT count(*) FROM mcp_session')).toEqual(before)
-  expect((await ask(rig.app, rig.root, undefined, { method: 'GET' })).status).toBe(405)
-  expect((await ask(rig.app, rig.root, undefined, { method: 'DELETE' })).status).toBe(405)
 })
 
 test('a stream whose reader does not read is cut off after 32 notifications', async () => {

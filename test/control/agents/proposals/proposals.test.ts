@@ -141,15 +141,6 @@ test('of people who approve and refuse at once, on two nodes, one decides', asyn
   }
 })
 
-test('the database takes one change for a proposal', async () => {
-  const rig = await openProposalRig()
-  const { proposal_id: id } = await rig.proposed()
-  await rig.decide('approve', id, rig.people.acme)
-  const copy = `INSERT INTO change_entry (change_id, at, actor, tool, scopes, target_kind, target_id,
-    effect, undo, state, proposal_id) VALUES ('again', 0, 'x', 'x', '[]', 'x', 'x', 'x', 'none', 'made', '${id}')`
-  await expect(runSql(rig.store, copy)).rejects.toThrow(/unique/i)
-})
-
 test('an open proposal of the same change is the same one, as things are now', async () => {
   const rig = await openProposalRig()
   const first = await rig.proposed()
@@ -251,18 +242,6 @@ test('an approval whose process ended is completed from the log of changes, or h
     change_id: null,
     failure: expect.stringContaining('no change is entered'),
   })
-})
-
-test('undoing a change can be proposed, too', async () => {
-  const rig = await openProposalRig()
-  const done = await rig.tool('set_dispatcher_state', drain, rig.people.acme)
-  const { change_id } = done.data<{ change_id: string }>()
-  const { proposal_id, risk, effect } = await rig.proposed('undo_change', { change_id })
-  expect(risk).toBe('high')
-  // The person who approves is told what is taken back.
-  expect(effect).toContain(`Node "${drain.destination}" of set 1 goes from active to inactive`)
-  expect((await rig.decide('approve', proposal_id, rig.people.acme)).status).toBe(200)
-  expect(rig.stateOfNode()).toBe('active')
 })
 
 test('proposals are kept as long as the audit log, and open ones longer', async () => {

@@ -107,27 +107,6 @@ test('few of one phone, or those of known addresses, are most likely a typo', as
   ])
 })
 
-test('a phone that registers after few tries had a typo; a person sees whether somebody has corrected it', async () => {
-  const rig = await openGuessed()
-  await wrong(rig, rig.now() - hour, '192.0.2.1', 11)
-  await runSql(
-    rig.store,
-    `INSERT INTO binding (extension_id, contact, q, call_id, cseq, path, user_agent, source_protocol, source_address, source_port, node, registered_at, expires_at)
-     VALUES (7, 'sip:2001@192.0.2.1', 1000, 'c', 1, '[]', 'x', 'udp', '192.0.2.1', 5060, '', ${rig.now()}, ${rig.now() + hour})`,
-  )
-  expect((await rig.find()).findings).toMatchObject([
-    {
-      severity: 'high',
-      what: expect.stringContaining('REGISTERED from there since'),
-      advice: expect.stringMatching(
-        /^The usual cause is a typo in a phone, .*If nobody has, change/,
-      ),
-      figures: { known_addresses: 0 },
-      first_step: null,
-    },
-  ])
-})
-
 test('as many as on every day are no finding, and no other tenant sees those of one', async () => {
   const rig = await openGuessed()
   for (let ago = 1; ago <= 14; ago += 1) await wrong(rig, rig.now() - ago * day, '192.0.2.1', 11)

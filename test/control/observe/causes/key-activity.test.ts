@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { openControl } from '../../../support/control.ts'
-import { onSqlite } from '../../../support/on-sqlite.ts'
-import { localOf, readRows, readValue } from '../../../support/stored.ts'
+import { readRows, readValue } from '../../../support/stored.ts'
 
 const hour = 3_600_000
 
@@ -144,62 +143,6 @@ test('a key is bounded: two hundred addresses, the last seen, and a hundred name
   expect(Number(await readValue(rig.store, kept))).toBeLessThanOrEqual(200)
   const newest = (await rig.activity(uuid)).data<Activity>().addresses[0]
   expect(newest?.address).toBe('198.51.1.169')
-})
-
-test('as many addresses are kept however many a key is used from in a minute', async () => {
-  const rig = await opened()
-  await rig.key({ name: 'worker' })
-  const { activity } = rig.access
-  await activity.flush()
-  for (let index = 0; index < 1_300; index += 1) {
-    activity.of(2).ended(429, 'none', `2001:db8::${index.toString(16)}`, 'rate_limited')
-    if (index % 90 === 89) await activity.flush()
-  }
-  rig.tick(61_000)
-  await activity.flush()
-  const kept = 'SELECT count(*) FROM key_address WHERE application_key_id = 2'
-  expect(Number(await readValue(rig.store, kept))).toBeLessThanOrEqual(200)
-})
-
-test('the activity of a key needs the scopes of keys and of the audit log, and its tenant', async () => {
-  const rig = await opened()
-  const uuid = await rig.uuidOf(rig.root)
-  const acme = await rig.key({ tenant_scope: 'tenant', tenant_slug: 'acme' })
-  const own = await rig.uuidOf(acme)
-  expect((await rig.activity(uuid, acme)).status).toBe(404)
-  expect((await rig.activity(own, acme)).status).toBe(200)
-  const keysOnly = await rig.key({ scopes: ['keys:read'] })
-  expect((await rig.activity(uuid, keysOnly)).status).toBe(403)
-})
-
-onSqlite('handle')('what cannot be stored now is counted later, once', async () => {
-  const rig = await opened()
-  const token = await rig.key({ name: 'worker' })
-  await rig.request('/api/v1/health', { token })
-  const { sqlite } = localOf(rig.store)
-  sqlite.pragma('query_only = ON')
-  await expect(rig.access.activity.flush()).rejects.toThrow(/readonly/)
-  sqlite.pragma('query_only = OFF')
-  await rig.request('/api/v1/health', { token })
-  await rig.access.activity.flush()
-  await rig.access.activity.flush()
-  expect(await readRows(rig.store, 'SELECT requests, denied FROM key_address')).toEqual([
-    { requests: 2, denied: 0 },
-  ])
-  expect(await readRows(rig.store, "SELECT requests FROM api_hour WHERE outcome = ''")).toEqual([
-    { requests: 2 },
-  ])
-})
-
-test('hours are kept for thirty-one days', async () => {
-  const rig = await opened()
-  const token = await rig.key({ name: 'worker' })
-  await rig.request('/api/v1/health', { token })
-  await rig.access.tick()
-  rig.tick(32 * 24 * hour)
-  await rig.request('/api/v1/health', { token })
-  await rig.access.tick()
-  expect(Number(await readValue(rig.store, 'SELECT count(*) FROM api_hour'))).toBe(1)
 })
 
 test('fresh addresses, however many, hide none that a key is used from every day', async () => {

@@ -56,29 +56,6 @@ test('a stream tells what happens from now on, with ids, types and data', async 
   )
 })
 
-test('a media relay that is lost, back or started anew is told to operators', async () => {
-  const { next } = await open()
-  for (const type of ['relay.down', 'relay.up', 'relay.restarted'] as const)
-    log.add({ type, tenantId: null, relay: '10.0.0.9:2223' })
-  control.hub.flush()
-  const told = await next()
-  expect(told?.match(/^event: .*$/gm)).toEqual([
-    'event: relay.down',
-    'event: relay.up',
-    'event: relay.restarted',
-  ])
-  expect(told).toContain('"relay":"10.0.0.9:2223"')
-})
-
-test.each(['*/*', 'text/html, */*;q=0.1', ''])(
-  'a client that accepts %j gets a stream, too',
-  async (accept) => {
-    const { response, cancel } = await open(await control.key(), { Accept: accept })
-    expect(response.headers.get('content-type')).toBe('text/event-stream')
-    await cancel()
-  },
-)
-
 test('a reader that comes again gets what it has missed, once', async () => {
   for (const setId of [1, 2, 3]) node(setId)
   const { greeting, next } = await open(await control.key(), { 'Last-Event-ID': idOf(1) })
@@ -321,34 +298,4 @@ test('who accepts JSON gets a list, and may go on after it', async () => {
   node(3)
   const next = await control.request(`/api/v1/events?after=${idOf(2)}`, { token })
   expect(next.data<{ events: unknown[] }>().events).toHaveLength(1)
-})
-
-test('calls and phones are shown by the words of the API', async () => {
-  const call: ActiveCall = {
-    callUuid: 'u',
-    state: 'RINGING',
-    direction: 'inbound',
-    callerNumber: '1',
-    calledNumber: '2',
-    startedAt: now,
-    answeredAt: null,
-    tenantId: null,
-    customerId: null,
-    setId: 1,
-    node: 'n',
-    carrier: null,
-    stampOffsetMs: 0,
-    instance: 'sbc-1',
-    peers: { caller: null, callee: null },
-  }
-  log.add({ type: 'call.ringing', tenantId: null, call })
-  const phones = { tenantId: 1, extension: '101', domain: 'acme.example' }
-  log.add({ type: 'registration', ...phones, contacts: 0 })
-  const { data } = await control.request('/api/v1/events', { token: await control.key() })
-  expect(data()).toMatchObject({
-    events: [
-      { data: { call_uuid: 'u', caller_id_number: '1', destination_number: '2', node: 'n' } },
-      { data: { extension: '101', status: 'unregistered', contacts: 0 } },
-    ],
-  })
 })

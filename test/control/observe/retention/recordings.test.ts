@@ -44,12 +44,6 @@ test('recordings past their retention are removed, file and row', async () => {
   expect(logged).toHaveLength(1)
 })
 
-test('with 0 they are kept', async () => {
-  const { retention, left } = await open(0)
-  await retention.step()
-  expect(await left()).toHaveLength(4)
-})
-
 test('a file that cannot be removed keeps its row, for the next attempt', async () => {
   const { retention, left, folder, logged } = await open(3)
   rmSync(join(folder, `${uuid(3)}.wav`))

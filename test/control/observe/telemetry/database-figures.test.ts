@@ -1,7 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { databaseFigures, lastKnown } from '../../../../control/observe/telemetry/telemetry.ts'
-import { Storage } from '../../../../schema/storage/storage.ts'
-import { DatabaseUnavailable } from '../../../../schema/sql/failure.ts'
+import { databaseFigures } from '../../../../control/observe/telemetry/telemetry.ts'
 import { hasPostgres } from '../../../support/postgres.ts'
 import { localDatabase, sharedDatabase } from '../../../support/shared-database.ts'
 
@@ -34,24 +32,4 @@ describe.runIf(hasPostgres)('on PostgreSQL', () => {
     now = 60_000
     expect((await read()).bytes).toBeGreaterThan(first.bytes + 4_000_000)
   })
-})
-
-test('while the database is away, what was read last is told, and it is not asked', async () => {
-  const storage = new Storage()
-  const results: (() => Promise<number>)[] = [
-    async () => 1,
-    () => Promise.reject(new DatabaseUnavailable('away')),
-    async () => 2,
-  ]
-  let asked = 0
-  const read = lastKnown({ storage }, 0, () => {
-    asked += 1
-    return results.shift()?.() ?? Promise.reject(new Error('a bug'))
-  })
-  expect([await read(), await read()]).toEqual([1, 1])
-  storage.fileProblem = { code: 'database_gone', reason: 'gone' }
-  expect([await read(), asked]).toEqual([1, 2])
-  storage.fileProblem = undefined
-  expect(await read()).toBe(2)
-  await expect(read()).rejects.toThrow('a bug')
 })

@@ -22,13 +22,3 @@ test('every metric that the Grafana dashboard names exists', () => {
   const exists = new Set([...known, ...guardMetrics()])
   expect(named.filter((name) => !exists.has(name))).toEqual([])
 })
-
-test('every panel of the dashboard asks the data source that is chosen, and has its own place', () => {
-  const { panels } = JSON.parse(dashboard) as {
-    panels: { id: number; type: string; datasource?: { uid: string }; gridPos: object }[]
-  }
-  expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length)
-  expect(new Set(panels.map(({ gridPos }) => JSON.stringify(gridPos))).size).toBe(panels.length)
-  for (const { type, datasource } of panels)
-    if (type !== 'row') expect(datasource?.uid).toBe('${datasource}')
-})

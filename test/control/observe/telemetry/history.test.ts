@@ -1,24 +1,15 @@
 import { expect, test } from 'vitest'
 import type { SetStatus } from '../../../../schema/contracts/engine.ts'
-import type {
-  HistoryView,
-  NodeHistoryView,
-} from '../../../../control/observe/telemetry/telemetry-view.ts'
+import type { HistoryView, NodeHistoryView } from '../../../../control/observe/telemetry/telemetry-view.ts'
+import { nodeStatus } from '../../../support/engine-views.ts'
 import { openControl, type TestControl } from '../../../support/control.ts'
 
 const setOf = (setId: number, latencies: Readonly<Record<number, number | null>>): SetStatus => ({
   setId,
-  nodes: Object.entries(latencies).map(([nodeId, latencyMs]) => ({
+  nodes: Object.entries(latencies).map(([nodeId, latencyMs]) => nodeStatus({
     nodeId: Number(nodeId),
     destination: `sip:10.0.0.${nodeId}:5060`,
-    state: 'active',
-    priority: 10,
-    weight: 100,
     latencyMs,
-    description: null,
-    activeCalls: 0,
-    lastProbe: null,
-    probes: { sent: 0, answered: 0, failed: 0 },
   })),
 })
 
@@ -81,20 +72,6 @@ test('what calls have cost is there by currency, exactly', async () => {
     [{ currency: 'EUR', amount: '0.000001' }],
     [],
   ])
-})
-
-test('ten minutes are kept, and no more', async () => {
-  const control = await openControl()
-  control.engine.sets = [setOf(1, { 1: 2 })]
-  pass(control, 1_000)
-  const { samples } = await history(control)
-  expect(samples).toHaveLength(120)
-  expect([samples[0]?.at, samples.at(-1)?.at]).toEqual([
-    '2026-01-01T00:06:45.000Z',
-    '2026-01-01T00:16:40.000Z',
-  ])
-  const answer = await control.request('/metrics/nodes', { token: await control.key() })
-  expect(answer.data<NodeHistoryView>().nodes[0]?.latencies_ms).toHaveLength(120)
 })
 
 test("a tenant's credential sees the latencies of its own nodes, and no history", async () => {

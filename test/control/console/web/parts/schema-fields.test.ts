@@ -1,10 +1,5 @@
 import { expect, test } from 'vitest'
-import type {
-  BodySchema,
-  Carrier,
-  Customer,
-  ExtensionDetails,
-} from '../../../../../control/console/web/api/views.ts'
+import type { BodySchema, Carrier, Customer } from '../../../../../control/console/web/api/views.ts'
 import {
   bodyFrom,
   fieldsOf,
@@ -80,51 +75,6 @@ test('only what was changed is sent, as the API takes it', async () => {
     credit_limit: 0,
     numbers: [],
   })
-})
-
-test('a new one is what the form says', async () => {
-  const made = typed('Customer', undefined, { name: 'new one' })
-  expect(made).toEqual({ name: 'new one' })
-  expect((await control.request('/customers', { token, body: made })).status).toBe(201)
-  await control.request('/tenants', {
-    token,
-    body: { slug: 'acme', name: 'Acme', domains: ['acme.example'] },
-  })
-  const fields = { extension: '100', tenant: 'acme', display_name: 'Desk', codecs: 'opus, PCMA' }
-  const phone = typed('Extension', undefined, { ...fields, call_recording: 'never', media: '' })
-  expect(phone).toEqual({ ...fields, codecs: ['opus', 'PCMA'], call_recording: 'never' })
-  const answer = await control.request('/pbx/extensions', {
-    token,
-    body: { ...phone, password: 'correct horse' },
-  })
-  expect(answer.status).toBe(201)
-  const details = await control.request('/pbx/extensions/details', { token })
-  const [row] = details.data<ExtensionDetails[]>()
-  expect(typed('Extension', row, {})).toEqual({})
-  expect(typed('Extension', row, { codecs: '', voicemail_enabled: '' })).toEqual({
-    codecs: null,
-    voicemail_enabled: false,
-  })
-})
-
-test('a form has every field of a resource, with its bounds; a secret is never shown', () => {
-  const fields = fieldsOf(schemaOf('Extension'), true)
-  const names = fields.map(({ name }) => name)
-  expect(names).toContain('voicemail_enabled')
-  // `customer` names the same.
-  expect(names).not.toContain('customer_id')
-  const field = (name: string) => fields.find((each) => each.name === name)
-  expect(field('display_name')).toMatchObject({ kind: 'text', isRequired: true, maxLength: 100 })
-  expect(field('password')).toMatchObject({ kind: 'secret', initial: '' })
-  expect(field('customer')).toMatchObject({ kind: 'reference' })
-  expect(field('media')).toMatchObject({
-    kind: 'choice',
-    options: ['', 'bypass', 'prefer', 'anchor'],
-  })
-  expect(field('voicemail_enabled')).toMatchObject({ kind: 'flag', initial: 'on' })
-  const customer = (isNew: boolean) => fieldsOf(schemaOf('Customer'), isNew).map(({ name }) => name)
-  expect(customer(true)).toContain('balance')
-  expect(customer(false)).not.toContain('balance')
 })
 
 test('a list of objects is sent as a whole, and an object with its other fields', async () => {

@@ -80,19 +80,3 @@ test('a list that was made before an event changes nothing that the event has to
   calls.list([listed(), listed({ call_uuid: 'b' })], start + 100, start + 200)
   expect(at(200).map(({ call }) => call.call_uuid)).toEqual(['a', 'c'])
 })
-
-test('without a price the cost is as the server has told it last', () => {
-  calls.list([listed({ price: null, cost_exact: null, currency: null })], start, start)
-  expect(at(0)).toMatchObject([{ cost: null }])
-  calls.list([listed({ price: null })], start, start)
-  expect(at(9_000)).toMatchObject([{ cost: '0.10' }])
-})
-
-test.each([
-  ['registration', { extension: '100' }],
-  ['recording.ready', { call_uuid: 'a', duration: 1 }],
-  ['call.transferred', { call_uuid: 7 }],
-])('%s %o is no news of a live call', (type, data) => {
-  expect(hear(type, data, 0)).toBe(false)
-  expect(at(0)).toEqual([])
-})

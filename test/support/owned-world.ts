@@ -1,0 +1,146 @@
+/** A platform with one row of each kind for three owners, and the bodies that its API documents. */
+import { documentOf } from './documented.ts'
+import { activeCall } from './engine-views.ts'
+import { lookUp } from './json-schema.ts'
+import { CALL, CANARY, type Body } from './ownership-rules.ts'
+import type { TestResources } from './resources.ts'
+
+type Json = Readonly<Record<string, unknown>>
+
+/** A leaf of a body, and what it may be: any of these. */
+type Leaves = ReadonlyMap<string, readonly Json[]>
+
+interface Operation {
+  readonly method: string
+  readonly path: string
+  readonly fields: Leaves
+}
+
+/** Bodies of JSON that a key may send, with the paths of their leaves. */
+export function bodiesOf(document: Json): readonly Operation[] {
+  const paths = document['paths'] as Record<string, Record<string, Json>>
+  return Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).flatMap(([method, operation]) => {
+      const security = operation['security'] as readonly Json[]
+      const isForKeys = security.some((scheme) => 'key' in scheme)
+      const content = (operation['requestBody'] as Json | undefined)?.['content'] as
+        Record<string, { readonly schema: Json }> | undefined
+      const schema = content?.['application/json']?.schema
+      // A node of the platform reports there: a tenant's key is refused (partition.test.ts).
+      if (!isForKeys || schema === undefined || path.startsWith('/api/ocs')) return []
+      const all = Map.groupBy(leavesOf(schema, '', document), ([field]) => field)
+      const names = [...all.keys()]
+      const fields = new Map(
+        [...all]
+          .filter(([field]) => !names.some((other) => other.startsWith(`${field}.`)))
+          .map(([field, found]) => [field, found.map(([, each]) => each)]),
+      )
+      return fields.size === 0 || fields.has('') ? [] : [{ method, path, fields }]
+    }),
+  )
+}
+
+function leavesOf(schema: Json, path: string, document: Json): [path: string, schema: Json][] {
+  if ('$ref' in schema) return leavesOf(lookUp(document, String(schema['$ref'])), path, document)
+  const choices = (schema['anyOf'] ?? schema['oneOf'] ?? schema['allOf']) as Json[] | undefined
+  if (choices) return choices.flatMap((choice) => leavesOf(choice, path, document))
+  const properties = schema['properties'] as Record<string, Json> | undefined
+  if (properties)
+    return Object.entries(properties).flatMap(([name, child]) =>
+      leavesOf(child, path === '' ? name : `${path}.${name}`, document),
+    )
+  const items = schema['items'] as Json | undefined
+  const inner = items ? leavesOf(items, path, document) : []
+  // A list of texts or numbers is one leaf.
+  return inner.some(([each]) => each !== path) ? inner : [[path, schema]]
+}
+
+/** The address of the tenant's own row: each is the third of its kind, after the canary's and the platform's. */
+export const ownPath = (path: string, ownKey: string): string =>
+  path
+    .replace('{nodeId}', '3')
+    .replace('{uuid}', ownKey)
+    .replace('{id}', /users|extensions|webhooks|tenants/.test(path) ? '2' : '3')
+
+/** One row of each kind for the canary, for the platform, and for the tenant whose key is tried; the key's uuid. */
+export async function fillOwned({
+  call,
+  callAs,
+  tenant: addTenant,
+  engine,
+}: TestResources): Promise<{ readonly ownKey: string }> {
+  await addTenant(CANARY, ['canary.example'])
+  await addTenant('own', ['own.example'])
+  const make = async (path: string, body: Body) => {
+    const answer = await call('POST', `/api/v1${path}`, body)
+    if (answer.status !== 201) throw new Error(`${path}: ${answer.text}`)
+    return answer
+  }
+  const owners = [
+    { slug: CANARY, of: `${CANARY} `, end: '', host: '10.1', number: '15559000001' },
+    { slug: null, of: `${CANARY} `, end: ' of the platform', host: '10.2', number: '15559000002' },
+    { slug: 'own', of: 'own ', end: '', host: '10.5', number: '15557000001' },
+  ]
+  await call('PATCH', '/api/v1/tenants/1', { numbers: ['15559', '1800'] })
+  await call('PATCH', '/api/v1/tenants/2', { numbers: ['15557'] })
+  for (const { slug, of, end, host, number } of owners) {
+    const ofTenant = { tenant: slug }
+    const name = (what: string) => `${of}${what}${end}`
+    const set_id = owners.findIndex((each) => each.slug === slug) + 1
+    const nodes = [{ host: `${host}.0.1` }]
+    await make('/dispatcher', {
+      ...ofTenant,
+      endpoint_name: name('set'),
+      algorithm: 8,
+      set_id,
+      nodes,
+    })
+    await make('/rate-plans', { ...ofTenant, name: name('plan') })
+    await make('/rates', { rate_plan: name('plan'), prefix: '1', rate_per_minute: 1 })
+    await make('/customers', {
+      ...ofTenant,
+      name: name('customer'),
+      rate_plan: name('plan'),
+      numbers: [number],
+    })
+    const gateways = [
+      slug === null ? { host: `${host}.9.0`, netmask: 24 } : { host: `${host}.0.9` },
+      ...(slug === CANARY ? [{ host: 'sip.canary.example' }] : []),
+    ]
+    await make('/routing/carriers', { ...ofTenant, name: name('carrier'), gateways })
+    await make('/outbound-routes', { ...ofTenant, name: name('route'), carrier: name('carrier') })
+    await make('/inbound-routes', { ...ofTenant, name: name('route'), set: name('set') })
+    const agent = { name: name('agent'), extension: '700', sip_uri: `sip:bot@${host}.0.77` }
+    await make('/telephony/ai-agents', { ...ofTenant, ...agent })
+    if (slug === null) continue
+    await make('/webhooks', { ...ofTenant, url: `https://${slug}.example/` })
+    for (const extension of slug === 'own' ? ['101'] : ['199'])
+      await make('/pbx/extensions', {
+        ...ofTenant,
+        extension,
+        password: 'a password',
+        display_name: name('phone'),
+      })
+    await make('/users', {
+      username: slug,
+      password: 'correct horse',
+      role: 'auditor',
+      tenant_slug: slug,
+    })
+  }
+  engine.activeCalls = [
+    activeCall({
+      callUuid: CALL,
+      callerNumber: CANARY,
+      calledNumber: CANARY,
+      startedAt: 0,
+      answeredAt: 0,
+      tenantId: 1,
+      customerId: 1,
+      setId: 1,
+      peers: { caller: CANARY, callee: null },
+    }),
+  ]
+  const made = await callAs('own', 'POST', '/api/v1/application-keys', { name: 'own key' })
+  return { ownKey: made.data<{ uuid: string }>().uuid }
+}
