@@ -30,8 +30,7 @@ interface Node {
 class Notices {
   lossRate = 0
   readonly #handlers = new Set<(payload: string) => void>()
-
-  constructor(readonly random: () => number) {}
+  readonly #random = seededRandom(30)
 
   on(_channel: string, handler: (payload: string) => void): () => void {
     this.#handlers.add(handler)
@@ -39,7 +38,7 @@ class Notices {
   }
 
   notify(_channel: string, payload: string): void {
-    if (this.random() < this.lossRate) return
+    if (this.#random() < this.lossRate) return
     for (const handler of this.#handlers) setImmediate(handler, payload)
   }
 }
@@ -55,11 +54,14 @@ class Carrier {
   gone: readonly NodeIdentity[] = []
   #processes = 0
 
-  constructor(
-    readonly url: string,
-    readonly store: ServerStore,
-    readonly notices: Notices,
-  ) {}
+  readonly url: string
+  readonly store: ServerStore
+  readonly notices = new Notices()
+
+  constructor(url: string, store: ServerStore) {
+    this.url = url
+    this.store = store
+  }
 
   get calls(): number {
     return [...this.nodes.values()].reduce((sum, { calls }) => sum + calls, 0)
@@ -145,7 +147,7 @@ describe.runIf(hasPostgres)('limits of several nodes', () => {
   beforeEach(async () => {
     const { url, drop } = await freshDatabase()
     const store = await openStore(url, { ...noSecrets, now: 0, connections: 2 })
-    carrier = new Carrier(url, store, new Notices(random))
+    carrier = new Carrier(url, store)
     const opened = carrier
     return async () => {
       for (const node of opened.nodes.values()) {
