@@ -6,130 +6,92 @@ import { readConfig, WrongSetting } from '../../engine/config.ts'
 import { settings } from '../../engine/settings.ts'
 
 test('an empty environment gives the documented defaults', () => {
-  expect(readConfig({})).toEqual({
+  expect(readConfig({})).toMatchObject({
     sip: {
       listen: [
         { protocol: 'udp', host: '0.0.0.0', port: 5060 },
         { protocol: 'tcp', host: '0.0.0.0', port: 5060 },
       ],
-      advertisedHost: undefined,
-      hostNames: [],
-      foreignDomains: [],
       tls: undefined,
-      webSocketOrigins: undefined,
       connectionsPerAddress: 256,
     },
     apiListen: { host: '127.0.0.1', port: 8080 },
-    publicUrl: undefined,
     edgeListen: { host: '127.0.0.1', port: 8081 },
     httpConnectionsPerAddress: 256,
     trustedProxies: [],
     databasePath: 'data/tollgate.db',
-    databaseUrl: undefined,
-    databaseAwayMs: 10_000,
-    journalKeepMs: 60_000,
-    node: { name: undefined, url: undefined },
-    drachtio: { servers: undefined, listen: undefined, secret: undefined },
     trustedSources: ['127.0.0.0/8', '::1/128'],
     edgeProxies: [],
-    tenantNetworks: [],
-    ocs: { url: undefined, token: undefined, timeoutMs: 1000, failMode: 'closed' },
+    ocs: { url: undefined, timeoutMs: 1000, failMode: 'closed' },
     unknownCaller: 'deny',
-    nodeTimeoutMs: 1500,
-    nodeProgressTimeoutMs: 6_000,
-    passedHeaders: new Set(),
     ringTimeoutMs: 180_000,
-    nonceSeconds: 300,
     sessionExpiresSeconds: 1_800,
     probe: { intervalMs: 500, timeoutMs: 400, gatewayIntervalMs: 2_000, failures: 3, successes: 3 },
-    relays: [],
-    paymentWebhookSecret: undefined,
-    mcpAllowedHosts: [],
     mediaPolicy: 'bypass',
-    recording: undefined,
-    mediaTimeoutMs: 60_000,
     mediaTimeoutCharge: 'last_packet',
     webhookPrivateTargets: 'deny',
-    secretKey: undefined,
-    jwtSecret: undefined,
-    admin: { username: 'admin', password: undefined },
     retention: { callRecordDays: 400, auditDays: 400, recordingDays: 90 },
     backup: { folder: undefined, intervalMs: 86_400_000, keep: 7 },
-    traceMemoryBytes: 33_554_432,
     drainSeconds: 30,
     logLevel: 'info',
   })
 })
 
-const right: [string, string, (config: ReturnType<typeof readConfig>) => unknown, unknown][] = [
-  ['NODE_SIP_URI', 'sip:[2001:db8::1]:5070', ({ node }) => node.sipUri, 'sip:[2001:db8::1]:5070'],
-  [
-    'NODE_SIP_URI',
-    'sip:a.example;transport=tls',
-    ({ node }) => node.sipUri,
-    'sip:a.example;transport=tls',
-  ],
-  [
-    'SIP_LISTEN',
-    'udp/[::1]:5062, tcp/sip.example.com:0',
-    (config) => config.sip.listen,
-    [
-      { protocol: 'udp', host: '::1', port: 5062 },
-      { protocol: 'tcp', host: 'sip.example.com', port: 0 },
-    ],
-  ],
-  [
-    'SIP_LISTEN',
-    'udp/192.0.2.1,tcp/[::1],ws/192.0.2.1',
-    (config) => config.sip.listen.map(({ protocol, host, port }) => `${protocol} ${host} ${port}`),
-    ['udp 192.0.2.1 5060', 'tcp ::1 5060', 'ws 192.0.2.1 80'],
-  ],
+type Config = ReturnType<typeof readConfig>
+
+const listeners = ({ sip }: Config) =>
+  sip.listen.map(({ protocol, host, port }) => `${protocol} ${host} ${port}`)
+const relays = (config: Config) =>
+  config.relays.map(({ name, host, port, weight }) => [name, host, port, weight])
+const uri = 'sip:[2001:db8::1]:5070;transport=tls'
+const networks = ['10.0.0.0/8', '192.0.2.7/32', '2001:db8::/32']
+const twoServers = 'drachtio://:cymru@10.0.0.1:9022, drachtio://:other@sip-2.example:9022/'
+const withTls = 'drachtios://:cymru@sip.example:9023,drachtios://:other@[::1]:9023/?ca=/etc/ca.pem'
+
+const right: [string, string, (config: Config) => unknown, unknown][] = [
+  ['NODE_SIP_URI', uri, ({ node }) => node.sipUri, uri],
+  ['SIP_LISTEN', 'udp/[::1]:5062, tcp/a.example:0', listeners, ['udp ::1 5062', 'tcp a.example 0']],
+  ['SIP_LISTEN', 'tcp/[::1],ws/192.0.2.1', listeners, ['tcp ::1 5060', 'ws 192.0.2.1 80']],
   [
     'RTPENGINE',
     'udp/127.0.0.1:2223, udp/Relay.example.com:22222;weight=3,udp/[::1]:2223;weight=0',
-    (config) => config.relays,
+    relays,
     [
-      { name: '127.0.0.1:2223', host: '127.0.0.1', port: 2_223, weight: 1 },
-      { name: 'Relay.example.com:22222', host: 'Relay.example.com', port: 22_222, weight: 3 },
-      { name: '[::1]:2223', host: '::1', port: 2_223, weight: 0 },
+      ['127.0.0.1:2223', '127.0.0.1', 2_223, 1],
+      ['Relay.example.com:22222', 'Relay.example.com', 22_222, 3],
+      ['[::1]:2223', '::1', 2_223, 0],
     ],
   ],
   [
     'SIP_WS_ORIGINS',
     'https://phone.example.com, http://LocalHost:8000',
-    (config) => config.sip.webSocketOrigins,
+    ({ sip }) => sip.webSocketOrigins,
     ['https://phone.example.com', 'http://localhost:8000'],
   ],
   [
     'SIP_DNS_SERVERS',
     '10.0.0.2, 10.0.0.3:5353,2001:db8::2,[::1]:53',
-    (config) => config.sip.dnsServers,
+    ({ sip }) => sip.dnsServers,
     ['10.0.0.2', '10.0.0.3:5353', '2001:db8::2', '[::1]:53'],
   ],
   [
-    'SIP_ADVERTISED_HOST',
-    'sip.example.com',
-    (config) => config.sip.advertisedHost,
-    'sip.example.com',
-  ],
-  [
     'FOREIGN_DOMAINS',
-    'Friends.example, other.example',
-    (config) => config.sip.foreignDomains,
-    ['friends.example', 'other.example'],
+    'A.example, b.test',
+    ({ sip }) => sip.foreignDomains,
+    ['a.example', 'b.test'],
   ],
-  ['SIP_HOST_NAMES', 'SBC.example.com', (config) => config.sip.hostNames, ['sbc.example.com']],
+  ['SIP_HOST_NAMES', 'SBC.example.com', ({ sip }) => sip.hostNames, ['sbc.example.com']],
   [
     'MCP_ALLOWED_HOSTS',
-    'Tollgate.example.com, gate',
+    'T.example, gate',
     (config) => config.mcpAllowedHosts,
-    ['tollgate.example.com', 'gate'],
+    ['t.example', 'gate'],
   ],
   ['API_LISTEN', '0.0.0.0:80', (config) => config.apiListen, { host: '0.0.0.0', port: 80 }],
   [
     'DRACHTIO_URL',
-    'drachtio://:cymru@10.0.0.1:9022, drachtio://:other@sip-2.example:9022/',
-    (config) => config.drachtio.servers,
+    twoServers,
+    ({ drachtio }) => drachtio.servers,
     [
       { secret: 'cymru', host: '10.0.0.1', port: 9022 },
       { secret: 'other', host: 'sip-2.example', port: 9022 },
@@ -137,19 +99,14 @@ const right: [string, string, (config: ReturnType<typeof readConfig>) => unknown
   ],
   [
     'DRACHTIO_URL',
-    'drachtios://:cymru@sip.example:9023,drachtios://:other@[::1]:9023/?ca=/etc/ca.pem',
-    (config) => config.drachtio.servers,
+    withTls,
+    ({ drachtio }) => drachtio.servers,
     [
       { secret: 'cymru', host: 'sip.example', port: 9023, tls: { caFile: undefined } },
       { secret: 'other', host: '::1', port: 9023, tls: { caFile: '/etc/ca.pem' } },
     ],
   ],
-  [
-    'TRUSTED_SOURCES',
-    '10.0.0.0/8, 192.0.2.7,2001:db8::/32',
-    (config) => config.trustedSources,
-    ['10.0.0.0/8', '192.0.2.7/32', '2001:db8::/32'],
-  ],
+  ['TRUSTED_SOURCES', '10.0.0.0/8, 192.0.2.7,2001:db8::/32', (c) => c.trustedSources, networks],
   ['TRUSTED_SOURCES', 'none', (config) => config.trustedSources, []],
   ['EDGE_PROXIES', 'none', (config) => config.edgeProxies, []],
   [
@@ -162,11 +119,7 @@ const right: [string, string, (config: ReturnType<typeof readConfig>) => unknown
     ],
   ],
   ['OCS_URL', 'https://ocs.example.com/', (config) => config.ocs.url, 'https://ocs.example.com'],
-  ['OCS_FAIL_MODE', 'open', (config) => config.ocs.failMode, 'open'],
-  ['CDR_RETENTION_DAYS', '90', (config) => config.retention.callRecordDays, 90],
-  ['AUDIT_RETENTION_DAYS', '365', (config) => config.retention.auditDays, 365],
   ['RECORDING_RETENTION_DAYS', '0', (config) => config.retention.recordingDays, 0],
-  ['DRAIN_SECONDS', '0', (config) => config.drainSeconds, 0],
   ['PROBE_INTERVAL_MS', '', (config) => config.probe.intervalMs, 500],
 ]
 
@@ -174,63 +127,45 @@ test.each(right)('%s=%s is understood', (name, value, pick, expected) => {
   expect(pick(readConfig({ [name]: value }))).toEqual(expected)
 })
 
-const wrong: [string, string][] = [
-  ...['tcp:homer:9060', 'homer:0', 'homer:70000', 'http://homer', 'a b'].map(
-    (value): [string, string] => ['HEP_SERVER', value],
-  ),
-  ...['127.0.0.1:2223', 'tcp/127.0.0.1:2223', 'udp/127.0.0.1', 'udp/127.0.0.1:0'].map(
-    (value): [string, string] => ['RTPENGINE', value],
-  ),
-  ...[';weight=101', ';weight=-1', ';weight=', ';wait=1', ',', ',udp/127.0.0.1:2223'].map(
-    (rest): [string, string] => ['RTPENGINE', `udp/127.0.0.1:2223${rest}`],
-  ),
-  ['RTPENGINE', Array.from({ length: 33 }, (_, n) => `udp/10.0.0.${n}:2223`).join()],
-  ['SIP_LISTEN', '0.0.0.0:5060'],
-  ['SIP_LISTEN', 'udp/0.0.0.0:70000'],
-  ['SIP_LISTEN', 'udp/0.0.0.0:5060,'],
-  ['SIP_LISTEN', 'sctp/0.0.0.0:5060'],
-  ['SIP_LISTEN', 'sctp/0.0.0.0:5060'],
-  ['SIP_WS_ORIGINS', 'https://phone.example.com/page'],
-  ['SIP_TLS_MIN_VERSION', '1.1'],
-  ['SIP_TLS_CLIENT_CERTIFICATES', 'yes'],
-  ['SIP_TLS_VERIFY', 'no'],
-  ['SIP_DNS_SERVERS', 'dns.example.com'],
-  ['SIP_DNS_SERVERS', '10.0.0.2:0'],
-  ['SIP_ADVERTISED_HOST', 'not a host'],
-  ['SIP_SESSION_EXPIRES_SECONDS', '89'],
-  ...['10.0.0.1', 'sip:', 'sip:user@10.0.0.1', 'sip:10.0.0.1;transport=ws', 'tel:1'].map(
-    (value): [string, string] => ['NODE_SIP_URI', value],
-  ),
-  ['NODE_SIP_URI', 'sip:10.0.0.1;lr'],
-  ['API_LISTEN', '8080'],
-  ['EDGE_LISTEN', '[127.0.0.1]:80'],
-  ['TRUSTED_SOURCES', '10.0.0.0/33'],
-  ['TRUSTED_SOURCES', 'localhost'],
-  ['EDGE_PROXIES', '10.0.0.5'],
-  ['EDGE_PROXIES', '10.0.0.5=*'],
-  ['EDGE_PROXIES', 'proxy=acme'],
-  ['OCS_URL', 'ftp://ocs.example.com'],
-  ['OCS_TIMEOUT_MS', 'abc'],
-  ['OCS_TIMEOUT_MS', '49'],
-  ['OCS_FAIL_MODE', 'shut'],
-  ['UNKNOWN_CALLER', 'maybe'],
-  ['PROBE_FAILURES', '0'],
-  ['PROBE_FAILURES', '1.5'],
-  ['CDR_RETENTION_DAYS', '1.5'],
-  ['AUDIT_RETENTION_DAYS', '-1'],
-  ['DRAIN_SECONDS', '-1'],
-  ['LOG_LEVEL', 'loud'],
-]
+const wrong: Readonly<Record<string, readonly string[]>> = {
+  HEP_SERVER: ['tcp:homer:9060', 'homer:0', 'homer:70000', 'http://homer', 'a b'],
+  RTPENGINE: [
+    ...['127.0.0.1:2223', 'tcp/127.0.0.1:2223', 'udp/127.0.0.1', 'udp/127.0.0.1:0'],
+    ...[';weight=101', ';weight=-1', ';weight=', ';wait=1', ',', ',udp/127.0.0.1:2223'].map(
+      (end) => `udp/127.0.0.1:2223${end}`,
+    ),
+    Array.from({ length: 33 }, (_, n) => `udp/10.0.0.${n}:2223`).join(),
+  ],
+  SIP_LISTEN: ['0.0.0.0:5060', 'udp/0.0.0.0:70000', 'udp/0.0.0.0:5060,', 'sctp/0.0.0.0:5060'],
+  SIP_WS_ORIGINS: ['https://phone.example.com/page'],
+  SIP_TLS_MIN_VERSION: ['1.1'],
+  SIP_TLS_CLIENT_CERTIFICATES: ['yes'],
+  SIP_TLS_VERIFY: ['no'],
+  SIP_DNS_SERVERS: ['dns.example.com', '10.0.0.2:0'],
+  SIP_ADVERTISED_HOST: ['not a host'],
+  SIP_SESSION_EXPIRES_SECONDS: ['89'],
+  NODE_SIP_URI: ['10.0.0.1', 'sip:', 'sip:user@10.0.0.1', 'sip:10.0.0.1;transport=ws', 'sip:a;lr'],
+  API_LISTEN: ['8080'],
+  EDGE_LISTEN: ['[127.0.0.1]:80'],
+  TRUSTED_SOURCES: ['10.0.0.0/33', 'localhost'],
+  EDGE_PROXIES: ['10.0.0.5', '10.0.0.5=*', 'proxy=acme'],
+  OCS_URL: ['ftp://ocs.example.com'],
+  OCS_TIMEOUT_MS: ['abc', '49'],
+  OCS_FAIL_MODE: ['shut'],
+  UNKNOWN_CALLER: ['maybe'],
+  PROBE_FAILURES: ['0', '1.5'],
+  AUDIT_RETENTION_DAYS: ['-1', '1.5'],
+  LOG_LEVEL: ['loud'],
+}
 
-test.each(wrong)(
-  '%s=%s is refused in one line that names both and what is allowed',
-  (name, value) => {
-    const allowed = Object.values(settings).find((setting) => setting.name === name)?.allowed
-    expect(() => readConfig({ [name]: value })).toThrow(
-      new WrongSetting(`${name} is "${value}"; allowed is ${allowed}`),
-    )
-  },
-)
+test.each(
+  Object.entries(wrong).flatMap(([name, values]) => values.map((value) => [name, value] as const)),
+)('%s=%s is refused in one line that names both and what is allowed', (name, value) => {
+  const allowed = Object.values(settings).find((setting) => setting.name === name)?.allowed
+  expect(() => readConfig({ [name]: value })).toThrow(
+    new WrongSetting(`${name} is "${value}"; allowed is ${allowed}`),
+  )
+})
 
 const certificate = { SIP_TLS_CERT: 'cert.pem', SIP_TLS_KEY: 'key.pem' }
 

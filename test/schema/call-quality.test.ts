@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { bothDirections, worstOf } from '../../schema/call-record.ts'
+import { worstOf } from '../../schema/call-record.ts'
 
 const caller = {
   mos: 4.4,
@@ -35,19 +35,5 @@ test('what is not known is null, never 0', () => {
   expect(worstOf({ caller: { ...caller, mos: 1, jitterMs: 0 }, callee: silent })).toMatchObject({
     mos_score: 1,
     jitter_ms: 0,
-  })
-})
-
-test('both directions are spelled as in the API', () => {
-  expect(bothDirections({ caller, callee: null })).toEqual({
-    caller: {
-      mos: 4.4,
-      mos_source: 'measured',
-      jitter_ms: 30,
-      packet_loss_pct: 0,
-      round_trip_ms: 20,
-      packets: 500,
-    },
-    callee: null,
   })
 })

@@ -31,40 +31,6 @@ function world() {
   return { seen, reloads, pass }
 }
 
-test('requests while a load runs share one more, which begins after it', async () => {
-  const { seen, reloads, pass } = world()
-  const answers: string[] = []
-  const ask = (name: string) => {
-    seen.stored += 1
-    const own = seen.stored
-    void reloads.request().then(() => answers.push(`${name} ${seen.memory >= own}`))
-  }
-  ask('first')
-  await pass(5)
-  ask('second')
-  ask('third')
-  await pass(6)
-  expect([answers, seen.loads]).toEqual([['first true'], 2])
-  await pass(20)
-  expect(answers).toEqual(['first true', 'second true', 'third true'])
-  expect([seen.loads, seen.atOnce]).toEqual([2, 1])
-})
-
-test('a load that fails is told to what waited for it; the next one is tried', async () => {
-  const { seen, reloads, pass } = world()
-  seen.broken = true
-  const failed = reloads.request().catch(String)
-  await pass(5)
-  seen.stored = 7
-  const next = reloads.request()
-  await pass(6)
-  seen.broken = false
-  await pass(10)
-  await next
-  expect(await failed).toBe('Error: no database')
-  expect([seen.memory, seen.loads]).toEqual([7, 2])
-})
-
 test('whenever it is asked, an answer comes after a load that began after the question', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(fc.nat(25), { maxLength: 40 }), async (gaps) => {

@@ -84,101 +84,85 @@ test('a database is made in WAL mode, with full syncs and foreign keys', () => {
   store.close()
 })
 
-test('a database in a folder that does not exist is refused, and no folder is made', () => {
-  expect(refusalOf(join(folder, 'missing', 'tollgate.db'))).toBe(
-    `cannot use database ${join(folder, 'missing', 'tollgate.db')}: the folder ${join(folder, 'missing')} does not exist; create it, or use --create`,
+test('a folder that does not exist is not made, and one that cannot be made is refused', () => {
+  const missing = join(folder, 'missing')
+  expect(refusalOf(join(missing, 'tollgate.db'))).toBe(
+    `cannot use database ${missing}/tollgate.db: the folder ${missing} does not exist; create it, or use --create`,
   )
-  expect(existsSync(join(folder, 'missing'))).toBe(false)
-})
-
-test('a folder that cannot be made is refused at once', () => {
+  expect(existsSync(missing)).toBe(false)
   expect(() => createFolderOf('/proc/no/such/tollgate.db')).toThrow(
     /^cannot use database \/proc\/no\/such\/tollgate\.db: ENOENT/,
   )
-})
-
-test('only its owner may read a new database, and what SQLite puts beside it', () => {
-  const path = join(folder, 'private.db')
-  const store = openDatabase(path)
-  migrate(store.sqlite, 0)
-  for (const file of [path, `${path}-wal`]) expect(statSync(file).mode & 0o777).toBe(0o600)
-  store.close()
-})
-
-test('closing twice is closing once', () => {
-  const store = openDatabase(':memory:')
-  store.close()
-  expect(() => store.close()).not.toThrow()
-})
-
-test('a file that is no database is refused in one line and not touched', () => {
-  const path = join(folder, 'letter.db')
-  writeFileSync(path, 'Dear database,\n'.repeat(100))
-  expect(refusalOf(path)).toBe(`cannot use database ${path}: the file is not an SQLite database`)
-  expect(readFileSync(path, 'utf8')).toBe('Dear database,\n'.repeat(100))
-  expect(readdirSync(folder).filter((name) => name.startsWith('letter'))).toEqual(['letter.db'])
-})
-
-test('a folder is refused', () => {
   expect(refusalOf(folder)).toBe(`cannot use database ${folder}: not a file`)
 })
 
-test('the database of another program is refused and not touched', () => {
-  const path = join(folder, 'music.db')
+/** A file of this program, to be harmed. */
+function migrated(path: string): void {
+  const store = openDatabase(path)
+  migrate(store.sqlite, 0)
+  store.close()
+}
+
+const sqlOn = (path: string, sql: string): void => {
   const other = new Sqlite(path)
-  other.exec('CREATE TABLE song (title TEXT)')
+  other.exec(sql)
   other.close()
-  const before = readFileSync(path)
-  expect(refusalOf(path)).toBe(`cannot use database ${path}: it belongs to another program`)
-  expect(readFileSync(path).equals(before)).toBe(true)
-})
+}
 
-test('a database of a newer version is refused and not touched', () => {
-  const path = join(folder, 'newer.db')
-  const newer = openDatabase(path)
-  migrate(newer.sqlite, 0)
-  newer.sqlite.pragma('user_version = 4711')
-  newer.close()
-  const before = readFileSync(path)
-  expect(refusalOf(path)).toMatch(
+const unreleased = (version: number) => (path: string) =>
+  sqlOn(path, `CREATE TABLE schema_migration (version INTEGER); PRAGMA user_version = ${version}`)
+
+test.each([
+  [
+    'no database',
+    (path: string) => writeFileSync(path, 'Dear database,\n'.repeat(100)),
+    'the file is not an SQLite database',
+  ],
+  [
+    'of another program',
+    (path: string) => sqlOn(path, 'CREATE TABLE song (title TEXT)'),
+    'it belongs to another program',
+  ],
+  [
+    'of a newer version',
+    (path: string) => {
+      migrated(path)
+      sqlOn(path, 'PRAGMA user_version = 4711')
+    },
     /it has schema version 4711, this program knows up to \d+; use a newer Tollgate$/,
-  )
+  ],
+  ['of an unreleased version', unreleased(1), 'it was made by an unreleased version of Tollgate'],
+  [
+    'of the last unreleased version',
+    unreleased(49),
+    'unreleased version of Tollgate; move it away',
+  ],
+  [
+    'damaged',
+    (path: string) => {
+      migrated(path)
+      const bytes = readFileSync(path)
+      writeFileSync(path, bytes.fill(0xa5, 4_096, bytes.length))
+    },
+    '',
+  ],
+  [
+    'without its end',
+    (path: string) => {
+      migrated(path)
+      writeFileSync(path, readFileSync(path).subarray(0, 10_000))
+    },
+    '',
+  ],
+])('a file that is %s is refused in one line and not touched', (what, harm, reason) => {
+  const path = join(folder, `${what.replaceAll(' ', '-')}.db`)
+  harm(path)
+  const before = readFileSync(path)
+  const line = refusalOf(path)
+  expect(line).toMatch(/^cannot use database \S+: [^\n]+$/)
+  expect(line).toMatch(reason)
   expect(readFileSync(path).equals(before)).toBe(true)
-})
-
-test.each([1, 2, 49])(
-  'a database of an unreleased version, at %i, is refused and not touched',
-  (version) => {
-    const path = join(folder, `unreleased-${version}.db`)
-    const older = new Sqlite(path)
-    older.exec(`CREATE TABLE schema_migration (version INTEGER); PRAGMA user_version = ${version}`)
-    older.close()
-    const before = readFileSync(path)
-    expect(refusalOf(path)).toBe(
-      `cannot use database ${path}: it was made by an unreleased version of Tollgate; move it away and start again, or keep using the version that made it`,
-    )
-    expect(readFileSync(path).equals(before)).toBe(true)
-  },
-)
-
-test('a damaged database is refused in one line', () => {
-  const path = join(folder, 'damaged.db')
-  const store = openDatabase(path)
-  migrate(store.sqlite, 0)
-  store.close()
-  const bytes = readFileSync(path)
-  bytes.fill(0xa5, 4_096, bytes.length)
-  writeFileSync(path, bytes)
-  expect(refusalOf(path)).toMatch(/^cannot use database \S+: [^\n]+$/)
-})
-
-test('a database that lost its end is refused in one line', () => {
-  const path = join(folder, 'short.db')
-  const store = openDatabase(path)
-  migrate(store.sqlite, 0)
-  store.close()
-  writeFileSync(path, readFileSync(path).subarray(0, 10_000))
-  expect(refusalOf(path)).toMatch(/^cannot use database \S+: [^\n]+$/)
+  expect(existsSync(`${path}.key`)).toBe(false)
 })
 
 test('a statement finds its rows by their keys, although the table was all but empty at the last stop', () => {

@@ -1,6 +1,7 @@
 /** Several OCS, each as a process of its own, on one PostgreSQL: what they tell each other may be late or lost. */
 import { setTimeout as later } from 'node:timers/promises'
 import type { Insertable } from 'kysely'
+import { onTestFinished } from 'vitest'
 import type { RateTable, CustomerTable } from '../../schema/tables/tenants.ts'
 import { MemoryFile } from '../../schema/journal/journal-file.ts'
 import { CallJournal } from '../../schema/journal/journal.ts'
@@ -11,8 +12,10 @@ import { Ocs } from '../../engine/charging/ocs.ts'
 import type { NodeIdentity } from '../../schema/contracts/nodes.ts'
 import { limitShares, NodeShares, type ShareMembers } from '../../engine/shares/node-shares.ts'
 import type { EventSink } from '../../schema/contracts/engine.ts'
-import { start } from './books.ts'
+import type { CallRecord } from '../../schema/call-record.ts'
+import { endedCall, openCall, plainRate, question, start, topUp } from './books.ts'
 import { freshDatabase } from './postgres.ts'
+import { type PostgresProxy, postgresProxy } from './postgres-proxy.ts'
 import { EndingTimers } from './ending-timers.ts'
 import { noSecrets } from './sharing-nodes.ts'
 
@@ -247,6 +250,55 @@ export class SharedWallets {
   records(): Promise<{ call_uuid: string; billsec: number; cost_micros: number | null }[]> {
     const rows = this.store.db.selectFrom('cdr').select(['call_uuid', 'billsec', 'cost_micros'])
     return all(this.store, rows.orderBy('call_uuid'))
+  }
+}
+
+/**
+ * Processes that spend from the wallet of one customer, whose calls to 1555 cost 0.001 a second. Everything ends with the
+ * test.
+ */
+export async function sharedWallet(terms: Partial<Insertable<CustomerTable>> = {}) {
+  const shared = await SharedWallets.open(() => 0.5)
+  const proxies: PostgresProxy[] = []
+  onTestFinished(async () => {
+    for (const proxy of proxies) proxy.mend()
+    await shared.close()
+    for (const proxy of proxies) proxy.close()
+  })
+  const planId = await shared.addPlan([
+    plainRate,
+    { ...plainRate, prefix: '1900', is_blocked: 1 as const },
+  ])
+  const customerId = await shared.addCustomer({
+    name: '+15550001',
+    rate_plan_id: planId,
+    ...terms,
+  })
+  const of = { customerId, calledNumber: '1555' }
+  return {
+    shared,
+    customerId,
+    topUp: ({ ocs }: Node, micros: number) => topUp(ocs, customerId, micros),
+    /** The connections of the node are there: a busy machine may take longer for them than a call waits. */
+    async node(name: string, options: Parameters<SharedWallets['node']>[1] = {}): Promise<Node> {
+      const node = await shared.node(name, options)
+      const connect = () => node.store.statements.prepare('SELECT pg_sleep(0.02)').all([])
+      await Promise.all([connect(), connect(), connect(), connect()])
+      return node
+    },
+    async proxy(): Promise<PostgresProxy> {
+      const proxy = await postgresProxy(shared.url)
+      proxies.push(proxy)
+      return proxy
+    },
+    authorize: ({ ocs }: Node, uuid: string) => ocs.authorize(question(uuid, '1555')),
+    answer: ({ ocs }: Node, uuid: string) => ocs.answered(openCall(uuid, Date.now(), of), '{}'),
+    call: (uuid: string, billsec: number, more: Partial<CallRecord> = {}) =>
+      endedCall(uuid, billsec, { ...of, ...more }),
+    move: ({ ocs }: Node, amountMicros: number, ref: string) =>
+      ocs.move({ customerId, kind: 'adjust', amountMicros, ref, actor: 'test', note: null }),
+    wallet: async () => (await shared.wallets())[0],
+    costs: async () => (await shared.records()).map((record) => record.cost_micros),
   }
 }
 

@@ -1,9 +1,7 @@
 import { readdirSync, writeFileSync, mkdtempSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { makeBackup, ScheduledBackups } from '../../../engine/backups/scheduled-backups.ts'
-import { openDatabase } from '../../../schema/open.ts'
-import { emptyStore } from '../../support/empty-store.ts'
+import { ScheduledBackups } from '../../../engine/backups/scheduled-backups.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
 const root = temporaryFolder()
@@ -85,13 +83,4 @@ test('while nothing can be stored no backup takes the last room', async () => {
   state.isFailing = true
   await pass(0)
   expect(files()).toEqual([])
-})
-
-test('a backup is a whole database', async () => {
-  const store = emptyStore()
-  const file = join(root, 'whole.db')
-  await makeBackup(store, file)
-  const copy = openDatabase(file)
-  expect(copy.sqlite.pragma('integrity_check', { simple: true })).toBe('ok')
-  copy.close()
 })

@@ -70,11 +70,9 @@ test('the credit limit is there to be spent', async () => {
 })
 
 test('an ended call costs what it talked, and its reservation is gone', async () => {
-  const { ocs, time, customerId, store } = await customerWith(2 * oneUnit)
+  const { ocs, passUntil, customerId, store } = await customerWith(2 * oneUnit)
   await ocs.authorize(question('a'))
-  const stored = ocs.report(endedCall('a', 85))
-  time.advance(100)
-  await stored
+  await passUntil(ocs.report(endedCall('a', 85)))
   expect(ocs.balanceOf(customerId)).toMatchObject({
     balanceMicros: 1_358_300n,
     reservedMicros: 0n,
@@ -94,11 +92,9 @@ test('an ended call costs what it talked, and its reservation is gone', async ()
 })
 
 test('a call that was not answered costs nothing and leaves a record', async () => {
-  const { ocs, time, customerId, store } = await customerWith(oneUnit)
+  const { ocs, passUntil, customerId, store } = await customerWith(oneUnit)
   await ocs.authorize(question('a'))
-  const stored = ocs.report(endedCall('a', 0))
-  time.advance(100)
-  await stored
+  await passUntil(ocs.report(endedCall('a', 0)))
   expect(ocs.balanceOf(customerId)).toMatchObject({
     balanceMicros: BigInt(oneUnit),
     reservedMicros: 0n,
@@ -204,20 +200,11 @@ test('live calls of a deactivated customer, or of one that is gone, may not go o
   expect(ocs.alive(['a'], time.now())).toEqual([])
 })
 
-test('an emergency call costs nothing, though its caller and its number have a price', async () => {
-  const { ocs, time, customerId } = await customerWith(oneUnit)
-  const help = { direction: 'outbound', customerId, calledNumber: '4930123', isFree: true } as const
-  const stored = ocs.report(endedCall('a', 60, help))
-  time.advance(100)
-  await stored
-  expect(ocs.balanceOf(customerId)?.balanceMicros).toBe(BigInt(oneUnit))
-})
-
-test('a call between phones of one tenant was never authorized and costs nothing, whatever it dials', async () => {
-  const { ocs, time, customerId } = await customerWith(oneUnit)
-  const inside = { direction: 'internal', customerId, calledNumber: '4930123' } as const
-  const stored = ocs.report(endedCall('a', 60, inside))
-  time.advance(100)
-  await stored
+test.each([
+  ['an emergency call', { direction: 'outbound', isFree: true }],
+  ['a call between phones of one tenant, which was never authorized', { direction: 'internal' }],
+] as const)('%s costs nothing, whatever it dials', async (_, kind) => {
+  const { ocs, passUntil, customerId } = await customerWith(oneUnit)
+  await passUntil(ocs.report(endedCall('a', 60, { customerId, calledNumber: '4930123', ...kind })))
   expect(ocs.balanceOf(customerId)?.balanceMicros).toBe(BigInt(oneUnit))
 })

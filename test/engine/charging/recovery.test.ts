@@ -19,6 +19,8 @@ test('a call that a crash cut off is billed once, up to its last sign of life', 
   void ocs.answered(openCall('a', start, { customerId }))
   ocs.alive(['a'], start + 84_200)
   time.advance(100)
+  // It has the price of its start.
+  await runSql(store, 'DELETE FROM rate')
   const after = await ocsOn(store, new ManualTime(start + 3_600_000))
   expect(await after.ocs.start()).toMatchObject({ recoveredCalls: 1, saved: [] })
   expect(await records(store)).toEqual([
@@ -50,25 +52,14 @@ test('a call that a crash cut off before its first sign of life is charged a sec
   expect(after.ocs.balanceOf(customerId)).toMatchObject({ balanceMicros: 100_000_000n - 600_000n })
 })
 
-test('a recovered call has the price of its start, also when the rate has changed since', async () => {
-  const { ocs, time, customerId, store } = await customerInFunds()
-  await ocs.authorize(question('a'))
-  void ocs.answered(openCall('a', start, { customerId }))
-  ocs.alive(['a'], start + 85_000)
-  time.advance(100)
-  await runSql(store, 'DELETE FROM rate')
-  const after = await ocsOn(store)
-  await after.ocs.start()
-  expect(await records(store)).toMatchObject([{ cost_micros: 641_700 }])
-})
-
 test('a restart that crashes before its commit leaves everything to the next one', async () => {
   const { ocs, time, customerId, store } = await customerInFunds()
-  for (const uuid of ['a', 'b', 'c']) {
+  const uuids = Array.from({ length: 150 }, (_, index) => `call-${index}`)
+  for (const uuid of uuids) {
     await ocs.authorize(question(uuid))
     void ocs.answered(openCall(uuid, start, { customerId }))
   }
-  ocs.alive(['a', 'b', 'c'], start + 20_000)
+  ocs.alive(uuids, start + 20_000)
   time.advance(100)
   const works = await failing(store, 'INSERT', 'ledger_entry')
   const interrupted = await ocsOn(store)
@@ -76,10 +67,10 @@ test('a restart that crashes before its commit leaves everything to the next one
   expect(await records(store)).toEqual([])
   await works()
   const after = await ocsOn(store)
-  expect(await after.ocs.start()).toMatchObject({ recoveredCalls: 3, saved: [] })
-  expect(await records(store)).toHaveLength(3)
+  expect(await after.ocs.start()).toMatchObject({ recoveredCalls: 150, saved: [] })
+  expect(await records(store)).toHaveLength(150)
   expect(after.ocs.balanceOf(customerId)).toMatchObject({
-    balanceMicros: 100_000_000n - 3n * 600_000n,
+    balanceMicros: 100_000_000n - 150n * 600_000n,
   })
 })
 
@@ -94,25 +85,6 @@ test('a call that was free when it was answered is charged to no customer whose 
   expect(await after.ocs.start()).toMatchObject({ recoveredCalls: 1, saved: [] })
   expect(await records(store)).toMatchObject([{ call_uuid: 'a', billsec: 20, cost_micros: 0 }])
   expect(after.ocs.balanceOf(customerId)?.balanceMicros).toBe(100_000_000n)
-})
-
-test('hundreds of open calls are each recovered once', async () => {
-  const { ocs, time, customerId, store } = await customerInFunds()
-  const uuids = Array.from({ length: 150 }, (_, index) => `call-${index}`)
-  for (const uuid of uuids) {
-    await ocs.authorize(question(uuid))
-    void ocs.answered(openCall(uuid, start, { customerId }))
-  }
-  ocs.alive(uuids, start + 20_000)
-  time.advance(100)
-  const reported = ocs.report(endedCall('call-0', 20))
-  time.advance(100)
-  await reported
-  const after = await ocsOn(store)
-  expect(await after.ocs.start()).toMatchObject({ recoveredCalls: 149, saved: [] })
-  expect(await records(store)).toHaveLength(150)
-  expect(after.ocs.balanceOf(customerId)?.balanceMicros).toBe(100_000_000n - 150n * 600_000n)
-  expect(await after.ocs.check()).toEqual([])
 })
 
 test('a call that had ended before the crash keeps its end and its price', async () => {

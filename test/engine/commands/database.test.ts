@@ -11,9 +11,15 @@ import { temporaryFolder } from '../../support/temporary-folder.ts'
 
 const folder = temporaryFolder()
 
+async function run(path: string, words: readonly string[], more: Record<string, string> = {}) {
+  const world = fakeWorld({ DATABASE_PATH: path, ...more })
+  const code = await runCommandLine(words, world)
+  return { code, printed: world.printed, complaints: world.complaints }
+}
+
 async function migrated(name: string): Promise<string> {
   const path = join(folder, name)
-  await runCommandLine(['migrate'], fakeWorld({ DATABASE_PATH: path }))
+  await run(path, ['migrate'])
   return path
 }
 
@@ -30,14 +36,13 @@ function losesMoney(path: string): void {
 
 test('migrate creates the database, and repeated it changes nothing', async () => {
   const path = join(folder, 'new', 'a.db')
-  const first = fakeWorld({ DATABASE_PATH: path })
-  expect(await runCommandLine(['migrate', '--create'], first)).toBe(0)
+  const first = await run(path, ['migrate', '--create'])
+  expect(first.code).toBe(0)
   expect(first.printed).toContain(`${path} has schema version ${newestVersion}`)
   expect(first.printed.length).toBe(newestVersion + 1)
 
-  const again = fakeWorld({ DATABASE_PATH: path })
-  expect(await runCommandLine(['migrate'], again)).toBe(0)
-  expect(again.printed).toEqual([`${path} has schema version ${newestVersion}`])
+  const again = await run(path, ['migrate'])
+  expect(again).toMatchObject({ code: 0, printed: [`${path} has schema version ${newestVersion}`] })
 })
 
 test('a database of a newer version is refused with exit code 2, in one line, untouched', async () => {
@@ -46,18 +51,12 @@ test('a database of a newer version is refused with exit code 2, in one line, un
   store.sqlite.pragma('user_version = 9999')
   store.close()
   const before = statSync(path).mtimeMs
-  const world = fakeWorld({ DATABASE_PATH: path })
-  expect(await runCommandLine(['migrate'], world)).toBe(2)
-  expect(world.complaints).toEqual([expect.stringContaining('it has schema version 9999')])
+  const world = await run(path, ['migrate'])
+  expect(world).toMatchObject({
+    code: 2,
+    complaints: [expect.stringContaining('it has schema version 9999')],
+  })
   expect(statSync(path).mtimeMs).toBe(before)
-})
-
-test('a file that is not a database is refused with exit code 2', async () => {
-  const path = join(folder, 'text.db')
-  writeFileSync(path, 'not a database, but long enough to be taken for one '.repeat(10))
-  const world = fakeWorld({ DATABASE_PATH: path })
-  expect(await runCommandLine(['migrate'], world)).toBe(2)
-  expect(world.complaints).toHaveLength(1)
 })
 
 test('a backup is whole, while the database is open elsewhere', async () => {
@@ -65,8 +64,8 @@ test('a backup is whole, while the database is open elsewhere', async () => {
   const open = openDatabase(path)
   open.sqlite.exec("INSERT INTO setting (name, value) VALUES ('answer', '42')")
   const file = join(folder, 'copy.db')
-  const world = fakeWorld({ DATABASE_PATH: path })
-  expect(await runCommandLine(['backup', file], world)).toBe(0)
+  const world = await run(path, ['backup', file])
+  expect(world.code).toBe(0)
   open.close()
   // Secrets are in it, as in the database.
   expect(statSync(file).mode & 0o777).toBe(0o600)
@@ -79,25 +78,18 @@ test('a backup is whole, while the database is open elsewhere', async () => {
   copy.close()
 })
 
-test('a backup says where the key is that opens its secrets', async () => {
-  const path = await migrated('sealed.db')
-  const world = fakeWorld({ DATABASE_PATH: path })
-  expect(await runCommandLine(['backup', join(folder, 'sealed-copy.db')], world)).toBe(0)
-  expect(world.printed.at(-1)).toContain(`${path}.key; keep it too, apart from the copy`)
-})
-
 test('without the key of its secrets a database is refused with exit code 2, in one line', async () => {
   const path = await migrated('keyless.db')
   rmSync(`${path}.key`)
   for (const words of [['migrate'], ['serve'], ['key', 'create', '--name', 'x']]) {
-    const world = fakeWorld({ DATABASE_PATH: path })
-    expect(await runCommandLine(words, world)).toBe(2)
+    const world = await run(path, words)
+    expect(world.code).toBe(2)
     expect(world.complaints).toEqual([
       expect.stringMatching(/their key .*keyless\.db\.key is missing; put that file back/),
     ])
   }
-  const checked = fakeWorld({ DATABASE_PATH: path })
-  expect(await runCommandLine(['check'], checked)).toBe(1)
+  const checked = await run(path, ['check'])
+  expect(checked.code).toBe(1)
   expect(checked.printed.at(-1)).toContain('their key')
 })
 
@@ -105,15 +97,17 @@ test('a backup is never written over another file', async () => {
   const path = await migrated('kept.db')
   const file = join(folder, 'precious')
   writeFileSync(file, 'mine')
-  const world = fakeWorld({ DATABASE_PATH: path })
-  expect(await runCommandLine(['backup', file], world)).toBe(2)
-  expect(world.complaints).toEqual([`tollgate: ${file} exists; a backup is never written over`])
+  const world = await run(path, ['backup', file])
+  expect(world).toMatchObject({
+    code: 2,
+    complaints: [`tollgate: ${file} exists; a backup is never written over`],
+  })
 })
 
 test('a backup of nothing is refused and creates nothing', async () => {
   const path = join(folder, 'absent.db')
-  const world = fakeWorld({ DATABASE_PATH: path })
-  expect(await runCommandLine(['backup', join(folder, 'b.db')], world)).toBe(2)
+  const world = await run(path, ['backup', join(folder, 'b.db')])
+  expect(world.code).toBe(2)
   expect(existsSync(path)).toBe(false)
 })
 
@@ -131,8 +125,8 @@ test('a backup that fails leaves nothing behind', async () => {
 test('check says of an empty file that it has to be migrated', async () => {
   const path = join(folder, 'empty.db')
   writeFileSync(path, '')
-  const world = fakeWorld({ DATABASE_PATH: path })
-  expect(await runCommandLine(['check'], world)).toBe(1)
+  const world = await run(path, ['check'])
+  expect(world.code).toBe(1)
   expect(world.printed.at(-1)).toMatch(/^database: schema version 0 is older .*: run migrate$/)
   expect(world.complaints).toEqual([])
 })
@@ -149,13 +143,15 @@ test.each([
 
 test('check finds a wallet whose balance is not the sum of its ledger', async () => {
   const path = await migrated('money.db')
-  const whole = fakeWorld({ DATABASE_PATH: path })
-  expect(await runCommandLine(['check'], whole)).toBe(0)
-  expect(whole.printed).toEqual(['settings: right', `database: ${path} is whole`])
+  const whole = await run(path, ['check'])
+  expect(whole).toMatchObject({
+    code: 0,
+    printed: ['settings: right', `database: ${path} is whole`],
+  })
 
   losesMoney(path)
-  const broken = fakeWorld({ DATABASE_PATH: path })
-  expect(await runCommandLine(['check'], broken)).toBe(1)
+  const broken = await run(path, ['check'])
+  expect(broken.code).toBe(1)
   expect(broken.printed).toContain(
     'database: wallet 5 holds 700 micro-units, its ledger adds up to 1000',
   )
@@ -166,8 +162,8 @@ test('migrate encrypts what an older version stored in clear, and says where the
   const store = openDatabase(path)
   store.sqlite.exec("INSERT INTO setting (name, value) VALUES ('jwt_secret', 'stored in clear')")
   store.close()
-  const world = fakeWorld({ DATABASE_PATH: path })
-  expect(await runCommandLine(['migrate'], world)).toBe(0)
+  const world = await run(path, ['migrate'])
+  expect(world.code).toBe(0)
   expect(world.printed).toContain(`secrets encrypted: 1; their key is ${path}.key`)
   expect(readFileSync(path, 'latin1')).not.toContain('stored in clear')
 })
@@ -242,8 +238,8 @@ test('a reset changes nothing where the key is right, and nothing of a database 
 
   rmSync(`${path}.key`)
   const lock = lockForServing(path)
-  const served = fakeWorld({ DATABASE_PATH: path })
-  expect(await runCommandLine(['secrets', 'reset'], served)).toBe(2)
+  const served = await run(path, ['secrets', 'reset'])
+  expect(served.code).toBe(2)
   expect(served.complaints[0]).toContain('another tollgate process is serving it')
   lock.release()
 })

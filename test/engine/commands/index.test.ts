@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { allScopes } from '../../../control/auth/scopes.ts'
 import { runCommandLine } from '../../../engine/commands/index.ts'
-import { settingGroups, settings } from '../../../engine/settings.ts'
+import { settings } from '../../../engine/settings.ts'
 import { fakeWorld } from './fake-world.ts'
 
 const commands = [
@@ -50,21 +50,6 @@ test('serve --help lists every setting with its default and what is allowed', as
     )
 })
 
-test('serve --help has the settings in groups, each with its title', async () => {
-  const world = fakeWorld({})
-  await runCommandLine(['serve', '--help'], world)
-  const lines = world.printed.join('\n').split('\n')
-  for (const [key, title] of Object.entries(settingGroups)) {
-    const first = Object.entries(settings).find(([name]) => name === key)?.[1].name
-    expect(lines.slice(lines.indexOf(`${title}:`) - 1).slice(0, 3)).toEqual([
-      '',
-      `${title}:`,
-      `  ${first}`,
-    ])
-  }
-  expect(Object.keys(settings)[0]).toBe(Object.keys(settingGroups)[0])
-})
-
 test.each([
   ['key', ['key create --name NAME']],
   [
@@ -83,12 +68,6 @@ test.each([
     expect(await runCommandLine(words, world)).toBe(0)
     for (const call of calls) expect(world.printed.join('\n')).toContain(`  ${call}  `)
   }
-})
-
-test('help takes a command of two words', async () => {
-  const world = fakeWorld({})
-  expect(await runCommandLine(['help', 'key', 'create'], world)).toBe(0)
-  expect(world.printed.join('\n')).toContain('tollgate key create --name NAME')
 })
 
 test('key create --help lists every scope that a route asks for', async () => {
@@ -155,11 +134,4 @@ test('a wrong setting stops any command with exit code 2 and the line that names
   expect(world.complaints).toEqual([
     'tollgate: DRAIN_SECONDS is "long"; allowed is a whole number from 0 to 3600 (s)',
   ])
-})
-
-test('a stack is shown only with LOG_LEVEL=debug', async () => {
-  const world = fakeWorld({ DRAIN_SECONDS: 'long', LOG_LEVEL: 'debug' })
-  await runCommandLine(['migrate'], world)
-  expect(world.complaints).toHaveLength(2)
-  expect(world.complaints[1]).toContain('at ')
 })

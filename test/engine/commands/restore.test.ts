@@ -34,6 +34,13 @@ async function run(words: string[], path: string) {
   return { code, printed: world.printed, complaints: world.complaints }
 }
 
+/** A copy of the database, in a folder of its own. */
+async function backupOf(path: string): Promise<string> {
+  const file = fileName()
+  expect((await run(['backup', file], path)).code).toBe(0)
+  return file
+}
+
 async function database(): Promise<string> {
   const own = join(folder, String(++count))
   mkdirSync(own)
@@ -92,8 +99,7 @@ const keptOf = (path: string): string =>
 test('restore puts a backup in place, keeps the old database, and what comes next finds it whole', async () => {
   const path = await database()
   note(path, 'backed up')
-  const file = fileName()
-  expect((await run(['backup', file], path)).code).toBe(0)
+  const file = await backupOf(path)
   note(path, 'later')
   const before = hashes(file).find(([name]) => file.endsWith(name ?? '?'))
   expect(await run(['restore', file], path)).toMatchObject({ code: 0, complaints: [] })
@@ -107,8 +113,7 @@ test('restore over a database of a crashed process: its log undoes nothing, and 
   const path = await crashed('in the log')
   const source = await database()
   note(source, 'backed up')
-  const file = fileName()
-  await run(['backup', file], source)
+  const file = await backupOf(source)
   copyFileSync(`${source}.key`, `${file}.key`)
   expect(await run(['restore', file], path)).toMatchObject({ code: 0 })
   expect(existsSync(`${path}-wal`)).toBe(false)
@@ -131,86 +136,69 @@ test('the key beside the backup is taken where the present one does not open it;
   expect((await run(['restore', source], path)).printed.join('\n')).toContain(`${path}.key is`)
   expect(readFileSync(`${path}.key`, 'utf8')).toBe(readFileSync(`${source}.key`, 'utf8'))
   const third = await database()
-  const file = fileName()
-  await run(['backup', file], path)
+  const file = await backupOf(path)
   const told = await run(['restore', file], third)
   expect(told.printed.join('\n')).toContain('encrypted with another key')
 })
 
-test.each([
-  ['is no database', (file: string) => writeFileSync(file, 'text '.repeat(100))],
-  [
-    'is damaged',
-    (file: string) => {
-      const bytes = readFileSync(file)
-      bytes.fill(0x5a, 8_192, 40_960)
-      writeFileSync(file, bytes)
-    },
-  ],
-  [
-    'is of a newer version',
-    (file: string) => {
-      const bytes = readFileSync(file)
-      bytes.writeUInt32BE(9_999, 60)
-      writeFileSync(file, bytes)
-    },
-  ],
-])('restore of a file that %s changes nothing', async (_, harm) => {
-  const path = await database()
-  note(path, 'present')
-  const file = fileName()
-  await run(['backup', file], path)
-  harm(file)
-  const before = hashes(path)
-  const { code, complaints } = await run(['restore', file], path)
-  expect(code).not.toBe(0)
-  expect(complaints).toHaveLength(1)
-  expect(hashes(path).filter(([name]) => !name?.endsWith('.lock'))).toEqual(
-    before.filter(([name]) => !name?.endsWith('.lock')),
-  )
-})
-
 const GUARD = 'ledger_entry_no_update'
 
+/** Changes bytes of a file. */
+const bytesOf = (harm: (bytes: Buffer) => unknown) => (file: string) => {
+  const bytes = readFileSync(file)
+  harm(bytes)
+  writeFileSync(file, bytes)
+}
+const sqlIn = (sql: string) => (file: string) => {
+  const other = new Sqlite(file)
+  other.exec(sql)
+  other.close()
+}
+
 test.each([
+  ['', (file: string) => writeFileSync(file, 'text '.repeat(100))],
+  ['', bytesOf((bytes) => bytes.fill(0x5a, 8_192, 40_960))],
+  ['version 9999', bytesOf((bytes) => bytes.writeUInt32BE(9_999, 60))],
+  [
+    'unreleased version',
+    (file: string) => {
+      writeFileSync(file, '')
+      sqlIn('CREATE TABLE schema_migration (version INTEGER); PRAGMA user_version = 49')(file)
+    },
+  ],
   [
     'trigger generous is not in',
-    `CREATE TRIGGER generous AFTER INSERT ON ledger_entry BEGIN
-      UPDATE wallet SET credit_limit_micros = 0; END`,
+    sqlIn(
+      `CREATE TRIGGER generous AFTER INSERT ON ledger_entry BEGIN
+         UPDATE wallet SET credit_limit_micros = 0; END`,
+    ),
   ],
-  [`trigger ${GUARD} is missing`, `DROP TRIGGER ${GUARD}`],
+  [`trigger ${GUARD} is missing`, sqlIn(`DROP TRIGGER ${GUARD}`)],
   [
     `trigger ${GUARD} is not as in`,
-    `DROP TRIGGER ${GUARD};
-      CREATE TRIGGER ${GUARD} BEFORE UPDATE ON ledger_entry BEGIN SELECT 1; END`,
+    sqlIn(
+      `DROP TRIGGER ${GUARD};
+       CREATE TRIGGER ${GUARD} BEFORE UPDATE ON ledger_entry BEGIN SELECT 1; END`,
+    ),
   ],
-  ['table more is not in', 'CREATE TABLE more (id INTEGER PRIMARY KEY AUTOINCREMENT)'],
-  ['view all_of_it is not in', 'CREATE VIEW all_of_it AS SELECT * FROM wallet'],
-  ['index by_name is not in', 'CREATE INDEX by_name ON setting (value)'],
-])('restore refuses a file of which it says: %s this program', async (said, harm) => {
-  const path = await database()
-  note(path, 'present')
-  const file = fileName()
-  await run(['backup', file], path)
-  const other = new Sqlite(file)
-  other.exec(harm)
-  other.close()
-  const { code, complaints } = await run(['restore', file], path)
-  expect([code, complaints]).toEqual([1, [expect.stringContaining(said)]])
-  expect(noted(path)).toBe('present')
-})
-
-test('a backup of an unreleased version is refused', async () => {
-  const path = await database()
-  note(path, 'present')
-  const file = fileName()
-  const older = new Sqlite(file)
-  older.exec('CREATE TABLE schema_migration (version INTEGER); PRAGMA user_version = 49')
-  older.close()
-  const { code, complaints } = await run(['restore', file], path)
-  expect([code, complaints]).toEqual([2, [expect.stringContaining('unreleased version')]])
-  expect(noted(path)).toBe('present')
-})
+  ['table more is not in', sqlIn('CREATE TABLE more (id INTEGER PRIMARY KEY AUTOINCREMENT)')],
+  ['view all_of_it is not in', sqlIn('CREATE VIEW all_of_it AS SELECT * FROM wallet')],
+  ['index by_name is not in', sqlIn('CREATE INDEX by_name ON setting (value)')],
+])(
+  'restore of a file that was harmed is refused in one line, changes nothing, and says: %s',
+  async (said, harm) => {
+    const path = await database()
+    note(path, 'present')
+    const file = await backupOf(path)
+    harm(file)
+    const others = () => hashes(path).filter(([name]) => !name?.endsWith('.lock'))
+    const before = others()
+    const { code, complaints } = await run(['restore', file], path)
+    expect(code).not.toBe(0)
+    expect(complaints).toEqual([expect.stringContaining(said)])
+    expect(others()).toEqual(before)
+  },
+)
 
 test('a backup of a database that is served misses no journal, and is restored', async () => {
   const path = await database()
@@ -221,8 +209,7 @@ test('a backup of a database that is served misses no journal, and is restored',
     code: 1,
     printed: expect.arrayContaining([expect.stringContaining(`${path}.calls-1 is missing`)]),
   })
-  const file = fileName()
-  await run(['backup', file], path)
+  const file = await backupOf(path)
   copyFileSync(`${path}.key`, `${file}.key`)
   expect((await run(['check'], file)).code).toBe(0)
   expect((await run(['restore', file], path)).code).toBe(0)
@@ -231,8 +218,7 @@ test('a backup of a database that is served misses no journal, and is restored',
 
 test('restore refuses while the database is served', async () => {
   const path = await database()
-  const file = fileName()
-  await run(['backup', file], path)
+  const file = await backupOf(path)
   const lock = lockForServing(path)
   onTestFinished(() => lock.release())
   const { code, complaints } = await run(['restore', file], path)
@@ -258,8 +244,7 @@ test('check changes no byte of a database, of a crashed process neither, and see
 
 test('calls that a killed process left open stay with the database until then', async () => {
   const path = await database()
-  const file = fileName()
-  await run(['backup', file], path)
+  const file = await backupOf(path)
   writeFileSync(`${path}.calls-3`, 'lines')
   await run(['restore', file], path)
   const names = readdirSync(join(path, '..')).filter((name) => name.includes('.calls-'))

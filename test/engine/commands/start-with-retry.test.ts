@@ -85,11 +85,6 @@ describe.runIf(hasPostgres)('a start whose database server is away', () => {
     await expect(ask('/livez')).rejects.toThrow('fetch failed')
   })
 
-  test('waits again when the server goes away once more before the start is over', async () => {
-    proxy.mend()
-    expect(await starting(3)).toBe('started by attempt 4')
-  })
-
   test('ends at once when the process is to end', async () => {
     let stop = (): void => undefined
     const stopped = new Promise<void>((resolve) => (stop = resolve))

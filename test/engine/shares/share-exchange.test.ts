@@ -14,36 +14,6 @@ test('room that is granted after its call has given up is given back', async () 
   expect(amounts.get('calls')).toBe(0)
 })
 
-test('a call waits for half a second for a database that has not answered', async () => {
-  const { shares, delayAnswers, pass } = shareDatabase()
-  const answer = delayAnswers()
-  let isGiven: boolean | undefined
-  const obtain = () =>
-    shares
-      .of('calls', () => 0)
-      .obtain(5)
-      .then((hold) => (isGiven = hold.isGiven))
-  void obtain()
-  await pass(400)
-  expect(isGiven).toBeUndefined()
-  answer()
-  await pass(10)
-  expect(isGiven).toBe(true)
-})
-
-test('a call that hears that other nodes have the room waits a tenth of a second for it', async () => {
-  const { shares, pass } = shareDatabase(5)
-  let isGiven: boolean | undefined
-  void shares
-    .of('calls', () => 0)
-    .obtain(5)
-    .then((hold) => (isGiven = hold.isGiven))
-  await pass(80)
-  expect(isGiven).toBeUndefined()
-  await pass(40)
-  expect(isGiven).toBe(false)
-})
-
 test('what earlier processes of the node held is freed while calls wait for room', async () => {
   const { shares, done, pass } = shareDatabase(5)
   let isOver = false
@@ -100,14 +70,6 @@ test('what a node holds that others may have taken meanwhile is stored again bef
   const before = done.length
   await pass(20)
   expect(done.length).toBeGreaterThan(before)
-})
-
-test('a node that others may take for gone can stop', async () => {
-  const { shares, node, done } = shareDatabase()
-  node.isHolding = false
-  shares.of('calls', () => 3).noted(10)
-  await shares.stop()
-  expect(done).toEqual([])
 })
 
 test('a call that comes while another one is asked for is asked for itself, and not refused', async () => {

@@ -1,151 +1,245 @@
-/** Several processes spend from the same wallets on one PostgreSQL. */
-import { setTimeout as later } from 'node:timers/promises'
-import { afterEach, describe, expect, onTestFinished, test } from 'vitest'
-import { UNANSWERED_WAIT_MS } from '../../../engine/shares/node-share.ts'
-import { endedCall, plainRate, question, topUp } from '../../support/books.ts'
+/** Several processes spend from one wallet on one PostgreSQL: each call has one record and one debit, whatever breaks. */
+import { describe, expect, test } from 'vitest'
+import type { OutgoingEvent } from '../../../schema/contracts/engine.ts'
+import { question } from '../../support/books.ts'
 import { hasPostgres } from '../../support/postgres.ts'
-import { postgresProxy } from '../../support/postgres-proxy.ts'
-import { SharedWallets } from '../../support/shared-wallets.ts'
+import { sharedWallet } from '../../support/shared-wallets.ts'
 import { eventually } from '../../support/waiting.ts'
 
 const oneUnit = 1_000_000
 
-describe.runIf(hasPostgres)('wallets of several processes', () => {
-  let shared: SharedWallets
-  afterEach(() => shared.close())
-
-  async function opened(names: readonly string[], balanceMicros: number) {
-    shared = await SharedWallets.open(() => 0.5)
-    const planId = await shared.addPlan([plainRate])
-    const customerId = await shared.addCustomer({ name: '+15550001', rate_plan_id: planId })
-    const nodes = []
-    for (const name of names) nodes.push(await shared.node(name))
-    const [first] = nodes
-    if (first !== undefined && balanceMicros > 0) await topUp(first.ocs, customerId, balanceMicros)
-    return { nodes, customerId }
-  }
-
-  test('a call that ends on one is in its record, its ledger and its wallet, and in no share', async () => {
-    const { nodes } = await opened(['a'], oneUnit)
-    const [a] = nodes
-    expect(await a?.ocs.authorize(question('one', '1555'))).toMatchObject({
-      kind: 'granted',
-      grantedSeconds: 60,
-    })
-    await a?.ocs.report(endedCall('one', 30, { calledNumber: '1555' }))
-    expect(await shared.records()).toEqual([{ call_uuid: 'one', billsec: 30, cost_micros: 30_000 }])
-    expect(await shared.wallets()).toMatchObject([
-      {
-        balanceMicros: 970_000n,
-        ledgerMicros: 970_000n,
-        heldMicros: 30_000n,
-      },
-    ])
-    await a?.stop()
-    expect(await shared.wallets()).toMatchObject([{ heldMicros: 0n }])
+describe.runIf(hasPostgres)('a wallet of several processes', () => {
+  test('when the answer to a COMMIT is lost, the call is stored and debited once', async () => {
+    const { shared, node, proxy, topUp, authorize, call, move, wallet } = await sharedWallet()
+    const between = await proxy()
+    const a = await node('a', { url: between.url })
+    await topUp(a, oneUnit)
+    await authorize(a, 'one')
+    const stored = a.ocs.report(call('one', 20))
+    // Answers are held back until the other side has committed.
+    between.delayMs = 400
+    await eventually(async () => expect(await shared.records()).toHaveLength(1))
+    between.cut()
+    between.delayMs = 0
+    between.mend()
+    await stored
+    expect(await shared.records()).toHaveLength(1)
+    expect(await wallet()).toMatchObject({ balanceMicros: 980_000n, ledgerMicros: 980_000n })
+    // The lease in memory is what is stored: all that is left may be spent.
+    await move(a, -980_000, 'all')
+    expect(await wallet()).toMatchObject({ balanceMicros: 0n })
   })
 
-  const of = (customerId: number) => ({ customerId, calledNumber: '1555' })
+  test('a name that PostgreSQL cannot store does not keep a call from being charged', async () => {
+    const { shared, node, topUp, authorize, call, wallet } = await sharedWallet()
+    const a = await node('a')
+    await topUp(a, oneUnit)
+    await authorize(a, 'one')
+    await a.ocs.report(call('one', 20, { callerName: 'zero \0 half \uD800 \\u0000' }))
+    expect(await wallet()).toMatchObject({ balanceMicros: 980_000n })
+    const name = shared.store.db.selectFrom('cdr').select('caller_id_name').compile()
+    const row = await shared.store.statements.prepare(name.sql).get([])
+    expect(row).toEqual({ caller_id_name: 'zero \uFFFD half \uFFFD \\u0000' })
+  })
+
+  test('it is spent to its last second, and told to be empty once', async () => {
+    const { node, topUp, authorize, call, wallet } = await sharedWallet()
+    const told: OutgoingEvent[] = []
+    const events = {
+      wants: () => true,
+      writeAll: async (written: readonly OutgoingEvent[]) => void told.push(...written),
+    }
+    const nodes = [await node('a', { events }), await node('b', { events })] as const
+    await topUp(nodes[0], 100_000)
+    let [talked, calls] = [0, 0]
+    // What one holds and does not need comes to the other one a moment later.
+    await eventually(async () => {
+      for (const each of nodes) {
+        const uuid = `call-${(calls += 1)}`
+        const verdict = await authorize(each, uuid)
+        if (verdict.kind !== 'granted') continue
+        const billsec = Math.min(verdict.grantedSeconds, 7)
+        talked += billsec
+        await each.ocs.report(call(uuid, billsec))
+      }
+      expect(talked).toBe(100)
+    })
+    expect(await wallet()).toMatchObject({ balanceMicros: 0n })
+    expect(told.filter(({ type }) => type === 'wallet.depleted')).toHaveLength(1)
+    for (const each of nodes)
+      expect(await authorize(each, 'more')).toMatchObject({ code: 'insufficient_funds' })
+  })
+
+  test('what one process holds for a call can be neither called nor deducted by another', async () => {
+    const { node, topUp, authorize, move } = await sharedWallet()
+    const [a, b] = [await node('a'), await node('b')]
+    await topUp(a, 100_000)
+    expect(await authorize(a, 'held')).toMatchObject({ grantedSeconds: 60 })
+    expect(await move(b, -40_001, 'too much')).toMatchObject({ kind: 'insufficient_funds' })
+    expect(await move(b, -40_000, 'rest')).toMatchObject({ balanceMicros: 60_000n })
+    expect(await authorize(b, 'none')).toMatchObject({ kind: 'denied' })
+  })
+
+  test('what a dead process held is free again, and its late calls are still charged once', async () => {
+    const { shared, node, topUp, authorize, answer, call, wallet } = await sharedWallet()
+    const [dead, other] = [await node('a'), await node('b')]
+    await topUp(dead, 60_000)
+    await authorize(dead, 'late')
+    await answer(dead, 'late')
+    await new Promise<void>((safe) => void dead.ocs.report(call('late', 10), safe))
+    await dead.kill()
+    expect(await authorize(other, 'b')).toMatchObject({ kind: 'denied' })
+    await shared.lose('a')
+    await eventually(async () =>
+      expect(await authorize(other, 'c')).toMatchObject({ grantedSeconds: 60 }),
+    )
+    shared.gone = []
+    const back = await node('a')
+    expect(await back.ocs.start()).toMatchObject({ recoveredCalls: 1 })
+    const left = { balanceMicros: 50_000n, ledgerMicros: 50_000n, heldMicros: 60_000n }
+    expect(await wallet()).toMatchObject(left)
+  })
+
+  test('events of calls beyond 20,000 are lost while the server is away, and are counted and logged', async () => {
+    const { node, proxy } = await sharedWallet()
+    const between = await proxy()
+    const events = { wants: () => true, writeAll: () => Promise.resolve() }
+    const { ocs, log } = await node('a', { url: between.url, events })
+    between.cut()
+    for (let index = 0; index < 20_010; index += 1)
+      await ocs.authorize(question(`unknown-${index}`, '1555', '+1999'))
+    // Those of one batch may be under way.
+    const { lostEvents } = ocs.stats()
+    expect(lostEvents).toBeGreaterThan(0)
+    expect(lostEvents).toBeLessThanOrEqual(10)
+    await ocs.stop()
+    expect(ocs.stats().lostEvents).toBe(20_010)
+    expect(log.filter((line) => line.includes('events of calls are lost'))).toHaveLength(2)
+  })
 
   test('a credit limit that is lowered takes back what no call holds', async () => {
-    const { nodes, customerId } = await opened(['a'], 0)
-    const set = (micros: number) =>
-      shared.store.statements.prepare('UPDATE customer SET credit_limit_micros = $1').run([micros])
-    await set(oneUnit)
-    const { ocs } = nodes[0] ?? {}
-    await ocs?.reloadCustomers()
-    await ocs?.authorize(question('idle', '1555'))
-    await ocs?.authorize(question('held', '1555'))
-    await ocs?.report(endedCall('idle', 1, of(customerId)))
-    expect(await shared.wallets()).toMatchObject([{ heldMicros: 119_000n }])
-    await set(0)
-    await ocs?.reloadCustomers()
-    await eventually(async () =>
-      expect(await shared.wallets()).toMatchObject([{ heldMicros: 60_000n }]),
-    )
-    expect(await ocs?.authorize(question('more', '1555'))).toMatchObject({
-      code: 'insufficient_funds',
-    })
-  })
-
-  test('a call that is charged beyond what was held takes back what other processes do not need', async () => {
-    const { nodes, customerId } = await opened(['a', 'b'], 100_000)
-    const [a, b] = nodes
-    await b?.ocs.authorize(question('idle', '1555'))
-    await b?.ocs.report(endedCall('idle', 1, of(customerId)))
-    expect(await shared.wallets()).toMatchObject([{ heldMicros: 59_000n }])
-    await a?.ocs.report(endedCall('late', 90, of(customerId)))
-    await eventually(async () =>
-      expect(await shared.wallets()).toMatchObject([{ balanceMicros: 9_000n, heldMicros: 0n }]),
-    )
-  })
-
-  test('calls of a wallet that another process has used up cost few statements, and go on soon after there is money again', async () => {
-    const { nodes, customerId } = await opened(['a', 'b'], 60_000)
-    const [a, b] = nodes
-    await a?.ocs.authorize(question('live', '1555'))
-    const asked = async () =>
-      (await shared.store.statements
-        .prepare<{ request: number }>(
-          "SELECT request FROM share WHERE kind = 'wallet' AND node = 'b'",
-        )
-        .get([])) ?? { request: 0 }
-    const refused = { kind: 'denied', code: 'insufficient_funds' }
-    expect(await b?.ocs.authorize(question('first', '1555'))).toMatchObject(refused)
-    const before = await asked()
-    const beganAt = Date.now()
-    const answers = []
-    for (let call = 0; call < 60; call += 1) {
-      answers.push(b?.ocs.authorize(question(`refused ${call}`, '1555')))
-      await later(16)
+    const { shared, node, authorize, call, wallet } = await sharedWallet()
+    const a = await node('a')
+    const set = async (micros: number): Promise<void> => {
+      const limit = 'UPDATE customer SET credit_limit_micros = $1'
+      await shared.store.statements.prepare(limit).run([micros])
+      await a.ocs.reloadCustomers()
     }
-    for (const answer of answers) expect(await answer).toMatchObject(refused)
-    const seconds = (Date.now() - beganAt) / 1_000
-    expect(((await asked()).request - before.request) / seconds).toBeLessThan(25)
-    await a?.ocs.report(endedCall('live', 10, of(customerId)))
-    await eventually(async () =>
-      expect(await b?.ocs.authorize(question('later', '1555'))).toMatchObject({ kind: 'granted' }),
-    )
+    await set(oneUnit)
+    await authorize(a, 'idle')
+    await authorize(a, 'held')
+    await a.ocs.report(call('idle', 1))
+    expect(await wallet()).toMatchObject({ heldMicros: 119_000n })
+    await set(0)
+    await eventually(async () => expect(await wallet()).toMatchObject({ heldMicros: 60_000n }))
+    expect(await authorize(a, 'more')).toMatchObject({ code: 'insufficient_funds' })
   })
 
-  test('a call waits for a wallet that another transaction has locked while the server answers, and is not refused', async () => {
-    const { nodes, customerId } = await opened(['a'], oneUnit)
-    const { statements } = shared.store
-    const connect = () => nodes[0]?.store.statements.prepare('SELECT pg_sleep(0.02)').all([])
-    await Promise.all([connect(), connect(), connect()])
-    let locked = (): void => undefined
-    const isLocked = new Promise<void>((resolve) => (locked = resolve))
-    const over = statements.transaction(async () => {
-      await statements.prepare('SELECT id FROM wallet FOR UPDATE').all([])
-      locked()
-      await later(2 * UNANSWERED_WAIT_MS)
-    })
-    await isLocked
-    expect(await nodes[0]?.ocs.authorize(question('patient', '1555'))).toMatchObject({
-      kind: 'granted',
-      grantedSeconds: 60,
-      account: { customerId },
-    })
-    await over
-    expect(await shared.wallets()).toMatchObject([{ heldMicros: 60_000n }])
-  })
-
-  test('a call that is refused because the database does not say what there is says so, in its verdict and in the figures', async () => {
-    const { nodes, customerId } = await opened(['a'], oneUnit)
-    const proxy = await postgresProxy(shared.url)
-    onTestFinished(() => proxy.close())
-    const c = await shared.node('c', { url: proxy.url })
-    expect(customerId).toBeGreaterThan(0)
-    proxy.delayMs = 2_000
-    expect(await c.ocs.authorize(question('unreachable', '1555'))).toMatchObject({
-      kind: 'unreachable',
-      by: 'lease_unheard',
-    })
+  test('a call that is refused because the database does not say what there is says so', async () => {
+    const { node, proxy, topUp, authorize } = await sharedWallet()
+    const between = await proxy()
+    await topUp(await node('a'), oneUnit)
+    const c = await node('c', { url: between.url })
+    between.delayMs = 2_000
+    expect(await authorize(c, 'one')).toMatchObject({ kind: 'unreachable', by: 'lease_unheard' })
     expect(c.ocs.stats().verdicts).toEqual({ lease_unheard: 1 })
     c.isAlive = false
-    expect(await c.ocs.authorize(question('away', '1555'))).toMatchObject({ by: 'database_away' })
-    c.isAlive = true
-    proxy.delayMs = 0
-    expect(nodes).toHaveLength(1)
+    expect(await authorize(c, 'two')).toMatchObject({ by: 'database_away' })
+  })
+
+  test('the limits of a customer are those of all processes', async () => {
+    const { node, topUp, authorize, call } = await sharedWallet({ max_concurrent_calls: 3 })
+    const [a, b] = [await node('a'), await node('b')]
+    await topUp(a, oneUnit)
+    const { callUuid: _, ...asked } = question('what-if', '1555')
+    expect(a.ocs.foresee(asked).verdict.kind).toBe('granted')
+    const verdicts = await Promise.all(['1', '2', '3', '4'].map((uuid) => authorize(a, uuid)))
+    expect(verdicts.map(({ kind }) => kind)).toEqual(['granted', 'granted', 'granted', 'denied'])
+    expect(await authorize(b, '5')).toMatchObject({ code: 'concurrent_limit' })
+    await a.ocs.report(call('1', 1))
+    await eventually(async () => expect(await authorize(b, '6')).toMatchObject({ kind: 'granted' }))
+    expect(await authorize(a, '7')).toMatchObject({ code: 'concurrent_limit' })
+  })
+})
+
+/** Of the 61 s that a call of 60 granted seconds lasts that is cut off a moment late. */
+const costMicros = 61_000
+
+describe.runIf(hasPostgres)('a call that is cut off past its grant', () => {
+  /** Two processes, and a call on the first of them, whose grant holds less than the wallet has. */
+  async function talking(balanceMicros: number) {
+    const made = await sharedWallet()
+    const between = await made.proxy()
+    const a = await made.node('a', { url: between.url })
+    await made.topUp(await made.node('b'), balanceMicros)
+    expect(await made.authorize(a, 'one')).toMatchObject({ grantedSeconds: 60 })
+    expect(await made.answer(a, 'one')).toBe(true)
+    return { ...made, between, a, ended: made.call('one', 61) }
+  }
+
+  test.each([
+    ['its whole price', costMicros, costMicros],
+    ['all that the wallet has, and no more', costMicros - 500, costMicros - 500],
+  ])('pays %s', async (_, balanceMicros, paid) => {
+    const { a, ended, costs, wallet } = await talking(balanceMicros)
+    await a.ocs.report(ended)
+    expect(await costs()).toEqual([paid])
+    expect(await wallet()).toMatchObject({ balanceMicros: 0n, heldMicros: 0n })
+  })
+
+  test('pays what another process gives back', async () => {
+    const { a, ended, node, authorize, call, costs } = await talking(2 * costMicros)
+    const other = await node('c')
+    expect(await authorize(other, 'two')).toMatchObject({ grantedSeconds: 60 })
+    await other.ocs.report(call('two', 1))
+    await a.ocs.report(ended)
+    expect(await costs()).toEqual([costMicros, 1_000])
+  })
+
+  test('by the report of a node is answered with its whole price, also when it comes twice', async () => {
+    const { a, ended, costs } = await talking(2 * costMicros)
+    const report = () => a.ocs.reportFromNode(ended, '{}')
+    expect(await Promise.all([report(), report()])).toMatchObject([
+      { kind: 'settled', costMicros, isDuplicate: false },
+      { kind: 'settled', costMicros, isDuplicate: true },
+    ])
+    expect(await costs()).toEqual([costMicros])
+  })
+
+  test('is charged from the share where the database is away, in a moment', async () => {
+    const { a, ended, between, costs } = await talking(costMicros)
+    between.cut()
+    let stored: Promise<void> | undefined
+    await new Promise<void>((safe) => void (stored = a.ocs.report(ended, safe)))
+    between.mend()
+    await stored
+    const [cost] = await costs()
+    expect(cost).toBeGreaterThanOrEqual(60_000)
+    expect(cost).toBeLessThan(costMicros)
+  })
+
+  test('goes on, and is charged once, when a crash comes before that is decided', async () => {
+    const { a, ended, between, node, costs, wallet } = await talking(costMicros)
+    between.cut()
+    let isSafe = false
+    void a.ocs.report(ended, () => (isSafe = true)).catch(() => undefined)
+    await a.kill()
+    expect(isSafe).toBe(false)
+    const next = await node('a')
+    expect(await next.ocs.start()).toMatchObject({ saved: [{ callUuid: 'one' }] })
+    expect(next.ocs.resume('one')).toBe(true)
+    await next.ocs.report(ended)
+    expect(await costs()).toEqual([costMicros])
+    expect(await wallet()).toMatchObject({ ledgerMicros: 0n, heldMicros: 0n })
+  })
+
+  test('is decided before its process stops', async () => {
+    const { a, ended, costs } = await talking(costMicros)
+    let isSafe = false
+    const stored = a.ocs.report(ended, () => (isSafe = true))
+    await a.stop()
+    await stored
+    expect(isSafe).toBe(true)
+    expect(await costs()).toEqual([costMicros])
   })
 })

@@ -47,14 +47,6 @@ test('a call that hears that others have the money hears after 100 ms that there
   expect(outcome()).toBe('no more')
 })
 
-test('a call that hears so later waits no longer than until it hears it', async () => {
-  const { answer, pass, outcome } = waiting(1_000)
-  await pass(3 * SHARE_WAIT_MS)
-  answer()
-  await pass(SHARE_WAIT_MS / 2)
-  expect(outcome()).toBe('no more')
-})
-
 test('a process that stood still waits for the database when it goes on, and hears it', async () => {
   const { time, answer, pass, outcome } = waiting()
   await pass(10)

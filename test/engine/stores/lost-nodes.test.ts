@@ -47,20 +47,6 @@ function watched() {
 
 const gone = 'error another node is not heard any more'
 
-test('a node that is lost is logged once, and once when it is back', () => {
-  const { world, logged, pass } = watched()
-  pass(30)
-  world.state = 'lost'
-  pass(30)
-  expect(logged).toEqual([gone])
-  // Others have fenced it: that is not a return.
-  world.state = 'stopped'
-  pass(5)
-  world.state = 'serving'
-  pass(5)
-  expect(logged).toEqual([gone, 'info another node is heard again'])
-})
-
 test('that a node is lost, then fenced, then back is told once each, with the run that it is about', () => {
   const { world, told, pass } = watched()
   world.state = 'lost'

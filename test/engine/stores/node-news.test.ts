@@ -86,14 +86,6 @@ describe.runIf(hasPostgres)('what nodes that live tell of another one', () => {
     expect(await all(lost)).toEqual(['node.lost sbc-9', 'node.lost'])
   })
 
-  test('one that hears late of what is over tells nothing', async () => {
-    const { store, silent } = await opened()
-    await silent(0)
-    const { tell, delivered } = teller(store)
-    await tell(lost, recovered)
-    expect(delivered).toEqual([])
-  })
-
   test('what the database does not take is told when it answers again', async () => {
     const { url } = await opened()
     const proxy = await postgresProxy(url)

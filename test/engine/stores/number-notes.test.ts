@@ -47,17 +47,6 @@ describe.each(eachDatabase)('numbers on $database', ({ open }) => {
     ])
   })
 
-  test('an installation without blocks and such prefixes is told nothing', async () => {
-    const store = await open()
-    await addPlan(store, [
-      { prefix: '', ...price },
-      { prefix: '49', ...price },
-      { prefix: '01', ...price },
-    ])
-    await route(store, '', 'static')
-    expect(await numberNotes(store, undefined)).toEqual([])
-  })
-
   test('with exit codes, rates of a plan that are one prefix are told, each pair once', async () => {
     const store = await open()
     await addPlan(store, [
@@ -86,18 +75,6 @@ describe.each(eachDatabase)('numbers on $database', ({ open }) => {
     await addPlan(store, dated.flat())
     expect(await numberNotes(store, ['00'])).toEqual([
       expect.stringContaining('44 and 0044 are one prefix'),
-    ])
-  })
-
-  test('the prefixes of a long rate deck are compared within the time of a statement', async () => {
-    const store = await open()
-    const coded = Array.from({ length: 30_000 }, (_, index) => `00${100_000 + index}`)
-    await addPlan(
-      store,
-      [...coded, '129999'].map((prefix) => ({ prefix, ...price })),
-    )
-    expect(await numberNotes(store, ['00', '011'])).toEqual([
-      expect.stringContaining('129999 and 00129999 are one prefix'),
     ])
   })
 

@@ -37,12 +37,3 @@ test('a commit of another connection is told once within a second, an own one ne
   time.advance(5_000)
   expect(reloads).toBe(1)
 })
-
-test('what was committed between the opening and the start is told', async () => {
-  let reloads = 0
-  other?.sqlite.exec('INSERT INTO t VALUES (2)')
-  changes.follow({ topics: ['rate'], reload: async () => void (reloads += 1) })
-  await changes.start()
-  time.advance(1_000)
-  expect(reloads).toBe(1)
-})

@@ -9,19 +9,6 @@ function rig() {
   return { time, log, followers }
 }
 
-test('only the followers of a topic load again', async () => {
-  const { followers } = rig()
-  const told: string[] = []
-  followers.follow({ topics: ['rate'], reload: async () => void told.push('rates') })
-  followers.follow({ topics: ['carrier'], reload: async () => void told.push('carriers') })
-  followers.changed('carrier', '')
-  followers.changed('tenant', '')
-  expect(told).toEqual(['carriers'])
-  followers.changedAll()
-  await new Promise(setImmediate)
-  expect(told).toEqual(['carriers', 'rates', 'carriers'])
-})
-
 test('after a gap one loads after the other, and what is told meanwhile of those that wait comes first', async () => {
   const { time, log, followers } = rig()
   const told: (readonly [string, Details])[] = []
@@ -89,21 +76,6 @@ test('more than fifty details are all of it', async () => {
   await new Promise(setImmediate)
   time.advance(1_000)
   expect(told).toEqual([new Set(['1/0']), 'all'])
-})
-
-test('loads that are large begin once in their interval, and the last change is never left out', async () => {
-  const { time, followers } = rig()
-  let loads = 0
-  followers.follow({ topics: ['rate'], reload: async () => void (loads += 1), intervalMs: 1_000 })
-  for (let at = 0; at < 3_000; at += 100) {
-    followers.changed('rate', '')
-    time.advance(100)
-    await new Promise(setImmediate)
-  }
-  expect(loads).toBe(4)
-  time.advance(10_000)
-  await new Promise(setImmediate)
-  expect(loads).toBe(4)
 })
 
 test('a load that fails is repeated until it works, and told once', async () => {

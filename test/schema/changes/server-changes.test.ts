@@ -61,13 +61,6 @@ describe.runIf(hasPostgres)('a database that several processes change', () => {
     expect(told).toHaveLength(1)
   })
 
-  test('what was committed between the opening and the start is told', async () => {
-    await addPlan('one')
-    expect(told).toEqual([])
-    await changes.start()
-    expect(told).toEqual([['rate_plan', new Set(['1'])]])
-  })
-
   test('of few rates the prefixes are told, of many their plans', async () => {
     await addPlan('one')
     await changes.start()

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { checked, JournalFiles } from '../../../schema/journal/journal-file.ts'
@@ -20,8 +20,6 @@ const append = (file: JournalFiles, ...texts: readonly string[]): Promise<unknow
     ),
   )
 
-const lineOf = (text: string): string => checked(text).toString('latin1')
-
 const filesOf = (database: string) =>
   readdirSync(folder)
     .filter((name) => join(folder, name).startsWith(`${database}.`))
@@ -38,29 +36,6 @@ test('the next start reads what was appended, in order', async () => {
   expect(filesOf(database)).toEqual(['.calls-1', '.calls-2'])
   expect(new JournalFiles(database, 'id').read().lines).toEqual(['1', 'zwei ☎', '3', '4'])
   expect(statSync(`${database}.calls-1`).mode & 0o777).toBe(0o600)
-})
-
-test('a line that is damaged, or that a crash tore, is named in its place', async () => {
-  const database = path()
-  await append(new JournalFiles(database, 'id'), '1', '2', '3', '4')
-  const name = `${database}.calls-1`
-  const text = readFileSync(name, 'latin1')
-  writeFileSync(
-    name,
-    text
-      .replace(lineOf('2'), '00000000 2\n')
-      .replace(lineOf('4'), lineOf('4').slice(0, 6).padEnd(11, '\0')),
-    'latin1',
-  )
-  expect(new JournalFiles(database, 'id').read()).toEqual({
-    lines: [
-      '1',
-      { file: name, line: 3, text: '00000000 2', isTorn: false },
-      '3',
-      { file: name, line: 5, text: expect.stringMatching(/^[\da-f]{6}/), isTorn: true },
-    ],
-    foreign: [],
-  })
 })
 
 test('a file of another database is kept aside', async () => {

@@ -98,14 +98,4 @@ describe.runIf(hasPostgres)('settings of nodes that share a database', () => {
     )
     expect(await rows.all([])).toHaveLength(2)
   })
-
-  test('a process whose name another one has taken over tells nothing', async () => {
-    const { node, store } = await opened()
-    const old = await node('sbc-1', { EXIT_CODES: 'none' })
-    const next = await node('sbc-1', { EXIT_CODES: '00' })
-    await next.serve()
-    old.settings.serving()
-    await old.settings.poll()
-    expect((await settingsOfLiving(store.statements)).get('sbc-1')).toEqual({ EXIT_CODES: '00' })
-  })
 })

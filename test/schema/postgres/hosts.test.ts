@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { Hosts, urlsOf } from '../../../schema/net/servers.ts'
-import { nameOf } from '../../../schema/postgres/open.ts'
+import {} from '../../../schema/postgres/open.ts'
 
 const two = 'postgres://u:p%2Cq@one:5432,two:5433/tollgate?target_session_attrs=read-write'
 
@@ -28,10 +28,6 @@ test.each([
   'postgres://u@one,two/db?target_session_attrs=read-only',
 ])('%s is no place to serve from', (url) => {
   expect(urlsOf(url)).toBeUndefined()
-})
-
-test('the name of a database has all of its hosts, and no password', () => {
-  expect(nameOf(two)).toBe('postgres://u@one:5432,two:5433/tollgate')
 })
 
 test('the server that has failed is left for the next one, by those that used it', () => {

@@ -1,78 +1,9 @@
 import Sqlite from 'better-sqlite3'
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { migrate, migratePostgres } from '../../../schema/migrate.ts'
-import { migrations } from '../../../schema/migrations/index.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { migrate } from '../../../schema/migrate.ts'
 import { sumTables } from '../../../schema/migrations/first/calls.ts'
 import { PostgresStatements } from '../../../schema/sql/postgres-statements.ts'
 import { freshDatabase, hasPostgres } from '../../support/postgres.ts'
-
-const first = { version: 1, name: 'one', sql: 'CREATE TABLE one (a TEXT) STRICT;' }
-const second = { version: 2, name: 'two', sql: 'CREATE TABLE two (a TEXT) STRICT;' }
-
-describe.runIf(hasPostgres)('a database that is new', () => {
-  let statements: PostgresStatements
-  let drop: () => Promise<void>
-  beforeEach(async () => {
-    const database = await freshDatabase('empty')
-    drop = database.drop
-    statements = new PostgresStatements(database)
-  })
-  afterEach(async () => {
-    await statements.close()
-    await drop()
-  })
-  const run = (known?: Parameters<typeof migratePostgres>[3]) =>
-    migratePostgres(statements, 'shared', 5, known)
-
-  test('all migrations apply, once', async () => {
-    expect(await run()).toEqual({
-      from: 0,
-      to: migrations.length,
-      applied: migrations.map(({ name }) => name),
-    })
-    expect(await run()).toEqual({ from: migrations.length, to: migrations.length, applied: [] })
-  })
-
-  test('two nodes that start at once migrate once', async () => {
-    const reports = await Promise.all([run(), run(), run()])
-    expect(reports.map(({ applied }) => applied.length).toSorted((a, b) => a - b)).toEqual([
-      0,
-      0,
-      migrations.length,
-    ])
-  })
-
-  test('a migration that fails changes nothing', async () => {
-    const broken = { ...second, sql: `${second.sql} INSERT INTO nowhere VALUES (1);` }
-    await expect(run([first, broken])).rejects.toThrow('nowhere')
-    expect(await run([first])).toEqual({ from: 0, to: 1, applied: ['one'] })
-    expect(await run([first, second])).toEqual({ from: 1, to: 2, applied: ['two'] })
-  })
-
-  test('a database of a newer program is refused', async () => {
-    await run([first, second])
-    await expect(run([first])).rejects.toThrow(
-      'cannot use database shared: it has schema version 2, this program knows up to 1; use a newer Tollgate',
-    )
-  })
-
-  test('a database that was migrated by an altered program is refused', async () => {
-    await run([{ ...first, sql: 'CREATE TABLE one (b TEXT) STRICT;' }])
-    await expect(run([first, second])).rejects.toThrow("migration 1 differs from this program's")
-  })
-
-  test('a database of an unreleased version is refused', async () => {
-    await run([{ ...first, name: 'calls-and-money' }, second])
-    await expect(run()).rejects.toThrow(
-      'cannot use database shared: it was made by an unreleased version of Tollgate; move it away',
-    )
-  })
-
-  test('the database of another program is refused', async () => {
-    await statements.execute('CREATE TABLE song (title text)')
-    await expect(run()).rejects.toThrow('cannot use database shared: it belongs to another program')
-  })
-})
 
 describe.runIf(hasPostgres)('a migrated database', () => {
   const sqlite = new Sqlite(':memory:')

@@ -1,10 +1,7 @@
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { migrations, newestVersion } from '../../../schema/migrations/index.ts'
-import { openStore, readServer, type ServerOptions } from '../../../schema/postgres/open.ts'
-import { all, first, insert, transaction } from '../../../schema/sql/query.ts'
-import { PostgresStatements } from '../../../schema/sql/postgres-statements.ts'
+import { openStore, type ServerOptions } from '../../../schema/postgres/open.ts'
 import { freshDatabase, hasPostgres } from '../../support/postgres.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
@@ -34,31 +31,6 @@ describe.runIf(hasPostgres)('a database on a server', () => {
     return store
   }
 
-  test('it is migrated when it is opened, and queries built by its Kysely run on it', async () => {
-    const store = await opened({ secretKey: key })
-    expect(store.migrated).toMatchObject({ from: 0, to: newestVersion })
-    const tenant = { slug: 'acme', name: 'Acme', created_at: 5 }
-    const id = await transaction(store, () =>
-      insert(store, store.db.insertInto('tenant').values(tenant).returning('id')),
-    )
-    const user = { username: 'ann', password_hash: '-', role: 'admin' as const, tenant_id: id }
-    await insert(
-      store,
-      store.db
-        .insertInto('user')
-        .values({ ...user, created_at: 5, updated_at: 5 })
-        .returning('id'),
-    )
-    expect(await first(store, store.db.selectFrom('tenant').selectAll())).toMatchObject({
-      id,
-      is_active: 1,
-      codecs: null,
-    })
-    expect(await all(store, store.db.selectFrom('user').select(['username', 'tenant_id']))).toEqual(
-      [{ username: 'ann', tenant_id: id }],
-    )
-  })
-
   test('a database that nodes serve from is not migrated under them', async () => {
     const { statements } = await opened({ secretKey: key })
     await statements.execute(`INSERT INTO node VALUES ('sbc-2', 1, 'x', 'http://sbc-2', '', '1', 'serving', 0, 0,
@@ -70,16 +42,6 @@ describe.runIf(hasPostgres)('a database on a server', () => {
     )
     await statements.execute("UPDATE node SET state = 'stopped'")
     expect((await opened({ secretKey: key, known })).migrated.applied).toEqual(['later'])
-  })
-
-  test('a database of an unreleased version is refused before its tables are read', async () => {
-    const statements = new PostgresStatements({ url })
-    onTestFinished(() => statements.close())
-    await statements.execute(`CREATE TABLE schema_migration (version bigint, name text);
-      INSERT INTO schema_migration VALUES (1, 'calls-and-money'), (2, 'access')`)
-    const refusal = /it was made by an unreleased version of Tollgate; move it away and start again/
-    await expect(opened({ secretKey: key })).rejects.toThrow(refusal)
-    await expect(readServer(url, () => Promise.resolve())).rejects.toThrow(refusal)
   })
 
   test('secrets are sealed with the key of the first node, and another key is refused', async () => {
@@ -100,14 +62,6 @@ describe.runIf(hasPostgres)('a database on a server', () => {
       opened({ keyFile: join(folder, 'two.key') }),
     ])
     expect(results.filter(({ status }) => status === 'fulfilled')).toHaveLength(1)
-  })
-
-  test('a key is made once, in the file', async () => {
-    const keyFile = join(folder, 'node.key')
-    await opened({ keyFile })
-    const made = readFileSync(keyFile, 'utf8')
-    await opened({ keyFile })
-    expect(readFileSync(keyFile, 'utf8')).toBe(made)
   })
 })
 

@@ -88,29 +88,9 @@ test('with another key a database with secrets is refused', () => {
   expect(protect('mixed.db', { secretKey: key.trim() })).toBe(0)
 })
 
-test('a key file without a key in it is refused', () => {
-  protect('empty.db')
-  writeFileSync(join(folder, 'empty.db.key'), 'not a key\n')
-  expect(() => protect('empty.db')).toThrow(/does not hold 32 bytes/)
-})
-
 test('a key that is set needs no file, and may be written in hexadecimal digits', () => {
   protect('set.db', { secretKey: hexKey })
   expect(existsSync(join(folder, 'set.db.key'))).toBe(false)
   const asBase64 = Buffer.from(hexKey, 'hex').toString('base64')
   expect(protect('set.db', { secretKey: asBase64 })).toBe(0)
-})
-
-test('asking whether the key is right changes nothing', () => {
-  const store = open('asked.db')
-  expect(store.secrets.problem()).toBeUndefined()
-  store.close()
-  expect(existsSync(join(folder, 'asked.db.key'))).toBe(false)
-})
-
-test('a sealed text that was moved to another row is not read', () => {
-  const store = open('swapped.db')
-  const sealed = store.secrets.seal(place, 'x')
-  expect(store.secrets.open({ ...place, row: 2 }, sealed)).toBeUndefined()
-  store.close()
 })

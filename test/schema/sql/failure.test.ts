@@ -1,10 +1,7 @@
 /** The same fault is told in the same words, whichever database found it. */
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { DatabaseUnavailable, failureOf } from '../../../schema/sql/failure.ts'
-import { PostgresStatements } from '../../../schema/sql/postgres-statements.ts'
-import type { Statements } from '../../../schema/sql/statements.ts'
-import { emptyStore } from '../../support/empty-store.ts'
-import { freshDatabase, hasPostgres } from '../../support/postgres.ts'
+import { eachDatabase } from '../../support/shared-database.ts'
 
 const tenant = (values: string): string =>
   `INSERT INTO tenant (id, slug, name, created_at, is_active) VALUES ${values}`
@@ -56,54 +53,26 @@ const faults = [
   { before: [], sql: tenant("(1, NULL, 'A', 0, 1)"), failure: { kind: 'check' } },
 ]
 
-describe('on SQLite', () => {
-  test.each(faults)('$sql', async ({ before, sql, failure }) => {
-    const store = emptyStore()
-    expect(await failing(store.statements, before, sql)).toEqual(failure)
-    store.close()
+describe.each(eachDatabase)('on $database', ({ open }) => {
+  test('faults are named', async () => {
+    const { statements } = await open()
+    for (const { before, sql, failure } of faults) {
+      // Rolls back what it did.
+      const all = statements.transaction(async () => {
+        for (const each of [...before, sql]) await statements.prepare(each).run([])
+      })
+      const error: unknown = await all.catch((thrown: unknown) => thrown)
+      expect([sql, failureOf(error)]).toEqual([sql, failure])
+    }
   })
 })
-
-describe.runIf(hasPostgres)('on PostgreSQL', () => {
-  let statements: PostgresStatements
-  let drop: () => Promise<void>
-  beforeAll(async () => {
-    const database = await freshDatabase()
-    drop = database.drop
-    statements = new PostgresStatements(database)
-  })
-  afterAll(async () => {
-    await statements.close()
-    await drop()
-  })
-
-  test.each(faults)('$sql', async ({ before, sql, failure }) => {
-    expect(await failing(statements, before, sql)).toEqual(failure)
-  })
-
-  test('a database that is read only is unwritable', async () => {
-    const reading = statements.transaction(async () => {
-      await statements.execute('SET TRANSACTION READ ONLY')
-      await statements.prepare('DELETE FROM tenant').run([])
-    })
-    await expect(reading).rejects.toSatisfy((error) => failureOf(error)?.kind === 'unwritable')
-  })
-})
-
-/** Rolls back what it did. */
-async function failing(statements: Statements, before: readonly string[], sql: string) {
-  const all = statements.transaction(async () => {
-    for (const each of before) await statements.prepare(each).run([])
-    await statements.prepare(sql).run([])
-  })
-  return failureOf(await all.catch((error: unknown) => error))
-}
 
 test.each([
   ['SQLITE_BUSY_SNAPSHOT', 'locked'],
   ['SQLITE_FULL', 'unwritable'],
   ['SQLITE_READONLY_DBMOVED', 'unwritable'],
   ['53100', 'unwritable'],
+  ['25006', 'unwritable'],
   ['40001', 'conflict'],
   ['57P01', 'unavailable'],
 ])('%s is %s', (code, kind) => {

@@ -2,15 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { onOneNode } from '../../../schema/sql/query.ts'
 import { deferred } from '../../support/deferred.ts'
 import { hasPostgres } from '../../support/postgres.ts'
-import { eachDatabase, sharedDatabase } from '../../support/shared-database.ts'
-
-describe.each(eachDatabase)('on $database', ({ open }) => {
-  test('periodic work runs in a transaction, and its result is returned', async () => {
-    const store = await open()
-    const done = await onOneNode(store, 'retention', async () => 7)
-    expect(done).toEqual({ kind: 'done', result: 7 })
-  })
-})
+import { sharedDatabase } from '../../support/shared-database.ts'
 
 describe.runIf(hasPostgres)('on several nodes', () => {
   test('work that another node is at is left to it, and other work is not', async () => {

@@ -56,10 +56,3 @@ test('a transaction reads what it has written: its statements never run in the t
   const again = await readApart(store, null, () => transaction(store, () => all(store, plans)))
   expect([again, apart]).toEqual([[{ name: 'new' }], []])
 })
-
-test('the thread of one database reads from no other one', async () => {
-  const one = opened()
-  const other = opened()
-  await readApart(one.store, null, () => all(other.store, other.plans))
-  expect([one.apart, other.apart]).toEqual([[], []])
-})

@@ -1,8 +1,6 @@
 /** Asynchronous statements and transactions, against real databases. */
-import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as later } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { runEach, WriteQueue } from '../../../schema/storage/write-queue.ts'
 import { openDatabase, type LocalStore } from '../../../schema/open.ts'
 import { failureOf } from '../../../schema/sql/failure.ts'
 import { PostgresStatements } from '../../../schema/sql/postgres-statements.ts'
@@ -50,20 +48,6 @@ function guarantees(): void {
     })
     await expect(refused).rejects.toThrow('no')
     expect(await names()).toEqual(['a'])
-  })
-
-  test('a statement in a function that knows no transaction belongs to the one of its caller', async () => {
-    const nested = async (): Promise<void> => {
-      await Promise.resolve()
-      await add('nested')
-    }
-    await expect(
-      statements.transaction(async () => {
-        await nested()
-        throw new Error('no')
-      }),
-    ).rejects.toThrow('no')
-    expect(await names()).toEqual([])
   })
 
   test('a transaction inside another is a savepoint', async () => {
@@ -216,38 +200,6 @@ describe('on SQLite', () => {
     expect(await ended).toContain('waited for something other')
     expect(await names()).toEqual(['meanwhile'])
   })
-
-  test('a transaction that waits for a statement outside it is rolled back, and both come to an end', async () => {
-    const outside = AsyncLocalStorage.snapshot()
-    const waiting = statements.transaction(async () => {
-      await add('a')
-      await outside(() => add('outside'))
-    })
-    await expect(waiting).rejects.toThrow('waited for something other')
-    expect(await names()).toEqual(['outside'])
-  })
-
-  test('a group of calls is never committed inside a transaction of the API', async () => {
-    const failures: unknown[] = []
-    const group = new WriteQueue({
-      store,
-      schedule: () => () => undefined,
-      run: runEach,
-      onFailure: (error) => failures.push(error),
-    })
-    let flushed: Promise<boolean> = Promise.resolve(false)
-    await expect(
-      statements.transaction(async () => {
-        await add('of the API')
-        group.add({ run: () => add('of a call') })
-        flushed = group.flush()
-        throw new Error('no')
-      }),
-    ).rejects.toThrow('no')
-    expect(await flushed).toBe(true)
-    expect(await names()).toEqual(['of a call'])
-    expect(failures).toEqual([])
-  })
 })
 
 describe.runIf(hasPostgres)('on PostgreSQL', () => {
@@ -280,22 +232,6 @@ describe.runIf(hasPostgres)('on PostgreSQL', () => {
     return row?.n ?? -1
   }
 
-  test('what a transaction has read is still true when it writes: one that conflicts runs again', async () => {
-    let runs = 0
-    const bothHaveRead = deferred()
-    const addIfNone = (name: string) =>
-      statements.transaction(async () => {
-        runs += 1
-        const isEmpty = (await count()) === 0
-        if (runs === 2) bothHaveRead.resolve()
-        await bothHaveRead.promise
-        if (isEmpty) await add(name)
-      })
-    await Promise.all([addIfNone('a'), addIfNone('b')])
-    expect(await count()).toBe(1)
-    expect(runs).toBe(3)
-  })
-
   test('however many write what all of them read, none is refused', async () => {
     const more = new PostgresStatements({ url })
     const addOne = (on: PostgresStatements) => () =>
@@ -309,7 +245,7 @@ describe.runIf(hasPostgres)('on PostgreSQL', () => {
     expect(await count()).toBe(40)
   })
 
-  test('a locked transaction runs once, whatever others add; only a wait for each other repeats it', async () => {
+  test('a locked transaction runs once, whatever others add', async () => {
     let runs = 0
     const bothHaveRead = deferred()
     const addAfterReading = (name: string) =>
@@ -322,27 +258,69 @@ describe.runIf(hasPostgres)('on PostgreSQL', () => {
       })
     await Promise.all([addAfterReading('a'), addAfterReading('b')])
     expect([await count(), runs]).toEqual([2, 2])
-    const set = statements.prepare('UPDATE thing SET name = name || $1 WHERE id = $2')
-    const both = (first: number, second: number) =>
-      statements.lockedTransaction(async () => {
-        await set.run(['x', first])
-        await set.run(['x', second])
-      })
-    await Promise.all([both(1, 2), both(2, 1)])
-    expect((await names()).toSorted()).toEqual(['axx', 'bxx'])
   })
 
-  test('two that wait for each other both succeed', async () => {
+  test.each(['transaction', 'lockedTransaction'] as const)(
+    'of two that wait for each other both succeed: %s',
+    async (kind) => {
+      await add('a')
+      await add('b')
+      const set = statements.prepare('UPDATE thing SET name = name || $1 WHERE id = $2')
+      const both = (first: number, second: number) =>
+        statements[kind](async () => {
+          await set.run(['x', first])
+          await set.run(['x', second])
+        })
+      await Promise.all([both(1, 2), both(2, 1)])
+      expect((await names()).toSorted()).toEqual(['axx', 'bxx'])
+    },
+  )
+
+  test('a transaction that writes a name which another one has taken meanwhile runs again, and finds it taken', async () => {
+    const other = new PostgresStatements({ url, connections: 1 })
+    let runs = 0
+    const outcome = await statements.transaction(async () => {
+      runs += 1
+      const taken = await names()
+      // After this one has begun to read.
+      if (runs === 1) await other.prepare("INSERT INTO thing (name) VALUES ('a')").run([])
+      if (taken.length > 0) return 'taken'
+      await add('a')
+      return 'added'
+    })
+    await other.close()
+    expect([outcome, runs, await names()]).toEqual(['taken', 2, ['a']])
+  })
+
+  test('a name that stays taken is refused after the last run', async () => {
     await add('a')
-    await add('b')
-    const set = statements.prepare('UPDATE thing SET name = name || $1 WHERE id = $2')
-    const both = (first: number, second: number) =>
-      statements.transaction(async () => {
-        await set.run(['x', first])
-        await set.run(['x', second])
-      })
-    await Promise.all([both(1, 2), both(2, 1)])
-    expect((await names()).toSorted()).toEqual(['axx', 'bxx'])
+    let runs = 0
+    const adding = statements.transaction(async () => {
+      runs += 1
+      await add('a')
+    })
+    await expect(adding).rejects.toSatisfy((error) => failureOf(error)?.kind === 'unique')
+    expect([runs, await names()]).toEqual([4, ['a']])
+  })
+
+  test('after a failover, a connection to what is a standby now is not used again', async () => {
+    const one = new PostgresStatements({ url, connections: 1 })
+    await one.execute('SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY')
+    const write = () => one.prepare("INSERT INTO thing (name) VALUES ('a')").run([])
+    await expect(write()).rejects.toSatisfy((error) => failureOf(error)?.kind === 'unwritable')
+    expect(await write()).toBe(1)
+    await one.close()
+  })
+
+  test.each([
+    ['a server that does not exist', { url: 'postgres://localhost:1/nowhere' }],
+    ['one that takes too long for a statement', { statementTimeoutMs: 50 }],
+  ])('%s is unavailable', async (_, options) => {
+    const tried = new PostgresStatements({ url, ...options })
+    await expect(tried.prepare('SELECT pg_sleep(20)').get([])).rejects.toSatisfy(
+      (error) => failureOf(error)?.kind === 'unavailable',
+    )
+    await tried.close()
   })
 
   test('work that goes on after a failed statement is not taken for committed', async () => {
@@ -374,21 +352,5 @@ describe.runIf(hasPostgres)('on PostgreSQL', () => {
     await expect.poll(count).toBe(0)
     await add('c')
     expect(await names()).toEqual(['c'])
-  })
-
-  test('a server that does not exist is unavailable', async () => {
-    const nowhere = new PostgresStatements({ url: 'postgres://localhost:1/nowhere' })
-    await expect(nowhere.prepare('SELECT 1').get([])).rejects.toSatisfy(
-      (error) => failureOf(error)?.kind === 'unavailable',
-    )
-    await nowhere.close()
-  })
-
-  test('a statement that takes too long is ended', async () => {
-    const hasty = new PostgresStatements({ url, statementTimeoutMs: 50 })
-    await expect(hasty.prepare('SELECT pg_sleep(20)').get([])).rejects.toSatisfy(
-      (error) => failureOf(error)?.kind === 'unavailable',
-    )
-    await hasty.close()
   })
 })

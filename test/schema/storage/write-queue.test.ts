@@ -70,14 +70,6 @@ function guarantees(): void {
     expect(queue.stats()).toEqual({ waiting: 0, commits: 1, failures: 0 })
   })
 
-  test('a hundred writes do not wait, and more are written after them', async () => {
-    const { add, queue, stored, tried, time } = start()
-    for (let index = 0; index < 150; index += 1) add(`item-${index}`)
-    await eventually(() => expect(queue.stats()).toMatchObject({ commits: 1, waiting: 50 }))
-    await tried(1)
-    expect([(await stored()).length, time.waiting]).toEqual([150, 0])
-  })
-
   test('a write may wait longer for others; one that may not takes it along', async () => {
     const { time, queue, add, stored, tried } = start()
     queue.add({ run: () => insert('patient'), waitMs: 100 })
@@ -163,20 +155,6 @@ function guarantees(): void {
     await mendTable()
   })
 
-  test('what a crash would lose is known, also while it is written', async () => {
-    const { queue } = start()
-    const during: (readonly unknown[])[] = []
-    const writes = ['a', 'b'].map((name) => ({
-      run: () => {
-        during.push(queue.unwritten())
-        return insert(name)
-      },
-    }))
-    for (const write of writes) queue.add(write)
-    await queue.flush()
-    expect([during, queue.unwritten()]).toEqual([[writes, writes], []])
-  })
-
   test('what a full disk kept waiting is written group by group, with turns for others in between', async () => {
     const { add, queue, stored, tried } = start()
     await breakTable()
@@ -190,23 +168,6 @@ function guarantees(): void {
       lengths.push((await stored()).length)
     }
     expect(lengths).toEqual([100, 200, 250])
-  })
-
-  test('what a report after the commit throws reaches neither the writes after it nor their reports', async () => {
-    const { queue, add, done, failures, stored } = start()
-    queue.add({
-      run: () => insert('a'),
-      done: () => {
-        throw new TypeError('a bug')
-      },
-    })
-    add('b')
-    expect(await queue.flush()).toBe(true)
-    expect([await stored(), done, failures]).toEqual([
-      ['a', 'b'],
-      ['b 1'],
-      ['TypeError, 0 waiting'],
-    ])
   })
 
   test('a group has nothing to do with a transaction of its callers', async () => {
@@ -260,50 +221,4 @@ describe.runIf(hasPostgres)('on PostgreSQL', () => {
   })
 
   guarantees()
-
-  test('while the server cannot be reached, writes wait; it gets them when it is back', async () => {
-    const away = new PostgresStatements({ url: 'postgres://tollgate@localhost:1/none' })
-    let target = away
-    statements = {
-      prepare: (sql) => server.prepare(sql),
-      transaction: (work) => target.transaction(work),
-      lockedTransaction: (work) => target.lockedTransaction(work),
-      afterCommit: (work) => target.afterCommit(work),
-      notify: (...notice) => target.notify(...notice),
-      prepareRows: (text) => server.prepareRows(text),
-      isShared: true,
-    }
-    const { add, queue, tried, stored, refused } = start()
-    add('a')
-    await tried(10)
-    expect([queue.waiting, refused]).toEqual([1, []])
-    target = server
-    await tried(1_000)
-    expect(await stored()).toEqual(['a'])
-    await away.close()
-  })
-
-  test('a text with a character that the server has not is stored without it', async () => {
-    const { add, queue, stored, refused } = start()
-    add('\0')
-    add('b')
-    expect(await queue.flush()).toBe(true)
-    expect([await stored(), refused]).toEqual([['\uFFFD', 'b'], []])
-  })
-
-  test('two writers that lock the same rows in the opposite order are both stored', async () => {
-    await server.execute("INSERT INTO item (name) VALUES ('x'), ('y')")
-    const mark = (name: string, suffix: string) =>
-      statements
-        .prepare("UPDATE item SET name = name || $2 WHERE name LIKE $1 || '%'")
-        .run([name, suffix])
-    const [one, other] = [start(), start()]
-    one.queue.add({ run: () => mark('x', '1') })
-    one.queue.add({ run: () => mark('y', '1') })
-    other.queue.add({ run: () => mark('y', '2') })
-    other.queue.add({ run: () => mark('x', '2') })
-    expect(await Promise.all([one.queue.flush(), other.queue.flush()])).toEqual([true, true])
-    const names = (await one.stored()).map((name) => name.split('').toSorted().join(''))
-    expect(names.toSorted()).toEqual(['12x', '12y'])
-  })
 })

@@ -6,61 +6,66 @@ import {
   endedCall,
   openStore,
   ocsOn,
-  plainRate,
   question,
   start,
-  topUp,
 } from '../../../support/books.ts'
 import { readValue, runScript, runSql } from '../../../support/stored.ts'
+import type { TestStore } from '../../../support/test-store.ts'
 
 const oneUnit = 1_000_000
 
-test('a number is recognized with and without its plus', async () => {
-  const { ocs } = await customerWith(oneUnit)
-  expect(await ocs.authorize(question('a', '4930', '15550001'))).toMatchObject({ kind: 'granted' })
-})
+/** Tenants 3 (a.test) and 4 (b.test), and extensions of them, each with its customer. */
+async function addTenants(
+  store: TestStore,
+  extensions: readonly (readonly [
+    number: string,
+    tenantId: 3 | 4,
+    customerId: number | null,
+  ])[] = [],
+): Promise<void> {
+  await runScript(
+    store,
+    `INSERT INTO tenant (id, slug, name, is_active, created_at) VALUES (3, 'a', 'A', 1, 0), (4, 'b', 'B', 1, 0);
+    INSERT INTO tenant_domain VALUES ('a.test', 3), ('b.test', 4)`,
+  )
+  for (const [number, tenantId, customerId] of extensions)
+    await runSql(
+      store,
+      `INSERT INTO extension (tenant_id, domain, extension, display_name, customer_id, ha1_md5, ha1_sha256,
+          created_at, updated_at) VALUES (?, ?, ?, '', ?, '', '', 0, 0)`,
+      tenantId,
+      tenantId === 3 ? 'a.test' : 'b.test',
+      number,
+      customerId,
+    )
+}
 
-test('the customer that the source determines pays, whatever number it shows', async () => {
+test('a payer is found by its number with and without its plus, but the customer that the source determines pays', async () => {
   const { ocs, customerId } = await customerWith(oneUnit)
-  const asked = { ...question('a', '4930', '+1999'), customerId }
-  expect(await ocs.authorize(asked)).toMatchObject({ kind: 'granted', account: { customerId } })
+  const granted = { kind: 'granted', account: { customerId } }
+  expect(await ocs.authorize(question('a', '1555', '15550001'))).toMatchObject(granted)
+  const asked = { ...question('b', '1555', '+1999'), customerId }
+  expect(await ocs.authorize(asked)).toMatchObject(granted)
 })
 
 test("an extension's number leads to its customer, unless two domains disagree", async () => {
-  const store = await openStore()
-  const planId = await addPlan(store, [plainRate])
-  const customerId = await addCustomer(store, { name: 'acme', rate_plan_id: planId })
-  const other = await addCustomer(store, { name: 'beta', rate_plan_id: planId })
-  await runScript(
-    store,
-    `INSERT INTO tenant (id, slug, name, is_active, created_at) VALUES (1, 'a', 'A', 1, 0), (2, 'b', 'B', 1, 0);
-    INSERT INTO tenant_domain VALUES ('a.test', 1), ('b.test', 2);`,
-  )
-  await runScript(
-    store,
-    `INSERT INTO extension (tenant_id, domain, extension, display_name, customer_id, ha1_md5, ha1_sha256,
-        created_at, updated_at)
-      VALUES (1, 'a.test', '101', '', ${customerId}, '', '', 0, 0),
-             (1, 'a.test', '102', '', ${customerId}, '', '', 0, 0),
-             (2, 'b.test', '102', '', ${other}, '', '', 0, 0)`,
-  )
-  const { ocs } = await ocsOn(store)
-  await topUp(ocs, customerId, oneUnit)
-  expect(await ocs.authorize(question('a', '1555', '101'))).toMatchObject({
-    account: { customerId },
-  })
-  expect(await ocs.authorize(question('b', '1555', '102'))).toMatchObject({
-    code: 'unknown_caller',
-  })
+  const { store, ocs, customerId } = await customerWith(oneUnit)
+  const other = await addCustomer(store, { name: 'beta' })
+  await addTenants(store, [
+    ['101', 3, customerId],
+    ['102', 3, customerId],
+    ['102', 4, other],
+  ])
+  await ocs.reloadCustomers()
+  const by = (caller: string) => ocs.authorize(question(caller, '1555', caller))
+  expect(await by('101')).toMatchObject({ account: { customerId } })
+  expect(await by('102')).toMatchObject({ code: 'unknown_caller' })
 })
 
 test('a customer of another tenant than the one that asks is one of nobody: nothing is reserved', async () => {
   const { store, ocs, customerId } = await customerWith(oneUnit, { max_cps: 1 })
-  await runScript(
-    store,
-    `INSERT INTO tenant (id, slug, name, is_active, created_at) VALUES (3, 'a', 'A', 1, 0), (4, 'b', 'B', 1, 0);
-    UPDATE customer SET tenant_id = 3`,
-  )
+  await addTenants(store)
+  await runSql(store, 'UPDATE customer SET tenant_id = 3')
   await ocs.reloadCustomers()
   expect(await ocs.authorize({ ...question('a'), payerTenantId: 4 })).toEqual({
     kind: 'denied',
@@ -102,16 +107,11 @@ test.each(['deny', 'allow'] as const)(
 
 test("an extension names its customer within its tenant, whatever other tenants' extensions are called", async () => {
   const { ocs, store, customerId } = await customerWith(oneUnit)
-  await runScript(
-    store,
-    `INSERT INTO tenant (id, slug, name, is_active, created_at) VALUES (3, 'a', 'A', 1, 0), (4, 'b', 'B', 1, 0);
-    INSERT INTO tenant_domain VALUES ('a.example', 3), ('b.example', 4);
-    UPDATE customer SET tenant_id = 3 WHERE id = ${customerId};
-    INSERT INTO extension (tenant_id, domain, extension, display_name, customer_id, ha1_md5,
-        ha1_sha256, created_at, updated_at)
-      VALUES (3, 'a.example', '101', 'x', ${customerId}, '', '', 0, 0),
-             (4, 'b.example', '101', 'x', NULL, '', '', 0, 0);`,
-  )
+  await addTenants(store, [
+    ['101', 3, customerId],
+    ['101', 4, null],
+  ])
+  await runSql(store, 'UPDATE customer SET tenant_id = 3')
   await ocs.reloadCustomers()
   const asked = question('a', '1555', '101')
   expect(await ocs.authorize(asked)).toMatchObject({ kind: 'denied', code: 'unknown_caller' })
@@ -147,18 +147,14 @@ test('a destination without a price is refused, one that is free is granted with
   expect(await ocs.authorize(question('b', '800555'))).toMatchObject({ grantedSeconds: Infinity })
 })
 
-test('a price in another currency than the wallet is no price', async () => {
+test.each([
+  ['a price in another currency than the wallet', "rate_plan SET currency = 'EUR'", 'no_rate'],
+  ['a blocked prefix', 'rate SET is_blocked = 1', 'destination_blocked'],
+])('%s denies', async (_, change, code) => {
   const { ocs, store } = await customerWith(oneUnit)
-  await runSql(store, "UPDATE rate_plan SET currency = 'EUR'")
+  await runSql(store, `UPDATE ${change}`)
   await ocs.reload()
-  expect(await ocs.authorize(question('a'))).toMatchObject({ code: 'no_rate' })
-})
-
-test('a blocked prefix denies', async () => {
-  const { ocs, store } = await customerWith(oneUnit)
-  await runSql(store, 'UPDATE rate SET is_blocked = 1')
-  await ocs.reload()
-  expect(await ocs.authorize(question('a'))).toMatchObject({ code: 'destination_blocked' })
+  expect(await ocs.authorize(question('a'))).toMatchObject({ code })
 })
 
 test('an inactive customer, or one of an inactive tenant, neither starts nor extends a call', async () => {
@@ -168,10 +164,10 @@ test('an inactive customer, or one of an inactive tenant, neither starts nor ext
   await ocs.reload()
   expect(await ocs.authorize(question('b'))).toMatchObject({ code: 'customer_inactive' })
   expect(await ocs.extend('a', 50)).toMatchObject({ code: 'customer_inactive' })
+  await addTenants(store)
   await runScript(
     store,
-    `INSERT INTO tenant (id, slug, name, is_active, created_at) VALUES (1, 'a', 'A', 0, 0);
-    UPDATE customer SET is_active = 1, tenant_id = 1`,
+    'UPDATE customer SET is_active = 1, tenant_id = 3; UPDATE tenant SET is_active = 0',
   )
   await ocs.reload()
   expect(await ocs.authorize(question('b'))).toMatchObject({ code: 'customer_inactive' })
@@ -205,14 +201,12 @@ test('no more calls start within any second than allowed', async () => {
 })
 
 test('a day costs no more than allowed, promises included, and the next day is a new one', async () => {
-  const { ocs, time, store } = await customerWith(10 * oneUnit, {
+  const { ocs, time, store, passUntil } = await customerWith(10 * oneUnit, {
     max_daily_spend_micros: 1_000_000,
   })
   await ocs.authorize(question('a'))
   expect(await ocs.authorize(question('b'))).toMatchObject({ code: 'daily_spend_limit' })
-  const stored = ocs.report(endedCall('a', 20))
-  time.advance(100)
-  await stored
+  await passUntil(ocs.report(endedCall('a', 20)))
   expect(await ocs.authorize(question('c'))).toMatchObject({ code: 'daily_spend_limit' })
   // What was spent is known after a restart as well.
   const restarted = await ocsOn(store, time)

@@ -98,13 +98,6 @@ test('nothing is left for a grant that was used up meanwhile: it costs all there
   expect(await next.ocs.check()).toEqual([])
 })
 
-test('the longest time of a call is the one of its start', async () => {
-  const { resumed } = await crashedCall(1_000_000, { max_call_seconds: 70 })
-  const { ocs } = await resumed(30)
-  expect(await ocs.extend('a', 60)).toEqual({ kind: 'granted', grantedSeconds: 70 })
-  expect(await ocs.extend('a', 70)).toEqual({ kind: 'denied', code: 'max_call_seconds' })
-})
-
 test('what was spent and is reserved counts against the day, as before', async () => {
   const { resumed } = await crashedCall(1_000_000, { max_daily_spend_micros: 100_000 })
   const next = await resumed(30)
@@ -115,18 +108,6 @@ test('what was spent and is reserved counts against the day, as before', async (
   expect(await next.ocs.authorize(question('b', plain))).toMatchObject({
     code: 'daily_spend_limit',
   })
-})
-
-test('a second crash finds it with what it held last', async () => {
-  const { store, resumed, customerId } = await crashedCall(1_000_000)
-  const second = await resumed(30)
-  await second.ocs.extend('a', 60)
-  second.ocs.changed('a', 'later')
-  second.time.advance(20)
-  const third = await ocsOn(store, new ManualTime(start + 40_000))
-  expect((await third.ocs.start()).saved).toMatchObject([{ callUuid: 'a', state: 'later' }])
-  third.ocs.resume('a')
-  expect(third.ocs.balanceOf(customerId)).toMatchObject({ reservedMicros: 120_000n })
 })
 
 test('a free call, and one that was not authorized, go on without a reservation of money', async () => {

@@ -4,7 +4,6 @@ import { ExternalCharging } from '../../../../engine/charging/external/external-
 import { MemoryFile } from '../../../../schema/journal/journal-file.ts'
 import type { Store } from '../../../../schema/open.ts'
 import { CallJournal } from '../../../../schema/journal/journal.ts'
-import { endedCall } from '../../../support/books.ts'
 import { FakeOcs } from '../../../support/fake-ocs.ts'
 import { hasPostgres } from '../../../support/postgres.ts'
 import { sharedDatabase } from '../../../support/shared-database.ts'
@@ -42,38 +41,6 @@ describe.runIf(hasPostgres)('an outbox that several processes share', () => {
   }
   afterEach(async () => {
     for (const charging of open.splice(0)) await charging.stop()
-  })
-
-  test('each CDR is delivered by one of them, and its cost is in its record', async () => {
-    const ocs = new FakeOcs(() => ({ kind: 'answer', status: 200, body: { cost: '0.50' } }))
-    await ocs.start()
-    const database = await sharedDatabase()
-    const log: string[] = []
-    for (let index = 0; index < 3; index += 1) {
-      const charging = openNode(await database.open(), ocs, `node-${index}`, log)
-      await charging.start()
-    }
-    await Promise.all(
-      Array.from({ length: 60 }, async (_, index) =>
-        open[index % 3]?.report(endedCall(`call-${index}`, 7)),
-      ),
-    )
-    const store = await database.open()
-    const costs = store.db
-      .selectFrom('cdr')
-      .select('cost_micros')
-      .where('cost_micros', '=', 500_000)
-    const { sql, parameters } = costs.compile()
-    await eventually(async () =>
-      expect(await store.statements.prepare(sql).all(parameters as readonly number[])).toHaveLength(
-        60,
-      ),
-    )
-    expect(new Set(ocs.seen.map(({ body }) => body.call_uuid))).toEqual(
-      new Set(Array.from({ length: 60 }, (_, index) => `call-${index}`)),
-    )
-    expect(log).toEqual([])
-    await ocs.stop()
   })
 
   test('what a node was sending when it was killed, it sends again at its start; another node waits a minute', async () => {

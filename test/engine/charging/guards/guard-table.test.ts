@@ -51,12 +51,6 @@ test('all guards that cover a call are found, the longest prefix of each scope f
   expect(found(table, call('1900', { customerId: null }))).toEqual([])
 })
 
-test('a guard ends when it expires', () => {
-  const table = new GuardTable([guard('one', { expiresAt: at + 1 })])
-  expect(found(table, call('1900'))).toEqual(['one'])
-  expect(found(table, call('1900'), at + 1)).toEqual([])
-})
-
 test('a guard on an extension covers its phone, and what a PBX or proxy of its tenant brings under its number', () => {
   const extension = { number: '101', tenantId: 7 }
   const table = new GuardTable([guard('one', { scope: 'extension', scopeId: 5, extension })])
@@ -67,12 +61,4 @@ test('a guard on an extension covers its phone, and what a PBX or proxy of its t
   expect(found(table, call('1900', fromPbx))).toEqual(['one'])
   expect(found(table, call('1900', { ...fromPbx, tenantIds: [8] }))).toEqual([])
   expect(found(table, call('1900', { ...fromPbx, caller: null }))).toEqual([])
-})
-
-test('a call looks at the lengths of its own guards, however many there are', () => {
-  const guards = Array.from({ length: 10_000 }, (_, index) =>
-    guard(`${index}`, { prefix: String(10_000 + index), scopeId: index % 2 }),
-  )
-  const table = new GuardTable(guards)
-  expect(found(table, call('120010'))).toEqual(['2001'])
 })

@@ -57,15 +57,6 @@ test('a rate that is written after its slice was read is not lost', async () => 
   expect([priceOf(early), priceOf(late)]).toEqual([3, 2])
 })
 
-test('of two writes of a prefix the later one stays, whenever what they ask for is read', async () => {
-  const { rates, planId, set, priceOf } = await open()
-  await set(2, early)
-  const first = rates.reloadPrefix(planId, early)
-  await set(3, early)
-  await Promise.all([first, rates.reloadPrefix(planId, early)])
-  expect(priceOf(early)).toBe(3)
-})
-
 test('what is written while a table loads is in the table that is asked for then', async () => {
   const { rates, set, priceOf, between } = await open()
   await set(2)
@@ -97,33 +88,4 @@ test('a plan is taken over whole, whatever loads meanwhile, and one that is gone
   await rates.reloadPlan(planId + 1)
   expect(priceOf(early)).toBe(3)
   expect(rates.table.find(planId + 1, early, 0)).toBeUndefined()
-})
-
-test('of two prefixes that an exit code makes one the dearer holds, and a blocked one before it, whichever was written last', async () => {
-  const store = await openStore()
-  const price = (micros: number) => ({
-    first_rate_per_minute_micros: 0,
-    rate_per_minute_micros: micros * 100_000,
-  })
-  const planId = await addPlan(store, [
-    { prefix: '0044', ...price(3) },
-    { prefix: '+44', ...price(1) },
-    { prefix: '44', ...price(2) },
-  ])
-  const rates = new Rates(store, () => Promise.resolve(), ['00'])
-  const held = () => rates.table.find(planId, '+441632960000', start)?.tariff.prefix
-  const write = async (prefix: string, change: string): Promise<string | undefined> => {
-    await runSql(store, `UPDATE rate SET ${change} WHERE prefix = '${prefix}'`)
-    await rates.reloadPrefix(planId, prefix.replace('+', ''))
-    const written = held()
-    await rates.reload()
-    expect(held()).toBe(written)
-    return written
-  }
-  await rates.reload()
-  expect(held()).toBe('0044')
-  expect(await write('44', 'rate_per_minute_micros = 250000')).toBe('0044')
-  expect(await write('+44', 'rate_per_minute_micros = 400000')).toBe('+44')
-  expect(await write('0044', 'rate_per_minute_micros = 500000')).toBe('0044')
-  expect(await write('44', 'is_blocked = 1')).toBe('44')
 })

@@ -8,14 +8,11 @@ import {
   endedCall,
   freshStore,
   ocsOn,
-  openCall,
   plainRate,
   question,
-  start,
   topUp,
 } from '../../../support/books.ts'
 import { readColumn, runSql } from '../../../support/stored.ts'
-import { journalOf } from '../../../support/journals.ts'
 import { onSqlite } from '../../../support/on-sqlite.ts'
 import { temporaryFolder } from '../../../support/temporary-folder.ts'
 import { followForCharging } from '../../../../engine/follow-changes.ts'
@@ -23,15 +20,6 @@ import { FileChanges } from '../../../../schema/changes/changes.ts'
 import { openDatabase } from '../../../../schema/open.ts'
 
 const oneUnit = 1_000_000
-
-test('a call of which nothing is heard gives back what it holds', async () => {
-  const { ocs, time, customerId, log } = await customerWith(oneUnit)
-  await ocs.start()
-  await ocs.authorize(question('a'))
-  time.advance(11 * 60_000 + 1_000)
-  expect(ocs.balanceOf(customerId)).toMatchObject({ reservedMicros: 0n, openCalls: 0 })
-  expect(log).toEqual(['warn billing: calls without a report'])
-})
 
 test('a call that shows signs of life keeps what it holds', async () => {
   const { ocs, time, customerId } = await customerWith(oneUnit)
@@ -90,35 +78,4 @@ onSqlite('file')('money that another process moves is noticed within a second', 
   await nextTurn()
   expect(await ocs.authorize(question('a', '1555'))).toMatchObject({ kind: 'granted' })
   store.close()
-})
-
-test('the verdicts since the start are counted by kind', async () => {
-  const { ocs } = await customerWith(oneUnit)
-  await ocs.authorize(question('a'))
-  await ocs.authorize(question('b'))
-  await ocs.authorize(question('c', '4930', '+1999'))
-  expect(ocs.stats()).toMatchObject({
-    openCalls: 1,
-    reservedMicros: 600_000n,
-    verdicts: { granted: 1, insufficient_funds: 1, unknown_caller: 1 },
-  })
-})
-
-test('the journal holds a call from its answer to its end', async () => {
-  const { ocs, time, store } = await customerWith(2 * oneUnit)
-  const journal = () => journalOf(store, time.schedule).left()
-  await ocs.authorize(question('a'))
-  void ocs.answered(openCall('a', start + 2_000))
-  time.advance(100)
-  expect(journal()).toMatchObject([{ kind: 'cut', call: { callUuid: 'a' }, talkedMs: 0 }])
-  ocs.alive(['a'], start + 9_000)
-  time.advance(100)
-  expect(journal()).toMatchObject([{ kind: 'cut', talkedMs: 9_000 }])
-  const stored = ocs.report(endedCall('a', 20))
-  time.advance(10)
-  expect(journal()).toMatchObject([{ kind: 'ended', record: { billsec: 20 } }])
-  time.advance(100)
-  await stored
-  time.advance(20)
-  expect(journal()).toEqual([])
 })

@@ -17,12 +17,6 @@ test.each(['1', '10', '2.5', 'three', ''])('--nodes %s is refused', async (count
   expect(world.complaints).toEqual([`tollgate: --nodes ${count}: allowed is a number from 2 to 9`])
 })
 
-test('the help of the demo tells of several nodes', async () => {
-  const world = fakeWorld({})
-  expect(await runCommandLine(['demo', '--help'], world)).toBe(0)
-  expect(world.printed.join('\n')).toContain('--nodes N')
-})
-
 test('the newest PostgreSQL of 15 and later is taken, wherever it is installed', () => {
   const root = temporaryFolder()
   const install = (...folders: readonly string[]): string => {
