@@ -1,5 +1,5 @@
 /** Calls that Tollgate itself makes (`POST /telephony/test-call`), to a PBX node of `tollgate test-pbx`. */
-import { expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { TraceView } from '../../control/calls/trace.ts'
 import { freePort } from '../support/free-port.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
@@ -140,23 +140,4 @@ test('a busy number is a record; a payer without money is refused before anythin
   expect(await recordOf(uuid)).toMatchObject({ disposition: 'BUSY', sip_code: 486, cost_micros: 0 })
   const broke = await place({ from: '12025550133', to: called })
   expect([broke.status, broke.code]).toEqual([402, 'insufficient_funds'])
-})
-
-test('a server that listens by TCP only places it, too', async () => {
-  const { place, recordOf, traceOf } = await start({
-    SIP_LISTEN: `tcp/127.0.0.1:${await freePort()}`,
-  })
-  const { uuid } = await place({ from: number, to: called, max_seconds: 1 })
-  // The node listens by UDP: the phone of the test was reached, the node is not.
-  const record = await recordOf(uuid)
-  expect([record.sip_code, record.denial_code]).toEqual([503, 'no_candidate'])
-  const { entries } = await traceOf(uuid)
-  const answers = entries.filter((entry) => entry.kind === 'message' && entry.leg === 0)
-  expect(answers).toContainEqual(
-    expect.objectContaining({
-      direction: 'received',
-      transport: 'tcp',
-      summary: expect.stringMatching(/^SIP\/2\.0 200 /),
-    }),
-  )
 })
