@@ -1,7 +1,6 @@
 /** Calls that Tollgate itself makes (`POST /telephony/test-call`), to a PBX node of `tollgate test-pbx`. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { createInterface } from 'node:readline'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { TraceView } from '../../control/calls/trace.ts'
 import { freePort } from '../support/free-port.ts'
@@ -56,8 +55,9 @@ async function startPbx(port: number) {
     env: programEnvironment,
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  for await (const line of createInterface({ input: child.stdout }))
-    if (/^test-pbx: answers calls at 127\.0\.0\.1:\d+/.test(line)) break
+  const [said] = (await once(child.stdout, 'data')) as [Buffer]
+  expect(said.toString()).toMatch(/^test-pbx: answers calls at 127\.0\.0\.1:\d+/)
+  child.stdout.resume()
   return child
 }
 
