@@ -5,7 +5,6 @@ import { expect, onTestFinished, test } from 'vitest'
 import { readWav } from '../support/audio.ts'
 import { Baresip } from '../support/baresip.ts'
 import { RtpEngine } from '../support/rtpengine.ts'
-import { watchStandstill } from '../support/standstill.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { domain, passwordOf, twoPhones } from '../support/two-phones.ts'
 import { eventually } from '../support/waiting.ts'
@@ -79,11 +78,10 @@ const isRecording = async (request: (path: string) => Promise<Response>): Promis
   return live?.recording === true
 }
 
-test('what each phone says is on its channel, and the file is as long as the talk', async () => {
+test('what each phone says is on its channel, and the file is no longer than the talk', async () => {
   const { tollgate, low, request, call, file, captures } = await open('always', {
     RECORDING_TONE: 'on',
   })
-  const standstillMs = watchStandstill(onTestFinished)
   const uuid = await call()
   await eventually(async () => expect(await isRecording(request)).toBe(true))
   await hearsMore(low)
@@ -91,8 +89,8 @@ test('what each phone says is on its channel, and the file is as long as the tal
   const [record] = await tollgate.waitForCalls(1)
   const bytes = await file(uuid)
   const wav = readWav(bytes)
-  const stoodSeconds = standstillMs() / 1_000
-  expect(Math.abs(wav.seconds - (record?.billsec ?? 0))).toBeLessThan(1.5 + stoodSeconds)
+  expect(wav.seconds).toBeGreaterThan(1.4)
+  expect(wav.seconds).toBeLessThan((record?.billsec ?? 0) + 1.5)
   expect(wav.tone(0, 500, 0.5, wav.seconds - 0.5)).toBeGreaterThan(0.8)
   expect(wav.tone(1, 800, 0.5, wav.seconds - 0.5)).toBeGreaterThan(0.8)
   expect(wav.tone(0, 800)).toBeLessThan(0.02)
