@@ -65,9 +65,10 @@ beforeAll(async () => {
   for (const port of [pbxPort, gatewayPort]) programs.push(await startPbx(port))
   tollgate = await TollgateProcess.start(seed, { ...patientNodes, DRAIN_SECONDS: '0' })
   token = await tollgate.createKey('--name', 'test', '--scopes', 'calls:originate,calls:read')
-})
+}, 120_000)
 afterAll(async () => {
-  await tollgate.stop()
+  // Also after a start that has failed.
+  await (tollgate as TollgateProcess | undefined)?.stop()
   for (const child of programs) {
     const ended = once(child, 'exit')
     child.kill('SIGINT')

@@ -1,8 +1,15 @@
 /** How the program starts, refuses to start, and ends; and its commands beside it. */
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, statSync } from 'node:fs'
-import { writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
@@ -73,7 +80,8 @@ test('a start that fails prints no password; that of the settings is used, and n
   const environment = { DATABASE_PATH: newPath(), ADMIN_PASSWORD: 'correct horse' }
   const taken = `udp/127.0.0.1:${await takenPort('udp')}`
   const { DATABASE_PATH } = environment
-  expect(await run(['serve'], { DATABASE_PATH, SIP_LISTEN: taken })).toEqual({
+  const failing = { DATABASE_PATH, SIP_LISTEN: taken, LOG_LEVEL: 'error' }
+  expect(await run(['serve'], failing)).toEqual({
     code: 2,
     out: '',
     err: `tollgate: SIP_LISTEN: ${taken} is in use by another program; stop that one, or set another port (EADDRINUSE)`,
@@ -115,7 +123,7 @@ test('a wrong or taken setting, a database that cannot be: exit code 2, one line
       ),
     ],
     [{ DATABASE_PATH: newer }, /schema version 4711/],
-    [{ DATABASE_PATH: broken }, /broken|not a database|malformed/],
+    [{ DATABASE_PATH: broken }, /^tollgate: DATABASE_PATH: cannot use database .*$/],
     [{ DATABASE_PATH: absent }, /does not exist; create it, or use --create/],
     [{ DATABASE_PATH: '/proc/x/t.db' }, /DATABASE_PATH/],
   ]
