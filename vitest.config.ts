@@ -1,7 +1,7 @@
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { defineConfig } from 'vitest/config'
 import { LongestFirst } from './test/support/longest-first.ts'
-import { onOneDatabase, programTests } from './test/support/program-tests.ts'
+import { onBothDatabases } from './test/support/program-tests.ts'
 import { sqliteFiles } from './test/support/sqlite-only.ts'
 
 const inFolders = (...folders: readonly string[]): string[] =>
@@ -12,21 +12,12 @@ const not = (...groups: readonly (readonly string[])[]): string[] =>
   groups.flat().map((pattern) => `!${pattern}`)
 
 /** These measure time, or what the machine does. */
-const measuringTests = [
-  'attack',
-  'foreign-lock',
-  'failover',
-  'node-failures',
-  'node-limits',
-  'nodes',
-  'strangers',
-].map((name) => `test/process/${name}.test.ts`)
+const measuringTests = ['attack', 'nodes'].map((name) => `test/process/${name}.test.ts`)
 /** They wait more than they work, so several at a time. */
 const patientTests = inFolders(
   'baresip',
   'kamailio',
   'sipp',
-  'sipsak',
   'sipvicious',
   'webphone',
   'conformance',
@@ -48,8 +39,8 @@ const databaseTests = globSync('test/{control,engine/charging}/**/*.test.ts').fi
 /** Those of the registrar that are not written for each database. */
 const registrarTests = ['test/engine/registrar/{clock-jumps,over-the-wire}.test.ts']
 
-/** Those of the built program that are the same on each database. */
-const repeatedTests = programTests.filter((file) => onOneDatabase[file] === undefined)
+/** Those of the built program to which the database makes a difference. */
+const repeatedTests = Object.keys(onBothDatabases)
 
 /** Vitest leaves one of them to itself, which is half of two; it needs a tenth of one. */
 const allCores = '100%'
@@ -106,16 +97,7 @@ const postgresProcessProject = {
   test: {
     ...waiting,
     name: 'postgres-process',
-    include: repeatedTests.filter((file) => !measuringTests.includes(file)),
-    env: onPostgres,
-  },
-}
-
-const postgresMeasuringProject = {
-  test: {
-    ...measuring,
-    name: 'postgres-measuring',
-    include: repeatedTests.filter((file) => measuringTests.includes(file)),
+    include: repeatedTests,
     env: onPostgres,
   },
 }
@@ -148,7 +130,7 @@ export default defineConfig({
           hookTimeout: 5_000,
         },
       },
-      ...(hasPostgres ? [postgresProject, postgresProcessProject, postgresMeasuringProject] : []),
+      ...(hasPostgres ? [postgresProject, postgresProcessProject] : []),
       {
         test: {
           ...waiting,

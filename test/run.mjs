@@ -15,22 +15,9 @@ import { parseCLI, startVitest } from 'vitest/node'
 const onlyWithAll = ['postgres', 'postgres-process', 'measuring', 'postgres-measuring']
 
 /** Run once more, on PostgreSQL, by the projects of vitest.config.ts whose names begin with postgres. */
-const repeatedFolders = [
-  'baresip',
-  'conformance',
-  'console',
-  'control',
-  'engine/charging',
-  'engine/registrar',
-  'kamailio',
-  'process',
-  'rtpengine',
-  'sipp',
-  'sipsak',
-  'sipvicious',
-  'tls',
-  'webphone',
-].map((folder) => under(`test/${folder}`))
+const repeatedFolders = ['control', 'engine/charging', 'engine/registrar', 'process', 'sipp'].map(
+  (folder) => under(`test/${folder}`),
+)
 
 /** Programs that are not from npm, the Debian packages that have them, and the test files that need them. */
 const peers = [
@@ -52,7 +39,6 @@ const peers = [
     needs: (file) => /from '.*\/rtpengine\.ts'$/m.test(readFileSync(file, 'utf8')),
   },
   { program: 'kamailio', debianPackage: 'kamailio', needs: under('test/kamailio') },
-  { program: 'sipsak', debianPackage: 'sipsak', needs: under('test/sipsak') },
   { program: 'svcrack', debianPackage: 'sipvicious', needs: under('test/sipvicious') },
   {
     program: 'openssl',

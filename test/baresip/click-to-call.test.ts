@@ -99,12 +99,3 @@ test('two phones are connected from the API, hear each other, hold, and are hung
   expect(summaries.filter((line) => line.startsWith('INVITE')).length).toBeGreaterThanOrEqual(2)
   expect((await told()).filter((type) => type === 'registration')).toHaveLength(2)
 })
-
-test('click-to-call from an extension without a phone is refused with the reason', async () => {
-  const answer = await api('/pbx/calls/originate', {
-    source_extension: '101',
-    destination_number: '102',
-  })
-  expect(answer.code).toBe('extension_unregistered')
-  expect(tollgate.calls()).toEqual([])
-})

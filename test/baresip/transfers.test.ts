@@ -113,26 +113,6 @@ test('a phone holds its call and transfers it: the other two hear each other', a
   expect(tollgate.faults).toEqual([])
 })
 
-// baresip 1.0.0 hangs up by itself when its transfer has failed.
-test('the new party declines: the transferor hears of it, and each call has its record', async () => {
-  const [one, two] = [await phone('101'), await phone('102')]
-  const three = await phone('103', 'manual')
-  await talking(one, two)
-  await one.command('transfer', `sip:103@${domain}`)
-  await three.next('CALL_INCOMING')
-  await callsAre(['ACTIVE', 'transferring'], ['RINGING', 'transferring'])
-  await Promise.all([one.hearsMore(), two.hearsMore()])
-  await three.command('hangup')
-  expect((await one.next('TRANSFER_FAILED')).param).toContain('486')
-  await two.next('CALL_CLOSED')
-  expect(await callsOf(2)).toEqual(
-    expect.arrayContaining([
-      { caller: '101', called: '102', disposition: 'ANSWERED', by: 'caller' },
-      { caller: '101', called: '103', disposition: 'BUSY', by: 'callee' },
-    ]),
-  )
-})
-
 // baresip 1.0.0 has no attended transfer: the transferor is scripted, the others are phones.
 test('attended transfer joins two calls: the two phones hear each other', async () => {
   const [two, three] = [await phone('102'), await phone('103')]
@@ -169,25 +149,3 @@ async function talkTo(number: string): Promise<Leg> {
   desk.request('ACK', own)
   return own
 }
-
-test('the called phone is moved by the API, and the new call is hung up by it: all end', async () => {
-  const [one, two, three] = [await phone('101'), await phone('102'), await phone('103')]
-  await talking(one, two)
-  const uuid = (await live())[0]?.uuid ?? ''
-  const started = await api('/telephony/transfer', {
-    call_uuid: uuid,
-    destination: '103',
-    leg: 'callee',
-  })
-  expect(started).toMatchObject({ data: { status: 'transferring' } })
-  await three.next('CALL_ESTABLISHED')
-  await one.next('CALL_CLOSED')
-  await Promise.all([two.hearsMore(), three.hearsMore()])
-  const second = (await live())[1]?.uuid ?? ''
-  await api('/telephony/hangup', { call_uuid: second })
-  await Promise.all([two.next('CALL_CLOSED'), three.next('CALL_CLOSED')])
-  expect((await callsOf(2)).map(({ by }) => by)).toEqual(['api', 'api'])
-  const trace = JSON.stringify(await api(`/calls/${second}/trace`))
-  expect(trace).toContain('"what":"routed"')
-  await callsAre()
-})

@@ -1,21 +1,11 @@
 /** Each screen of the console as axe sees it: WCAG 2.2 AA, light and dark, wide and as narrow as a phone. */
 import { readFileSync } from 'node:fs'
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import {
-  chooseScreen,
-  hrefs,
-  openBrowser,
-  openConsole,
-  postFrom,
-} from '../support/console-browser.ts'
-import { admin, placeCall, startConsoleRig } from '../support/console-rig.ts'
+import type { Page } from 'playwright-core'
+import { expect, test } from 'vitest'
+import { chooseScreen, hrefs, postFrom } from '../support/console-browser.ts'
+import { admin, placeCall, shareConsole } from '../support/console-rig.ts'
 
-let browser: Browser
-beforeAll(async () => {
-  browser = await openBrowser()
-})
-afterAll(() => browser.close())
+const { rig, open } = shareConsole()
 
 const source = readFileSync('control/console/web/app/screens.tsx', 'utf8')
 /** How many screens the console has, and how many of them show one thing, such as one call. */
@@ -37,22 +27,19 @@ const made = [
 ] as const
 
 test('axe finds nothing on any screen, and none is wider than a phone', async () => {
-  const rig = await startConsoleRig(browser)
-  await placeCall(rig)
-  for (const [path, body] of made) expect(await postFrom(rig.console.page, path, body)).toBe(201)
+  await placeCall(rig())
+  for (const [path, body] of made) expect(await postFrom(rig().console.page, path, body)).toBe(201)
   const proposal = {
     tool: 'revoke_sbc_api_key',
     arguments: { identifier: 'ci' },
     reason: 'it looks leaked',
   }
-  expect(await postFrom(rig.console.page, '/mcp/tools/propose_change', proposal)).toBe(200)
+  expect(await postFrom(rig().console.page, '/mcp/tools/propose_change', proposal)).toBe(200)
   for (const [colorScheme, width] of [
     ['light', 1_280],
     ['dark', 360],
   ] as const) {
-    const opened = await openConsole(browser, rig.tollgate, { colorScheme, width })
-    const { page, complaints, signIn, inaccessible } = opened
-    onTestFinished(() => page.context().close())
+    const { page, complaints, signIn, inaccessible } = await open({ colorScheme, width })
     await page.getByRole('heading', { level: 1 }).waitFor()
     expect(await inaccessible()).toEqual([])
     await page.evaluate(watchJumps)

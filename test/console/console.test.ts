@@ -1,54 +1,13 @@
 /** The console as operators use it: the started program, real calls, a real browser. */
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
-import { openBrowser, openConsole, type ConsolePage } from '../support/console-browser.ts'
-import {
-  admin,
-  ofTenant,
-  placeCall,
-  startConsoleRig,
-  type ConsoleRig,
-} from '../support/console-rig.ts'
+import type { Page } from 'playwright-core'
+import { expect, test } from 'vitest'
+import { postFrom } from '../support/console-browser.ts'
+import { admin, ofTenant, placeCall, shareConsole } from '../support/console-rig.ts'
 import { eventually } from '../support/waiting.ts'
 
-let browser: Browser
-/** Of the tests without calls; each has a page of its own. */
-let shared: ConsoleRig
-/** It takes some seconds until the page asks again, in which the other tests run. */
-let endedSession: Promise<void>
+const { rig, open, signedIn } = shareConsole()
 
-beforeAll(async () => {
-  browser = await openBrowser()
-  shared = await startConsoleRig(browser, (work) => atEnd.push(work))
-  endedSession = endSession(shared.console)
-  // Its test waits for it, and fails with it.
-  endedSession.catch(() => undefined)
-})
-
-const atEnd: (() => void | Promise<void>)[] = []
-afterAll(async () => {
-  for (const work of atEnd.toReversed()) await work()
-  await browser.close()
-})
-
-/** A page on which the administrator has signed in. */
-async function openShared(): Promise<ConsoleRig> {
-  const console = await openConsole(browser, shared.tollgate)
-  onTestFinished(() => console.page.context().close())
-  await console.signIn(admin.username, admin.password)
-  return { ...shared, console }
-}
-
-/** The session ends, and the user signs in again. */
-async function endSession({ page, signIn }: ConsolePage): Promise<void> {
-  await page.getByRole('link', { name: 'Customers' }).click()
-  await page.getByRole('link', { name: 'paying' }).waitFor()
-  await page.context().clearCookies()
-  await page.getByText('Your session has ended.').waitFor()
-  await signIn(admin.username, admin.password)
-  await page.getByRole('link', { name: 'paying' }).waitFor()
-  await page.waitForURL(/\/console\/customers$/)
-}
+const row = (page: Page, text: string) => page.getByRole('row').filter({ hasText: text })
 
 /** As the API shows it. */
 const activeCall = (index: number) => ({
@@ -71,11 +30,23 @@ const activeCall = (index: number) => ({
   price: null,
 })
 
-const row = (page: Page, text: string) => page.getByRole('row').filter({ hasText: text })
+/** What has the focus: its element, and its text. */
+const focused = (page: Page): Promise<unknown> =>
+  page.evaluate('[document.activeElement.tagName, document.activeElement.textContent.trim()]')
+
+const sample = (index: number) => ({
+  at: new Date(Date.now() - (120 - index) * 5_000).toISOString(),
+  active: index,
+  started: 10,
+  ended: 8,
+  answered: 6,
+  post_dial_delay: { count: 8, sum_ms: 1_200 },
+  lag_p99_ms: 1.5,
+  spent: [{ currency: 'USD', amount: '0.25' }],
+})
 
 test('a wrong password is refused in words; signing out ends the session', async () => {
-  const { page, signIn } = await openConsole(browser, shared.tollgate)
-  onTestFinished(() => page.context().close())
+  const { page, signIn } = await open()
   await page.getByLabel('User').fill('admin')
   await page.getByLabel('Password').fill('wrong')
   await page.getByRole('button', { name: 'Sign in' }).click()
@@ -89,36 +60,11 @@ test('a wrong password is refused in words; signing out ends the session', async
   await page.getByRole('button', { name: 'Sign in' }).waitFor()
 })
 
-test('a live call is seen, costs more each second, and is hung up', async () => {
-  const rig = await startConsoleRig(browser)
-  const { page, complaints } = rig.console
-  await page.getByText('Live', { exact: true }).waitFor()
-  const caller = await placeCall(rig)
-  const call = row(page, '18005551212')
-  await call.getByText('active').waitFor()
-  const cost = () => call.getByText(/USD$/).textContent()
-  const before = await cost()
-  await eventually(async () => expect(await cost()).not.toBe(before))
-  await call.getByRole('button', { name: /^Hang up/ }).click()
-  await page.getByRole('dialog').getByRole('button', { name: 'Hang up' }).click()
-  caller.reply(await caller.next('BYE'), 200)
-  await page.getByText('No call is in progress.').waitFor()
-  const [stored] = await rig.tollgate.waitForCalls(1)
-  expect(stored).toMatchObject({ disposition: 'ANSWERED', hangup_by: 'api' })
-
-  await page.getByRole('link', { name: 'Recent calls' }).click()
-  await row(page, '18005551212').getByRole('link').first().click()
-  await page.getByText(/Ended by an operator or a program, by the API/).waitFor()
-  await page.getByText(/Caller to Tollgate: INVITE/).waitFor()
-  expect(complaints).toEqual([])
-})
-
 test('a node is drained and may be stopped when its last call has ended; the last node stays', async () => {
-  const rig = await startConsoleRig(browser)
-  const { page, complaints } = rig.console
-  const caller = await placeCall(rig)
+  const { page, complaints } = await signedIn()
+  const caller = await placeCall(rig())
   await page.getByRole('link', { name: 'Nodes' }).click()
-  const [first, second] = rig.nodes.map(({ port }) => row(page, `:${port};`))
+  const [first, second] = rig().nodes.map(({ port }) => row(page, `:${port};`))
   if (first === undefined || second === undefined) throw new Error('there are two nodes')
   await first.getByText('in service').waitFor()
   await second.getByText('in service').waitFor()
@@ -145,8 +91,9 @@ test('a node is drained and may be stopped when its last call has ended; the las
 })
 
 test('a wallet is topped up, and the ledger shows it', async () => {
-  const { tollgate, console: opened } = await openShared()
-  const { page, complaints } = opened
+  const { tollgate } = rig()
+  const before = tollgate.wallet('paying').balance
+  const { page, complaints } = await signedIn()
   await page.getByRole('link', { name: 'Customers' }).click()
   await page.getByRole('link', { name: 'paying' }).click()
   await page.getByRole('button', { name: 'Top up' }).click()
@@ -154,16 +101,15 @@ test('a wallet is topped up, and the ledger shows it', async () => {
   await dialog.getByLabel(/^Amount/).fill('5.50')
   await dialog.getByLabel('Reason').fill('bank transfer 4711')
   await dialog.getByRole('button', { name: 'Top up' }).click()
-  await row(page, 'Top-up by admin: bank transfer 4711').getByText('15.50').waitFor()
-  await row(page, 'bank transfer 4711').getByText('+5.50').waitFor()
-  expect(tollgate.wallet('paying').balance).toBe(15_500_000)
+  await row(page, 'Top-up by admin: bank transfer 4711').getByText('+5.50').waitFor()
+  expect(tollgate.wallet('paying').balance).toBe(before + 5_500_000)
   expect(complaints).toEqual([])
 })
 
 test('a key is suspended, resumed and revoked; its name cannot reorder or hide text', async () => {
-  const { tollgate, console: opened } = await openShared()
+  const { tollgate } = rig()
   const token = await tollgate.createKey('--name', 'ci <b>\u202Egnp.exe')
-  const { page, complaints } = opened
+  const { page, complaints } = await signedIn()
   const ask = () =>
     fetch(`http://127.0.0.1:${tollgate.apiPort}/api/v1/health`, {
       headers: { Authorization: `Bearer ${token.trim()}` },
@@ -190,15 +136,9 @@ test('a key is suspended, resumed and revoked; its name cannot reorder or hide t
 })
 
 test('the user of a tenant sees the tenant only', async () => {
-  const { tollgate, console: opened } = await openShared()
-  const made = await opened.page.evaluate(
-    `fetch('/api/v1/users', { method: 'POST', headers: { 'Content-Type': 'application/json' },
-      body: JSON.stringify({ username: '${ofTenant.username}', password: '${ofTenant.password}',
-        role: 'admin', tenant_slug: 'acme' }) }).then(({ status }) => status)`,
-  )
-  expect(made).toBe(201)
-  const { page, signIn, complaints } = await openConsole(browser, tollgate)
-  onTestFinished(() => page.context().close())
+  const user = { ...ofTenant, role: 'admin', tenant_slug: 'acme' }
+  expect(await postFrom(rig().console.page, '/users', user)).toBe(201)
+  const { page, signIn, complaints } = await open()
   await signIn(ofTenant.username, ofTenant.password)
   await page.getByRole('link', { name: 'Customers' }).click()
   await page.getByRole('link', { name: 'ours' }).waitFor()
@@ -215,12 +155,18 @@ test('the user of a tenant sees the tenant only', async () => {
 })
 
 test('an ended session asks to sign in, and goes on at the same address', async () => {
-  await endedSession
+  const { page, signIn } = await signedIn()
+  await page.getByRole('link', { name: 'Customers' }).click()
+  await page.getByRole('link', { name: 'paying' }).waitFor()
+  await page.context().clearCookies()
+  await page.getByText('Your session has ended.').waitFor()
+  await signIn(admin.username, admin.password)
+  await page.getByRole('link', { name: 'paying' }).waitFor()
+  await page.waitForURL(/\/console\/customers$/)
 })
 
 test('of 2,000 live calls only those in sight are in the page; search and order are in its address', async () => {
-  const { console: opened } = await openShared()
-  const { page, complaints } = opened
+  const { page, complaints } = await signedIn()
   const calls = Array.from({ length: 2_000 }, (_, index) => activeCall(index))
   await page.route('**/pbx/calls/active', (route) => route.fulfill({ json: calls }))
   await page.goto('/console/calls?sort=-cost')
@@ -238,11 +184,209 @@ test('of 2,000 live calls only those in sight are in the page; search and order 
   expect(complaints).toEqual([])
 })
 
+test('on a phone the menu is behind a button, which keys open and close', async () => {
+  const { page, complaints } = await signedIn({ width: 390 })
+  const link = page.getByRole('link', { name: 'Audit' })
+  expect(await link.isVisible()).toBe(false)
+  const button = page.getByRole('button', { name: 'Menu' })
+  await button.focus()
+  await page.keyboard.press('Enter')
+  await link.waitFor()
+  await page.keyboard.press('Escape')
+  await link.waitFor({ state: 'hidden' })
+  expect(await button.evaluate('document.activeElement?.textContent')).toBe('Menu')
+  await button.click()
+  await link.click()
+  await page.getByRole('heading', { name: 'Audit' }).waitFor()
+  await link.waitFor({ state: 'hidden' })
+  expect(complaints).toEqual([])
+})
+
+test('the own password is changed in the account menu; a wrong old one is told', async () => {
+  const user = { username: 'pat', password: 'first password', role: 'auditor' }
+  expect(await postFrom(rig().console.page, '/users', user)).toBe(201)
+  const { page, signIn } = await open()
+  await signIn('pat', 'first password')
+  await page.getByRole('button', { name: 'Account' }).click()
+  await page.getByRole('button', { name: 'Change password' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Old password').fill('wrong password')
+  await dialog.getByLabel('New password').fill('second password')
+  await dialog.getByRole('button', { name: 'Change password' }).click()
+  await dialog.getByText('is not the password of this user').waitFor()
+  await dialog.getByLabel('Old password').fill('first password')
+  await dialog.getByRole('button', { name: 'Change password' }).click()
+  await page.getByText('Password changed').waitFor()
+  await page.reload()
+  await page.getByRole('button', { name: 'Account' }).click()
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await signIn('pat', 'second password')
+})
+
+test('the guide is read without a session on a dark phone: contents, search, anchors', async () => {
+  const { page, complaints, inaccessible } = await open({ colorScheme: 'dark', width: 390 })
+  await page.getByRole('link', { name: 'Guide' }).click()
+  await page.getByRole('heading', { name: 'Guide', level: 1 }).waitFor()
+  expect(await inaccessible()).toEqual([])
+  expect(
+    await page.evaluate(
+      'document.documentElement.scrollWidth > document.documentElement.clientWidth',
+    ),
+  ).toBe(false)
+  const contents = page.getByRole('button', { name: 'Contents' })
+  if (await contents.isVisible()) await contents.click()
+  const menu = page.getByRole('navigation')
+  await menu.getByLabel('Search').fill('dispatcher  KAMAILIO')
+  await menu.getByText('1 section', { exact: true }).waitFor()
+  expect(await page.getByRole('heading', { name: 'Trunks' }).isVisible()).toBe(false)
+  await page.keyboard.press('Enter')
+  await page.waitForURL(/\/guide#in-front-of-several-nodes$/)
+  await page.getByRole('heading', { name: 'In front of several nodes' }).waitFor()
+  expect(complaints).toEqual([])
+})
+
+test('the API reference has the session of the console, and asks to sign in without one', async () => {
+  const { page, complaints, inaccessible } = await open({ colorScheme: 'dark' })
+  await page.getByRole('link', { name: 'API reference' }).click()
+  await page.getByText(/^Sign in to try/).waitFor()
+  await page.getByLabel('User').fill(admin.username)
+  await page.getByLabel('Password').fill('wrong')
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByText('Username or password is wrong').waitFor()
+  await page.getByLabel('Password').fill(admin.password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByText(`Signed in as ${admin.username}`).waitFor()
+  expect(await page.getByLabel('Password').isVisible()).toBe(false)
+  // What Swagger UI itself makes: a select without a name, text outside of its main part.
+  const ofSwagger = /swagger|opblock|id="servers"|class="information-container/
+  expect((await inaccessible()).filter((each) => !ofSwagger.test(each))).toEqual([])
+  await page.getByRole('banner').getByRole('link', { name: 'Console' }).click()
+  await page.getByRole('button', { name: 'Account' }).waitFor()
+  // The browser reports the refused sign-in.
+  expect(complaints.filter((each) => !each.includes('401'))).toEqual([])
+})
+
+test('the charts are full when Now opens; a page that stays open keeps its session', async () => {
+  const { page, complaints, signIn } = await open()
+  await page.clock.install()
+  await signIn(admin.username, admin.password)
+  const samples = Array.from({ length: 120 }, (_, index) => sample(index))
+  const history = { success: true, data: { interval_seconds: 5, samples } }
+  await page.route('**/metrics/history', (route) => route.fulfill({ json: history }))
+  await page.getByRole('link', { name: 'Now' }).click()
+  for (const text of [
+    'Live calls: 119 0 to 119',
+    'Calls per second: 2 2 to 2',
+    'Answer-seizure ratio, %: 75 75 to 75',
+    'Post-dial delay, ms: 150 150 to 150',
+    'Spend per minute, USD: 3 3 to 3',
+    'Event-loop lag, ms (99 %): 1.5 1.5 to 1.5',
+  ])
+    await page.getByText(text, { exact: true }).waitFor()
+  // On a busy machine its event loop may.
+  await page.getByText(/\bneeds? attention/).waitFor()
+  const renewal = page.waitForRequest('**/api/v1/auth/session')
+  await page.clock.fastForward(600_000)
+  await renewal
+  expect(complaints).toEqual([])
+})
+
+test('a customer is made, found by its low balance, changed, and topped up; all by the keyboard', async () => {
+  const { page, complaints } = await signedIn({ timezoneId: 'Asia/Tokyo' })
+  const tabTo = async (name: string): Promise<void> => {
+    const wanted = page
+      .locator('a, button')
+      .filter({ hasText: new RegExp(`^${name}$`) })
+      .first()
+    await wanted.focus()
+    await page.keyboard.press('Enter')
+  }
+
+  await page.reload()
+  await page.getByRole('button', { name: 'Account' }).waitFor()
+  await page.keyboard.press('Tab')
+  expect(await focused(page)).toEqual(['A', 'Skip to content'])
+  await page.keyboard.press('Enter')
+  await page.keyboard.press('Tab')
+  expect(await page.evaluate('document.activeElement.closest("main") !== null')).toBe(true)
+
+  await tabTo('Customers')
+  await page.getByRole('heading', { name: 'Customers' }).waitFor()
+  await eventually(async () => expect(await focused(page)).toEqual(['H1', 'Customers']))
+  await tabTo('New customer')
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Name').fill('new one')
+  await dialog.getByLabel('Rate plan').selectOption('retail')
+  await dialog.getByLabel('Numbers').fill('12025550144\n12025550145')
+  await dialog.getByText('More settings').click()
+  await dialog.getByLabel(/^Low balance/).fill('5')
+  await dialog.getByLabel('Opening balance').fill('1.50')
+  await dialog.getByLabel('Opening balance').press('Enter')
+  await row(page, 'new one').getByText('low balance').waitFor()
+  await expect.poll(() => focused(page)).toEqual(['BUTTON', 'New customer'])
+  // The others have no money at all.
+  await page.getByLabel('Show').selectOption('low')
+  await page.waitForURL(/\/console\/customers\?show=low$/)
+  await expect
+    .poll(() => page.getByRole('table').getByRole('link').allTextContents())
+    .toEqual(['broke', 'new one', 'ours', 'theirs'])
+
+  await tabTo('new one')
+  await page.getByText('low balance').waitFor()
+  await tabTo('Top up')
+  await dialog.getByLabel(/^Amount/).fill('10')
+  await dialog.getByLabel('Reason').fill('cash')
+  await dialog.getByLabel('Reason').press('Enter')
+  const entry = row(page, 'cash')
+  await entry.getByText('11.50').waitFor()
+  await page.getByText('active', { exact: true }).waitFor()
+  const shown = entry.locator('time')
+  const at = new Date((await shown.getAttribute('datetime')) ?? '')
+  const style = { dateStyle: 'medium', timeStyle: 'medium', timeZone: 'Asia/Tokyo' } as const
+  expect(await shown.textContent()).toBe(new Intl.DateTimeFormat('en-GB', style).format(at))
+  const fact = (name: string) => page.locator('.fact').filter({ hasText: name })
+  await fact('Balance at the start of the month').getByText('0.00 USD').waitFor()
+  await fact('Balance so far').getByText('11.50 USD').waitFor()
+
+  await tabTo('Change')
+  await dialog.getByText('More settings').click()
+  await dialog.getByLabel('Calls at once').fill('3')
+  await dialog.getByLabel('Calls at once').press('Escape')
+  // The browser closes it, and tells the page after that: until then the page takes it for open.
+  await page.locator('dialog').waitFor({ state: 'detached' })
+  await expect.poll(() => focused(page)).toEqual(['BUTTON', 'Change'])
+  await page.keyboard.press('Enter')
+  await dialog.getByLabel('Name').fill('renamed')
+  await dialog.getByLabel('Name').press('Enter')
+  await page.getByRole('heading', { name: 'renamed' }).waitFor()
+  await tabTo('Rates')
+  await row(page, '0.60').waitFor()
+  await page.getByLabel('Price of a call to').fill('18005551212')
+  await page.getByLabel('Price of a call to').press('Enter')
+  await page.getByText('0.60 USD per minute by prefix 1; a call of one minute').waitFor()
+  await page.getByRole('main').getByRole('link', { name: 'Recent calls' }).press('Enter')
+  await page.getByText('No call in this period.').waitFor()
+  await page.waitForURL(/\/console\/history\?by=customer_id&for=5&days=30$/)
+  expect(complaints).toEqual([])
+})
+
+test('nodes that do not answer are named over every screen, until they answer again', async () => {
+  const { page, complaints } = await signedIn()
+  await page.route('**/metrics/telemetry', async (route) => {
+    const response = await route.fetch()
+    const headers = { ...response.headers(), 'x-unreachable-nodes': 'sbc-2, sbc-3' }
+    await route.fulfill({ response, headers })
+  })
+  await page.getByRole('link', { name: 'Now' }).click()
+  await page.getByText('No answer from sbc-2, sbc-3: what only these nodes know').waitFor()
+  await page.unroute('**/metrics/telemetry')
+  await page.getByText(/^No answer from/).waitFor({ state: 'hidden' })
+  expect(complaints).toEqual([])
+})
+
 test('a lost server is told, and its return shows what has happened since', async () => {
-  // Of the page whose session has ended, too, it would be lost.
-  await endedSession
-  const { tollgate, console: opened } = await openShared()
-  const { page } = opened
+  const { tollgate } = rig()
+  const { page } = await signedIn()
   await page.getByText('Live', { exact: true }).waitFor()
   await tollgate.terminate()
   await page.getByText('Connection lost, trying again').waitFor()

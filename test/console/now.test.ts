@@ -9,7 +9,7 @@ const folder = temporaryFolder()
 /** By incident: its title, a figure or a name in its text, and the link to the next step. */
 const told = {
   dead_node: [/PBX node office 3 .*does not answer since/, /out of service/, 'See the node'],
-  premium_burst: [/acme-main/, /16\.50 USD on 15 calls to 1900/, 'Set a spend guard'],
+  premium_burst: [/acme-main/, /USD on \d+ calls to 1900/, 'Set a spend guard'],
   empty_wallet: [/globex cannot pay for its calls/, /insufficient funds/, 'Top up the wallet'],
   unknown_caller: [/belong to no customer/, /\+15559990/, 'Give the number to a customer'],
   missing_rate: [/initech calls numbers that have no rate/, /4930/, 'Add the rate'],
@@ -27,7 +27,7 @@ const told = {
 
 test('eleven incidents are told on the page Now, each with since when, evidence and the next step', async () => {
   const program = startProgram(['demo', '--incidents'], { TMPDIR: folder })
-  await program.line(/^incidents: planted/)
+  const planted = await program.line(/^incidents: planted/)
   const ready = await program.line(/^ready /)
   const [, password = ''] = /password (\S+)/.exec(await program.line(/^created user/)) ?? []
   const apiPort = Number(/api=127\.0\.0\.1:(\d+)/.exec(ready)?.[1])
@@ -61,4 +61,37 @@ test('eleven incidents are told on the page Now, each with since when, evidence 
     .getByText('ci-reporting was refused to remove customer 1 (insufficient scope)')
     .waitFor()
   expect(complaints).toEqual([])
+  await agentFinds(planted)
 }, 120_000)
+
+interface Finding {
+  readonly what: string
+  readonly evidence: readonly string[]
+  readonly first_step: { readonly tool: string; readonly arguments: object } | null
+}
+
+/** One question to a tool names them too, with evidence, and with first steps that a dry run accepts. */
+async function agentFinds(planted: string): Promise<void> {
+  const [, url = '', key = ''] = /MCP (\S+)\/mcp key (\S+)$/.exec(planted) ?? []
+  const ask = async <T>(tool: string, given: object): Promise<T> => {
+    const answer = await fetch(`${url}/api/v1/mcp/tools/${tool}`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
+      body: JSON.stringify(given),
+    })
+    expect([tool, answer.status]).toEqual([tool, 200])
+    return ((await answer.json()) as { data: T }).data
+  }
+  const { findings } = await ask<{ findings: readonly Finding[] }>('find_anomalies', {})
+  expect(JSON.stringify(findings).length).toBeLessThan(40_000)
+  for (const [incident, [title]] of Object.entries(told))
+    expect([incident, findings.filter(({ what }) => title.test(what)).length]).toEqual([
+      incident,
+      1,
+    ])
+  for (const { evidence } of findings) expect(evidence).not.toEqual([])
+  const steps = findings.flatMap(({ first_step: step }) => step ?? [])
+  expect(steps.length).toBeGreaterThan(5)
+  for (const { tool, arguments: given } of steps)
+    expect(await ask(tool, { ...given, dry_run: true })).toMatchObject({ change_id: null })
+}

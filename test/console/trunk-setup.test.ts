@@ -1,19 +1,13 @@
 /** A stranger at an empty console: a trunk that registers, a rate deck from a file, a route, and a call over it. */
 import { createHash } from 'node:crypto'
-import type { Browser, Page } from 'playwright-core'
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
+import type { Page } from 'playwright-core'
+import { expect, onTestFinished, test } from 'vitest'
 import { openBrowser, openConsole } from '../support/console-browser.ts'
 import { admin } from '../support/console-rig.ts'
 import { openPeer } from '../support/scripted-node.ts'
 import { sdp, type SipPeer } from '../support/sip-peer.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { patientNodes } from '../support/waiting.ts'
-
-let browser: Browser
-beforeAll(async () => {
-  browser = await openBrowser()
-})
-afterAll(() => browser.close())
 
 const account = {
   username: 'trunk-7',
@@ -61,10 +55,11 @@ test(
     let isOver = false
     onTestFinished(() => void (isOver = true))
     void register(carrier, () => isOver)
+    const browser = await openBrowser()
+    onTestFinished(() => browser.close())
     const { page, complaints, signIn, inaccessible } = await openConsole(browser, tollgate)
     onTestFinished(() => page.context().close())
     await signIn(admin.username, admin.password)
-    const isClean = async () => expect(await inaccessible()).toEqual([])
     const dialog = page.getByRole('dialog')
     const field = (name: string) => dialog.getByRole('textbox', { name, exact: true })
     const choice = (name: string) => dialog.getByRole('combobox', { name, exact: true })
@@ -89,7 +84,6 @@ test(
     await dialog.getByText('2 lines are not valid').waitFor()
     await row(page, '4915,Germany mobile,cheap').getByText('rate_per_minute').waitFor()
     await row(page, '44x,United Kingdom').getByRole('cell', { name: '4', exact: true }).waitFor()
-    await isClean()
     await field('Table').fill(deck.join('\n'))
     await confirm('Check')
     await dialog.getByText('The table is valid: 2 new rates').waitFor()
@@ -124,7 +118,7 @@ test(
     await confirm('Create')
     await dialog.getByText('must be an IPv4 address').waitFor()
     expect(await page.evaluate('document.activeElement.name')).toBe('gateways.0.host')
-    await isClean()
+    expect(await inaccessible()).toEqual([])
     await field('Address').fill('127.0.0.1')
     await confirm('Create')
     await page.getByRole('link', { name: 'telco' }).click()

@@ -1,12 +1,10 @@
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { endWith, findPostgres } from '../../engine/commands/demo/temporary-postgres.ts'
-import { freePort } from '../support/free-port.ts'
 import { eventually } from '../support/waiting.ts'
 import { startProgram } from './program.ts'
 
@@ -28,38 +26,6 @@ test('the demo prints one line per call record, and Ctrl-C ends it without a tra
   program.child.kill('SIGINT')
   expect(await program.ended).toBe(0)
   expect(existsSync(database)).toBe(false)
-})
-
-test('a call of SIPp to a fresh demo, as SIPp makes it without options, is billed', async () => {
-  const sipPort = await freePort()
-  const program = startProgram(['demo'], { SIP_LISTEN: `udp/127.0.0.1:${sipPort}` })
-  const [, database = ''] = /database (\S+\.db)/.exec(await program.line(/^demo: /)) ?? []
-  const port = ['-p', String(await freePort())]
-  const words = ['-sn', 'uac', `127.0.0.1:${sipPort}`, '-i', '127.0.0.1', '-m', '1', ...port]
-  const sipp = spawn('sipp', words, { stdio: 'ignore' })
-  expect(await once(sipp, 'close')).toEqual([0, null])
-  expect(await program.line(/sipp → service/)).toMatch(/ANSWERED +\d+ s {2}0\.0[1-9]/)
-  const db = new Database(database, { readonly: true })
-  const [call] = db
-    .prepare(
-      `SELECT cdr.cost_micros AS cost, -ledger_entry.amount_micros AS debit FROM cdr
-       JOIN ledger_entry ON ref = call_uuid WHERE destination_number = 'service'`,
-    )
-    .all() as { readonly cost: number; readonly debit: number }[]
-  db.close()
-  expect(call?.cost).toBeGreaterThan(0)
-  expect(call?.debit).toBe(call?.cost)
-  program.child.kill('SIGINT')
-  expect(await program.ended).toBe(0)
-})
-
-test('npx tollgate runs the built program', () => {
-  const { status, stdout } = spawnSync('npx', ['--no-install', 'tollgate', '--help'], {
-    encoding: 'utf8',
-    stdio: ['ignore', 'pipe', 'ignore'],
-  })
-  expect(status).toBe(0)
-  expect(stdout).toMatch(/^tollgate: a telephony platform/)
 })
 
 const hasPostgres = findPostgres() !== undefined || process.env['CI'] === 'true'

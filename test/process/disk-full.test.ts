@@ -1,5 +1,4 @@
 import { execFileSync } from 'node:child_process'
-import { renameSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { paying, seedFor } from '../sipp/call-case.ts'
 import { isOnPostgres, onSqlite } from '../support/on-sqlite.ts'
@@ -102,25 +101,5 @@ onSqlite('file')(
     await expect.poll(() => told().join()).toContain(live.callId)
     await tollgate.restart()
     expect(tollgate.calls()).toMatchObject([{ call_id: live.callId, is_recovered: 1 }])
-  },
-)
-
-onSqlite('file')(
-  'a database that is moved away while it serves: 503 until it is back, and nothing is lost',
-  async () => {
-    const { node, tollgate } = await startWithNode((ports) => seedFor(ports))
-    const caller = await openPeer(tollgate)
-    const live = await answered(caller, node, tollgate)
-    const away = `${tollgate.databasePath}.away`
-    renameSync(tollgate.databasePath, away)
-    await expect.poll(() => isReady(tollgate)).toBe(false)
-    const refused = dial(caller, tollgate)
-    await caller.next('503 INVITE')
-    caller.request('ACK', refused)
-    await hangUp(caller, node, live)
-    renameSync(away, tollgate.databasePath)
-    await expect.poll(() => isReady(tollgate)).toBe(true)
-    const calls = await tollgate.waitForCalls(2)
-    expect(calls.map((call) => call.disposition).toSorted()).toEqual(['ANSWERED', 'CONGESTION'])
   },
 )

@@ -93,10 +93,7 @@ describe.runIf(programs !== undefined || process.env['CI'] === 'true')('failover
     await standby.lag()
     expect([await call(world), await call(world)]).toEqual([200, 200])
     await areStored(3)
-    const heardAt = Date.now()
     await primary.stop()
-    // For longer than the ten seconds that are usual.
-    await eventually(() => expect(Date.now() - heardAt).toBeGreaterThan(11_500), 30_000)
     expect(await call(world)).toBe(200)
     await standby.promote()
     await areStored(4)

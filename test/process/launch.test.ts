@@ -1,20 +1,12 @@
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import {
-  copyFileSync,
-  existsSync,
-  mkdtempSync,
-  readFileSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
-import { basename, join, resolve } from 'node:path'
+import { copyFileSync, existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { expect, onTestFinished, test } from 'vitest'
 import { freePort } from '../support/free-port.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { eventually } from '../support/waiting.ts'
-import { startProgram } from './program.ts'
 
 const folder = temporaryFolder()
 
@@ -52,25 +44,15 @@ test('an old Node restarts the program on the one that npm installed: arguments,
   })
 })
 
-test.each(['SIGTERM', 'SIGINT'] as const)(
-  'started by an old Node, %s drains and ends the serving process',
-  async (signal) => {
-    const child = await serve(['-r', oldNode])
-    const ended = once(child, 'exit')
-    child.kill(signal)
-    expect(await ended).toEqual([0, null])
-  },
-)
-
-test.runIf(process.platform === 'linux').each([['serve'], ['demo']])(
-  'started by an old Node, %s ends with its launcher: after kill -9 the next start has its ports and its database',
-  async (command) => {
+test.runIf(process.platform === 'linux')(
+  'started by an old Node, it ends with its launcher: after kill -9 the next start has its ports and its database, and drains at SIGTERM',
+  async () => {
     const environment = {
       API_LISTEN: `127.0.0.1:${await freePort()}`,
       SIP_LISTEN: `udp/127.0.0.1:${await freePort()}`,
       DATABASE_PATH: join(mkdtempSync(join(folder, 'killed-')), 'tollgate.db'),
     }
-    const launcher = await serve(['-r', oldNode], environment, command)
+    const launcher = await serve(['-r', oldNode], environment)
     const children = `/proc/${String(launcher.pid)}/task/${String(launcher.pid)}/children`
     const program = readFileSync(children, 'utf8').trim()
     onTestFinished(() => {
@@ -78,51 +60,12 @@ test.runIf(process.platform === 'linux').each([['serve'], ['demo']])(
     })
     launcher.kill('SIGKILL')
     await eventually(() => expect(existsSync(`/proc/${program}`)).toBe(false), 3_000)
-    await serve(['-r', oldNode], environment, command)
+    const next = await serve(['-r', oldNode], environment)
+    const ended = once(next, 'exit')
+    next.kill('SIGTERM')
+    expect(await ended).toEqual([0, null])
   },
 )
-
-test.runIf(process.platform === 'linux')(
-  'the server runs on a heap of its own sizes, in the process that was started, unless the operator has chosen',
-  async () => {
-    const wordsOf = (child: ChildProcess): string =>
-      readFileSync(`/proc/${String(child.pid)}/cmdline`, 'utf8')
-    const ours = await serve([])
-    expect(wordsOf(ours)).toContain('--max-semi-space-size=')
-    const alone = startProgram([
-      'sip-server',
-      '--listen',
-      'udp/127.0.0.1:0',
-      '--admin',
-      '127.0.0.1:0',
-      '--secret',
-      's',
-    ])
-    await alone.line(/^ready /)
-    expect(wordsOf(alone.child)).toContain('--max-semi-space-size=')
-    const chosen = await serve([], { NODE_OPTIONS: '--max-semi-space-size=8' })
-    expect(wordsOf(chosen)).not.toContain('--max-semi-space-size=')
-  },
-)
-
-test('what V8 has made of the program is kept beside it, and the next start takes it', () => {
-  const beside = mkdtempSync(join(folder, 'beside-'))
-  const main = join(beside, 'main.mjs')
-  copyFileSync('dist/main.js', main)
-  symlinkSync(resolve('dist/tollgate.js'), join(beside, 'tollgate.js'))
-  const run = () =>
-    spawnSync(process.execPath, [main, '--version'], {
-      encoding: 'utf8',
-      env: { PATH: process.env['PATH'], NODE_DEBUG_NATIVE: 'COMPILE_CACHE' },
-    })
-  expect(run().status).toBe(0)
-  const second = run()
-  expect(second.stdout).toMatch(/^tollgate \d/m)
-  expect(second.stdout + second.stderr).toMatch(
-    new RegExp(`reading cache from ${join(beside, '.compiled')}.*tollgate\\.js.*success`),
-  )
-  expect(second.stdout + second.stderr).toMatch(/tollgate\.js was accepted/)
-})
 
 test.each([
   [
@@ -149,17 +92,10 @@ test.each([
 )
 
 /** Until it is ready. */
-async function serve(
-  nodeWords: readonly string[],
-  environment: Record<string, string> = {},
-  command = 'serve',
-) {
-  const child = spawn(process.execPath, [...nodeWords, 'dist/main.js', command], {
+async function serve(nodeWords: readonly string[], environment: Record<string, string>) {
+  const child = spawn(process.execPath, [...nodeWords, 'dist/main.js', 'serve'], {
     env: {
       PATH: process.env['PATH'],
-      DATABASE_PATH: join(mkdtempSync(join(folder, 'serve-')), 'tollgate.db'),
-      SIP_LISTEN: 'udp/127.0.0.1:0',
-      API_LISTEN: '127.0.0.1:0',
       EDGE_LISTEN: '127.0.0.1:0',
       ...environment,
     },
@@ -168,5 +104,5 @@ async function serve(
   onTestFinished(() => void child.kill('SIGKILL'))
   for await (const line of createInterface({ input: child.stdout }))
     if (line.startsWith('ready ')) return child
-  throw new Error(`tollgate ${command} ended before it was ready`)
+  throw new Error('it ended before it was ready')
 }

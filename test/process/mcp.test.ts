@@ -1,10 +1,8 @@
-import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { eras, newClient, textOf } from '../support/mcp-client.ts'
 import { programEnvironment } from '../support/program-environment.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
-import { eventually } from '../support/waiting.ts'
 import { startProgram } from './program.ts'
 
 let tollgate: TollgateProcess
@@ -54,70 +52,6 @@ test.each(eras)(
     expect([refused.isError, textOf(refused)]).toEqual([true, expect.stringMatching(/revoked/)])
   },
 )
-
-test.each(eras)(
-  'a %s client on standard input is told when a resource has changed to which it has subscribed',
-  async (era) => {
-    const key = await tollgate.createKey('--name', `${era} subscriber`, '--scopes', '*')
-    const client = newClient(era)
-    onTestFinished(() => client.close())
-    const told: string[] = []
-    client.setNotificationHandler('notifications/resources/updated', ({ params }) => {
-      told.push(params.uri)
-    })
-    await client.connect(stdio([], { TOLLGATE_URL: url, TOLLGATE_KEY: key }))
-    const uri = 'tollgate://proposals'
-    const address = era === 'modern' ? '203.0.113.9' : '203.0.113.10'
-    if (era === 'modern') await client.listen({ resourceSubscriptions: [uri] })
-    else await client.subscribeResource({ uri })
-    const given = {
-      tool: 'ban_address',
-      arguments: { address },
-      reason: 'it guesses',
-    }
-    const proposed = await client.callTool({ name: 'propose_change', arguments: given })
-    expect(proposed.isError ?? false).toBe(false)
-    await eventually(() => expect(told).toEqual([uri]))
-    const { contents } = await client.readResource({ uri })
-    const { text } = contents[0] as { text: string }
-    expect([text, text]).toEqual([
-      expect.stringContaining('ban_address'),
-      expect.stringContaining(address),
-    ])
-    if (era === 'modern') return
-    const refused = client.subscribeResource({ uri: 'tollgate://telemetry' })
-    await expect(refused).rejects.toThrow('these can')
-    await client.unsubscribeResource({ uri })
-  },
-)
-
-test('the official client reaches /mcp over a socket, and a page of a stranger does not', async () => {
-  const key = await tollgate.createKey('--name', 'page', '--scopes', '*')
-  const client = new Client({ name: 'test', version: '1' })
-  onTestFinished(() => client.close())
-  const headers = { 'X-API-Key': key }
-  await client.connect(
-    new StreamableHTTPClientTransport(new URL(`${url}/mcp`), { requestInit: { headers } }),
-  )
-  const status = await client.callTool({ name: 'get_telemetry', arguments: {} })
-  expect(status.structuredContent).toMatchObject({ data: { calls: { active: 0 } } })
-
-  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' })
-  const ask = (more: Record<string, string>) =>
-    fetch(`${url}/mcp`, {
-      method: 'POST',
-      body,
-      headers: {
-        ...headers,
-        'content-type': 'application/json',
-        accept: 'application/json, text/event-stream',
-        ...more,
-      },
-    })
-  expect((await ask({ origin: 'https://evil.example.com' })).status).toBe(403)
-  const fine = await ask({})
-  expect([fine.status, fine.headers.get('x-ratelimit-limit')]).toEqual([200, '1200'])
-})
 
 test('tollgate mcp without a key, with a refused one or without a process says so in a line', async () => {
   const token = `sbc_live_${'x'.repeat(64)}`

@@ -3,7 +3,6 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { checked } from '../../schema/journal/journal-file.ts'
 import { cents } from '../sipp/call-case.ts'
-import { EventReader } from '../support/event-reader.ts'
 import {
   agreeing,
   anotherCall,
@@ -16,7 +15,6 @@ import {
 } from '../support/node-call.ts'
 import { sdp, type Leg, type SipPeer } from '../support/sip-peer.ts'
 import type { TollgateProcess } from '../support/tollgate-process.ts'
-import { finalNotify, refer } from '../support/transfer-rig.ts'
 import { eventually } from '../support/waiting.ts'
 
 interface Live {
@@ -132,86 +130,6 @@ test('both sides change the session after two crashes, and the call is hung up b
     expect(call).toMatchObject({ is_recovered: 0, disposition: 'ANSWERED' })
 })
 
-test('the caller may acknowledge the answer after the crash', async () => {
-  const call = await ringing()
-  const { caller, leg, node, invite, tollgate } = call
-  node.reply(invite, 200, { tag: 'b', body: sdp('node') })
-  const first = await caller.next('200 INVITE')
-  await crash(tollgate)
-  caller.learn(leg, first)
-  caller.request('ACK', leg)
-  const whole = { ...call, nodeLeg: node.calledLeg(invite, 'b') }
-  await goesOn(whole)
-  await hangUps['callee']?.(whole)
-  await settled(call, 1)
-})
-
-test('a held call is still held after a crash, and the event stream tells its end', async () => {
-  const call = await talking()
-  const { caller, leg, node, tollgate } = call
-  caller.request('INVITE', leg, { body: sdp('hold').replace('sendrecv', 'sendonly') })
-  node.reply(await node.next('INVITE'), 200, { body: sdp('held').replace('sendrecv', 'recvonly') })
-  await caller.next('200 INVITE')
-  caller.request('ACK', leg)
-  await node.next('ACK')
-  const held = await live(call)
-  expect(held).toMatchObject([{ state: 'HELD' }])
-  await journalled(tollgate, 's=held')
-  await crash(tollgate)
-  expect(await live(call)).toMatchObject([{ state: 'HELD', uuid: held[0]?.uuid }])
-  const events = await EventReader.open(
-    tollgate,
-    await tollgate.createKey('--name', 'reader', '--kind', 'pbx', '--scopes', '*'),
-  )
-  await hangUps['caller']?.(call)
-  expect((await events.next('call.ended')).data).toMatchObject({ call_uuid: held[0]?.uuid })
-  events.close()
-  await settled(call, 1)
-})
-
-test.each(['REFER', 'API'])(
-  'transferred after a crash by %s, and over a further one',
-  async (by) => {
-    const call = await talking()
-    const { caller, leg, node, nodeLeg, tollgate } = call
-    await crash(tollgate)
-    if (by === 'REFER') await refer(caller, leg, 'sip:18885550000@127.0.0.1')
-    else {
-      const [{ uuid: callUuid } = { uuid: '' }] = await live(call)
-      const order = { call_uuid: callUuid, destination: '18885550000', leg: 'callee' }
-      expect(await call.api('/telephony/transfer', order)).toMatchObject({
-        data: { status: 'transferring' },
-      })
-    }
-    const toSecond = await node.next('INVITE')
-    node.reply(toSecond, 200, { tag: 'second', body: sdp('second') })
-    await node.next('ACK')
-    node.reply(await node.next('INVITE'), 200, { body: sdp('node') })
-    await node.next('ACK')
-    if (by === 'REFER') {
-      await finalNotify(caller)
-      caller.request('BYE', leg)
-      await caller.next('200 BYE')
-    } else caller.reply(await caller.next('BYE'), 200)
-    await eventually(async () =>
-      expect((await live(call)).map(({ state }) => state)).toEqual(['ACTIVE', 'ACTIVE']),
-    )
-    await journalled(tollgate, 's=second', 2)
-    await crash(tollgate)
-    agreeing(node)
-    const second = node.calledLeg(toSecond, 'second')
-    node.request('INVITE', second, { body: sdp('on hold') })
-    const offer = await node.next('INVITE')
-    expect(offer.get('Call-ID')).toBe(nodeLeg.callId)
-    node.reply(offer, 200, { body: sdp('node') })
-    await node.next('200 INVITE')
-    node.request('ACK', second)
-    node.request('BYE', second)
-    await settled(call, 2)
-    expect(tollgate.calls().map((record) => record.is_recovered)).toEqual([0, 0])
-  },
-)
-
 test('money that runs out ends the call to the second, crash or not', async () => {
   const number = '15550009999'
   const call = await talking({ customer: { number, balance: '0.04' } })
@@ -220,23 +138,6 @@ test('money that runs out ends the call to the second, crash or not', async () =
   const [record] = await call.tollgate.waitForCalls(1)
   expect(record).toMatchObject({ billsec: 4, cost_micros: cents(4), is_recovered: 0 })
   expect(call.tollgate.wallet('caller')).toEqual({ balance: 0, ledger: 0, debits: 1 })
-})
-
-test('crashes while calls are restored, again and again', async () => {
-  const call = await talking()
-  const { tollgate } = call
-  for (const afterMs of [60, 120, 180, 240, 300, 400]) {
-    await tollgate.kill()
-    const starting = tollgate.restart().catch(() => undefined)
-    await new Promise((resolve) => setTimeout(resolve, afterMs))
-    await tollgate.kill()
-    await starting
-  }
-  await tollgate.restart()
-  await goesOn(call)
-  await hangUps['caller']?.(call)
-  await settled(call, 1)
-  expect(tollgate.calls()).toMatchObject([{ is_recovered: 0 }])
 })
 
 /** Rewrites the lines of the journal that name a call. */

@@ -1,10 +1,12 @@
 /** Calls that Tollgate itself makes (`POST /telephony/test-call`), to a PBX node of `tollgate test-pbx`. */
-import { expect, onTestFinished, test } from 'vitest'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { TraceView } from '../../control/calls/trace.ts'
 import { freePort } from '../support/free-port.ts'
+import { programEnvironment } from '../support/program-environment.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { eventually, patientNodes } from '../support/waiting.ts'
-import { startProgram } from './program.ts'
 
 const number = '12025550100'
 const called = '18005551212'
@@ -43,57 +45,62 @@ const seed = {
   outbound_routes: [{ name: 'all', prefix: '1', carrier: 'world' }],
 }
 
-/** Tollgate with `environment`, and `tollgate test-pbx` as its node and gateway. */
-async function start(environment: Readonly<Record<string, string>> = {}) {
-  const programs = [pbxPort, gatewayPort].map((port) =>
-    startProgram(['test-pbx', '--port', String(port)]),
-  )
-  for (const each of programs) await each.line(/^test-pbx: answers calls at 127\.0\.0\.1:\d+/)
-  const tollgate = await TollgateProcess.start(seed, {
-    ...patientNodes,
-    DRAIN_SECONDS: '0',
-    ...environment,
+/** `tollgate test-pbx` as node and gateway. */
+const programs: Awaited<ReturnType<typeof startPbx>>[] = []
+let tollgate: TollgateProcess
+let token: string
+
+async function startPbx(port: number) {
+  const child = spawn(process.execPath, ['dist/main.js', 'test-pbx', '--port', String(port)], {
+    env: programEnvironment,
+    stdio: ['ignore', 'pipe', 'inherit'],
   })
-  onTestFinished(async () => {
-    await tollgate.stop()
-    for (const { child, ended } of programs) {
-      child.kill('SIGINT')
-      expect(await ended).toBe(0)
-    }
+  const [said] = (await once(child.stdout, 'data')) as [Buffer]
+  expect(said.toString()).toMatch(/^test-pbx: answers calls at 127\.0\.0\.1:\d+/)
+  child.stdout.resume()
+  return child
+}
+
+beforeAll(async () => {
+  for (const port of [pbxPort, gatewayPort]) programs.push(await startPbx(port))
+  tollgate = await TollgateProcess.start(seed, { ...patientNodes, DRAIN_SECONDS: '0' })
+  token = await tollgate.createKey('--name', 'test', '--scopes', 'calls:originate,calls:read')
+}, 120_000)
+afterAll(async () => {
+  // Also after a start that has failed.
+  await (tollgate as TollgateProcess | undefined)?.stop()
+  for (const child of programs) {
+    const ended = once(child, 'exit')
+    child.kill('SIGINT')
+    expect(await ended).toEqual([0, null])
+  }
+})
+
+async function place(body: object) {
+  const response = await fetch(`http://127.0.0.1:${tollgate.apiPort}/api/v1/telephony/test-call`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
+    body: JSON.stringify(body),
   })
-  const token = await tollgate.createKey('--name', 'test', '--scopes', 'calls:originate,calls:read')
-  const place = async (body: object) => {
-    const response = await fetch(
-      `http://127.0.0.1:${tollgate.apiPort}/api/v1/telephony/test-call`,
-      {
-        method: 'POST',
-        headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
-        body: JSON.stringify(body),
-      },
-    )
-    const answer = (await response.json()) as { data?: { call_uuid: string }; code?: string }
-    return { status: response.status, code: answer.code, uuid: answer.data?.call_uuid ?? '' }
-  }
-  const recordOf = (uuid: string) =>
-    eventually(() => {
-      const record = tollgate.calls().find(({ call_uuid: of }) => of === uuid)
-      if (record === undefined) throw new Error('there is no record yet')
-      return record
-    })
-  const traceOf = async (uuid: string) => {
-    const response = await fetch(
-      `http://127.0.0.1:${tollgate.apiPort}/api/v1/calls/${uuid}/trace`,
-      {
-        headers: { Authorization: `Bearer ${token}` },
-      },
-    )
-    return ((await response.json()) as { data: TraceView }).data
-  }
-  return { tollgate, place, recordOf, traceOf }
+  const answer = (await response.json()) as { data?: { call_uuid: string }; code?: string }
+  return { status: response.status, code: answer.code, uuid: answer.data?.call_uuid ?? '' }
+}
+
+const recordOf = (uuid: string) =>
+  eventually(() => {
+    const record = tollgate.calls().find(({ call_uuid: of }) => of === uuid)
+    if (record === undefined) throw new Error('there is no record yet')
+    return record
+  })
+
+async function traceOf(uuid: string) {
+  const response = await fetch(`http://127.0.0.1:${tollgate.apiPort}/api/v1/calls/${uuid}/trace`, {
+    headers: { Authorization: `Bearer ${token}` },
+  })
+  return ((await response.json()) as { data: TraceView }).data
 }
 
 test('a call in the name of a number goes to its PBX node, ends by itself, and is debited once', async () => {
-  const { tollgate, place, recordOf, traceOf } = await start()
   const { status, code, uuid } = await place({ from: number, to: called, max_seconds: 1 })
   expect([status, code]).toEqual([201, undefined])
   const record = await recordOf(uuid)
@@ -126,7 +133,6 @@ test('a call in the name of a number goes to its PBX node, ends by itself, and i
 })
 
 test('a call in the name of an extension takes the outbound route, and its customer pays', async () => {
-  const { place, recordOf } = await start()
   const { status, code, uuid } = await place({ from: '101', to: called, max_seconds: 1 })
   expect([status, code]).toEqual([201, undefined])
   const record = await recordOf(uuid)
@@ -135,28 +141,8 @@ test('a call in the name of an extension takes the outbound route, and its custo
 })
 
 test('a busy number is a record; a payer without money is refused before anything is sent', async () => {
-  const { place, recordOf } = await start()
   const { uuid } = await place({ from: number, to: '18005551219' })
   expect(await recordOf(uuid)).toMatchObject({ disposition: 'BUSY', sip_code: 486, cost_micros: 0 })
   const broke = await place({ from: '12025550133', to: called })
   expect([broke.status, broke.code]).toEqual([402, 'insufficient_funds'])
-})
-
-test('a server that listens by TCP only places it, too', async () => {
-  const { place, recordOf, traceOf } = await start({
-    SIP_LISTEN: `tcp/127.0.0.1:${await freePort()}`,
-  })
-  const { uuid } = await place({ from: number, to: called, max_seconds: 1 })
-  // The node listens by UDP: the phone of the test was reached, the node is not.
-  const record = await recordOf(uuid)
-  expect([record.sip_code, record.denial_code]).toEqual([503, 'no_candidate'])
-  const { entries } = await traceOf(uuid)
-  const answers = entries.filter((entry) => entry.kind === 'message' && entry.leg === 0)
-  expect(answers).toContainEqual(
-    expect.objectContaining({
-      direction: 'received',
-      transport: 'tcp',
-      summary: expect.stringMatching(/^SIP\/2\.0 200 /),
-    }),
-  )
 })

@@ -115,19 +115,6 @@ test('the long example of the README does what it says', async () => {
   expect(await (await fetch(`http://127.0.0.1:${metrics}/metrics`)).text()).toContain('drachtio_')
 })
 
-test('the program serves it with a file of drachtio-server', async () => {
-  const [sip, admin] = [await freePort(), await freePort()]
-  writeFileSync(
-    join(folder, 'drachtio.conf.xml'),
-    `<drachtio><admin port="${admin}" secret="cymru">127.0.0.1</admin>
-    <sip><contacts><contact>sip:127.0.0.1:${sip};transport=udp</contact></contacts></sip></drachtio>`,
-  )
-  const program = startNode(['node_modules/.bin/tollgate-sip-server', '-f', 'drachtio.conf.xml'])
-  await program.line('ready ')
-  await announce(admin).line('taking calls')
-  await expectCall(sip)
-})
-
 test('its types are those of the library, and its examples keep to them', () => {
   const names = readdirSync(join(folder, 'node_modules/tollgate-sip-server/dist/types'))
   expect(names).toContain('index.d.ts')

@@ -111,18 +111,6 @@ test.each(pairings)('%s calls %s: each gets its own profile', async (from, to) =
   expect(hasTelephoneEvents).toBe(true)
 })
 
-test('an SRTP offer fits into a datagram, and begins with what every phone has', async () => {
-  const srtp = party(undefined, { rules: { profile: 'srtp' } })
-  const { offered } = await exchanged([party(), baresipOffer], srtp, answerOf(srtpOffer))
-  const suites = [...offered.matchAll(/^a=crypto:\d+ (\S+)/gm)].map(([, suite]) => suite)
-  expect(suites).toEqual([
-    'AES_256_CM_HMAC_SHA1_80',
-    'AES_CM_128_HMAC_SHA1_80',
-    'AES_CM_128_HMAC_SHA1_32',
-  ])
-  expect(offered.length).toBeLessThan(900)
-})
-
 test('an allow list is what the callee is offered, in its order', async () => {
   const { offered, answered } = await exchanged(
     [party(), chromiumOffer],
@@ -149,16 +137,6 @@ test.each([
   expect(readDescription(offered).codecs).toEqual(wanted)
   expect(readDescription(answered).codecs).toEqual([spoken])
   expect(readDescription(answered).hasTelephoneEvents).toBe(true)
-})
-
-test('video keeps its codecs beside a list of audio codecs', async () => {
-  const video = 'm=video 4000 RTP/AVP 96\r\na=rtpmap:96 VP8/90000\r\na=sendrecv\r\n'
-  const { offered } = await exchanged(
-    [party(), `${baresipOffer}${video}`],
-    party(undefined, { rules: { codecs: ['PCMU'] } }),
-    (sdp) => `${answerOf(baresipOffer)(sdp)}${video}`,
-  )
-  expect(readDescription(offered)).toMatchObject({ codecs: ['PCMU'], otherCodecs: ['VP8'] })
 })
 
 test('events of RTP are taken from the offerer, and not offered to a party that takes INFO', async () => {

@@ -46,10 +46,7 @@ async function ask(request: NgRequest): Promise<number> {
   return Number(/^m=audio (\d+)/m.exec(sdp)?.[1])
 }
 
-test.each([
-  ['sends at once', 0],
-  ['sends for the first time after the relay has stopped learning', 4_500],
-])('a phone behind NAT that %s is heard, and a stranger is not', async (_name, silentMs) => {
+test('a phone behind NAT is heard, and a stranger is not', async () => {
   const [phone, callee, stranger] = [await opened(), await opened(), await opened()]
   const heard = new Map<number, number>()
   callee.on('message', (bytes: Buffer) => {
@@ -60,12 +57,11 @@ test.each([
   const answered = baresipOffer.replace('40000', String(callee.address().port))
   const offerer = party(hidden, { natAddress: '127.0.0.1' })
   const answerer = { ...party(), description: readDescription(answered) }
-  const session = { 'call-id': `strict-${silentMs}`, 'from-tag': 'a', 'to-tag': 'b' }
+  const session = { 'call-id': 'strict', 'from-tag': 'a', 'to-tag': 'b' }
   await ask({ ...offerFlags(offerer, party()), command: 'offer', ...session, sdp: hidden })
   const flags = answerFlags(offerer, answerer)
   const port = await ask({ ...flags, command: 'answer', ...session, sdp: answered })
 
-  await delay(silentMs)
   let sequence = 0
   const sendFor = async (ms: number, ...from: readonly (readonly [Socket, number])[]) => {
     for (let sent = 0; sent < ms / 20; sent += 1) {

@@ -75,17 +75,3 @@ test('a browser calls a desk phone, holds and resumes, sends digits, and hangs u
   await desk.next('CALL_CLOSED')
   await ended('101')
 })
-
-test('a desk phone calls a browser, and hangs up', async () => {
-  await desk.command('dial', `sip:101@${domain}`)
-  await browser.answer()
-  await desk.next('CALL_ESTABLISHED')
-  await talk()
-  await desk.command('hold')
-  await browser.hearsNone(800)
-  await desk.command('resume')
-  await talksOn()
-  await desk.command('hangup')
-  await browser.over()
-  await ended('102')
-})

@@ -23,16 +23,12 @@ export interface Case {
 interface CaseOptions {
   /** Scenario of each node, in order of priority. */
   readonly nodes: readonly string[]
-  readonly algorithm?: number
-  readonly weights?: readonly number[]
   /** Of the paying customer. Default 10.00. */
   readonly balance?: string
   /** Beside `patientNodes`; `watchedNodes` where a node falls silent. */
   readonly environment?: Record<string, string>
   /** Beside the usual ones. */
-  readonly rates?: readonly object[]
   readonly customers?: readonly object[]
-  readonly tenants?: readonly object[]
 }
 
 export async function startCase(options: CaseOptions): Promise<Case> {
@@ -54,32 +50,24 @@ const uriOf = (port: number): string => `sip:127.0.0.1:${port};transport=udp`
 export function seedFor(ports: readonly number[], options: Omit<CaseOptions, 'nodes'> = {}) {
   const { balance = '10.00' } = options
   return {
-    tenants: options.tenants ?? [],
     rate_plans: [{ name: 'retail', currency: 'USD' }],
-    rates: [
-      { rate_plan: 'retail', prefix: '1', rate_per_minute: '0.60' },
-      ...(options.rates ?? []),
-    ],
+    rates: [{ rate_plan: 'retail', prefix: '1', rate_per_minute: '0.60' }],
     customers: [
       { name: 'paying', rate_plan: 'retail', numbers: [paying], balance },
       { name: 'poor', rate_plan: 'retail', numbers: [poor] },
       { name: 'almost-broke', rate_plan: 'retail', numbers: [almostBroke], balance: '0.02' },
       ...(options.customers ?? []),
     ],
-    dispatcher: [{ endpoint_name: 'pbx', set_id: 1, ...setOf(ports, options) }],
+    dispatcher: [{ endpoint_name: 'pbx', set_id: 1, ...setOf(ports) }],
   }
 }
 
-const setOf = (
-  ports: readonly number[],
-  { algorithm = 8, weights }: Pick<CaseOptions, 'algorithm' | 'weights'>,
-) => ({
-  algorithm,
+const setOf = (ports: readonly number[]) => ({
+  algorithm: 8,
   nodes: ports.map((port, index) => ({
     host: '127.0.0.1',
     internal_port: port,
     priority: 10 + index,
-    weight: weights?.[index] ?? 100,
   })),
 })
 
@@ -98,11 +86,9 @@ export interface Judged {
   waitForCalls(count: number): Promise<StoredCall[]>
 }
 
-interface SharedOptions extends Pick<CaseOptions, 'nodes' | 'algorithm' | 'weights'> {
+interface SharedOptions extends Pick<CaseOptions, 'nodes'> {
   /** What its customer has beside name, number, rate plan and a balance of 10.00. */
   readonly customer?: object
-  /** Beside the usual one, in a rate plan of its own. */
-  readonly rates?: readonly object[]
   /** How its nodes are probed, if not as `environment` says. */
   readonly probe?: object
   /** For a case that stops or freezes nodes, or asks what they complained of: the same scenario is otherwise one node for all. */
@@ -160,8 +146,8 @@ export function shareProgram<Name extends string>(
 }
 
 /** For SIPp: the Call-IDs end with this tag. */
-export const taggedCalls = (tag: string, begin = '%u-%p') => ({
-  extra: ['-cid_str', `${begin}@${tag}`],
+export const taggedCalls = (tag: string) => ({
+  extra: ['-cid_str', `%u-%p@${tag}`],
 })
 
 /** Calls whose Call-IDs end with this tag. */
@@ -208,23 +194,15 @@ class SharedNodes {
 }
 
 function sharedSeed(all: readonly SharedOptions[], ports: readonly (readonly number[])[]): object {
-  const usual = { prefix: '1', rate_per_minute: '0.60' }
-  const plans = all.flatMap(({ rates }, index) =>
-    rates === undefined ? [] : [{ name: identityOf(index).customer, rates: [usual, ...rates] }],
-  )
-  const ratePlans = [{ name: 'retail', rates: [usual] }, ...plans]
   return {
-    rate_plans: ratePlans.map(({ name }) => ({ name, currency: 'USD' })),
-    rates: ratePlans.flatMap(({ name, rates }) =>
-      rates.map((rate) => ({ rate_plan: name, ...rate })),
-    ),
-    customers: all.map(({ customer, rates }, index) => {
+    rate_plans: [{ name: 'retail', currency: 'USD' }],
+    rates: [{ rate_plan: 'retail', prefix: '1', rate_per_minute: '0.60' }],
+    customers: all.map(({ customer }, index) => {
       const { customer: name, caller } = identityOf(index)
-      const plan = rates === undefined ? 'retail' : name
-      return { name, rate_plan: plan, numbers: [caller], balance: '10.00', ...customer }
+      return { name, rate_plan: 'retail', numbers: [caller], balance: '10.00', ...customer }
     }),
     dispatcher: all.map((options, index) => ({
-      ...setOf(ports[index] ?? [], options),
+      ...setOf(ports[index] ?? []),
       endpoint_name: identityOf(index).customer,
       set_id: index + 1,
       ...(options.probe !== undefined && { probe: options.probe }),
@@ -261,24 +239,6 @@ export async function holdCall(
     await hangUp(calls)
     expect(await talking).toEqual({ exitCode: 0, errors: '' })
   }
-}
-
-/**
- * The records of two calls that `place` has placed within one second: once more while the machine stood still between
- * them.
- */
-export async function atOnce(
-  source: Judged,
-  place: () => Promise<unknown>,
-): Promise<readonly StoredCall[]> {
-  const known = source.calls().length
-  for (let placed = 2; placed <= 10; placed += 2) {
-    await place()
-    const calls = (await source.waitForCalls(known + placed)).slice(-2)
-    const starts = calls.map((call) => call.start_stamp)
-    if (Math.max(...starts) - Math.min(...starts) < 900) return calls
-  }
-  throw new Error('the machine stands still between any two calls')
 }
 
 /** The calls that are answered and go on. */

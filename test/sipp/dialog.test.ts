@@ -1,5 +1,5 @@
-import { beforeAll, expect, test } from 'vitest'
-import { callWith, traceCall, type SippResult, type TracedResult } from '../support/sipp.ts'
+import { expect, test } from 'vitest'
+import { callWith, traceCall, type TracedResult } from '../support/sipp.ts'
 import { cents, expectPaid, shareProgram } from './call-case.ts'
 
 const clean = { exitCode: 0, errors: '' }
@@ -25,16 +25,6 @@ const caseOf = shareProgram<string>({
   ...ofNodes,
   lostAck: withNode('answers'),
   twice: withNode('answers'),
-  unacknowledged: withNode('answers'),
-})
-
-/** It takes half a minute, in which the other tests run. */
-let unacknowledged: Promise<SippResult>
-
-beforeAll(() => {
-  const { tollgate, options } = caseOf('unacknowledged')
-  const place = { ...options, timeoutSeconds: 120 }
-  unacknowledged = callWith('dialog/never-acknowledged.xml', tollgate.sipPort, place)
 })
 
 test.each(cases)('%s with node %s: %s; one record, one charge', async (scenario, node) => {
@@ -76,13 +66,5 @@ test('every request arrives twice: it is one call with one charge', async () => 
   expect(count(result, 'sent', /^BYE /)).toBe(2)
   const balance = cents(1_000) - expectPaid((await waitForCalls(1))[0], 1)
   expect(wallet()).toMatchObject({ debits: 1, balance })
-  expect(await nodes[0]?.stop()).toBe('')
-})
-
-test('a caller that never acknowledges the answer is hung up after 32 s, and the node too', async () => {
-  const { nodes, waitForCalls } = caseOf('unacknowledged')
-  expect((await unacknowledged).exitCode).toBe(0)
-  const [call] = await waitForCalls(1)
-  expect(call).toMatchObject({ disposition: 'ANSWERED' })
   expect(await nodes[0]?.stop()).toBe('')
 })

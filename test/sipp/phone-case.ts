@@ -1,8 +1,7 @@
 /**
- * One case with phones: SIPp registers a port for an extension, answers there, and calls from there.
+ * Phones and a carrier: SIPp registers a port for an extension, answers there, and calls from there.
  * Loopback is not trusted: a source that is not a phone, node or carrier is unknown.
  */
-import { onTestFinished } from 'vitest'
 import { freePort } from '../support/free-port.ts'
 import { callWith, failWith, SippNode, type SippResult } from '../support/sipp.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
@@ -24,39 +23,42 @@ const extensions = [
 
 export interface PhoneCase {
   readonly tollgate: TollgateProcess
+  /** From which the carrier calls. */
+  readonly trunkPort: number
   phone(user: string): Promise<SippPhone>
 }
 
-/** `seed` gets the ports of phones, carriers and callers that it needs by itself. */
-export async function startPhones(
-  seed: Readonly<Record<string, unknown>> = {},
-  environment: Readonly<Record<string, string>> = {},
-): Promise<PhoneCase> {
+/** The carrier takes calls at `gatewayPort`. */
+export async function startPhones(gatewayPort: number): Promise<PhoneCase> {
+  const trunkPort = await freePort()
+  const gateways = [
+    { host: '127.0.0.1', port: gatewayPort, inbound: false },
+    { host: '127.0.0.1', port: trunkPort, outbound: false },
+  ]
   const tollgate = await TollgateProcess.start(
     {
       ...seedFor([]),
       dispatcher: [],
       tenants: [{ slug: 'acme', domains: [domain] }],
       extensions,
-      ...seed,
+      carriers: [{ name: 'north', tenant: 'acme', customer: 'paying', gateways }],
+      outbound_routes: [
+        { name: 'out', tenant: 'acme', prefix: '', carrier: 'north' },
+        { name: 'help', tenant: 'acme', prefix: '112', carrier: 'north', emergency: true },
+      ],
+      inbound_routes: [{ name: 'in', tenant: 'acme', prefix: '18005550101', extension: '101' }],
     },
-    { ...patientNodes, TRUSTED_SOURCES: '192.0.2.0/24', ...environment },
+    { ...patientNodes, TRUSTED_SOURCES: '192.0.2.0/24', DRAIN_SECONDS: '50' },
   )
-  onTestFinished(() => tollgate.stop())
   return {
     tollgate,
+    trunkPort,
     phone: async (user) => new SippPhone(tollgate.sipPort, user, await freePort()),
   }
 }
 
-interface Part {
-  readonly number?: string
-  readonly user?: string
-  readonly password?: string
-}
-
 /** A phone at one port; SIPp plays its parts one after the other. */
-export class SippPhone {
+class SippPhone {
   readonly port: number
   readonly #user: string
   readonly #sipPort: number
@@ -68,37 +70,30 @@ export class SippPhone {
   }
 
   register(): Promise<SippResult> {
-    return this.#run('phones/registers', {})
+    return callWith('phones/registers.xml', this.#sipPort, this.#options('0'))
   }
 
   /** `user` is the number that it claims, if it is not its own. */
   call(number: string, scenario = 'phones/calls', user = this.#user): Promise<SippResult> {
-    return this.#run(scenario, { user, number })
+    return callWith(`${scenario}.xml`, this.#sipPort, this.#options(number, user))
   }
 
-  /** A part that cannot go as it is written; resolves when SIPp has complained so. */
-  fail(complaint: RegExp, part: Part): Promise<void> {
-    const scenario = part.number === undefined ? 'phones/registers' : 'phones/calls'
-    return failWith(complaint, `${scenario}.xml`, this.#sipPort, this.#options(part))
+  /** A call that cannot go as it is written; resolves when SIPp has complained so. */
+  fail(complaint: RegExp, number: string): Promise<void> {
+    return failWith(complaint, 'phones/calls.xml', this.#sipPort, this.#options(number))
   }
 
   /** It answers calls from now on. */
-  async answer(): Promise<SippNode> {
-    const node = await SippNode.start('nodes/answers.xml', { port: this.port })
-    onTestFinished(async () => void (await node.stop()))
-    return node
+  answer(): Promise<SippNode> {
+    return SippNode.start('nodes/answers.xml', { port: this.port })
   }
 
-  #run(scenario: string, part: Part): Promise<SippResult> {
-    return callWith(`${scenario}.xml`, this.#sipPort, this.#options(part))
-  }
-
-  #options({ user = this.#user, password = `secret-${this.#user}`, number = '0' }: Part) {
+  #options(number: string, user = this.#user) {
     return {
       port: this.port,
       service: number,
       keys: { domain, user },
-      extra: ['-au', this.#user, '-ap', password],
+      extra: ['-au', this.#user, '-ap', `secret-${this.#user}`],
     }
   }
 }

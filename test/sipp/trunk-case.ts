@@ -43,8 +43,6 @@ interface Own {
 interface Dialled {
   readonly number?: string
   readonly caller?: string
-  /** At the same moment. */
-  readonly calls?: number
 }
 
 export interface TrunkCase extends Own, Judged, Talking {
@@ -52,8 +50,6 @@ export interface TrunkCase extends Own, Judged, Talking {
   readonly gateways: readonly SippNode[]
   /** An outbound call. */
   dial(scenario: string, dialled?: Dialled): Promise<SippResult>
-  /** `data` of an answer of the API. */
-  get(path: string): Promise<unknown>
   /** Its carrier as the API shows it. */
   shownCarrier(): Promise<unknown>
   /** Of its customer. */
@@ -71,7 +67,6 @@ interface Shared {
 /** As `shareProgram`. */
 export function shareTrunks<Name extends string>(
   all: Readonly<Record<Name, TrunkOptions>>,
-  environment?: () => Record<string, string>,
 ): (name: Name) => TrunkCase {
   const names = Object.keys(all)
   const options = Object.values<TrunkOptions>(all)
@@ -97,7 +92,7 @@ export function shareTrunks<Name extends string>(
       cases.map(({ own }, index) => [own, options[index] ?? { gateways: [] }]),
       { callers, silent: await freePorts(callers.length) },
     )
-    const tollgate = await TollgateProcess.start(seed, { ...patientNodes, ...environment?.() })
+    const tollgate = await TollgateProcess.start(seed, patientNodes)
     const token = await tollgate.createKey('--name', 'test', '--scopes', '*')
     shared = { tollgate, token, cases, callers: [...callers] }
   })
@@ -121,33 +116,29 @@ function caseOf(shared: Shared | undefined, index: number): TrunkCase {
   const { own, gateways } = found
   const { tollgate, token, callers } = shared
   const idle = own.outside.length > 0 ? [...own.outside] : callers
-  const get = async (path: string): Promise<unknown> => {
-    const answer = await fetch(`http://127.0.0.1:${tollgate.apiPort}/api/v1${path}`, {
-      headers: { authorization: `Bearer ${token}` },
-    })
-    const { data } = (await answer.json()) as { data: unknown }
-    return data
-  }
   return {
     ...own,
     tollgate,
     gateways,
-    get,
-    dial: async (scenario, { number = own.number, caller = own.caller, calls = 1 } = {}) => {
+    dial: async (scenario, { number = own.number, caller = own.caller } = {}) => {
       const port = idle.shift()
       if (port === undefined) throw new Error('all callers call already')
-      const words = { service: number, keys: { caller }, port, calls, rate: 1_000 }
-      const tagged = { ...words, ...taggedCalls(own.name) }
+      const tagged = { service: number, keys: { caller }, port, ...taggedCalls(own.name) }
       const result = await callWith(`${scenario}.xml`, tollgate.sipPort, tagged)
       idle.push(port)
       return result
     },
-    shownCarrier: () => {
+    shownCarrier: async () => {
       const [carrier] = tollgate.query<{ id: number }>(
         'SELECT id FROM carrier WHERE name = ?',
         own.name,
       )
-      return get(`/routing/carriers/${carrier?.id}`)
+      const path = `/api/v1/routing/carriers/${carrier?.id}`
+      const answer = await fetch(`http://127.0.0.1:${tollgate.apiPort}${path}`, {
+        headers: { authorization: `Bearer ${token}` },
+      })
+      const { data } = (await answer.json()) as { data: unknown }
+      return data
     },
     ...ofTag(tollgate, own.name),
     wallet: () => tollgate.wallet(own.name),

@@ -1,8 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { DnsServer } from '../support/dns-server.ts'
-import { atOnce, attemptsOf, cents, expectPaid, holdCall, poor } from './call-case.ts'
+import { expect, test } from 'vitest'
+import { attemptsOf, cents, expectPaid, holdCall } from './call-case.ts'
 import { shareTrunks } from './trunk-case.ts'
-import { eventually, watchedNodes } from '../support/waiting.ts'
+import { eventually } from '../support/waiting.ts'
 
 const clean = { exitCode: 0, errors: '' }
 const account = { username: 'acme', password: 's3cret' }
@@ -12,7 +11,6 @@ const attempts = (call: { readonly attempts: string } | undefined) =>
 
 const answers = ['nodes/answers']
 const called = '18005551212'
-const elsewhere = '13035551212'
 
 const caseOf = shareTrunks({
   'trunks/gateway-challenges': {
@@ -27,7 +25,6 @@ const caseOf = shareTrunks({
     gateways: ['trunks/gateway-refuses-password'],
     carrier: { auth: { type: 'digest', ...account } },
   },
-  nextGateway: { gateways: ['nodes/refuses-503', 'nodes/answers'] },
   rewritten: {
     gateways: ['trunks/gateway-expects-number'],
     number: `9${called}`,
@@ -38,64 +35,6 @@ const caseOf = shareTrunks({
   identity: {
     gateways: ['trunks/gateway-expects-identity'],
     carrier: { caller_id: { mode: 'pai' } },
-  },
-  concurrent: { gateways: answers, carrier: { max_calls: 1 } },
-  perSecond: { gateways: answers, carrier: { max_cps: 1 } },
-  leastCost: {
-    gateways: ['nodes/answers', 'nodes/refuses-503'],
-    seed: ({ number, ports: [dear = 0, cheap = 0] }) => ({
-      rate_plans: ['dear', 'cheap'].map((name) => ({ name, currency: 'USD' })),
-      rates: [
-        { rate_plan: 'dear', prefix: '1', rate_per_minute: '0.02' },
-        { rate_plan: 'cheap', prefix: '1800', rate_per_minute: '0.01' },
-        { rate_plan: 'cheap', prefix: '1', rate_per_minute: '0.03' },
-      ],
-      carriers: [
-        { name: 'dear', rate_plan: 'dear', gateways: [{ host: '127.0.0.1', port: dear }] },
-        { name: 'cheap', rate_plan: 'cheap', gateways: [{ host: '127.0.0.1', port: cheap }] },
-      ].map((carrier) => ({ ...carrier, direction: 'out' })),
-      outbound_routes: [number, elsewhere].flatMap((prefix) =>
-        ['dear', 'cheap'].map((carrier, index) => ({
-          name: `${carrier} to ${prefix}`,
-          prefix,
-          carrier,
-          mode: 'lcr',
-          priority: 10 + index,
-        })),
-      ),
-    }),
-  },
-  unresolvable: {
-    gateways: answers,
-    seed: ({ number: prefix, ports: [port = 0] }) => ({
-      carriers: [
-        { name: 'gone', gateways: [{ host: 'gone.invalid' }] },
-        { name: 'there', direction: 'out', gateways: [{ host: '127.0.0.1', port }] },
-      ],
-      outbound_routes: [
-        { name: 'first', prefix, carrier: 'gone', priority: 1 },
-        { name: 'second', prefix, carrier: 'there', priority: 2 },
-      ],
-    }),
-  },
-  blocked: {
-    gateways: answers,
-    seed: ({ name, number }) => ({
-      outbound_routes: [
-        { name, prefix: number.slice(0, -1), carrier: name },
-        { name: 'premium', prefix: number, mode: 'block' },
-      ],
-    }),
-  },
-  emergency: {
-    gateways: answers,
-    carrier: { max_calls: 1 },
-    seed: ({ name, number }) => ({
-      outbound_routes: [
-        { name, prefix: number, carrier: name },
-        { name: 'help', prefix: '112', carrier: name, emergency: true },
-      ],
-    }),
   },
   registers: {
     gateways: ['trunks/registrar'],
@@ -154,16 +93,6 @@ test('a gateway that is never content is asked twice, and the caller gets 403, n
   expect(attempts(call)).toEqual([407])
 })
 
-test('when a gateway answers 503 the next one takes the call', async () => {
-  const { gateways, name, dial, waitForCalls, wallet } = caseOf('nextGateway')
-  expect(await dial('inbound/answered')).toEqual(clean)
-  const [call] = await waitForCalls(1)
-  expect(call?.carrier).toBe(name)
-  expect(attempts(call)).toEqual([503, 200])
-  expect(call?.attempts).toContain(`127.0.0.1:${gateways[1]?.port}`)
-  expect(wallet().balance).toBe(cents(1_000) - expectPaid(call, 1))
-})
-
 test('the number is stripped and prepended, and the caller fixed, as seen on the wire', async () => {
   const { number, caller, dial, waitForCalls } = caseOf('rewritten')
   expect(await dial('inbound/answered')).toEqual(clean)
@@ -178,101 +107,6 @@ test('the number is stripped and prepended, and the caller fixed, as seen on the
 test('the caller is told in P-Asserted-Identity where the carrier wants that', async () => {
   const { dial } = caseOf('identity')
   expect(await dial('inbound/answered')).toEqual(clean)
-})
-
-test('a carrier takes max_calls at once, and the next caller is told to retry', async () => {
-  const own = caseOf('concurrent')
-  const { tollgate, dial, waitForCalls, wallet } = own
-  const hangUp = await holdCall(tollgate, () => dial('inbound/caller-is-hung-up'), own)
-  expect(await dial('failover/retry-later')).toEqual(clean)
-  await hangUp()
-  expect(await dial('inbound/answered')).toEqual(clean)
-  const calls = await waitForCalls(3)
-  expect(calls.map(({ sip_code, denial_code }) => [sip_code, denial_code])).toEqual([
-    [503, 'carrier_limit'],
-    [200, null],
-    [200, null],
-  ])
-  const balance = cents(1_000) - expectPaid(calls[1], 1) - expectPaid(calls[2], 1)
-  expect(wallet()).toMatchObject({ balance, debits: 2 })
-})
-
-test('a carrier takes max_cps new calls in a second; the next one is told to retry, a later one passes', async () => {
-  const own = caseOf('perSecond')
-  const { dial, waitForCalls, wallet } = own
-  let pairs = 0
-  const two = await atOnce(own, async () => {
-    pairs += 1
-    expect(await dial('inbound/answered-or-refused', { calls: 2 })).toEqual(clean)
-  })
-  expect(await dial('inbound/answered')).toEqual(clean)
-  const calls = [...two, ...(await waitForCalls(1 + 2 * pairs)).slice(-1)]
-  expect(calls.map(({ sip_code, denial_code }) => [sip_code, denial_code])).toEqual([
-    [503, 'carrier_limit'],
-    [200, null],
-    [200, null],
-  ])
-  expect(wallet().debits).toBe(2 * pairs)
-})
-
-test('least cost: the carrier that is cheapest for the number gets the call, the next one what it refuses', async () => {
-  const { dial, get, waitForCalls } = caseOf('leastCost')
-  expect(await dial('inbound/answered')).toEqual(clean)
-  expect(await dial('inbound/answered', { number: elsewhere })).toEqual(clean)
-  const calls = await waitForCalls(2)
-  expect(calls.map((call) => [call.carrier, attempts(call)])).toEqual([
-    ['dear', [503, 200]],
-    ['dear', [200]],
-  ])
-  const trace = (await get(`/calls/${calls[0]?.call_uuid}/trace`)) as {
-    entries: readonly { what?: string; detail?: object }[]
-  }
-  expect(trace.entries.find(({ what }) => what === 'routed')?.detail).toMatchObject({
-    prices: [
-      { carrier: 'cheap', price: '0.01' },
-      { carrier: 'dear', price: '0.02' },
-    ],
-  })
-})
-
-test('a gateway with an unresolvable name is skipped and leaves nothing behind', async () => {
-  const { dial, get, waitForCalls } = caseOf('unresolvable')
-  expect(await dial('inbound/answered')).toEqual(clean)
-  const [call] = await waitForCalls(1)
-  expect(call?.carrier).toBe('there')
-  expectPaid(call, 1)
-  await eventually(async () => {
-    const { calls, engine } = (await get('/metrics/telemetry')) as {
-      calls: { active: number }
-      engine: { sip_resolving: number; sip_dialogs: number; srf_invites: number }
-    }
-    const { sip_resolving: resolving, sip_dialogs: dialogs, srf_invites: invites } = engine
-    expect([calls.active, resolving, dialogs, invites]).toEqual([0, 0, 0, 0])
-  })
-})
-
-test('a blocked prefix is refused with 403 and costs nothing', async () => {
-  const { dial, waitForCalls, wallet } = caseOf('blocked')
-  expect(await dial('inbound/unknown-source')).toEqual(clean)
-  const [call] = await waitForCalls(1)
-  expect(call).toMatchObject({ sip_code: 403, denial_code: 'destination_blocked', cost_micros: 0 })
-  expect(wallet().balance).toBe(cents(1_000))
-})
-
-test('an emergency call needs no money and passes the limit of the carrier', async () => {
-  const own = caseOf('emergency')
-  const { tollgate, name, dial, waitForCalls } = own
-  const hangUp = await holdCall(tollgate, () => dial('inbound/caller-is-hung-up'), own)
-  expect(await dial('inbound/answered', { number: '112', caller: poor })).toEqual(clean)
-  await hangUp()
-  const calls = await waitForCalls(2)
-  expect(calls[0]).toMatchObject({
-    destination_number: '112',
-    disposition: 'ANSWERED',
-    cost_micros: 0,
-    carrier: name,
-  })
-  expect(tollgate.wallet('poor')).toMatchObject({ balance: 0, debits: 0 })
 })
 
 test('we register with a carrier that challenges us, and the API says so', async () => {
@@ -313,89 +147,4 @@ test("a call from a carrier's gateway is recognized by its port, rewritten, rout
   })
   const balance = cents(1_000) - expectPaid(answered, 1)
   expect(wallet()).toMatchObject({ balance, debits: 1 })
-})
-
-describe('gateways that are probed all the time', () => {
-  const address = { type: 'A', name: 'gw.carrier.test', ttl: 1, data: '127.0.0.1' } as const
-  let dns: DnsServer
-  beforeAll(async () => {
-    dns = await DnsServer.start()
-    dns.serve(address)
-  })
-  afterAll(() => dns.close())
-  const two = { gateways: ['nodes/answers', 'nodes/answers'] }
-  const probedCase = shareTrunks(
-    {
-      named: {
-        ...two,
-        seed: ({ name, ports: [named, other] }) => ({
-          carriers: [
-            {
-              name,
-              direction: 'out',
-              gateways: [
-                { host: 'gw.carrier.test', port: named, priority: 1 },
-                { host: '127.0.0.1', port: other, priority: 2 },
-              ],
-            },
-          ],
-        }),
-      },
-      frozen: two,
-    },
-    () => ({ ...watchedNodes, GATEWAY_PROBE_INTERVAL_MS: '500', SIP_DNS_SERVERS: dns.address }),
-  )
-
-  test('a gateway whose name stops resolving gets no more calls, and gets them again when it is back', async () => {
-    const { gateways, dial, shownCarrier, waitForCalls } = probedCase('named')
-    const usable = async (count: number) =>
-      eventually(async () => {
-        const shown = (await shownCarrier()) as {
-          gateways: { status: { state: string } }[]
-        }
-        const states = shown.gateways.map(({ status }) => status.state)
-        expect(states.filter((state) => state === 'active')).toHaveLength(count)
-      })
-    await usable(2)
-    expect(await dial('inbound/answered')).toEqual(clean)
-    dns.serve()
-    expect(await dial('inbound/answered')).toEqual(clean)
-    await usable(1)
-    expect(await dial('inbound/answered')).toEqual(clean)
-    dns.serve(address)
-    await usable(2)
-    expect(await dial('inbound/answered')).toEqual(clean)
-    const calls = await waitForCalls(4)
-    expect(calls.map(({ disposition }) => disposition)).toEqual(Array(4).fill('ANSWERED'))
-    const served = calls.map((call) => {
-      const tries = JSON.parse(call.attempts) as { destination: string }[]
-      return tries.at(-1)?.destination.replace(/^.*:(\d+);.*$/, '$1')
-    })
-    const [named, other] = gateways.map(({ port }) => String(port))
-    expect(served).toEqual([named, expect.any(String), other, named])
-  }, 120_000)
-
-  test('a gateway that stops answering OPTIONS gets no calls until it answers again', async () => {
-    const { gateways, dial, shownCarrier, waitForCalls } = probedCase('frozen')
-    const states = async () => {
-      const { gateways: shown } = (await shownCarrier()) as {
-        gateways: { status: { state: string; probes: { answered: number } } }[]
-      }
-      return shown.map(({ status }) => status)
-    }
-    await eventually(async () => expect((await states())[0]?.probes.answered).toBeGreaterThan(0))
-    gateways[0]?.freeze()
-    await eventually(async () =>
-      expect((await states()).map(({ state }) => state)).toEqual(['probing', 'active']),
-    )
-    expect(await dial('inbound/answered')).toEqual(clean)
-    gateways[0]?.thaw()
-    await eventually(async () => expect((await states())[0]?.state).toBe('active'))
-    expect(await dial('inbound/answered')).toEqual(clean)
-    const calls = await waitForCalls(2)
-    expect(calls.map((call) => attempts(call))).toEqual([[200], [200]])
-    const [first, second] = calls
-    expect(first?.attempts).toContain(`127.0.0.1:${gateways[1]?.port}`)
-    expect(second?.attempts).toContain(`127.0.0.1:${gateways[0]?.port}`)
-  })
 })

@@ -5,10 +5,10 @@ import { onTestFinished, expect, test } from 'vitest'
 import { callWith } from '../support/sipp.ts'
 import type { TollgateProcess } from '../support/tollgate-process.ts'
 import { paying, startCase } from './call-case.ts'
-import { eventually, watchedNodes } from '../support/waiting.ts'
+import { eventually } from '../support/waiting.ts'
 
 const clean = { exitCode: 0, errors: '' }
-const calls = 40
+const calls = 10
 
 interface Received {
   readonly id: string
@@ -86,27 +86,4 @@ test('calls go on beside a dead receiver, and each is told to the living one, ov
       calls,
     ),
   )
-})
-
-test('a node that dies and comes back is told of, within seconds of either', async () => {
-  const { tollgate, nodes, uris } = await startCase({
-    nodes: ['answers', 'answers'],
-    environment: { ...watchedNodes, WEBHOOK_PRIVATE_TARGETS: 'allow' },
-  })
-  const receiver = await openReceiver(false)
-  await listen(tollgate, ['dispatcher.node.down', 'dispatcher.node.up'], receiver.url)
-  const told = async (count: number): Promise<Received | undefined> => {
-    await eventually(() => expect(receiver.received).toHaveLength(count))
-    return receiver.received[count - 1]
-  }
-  nodes[0]?.freeze()
-  expect(await told(1)).toMatchObject({
-    type: 'dispatcher.node.down',
-    data: { set_id: 1, destination: uris[0], from: 'active', to: 'probing', cause: 'probe' },
-  })
-  nodes[0]?.thaw()
-  expect(await told(2)).toMatchObject({
-    type: 'dispatcher.node.up',
-    data: { set_id: 1, destination: uris[0], from: 'probing', to: 'active' },
-  })
 })

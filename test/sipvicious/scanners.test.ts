@@ -25,8 +25,7 @@ const seed = {
  */
 const addresses = {
   named: '127.0.0.4',
-  REGISTER: '127.0.0.5',
-  INVITE: '127.0.0.6',
+  disguised: '127.0.0.5',
   svcrack: '127.0.0.7',
 } as const
 
@@ -133,18 +132,15 @@ describe.concurrent('sipvicious', () => {
     expect(bansOf(addresses.named)).toEqual([])
   })
 
-  test.each(['REGISTER', 'INVITE'] as const)(
-    'in disguise svwar cannot tell an extension from a number that is none: %s',
-    async (method) => {
-      const disguise = await Disguise.open(tollgate.sipPort, addresses[method])
-      await untilHeard(async () => {
-        const words = ['-e', '100-110', '--force', '-m', method]
-        expect(extensionsIn(await run('svwar', disguise.port, words))).toEqual([])
-        return disguise.answers > 0
-      })
-      expect(bansOf(addresses[method])).toEqual([])
-    },
-  )
+  test('in disguise svwar cannot tell an extension from a number that is none', async () => {
+    const disguise = await Disguise.open(tollgate.sipPort, addresses.disguised)
+    await untilHeard(async () => {
+      const words = ['-e', '100-110', '--force', '-m', 'REGISTER']
+      expect(extensionsIn(await run('svwar', disguise.port, words))).toEqual([])
+      return disguise.answers > 0
+    })
+    expect(bansOf(addresses.disguised)).toEqual([])
+  })
 
   test('svcrack does not find the password that is in its list, and is banned', async () => {
     const disguise = await Disguise.open(tollgate.sipPort, addresses.svcrack)

@@ -25,12 +25,8 @@ export interface BaresipOptions {
   readonly answerMode?: 'auto' | 'manual'
   /** For TLS; this version of baresip does not hold it against the server's certificate. */
   readonly caFile?: string
-  /** It is a carrier's gateway: it listens there, takes the number that is its user, and does not register. */
-  readonly gatewayPort?: number
   /** What its microphone hears. */
   readonly toneHz?: number
-  /** `srtp-mand`: SRTP with keys in the description (SDES), and nothing else. */
-  readonly mediaEncryption?: 'srtp-mand'
 }
 
 /** A share of the sound that is no accident: two tones at once have half each. */
@@ -205,22 +201,18 @@ const accountOf = ({
   sipPort,
   transport = 'udp',
   answerMode = 'auto',
-  mediaEncryption,
-  gatewayPort,
 }: BaresipOptions) =>
   `<sip:${user}@${domain};transport=${transport}>;auth_user=${user};auth_pass=${password};` +
-  `outbound="sip:127.0.0.1:${sipPort};transport=${transport}";answermode=${answerMode}` +
-  `;${gatewayPort === undefined ? 'regint=60' : 'regint=0'}` +
-  (mediaEncryption === undefined ? '' : `;mediaenc=${mediaEncryption}`)
+  `outbound="sip:127.0.0.1:${sipPort};transport=${transport}";answermode=${answerMode};regint=60`
 
 /** Media above the ports that a kernel gives by itself: the tests' own ones are below them. */
 const configOf = (
   controlPort: number,
   folder: string,
-  { caFile, toneHz = 440, mediaEncryption, gatewayPort = 0 }: BaresipOptions,
+  { caFile, toneHz = 440 }: BaresipOptions,
 ): string => `
 net_interface 127.0.0.1
-sip_listen 127.0.0.1:${gatewayPort}
+sip_listen 127.0.0.1:0
 ${caFile === undefined ? '' : `sip_cafile ${caFile}`}
 rtp_ports 61000-65535
 audio_source ausine,${toneHz}
@@ -235,7 +227,6 @@ module aubridge.so
 module stdio.so
 module sndfile.so
 snd_path ${folder}
-${mediaEncryption === undefined ? '' : 'module srtp.so'}
 module_app account.so
 module_app menu.so
 module_app ctrl_tcp.so

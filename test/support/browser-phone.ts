@@ -110,30 +110,21 @@ export class BrowserPhone {
     return this.#run('statistics')
   }
 
-  /** The session description of the other side. */
-  description(): Promise<string> {
-    return this.#run('description')
+  /** Waits until this tone is heard. */
+  hears(toneHz: number): Promise<void> {
+    return this.#hears(toneHz, true)
   }
 
-  levels(...tonesHz: readonly number[]): Promise<readonly number[]> {
-    return this.#run('levels', tonesHz)
+  /** Waits until this tone is not heard. */
+  hearsNone(toneHz: number): Promise<void> {
+    return this.#hears(toneHz, false)
   }
 
-  /** Waits until these tones are heard. */
-  async hears(...tonesHz: readonly number[]): Promise<void> {
-    await eventually(async () => {
-      const levels = await this.levels(...tonesHz)
-      if (levels.some((level) => level < audibleDb))
-        throw new Error(`the browser hears ${levels.join(', ')} dB at ${tonesHz.join(', ')} Hz`)
-    })
-  }
-
-  /** Waits until none of these tones is heard. */
-  async hearsNone(...tonesHz: readonly number[]): Promise<void> {
-    await eventually(async () => {
-      const levels = await this.levels(...tonesHz)
-      if (levels.some((level) => level > audibleDb))
-        throw new Error(`the browser hears ${levels.join(', ')} dB at ${tonesHz.join(', ')} Hz`)
+  #hears(toneHz: number, isAudible: boolean): Promise<void> {
+    return eventually(async () => {
+      const [level = 0] = await this.#run<readonly number[]>('levels', [toneHz])
+      if (level > audibleDb !== isAudible)
+        throw new Error(`the browser hears ${level} dB at ${toneHz} Hz`)
     })
   }
 

@@ -1,7 +1,7 @@
 /** The started program with two nodes and two tenants, and the console of it in a browser. */
-import { onTestFinished } from 'vitest'
+import { afterAll, beforeAll, onTestFinished } from 'vitest'
 import type { Browser } from 'playwright-core'
-import { openConsole, type ConsolePage } from './console-browser.ts'
+import { openBrowser, openConsole, type ConsolePage } from './console-browser.ts'
 import { openPeer } from './scripted-node.ts'
 import { sdp, SipPeer, type Leg } from './sip-peer.ts'
 import { TollgateProcess } from './tollgate-process.ts'
@@ -19,10 +19,44 @@ export interface ConsoleRig {
   readonly console: ConsolePage
 }
 
-/** `atEnd`: where several tests share the rig, it ends with them. */
-export async function startConsoleRig(
+/** One browser, and one rig, for the tests of a file. */
+export function shareConsole() {
+  const ends: (() => void | Promise<void>)[] = []
+  let shared: { readonly browser: Browser; readonly rig: ConsoleRig } | undefined
+  beforeAll(async () => {
+    const browser = await openBrowser()
+    ends.push(() => browser.close())
+    shared = { browser, rig: await startConsoleRig(browser, (work) => void ends.push(work)) }
+  })
+  afterAll(async () => {
+    for (const end of ends.toReversed()) await end()
+  })
+  const started = () => {
+    if (shared === undefined) throw new Error('the console has not started')
+    return shared
+  }
+  /** A page of its own for a test, on which nobody has signed in. */
+  const open = async (options: Parameters<typeof openConsole>[2] = {}): Promise<ConsolePage> => {
+    const { browser, rig } = started()
+    const opened = await openConsole(browser, rig.tollgate, options)
+    onTestFinished(() => opened.page.context().close())
+    return opened
+  }
+  return {
+    rig: () => started().rig,
+    open,
+    signedIn: async (options: Parameters<typeof openConsole>[2] = {}): Promise<ConsolePage> => {
+      const opened = await open(options)
+      await opened.signIn(admin.username, admin.password)
+      return opened
+    },
+  }
+}
+
+/** Everything ends by `atEnd`. */
+async function startConsoleRig(
   browser: Browser,
-  atEnd: (work: () => void | Promise<void>) => void = onTestFinished,
+  atEnd: (work: () => void | Promise<void>) => void,
 ): Promise<ConsoleRig> {
   // Their ports go into the seed, so they are there before Tollgate, and learn its address later.
   const places = { address: '127.0.0.1', advertisedHost: '127.0.0.1', advertisedPort: 9 }

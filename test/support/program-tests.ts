@@ -1,41 +1,20 @@
 /**
- * The test files that start the built program. Each runs on SQLite and on PostgreSQL, but for those that are named here
- * with the reason. `vitest.config.ts` makes its projects of it, and `test/program-tests.test.ts` holds it.
+ * The test files that start the built program. They run on SQLite, and those that are named here with the reason on
+ * PostgreSQL as well. `vitest.config.ts` makes its projects of it, and `test/program-tests.test.ts` holds it.
  */
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-const reasons = {
-  copy: 'is about copies of a database file: a server is copied by its own tools',
-  'own nodes': 'starts several nodes on a PostgreSQL database of its own, whatever the run is on',
-  demo: 'runs the demo, which makes its databases itself: a file, and with --nodes one on a server',
-  elsewhere:
-    'has the SIP server in another process, which is refused beside a database on a server',
-  hep: 'is about what leaves for a HEP server, before anything is stored',
-  install: 'is about what is installed and started, not about what is stored',
-  'no database': 'is about what happens before a database is opened',
-} as const
-
-/** Paths, and why the run on one database shows everything. */
-export const onOneDatabase: Readonly<Record<string, string>> = {
-  'test/baresip/nodes.test.ts': reasons['own nodes'],
-  'test/console/now.test.ts': reasons.demo,
-  'test/console/platform-nodes.test.ts': reasons['own nodes'],
-  'test/kamailio/dispatcher.test.ts': reasons['own nodes'],
-  'test/process/container.test.ts': reasons.install,
-  'test/process/demo.test.ts': reasons.demo,
-  'test/process/drachtio-server.test.ts': reasons.elsewhere,
-  'test/kamailio/hep.test.ts': reasons.hep,
-  'test/process/hep.test.ts': reasons.hep,
-  'test/process/launch.test.ts': reasons['no database'],
-  'test/process/failover.test.ts': reasons['own nodes'],
-  'test/process/node-failures.test.ts': reasons['own nodes'],
-  'test/process/node-limits.test.ts': reasons['own nodes'],
-  'test/process/node-restarts.test.ts': reasons['own nodes'],
-  'test/process/nodes.test.ts': reasons['own nodes'],
-  'test/process/package.test.ts': reasons.install,
-  'test/process/restore.test.ts': reasons.copy,
-  'test/sipp/incidents.test.ts': reasons.demo,
+/** Paths, and what the database makes different. What several nodes do is tried on a server of their own. */
+export const onBothDatabases: Readonly<Record<string, string>> = {
+  'test/process/denials.test.ts': 'each reason is stored, and read again after a restart',
+  'test/process/disk-full.test.ts': 'on a server, only the journal of calls is on the disk',
+  'test/process/external-ocs.test.ts': 'records wait in the database, and are charged once',
+  'test/process/outlive.test.ts': 'calls are restored, and paid, after a crash',
+  'test/process/recovery.test.ts': 'calls that cannot go on are recorded and charged',
+  'test/process/secrets.test.ts': 'what is stored holds no secret',
+  'test/process/socket-activation.test.ts': 'the next process takes over what the last one holds',
+  'test/sipp/inbound.test.ts': 'calls are authorized, charged and stored',
 }
 
 /** What runs `dist/main.js`. */

@@ -9,33 +9,27 @@ export interface WithNode {
   readonly tollgate: TollgateProcess
 }
 
-/** What ends with a test; tests that run beside each other have one each, in their context. */
-export type AtEnd = (work: () => void | Promise<void>) => void
-
 /** `seedFor` gets the node's port; `environment` is beside `patientNodes`. Everything is stopped when the test is over. */
 export async function startWithNode(
   seedFor: (ports: readonly number[]) => object,
   environment: Record<string, string> = {},
-  { isActivated = false, atEnd = onTestFinished }: { isActivated?: boolean; atEnd?: AtEnd } = {},
+  { isActivated = false }: { readonly isActivated?: boolean } = {},
 ): Promise<WithNode> {
   // Its port goes into the seed, so that it is there before Tollgate, and learns the address later.
   const tollgateListens = { address: '127.0.0.1', advertisedHost: '127.0.0.1', advertisedPort: 9 }
   const listener = { protocol: 'udp' as const, port: 9, ...tollgateListens }
   const node = await SipPeer.openPatient(listener)
-  atEnd(() => node.close())
+  onTestFinished(() => node.close())
   node.always('OPTIONS', 200, { tag: 'probed' })
   const settings = { ...patientNodes, ...environment }
   const tollgate = await TollgateProcess.start(seedFor([node.port]), settings, { isActivated })
-  atEnd(() => tollgate.stop())
+  onTestFinished(() => tollgate.stop())
   listener.port = tollgate.sipPort
   return { node, tollgate }
 }
 
-export async function openPeer(
-  tollgate: TollgateProcess,
-  atEnd: AtEnd = onTestFinished,
-): Promise<SipPeer> {
+export async function openPeer(tollgate: TollgateProcess): Promise<SipPeer> {
   const peer = await SipPeer.openPatient(tollgate.listener())
-  atEnd(() => peer.close())
+  onTestFinished(() => peer.close())
   return peer
 }
