@@ -15,13 +15,26 @@ import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { openBrowser } from '../support/console-browser.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { median, spread } from './load/figures.ts'
+import { LoggedCalls } from './load/logged-calls.ts'
 import { caller, oneCustomer } from './load/one-customer.ts'
+import { optionsOf } from './load/options.ts'
 import { cpuMicros } from './load/process-cpu.ts'
-import { holdCalls, placeCalls, startNode } from './load/sipp-load.ts'
+import { placeCalls, startNode } from './load/sipp-load.ts'
 
 export const describe =
   'the console: first render, frames with 2,000 live calls, CPU of the server for ten open consoles; ' +
   'arguments: parts=render,frames,server renders=15 live=2000 rate=200 consoles=10 screens=calls,now,nodes rounds=2'
+
+const usual = {
+  parts: 'render,frames,server',
+  renders: '15',
+  live: '2000',
+  serverLive: '1000',
+  rate: '200',
+  consoles: '10',
+  screens: 'calls,now,nodes',
+  rounds: '2',
+}
 
 const MOST_RENDER_MS = 300
 const MOST_CORE_PERCENT = 2
@@ -37,15 +50,12 @@ interface Rig {
   readonly tollgate: TollgateProcess
   readonly browser: Browser
   readonly cookies: Cookies
-  readonly text: (name: string, standard: string) => string
-  readonly number: (name: string, standard: number) => number
+  readonly options: typeof usual
 }
 
 export async function run(words: readonly string[] = []): Promise<void> {
-  const options = new Map(words.map((word) => word.split('=') as [string, string | undefined]))
-  const text: Rig['text'] = (name, standard) => options.get(name) ?? standard
-  const number: Rig['number'] = (name, standard) => Number(text(name, String(standard)))
-  const parts = text('parts', 'render,frames,server').split(',')
+  const options = optionsOf(words, usual)
+  const parts = options.parts.split(',')
   const node = await startNode()
   const tollgate = await TollgateProcess.start(oneCustomer([node.port]), {
     LOG_LEVEL: 'warn',
@@ -53,7 +63,7 @@ export async function run(words: readonly string[] = []): Promise<void> {
   })
   const browser = await openBrowser()
   try {
-    const rig: Rig = { tollgate, browser, cookies: [], text, number }
+    const rig: Rig = { tollgate, browser, cookies: [], options }
     if (parts.includes('render')) await measureRender(rig)
     if (parts.includes('frames')) await measureFrames(rig)
     if (parts.includes('server')) await measureServer(rig)
@@ -62,6 +72,14 @@ export async function run(words: readonly string[] = []): Promise<void> {
     await tollgate.stop()
     await node.stop()
   }
+}
+
+/** Calls that go on until they are stopped. */
+async function holdCalls({ tollgate }: Rig, calls: number): Promise<LoggedCalls> {
+  const plan = { caller, called: '18005551212', rate: 200, calls, name: 'held' }
+  const held = await LoggedCalls.start('held-caller.xml', tollgate.sipPort, plan)
+  await rest((calls / 200) * 1_000 + 2_000)
+  return held
 }
 
 const rest = (ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms))
@@ -90,7 +108,7 @@ async function measureRender(rig: Rig): Promise<void> {
   ] as const) {
     const painted: number[] = []
     const answered: number[] = []
-    for (let turn = 0; turn < rig.number('renders', 15); turn += 1) {
+    for (let turn = 0; turn < Number(rig.options.renders); turn += 1) {
       const context = await rig.browser.newContext()
       if (isSignedIn) await enter(rig, context)
       const page = await context.newPage()
@@ -120,9 +138,8 @@ const timesOfRender = `(async () => {
 })()`
 
 async function measureFrames(rig: Rig): Promise<void> {
-  const live = rig.number('live', 2_000)
-  const held = await holdCalls(rig.tollgate.sipPort, 200, live, caller)
-  await rest((live / 200) * 1_000 + 2_000)
+  const live = Number(rig.options.live)
+  const held = await holdCalls(rig, live)
   const context = await rig.browser.newContext({ viewport: { width: 1_280, height: 800 } })
   await enter(rig, context)
   const page = await context.newPage()
@@ -182,14 +199,13 @@ interface Asked {
 }
 
 async function measureServer(rig: Rig): Promise<void> {
-  const rate = rig.number('rate', 200)
-  const live = rig.number('server-live', 1_000)
-  const consoles = rig.number('consoles', 10)
-  const rounds = rig.number('rounds', 2)
+  const rate = Number(rig.options.rate)
+  const live = Number(rig.options.serverLive)
+  const consoles = Number(rig.options.consoles)
+  const rounds = Number(rig.options.rounds)
   const cookies = await sessionsOf(rig, consoles)
-  const held = await holdCalls(rig.tollgate.sipPort, 200, live, caller)
-  await rest((live / 200) * 1_000 + 2_000)
-  for (const screen of rig.text('screens', 'calls,now,nodes').split(',')) {
+  const held = await holdCalls(rig, live)
+  for (const screen of rig.options.screens.split(',')) {
     const seconds = (RECORD_MS + rounds * 4 * (SLICE_MS + 1_000)) / 1_000 + 4
     const calls = placeCalls(rig.tollgate.sipPort, rate, Math.ceil(rate * seconds), caller)
     const asked = await record(rig, screen)

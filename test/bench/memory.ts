@@ -1,8 +1,9 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { BridgedCalls } from '../support/bench/bridged-calls.ts'
+import { BridgedCalls } from './load/bridged-calls.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { caller, oneCustomer } from './load/one-customer.ts'
+import { numbersOf } from './load/options.ts'
 import { residentMegabytes } from './load/process-cpu.ts'
 import { placeCalls, startNode } from './load/sipp-load.ts'
 
@@ -12,11 +13,10 @@ export const describe =
 const calls = 5_000
 
 export async function run(words: readonly string[] = []): Promise<void> {
-  const options = new Map(words.map((word) => word.split('=') as [string, string | undefined]))
-  const numberOf = (name: string, usual: number): number => Number(options.get(name) ?? usual)
+  const usual = { rate: 700, calls: 100_000, more: 50_000 }
+  const { rate, calls: first, more } = numbersOf(words, usual)
   ofCore()
-  const first = numberOf('calls', 100_000)
-  if (first > 0) await ofProgram(numberOf('rate', 700), [first, numberOf('more', 50_000)])
+  if (first > 0) await ofProgram(rate, [first, more])
 }
 
 /** How long the program rests before it is looked at. Milliseconds. */
@@ -59,22 +59,12 @@ function ofCore(): void {
     world.core.nextDeadline()
     return bytes
   }
-  const print = (bytes: number, what: string): void =>
-    console.log(`${bytes.toFixed(0).padStart(8)}  bytes ${what}`)
-  print(
-    measure((world) => world.place(), 0),
-    'per call that ended within the last 6 s',
-  )
-  print(
-    measure((world) => world.place(), 10_000),
-    'per call that ended 10 to 16 s ago',
-  )
-  print(
-    measure((world) => world.place(), 120_000),
-    'per call that ended 2 minutes ago',
-  )
-  print(
-    measure((world) => world.placeAndStay(), 120_000),
-    'per live call of 2 minutes',
-  )
+  const places = {
+    'per call that ended within the last 6 s': [(world: BridgedCalls) => world.place(), 0],
+    'per call that ended 10 to 16 s ago': [(world: BridgedCalls) => world.place(), 10_000],
+    'per call that ended 2 minutes ago': [(world: BridgedCalls) => world.place(), 120_000],
+    'per live call of 2 minutes': [(world: BridgedCalls) => world.placeAndStay(), 120_000],
+  } as const
+  for (const [what, [place, restMs]] of Object.entries(places))
+    console.log(`${measure(place, restMs).toFixed(0).padStart(8)}  bytes ${what}`)
 }

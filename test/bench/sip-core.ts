@@ -1,4 +1,4 @@
-import { BridgedCalls } from '../support/bench/bridged-calls.ts'
+import { BridgedCalls } from './load/bridged-calls.ts'
 
 export const describe = 'one bridged call through the SIP core, without sockets: CPU µs'
 

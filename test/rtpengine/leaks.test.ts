@@ -1,4 +1,4 @@
-/** Relay sessions do not outlive their calls, however these go: some hundred calls; `npm run bench -- media-leaks` runs 10,000. */
+/** Relay sessions do not outlive their calls, however these go: some hundred calls. */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { caller, oneCustomer } from '../bench/load/one-customer.ts'
 import { MixedCalls } from '../support/mixed-calls.ts'
