@@ -1,6 +1,6 @@
 /**
  * The test files that start the built program. Each runs on SQLite and on PostgreSQL, but for those that are named here
- * with the reason. `vitest.config.ts` makes its projects of it, and `test/program-tests.test.ts` holds it.
+ * with the reason. `vitest.config.ts` makes its projects of it.
  */
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
