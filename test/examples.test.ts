@@ -1,19 +1,10 @@
-/** The examples of test/README.md: the rigs without sockets. */
+/** The examples of test/README.md. */
 import { expect, onTestFinished, test } from 'vitest'
-import { parseDestination } from '../engine/dispatcher/destination-set.ts'
 import { simulate } from './simulation/calls.ts'
-import { simulateHistory } from './simulation/call-control/history.ts'
 import { customerWith, question } from './support/books.ts'
-import { CallMachine } from './support/call-machine.ts'
-import { candidate, startCallRig, talk } from './support/call-rig.ts'
+import { startCallRig, talk } from './support/call-rig.ts'
 import { openResources } from './support/resources.ts'
 import { requestOf, VirtualServer } from './support/sip-core.ts'
-
-test('a destination without a port means 5060', () => {
-  expect(parseDestination('sip:10.0.0.1')).toEqual(
-    parseDestination('SIP:10.0.0.1:5060;transport=udp'),
-  )
-})
 
 test('an INVITE is answered with 100, and after 240 s without an application with an error', () => {
   const server = new VirtualServer()
@@ -21,13 +12,6 @@ test('an INVITE is answered with 100, and after 240 s without an application wit
   expect(server.takeStartLines()).toEqual(['SIP/2.0 100 Trying'])
   server.advance(240_000)
   expect(server.takeStartLines()).not.toEqual([])
-})
-
-test('more money is asked for before the grant runs out', () => {
-  const machine = new CallMachine()
-  machine.answered(60, candidate(1, 5070))
-  const commands = machine.advanceTo(60_000)
-  expect(commands.map(({ type }) => type)).toContain('extend')
 })
 
 test('the callee hangs up: the caller gets BYE, and the record says who ended the call', async () => {
@@ -47,20 +31,10 @@ test('two calls at once do not spend the same money', async () => {
 
 test('a set without nodes is refused', async () => {
   const { call } = await openResources()
-  const answer = await call('POST', '/api/v1/dispatcher', {
-    endpoint_name: 'pbx',
-    algorithm: 8,
-    nodes: [],
-  })
-  expect(answer.status).toBe(400)
+  const body = { endpoint_name: 'pbx', algorithm: 8, nodes: [] }
+  expect((await call('POST', '/api/v1/dispatcher', body)).status).toBe(400)
 })
 
 test.each([1, 2, 3])('calls end on both sides and leave nothing (seed %i)', (seed) => {
   expect(simulate(seed).complaints).toEqual([])
-})
-
-test('one history of calls, line by line', () => {
-  const lines: string[] = []
-  simulateHistory(24_313, { onLine: (line) => lines.push(line) })
-  expect(lines).not.toEqual([])
 })

@@ -8,11 +8,21 @@ import { RtpEngine } from '../support/rtpengine.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { Profiler, type Share } from './load/cpu-profile.ts'
 import { caller, oneCustomer } from './load/one-customer.ts'
+import { optionsOf } from './load/options.ts'
 import { cpuMicros } from './load/process-cpu.ts'
 import { placeCalls, startNode } from './load/sipp-load.ts'
 
 export const describe =
   'µs of CPU per billed call by part, from a profile; arguments: rate=500 seconds=20 files=no functions=0 media=bypass|anchor database=sqlite|postgres'
+
+const usual = {
+  rate: '500',
+  seconds: '20',
+  files: 'no',
+  functions: '0',
+  media: 'bypass',
+  database: 'sqlite',
+}
 
 /** The first that matches a file or a function counts. */
 const parts: readonly (readonly [part: string, file: RegExp, name?: RegExp])[] = [
@@ -40,15 +50,14 @@ const parts: readonly (readonly [part: string, file: RegExp, name?: RegExp])[] =
 ]
 
 export async function run(words: readonly string[] = []): Promise<void> {
-  const options = new Map(words.map((word) => word.split('=') as [string, string | undefined]))
-  const rate = Number(options.get('rate') ?? 500)
-  const seconds = Number(options.get('seconds') ?? 20)
-  const isOnServer = options.get('database') === 'postgres'
+  const options = optionsOf(words, usual)
+  const [rate, seconds] = [Number(options.rate), Number(options.seconds)]
+  const isOnServer = options.database === 'postgres'
   if (isOnServer && !hasPostgres) return console.log('  PostgreSQL is not installed')
   const server = isOnServer ? await freshDatabase() : undefined
   const nodes = [await startNode(), await startNode(), await startNode()]
   const inspectorPort = await freePort()
-  const relay = options.get('media') === 'anchor' ? await RtpEngine.start({ shares: 8 }) : undefined
+  const relay = options.media === 'anchor' ? await RtpEngine.start({ shares: 8 }) : undefined
   const tollgate = await TollgateProcess.start(oneCustomer(nodes.map(({ port }) => port)), {
     LOG_LEVEL: 'warn',
     ...(relay && { RTPENGINE: relay.setting, MEDIA_POLICY: 'anchor' }),
@@ -73,8 +82,8 @@ export async function run(words: readonly string[] = []): Promise<void> {
     console.log(
       `  ${perCall(plain.spent, plain.succeeded)}  the whole process, without the profiler`,
     )
-    if (options.get('files') === 'yes') printFiles(shares, succeeded)
-    for (const { file, name, micros } of shares.slice(0, Number(options.get('functions') ?? 0)))
+    if (options.files === 'yes') printFiles(shares, succeeded)
+    for (const { file, name, micros } of shares.slice(0, Number(options.functions)))
       console.log(`  ${perCall(micros, succeeded)}  ${file} ${name}`)
   } finally {
     await tollgate.stop()

@@ -6,62 +6,63 @@
 import { PostgresStatements } from '../../schema/sql/postgres-statements.ts'
 import { freshDatabase, hasPostgres } from '../support/postgres.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
+import { eventually } from '../support/waiting.ts'
 import { median, spread } from './load/figures.ts'
-import { type Records, startKamailio, whyNoKamailio } from './load/kamailio.ts'
+import { startKamailio, whyNoKamailio } from './load/kamailio.ts'
 import { type LoopLag, LoopWatch } from './load/loop-lag.ts'
 import { caller, oneCustomer } from './load/one-customer.ts'
+import { optionsOf } from './load/options.ts'
 import { cpuMicros, residentMegabytes } from './load/process-cpu.ts'
 import { placeCalls, startNode, type LoadResult } from './load/sipp-load.ts'
 
 export const describe =
   'CPU per billed call beside Kamailio with a charging server, in turns, the highest clean rate, and how late ' +
   'the event loop is; ' +
-  'arguments: rates=200,500,800,1000,1200 seconds=15 turns=3 warmup=30 settle=3 peer=no|flat|sqlite|both billed=yes|both database=sqlite|both'
+  'arguments: rates=200,500,800,1000,1200 seconds=15 turns=3 warmup=30 settle=3 peer=yes|no database=sqlite|both'
 
-/** A number without a customer: its calls are let through and cost nothing. */
-const unknownCaller = '15559999999'
-
-const peers: Readonly<Record<string, readonly Records[]>> = {
-  no: [],
-  flat: ['flat'],
-  sqlite: ['sqlite'],
-  both: ['flat', 'sqlite'],
-}
-
-export async function run(words: readonly string[] = []): Promise<void> {
-  const options = new Map(words.map((word) => word.split('=') as [string, string | undefined]))
-  const rates = (options.get('rates') ?? '200,500,800,1000,1200').split(',').map(Number)
-  const seconds = Number(options.get('seconds') ?? 15)
-  const turns = Number(options.get('turns') ?? 3)
-  const warmup = Number(options.get('warmup') ?? 30)
-  const settle = Number(options.get('settle') ?? 3)
-  const plan = { rates, seconds, turns, warmup, settle }
-  const nodes = [await startNode(), await startNode(), await startNode()]
-  const ports = nodes.map(({ port }) => port)
-  try {
-    if (options.get('billed') === 'both') await compareBilling(ports, plan)
-    else if (options.get('database') === 'both') await compareDatabases(ports, plan)
-    else await comparePeers(ports, plan, options.get('peer') ?? 'flat')
-  } finally {
-    for (const node of nodes) await node.stop()
-  }
+const usual = {
+  rates: '200,500,800,1000,1200',
+  seconds: '15',
+  turns: '3',
+  /** Seconds of load before the first turn, the same for each contestant. */
+  warmup: '30',
+  /** Seconds of load at the head of each turn, which belong to no figure, of either side. */
+  settle: '3',
+  peer: 'yes',
+  database: 'sqlite',
 }
 
 interface Plan {
   readonly rates: readonly number[]
   readonly seconds: number
   readonly turns: number
-  /** Seconds of load before the first turn, the same for each contestant. */
   readonly warmup: number
-  /** Seconds of load at the head of each turn, which belong to no figure, of either side. */
   readonly settle: number
+}
+
+export async function run(words: readonly string[] = []): Promise<void> {
+  const options = optionsOf(words, usual)
+  const plan = {
+    rates: options.rates.split(',').map(Number),
+    seconds: Number(options.seconds),
+    turns: Number(options.turns),
+    warmup: Number(options.warmup),
+    settle: Number(options.settle),
+  }
+  const nodes = [await startNode(), await startNode(), await startNode()]
+  const ports = nodes.map(({ port }) => port)
+  try {
+    if (options.database === 'both') await compareDatabases(ports, plan)
+    else await comparePeer(ports, plan, options.peer === 'no')
+  } finally {
+    for (const node of nodes) await node.stop()
+  }
 }
 
 /** One that takes its turn. */
 interface Contestant {
   readonly name: string
   readonly sipPort: number
-  readonly caller: string
   /** Processes whose CPU is counted, by part. */
   readonly parts: () => readonly (readonly number[])[]
   /** Of its event loop, since it was asked last. */
@@ -75,28 +76,24 @@ interface Turn {
   readonly lag: LoopLag | undefined
 }
 
-async function comparePeers(
+async function comparePeer(
   nodePorts: readonly number[],
   plan: Plan,
-  wanted: string,
+  isAlone: boolean,
 ): Promise<void> {
-  const missing = wanted === 'no' ? undefined : whyNoKamailio()
+  const missing = isAlone ? 'peer=no' : whyNoKamailio()
   if (missing !== undefined) console.log(`${missing}: no peer figures`)
-  const kinds = missing === undefined ? (peers[wanted] ?? []) : []
   const watch = new LoopWatch()
-  const tollgate = await startTollgate(nodePorts, 'deny', watch.environment)
-  const kamailios = []
+  const tollgate = await startTollgate(nodePorts, watch.environment)
+  const kamailio = missing === undefined ? await startKamailio(nodePorts) : undefined
   try {
-    for (const kind of kinds) kamailios.push({ kind, peer: await startKamailio(nodePorts, kind) })
     const contestants: Contestant[] = [
-      { ...contestant('tollgate', tollgate, caller), lag: () => watch.lagOf(tollgate) },
-      ...kamailios.map(({ kind, peer }) => ({
-        name: `kamailio, ${kind} records`,
-        sipPort: peer.sipPort,
-        caller,
-        parts: () => [peer.pids().proxy, peer.pids().charging],
-      })),
+      { ...contestant('tollgate', tollgate), lag: () => watch.lagOf(tollgate) },
     ]
+    if (kamailio !== undefined) {
+      const parts = () => [kamailio.pids().proxy, kamailio.pids().charging]
+      contestants.push({ name: 'kamailio', sipPort: kamailio.sipPort, parts })
+    }
     let stored = 0
     const turns = await takeTurns(contestants, plan, ({ name }, { succeeded }) => {
       if (name === 'tollgate') stored += succeeded
@@ -106,27 +103,18 @@ async function comparePeers(
     console.log(`  tollgate: ${megabytes} MB resident after ${stored} calls`)
     await checkMoney(tollgate, stored)
   } finally {
-    for (const { peer } of kamailios) await peer.stop()
+    await kamailio?.stop()
     await tollgate.stop()
     watch.close()
   }
 }
 
-const startTollgate = (
-  nodePorts: readonly number[],
-  unknown: 'allow' | 'deny',
-  environment: Record<string, string> = {},
-) =>
-  TollgateProcess.start(oneCustomer(nodePorts), {
-    LOG_LEVEL: 'warn',
-    UNKNOWN_CALLER: unknown,
-    ...environment,
-  })
+const startTollgate = (nodePorts: readonly number[], environment: Record<string, string> = {}) =>
+  TollgateProcess.start(oneCustomer(nodePorts), { LOG_LEVEL: 'warn', ...environment })
 
-const contestant = (name: string, { sipPort, pid }: TollgateProcess, from: string) => ({
+const contestant = (name: string, { sipPort, pid }: TollgateProcess) => ({
   name,
   sipPort,
-  caller: from,
   parts: () => [[pid]],
 })
 
@@ -145,7 +133,7 @@ async function takeTurns(
   const taken = new Map<string, Turn[]>()
   // A process runs for months. The first calls are compiled while they run: they belong to no figure.
   for (const each of contestants)
-    note(each, await placeCalls(each.sipPort, WARM_UP_RATE, WARM_UP_RATE * warmup, each.caller))
+    note(each, await placeCalls(each.sipPort, WARM_UP_RATE, WARM_UP_RATE * warmup, caller))
   console.log(
     '  rate  turn  success  retrans  setup p50/p99 ms  loop lag p50/p99/max ms  CPU µs/call',
   )
@@ -153,10 +141,10 @@ async function takeTurns(
     for (let turn = 0; turn < turns; turn += 1)
       for (const each of turn % 2 === 0 ? contestants : contestants.toReversed()) {
         // While the others had their turns it did nothing.
-        note(each, await placeCalls(each.sipPort, rate, rate * settle, each.caller))
+        note(each, await placeCalls(each.sipPort, rate, rate * settle, caller))
         await each.lag?.()
         const before = each.parts().map(cpuMicros)
-        const result = await placeCalls(each.sipPort, rate, rate * seconds, each.caller)
+        const result = await placeCalls(each.sipPort, rate, rate * seconds, caller)
         const calls = Math.max(1, result.succeeded)
         const micros = each
           .parts()
@@ -216,34 +204,15 @@ function printComparison(contestants: readonly Contestant[], { rates }: Plan, tu
 
 const sumOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0)
 
-/** What it costs to bill a call: the same load from a customer, and from a number without one. */
-async function compareBilling(nodePorts: readonly number[], plan: Plan): Promise<void> {
-  const billing = await startTollgate(nodePorts, 'deny')
-  const free = await startTollgate(nodePorts, 'allow')
-  try {
-    const contestants = [
-      contestant('billed', billing, caller),
-      contestant('not billed', free, unknownCaller),
-    ]
-    printComparison(contestants, plan, await takeTurns(contestants, plan, () => {}))
-  } finally {
-    await free.stop()
-    await billing.stop()
-  }
-}
-
 /** What one node costs on PostgreSQL: the server's own CPU time is not counted. */
 async function compareDatabases(nodePorts: readonly number[], plan: Plan): Promise<void> {
   if (!hasPostgres) return console.log('  PostgreSQL is not installed')
   const { url, drop } = await freshDatabase()
   const environment = { DATABASE_URL: url, SECRET_KEY: 'A'.repeat(43), NODE_NAME: 'bench' }
-  const onServer = await startTollgate(nodePorts, 'deny', environment)
-  const onFile = await startTollgate(nodePorts, 'deny')
+  const onServer = await startTollgate(nodePorts, environment)
+  const onFile = await startTollgate(nodePorts)
   try {
-    const contestants = [
-      contestant('PostgreSQL', onServer, caller),
-      contestant('SQLite', onFile, caller),
-    ]
+    const contestants = [contestant('PostgreSQL', onServer), contestant('SQLite', onFile)]
     const stored = new Map<string, number>()
     const turns = await takeTurns(contestants, plan, ({ name }, { succeeded }) => {
       stored.set(name, (stored.get(name) ?? 0) + succeeded)
@@ -259,47 +228,37 @@ async function compareDatabases(nodePorts: readonly number[], plan: Plan): Promi
   }
 }
 
+const books = `
+  SELECT count(*) AS answered, sum(CASE WHEN cost_micros > 0 THEN 1 ELSE 0 END) AS charged,
+    (SELECT count(*) FROM ledger_entry WHERE kind = 'debit') AS debits,
+    (SELECT sum(balance_micros) FROM wallet) - (SELECT sum(amount_micros) FROM ledger_entry) AS difference
+  FROM cdr WHERE disposition = 'ANSWERED'`
+
+type Books = Readonly<Record<'answered' | 'charged' | 'debits' | 'difference', number>>
+
+/** A figure counts only if every call was recorded and charged: however short one is, it costs a second. */
+function reportBooks(where: string, row: Books | undefined, succeeded: number): void {
+  const isRight =
+    row !== undefined &&
+    Number(row.charged) === Number(row.answered) &&
+    Number(row.debits) === Number(row.answered) &&
+    Number(row.answered) >= succeeded &&
+    Number(row.difference) === 0
+  const verdict = isRight ? '' : `  ← WRONG: ${succeeded} calls succeeded`
+  console.log(`  ${where}: ${JSON.stringify(row)}${verdict}`)
+}
+
 /** Once its node has stopped in order. */
 async function checkMoneyOnServer(url: string, succeeded: number): Promise<void> {
   const statements = new PostgresStatements({ url, connections: 1 })
-  const row = await statements
-    .prepare<Record<'answered' | 'charged' | 'debits' | 'difference', number>>(
-      `SELECT count(*) AS answered, count(*) FILTER (WHERE cost_micros > 0) AS charged,
-         (SELECT count(*) FROM ledger_entry WHERE kind = 'debit') AS debits,
-         (SELECT sum(balance_micros) FROM wallet) - (SELECT sum(amount_micros) FROM ledger_entry) AS difference
-       FROM cdr WHERE disposition = 'ANSWERED'`,
-    )
-    .get([])
+  reportBooks('PostgreSQL', await statements.prepare<Books>(books).get([]), succeeded)
   await statements.close()
-  const isCharged = row !== undefined && row.charged === row.answered && row.debits === row.answered
-  const isRight = isCharged && row.answered >= succeeded && row.difference === 0
-  console.log(
-    `  PostgreSQL: ${row?.answered} answered records, ${row?.charged} with a price, ${row?.debits} debits, balance - ledger = ${row?.difference}` +
-      (isRight ? '' : `  ← WRONG: ${succeeded} calls succeeded`),
-  )
-}
-
-/** A figure counts only if every call was recorded and charged. */
-async function checkMoney(tollgate: TollgateProcess, succeeded: number): Promise<void> {
-  await settled(tollgate)
-  // However short a call is, it lasts a second and costs something.
-  const [row] = tollgate.query<{ answered: number; charged: number }>(
-    `SELECT count(*) AS answered, sum(cost_micros > 0) AS charged
-     FROM cdr WHERE disposition = 'ANSWERED'`,
-  )
-  const { balance, ledger, debits } = tollgate.wallet('load')
-  const isCharged = row !== undefined && row.charged === row.answered && debits === row.answered
-  const isRight = isCharged && row.answered >= succeeded
-  console.log(
-    `  ${row?.answered} answered records, ${row?.charged} with a price, ${debits} debits, balance ${balance === ledger ? '=' : '≠'} ledger` +
-      (isRight && balance === ledger ? '' : `  ← WRONG: ${succeeded} calls succeeded`),
-  )
 }
 
 /** Past the highest clean rate calls outlive SIPp by the 32 s after which a missing ACK ends them. */
-async function settled(tollgate: TollgateProcess): Promise<void> {
-  for (let wait = 0; wait < 60; wait++) {
-    await new Promise((resolve) => setTimeout(resolve, 1_000))
-    if (tollgate.countUnstored() === 0) return
-  }
+async function checkMoney(tollgate: TollgateProcess, succeeded: number): Promise<void> {
+  await eventually(() => {
+    if (tollgate.countUnstored() > 0) throw new Error('calls go on')
+  }, 60_000).catch(() => undefined)
+  reportBooks('SQLite', tollgate.query<Books>(books)[0], succeeded)
 }

@@ -10,6 +10,7 @@ import { RtpEngine } from '../support/rtpengine.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { median, spread } from './load/figures.ts'
 import { caller, oneCustomer } from './load/one-customer.ts'
+import { numbersOf } from './load/options.ts'
 import { exactCpuMicros } from './load/process-cpu.ts'
 import { placeCalls, startNode } from './load/sipp-load.ts'
 
@@ -26,11 +27,7 @@ const MOST_MICROS = 120
 /** Of the calls that were placed. */
 const LEAST_PART = 0.95
 
-interface Plan {
-  readonly rate: number
-  readonly warmup: number
-  readonly rounds: number
-}
+const usual = { rate: 200, warmup: 16, rounds: 10, starts: 2 }
 
 /** CPU µs per call. */
 interface Slice {
@@ -41,16 +38,10 @@ interface Slice {
 }
 
 export async function run(words: readonly string[] = []): Promise<void> {
-  const options = new Map(words.map((word) => word.split('=') as [string, string | undefined]))
-  const number = (name: string, standard: number) => Number(options.get(name) ?? standard)
-  const plan = {
-    rate: number('rate', 200),
-    warmup: number('warmup', 16),
-    rounds: number('rounds', 10),
-  }
+  const plan = numbersOf(words, usual)
   const taken: Slice[] = []
   // What V8 makes of the same code differs from start to start.
-  for (let start = 0; start < number('starts', 2); start += 1) {
+  for (let start = 0; start < plan.starts; start += 1) {
     const slices = await inOneStart(plan)
     report(slices)
     taken.push(...slices)
@@ -60,7 +51,7 @@ export async function run(words: readonly string[] = []): Promise<void> {
   if (more > MOST_MICROS) console.log(`  ← more than ${MOST_MICROS}`)
 }
 
-async function inOneStart(plan: Plan): Promise<readonly Slice[]> {
+async function inOneStart(plan: typeof usual): Promise<readonly Slice[]> {
   const engine = await RtpEngine.start({ words: ['--log-level=3'], shares: 8 })
   const nodes = await Promise.all([startNode(), startNode()])
   const seed = oneCustomer(nodes.map(({ port }) => port))
@@ -88,7 +79,7 @@ interface Rig {
 
 async function slicesOf(
   { plain, relayed, engine }: Rig,
-  { rate, warmup, rounds }: Plan,
+  { rate, warmup, rounds }: typeof usual,
 ): Promise<readonly Slice[]> {
   const programs = await Promise.all([plain, relayed].map(apiOf))
   const [, anchoring] = programs

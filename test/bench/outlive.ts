@@ -9,71 +9,67 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { seededRandom } from '../support/seeded-random.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { eventually } from '../support/waiting.ts'
-import { LoggedCalls } from './load/logged-calls.ts'
+import { percentile } from './load/figures.ts'
+import { LoggedCalls, type Notes } from './load/logged-calls.ts'
+import { caller, oneCustomer } from './load/one-customer.ts'
+import { numbersOf } from './load/options.ts'
+import { type Row, reportRows } from './load/rows.ts'
 import { startNode } from './load/sipp-load.ts'
 
 export const describe =
   'live calls over kill -9: time to serve, all go on, each billed once; arguments: calls=1000 rate=200 kills=20 seed=1'
 
-const caller = '15550001111'
 /** By the last digit the scenarios know who hangs up. */
 const hungUpByCaller = '18005551211'
 const hungUpByCallee = '18005551212'
 
-const bytesPerCall = 4_096
+const MICROS_PER_SECOND = 10_000
+const MOST_BYTES = 4_096
 /** Of held calls, per second, when they are begun and when they are ended. */
-const maxRateOfHeld = 200
-const endsPerSecond = 100
+const HELD_RATE = 200
+const ENDS_PER_SECOND = 100
 /** SIPp repeats a request for 32 s. */
-const stragglersMs = 40_000
-
-interface Options {
-  readonly calls: number
-  readonly rate: number
-  readonly kills: number
-  readonly seed: number
-}
+const STRAGGLERS_MS = 40_000
 
 export async function run(words: readonly string[] = []): Promise<void> {
-  const given = new Map(words.map((word) => word.split('=') as [string, string | undefined]))
-  const number = (name: string, unlessGiven: number) => Number(given.get(name) ?? unlessGiven)
-  const options = {
-    calls: number('calls', 1_000),
-    rate: number('rate', 200),
-    kills: number('kills', 20),
-    seed: number('seed', 1),
-  }
+  const options = numbersOf(words, { calls: 1_000, rate: 200, kills: 20, seed: 1 })
   const node = await startNode('held-node.xml')
-  const tollgate = await TollgateProcess.start(seedFor(node.port), { LOG_LEVEL: 'warn' })
+  const seed = oneCustomer([node.port], 4, '0.60')
+  const tollgate = await TollgateProcess.start(seed, { LOG_LEVEL: 'warn' })
   const started: LoggedCalls[] = []
-  const start = async (...how: Parameters<typeof LoggedCalls.start>) => {
-    const calls = await LoggedCalls.start(...how)
-    started.push(calls)
-    return calls
+  const start = async (scenario: string, called: string, name: string, rate: number, calls = 0) => {
+    const plan = { caller, called, name, rate, calls }
+    started.push(await LoggedCalls.start(scenario, tollgate.sipPort, plan))
   }
   try {
-    const held = await hold(tollgate, options, start)
-    const beside = await start('talking-caller.xml', tollgate.sipPort, {
-      caller,
-      called: hungUpByCaller,
-      rate: options.rate,
-      name: 'beside',
-    })
+    const rate = Math.min(HELD_RATE, options.rate) / 2
+    const half = Math.ceil(options.calls / 2)
+    if (half > 0) {
+      await start('held-caller.xml', hungUpByCaller, 'ours', rate, half)
+      await start('held-caller.xml', hungUpByCallee, 'theirs', rate, half)
+    }
+    const held = [...started]
+    await eventually(
+      () => {
+        const answered = [...notesOf(held).values()].filter((notes) => notes.has('answered'))
+        if (answered.length < 2 * half) throw new Error(`${answered.length} calls are answered`)
+      },
+      (half / rate) * 1_000 + 30_000,
+    )
+    await start('talking-caller.xml', hungUpByCaller, 'beside', options.rate)
     await pause(2_000)
     const servingMs = await killAndRestart(tollgate, options)
     const bytes = journalBytes(tollgate)
-    await beside.finish(stragglersMs)
+    const beside = started.slice(held.length)
+    await Promise.all(beside.map((calls) => calls.finish(STRAGGLERS_MS)))
     await end(held)
     const records = await recordsOf(tollgate)
-    report({
-      tollgate,
-      options,
-      servingMs,
-      bytes,
-      held: notesOf(held),
-      beside: beside.notes(),
-      records,
-    })
+    const limitMs = options.calls > 1_000 ? 4_000 : 2_000
+    reportRows([
+      ...rowsOfService(servingMs, limitMs, bytes),
+      ...rowsOfCalls(notesOf(held), notesOf(beside), records),
+      ...rowsOfBooks(tollgate, records),
+    ])
   } finally {
     for (const calls of started) await calls.stop()
     await tollgate.stop()
@@ -81,40 +77,13 @@ export async function run(words: readonly string[] = []): Promise<void> {
   }
 }
 
-type Start = typeof LoggedCalls.start
-type CallNotes = ReturnType<LoggedCalls['notes']>
-
-async function hold(
-  { sipPort }: TollgateProcess,
-  { calls, rate }: Options,
-  start: Start,
-): Promise<readonly LoggedCalls[]> {
-  const half = {
-    caller,
-    calls: Math.ceil(calls / 2),
-    rate: Math.ceil(Math.min(maxRateOfHeld, rate) / 2),
-  }
-  const both = [
-    await start('held-caller.xml', sipPort, { ...half, called: hungUpByCaller, name: 'ours' }),
-    await start('held-caller.xml', sipPort, { ...half, called: hungUpByCallee, name: 'theirs' }),
-  ]
-  await eventually(
-    () => {
-      const answered = [...notesOf(both).values()].filter((notes) => notes.has('answered')).length
-      if (answered < 2 * half.calls) throw new Error(`${answered} of ${calls} calls are answered`)
-    },
-    (half.calls / half.rate) * 1_000 + 30_000,
-  )
-  return both
-}
-
-const notesOf = (parts: readonly LoggedCalls[]): CallNotes =>
+const notesOf = (parts: readonly LoggedCalls[]): ReadonlyMap<string, Notes> =>
   new Map(parts.flatMap((calls) => [...calls.notes()]))
 
 /** Of each kill: ms until OPTIONS was answered. */
 async function killAndRestart(
   tollgate: TollgateProcess,
-  { kills, seed }: Options,
+  { kills, seed }: { readonly kills: number; readonly seed: number },
 ): Promise<readonly number[]> {
   const random = seededRandom(seed)
   const servingMs: number[] = []
@@ -129,62 +98,49 @@ async function killAndRestart(
   return servingMs
 }
 
-/** Asks every 10 ms with OPTIONS; when the first answer came. */
-async function firstAnswer(targetPort: number): Promise<number> {
+/** Sends a request without a body to this port of 127.0.0.1. */
+async function openAsker() {
   const socket = createSocket('udp4')
   socket.bind(0, '127.0.0.1')
   await once(socket, 'listening')
-  const { port } = socket.address()
-  let asked = 0
-  const asking = setInterval(() => {
-    asked += 1
+  const ask = (method: string, port: number, id: string): void => {
     const text = [
-      `OPTIONS sip:127.0.0.1:${targetPort} SIP/2.0`,
-      `Via: SIP/2.0/UDP 127.0.0.1:${port};branch=z9hG4bK-serving-${port}-${asked}`,
+      `${method} sip:127.0.0.1:${port} SIP/2.0`,
+      `Via: SIP/2.0/UDP 127.0.0.1:${socket.address().port};branch=z9hG4bK-${id}`,
       'Max-Forwards: 70',
-      `From: <sip:bench@127.0.0.1>;tag=${port}`,
-      `To: <sip:127.0.0.1:${targetPort}>`,
-      `Call-ID: serving-${port}-${asked}`,
-      'CSeq: 1 OPTIONS',
+      `From: <sip:bench@127.0.0.1>;tag=${id}`,
+      'To: <sip:127.0.0.1>',
+      `Call-ID: ${id}`,
+      `CSeq: 1 ${method}`,
       'Content-Length: 0',
-      '',
-      '',
     ]
-    socket.send(text.join('\r\n'), targetPort, '127.0.0.1')
-  }, 10)
-  try {
-    await once(socket, 'message')
-    return performance.now()
-  } finally {
-    clearInterval(asking)
-    socket.close()
+    socket.send(`${text.join('\r\n')}\r\n\r\n`, port, '127.0.0.1')
   }
+  return { socket, ask }
+}
+
+/** Asks every 10 ms with OPTIONS; when the first answer came. */
+async function firstAnswer(targetPort: number): Promise<number> {
+  const { socket, ask } = await openAsker()
+  let asked = 0
+  const asking = setInterval(() => ask('OPTIONS', targetPort, `ready-${(asked += 1)}`), 10)
+  await once(socket, 'message')
+  const now = performance.now()
+  clearInterval(asking)
+  socket.close()
+  return now
 }
 
 /** Has each held call put on hold by both sides and hung up. */
 async function end(held: readonly LoggedCalls[]): Promise<void> {
-  const socket = createSocket('udp4')
-  socket.bind(0, '127.0.0.1')
-  await once(socket, 'listening')
-  const waiting = held.flatMap((calls) => [...calls.notes().keys()].map((id) => ({ calls, id })))
-  for (const { calls, id } of waiting) {
-    const text = [
-      `MESSAGE sip:127.0.0.1:${calls.port} SIP/2.0`,
-      `Via: SIP/2.0/UDP 127.0.0.1:${socket.address().port};branch=z9hG4bK-${id}`,
-      'Max-Forwards: 70',
-      `From: <sip:bench@127.0.0.1>;tag=${id}`,
-      `To: <sip:127.0.0.1>`,
-      `Call-ID: ${id}`,
-      'CSeq: 1 MESSAGE',
-      'Content-Length: 0',
-      '',
-      '',
-    ]
-    socket.send(text.join('\r\n'), calls.port, '127.0.0.1')
-    await pause(1_000 / endsPerSecond)
-  }
+  const { socket, ask } = await openAsker()
+  for (const calls of held)
+    for (const id of calls.notes().keys()) {
+      ask('MESSAGE', calls.port, id)
+      await pause(1_000 / ENDS_PER_SECOND)
+    }
   socket.close()
-  await Promise.all(held.map((calls) => calls.over(stragglersMs)))
+  await Promise.all(held.map((calls) => calls.over(STRAGGLERS_MS)))
 }
 
 interface StoredCall {
@@ -206,7 +162,7 @@ async function recordsOf(tollgate: TollgateProcess): Promise<ReadonlyMap<string,
   return new Map(rows.map((row) => [row.id, row]))
 }
 
-/** Bytes of the lines that count of each answered call that the journal has, in rising order. */
+/** Bytes of the lines that count of each answered call that the journal has. */
 function journalBytes(tollgate: TollgateProcess): readonly number[] {
   const calls = new Map<string, Record<string, number>>()
   for (const line of tollgate.journal()) {
@@ -216,102 +172,65 @@ function journalBytes(tollgate: TollgateProcess): readonly number[] {
       calls.set(callUuid, { ...calls.get(callUuid), [kind]: line.length + 1 })
     else if (kind === 'ended' || kind === 'gone') calls.delete(callUuid)
   }
-  return [...calls.values()]
-    .map(({ answered = 0, saved = 0 }) => answered + saved)
-    .toSorted((one, other) => one - other)
+  return [...calls.values()].map(({ answered = 0, saved = 0 }) => answered + saved)
 }
 
-interface Outcome {
-  readonly tollgate: TollgateProcess
-  readonly options: Options
-  readonly servingMs: readonly number[]
-  readonly bytes: readonly number[]
-  readonly held: CallNotes
-  readonly beside: CallNotes
-  readonly records: ReadonlyMap<string, StoredCall>
-}
-
-/** What is measured, what came of it, what is wanted, and whether that holds. */
-type Row = readonly [what: string, seen: string, wanted: string, isRight: boolean]
-
-function report(outcome: Outcome): void {
-  const { calls, rate, kills, seed } = outcome.options
-  console.log(`  ${calls} live calls, ${rate} new ones a second, ${kills} kills, seed ${seed}`)
-  const rows = [...rowsOfService(outcome), ...rowsOfHeld(outcome), ...rowsOfBooks(outcome)]
-  for (const [what, seen, wanted, isRight] of rows)
-    console.log(
-      `  ${what.padEnd(50)}${seen.padEnd(34)}${wanted.padEnd(18)}${isRight ? 'ok' : '← WRONG'}`,
-    )
-  for (const line of wronglyBilled(outcome).slice(0, 10)) console.log(`  ${line}`)
-  if (rows.some(([, , , isRight]) => !isRight)) process.exitCode = 1
-}
-
-function rowsOfService({ options, servingMs, bytes }: Outcome): readonly Row[] {
-  const sorted = servingMs.toSorted((one, other) => one - other)
-  const limitMs = options.calls > 1_000 ? 4_000 : 2_000
-  const [p50, p99] = [percentile(sorted, 0.5), percentile(sorted, 0.99)]
-  const seconds = (ms: number) => `${(ms / 1_000).toFixed(2)} s`
-  const kilobytes = (count: number) => `${(count / 1_024).toFixed(1)} kB`
-  const most = bytes.at(-1) ?? 0
+function rowsOfService(
+  servingMs: readonly number[],
+  limitMs: number,
+  bytes: readonly number[],
+): readonly Row[] {
+  const [p50, p99] = [0.5, 0.99].map((part) => percentile(servingMs, part))
+  const most = Math.max(0, ...bytes)
   return [
     [
-      'kill -9 to OPTIONS answered',
-      `p50 ${seconds(p50)}, p99 ${seconds(p99)}`,
-      `<= ${seconds(limitMs)}`,
-      p99 <= limitMs,
+      `kill -9 to OPTIONS answered, p99 at most ${limitMs} ms`,
+      `p50 ${p50?.toFixed(0)}, p99 ${p99?.toFixed(0)} ms`,
+      (p99 ?? 0) <= limitMs,
     ],
     [
-      'journal for each of the live calls',
-      `p50 ${kilobytes(percentile(bytes, 0.5))}, most ${kilobytes(most)}`,
-      `<= ${kilobytes(bytesPerCall)}`,
-      most <= bytesPerCall,
+      `journal of a live call, at most ${MOST_BYTES} bytes`,
+      `p50 ${percentile(bytes, 0.5)}, most ${most}`,
+      most <= MOST_BYTES,
     ],
   ]
 }
 
-function rowsOfHeld({ held, records }: Outcome): readonly Row[] {
-  const all = [...held]
-  const ours = all.filter(([id]) => id.startsWith('ours'))
-  const theirs = all.filter(([id]) => id.startsWith('theirs'))
-  const having = (what: string, some = all) => count(some, ([, notes]) => notes.has(what))
+function rowsOfCalls(
+  held: ReadonlyMap<string, Notes>,
+  beside: ReadonlyMap<string, Notes>,
+  records: ReadonlyMap<string, StoredCall>,
+): readonly Row[] {
+  const all = (
+    what: string,
+    calls: readonly (readonly [string, Notes])[],
+    holds: (call: readonly [string, Notes]) => boolean,
+  ): Row => {
+    const wrong = calls.filter((call) => !holds(call))
+    const text = wrong.slice(0, 5).map(([id, notes]) => `${id}: ${textOf(notes, records.get(id))}`)
+    const counted = `${calls.length - wrong.length} of ${calls.length}`
+    return [what, [counted, ...text].join('\n    '), wrong.length === 0]
+  }
+  const has = (what: string) => (call: readonly [string, Notes]) => call[1].has(what)
+  const of = (name: string) => [...held].filter(([id]) => id.startsWith(name))
+  const answered = [...beside].filter(has('answered'))
   return [
-    ['held calls: re-INVITE of the caller', ...having('caller-held')],
-    ['held calls: re-INVITE of the callee', ...having('callee-held')],
-    ['held calls: BYE of the caller', ...having('caller-ended', ours)],
-    ['held calls: BYE of the callee', ...having('callee-ended', theirs)],
-    ['held calls: billed once, within 1 s', ...count(all, isBilled(records))],
+    all('held calls: re-INVITE of the caller', [...held], has('caller-held')),
+    all('held calls: re-INVITE of the callee', [...held], has('callee-held')),
+    all('held calls: BYE of the caller', of('ours'), has('caller-ended')),
+    all('held calls: BYE of the callee', of('theirs'), has('callee-ended')),
+    all('held calls: billed once, within 1 s', [...held], isBilled(records)),
+    // 481: the end was in the journal already, and the crash has taken the 200 along.
+    all('calls beside, answered: BYE gets 200 or 481', answered, ([, notes]) =>
+      ['caller-ended', 'known-as-ended'].some((what) => notes.has(what)),
+    ),
+    all('calls beside, answered: billed once, within 1 s', answered, isBilled(records)),
   ]
 }
 
-function rowsOfBooks({ tollgate, beside, records }: Outcome): readonly Row[] {
-  const answered = [...beside].filter(([, notes]) => notes.has('answered'))
-  const recovered = [...records.values()].reduce((sum, row) => sum + row.recovered, 0)
-  const left = tollgate.countUnstored()
-  const faults = tollgate.query(booksProblems).length
-  const { balance, ledger } = tollgate.wallet('load')
-  return [
-    [
-      // 481: the end was in the journal already, and the crash has taken the 200 along.
-      'calls beside, answered: BYE gets 200 or 481',
-      ...count(answered, ([, notes]) => notes.has('caller-ended') || notes.has('known-as-ended')),
-    ],
-    ['calls beside, answered: billed once, within 1 s', ...count(answered, isBilled(records))],
-    ['answered calls closed as recovered', String(recovered), 'none', recovered === 0],
-    ['calls left in the journal', String(left), 'none', left === 0],
-    ['balance = ledger', `${balance / 1e6} = ${ledger / 1e6}`, '', balance === ledger],
-    ['records and debits that do not fit', String(faults), 'none', faults === 0],
-  ]
-}
-
-const count = <T>(
-  all: readonly T[],
-  holds: (one: T) => boolean,
-): readonly [string, string, boolean] => {
-  const number = all.filter(holds).length
-  return [`${number} of ${all.length}`, 'all', number === all.length]
-}
-
-const ends = ['caller-ended', 'callee-ended', 'known-as-ended']
+/** What the parties saw of a call, in ms of their clock, and what is stored. */
+const textOf = (notes: Notes, stored: StoredCall | undefined): string =>
+  `${[...notes].map(([what, at]) => `${what} ${at}`).join(', ')}; ${JSON.stringify(stored ?? {})}`
 
 /**
  * Once, and for the time that both sides talked. Where the process was away when a call was answered or hung
@@ -319,9 +238,10 @@ const ends = ['caller-ended', 'callee-ended', 'known-as-ended']
  */
 const isBilled =
   (records: ReadonlyMap<string, StoredCall>) =>
-  ([id, notes]: readonly [string, ReadonlyMap<string, number>]): boolean => {
+  ([id, notes]: readonly [string, Notes]): boolean => {
     const row = records.get(id)
-    const [ended] = ends.flatMap((end) => notes.get(end) ?? [])
+    const ends = ['caller-ended', 'callee-ended', 'known-as-ended']
+    const [ended] = ends.flatMap((what) => notes.get(what) ?? [])
     const answered = notes.get('answered')
     if (row?.records !== 1 || ended === undefined || answered === undefined) return false
     const least = ((notes.get('bye') ?? ended) - answered) / 1_000
@@ -329,21 +249,21 @@ const isBilled =
     return row.billsec >= least - 1 && row.billsec <= most + 1
   }
 
-/** What the parties saw of each such call, in ms of their clock, and what is stored. */
-function wronglyBilled({ held, beside, records }: Outcome): readonly string[] {
-  return [...held, ...beside]
-    .filter(([, notes]) => notes.has('answered'))
-    .filter((call) => !isBilled(records)(call))
-    .map(([id, notes]) => {
-      const seen = [...notes].map(([what, at]) => `${what} ${at}`).join(', ')
-      const { records: count = 0, billsec = 0 } = records.get(id) ?? {}
-      return `${id}: ${seen}; ${count} records, ${billsec} s`
-    })
+function rowsOfBooks(
+  tollgate: TollgateProcess,
+  records: ReadonlyMap<string, StoredCall>,
+): readonly Row[] {
+  const recovered = [...records.values()].filter((row) => row.recovered > 0).length
+  const left = tollgate.countUnstored()
+  const faults = tollgate.query(booksProblems).length
+  const { balance, ledger } = tollgate.wallet('load')
+  return [
+    ['answered calls closed as recovered', String(recovered), recovered === 0],
+    ['calls left in the journal', String(left), left === 0],
+    ['balance = ledger', `${balance / 1e6} = ${ledger / 1e6}`, balance === ledger],
+    ['records and debits that do not fit', String(faults), faults === 0],
+  ]
 }
-
-/** `sorted` in rising order; 0 when it is empty. */
-const percentile = (sorted: readonly number[], part: number): number =>
-  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0
 
 /** One row for everything in the books that does not add up. */
 const booksProblems = `
@@ -354,18 +274,4 @@ const booksProblems = `
   SELECT l.ref FROM ledger_entry l
   WHERE l.kind = 'debit' AND NOT EXISTS (SELECT 1 FROM cdr c WHERE c.call_uuid = l.ref)
   UNION ALL
-  SELECT c.call_uuid FROM cdr c WHERE c.cost_micros <> c.billsec * 10000`
-
-const seedFor = (nodePort: number): object => ({
-  rate_plans: [{ name: 'load', currency: 'USD' }],
-  rates: [{ rate_plan: 'load', prefix: '1', rate_per_minute: '0.60' }],
-  customers: [{ name: 'load', rate_plan: 'load', numbers: [caller], balance: '1000000.00' }],
-  dispatcher: [
-    {
-      endpoint_name: 'load',
-      set_id: 1,
-      algorithm: 8,
-      nodes: [{ host: '127.0.0.1', internal_port: nodePort }],
-    },
-  ],
-})
+  SELECT c.call_uuid FROM cdr c WHERE c.cost_micros <> c.billsec * ${MICROS_PER_SECOND}`

@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { spread } from './load/figures.ts'
 import { caller, oneCustomer } from './load/one-customer.ts'
+import { numbersOf } from './load/options.ts'
 import { placeCalls, startNode, type LoadResult } from './load/sipp-load.ts'
 
 export const describe =
@@ -13,9 +14,7 @@ const SECONDS_FOR_ONE = 10
 const SECONDS_WITHOUT = 20
 
 export async function run(words: readonly string[] = []): Promise<void> {
-  const options = new Map(words.map((word) => word.split('=') as [string, string | undefined]))
-  const rate = Number(options.get('rate') ?? 300)
-  const restarts = Number(options.get('restarts') ?? 10)
+  const { rate, restarts } = numbersOf(words, { rate: 300, restarts: 10 })
   const node = await startNode()
   const seed = oneCustomer([node.port])
   const settings = { LOG_LEVEL: 'warn' }

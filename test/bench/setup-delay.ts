@@ -5,9 +5,10 @@
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { TollgateProcess } from '../support/tollgate-process.ts'
-import { median, spread } from './load/figures.ts'
+import { percentile, spread } from './load/figures.ts'
 import { startKamailio, whyNoKamailio } from './load/kamailio.ts'
 import { caller, oneCustomer } from './load/one-customer.ts'
+import { numbersOf } from './load/options.ts'
 import { SetupProbe } from './load/setup-probe.ts'
 import { placeCalls, startNode } from './load/sipp-load.ts'
 
@@ -15,26 +16,24 @@ export const describe =
   'how much later a call is answered through Tollgate, and through Kamailio with a charging server, beside a load; ' +
   'arguments: rate=500 seconds=20 turns=5 warmup=30 probes=20 (pairs a second) peer=flat|no'
 
+const usual = { rate: 500, seconds: 20, turns: 5, warmup: 30, probes: 20 }
+
 export async function run(words: readonly string[] = []): Promise<void> {
-  const options = new Map(words.map((word) => word.split('=') as [string, string | undefined]))
-  const number = (name: string, otherwise: number) => Number(options.get(name) ?? otherwise)
-  const [rate, seconds, turns] = [number('rate', 500), number('seconds', 20), number('turns', 5)]
-  const missing = options.get('peer') === 'no' ? 'peer=no' : whyNoKamailio()
+  const { rate, seconds, turns, warmup, probes: pairs } = numbersOf(words, usual)
+  const missing = words.includes('peer=no') ? 'peer=no' : whyNoKamailio()
   if (missing !== undefined) console.log(`  ${missing}: no peer figures`)
   const nodes = [await startNode(), await startNode(), await startNode()]
   const ports = nodes.map(({ port }) => port)
   const tollgate = await TollgateProcess.start(oneCustomer(ports), { LOG_LEVEL: 'warn' })
-  const kamailio = missing === undefined ? await startKamailio(ports, 'flat') : undefined
+  const kamailio = missing === undefined ? await startKamailio(ports) : undefined
   const contestants = [
     { name: 'tollgate', port: tollgate.sipPort },
     ...(kamailio ? [{ name: 'kamailio', port: kamailio.sipPort }] : []),
   ]
   const direct = ports[0] ?? 0
-  const pairs = number('probes', 20)
   try {
     const taken = new Map<string, Delays[]>()
-    for (const { port } of contestants)
-      await placeCalls(port, rate, rate * number('warmup', 30), caller)
+    for (const { port } of contestants) await placeCalls(port, rate, rate * warmup, caller)
     for (let turn = 0; turn < turns; turn += 1)
       for (const { name, port } of turn % 2 === 0 ? contestants : contestants.toReversed()) {
         const delays = await besideLoad(port, direct, { rate, seconds, pairs })
@@ -56,7 +55,7 @@ export async function run(words: readonly string[] = []): Promise<void> {
   }
 }
 
-/** Milliseconds of each probe, in rising order. */
+/** Milliseconds of each probe. */
 interface Delays {
   readonly through: readonly number[]
   readonly direct: readonly number[]
@@ -82,16 +81,12 @@ async function besideLoad(
   await load
   await pause(500)
   probe.close()
-  const sorted = (values: readonly number[]) => values.toSorted((a, b) => a - b)
-  return { through: sorted(delays.through), direct: sorted(delays.direct) }
+  return delays
 }
 
-const at = (sorted: readonly number[], part: number): number =>
-  part === 0.5 ? median(sorted) : (sorted[Math.floor(sorted.length * part)] ?? Number.NaN)
-
 const addedBy = ({ through, direct }: Delays, part: number): number =>
-  at(through, part) - at(direct, part)
+  percentile(through, part) - percentile(direct, part)
 
 const textOf = ({ through, direct }: Delays): string =>
-  `through it p50 ${at(through, 0.5).toFixed(1)}, p99 ${at(through, 0.99).toFixed(1)}, longest ` +
-  `${at(through, 0.9999).toFixed(1)} ms; straight p50 ${at(direct, 0.5).toFixed(1)}, p99 ${at(direct, 0.99).toFixed(1)} ms`
+  `through it p50 ${percentile(through, 0.5).toFixed(1)}, p99 ${percentile(through, 0.99).toFixed(1)}, longest ` +
+  `${percentile(through, 0.9999).toFixed(1)} ms; straight p50 ${percentile(direct, 0.5).toFixed(1)}, p99 ${percentile(direct, 0.99).toFixed(1)} ms`

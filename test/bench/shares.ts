@@ -10,8 +10,7 @@ import { openStore } from '../../schema/postgres/open.ts'
 import { addCustomer } from '../support/books.ts'
 import { freshDatabase, hasPostgres } from '../support/postgres.ts'
 import { noSecrets, sharingNodes } from '../support/sharing-nodes.ts'
-import type { Row } from './load/cluster-books.ts'
-import { reportRows } from './load/cluster-report.ts'
+import { reportRows, type Row } from './load/rows.ts'
 
 export const describe =
   'three nodes that share a limit, a wallet, a cap and a window of requests; arguments: seconds=10'

@@ -6,7 +6,7 @@ import { createHmac } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { expect, test } from 'vitest'
-import { RegisteringPhones } from '../support/bench/registering-phones.ts'
+import { DigestPhone } from '../support/digest-phone.ts'
 import { isOnPostgres } from '../support/on-sqlite.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 
@@ -180,10 +180,10 @@ async function useEverything(tollgate: TollgateProcess) {
   await reveal(200, 'POST /api/v1/webhooks/1/rotate', { overlap_seconds: 60 })
   await ask(202, 'POST /api/v1/webhooks/1/test')
 
-  const phones = await RegisteringPhones.open(tollgate.sipPort, domain, [extension], 60)
-  await phones.registerAll(1)
-  expect(phones.accepted).toBe(1)
-  phones.close()
+  const account = { user: extension, domain, password: known.phone }
+  const device = await DigestPhone.open(tollgate.listener(), account)
+  expect((await device.signOn()).status).toBe(200)
+  device.close()
 
   const paid = { payment_status: 'paid', amount_total: 1_000, currency: 'usd' }
   const object = { id: 'cs_1', customer_email: 'pay@acme.example', ...paid }

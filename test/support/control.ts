@@ -1,15 +1,9 @@
 /** The control API in a test: real SQLite in memory, a clock that the test moves, an engine of data. */
-import {
-  DEFAULT_RATE_LIMIT_RPM,
-  newKeyBody,
-  hashToken,
-  keyPrefixOf,
-  newToken,
-} from '../../control/auth/app-key.ts'
+import { newKeyBody } from '../../control/auth/app-key.ts'
+import { consoleGrantor, issueKey } from '../../control/auth/issue-key.ts'
 import { onlyNode } from './only-node.ts'
 import { createHash } from 'node:crypto'
 import type { Access } from '../../control/access.ts'
-import { toFlag } from '../../schema/columns.ts'
 import { hashPassword } from '../../control/auth/passwords.ts'
 import { settingsInForce } from '../../engine/commands/settings-in-force.ts'
 import { Ocs } from '../../engine/charging/ocs.ts'
@@ -27,12 +21,11 @@ import type { ControlDeps } from '../../control/app.ts'
 import { nowhere, type OwnNetwork } from '../../schema/rules/gateways.ts'
 import { createControl } from '../../control/server.ts'
 import { Webhooks } from '../../control/webhooks/webhooks.ts'
-import { execute, first, insert } from '../../schema/sql/query.ts'
+import { execute, insert } from '../../schema/sql/query.ts'
 import { type TestEngine, testEngine } from './test-engine.ts'
 import { isOnPostgres } from './on-sqlite.ts'
 import { onlyProcess, realTimers } from './only-process.ts'
 import { openTestStore, type TestStore } from './test-store.ts'
-import { newUuid } from '../../control/http/platform.ts'
 
 /** What a test looks at in an answer. */
 export interface Answer {
@@ -206,38 +199,8 @@ export async function openControl({
     tick: (ms) => (steady += ms),
     jump: (ms) => (offsetMs += ms),
     async key(body = {}) {
-      const name = `key ${(keys += 1)}`
-      const parsed = newKeyBody.parse({ name, scopes: ['*'], ...body })
-      const slug = parsed.tenant_slug
-      const ofSlug = store.db
-        .selectFrom('tenant')
-        .select('id')
-        .where('slug', '=', slug ?? '')
-      const tenant = await first(store, ofSlug)
-      if (slug !== undefined && tenant === undefined) throw new Error(`there is no tenant ${slug}`)
-      const token = newToken(parsed.kind, deps.randomBytes)
-      const row = {
-        uuid: newUuid(deps.randomBytes),
-        kind: parsed.kind,
-        name: parsed.name,
-        description: parsed.description,
-        key_prefix: keyPrefixOf(token),
-        key_hash: Buffer.from(hashToken(token), 'base64'),
-        scopes: JSON.stringify(parsed.scopes),
-        is_active: toFlag(parsed.is_active),
-        rate_limit_rpm: parsed.rate_limit_rpm ?? DEFAULT_RATE_LIMIT_RPM,
-        expires_at: parsed.expires_at ?? null,
-        allowed_ips: JSON.stringify(parsed.allowed_ips ?? []),
-        tenant_id: tenant?.id ?? null,
-        domain: parsed.domain ?? null,
-        created_at: wallNow(),
-        suspended_at: null,
-        suspended_by: null,
-        revoked_at: null,
-        last_used_at: null,
-        owner_username: null,
-      }
-      await execute(store, store.db.insertInto('application_key').values(row))
+      const parsed = newKeyBody.parse({ name: `key ${(keys += 1)}`, scopes: ['*'], ...body })
+      const { token } = await issueKey({ ...deps, keys: access.keys }, parsed, consoleGrantor)
       return token
     },
     async user(username, role, tenantId) {

@@ -1,6 +1,6 @@
 /**
  * The test files that start the built program. They run on SQLite, and those that are named here with the reason on
- * PostgreSQL as well. `vitest.config.ts` makes its projects of it, and `test/program-tests.test.ts` holds it.
+ * PostgreSQL as well. `vitest.config.ts` makes its projects of it.
  */
 import { existsSync, globSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'

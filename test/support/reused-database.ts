@@ -4,10 +4,9 @@
  */
 import { openStore, type ServerStore } from '../../schema/postgres/open.ts'
 import type { PostgresStatements } from '../../schema/sql/postgres-statements.ts'
-import type { PreparedStatement, Row, RowsText } from '../../schema/sql/statements.ts'
 import { Storage } from '../../schema/storage/storage.ts'
 import { freshDatabase } from './postgres.ts'
-import { turnOfEventLoop } from './waiting.ts'
+import { watched } from './watched-statements.ts'
 
 interface Reused {
   readonly store: ServerStore
@@ -92,63 +91,4 @@ async function keepBase(statements: PostgresStatements): Promise<void> {
   // In the role of a replica no trigger runs, and no reference is checked.
   await statements.execute(`CREATE FUNCTION test_base.reset() RETURNS void LANGUAGE plpgsql
     SET session_replication_role TO replica AS $$ BEGIN ${steps.join('\n')} END $$`)
-}
-
-/** The same statements, and when none of them runs any more. */
-function watched(statements: PostgresStatements): {
-  readonly statements: PostgresStatements
-  readonly settled: () => Promise<void>
-  readonly whenIdle: () => Promise<void>
-} {
-  const now = { running: 0, begun: 0 }
-  let isOver = false
-  let idle = (): void => undefined
-  async function counted<T>(work: () => Promise<T>): Promise<T> {
-    if (isOver) throw new Error('the test is over, and its database is closed')
-    now.running += 1
-    now.begun += 1
-    try {
-      return await work()
-    } finally {
-      now.running -= 1
-      if (now.running === 0) idle()
-    }
-  }
-  const prepare = <R>(sql: string): PreparedStatement<R> => {
-    const prepared = statements.prepare<R>(sql)
-    return {
-      all: (values) => counted(() => prepared.all(values)),
-      get: (values) => counted(() => prepared.get(values)),
-      arrays: (values) => counted(() => prepared.arrays(values)),
-      run: (values) => counted(() => prepared.run(values)),
-    }
-  }
-  const prepareRows = (text: RowsText) => {
-    const prepared = statements.prepareRows(text)
-    return (rows: readonly Row[]) => counted(() => prepared(rows))
-  }
-  const proxy = new Proxy(statements, {
-    get(target, name) {
-      if (name === 'prepare') return prepare
-      if (name === 'prepareRows') return prepareRows
-      const found: unknown = Reflect.get(target, name, target)
-      if (typeof found !== 'function') return found
-      return (...given: unknown[]) =>
-        counted(async () => (await Reflect.apply(found, target, given)) as unknown)
-    },
-  })
-  const whenIdle = async (): Promise<void> => {
-    while (now.running > 0)
-      await new Promise<void>((resolve) => {
-        idle = resolve
-      })
-    isOver = true
-  }
-  const settled = async (): Promise<void> => {
-    for (let seen = -1; seen !== now.begun || now.running > 0;) {
-      seen = now.begun
-      for (let turn = 0; turn < 3; turn += 1) await turnOfEventLoop()
-    }
-  }
-  return { statements: proxy, settled, whenIdle }
 }

@@ -20,12 +20,6 @@ const CALLS_SECONDS = Number(process.argv[2] ?? 75)
 /** The data of a screen, and its charts. */
 const SETTLED_MS = 1_200
 
-const colorSchemes = ['light', 'dark'] as const
-const widths = [1_280, 390] as const
-
-/** Pages of their own. */
-const pages = ['/guide', '/docs']
-
 const firstRow = (page: Page) => page.getByRole('row').getByRole('link').first()
 
 /** What the README shows: the screen, and how to come to what is of interest there. */
@@ -71,15 +65,15 @@ try {
   await sleep(CALLS_SECONDS * 1_000)
   const browser = await openBrowser()
   rmSync(folder, { recursive: true, force: true })
-  for (const colorScheme of colorSchemes)
-    for (const width of widths) {
+  for (const colorScheme of ['light', 'dark'] as const)
+    for (const width of [1_280, 390]) {
       const page = await newPage(browser, address, colorScheme, width)
       const place = join(folder, `${colorScheme}-${width}`)
       mkdirSync(place, { recursive: true })
       await picture(page, place, 'sign-in')
       await signIn(page, password)
       await takeScreens(page, place)
-      for (const path of pages) {
+      for (const path of ['/guide', '/docs']) {
         await page.goto(path)
         await picture(page, place, path.slice(1), { fullPage: false })
       }

@@ -23,10 +23,7 @@ export interface Peer {
   readonly stop: () => Promise<void>
 }
 
-/** Where its charging server keeps the records of calls. */
-export type Records = 'flat' | 'sqlite'
-
-export async function startKamailio(nodePorts: readonly number[], records: Records): Promise<Peer> {
+export async function startKamailio(nodePorts: readonly number[]): Promise<Peer> {
   const folder = mkdtempSync(join(tmpdir(), 'kamailio-'))
   const [sipPort, httpPort] = [await freePort(), await freePort()]
   const list = join(folder, 'dispatcher.list')
@@ -40,12 +37,7 @@ export async function startKamailio(nodePorts: readonly number[], records: Recor
 
   const charging = spawn(
     process.execPath,
-    [
-      join(import.meta.dirname, 'charging-server.mjs'),
-      String(httpPort),
-      join(folder, 'cdr'),
-      records,
-    ],
+    [join(import.meta.dirname, 'charging-server.mjs'), String(httpPort), join(folder, 'cdr')],
     { stdio: ['ignore', 'pipe', 'ignore'] },
   )
   await once(charging.stdout, 'data')

@@ -1,21 +1,22 @@
 /** SIPp callers whose scenario logs what happens, as `<what> <Call-ID> <ms>`: what each call has seen. */
-import { spawn, type ChildProcess } from 'node:child_process'
+import { type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from '../../support/free-port.ts'
+import { killSipp, spawnSipp, type SippOptions } from './sipp-load.ts'
 
 /** What happened to a call → when, in ms of its SIPp's clock. */
-type Notes = ReadonlyMap<string, number>
+export type Notes = ReadonlyMap<string, number>
 
-interface CallersOptions {
+interface CallersOptions extends Pick<SippOptions, 'address' | 'command'> {
   readonly caller: string
   readonly called: string
   /** Calls per second. */
   readonly rate: number
-  /** Unless given, without end. */
-  readonly calls?: number
+  /** 0: without end. */
+  readonly calls: number
   /** Call-IDs are this with a number from 1 behind it. */
   readonly name: string
 }
@@ -33,49 +34,18 @@ export class LoggedCalls {
     this.#closed = once(child, 'close')
   }
 
-  /** `scenario`: a file beside this one. */
-  static async start(
-    scenario: string,
-    targetPort: number,
-    { caller, called, rate, calls, name }: CallersOptions,
-  ): Promise<LoggedCalls> {
-    const folder = mkdtempSync(join(tmpdir(), 'load-'))
+  /** `target`: host and port, or a port of this host. */
+  static async start(scenario: string, target: string | number, options: CallersOptions) {
+    const { caller, called, rate, calls, name, ...place } = options
+    const cwd = mkdtempSync(join(tmpdir(), 'load-'))
     const port = await freePort()
-    const child = spawn(
-      'sipp',
-      [
-        `127.0.0.1:${targetPort}`,
-        '-sf',
-        join(import.meta.dirname, scenario),
-        '-i',
-        '127.0.0.1',
-        '-p',
-        String(port),
-        '-r',
-        String(rate),
-        '-l',
-        String(calls ?? rate * 60),
-        '-cid_str',
-        `${name}%u`,
-        ...(calls === undefined ? [] : ['-m', String(calls)]),
-        '-key',
-        'caller',
-        caller,
-        '-s',
-        called,
-        '-trace_logs',
-        '-log_file',
-        'calls.log',
-        '-nostdin',
-        '-buff_size',
-        '4194304',
-        '-watchdog_major_threshold',
-        '60000',
-      ],
-      { cwd: folder, stdio: 'ignore' },
-    )
+    const words =
+      `${typeof target === 'number' ? `127.0.0.1:${target}` : target} -r ${rate} -l ${calls || rate * 60} ` +
+      `${calls === 0 ? '' : `-m ${calls} `}-cid_str ${name}%u -key caller ${caller} -s ${called} ` +
+      '-trace_logs -log_file calls.log'
+    const child = spawnSipp({ scenario, port, words, cwd, ...place })
     await once(child, 'spawn')
-    return new LoggedCalls(child, folder, port)
+    return new LoggedCalls(child, cwd, port)
   }
 
   /** By Call-ID. */
@@ -104,8 +74,7 @@ export class LoggedCalls {
   }
 
   async stop(): Promise<void> {
-    this.#child.kill('SIGKILL')
-    await this.#closed
+    await killSipp(this.#child)
     rmSync(this.#folder, { recursive: true, force: true })
   }
 

@@ -9,20 +9,8 @@ export const startOfRecords = Date.UTC(2026, 0, 1)
 
 const BATCH = 1_000_000
 
-/** Records, and over how many days they are spread. */
-export interface Filling {
-  readonly days: number
-  /** Of `@first` to `@end`, the calls of `@start` and every `@stepMs` from then on. */
-  readonly insert: string
-}
-
-/** Creates the database at `path`; every tenth record is of the first tenant. 10 million: 80 s, 5 GB. */
-export function fillRecords(
-  path: string,
-  records: number,
-  progress: (text: string) => void,
-  filling: Filling = tenDays,
-): void {
+/** Creates the database at `path`. 10 million: 80 s, 5 GB. */
+export function fillRecords(path: string, records: number, progress: (text: string) => void): void {
   const store = openDatabase(path)
   const { sqlite } = store
   const begin = performance.now()
@@ -40,8 +28,8 @@ export function fillRecords(
       )
       .all()
     for (const { name } of indexes) sqlite.exec(`DROP INDEX ${name}`)
-    const insert = sqlite.prepare(filling.insert)
-    const stepMs = (filling.days * DAY_MS) / records
+    const insert = sqlite.prepare(insertion)
+    const stepMs = (DAYS * DAY_MS) / records
     for (let first = 0; first < records; first += BATCH) {
       const end = Math.min(first + BATCH, records)
       insert.run({ first, end, start: startOfRecords, stepMs })
@@ -55,9 +43,8 @@ export function fillRecords(
   }
 }
 
-const tenDays: Filling = {
-  days: DAYS,
-  insert: `
+/** Of `@first` to `@end`, the calls of `@start` and every `@stepMs` from then on. */
+const insertion = `
 WITH RECURSIVE
   call (n) AS (
     SELECT CAST(@first AS INTEGER) UNION ALL SELECT n + 1 FROM call WHERE n + 1 < @end
@@ -67,7 +54,7 @@ INSERT INTO cdr (
   call_uuid, call_id, direction, caller_id_number, destination_number,
   start_stamp, answer_stamp, end_stamp, post_dial_delay_ms, duration, billsec,
   disposition, sip_code, hangup_cause, hangup_by, set_id, node, carrier,
-  attempts, tenant_id, rate_prefix, cost_micros, currency, source_address
+  attempts, rate_prefix, cost_micros, currency, source_address
 )
 SELECT
   printf('00000000-0000-4000-8000-%012d', n), n || '-a84b4c76e66710@203.0.113.7', 'inbound',
@@ -80,6 +67,5 @@ SELECT
     '[{"destination":"sip:10.0.0.1:5060;transport=udp","status":%d,"reason":"%s","startedAt":%d,"endedAt":%d}]',
     iif(is_busy, 486, 200), iif(is_busy, 'Busy Here', 'OK'), at, at + 2000
   ),
-  iif(n % 10 = 0, 1, NULL), '1', iif(is_busy, 0, 110 * (n % 120)), 'USD', '203.0.113.7:5060'
-FROM timed`,
-}
+  '1', iif(is_busy, 0, 110 * (n % 120)), 'USD', '203.0.113.7:5060'
+FROM timed`

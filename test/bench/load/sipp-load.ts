@@ -1,12 +1,11 @@
-/** SIPp as a load: callers at a steady rate, and what came of their calls. */
+/** SIPp as a load: nodes, callers at a steady rate, and what came of their calls. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort } from '../../support/free-port.ts'
-
-const folderOfScenarios = import.meta.dirname
+import { percentile } from './figures.ts'
 
 export interface LoadResult {
   readonly calls: number
@@ -14,25 +13,50 @@ export interface LoadResult {
   /** Got 503. */
   readonly refused: number
   readonly retransmissions: number
-  /** Milliseconds from INVITE to 200. SIPp's clock moves in steps of 4 ms; the mean is finer. */
-  readonly setupMeanMs: number
+  /** Milliseconds from INVITE to 200; SIPp's clock moves in steps of 4 ms. */
   readonly setupP50Ms: number
   readonly setupP99Ms: number
 }
 
+export interface SippOptions {
+  /** A file beside this one. */
+  readonly scenario: string
+  /** As on a command line. */
+  readonly words?: string
+  readonly port: number
+  readonly address?: string
+  readonly cwd?: string
+  /** A program and its arguments, as another machine runs them. */
+  readonly command?: (...words: readonly string[]) => readonly [string, ...string[]]
+}
+
+export function spawnSipp(options: SippOptions): ChildProcess {
+  const { scenario, words = '', port, cwd = tmpdir(), address = '127.0.0.1' } = options
+  const { command = (...all) => all as [string, ...string[]] } = options
+  const place = ['-i', address, '-p', String(port), '-sf', join(import.meta.dirname, scenario)]
+  const common = ['-nostdin', '-buff_size', '4194304', '-watchdog_major_threshold', '60000']
+  const [program, ...rest] = command(
+    'sipp',
+    ...words.split(' ').filter(Boolean),
+    ...place,
+    ...common,
+  )
+  return spawn(program, rest, { cwd, stdio: 'ignore' })
+}
+
+export async function killSipp(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return
+  const closed = once(child, 'close')
+  child.kill('SIGKILL')
+  await closed
+}
+
 /** A node that rings, answers and waits for BYE; runs until `stop`. */
-export async function startNode(
-  scenario = 'node.xml',
-): Promise<{ port: number; stop: () => Promise<void> }> {
+export async function startNode(scenario = 'node.xml') {
   const port = await freePort()
-  const child = spawnSipp(['-sf', join(folderOfScenarios, scenario), '-p', String(port)], tmpdir())
+  const child = spawnSipp({ scenario, port })
   await once(child, 'spawn')
-  const stop = async (): Promise<void> => {
-    const closed = once(child, 'close')
-    child.kill('SIGKILL')
-    await closed
-  }
-  return { port, stop }
+  return { port, stop: () => killSipp(child) }
 }
 
 /** Places `calls` calls at `rate` per second and waits for their ends. */
@@ -42,111 +66,20 @@ export async function placeCalls(
   calls: number,
   caller: string,
 ): Promise<LoadResult> {
-  const folder = mkdtempSync(join(tmpdir(), 'load-'))
-  const port = await freePort()
-  const child = spawnSipp(
-    [
-      `127.0.0.1:${targetPort}`,
-      '-sf',
-      join(folderOfScenarios, 'caller.xml'),
-      '-p',
-      String(port),
-      '-r',
-      String(rate),
-      '-m',
-      String(calls),
-      '-l',
-      String(rate * 10),
-      '-key',
-      'caller',
-      caller,
-      '-s',
-      '18005551212',
-      '-trace_stat',
-      '-fd',
-      '1',
-      '-trace_rtt',
-      '-rtt_freq',
-      '200',
-      '-timeout',
-      `${Math.ceil(calls / rate) + 40}s`,
-      '-recv_timeout',
-      '20000',
-    ],
-    folder,
-  )
-  await once(child, 'close')
+  const cwd = mkdtempSync(join(tmpdir(), 'load-'))
+  const words =
+    `127.0.0.1:${targetPort} -r ${rate} -m ${calls} -l ${rate * 10} -key caller ${caller} -s 18005551212 ` +
+    `-trace_stat -fd 1 -trace_rtt -rtt_freq 200 -recv_timeout 20000 -timeout ${Math.ceil(calls / rate) + 40}s`
   try {
-    return { calls, ...readCounters(folder), ...readDelays(folder) }
+    await once(spawnSipp({ scenario: 'caller.xml', port: await freePort(), words, cwd }), 'close')
+    return { calls, ...readCounters(cwd), ...readDelays(cwd) }
   } finally {
-    rmSync(folder, { recursive: true, force: true })
+    rmSync(cwd, { recursive: true, force: true })
   }
 }
 
-export interface HeldCalls {
-  /** How many got 503 instead, up to a second ago. */
-  readonly refused: () => number
-  readonly stop: () => Promise<void>
-}
-
-/** Begins `calls` calls at `rate` per second that go on until `stop`. */
-export async function holdCalls(
-  targetPort: number,
-  rate: number,
-  calls: number,
-  caller: string,
-): Promise<HeldCalls> {
-  const folder = mkdtempSync(join(tmpdir(), 'load-'))
-  const scenario = readFileSync(join(folderOfScenarios, 'caller.xml'), 'utf8')
-  const held = join(folder, 'held.xml')
-  const [begin = '', ...end] = scenario.split(/(?=<send retrans="500"><!\[CDATA\[\s+BYE)/)
-  writeFileSync(held, `${begin}<pause milliseconds="86400000"/>\n${end.join('')}`)
-  const child = spawnSipp(
-    [
-      `127.0.0.1:${targetPort}`,
-      '-sf',
-      held,
-      '-p',
-      String(await freePort()),
-      '-r',
-      String(Math.ceil(rate)),
-      '-m',
-      String(calls),
-      '-l',
-      String(calls),
-      '-key',
-      'caller',
-      caller,
-      '-s',
-      '18005551212',
-      '-trace_stat',
-      '-fd',
-      '1',
-    ],
-    folder,
-  )
-  await once(child, 'spawn')
-  const stop = async (): Promise<void> => {
-    const closed = once(child, 'close')
-    child.kill('SIGKILL')
-    await closed
-    rmSync(folder, { recursive: true, force: true })
-  }
-  return { refused: () => readCounters(folder).refused, stop }
-}
-
-const spawnSipp = (words: readonly string[], cwd: string): ChildProcess =>
-  spawn('sipp', [...words, '-i', '127.0.0.1', '-nostdin', '-buff_size', '4194304'], {
-    cwd,
-    stdio: 'ignore',
-  })
-
-function readCounters(
-  folder: string,
-): Pick<LoadResult, 'succeeded' | 'refused' | 'retransmissions'> {
+function readCounters(folder: string) {
   const [names = '', ...rows] = readOwn(folder, /_\d+_\.csv$/)
-    .trim()
-    .split('\n')
   const columns = names.split(';')
   const last = rows.at(-1)?.split(';') ?? []
   const value = (name: string): number => Number(last[columns.indexOf(name)] ?? 0)
@@ -159,26 +92,15 @@ function readCounters(
   }
 }
 
-function readDelays(folder: string): Pick<LoadResult, 'setupMeanMs' | 'setupP50Ms' | 'setupP99Ms'> {
+function readDelays(folder: string) {
   const delays = readOwn(folder, /_rtt\.csv$/)
-    .trim()
-    .split('\n')
     .slice(1)
     .map((line) => Number(line.split(';')[1]))
     .filter(Number.isFinite)
-    .toSorted((a, b) => a - b)
-  return {
-    setupMeanMs: delays.reduce((sum, delay) => sum + delay, 0) / Math.max(1, delays.length),
-    setupP50Ms: percentile(delays, 0.5),
-    setupP99Ms: percentile(delays, 0.99),
-  }
+  return { setupP50Ms: percentile(delays, 0.5), setupP99Ms: percentile(delays, 0.99) }
 }
 
-/** `sorted` in rising order; 0 when it is empty. */
-const percentile = (sorted: readonly number[], part: number): number =>
-  sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? 0
-
-function readOwn(folder: string, pattern: RegExp): string {
+function readOwn(folder: string, pattern: RegExp): readonly string[] {
   const name = readdirSync(folder).find((candidate) => pattern.test(candidate))
-  return name === undefined ? '' : readFileSync(join(folder, name), 'utf8')
+  return name === undefined ? [] : readFileSync(join(folder, name), 'utf8').trim().split('\n')
 }

@@ -1,6 +1,6 @@
 /** What goes wrong in a cluster, and when: a plan from a seed, and what carries it out. */
 import { setTimeout as later } from 'node:timers/promises'
-import { seededRandom } from '../seeded-random.ts'
+import { seededRandom } from '../../../support/seeded-random.ts'
 import type { ClusterNode } from './cluster-node.ts'
 import type { DatabaseServer } from './database-server.ts'
 import type { Machine, Network } from './network.ts'
@@ -12,9 +12,9 @@ export const faultKinds = [
   'cut nodes',
   'restart database',
 ] as const
-export type FaultKind = (typeof faultKinds)[number]
+type FaultKind = (typeof faultKinds)[number]
 
-export interface Fault {
+interface Fault {
   readonly kind: FaultKind
   /** Milliseconds after the begin. */
   readonly atMs: number
@@ -25,7 +25,7 @@ export interface Fault {
   readonly how: 'fast' | 'immediate'
 }
 
-export interface FaultOptions {
+interface FaultOptions {
   readonly seed: number
   readonly nodes: number
   readonly durationMs: number
@@ -66,62 +66,28 @@ function lengthOf(kind: FaultKind, { pauseMs, cutMs }: FaultOptions, random: num
   return cutMs * (0.25 + 0.75 * random)
 }
 
-export interface Parts {
+interface Parts {
   readonly network: Network
   readonly nodes: readonly ClusterNode[]
   readonly database: DatabaseServer
   readonly databaseMachine: Machine
 }
 
-/** A time in which a part did not work as it should. Milliseconds UTC. */
-export interface FaultWindow {
-  readonly text: string
-  readonly kind: FaultKind
-  /** Names of the nodes that it concerns. */
-  readonly nodes: readonly string[]
-  readonly from: number
-  until: number
-}
-
-/** Carries out a plan. Resolves when all has been mended. */
+/** Carries out a plan, and tells of each fault. Resolves when all has been mended. */
 export async function carryOut(
   plan: readonly Fault[],
   parts: Parts,
-  onFault: (window: FaultWindow) => void,
+  tell: (text: string) => void,
 ): Promise<void> {
   const start = performance.now()
   const running: Promise<void>[] = []
   for (const fault of plan) {
     await later(Math.max(0, start + fault.atMs - performance.now()))
-    const window = windowOf(fault, parts)
-    onFault(window)
-    running.push(
-      inflict(fault, parts).finally(() => {
-        window.until = Date.now()
-      }),
-    )
+    const { kind, target, forMs, how } = fault
+    tell(`${kind} (node ${target + 1}, ${how}) for ${(forMs / 1_000).toFixed(1)} s`)
+    running.push(inflict(fault, parts))
   }
   await Promise.all(running)
-}
-
-function windowOf({ kind, target, forMs, how }: Fault, { nodes }: Parts): FaultWindow {
-  const [node, other] = [nodes[target], nodes[(target + 1) % nodes.length]]
-  const names = {
-    kill: [node],
-    pause: [node],
-    'cut database': [node],
-    'cut nodes': [node, other],
-    'restart database': nodes,
-  }[kind].flatMap((each) => (each === undefined ? [] : [each.name]))
-  const seconds = `${(forMs / 1_000).toFixed(1)} s`
-  const text = {
-    kill: `kill -9 ${names[0]}`,
-    pause: `SIGSTOP ${names[0]} for ${seconds}`,
-    'cut database': `${names[0]} cut off the database for ${seconds}`,
-    'cut nodes': `${names[0]} and ${names[1]} cut off each other for ${seconds}`,
-    'restart database': `database stopped (${how}) for ${seconds}`,
-  }[kind]
-  return { text, kind, nodes: names, from: Date.now(), until: Number.POSITIVE_INFINITY }
 }
 
 async function inflict(

@@ -1,8 +1,8 @@
-import type { Row } from './cluster-books.ts'
+/** What was looked at, what was seen, and whether it is right. */
+export type Row = readonly [what: string, seen: string, isRight: boolean]
 
 /** Prints a table. The process fails if a row is wrong. */
 export function reportRows(rows: readonly Row[]): void {
-  console.log('')
   for (const [what, seen, isRight] of rows)
     console.log(`  ${what.padEnd(78)}${seen}${isRight ? '' : '  ← WRONG'}`)
   const wrong = rows.filter(([, , isRight]) => !isRight).length

@@ -1,9 +1,6 @@
 /** Whether the books of a cluster are right: wallets, ledger, shares and records, beside what the callers have seen. */
-import type { PostgresStatements } from '../../../schema/sql/postgres-statements.ts'
-import type { SeenCall } from './cluster-load.ts'
-
-/** What was looked at, what was seen, and whether it is right. */
-export type Row = readonly [what: string, seen: string, isRight: boolean]
+import type { PostgresStatements } from '../../../../schema/sql/postgres-statements.ts'
+import type { Row } from '../rows.ts'
 
 const BELOW_LIMIT = 'wallets below their limit'
 
@@ -52,18 +49,6 @@ interface Fault {
   readonly wanted: string
 }
 
-interface StoredAnswer {
-  readonly id: string
-  readonly records: number
-  readonly cause: string
-  readonly by: string
-  readonly recovered: number
-  readonly seconds: number
-}
-
-const textOf = ({ cause, by, seconds }: Pick<StoredAnswer, 'cause' | 'by' | 'seconds'>): string =>
-  `${seconds} s, ${cause} by ${by}`
-
 /** How many, and the first of them. */
 const told = <T>(all: readonly T[], one: (each: T) => string): string =>
   [String(all.length), ...all.slice(0, 5).map(one)].join('  ')
@@ -89,32 +74,16 @@ export class ClusterBooks {
     return fault && `${fault.id}: ${fault.seen} (${fault.wanted})`
   }
 
-  /** By which guards callers with funds were refused with 503. The guard of overload leaves no record. */
-  async guards(seen: readonly SeenCall[], funded: ReadonlySet<string>): Promise<Row> {
-    const rows = await this.#all<{ readonly id: string; readonly guard: string | null }>(
-      'SELECT call_id AS id, denial_code AS guard FROM cdr WHERE sip_code = 503',
-    )
-    const guards = new Map(rows.map(({ id, guard }) => [id, guard ?? 'none']))
-    const counts: Record<string, number> = {}
-    for (const { status, caller, callId } of seen) {
-      if (status !== 503 || !funded.has(caller)) continue
-      const guard = guards.get(callId) ?? 'overload'
-      counts[guard] = (counts[guard] ?? 0) + 1
-    }
-    return ['of customers with funds: refused with 503, by guard', JSON.stringify(counts), true]
-  }
-
-  /** @param seen by the callers. @param funded numbers of customers whose funds last. */
-  async atRest(seen: readonly SeenCall[], funded: ReadonlySet<string>): Promise<readonly Row[]> {
+  /** @param answered Call-IDs of the calls that their callers saw answered. */
+  async atRest(answered: readonly string[]): Promise<readonly Row[]> {
     const books = await this.#rows({
       ...faultsOfBooks,
       ...faultsAtRest,
-      'records of customers with funds at another price': `
+      'records at another price': `
         SELECT call_uuid AS id, cost_micros::text AS seen, (billsec * ${this.#microsPerSecond})::text AS wanted
-        FROM cdr WHERE cost_micros <> billsec * ${this.#microsPerSecond}
-          AND caller_id_number IN (${['', ...funded].map((number) => `'${number}'`).join(', ')})`,
+        FROM cdr WHERE cost_micros <> billsec * ${this.#microsPerSecond}`,
     })
-    return [await this.#sums(), ...books, ...(await this.#records(seen))]
+    return [...books, ...(await this.#records(answered))]
   }
 
   async #rows(queries: Readonly<Record<string, string>>): Promise<readonly Row[]> {
@@ -127,50 +96,23 @@ export class ClusterBooks {
     return rows
   }
 
-  async #sums(): Promise<Row> {
-    const [sums] = await this.#all<{ readonly wallets: string; readonly ledger: string }>(
-      `SELECT (SELECT sum(balance_micros)::text FROM wallet) AS wallets,
-        (SELECT sum(amount_micros)::text FROM ledger_entry) AS ledger`,
-    )
-    const isRight = sums !== undefined && sums.wallets === sums.ledger
-    return [
-      'sum of wallets = sum of ledger, micro-units',
-      `${sums?.wallets} = ${sums?.ledger}`,
-      isRight,
-    ]
-  }
-
-  async #records(seen: readonly SeenCall[]): Promise<readonly Row[]> {
-    const rows = await this.#all<StoredAnswer>(
-      `SELECT call_id AS id, count(*) AS records, min(hangup_cause) AS cause, min(hangup_by) AS by,
-         max(is_recovered) AS recovered, max(billsec) AS seconds
+  async #records(answered: readonly string[]): Promise<readonly Row[]> {
+    const rows = await this.#all<{ id: string; records: number; recovered: number }>(
+      `SELECT call_id AS id, count(*) AS records, max(is_recovered) AS recovered
        FROM cdr WHERE disposition = 'ANSWERED' GROUP BY 1`,
     )
     const records = new Map(rows.map((row) => [row.id, row.records]))
-    const whats = new Map(seen.map(({ callId, what }) => [callId, what]))
-    const answered = seen.filter(({ what }) => what === 'answered').map(({ callId }) => callId)
-    const isAnswered = new Set(answered)
+    const seen = new Set(answered)
     const wrong = answered.filter((callId) => records.get(callId) !== 1)
-    const more = rows.filter(({ id }) => !isAnswered.has(id))
-    const recovered = rows.filter((row) => row.recovered > 0)
+    const text = told(wrong, (callId) => `${callId}: ${records.get(callId) ?? 0}`)
+    const unseen = rows.filter(({ id }) => !seen.has(id)).length
+    const recovered = rows.filter((row) => row.recovered > 0).length
     return [
-      ['answered calls', String(isAnswered.size), isAnswered.size > 0],
-      [
-        'answered calls without exactly one record',
-        told(wrong, (callId) => `${callId}: ${records.get(callId) ?? 0}`),
-        wrong.length === 0,
-      ],
+      ['answered calls', String(answered.length), answered.length > 0],
+      ['answered calls without exactly one record', text, wrong.length === 0],
       // Its node has stored the answer, and its caller was gone, or never had it.
-      [
-        'records of answers that no caller has seen',
-        told(more, ({ id, ...row }) => `${id}: ${whats.get(id) ?? 'nothing'}, ${textOf(row)}`),
-        true,
-      ],
-      [
-        'answered calls that could not go on after a crash',
-        told(recovered, ({ id, ...row }) => `${id}: ${textOf(row)}`),
-        true,
-      ],
+      ['records of answers that no caller has seen', String(unseen), true],
+      ['answered calls that could not go on after a crash', String(recovered), true],
     ]
   }
 

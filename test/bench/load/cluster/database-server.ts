@@ -5,7 +5,7 @@ import { appendFileSync, chownSync, closeSync, mkdirSync, openSync, readFileSync
 import { join } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
 import pg from 'pg'
-import { findPrograms, unprivileged } from '../postgres.ts'
+import { findPrograms, unprivileged } from '../../../support/postgres.ts'
 import type { Machine } from './network.ts'
 
 const START_MS = 60_000
@@ -15,8 +15,6 @@ export class DatabaseServer {
   readonly url: string
   /** As this process reaches it, whatever the network does. */
   readonly localUrl: string
-  /** How often it was started. */
-  starts = 0
   readonly #machine: Machine
   readonly #folder: string
   readonly #programs: string
@@ -54,7 +52,6 @@ export class DatabaseServer {
 
   /** Resolves when it takes connections. */
   async start(): Promise<void> {
-    this.starts += 1
     const log = openSync(this.#logFile, 'a')
     const settings = [`listen_addresses=${this.#machine.address}`, 'max_connections=200']
     const words = [`unix_socket_directories=${this.#folder}`, ...settings]

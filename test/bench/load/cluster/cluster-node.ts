@@ -5,8 +5,8 @@ import { createWriteStream, mkdirSync, readdirSync, type WriteStream } from 'nod
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as later } from 'node:timers/promises'
-import { programEnvironment } from '../program-environment.ts'
-import { eventually } from '../waiting.ts'
+import { programEnvironment } from '../../../support/program-environment.ts'
+import { eventually } from '../../../support/waiting.ts'
 import type { Machine } from './network.ts'
 
 const program = 'dist/main.js'
@@ -16,20 +16,12 @@ const RESTART_MS = 1_000
 const START_MS = 60_000
 
 export const SIP_PORT = 5_060
-export const API_PORT = 8_080
-
-export interface Ended {
-  /** Milliseconds UTC. */
-  readonly at: number
-  readonly code: number | null
-  readonly signal: NodeJS.Signals | null
-  /** Not by this test. */
-  readonly isByItself: boolean
-}
+const API_PORT = 8_080
 
 export class ClusterNode {
   readonly machine: Machine
-  readonly ends: Ended[] = []
+  /** Not by this bench. */
+  endsByItself = 0
   /** Log lines of level error and fatal, and what is no log line. */
   readonly faults: string[] = []
   readonly #folder: string
@@ -69,10 +61,6 @@ export class ClusterNode {
 
   get name(): string {
     return this.machine.name
-  }
-
-  get pid(): number {
-    return this.#child?.pid ?? 0
   }
 
   get isServing(): boolean {
@@ -120,12 +108,6 @@ export class ClusterNode {
     await ended
   }
 
-  /** For good, as by a machine that is lost. */
-  lose(): void {
-    this.#isWanted = false
-    this.kill()
-  }
-
   /** Files of calls that are not stored. An end in order leaves none. */
   journalFiles(): readonly string[] {
     return readdirSync(this.#folder).filter((name) => name.startsWith('tollgate.db.calls-'))
@@ -153,10 +135,8 @@ export class ClusterNode {
       this.#log.write(`${line}\n`)
       if (line.startsWith('ready ')) this.#isServing = true
     })
-    const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null]
-    const end = { at: Date.now(), code, signal, isByItself: !this.#isEnding }
-    this.ends.push(end)
-    this.#log.write(`${JSON.stringify({ ended: end })}\n`)
+    await once(child, 'exit')
+    if (!this.#isEnding) this.endsByItself += 1
     this.#child = undefined
     this.#isServing = false
   }

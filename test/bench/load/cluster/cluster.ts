@@ -2,19 +2,18 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync, chmodSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { PostgresStatements } from '../../../schema/sql/postgres-statements.ts'
-import { createKey, provision } from '../commands-here.ts'
+import { PostgresStatements } from '../../../../schema/sql/postgres-statements.ts'
+import { provision } from '../../../support/commands-here.ts'
 import { ClusterNode } from './cluster-node.ts'
 import { DatabaseServer } from './database-server.ts'
 import { type Machine, Network, whyNoNetwork } from './network.ts'
 
-export interface ClusterOptions {
+interface ClusterOptions {
   readonly nodes: number
   /** Of the machine of callers and callees, which may name any payer. */
   readonly seedFor: (load: Machine) => object
-  readonly environment?: Readonly<Record<string, string>>
   /** Where logs are kept; unless given, they go with the cluster. */
-  readonly logFolder?: string | undefined
+  readonly logFolder?: string
 }
 
 export interface Cluster {
@@ -24,12 +23,8 @@ export interface Cluster {
   /** Where calls come from and go to. */
   readonly load: Machine
   readonly nodes: readonly ClusterNode[]
-  /** For files of this run. */
-  readonly folder: string
   /** Statements of this process, which no cut link concerns. */
   readonly statements: PostgresStatements
-  /** Token of a key that may do everything. */
-  readonly token: string
   /** Starts the nodes: what they look for at their start is there already. */
   serve(): Promise<void>
   close(): Promise<void>
@@ -53,12 +48,11 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
   }
   try {
     const database = await DatabaseServer.start(databaseMachine, folder)
-    const shared = { SECRET_KEY, DRAIN_SECONDS: '1', ...options.environment }
+    const shared = { SECRET_KEY, DRAIN_SECONDS: '1' }
     const file = join(folder, 'seed.json')
     writeFileSync(file, JSON.stringify(options.seedFor(load)))
     const here = { ...shared, DATABASE_URL: database.localUrl, DATABASE_PATH: join(folder, 'here') }
     await provision(here, file)
-    const token = await createKey(here, ['--name', 'bench', '--kind', 'pbx', '--scopes', '*'])
     const logFolder = options.logFolder ?? folder
     mkdirSync(logFolder, { recursive: true })
     const environment = {
@@ -76,9 +70,7 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
       databaseMachine,
       load,
       nodes,
-      folder,
       statements,
-      token,
       serve: async () => {
         await Promise.all(nodes.map((node) => node.start()))
       },
