@@ -35,7 +35,7 @@ const mapsOf = (folder: string): string[] => [
 test('a map names every folder with its subject', () => {
   const complaints = [...foldersOf(production)]
     .filter((folder) => {
-      const named = new RegExp(`(?<![a-z0-9-])${basename(folder)}/|[{,]${basename(folder)}[,}]`)
+      const named = new RegExp(`(?<![\\w-])${basename(folder)}(?![\\w-])`)
       return !mapsOf(folder).some((path) => named.test(readFileSync(path, 'utf8')))
     })
     .map((path) => ({ path, what: 'stands in no map' }))
