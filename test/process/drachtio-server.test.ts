@@ -182,7 +182,9 @@ test('a second Tollgate with a database of its own does not start on a server th
     })
   const records = await tollgate.waitForCalls(3)
   expect(records.map(({ disposition }) => disposition)).toEqual(Array(3).fill('ANSWERED'))
-  await expect.poll(() => tollgate.log.join()).toContain('another application has asked for calls')
+  await expect
+    .poll(() => tollgate.log.join())
+    .toContain('another application has registered for calls')
 })
 
 test('the SIP server alone tells Prometheus of itself, and connects to an application by itself', async () => {

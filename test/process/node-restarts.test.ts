@@ -145,7 +145,9 @@ test.runIf(hasPostgres)(
       await hangUp()
     }
     await booksAreRight(3)
-    expect(first.log.filter((line) => line.includes('calls of the last run go on'))).toHaveLength(2)
+    expect(
+      first.log.filter((line) => line.includes('calls of the previous process were resumed')),
+    ).toHaveLength(2)
     const listening = database.prepare<{ count: number }>(
       `SELECT count(*) AS count FROM pg_stat_activity
          WHERE datname = current_database() AND application_name = 'tollgate notices'`,

@@ -132,7 +132,7 @@ test('forged sources, each a scanner or banned, make a bounded number of log lin
   }
   // One minute, begun again once.
   expect(logged.length).toBeLessThan(50)
-  expect(logged).toContain('the guard left out lines of the log')
+  expect(logged).toContain('the guard has suppressed log lines')
 })
 
 test("a scanner's name on a forged packet bans nothing", () => {

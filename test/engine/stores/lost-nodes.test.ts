@@ -58,7 +58,7 @@ test('a node that is lost is logged once, and once when it is back', () => {
   pass(5)
   world.state = 'serving'
   pass(5)
-  expect(logged).toEqual([gone, 'info another node is heard again'])
+  expect(logged).toEqual([gone, 'info another node sends heartbeats again'])
 })
 
 test('that a node is lost, then fenced, then back is told once each, with the run that it is about', () => {

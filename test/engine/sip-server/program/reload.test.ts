@@ -99,9 +99,9 @@ test('what cannot hold before a restart is named, without its value', async () =
       .replace('127.0.0.1:0', '127.0.0.1:5999'),
   )
   expect(program.logged.slice(-4)).toEqual([
-    'info warn --contact has changed: it holds from the next start on',
-    'info warn --secret has changed: it holds from the next start on',
-    'info warn <sip/timers/t1> has changed: it holds from the next start on',
+    'info warn --contact has changed: it takes effect at the next start',
+    'info warn --secret has changed: it takes effect at the next start',
+    'info warn <sip/timers/t1> has changed: it takes effect at the next start',
     'info info the configuration was read again',
   ])
 })
@@ -113,7 +113,7 @@ test.each([
   const { reread, ask, program } = await start(conf(spammers('scanner')))
   reread(text)
   expect(program.logged.at(-1)).toMatch(
-    /^info error the configuration cannot be read again, and nothing is changed \{"reason":/,
+    /^info error the configuration cannot be read again; nothing has changed \{"reason":/,
   )
   expect(await ask('scanner')).toBe(603)
 })
