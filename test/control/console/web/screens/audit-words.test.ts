@@ -25,7 +25,7 @@ test.each([
   [{ action: 'POST /api/v1/users' }, 'admin created a user'],
   [
     { outcome: 'refused', code: 'no_such_plan', action: 'POST /api/v1/telephony/ai-agents' },
-    'admin was refused to create an AI agent (no such plan)',
+    'admin was not allowed to create an AI agent (no such plan)',
   ],
   [{ ...rates }, 'admin imported rates'],
   [{ ...rates, after_digest: null }, 'admin checked an import of rates'],
