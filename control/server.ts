@@ -138,7 +138,7 @@ export async function startControl(
   const expire = (): Promise<void> =>
     proposals.tick().catch((error: unknown) => {
       // Then the next time.
-      if (!isUnstored(error)) deps.log('error', 'proposals cannot be ended', { error })
+      if (!isUnstored(error)) deps.log('error', 'expired proposals could not be closed', { error })
     })
   const stopProposals = options.every(PROPOSALS_TICK_MS, () => void expire())
   return {

@@ -368,7 +368,7 @@ export class Engine {
     this.dispatcher.stop()
     this.trunks.leave()
     this.#server?.dropNew()
-    this.#log('info', 'calls are left to the next process', { calls: calls.size })
+    this.#log('info', 'live calls are left for the next process', { calls: calls.size })
     await this.#untilAnswered(boundMs)
     calls.stopUnanswered()
     await this.#untilAnswered(REFUSING_MS)

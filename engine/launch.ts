@@ -15,8 +15,8 @@ const required = packageJson.engines.node.replace('>=', '')
 const bundled = findBundledNode()
 
 /**
- * V8 reads them when it starts. Small scavenges are short, and the heap stays near what lives (D133). A start lets the
- * young generation grow from its least size: a megabyte would be copied eight times (D296).
+ * V8 reads them when it starts (D133). Small scavenges are short, and the heap stays near what lives. The young generation
+ * grows from its least size during a start: from one megabyte it would be copied eight times.
  */
 const heapFlags = [
   '--min-semi-space-size=4',
@@ -61,7 +61,7 @@ function reportMissing(error: unknown): void {
   process.exitCode = 1
 }
 
-/** Later starts need not parse the whole program (D296). Nothing is stored where this user may not write, or this Node cannot. */
+/** Later starts need not parse the whole program (D133). Nothing is stored where this user may not write, or this Node cannot. */
 function keepCompiled(): void {
   nodeModule.enableCompileCache?.(fileURLToPath(new URL('.compiled', import.meta.url)))
 }

@@ -66,7 +66,7 @@ const world: CommandContext = {
     process.once('uncaughtException', end)
     process.once('unhandledRejection', end)
   },
-  // The usual kind of collection leaves 20 MB more, and a call costs a tenth more from then on (D296).
+  // The usual kind of collection leaves 20 MB more, and a call costs a tenth more from then on (D133).
   releaseMemory: () =>
     collectGarbage?.({ type: 'major', execution: 'sync', flavor: 'last-resort' }),
 }
@@ -75,7 +75,7 @@ exit(await runCommandLine(process.argv.slice(2), world))
 
 /**
  * `process.exit` waits for V8's compiling threads. One that finds the heap full waits for a collection by this thread,
- * which would never come: the process would stand still for ever (D156).
+ * which would never come: the process would stand still for ever (D133).
  */
 function exit(code: number): never {
   collectGarbage?.({ type: 'major', execution: 'sync', flavor: 'regular' })

@@ -152,9 +152,10 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     engine.finishLast()
     await Promise.all([limits?.alone(), requests?.alone()])
     const recoveredCalls = closed.recoveredCalls + abandoned
-    if (restored > 0) log('info', 'calls of the last run go on', { restoredCalls: restored })
+    if (restored > 0)
+      log('info', 'calls of the previous process were resumed', { restoredCalls: restored })
     if (recoveredCalls + closed.unansweredCalls > 0)
-      log('warn', 'calls of the last run are closed', { ...closed, recoveredCalls })
+      log('warn', 'calls of the previous process were closed', { ...closed, recoveredCalls })
     stores.serving()
     const reports = openReports({
       store,
@@ -238,7 +239,7 @@ function closing(last: () => Promise<void>, log: Log) {
         await close()
       } catch (error) {
         outcome.isClean = false
-        log('error', 'what waited could not be written', { error })
+        log('error', 'pending records could not be written', { error })
       }
     return outcome.isClean
   }

@@ -147,7 +147,9 @@ export class RefusedCalls {
           counts[reason] = 0
         } catch (error) {
           for (const left of refusalReasons) this.#count(minute, left, counts[left])
-          this.#deps.log('warn', 'refused calls cannot be counted yet', { error: String(error) })
+          this.#deps.log('warn', 'counts of refused calls cannot be stored yet', {
+            error: String(error),
+          })
           return
         }
       }

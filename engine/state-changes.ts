@@ -216,14 +216,16 @@ export class StorageNotes {
     const type = problem ? 'storage.failed' : 'storage.recovered'
     this.#events.add({ type, tenantId: null, reason })
     if (problem === undefined)
-      return this.#log('info', 'what is written is stored again: calls are taken')
+      return this.#log('info', 'the database can be written again: new calls are taken')
     this.#failures += 1
     if (problem.code === 'server_unavailable') {
       const message =
         'the database server cannot be written: calls go on, and what they leave waits'
       return this.#log('error', message, { ...problem })
     }
-    return this.#log('error', 'nothing can be stored: new calls are refused', { ...problem })
+    return this.#log('error', 'the database cannot be written: new calls are refused', {
+      ...problem,
+    })
   }
 
   telemetry() {

@@ -307,7 +307,7 @@ function replay(stored: StoredAnswer, operation: Operation): Response {
   if (opened === undefined)
     throw conflict(
       'idempotency_answer_sealed',
-      'The request was carried out, but its response is not kept, or can only be read with the token that made the request',
+      'The request was carried out, but its response was not stored, or only the token that made the request may read it',
     )
   const headers = { ...opened.headers, 'Idempotency-Replayed': 'true' }
   return new Response(opened.body, { status: stored.status, headers })

@@ -232,7 +232,7 @@ function refuseEscalation(grantor: Grantor, labels: readonly string[]): void {
   throw new ApiError(
     403,
     'scope_escalation',
-    `The credential does not hold what it would grant: ${lacking.join(', ')}`,
+    `The credential cannot grant scopes that it does not have: ${lacking.join(', ')}`,
   )
 }
 
@@ -313,7 +313,7 @@ function refuseWider(wanted: KeyLimits, holder: KeyLimits | null): void {
   throw new ApiError(
     403,
     'limit_escalation',
-    `The credential cannot hand out more than it has: ${details.map(({ path }) => path).join(', ')}`,
+    `The credential cannot grant more than it has: ${details.map(({ path }) => path).join(', ')}`,
     { details },
   )
 }

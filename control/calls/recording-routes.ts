@@ -144,9 +144,14 @@ async function answerWith(
   const isSame = (c.req.header('if-range') ?? etag) === etag
   const range = byteRange(isSame ? c.req.header('range') : undefined, bytes)
   if (range.kind === 'unsatisfiable')
-    throw new ApiError(416, 'range_not_satisfiable', 'The recording is shorter', {
-      headers: { 'Content-Range': `bytes */${bytes}` },
-    })
+    throw new ApiError(
+      416,
+      'range_not_satisfiable',
+      'The requested range is beyond the end of the recording',
+      {
+        headers: { 'Content-Range': `bytes */${bytes}` },
+      },
+    )
   const { start, end } = range.kind === 'part' ? range : { start: 0, end: bytes - 1 }
   const length = { 'Content-Length': String(end - start + 1) }
   if (c.req.method === 'HEAD') return c.body(null, 200, { ...headers, ...length })
@@ -189,7 +194,7 @@ function doneOrThrow(result: RecordingResult): 'recording' | 'stopped' {
     case 'call_not_answered':
       throw conflict(result.kind, 'The call is not answered yet')
     case 'recording_not_allowed':
-      throw conflict(result.kind, 'No extension of this call allows that it is recorded')
+      throw conflict(result.kind, 'No extension of this call allows recording')
     case 'call_not_anchored':
       throw conflict(result.kind, 'The media of this call does not pass a media relay')
     case 'relay_failed':

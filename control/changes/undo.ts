@@ -197,9 +197,9 @@ const notReversible = (entry: ChangeEntry): ApiError =>
 function whyLost(entry: ChangeEntry): string {
   switch (lossOf(entry)) {
     case 'let_go':
-      return `: the state before it is not kept any more, because later changes of ${entry.tenant_id === null ? 'the platform' : 'this tenant'} have taken the place of the oldest ones`
+      return `: its earlier state was deleted to make room for later changes of ${entry.tenant_id === null ? 'the platform' : 'this tenant'}`
     case 'too_long':
-      return ': the state before it was too long to keep'
+      return ': its earlier state was too long to be stored'
     case null:
       return ''
   }
@@ -217,8 +217,8 @@ const changedSince = (later: ChangeEntry | undefined): ApiError =>
   conflict(
     CHANGED_SINCE,
     later === undefined
-      ? 'The target has another state now than after this change. Nothing was changed: look at it, and set what you want'
-      : `The target was changed since, by change ${later.change_id} (${later.tool}). Nothing was changed: undo that one first, or set what you want`,
+      ? 'The target no longer has the state that this change gave it. Nothing was changed: look at it, and set the state that you want'
+      : `The target has since been changed by change ${later.change_id} (${later.tool}). Nothing was changed: undo that change first, or set the state that you want`,
   )
 
 /** Interval between calls of `poll`. */
@@ -269,7 +269,7 @@ export class ChangeDuties {
       this.#isFailing = false
     } catch (error) {
       if (!this.#isFailing && !isUnstored(error))
-        this.#deps.log('warn', 'changes could not be ended', { error: String(error) })
+        this.#deps.log('warn', 'expired changes could not be undone', { error: String(error) })
       this.#isFailing = true
     } finally {
       this.#isBusy = false
@@ -305,7 +305,7 @@ export class ChangeDuties {
         },
       )
       if (restored === undefined) return
-      log('info', 'a change is over: what it changed is as before', logged)
+      log('info', 'a temporary change has expired and was undone', logged)
       await this.#audit(entry)
     } catch (error) {
       if (!(error instanceof ApiError)) throw error
@@ -313,7 +313,10 @@ export class ChangeDuties {
         return this.#entries.end(entry, { ...ended, state: 'superseded' })
       if (error.code === UNDER_WAY) return undefined
       this.#waiting.set(changeId, now() + RETRY_MS)
-      log('warn', 'a change is over, but cannot be undone yet', { ...logged, code: error.code })
+      log('warn', 'a temporary change has expired, but cannot be undone yet', {
+        ...logged,
+        code: error.code,
+      })
     }
   }
 

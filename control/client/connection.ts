@@ -178,7 +178,7 @@ function refusalOf({ status, headers }: Response, body: unknown): TollgateError 
     retryAfterSeconds: Number(headers.get('Retry-After') ?? NaN) || undefined,
   }
   if (!isErrorBody(body))
-    return new TollgateError(`The answer ${status} is not one of Tollgate`, {
+    return new TollgateError(`The answer ${status} does not come from Tollgate`, {
       ...facts,
       code: 'unexpected_answer',
     })

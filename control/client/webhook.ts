@@ -52,7 +52,7 @@ export async function verifyWebhook(received: ReceivedWebhook): Promise<WebhookE
   const signed = new Uint8Array([...encoder.encode(`${id}.${sentAt}.`), ...body])
   const secretBytes = fromBase64(secret.replace(/^whsec_/, ''))
   if (secretBytes.length < shortestSecretBytes)
-    throw new TypeError('The secret is not one of a webhook endpoint')
+    throw new TypeError('This is not the secret of a webhook endpoint')
   const key = await crypto.subtle.importKey(
     'raw',
     secretBytes,

@@ -576,7 +576,7 @@ export function scheduleRollUps({ schedule, now, days, log, rollUp }: RollUpDeps
       return added > 0 && behind > MANY ? BUSY_MS : INTERVAL_MS
     } catch (error) {
       if (!isFailing && !isStopped)
-        log('warn', 'call records could not be added to their sums', { error: String(error) })
+        log('warn', 'call records could not be added to the daily totals', { error: String(error) })
       isFailing = true
       return RETRY_MS
     }
@@ -584,8 +584,9 @@ export function scheduleRollUps({ schedule, now, days, log, rollUp }: RollUpDeps
 
   function logProgress(behind: number): void {
     const isMany = behind > MANY
-    if (isMany) log('info', 'call records are being added to their sums', { records_left: behind })
-    else if (isBuilding) log('info', 'all call records are in their sums', {})
+    if (isMany)
+      log('info', 'call records are being added to the daily totals', { records_left: behind })
+    else if (isBuilding) log('info', 'all call records are in the daily totals', {})
     isBuilding = isMany
   }
 

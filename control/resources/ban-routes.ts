@@ -222,5 +222,5 @@ export async function setBan(
 
 function stateIn(state: Json | null): BanState {
   if (state === 'banned' || state === 'heard') return state
-  throw new ApiError(409, 'not_reversible', 'This change says nothing that could be restored')
+  throw new ApiError(409, 'not_reversible', 'This change has no earlier state to restore')
 }

@@ -77,7 +77,7 @@ function withoutTwins(
         plan === null ||
         (named.rate_plan ?? plan) !== (named.rate_plan_id ?? plan)
       )
-        throw new ApiError(400, 'validation_failed', 'The plan of a rate is not clear')
+        throw new ApiError(400, 'validation_failed', 'A rate must name one rate plan')
       const placeholder = plans.get(plan) ?? -1 - plans.size
       plans.set(plan, placeholder)
       const columns = rateColumns(completed(rateBody, named))

@@ -165,14 +165,19 @@ export function refuseOwnAddresses(
     if (target === undefined && isInner === undefined) continue
     const addresses = target === undefined ? [] : addressesOf(target, uri, scope)
     if (target === undefined || (isInner !== undefined && addresses.some(isInner)))
-      throw new ApiError(409, 'inner_address', 'A destination is inside the platform', {
-        details: [
-          {
-            path,
-            message: 'must not lead to loopback, link-local or an own network of the platform',
-          },
-        ],
-      })
+      throw new ApiError(
+        409,
+        'inner_address',
+        'A destination is inside the network of the platform',
+        {
+          details: [
+            {
+              path,
+              message: 'must not lead to loopback, link-local or an own network of the platform',
+            },
+          ],
+        },
+      )
     if (isOwnListener(target, addresses, listeners))
       throw new ApiError(409, 'own_address', 'A destination is this SBC itself', {
         details: [{ path, message: 'is an address at which this SBC takes calls' }],

@@ -103,7 +103,7 @@ export async function planRemoval(guardUuid: string, use: GuardUse): Promise<Gua
     effect:
       before === null
         ? 'Nothing changes: the spend guard was removed before.'
-        : `${callsOf(whose, row.prefix)} are not braked by this guard any more.`,
+        : `${callsOf(whose, row.prefix)} are no longer limited by this guard.`,
     affected: await guardedCalls(brake, use),
     preview: { guard: view },
     async apply() {

@@ -46,7 +46,7 @@ export const guardBody = z.strictObject({
 export function storedPrefix(given: string, exitCodes: ExitCodes | undefined): string {
   const stored = normalPrefix(given, exitCodes)
   if (stored !== undefined) return stored
-  throw badRequest('The prefix says nothing', [{ path: 'prefix', message: noPrefix }])
+  throw badRequest('The prefix has no digit of a number', [{ path: 'prefix', message: noPrefix }])
 }
 
 export type GuardBody = z.output<typeof guardBody>
@@ -155,7 +155,7 @@ export async function targetOf(
 ): Promise<GuardTarget> {
   const given = [customer, extension, tenant].filter((one) => one !== undefined)
   if (given.length !== 1)
-    throw badRequest('Name whose calls are braked', [
+    throw badRequest('Name the customer, extension or tenant of the spend guard', [
       { path: 'customer', message: 'give exactly one of customer, extension and tenant' },
     ])
   if (customer !== undefined) return { prefix, ...(await customerOf(store, customer, scope)) }

@@ -51,7 +51,7 @@ export async function planSuspension(
     effect: isUnchanged
       ? `Nothing changes: the key ${quoted(key.name)} is suspended already.`
       : takesOver
-        ? `The key ${quoted(key.name)} stays suspended ${until}: who suspended it before cannot resume it any more without all that the key has.`
+        ? `The key ${quoted(key.name)} stays suspended ${until}: whoever suspended it before can now resume it only with all scopes of the key.`
         : `The key ${quoted(key.name)} is suspended ${until}: its requests are rejected from now on.`,
     affected: await useOf(key, deps),
     undo: 'restores',
@@ -103,7 +103,7 @@ export function refuseOwnKey(key: AppKey, principal: Principal, isConfirmed: boo
   if (isConfirmed || principal.kind !== 'key' || principal.keyId !== key.id) return
   throw conflict(
     'confirm_self',
-    'This is the key of this very request: its next request would be rejected. Nothing was changed: set confirm_self to true if that is wanted',
+    'This request uses this very key: its next request would be rejected. Nothing was changed: set confirm_self to true if you want that',
   )
 }
 
@@ -204,7 +204,7 @@ function refuseOwn(key: AppKey, principal: Principal): void {
   if (principal.kind === 'key' && principal.keyId === key.id)
     throw conflict(
       'confirm_self',
-      'This is the key of this very request: its next request would be rejected. Nothing was changed: revoke it instead if that is wanted',
+      'This request uses this very key: its next request would be rejected. Nothing was changed: revoke the key instead if you want that',
     )
 }
 

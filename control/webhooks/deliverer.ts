@@ -147,7 +147,7 @@ export class Deliverer {
     try {
       await this.#search()
     } catch (error) {
-      this.#deps.log('error', 'webhook: waiting deliveries cannot be read', { error })
+      this.#deps.log('error', 'webhook: pending deliveries cannot be read', { error })
       this.#wakeLater(second)
     }
     this.#isSearching = false

@@ -605,9 +605,12 @@ class SavedCalls {
       saved = read(entry.state)
       const reason = saved ? this.#begin(saved, entry) : 'its saved state cannot be read'
       if (reason === undefined) return saved
-      log('error', 'a call of the last run cannot go on', { callUuid, reason })
+      log('error', 'a call of the previous process could not be resumed', { callUuid, reason })
     } catch (error) {
-      log('error', 'a call of the last run cannot go on', { callUuid, reason: messageOf(error) })
+      log('error', 'a call of the previous process could not be resumed', {
+        callUuid,
+        reason: messageOf(error),
+      })
     }
     if (saved) this.#release(saved)
     charging.abandon(callUuid)

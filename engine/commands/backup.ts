@@ -37,12 +37,12 @@ export const backup: Command = {
 export const restore: Command = {
   name: 'restore',
   argument: 'FILE',
-  summary: 'Puts a backup in the place of the database, which is kept beside it.',
+  summary: 'Replaces the database by a backup, and keeps the old database beside it.',
   createsDatabase: 'always',
   details: () =>
     [
-      'Refuses while the database is served, and a FILE that is damaged, of a newer version, of another program or with another schema.',
-      'FILE itself is not changed. If FILE.key is there and the present key does not open its secrets, that one is taken.',
+      'Refused while the database is served, or if FILE is damaged, of a newer version, of another program or of another schema.',
+      'FILE is not changed. If the current key does not open its secrets, FILE.key is used where it exists.',
     ].join('\n'),
   run: async ({ argument: file }, context) => {
     refuseServer(context, 'restore a PostgreSQL database with pg_restore, while no node serves')
@@ -89,7 +89,7 @@ function put(backup: LocalStore, paths: RestorePaths, context: CommandContext): 
   copyDatabase(backup, copy)
   if (existsSync(path)) {
     moveAside(path, replaced)
-    context.print(`the database until now is kept as ${replaced}`)
+    context.print(`the old database is kept as ${replaced}`)
   }
   // Logs of another database would be taken in, and undo or damage this one.
   // Sums of its calls are made again.

@@ -26,9 +26,10 @@ export const optionsOf = ({
     : { ...options, create: { meaning: createMeanings[createsDatabase] } }
 
 const createMeanings = {
-  always: 'Makes the folder of DATABASE_PATH; without it only that of the default path is made.',
+  always:
+    'Creates the folder of DATABASE_PATH; without this option only the default folder is created.',
   'with --create':
-    'Makes the database, and the folder of DATABASE_PATH; without it both must be there.',
+    'Creates the database and the folder of DATABASE_PATH; without this option both must exist.',
 } as const
 
 /** The commands of one first word, such as `key`. */

@@ -8,7 +8,7 @@ import { withAudit } from './audited.ts'
 
 export const keyCreate: Command = {
   name: 'key create',
-  summary: 'Makes an application key and prints its token, alone. It is shown this once.',
+  summary: 'Creates an application key and prints only its token, which is never shown again.',
   options: {
     name: { value: 'NAME', meaning: 'unique in its tenant', isRequired: true },
     kind: { value: 'sbc|pbx|billing', meaning: 'default sbc' },
@@ -42,10 +42,10 @@ function scopesHelp(): string {
     ([resource, known]) => `  ${known.map((action) => `${resource}:${action}`).join('  ')}`,
   )
   return [
-    'Scopes (all actions of a resource: calls:*, all that reads: *:read, everything: *):',
+    'Scopes (calls:* is every action of a resource, *:read is all reading, * is everything):',
     ...rows,
     '',
-    `An operator has ${roleScopes.operator.join(', ')}; a node that asks /api/ocs needs ocs.`,
+    `An operator has ${roleScopes.operator.join(', ')}; a node that charges over /api/ocs needs ocs.`,
   ].join('\n')
 }
 

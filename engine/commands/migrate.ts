@@ -15,7 +15,7 @@ import { migrateUnserved } from './with-store.ts'
 
 export const migrateCommand: Command = {
   name: 'migrate',
-  summary: 'Brings the database to the schema of this program; serve does it too.',
+  summary: 'Updates the database to the schema of this program; serve does it, too.',
   createsDatabase: 'always',
   options: {
     from: {
@@ -25,9 +25,9 @@ export const migrateCommand: Command = {
   },
   details: () =>
     [
-      'With --from, all of FILE is copied in one transaction, or nothing: it may be tried again. FILE has the schema of',
-      'this program, and is not served meanwhile. The number of rows of every table and the sum of every amount are',
-      'compared before the transaction is committed. What was spent today counts for limits of a day. The key of the',
+      'With --from, FILE is copied in one transaction, all or nothing, so you may try again. FILE must have the schema of',
+      'this program and must not be served meanwhile. The number of rows of every table and the sum of every amount are',
+      'compared before the commit. The spending of today counts towards daily limits. The key of the',
       'secrets stays the same.',
     ].join('\n'),
   run: async ({ options }, context) => {
@@ -97,7 +97,7 @@ function refuseUnready({ sqlite }: LocalStore, path: string): void {
   const marked = sqlite.prepare('SELECT 1 FROM setting WHERE name = ?').get(JOURNAL_OPEN)
   if (journalFiles(path).length > 0 || marked !== undefined)
     throw new DatabaseRefused(
-      `cannot move database ${path}: its last process was not stopped in the usual way; start it once with this database, and stop it`,
+      `cannot move database ${path}: its last process was killed; start Tollgate once on this database, and stop it`,
     )
 }
 

@@ -13,12 +13,12 @@ import { KEY_MARK, sealedPrefix } from '../../schema/secrets/key.ts'
 
 export const secretsReset: Command = {
   name: 'secrets reset',
-  summary: 'Gives up the secrets whose key is lost, and says what has to be entered again.',
+  summary: 'Removes secrets whose key is lost, and lists what you must enter again.',
   details: () =>
     [
       'Carriers lose their passwords and webhook endpoints their secrets; both are switched off. All users',
-      'have to log in again. The database is copied first: should the key be found, put the copy back.',
-      'Nothing happens as long as the key at hand is right, or while the database is served.',
+      'have to log in again. The database is copied first: if you find the key, restore the copy.',
+      'Nothing happens while the current key is right, or while the database is served.',
     ].join('\n'),
   run: async (_input, context) => {
     refuseServer(context, 'on PostgreSQL put the key back, or move the database to a file first')
@@ -48,7 +48,7 @@ async function reset(store: LocalStore, path: string, context: CommandContext): 
   const time = new Date(context.now()).toISOString().replaceAll(/[-:]|\.\d+/g, '')
   const copy = `${path}.lost-key-${time}`
   copyDatabase(store, copy)
-  context.print(`the database is kept as ${copy}: it is of use should the key be found`)
+  context.print(`the database is kept as ${copy}: restore it if you find the key`)
   const given = await giveUpSecrets(store, () => newSecret(context.randomBytes), context.now())
   for (const line of toEnter(given)) context.print(line)
   context.print(

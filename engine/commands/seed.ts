@@ -13,7 +13,7 @@ import { fileProblem } from './start-errors.ts'
 export const seed: Command = {
   name: 'seed',
   argument: 'FILE.json',
-  summary: 'Provisions from a file, all or nothing; may be repeated, also while serving.',
+  summary: 'Provisions from a file, all or nothing. You may repeat it, also while Tollgate serves.',
   createsDatabase: 'with --create',
   run: async ({ argument: file, options }, context) => {
     const text = read(file)

@@ -82,7 +82,7 @@ export async function runPlatform(
   const platform = await Promise.race([starting, signals.first.then(() => undefined)])
   if (platform === undefined) {
     await giveUp(starting, context)
-    logger.log('info', 'stopped before anything was served')
+    logger.log('info', 'stopped before it served anything')
     await flushed(logger, context)
     return 0
   }

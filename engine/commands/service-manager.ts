@@ -97,7 +97,7 @@ class Messenger {
 
   #complain(reason: string): void {
     if (!this.#isFailing)
-      this.#log('error', 'the service manager cannot be told; is systemd-notify there?', { reason })
+      this.#log('error', 'systemd cannot be notified; is systemd-notify installed?', { reason })
     this.#isFailing = true
   }
 }

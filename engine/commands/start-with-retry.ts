@@ -106,7 +106,7 @@ async function answerMeanwhile({
   try {
     return await serveWaiting(address, correlationIds(randomBytes))
   } catch (error) {
-    log('warn', 'nothing answers at the address of the API while this node waits', { error })
+    log('warn', 'the API address cannot be opened while this node waits', { error })
     return () => Promise.resolve()
   }
 }

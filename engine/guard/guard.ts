@@ -537,7 +537,7 @@ class Notices {
     this.#since = now
     this.#lines = 0
     this.#omitted = 0
-    if (omitted > 0) this.#log('warn', 'the guard left out lines of the log', { omitted })
+    if (omitted > 0) this.#log('warn', 'the guard has suppressed log lines', { omitted })
   }
 }
 

@@ -114,7 +114,9 @@ export class WrongPasswords {
       return true
     } catch (error) {
       for (const [name, row] of rows) this.#wait(name, row)
-      this.#deps.log('warn', 'wrong passwords cannot be counted yet', { error: String(error) })
+      this.#deps.log('warn', 'counts of wrong passwords cannot be stored yet', {
+        error: String(error),
+      })
       return false
     }
   }

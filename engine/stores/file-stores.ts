@@ -94,5 +94,7 @@ async function prepare(store: LocalStore, { config, log, now }: StoresDeps): Pro
 function keepLost(store: LocalStore, { now, log }: StoresDeps): void {
   if (store.storage.fileProblem === undefined) return
   const copy = saveLostDatabase(store, now())
-  log('error', 'the database was removed while it was open; what it held is kept', { copy })
+  log('error', 'the database was removed while it was open; its contents are saved in a copy', {
+    copy,
+  })
 }

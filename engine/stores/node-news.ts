@@ -57,7 +57,7 @@ export class NodeNews {
         if (this.#untold.get(key) === change) this.#untold.delete(key)
       }
     } catch (error) {
-      this.#deps.log('warn', 'that a node is lost or back cannot be told yet', { error })
+      this.#deps.log('warn', 'the loss or return of a node cannot be reported yet', { error })
     }
   }
 
@@ -136,7 +136,7 @@ export class LostNodes {
       if (state === 'lost' && lost === undefined) {
         this.#lost.set(name, { epoch, startedAt })
         tell({ type: 'node.lost', node: name, address, epoch })
-        log('error', 'another node is not heard any more: it is down, paused or cut off', {
+        log('error', 'another node sends no heartbeat: it is down, paused or cut off', {
           node: name,
           address,
           liveCalls,
@@ -149,7 +149,7 @@ export class LostNodes {
       }
       if (state !== 'serving' && state !== 'draining') continue
       const isBack = this.#lost.delete(name)
-      if (isBack) log('info', 'another node is heard again', { node: name, address })
+      if (isBack) log('info', 'another node sends heartbeats again', { node: name, address })
       // It may have come back while no other node was there to report it: its next loss would not be reported, either.
       if (!isBack && this.#seen.has(name)) continue
       this.#seen.add(name)

@@ -209,7 +209,7 @@ class FollowerState {
     } catch (error) {
       this.#add(details)
       if (!this.#isFailing && !this.#isStopped)
-        this.#deps.log('error', 'what another process has changed cannot be read', { error })
+        this.#deps.log('error', 'changes of other processes cannot be read', { error })
       this.#isFailing = true
       this.#pause(RETRY_MS)
     } finally {
@@ -271,7 +271,7 @@ export class FileChanges extends Followers implements Changes {
       this.#isFailing = false
     } catch (error) {
       if (!this.#isFailing)
-        this.#log('error', 'what another process has changed cannot be read', { error })
+        this.#log('error', 'changes of other processes cannot be read', { error })
       this.#isFailing = true
     }
   }

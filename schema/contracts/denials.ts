@@ -95,15 +95,15 @@ const denials = {
     advice: 'check the server and the network to it',
   },
   lease_unheard: {
-    why: 'The database server did not say in time what the wallet has',
+    why: 'The database server was too slow to tell how much money the wallet has',
     advice: 'check how long its answers take, and whether its machine is busy',
   },
   limit_unheard: {
-    why: 'The database server did not say in time what other nodes use of a limit of the customer',
+    why: 'The database server was too slow to tell how much of a limit of the customer other nodes use',
     advice: 'check how long its answers take, and whether its machine is busy',
   },
   cap_unheard: {
-    why: 'The database server did not say in time what is left of the cap of a spend guard',
+    why: 'The database server was too slow to tell how much of the cap of a spend guard is left',
     advice: 'check how long its answers take, and whether its machine is busy',
   },
   lease_contended: {
@@ -174,7 +174,7 @@ const denials = {
     advice: 'dial a number',
   },
   malformed_number: {
-    why: 'What was dialled is not a telephone number',
+    why: 'The dialled text is not a telephone number',
     advice:
       'dial digits, *, # and a leading + only, or map the number by a number rule of the carrier',
   },
@@ -192,7 +192,7 @@ const denials = {
     isSecret: true,
   },
   foreign_domain: {
-    why: 'The dialled domain is none of this platform',
+    why: 'The dialled domain does not belong to this platform',
     advice: 'dial a domain of the tenant, or list the domain in FOREIGN_DOMAINS',
   },
   unpriced_gateway: {
@@ -200,7 +200,7 @@ const denials = {
     advice: 'use an outbound route to the carrier',
   },
   emergency_number: {
-    why: 'An emergency number is not called for a test',
+    why: 'Test calls do not call emergency numbers',
     advice: 'test with an ordinary number',
   },
   internal_number: {
@@ -253,7 +253,7 @@ const denials = {
   },
   message_too_large: {
     why: 'The request is too large to be passed on',
-    advice: 'send less headers or a smaller body',
+    advice: 'send fewer headers or a smaller body',
   },
   sips_needs_tls: {
     why: 'The call is by sips, and its destination is not reached by TLS',

@@ -289,7 +289,7 @@ export class CallJournal {
   }
 
   #replaceFile(): void {
-    this.#deps.log('error', 'journal: its file is gone; what is open is written to a new one')
+    this.#deps.log('error', 'journal: its file is gone; open calls are written to a new one')
     this.#startNewFile()
   }
 

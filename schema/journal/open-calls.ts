@@ -251,7 +251,7 @@ function shiftMs(from: string | undefined, to: string | undefined): number {
 
 /**
  * Memory for the lines of open calls, outside the heap, that is used again. As strings, or as buffers of their own, they
- * would be half of what lives as long as a call: V8 copies that twice, and marks it all the more often (D149).
+ * would be half of what lives as long as a call: V8 copies that twice, and marks it all the more often (D130).
  */
 
 /** A line at the start of `slot`. */

@@ -138,7 +138,7 @@ export class ServerNotices {
     if (this.#isStopped) return client.end().catch(ignored)
     this.#client = client
     this.#last = Promise.resolve()
-    if (this.#isFailing) this.#deps.log('info', 'changes of other processes are heard again')
+    if (this.#isFailing) this.#deps.log('info', 'notifications of other processes arrive again')
     this.#isFailing = false
     // Notices between two connections are lost.
     for (const handler of this.#onGap) handler()
@@ -156,7 +156,7 @@ export class ServerNotices {
     if (!this.#isFailing)
       this.#deps.log(
         'error',
-        'changes of other processes are not heard: the database server does not answer',
+        'no notifications of other processes arrive: the database server does not answer',
         { error },
       )
     this.#isFailing = true

@@ -89,7 +89,7 @@ async function decisionIn(c: Context<ControlEnv>): Promise<Decision> {
   const form = new URLSearchParams((await readBody(c)).toString('utf8'))
   const parsed = decisionBody.safeParse(Object.fromEntries(form))
   if (parsed.success) return parsed.data
-  throw new ApiError(400, 'validation_failed', 'The form is not that of the page')
+  throw new ApiError(400, 'validation_failed', 'The form does not come from this page')
 }
 
 /** Resolves with the notice for the person. The audit entry names the user of the link. */

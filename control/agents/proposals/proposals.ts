@@ -347,7 +347,7 @@ function argumentsIn(written: NewProposal['arguments']): Readonly<Record<string,
     throw badRequest(`The arguments exceed ${MAX_ARGUMENTS} characters`)
   if (text === JSON.stringify(clean(given))) return given
   throw badRequest(
-    'The arguments have a secret, a text of more than 512 characters or one that cannot be shown: name what is meant by its id',
+    'The arguments contain a secret, a text of more than 512 characters or a text that cannot be shown: name the target by its id',
   )
 }
 
@@ -356,15 +356,15 @@ function refuseOtherTarget({ target: shown }: ProposalRow, { target }: ProposedE
   if (shown === null || shown === target) return
   throw conflict(
     'target_changed',
-    `The proposal was shown for ${shown}. Its arguments lead to ${target} now: a name was given to another one since. ` +
-      'Nothing changed: refuse the proposal, and have it made again by the id of what is meant',
+    `The proposal was shown for ${shown}, but its arguments now mean ${target}, because a name has moved. ` +
+      'Nothing changed: refuse the proposal, and ask for a new one that names its target by id',
   )
 }
 
 const changedSince = (): ApiError =>
   conflict(
     'changed_since',
-    'The change would have another effect now than was shown. Nothing changed: read the proposal again, and decide on what it shows now',
+    'The change would have another effect now than the one that you saw. Nothing changed: read the proposal again before you decide',
   )
 
 const decidedBefore = ({ state, decided_by }: ProposalRow): ApiError =>

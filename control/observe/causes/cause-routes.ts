@@ -113,7 +113,7 @@ export function causeRoutes(
               figures: { cost: 16.5 },
               evidence: ['6f9619ff-8b86-4d01-b42d-00cf4fc964ff'],
               advice:
-                'Look whether a sample call is meant. If it is not, brake the prefix, and find out from which phone or trunk it came.',
+                'Check whether a sample call is legitimate. If it is not, set a spend guard on the prefix, and find the phone or trunk that sent the call.',
               next: {
                 tool: 'explain_call',
                 arguments: { call_uuid: '6f9619ff-8b86-4d01-b42d-00cf4fc964ff' },

@@ -91,7 +91,7 @@ function carrierFinding(found: UnusualCalls['carriers'][number], ids: CarrierIds
     figures: { calls, asr_percent: asrPercent, usual_asr_percent: usualPercent },
     evidence: uuidsOf(samples),
     advice:
-      'See in a sample call what the carrier answers, and ask the carrier; until then let its calls take the next route.',
+      'Look at the answers of the carrier in a sample call, and ask the carrier. Until then, let its calls take the next route.',
     next: explained(samples, { tool: 'list_trunks', arguments: { search: carrier } }),
     firstStep: id === undefined ? null : withoutCarrier(id, 'few of its calls are answered'),
     ...(id !== undefined && {
@@ -133,7 +133,7 @@ function moneyFinding(found: UnusualCalls['money'][number], names: Names): Findi
     figures: { cost: costMicros / 1e6 },
     evidence: uuidsOf(samples),
     advice:
-      'Look whether a sample call is meant. If it is not, brake the prefix, and find out from which phone or trunk it came.',
+      'Check whether a sample call is legitimate. If it is not, set a spend guard on the prefix, and find the phone or trunk that sent the call.',
     next: explained(samples, { tool: 'get_ledger', arguments: { customer: customerId } }),
     firstStep: {
       tool: 'set_spend_guard',
@@ -233,7 +233,7 @@ function refusalFinding(deps: AnomalyDeps, found: RefusedCalls, known: Known, sp
         what: `${payer}${refused}${text}.`,
         next: { tool: 'get_ledger', arguments: { customer: customerId, ...period } },
         advice: isForDay
-          ? 'Ask the customer whether the spending is meant; if it is, raise its limit for the day.'
+          ? 'Ask the customer whether the calls are legitimate. If they are, raise its daily limit.'
           : 'Let a person top up the wallet; meanwhile a credit limit with a duration lets the customer call.',
         firstStep: isOver || limits === undefined ? null : moreMoney(limits, samples[0], isForDay),
         remedy: {
@@ -353,7 +353,7 @@ function atCapacity(
       advice:
         idle === undefined
           ? 'Add a node to the set, or raise max_calls of its nodes.'
-          : `Put the node ${idle.destination} into service again, which was taken out, or raise max_calls of the others.`,
+          : `Put node ${idle.destination}, which was taken out, back into service, or raise max_calls of the others.`,
       next: {
         tool: 'get_dispatcher_status',
         arguments: { ...(setId !== null && { setId }) },

@@ -124,14 +124,14 @@ async function nodeFinding(
       what: `${it} was taken out of service by hand at ${textOf(at)}${who}; ${remaining}.`,
       evidence: await callsOf(deps, set.setId, { from: at, before }),
       advice:
-        'Ask who took it out; when its maintenance is over, put it into service again with set_dispatcher_state.',
+        'Ask the operator who took it out. After the maintenance, put it back into service with set_dispatcher_state.',
       firstStep: {
         tool: 'set_dispatcher_state',
         arguments: {
           setId: set.setId,
           destination,
           state: 'active',
-          reason: 'it was taken out of service by hand, and its calls are missed',
+          reason: 'an operator took it out of service, and calls are refused without it',
         },
       },
       causedBy: change,
@@ -144,13 +144,13 @@ async function nodeFinding(
     kind: 'node',
     severity: !isOut ? 'medium' : others.length === 0 ? 'critical' : 'high',
     what: isOut
-      ? `${it} is out of service since ${textOf(at)}: ${quoted(why)}${drained}; ${remaining}.`
+      ? `${it} has been out of service since ${textOf(at)}: ${quoted(why)}${drained}; ${remaining}.`
       : `${it} went out of service ${plural(outages?.count ?? 0, 'time')} in the period: ${quoted(why)}; ${remaining}.`,
     evidence: await callsTo(deps, destination, { from: at - SETUP_MS, before }),
     advice: `Check the machine and the network of the node: it does not answer OPTIONS or calls. ${
       others.length === 0
         ? 'The set has no other node in service: its calls are refused.'
-        : 'Taken out of service, it costs callers no waiting time; calls go to the other nodes.'
+        : 'If you take it out of service, callers do not wait for it: calls go to the other nodes at once.'
     }`,
     firstStep:
       others.length === 0 || state === 'inactive'
@@ -281,7 +281,8 @@ function idleTrunk(
     lastAt: Math.max(since, before - 1),
     figures: { live_calls },
     evidence: [change.change_id],
-    advice: 'Put it into service again with set_trunk_state once it works, or is wanted.',
+    advice:
+      'Put it back into service with set_trunk_state when it works again, or when you need it.',
     next: { tool: 'list_trunks', arguments: { search: name } },
     firstStep: isForTrouble
       ? null

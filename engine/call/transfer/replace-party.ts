@@ -110,7 +110,7 @@ interface Rejection {
   readonly reason?: string
 }
 
-/** RFC 3891 §3, in its order, and D83: who has called may have its place taken while the call rings. */
+/** RFC 3891 §3, in its order, and D49: who has called may have its place taken while the call rings. */
 function partyOfReplacement(
   replacement: ReplacementRequest,
   deps: CallDeps,

@@ -466,7 +466,7 @@ export class SoleCheck {
     if (headers['max-forwards'] !== '0') return false
     this.#foreignInvites += 1
     if (this.#foreignInvites <= MAX_WARNINGS)
-      this.#log('warn', 'another application has asked for calls at our SIP server')
+      this.#log('warn', 'another application has registered for calls at this SIP server')
     return true
   }
 
@@ -492,7 +492,9 @@ export class SoleCheck {
       }
     }
     if (arrived === 0)
-      this.#log('info', 'whether others take calls at this SIP server is not known', { server })
+      this.#log('info', 'it is unknown whether other applications take calls at this SIP server', {
+        server,
+      })
     return connected
   }
 }

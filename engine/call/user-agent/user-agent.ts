@@ -251,7 +251,10 @@ export class UserAgent {
 
   #noteWelcome(server: string, welcome: Welcome): void {
     if (welcome.kind === 'refused')
-      this.#log('error', 'drachtio server refuses us', { server, reason: welcome.reason })
+      this.#log('error', 'drachtio-server refuses this connection', {
+        server,
+        reason: welcome.reason,
+      })
     else this.#log('debug', 'connected', { server, version: welcome.version })
   }
 

@@ -97,7 +97,7 @@ export class CdrOutbox {
     this.#cancelWakeUp = undefined
     this.#sending.request().catch((error: unknown) => {
       if (this.#isStopped) return
-      this.#deps.log('error', 'charging: the CDRs that wait cannot be read', { error })
+      this.#deps.log('error', 'charging: pending CDRs cannot be read', { error })
       this.#wakeAfter(UNREAD_RETRY_MS)
     })
   }

@@ -97,7 +97,9 @@ export class ExternalCharging implements Charging {
 
   async #close(entry: JournalEntry): Promise<void> {
     await this.#storeLeft(entry).catch((error: unknown) =>
-      this.#deps.log('error', 'charging: a call of the last run cannot be stored', { error }),
+      this.#deps.log('error', 'charging: a call of the previous process cannot be stored', {
+        error,
+      }),
     )
   }
 
@@ -118,9 +120,13 @@ export class ExternalCharging implements Charging {
     this.#client.close()
     if (await this.#writes.flush())
       await this.#outbox.release().catch((reason: unknown) =>
-        this.#deps.log('warn', 'charging: other nodes send what this one was sending in a minute', {
-          reason,
-        }),
+        this.#deps.log(
+          'warn',
+          'charging: other nodes send the pending CDRs of this node within a minute',
+          {
+            reason,
+          },
+        ),
       )
     return this.#records.stop()
   }

@@ -19,7 +19,8 @@ export const mcp: Command = {
     url: { value: 'URL', meaning: 'its API; default TOLLGATE_URL, or http://127.0.0.1:8080' },
     key: {
       value: 'KEY',
-      meaning: 'application key; default TOLLGATE_KEY, which no process list shows',
+      meaning:
+        'application key; default TOLLGATE_KEY, which is safer: a process list shows options',
     },
   },
   run: async (input, context) => {

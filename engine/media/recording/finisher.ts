@@ -103,7 +103,7 @@ export class Finisher {
     const { schedule, log } = this.#deps
     this.#failed.set(recording.callUuid, recording)
     if (this.#cancelRetry) return
-    log('error', 'recordings cannot be finished yet; what was captured is kept', { reason })
+    log('error', 'recordings cannot be converted yet; their captures are kept', { reason })
     this.#cancelRetry = schedule(() => {
       this.#cancelRetry = undefined
       const failed = [...this.#failed.values()]

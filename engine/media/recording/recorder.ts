@@ -260,10 +260,14 @@ export class Recorder {
       if (this.#deps.hasTone) void this.#playTone(session)
     } else {
       const { relay } = session
-      this.#deps.log('warn', 'a call is not recorded: its relay does not do it', {
-        callUuid,
-        relay: relay.name,
-      })
+      this.#deps.log(
+        'warn',
+        'a call is not recorded: its media relay did not start the recording',
+        {
+          callUuid,
+          relay: relay.name,
+        },
+      )
       // The relay may have started although its answer was lost.
       if (result === 'timeout') await this.#request(session, 'stop recording')
     }

@@ -159,7 +159,7 @@ export class Recordings implements RecordingsPort {
       await this.#recorder.resume()
       await this.#finisher.removeOrphans()
     } catch (error) {
-      this.#deps.log('error', 'recordings of the last run are left for the next start', {
+      this.#deps.log('error', 'recordings of the previous process are left for the next start', {
         error: String(error),
       })
     }
@@ -185,9 +185,11 @@ export class Recordings implements RecordingsPort {
       if (await this.#store.fail(callUuid, error)) return
       if (tries < NOTE_TRIES)
         return void schedule(() => void this.#noteError(callUuid, error, tries + 1), NOTE_MS)
-      log('warn', 'a call that was not recorded has no record', { callUuid })
+      log('warn', 'the failed recording of a call could not be noted: the call has no record', {
+        callUuid,
+      })
     } catch (problem) {
-      log('error', 'a record does not say why its call was not recorded', {
+      log('error', 'the failed recording of a call could not be noted in its record', {
         callUuid,
         error: String(problem),
       })

@@ -159,7 +159,7 @@ export class PeerNodes {
     const known = nodes().find((node) => node.name === name)
     if (known === undefined) return
     if (!this.#suspects.has(name))
-      log('warn', 'a node does not answer: its phones are not called until it is heard again', {
+      log('warn', 'a node does not answer: its phones are not called until it answers again', {
         node: name,
       })
     const { heartbeatAt } = known

@@ -76,7 +76,12 @@ export class AdminListener {
       this.#newcomers.set(name, socket)
       socket.once('close', () => this.#newcomers.delete(name))
       return true
-    } else this.#log('debug', 'application refused: too many have said nothing', peerOf(socket))
+    } else
+      this.#log(
+        'debug',
+        'application refused: too many connections have not authenticated',
+        peerOf(socket),
+      )
     socket.destroy()
     return false
   }

@@ -112,11 +112,11 @@ function reload(
     const settings = read()
     for (const { take } of takers) take(settings)
     for (const spelled of needsRestart(atStart, settings))
-      log('warn', `${spelled} has changed: it holds from the next start on`)
+      log('warn', `${spelled} has changed: it takes effect at the next start`)
     log('info', 'the configuration was read again')
   } catch (error) {
     if (!(error instanceof OptionError)) throw error
-    log('error', 'the configuration cannot be read again, and nothing is changed', {
+    log('error', 'the configuration cannot be read again; nothing has changed', {
       reason: error.message,
     })
   }

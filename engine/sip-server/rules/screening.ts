@@ -125,7 +125,10 @@ export function watchBlacklist(
     const found = readDenyList(text)
     const { wrong, addresses } = found
     if (wrong.length > 0)
-      log('warn', 'lines of the blacklist are no addresses', { path, first: wrong.slice(0, 3) })
+      log('warn', 'some lines of the blacklist are not addresses', {
+        path,
+        first: wrong.slice(0, 3),
+      })
     log('info', 'the blacklist was read', { path, addresses: addresses.size })
     return found
   }

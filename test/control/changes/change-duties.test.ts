@@ -131,7 +131,7 @@ test('what cannot be undone yet is tried again, and told once', async () => {
   expect(rig.logged).toEqual([
     {
       level: 'warn',
-      message: 'a change is over, but cannot be undone yet',
+      message: 'a temporary change has expired, but cannot be undone yet',
       fields: expect.objectContaining({ code: 'last_active_node' }) as unknown,
     },
   ])

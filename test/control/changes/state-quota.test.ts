@@ -206,7 +206,7 @@ test('undoing a change whose state has given way is refused with the reason, and
   const [last, latest] = [await patch(4), await patch(5)]
   const refused = await undo(first)
   expect([refused.status, refused.code]).toEqual([409, 'not_reversible'])
-  expect(refused.text).toContain('later changes of this tenant have taken the place of the oldest')
+  expect(refused.text).toContain('to make room for later changes of this tenant')
   expect((await rig.request(first, { token: acme })).data<object>()).toMatchObject({
     reason: 'as agreed',
     state: 'made',

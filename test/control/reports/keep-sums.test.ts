@@ -47,9 +47,9 @@ test('few records wait for more, ten minutes at most; after a failure and with m
   answer = () => Promise.resolve({ added: 0, behind: 0 })
   expect(await step()).toEqual([60_000, 40_000])
   expect(logged).toEqual([
-    'call records are being added to their sums',
-    'all call records are in their sums',
-    'call records could not be added to their sums',
+    'call records are being added to the daily totals',
+    'all call records are in the daily totals',
+    'call records could not be added to the daily totals',
   ])
   stop()
   expect(next).toBeUndefined()

@@ -72,6 +72,6 @@ test('a database that is served, or whose calls are not stored yet, is refused',
   expect(await moved()).toContain('served')
   lock.release()
   writeFileSync(`${path}.calls-1`, '')
-  expect(await moved()).toContain('start it once with this database, and stop it')
+  expect(await moved()).toContain('start Tollgate once on this database, and stop it')
   rmSync(`${path}.calls-1`)
 })

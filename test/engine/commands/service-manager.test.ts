@@ -57,7 +57,7 @@ test('without systemd-notify one line says so, and the program goes on', async (
   manager.stopping(1_000)
   await eventually(() => expect(complaints).not.toEqual([]))
   expect(complaints).toEqual([
-    ['error', 'the service manager cannot be told; is systemd-notify there?', expect.anything()],
+    ['error', 'systemd cannot be notified; is systemd-notify installed?', expect.anything()],
   ])
 })
 

@@ -112,7 +112,7 @@ test('forged sources, each a scanner or banned, make a bounded number of log lin
   }
   // One minute, begun again once.
   expect(logged.length).toBeLessThan(50)
-  expect(logged).toContain('the guard left out lines of the log')
+  expect(logged).toContain('the guard has suppressed log lines')
 })
 
 test('a guesser behind a shared address is banned; the phones that had registered there are not', () => {

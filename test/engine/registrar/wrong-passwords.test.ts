@@ -62,7 +62,7 @@ describe.each(eachDatabase)('wrong passwords on $database', ({ open }) => {
     for (let index = 0; index < 2_005; index += 1)
       counted.add({ address: `10.0.${index >> 8}.${index & 255}`, tenantId: 1, extensionId: 7 })
     await counted.stop()
-    expect(logged).toEqual(['wrong passwords cannot be counted yet'])
+    expect(logged).toEqual(['counts of wrong passwords cannot be stored yet'])
     await runSql(store, 'ALTER TABLE away RENAME TO wrong_password')
     await counted.stop()
     const stored = await rows()

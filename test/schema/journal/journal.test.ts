@@ -230,7 +230,7 @@ test('a file that is removed while it is written to is replaced at the next hear
   rmSync(`${database}.calls-1`)
   journal.alive(['a'], start + 5_000)
   await written(journal.answered(openCall('b', start), null, start))
-  expect(log).toEqual(['error journal: its file is gone; what is open is written to a new one'])
+  expect(log).toEqual(['error journal: its file is gone; open calls are written to a new one'])
   const next = journalOn(new JournalFiles(database, 'id')).journal.left()
   expect(next).toMatchObject([{ call: { callUuid: 'b' } }, { call: { callUuid: 'a' } }])
 })

@@ -49,7 +49,7 @@ export function auditText(entry: Told): string {
   if (entry.actor === 'anonymous' && isSignIn(entry))
     return outcome === 'refused' ? `a sign-in was refused${why}` : `a sign-in failed${why}`
   return outcome === 'refused'
-    ? `${who} was refused to ${deedOf(entry, false)}${why}`
+    ? `${who} was not allowed to ${deedOf(entry, false)}${why}`
     : `${who} could not ${deedOf(entry, false)}${why}`
 }
 

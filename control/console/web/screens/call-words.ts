@@ -29,7 +29,7 @@ const causes: Readonly<Partial<Record<string, string>>> = {
   INVALID_NUMBER_FORMAT: 'The called number is not complete',
   USER_BUSY: 'The called party was busy',
   ORIGINATOR_CANCEL: 'The caller hung up before it was answered',
-  INCOMPATIBLE_DESTINATION: 'Both sides have no codec in common',
+  INCOMPATIBLE_DESTINATION: 'The two sides have no codec in common',
   NETWORK_OUT_OF_ORDER: 'The network of the other side is out of order',
   DESTINATION_OUT_OF_ORDER: 'The other side is out of order',
   RECOVERY_ON_TIMER_EXPIRE: 'The other side answered too late',

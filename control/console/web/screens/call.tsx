@@ -164,7 +164,7 @@ function Downloads({ path, hasTrace, record }: DownloadsProps) {
 
 const recordingErrors: Readonly<Record<NonNullable<CallRecord['recording_error']>, string>> = {
   not_relayed: 'its media went through no relay',
-  relay_failed: 'the relay did not do it',
+  relay_failed: 'the relay did not start the recording',
   nothing_captured: 'the relay has captured nothing',
   unknown_codec: 'what the relay has captured cannot be decoded',
   not_written: 'the file could not be written',
@@ -222,7 +222,7 @@ const unknown = 'unknown'
 
 const sources = {
   measured: 'measured by the relay',
-  computed: 'computed out of jitter and loss',
+  computed: 'computed from jitter and loss',
   reported: 'reported by the phone',
 } as const
 

@@ -238,7 +238,7 @@ const Result = ({ extension, number, call }: StartedCall) => (
   <>
     The phone of <Text value={extension} max={40} /> rings now. When it is picked up, the carrier
     gets the call to <Text value={number} max={40} />, which ends after {call.max_seconds} s.{' '}
-    <a href={pathOf('calls', call.call_uuid)}>What becomes of the call</a>
+    <a href={pathOf('calls', call.call_uuid)}>What happens to the call</a>
   </>
 )
 

@@ -81,8 +81,8 @@ const noun: Noun<DispatcherSet> = {
       'nodes.max_calls': 'Calls at once, at most',
       'probe.interval_ms': 'Milliseconds between probes',
       'probe.timeout_ms': 'Milliseconds to answer a probe',
-      'probe.fail_threshold': 'Failed probes until it is out',
-      'probe.recover_threshold': 'Answered probes until it is back',
+      'probe.fail_threshold': 'Failed probes until it is taken out',
+      'probe.recover_threshold': 'Answered probes until it is taken back',
       'probe.ok_codes': 'Statuses that mean “it answers”',
     },
     hints: {

@@ -35,7 +35,7 @@ function handledText({ handled_by: change }: Finding): string {
     `Handled${by === null ? '' : ` by ${actorText(by)}`} at ${clockText(at)}`,
     ` with ${tool.replaceAll('_', ' ')}`,
     reason === null ? '' : `: ${reason}`,
-    isSeen ? ' (it has gone on since)' : '',
+    isSeen ? ' (it has continued since)' : '',
     '.',
   ].join('')
 }

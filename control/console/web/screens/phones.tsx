@@ -50,7 +50,8 @@ const extensionForm: SchemaForm = {
   hints: {
     ...mediaForm.hints,
     extension: 'Two digits or more.',
-    customer: 'The customer whose wallet is charged. None: it cannot make calls that cost money.',
+    customer:
+      'The customer whose wallet is charged. None: it can make only calls that cost nothing.',
     domain: 'Empty: the first one of the tenant.',
     password: 'At least 8 characters. Empty: one is generated.',
     call_recording: 'Where recording is set up.',

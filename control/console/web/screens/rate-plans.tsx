@@ -51,7 +51,7 @@ const plan: Noun<RatePlan> = {
     names: ['name', 'currency', 'decimals', 'tenant'],
     hints: {
       currency: 'Three capital letters, such as EUR.',
-      decimals: 'Prices of calls are rounded up to so many decimals.',
+      decimals: 'The price of a call is rounded up to this number of decimals.',
     },
   },
 }
@@ -104,8 +104,8 @@ const rate: Noun<Rate> = {
     labels: {
       description: 'Destination',
       rate_per_minute: 'Price of a minute',
-      first_increment: 'Least seconds that are charged',
-      first_rate_per_minute: 'Price of a minute in them',
+      first_increment: 'Minimum charge in seconds',
+      first_rate_per_minute: 'Price of a minute within the minimum',
       increment: 'Then charged in steps of seconds',
       blocked: 'Calls to it are refused',
       effective_from: 'Valid from',

@@ -24,7 +24,7 @@ const outbound: Noun<OutboundRoute> = {
   scope: 'routes',
   about:
     'A call to a number goes over the routes with the longest matching prefix: first the one with the lowest priority; if its carrier fails, the next one.',
-  effect: 'Calls to its prefix take other routes, or are refused when there is none.',
+  effect: 'Calls to its prefix take other routes, or are refused if there is none.',
   nameOf: ({ name }) => name,
   columns: [
     textColumn('name', 'Name', ({ name }) => name),
@@ -43,7 +43,7 @@ const outbound: Noun<OutboundRoute> = {
     names: ['name', 'prefix', 'mode', 'carrier', 'priority'],
     more: ['tenant', 'customer', 'weight', 'strip', 'prepend', 'is_active', 'emergency'],
     labels: {
-      mode: 'What becomes of the call',
+      mode: 'What happens to the call',
       customer: 'Only calls of',
       strip: 'Digits to remove',
       prepend: 'Digits to add',
@@ -58,7 +58,7 @@ const outbound: Noun<OutboundRoute> = {
       weight: 'Among routes of the same priority, a higher weight gets more calls.',
       strip: 'From the start of the number.',
       prepend: 'At the start of the number, after digits were removed.',
-      emergency: 'Its calls need no money and skip all limits.',
+      emergency: 'Its calls need no money, and no limit applies to them.',
     },
     words: { mode: { ...modes } },
     when: { carrier: ['mode', 'static', 'lcr'] },
@@ -85,7 +85,7 @@ const inbound: Noun<InboundRoute> = {
   scope: 'routes',
   about:
     'A call from a carrier goes to the target of the first route that matches: the lowest priority first, then the longest prefix.',
-  effect: 'Calls that it took go to other routes, or are refused when there is none.',
+  effect: 'Its calls go to other routes, or are refused if there is none.',
   nameOf: ({ name }) => name,
   columns: [
     textColumn('name', 'Name', ({ name }) => name),

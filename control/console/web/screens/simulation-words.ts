@@ -30,7 +30,7 @@ export const sourceText = ({ kind, name }: Simulation['source']): string =>
 
 export function payerText({ kind, customer, code }: Payment): string {
   if (kind === 'free') return 'none: the call is free'
-  if (kind === 'not_asked') return 'not asked: the call ends before'
+  if (kind === 'not_asked') return 'not looked up: the call ends before that'
   if (kind === 'elsewhere') return 'known to the other charging system only'
   return customer ?? (code === null ? 'none: the call is free' : 'none, or not shown')
 }

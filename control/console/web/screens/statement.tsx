@@ -134,7 +134,7 @@ export function StatementView({ path, customer, moves }: StatementProps) {
         rows={data.value?.entries}
         columns={columns}
         keyOf={(entry) => entry.id}
-        empty="Nothing has moved in this month."
+        empty="No money moved in this month."
         filters={<Choices customer={customer} choice={choice} pages={pages} />}
       />
     </>

@@ -53,7 +53,7 @@ test('the file is read again when it changes; one that is gone changes nothing',
       .toBe(true)
   }
   await rewritten('192.0.2.0/29\nnonsense', () => list.denies('192.0.2.2'))
-  expect(lines).toContain('lines of the blacklist are no addresses')
+  expect(lines).toContain('some lines of the blacklist are not addresses')
   isGone = true
   await rewritten('x', () => lines.includes('the blacklist cannot be read'))
   expect(list.denies('192.0.2.2')).toBe(true)
