@@ -182,17 +182,6 @@ test('an INVITE is answered by the next process with the tag that its caller kno
   expect(header(server.takeSent()[0]?.text ?? '', 'CSeq')).toBe('10001 BYE')
 })
 
-test('a caller of a restored INVITE may give up', () => {
-  const first = new VirtualServer()
-  const transactionId = invited(first)
-  respond(first, transactionId, 180)
-  const { server, event } = restoredInvite(savedInvite(first, transactionId))
-  server.receive(requestOf('CANCEL', { branch: 'z9hG4bK-INVITE-1' }))
-  expect(server.takeStartLines()).toEqual(['SIP/2.0 200 OK', 'SIP/2.0 487 Request Terminated'])
-  expect(server.takeDelivered()[0]).toMatchObject({ transactionId: event.transactionId })
-  expect(server.core.stats()).toMatchObject({ dialogs: 0, inboundRequests: 0 })
-})
-
 test.each([
   ['twice', {}],
   ['of a listener that is gone', { flow: { ...flow, own: '198.51.100.11' } }],

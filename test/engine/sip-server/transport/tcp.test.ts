@@ -153,16 +153,6 @@ test('a peer that does not read makes sending fail at the bound', async () => {
   expect(events[0]).toMatch(/^failed r\d+: the peer does not read$/)
 })
 
-test('a stream that cannot be framed is closed, after the messages before', async () => {
-  const { dial, seeing, events } = await setUp()
-  const socket = dial()
-  socket.write(`${options('c1')}OPTIONS sip:a SIP/2.0\r\nContent-Length: lots\r\n\r\n`)
-  await closed(socket.resume())
-  await seeing('closed 1')
-  // The header part is handed over, so that it can be answered.
-  expect(events).toEqual(['message c1 on 1', 'message undefined on 1', 'closed 1'])
-})
-
 test('a connection that says nothing, or nothing more, is closed', async () => {
   const { transport, dial, seeing } = await setUp({ messageMs: 20, idleMs: 40 })
   const silent = dial()

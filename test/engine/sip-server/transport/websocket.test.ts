@@ -182,13 +182,6 @@ test('a silent peer is pinged; one that does not answer is gone', async () => {
   expect(events).not.toContain('closed 1')
 })
 
-test('a peer that answers pings and says nothing else is closed in the end', async () => {
-  const { opened } = await setUp({ limits: { keepAliveMs: 20, idleMs: 50 } })
-  const socket = await opened()
-  socket.send(options('c1'))
-  expect(await closeCode(socket)).toBe(1008)
-})
-
 test('an HTTP request that is never finished is ended, however it drips', async () => {
   const { transport, port } = await setUp({ limits: { handshakeMs: 60 } })
   const socket = connect(port, '127.0.0.1')
