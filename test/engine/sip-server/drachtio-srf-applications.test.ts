@@ -68,26 +68,6 @@ async function listening(prepare: (srf: Srf) => void, tls?: object): Promise<num
   return port
 }
 
-test('an application connects by TLS, and the port without TLS is another one', async () => {
-  const { server, peer, uri } = await start({
-    adminTls: { host: '127.0.0.1', port: 0 },
-    tls: { certFile: certificate.certFile, keyFile: certificate.keyFile },
-  })
-  const srf = newSrf()
-  srf.options((_req, res) => res.send(200))
-  const { host, port } = server.adminTlsAddress ?? { host: '', port: 0 }
-  expect(port).not.toBe(server.adminAddress?.port)
-  const ca = readFileSync(authority.file)
-  srf.connect({ host, port, secret: 'cymru', tls: { ca } })
-  srf.on('error', () => undefined)
-  const [refusal, hostPorts] = await emitted(srf, 'connect')
-  expect([refusal, hostPorts]).toEqual([null, expect.stringMatching(/^udp\//)])
-  onTestFinished(() => void srf.disconnect())
-  await eventually(() => expect(server.stats()['clients']).toBe(1))
-  peer.request('OPTIONS', peer.leg(uri('app')))
-  expect((await peer.next('200 OPTIONS')).status).toBe(200)
-})
-
 /** Answers a call, and lets its connection go when it is over. */
 async function serve(srf: Srf, req: SrfRequest, res: SrfResponse): Promise<SrfDialog> {
   const dialog = await srf.createUAS(req, res, { localSdp: sdp('app') })
