@@ -2,6 +2,7 @@ import { createSocket } from 'node:dgram'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Flow, Listener } from '../../../../engine/sip-server/flow.ts'
 import { openUdp, PeerFlows } from '../../../../engine/sip-server/transport/udp.ts'
+import { watchTransport } from '../../../support/transport-watch.ts'
 import { emitted, Signal } from '../../../support/waiting.ts'
 
 async function setUp(host: string, advertisedHost?: string) {
@@ -90,15 +91,7 @@ test('a socket on all interfaces shows an address that peers can use', async () 
 test('a port that is taken is a ListenError in one line', async () => {
   const { transport } = await setUp('127.0.0.1')
   const { port } = transport.listener
-  const callbacks = {
-    message: () => undefined,
-    accepts: () => true,
-    sourceStatus: () => 'proven' as const,
-    refused: () => undefined,
-    datagram: () => undefined,
-    sendFailed: () => undefined,
-    connectionClosed: () => undefined,
-  }
+  const { callbacks } = watchTransport()
   await expect(openUdp({ host: '127.0.0.1', port }, undefined, callbacks)).rejects.toMatchObject({
     name: 'ListenError',
     code: 'EADDRINUSE',
