@@ -33,18 +33,13 @@ function application(server: SipServer) {
     payloads.push(...frames.push(chunk).payloads)
     arrived.fire()
   })
-  const next = async (): Promise<string[]> => {
-    await arrived.until(() => payloads.length > 0)
-    return payloads.shift()?.split('|') ?? []
-  }
   return {
     socket,
-    next,
-    send: (payload: string) => socket.write(encodeFrame(payload)),
     /** Sends one command and takes its answer, without the id of the server's message. */
     ask: async (payload: string): Promise<string> => {
       socket.write(encodeFrame(payload))
-      return (await next()).slice(1).join('|')
+      await arrived.until(() => payloads.length > 0)
+      return payloads.shift()?.replace(/^[^|]*\|/, '') ?? ''
     },
   }
 }
