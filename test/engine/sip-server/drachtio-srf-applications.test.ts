@@ -41,7 +41,7 @@ async function start(options: Partial<SipServerOptions> = {}) {
   const [listener] = server.listeners
   if (listener === undefined) throw new Error('no listener')
   const peer = await SipPeer.open(listener)
-  onTestFinished(() => void peer.close())
+  onTestFinished(() => peer.close())
   const uri = (user: string): string => `sip:${user}@127.0.0.1:${listener.port}`
   return { server, peer, uri }
 }
@@ -52,7 +52,7 @@ async function connected(
   prepare: (srf: Srf) => void,
 ): Promise<void> {
   const app = await connectByTcp(server, { tags }, prepare)
-  onTestFinished(() => void app.close())
+  onTestFinished(() => app.close())
 }
 
 /** An application that waits for servers; where. */

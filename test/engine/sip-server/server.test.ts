@@ -120,7 +120,7 @@ test('sources that are not admitted get no answer', async () => {
   const [listener] = server.listeners
   if (listener === undefined) throw new Error('no listener')
   const peer = await SipPeer.open(listener)
-  onTestFinished(() => void peer.close())
+  onTestFinished(() => peer.close())
   peer.request('OPTIONS', peer.leg('sip:a@127.0.0.1'))
   peer.request('MESSAGE', peer.leg('sip:a@127.0.0.1'))
   await peer.next('503 MESSAGE')

@@ -198,7 +198,7 @@ test('a peer that asks whether we live and never reads fills no memory', async (
     if (given[0] === '\r\n') return (written += 1) < 0
     return Boolean(Reflect.apply(write, this, given))
   })
-  onTestFinished(() => void spied.mockRestore())
+  onTestFinished(() => spied.mockRestore())
   dial().write(`${'\r\n\r\n'.repeat(1_000)}${options('c1')}`)
   await seeing('message c1 on 1')
   expect(written).toBe(16)

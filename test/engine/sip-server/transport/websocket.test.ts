@@ -48,7 +48,7 @@ async function setUp({ limits, accepts = true, ...given }: SetUp = {}) {
     const ca = readFileSync(authority.file)
     const socket = new WebSocket(`${protocol}://${host}:${port}/`, protocols, { ca, ...settings })
     socket.on('error', () => undefined)
-    onTestFinished(() => void socket.terminate())
+    onTestFinished(() => socket.terminate())
     return socket
   }
   const opened = async (settings?: ClientOptions): Promise<WebSocket> => {
@@ -212,7 +212,7 @@ test('a peer that pings and does not read fills no memory', async () => {
   const { opened, seeing } = await setUp()
   const socket = await opened()
   const pong = vi.spyOn(WebSocket.prototype, 'pong').mockImplementation(() => undefined)
-  onTestFinished(() => void pong.mockRestore())
+  onTestFinished(() => pong.mockRestore())
   for (let sent = 0; sent < 100; sent++) socket.ping()
   socket.send(options('c1'))
   await seeing('message c1 on 1')
