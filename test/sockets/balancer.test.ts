@@ -5,6 +5,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { requestOf } from '../support/sip-core.ts'
 import { sdp, type SipPeer } from '../support/sip-peer.ts'
 import { SipServerProgram } from '../support/sip-server-program.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
@@ -84,22 +85,13 @@ async function strangerAt(port: number): Promise<string> {
   const socket = createSocket('udp4')
   onTestFinished(() => void socket.close())
   await new Promise<void>((resolve) => void socket.bind(0, '127.0.0.2', resolve))
-  const lines = [
-    `INVITE sip:1000@127.0.0.1:${port} SIP/2.0`,
-    `Via: SIP/2.0/UDP 127.0.0.2:${socket.address().port};branch=z9hG4bKstranger`,
-    'Max-Forwards: 70',
-    'From: <sip:15550100@acme.example>;tag=stranger',
-    `To: <sip:1000@127.0.0.1:${port}>`,
-    'Call-ID: stranger',
-    'CSeq: 1 INVITE',
-    `Contact: <sip:15550100@127.0.0.2:${socket.address().port}>`,
-    'Content-Length: 0',
-  ]
+  const via = `SIP/2.0/UDP 127.0.0.2:${socket.address().port};branch=z9hG4bKstranger`
   const answered = new Promise<string>((resolve) => {
     socket.on('message', (bytes) => {
       if (!bytes.toString().startsWith('SIP/2.0 1')) resolve(bytes.toString())
     })
   })
-  socket.send(`${lines.join('\r\n')}\r\n\r\n`, port, '127.0.0.1')
+  const uri = `sip:1000@127.0.0.1:${port}`
+  socket.send(requestOf('INVITE', { uri, via }), port, '127.0.0.1')
   return answered
 }

@@ -14,7 +14,7 @@ import type { LocalStore } from '../../schema/open.ts'
 import { DigestPhone } from '../support/digest-phone.ts'
 import { emptyStore } from '../support/empty-store.ts'
 import { freePort } from '../support/free-port.ts'
-import { sdp, SipPeer } from '../support/sip-peer.ts'
+import { sdp } from '../support/sip-peer.ts'
 import { recordRoutes } from '../support/two-nodes.ts'
 import { domain, passwordOf, twoPhones } from '../support/two-phones.ts'
 import { eventually } from '../support/waiting.ts'
@@ -175,38 +175,3 @@ test.each([
     await caller.peer.next('BYE')
   },
 )
-
-test('a phone that has seen the tokens of its call reaches nothing with them that it may not', async () => {
-  const { a, b, called, caller } = await installation('udp')
-  const leg = await caller.call('102')
-  const invite = await called.peer.next('INVITE')
-  const routes = invite.all('Record-Route')
-  const thief = await SipPeer.openPatient(b.listenerOf('udp'))
-  onTestFinished(() => thief.close())
-  const [toCaller = '', toCallee = ''] = routes
-  const fraud = { ...thief.leg('sip:00900123@gateway.example'), callId: leg.callId }
-  // Towards the phone itself, as if it came from node a.
-  thief.request('INVITE', { ...fraud, to: `${fraud.to};tag=x`, routes: [toCallee] })
-  await thief.next('403 INVITE')
-  // In a call of its own.
-  thief.request('INVITE', {
-    ...fraud,
-    callId: 'another',
-    to: `${fraud.to};tag=x`,
-    routes: [toCaller],
-  })
-  await thief.next('403 INVITE')
-  // Outside a dialog.
-  const inCall = { ...fraud, callId: invite.get('Call-ID') }
-  thief.request('INVITE', { ...inCall, routes: [toCaller] })
-  await thief.next('403 INVITE')
-  // In its dialog, to another place: node a knows no such dialog.
-  thief.request('INVITE', {
-    ...inCall,
-    to: `${fraud.to};tag=x`,
-    routes: [toCaller, '<sip:192.0.2.9;lr>'],
-  })
-  await thief.next('481 INVITE')
-  expect([a.asked, b.asked, a.engine.calls.size, b.engine.calls.size]).toEqual([[], [], 1, 0])
-  expect(b.engine.telemetry()).toMatchObject({ flow_tokens_refused_total: 3 })
-})

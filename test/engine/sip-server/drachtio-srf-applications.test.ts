@@ -1,7 +1,7 @@
 /** Several applications, written on drachtio-srf as it is published: over TLS, called by the server, tagged. */
 import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
-import { afterEach, beforeAll, expect, test } from 'vitest'
+import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import {
   createSipServer,
   type SipServer,
@@ -20,17 +20,12 @@ import {
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { emitted, eventually } from '../../support/waiting.ts'
 
-const cleanUp: (() => unknown)[] = []
 let authority: Authority
 let certificate: Certificate
 
 beforeAll(() => {
   authority = new Authority(temporaryFolder())
   certificate = authority.sign('server', 'IP:127.0.0.1', 'DNS:localhost')
-})
-
-afterEach(async () => {
-  for (const step of cleanUp.splice(0)) await step()
 })
 
 async function start(options: Partial<SipServerOptions> = {}) {
@@ -42,11 +37,11 @@ async function start(options: Partial<SipServerOptions> = {}) {
     ...options,
   })
   await server.start()
-  cleanUp.push(() => server.stop())
+  onTestFinished(() => server.stop())
   const [listener] = server.listeners
   if (listener === undefined) throw new Error('no listener')
   const peer = await SipPeer.open(listener)
-  cleanUp.unshift(() => peer.close())
+  onTestFinished(() => peer.close())
   const uri = (user: string): string => `sip:${user}@127.0.0.1:${listener.port}`
   return { server, peer, uri }
 }
@@ -57,7 +52,7 @@ async function connected(
   prepare: (srf: Srf) => void,
 ): Promise<void> {
   const app = await connectByTcp(server, { tags }, prepare)
-  cleanUp.unshift(() => app.close())
+  onTestFinished(() => app.close())
 }
 
 /** An application that waits for servers; where. */
@@ -67,31 +62,11 @@ async function listening(prepare: (srf: Srf) => void, tls?: object): Promise<num
   srf.on('error', () => undefined)
   const options = { host: '127.0.0.1', port: 0, secret: 'cymru' }
   const server = srf.listen(tls === undefined ? options : { ...options, tls })
-  cleanUp.unshift(() => server.close())
+  onTestFinished(() => void server.close())
   await emitted(server, 'listening')
   const { port } = server.address() as AddressInfo
   return port
 }
-
-test('an application connects by TLS, and the port without TLS is another one', async () => {
-  const { server, peer, uri } = await start({
-    adminTls: { host: '127.0.0.1', port: 0 },
-    tls: { certFile: certificate.certFile, keyFile: certificate.keyFile },
-  })
-  const srf = newSrf()
-  srf.options((_req, res) => res.send(200))
-  const { host, port } = server.adminTlsAddress ?? { host: '', port: 0 }
-  expect(port).not.toBe(server.adminAddress?.port)
-  const ca = readFileSync(authority.file)
-  srf.connect({ host, port, secret: 'cymru', tls: { ca } })
-  srf.on('error', () => undefined)
-  const [refusal, hostPorts] = await emitted(srf, 'connect')
-  expect([refusal, hostPorts]).toEqual([null, expect.stringMatching(/^udp\//)])
-  cleanUp.unshift(() => srf.disconnect())
-  await eventually(() => expect(server.stats()['clients']).toBe(1))
-  peer.request('OPTIONS', peer.leg(uri('app')))
-  expect((await peer.next('200 OPTIONS')).status).toBe(200)
-})
 
 /** Answers a call, and lets its connection go when it is over. */
 async function serve(srf: Srf, req: SrfRequest, res: SrfResponse): Promise<SrfDialog> {

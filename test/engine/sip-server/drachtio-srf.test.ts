@@ -39,13 +39,13 @@ const inDialog = (dialog: SrfDialog, method: string): Promise<readonly [SrfReque
 const lasting = new Set(['applications', 'clients', 'connections'])
 
 /** Every table of the server that belongs to calls, and every map of drachtio-srf, is empty again. */
-const nothingLeft = ({ server, srf }: Rig): Promise<void> =>
-  expect
-    .poll(() => {
-      const sizes = Object.entries({ ...server.stats(), ...bookkeeping(srf) })
-      return sizes.filter(([name, size]) => size !== 0 && !lasting.has(name))
-    })
-    .toEqual([])
+async function nothingLeft({ server, srf }: Rig): Promise<void> {
+  const left = () => {
+    const sizes = Object.entries({ ...server.stats(), ...bookkeeping(srf) })
+    return sizes.filter(([name, size]) => size !== 0 && !lasting.has(name))
+  }
+  await expect.poll(left).toEqual([])
+}
 
 /** An application that answers every MESSAGE with its own body. */
 async function echoing(variant: Variant) {

@@ -119,19 +119,6 @@ test('an exception in the core drops that packet, is logged, and the server goes
   expect(log.at(-1)).toBe('send good to 5062 as r')
 })
 
-test('a core that fails at its deadline is asked again, but not without a pause', () => {
-  const { core, log, errors, packet } = setUp()
-  core.deadline = 1_100
-  core.onTimeout = () => {
-    core.deadline = 1_100
-    throw new Error('bug')
-  }
-  packet('x')
-  vi.advanceTimersByTime(3_099)
-  expect(log.slice(1)).toEqual(['timeout at 1100', 'timeout at 2100', 'timeout at 3100'])
-  expect(errors).toHaveLength(3)
-})
-
 test('while it is held, the network waits, and applications and deadlines do not', () => {
   const { driver, core, log, packet, event } = setUp()
   driver.hold()
@@ -144,20 +131,6 @@ test('while it is held, the network waits, and applications and deadlines do not
   driver.release()
   packet('third')
   expect(log.slice(2).map((line) => line.split(' ')[1])).toEqual(['first', 'second', 'third'])
-})
-
-test('what was held is handled a little at a time, and what comes meanwhile after it', () => {
-  const { driver, log, packet } = setUp()
-  driver.hold()
-  for (let number = 0; number < 60; number++) packet(`${number}`)
-  driver.release()
-  expect(log).toHaveLength(50)
-  packet('60')
-  expect(log).toHaveLength(50)
-  vi.advanceTimersByTime(0)
-  packet('61')
-  const names = Array.from({ length: 62 }, (_, number) => `${number}`)
-  expect(log.map((line) => line.split(' ')[1])).toEqual(names)
 })
 
 test('what is held has a bound: a datagram beyond it is dropped, a connection closed', () => {

@@ -200,17 +200,6 @@ test('under overload strangers get nothing, so that known sources keep their sha
   expect(overload.refuses(call(1, { uri: 'sip:112@198.51.100.10' }), stranger)).toBe(false)
 })
 
-test('the log hears of an overload once in ten seconds, and once when it is over', () => {
-  const server = warmServer()
-  server.run(35, 3_000)
-  expect(server.overload.refused).toBeGreaterThan(10_000)
-  expect(server.logged.map(({ level }) => level)).toEqual(['warn', 'warn', 'warn', 'warn'])
-  server.run(15, 100)
-  expect(server.logged.map(({ level }) => level).at(-1)).toBe('info')
-  expect(server.logged).toHaveLength(5)
-  expect(server.logged.at(-1)?.fields).toMatchObject({ refused: server.overload.refused })
-})
-
 function open() {
   const clock = { now: 1_000 }
   const backlog = new Backlog(() => clock.now, 'unguessable')

@@ -1,15 +1,10 @@
 /** The server from outside: its ports, the control messages of the drachtio protocol, its limits. */
 import { connect, type Socket } from 'node:net'
-import { afterEach, expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { createSipServer, ListenError, type SipServer } from '../../../engine/sip-server/index.ts'
 import { encodeFrame, FrameReader } from '../../../engine/sip-server/wire/frame.ts'
 import { SipPeer } from '../../support/sip-peer.ts'
 import { closed, Signal } from '../../support/waiting.ts'
-
-const cleanUp: (() => unknown)[] = []
-afterEach(async () => {
-  for (const step of cleanUp.splice(0)) await step()
-})
 
 type Options = Partial<Parameters<typeof createSipServer>[0]>
 
@@ -21,7 +16,7 @@ async function start(options: Options = {}): Promise<SipServer> {
     ...options,
   })
   await server.start()
-  cleanUp.push(() => server.stop())
+  onTestFinished(() => server.stop())
   return server
 }
 
@@ -29,7 +24,7 @@ async function start(options: Options = {}): Promise<SipServer> {
 function application(server: SipServer) {
   const { host, port } = server.adminAddress ?? { host: '', port: 0 }
   const socket: Socket = connect(port, host)
-  cleanUp.unshift(() => socket.destroy())
+  onTestFinished(() => void socket.destroy())
   const frames = new FrameReader()
   const payloads: string[] = []
   const arrived = new Signal()
@@ -38,18 +33,13 @@ function application(server: SipServer) {
     payloads.push(...frames.push(chunk).payloads)
     arrived.fire()
   })
-  const next = async (): Promise<string[]> => {
-    await arrived.until(() => payloads.length > 0)
-    return payloads.shift()?.split('|') ?? []
-  }
   return {
     socket,
-    next,
-    send: (payload: string) => socket.write(encodeFrame(payload)),
     /** Sends one command and takes its answer, without the id of the server's message. */
     ask: async (payload: string): Promise<string> => {
       socket.write(encodeFrame(payload))
-      return (await next()).slice(1).join('|')
+      await arrived.until(() => payloads.length > 0)
+      return payloads.shift()?.replace(/^[^|]*\|/, '') ?? ''
     },
   }
 }
@@ -130,7 +120,7 @@ test('sources that are not admitted get no answer', async () => {
   const [listener] = server.listeners
   if (listener === undefined) throw new Error('no listener')
   const peer = await SipPeer.open(listener)
-  cleanUp.unshift(() => peer.close())
+  onTestFinished(() => peer.close())
   peer.request('OPTIONS', peer.leg('sip:a@127.0.0.1'))
   peer.request('MESSAGE', peer.leg('sip:a@127.0.0.1'))
   await peer.next('503 MESSAGE')

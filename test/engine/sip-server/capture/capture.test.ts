@@ -11,9 +11,10 @@ import {
 import { Authority, loopbackNames } from '../../../support/certificates.ts'
 import { freePort } from '../../../support/free-port.ts'
 import { hepByTls, hepByUdp } from '../../../support/hep-server.ts'
+import { requestOf } from '../../../support/sip-core.ts'
 import { SipPeer } from '../../../support/sip-peer.ts'
 import { temporaryFolder } from '../../../support/temporary-folder.ts'
-import { emitted } from '../../../support/waiting.ts'
+import { emitted, turnOfEventLoop } from '../../../support/waiting.ts'
 
 const folder = temporaryFolder()
 const authority = new Authority(folder)
@@ -67,20 +68,8 @@ async function ask(listener: Listener): Promise<void> {
   onTestFinished(() => socket.terminate())
   await emitted(socket, 'open')
   const answered = emitted(socket, 'message')
-  socket.send(
-    [
-      'OPTIONS sip:a@example.com SIP/2.0',
-      'Via: SIP/2.0/WS a.invalid;branch=z9hG4bK1',
-      'Max-Forwards: 70',
-      'From: <sip:b@example.com>;tag=1',
-      'To: <sip:a@example.com>',
-      'Call-ID: 1',
-      'CSeq: 1 OPTIONS',
-      'Content-Length: 0',
-      '',
-      '',
-    ].join('\r\n'),
-  )
+  const via = 'SIP/2.0/WS a.invalid;branch=z9hG4bK1'
+  socket.send(requestOf('OPTIONS', { uri: 'sip:a@example.com', via }))
   await answered
 }
 
@@ -173,7 +162,7 @@ async function flood(listener: Listener, count: number): Promise<void> {
   onTestFinished(() => peer.close())
   for (let sent = 0; sent < count; sent += 1) {
     peer.send(`SIP/2.0 200 OK\r\nCall-ID: a\r\nX: ${'x'.repeat(60_000)}\r\n\r\n`)
-    if (sent % 10 === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+    if (sent % 10 === 0) await turnOfEventLoop()
   }
 }
 

@@ -1,15 +1,10 @@
 import { connect, type Socket } from 'node:net'
-import { afterEach, expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import { Clients } from '../../../../engine/sip-server/clients/client.ts'
 import type { AppEvent } from '../../../../engine/sip-server/application.ts'
 import { AdminListener, type AdminOptions } from '../../../../engine/sip-server/clients/listener.ts'
 import { encodeFrame } from '../../../../engine/sip-server/wire/frame.ts'
 import { closed, emitted, Signal } from '../../../support/waiting.ts'
-
-const cleanUp: (() => unknown)[] = []
-afterEach(async () => {
-  for (const step of cleanUp.splice(0)) await step()
-})
 
 async function setUp(options: AdminOptions = { maxClients: 4, maxBufferedBytes: 100_000 }) {
   const seen: string[] = []
@@ -29,12 +24,12 @@ async function setUp(options: AdminOptions = { maxClients: 4, maxBufferedBytes: 
     dropped.push(fields?.['reason']),
   )
   const { port } = await listener.start('127.0.0.1', 0)
-  cleanUp.push(() => listener.stop())
+  onTestFinished(() => listener.stop())
   const seeing = (what: string) => changed.until(() => seen.includes(what))
   const app = (): Socket => {
     const socket = connect(port, '127.0.0.1')
     socket.on('error', () => undefined)
-    cleanUp.unshift(() => socket.destroy())
+    onTestFinished(() => void socket.destroy())
     return socket
   }
   return { clients, seen, dropped, seeing, app, listener }

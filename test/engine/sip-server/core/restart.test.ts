@@ -20,19 +20,16 @@ import {
 const uasId = 'c1@203.0.113.7;from-tag=f1'
 
 /** As it is read from a file. */
-const written = <T>(saved: T): T => JSON.parse(JSON.stringify(saved)) as T
-
-function savedDialog(server: VirtualServer, id: string): SavedDialog {
-  const saved = server.core.saved.saveDialog(server.clientId, id)
-  if (saved === undefined) throw new Error('the dialog was not saved')
-  return written(saved)
+function written<T>(saved: T | undefined): T {
+  if (saved === undefined) throw new Error('it was not saved')
+  return JSON.parse(JSON.stringify(saved)) as T
 }
 
-function savedInvite(server: VirtualServer, transactionId: string): SavedInvite {
-  const saved = server.core.saved.saveInvite(server.clientId, transactionId)
-  if (saved === undefined) throw new Error('the INVITE was not saved')
-  return written(saved)
-}
+const savedDialog = (server: VirtualServer, id: string): SavedDialog =>
+  written(server.core.saved.saveDialog(server.clientId, id))
+
+const savedInvite = (server: VirtualServer, transactionId: string): SavedInvite =>
+  written(server.core.saved.saveInvite(server.clientId, transactionId))
 
 /** A core after the crash of the one before. */
 function next(): VirtualServer {
@@ -73,8 +70,6 @@ const tcpInvite = requestOf('INVITE', {
 })
 
 const flow = { protocol: 'udp', own: '198.51.100.10', ownPort: 5060 }
-
-// ---- dialogs ----
 
 test('a dialog that a caller has begun: its requests reach the application, and ours reach the caller', () => {
   const before = answeredCall()
@@ -139,8 +134,6 @@ test.each([
   expect(server.core.saved.restoreDialog(server.clientId, good, server.now)).toBe(true)
 })
 
-// ---- sessions ----
-
 const asked = ['Supported: timer', 'Session-Expires: 1800']
 
 test('a session that we refresh is refreshed within an eighth of its interval, with the same offer', () => {
@@ -153,8 +146,6 @@ test('a session that we refresh is refreshed within an eighth of its interval, w
   expect(refresh?.text.endsWith(sdp)).toBe(true)
   expect(header(refresh?.text ?? '', 'Session-Expires')).toBe('1800;refresher=uac')
 })
-
-// ---- INVITEs ----
 
 test('an INVITE is answered by the next process with the tag that its caller knows', () => {
   const first = new VirtualServer()
@@ -180,17 +171,6 @@ test('an INVITE is answered by the next process with the tag that its caller kno
   expect(server.takeSent()).toEqual([])
   command(server, uasId, 'BYE')
   expect(header(server.takeSent()[0]?.text ?? '', 'CSeq')).toBe('10001 BYE')
-})
-
-test('a caller of a restored INVITE may give up', () => {
-  const first = new VirtualServer()
-  const transactionId = invited(first)
-  respond(first, transactionId, 180)
-  const { server, event } = restoredInvite(savedInvite(first, transactionId))
-  server.receive(requestOf('CANCEL', { branch: 'z9hG4bK-INVITE-1' }))
-  expect(server.takeStartLines()).toEqual(['SIP/2.0 200 OK', 'SIP/2.0 487 Request Terminated'])
-  expect(server.takeDelivered()[0]).toMatchObject({ transactionId: event.transactionId })
-  expect(server.core.stats()).toMatchObject({ dialogs: 0, inboundRequests: 0 })
 })
 
 test.each([
@@ -227,8 +207,7 @@ test('what a caller has proved its password with is not saved', () => {
 })
 
 test('a dialog over TCP is asked for by a new connection, and goes on when its peer answers', () => {
-  const { server: before } = answeredCall(tcpInvite, tcpCaller)
-  const server = restored(savedDialog(before, uasId))
+  const server = restored(savedDialog(answeredCall(tcpInvite, tcpCaller).server, uasId))
   server.advance(10_250)
   const [asking] = server.takeSent()
   expect(startLine(asking?.text)).toBe('OPTIONS sip:alice@203.0.113.7:5060 SIP/2.0')
@@ -243,8 +222,7 @@ const headersOf = (request: string): string[] =>
   request.split('\r\n').filter((line) => /^(Via|From|To|Call-ID|CSeq):/.test(line))
 
 test('a dialog over TCP that cannot be reached for a minute ends as an expired session does', () => {
-  const { server: before } = answeredCall(tcpInvite, tcpCaller)
-  const server = restored(savedDialog(before, uasId))
+  const server = restored(savedDialog(answeredCall(tcpInvite, tcpCaller).server, uasId))
   for (let second = 0; second < 59; second++) {
     server.advance(1_000)
     for (const { reference } of server.takeSent()) server.sendFailed(reference)
@@ -299,10 +277,8 @@ test('who rings gets CANCEL once, and its 487 is acknowledged', () => {
   expect(texts(server)).toEqual([])
   answer(server, request, 487)
   const [ack = ''] = texts(server)
-  expect([startLine(ack), header(ack, 'Via')]).toEqual([
-    'ACK sip:bob@192.0.2.20 SIP/2.0',
-    header(request, 'Via'),
-  ])
+  expect(startLine(ack)).toBe('ACK sip:bob@192.0.2.20 SIP/2.0')
+  expect(header(ack, 'Via')).toBe(header(request, 'Via'))
   expect(header(ack, 'To')).toContain(';tag=bt')
 })
 

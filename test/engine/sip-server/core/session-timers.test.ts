@@ -71,30 +71,6 @@ test.each([
   expect(server.core.stats()['dialogs']).toBe(0)
 })
 
-test.each(['INVITE', 'UPDATE'])(
-  'a refresh by %s of the peer makes the time start again',
-  (method) => {
-    const server = new VirtualServer()
-    const { toTag } = answered(server, [supported], ['Session-Expires: 90;refresher=uac'])
-    server.advance(45_000)
-    const body = method === 'INVITE' ? sdp : ''
-    const extra = [supported, 'Session-Expires: 90;refresher=uac']
-    server.receive(requestOf(method, { toTag, cseq: 2, branch: 'z9hG4bK-r', body, extra }))
-    respond(server, server.takeDelivered()[0]?.transactionId ?? '', 200)
-    const ok = server.takeSent().at(-1)?.text ?? ''
-    expect([header(ok, 'Session-Expires'), header(ok, 'Require')]).toEqual([
-      '90;refresher=uac',
-      'timer',
-    ])
-    if (method === 'INVITE')
-      server.receive(requestOf('ACK', { toTag, cseq: 2, branch: 'z9hG4bK-a' }))
-    server.advance(59_000)
-    expect(server.takeSent()).toEqual([])
-    server.advance(1_000)
-    expect(server.takeStartLines()).toEqual(['BYE sip:alice@203.0.113.7:5060 SIP/2.0'])
-  },
-)
-
 // §7.4: the offer as it was, or none at all.
 test('our part: after half the interval UPDATE for a caller that takes it, else the same offer again', () => {
   for (const [allow, method, body] of [

@@ -143,20 +143,6 @@ test('an incoming call: attempt, start as uas, stop with the BYE', () => {
   ])
 })
 
-test('an incoming call that is refused, and one that is cancelled', () => {
-  const server = start()
-  respond(server, invited(server), 486)
-  server.takeDelivered()
-  invited(server, requestOf('INVITE', { callId: 'c', branch: 'z9hG4bK-c', body: sdp }))
-  server.receive(requestOf('CANCEL', { callId: 'c', branch: 'z9hG4bK-c' }))
-  expect(told(server)).toEqual([
-    'cdr:attempt network INVITE',
-    'cdr:stop application call-rejected 486',
-    'cdr:attempt network INVITE',
-    'cdr:stop network call-canceled CANCEL',
-  ])
-})
-
 const call = (server: VirtualServer): { readonly sent: string; readonly id: string } => {
   server.takeDelivered()
   server.command(

@@ -45,17 +45,6 @@ test('NAPTR and SRV records come as they are', async () => {
   expect((await dns.srv('_sip._tcp.example.com')).records).toEqual([])
 })
 
-test('addresses of both families, kept for the shortest time to live', async () => {
-  server.serve(
-    { type: 'A', name: 'a.example.com', ttl: 300, data: '192.0.2.1' },
-    { type: 'A', name: 'a.example.com', ttl: 40, data: '192.0.2.2' },
-    { type: 'AAAA', name: 'a.example.com', ttl: 90, data: '2001:db8::1' },
-  )
-  const { records, ttlMs } = await systemDns([server.address]).addresses('a.example.com')
-  expect(records.toSorted()).toEqual(['192.0.2.1', '192.0.2.2', '2001:db8::1'])
-  expect(ttlMs).toBe(40_000)
-})
-
 test('names of this machine are found although no DNS server knows them', async () => {
   const { records } = await systemDns([server.address]).addresses('localhost')
   expect(records).toContain('127.0.0.1')

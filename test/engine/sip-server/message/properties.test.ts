@@ -15,7 +15,6 @@ import {
   parseNameAddr,
   parseReason,
   parseSessionExpires,
-  parseUri,
   sameUri,
 } from '../../../../engine/sip-server/message/fields.ts'
 import { invalidCases } from '../../../vectors/torture-invalid.ts'
@@ -39,36 +38,6 @@ function written(headers: readonly (readonly [string, string])[], body: string):
   const length = `Content-Length: ${byteLength(body)}`
   return `MESSAGE sip:a@b SIP/2.0\r\n${lines.join('')}${length}\r\n\r\n${body}`
 }
-
-test('an address is good exactly when it and its SIP URI can be read, and no parameter is empty', () => {
-  const part = fc.oneof(
-    fc.string({ unit: oneOf('aB1.+-_@:;= "'), maxLength: 8 }),
-    fc.constantFrom(
-      'a@',
-      'host',
-      ':5060',
-      ':65535',
-      ':65536',
-      ':0',
-      ';transport=udp',
-      ';lr',
-      '[::1]',
-    ),
-  )
-  const text = fc.array(part, { maxLength: 4 }).map((parts) => parts.join(''))
-  const name = fc.oneof(fc.constantFrom('', '"Alice" ', '"a\\'), text)
-  const params = fc.oneof(fc.constantFrom('', ';tag=a.1', ';tag=', ';tag=a;tag=b', ';;tag=a'), text)
-  fc.assert(
-    fc.property(name, text, params, (before, uri, after) => {
-      const value = `${before}<sip:${uri}>${after}`.trim()
-      const message = read(invite().replace('"Alice" <sip:alice@example.com>;tag=f1', () => value))
-      const address = parseNameAddr(value)
-      const isGood = address?.params.hasEmpty === false && parseUri(address.uri) !== undefined
-      expect(checkRequest(message, 'udp') === undefined).toBe(isGood)
-    }),
-    { numRuns: 3_000 },
-  )
-})
 
 test('what is written is read back, header by header and byte by byte', () => {
   fc.assert(

@@ -81,14 +81,6 @@ test('intmeth keeps method, user, display name and tag to the letter', () => {
   expect(message.get("extensionHeader-!.%*+_`'~")).toBe('\ufeff大停電')
 })
 
-test('escapes in URIs stay as written, and a % in a header name is no escape', () => {
-  expect(parseUri(caseNamed('esc01').uri)?.user).toBe('sips%3Auser%40example.com')
-  expect(caseNamed('escnull').list('Contact')).toHaveLength(2)
-  const esc02 = caseNamed('esc02')
-  expect([esc02.method, esc02.list('Contact').length]).toEqual(['RE%47IST%45R', 2])
-  expect(esc02.get('c%6fntact')).toBe('<sip:alias2@host2.example.com>')
-})
-
 test('a semicolon belongs to the user, to the URI or to the header, as the brackets say', () => {
   expect(parseUri(caseNamed('semiuri').uri)?.user).toBe('user;par=u%40example.net')
   expect(caseNamed('cparam01').contact?.params.has('unknownparam')).toBe(true)

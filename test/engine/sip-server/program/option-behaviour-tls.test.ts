@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { connect, type ConnectionOptions, type TLSSocket } from 'node:tls'
 import { expect, onTestFinished, test } from 'vitest'
 import { Authority, loopbackNames, type Certificate } from '../../../support/certificates.ts'
+import { requestOf } from '../../../support/sip-core.ts'
 import { sdp, SipPeer } from '../../../support/sip-peer.ts'
 import { SipServerProgram } from '../../../support/sip-server-program.ts'
 import { connectByTcp } from '../../../support/srf.ts'
@@ -33,20 +34,7 @@ async function served(port: number, options: ConnectionOptions = {}) {
   const socket: TLSSocket = connect({ host: '127.0.0.1', port, ca, ...options })
   onTestFinished(() => void socket.destroy())
   socket.on('error', () => undefined)
-  socket.write(
-    [
-      'OPTIONS sip:a@127.0.0.1 SIP/2.0',
-      'Via: SIP/2.0/TLS 127.0.0.1;branch=z9hG4bK1',
-      'Max-Forwards: 70',
-      'From: <sip:b@127.0.0.1>;tag=1',
-      'To: <sip:a@127.0.0.1>',
-      'Call-ID: 1',
-      'CSeq: 1 OPTIONS',
-      'Content-Length: 0',
-      '',
-      '',
-    ].join('\r\n'),
-  )
+  socket.write(requestOf('OPTIONS', { via: 'SIP/2.0/TLS 127.0.0.1;branch=z9hG4bK1' }))
   const answer = await new Promise<string>((resolve) => {
     socket.once('data', (bytes: Buffer) => resolve(bytes.toString().split('\r\n', 1)[0] ?? ''))
     socket.once('close', () => resolve(''))

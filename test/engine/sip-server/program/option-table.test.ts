@@ -155,17 +155,6 @@ test.each(supported.filter(([, { option, environment }]) => option && environmen
   },
 )
 
-test.each(plain.filter(([, { kind }]) => kind.allowed !== 'a text'))(
-  '%s: what is not allowed is named, with what is',
-  (_name, row) => {
-    const bad = '~/ not this /~'
-    for (const [spelled, read] of waysOf(row, bad)) {
-      if (row.value === undefined && spelled.startsWith('-')) continue
-      expect(read).toThrow(`is "${bad}"; allowed is ${row.kind.allowed}`)
-    }
-  },
-)
-
 test('the file that is read: by name, by the environment, or the usual one', () => {
   const read = (words: string[], environment = {}) =>
     fileToRead(readCommandLine(words), environment)

@@ -5,7 +5,6 @@ import {
   type RequestListener,
   type ServerResponse,
 } from 'node:http'
-import { createServer as createHttpsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import type { NewRequest } from '../../../../engine/sip-server/options.ts'
@@ -66,62 +65,45 @@ const proxied = {
 }
 
 test.each([
-  [{ action: 'reject', data: { status: 486 } }, { reject: { status: 486 } }],
-  [
-    { action: 'reject', data: { status: 486, reason: 'Later' } },
-    { reject: { status: 486, reason: 'Later' } },
-  ],
-  [{ action: 'reject', data: { status: 99 } }, undefined],
-  [{ action: 'reject', data: { status: '486' } }, undefined],
-  [
-    { action: 'reject', data: { status: 486, reason: 'a\r\nX: y' } },
-    { reject: { status: 486, reason: undefined } },
-  ],
-  [{ action: 'redirect', data: { contact: 'sip:a' } }, { redirect: ['sip:a'] }],
-  [{ action: 'redirect', data: { contact: ['sip:a', 'sip:b'] } }, { redirect: ['sip:a', 'sip:b'] }],
-  [{ action: 'redirect', data: { contact: ['sip:a\r\nX: y'] } }, undefined],
-  [{ action: 'redirect', data: {} }, undefined],
-  [{ action: 'route', data: { uri: 'tcp://10.0.0.1:81' } }, { uri: 'tcp://10.0.0.1:81' }],
-  [
-    { action: 'route', data: { uri: '10.0.0.1:81;transport=tls' } },
-    { uri: '10.0.0.1:81;transport=tls' },
-  ],
-  [{ action: 'route', data: { uri: '10.0.0.1' } }, undefined],
-  [{ action: 'route', data: { tag: 'blue' } }, { tag: 'blue' }],
-  [{ action: 'route', data: {} }, undefined],
-  [
-    { action: 'proxy', data: { destination: 'sip:a' } },
-    { proxy: { ...proxied, destinations: ['sip:a'] } },
-  ],
-  [
-    {
-      action: 'proxy',
-      data: {
-        destination: ['sip:a', 'sip:b'],
-        recordRoute: true,
-        followRedirects: false,
-        simultaneous: true,
-        provisionalTimeout: '500ms',
-        finalTimeout: '20s',
-      },
+  ['reject', { status: 486 }, { reject: { status: 486 } }],
+  ['reject', { status: 486, reason: 'Later' }, { reject: { status: 486, reason: 'Later' } }],
+  ['reject', { status: 99 }, undefined],
+  ['reject', { status: '486' }, undefined],
+  ['reject', { status: 486, reason: 'a\r\nX: y' }, { reject: { status: 486 } }],
+  ['redirect', { contact: 'sip:a' }, { redirect: ['sip:a'] }],
+  ['redirect', { contact: ['sip:a', 'sip:b'] }, { redirect: ['sip:a', 'sip:b'] }],
+  ['redirect', { contact: ['sip:a\r\nX: y'] }, undefined],
+  ['redirect', {}, undefined],
+  ['route', { uri: 'tcp://10.0.0.1:81' }, { uri: 'tcp://10.0.0.1:81' }],
+  ['route', { uri: '10.0.0.1:81;transport=tls' }, { uri: '10.0.0.1:81;transport=tls' }],
+  ['route', { uri: '10.0.0.1' }, undefined],
+  ['route', { tag: 'blue' }, { tag: 'blue' }],
+  ['route', {}, undefined],
+  ['proxy', { destination: 'sip:a' }, { proxy: { ...proxied, destinations: ['sip:a'] } }],
+  ['proxy', {}, undefined],
+  ['answer', {}, undefined],
+])('the answer %s with %j means %j', (action, data, route) => {
+  expect(routeOf(JSON.stringify({ action, data }))).toEqual(route)
+})
+
+test('what no request can be routed by means nothing', () => {
+  for (const text of ['OK', '[]', '{"action":"route"}']) expect(routeOf(text)).toBeUndefined()
+})
+
+test('the answer proxy may say how', () => {
+  const timeouts = { provisionalTimeout: '500ms', finalTimeout: '20s' }
+  const how = { recordRoute: true, followRedirects: false, simultaneous: true, ...timeouts }
+  const data = { destination: ['sip:a', 'sip:b'], ...how }
+  expect(routeOf(JSON.stringify({ action: 'proxy', data }))).toEqual({
+    proxy: {
+      destinations: ['sip:a', 'sip:b'],
+      remainInDialog: true,
+      followRedirects: false,
+      simultaneous: true,
+      provisionalTimeoutMs: 500,
+      finalTimeoutMs: 20_000,
     },
-    {
-      proxy: {
-        destinations: ['sip:a', 'sip:b'],
-        remainInDialog: true,
-        followRedirects: false,
-        simultaneous: true,
-        provisionalTimeoutMs: 500,
-        finalTimeoutMs: 20_000,
-      },
-    },
-  ],
-  [{ action: 'proxy', data: {} }, undefined],
-  [{ action: 'answer', data: {} }, undefined],
-  [{ action: 'route' }, undefined],
-  [[], undefined],
-])('the answer %j means %j', (answer, route) => {
-  expect(routeOf(JSON.stringify(answer))).toEqual(route)
+  })
 })
 
 interface Asked {
@@ -132,7 +114,7 @@ interface Asked {
 
 type AnswerTo = (asked: IncomingMessage, response: ServerResponse) => string | undefined
 
-async function start(answer: AnswerTo, tls?: { readonly cert: Buffer; readonly key: Buffer }) {
+async function start(answer: AnswerTo) {
   const asked: Asked[] = []
   const listener: RequestListener = (question, response) => {
     let body = ''
@@ -143,12 +125,12 @@ async function start(answer: AnswerTo, tls?: { readonly cert: Buffer; readonly k
       if (text !== undefined) response.end(text)
     })
   }
-  const http = tls === undefined ? createServer(listener) : createHttpsServer(tls, listener)
+  const http = createServer(listener)
   http.listen(0, '127.0.0.1')
   await emitted(http, 'listening')
   onTestFinished(() => void http.close())
   const { port } = http.address() as AddressInfo
-  return { asked, port, url: `http${tls === undefined ? '' : 's'}://127.0.0.1:${port}` }
+  return { asked, port, url: `http://127.0.0.1:${port}` }
 }
 
 function handle(...handlers: Partial<RequestHandler>[]) {
@@ -192,17 +174,6 @@ test.each([
   const { route, log } = handle({ url })
   expect(await route(request)).toEqual({ reject: { status: 500 } })
   expect(log).toEqual([['a request handler has failed', reason]])
-})
-
-test('so is a handler that is not there, and one that says nothing', async () => {
-  const absent = handle({ url: 'http://127.0.0.1:1' })
-  expect(await absent.route(request)).toEqual({ reject: { status: 500 } })
-  const { url, asked } = await start(() => undefined)
-  const silent = handle({ url })
-  const answer = silent.route(request)
-  await expect.poll(() => asked.length).toBe(1)
-  silent.stop()
-  expect(await answer).toEqual({ reject: { status: 500 } })
 })
 
 test('beyond two thousand questions the answer is 503 at once', async () => {

@@ -8,7 +8,7 @@ import {
   type Server,
   type TLSSocket,
 } from 'node:tls'
-import { afterEach, expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import type { Flow } from '../../../../engine/sip-server/flow.ts'
 import type { TlsOptions } from '../../../../engine/sip-server/options.ts'
 import { defaultStreamLimits } from '../../../../engine/sip-server/transport/sources.ts'
@@ -28,11 +28,6 @@ const stranger = new Authority(folder, 'unknown-authority').sign('stranger', ...
 /** The certificates live for two days: a time at which that is not soon over. */
 const longAgo = () => Date.now() - 30 * 24 * 3_600_000
 
-const cleanUp: (() => unknown)[] = []
-afterEach(async () => {
-  for (const step of cleanUp.splice(0)) await step()
-})
-
 const options = (id: string, viaParams = ''): string =>
   `OPTIONS sip:a SIP/2.0\r\nVia: SIP/2.0/TLS 127.0.0.1:5071;branch=z9hG4bK1${viaParams}\r\n` +
   `Call-ID: ${id}\r\nContent-Length: 0\r\n\r\n`
@@ -48,7 +43,7 @@ async function setUp({ limits, host = '127.0.0.1', accepts = () => true, ...tls 
   const log = (_level: string, message: string, fields: Readonly<Record<string, unknown>> = {}) =>
     seen.saw(`log ${message}: ${String(fields['reason'])}`)
   const credentials = new Credentials({ ...own, caFile: authority.file, ...tls }, log, longAgo)
-  cleanUp.push(() => credentials.stop())
+  onTestFinished(() => credentials.stop())
   let lastId = 0
   const transport = await openTls(
     {
@@ -62,13 +57,13 @@ async function setUp({ limits, host = '127.0.0.1', accepts = () => true, ...tls 
     },
     callbacks,
   )
-  cleanUp.push(() => transport.stop())
+  onTestFinished(() => transport.stop())
   const { port } = transport.listener
   const dial = (settings: ConnectionOptions = {}): TLSSocket => {
     const ca = readFileSync(authority.file)
     const socket = connect({ host, port, ca, ...settings })
     socket.on('error', () => undefined)
-    cleanUp.unshift(() => socket.destroy())
+    onTestFinished(() => void socket.destroy())
     return socket
   }
   const flowTo = (port: number, hostName?: string): Flow => ({
@@ -98,11 +93,13 @@ async function answering(certificate: Certificate, settings: object = {}) {
       texts.push(String(bytes))
       got.fire()
     })
-    cleanUp.unshift(() => socket.destroy())
   }).listen(0, '127.0.0.1')
   server.on('tlsClientError', () => undefined)
   await emitted(server, 'listening')
-  cleanUp.push(() => server.close())
+  onTestFinished(() => {
+    for (const socket of accepted) socket.destroy()
+    server.close()
+  })
   const address = server.address()
   const port = address !== null && typeof address === 'object' ? address.port : 0
   return { accepted, texts, port, receiving: (n: number) => got.until(() => texts.length >= n) }
@@ -198,7 +195,7 @@ test('a handshake that is not finished in time is ended, and holds no place', as
   const { transport, port } = await setUp({ limits: { handshakeMs: 30 } })
   const socket = connectPlain(port, '127.0.0.1')
   socket.on('error', () => undefined)
-  cleanUp.unshift(() => socket.destroy())
+  onTestFinished(() => void socket.destroy())
   await closed(socket)
   await expect.poll(() => transport.connections).toBe(0)
 })
@@ -236,7 +233,7 @@ test('a file that changes is read again by itself', async () => {
   }
   install(own)
   const credentials = new Credentials(files, () => undefined, longAgo, 10)
-  cleanUp.push(() => credentials.stop())
+  onTestFinished(() => credentials.stop())
   let isRead = false
   credentials.onChange(() => (isRead = true))
   // Written again and again: what is there when the watch begins is no change.

@@ -1,13 +1,9 @@
 import { createSocket } from 'node:dgram'
-import { afterEach, expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import type { Flow, Listener } from '../../../../engine/sip-server/flow.ts'
 import { openUdp, PeerFlows } from '../../../../engine/sip-server/transport/udp.ts'
+import { watchTransport } from '../../../support/transport-watch.ts'
 import { emitted, Signal } from '../../../support/waiting.ts'
-
-const cleanUp: (() => unknown)[] = []
-afterEach(async () => {
-  for (const step of cleanUp.splice(0)) await step()
-})
 
 async function setUp(host: string, advertisedHost?: string) {
   const received: { text: string; flow: Flow }[] = []
@@ -28,7 +24,7 @@ async function setUp(host: string, advertisedHost?: string) {
     },
     connectionClosed: () => undefined,
   })
-  cleanUp.push(() => transport.stop())
+  onTestFinished(() => transport.stop())
   const changed = () => signal.next()
   return { transport, received, failed, changed }
 }
@@ -37,7 +33,7 @@ async function peer(type: 'udp4' | 'udp6') {
   const socket = createSocket(type)
   socket.bind(0, type === 'udp4' ? '127.0.0.1' : '::1')
   await emitted(socket, 'listening')
-  cleanUp.push(() => socket.close())
+  onTestFinished(() => void socket.close())
   return socket
 }
 
@@ -95,15 +91,7 @@ test('a socket on all interfaces shows an address that peers can use', async () 
 test('a port that is taken is a ListenError in one line', async () => {
   const { transport } = await setUp('127.0.0.1')
   const { port } = transport.listener
-  const callbacks = {
-    message: () => undefined,
-    accepts: () => true,
-    sourceStatus: () => 'proven' as const,
-    refused: () => undefined,
-    datagram: () => undefined,
-    sendFailed: () => undefined,
-    connectionClosed: () => undefined,
-  }
+  const { callbacks } = watchTransport()
   await expect(openUdp({ host: '127.0.0.1', port }, undefined, callbacks)).rejects.toMatchObject({
     name: 'ListenError',
     code: 'EADDRINUSE',

@@ -17,11 +17,6 @@ test('a frame counts bytes, not characters', () => {
   expect(encodeFrame('grüße 👋')).toBe('12#grüße 👋')
 })
 
-test('for drachtio-srf before 5.0 a frame counts characters, one for a surrogate pair', () => {
-  expect(encodeFrame('a|ping', 'characters')).toBe('6#a|ping')
-  expect(encodeFrame('grüße 👋', 'characters')).toBe('7#grüße 👋')
-})
-
 test('frames are read again wherever the stream was cut', () => {
   const payloads = ['1|ping', 'grüße 👋|route|invite', 'x'.repeat(300)]
   const bytes = stream(...payloads)

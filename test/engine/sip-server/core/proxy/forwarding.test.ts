@@ -18,12 +18,16 @@ const two = ['sip:192.0.2.20', 'sip:192.0.2.21']
 const simultaneous = '|fullResponse||simultaneous||'
 
 /** A caller's request that the application hands on; `sent` went to destinations at once. */
-function proxied({
-  method = 'INVITE',
-  request = {} as Parameters<typeof requestOf>[1],
-  destinations = ['sip:192.0.2.20'],
-  words = '|fullResponse||serial||',
-} = {}) {
+function proxied(
+  options: {
+    readonly method?: string
+    readonly request?: Parameters<typeof requestOf>[1]
+    readonly destinations?: readonly string[]
+    readonly words?: string
+  } = {},
+) {
+  const { method = 'INVITE', request, words = '|fullResponse||serial||' } = options
+  const { destinations = ['sip:192.0.2.20'] } = options
   const server = new VirtualServer()
   server.receive(requestOf(method, request))
   server.takeSent()
