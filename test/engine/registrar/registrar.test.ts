@@ -212,15 +212,6 @@ describe.each(eachDatabase)('the registrar on $database', ({ open }) => {
     expect(world.time.waiting).toBe(0)
   })
 
-  test('a REGISTER without Contact asks what is there', async () => {
-    const world = await start()
-    const phone = new Phone(world)
-    await phone.register()
-    world.time.advance(100_000)
-    const answer = await phone.send({ authorization: phone.credentials() })
-    expect(answer.headers['Contact']).toBe('<sip:101@203.0.113.7:5060>;expires=3500')
-  })
-
   test.each([
     ['MD5', { ha1: 'md5' }],
     ['deletion', { ha1: undefined }],

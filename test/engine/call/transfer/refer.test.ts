@@ -1,7 +1,7 @@
 /** Blind transfer by REFER, over the real server, with scripted peers. */
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test, beforeEach } from 'vitest'
 import { type CallRig, granted, startCallRig } from '../../../support/call-rig.ts'
-import { sdp } from '../../../support/sip-peer.ts'
+import { sdp, type SipPeer, type Leg, type PeerMessage } from '../../../support/sip-peer.ts'
 import {
   asVersion,
   answeredBy,
@@ -11,8 +11,10 @@ import {
   recordsOf,
   refer,
   transferring,
+  type Pair,
 } from '../../../support/transfer-rig.ts'
-import { areHungUp, denied, hangUp, nextNode, carrierOrigin } from '../steps.ts'
+import { areHungUp, denied, hangUp, nextNode, carrierOrigin, carrierOf } from '../steps.ts'
+import { readRefer } from '../../../../engine/call/transfer/refer.ts'
 
 let rig: CallRig
 
@@ -316,4 +318,166 @@ test('a fault before the new call ends the transfer, and leaves no call behind',
   expect((await finalNotify(a)).body).toBe('SIP/2.0 500 Server Internal Error\r\n')
   expect(rig.faults.splice(0)).toMatchObject([{ message: 'a transfer failed' }])
   expect(rig.calls.list()).toMatchObject([{ callUuid: 'uuid-1', state: 'ACTIVE' }])
+})
+
+// What the new party of a transfer hears of who transfers (RFC 3892).
+
+beforeEach(async () => {
+  rig = await startCallRig()
+})
+
+/** A talks to B; C is the node that is called next. */
+async function talking(): Promise<Pair & { readonly c: SipPeer }> {
+  const pair = await establish(rig)
+  const c = await nextNode(rig)
+  return { ...pair, c }
+}
+
+test('the target sees the transferor as authenticated, not as claimed', async () => {
+  const { a, aLeg, c } = await talking()
+  const headers = ['Refer-To: <sip:15550100@h>', 'Referred-By: <sip:boss@bank.example>']
+  a.request('REFER', aLeg, { headers })
+  const toC = await c.next('INVITE')
+  expect(toC.all('Referred-By')).toEqual(['"Phone 101" <sip:101@acme.example>'])
+})
+
+test('a node that transfers is named by the number that was called', async () => {
+  const { b, bLeg, c } = await talking()
+  await refer(b, bLeg, 'sip:15550100@acme.example')
+  const toC = await c.next('INVITE')
+  expect(toC.get('Referred-By')).toBe(`<sip:1555@${rig.client.ownHost}>`)
+})
+
+test.each([
+  ['has asked for privacy', '101@acme.example', ['Privacy: id']],
+  ['calls without a name', 'anonymous@anonymous.invalid', []],
+])('the target does not see the transferor when it %s', async (_when, from, more) => {
+  const { a, aLeg, c } = await talking()
+  const leg = { ...aLeg, from: aLeg.from.replace(/sip:[^>]*/, `sip:${from}`) }
+  a.request('REFER', leg, { headers: ['Refer-To: <sip:15550100@h>', ...more] })
+  const toC = await c.next('INVITE')
+  expect(toC.all('Referred-By')).toEqual([])
+})
+
+test('a carrier does not see the transferor', async () => {
+  const { a, aLeg } = await establish(rig)
+  const c = await carrierOf(rig)
+  await refer(a, aLeg, 'sip:15550100@acme.example')
+  expect((await c.next('INVITE')).all('Referred-By')).toEqual([])
+})
+
+const read = (referTo: string, more: Record<string, string> = {}) =>
+  readRefer({ 'refer-to': referTo, cseq: '7 REFER', ...more })
+
+test.each([
+  ['<sip:102@Acme.example:5070;transport=udp>', '102', 'acme.example'],
+  ['"Bob" <sip:102@acme.example>;x=y', '102', 'acme.example'],
+  ['sip:102@acme.example', '102', 'acme.example'],
+  ['<sips:%2B4930@h>', '+4930', 'h'],
+  ['<tel:+49-30-1>', '+49301', ''],
+  ['<sip:1-900.(555)%201@h;user=phone>', '19005551', 'h'],
+  ['<sip:102@h;method=INVITE>', '102', 'h'],
+])('%s asks for %s', (referTo, number, domain) => {
+  expect(read(referTo)).toMatchObject({
+    kind: 'refer',
+    replaces: undefined,
+    isSilent: false,
+    id: '7',
+    target: { number, domain },
+  })
+})
+
+test('an embedded Replaces is unescaped', () => {
+  const referTo = '<sip:c@h?Require=replaces&Replaces=a%40b%3Bto-tag%3D1%3Bfrom-tag%3D2>'
+  expect(read(referTo)).toMatchObject({
+    replaces: { callId: 'a@b', toTag: '1', fromTag: '2', isEarlyOnly: false },
+  })
+})
+
+test.each([
+  ['', 400],
+  ['<>', 400],
+  ['<102>', 400],
+  ['<sip:1@h>, <sip:2@h>', 400],
+  ['sip:1@h, sip:2@h', 400],
+  ['<sip:h>', 400],
+  ['<sip:1@h?Replaces=%>', 400],
+  ['<sip:1@h?Replaces=a>', 400],
+  ['<https://h/>', 416],
+  ['<sip:1+900@h>', 484],
+  ['<sip:(-)@h>', 484],
+  ['<tel:1900FLOWERS>', 484],
+  ['<sip:alice@h>', 404],
+  ['<sip:1@h;method=SUBSCRIBE>', 603],
+])('%s is refused with %i', (referTo, status) => {
+  expect(read(referTo)).toMatchObject({ kind: 'refused', status })
+})
+
+test('Refer-Sub: false asks for no NOTIFY', () => {
+  expect(read('<sip:1@h>', { 'refer-sub': 'false' })).toMatchObject({ isSilent: true })
+  expect(read('<sip:1@h>', { 'refer-sub': 'true' })).toMatchObject({ isSilent: false })
+})
+
+// RFC 3264 §8, as strict phones check it: the transferee sees one origin, whatever its peer is.
+
+const described = (who: string, version: number, direction = 'sendrecv'): string =>
+  sdp(who)
+    .replace('o=- 1 1 IN IP4 127.0.0.1', `o=${who} 7 ${version} IN IP4 192.0.2.7`)
+    .replace('a=sendrecv', `a=${direction}`)
+
+const originOf = ({ body }: PeerMessage): string | undefined => /^o=.*$/m.exec(body)?.[0]
+
+/** `from` offers again, which `to` answers; what each was told. */
+async function reoffered(
+  from: SipPeer,
+  leg: Leg,
+  to: SipPeer,
+  { offer, answer }: { readonly offer: string; readonly answer: string },
+): Promise<readonly (string | undefined)[]> {
+  for (const peer of [from, to]) peer.inbox.length = 0
+  from.request('INVITE', leg, { body: offer })
+  const reinvite = await to.next('INVITE')
+  to.reply(reinvite, 200, { body: answer })
+  const back = await from.next('200 INVITE')
+  from.request('ACK', leg)
+  await to.next('ACK')
+  return [originOf(reinvite), originOf(back)]
+}
+
+test('through hold, transfer and what comes after it', async () => {
+  const { a, aLeg, b, bLeg } = await establish(rig)
+  // Among two who were always together the descriptions pass as they are.
+  const hold = { offer: described('a', 11, 'sendonly'), answer: described('b', 31, 'recvonly') }
+  expect(await reoffered(a, aLeg, b, hold)).toEqual([
+    'o=a 7 11 IN IP4 192.0.2.7',
+    'o=b 7 31 IN IP4 192.0.2.7',
+  ])
+
+  const c = await nextNode(rig)
+  await refer(a, aLeg, 'sip:15550100@acme.example')
+  const toC = await c.next('INVITE')
+  expect(originOf(toC)).toBe('o=b 7 31 IN IP4 192.0.2.7')
+  c.reply(toC, 200, { tag: 'c', body: described('c', 1) })
+  await c.next('ACK')
+  const toB = await b.next('INVITE')
+  expect(originOf(toB)).toBe('o=a 7 12 IN IP4 192.0.2.7')
+  expect(toB.body).toContain('s=c\r\n')
+  b.reply(toB, 200, { body: described('b', 32) })
+  await finalNotify(a)
+
+  const cLeg = c.calledLeg(toC, 'c')
+  const [onHold, same] = [described('c', 2, 'sendonly'), described('b', 33, 'recvonly')]
+  expect(await reoffered(c, cLeg, b, { offer: onHold, answer: same })).toEqual([
+    'o=a 7 13 IN IP4 192.0.2.7',
+    'o=b 7 32 IN IP4 192.0.2.7',
+  ])
+  // The same again is the same version.
+  expect(await reoffered(c, cLeg, b, { offer: onHold, answer: same })).toEqual([
+    'o=a 7 13 IN IP4 192.0.2.7',
+    'o=b 7 32 IN IP4 192.0.2.7',
+  ])
+  expect(await reoffered(b, bLeg, c, { offer: described('b', 34), answer: onHold })).toEqual([
+    'o=b 7 33 IN IP4 192.0.2.7',
+    'o=a 7 13 IN IP4 192.0.2.7',
+  ])
 })
