@@ -46,7 +46,7 @@ const databaseTests = globSync('test/{control,engine/charging}/**/*.test.ts').fi
 )
 
 /** Those of the registrar that are not written for each database. */
-const registrarTests = ['test/engine/registrar/{clock-jumps,over-the-wire}.test.ts']
+const registrarTests = ['test/engine/registrar/clock-jumps.test.ts']
 
 /** Those of the built program that are the same on each database. */
 const repeatedTests = programTests.filter((file) => onOneDatabase[file] === undefined)

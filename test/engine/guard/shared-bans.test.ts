@@ -154,23 +154,6 @@ describe.runIf(hasPostgres)('bans of several nodes', () => {
     await eventually(() => expect(b.guard.bans()).toHaveLength(0), withinASecond)
   })
 
-  test('bans that are over are removed from the table, and no node is told', async () => {
-    const url = await database()
-    const { bans, store } = await node(url)
-    await bans.ban(source, 1)
-    await bans.ban('203.0.113.10', 60_000)
-    const changes = store.statements.prepare<{ readonly count: number }>(
-      "SELECT count(*) AS count FROM change_counter WHERE topic = 'source_ban'",
-    )
-    const before = await changes.all([])
-    await bans.clean()
-    expect(await changes.all([])).toEqual(before)
-    const stored = store.statements.prepare<{ readonly source: string }>(
-      'SELECT source FROM source_ban',
-    )
-    expect(await stored.all([])).toEqual([{ source: '203.0.113.10' }])
-  })
-
   test('what a node finds while the database is away holds there, and elsewhere when that is back', async () => {
     const direct = await database()
     const proxy = await postgresProxy(direct)

@@ -95,17 +95,6 @@ test('a number from a carrier is rewritten by its rules, other numbers stay', ()
   expect(routing.inboundNumber({ kind: 'trusted' }, '30')).toBe('30')
 })
 
-test('only a carrier that we register with may call the user that we register', () => {
-  const known = (type: 'register' | 'digest') => {
-    const auth = { ...sampleCarrier(1).auth, type, username: 'acme' }
-    const { routing } = routingOver({ carriers: [sampleCarrier(1, { auth })] })
-    return routing.registeredUser(routing.recognize(source('203.0.113.1')))
-  }
-  expect(known('register')).toBe('acme')
-  expect(known('digest')).toBeUndefined()
-  expect(routingOver({}).routing.registeredUser({ kind: 'trusted' })).toBeUndefined()
-})
-
 test('a call out is offered the gateways of its routes, each with the number it wants', () => {
   const numberRules = { in: (number: string) => number, out: (number: string) => `#${number}` }
   const gateways = [

@@ -1,18 +1,13 @@
 /** By the Call-ID of a message its call is found, for HEP. */
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { traceOf, peersOf, MessageLog } from '../../../../engine/call/trace/trace.ts'
 import type { Trace, TraceMessage } from '../../../../schema/contracts/calls.ts'
-import { startCallRig, talk, type CallRig } from '../../../support/call-rig.ts'
+import { talk } from '../../../support/call-rig.ts'
 import { sdp } from '../../../support/sip-peer.ts'
-import { denied, hangUp } from '../steps.ts'
+import { denied, hangUp, rig, rigForEachTest } from '../steps.ts'
 import type { Note } from '../../../../engine/call/call-machine/state.ts'
 
-let rig: CallRig
-
-beforeEach(async () => {
-  rig = await startCallRig()
-})
-afterEach(() => rig.stop())
+rigForEachTest()
 
 async function trace(callUuid = 'uuid-1'): Promise<Trace> {
   const { calls, messages } = rig

@@ -152,22 +152,3 @@ test('the rules of the transferor do not hold for a node that asks for the other
   node.request('INVITE', node.leg(rig.uri('1777')), { headers, body: sdp('transferee', 4_321) })
   expect(placeIn((await b.next('INVITE')).body)).toBe('127.0.0.1:4321')
 })
-
-test.each([true, false])(
-  'whether the other node records what is said is known of the call that connects it (%s)',
-  async (isRecording) => {
-    const { rig, aLeg, b } = await talking()
-    const { callId, to, from } = aLeg
-    const tagOf = (party: string): string => /;tag=(.*)$/.exec(party)?.[1] ?? ''
-    const dialog = { callId, toTag: tagOf(to), fromTag: tagOf(from), isEarlyOnly: false }
-    const asked = { party: 'extension 1', transfersBefore: 1, callUuid: 'u' }
-    const [other] = nodeNamed('a', isRecording).candidates(dialog, asked)
-    const node = await rig.caller()
-    const token = `X-Tollgate-Transfer: ${other?.token ?? ''}`
-    const headers = [`Replaces: ${replacing(aLeg)}`, token]
-    node.request('INVITE', node.leg(rig.uri('1777')), { headers, body: sdp('transferee') })
-    await b.next('INVITE')
-    const { start } = rig.calls.call('uuid-2') ?? {}
-    expect(start?.isRecordedElsewhere === true).toBe(isRecording)
-  },
-)

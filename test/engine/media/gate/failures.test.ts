@@ -14,23 +14,6 @@ async function invited(rig: MediaRig) {
   return { caller, node, leg }
 }
 
-test('the other relay takes an offer that the first one does not answer', async () => {
-  const rig = await startMediaRig()
-  rig.relay.mode = 'not'
-  const { caller, node, leg } = await invited(rig)
-  await rig.advance(400)
-  const invite = await node.next('INVITE')
-  expect(placeIn(invite.body)).toMatch(/^10\.99\.0\.2:/)
-  // The time of the node has begun with its INVITE.
-  await rig.advance(1_400)
-  node.reply(invite, 486, { tag: 'b' })
-  expect((await caller.next('486 INVITE')).status).toBe(486)
-  caller.request('ACK', leg)
-  rig.relay.mode = 'at once'
-  await rig.advance(5_000)
-  await rig.idle()
-})
-
 test.each([['with an error' as const], ['with garbage' as const]])(
   'a relay that answers %s is none: an anchored call is refused, and no session is left',
   async (mode) => {

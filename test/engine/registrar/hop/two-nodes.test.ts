@@ -34,12 +34,6 @@ test('a phone behind NAT is called through the node that it has registered with'
   await nodes.a.idle()
 })
 
-test('the phone hangs up: the caller gets BYE, by way of both nodes', async () => {
-  const { caller, phone, phoneLeg } = await talkAcross(nodes)
-  expect((await hangUp(phone, phoneLeg, caller)).all('Via')).toHaveLength(1)
-  expect(await recordAtA(nodes)).toMatchObject({ disposition: 'ANSWERED', hangupBy: 'callee' })
-})
-
 test('a re-INVITE of either side reaches the other, and its ACK', async () => {
   const { caller, leg, phone, phoneLeg } = await talkAcross(nodes)
   caller.request('INVITE', leg, { body: asVersion(2, sdp('hold')) })
