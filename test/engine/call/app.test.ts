@@ -1,4 +1,4 @@
-import { afterEach, expect, test, vi, beforeEach } from 'vitest'
+import { afterEach, expect, test, beforeEach } from 'vitest'
 import { type CallRig, startCallRig, startedAt, talk } from '../../support/call-rig.ts'
 import { sdp } from '../../support/sip-peer.ts'
 import { dial, hangUp, acknowledge } from './steps.ts'
@@ -74,29 +74,6 @@ test('requests in a dialog that is over are unknown here: 481', async () => {
     await caller.next(`481 ${method}`)
   }
   expect(rig.records).toEqual([])
-})
-
-test('a request whose handling fails gets 500, in a call and outside', async () => {
-  rig = await startCallRig()
-  const { caller, leg } = await talk(rig)
-  const bug = new Error('a bug')
-  vi.spyOn(rig.calls, 'isDraining', 'get').mockImplementation(() => {
-    throw bug
-  })
-  caller.request('OPTIONS', caller.leg(rig.uri('ping')))
-  await caller.next('500 OPTIONS')
-  const [live] = rig.calls.list()
-  expect(live).toBeDefined()
-  vi.spyOn(rig.calls, 'isTransferring').mockImplementation(() => {
-    throw bug
-  })
-  caller.request('REFER', leg, { headers: ['Refer-To: <sip:1666@acme.example>'] })
-  await caller.next('500 REFER')
-  expect(rig.faults.splice(0)).toMatchObject([
-    { message: 'a request could not be handled', method: 'OPTIONS' },
-    { message: 'a request in a call failed', method: 'REFER' },
-  ])
-  expect(rig.calls.size).toBe(1)
 })
 
 beforeEach(async () => {

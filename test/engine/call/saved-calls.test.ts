@@ -214,17 +214,3 @@ test('the password of a carrier is not saved; a challenge after the restart is a
   expect(again.get('Authorization')).toContain('username="me"')
   carrier.reply(again, 200)
 })
-
-test('while a re-INVITE is under way, the call stays saved as it was before', async () => {
-  const { caller, node, leg } = await talk()
-  const before = rig.saved.get('uuid-1')
-  caller.request('INVITE', leg, { body: sdp('moved') })
-  const invite = await node.next('INVITE')
-  await rig.advance(500)
-  expect(rig.saved.get('uuid-1')).toBe(before)
-  node.reply(invite, 200, { body: sdp('moved-answer') })
-  await caller.next('200 INVITE')
-  caller.request('ACK', leg)
-  await rig.advance(500)
-  expect(rig.saved.get('uuid-1')).toContain('s=moved-answer')
-})

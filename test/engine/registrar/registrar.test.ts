@@ -235,23 +235,6 @@ describe.each(eachDatabase)('the registrar on $database', ({ open }) => {
     expect((await loaded(world.deps)).telemetry()['registered_contacts']).toBe(1)
   })
 
-  test('an extension that another process deletes while its phone registers gets no binding', async () => {
-    const world = await start()
-    const phone = new Phone(world)
-    await phone.challenged()
-    const headers = phone.headers({ contact: phone.contact, authorization: phone.credentials() })
-    const answer = world.registrar.handle({ method: 'REGISTER', headers, source: phone.source })
-    expect(world.registrar.extensionAt('acme.example', '101')).toBeDefined()
-    // The registrar has not been told.
-    await execute(
-      world.store,
-      world.store.db.deleteFrom('extension').where('extension', '=', '101'),
-    )
-    world.time.advance(50)
-    expect((await answer).status).toBe(500)
-    expect(world.registrar.contactsOf('acme.example', '101')).toEqual([])
-  })
-
   test('phones behind NAT are kept alive by UDP, each once in 25 s and spread; others are not', async () => {
     const world = await start()
     await new Phone(world, { user: '101', port: 40_000 }).register({

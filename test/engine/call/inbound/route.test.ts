@@ -307,19 +307,17 @@ const refusedWith = (status: number, code: string) => ({
   route: { kind: 'refused', end: { status, code } },
 })
 
+const unknownExtension = refusedWith(404, 'unknown_extension')
+const goneAgent = { kind: 'agent', agentId: 1 } as const
+
 test.each<[string, Origin, RouteDeps, object | undefined]>([
-  [
-    'a phone, no target',
-    phone,
-    deps(none, { kind: 'none' }),
-    refusedWith(404, 'unknown_extension'),
-  ],
-  ['a trunk, no extension', trusted, deps(none, extension), refusedWith(404, 'unknown_extension')],
+  ['a phone, no target', phone, deps(none, { kind: 'none' }), unknownExtension],
+  ['a trunk, no extension', trusted, deps(none, extension), unknownExtension],
   ['a trunk, no phone', trusted, existing(false), refusedWith(480, 'extension_unregistered')],
   [
     'a trunk, an agent that is gone',
     trusted,
-    deps(none, { kind: 'agent', agentId: 1 }),
+    deps(none, goneAgent),
     refusedWith(404, 'unknown_agent'),
   ],
   // These may go somewhere, so that a wallet is asked.

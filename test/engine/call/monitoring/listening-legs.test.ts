@@ -4,8 +4,6 @@ import {
   ListeningLegs,
   type Listening,
   answerListener,
-  targetInAnswer,
-  offerToListener,
 } from '../../../../engine/call/monitoring/listening-legs.ts'
 import type { LegCommandOf, LegEventData } from '../../../../engine/call/signalling.ts'
 import { turnOfEventLoop } from '../../../support/waiting.ts'
@@ -156,13 +154,3 @@ test.each([[['m=audio 5000 RTP/AVP 9']], [['m=audio 0 RTP/AVP 0']], [['m=video 5
   'an offer without G.711 cannot be answered: %j',
   (lines) => expect(answerListener(offerOf(lines), from)).toBeUndefined(),
 )
-
-test('an offer of ours is answered by a supervisor', () => {
-  expect(offerToListener({ address: '::1', port: 4_000 })).toContain('c=IN IP6 ::1\r\n')
-  const answer = offerOf(['m=audio 5000 RTP/AVP 0'], 'recvonly')
-  expect(targetInAnswer(answer)).toEqual({
-    to: { address: '10.0.0.9', port: 5_000 },
-    payloadType: 0,
-  })
-  expect(targetInAnswer('')).toBeUndefined()
-})

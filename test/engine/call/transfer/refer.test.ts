@@ -306,20 +306,6 @@ test('the credit of either call ends both', async () => {
   await rig.idle()
 })
 
-test('a fault before the new call ends the transfer, and leaves no call behind', async () => {
-  rig = await startCallRig()
-  const { a, aLeg } = await establish(rig)
-  Object.defineProperty(rig.answers, 'outbound', {
-    get: () => {
-      throw new Error('disk I/O error')
-    },
-  })
-  await refer(a, aLeg, rig.uri('15550100'))
-  expect((await finalNotify(a)).body).toBe('SIP/2.0 500 Server Internal Error\r\n')
-  expect(rig.faults.splice(0)).toMatchObject([{ message: 'a transfer failed' }])
-  expect(rig.calls.list()).toMatchObject([{ callUuid: 'uuid-1', state: 'ACTIVE' }])
-})
-
 // What the new party of a transfer hears of who transfers (RFC 3892).
 
 beforeEach(async () => {
@@ -404,9 +390,4 @@ test.each([
   ['<sip:1@h;method=SUBSCRIBE>', 603],
 ])('%s is refused with %i', (referTo, status) => {
   expect(read(referTo)).toMatchObject({ kind: 'refused', status })
-})
-
-test('Refer-Sub: false asks for no NOTIFY', () => {
-  expect(read('<sip:1@h>', { 'refer-sub': 'false' })).toMatchObject({ isSilent: true })
-  expect(read('<sip:1@h>', { 'refer-sub': 'true' })).toMatchObject({ isSilent: false })
 })

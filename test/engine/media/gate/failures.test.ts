@@ -90,18 +90,6 @@ test('a call whose process is killed goes on with its session', async () => {
   await rig.idle()
 })
 
-test('sessions of calls that a crash has ended are deleted at the start', async () => {
-  const before = await startMediaRig()
-  const { node } = await invited(before)
-  await node.next('INVITE')
-  expect(before.relay.sessions.size).toBe(1)
-  before.crash()
-  const rig = await startMediaRig({ after: before, relays: before.relays })
-  rig.media?.deleteOrphans()
-  await rig.settle()
-  expect(rig.relay.sessions.size).toBe(0)
-})
-
 // Relays that say nothing hold an INVITE: neither the phone nor the node that has its flow is blamed for that time.
 
 /** A call for a phone of node b, which three relays hold for 1.8 s: longer than a node may be silent. */

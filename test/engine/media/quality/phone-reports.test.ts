@@ -121,20 +121,3 @@ test.each([
 ])('%s: it is none', (_why, body) => {
   expect(readVqReport(body)).toBeUndefined()
 })
-
-test('any text is read', () => {
-  const lines = fc.array(
-    fc.oneof(
-      fc.constantFrom('LocalMetrics:', 'RemoteMetrics:', 'CallID: c', 'Delay: IAJ=-1 RTD=1e9'),
-      fc.string({ unit: 'binary' }).map((text) => `PacketLoss:${text}`),
-      fc.integer().map((value) => `QualityEst: MOSLQ=${value} MOSCQ=${value / 7}`),
-    ),
-  )
-  fc.assert(
-    fc.property(lines, (each) => {
-      const { local, remote } = readVqReport(['VQSessionReport', ...each].join('\n')) ?? {}
-      for (const stream of [local, remote])
-        expect((stream?.mos ?? 1) >= 1 && (stream?.mos ?? 1) <= 5).toBe(true)
-    }),
-  )
-})
