@@ -164,7 +164,7 @@ test('only an empty wallet is named in Reason', () => {
 
 /** As far as it is read. */
 const ended = (callUuid: string, endedAt: number) =>
-  ({ record: { callUuid, endedAt }, parties: { callUuid, callIds: [] as string[] } }) as EndedCall
+  ({ record: { callUuid, endedAt }, stampOffsetMs: 0 }) as EndedCall
 
 test('a call that ended is found for a quarter of an hour', () => {
   let now = 0

@@ -168,14 +168,6 @@ test.each([
   ])
 })
 
-test('of a leg whose INVITE is not kept only the address is known', () => {
-  const bye = message('received', 'BYE sip:x SIP/2.0\r\n\r\n')
-  expect(peersOf(['a', 'b'], [bye], [])).toEqual([
-    { role: null, name: null, address: '10.0.0.9:5060' },
-    { role: null, name: null, address: null },
-  ])
-})
-
 const pause = () => Promise.resolve()
 
 const own = {
@@ -219,16 +211,4 @@ test('the memory is bounded: the oldest messages go, the others stay whole', asy
   const bytes = found.reduce((sum, { payload }) => sum + Buffer.byteLength(payload), 0)
   expect(bytes).toBeGreaterThan(500)
   expect(bytes).toBeLessThanOrEqual(1_000)
-})
-
-test('a search yields to other work, and ignores messages that are overwritten meanwhile', async () => {
-  const log = new MessageLog(() => 0, 300)
-  log.add('received', flow, 'wanted')
-  let pauses = 0
-  const found = await log.find(['wanted'], 0, () => {
-    pauses += 1
-    for (let message = 0; message < 60; message++) log.add('received', flow, 'another')
-    return Promise.resolve()
-  })
-  expect([pauses, found]).toEqual([1, []])
 })

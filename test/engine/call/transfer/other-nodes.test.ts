@@ -2,10 +2,6 @@
 import { expect, test } from 'vitest'
 import { OtherNodes } from '../../../../engine/call/transfer/other-nodes.ts'
 import type { SipRequest } from '../../../../engine/call/signalling.ts'
-import { noMediaRules } from '../../../../schema/rules/media.ts'
-import { placeIn, startMediaRig } from '../../../support/media-rig.ts'
-import { sdp } from '../../../support/sip-peer.ts'
-import { establish, replacing } from '../../../support/transfer-rig.ts'
 
 const replaces = { callId: 'c1', toTag: 'to', fromTag: 'from', isEarlyOnly: false }
 const party = 'extension 7'
@@ -109,46 +105,4 @@ test('a token lives for a minute, and 30 s more for clocks that differ', () => {
   expect(logged).toEqual([expect.stringContaining('compare the clocks')])
   world.now -= 120_002
   expect(b.read(invite)).toBe('refused')
-})
-
-/** Extension 1 talks to B through a relay, as its rules want it; no other party has any. */
-async function talking() {
-  const rig = await startMediaRig({
-    policy: 'bypass',
-    extensionRules: { ...noMediaRules, policy: 'anchor' },
-    otherNodes: nodeNamed('b'),
-  })
-  return { rig, ...(await establish(rig)) }
-}
-
-const nodeNamed = (self: string, isRecording = false): OtherNodes =>
-  new OtherNodes({
-    self,
-    key: Buffer.alloc(32, 1),
-    wallNow: () => 0,
-    peers: {
-      find: () => ({
-        sip: { host: '127.0.0.1', port: 5_060, protocol: 'udp' },
-        isAlive: true,
-        addresses: ['127.0.0.1'],
-      }),
-      alive: ['a', 'b'],
-    },
-    isRecording: () => isRecording,
-    onRefused: () => undefined,
-    onNodeAt: () => undefined,
-    log: () => undefined,
-  })
-
-test('the rules of the transferor do not hold for a node that asks for the other party', async () => {
-  const { rig, aLeg, b } = await talking()
-  const { callId, to, from } = aLeg
-  const tagOf = (party: string): string => /;tag=(.*)$/.exec(party)?.[1] ?? ''
-  const dialog = { callId, toTag: tagOf(to), fromTag: tagOf(from), isEarlyOnly: false }
-  const party = 'extension 1'
-  const [asked] = nodeNamed('a').candidates(dialog, { party, transfersBefore: 1, callUuid: 'u' })
-  const node = await rig.caller()
-  const headers = [`Replaces: ${replacing(aLeg)}`, `X-Tollgate-Transfer: ${asked?.token ?? ''}`]
-  node.request('INVITE', node.leg(rig.uri('1777')), { headers, body: sdp('transferee', 4_321) })
-  expect(placeIn((await b.next('INVITE')).body)).toBe('127.0.0.1:4321')
 })
