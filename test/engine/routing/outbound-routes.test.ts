@@ -145,14 +145,6 @@ test.each([
   expect(rewriteByRoute(route, number, ['00'])).toBe(sent)
 })
 
-test('a lower priority number always comes first', () => {
-  const items = [3, 1, 2].map((priority) => ({ priority, weight: 101 - priority }))
-  for (let seed = 0; seed < 50; seed += 1)
-    expect(orderByPreference(items, seededRandom(seed)).map((item) => item.priority)).toEqual([
-      1, 2, 3,
-    ])
-})
-
 test('among equals the first is drawn in proportion to the weights', () => {
   const items = [10, 30, 60].map((weight) => ({ priority: 1, weight }))
   const random = seededRandom(2)

@@ -5,7 +5,6 @@ import {
   type RegisterRequest,
   type RegisterResult,
   grantedSecondsOf,
-  refreshAfterMs,
   retryAfterMs,
 } from '../../../engine/trunks/carrier-registration.ts'
 import { ManualTime } from '../../support/manual-time.ts'
@@ -162,26 +161,11 @@ test('who is registered is removed at the end, and nothing is left waiting', asy
 const least = () => 0
 const most = () => 1 - Number.EPSILON
 
-test('a refresh comes between 75 and 90 % of the grant, and never every moment', () => {
-  expect(refreshAfterMs(3_600, least)).toBe(2_700_000)
-  expect(refreshAfterMs(3_600, most)).toBeCloseTo(3_240_000)
-  expect(refreshAfterMs(1, least)).toBe(5_000)
-})
-
 test('waiting doubles from failure to failure, up to ten minutes, and is spread by half', () => {
   const waits = [1, 2, 3, 20].map((failures) => retryAfterMs(failures, 0, undefined, most))
   expect(waits.map(Math.round)).toEqual([4_000, 8_000, 16_000, 600_000])
   expect(retryAfterMs(1, 0, undefined, least)).toBe(2_000)
   expect(retryAfterMs(1, 403, undefined, least)).toBe(30_000)
-})
-
-test.each([
-  ['120', 503, 120_000],
-  ['99999', 503, 3_600_000],
-  ['120', 403, 30_000],
-  ['soon', 503, 2_000],
-])('Retry-After %s of a %i waits %i ms', (header, status, wait) => {
-  expect(retryAfterMs(1, status, header, least)).toBe(wait)
 })
 
 test.each([

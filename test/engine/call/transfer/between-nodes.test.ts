@@ -208,52 +208,6 @@ test.each(['', ';early-only'])(
   },
 )
 
-/** The transferor has sent its REFER, and Y has answered: next Y gets the media of the other party. */
-async function answered(): Promise<Ringing> {
-  const calls = await ringing()
-  const { first, y, toY } = calls
-  await referRinging(calls)
-  await notified(first.a)
-  y.reply(toY, 200, { tag: 'y', body: sdp('answer of y') })
-  await y.next('ACK')
-  return calls
-}
-
-/** What one party sends, the other one gets. */
-async function goesOn({ a, b, bLeg }: Pair): Promise<void> {
-  await infoPasses(b, bLeg, a)
-}
-
-test('refused by the target: the transferor gets the status in both calls, and the first goes on', async () => {
-  const calls = await ringing()
-  const { first, phone, leg, y, toY } = calls
-  await referRinging(calls)
-  await notified(first.a)
-  y.reply(toY, 486, { tag: 'y' })
-  await y.next('ACK')
-  await phone.next('486 INVITE')
-  phone.request('ACK', leg)
-  expect((await finalNotify(first.a)).body).toMatch(/^SIP\/2.0 486 /)
-  expect(await recordsOf(nodes.b, 2)).toMatchObject([
-    { disposition: 'BUSY' },
-    { disposition: 'BUSY', denialCode: 'replaces_refused', isFree: true },
-  ])
-  await goesOn(first)
-  await nodes.b.idle()
-})
-
-test('the target refuses the media of the other party: both of its calls end, and the first goes on', async () => {
-  const { first, phone, leg, y } = await answered()
-  y.reply(await y.next('INVITE'), 488)
-  y.reply(await y.next('BYE'), 200)
-  await phone.next('487 INVITE')
-  phone.request('ACK', leg)
-  expect((await finalNotify(first.a)).body).toMatch(/^SIP\/2.0 488 /)
-  await goesOn(first)
-  await recordsOf(nodes.b, 2)
-  await nodes.b.idle()
-})
-
 test('a ringing call of another party cannot be taken: 481', async () => {
   const calls = await ringing()
   const { first } = calls

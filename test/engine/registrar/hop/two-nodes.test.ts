@@ -71,14 +71,6 @@ test('the phone transfers the call: REFER and its NOTIFYs pass', async () => {
   await phone.next('200 BYE')
 })
 
-test('a phone whose node is gone is not waited for: 480 at once', async () => {
-  const phone = await nodes.phone()
-  nodes.isAlive = false
-  const { caller } = await nodes.dial()
-  await caller.next('480 INVITE')
-  expect(phone.inbox).toEqual([])
-})
-
 test('a stranger that has seen the token of a call, or of a dialog, gains nothing', async () => {
   const { invite } = await talkAcross(nodes)
   const stranger = await nodes.b.caller()
