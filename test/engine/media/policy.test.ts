@@ -244,7 +244,7 @@ test.each([
   ],
   [['pcmu'], ['pcmu']],
   [['opus'], ['PCMA', 'PCMU']],
-])('of the codecs %j a recorded recordedParty may use %j', (codecs, expected) => {
+])('of the codecs %j a recorded party may use %j', (codecs, expected) => {
   expect(recordedParty(codecs).rules.codecs).toEqual(expected)
 })
 
