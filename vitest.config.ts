@@ -37,7 +37,7 @@ const databaseTests = globSync('test/{control,engine/charging}/**/*.test.ts').fi
 )
 
 /** Those of the registrar that are not written for each database. */
-const registrarTests = ['test/engine/registrar/{clock-jumps,over-the-wire}.test.ts']
+const registrarTests = ['test/engine/registrar/clock-jumps.test.ts']
 
 /** Those of the built program to which the database makes a difference. */
 const repeatedTests = Object.keys(onBothDatabases)

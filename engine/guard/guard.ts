@@ -406,7 +406,7 @@ const LIFE_MS = 1_000
 /** Forged sources make an entry each. */
 const MAX_SOURCES = 20_000
 
-export class KnownSources {
+class KnownSources {
   readonly #isKnown: IsKnown
   /** By address, then by port. */
   readonly #answers = new Map<string, Map<number, boolean>>()

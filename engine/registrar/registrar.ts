@@ -418,7 +418,7 @@ interface BatchDeps<Item> {
  * Collects items, and works on all that came within `waitMs` of the first one together, in order; at once when
  * there are many. To wake up for each item would cost more than the work.
  */
-export class Batch<Item> {
+class Batch<Item> {
   readonly #deps: BatchDeps<Item>
   #items: Item[] = []
   #cancel: (() => void) | undefined
@@ -532,7 +532,7 @@ function claimedBy(headers: RequestHeaders): Identity | undefined {
 
 const MAX_PATH = 8
 
-export const pathOf = (header: string | undefined): readonly string[] =>
+const pathOf = (header: string | undefined): readonly string[] =>
   header === undefined ? [] : splitList(header).slice(0, MAX_PATH)
 
 /**

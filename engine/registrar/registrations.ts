@@ -252,7 +252,7 @@ interface BindingFollowerDeps {
 const WAIT_MS = 50
 const RETRY_MS = 500
 
-export class BindingFollower {
+class BindingFollower {
   readonly #deps: BindingFollowerDeps
   readonly #stale = new Set<number>()
   /** Extensions to read after a gap. */

@@ -330,7 +330,7 @@ const RETRY_AFTER_MAX_SECONDS = 3_600
 const MIN_REFRESH_MS = 5_000
 
 /** Between 75 and 90 % of the granted time, so that many registrations do not come together. */
-export function refreshAfterMs(grantedSeconds: number, random: () => number): number {
+function refreshAfterMs(grantedSeconds: number, random: () => number): number {
   return Math.max(MIN_REFRESH_MS, grantedSeconds * 1_000 * (0.75 + 0.15 * random()))
 }
 

@@ -10,8 +10,6 @@ export interface MediaRigOptions extends CallRigOptions {
   readonly policy?: MediaPolicy
   /** Of every dispatcher set. */
   readonly setRules?: MediaRules
-  /** Of every extension. */
-  readonly extensionRules?: MediaRules
   /** Of the process before. */
   readonly relays?: readonly MediaRelay[]
 }
@@ -20,7 +18,6 @@ export interface MediaRigOptions extends CallRigOptions {
 export async function startMediaRig({
   policy = 'anchor',
   setRules,
-  extensionRules,
   relays,
   ...options
 }: MediaRigOptions = {}) {
@@ -36,7 +33,7 @@ export async function startMediaRig({
           calls,
           routing: { mediaOf: none },
           dispatcher: { setRecord: () => ({ media: setRules }) },
-          registrar: { extensionAt: () => ({ media: extensionRules }) },
+          registrar: { extensionAt: none },
         },
         {
           config: { mediaPolicy: policy, databasePath: 'test', relays: [{ host: 'relays' }] },

@@ -20,6 +20,7 @@ import { ExtensionDirectory } from '../../engine/registrar/extension-directory.t
 import { loadRouting } from '../../engine/routing/routing-store.ts'
 import type { Origin } from '../../engine/routing/routing.ts'
 import { beginCall } from '../../engine/call/call-machine/call.ts'
+import type { ActiveCall } from '../../schema/contracts/calls.ts'
 import { CallMachine } from './call-machine.ts'
 import { candidate } from './call-rig.ts'
 import { openResources } from './resources.ts'
@@ -230,39 +231,26 @@ export async function openDoors(
     } = Object(answer.body) as Record<string, unknown>
     return answer.status < 300 ? told : { refused: answer.status, code: answer.code }
   }
+  const onwards = '00000000-0000-4000-8000-000000000007'
   let destination: string | undefined
   engine.originate = (request) => {
     destination = request.destination
-    return Promise.resolve({
-      kind: 'originating',
-      callUuid: '00000000-0000-4000-8000-000000000007',
-    })
+    return Promise.resolve({ kind: 'originating', callUuid: onwards })
   }
   engine.transfer = (request) => {
     destination = request.destination
-    return Promise.resolve({
-      kind: 'transferring',
-      callUuid: '00000000-0000-4000-8000-000000000008',
-    })
+    return Promise.resolve({ kind: 'transferring', callUuid: onwards })
   }
   const callUuid = '00000000-0000-4000-8000-000000000001'
+  const peers = { caller: null, callee: null }
+  // As far as it is read.
   engine.activeCalls.push({
     callUuid,
     state: 'ACTIVE',
-    direction: 'inbound',
-    callerNumber: '1',
-    calledNumber: '2',
-    startedAt: 0,
     answeredAt: 0,
     tenantId: null,
-    customerId: null,
-    setId: null,
-    node: null,
-    carrier: null,
-    stampOffsetMs: 0,
-    instance: 'sbc-1',
-    peers: { caller: null, callee: null },
-  })
+    peers,
+  } as ActiveCall)
 
   return {
     simulated,

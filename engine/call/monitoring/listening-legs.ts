@@ -196,11 +196,11 @@ export function answerListener(
 }
 
 /** The offer in the 200 to a re-INVITE without offer. */
-export const offerToListener = (from: Endpoint): string =>
+const offerToListener = (from: Endpoint): string =>
   written(from, audioStream(from.port, [0, 8], 'sendrecv'))
 
 /** Reads the answer of a supervisor's phone. */
-export function targetInAnswer(answer: string): AudioTarget | undefined {
+function targetInAnswer(answer: string): AudioTarget | undefined {
   const [audio] = streamsOf(answer)
   const payloadType = audio && payloadTypeOf(audio)
   return audio && payloadType !== undefined ? targetOf(audio, payloadType) : undefined

@@ -413,7 +413,7 @@ const RATE = 8_000
 const SAMPLES = RATE / 5
 const HERTZ = 1_400
 
-export const beepWav = (): string =>
+const beepWav = (): string =>
   [
     'RIFF',
     long(36 + SAMPLES),

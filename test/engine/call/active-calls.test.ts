@@ -81,11 +81,3 @@ test('a drain waits for live calls, not for records that cannot be stored', asyn
   await drained
   expect(calls.size).toBe(2)
 })
-
-test('without calls no timer runs', () => {
-  const { time, deadlines, calls, begin } = start()
-  calls.finish(begin('1'))
-  time.advance(60_000)
-  expect(deadlines.size).toBe(0)
-  expect(time.waiting).toBe(0)
-})

@@ -1,7 +1,7 @@
-import { afterEach, expect, test, vi } from 'vitest'
+import { afterEach, expect, test, beforeEach } from 'vitest'
 import { type CallRig, startCallRig, startedAt, talk } from '../../support/call-rig.ts'
 import { sdp } from '../../support/sip-peer.ts'
-import { dial, hangUp } from './steps.ts'
+import { dial, hangUp, acknowledge } from './steps.ts'
 
 let rig: CallRig
 
@@ -76,25 +76,44 @@ test('requests in a dialog that is over are unknown here: 481', async () => {
   expect(rig.records).toEqual([])
 })
 
-test('a request whose handling fails gets 500, in a call and outside', async () => {
+beforeEach(async () => {
   rig = await startCallRig()
-  const { caller, leg } = await talk(rig)
-  const bug = new Error('a bug')
-  vi.spyOn(rig.calls, 'isDraining', 'get').mockImplementation(() => {
-    throw bug
-  })
-  caller.request('OPTIONS', caller.leg(rig.uri('ping')))
-  await caller.next('500 OPTIONS')
-  const [live] = rig.calls.list()
-  expect(live).toBeDefined()
-  vi.spyOn(rig.calls, 'isTransferring').mockImplementation(() => {
-    throw bug
-  })
-  caller.request('REFER', leg, { headers: ['Refer-To: <sip:1666@acme.example>'] })
-  await caller.next('500 REFER')
-  expect(rig.faults.splice(0)).toMatchObject([
-    { message: 'a request could not be handled', method: 'OPTIONS' },
-    { message: 'a request in a call failed', method: 'REFER' },
-  ])
-  expect(rig.calls.size).toBe(1)
+})
+
+const types = (): string[] => rig.events.map(({ type }) => type)
+
+test('a call has events when it is admitted, rings, is answered and ends, with its payer', async () => {
+  const { caller, node, leg, invite } = await dial(rig)
+  expect(types()).toEqual(['call.started'])
+  node.reply(invite, 180, { tag: 'b' })
+  node.reply(invite, 180, { tag: 'b' })
+  await caller.next('180 INVITE')
+  await caller.next('180 INVITE')
+  expect(types()).toEqual(['call.started', 'call.ringing'])
+  node.reply(invite, 200, { tag: 'b', body: sdp('answer') })
+  await acknowledge(caller, leg, node)
+  await hangUp(caller, leg, node)
+  await rig.record()
+  await rig.idle()
+  expect(types()).toEqual(['call.started', 'call.ringing', 'call.answered', 'call.ended'])
+  expect(rig.events.every(({ tenantId }) => tenantId === 3)).toBe(true)
+  expect(rig.calls.recent('uuid-1')?.disposition).toBe('ANSWERED')
+})
+
+test('hold and resume are no further answers', async () => {
+  const { caller, node, leg } = await talk(rig)
+  for (const direction of ['sendonly', 'sendrecv']) {
+    caller.request('INVITE', leg, { body: sdp('again').replace('sendrecv', direction) })
+    const invite = await node.next('INVITE')
+    node.reply(invite, 200, { body: sdp('answer') })
+    await caller.next('200 INVITE')
+    caller.request('ACK', leg)
+    await node.next('ACK')
+    const state = direction === 'sendonly' ? 'HELD' : 'ACTIVE'
+    await rig.until(() => rig.calls.list()[0]?.state === state)
+  }
+  await hangUp(caller, leg, node)
+  await rig.record()
+  await rig.idle()
+  expect(types()).toEqual(['call.started', 'call.answered', 'call.ended'])
 })

@@ -83,9 +83,3 @@ test('whatever a header holds, reading it neither throws nor yields something un
     }),
   )
 })
-
-test('a number that was cut within a character still becomes a user part', () => {
-  const { number } = partyOf(`<sip:${'1'.repeat(63)}%F0%9F%98%80@host>`)
-  expect(number).toHaveLength(64)
-  expect(escapeUser(number)).toBe(`${'1'.repeat(63)}%EF%BF%BD`)
-})

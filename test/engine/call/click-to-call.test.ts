@@ -1,3 +1,4 @@
+/** What the phone of click-to-call says of its media is offered to the called side, if it can be. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { OriginateRequest } from '../../../schema/contracts/calls.ts'
 import { startCallRig, type CallRig } from '../../support/call-rig.ts'
@@ -5,7 +6,6 @@ import { sdp, type Leg, type PeerMessage, type SipPeer } from '../../support/sip
 import {
   areHungUp,
   denied,
-  hangUp,
   addExtensions,
   extensionRecord,
   originateRequest,
@@ -285,21 +285,4 @@ test('a draining platform starts no call', async () => {
   await phone('101')
   await rig.calls.drain(rig.time.now())
   expect(await originate()).toEqual({ kind: 'draining' })
-})
-
-test('a phone that moves its media when it is reinvite of the called side: that side is reinvite by re-INVITE', async () => {
-  const { a, b, aLeg, toB } = await pickedUp()
-  b.reply(toB, 183, { tag: 'b', body: sdp('announcement of b') })
-  b.reply(toB, 200, { tag: 'b', body: sdp('answer of b') })
-  await Promise.all([a.next('ACK'), b.next('ACK')])
-  const moved = await a.next('INVITE')
-  a.reply(moved, 200, { body: sdp('a moved', 7_000) })
-  await a.next('ACK')
-  const reinvite = await b.next('INVITE')
-  expect(reinvite.body).toContain('m=audio 7000 ')
-  b.reply(reinvite, 200, { body: sdp('answer of b') })
-  await b.next('ACK')
-  await hangUp(a, aLeg, b)
-  expect((await rig.record()).disposition).toBe('ANSWERED')
-  await rig.idle()
 })

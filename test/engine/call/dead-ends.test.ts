@@ -64,15 +64,6 @@ test('a number of a phone that no route and no price knows is 404, not a lack of
   expect((await dial(`sip:199@${home}`)).answer.startLine).toContain('402 Payment Required')
 })
 
-test('102 of a foreign domain is not our 102', async () => {
-  const peer = await phone()
-  rig.answers.foreign = ['elsewhere.example']
-  expect((await dial('sip:102@elsewhere.example')).answer.status).toBe(404)
-  expect(await rig.record()).toMatchObject({ denialCode: 'foreign_domain' })
-  expect(peer.inbox).toEqual([])
-  expect(rig.asked).toEqual([])
-})
-
 const forbidden = '380 tollgate "SIPS Not Allowed"'
 
 test('sips: goes to no phone by UDP: 480 with a Warning', async () => {

@@ -1,15 +1,9 @@
 // Numbers on the wire: one normal form, before anything is asked or decided.
-import { afterEach, beforeEach, expect, test } from 'vitest'
-import { startCallRig, type CallRig } from '../../support/call-rig.ts'
-import { gateway } from '../../support/gateway.ts'
+import { expect, test } from 'vitest'
 import { sdp, type SipPeer } from '../../support/sip-peer.ts'
+import { rig, rigForEachTest } from './steps.ts'
 
-let rig: CallRig
-
-beforeEach(async () => {
-  rig = await startCallRig()
-})
-afterEach(() => rig.stop())
+rigForEachTest()
 
 async function dial(uri: string, from?: string, headers: readonly string[] = []) {
   const [caller, node] = [await rig.caller(), await rig.node()]
@@ -87,18 +81,4 @@ test.each([
   const invite = await node.next('INVITE')
   expect(rig.asked).toMatchObject([{ caller: '+12025550100' }])
   if (headers.length === 0) expect(invite.get('From')).toMatch(/<sip:\+12025550100@[^>]+>/)
-})
-
-test('an emergency number is one in any spelling: it asks neither wallet nor drain', async () => {
-  const ambulance = await rig.caller()
-  rig.answers.origin = { kind: 'node', nodeId: 1, setId: 1 }
-  const uri = `sip:127.0.0.1:${ambulance.port};transport=udp`
-  const gateways = [gateway({ uri, number: '112' })]
-  rig.answers.outboundOf = (number) =>
-    number === '112' ? { kind: 'gateways', isEmergency: true, gateways } : { kind: 'none' }
-  void rig.calls.drain(rig.time.now() + 60_000)
-  const { caller } = await dial('sip:1-1(2)@127.0.0.1')
-  ambulance.reply(await ambulance.next('INVITE'), 603, { tag: 'b' })
-  await caller.next(603)
-  expect(rig.asked).toEqual([])
 })

@@ -1,18 +1,14 @@
 /** A proxy that authenticates the users of some tenants (`EDGE_PROXIES`): how far it reaches. */
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { servedTenant } from '../../../engine/call/inbound/route.ts'
 import { isSame, mayReplace } from '../../../engine/call/transfer/identity.ts'
 import type { Origin } from '../../../engine/routing/routing.ts'
-import { type CallRig, granted, startCallRig } from '../../support/call-rig.ts'
+import { granted } from '../../support/call-rig.ts'
 import { sdp } from '../../support/sip-peer.ts'
 import { establish, refer, replacing } from '../../support/transfer-rig.ts'
-import { nextNode } from './steps.ts'
+import { nextNode, rig, rigForEachTest } from './steps.ts'
 
-let rig: CallRig
-beforeEach(async () => {
-  rig = await startCallRig()
-})
-afterEach(() => rig.stop())
+rigForEachTest()
 
 const proxy = (...tenantIds: number[]): Extract<Origin, { kind: 'proxy' }> => ({
   kind: 'proxy',

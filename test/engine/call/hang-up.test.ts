@@ -1,16 +1,12 @@
 /** The API hangs up: whatever the call is doing, both sides hear of it and why. */
-import { afterEach, beforeEach, expect, test } from 'vitest'
-import { granted, startCallRig, talk, type CallRig } from '../../support/call-rig.ts'
+import { expect, test } from 'vitest'
+import { granted, talk } from '../../support/call-rig.ts'
 import { sdp, type Leg, type PeerMessage, type SipPeer } from '../../support/sip-peer.ts'
+import { rig, rigForEachTest } from './steps.ts'
 
 const reason = 'Q.850;cause=17;text="USER BUSY"'
 
-let rig: CallRig
-
-beforeEach(async () => {
-  rig = await startCallRig()
-})
-afterEach(() => rig.stop())
+rigForEachTest()
 
 interface Called {
   readonly caller: SipPeer

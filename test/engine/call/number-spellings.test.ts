@@ -43,7 +43,7 @@ test.each([...sip, ...text])('%s: a spelling is its number', async (_, door, spe
     fc.asyncProperty(written(spell), async ([plain, spelling]) => {
       expect(await door(spelling)).toEqual(await door(plainly(plain)))
     }),
-    { numRuns: 40 },
+    { numRuns: 15 },
   )
 })
 
@@ -65,7 +65,7 @@ test.each([...calledBy, ...text])(
       fc.asyncProperty(written(disfigured), async ([plain, said]) => {
         await expectNoGain(await door(said), door(plainly(plain)))
       }),
-      { numRuns: 40 },
+      { numRuns: 15 },
     )
   },
 )

@@ -132,17 +132,6 @@ async function hungUp(caller: SipPeer, leg: Leg, node: SipPeer) {
   return [await node.next('BYE'), 200] as const
 }
 
-test('a caller who has the 200 already gets the same one again', async () => {
-  rig = await startCallRig()
-  const { caller, leg } = await answered()
-  const first = await caller.next('200 INVITE')
-  await restart()
-  const again = await acknowledge(caller, leg)
-  expect(again.text).toBe(first.text)
-  await rig.settle()
-  expect(rig.calls.size).toBe(1)
-})
-
 describe('nothing of an end leaves before it is in the journal', () => {
   test('the other side gets BYE, and the BYE its 200, only then', async () => {
     const { caller, node, leg } = await talk()
@@ -203,20 +192,6 @@ describe('a call that cannot go on is closed, and its parties get BYE', () => {
   })
 })
 
-test('a state that makes no sense costs that call alone', async () => {
-  await talk()
-  const { time, world, server, saved, opened } = rig
-  rig.crash()
-  const states = new Map(saved).set('uuid-0', '{"version":1,"legs":[{}],"texts":[]}')
-  const before = opened.map((call) => ({ ...call, callUuid: 'uuid-0' }))
-  rig = await startCallRig({
-    after: { time, world, server, saved: states, opened: [...before, ...opened] },
-  })
-  expect(rig.restored).toEqual({ restored: 1, abandoned: 1 })
-  expect(rig.abandoned).toEqual(['uuid-0'])
-  expect(rig.faults.splice(0)).toHaveLength(1)
-})
-
 test('the password of a carrier is not saved; a challenge after the restart is answered all the same', async () => {
   const { auth } = gateway({})
   const carrierAuth = { ...auth, type: 'digest', username: 'me', password: 's3cret' } as const
@@ -238,18 +213,4 @@ test('the password of a carrier is not saved; a challenge after the restart is a
   const again = await carrier.next('BYE')
   expect(again.get('Authorization')).toContain('username="me"')
   carrier.reply(again, 200)
-})
-
-test('while a re-INVITE is under way, the call stays saved as it was before', async () => {
-  const { caller, node, leg } = await talk()
-  const before = rig.saved.get('uuid-1')
-  caller.request('INVITE', leg, { body: sdp('moved') })
-  const invite = await node.next('INVITE')
-  await rig.advance(500)
-  expect(rig.saved.get('uuid-1')).toBe(before)
-  node.reply(invite, 200, { body: sdp('moved-answer') })
-  await caller.next('200 INVITE')
-  caller.request('ACK', leg)
-  await rig.advance(500)
-  expect(rig.saved.get('uuid-1')).toContain('s=moved-answer')
 })

@@ -2,7 +2,7 @@
 import { afterEach, expect, test } from 'vitest'
 import { type CallRig, granted, startCallRig, talk } from '../../support/call-rig.ts'
 import { type PeerMessage, sdp, type SipPeer } from '../../support/sip-peer.ts'
-import { acknowledge, hangUp } from './steps.ts'
+import { hangUp } from './steps.ts'
 
 let rig: CallRig
 
@@ -55,27 +55,6 @@ test('parties that answer the refreshes talk on', async () => {
   }
   await hangUp(caller, leg, node)
   expect(await rig.record()).toMatchObject({ hangupBy: 'caller' })
-})
-
-test('each leg gets its own timer: what the caller offers does not reach the called side', async () => {
-  rig = await startCallRig({ withSipTimers: true })
-  const caller = await rig.caller()
-  const node = await rig.node()
-  const leg = caller.leg(rig.uri('1555'))
-  const headers = ['Supported: timer', 'Session-Expires: 600;refresher=uas', 'Min-SE: 120']
-  caller.request('INVITE', leg, { headers, body: sdp('offer') })
-  const invite = await node.next('INVITE')
-  expect(['Session-Expires', 'Min-SE', 'Supported'].map((name) => invite.get(name))).toEqual([
-    '1800',
-    '90',
-    'replaces, timer',
-  ])
-  node.reply(invite, 200, { headers: ['Session-Expires: 900;refresher=uas'], body: sdp('answer') })
-  const ok = await acknowledge(caller, leg, node)
-  expect([ok.get('Session-Expires'), ok.get('Require')]).toEqual(['600;refresher=uas', ''])
-  await hangUp(caller, leg, node)
-  await rig.record()
-  await rig.idle()
 })
 
 test('a node that wants a longer session is asked once more, and not a second time', async () => {

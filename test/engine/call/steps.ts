@@ -1,9 +1,10 @@
 /** Steps that calls take again and again. */
+import { afterEach, beforeEach } from 'vitest'
 import type { ContactTarget } from '../../../engine/registrar/bindings.ts'
 import type { ExtensionRecord } from '../../../engine/registrar/extension-directory.ts'
 import type { GatewayCandidate, Origin } from '../../../engine/routing/routing.ts'
 import type { OriginateRequest } from '../../../schema/contracts/calls.ts'
-import type { CallRig, Talk } from '../../support/call-rig.ts'
+import { startCallRig, type CallRig, type Talk } from '../../support/call-rig.ts'
 import { gateway } from '../../support/gateway.ts'
 import {
   sdp,
@@ -14,6 +15,16 @@ import {
 } from '../../support/sip-peer.ts'
 
 export const home = 'acme.example'
+
+/** Of the test that runs, in files that ask for one. */
+export let rig: CallRig
+
+export function rigForEachTest(): void {
+  beforeEach(async () => {
+    rig = await startCallRig()
+  })
+  afterEach(() => rig.stop())
+}
 
 /** An extension of tenant 3, at the expense of customer 7. */
 export const extensionRecord = (

@@ -131,14 +131,6 @@ test('a guesser behind a shared address is banned; the phones that had registere
   ])
 })
 
-test('a phone that turns to guessing is banned like any other guesser', () => {
-  const { guard } = guarded()
-  guard.authSucceeded(phone, '101')
-  for (let guess = 0; guess < 20; guess++) guard.authFailed(phone, `2${guess}`)
-  expect(guard.admit(phone, invite)).toBe(false)
-  expect(guard.isLockedOut(phone, '299')).toBe(true)
-})
-
 test('a proof ends a while after the longest registration', () => {
   const { guard, time, forge } = guarded()
   guard.authSucceeded(phone, '101')

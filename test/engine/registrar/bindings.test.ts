@@ -4,8 +4,9 @@ import {
   type Registration,
   bindingLimits,
   register,
+  targetOf,
 } from '../../../engine/registrar/bindings.ts'
-import { contactsOf } from '../../../engine/registrar/contact.ts'
+import { contactsOf, isSameUri } from '../../../engine/registrar/contact.ts'
 
 const now = 1_000_000_000_000
 const source = { protocol: 'udp', address: '203.0.113.7', port: 5_060 }
@@ -139,4 +140,73 @@ test('a phone that comes back under a new address takes the place of its old one
   expect(result).toMatchObject({ removed: ['sip:a@10.0.0.1:1'] })
   expect(after(one, `<sip:a@10.0.0.1:2>${phone};reg-id=2`, { cseq: 11 })).toHaveLength(2)
   expect(after(one, '<sip:a@10.0.0.1:2>;+sip.instance="<urn:uuid:2>"')).toHaveLength(2)
+})
+
+// RFC 3261 §19.1.4, its own examples where they fit a Contact.
+test.each([
+  ['sip:alice@AtLanTa.CoM;Transport=udp', 'sip:alice@atlanta.com;transport=UDP', true],
+  ['sip:carol@chicago.com', 'sip:carol@chicago.com;newparam=5', true],
+  ['sip:carol@chicago.com;newparam=5', 'sip:carol@chicago.com;security=on', true],
+  ['sip:bob@biloxi.com', 'sip:bob@biloxi.com:5060', false],
+  ['sip:bob@biloxi.com', 'sip:bob@biloxi.com;transport=udp', false],
+  ['sip:bob@biloxi.com', 'sip:BOB@biloxi.com', false],
+  ['sip:bob@biloxi.com;line=1', 'sip:bob@biloxi.com;line=2', false],
+  ['sip:bob@biloxi.com', 'sips:bob@biloxi.com', false],
+  ['sip:bob@[2001:DB8::1]', 'sip:bob@[2001:db8::1]', true],
+])('%s and %s are the same: %s', (one, other, isSame) => {
+  expect(isSameUri(one, other)).toBe(isSame)
+  expect(isSameUri(other, one)).toBe(isSame)
+})
+
+test('names, commas and semicolons in quotes and brackets do not split a Contact', () => {
+  const header = '"A, \\"B\\" <x>" <sip:a@h;p=1>;q=0.25, sip:b@h;expires=70 , Name <sip:c@h>'
+  const contacts = contactsOf(header)
+  expect(contacts.kind === 'list' && contacts.contacts).toMatchObject([
+    { uri: 'sip:a@h;p=1', q: 250, expiresSeconds: undefined },
+    { uri: 'sip:b@h', q: 1_000, expiresSeconds: 70 },
+    { uri: 'sip:c@h' },
+  ])
+})
+
+test.each(['sip:a@h:99999', 'sip:a b@h', `sip:${'a'.repeat(600)}@h`, 'sip:a@h?x=y', 'sip:a@'])(
+  'a contact that could not be called is refused: %s',
+  (uri) => {
+    expect(contactsOf(`<${uri}>`).kind).toBe('unreadable')
+  },
+)
+
+const bound = (
+  contact: string,
+  source: Partial<Binding['source']>,
+  path: string[] = [],
+): Binding => ({
+  contact,
+  instance: null,
+  regId: null,
+  q: 1_000,
+  callId: 'c',
+  cseq: 1,
+  path,
+  userAgent: '',
+  node: 'one',
+  registeredAt: 0,
+  expiresAt: 1,
+  source: { protocol: 'udp', address: '198.51.100.7', port: 5_060, ...source },
+})
+const media = (...binding: Parameters<typeof bound>) => {
+  const { isOnWebSocket, natAddress } = targetOf(bound(...binding))
+  return { isOnWebSocket, natAddress }
+}
+
+test('a phone behind NAT is known by its private Contact from a public address', () => {
+  expect(media('sip:1@192.168.1.7:5062', {})).toEqual({ natAddress: '198.51.100.7' })
+  expect(media('sip:1@192.168.1.7:5062', { protocol: 'tls' }).natAddress).toBe('198.51.100.7')
+  expect(media('sip:1@198.51.100.7:40000', {})).toEqual({})
+  expect(media('sip:1@192.168.1.7', { address: '192.168.1.7' })).toEqual({})
+  expect(media('sip:1@phone.example', {})).toEqual({})
+})
+
+test('a browser is known by its transport', () => {
+  for (const protocol of ['ws', 'wss'])
+    expect(media('sip:x@abc.invalid;transport=ws', { protocol })).toEqual({ isOnWebSocket: true })
 })

@@ -212,15 +212,6 @@ describe.each(eachDatabase)('the registrar on $database', ({ open }) => {
     expect(world.time.waiting).toBe(0)
   })
 
-  test('a REGISTER without Contact asks what is there', async () => {
-    const world = await start()
-    const phone = new Phone(world)
-    await phone.register()
-    world.time.advance(100_000)
-    const answer = await phone.send({ authorization: phone.credentials() })
-    expect(answer.headers['Contact']).toBe('<sip:101@203.0.113.7:5060>;expires=3500')
-  })
-
   test.each([
     ['MD5', { ha1: 'md5' }],
     ['deletion', { ha1: undefined }],
@@ -242,23 +233,6 @@ describe.each(eachDatabase)('the registrar on $database', ({ open }) => {
     expect(world.registrar.statusOf('acme.example', '101').status).toBe('unregistered')
     expect(world.registrar.statusOf('acme.example', '102').status).toBe('registered')
     expect((await loaded(world.deps)).telemetry()['registered_contacts']).toBe(1)
-  })
-
-  test('an extension that another process deletes while its phone registers gets no binding', async () => {
-    const world = await start()
-    const phone = new Phone(world)
-    await phone.challenged()
-    const headers = phone.headers({ contact: phone.contact, authorization: phone.credentials() })
-    const answer = world.registrar.handle({ method: 'REGISTER', headers, source: phone.source })
-    expect(world.registrar.extensionAt('acme.example', '101')).toBeDefined()
-    // The registrar has not been told.
-    await execute(
-      world.store,
-      world.store.db.deleteFrom('extension').where('extension', '=', '101'),
-    )
-    world.time.advance(50)
-    expect((await answer).status).toBe(500)
-    expect(world.registrar.contactsOf('acme.example', '101')).toEqual([])
   })
 
   test('phones behind NAT are kept alive by UDP, each once in 25 s and spread; others are not', async () => {

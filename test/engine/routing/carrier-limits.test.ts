@@ -36,11 +36,3 @@ test('max_cps holds in every window of one second', () => {
   expect(Math.max(...windows)).toBe(3)
   expect(startedAt.length).toBeGreaterThanOrEqual(13)
 })
-
-test('a carrier that is gone is forgotten', () => {
-  const { limits } = start()
-  const carrier = sampleCarrier(1, { maxCps: 1 })
-  limits.noteStart(carrier)
-  limits.keepOnly(new Set([2]))
-  expect(limits.isReached(carrier)).toBe(false)
-})

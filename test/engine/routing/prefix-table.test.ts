@@ -15,10 +15,6 @@ test('prefixes match longest first, equal ones together', () => {
   expect([...table.matching('')]).toEqual([['any']])
 })
 
-test('a leading + never decides', () => {
-  expect([...table.matching('+4930123')]).toEqual([...table.matching('4930123')])
-})
-
 test('a prefix that is an exit code alone has the numbers with a + and those that still begin with the code', () => {
   const entries = [
     ['', 'any'],

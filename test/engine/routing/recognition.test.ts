@@ -1,6 +1,13 @@
 import { expect, test } from 'vitest'
+import * as fc from 'fast-check'
 import { Tenancy } from '../../../engine/routing/tenancy.ts'
-import { Recognition, type RecognitionDeps } from '../../../engine/routing/recognition.ts'
+import {
+  Recognition,
+  type RecognitionDeps,
+  CarrierSources,
+  TrustedSources,
+  NetworkTable,
+} from '../../../engine/routing/recognition.ts'
 import type { CarrierRecord } from '../../../engine/routing/routing-records.ts'
 import {
   noLookUp,
@@ -10,6 +17,7 @@ import {
   sampleGateway,
   tenantRecord,
 } from './samples.ts'
+import { networkKey, parseAddress, parseNetwork } from '../../../schema/net/ip-address.ts'
 
 const names: Readonly<Record<string, readonly string[]>> = {
   'anywhere.example': ['203.0.113.7'],
@@ -121,4 +129,108 @@ test("a tenant's gateway at a place of the platform's gets no calls, whatever it
     'unavailable',
     'gateways',
   ])
+})
+
+const ownAddress = ({ host }: { readonly host: string }) => [host]
+const gatewayAt = (gatewayId: number, port: number) =>
+  sampleGateway(gatewayId, { host: '203.0.113.1', port })
+
+test('the smallest network around the source wins', () => {
+  const sources = new CarrierSources(
+    [
+      sampleCarrier(1, { gateways: [sampleGateway(1, { host: '203.0.113.0', netmask: 24 })] }),
+      sampleCarrier(2, { gateways: [sampleGateway(2, { host: '203.0.113.9' })] }),
+    ],
+    ownAddress,
+  )
+  expect(sources.find('203.0.113.9', 5060)?.carrier.carrierId).toBe(2)
+  expect(sources.find('203.0.113.10', 5060)?.carrier.carrierId).toBe(1)
+  expect(sources.find('203.0.114.1', 5060)).toBeUndefined()
+})
+
+test('a UDP gateway is recognized from its port only; port 0 and TCP from any', () => {
+  const gateways = [
+    sampleGateway(1),
+    sampleGateway(2, { port: 0 }),
+    sampleGateway(3, { transport: 'tcp' }),
+  ]
+  const sources = new CarrierSources([sampleCarrier(1, { gateways })], ownAddress)
+  expect(sources.find('203.0.113.1', 5060)).toBeDefined()
+  expect(sources.find('203.0.113.1', 5061)).toBeUndefined()
+  expect(sources.find('203.0.113.2', 49_152)).toBeDefined()
+  expect(sources.find('203.0.113.3', 49_152)).toBeDefined()
+})
+
+test('of two carriers on one address the port decides, then any port', () => {
+  const sources = new CarrierSources(
+    [
+      sampleCarrier(1, { gateways: [gatewayAt(1, 0)] }),
+      sampleCarrier(2, { gateways: [gatewayAt(2, 5070)] }),
+      sampleCarrier(3, { gateways: [gatewayAt(3, 5080)] }),
+    ],
+    ownAddress,
+  )
+  const found = [5070, 5080, 5090].map((port) => {
+    return sources.find('203.0.113.1', port)?.carrier.carrierId
+  })
+  expect(found).toEqual([2, 3, 1])
+})
+
+test('inactive carriers, outbound carriers and outbound gateways are not recognized', () => {
+  const sources = new CarrierSources(
+    [
+      sampleCarrier(1, { isActive: false }),
+      sampleCarrier(2, { direction: 'out' }),
+      sampleCarrier(3, { gateways: [sampleGateway(3, { isInbound: false })] }),
+    ],
+    ownAddress,
+  )
+  for (const host of [1, 2, 3]) expect(sources.find(`203.0.113.${host}`, 5060)).toBeUndefined()
+})
+
+test('a gateway with a host name is each of its addresses, never a network around them', () => {
+  const gateways = [sampleGateway(1, { host: 'sip.example.com', netmask: 8 })]
+  const sources = new CarrierSources([sampleCarrier(1, { gateways })], () => [
+    '198.51.100.1',
+    '2001:db8::1',
+  ])
+  expect(sources.find('198.51.100.1', 5060)).toBeDefined()
+  expect(sources.find('2001:db8::1', 5060)).toBeDefined()
+  expect(sources.find('198.51.100.2', 5060)).toBeUndefined()
+})
+
+test('trusted sources are exactly the listed networks', () => {
+  const trusted = new TrustedSources(['127.0.0.0/8', '::1/128', '10.1.0.0/16'])
+  for (const address of ['127.0.0.1', '127.255.0.9', '::1', '::ffff:127.0.0.1', '10.1.200.3'])
+    expect(trusted.has(address)).toBe(true)
+  for (const address of ['128.0.0.1', '10.2.0.1', '::2', 'localhost'])
+    expect(trusted.has(address)).toBe(false)
+  expect(() => new TrustedSources(['10.0.0.0/40'])).toThrow(RangeError)
+})
+
+function tableOf(networks: readonly string[]) {
+  return new NetworkTable(
+    networks.flatMap((text) => {
+      const network = parseNetwork(text)
+      return network ? [[network, text] as const] : []
+    }),
+  )
+}
+
+test('what the table finds is what comparing with every network finds', () => {
+  const octet = fc.constantFrom(0, 1, 127, 128, 255)
+  const address = fc.tuple(octet, octet, octet, octet).map((octets) => octets.join('.'))
+  const network = fc.tuple(address, fc.nat(32)).map(([base, length]) => `${base}/${length}`)
+  fc.assert(
+    fc.property(fc.array(network, { maxLength: 30 }), address, (networks, source) => {
+      const parsed = parseAddress(source)
+      const around = networks.filter((text) => {
+        const each = parseNetwork(text)
+        if (!each || !parsed) return false
+        return networkKey(each.address, each.prefixLength) === networkKey(parsed, each.prefixLength)
+      })
+      expect([...tableOf(networks).lookup(source)].toSorted()).toEqual(around.toSorted())
+    }),
+    { seed: 1 },
+  )
 })

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { AgentRecord } from '../../../engine/routing/routing-records.ts'
 import {
   inboundRoute,
   outboundRoute,
@@ -93,17 +94,6 @@ test('a number from a carrier is rewritten by its rules, other numbers stay', ()
   const { routing } = routingOver({ carriers: [sampleCarrier(1, { numberRules })] })
   expect(routing.inboundNumber(routing.recognize(source('203.0.113.1')), '30')).toBe('+4930')
   expect(routing.inboundNumber({ kind: 'trusted' }, '30')).toBe('30')
-})
-
-test('only a carrier that we register with may call the user that we register', () => {
-  const known = (type: 'register' | 'digest') => {
-    const auth = { ...sampleCarrier(1).auth, type, username: 'acme' }
-    const { routing } = routingOver({ carriers: [sampleCarrier(1, { auth })] })
-    return routing.registeredUser(routing.recognize(source('203.0.113.1')))
-  }
-  expect(known('register')).toBe('acme')
-  expect(known('digest')).toBeUndefined()
-  expect(routingOver({}).routing.registeredUser({ kind: 'trusted' })).toBeUndefined()
 })
 
 test('a call out is offered the gateways of its routes, each with the number it wants', () => {
@@ -281,30 +271,12 @@ test('a destination is told from a gateway by DNS as it is now, and a name leads
     watch: (_owner: string, names: readonly string[]) => void hosts.watched.push(...names),
     lookUp: noLookUp,
   }
+  const place = { host: 'carrier.example', port: 5_060, transport: 'udp', netmask: 32 } as const
   const { routing } = routingOver(
     {
-      gateways: [
-        {
-          carrierId: 1,
-          carrier: 'north',
-          tenantId: null,
-          host: 'carrier.example',
-          port: 5_060,
-          transport: 'udp',
-          netmask: 32,
-        },
-      ],
-      agents: [
-        {
-          agentId: 1,
-          name: 'bot',
-          tenantId: 3,
-          extension: '800',
-          maxCalls: 0,
-          uri: 'sip:1900@agent.example:5060',
-          isActive: true,
-        },
-      ],
+      // As far as they are read.
+      gateways: [{ ...place, carrierId: 1, carrier: 'north', tenantId: null }],
+      agents: [{ agentId: 1, tenantId: 3, uri: 'sip:1900@agent.example:5060' } as AgentRecord],
     },
     { hosts },
   )

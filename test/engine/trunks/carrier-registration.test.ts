@@ -4,6 +4,8 @@ import {
   type Account,
   type RegisterRequest,
   type RegisterResult,
+  grantedSecondsOf,
+  retryAfterMs,
 } from '../../../engine/trunks/carrier-registration.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 
@@ -155,3 +157,26 @@ test('who is registered is removed at the end, and nothing is left waiting', asy
   await pass(200)
   expect(sent).toHaveLength(2)
 })
+
+const least = () => 0
+const most = () => 1 - Number.EPSILON
+
+test('waiting doubles from failure to failure, up to ten minutes, and is spread by half', () => {
+  const waits = [1, 2, 3, 20].map((failures) => retryAfterMs(failures, 0, undefined, most))
+  expect(waits.map(Math.round)).toEqual([4_000, 8_000, 16_000, 600_000])
+  expect(retryAfterMs(1, 0, undefined, least)).toBe(2_000)
+  expect(retryAfterMs(1, 403, undefined, least)).toBe(30_000)
+})
+
+test.each([
+  [{ contact: '<sip:me@10.0.0.1>;expires=60' }, 60],
+  [{ contact: '<sip:you@10.0.0.9>;expires=1, <sip:me@10.0.0.1>;q=0.5;Expires="90"' }, 90],
+  [{ contact: '<sip:ME@10.0.0.1;transport=tcp>', expires: '120' }, 120],
+  [{ contact: '<sip:you@10.0.0.9>;expires=1', expires: '120' }, 120],
+  [{}, 3_600],
+])(
+  '%j grants %i seconds',
+  ({ contact, expires }: { contact?: string; expires?: string }, seconds) => {
+    expect(grantedSecondsOf({ contact, expires }, 'me', 3_600)).toBe(seconds)
+  },
+)

@@ -390,7 +390,7 @@ interface Format {
   readonly skip: number
 }
 
-export class PcapReader {
+class PcapReader {
   #rest: Buffer = Buffer.alloc(0)
   #format: Format | undefined
   #isDamaged = false
@@ -486,7 +486,7 @@ function ipv6(packet: Buffer): IpHeader | undefined {
 const keyOf = (words: readonly number[], port: number): string => `${words.join('.')}:${port}`
 
 /** Equal for equal addresses, however they are written. Undefined: no address. */
-export function endpointKey(address: string, port: number): string | undefined {
+function endpointKey(address: string, port: number): string | undefined {
   const parsed = parseAddress(address)
   return parsed && keyOf(parsed.words, port)
 }

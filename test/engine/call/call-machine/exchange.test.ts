@@ -170,17 +170,6 @@ test('an INVITE without offer: the callee offers, the ACK of the caller answers'
   await rig.idle()
 })
 
-test('an INVITE without offer that is not acknowledged: both legs end', async () => {
-  rig = await startCallRig({ withSipTimers: true })
-  const { node, invite } = await dial(rig, { body: '' })
-  node.reply(invite, 200, { tag: 'b', body: sdp('offer') })
-  await rig.advance(32_000)
-  await node.next('ACK')
-  node.reply(await node.next('BYE'), 200)
-  expect(await rig.record()).toMatchObject({ hangupCause: 'RECOVERY_ON_TIMER_EXPIRE' })
-  await rig.idle()
-})
-
 // RFC 3261 §14.1: the owner of the Call-ID waits longer, so the second attempt of one side gets through.
 test('both ends change the session at the same time: 491 for both, and their next attempts succeed', async () => {
   rig = await startCallRig()

@@ -1,8 +1,8 @@
 /** Identity headers of a phone do not pass: its number is all that it may claim (RFC 3325 §5). */
-import { afterEach, beforeEach, expect, test } from 'vitest'
-import { type CallRig, startCallRig, talk } from '../../../support/call-rig.ts'
+import { expect, test } from 'vitest'
+import { talk } from '../../../support/call-rig.ts'
 import { type PeerMessage, sdp } from '../../../support/sip-peer.ts'
-import { addExtensions, extensionRecord, home, phoneOf } from '../steps.ts'
+import { addExtensions, extensionRecord, home, phoneOf, rig, rigForEachTest } from '../steps.ts'
 
 const claims = [
   'P-Asserted-Identity: "Police" <sip:110@evil.example>',
@@ -11,12 +11,7 @@ const claims = [
   'Diversion: <sip:110@evil.example>',
 ]
 
-let rig: CallRig
-
-beforeEach(async () => {
-  rig = await startCallRig()
-})
-afterEach(() => rig.stop())
+rigForEachTest()
 
 const expectNoClaim = (message: PeerMessage): void =>
   expect(message.text).not.toMatch(/Police|forged|evil/)

@@ -239,38 +239,6 @@ test("a node's call takes the routes of its set's tenant, emergencies included",
   expect(asked).toEqual([3, 3])
 })
 
-test("a phone that dials another tenant's domain is told what one that nobody has tells; emergencies go out", () => {
-  const base = ownedBy(4)
-  const dial = (domain: string) => {
-    const records = new Map([['1555@rival.example', { ...phone, tenantId: 4 }]])
-    const registrar = {
-      ...base.registrar,
-      extensionAt: (where: string, number: string) => {
-        const record = records.get(`${number}@${where}`)
-        const secrets = { MD5: '', 'SHA-256': '' }
-        return record && { ...record, isVoicemailEnabled: false, secrets }
-      },
-      tenantOf: (where: string) => ({ 'rival.example': 4, 'b.example': 3 })[where],
-    }
-    const routing = {
-      ...base.routing,
-      isEmergencyNumber: () => true,
-      outboundCandidates: () => gateways(true),
-    }
-    const one = { ...question({ ...phone, kind: 'extension' }), domain }
-    const dialled = (number: string) =>
-      innerRoute({ ...one, calledNumber: number }, { ...base, registrar })
-    const emergency = emergencyRoute(one, { ...base, registrar, routing })
-    return { there: dialled('1555'), nowhere: dialled('1556'), emergency }
-  }
-  const rival = dial('rival.example')
-  expect(rival.there).toMatchObject({ route: { end: { status: 404, code: 'foreign_domain' } } })
-  expect(rival.nowhere).toEqual(rival.there)
-  expect(rival.emergency).toMatchObject({ kind: 'candidates' })
-  for (const domain of ['b.example', 'unheard-of.example'])
-    expect(dial(domain).nowhere).toBeUndefined()
-})
-
 test("an extension of another tenant is not inside a node's tenant: such a call is paid", () => {
   const dialled = (tenantId: number) => {
     const base = ownedBy(null)
@@ -307,19 +275,17 @@ const refusedWith = (status: number, code: string) => ({
   route: { kind: 'refused', end: { status, code } },
 })
 
+const unknownExtension = refusedWith(404, 'unknown_extension')
+const goneAgent = { kind: 'agent', agentId: 1 } as const
+
 test.each<[string, Origin, RouteDeps, object | undefined]>([
-  [
-    'a phone, no target',
-    phone,
-    deps(none, { kind: 'none' }),
-    refusedWith(404, 'unknown_extension'),
-  ],
-  ['a trunk, no extension', trusted, deps(none, extension), refusedWith(404, 'unknown_extension')],
+  ['a phone, no target', phone, deps(none, { kind: 'none' }), unknownExtension],
+  ['a trunk, no extension', trusted, deps(none, extension), unknownExtension],
   ['a trunk, no phone', trusted, existing(false), refusedWith(480, 'extension_unregistered')],
   [
     'a trunk, an agent that is gone',
     trusted,
-    deps(none, { kind: 'agent', agentId: 1 }),
+    deps(none, goneAgent),
     refusedWith(404, 'unknown_agent'),
   ],
   // These may go somewhere, so that a wallet is asked.

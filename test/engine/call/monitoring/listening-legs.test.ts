@@ -1,6 +1,10 @@
 import { beforeEach, expect, test } from 'vitest'
 import type { Legs } from '../../../../engine/call/legs.ts'
-import { ListeningLegs, type Listening } from '../../../../engine/call/monitoring/listening-legs.ts'
+import {
+  ListeningLegs,
+  type Listening,
+  answerListener,
+} from '../../../../engine/call/monitoring/listening-legs.ts'
 import type { LegCommandOf, LegEventData } from '../../../../engine/call/signalling.ts'
 import { turnOfEventLoop } from '../../../support/waiting.ts'
 
@@ -13,7 +17,6 @@ const legId = 'spy.1'
 let done: unknown[]
 let events: LegEventData[]
 let endpoint: { address: string; port: number } | undefined
-let lose: () => void
 /** Provisional responses of the leg. */
 let trying: number[]
 let legs: ListeningLegs
@@ -25,8 +28,7 @@ beforeEach(() => {
   endpoint = { address: '10.0.0.1', port: 4_000 }
   const listening: Listening = {
     relayOf: () => 'relay:1',
-    open: (id, listened, lost) => {
-      lose = lost
+    open: (id, listened) => {
       done.push(['open', id, listened])
       return Promise.resolve(endpoint)
     },
@@ -115,16 +117,40 @@ test('where nothing can be heard, or in no codec, the supervisor is refused', as
   expect(done.filter((entry) => Array.isArray(entry) && entry[0] === 'close')).toHaveLength(2)
 })
 
-test('the next process has the call of a supervisor who listened, and ends it', async () => {
-  await invite()
-  const saved = legs.save(legId)
-  expect(saved).toEqual({ listens: true })
-  legs.perform({ type: 'release', legId })
-  ;[events, done] = [[], []]
-  expect(legs.restore(legId, saved ?? {}, undefined)).toBe(true)
-  // Calls are restored one after the other.
-  expect(events).toEqual([])
-  await turnOfEventLoop()
-  expect(events).toEqual([{ type: 'bye', legId, headers: {}, isOurs: true }])
-  expect(done).toEqual([])
+const from = { address: '10.0.0.1', port: 4_000 }
+
+const offerOf = (lines: readonly string[], direction = 'sendrecv'): string =>
+  [
+    'v=0',
+    'o=- 1 1 IN IP4 10.0.0.9',
+    's=-',
+    'c=IN IP4 10.0.0.9',
+    't=0 0',
+    ...lines,
+    `a=${direction}`,
+    '',
+  ].join('\r\n')
+
+const phone = ['m=audio 5000 RTP/AVP 9 8 0 101', 'a=rtpmap:101 telephone-event/8000']
+
+test('a supervisor gets the G.711 that it prefers', () => {
+  const answer = answerListener(offerOf(phone), from)
+  expect(answer?.target).toEqual({ to: { address: '10.0.0.9', port: 5_000 }, payloadType: 8 })
+  expect(answer?.sdp).toContain('c=IN IP4 10.0.0.1\r\n')
+  expect(answer?.sdp).toContain('m=audio 4000 RTP/AVP 8\r\na=rtpmap:8 PCMA/8000\r\n')
+  expect(answer?.sdp).toContain('a=sendrecv\r\n')
 })
+
+test.each([
+  ['sendonly', 'recvonly'],
+  ['inactive', 'inactive'],
+])('a supervisor that holds (%s) is sent nothing', (direction, answered) => {
+  const answer = answerListener(offerOf(phone, direction), from)
+  expect(answer).toMatchObject({ target: undefined })
+  expect(answer?.sdp).toContain(`a=${answered}\r\n`)
+})
+
+test.each([[['m=audio 5000 RTP/AVP 9']], [['m=audio 0 RTP/AVP 0']], [['m=video 5000 RTP/AVP 0']]])(
+  'an offer without G.711 cannot be answered: %j',
+  (lines) => expect(answerListener(offerOf(lines), from)).toBeUndefined(),
+)

@@ -134,24 +134,6 @@ test.each(['in process', 'late', 'without Trying'] as const)(
   },
 )
 
-test('a node that refuses supervisors ends the supervisor’s call, and no other', async () => {
-  const { node } = await talk(rig)
-  const phone = await supervisor()
-  spy()
-  const toPhone = await phone.next('INVITE')
-  phone.reply(toPhone, 200, { tag: 's', body: sdp('offer of s') })
-  node.reply(await node.next('INVITE'), 403, { tag: 'mix' })
-  await phone.next('ACK')
-  phone.reply(await phone.next('BYE'), 200)
-  expect(await rig.record()).toMatchObject({
-    callUuid: 'uuid-2',
-    sipCode: 403,
-    disposition: 'FAILED',
-    attempts: [{ status: 403 }],
-  })
-  expect(rig.calls.find('uuid-1')?.state).toBe('ACTIVE')
-})
-
 test('no phone rings where no supervisor can join', async () => {
   expect(spy()).toEqual({ kind: 'unknown_call' })
   const { caller, node, leg, invite } = await dial(rig)

@@ -1,16 +1,13 @@
-import { afterEach, beforeEach, expect, test } from 'vitest'
-import { traceOf } from '../../../../engine/call/trace/trace.ts'
-import type { Trace } from '../../../../schema/contracts/calls.ts'
-import { startCallRig, talk, type CallRig } from '../../../support/call-rig.ts'
+/** By the Call-ID of a message its call is found, for HEP. */
+import { expect, test } from 'vitest'
+import { traceOf, peersOf, MessageLog } from '../../../../engine/call/trace/trace.ts'
+import type { Trace, TraceMessage } from '../../../../schema/contracts/calls.ts'
+import { talk } from '../../../support/call-rig.ts'
 import { sdp } from '../../../support/sip-peer.ts'
-import { denied, hangUp } from '../steps.ts'
+import { denied, hangUp, rig, rigForEachTest } from '../steps.ts'
+import type { Note } from '../../../../engine/call/call-machine/state.ts'
 
-let rig: CallRig
-
-beforeEach(async () => {
-  rig = await startCallRig()
-})
-afterEach(() => rig.stop())
+rigForEachTest()
 
 async function trace(callUuid = 'uuid-1'): Promise<Trace> {
   const { calls, messages } = rig
@@ -108,4 +105,110 @@ test('a refusal tells what the payer had', async () => {
   expect(charged).toMatchObject({
     detail: { customerId: 7, balance: '-1.23', available: '0.00', currency: 'USD' },
   })
+})
+
+async function shortCall() {
+  rig.answers.candidates.length = 0
+  const { caller, node, leg, invite } = await talk(rig)
+  await hangUp(caller, leg, node)
+  await rig.record()
+  return [leg.callId, invite.get('Call-ID')]
+}
+
+const uuidsOf = (callIds: readonly string[]) => callIds.map((callId) => rig.calls.uuidOf(callId))
+
+test('both legs lead to their call, and for a while after its end', async () => {
+  const legs = await shortCall()
+  expect(uuidsOf(legs)).toEqual(['uuid-1', 'uuid-1'])
+  await rig.advance(32_000)
+  const next = await shortCall()
+  expect(uuidsOf([...legs, ...next])).toEqual(['uuid-1', 'uuid-1', 'uuid-2', 'uuid-2'])
+  for (let call = 0; call < 2; call += 1) {
+    await rig.advance(33_000)
+    await shortCall()
+  }
+  expect(uuidsOf([...legs, 'another'])).toEqual([undefined, undefined, undefined])
+})
+
+const message = (
+  direction: TraceMessage['direction'],
+  text: string,
+  leg = 'a',
+  address = '10.0.0.9:5060',
+): TraceMessage => ({ kind: 'message', at: 0, transport: 'udp', direction, leg, address, text })
+
+const routedTo = (candidate: object): readonly Note[] => [
+  // As far as it is read.
+  { at: 0, what: 'routed', route: { kind: 'candidates', candidates: [candidate] } } as never,
+]
+
+test.each([
+  ['From: "A" <sip:4930100@acme.example>;tag=1', '4930100'],
+  ['f: <sip:acme.example>', 'acme.example'],
+  ['Subject: x', null],
+])('a caller whose INVITE has %j is %j', (header, name) => {
+  const invite = message('received', `INVITE sip:x SIP/2.0\r\n${header}\r\n\r\n`)
+  expect(peersOf(['a'], [invite], [])).toEqual([{ role: 'caller', name, address: '10.0.0.9:5060' }])
+})
+
+test.each([
+  [{ kind: 'gateway', uri: 'sip:10.0.0.1:5060;transport=udp', carrierName: 'north' }, 'north'],
+  [{ kind: 'agent', uri: 'sip:bot@10.0.0.1', name: 'concierge' }, 'concierge'],
+  [{ kind: 'node', uri: 'sip:10.0.0.1:5060;transport=udp' }, '10.0.0.1'],
+  [
+    { kind: 'extension', uri: 'sip:100@acme.example', phones: [{ uri: 'sip:4940@10.0.0.1' }] },
+    '100',
+  ],
+  [{ kind: 'gateway', uri: 'sip:10.0.0.2:5060', carrierName: 'south' }, '4940@10.0.0.1'],
+])('a leg to %o is named %j', (candidate, name) => {
+  const invite = message('sent', 'INVITE sip:4940@10.0.0.1 SIP/2.0\r\n\r\n')
+  expect(peersOf(['a'], [invite], routedTo(candidate))).toEqual([
+    // It has not answered.
+    { role: 'called', name, address: null },
+  ])
+})
+
+const pause = () => Promise.resolve()
+
+const own = {
+  address: '192.0.2.1',
+  port: 5060,
+  advertisedHost: 'sbc.example',
+  advertisedPort: 5080,
+}
+const flow = { address: 'h', port: 1, listener: { protocol: 'udp', ...own } } as const
+const head = 'received|udp|h|1\r\n'
+
+test('messages are found by any of their Call-IDs, from a time on, oldest first', async () => {
+  let now = 0
+  const log = new MessageLog(() => now)
+  for (const [at, text] of [
+    [1, 'a-leg one'],
+    [2, 'other'],
+    [3, 'b-leg two'],
+    [4, 'a-leg three'],
+  ] as const) {
+    now = at
+    log.add('received', flow, text)
+  }
+  const found = await log.find(['a-leg', 'b-leg'], 2, pause)
+  expect(found).toEqual([
+    { at: 3, payload: `${head}b-leg two` },
+    { at: 4, payload: `${head}a-leg three` },
+  ])
+})
+
+test('the memory is bounded: the oldest messages go, the others stay whole', async () => {
+  let now = 0
+  const log = new MessageLog(() => now, 1_000)
+  const text = (n: number): string => `${String(n).padStart(3, '0')} ${'ü'.repeat(n % 40)} x`
+  for (; now < 500; now++) log.add('received', flow, text(now))
+  const found = await log.find(['x'], 0, pause)
+  expect(found).toHaveLength(log.size)
+  expect(found.map(({ at, payload }) => payload === head + text(at))).not.toContain(false)
+  expect(found.at(-1)?.at).toBe(499)
+  expect(log.since).toBe(500 - log.size)
+  const bytes = found.reduce((sum, { payload }) => sum + Buffer.byteLength(payload), 0)
+  expect(bytes).toBeGreaterThan(500)
+  expect(bytes).toBeLessThanOrEqual(1_000)
 })

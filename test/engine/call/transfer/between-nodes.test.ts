@@ -10,9 +10,10 @@ import {
   refer,
   replacing,
   type Pair,
+  notified,
 } from '../../../support/transfer-rig.ts'
 import { startTwoNodes, type TwoNodes } from '../../../support/two-nodes.ts'
-import { infoPasses } from '../steps.ts'
+import { infoPasses, hangUp, extensionRecord } from '../steps.ts'
 
 let nodes: TwoNodes
 
@@ -111,19 +112,6 @@ test('a stranger with a token of its own is refused, and replaces no party', asy
   expect(nodes.b.calls.size).toBe(1)
 })
 
-test('a phone whose media is no description gets 488, and no node is blamed for what could not leave', async () => {
-  const { first, second } = await consulting()
-  const { a, aLeg, b, bLeg } = first
-  b.request('INVITE', bLeg, { body: `\r\n${asVersion(2, sdp('no description'))}` })
-  a.reply(await a.next('INVITE'), 200, { body: sdp('answer of a') })
-  await b.next('200 INVITE')
-  b.request('ACK', bLeg)
-  await a.next('ACK')
-  a.request('REFER', aLeg, { headers: [`Refer-To: <${referTo({ ...second.aLeg, callId: 'x' })}>`] })
-  await a.next('488 REFER')
-  expect(nodes.a.silent).toEqual([])
-})
-
 test('the count of transfers passes between the nodes', async () => {
   const { first, second } = await consulting()
   Object.assign(nodes.a.calls.call('uuid-1') ?? {}, { transfersBefore: 8 })
@@ -132,4 +120,101 @@ test('the count of transfers passes between the nodes', async () => {
   await accepts(first.b, sdp('answer of x'))
   await finalNotify(first.a)
   expect(['uuid-1', 'uuid-2'].map((id) => nodes.b.calls.call(id)?.transfersBefore)).toContain(9)
+})
+
+// Semi-attended transfers whose two calls are on different nodes: the second one still rings, at node b.
+
+interface Ringing {
+  /** The transferor talks to X at node a. */
+  readonly first: Pair
+  /** It calls Y at node b, which rings. */
+  readonly phone: SipPeer
+  readonly leg: Leg
+  readonly y: SipPeer
+  readonly toY: PeerMessage
+}
+
+async function ringing(body = sdp('offer to y')): Promise<Ringing> {
+  const first = await establish(nodes.a)
+  const { b: rig } = nodes
+  const extension = extensionRecord('101', { extensionId: 1 })
+  rig.answers.caller = { kind: 'extension', extension }
+  const [phone, y] = [await rig.caller(), await rig.node()]
+  const leg = phone.leg(rig.uri('1666'))
+  phone.request('INVITE', leg, { body })
+  const toY = await y.next('INVITE')
+  y.reply(toY, 180, { tag: 'y' })
+  leg.to = (await phone.next('180 INVITE')).get('To')
+  phone.inbox.length = 0
+  return { first, phone, leg, y, toY }
+}
+
+async function referRinging({ first: { a, aLeg }, leg }: Ringing, more = ''): Promise<void> {
+  const replaces = encodeURIComponent(replacing(leg, more))
+  a.request('REFER', aLeg, { headers: [`Refer-To: <sip:1666@acme.example?Replaces=${replaces}>`] })
+  await a.next('202 REFER')
+  expect((await notified(a)).body).toBe('SIP/2.0 100 Trying\r\n')
+}
+
+/** Y answers, and is told its peer; so is X. */
+async function answer({ first: { b: x }, y, toY }: Ringing): Promise<Leg> {
+  y.reply(toY, 200, { tag: 'y', body: sdp('answer of y') })
+  await y.next('ACK')
+  const again = await y.next('INVITE')
+  expect(again.body).toContain('s=answer of b')
+  y.reply(again, 200, { body: asVersion(2, sdp('second answer of y')) })
+  await y.next('ACK')
+  const toX = await x.next('INVITE')
+  expect(toX.body).toContain('s=second answer of y')
+  x.reply(toX, 200, { body: sdp('answer of x', 4_002) })
+  await x.next('ACK')
+  return y.calledLeg(toY, 'y')
+}
+
+/** What X has said anew reaches Y. */
+async function reconciled(y: SipPeer): Promise<void> {
+  const again = await y.next('INVITE')
+  expect(again.body).toContain('s=answer of x')
+  y.reply(again, 200, { body: asVersion(3, sdp('third answer of y')) })
+  await y.next('ACK')
+}
+
+test.each(['', ';early-only'])(
+  'the party that stays is connected when the other one answers, and the transferor is out of both calls (%s)',
+  async (more) => {
+    const calls = await ringing()
+    const { first, phone, leg, y } = calls
+    await referRinging(calls, more)
+    expect((await notified(first.a)).body).toBe('SIP/2.0 180 Ringing\r\n')
+    const yLeg = await answer(calls)
+    expect((await finalNotify(first.a)).body).toBe('SIP/2.0 200 OK\r\n')
+    await phone.next('487 INVITE')
+    phone.request('ACK', leg)
+    await reconciled(y)
+    const { b: x, bLeg: xLeg } = first
+    await infoPasses(x, xLeg, y)
+    await nodes.a.advance(5_000)
+    first.a.reply(await first.a.next('BYE'), 200)
+    await hangUp(y, yLeg, x)
+    // Who has called pays for both calls; what connects the nodes is free, and has a record on each.
+    for (const rig of [nodes.a, nodes.b]) {
+      expect(await recordsOf(rig, 2)).toMatchObject([
+        { disposition: 'ANSWERED', customerId: 7 },
+        { disposition: 'ANSWERED', customerId: null, isFree: true, direction: 'internal' },
+      ])
+      expect(rig.asked).toHaveLength(1)
+      await rig.idle()
+    }
+  },
+)
+
+test('a ringing call of another party cannot be taken: 481', async () => {
+  const calls = await ringing()
+  const { first } = calls
+  Object.assign(nodes.b.calls.call('uuid-1') ?? {}, {
+    origin: { ...extension101, extensionId: 2 },
+  })
+  await referRinging(calls)
+  expect((await finalNotify(first.a)).body).toMatch(/^SIP\/2.0 481 /)
+  expect(nodes.b.calls.list()).toMatchObject([{ state: 'RINGING' }])
 })

@@ -1,6 +1,5 @@
 /** Blind transfer from the API, over the real server. */
-import { afterEach, beforeEach, expect, test } from 'vitest'
-import { type CallRig, startCallRig } from '../../../support/call-rig.ts'
+import { expect, test } from 'vitest'
 import { sdp } from '../../../support/sip-peer.ts'
 import { call, establish, recordsOf, transferring } from '../../../support/transfer-rig.ts'
 import {
@@ -12,14 +11,11 @@ import {
   carrierOrigin,
   extensionRecord,
   phoneOf,
+  rig,
+  rigForEachTest,
 } from '../steps.ts'
 
-let rig: CallRig
-
-beforeEach(async () => {
-  rig = await startCallRig()
-})
-afterEach(() => rig.stop())
+rigForEachTest()
 
 const carrier = carrierOrigin()
 

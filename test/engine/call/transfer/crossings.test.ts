@@ -1,6 +1,5 @@
 /** What happens while a call is being transferred: one record per call, no call left, nothing kept. */
-import { afterEach, beforeEach, expect, test } from 'vitest'
-import { type CallRig, startCallRig } from '../../../support/call-rig.ts'
+import { expect, test } from 'vitest'
 import { sdp } from '../../../support/sip-peer.ts'
 import {
   asVersion,
@@ -11,14 +10,9 @@ import {
   refer,
   transferring,
 } from '../../../support/transfer-rig.ts'
-import { acknowledge, areHungUp, hangUp, nextNode } from '../steps.ts'
+import { acknowledge, areHungUp, hangUp, nextNode, rig, rigForEachTest } from '../steps.ts'
 
-let rig: CallRig
-
-beforeEach(async () => {
-  rig = await startCallRig()
-})
-afterEach(() => rig.stop())
+rigForEachTest()
 
 test('the transferee hangs up while the target rings: the transferor gets 487, then BYE', async () => {
   const { a, b, bLeg, c, toC } = await transferring(rig)
@@ -33,21 +27,6 @@ test('the transferee hangs up while the target rings: the transferor gets 487, t
     { hangupBy: 'callee', disposition: 'ANSWERED' },
     { disposition: 'CANCELED', sipCode: 487 },
   ])
-  await rig.idle()
-})
-
-test('the transferor hangs up at once: the others are connected all the same', async () => {
-  const { a, aLeg, b, bLeg, c, toC } = await transferring(rig)
-  a.request('BYE', aLeg)
-  await a.next('200 BYE')
-  await rig.seen(a)
-  expect(rig.calls.size).toBe(2)
-  c.reply(toC, 200, { tag: 'c', body: sdp('answer of c') })
-  b.reply(await b.next('INVITE'), 200, { body: sdp('answer of b') })
-  await b.next('ACK')
-  await rig.until(() => rig.calls.find('uuid-1')?.transfer?.state === 'transferred')
-  await hangUp(b, bLeg, c)
-  expect(await recordsOf(rig, 2)).toMatchObject([{ hangupBy: 'callee' }, { hangupBy: 'caller' }])
   await rig.idle()
 })
 

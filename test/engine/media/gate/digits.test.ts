@@ -1,9 +1,16 @@
 import { expect, test } from 'vitest'
-import { digitIn } from '../../../../engine/media/gate/digits.ts'
+import {
+  digitIn,
+  type RelayDigit,
+  relayDigitIn,
+  RelayDigits,
+} from '../../../../engine/media/gate/digits.ts'
 import { noRules } from '../../../support/media-party.ts'
 import { talk } from '../../../support/call-rig.ts'
 import { startMediaRig } from '../../../support/media-rig.ts'
 import { hangUp } from '../../call/steps.ts'
+import type { MediaRules } from '../../../../schema/contracts/field-values.ts'
+import type { SipPeer } from '../../../support/sip-peer.ts'
 
 const relayed = 'application/dtmf-relay'
 
@@ -73,4 +80,142 @@ test('a digit for a relay that is out passes at once, after those that wait for 
   await hangUp(caller, leg, node)
   await rig.advance(6_000)
   await rig.settle()
+})
+
+/** Of digits. */
+async function hearsNothing(...peers: readonly SipPeer[]): Promise<void> {
+  for (const peer of peers) await expect(peer.next('INFO')).rejects.toThrow('no INFO')
+}
+
+/** A call whose relay tells of digits. */
+async function call(dtmf: MediaRules['dtmf'] = 'info') {
+  const rig = await startMediaRig({ setRules: { ...noRules, dtmf } })
+  const parties = await talk(rig)
+  await rig.settle()
+  const [session] = rig.media?.calls.sessionsOf('uuid-1') ?? []
+  const press = (event: number, from = 'uuid-1.0', source = rig.relay.address): void => {
+    const report = { callid: session?.id, source_tag: from, event, duration: 120 }
+    rig.media?.digits.received(Buffer.from(JSON.stringify(report)), source)
+  }
+  const ignored = () => rig.media?.digits.telemetry()['media_digits_ignored_total']
+  return { ...parties, rig, press, ignored }
+}
+
+test('a digit in RTP becomes INFO to a party that takes it, one after the other', async () => {
+  const { rig, caller, node, leg, press, ignored } = await call()
+  press(5)
+  press(11)
+  const first = await node.next('INFO')
+  expect(first.get('content-type')).toBe('application/dtmf-relay')
+  expect(first.body).toBe('Signal=5\r\nDuration=120\r\n')
+  await hearsNothing(node)
+  node.reply(first, 200)
+  const second = await node.next('INFO')
+  expect(second.body).toBe('Signal=#\r\nDuration=120\r\n')
+  node.reply(second, 415)
+  await rig.settle()
+  // Call control does not hear of the answers, and no digit goes back.
+  press(5, 'uuid-1.1')
+  press(5, 'uuid-1.0', '192.0.2.66')
+  await hearsNothing(caller, node)
+  expect(ignored()).toBe(1)
+  await hangUp(caller, leg, node)
+  await rig.idle()
+  press(5)
+  await hearsNothing(node)
+  expect(ignored()).toBe(2)
+})
+
+test.each(['auto', 'rfc4733'] as const)('not to a party with dtmf %s', async (dtmf) => {
+  const { rig, caller, node, leg, press } = await call(dtmf)
+  press(5)
+  press(5, 'uuid-1.1')
+  await hearsNothing(caller, node)
+  await hangUp(caller, leg, node)
+  await rig.idle()
+})
+
+/** As rtpengine 10.5.3.5 writes it. */
+const report = {
+  callid: 's-1',
+  source_tag: 'uuid-1.0',
+  tags: ['uuid-1.1', 'uuid-1.0'],
+  type: 'DTMF',
+  timestamp: 1_795_387_485,
+  source_ip: '127.0.0.1',
+  event: 5,
+  duration: 160,
+  volume: 10,
+}
+const reportedDigit = (change: object) =>
+  relayDigitIn(Buffer.from(JSON.stringify({ ...report, ...change })))
+
+test.each([
+  [{}, { code: '5', durationMs: 160 }],
+  [{ event: 10 }, { code: '*', durationMs: 160 }],
+  [
+    { event: 11, duration: 1 },
+    { code: '#', durationMs: 40 },
+  ],
+  [
+    { event: 15, duration: 60_000 },
+    { code: 'D', durationMs: 5_000 },
+  ],
+])('%j', (change, digit) => {
+  expect(reportedDigit(change)).toEqual({ session: 's-1', from: 'uuid-1.0', digit })
+})
+
+test.each([
+  { event: 16 },
+  { event: -1 },
+  { event: 1.5 },
+  { event: '5' },
+  { duration: null },
+  { callid: 7 },
+  { source_tag: undefined },
+])('%j is nothing', (change) => {
+  expect(reportedDigit(change)).toBeUndefined()
+})
+
+test.each(['', '{', 'null', '[]', '5', '"DTMF"', '\u0000\uffff'])('%j is nothing', (text) => {
+  expect(relayDigitIn(Buffer.from(text))).toBeUndefined()
+})
+
+function receiver() {
+  const taken: RelayDigit[] = []
+  const known = new Set(['known'])
+  const time = { now: 0 }
+  const digits = new RelayDigits({
+    isRelay: (address) => address === '192.0.2.1',
+    take: (digit) => known.has(digit.session) && taken.push(digit) > 0,
+    now: () => time.now,
+  })
+  const receive = (callid: string, source = '192.0.2.1', rest: object = {}): void =>
+    digits.received(
+      Buffer.from(JSON.stringify({ callid, source_tag: 'a', event: 1, duration: 100, ...rest })),
+      source,
+    )
+  const ignored = () => digits.telemetry()['media_digits_ignored_total']
+  return { digits, receive, taken, known, time, ignored }
+}
+
+test('digits of relays are taken; what comes from elsewhere, or is too long, is ignored and counted', () => {
+  const { receive, taken, ignored } = receiver()
+  receive('known')
+  receive('known', '::ffff:192.0.2.1')
+  expect(taken).toHaveLength(2)
+  receive('known', '192.0.2.2')
+  receive('known', '192.0.2.1', { padding: 'x'.repeat(3_000) })
+  receive('unknown')
+  expect(taken).toHaveLength(2)
+  expect(ignored()).toBe(3)
+})
+
+test('a relay that tells of thousands at once is taken from again a moment later', () => {
+  const { receive, taken, time, ignored } = receiver()
+  for (let n = 0; n < 2_500; n += 1) receive('known')
+  expect([taken.length, ignored()]).toEqual([2_000, 500])
+  time.now += 100
+  receive('known')
+  expect(taken).toHaveLength(2_001)
 })

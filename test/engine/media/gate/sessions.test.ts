@@ -1,7 +1,9 @@
 /** When relays are told that sessions are over. */
 import { expect, test } from 'vitest'
-import { Sessions } from '../../../../engine/media/gate/sessions.ts'
-import type { NgAnswer, NgRequest } from '../../../../engine/media/relay/relays.ts'
+import { deleteOrphans, Sessions } from '../../../../engine/media/gate/sessions.ts'
+import type { NgAnswer, NgRequest, Relay } from '../../../../engine/media/relay/relays.ts'
+import { ManualTime } from '../../../support/manual-time.ts'
+import { turnOfEventLoop } from '../../../support/waiting.ts'
 
 const relay = {
   name: 'relay:22222',
@@ -55,4 +57,50 @@ test('a session of the last process, to which that may have subscribed, is delet
   sessions.deleteClosed()
   const whole = { command: 'delete', 'call-id': session.id, 'delete-delay': 0 }
   expect(asked).toEqual([{ ...whole, 'from-tag': 'one.0' }, whole])
+})
+
+const PAGE = 800
+
+/** A relay that lists its first sessions, as rtpengine does, and what a start does about those of a crash. */
+function open(names: readonly string[]) {
+  const left = new Set(names)
+  const time = new ManualTime(0)
+  const state = { isAway: false, lists: 0, longest: 0 }
+  const answerTo = ({ command, ...values }: Readonly<Record<string, unknown>>): NgAnswer => {
+    if (state.isAway) return { kind: 'timeout' }
+    if (command !== 'list') {
+      left.delete(String(values['call-id']))
+      return { kind: 'ok', values: {} }
+    }
+    state.lists += 1
+    const calls = [...left].slice(0, Number(values['limit']))
+    state.longest = Math.max(state.longest, calls.length)
+    return { kind: 'ok', values: { calls } }
+  }
+  const listing: Relay = {
+    name: 'listing',
+    isAlive: true,
+    seenAt: 0,
+    ask: () => undefined,
+    request: (request) => Promise.resolve(answerTo(request)),
+  }
+  const isOrphan = (name: string): boolean => name.startsWith('orphan')
+  const after = (act: () => void, delayMs: number) => time.schedule(act, delayMs)
+  deleteOrphans([listing], { isOrphan }, after)
+  const pass = async (ms: number): Promise<void> => {
+    time.advance(ms)
+    for (let turn = 0; turn < 5; turn += 1) await turnOfEventLoop()
+  }
+  return { left, state, pass }
+}
+
+const namesOf = (kind: string, count: number): readonly string[] =>
+  Array.from({ length: count }, (_, at) => `${kind}-${at}`)
+
+test('all sessions of 10,000 calls are deleted, in pages that fit into a datagram', async () => {
+  const { left, state, pass } = open([...namesOf('live', 500), ...namesOf('orphan', 10_000)])
+  await pass(0)
+  expect(left.size).toBe(500)
+  expect([...left].filter((name) => name.startsWith('orphan'))).toEqual([])
+  expect(state.longest).toBe(PAGE)
 })

@@ -2,8 +2,8 @@
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { lastPacketOf, qualityOf } from '../../../../engine/media/quality/statistics.ts'
-import type { NgDictionary, NgValue } from '../../../../engine/media/relay/relays.ts'
+import { lastPacketOf, qualityOf, mosOf } from '../../../../engine/media/quality/statistics.ts'
+import type { NgDictionary } from '../../../../engine/media/relay/relays.ts'
 
 interface Recorded {
   readonly name: string
@@ -82,26 +82,39 @@ test('a fax and video are media as audio is', () => {
   expect(lastPacketOf(values, ['A', 'B'])).toEqual({ seconds: 90, packets: 30 })
 })
 
-test('an answer of any shape is read', () => {
-  const value = fc.letrec<{ any: NgValue }>((tie) => ({
-    any: fc.oneof(
-      { maxDepth: 6 },
-      fc.string(),
-      fc.integer(),
-      fc.array(tie('any'), { maxLength: 3 }),
-      fc.dictionary(
-        fc.constantFrom('tags', 'A', 'B', 'medias', 'streams', 'SSRC', 'stats', 'packets', '1'),
-        tie('any'),
-        { maxKeys: 4 },
-      ),
-    ),
-  })).any
+const clean = { jitterMs: 0, packetLossPct: 0, roundTripMs: 0, codec: 'PCMA' }
+
+test('a call without impairment is as good as its codec', () => {
+  expect(mosOf(clean)).toBe(4.4)
+  expect(mosOf({ ...clean, codec: 'g729' })).toBe(4.1)
+})
+
+test('loss costs more than jitter, and a delay that people notice more than one that they do not', () => {
+  expect(mosOf({ ...clean, packetLossPct: 1 })).toBe(3.8)
+  expect(mosOf({ ...clean, packetLossPct: 10 })).toBe(1.5)
+  expect(mosOf({ ...clean, jitterMs: 20 })).toBe(4.4)
+  expect(mosOf({ ...clean, roundTripMs: 200 })).toBe(4.4)
+  expect(mosOf({ ...clean, roundTripMs: 800 })).toBe(3.1)
+})
+
+test('is between 1 and 4.4, and never better with more loss, jitter or delay', () => {
+  const figures = fc.record({
+    jitterMs: fc.double({ min: 0, max: 10_000, noNaN: true }),
+    packetLossPct: fc.double({ min: 0, max: 100, noNaN: true }),
+    roundTripMs: fc.double({ min: 0, max: 60_000, noNaN: true }),
+    codec: fc.constantFrom('PCMU', 'G729', 'opus', undefined, '__proto__'),
+  })
   fc.assert(
-    fc.property(value, (tree) => {
-      const values: NgDictionary = { tags: tree, SSRC: tree }
-      const { caller, callee } = qualityOf(values, tags) ?? {}
-      for (const stream of [caller, callee]) expect(stream?.mos ?? 1).toBeGreaterThanOrEqual(1)
-      expect(lastPacketOf(values, ['A', 'B']).packets).toBeGreaterThanOrEqual(0)
+    fc.property(figures, fc.double({ min: 0, max: 10, noNaN: true }), (quality, more) => {
+      const mos = mosOf(quality)
+      expect(mos).toBeGreaterThanOrEqual(1)
+      expect(mos).toBeLessThanOrEqual(4.4)
+      expect(mosOf({ ...quality, jitterMs: quality.jitterMs + more })).toBeLessThanOrEqual(mos)
+      expect(mosOf({ ...quality, roundTripMs: quality.roundTripMs + more })).toBeLessThanOrEqual(
+        mos,
+      )
+      const packetLossPct = Math.min(100, quality.packetLossPct + more)
+      expect(mosOf({ ...quality, packetLossPct })).toBeLessThanOrEqual(mos)
     }),
   )
 })

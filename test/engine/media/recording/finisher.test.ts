@@ -1,12 +1,4 @@
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  utimesSync,
-  writeFileSync,
-} from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import {
@@ -194,14 +186,4 @@ test('captures of ours that no call claims are removed after a week, others neve
     'other-0123456789abcdef.pcap',
     'tg-3-0123456789abcdef.pcap',
   ])
-})
-
-test('a process that stops leaves what is not finished to the next one', async () => {
-  const { finisher, unfinished, file, captures } = open()
-  await unfinished.write(note)
-  finisher.add(note)
-  await finisher.stop()
-  await eventually(() => expect(finisher.totals.waiting).toBe(0))
-  expect(await unfinished.all()).toHaveLength(1)
-  expect([captures().length, existsSync(file)]).toEqual([4, false])
 })

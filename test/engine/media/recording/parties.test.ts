@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest'
-import { recordingWish } from '../../../../engine/media/recording/recordings.ts'
+import {
+  recordingWish,
+  needsRelay,
+  recordingOf,
+} from '../../../../engine/media/recording/recordings.ts'
 
 const extensions: Record<string, { readonly callRecording?: 'always' | 'never' | 'on_demand' }> = {
   '100@acme.example': { callRecording: 'never' },
@@ -58,4 +62,22 @@ test('the extensions of both parties are asked, the called one as soon as it is 
   expect(wish({ origin: from('100') })).toBe('never')
   expect(wish({ origin: { kind: 'unknown' }, destination: to('101') })).toBe('always')
   expect(wish({ origin: from('109'), destination: to('100') })).toBe('never')
+})
+
+test.each([
+  [['always', 'never'], 'always'],
+  [['never', 'always'], 'always'],
+  [['on_demand', 'always'], 'always'],
+  [['on_demand', 'never'], 'on_demand'],
+  [['on_demand', undefined], 'on_demand'],
+  [['never', 'never'], 'never'],
+  [[undefined, 'never'], 'never'],
+  [[], 'never'],
+] as const)('extensions that say %j make a call that is recorded: %s', (wishes, recording) => {
+  expect(recordingOf(wishes)).toBe(recording)
+})
+
+test('a call that may be recorded later goes through a relay from its beginning', () => {
+  expect(needsRelay('on_demand')).toBe(true)
+  expect(needsRelay('never')).toBe(false)
 })

@@ -3,7 +3,8 @@ import type { MediaObserver, MediaSession } from '../../../../engine/media/call-
 import type { NgAnswer } from '../../../../engine/media/relay/relays.ts'
 import { Recordings } from '../../../../engine/media/recording/recordings.ts'
 import type { EngineHappening } from '../../../../schema/contracts/engine.ts'
-import type { CallRecording } from '../../../../schema/contracts/calls.ts'
+import type { ActiveCall, CallRecording } from '../../../../schema/contracts/calls.ts'
+import { extension101 } from '../../../support/transfer-rig.ts'
 import { type CallRecord, toColumns } from '../../../../schema/call-record.ts'
 import { execute, first } from '../../../../schema/sql/query.ts'
 import { callRecord } from '../../../../engine/call/cdr/cdr.ts'
@@ -28,15 +29,7 @@ async function open({ isRequired = false, wish = 'always' }: Options = {}) {
   const machine = new CallMachine()
   const { caller, callee } = machine.answered(null, candidate(1, 5_060))
   const call = machine.call()
-  call.origin = {
-    kind: 'extension',
-    extensionId: 1,
-    tenantId: 1,
-    customerId: null,
-    domain: 'acme.example',
-    extension: '100',
-    displayName: '',
-  }
+  call.origin = extension101
   const place = `${root}/${(count += 1)}`
   const events: EngineHappening[] = []
   const store = emptyStore()
@@ -53,28 +46,9 @@ async function open({ isRequired = false, wish = 'always' }: Options = {}) {
     },
     relays: { byName: () => undefined },
     calls: {
-      find: (uuid) => {
-        const { start, stampOffsetMs, answeredAt } = call
-        return uuid === callUuid
-          ? {
-              callUuid,
-              state: 'ACTIVE',
-              direction: 'internal',
-              startedAt: start.startedAt,
-              callerNumber: '100',
-              calledNumber: '1',
-              answeredAt,
-              stampOffsetMs,
-              tenantId: 1,
-              customerId: null,
-              setId: null,
-              node: null,
-              carrier: null,
-              instance: 'sbc-1',
-              peers: { caller: null, callee: null },
-            }
-          : undefined
-      },
+      // As far as it is read.
+      find: (uuid) =>
+        uuid === callUuid ? ({ callUuid, answeredAt: 0, tenantId: 1 } as ActiveCall) : undefined,
       list: () => [],
       call: (uuid) => (uuid === callUuid ? call : undefined),
       leg: (legId) => machine.world.legs.get(legId ?? ''),

@@ -59,18 +59,6 @@ test('without an answer a request is repeated with the same cookie, and ends wit
   expect(time.waiting).toBe(0)
 })
 
-test('an answer to a repetition counts once; what comes later is not expected', async () => {
-  const { relay, client, time, seen } = connected()
-  const answer = client.request(ping)
-  time.advance(200)
-  relay.answer('a_0', { result: 'pong' })
-  relay.answer('a_0', { result: 'pong' })
-  expect((await answer).kind).toBe('ok')
-  expect(seen.answers).toHaveLength(1)
-  time.advance(10_000)
-  expect(relay.received).toHaveLength(2)
-})
-
 test('an error of the relay is a value', async () => {
   const { relay, client } = connected()
   const answers = [1, 2, 3, 4].map(() => client.request(ping))

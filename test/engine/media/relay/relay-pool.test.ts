@@ -111,21 +111,6 @@ test('weights share the sessions out without bursts; weight 0 is for when no oth
   expect(turns(2)).toBe('33')
 })
 
-test('a name that has another address now leads there', async () => {
-  addresses['relay.test'] = ['10.0.0.1']
-  const pool = poolOf(['relay.test'])
-  await pass(1_000)
-  addresses['relay.test'] = ['10.0.0.9', '10.0.0.1']
-  await pass(1_000)
-  expect(relayAt('10.0.0.1:2223').connections).toBe(1)
-  addresses['relay.test'] = ['10.0.0.9']
-  await pass(1_000)
-  expect(relayAt('10.0.0.1:2223').connections).toBe(0)
-  expect(relayAt('10.0.0.9:2223').connections).toBe(1)
-  await pool.pick()?.request({ command: 'offer' })
-  expect(relayAt('10.0.0.9:2223').commands).toContain('offer')
-})
-
 test('a relay that was started anew is noticed, also when it was never found silent', async () => {
   poolOf(['10.0.0.1'])
   const relay = relayAt('10.0.0.1:2223')

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'vitest'
 import type { LiveLeg } from '../../../../engine/call/call-machine/state.ts'
-import type { MediaObserver, MediaSession } from '../../../../engine/media/call-media.ts'
+import type { MediaSession } from '../../../../engine/media/call-media.ts'
 import type { NgAnswer, NgRequest, Relay } from '../../../../engine/media/relay/relays.ts'
 import { Listening, type ListeningDeps } from '../../../../engine/media/spy/listening.ts'
 import type { Mixers } from '../../../../engine/media/spy/mixer-thread.ts'
@@ -15,7 +15,6 @@ const offered =
 let asked: NgRequest[]
 let answerTo: (request: NgRequest) => NgAnswer
 let sessions: MediaSession[]
-let observer: MediaObserver
 let mixed: unknown[]
 let isMixing: boolean
 let listening: Listening
@@ -69,7 +68,7 @@ beforeEach(() => {
   listening = new Listening({
     media: {
       sessionsOf: (callUuid) => sessions.filter(({ callUuids }) => callUuids.includes(callUuid)),
-      observe: (one) => (observer = one),
+      observe: () => undefined,
       closedSessions: () => undefined,
     },
     mixers,
@@ -125,19 +124,6 @@ test('at its end the subscription is taken back, and the mixer closed', async ()
   expect(asked.at(-1)).toEqual({ command: 'unsubscribe', 'call-id': 'one', 'to-tag': 'spy.1' })
   expect(asked).toHaveLength(3)
   expect(mixed).toContainEqual(['close', 'spy.1'])
-})
-
-test('when the call gets another session, the mixer hears that one', async () => {
-  await open()
-  sessions = [session('two', ['other', 'call'])]
-  const [two] = sessions
-  if (two) observer.connected?.(two)
-  await turnOfEventLoop()
-  expect(asked.map((request) => [request.command, request['call-id']]).slice(2)).toEqual([
-    ['unsubscribe', 'one'],
-    ['subscribe request', 'two'],
-    ['subscribe answer', 'two'],
-  ])
 })
 
 test.each([

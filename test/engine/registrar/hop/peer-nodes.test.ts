@@ -57,15 +57,6 @@ test.each([null, '', 'tel:1', 'sip:192.0.2.1;transport=ws', 'sip:192.0.2.1;trans
   },
 )
 
-test('a node is known by its name, a request of one by its address in any spelling', () => {
-  const { peers } = registry(node('a', 'sip:[2001:db8::1]'), node('b', 'sip:192.0.2.2', false))
-  expect(peers.find('b')).toMatchObject({ isAlive: false, addresses: ['192.0.2.2'] })
-  expect(peers.find('c')).toBeUndefined()
-  expect(
-    ['2001:0DB8:0::1', '::ffff:192.0.2.2', '192.0.2.3'].map((each) => peers.has(each)),
-  ).toEqual([true, true, false])
-})
-
 test('nodes that come, go and die are seen within half a second', () => {
   const { state, peers } = registry(node('a', 'sip:192.0.2.1'))
   expect(peers.find('a')?.isAlive).toBe(true)
