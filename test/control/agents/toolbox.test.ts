@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest'
 import { endedCall, liveCall, openToolRig } from '../../support/tools-rig.ts'
+import { connectClient, eras, textOf } from '../../support/mcp-client.ts'
+import { readFileSync } from 'node:fs'
+import { allTools } from '../../../control/agents/catalog/index.ts'
 
 type Entry = { action: string; target: string; outcome: string; code: string | null; actor: string }
-type Digests = { before_digest: string | null; after_digest: string | null }
 
 test('every call of a tool leaves one entry with its arguments, without what looks like a token', async () => {
   const rig = await openToolRig()
@@ -27,31 +29,6 @@ test('every call of a tool leaves one entry with its arguments, without what loo
   // The request itself is not entered a second time.
   const all = (await rig.request('/api/v1/audit?limit=200', { token: rig.root })).data<Entry[]>()
   expect(all.filter(({ action }) => action === 'POST /api/v1/mcp/tools/:name')).toHaveLength(0)
-})
-
-test('a tool that changes something leaves digests of before and after, others leave none', async () => {
-  const rig = await openToolRig()
-  await rig.key({ name: 'lost' })
-  const digests = async (name: string, given: object) => {
-    await rig.tool(name, given)
-    const { data } = await rig.request('/api/v1/audit?limit=1', { token: rig.root })
-    const [entry] = data<Digests[]>()
-    return [entry?.before_digest, entry?.after_digest]
-  }
-  const some = expect.stringMatching(/^[\w-]{43}$/)
-  const [before, after] = await digests('revoke_sbc_api_key', { identifier: 'lost' })
-  expect([before, after]).toEqual([some, some])
-  expect(before).not.toBe(after)
-  const destination = 'sip:10.0.0.1:5060;transport=udp'
-  const drained = await digests('set_dispatcher_state', {
-    state: 'inactive',
-    setId: 1,
-    destination,
-  })
-  expect(drained).toEqual([some, some])
-  expect(await digests('hangup_call', { call_uuid: liveCall })).toEqual([some, null])
-  const harmless = { call_uuid: liveCall, dry_run: true }
-  expect(await digests('hangup_call', harmless)).toEqual([null, null])
 })
 
 /** Every refusal: arguments, status, and the tool or the step that its text sends to. */
@@ -187,4 +164,78 @@ test('the eight tools of the specification answer with its keys', async () => {
     ],
   })
   expect(await dataOf('reload_dispatchers', {})).toMatchObject({ status: 'synchronized' })
+})
+
+const ofTenant = (slug: string) => ({ tenant_scope: 'tenant', tenant_slug: slug })
+
+/** The wrong name, and what is offered: of the tenant acme. */
+const slips: readonly [tool: string, given: Record<string, unknown>, offer: RegExp][] = [
+  ['get_customer_balance', { customer: 'acme custmer' }, /Did you mean "acme customer"\?/],
+  ['get_customer_balance', { customer: 'ACME' }, /Did you mean "acme customer"\?/],
+  ['lookup_rate', { number: '49', rate_plan: 'acme pln' }, /Did you mean "acme plan"\?/],
+  ['revoke_sbc_api_key', { identifier: 'acme kye' }, /Did you mean "acme key"\?/],
+  ['get_api_key_status', { name: 'acme fone' }, /Did you mean "acme phone"\?/],
+  [
+    'set_dispatcher_state',
+    { state: 'inactive', setId: 1, destination: 'sip:10.0.0.3:5060' },
+    /Did you mean "sip:10\.0\.0\.[12]:5060;transport=udp"\?/,
+  ],
+  ['search_cdrs', { nubmer: '1' }, /did you mean "number"\?/],
+]
+
+async function rigWithKeys() {
+  const rig = await openToolRig()
+  await rig.key({ name: 'acme key', ...ofTenant('acme') })
+  await rig.key({ name: 'acme phone', kind: 'pbx', ...ofTenant('acme') })
+  return rig
+}
+
+test.each(eras)('a tool, or a name in its arguments, is offered to a %s client', async (era) => {
+  const rig = await rigWithKeys()
+  const own = await connectClient(rig.app, await rig.key(ofTenant('acme')), era)
+  for (const [name, given, offer] of slips) {
+    const refusal = await own.callTool({ name, arguments: given })
+    expect([name, refusal.isError, textOf(refusal)]).toEqual([
+      name,
+      true,
+      expect.stringMatching(offer),
+    ])
+  }
+  await expect(own.callTool({ name: 'search_crds' })).rejects.toThrow(/mean "search_cdrs"\?/)
+  await expect(own.getPrompt({ name: 'triage_incidents' })).rejects.toThrow(/"triage_incident"\?/)
+  await own.close()
+})
+
+test('no name of another tenant is offered, nor that there is one', async () => {
+  const rig = await rigWithKeys()
+  const stranger = await rig.key(ofTenant('other'))
+  const ask = async (name: string, given: object) => {
+    const { body } = await rig.tool(name, given, stranger)
+    const { request_id: _, ...told } = body as { readonly request_id: string }
+    return JSON.stringify(told)
+  }
+  for (const [name, given] of slips.filter(([name]) => name !== 'search_cdrs')) {
+    const text = await ask(name, given)
+    expect([
+      name,
+      /mean/.exec(text)?.[0],
+      /\\"acme (customer|plan|key|phone)/.exec(text)?.[0],
+    ]).toEqual([name, undefined, undefined])
+  }
+  const nameless = (text: string) => text.replaceAll(/acme customer|no such one/g, '')
+  const there = await ask('get_customer_balance', { customer: 'acme customer' })
+  const nowhere = await ask('get_customer_balance', { customer: 'no such one' })
+  expect(nameless(there)).toBe(nameless(nowhere))
+})
+
+test('the guide names the scopes of every tool', () => {
+  const rows = readFileSync('GUIDE.md', 'utf8').matchAll(/^\| `(\w+)`( \\\*)? +\| (.*?) +\|/gm)
+  const shown = new Map([...rows].map(([, name = '', mark, needs = '']) => [name, { mark, needs }]))
+  for (const { name, scopes, effect } of allTools) {
+    const { mark, needs = '' } = shown.get(name) ?? {}
+    const named = [...needs.matchAll(/[a-z]+:[a-z]+/g)].map(([scope]) => scope)
+    const own = scopes.filter((scope) => scope !== 'mcp:read' && scope !== 'mcp:write')
+    const isChange = effect === 'changes' || effect === 'destroys'
+    expect([name, mark !== undefined, named]).toEqual([name, isChange, own])
+  }
 })

@@ -203,7 +203,6 @@ test('the restart of a process that was killed while it made a change waits for 
 })
 
 describe.runIf(hasPostgres)('changes of several nodes', () => {
-
   test('of all nodes one undoes a change whose time is over, once', async () => {
     const { open } = await sharedDatabase()
     const stores = [await open(), await open(), await open()]

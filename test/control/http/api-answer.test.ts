@@ -1,10 +1,21 @@
+import Sqlite from 'better-sqlite3'
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test, onTestFinished } from 'vitest'
 import { ApiAnswer } from '../../../control/http/api-answer.ts'
+import { Hono } from 'hono'
+import { KnownPathsRouter } from '../../../control/http/paths.ts'
+import { recentlyUsed } from '../../../control/http/recently-used.ts'
+import { join } from 'node:path'
+import type { ControlEnv } from '../../../control/http/control-env.ts'
+import { writeGate } from '../../../control/http/front.ts'
+import { SqliteStatements } from '../../../schema/sql/sqlite-statements.ts'
+import { ManualTime } from '../../support/manual-time.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
 
 const servers: { close(): void }[] = []
+
 afterEach(() => {
   for (const server of servers.splice(0)) server.close()
 })
@@ -49,4 +60,121 @@ test('what the handler sets itself wins over the early header of that name, in a
   })
   expect(answer.headers.get('cache-control')).toBe('max-age=60')
   expect(answer.headers.get('x-other')).toBe('stays')
+})
+
+/** Ambiguous on purpose, as the API's own routes are. */
+function routed(router: KnownPathsRouter<never> | undefined): Hono {
+  const app = router === undefined ? new Hono() : new Hono({ router })
+  return app
+    .use((c, next) => {
+      c.header('X-Front', 'passed')
+      return next()
+    })
+    .get('/things/active', (c) => c.text('active'))
+    .get('/things/:id', (c) => c.text(`thing ${c.req.param('id')}`))
+    .get('/:kind/:name/details', (c) => c.text(`${c.req.param('kind')} ${c.req.param('name')}`))
+    .post('/things', (c) => c.text('made', 201))
+    .all('/any/*', (c) => c.text(`any ${c.req.path}`))
+}
+
+const requests = [
+  'GET /things/active',
+  'GET /things/7',
+  'GET /things/:id',
+  'POST /things',
+  'GET /things',
+  'GET /things/7/details',
+  'GET /any/x',
+  'PUT /any/*',
+  'HEAD /things/active',
+  'GET /nothing',
+]
+
+test('every request gets the answer that it gets from hono’s own router, the second time too', async () => {
+  const known = routed(new KnownPathsRouter())
+  const plain = routed(undefined)
+  for (const request of [...requests, ...requests]) {
+    const [method = '', path = ''] = request.split(' ')
+    const [answer, expected] = await Promise.all(
+      [known, plain].map(async (app) => {
+        const response = await app.request(path, { method })
+        return [response.status, response.headers.get('x-front'), await response.text()]
+      }),
+    )
+    expect(answer).toEqual(expected)
+  }
+})
+
+test('a declared path is itself for every method, not a value in the place of a parameter', async () => {
+  const app = new Hono({ router: new KnownPathsRouter() })
+    .post('/things/import', (c) => c.text('imported'))
+    .get('/things/:id', (c) => c.text(c.req.param('id')))
+  const statuses = ['POST /things/import', 'GET /things/import', 'GET /things/7'].map(
+    async (request) => {
+      const [method = '', path = ''] = request.split(' ')
+      return (await app.request(path, { method })).status
+    },
+  )
+  expect(await Promise.all(statuses)).toEqual([200, 404, 200])
+})
+
+test('of more entries than it may have, those stay that were used last', () => {
+  const entries = recentlyUsed<number, { readonly key: number }>(3)
+  for (const key of [1, 2, 3]) entries.set(key, { key })
+  entries.get(1)
+  entries.set(4, { key: 4 })
+  entries.set(4, { key: 5 })
+  expect(new Set(entries.keys())).toEqual(new Set([1, 3, 4]))
+  expect(entries.get(4)).toEqual({ key: 5 })
+})
+
+const folder = temporaryFolder()
+
+function gated(name: string) {
+  const path = join(folder, name)
+  const [sqlite, other] = [new Sqlite(path, { timeout: 0 }), new Sqlite(path)]
+  onTestFinished(() => {
+    other.close()
+    sqlite.close()
+  })
+  sqlite.pragma('journal_mode = WAL')
+  const time = new ManualTime(0)
+  const app = new Hono<ControlEnv>()
+  app.use(writeGate({ sqlite, statements: new SqliteStatements(sqlite) }, time.schedule))
+  const served: string[] = []
+  app.post('*', (c) => {
+    served.push(c.req.path)
+    return c.text('done')
+  })
+  const post = async (path: string) => app.request(path, { method: 'POST' })
+  return { other, time, post, served }
+}
+
+test('while another process has the write lock, requests that may write wait for it, and nothing else does', async () => {
+  const { other, time, post, served } = gated('a.db')
+  await post('/first')
+  expect(served).toEqual(['/first'])
+  other.exec('BEGIN EXCLUSIVE')
+  const startedAt = performance.now()
+  const answers = [post('/second'), post('/third')]
+  expect(performance.now() - startedAt).toBeLessThan(50)
+  await post('/api/ocs/cdr')
+  time.advance(1_000)
+  expect(served).toEqual(['/first', '/api/ocs/cdr'])
+  other.exec('ROLLBACK')
+  time.advance(20)
+  await Promise.all(answers)
+  expect(served).toEqual(['/first', '/api/ocs/cdr', '/second', '/third'])
+  expect(time.waiting).toBe(0)
+})
+
+test('they wait for two seconds at most', async () => {
+  const { other, time, post, served } = gated('b.db')
+  other.exec('BEGIN EXCLUSIVE')
+  const answer = post('/stubborn')
+  time.advance(1_900)
+  expect(served).toEqual([])
+  time.advance(100)
+  await answer
+  expect(served).toEqual(['/stubborn'])
 })

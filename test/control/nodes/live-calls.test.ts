@@ -8,15 +8,16 @@ import { readColumn } from '../../support/stored.ts'
 const uuidOf = (index: number): string =>
   `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`
 
-const callOf = (index: number, more: Partial<ActiveCall> = {}) => activeCall({
-  callUuid: uuidOf(index),
-  callerNumber: '15550001111',
-  calledNumber: '18005551212',
-  startedAt: startOfTime - 60_000 + index,
-  answeredAt: startOfTime - 30_000,
-  setId: 1,
-  ...more,
-})
+const callOf = (index: number, more: Partial<ActiveCall> = {}) =>
+  activeCall({
+    callUuid: uuidOf(index),
+    callerNumber: '15550001111',
+    calledNumber: '18005551212',
+    startedAt: startOfTime - 60_000 + index,
+    answeredAt: startOfTime - 30_000,
+    setId: 1,
+    ...more,
+  })
 
 const active = '/api/v1/pbx/calls/active'
 

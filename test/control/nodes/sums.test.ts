@@ -6,13 +6,14 @@ import { joinNodes, type JoinedNode } from '../../support/joined-nodes.ts'
 
 const destination = 'sip:10.0.0.1:5060;transport=udp'
 
-const statusOf = (nodeId: number, activeCalls: number) => nodeStatus({
-  nodeId,
-  destination,
-  activeCalls,
-  latencyMs: 1,
-  probes: { sent: 1, answered: 1, failed: 0 },
-})
+const statusOf = (nodeId: number, activeCalls: number) =>
+  nodeStatus({
+    nodeId,
+    destination,
+    activeCalls,
+    latencyMs: 1,
+    probes: { sent: 1, answered: 1, failed: 0 },
+  })
 
 interface SetView {
   readonly id: number

@@ -5,7 +5,18 @@ import { summarize, totalOf } from '../../../control/reports/summarize.ts'
 import { openControl } from '../../support/control.ts'
 import { seededRandom } from '../../support/seeded-random.ts'
 import { eachDatabase, localDatabase } from '../../support/shared-database.ts'
-import { aRecord, counted, DAY, firstDay, placeOf, randomRecord, randomRequest, rollUpAt, storeRecords, summarizeAt } from '../../support/summed-calls.ts'
+import {
+  aRecord,
+  counted,
+  DAY,
+  firstDay,
+  placeOf,
+  randomRecord,
+  randomRequest,
+  rollUpAt,
+  storeRecords,
+  summarizeAt,
+} from '../../support/summed-calls.ts'
 
 describe.each(eachDatabase)('summaries on $database', ({ open }) => {
   test('a summary is what the records come to, one by one, whatever part of them the sums have', async () => {
@@ -68,7 +79,6 @@ describe.each(eachDatabase)('summaries on $database', ({ open }) => {
     expect(await first('count')).toBe('many')
     expect(await first('asr')).toBe('bad')
   })
-
 })
 
 describe('a summary that would read records for more than a second', () => {

@@ -1,4 +1,3 @@
-import { verify } from '@node-rs/argon2'
 import { expect, test } from 'vitest'
 import { wrongBalancesIn } from '../../../schema/migrate.ts'
 import { openResources, type TestResources } from '../../support/resources.ts'
@@ -72,20 +71,6 @@ test('numbers are stored in their normal form, so that their callers are recogni
   })
 })
 
-test('a password is kept as an argon2id hash, changed, and taken away by null; it is never shown', async () => {
-  const { call, store, id, created } = await withCustomer({ password: 'first password' })
-  const stored = (): Promise<unknown> => readValue(store, 'SELECT password_hash FROM customer')
-  expect(created.data()).toMatchObject({ has_password: true })
-  expect(created.text).not.toContain('argon2')
-  expect(await verify(String(await stored()), 'first password')).toBe(true)
-  await call('PATCH', `/customers/${id}`, { max_cps: 5 })
-  expect(await verify(String(await stored()), 'first password')).toBe(true)
-  await call('PATCH', `/customers/${id}`, { password: 'second password' })
-  expect(await verify(String(await stored()), 'second password')).toBe(true)
-  const cleared = await call('PATCH', `/customers/${id}`, { password: null })
-  expect(cleared.data()).toMatchObject({ has_password: false, max_cps: 5 })
-})
-
 test('an adjustment moves the balance, for the ledger, the wallet and the next call alike', async () => {
   const control = await withCustomer()
   const { call, id, ocs, store } = control
@@ -112,15 +97,6 @@ test('an adjustment moves the balance, for the ledger, the wallet and the next c
     note: 'goodwill taken back',
   })
   expect(await wrongBalancesIn(store)).toEqual([])
-})
-
-test('a balance below its threshold is shown as low', async () => {
-  const control = await withCustomer({ low_balance_threshold: '5.00' })
-  const { call, id } = control
-  await adjust(control, id, { amount: -5, reason: 'x' })
-  expect((await call('GET', `/customers/${id}`)).data()).toMatchObject({ is_balance_low: false })
-  await adjust(control, id, { amount: '-0.000001', reason: 'x' })
-  expect((await call('GET', `/customers/${id}`)).data()).toMatchObject({ is_balance_low: true })
 })
 
 test('a higher credit limit ends a depletion, a lower one does not', async () => {

@@ -184,5 +184,4 @@ describe.runIf(hasPostgres)('webhooks of several nodes', () => {
     await pass(2_000)
     expect([requests, await states()]).toEqual([[], []])
   })
-
 })

@@ -241,18 +241,6 @@ test('events wait for the check of their reader; one that takes too long ends th
   expect((await reader.read()).done).toBe(true)
 })
 
-test('there is a bound on readers', () => {
-  const yes = () => Promise.resolve(true)
-  const hub = new EventHub(log, () => now)
-  const read = (tenantId: number | null, actor: string) =>
-    hub.open({ tenantId, actor }, undefined, yes)
-  for (let reader = 0; reader < 2_000; reader++)
-    expect(read(null, `key ${reader % 50}`)).toBeInstanceOf(ReadableStream)
-  expect(read(null, 'another')).toBe('all')
-  hub.close()
-  expect(hub.size).toBe(0)
-})
-
 test('neither a credential nor a tenant takes all readers', async () => {
   const yes = () => Promise.resolve(true)
   const hub = new EventHub(log, () => now)
