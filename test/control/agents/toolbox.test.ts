@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { endedCall, liveCall, openToolRig } from '../../support/tools-rig.ts'
+import { endedCall, openToolRig } from '../../support/tools-rig.ts'
 import { connectClient, eras, textOf } from '../../support/mcp-client.ts'
 import { readFileSync } from 'node:fs'
 import { allTools } from '../../../control/agents/catalog/index.ts'
@@ -42,15 +42,12 @@ const refusals: readonly [
   ['revoke_sbc_api_key', { identifier: 'unknown' }, ['*'], 404, /list_sbc_api_keys/],
   ['revoke_sbc_api_key', { identifier: 'twin' }, ['*'], 409, /Nothing was revoked.*uuid/],
   ['revoke_sbc_api_key', { identifier: 'phone' }, ['*'], 404, /list_sbc_api_keys/],
-  ['revoke_sbc_api_key', {}, ['*'], 400, /invalid/],
   ['revoke_sbc_api_key', { identifier: 'twin' }, ['*:read'], 403, /mcp:write and keys:write/],
-  ['list_sbc_api_keys', {}, ['mcp:read'], 403, /Ask an administrator/],
   ['list_sbc_api_keys', { sarch: 'x' }, ['*'], 400, /sarch/],
   ['get_api_key_status', {}, ['*'], 400, /key_id or name/],
   ['get_api_key_status', { key_id: 999 }, ['*'], 404, /list_api_keys/],
   ['get_api_key_status', { name: 'root' }, ['*'], 404, /list_api_keys/],
   ['get_dispatcher_status', { setId: 9 }, ['*'], 404, /without setId/],
-  ['get_dispatcher_status', { setId: '1' }, ['*'], 400, /setId/],
   [
     'set_dispatcher_state',
     { state: 'inactive', setId: 2, destination: 'sip:10.0.0.3:5060;transport=udp' },
@@ -65,16 +62,7 @@ const refusals: readonly [
     404,
     /get_dispatcher_status with setId 1/,
   ],
-  [
-    'set_dispatcher_state',
-    { state: 'gone', setId: 1, destination: 'sip:10.0.0.1' },
-    ['*'],
-    400,
-    /state/,
-  ],
-  ['reload_dispatchers', {}, ['mcp:*', 'dispatcher:read'], 403, /dispatcher:reload/],
   ['get_call', { call_uuid: '44444444-4444-4444-8444-444444444444' }, ['*'], 404, /search_cdrs/],
-  ['explain_call', { call_uuid: 'x' }, ['*'], 400, /call_uuid/],
   [
     'search_cdrs',
     { start_date: '2026-01-02T00:00:00Z', end_date: '2026-01-01T00:00:00Z' },
@@ -83,7 +71,6 @@ const refusals: readonly [
     /end \(end_date\) must be after start/,
   ],
   ['hangup_call', { call_uuid: endedCall }, ['*'], 404, /list_active_calls/],
-  ['hangup_call', { call_uuid: liveCall }, ['mcp:*', 'calls:read'], 403, /calls:control/],
   ['get_customer_balance', { customer: 'unknown' }, ['*'], 400, /there is no customer/],
   ['lookup_rate', { number: '4930' }, ['*'], 400, /acme plan/],
   ['lookup_rate', { number: '1', rate_plan: 'acme plan' }, ['*'], 404, /country code/],

@@ -177,21 +177,6 @@ test.each([
   },
 )
 
-test('a tool that finds the state of a PATCH keeps that, not what an earlier temporary change had made', async () => {
-  const { rig, patch, get, carrier } = await opened()
-  await drained(rig, { duration: 60 })
-  await patch(carrier, { is_active: true })
-  const same = await rig.tool('set_trunk_state', {
-    carrier: 'acme trunk',
-    state: 'active',
-    reason: 'sure',
-  })
-  expect(same.data<object>()).toMatchObject({ changed: false, change_id: null })
-  rig.tick(minute)
-  await rig.changes.poll()
-  expect(await get(carrier)).toMatchObject({ is_active: true })
-})
-
 test('a limit that ends under a later one is not what the later one leads back to', async () => {
   const { rig, get } = await opened()
   const raise = (credit_limit: string, duration: number) =>

@@ -5,8 +5,6 @@ import type { AddressInfo } from 'node:net'
 import { afterEach, expect, test, onTestFinished } from 'vitest'
 import { ApiAnswer } from '../../../control/http/api-answer.ts'
 import { Hono } from 'hono'
-import { KnownPathsRouter } from '../../../control/http/paths.ts'
-import { recentlyUsed } from '../../../control/http/recently-used.ts'
 import { join } from 'node:path'
 import type { ControlEnv } from '../../../control/http/control-env.ts'
 import { writeGate } from '../../../control/http/front.ts'
@@ -52,31 +50,6 @@ test('early headers stand in every kind of answer', async () => {
   }
 })
 
-test('what the handler sets itself wins over the early header of that name, in any case', async () => {
-  const answer = await ask((_, response) => {
-    response.setEarly('Cache-Control', 'no-store')
-    response.setEarly('X-Other', 'stays')
-    response.writeHead(200, { 'cache-control': 'max-age=60' }).end()
-  })
-  expect(answer.headers.get('cache-control')).toBe('max-age=60')
-  expect(answer.headers.get('x-other')).toBe('stays')
-})
-
-/** Ambiguous on purpose, as the API's own routes are. */
-function routed(router: KnownPathsRouter<never> | undefined): Hono {
-  const app = router === undefined ? new Hono() : new Hono({ router })
-  return app
-    .use((c, next) => {
-      c.header('X-Front', 'passed')
-      return next()
-    })
-    .get('/things/active', (c) => c.text('active'))
-    .get('/things/:id', (c) => c.text(`thing ${c.req.param('id')}`))
-    .get('/:kind/:name/details', (c) => c.text(`${c.req.param('kind')} ${c.req.param('name')}`))
-    .post('/things', (c) => c.text('made', 201))
-    .all('/any/*', (c) => c.text(`any ${c.req.path}`))
-}
-
 const requests = [
   'GET /things/active',
   'GET /things/7',
@@ -89,44 +62,6 @@ const requests = [
   'HEAD /things/active',
   'GET /nothing',
 ]
-
-test('every request gets the answer that it gets from hono’s own router, the second time too', async () => {
-  const known = routed(new KnownPathsRouter())
-  const plain = routed(undefined)
-  for (const request of [...requests, ...requests]) {
-    const [method = '', path = ''] = request.split(' ')
-    const [answer, expected] = await Promise.all(
-      [known, plain].map(async (app) => {
-        const response = await app.request(path, { method })
-        return [response.status, response.headers.get('x-front'), await response.text()]
-      }),
-    )
-    expect(answer).toEqual(expected)
-  }
-})
-
-test('a declared path is itself for every method, not a value in the place of a parameter', async () => {
-  const app = new Hono({ router: new KnownPathsRouter() })
-    .post('/things/import', (c) => c.text('imported'))
-    .get('/things/:id', (c) => c.text(c.req.param('id')))
-  const statuses = ['POST /things/import', 'GET /things/import', 'GET /things/7'].map(
-    async (request) => {
-      const [method = '', path = ''] = request.split(' ')
-      return (await app.request(path, { method })).status
-    },
-  )
-  expect(await Promise.all(statuses)).toEqual([200, 404, 200])
-})
-
-test('of more entries than it may have, those stay that were used last', () => {
-  const entries = recentlyUsed<number, { readonly key: number }>(3)
-  for (const key of [1, 2, 3]) entries.set(key, { key })
-  entries.get(1)
-  entries.set(4, { key: 4 })
-  entries.set(4, { key: 5 })
-  expect(new Set(entries.keys())).toEqual(new Set([1, 3, 4]))
-  expect(entries.get(4)).toEqual({ key: 5 })
-})
 
 const folder = temporaryFolder()
 

@@ -195,17 +195,6 @@ test('a reader that takes a little every now and then loses the rest after four 
   expect(isOver(1)).toBe(true)
 })
 
-test('a response that was read to its end, or is not wanted any more, leaves no timer and no open source', async () => {
-  const ended = opened()
-  await ended.read('all')
-  ended.source.push(null)
-  expect((await ended.reader.read()).done).toBe(true)
-  const unwanted = opened()
-  await unwanted.read('some')
-  await unwanted.reader.cancel()
-  for (const { isOver } of [ended, unwanted]) expect(isOver(0)).toBe(true)
-})
-
 test('a response whose source fails is cut, and has no text of the error in it', async () => {
   const { source, reader, read, isOver } = opened()
   await read('first')

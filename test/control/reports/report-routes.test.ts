@@ -2,13 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { addRefusedCalls, type CallRecord } from '../../../schema/call-record.ts'
 import { startOfTime, openControl } from '../../support/control.ts'
-import {
-  openReportRig as open,
-  reportPath as path,
-  uuidOf,
-  openReportRig,
-  reportPath,
-} from '../../support/report-rig.ts'
+import { openReportRig, reportPath, uuidOf } from '../../support/report-rig.ts'
 import { eventually } from '../../support/waiting.ts'
 import type { ReportRequest } from '../../../control/reports/report-chunks.ts'
 import { openReports } from '../../../control/reports/reports.ts'
@@ -16,7 +10,7 @@ import { openReports } from '../../../control/reports/reports.ts'
 const hour = 3_600_000
 
 test('a report has exactly the fields of SPECIFICATION.md §2.4 and §12.3', async () => {
-  const { store, get } = await open()
+  const { store, get } = await openReportRig()
   await store()
   const { status, body } = await get()
   expect(status).toBe(200)
@@ -75,7 +69,7 @@ test('a report has exactly the fields of SPECIFICATION.md §2.4 and §12.3', asy
 })
 
 test('a report holds the calls that began in the period, its end outside, in their order', async () => {
-  const { store, get } = await open()
+  const { store, get } = await openReportRig()
   for (const startedAt of [-1, 24 * hour, 5 * hour, 0, 2 * hour])
     await store({ startedAt: startOfTime + startedAt })
   const { body } = await get()
@@ -88,11 +82,11 @@ test('a report holds the calls that began in the period, its end outside, in the
 })
 
 test('without paging at most 10,000 records are shown, and the answer says so', async () => {
-  const { app, fill, get, token, day } = await open()
+  const { app, fill, get, token, day } = await openReportRig()
   await fill(10_003)
   // Not held against the documentation, which takes a second for so many.
   const headers = { Authorization: `Bearer ${token}` }
-  const whole = await app.request(`${path}?${day}`, { headers })
+  const whole = await app.request(`${reportPath}?${day}`, { headers })
   const body = (await whole.json()) as { records: unknown[] }
   expect(body).toMatchObject({ total_calls: 10_003, total_billsec: 110_033, truncated: true })
   expect(body.records).toHaveLength(10_000)
@@ -108,16 +102,16 @@ test('without paging at most 10,000 records are shown, and the answer says so', 
 })
 
 test('a tenant sees only its own calls, in every format', async () => {
-  const { store, request, key, tenant, day } = await open()
+  const { store, request, key, tenant, day } = await openReportRig()
   const acme = await tenant('acme', ['acme.example'])
   const beta = await tenant('beta', ['beta.example'])
   await store({ tenantId: acme })
   await store({ tenantId: beta })
   await store()
   const token = await key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'acme' })
-  const own = await request(`${path}?${day}`, { token })
+  const own = await request(`${reportPath}?${day}`, { token })
   expect(own.body).toMatchObject({ total_calls: 1, records: [{ tenant_slug: 'acme' }] })
-  const lines = await request(`${path}?${day}`, {
+  const lines = await request(`${reportPath}?${day}`, {
     token,
     headers: { Accept: 'application/x-ndjson' },
   })
@@ -125,7 +119,7 @@ test('a tenant sees only its own calls, in every format', async () => {
 })
 
 test('as NDJSON a report of any length has one record a line', async () => {
-  const { store, get, day } = await open()
+  const { store, get, day } = await openReportRig()
   for (let call = 0; call < 1_234; call++) await store({ startedAt: startOfTime + call })
   const { text, headers } = await get(day, { Accept: 'application/x-ndjson' })
   expect(headers.get('content-type')).toBe('application/x-ndjson')
@@ -144,12 +138,12 @@ test.each([
   ['TEXT/CSV', 'text/csv'],
   ['image/png', 'application/json'],
 ])('who accepts %s gets %s', async (accept, type) => {
-  const { get, day } = await open()
+  const { get, day } = await openReportRig()
   expect((await get(day, { Accept: accept })).headers.get('content-type')).toContain(type)
 })
 
 test('the plus of a zone may come unescaped', async () => {
-  const { store, get } = await open()
+  const { store, get } = await openReportRig()
   await store()
   const found = await get(
     'start_date=2026-01-01T03:00:00+02:00&end_date=2026-01-01T02:30:00%2B01:00',
@@ -161,7 +155,7 @@ test('the plus of a zone may come unescaped', async () => {
 })
 
 test('a caller of nothing but tabs holds up no report', async () => {
-  const { store, get, day } = await open()
+  const { store, get, day } = await openReportRig()
   // Looked for from each of them anew, it would take longer than a test may.
   await store({ callerNumber: `x${'\t'.repeat(400_000)}y`, calledNumber: '200' })
   const { text } = await get(day, { Accept: 'text/csv' })
@@ -169,10 +163,10 @@ test('a caller of nothing but tabs holds up no report', async () => {
 })
 
 test('who asks for one report too many is told to come again', async () => {
-  const { app, get, store, token, day } = await open()
+  const { app, get, store, token, day } = await openReportRig()
   for (let call = 0; call < 2_000; call++) await store({ startedAt: startOfTime + call })
   const headers = { Authorization: `Bearer ${token}`, Accept: 'application/x-ndjson' }
-  const begin = async () => app.request(`${path}?${day}`, { headers })
+  const begin = async () => app.request(`${reportPath}?${day}`, { headers })
   const under = await Promise.all(Array.from({ length: 16 }, begin))
   const refused = await get()
   expect([refused.status, refused.code]).toEqual([503, 'too_many_reports'])
@@ -184,7 +178,7 @@ test('who asks for one report too many is told to come again', async () => {
 })
 
 test('calls that were refused without a record are counted beside the totals, for credentials that see all calls', async () => {
-  const { store, get, day, deps, key, request, tenant } = await open()
+  const { store, get, day, deps, key, request, tenant } = await openReportRig()
   await store()
   const add = addRefusedCalls(deps.store)
   await add({ minute: startOfTime - 60_000, reason: 'overload', calls: 1 })
@@ -197,20 +191,21 @@ test('calls that were refused without a record are counted beside the totals, fo
   expect((await get(`${day}&caller=1`)).body).not.toHaveProperty('total_refused')
   await tenant('acme')
   const ours = await key({ tenant_scope: 'tenant', tenant_slug: 'acme' })
-  const own = await request(`${path}?${day}`, { token: ours })
+  const own = await request(`${reportPath}?${day}`, { token: ours })
   expect(own.body).toEqual({ total_calls: 0, total_billsec: 0, records: [] })
 })
 
-const path = reportPath.replace('cdrs', 'carriers')
+const carriersPath = reportPath.replace('cdrs', 'carriers')
 
-async function open() {
+async function openSums() {
   const rig = await openReportRig()
-  const sums = (query = rig.day, token = rig.token) => rig.request(`${path}?${query}`, { token })
+  const sums = (query = rig.day, token = rig.token) =>
+    rig.request(`${carriersPath}?${query}`, { token })
   return { ...rig, sums }
 }
 
 test('ASR and ACD are those of the calls to each carrier; those from it stand beside', async () => {
-  const { store, sums } = await open()
+  const { store, sums } = await openSums()
   const out = { direction: 'outbound', carrier: 'telco' } as const
   await store({ ...out, billsec: 60 })
   await store({ ...out, billsec: 30 })
@@ -233,7 +228,7 @@ test('ASR and ACD are those of the calls to each carrier; those from it stand be
 })
 
 test('a tenant sees what its own calls came to', async () => {
-  const { store, sums, tenant, key } = await open()
+  const { store, sums, tenant, key } = await openSums()
   const tenantId = await tenant('acme')
   await store({ tenantId, direction: 'outbound', carrier: 'telco' })
   await store({ tenantId: null, direction: 'outbound', carrier: 'telco' })

@@ -51,12 +51,6 @@ function open() {
   return { begin, read }
 }
 
-test('pieces come in order, of several reports at once, and the thread hears when one is over', async () => {
-  const { read } = open()
-  expect(await Promise.all([read('json'), read('json')])).toEqual(['a path;json;', 'a path;json;'])
-  expect(await read('json')).toBe('a path;json;over 1, 0 left;over 2, 0 left;')
-})
-
 test('a thread that ends fails the reports that wait for it; the next one starts another', async () => {
   const { read } = open()
   await expect(read('csv')).rejects.toThrow('has ended')

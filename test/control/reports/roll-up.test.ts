@@ -12,21 +12,8 @@ import { deferred } from '../../support/deferred.ts'
 import { hasPostgres } from '../../support/postgres.ts'
 import { eachDatabase, sharedDatabase } from '../../support/shared-database.ts'
 import { readColumn, readValue, runSql } from '../../support/stored.ts'
-import {
-  aRecord,
-  DAY,
-  firstDay,
-  placeOf,
-  rollUpAt,
-  storeRecords,
-  summarizeAt,
-} from '../../support/summed-calls.ts'
+import { aRecord, DAY, firstDay, placeOf, rollUpAt, storeRecords, summarizeAt } from '../../support/summed-calls.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
-import {
-  scheduleRollUps,
-  type RollUpResult,
-  type RollUpRequest,
-} from '../../../control/reports/roll-up.ts'
 
 const callsIn = async (place: CallSources): Promise<number> =>
   (await summarizeAt(place, { groupBy: 'caller' })).totals.calls
@@ -279,53 +266,4 @@ describe('the file of the sums beside an SQLite database', () => {
     expect(Number(await keptCalls(again))).toBe(4)
     expect(existsSync(`${path}.sums`)).toBe(true)
   })
-})
-
-test('few records wait for more, ten minutes at most; after a failure and with many left it goes on sooner', async () => {
-  let now = 0
-  let next: { readonly work: () => void; readonly delayMs: number } | undefined
-  let answer: () => Promise<RollUpResult> = () => Promise.resolve({ added: 5, behind: 0 })
-  const asked: RollUpRequest[] = []
-  const logged: string[] = []
-  const stop = scheduleRollUps({
-    now: () => now,
-    days: 30,
-    log: (_, message) => void logged.push(message),
-    schedule: (work, delayMs) => {
-      next = { work, delayMs }
-      return () => (next = undefined)
-    },
-    rollUp: (request) => {
-      asked.push(request)
-      return answer()
-    },
-  })
-  /** Resolves with the wait before this step, and what it asks for. */
-  const step = async () => {
-    const { work, delayMs = 0 } = next ?? {}
-    now += delayMs
-    next = undefined
-    work?.()
-    await expect.poll(() => next).toBeDefined()
-    return [delayMs, asked.at(-1)?.least]
-  }
-  expect(await step()).toEqual([10_000, undefined])
-  answer = () => Promise.resolve({ added: 0, behind: 30_000 })
-  for (let waited = 10_000; waited < 600_000; waited += 10_000)
-    expect(await step()).toEqual([10_000, 40_000])
-  answer = () => Promise.resolve({ added: 480_000, behind: 300_000 })
-  expect(await step()).toEqual([10_000, undefined])
-  answer = () => Promise.resolve({ added: 300_000, behind: 0 })
-  expect(await step()).toEqual([100, undefined])
-  answer = () => Promise.reject(new Error('away'))
-  expect(await step()).toEqual([10_000, 40_000])
-  answer = () => Promise.resolve({ added: 0, behind: 0 })
-  expect(await step()).toEqual([60_000, 40_000])
-  expect(logged).toEqual([
-    'call records are being added to their sums',
-    'all call records are in their sums',
-    'call records could not be added to their sums',
-  ])
-  stop()
-  expect(next).toBeUndefined()
 })

@@ -38,14 +38,6 @@ test('one search works at a time, two of a tenant may wait, and a further one is
   expect((await rig.tool('find_anomalies', {}, acme)).status).toBe(200)
 })
 
-test('a search that fails does not hold up the next one', async () => {
-  const { store } = await openToolRig()
-  const own = { store, tenantId: 1 }
-  const failed = inTurn(own, () => Promise.reject(new Error('the database is away')))
-  await expect(failed).rejects.toThrow('away')
-  expect(await inTurn(own, () => Promise.resolve('found'))).toBe('found')
-})
-
 /** Work that ends when it is told to, and in which order it began. */
 function opened(places: number) {
   const turns = new FairTurns(places)
@@ -76,20 +68,6 @@ test('who asks once waits for one question of a reader that asks a hundred times
   await end('platform')
   await end('many 3')
   expect(begun).toEqual(['many 1', 'many 2', 'one', 'platform', 'many 3', 'many 4'])
-})
-
-test('so many work at the same time, and a place that is free is taken at once', async () => {
-  const { begun, run, end } = opened(2)
-  for (const name of ['a', 'b', 'c']) void run(1, name)
-  await end('none')
-  expect(begun).toEqual(['a', 'b'])
-  await end('a')
-  await end('b')
-  await end('c')
-  void run(1, 'd')
-  void run(1, 'e')
-  await end('none')
-  expect(begun).toEqual(['a', 'b', 'c', 'd', 'e'])
 })
 
 test('a reader that waits for a hundred questions is refused, others are not', async () => {

@@ -150,21 +150,6 @@ describe('a summary of many days', () => {
     return { place, readSums }
   }
 
-  test('reads the sums of a few days in each turn, and another tenant has its turn between', async () => {
-    const { place, readSums } = await openLong()
-    const long = summarize(place, asked)
-    const short = summarize(place, { ...asked, tenantId: 1, before: firstDay + DAY })
-    const longest = []
-    for (let isOver = false; !isOver;) {
-      const before = readSums()
-      isOver = (await long.next()).done === true
-      longest.push(readSums() - before)
-      await short.next()
-    }
-    expect(Math.max(...longest)).toBe(1)
-    expect(longest.filter((count) => count === 1)).toHaveLength(7)
-  })
-
   test.each([1, 3])(
     'to which calls are added between its turns, %i times, has each call once',
     async (times) => {

@@ -1,7 +1,6 @@
 /** Media rules of carriers, sets, extensions, tenants and agents, at the door and in the database. */
 import { afterEach, expect, test, beforeEach } from 'vitest'
 import { openResources, type TestResources } from '../../support/resources.ts'
-import { runSql } from '../../support/stored.ts'
 import { readFileSync } from 'node:fs'
 
 let control: TestResources
@@ -79,16 +78,6 @@ test.each(paths)('%s: what needs a relay is refused where there is none', async 
   expect(
     (await create(path, { media: 'bypass', media_profile: 'auto', dtmf: 'auto' })).status,
   ).toBe(201)
-})
-
-test('a rule that was stored with a relay stands in no way without one', async () => {
-  await open(false)
-  const id = idOf(await create('/routing/carriers', {}))
-  await runSql(control.store, "UPDATE carrier SET media = 'anchor'")
-  const path = `/api/v1/routing/carriers/${id}`
-  expect((await control.call('PATCH', path, { max_calls: 5 })).status).toBe(200)
-  expect((await control.call('PATCH', path, { media: 'prefer' })).status).toBe(400)
-  expect((await control.call('PATCH', path, { media: 'bypass' })).status).toBe(200)
 })
 
 beforeEach(async () => {

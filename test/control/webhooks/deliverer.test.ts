@@ -175,16 +175,6 @@ test('410 switches the endpoint off; what waits for it stays, and nothing new is
   expect(outbox.wants('call.ended', null)).toBe(true)
 })
 
-test('a hanging receiver delays only itself, and uses no more than its share', async () => {
-  const { write, pass, requests, answers, deliverer } = await open(['dead', 'well'])
-  answers.set('https://dead.example/', () => new Promise(() => undefined))
-  await write(100)
-  await pass(2_000)
-  expect(requests.filter(({ url }) => url.includes('dead')).length).toBe(16)
-  expect(requests.filter(({ url }) => url.includes('well')).length).toBe(100)
-  expect(deliverer.inFlight).toBe(16)
-})
-
 test('many receivers that hang: the number of requests under way stays bounded', async () => {
   const names = Array.from({ length: 10 }, (_, index) => `dead${index}`)
   const { write, pass, answers, deliverer } = await open(names)

@@ -157,22 +157,6 @@ describe.runIf(hasPostgres)('webhooks of several nodes', () => {
     expect(await states()).toEqual([deliveredOnce])
   })
 
-  test('what one node has delivered late is delivered, although another one has failed', async () => {
-    const late = deferred<SendResult>()
-    const a = await openNode('a', () => late.promise)
-    await openNode('b', async () => refused)
-    await pass(100)
-    await a.write(events(1))
-    await pass(100)
-    a.deliverer.setEndpoints([])
-    await pass(62_000, 500)
-    expect(await states()).toMatchObject([{ state: 'pending', attempts: 1 }])
-    late.resolve(accepted)
-    await pass(10_000, 500)
-    expect(await states()).toMatchObject([{ state: 'delivered', attempts: 2 }])
-    expect(requests.length).toBe(2)
-  })
-
   test('an event of a transaction that is rolled back does not exist, and wakes no node', async () => {
     const a = await openNode('a')
     await pass(100)

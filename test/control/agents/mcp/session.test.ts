@@ -169,20 +169,6 @@ test.each(eras)('a refusal is a result that says what to do next (%s)', async (e
   ])
 })
 
-test('the rate of a key holds for /mcp as everywhere', async () => {
-  const rig = await openToolRig()
-  const token = await rig.key({ rate_limit_rpm: 2 })
-  const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/list' })
-  const ask = async () => {
-    const headers = { ...accept, authorization: `Bearer ${token}` }
-    const answer = await rig.app.request('/mcp', { method: 'POST', body, headers })
-    return answer.status
-  }
-  expect([await ask(), await ask(), await ask()]).toEqual([200, 200, 429])
-})
-
-const accept = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
-
 const MAX_LIST_BYTES = 15_000
 
 test.each(eras)('the list of all tools is at most 15,000 bytes (%s)', async (era) => {
