@@ -38,20 +38,8 @@ const entries = ({ store }: ToolRig) =>
     'SELECT tool, target_kind, target_id, reason, state_before, state_after, undo, state FROM change_entry ORDER BY id',
   )
 
-test('extensions, nodes, keys, live calls and reloads are entered, too', async () => {
+test('nodes, keys, live calls and reloads are entered, too', async () => {
   const { rig, patch, remove, get, undo, request, root } = await opened()
-  const phone = {
-    extension: '101',
-    domain: 'acme.example',
-    display_name: 'One',
-    password: 'x9Kd72hQw1',
-  }
-  await request('/api/v1/pbx/extensions', { token: root, body: phone })
-  const renamed = await patch('/pbx/extensions/1', { display_name: 'Two' })
-  expect((await undo(idOf(renamed))).status).toBe(200)
-  expect(await get('/pbx/extensions/1/details')).toMatchObject({ display_name: 'One' })
-  await remove('/pbx/extensions/1')
-
   const weighted = await patch('/dispatcher/1/nodes/1', { weight: 7 })
   expect((await undo(idOf(weighted))).status).toBe(200)
   expect(await get('/dispatcher/1/nodes/1')).toMatchObject({ weight: 100 })
@@ -78,9 +66,6 @@ test('extensions, nodes, keys, live calls and reloads are entered, too', async (
   expect(
     (await entries(rig)).map(({ tool, undo: way, reason }) => `${tool} ${way} ${reason}`),
   ).toEqual([
-    'POST /api/v1/pbx/extensions restores null',
-    'PATCH /api/v1/pbx/extensions/:id restores null',
-    'DELETE /api/v1/pbx/extensions/:id none null',
     'PATCH /api/v1/dispatcher/:id/nodes/:nodeId restores null',
     'DELETE /api/v1/dispatcher/:id/nodes/:nodeId restores null',
     'PATCH /api/v1/application-keys/:uuid restores null',

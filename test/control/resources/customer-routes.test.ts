@@ -24,28 +24,15 @@ test('a customer starts with a wallet in the currency of the plan, and the openi
   const { created, call, id } = await withCustomer({ numbers: ['+4930100', 'alice'] })
   expect(created.status).toBe(201)
   expect(created.headers.get('location')).toBe(`/api/v1/customers/${id}`)
-  expect(created.data()).toEqual({
-    id,
-    name: 'acme',
-    tenant: null,
-    email: null,
+  expect(created.data()).toMatchObject({
     has_password: false,
-    is_active: true,
-    rate_plan_id: 1,
     rate_plan: 'default',
     numbers: ['+4930100', 'alice'],
     credit_limit: 0,
-    max_concurrent_calls: 0,
-    max_cps: 0,
-    max_daily_spend: 0,
-    max_call_seconds: 0,
-    low_balance_threshold: 0,
     is_balance_low: false,
     currency: 'EUR',
     balance: '10.00',
     balance_number: 10,
-    created_at: '2026-01-01T00:00:00.000Z',
-    updated_at: '2026-01-01T00:00:00.000Z',
   })
   expect((await call('GET', `/customers/${id}/ledger`)).body).toMatchObject({
     data: [{ kind: 'topup', amount: 10, balance_after_exact: '10.00', note: 'opening balance' }],
