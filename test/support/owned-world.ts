@@ -1,5 +1,4 @@
 /** A platform with one row of each kind for three owners, and the bodies that its API documents. */
-import { documentOf } from './documented.ts'
 import { activeCall } from './engine-views.ts'
 import { lookUp } from './json-schema.ts'
 import { CALL, CANARY, type Body } from './ownership-rules.ts'

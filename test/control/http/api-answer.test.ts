@@ -50,19 +50,6 @@ test('early headers stand in every kind of answer', async () => {
   }
 })
 
-const requests = [
-  'GET /things/active',
-  'GET /things/7',
-  'GET /things/:id',
-  'POST /things',
-  'GET /things',
-  'GET /things/7/details',
-  'GET /any/x',
-  'PUT /any/*',
-  'HEAD /things/active',
-  'GET /nothing',
-]
-
 const folder = temporaryFolder()
 
 function gated(name: string) {

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
 import type { ActiveCall } from '../../../schema/contracts/calls.ts'
-import type { NodeStatus } from '../../../schema/contracts/engine.ts'
 import { activeCall, nodeStatus } from '../../support/engine-views.ts'
 import { joinNodes, type JoinedNode } from '../../support/joined-nodes.ts'
 

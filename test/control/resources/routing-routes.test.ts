@@ -221,8 +221,6 @@ const secret = 'S3cret, with a comma'
 
 const digest = { type: 'digest', username: 'acme', password: secret }
 
-const north = { name: 'north', gateways: [{ host: '192.0.2.1' }] }
-
 interface StoredAuth {
   readonly auth_type: string
   readonly auth_username: string | null

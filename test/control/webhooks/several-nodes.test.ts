@@ -31,7 +31,6 @@ describe.runIf(hasPostgres)('webhooks of several nodes', () => {
   let database: Awaited<ReturnType<typeof sharedDatabase>>
   let requests: Request[]
   let nodes: Pick<ReturnType<typeof settling<Store>>, 'store' | 'settled'>[]
-  let endpointId: number
 
   async function openNode(name: string, answer: () => Promise<SendResult> = async () => accepted) {
     const { store, settled } = settling(await database.open())
@@ -71,7 +70,7 @@ describe.runIf(hasPostgres)('webhooks of several nodes', () => {
     })
     if (nodes.length === 0) {
       const body = { url: 'https://a.example/', events: ['*' as const], description: null }
-      endpointId = await endpoints.insert({ ...body, is_active: true }, 'whsec_AA', null, start)
+      await endpoints.insert({ ...body, is_active: true }, 'whsec_AA', null, start)
     }
     const active = await endpoints.active()
     outbox.setEndpoints(active)
