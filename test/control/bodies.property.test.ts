@@ -53,7 +53,8 @@ test('what the document does not allow in a field is refused, with the path of t
         const paths = pathsIn(answer.body).map((each) => each.replaceAll(/\.\d+/g, ''))
         const isTold = paths.some((each) => `${field}.`.startsWith(`${each}.`))
         const what = `${method} ${path} ${field} ${JSON.stringify(value).slice(0, 20)}`
-        if (answer.status !== 400 || !isTold) wrong.push([what, answer.status, paths.join()].join(' | '))
+        if (answer.status !== 400 || !isTold)
+          wrong.push([what, answer.status, paths.join()].join(' | '))
       }
   }
   expect(wrong).toEqual([])
@@ -117,10 +118,15 @@ test('every list is paged, with its total, and what is searched is taken as it s
 test('what is not there is not found, whatever it is called', async () => {
   const gets = Object.entries(document['paths'] as Record<string, Record<string, Json>>)
   // Pages of the console and files have no rows.
-  const items = gets.filter(([path, { get }]) => get && path.startsWith('/api/v1') && path.includes('{'))
+  const items = gets.filter(
+    ([path, { get }]) => get && path.startsWith('/api/v1') && path.includes('{'),
+  )
   for (const [path] of items)
     for (const id of ['0', '-1', '1e3', 'x', '9'.repeat(30), "' OR 1=1 --"]) {
       const asked = path.replaceAll(/\{\w+\}/g, encodeURIComponent(id))
-      expect([asked, (await ask('GET', asked)).status]).toEqual([asked, expect.toBeOneOf([400, 404])])
+      expect([asked, (await ask('GET', asked)).status]).toEqual([
+        asked,
+        expect.toBeOneOf([400, 404]),
+      ])
     }
 })

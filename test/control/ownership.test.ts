@@ -171,4 +171,3 @@ async function stored({ store }: TestResources): Promise<ReadonlyMap<string, str
     )
   return found
 }
-

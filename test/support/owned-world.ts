@@ -1,5 +1,4 @@
 /** A platform with one row of each kind for three owners, and the bodies that its API documents. */
-import { documentOf } from './documented.ts'
 import { activeCall } from './engine-views.ts'
 import { lookUp } from './json-schema.ts'
 import { CALL, CANARY, type Body } from './ownership-rules.ts'
@@ -28,13 +27,11 @@ export function bodiesOf(document: Json): readonly Operation[] {
       const schema = content?.['application/json']?.schema
       // A node of the platform reports there: a tenant's key is refused (partition.test.ts).
       if (!isForKeys || schema === undefined || path.startsWith('/api/ocs')) return []
-      const all = Map.groupBy(leavesOf(schema, '', document), ([field]) => field)
-      const names = [...all.keys()]
-      const fields = new Map(
-        [...all]
-          .filter(([field]) => !names.some((other) => other.startsWith(`${field}.`)))
-          .map(([field, found]) => [field, found.map(([, each]) => each)]),
-      )
+      const all = leavesOf(schema, '', document)
+      const isWhole = (field: string) => all.some(([other]) => other.startsWith(`${field}.`))
+      const fields = new Map<string, Json[]>()
+      for (const [field, each] of all.filter(([name]) => !isWhole(name)))
+        fields.set(field, [...(fields.get(field) ?? []), each])
       return fields.size === 0 || fields.has('') ? [] : [{ method, path, fields }]
     }),
   )

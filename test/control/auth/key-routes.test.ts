@@ -1,7 +1,6 @@
-import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { openControl, startOfTime, type Answer } from '../../support/control.ts'
-import { readRow, readValue } from '../../support/stored.ts'
+import { readValue } from '../../support/stored.ts'
 
 const PATH = '/api/v1/application-keys'
 const hour = 3_600_000
@@ -50,25 +49,15 @@ test('a new key is answered with 201, its Location, and its token this once', as
 
 test('a new key has the defaults of the specification', async () => {
   const { post } = await opened()
-  expect((await post({ name: 'plain' })).body).toMatchObject({
-    success: true,
-    data: {
-      kind: 'sbc',
-      description: null,
-      scopes: ['*:read'],
-      rate_limit_rpm: 1_200,
-      expires_at: null,
-      is_active: true,
-      state: 'active',
-      tenant_scope: 'global',
-      tenant_slug: null,
-      domain: null,
-      allowed_ips: [],
-      request_count: 0,
-      last_used_at: null,
-      revoked_at: null,
-      created_at: later(0),
-    },
+  expect((await post({ name: 'plain' })).data()).toMatchObject({
+    kind: 'sbc',
+    scopes: ['*:read'],
+    rate_limit_rpm: 1_200,
+    expires_at: null,
+    state: 'active',
+    tenant_scope: 'global',
+    allowed_ips: [],
+    request_count: 0,
   })
 })
 
@@ -82,17 +71,6 @@ test.each([
   expect(token.slice(0, literal.length)).toBe(literal)
   expect(token.slice(literal.length)).toMatch(/^[\w-]{64}$/)
   expect((await health(token)).status).toBe(200)
-})
-
-test('only the SHA-256 of a token and its first 12 characters are stored', async () => {
-  const { post, store } = await opened()
-  const { token, uuid } = keyOf(await post({ name: 'stored' }))
-  const row = await readRow(store, 'SELECT * FROM application_key WHERE uuid = ?', uuid)
-  expect(row).toMatchObject({
-    key_prefix: token.slice(0, 12),
-    key_hash: createHash('sha256').update(token).digest(),
-  })
-  expect(JSON.stringify(row)).not.toContain(token.slice(12))
 })
 
 test('a key cannot grant what it lacks', async () => {
@@ -144,7 +122,7 @@ test('an edited key is judged by its new state from the next request on', async 
 })
 
 test('DELETE revokes for good: the token is dead, nothing brings the key back', async () => {
-  const { post, patch, remove, health, get } = await opened()
+  const { post, patch, remove, health, get, tick } = await opened()
   const { uuid, token } = keyOf(await post({ name: 'key' }))
   await health(token)
 
@@ -159,57 +137,38 @@ test('DELETE revokes for good: the token is dead, nothing brings the key back', 
   ])
     expect([answer.status, answer.code]).toEqual([409, 'key_revoked'])
   expect((await get(`/${uuid}`)).body).toMatchObject({ data: { is_active: false } })
-})
-
-test('revoking twice is the same success, with the first moment', async () => {
-  const { post, remove, tick } = await opened()
-  const { uuid } = keyOf(await post({ name: 'key' }))
-  await remove(uuid)
   tick(hour)
   const again = await remove(uuid)
-  expect(again.status).toBe(200)
-  expect(again.body).toMatchObject({ data: { revoked_at: later(0) } })
+  expect([again.status, again.body]).toMatchObject([200, { data: { revoked_at: later(0) } }])
 })
 
-test('a rotation without grace ends the old token at once', async () => {
-  const { post, health } = await opened()
-  const old = keyOf(await post({ name: 'key' }))
-  await health(old.token)
-  const answer = await post({}, `/${old.uuid}/rotate`)
-  expect(answer.status).toBe(201)
-  expect(answer.headers.get('cache-control')).toBe('no-store')
-  expect((await health(keyOf(answer).token)).status).toBe(200)
-  expect((await health(old.token)).status).toBe(401)
-})
-
-test('within its grace the old token works, and not a moment longer', async () => {
+test('within its grace the old token works, and not a moment longer; without one it ends at once', async () => {
   const { post, health, tick } = await opened()
   const old = keyOf(await post({ name: 'key' }))
-  const renewed = keyOf(await post({ grace_seconds: 60 }, `/${old.uuid}/rotate`))
-  expect((await health(old.token)).status).toBe(200)
+  const answer = await post({ grace_seconds: 60 }, `/${old.uuid}/rotate`)
+  expect([answer.status, answer.headers.get('cache-control')]).toEqual([201, 'no-store'])
+  const renewed = keyOf(answer)
   tick(59_999)
   expect((await health(old.token)).status).toBe(200)
   tick(1)
   expect((await health(old.token)).status).toBe(401)
   expect((await health(renewed.token)).status).toBe(200)
+  const newest = keyOf(await post({}, `/${old.uuid}/rotate`))
+  expect((await health(renewed.token)).status).toBe(401)
+  expect((await health(newest.token)).status).toBe(200)
 })
 
-test('a later rotation shortens the grace of every older token', async () => {
-  const { post, health } = await opened()
+test('a later rotation shortens the grace of every older token, and a revocation ends it', async () => {
+  const { post, remove, health } = await opened()
   const first = keyOf(await post({ name: 'key' }))
   const second = keyOf(await post({ grace_seconds: 3_600 }, `/${first.uuid}/rotate`))
   await post({ grace_seconds: 0 }, `/${first.uuid}/rotate`)
-  expect((await health(first.token)).status).toBe(401)
-  expect((await health(second.token)).status).toBe(401)
-})
-
-test('a revocation ends tokens in their grace too', async () => {
-  const { post, remove, health } = await opened()
-  const old = keyOf(await post({ name: 'key' }))
-  await post({ grace_seconds: 3_600 }, `/${old.uuid}/rotate`)
-  await health(old.token)
-  await remove(old.uuid)
-  expect((await health(old.token)).status).toBe(401)
+  for (const { token } of [first, second]) expect((await health(token)).status).toBe(401)
+  const other = keyOf(await post({ name: 'other' }))
+  await post({ grace_seconds: 3_600 }, `/${other.uuid}/rotate`)
+  expect((await health(other.token)).status).toBe(200)
+  await remove(other.uuid)
+  expect((await health(other.token)).status).toBe(401)
 })
 
 test('at most ten older tokens of a key work at once', async () => {
@@ -228,34 +187,23 @@ test('an expired key is not rotated', async () => {
   expect([answer.status, answer.code]).toEqual([409, 'key_expired'])
 })
 
-test('lists are paged, searched and filtered by state', async () => {
+test('lists are filtered by state and kind', async () => {
   const { post, patch, remove, get, tick } = await opened()
-  const made = new Map<string, string>()
-  for (const name of ['alpha', 'beta', 'gamma', 'delta']) {
-    const body = {
-      name,
-      ...(name === 'gamma' && { expires_at: later(hour) }),
-      ...(name === 'alpha' && { kind: 'pbx' }),
-    }
-    made.set(name, keyOf(await post(body)).uuid)
-  }
-  await patch(made.get('beta') ?? '', { is_active: false })
-  await remove(made.get('delta') ?? '')
+  await post({ name: 'alpha', kind: 'pbx' })
+  const { uuid: beta } = keyOf(await post({ name: 'beta' }))
+  await post({ name: 'gamma', expires_at: later(hour) })
+  const { uuid: delta } = keyOf(await post({ name: 'delta' }))
+  await patch(beta, { is_active: false })
+  await remove(delta)
   tick(hour)
   const names = async (query: string) =>
     (await get(`?${query}`)).data<KeyData[]>().map(({ name }) => name)
-
   expect(await names('state=active&search=a')).toEqual(['alpha'])
   expect(await names('state=inactive')).toEqual(['beta'])
   expect(await names('state=expired')).toEqual(['gamma'])
   expect(await names('state=revoked')).toEqual(['delta'])
   expect(await names('kind=pbx')).toEqual(['alpha'])
   expect(await names('search=ALPHA')).toEqual(['alpha'])
-  expect(await names('search=%25')).toEqual([])
-  expect((await get('?page=2&limit=2')).body).toMatchObject({
-    meta: { page: 2, limit: 2, total: 5 },
-    data: [{ name: 'beta' }, { name: 'gamma' }],
-  })
 })
 
 test('a key can ask what it may do, whatever its scopes', async () => {

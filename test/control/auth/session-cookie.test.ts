@@ -1,5 +1,10 @@
 import { beforeEach, expect, test } from 'vitest'
-import { openControl, type Answer, type RequestOptions, type TestControl } from '../../support/control.ts'
+import {
+  openControl,
+  type Answer,
+  type RequestOptions,
+  type TestControl,
+} from '../../support/control.ts'
 
 let control: TestControl
 beforeEach(async () => {

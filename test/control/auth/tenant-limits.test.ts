@@ -111,7 +111,6 @@ const resources: readonly [
   ['extensions', 20_000, '/pbx/extensions', 'extension', ['extension'], (n) => phone(n.slice(1))],
   ['customers', 20_000, '/customers', 'customer', ['name'], (name) => ({ name })],
   ['rate_plans', 200, '/rate-plans', 'rate_plan', ['name'], (name) => ({ name })],
-  ['endpoints', 200, '/webhooks', 'webhook_endpoint', [], () => ({ url: 'https://a.example/' })],
   [
     'keys',
     1_000,
@@ -162,3 +161,17 @@ test.each(resources)(
     expect((await call('POST', path, { ...body('n103'), ...owner })).status).toBe(201)
   },
 )
+
+test('the webhook endpoints of one tenant leave room for those of the others', async () => {
+  const { callAs, store } = await opened()
+  const url = 'https://hooks.example/'
+  expect((await callAs('acme', 'POST', '/webhooks', { url })).status).toBe(201)
+  await runSql(
+    store,
+    `WITH RECURSIVE many (n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM many WHERE n < 200)
+     INSERT INTO webhook_endpoint (tenant_id, url, events, secret, is_active, created_at, updated_at)
+     SELECT 1, 'https://a.example/', '["*"]', '', 0, 0, 0 FROM many`,
+  )
+  expect((await callAs('acme', 'POST', '/webhooks', { url })).code).toBe('too_many_endpoints')
+  expect((await callAs('other', 'POST', '/webhooks', { url })).status).toBe(201)
+})

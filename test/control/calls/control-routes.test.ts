@@ -71,7 +71,11 @@ const tryCarrier = (id = ours, token = acme) =>
 const transfer = (body: object = {}) =>
   post('/telephony/transfer', { call_uuid: callUuid, destination: '102', ...body })
 const spyOn = (change: object = {}, token = acme) =>
-  post('/telephony/spy', { call_uuid: callUuid, supervisor_extension: '101', ...change }, token)
+  post(
+    '/telephony/spy',
+    { call_uuid: callUuid, supervisor_extension: '101', mode: 'listen', ...change },
+    token,
+  )
 
 const refusals: readonly [string, () => ReturnType<typeof post>, object, number, string][] = [
   ['originate', originate, refusal('extension_unregistered'), 409, 'extension_unregistered'],
@@ -86,7 +90,13 @@ const refusals: readonly [string, () => ReturnType<typeof post>, object, number,
   ['a try of a carrier', tryCarrier, refusal('denied', 'no_gateway'), 409, 'no_gateway'],
   ['a try of a carrier', tryCarrier, refusal('denied', 'no_route'), 409, 'no_route'],
   ['a try of a carrier', tryCarrier, refusal('denied', 'carrier_limit'), 409, 'carrier_limit'],
-  ['a try of a carrier', tryCarrier, refusal('denied', 'emergency_number'), 409, 'emergency_number'],
+  [
+    'a try of a carrier',
+    tryCarrier,
+    refusal('denied', 'emergency_number'),
+    409,
+    'emergency_number',
+  ],
   ['a try of a carrier', tryCarrier, refusal('denied', 'internal_number'), 409, 'internal_number'],
   ['transfer', transfer, refusal('not_found'), 404, 'not_found'],
   ['transfer', transfer, refusal('not_answered'), 409, 'call_not_answered'],
@@ -100,12 +110,15 @@ const refusals: readonly [string, () => ReturnType<typeof post>, object, number,
   ['spy', spyOn, refusal('overload'), 503, 'overload'],
 ]
 
-test.each(refusals)('%s: what the engine refuses is told: %o%o', async (_, ask, refused, ...told) => {
-  result = refused
-  const answer = await ask()
-  expect([answer.status, answer.code]).toEqual(told)
-  if (answer.status === 503) expect(answer.headers.get('retry-after')).toBe('5')
-})
+test.each(refusals)(
+  '%s: what the engine refuses is told: %o%o',
+  async (_, ask, refused, ...told) => {
+    result = refused
+    const answer = await ask()
+    expect([answer.status, answer.code]).toEqual(told)
+    if (answer.status === 503) expect(answer.headers.get('retry-after')).toBe('5')
+  },
+)
 
 test.each(['/api/v1/pbx/calls/originate', '/api/v1/telephony/originate', '/telephony/originate'])(
   '%s answers 201, bare, with where the call can be looked at',
@@ -135,6 +148,7 @@ test('the caller id is one of the numbers of the tenant; numbers are read in any
   ])
   asked.length = 0
   expect((await originate({ destination_number: '1-900.(555) 1234' })).status).toBe(201)
+  result = { kind: 'transferring', callUuid: madeUuid }
   expect((await transfer({ destination: '1 (900) 555-1234' })).status).toBe(202)
   expect(asked).toMatchObject([{ destination: '19005551234' }, { destination: '19005551234' }])
   for (const number of ['1+900', '++1900', 'alice', '1900x', '-', '１９００', '1%20900']) {

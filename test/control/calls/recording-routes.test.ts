@@ -1,17 +1,24 @@
+import fc from 'fast-check'
+import '../../support/property-seed.ts'
 import { createHash } from 'node:crypto'
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
-import type { ActiveCall, RecordingResult } from '../../../schema/contracts/calls.ts'
+import type { RecordingResult } from '../../../schema/contracts/calls.ts'
 import { execute } from '../../../schema/sql/query.ts'
 import { openControl, startOfTime, type TestControl } from '../../support/control.ts'
 import { activeCall } from '../../support/engine-views.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { byteRange } from '../../../control/calls/recording-routes.ts'
 
 const uuid = '019ab0c4-1e7f-7a37-9d1f-0f6a5f5e9c11'
+
 const audio = Buffer.from(Array.from({ length: 1_000 }, (_, at) => (at * 7) % 251))
+
 const sha256 = createHash('sha256').update(audio).digest('hex')
+
 const folder = temporaryFolder()
+
 const file = join(folder, `${uuid}.wav`)
 
 let control: TestControl
@@ -153,4 +160,38 @@ test.each([
   Object.assign(control.engine.recordings, { control: () => Promise.resolve(result) })
   const answer = await start()
   expect([answer.status, answer.code]).toEqual([status, code])
+})
+
+const part = (start: number, end: number) => ({ kind: 'part', start, end })
+
+test.each([
+  [undefined, { kind: 'whole' }],
+  ['bytes=0-', part(0, 99)],
+  ['bytes=10-19', part(10, 19)],
+  ['bytes=90-1000', part(90, 99)],
+  ['Bytes= 99-99', part(99, 99)],
+  ['bytes=-10', part(90, 99)],
+  ['bytes=-1000', part(0, 99)],
+  ['bytes=100-', { kind: 'unsatisfiable' }],
+  ['bytes=-0', { kind: 'unsatisfiable' }],
+  ['bytes=20-10', { kind: 'whole' }],
+  ['bytes=-', { kind: 'whole' }],
+  ['bytes=0-1,5-6', { kind: 'whole' }],
+  ['seconds=0-1', { kind: 'whole' }],
+  ['bytes=a-b', { kind: 'whole' }],
+])('of 100 bytes, %s asks for %o', (header, expected) => {
+  expect(byteRange(header, 100)).toEqual(expected)
+})
+
+test('a part is always within the whole', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 5_000 }), fc.nat(9_999), fc.nat(9_999), (size, a, b) => {
+      for (const header of [`bytes=${a}-${b}`, `bytes=-${a}`, `bytes=${a}-`]) {
+        const range = byteRange(header, size)
+        if (range.kind !== 'part') continue
+        expect(range.start).toBeLessThanOrEqual(range.end)
+        expect(range.end).toBeLessThan(size)
+      }
+    }),
+  )
 })

@@ -1,6 +1,12 @@
-import { expect, test } from 'vitest'
+import { expect, test, describe } from 'vitest'
 import { openControl, startOfTime } from '../../support/control.ts'
-import { failing, runSql } from '../../support/stored.ts'
+import { failing, runSql, readRows } from '../../support/stored.ts'
+import { auditedActor, type AuditEntry, AuditLog } from '../../../control/changes/audit.ts'
+import type { Store } from '../../../schema/open.ts'
+import { DatabaseUnavailable } from '../../../schema/sql/failure.ts'
+import { all } from '../../../schema/sql/query.ts'
+import { eachDatabase } from '../../support/shared-database.ts'
+import { connectClient, eras } from '../../support/mcp-client.ts'
 
 const KEYS = '/api/v1/application-keys'
 
@@ -188,4 +194,142 @@ test('what agents did is marked: calls of tools, and of keys that name a scope o
   ])
   expect(await shown('agents=false')).toEqual([['POST /api/v1/application-keys', false]])
   expect(await trail('actor=night%20agent')).toHaveLength(1)
+})
+
+const entry = (target: string, outcome: AuditEntry['outcome'] = 'success'): AuditEntry => ({
+  at: 0,
+  ...auditedActor(undefined),
+  address: '192.0.2.1',
+  action: 'POST /x',
+  target,
+  outcome,
+  status: 200,
+  code: null,
+  correlation_id: 'x',
+  before_digest: null,
+  after_digest: null,
+  change_id: null,
+  reason: null,
+})
+
+const targets = (count: number): readonly string[] =>
+  Array.from({ length: count }, (_, index) => `/${index}`)
+
+const stored = async (store: Store): Promise<readonly string[]> =>
+  (await all(store, store.db.selectFrom('audit_entry').select('target').orderBy('id'))).map(
+    ({ target }) => target,
+  )
+
+/** Statements that are counted, and that fail while `isAway`. */
+function watched(store: Store) {
+  const state = { isAway: false, statements: 0 }
+  const prepare: Store['statements']['prepare'] = (sql) => {
+    const statement = store.statements.prepare(sql)
+    return {
+      ...(statement as ReturnType<typeof store.statements.prepare<never>>),
+      run: (values) => {
+        state.statements += 1
+        return state.isAway
+          ? Promise.reject(new DatabaseUnavailable('away'))
+          : statement.run(values)
+      },
+    }
+  }
+  const { statements } = store
+  const made: Store = {
+    ...store,
+    statements: {
+      prepare,
+      lockedTransaction: (work) => statements.lockedTransaction(work),
+      transaction: (work) => statements.transaction(work),
+      afterCommit: (work) => statements.afterCommit(work),
+      notify: (...notice) => statements.notify(...notice),
+      prepareRows: (text) => statements.prepareRows(text),
+      isShared: statements.isShared,
+    },
+  }
+  return { state, store: made }
+}
+
+describe.each(eachDatabase)('the audit log on $database', ({ open }) => {
+  test('an entry that can never be stored is told, and holds up no other', async () => {
+    const store = await open()
+    const lost: string[] = []
+    const log = new AuditLog(store, ({ target }) => lost.push(target))
+    const wrong = 'unheard of' as AuditEntry['outcome']
+    await Promise.all([
+      log.record(entry('/a')),
+      log.record(entry('/wrong', wrong)),
+      log.record(entry('/b')),
+    ])
+    expect(await stored(store)).toEqual(['/a', '/b'])
+    expect(lost).toEqual(['/wrong'])
+  })
+
+  test('while the database is away entries wait, and those beyond the bound are told', async () => {
+    const { state, store } = watched(await open())
+    const lost: string[] = []
+    const log = new AuditLog(store, ({ target }) => lost.push(target))
+    state.isAway = true
+    for (const target of targets(10_002)) await log.record(entry(target))
+    expect(lost).toEqual(['/0', '/1'])
+    state.isAway = false
+    expect(await log.flush()).toBe(true)
+    expect(await stored(store)).toEqual(targets(10_002).slice(2))
+  })
+})
+
+test.each(eras)(
+  'whatever is read or tried by MCP leaves one entry that names the key: %s',
+  async (era) => {
+    const control = await openControl()
+    const token = await control.key({ name: 'watcher', scopes: ['*:read'] })
+    const client = await connectClient(control.app, token, era)
+    const query = 'SELECT action, code, actor_name, actor_key_prefix FROM audit_entry ORDER BY id'
+    const seen: unknown[] = []
+    const expectOne = async (work: Promise<unknown>, action: string, code: string | null) => {
+      await work.catch(() => undefined)
+      const key = { actor_name: 'watcher', actor_key_prefix: token.slice(0, 12) }
+      seen.push({ action: `tool ${action}`, code, ...key })
+      expect(await readRows(control.store, query)).toEqual(seen)
+    }
+    await client.listTools()
+    await client.listResources()
+    await expectOne(
+      client.callTool({ name: 'get_telemetry', arguments: {} }),
+      'get_telemetry',
+      null,
+    )
+    await expectOne(client.readResource({ uri: 'tollgate://telemetry' }), 'get_telemetry', null)
+    const refused = { name: 'revoke_sbc_api_key', arguments: { identifier: 'x' } }
+    await expectOne(client.callTool(refused), 'revoke_sbc_api_key', 'insufficient_scope')
+    await expectOne(
+      client.callTool({ name: 'format_disk', arguments: {} }),
+      'format_disk',
+      'unknown_tool',
+    )
+    await client.close()
+  },
+)
+
+test('an entry keeps the name that its key had then; one of an older version shows the name of now', async () => {
+  const control = await openControl()
+  const token = await control.key({ name: 'before' })
+  const self = await control.request('/api/v1/application-keys/self', { token })
+  const { uuid } = self.data<{ uuid: string }>()
+  const rename = { token, method: 'PATCH', body: { name: 'after' } }
+  await control.request(`/api/v1/application-keys/${uuid}`, rename)
+  await runSql(
+    control.store,
+    `
+    INSERT INTO audit_entry (at, actor, address, action, target, outcome, status, correlation_id)
+    VALUES (0, 'key:${uuid}', '', 'DELETE /x', '/x', 'success', 200, '')`,
+  )
+  const { body } = await control.request('/api/v1/audit', { token })
+  expect(body).toMatchObject({
+    data: [
+      { actor: `key:${uuid}`, actor_name: 'before', actor_key_prefix: token.slice(0, 12) },
+      { actor: `key:${uuid}`, actor_name: 'after', actor_key_prefix: token.slice(0, 12) },
+    ],
+  })
 })

@@ -86,17 +86,6 @@ test('a clock that is set forward ends no change', async () => {
   expect(nodeStates(rig)).toEqual(['active', 'active'])
 })
 
-test('the end of a change undoes nothing that came later', async () => {
-  const rig = await openToolRig()
-  await drain(rig, { duration: 60 })
-  await set(rig, 'active')
-  await drain(rig)
-  rig.tick(minute)
-  await started(rig).poll()
-  expect(nodeStates(rig)).toEqual(['inactive', 'active'])
-  expect(await entryStates(rig)).toEqual(['superseded', 'made', 'made'])
-})
-
 test('a repeated change makes it last longer, never shorter, and one undo brings the first state back', async () => {
   const rig = await openToolRig()
   await drain(rig, { duration: 120 })
@@ -203,7 +192,6 @@ test('the restart of a process that was killed while it made a change waits for 
 })
 
 describe.runIf(hasPostgres)('changes of several nodes', () => {
-
   test('of all nodes one undoes a change whose time is over, once', async () => {
     const { open } = await sharedDatabase()
     const stores = [await open(), await open(), await open()]

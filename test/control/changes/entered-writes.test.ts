@@ -38,20 +38,8 @@ const entries = ({ store }: ToolRig) =>
     'SELECT tool, target_kind, target_id, reason, state_before, state_after, undo, state FROM change_entry ORDER BY id',
   )
 
-test('extensions, nodes, keys, live calls and reloads are entered, too', async () => {
+test('nodes, keys, live calls and reloads are entered, too', async () => {
   const { rig, patch, remove, get, undo, request, root } = await opened()
-  const phone = {
-    extension: '101',
-    domain: 'acme.example',
-    display_name: 'One',
-    password: 'x9Kd72hQw1',
-  }
-  await request('/api/v1/pbx/extensions', { token: root, body: phone })
-  const renamed = await patch('/pbx/extensions/1', { display_name: 'Two' })
-  expect((await undo(idOf(renamed))).status).toBe(200)
-  expect(await get('/pbx/extensions/1/details')).toMatchObject({ display_name: 'One' })
-  await remove('/pbx/extensions/1')
-
   const weighted = await patch('/dispatcher/1/nodes/1', { weight: 7 })
   expect((await undo(idOf(weighted))).status).toBe(200)
   expect(await get('/dispatcher/1/nodes/1')).toMatchObject({ weight: 100 })
@@ -78,9 +66,6 @@ test('extensions, nodes, keys, live calls and reloads are entered, too', async (
   expect(
     (await entries(rig)).map(({ tool, undo: way, reason }) => `${tool} ${way} ${reason}`),
   ).toEqual([
-    'POST /api/v1/pbx/extensions restores null',
-    'PATCH /api/v1/pbx/extensions/:id restores null',
-    'DELETE /api/v1/pbx/extensions/:id none null',
     'PATCH /api/v1/dispatcher/:id/nodes/:nodeId restores null',
     'DELETE /api/v1/dispatcher/:id/nodes/:nodeId restores null',
     'PATCH /api/v1/application-keys/:uuid restores null',
@@ -177,21 +162,6 @@ test.each([
   },
 )
 
-test('a tool that finds the state of a PATCH keeps that, not what an earlier temporary change had made', async () => {
-  const { rig, patch, get, carrier } = await opened()
-  await drained(rig, { duration: 60 })
-  await patch(carrier, { is_active: true })
-  const same = await rig.tool('set_trunk_state', {
-    carrier: 'acme trunk',
-    state: 'active',
-    reason: 'sure',
-  })
-  expect(same.data<object>()).toMatchObject({ changed: false, change_id: null })
-  rig.tick(minute)
-  await rig.changes.poll()
-  expect(await get(carrier)).toMatchObject({ is_active: true })
-})
-
 test('a limit that ends under a later one is not what the later one leads back to', async () => {
   const { rig, get } = await opened()
   const raise = (credit_limit: string, duration: number) =>
@@ -209,4 +179,119 @@ test('a limit that ends under a later one is not what the later one leads back t
   rig.tick(minute)
   await rig.changes.poll()
   expect(await get('/customers/1')).toMatchObject({ credit_limit: 0 })
+})
+
+async function openedCreations() {
+  const rig = await openToolRig()
+  const call = (method: string, path: string, body?: object, token = rig.root) =>
+    rig.request(`/api/v1${path}`, { token, method, ...(body !== undefined && { body }) })
+  const create = async (path: string, body: object, token = rig.root) => {
+    const answer = await call('POST', `${path}?reason=a+new+office`, body, token)
+    expect([answer.status, answer.text]).toEqual([201, answer.text])
+    const at = (answer.headers.get('location') ?? '').replace('/api/v1', '')
+    return { answer, at, changeId: madeChange(answer) }
+  }
+  const undo = (changeId: string, token = rig.root, more: object = {}) =>
+    call('POST', `/changes/${changeId}/undo`, { reason: 'a mistake', ...more }, token)
+  const entry = async (changeId: string) =>
+    (await call('GET', `/changes/${changeId}`)).data<Record<string, unknown>>()
+  return { rig, call, create, undo, entry }
+}
+
+const madeChange = (answer: Answer): string => answer.headers.get('x-change-id') ?? ''
+
+test('what was changed since, or what something depends on, is not removed by undoing its creation', async () => {
+  const { call, create, undo, entry } = await openedCreations()
+  const plan = await create('/rate-plans', { name: 'p' })
+  const customer = await create('/customers', { name: 'nova', rate_plan: 'p' })
+  const used = await undo(plan.changeId)
+  const deleted = await call('DELETE', plan.at)
+  expect([used.status, used.code]).toEqual([409, 'in_use'])
+  expect([deleted.status, deleted.code]).toEqual([used.status, used.code])
+
+  const patched = await call('PATCH', customer.at, { max_cps: 3 })
+  const later = await undo(customer.changeId)
+  expect([later.code, later.text.includes(madeChange(patched))]).toEqual(['changed_since', true])
+  await undo(madeChange(patched))
+  // A secret is not in the state, and counts as any other field.
+  const secret = await call('PATCH', customer.at, { password: 'a new secret word' })
+  expect((await undo(customer.changeId)).text).toContain(madeChange(secret))
+  expect(await entry(customer.changeId)).toMatchObject({ state: 'made', undone_at: null })
+  expect((await call('GET', customer.at)).status).toBe(200)
+})
+
+test('a rate plan with rates is not removed by undoing its creation: they are in no change', async () => {
+  const { rig, call, create, undo } = await openedCreations()
+  const plan = await create('/rate-plans', { name: 'p' })
+  const query = '/api/v1/rates/import?rate_plan=p'
+  const imported = await rig.request(query, {
+    token: rig.root,
+    method: 'POST',
+    headers: { 'Content-Type': 'text/csv' },
+    body: 'prefix,rate_per_minute\n49,1\n44,2\n',
+  })
+  expect([imported.status, imported.text]).toEqual([200, imported.text])
+  for (const isDryRun of [true, false]) {
+    const refused = await undo(plan.changeId, undefined, { dry_run: isDryRun })
+    expect([refused.status, refused.code]).toEqual([409, 'in_use'])
+  }
+  expect((await call('GET', '/rates?rate_plan=p')).text).toContain('"prefix":"49"')
+})
+
+test('a customer with an opening balance is not removed by undoing its creation', async () => {
+  const { call, create, undo } = await openedCreations()
+  const { at, changeId } = await create('/customers', { name: 'nova', balance: '5' })
+  expect((await undo(changeId)).code).toBe('not_reversible')
+  expect((await call('GET', at)).data<object>()).toMatchObject({ balance_number: 5 })
+})
+
+test('a key is entered without its token, and revoked by undoing that, but not by itself', async () => {
+  const { rig, call, create, undo, entry } = await openedCreations()
+  const body = { name: 'office', scopes: ['*'], rate_limit_rpm: 60 }
+  const { answer, at, changeId } = await create('/application-keys', body)
+  const { token } = answer.data<{ token: string }>()
+  expect(await entry(changeId)).toMatchObject({
+    tool: 'POST /api/v1/application-keys',
+    target_kind: 'api_key',
+    before: null,
+    is_reversible: true,
+    after: { name: 'office', rate_limit_rpm: 60, revoked_at: null },
+  })
+  expect((await undo(changeId, token)).code).toBe('confirm_self')
+  const undone = await undo(changeId)
+  expect(undone.data<{ effect: string }>().effect).toContain('is revoked permanently')
+  expect((await call('GET', at)).data<object>()).toMatchObject({ state: 'revoked' })
+  expect((await call('GET', '/application-keys/self', undefined, token)).status).toBe(401)
+  expect((await undo(changeId)).data<object>()).toMatchObject({ changed: false })
+  expect(JSON.stringify(await readRows(rig.store, 'SELECT * FROM change_entry'))).not.toContain(
+    token,
+  )
+})
+
+test('a new token for a key is entered without it, and cannot be undone', async () => {
+  const { rig, call, create, undo, entry } = await openedCreations()
+  const made = await create('/application-keys', { name: 'office', scopes: ['*:read'] })
+  const path = `${made.at}/rotate?reason=it+may+have+leaked`
+  const headers = { 'Idempotency-Key': 'once' }
+  const rotate = () =>
+    rig.request(`/api/v1${path}`, { token: rig.root, headers, body: { grace_seconds: 60 } })
+  const rotated = await rotate()
+  const { token } = rotated.data<{ token: string }>()
+  expect(await entry(madeChange(rotated))).toMatchObject({
+    tool: 'POST /api/v1/application-keys/:uuid/rotate',
+    reason: 'it may have leaked',
+    effect: 'The key "office" is changed: its token.',
+    is_reversible: false,
+    before: {},
+    after: {},
+    is_state_kept: true,
+  })
+  expect((await undo(madeChange(rotated))).code).toBe('not_reversible')
+  // Who has the new token would lose it.
+  expect((await undo(made.changeId)).code).toBe('changed_since')
+  expect(JSON.stringify(await readRows(rig.store, 'SELECT * FROM change_entry'))).not.toContain(
+    token.slice(12),
+  )
+  expect(madeChange(await rotate())).toBe(madeChange(rotated))
+  expect((await call('GET', '/changes?target_kind=api_key')).data<object[]>()).toHaveLength(2)
 })

@@ -1,5 +1,5 @@
 /** What changes hold of states is bounded: the oldest give way, and who changed what, when and why stays. */
-import { describe, expect, test, vi } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { ChangeStore, type NewChangeEntry } from '../../../control/changes/change-store.ts'
 import { StateQuota } from '../../../control/changes/state-quota.ts'
 import { Retention } from '../../../control/observe/retention/retention.ts'
@@ -141,30 +141,6 @@ describe.each(eachDatabase)('on $database', ({ open }) => {
     now += day
     await retention.step()
     expect([await whole(), await counted()]).toEqual([[], undefined])
-  })
-
-  test('small changes are counted one in some, and as many give way as a large one needs', async () => {
-    const store = await open()
-    const { entries, enter, whole, counted } = opened(store, { bytes: 160 * 512, temporary: 3 })
-    const statements = vi.spyOn(store.statements, 'prepare')
-    await transaction(store, async () => {
-      for (const number of numbers(1, 400)) await entries.insert(change(number, 60))
-    })
-    // An entry is inserted and lets one go; of eight, one asks what is held, which are the oldest, and writes what is held.
-    expect(statements.mock.calls.length).toBeLessThan(3 * 400)
-    statements.mockRestore()
-    const small = (await whole()).length
-    // 160, as they count in the mean.
-    expect([small > 80, small < 320, await whole()]).toEqual([true, true, names(401 - small, 400)])
-    await enter(401, 40_000)
-    const left = (await whole()).length
-    // 40,000 bytes are the place of 78 of them.
-    expect([left > small - 156, left < small - 39]).toEqual([true, true])
-    expect(await whole()).toEqual(names(402 - left, 401))
-    expect((await counted())?.['bytes']).toBeLessThanOrEqual(160 * 512)
-    // Larger than all that there is room for: it is entered without its states.
-    await enter(402, 90_000)
-    expect([await whole(), await counted()]).toMatchObject([[], { bytes: 0 }])
   })
 })
 

@@ -2,6 +2,8 @@
 import { expect, test } from 'vitest'
 import { Tollgate, TollgateError } from '../../../control/client/index.ts'
 import { openControl } from '../../support/control.ts'
+import { newSecret, signatures } from '../../../control/webhooks/endpoint-store.ts'
+import { verifyWebhook } from '../../../control/client/webhook.ts'
 
 const url = 'http://gate.example/behind/a/proxy/'
 
@@ -50,25 +52,6 @@ test('customers are created, topped up, changed, listed page by page, and delete
   for await (const { kind } of customers.ledger(acme.id)) entries.push(kind)
   expect(entries).toEqual(['topup'])
   await customers.delete((await customers.create({ name: 'gone' })).id)
-})
-
-test('carriers, routes, rates and live calls come in the same way', async () => {
-  const { tollgate } = await openClient()
-  const carrier = await tollgate.carriers.create({
-    name: 'c',
-    gateways: [{ host: '198.51.100.7' }],
-  })
-  const route = await tollgate.outboundRoutes.create({ name: 'w', prefix: '', carrier: 'c' })
-  expect([carrier.name, route.carrier]).toEqual(['c', 'c'])
-  await tollgate.ratePlans.create({ name: 'p', currency: 'EUR' })
-  await tollgate.rates.create({ rate_plan: 'p', prefix: '49', rate_per_minute: '0.02' })
-  const price = await tollgate.request('lookUpRate', { query: { rate_plan: 'p', number: '4930' } })
-  expect(price).toMatchObject({ prefix: '49' })
-  const table = 'prefix,rate_per_minute\n44,0.03\n'
-  const imported = await tollgate.request('importRates', { query: { rate_plan: 'p' }, body: table })
-  expect(imported).toMatchObject({ created: 1 })
-  expect(await tollgate.request('exportRates', { query: { rate_plan: 'p' } })).toContain('44')
-  expect(Array.isArray(await tollgate.calls.live())).toBe(true)
 })
 
 test('a refusal says what is wrong with which field, and names the request', async () => {
@@ -164,3 +147,65 @@ test('an attempt ends in time, a signal ends the request at once, and what is no
     code: 'unexpected_answer',
   })
 })
+
+const id = 'msg_1'
+
+const seconds = 1_767_225_600
+
+const now = seconds * 1_000
+
+const event = { type: 'call.ended', timestamp: '2026-01-01T00:00:00.000Z', data: { cost: '0.01' } }
+
+const body = JSON.stringify(event)
+
+const [secret, other] = [1, 2].map((seed) => newSecret((size) => Buffer.alloc(size, seed)))
+
+const headersOf = (signature: string) => ({
+  'webhook-id': id,
+  'webhook-timestamp': String(seconds),
+  'webhook-signature': signature,
+})
+
+const headers = headersOf(signatures([secret ?? ''], id, seconds, body))
+
+const received = { body, headers, secret: secret ?? '', now }
+
+test('the event of a webhook, as text or bytes, with the headers of fetch or of Node.js', async () => {
+  expect(await verifyWebhook(received)).toEqual(event)
+  expect(await verifyWebhook({ ...received, body: new TextEncoder().encode(body) })).toEqual(event)
+  expect(await verifyWebhook({ ...received, headers: new Headers(headers) })).toEqual(event)
+})
+
+test('while the secret is replaced either of them will do', async () => {
+  const both = headersOf(signatures([other ?? '', secret ?? ''], id, seconds, body))
+  for (const each of [secret, other])
+    expect(await verifyWebhook({ ...received, headers: both, secret: each ?? '' })).toEqual(event)
+})
+
+test.each([
+  ['another body', { body: body.replace('0.01', '9.99') }, 'wrong_signature'],
+  ['another secret', { secret: other }, 'wrong_signature'],
+  ['another id', { headers: { ...headers, 'webhook-id': 'msg_2' } }, 'wrong_signature'],
+  ['no signature of this kind', { headers: headersOf('v1a,AAAA v2,AAAA') }, 'wrong_signature'],
+  ['a signature that is no base64', { headers: headersOf('v1,%%%') }, 'wrong_signature'],
+  ['no header', { headers: {} }, 'header_missing'],
+  ['a time that is none', { headers: { ...headers, 'webhook-timestamp': 'now' } }, 'too_old'],
+  ['more than five minutes ago', { now: now + 301_000 }, 'too_old'],
+  ['more than five minutes ahead', { now: now - 301_000 }, 'too_new'],
+  ['more than the tolerance ago', { now: now + 11_000, toleranceSeconds: 10 }, 'too_old'],
+])('%s: a WebhookError', async (_what, change, code) => {
+  const given = { ...received, ...change }
+  await expect(verifyWebhook({ ...given, secret: given.secret ?? '' })).rejects.toMatchObject({
+    name: 'WebhookError',
+    code,
+  })
+})
+
+test.each(['', 'whsec_', 'whsec_%%%', 'whsec_AAAA'])(
+  'with the secret "%s" nothing is believed',
+  async (none) => {
+    await expect(verifyWebhook({ ...received, secret: none })).rejects.toThrow(
+      new TypeError('The secret is not one of a webhook endpoint'),
+    )
+  },
+)

@@ -176,28 +176,6 @@ test('an id of another run, or one that is no id, tells a gap', async () => {
   }
 })
 
-test('the list has the kept events of all nodes, and goes on behind its last id', async () => {
-  const { a, b, c, token } = await three()
-  happens(a, 1)
-  happens(b, 2)
-  happens(c, 3)
-  interface List {
-    events: { id: string; data: { set_id: number } }[]
-    last_event_id: string
-  }
-  const first = (await a.request('/api/v1/events', { token })).data<List>()
-  expect(first.events.map(({ data }) => data.set_id)).toEqual([1, 2, 3])
-  happens(b, 4)
-  for (const [id, sets] of [
-    [first.last_event_id, [4]],
-    [first.events[1]?.id, [3, 4]],
-  ] as const) {
-    const path = `/api/v1/events?after=${encodeURIComponent(id ?? '')}`
-    const next = (await c.request(path, { token })).data<List>()
-    expect(sorted(next.events.map(({ data }) => data.set_id))).toEqual(sets)
-  }
-})
-
 test('nodes are followed only while there are readers', async () => {
   const { a, b, token, time, flush, ...joined } = await three()
   expect(b.received).toEqual([])

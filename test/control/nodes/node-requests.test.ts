@@ -1,14 +1,17 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import type { ActiveCall } from '../../../schema/contracts/calls.ts'
-import { MAX_SKEW_MS } from '../../../control/nodes/admit-node.ts'
+import { MAX_SKEW_MS, UsedNonces } from '../../../control/nodes/admit-node.ts'
 import { bodyHash, type NodeClaims, sealToken } from '../../../control/nodes/node-token.ts'
 import { startOfTime } from '../../support/control.ts'
 import { activeCall } from '../../support/engine-views.ts'
 import { joinNodes, type JoinedNode, sharedKey } from '../../support/joined-nodes.ts'
+import type { NodeStatus } from '../../../schema/contracts/nodes.ts'
+import { membershipOf } from '../../../control/nodes/membership.ts'
 
 const uuid = '00000000-0000-4000-8000-000000000001'
+
 const active = '/api/v1/pbx/calls/active'
+
 const question = '/api/v1/nodes/question'
 
 const call = activeCall({
@@ -24,6 +27,7 @@ async function two() {
 }
 
 let count = 0
+
 const randomBytes = (size: number): Buffer =>
   createHash('sha512')
     .update(`${(count += 1)}`)
@@ -192,3 +196,55 @@ test('a server that took the address of a node is not heard and learns nothing',
   expect(logged?.message).toBe('another node does not answer: its part is missing from responses')
   expect(JSON.stringify(joined.control.logged)).not.toContain(token)
 })
+
+test('a nonce counts once for as long as it has to be remembered', () => {
+  for (const at of [0, 1, 999, 1_000, 1_500, 1_999]) {
+    const used = new UsedNonces(1_000, 0)
+    expect(used.take('a', at)).toBe(true)
+    for (const later of [0, 1, 500, 999, 1_000]) expect(used.take('a', at + later)).toBe(false)
+    expect(used.take('b', at + 1_000)).toBe(true)
+  }
+})
+
+const now = 10_000_000_000
+
+const key = Buffer.alloc(32)
+
+const listed: NodeStatus = {
+  epoch: 1,
+  version: '1',
+  liveCalls: 0,
+  startedAt: 0,
+  name: 'b',
+  address: 'http://10.0.0.2:8080',
+  sipUri: null,
+  sipAddresses: [],
+  isThis: false,
+  state: 'serving',
+  heartbeatAt: now - 500,
+}
+
+function peersOf(...nodes: readonly Partial<NodeStatus>[]) {
+  const list = () => nodes.map((node) => ({ ...listed, ...node }))
+  return membershipOf({ identity: { name: 'a', epoch: 1 }, list }, key, () => now).peers()
+}
+
+test('a node is not its own peer, and one that has stopped is none', () => {
+  expect(peersOf({ isThis: true }, { state: 'stopped' }, {})).toEqual([
+    { name: 'b', apiUrl: 'http://10.0.0.2:8080', isAlive: true },
+  ])
+})
+
+test('a node that is lost, or does not serve yet, is named and not asked; after an hour it is forgotten', () => {
+  expect(peersOf({ state: 'lost' })).toMatchObject([{ isAlive: false }])
+  expect(peersOf({ state: 'starting' })).toMatchObject([{ isAlive: false }])
+  expect(peersOf({ state: 'draining' })).toMatchObject([{ isAlive: true }])
+  expect(peersOf({ state: 'lost', heartbeatAt: now - 3_600_001 })).toEqual([])
+})
+
+test.each(['', 'file:///etc/passwd', '10.0.0.2:8080', 'x'])(
+  'a node whose address is no URL of an API is not asked: %j',
+  (address) => {
+    expect(peersOf({ address })).toEqual([])
+  },
+)

@@ -1,18 +1,18 @@
 import { expect, test } from 'vitest'
 import type { ActiveCall } from '../../../schema/contracts/calls.ts'
-import type { NodeStatus } from '../../../schema/contracts/engine.ts'
 import { activeCall, nodeStatus } from '../../support/engine-views.ts'
 import { joinNodes, type JoinedNode } from '../../support/joined-nodes.ts'
 
 const destination = 'sip:10.0.0.1:5060;transport=udp'
 
-const statusOf = (nodeId: number, activeCalls: number) => nodeStatus({
-  nodeId,
-  destination,
-  activeCalls,
-  latencyMs: 1,
-  probes: { sent: 1, answered: 1, failed: 0 },
-})
+const statusOf = (nodeId: number, activeCalls: number) =>
+  nodeStatus({
+    nodeId,
+    destination,
+    activeCalls,
+    latencyMs: 1,
+    probes: { sent: 1, answered: 1, failed: 0 },
+  })
 
 interface SetView {
   readonly id: number

@@ -14,6 +14,7 @@ const odd = '"quoted", back\\slash, new\r\nline, \u0000, \u2028, \ud800, ü€�
 const plain: CallRecord = {
   ...answeredCall,
   callUuid: 'u-1',
+  callId: 'c',
   callerNumber: '1',
   calledNumber: '2',
   startedAt: startOfTime,

@@ -1,13 +1,16 @@
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { addRefusedCalls } from '../../../schema/call-record.ts'
-import { startOfTime } from '../../support/control.ts'
-import { openReportRig as open, reportPath as path, uuidOf } from '../../support/report-rig.ts'
+import { addRefusedCalls, type CallRecord } from '../../../schema/call-record.ts'
+import { startOfTime, openControl } from '../../support/control.ts'
+import { openReportRig, reportPath, uuidOf } from '../../support/report-rig.ts'
 import { eventually } from '../../support/waiting.ts'
+import type { ReportRequest } from '../../../control/reports/report-chunks.ts'
+import { openReports } from '../../../control/reports/reports.ts'
 
 const hour = 3_600_000
 
 test('a report has exactly the fields of SPECIFICATION.md §2.4 and §12.3', async () => {
-  const { store, get } = await open()
+  const { store, get } = await openReportRig()
   await store()
   const { status, body } = await get()
   expect(status).toBe(200)
@@ -66,7 +69,7 @@ test('a report has exactly the fields of SPECIFICATION.md §2.4 and §12.3', asy
 })
 
 test('a report holds the calls that began in the period, its end outside, in their order', async () => {
-  const { store, get } = await open()
+  const { store, get } = await openReportRig()
   for (const startedAt of [-1, 24 * hour, 5 * hour, 0, 2 * hour])
     await store({ startedAt: startOfTime + startedAt })
   const { body } = await get()
@@ -79,11 +82,11 @@ test('a report holds the calls that began in the period, its end outside, in the
 })
 
 test('without paging at most 10,000 records are shown, and the answer says so', async () => {
-  const { app, fill, get, token, day } = await open()
+  const { app, fill, get, token, day } = await openReportRig()
   await fill(10_003)
   // Not held against the documentation, which takes a second for so many.
   const headers = { Authorization: `Bearer ${token}` }
-  const whole = await app.request(`${path}?${day}`, { headers })
+  const whole = await app.request(`${reportPath}?${day}`, { headers })
   const body = (await whole.json()) as { records: unknown[] }
   expect(body).toMatchObject({ total_calls: 10_003, total_billsec: 110_033, truncated: true })
   expect(body.records).toHaveLength(10_000)
@@ -99,16 +102,16 @@ test('without paging at most 10,000 records are shown, and the answer says so', 
 })
 
 test('a tenant sees only its own calls, in every format', async () => {
-  const { store, request, key, tenant, day } = await open()
+  const { store, request, key, tenant, day } = await openReportRig()
   const acme = await tenant('acme', ['acme.example'])
   const beta = await tenant('beta', ['beta.example'])
   await store({ tenantId: acme })
   await store({ tenantId: beta })
   await store()
   const token = await key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'acme' })
-  const own = await request(`${path}?${day}`, { token })
+  const own = await request(`${reportPath}?${day}`, { token })
   expect(own.body).toMatchObject({ total_calls: 1, records: [{ tenant_slug: 'acme' }] })
-  const lines = await request(`${path}?${day}`, {
+  const lines = await request(`${reportPath}?${day}`, {
     token,
     headers: { Accept: 'application/x-ndjson' },
   })
@@ -116,7 +119,7 @@ test('a tenant sees only its own calls, in every format', async () => {
 })
 
 test('as NDJSON a report of any length has one record a line', async () => {
-  const { store, get, day } = await open()
+  const { store, get, day } = await openReportRig()
   for (let call = 0; call < 1_234; call++) await store({ startedAt: startOfTime + call })
   const { text, headers } = await get(day, { Accept: 'application/x-ndjson' })
   expect(headers.get('content-type')).toBe('application/x-ndjson')
@@ -135,12 +138,12 @@ test.each([
   ['TEXT/CSV', 'text/csv'],
   ['image/png', 'application/json'],
 ])('who accepts %s gets %s', async (accept, type) => {
-  const { get, day } = await open()
+  const { get, day } = await openReportRig()
   expect((await get(day, { Accept: accept })).headers.get('content-type')).toContain(type)
 })
 
 test('the plus of a zone may come unescaped', async () => {
-  const { store, get } = await open()
+  const { store, get } = await openReportRig()
   await store()
   const found = await get(
     'start_date=2026-01-01T03:00:00+02:00&end_date=2026-01-01T02:30:00%2B01:00',
@@ -152,7 +155,7 @@ test('the plus of a zone may come unescaped', async () => {
 })
 
 test('a caller of nothing but tabs holds up no report', async () => {
-  const { store, get, day } = await open()
+  const { store, get, day } = await openReportRig()
   // Looked for from each of them anew, it would take longer than a test may.
   await store({ callerNumber: `x${'\t'.repeat(400_000)}y`, calledNumber: '200' })
   const { text } = await get(day, { Accept: 'text/csv' })
@@ -160,10 +163,10 @@ test('a caller of nothing but tabs holds up no report', async () => {
 })
 
 test('who asks for one report too many is told to come again', async () => {
-  const { app, get, store, token, day } = await open()
+  const { app, get, store, token, day } = await openReportRig()
   for (let call = 0; call < 2_000; call++) await store({ startedAt: startOfTime + call })
   const headers = { Authorization: `Bearer ${token}`, Accept: 'application/x-ndjson' }
-  const begin = async () => app.request(`${path}?${day}`, { headers })
+  const begin = async () => app.request(`${reportPath}?${day}`, { headers })
   const under = await Promise.all(Array.from({ length: 16 }, begin))
   const refused = await get()
   expect([refused.status, refused.code]).toEqual([503, 'too_many_reports'])
@@ -175,7 +178,7 @@ test('who asks for one report too many is told to come again', async () => {
 })
 
 test('calls that were refused without a record are counted beside the totals, for credentials that see all calls', async () => {
-  const { store, get, day, deps, key, request, tenant } = await open()
+  const { store, get, day, deps, key, request, tenant } = await openReportRig()
   await store()
   const add = addRefusedCalls(deps.store)
   await add({ minute: startOfTime - 60_000, reason: 'overload', calls: 1 })
@@ -188,6 +191,180 @@ test('calls that were refused without a record are counted beside the totals, fo
   expect((await get(`${day}&caller=1`)).body).not.toHaveProperty('total_refused')
   await tenant('acme')
   const ours = await key({ tenant_scope: 'tenant', tenant_slug: 'acme' })
-  const own = await request(`${path}?${day}`, { token: ours })
+  const own = await request(`${reportPath}?${day}`, { token: ours })
   expect(own.body).toEqual({ total_calls: 0, total_billsec: 0, records: [] })
+})
+
+const carriersPath = reportPath.replace('cdrs', 'carriers')
+
+async function openSums() {
+  const rig = await openReportRig()
+  const sums = (query = rig.day, token = rig.token) =>
+    rig.request(`${carriersPath}?${query}`, { token })
+  return { ...rig, sums }
+}
+
+test('ASR and ACD are those of the calls to each carrier; those from it stand beside', async () => {
+  const { store, sums } = await openSums()
+  const out = { direction: 'outbound', carrier: 'telco' } as const
+  await store({ ...out, billsec: 60 })
+  await store({ ...out, billsec: 30 })
+  await store({ ...out, disposition: 'BUSY', answeredAt: null, billsec: 0 })
+  await store({ direction: 'inbound', carrier: 'telco', billsec: 10 })
+  await store({ direction: 'outbound', carrier: 'other', disposition: 'FAILED', billsec: 0 })
+  await store({ carrier: null })
+  expect((await sums()).data()).toEqual([
+    {
+      carrier: 'other',
+      outbound: { calls: 1, answered: 0, billsec: 0, asr_percent: 0, acd_seconds: null },
+      inbound: { calls: 0, answered: 0, billsec: 0, asr_percent: null, acd_seconds: null },
+    },
+    {
+      carrier: 'telco',
+      outbound: { calls: 3, answered: 2, billsec: 90, asr_percent: 66.7, acd_seconds: 45 },
+      inbound: { calls: 1, answered: 1, billsec: 10, asr_percent: 100, acd_seconds: 10 },
+    },
+  ])
+})
+
+test('a tenant sees what its own calls came to', async () => {
+  const { store, sums, tenant, key } = await openSums()
+  const tenantId = await tenant('acme')
+  await store({ tenantId, direction: 'outbound', carrier: 'telco' })
+  await store({ tenantId: null, direction: 'outbound', carrier: 'telco' })
+  await store({ tenantId: null, direction: 'outbound', carrier: 'hidden' })
+  const token = await key({ tenant_scope: 'tenant', tenant_slug: 'acme' })
+  const found = (await sums(undefined, token)).data()
+  expect(found).toMatchObject([{ carrier: 'telco', outbound: { calls: 1 } }])
+})
+
+/** The n-th stored call (1, 2 …) is the one with this difference; `uuids` are those of an answer. */
+async function openWith(...calls: readonly Partial<CallRecord>[]) {
+  const rig = await openReportRig()
+  for (const [n, call] of calls.entries()) await rig.store({ startedAt: startOfTime + n, ...call })
+  const find = async (query: string) => {
+    const { body } = await rig.get(`${rig.day}&${query}`)
+    const { records, ...totals } = body as {
+      records: { call_uuid: string }[]
+      total_calls: number
+      total_billsec: number
+    }
+    return { uuids: records.map(({ call_uuid }) => call_uuid), ...totals }
+  }
+  return { ...rig, find }
+}
+
+test.each([
+  ['number=15550002222', { callerNumber: '15550002222' }],
+  ['number=%2B442079460000', { calledNumber: '442079460000' }],
+  ['caller=15550002222', { callerNumber: '15550002222' }],
+  ['caller=%2B15550002222', { callerNumber: '15550002222' }],
+  ['caller=15550002222', { callerNumber: '+15550002222' }],
+  ['called=442079460000', { calledNumber: '442079460000' }],
+  ['called=%2B442079460000', { calledNumber: '+442079460000' }],
+  ['customer_id=7', { customerId: 7 }],
+  ['carrier=north', { carrier: 'north' }],
+  ['node=10.0.0.2', { node: 'sip:10.0.0.2:5070;transport=udp' }],
+  ['node=10.0.0.2:5070', { node: 'sip:10.0.0.2:5070;transport=udp' }],
+  ['node=sip:10.0.0.2:5070', { node: 'sip:10.0.0.2:5070;transport=udp' }],
+  ['node=SIP:10.0.0.2:5070;transport=udp', { node: 'sip:10.0.0.2:5070;transport=udp' }],
+  ['cause=user_busy', { hangupCause: 'USER_BUSY' }],
+  ['cause=insufficient_funds', { denialCode: 'insufficient_funds' }],
+  ['call_id=a84b4c76e66710', { callId: 'a84b4c76e66710' }],
+  [`call_uuid=${uuidOf(2)}`, {}],
+  ['caller=15550002222&cause=USER_BUSY', { callerNumber: '15550002222', hangupCause: 'USER_BUSY' }],
+])('the query %s finds the call %o and no other, with its totals', async (query, call) => {
+  const { find } = await openWith(
+    {},
+    { billsec: 5, ...call },
+    { node: 'sip:10.0.0.22:5070', billsec: 3 },
+  )
+  expect(await find(query)).toEqual({ uuids: [uuidOf(2)], total_calls: 1, total_billsec: 5 })
+})
+
+test('a call that a node has reported is found by its own name for it, in its own spelling', async () => {
+  const { find } = await openWith({ callUuid: 'PBX-7/1234' }, { callUuid: 'A'.repeat(8) }, {})
+  expect((await find('call_uuid=PBX-7/1234')).uuids).toEqual(['PBX-7/1234'])
+  expect((await find('call_uuid=AAAAAAAA')).uuids).toEqual(['AAAAAAAA'])
+  expect((await find(`call_uuid=${uuidOf(3).toUpperCase()}`)).uuids).toEqual([uuidOf(3)])
+})
+
+test('format=csv wins over Accept, with the filter and the order', async () => {
+  const { get, day, store } = await openReportRig()
+  for (let call = 0; call < 4; call++)
+    await store({ startedAt: startOfTime + call, carrier: call % 2 === 0 ? 'north' : 'south' })
+  const { text, headers } = await get(`${day}&carrier=north&order=newest&format=csv`, {
+    Accept: 'application/json',
+  })
+  expect(headers.get('content-type')).toContain('text/csv')
+  const lines = text.trim().split('\r\n').slice(1)
+  expect(lines.map((line) => line.slice(0, 36))).toEqual([uuidOf(3), uuidOf(1)])
+})
+
+test('for any filter and order, pages show what a filter over all records shows, without gap or overlap', async () => {
+  const { fill, store, get, day } = await openReportRig()
+  // More than one window of what is looked at in turn.
+  await fill(2_500)
+  for (let call = 0; call < 30; call++)
+    await store({ startedAt: startOfTime + call * 80, carrier: 'north', billsec: call })
+  const northern = Array.from({ length: 30 }, (_, call) => uuidOf(2_501 + call))
+  await fc.assert(
+    fc.asyncProperty(
+      fc.boolean(),
+      fc.integer({ min: 1, max: 40 }),
+      async (isNewestFirst, limit) => {
+        const order = isNewestFirst ? 'newest' : 'oldest'
+        const found: string[] = []
+        for (let page = 1; page <= Math.ceil(31 / limit); page++) {
+          const { body } = await get(
+            `${day}&carrier=north&order=${order}&limit=${limit}&page=${page}`,
+          )
+          expect(body).toMatchObject({ total_calls: 30, total_billsec: 435 })
+          const { records } = body as { records: { call_uuid: string }[] }
+          found.push(...records.map(({ call_uuid }) => call_uuid))
+        }
+        expect(found).toEqual(isNewestFirst ? northern.toReversed() : northern)
+      },
+    ),
+    { numRuns: 10 },
+  )
+})
+
+const filter = { tenantId: null, from: 0, before: startOfTime, disposition: undefined }
+
+const request: ReportRequest = { filter, format: 'json', page: undefined }
+
+async function openBounded() {
+  let now = 0
+  const { store } = await openControl()
+  const reports = openReports({ store, now: () => now, log: () => undefined })
+  const begin = async (tenantId: number | null = null) => {
+    const pieces = reports.open({ ...request, filter: { ...filter, tenantId } })
+    await pieces?.next()
+    return pieces
+  }
+  return { reports, begin, wait: (ms: number) => (now += ms) }
+}
+
+test('unread reports make room after a minute, reports being read do not', async () => {
+  const { begin, wait } = await openBounded()
+  const under = await Promise.all(Array.from({ length: 16 }, () => begin()))
+  wait(60_001)
+  expect(await begin()).toBeDefined()
+  const again = await Promise.all(Array.from({ length: 15 }, () => begin()))
+  expect(again.every((pieces) => pieces !== undefined)).toBe(true)
+  expect(await begin()).toBeUndefined()
+  // Its reader must not take it for the whole report.
+  await expect(under[0]?.next()).rejects.toThrow('closed')
+})
+
+test('one tenant takes no room of another', async () => {
+  const { begin, wait } = await openBounded()
+  const under = await Promise.all(Array.from({ length: 4 }, () => begin(1)))
+  expect(under.every((pieces) => pieces !== undefined)).toBe(true)
+  expect(await begin(1)).toBeUndefined()
+  expect(await begin(2)).toBeDefined()
+  expect(await begin()).toBeDefined()
+  wait(60_001)
+  expect(await begin(1)).toBeDefined()
 })

@@ -5,7 +5,18 @@ import { summarize, totalOf } from '../../../control/reports/summarize.ts'
 import { openControl } from '../../support/control.ts'
 import { seededRandom } from '../../support/seeded-random.ts'
 import { eachDatabase, localDatabase } from '../../support/shared-database.ts'
-import { aRecord, counted, DAY, firstDay, placeOf, randomRecord, randomRequest, rollUpAt, storeRecords, summarizeAt } from '../../support/summed-calls.ts'
+import {
+  aRecord,
+  counted,
+  DAY,
+  firstDay,
+  placeOf,
+  randomRecord,
+  randomRequest,
+  rollUpAt,
+  storeRecords,
+  summarizeAt,
+} from '../../support/summed-calls.ts'
 
 describe.each(eachDatabase)('summaries on $database', ({ open }) => {
   test('a summary is what the records come to, one by one, whatever part of them the sums have', async () => {
@@ -68,7 +79,6 @@ describe.each(eachDatabase)('summaries on $database', ({ open }) => {
     expect(await first('count')).toBe('many')
     expect(await first('asr')).toBe('bad')
   })
-
 })
 
 describe('a summary that would read records for more than a second', () => {
@@ -139,21 +149,6 @@ describe('a summary of many days', () => {
       prepared.mock.calls.filter(([text]) => text.includes('from "call_sum" where')).length
     return { place, readSums }
   }
-
-  test('reads the sums of a few days in each turn, and another tenant has its turn between', async () => {
-    const { place, readSums } = await openLong()
-    const long = summarize(place, asked)
-    const short = summarize(place, { ...asked, tenantId: 1, before: firstDay + DAY })
-    const longest = []
-    for (let isOver = false; !isOver;) {
-      const before = readSums()
-      isOver = (await long.next()).done === true
-      longest.push(readSums() - before)
-      await short.next()
-    }
-    expect(Math.max(...longest)).toBe(1)
-    expect(longest.filter((count) => count === 1)).toHaveLength(7)
-  })
 
   test.each([1, 3])(
     'to which calls are added between its turns, %i times, has each call once',

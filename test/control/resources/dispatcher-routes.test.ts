@@ -2,8 +2,10 @@ import { expect, test } from 'vitest'
 import { openResources } from '../../support/resources.ts'
 import { nodeStatus } from '../../support/engine-views.ts'
 import { runSql } from '../../support/stored.ts'
+import type { NodeState, SetStateResult } from '../../../schema/contracts/engine.ts'
 
 const node = { host: '10.0.0.1' }
+
 const set = { endpoint_name: 'pbx', algorithm: 8, set_id: 7, nodes: [node] }
 
 test('a set gets the defaults of the specification, and its destinations as SIP URIs', async () => {
@@ -42,23 +44,6 @@ test.each([
   const { call } = await openResources()
   const created = await call('POST', '/dispatcher', { ...set, nodes: [{ host }] })
   expect(created.data()).toMatchObject({ nodes: [{ host: stored }] })
-})
-
-test('a change keeps what it does not name, and null clears or returns to the default', async () => {
-  const { call } = await openResources()
-  const full = { ...set, probe: { interval_ms: 1_000, ok_codes: [404, '200-299'] } }
-  const { id } = (await call('POST', '/dispatcher', full)).data<{ id: number }>()
-  const renamed = await call('PATCH', `/dispatcher/${id}`, { endpoint_name: 'new' })
-  expect(renamed.data()).toMatchObject({
-    endpoint_name: 'new',
-    set_id: 7,
-    probe: { interval_ms: 1_000, ok_codes: ['404', '200-299'] },
-    nodes: [{ host: '10.0.0.1' }],
-  })
-  const cleared = await call('PATCH', `/dispatcher/${id}`, { probe: null })
-  expect(cleared.data()).toMatchObject({ endpoint_name: 'new', probe: null })
-  const refused = await call('PATCH', `/dispatcher/${id}`, { nodes: null })
-  expect(refused.body).toMatchObject({ statusCode: 400, details: [{ path: 'nodes' }] })
 })
 
 test('every write is told to the engine, so that it holds from the next INVITE on', async () => {
@@ -178,4 +163,66 @@ test('a set with a new number keeps its callers, and one with callers cannot be 
   expect((await call('GET', '/inbound-routes')).data()).toMatchObject([{ set_id: 70 }])
   const removed = await call('DELETE', `/dispatcher/${id}`)
   expect([removed.status, removed.code]).toEqual([409, 'in_use'])
+})
+
+test('a node whose name DNS does not know keeps no set in service', async () => {
+  const { call, engine } = await openResources()
+  const two = {
+    endpoint_name: 'pbx',
+    algorithm: 8,
+    nodes: [{ host: '10.0.0.1' }, { host: 'gone.example' }],
+  }
+  const { id, nodes } = (await call('POST', '/dispatcher', two)).data<{
+    id: number
+    nodes: { id: number }[]
+  }>()
+  const [alive, gone] = nodes.map((each) => each.id)
+  Object.assign(engine.dispatcher, { isUnresolvable: (nodeId: number) => nodeId === gone })
+  const path = `/dispatcher/${id}/nodes`
+  const last = 'last_active_node'
+  expect((await call('DELETE', `${path}/${alive}`)).code).toBe(last)
+  expect((await call('PATCH', `${path}/${alive}`, { is_enabled: false })).code).toBe(last)
+  const without = { nodes: [{ host: 'gone.example' }] }
+  expect((await call('PATCH', `/dispatcher/${id}`, without)).code).toBe(last)
+  // It may be renamed, another one may take the place of the last, and it may go itself.
+  expect((await call('PATCH', `${path}/${gone}`, { description: 'old' })).status).toBe(200)
+  const others = { nodes: [{ host: 'gone.example' }, { host: '10.0.0.3' }] }
+  expect((await call('PATCH', `/dispatcher/${id}`, others)).status).toBe(200)
+  expect((await call('DELETE', `${path}/${gone}`)).status).toBe(200)
+})
+
+const pbx = { endpoint_name: 'pbx', algorithm: 8, set_id: 7, nodes: [{ host: '10.0.0.1' }] }
+
+test('the state of a node is pbx through the engine, whose refusals are answers', async () => {
+  const { call, engine } = await openResources()
+  const { id, nodes } = (await call('POST', '/dispatcher', pbx)).data<{
+    id: number
+    nodes: { id: number }[]
+  }>()
+  const asked: [number, string, NodeState][] = []
+  let result: SetStateResult = 'changed'
+  Object.assign(engine.dispatcher, {
+    setState: (setId: number, destination: string, state: NodeState) => {
+      asked.push([setId, destination, state])
+      return result
+    },
+  })
+  const destination = 'sip:10.0.0.1:5060;transport=udp'
+  const status = nodeStatus({
+    nodeId: nodes[0]?.id ?? 0,
+    destination,
+  })
+  engine.sets = [{ setId: 7, nodes: [status] }]
+  const path = `/dispatcher/${id}/nodes/${nodes[0]?.id}/state`
+  const changed = await call('PUT', path, { state: 'inactive' })
+  expect(changed.data()).toMatchObject({ id: nodes[0]?.id, state: 'inactive' })
+  expect(asked).toEqual([[7, destination, 'inactive']])
+  result = 'last_active_node'
+  expect((await call('PUT', path, { state: 'inactive' })).code).toBe('last_active_node')
+  engine.sets = []
+  expect((await call('PUT', path, { state: 'active' })).code).toBe('node_disabled')
+  expect((await call('PUT', path, { state: 'down' })).status).toBe(400)
+  expect((await call('PUT', `/dispatcher/${id}/nodes/999/state`, { state: 'active' })).status).toBe(
+    404,
+  )
 })

@@ -1,9 +1,10 @@
 /** Media rules of carriers, sets, extensions, tenants and agents, at the door and in the database. */
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test, beforeEach } from 'vitest'
 import { openResources, type TestResources } from '../../support/resources.ts'
-import { runSql } from '../../support/stored.ts'
+import { readFileSync } from 'node:fs'
 
 let control: TestResources
+
 afterEach(() => control.close())
 
 const bodies = {
@@ -18,6 +19,7 @@ const bodies = {
     tenant: 'acme',
   },
 } as const
+
 const paths = Object.keys(bodies) as (keyof typeof bodies)[]
 
 async function open(hasMediaRelay: boolean): Promise<void> {
@@ -32,6 +34,7 @@ const idOf = (answer: { readonly body: unknown }): number => {
   const body = answer.body as { id?: number; data?: { id: number } }
   return body.id ?? body.data?.id ?? 0
 }
+
 /** As the API shows the resource. */
 async function shown(path: string, id: number): Promise<Record<string, unknown>> {
   const suffix = path === '/pbx/extensions' ? '/details' : ''
@@ -77,12 +80,74 @@ test.each(paths)('%s: what needs a relay is refused where there is none', async 
   ).toBe(201)
 })
 
-test('a rule that was stored with a relay stands in no way without one', async () => {
-  await open(false)
-  const id = idOf(await create('/routing/carriers', {}))
-  await runSql(control.store, "UPDATE carrier SET media = 'anchor'")
-  const path = `/api/v1/routing/carriers/${id}`
-  expect((await control.call('PATCH', path, { max_calls: 5 })).status).toBe(200)
-  expect((await control.call('PATCH', path, { media: 'prefer' })).status).toBe(400)
-  expect((await control.call('PATCH', path, { media: 'bypass' })).status).toBe(200)
+beforeEach(async () => {
+  control = await openResources({ hasMediaRelay: true })
+})
+
+afterEach(() => control.close())
+
+async function created(path: string, body: object): Promise<Record<string, unknown>> {
+  const answer = await control.call('POST', `/api/v1${path}`, body)
+  expect(answer.status).toBe(201)
+  return (answer.body as { data: Record<string, unknown> }).data
+}
+
+test.each([
+  ['ai-openai', ['opus', 'PCMU', 'PCMA']],
+  ['ai-livekit', ['G722', 'PCMU', 'PCMA']],
+  ['ai-generic', ['opus', 'G722', 'PCMU', 'PCMA']],
+])('%s fills in what the service wants', async (preset, codecs) => {
+  const carrier = await created('/routing/carriers', {
+    name: 'ai',
+    preset,
+    gateways: [{ host: 'sip.example' }],
+  })
+  const common = { media_profile: 'srtp', dtmf: 'rfc4733', codecs }
+  expect(carrier).toMatchObject({ ...common, gateways: [{ transport: 'tls' }] })
+  expect(carrier['strip_headers']).toContain('P-Charging-Vector')
+  expect(carrier['preset']).toBeUndefined()
+  const agent = await created('/telephony/ai-agents', {
+    name: 'bot',
+    preset,
+    extension: '700',
+    sip_uri: 'sip:proj_1@agents.example',
+  })
+  expect(agent).toMatchObject({ ...common, sip_uri: 'sip:proj_1@agents.example;transport=tls' })
+})
+
+test('what the body says itself counts, and all of it can be changed', async () => {
+  const { id, ...agent } = await created('/telephony/ai-agents', {
+    name: 'bot',
+    preset: 'ai-openai',
+    extension: '700',
+    sip_uri: 'sip:bot@192.0.2.8;transport=tcp',
+    codecs: ['opus'],
+    strip_headers: ['Subject'],
+  })
+  expect(agent).toMatchObject({
+    sip_uri: 'sip:bot@192.0.2.8;transport=tcp',
+    codecs: ['opus'],
+    strip_headers: ['Subject'],
+    media_profile: 'srtp',
+  })
+  const patch = { media_profile: 'auto', codecs: null, strip_headers: [] }
+  const path = `/api/v1/telephony/ai-agents/${String(id)}`
+  expect((await control.call('PATCH', path, patch)).body).toMatchObject({ data: patch })
+  expect((await control.call('PATCH', path, { preset: 'ai-generic' })).status).toBe(400)
+})
+
+test('the examples of the guide work as they stand', async () => {
+  const guide = readFileSync('GUIDE.md', 'utf8')
+  const chapter = guide.slice(guide.indexOf('### AI voice services'), guide.indexOf('\n## Routing'))
+  const examples = [...chapter.matchAll(/^post (\S+) '(\{[^']*\})'/gm)]
+  expect(examples.map(([, path]) => path)).toEqual([
+    '/telephony/ai-agents',
+    '/routing/carriers',
+    '/telephony/ai-agents',
+  ])
+  for (const [, path = '', body = ''] of examples) {
+    const made = await created(path, JSON.parse(body) as object)
+    expect(made).toMatchObject({ media_profile: 'srtp', dtmf: 'rfc4733' })
+    expect(JSON.stringify(made)).toMatch(/transport=tls|"transport":"tls"/)
+  }
 })

@@ -61,7 +61,11 @@ const refused: readonly [collection: string, change: object, path: string][] = [
   ['/routing/carriers', gateway({ netmask: 33 }), 'gateways.0.netmask'],
   ['/routing/carriers', gateway({ netmask: 7 }), 'gateways.0.netmask'],
   ['/routing/carriers', gateway({ host: 'a.example', netmask: 24 }), 'gateways.0.netmask'],
-  ['/routing/carriers', { gateways: [{ host: '1.1.1.1' }, { host: '1.1.1.1' }] }, 'gateways.1.host'],
+  [
+    '/routing/carriers',
+    { gateways: [{ host: '1.1.1.1' }, { host: '1.1.1.1' }] },
+    'gateways.1.host',
+  ],
   ['/routing/carriers', { caller_id: { mode: 'fixed' } }, 'caller_id.value'],
   ['/routing/carriers', { caller_id: { mode: 'fixed', value: '1>\r\nX: y' } }, 'caller_id.value'],
   [

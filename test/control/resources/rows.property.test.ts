@@ -19,7 +19,12 @@ const resources: readonly [path: string, body: object, change: object, kind: str
     { max_calls: 7 },
     'carrier',
   ],
-  ['/outbound-routes', { name: 'r', mode: 'block', prefix: '9' }, { prefix: '99' }, 'outbound_route'],
+  [
+    '/outbound-routes',
+    { name: 'r', mode: 'block', prefix: '9' },
+    { prefix: '99' },
+    'outbound_route',
+  ],
   ['/inbound-routes', { name: 'r', set_id: 2 }, { priority: 3 }, 'inbound_route'],
   ['/rate-plans', { name: 'p' }, { decimals: 2 }, 'rate_plan'],
   [
@@ -57,7 +62,8 @@ test.each(resources)(
       rig.request(at, { token: rig.root, method, ...(sent && { body: sent }) })
     const undo = (id: string | null, more: object = {}) =>
       call('POST', `/api/v1/changes/${id ?? ''}/undo`, { reason: 'a mistake', ...more })
-    const entry = async (id: string | null) => (await call('GET', `/api/v1/changes/${id ?? ''}`)).data()
+    const entry = async (id: string | null) =>
+      (await call('GET', `/api/v1/changes/${id ?? ''}`)).data()
     const made = await call('POST', `/api/v1${path}?reason=a+new+office`, body)
     expect([made.status, made.text]).toEqual([201, made.text])
     const at = made.headers.get('location') ?? ''
@@ -90,7 +96,10 @@ test.each(resources)(
     expect((await undo(changeOf(made), { dry_run: true })).data()).toMatchObject({ changed: true })
     expect((await call('GET', at)).status).toBe(200)
     const undone = await undo(changeOf(made))
-    expect([undone.status, undone.text]).toEqual([200, expect.stringContaining('is removed: it was')])
+    expect([undone.status, undone.text]).toEqual([
+      200,
+      expect.stringContaining('is removed: it was'),
+    ])
     expect((await call('GET', at)).status).toBe(404)
     expect((await undo(changeOf(made))).data()).toMatchObject({ changed: false })
 

@@ -7,26 +7,6 @@ const acme = { slug: 'acme', name: 'Acme', domains: ['acme.example', 'acme.test'
 const idOf = async (answer: ReturnType<TestResources['call']>): Promise<number> =>
   (await answer).data<{ id: number }>().id
 
-test('a tenant has a slug, a name and domains; the engine learns of it at once', async () => {
-  const { call, reloads } = await openResources()
-  const created = await call('POST', '/api/v1/tenants', { ...acme, domains: ['ACME.example.'] })
-  expect(created.status).toBe(201)
-  expect(created.data()).toEqual({
-    id: 1,
-    slug: 'acme',
-    name: 'Acme',
-    is_active: true,
-    domains: ['acme.example'],
-    numbers: [],
-    media: null,
-    media_profile: 'auto',
-    codecs: null,
-    dtmf: 'auto',
-    created_at: '2026-01-01T00:00:00.000Z',
-  })
-  expect(reloads.routing).toBe(1)
-})
-
 test('numbers are listed by the platform: a block each, of one tenant, without its plus', async () => {
   const { call, callAs } = await openResources()
   const { id } = (

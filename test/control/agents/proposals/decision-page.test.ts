@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest'
-import { decisionHeaders, decisionPage } from '../../../../control/agents/proposals/decision-routes.ts'
+import {
+  decisionHeaders,
+  decisionPage,
+} from '../../../../control/agents/proposals/decision-routes.ts'
 import type { ProposalView } from '../../../../control/agents/proposals/proposal-store.ts'
 
 const proposal: ProposalView = {

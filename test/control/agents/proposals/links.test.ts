@@ -171,17 +171,6 @@ test('a link decides nothing that its user may not', async () => {
   expect((await post(rig, ofKeys.slice(publicUrl.length))).text).toContain('keys:write')
 })
 
-test('what has changed since the page was shown is shown again, and not made', async () => {
-  const { rig, path } = await linked()
-  await rig.tool('set_dispatcher_state', { ...drain, state: 'probing' })
-  const first = await post(rig, path)
-  expect(first.text).toContain('another effect now')
-  expect(first.text).toContain('name="revision" value="2"')
-  expect(rig.stateOfNode()).toBe('probing')
-  expect((await post(rig, path, 'approve', 1)).text).toContain('another effect now')
-  expect((await post(rig, path, 'approve', 2)).text).toContain('Approved.')
-})
-
 test('only a signed-in user has links sent, and another address switches them off', async () => {
   const rig = await openProposalRig({ publicUrl })
   const keys = [rig.root, await rig.key({ scopes: ['webhooks:*', '*:read', 'proposals:write'] })]

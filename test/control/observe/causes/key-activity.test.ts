@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { openControl } from '../../../support/control.ts'
-import { readRows, readValue } from '../../../support/stored.ts'
+import { readRows } from '../../../support/stored.ts'
 
 const hour = 3_600_000
 
@@ -115,34 +115,6 @@ test('a period leaves out what was before it, and an address of before is not ne
   const again = (await rig.activity(uuid)).data<Activity>().addresses
   expect(again.filter(({ is_new }) => is_new)).toHaveLength(1)
   expect(again).toHaveLength(2)
-})
-
-test('a key is bounded: two hundred addresses, the last seen, and a hundred names at once', async () => {
-  const rig = await opened()
-  const token = await rig.key({ name: 'busy', rate_limit_rpm: 10_000 })
-  const uuid = await rig.uuidOf(token)
-  const ask = (index: number) =>
-    rig.request('/api/v1/health', {
-      token,
-      from: `198.51.${Math.floor(index / 250)}.${index % 250}`,
-    })
-  for (let index = 0; index < 120; index += 1) await ask(index)
-  await rig.access.tick()
-  const addresses = "SELECT count(*) FROM key_address WHERE address <> '127.0.0.1'"
-  expect(Number(await readValue(rig.store, addresses))).toBeLessThanOrEqual(101)
-  for (let index = 120; index < 420; index += 1) {
-    rig.tick(10)
-    await ask(index)
-    if (index % 90 === 0) await rig.access.tick()
-  }
-  rig.tick(61_000)
-  await ask(419)
-  await rig.access.tick()
-  await rig.access.tick()
-  const kept = 'SELECT count(*) FROM key_address WHERE application_key_id = 2'
-  expect(Number(await readValue(rig.store, kept))).toBeLessThanOrEqual(200)
-  const newest = (await rig.activity(uuid)).data<Activity>().addresses[0]
-  expect(newest?.address).toBe('198.51.1.169')
 })
 
 test('fresh addresses, however many, hide none that a key is used from every day', async () => {

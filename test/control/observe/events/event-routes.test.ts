@@ -1,6 +1,6 @@
+import { activeCall } from '../../../support/engine-views.ts'
 import { beforeEach, expect, test } from 'vitest'
 import { EventHub } from '../../../../control/observe/events/event-hub.ts'
-import type { ActiveCall } from '../../../../schema/contracts/calls.ts'
 import { EventLog } from '../../../../engine/event-log.ts'
 import { addCustomer, addPlan, goldenRate } from '../../../support/books.ts'
 import { deferred } from '../../../support/deferred.ts'
@@ -101,26 +101,16 @@ test('a call that is answered comes with its price, so that a reader can tell it
   const customerId = await addCustomer(store, { name: '15550001111', rate_plan_id: planId })
   await runSql(store, 'UPDATE wallet SET balance_micros = 10000000')
   await ocs.reload()
-  const times = {
-    startedAt: startOfTime - 2_000,
-    answeredAt: startOfTime,
-    stampOffsetMs: 0,
-    instance: 'sbc-1',
-  }
-  const call: ActiveCall = {
+  const call = activeCall({
     callUuid: 'uuid-1',
-    state: 'ACTIVE',
     direction: 'outbound',
-    ...times,
+    startedAt: startOfTime - 2_000,
     customerId,
     callerNumber: '15550001111',
     calledNumber: '4930100',
-    tenantId: null,
     setId: 1,
     node: 'sip:n:5060',
-    carrier: null,
-    peers: { caller: null, callee: null },
-  }
+  })
   const asked = { callUuid: 'uuid-1', caller: '15550001111', callee: '4930100', customerId: null }
   await ocs.authorize({ ...asked, startedAt: startOfTime })
   const { next } = await open()
@@ -239,18 +229,6 @@ test('events wait for the check of their reader; one that takes too long ends th
   expect(hub.size).toBe(0)
   checks[1]?.resolve(false)
   expect((await reader.read()).done).toBe(true)
-})
-
-test('there is a bound on readers', () => {
-  const yes = () => Promise.resolve(true)
-  const hub = new EventHub(log, () => now)
-  const read = (tenantId: number | null, actor: string) =>
-    hub.open({ tenantId, actor }, undefined, yes)
-  for (let reader = 0; reader < 2_000; reader++)
-    expect(read(null, `key ${reader % 50}`)).toBeInstanceOf(ReadableStream)
-  expect(read(null, 'another')).toBe('all')
-  hub.close()
-  expect(hub.size).toBe(0)
 })
 
 test('neither a credential nor a tenant takes all readers', async () => {

@@ -1,22 +1,29 @@
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, describe } from 'vitest'
 import {
   Retention,
   RETENTION_STEP_MS,
   type RetentionPeriods,
-} from '../../../../control/observe/retention/retention.ts'
-import { transaction } from '../../../../schema/sql/query.ts'
-import { migrate } from '../../../../schema/migrate.ts'
-import { openDatabase } from '../../../../schema/open.ts'
-import { addRefusedCalls } from '../../../../schema/call-record.ts'
-import { endedCall } from '../../../support/books.ts'
-import { openControl, startOfTime } from '../../../support/control.ts'
-import { temporaryFolder } from '../../../support/temporary-folder.ts'
-import { readColumn, readValue, runSql } from '../../../support/stored.ts'
-import { storeCall } from '../../../support/stored-calls.ts'
-import { onSqlite } from '../../../support/on-sqlite.ts'
+  RecordingRetention,
+} from '../../../control/observe/retention/retention.ts'
+import { transaction, all, execute } from '../../../schema/sql/query.ts'
+import { migrate } from '../../../schema/migrate.ts'
+import { openDatabase } from '../../../schema/open.ts'
+import { addRefusedCalls } from '../../../schema/call-record.ts'
+import { endedCall } from '../../support/books.ts'
+import { openControl, startOfTime } from '../../support/control.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { readColumn, readValue, runSql } from '../../support/stored.ts'
+import { storeCall } from '../../support/stored-calls.ts'
+import { onSqlite } from '../../support/on-sqlite.ts'
+import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { emptyStore } from '../../support/empty-store.ts'
+import { hasPostgres } from '../../support/postgres.ts'
+import { sharedDatabase } from '../../support/shared-database.ts'
+import { eventually } from '../../support/waiting.ts'
 
 const dayMs = 86_400_000
+
 const folder = temporaryFolder()
 
 async function history(periods: RetentionPeriods) {
@@ -194,4 +201,128 @@ test('counts of refused calls go with the records of their time', async () => {
   await retention.step()
   await retention.step()
   expect(await count('refused_calls')).toBe(1)
+})
+
+const day = 86_400_000
+
+const uuid = (count: number) => `019ab0c4-1e7f-7a37-9d1f-0f6a5f5e9c1${count}`
+
+async function open(days: number, { hasOthers = false, today = 100 } = {}) {
+  const folder = temporaryFolder()
+  const store = emptyStore()
+  for (const age of [0, 1, 2, 3]) {
+    const row = { call_uuid: uuid(age), tenant_id: null, started_at: (100 - age) * day }
+    const file = { duration_ms: 1, bytes: 1, sha256: '' }
+    await execute(store, store.db.insertInto('recording').values({ ...row, ...file }))
+    writeFileSync(join(folder, `${uuid(age)}.wav`), 'x')
+  }
+  const logged: string[] = []
+  const retention = new RecordingRetention({
+    store,
+    hasOthers,
+    now: () => today * day + 1,
+    config: { recording: { folder }, retention: { recordingDays: days } },
+    log: (_, message) => void logged.push(message),
+  })
+  const left = async () => {
+    const query = store.db.selectFrom('recording').select('call_uuid').orderBy('started_at', 'desc')
+    return (await all(store, query)).map((row) => row.call_uuid)
+  }
+  const files = () => [0, 1, 2, 3].filter((age) => existsSync(join(folder, `${uuid(age)}.wav`)))
+  return { retention, left, files, logged, folder }
+}
+
+test('recordings past their retention are removed, file and row', async () => {
+  const { retention, left, files, logged } = await open(2)
+  await retention.step()
+  expect([await left(), files()]).toEqual([
+    [uuid(0), uuid(1)],
+    [0, 1],
+  ])
+  expect(logged).toHaveLength(1)
+})
+
+test('a file that cannot be removed keeps its row, for the next attempt', async () => {
+  const { retention, left, folder, logged } = await open(3)
+  rmSync(join(folder, `${uuid(3)}.wav`))
+  mkdirSync(join(folder, `${uuid(3)}.wav`))
+  await retention.step()
+  expect([(await left()).length, logged]).toEqual([4, ['old recordings could not be removed']])
+})
+
+test('a recording whose file another node has is left to it, and one that no node has removed for 30 days loses its row', async () => {
+  const { retention, left, files, folder } = await open(2, { hasOthers: true })
+  // The disk of another node has it.
+  rmSync(join(folder, `${uuid(3)}.wav`))
+  await retention.step()
+  expect([await left(), files()]).toEqual([
+    [uuid(0), uuid(1), uuid(3)],
+    [0, 1],
+  ])
+  const later = await open(2, { hasOthers: true, today: 130 })
+  rmSync(join(later.folder, `${uuid(3)}.wav`))
+  await later.retention.step()
+  expect([await later.left(), later.files()]).toEqual([[], []])
+})
+
+const now = 100 * day
+
+const record = (n: number, startedAt: number) => ({
+  call_uuid: `uuid-${n}`,
+  call_id: `${n}@caller`,
+  direction: 'inbound' as const,
+  caller_id_number: '1',
+  caller_id_name: null,
+  destination_number: '2',
+  start_stamp: startedAt,
+  answer_stamp: null,
+  end_stamp: startedAt,
+  post_dial_delay_ms: null,
+  duration: 0,
+  billsec: 0,
+  disposition: 'FAILED' as const,
+  sip_code: 503,
+  hangup_cause: 'NONE',
+  hangup_by: 'system' as const,
+  attempts: '[]',
+  cost_micros: 0,
+  source_address: '192.0.2.1',
+})
+
+describe.runIf(hasPostgres)('retention of several nodes', () => {
+  test('they delete what is old together, a batch by one node at a time, and nothing that is younger', async () => {
+    const { open } = await sharedDatabase()
+    const stores = [await open(), await open(), await open()]
+    const [store] = stores
+    if (store === undefined) throw new Error('no node')
+    const records = Array.from({ length: 350 }, (_, n) => record(n, n < 300 ? day : 99 * day))
+    await execute(store, store.db.insertInto('cdr').values(records))
+    await runSql(
+      store,
+      `INSERT INTO audit_entry (at, actor, address, action, target, outcome, status, correlation_id)
+       SELECT n, 'a', 'b', 'c', 'd', 'success', 200, 'e' FROM generate_series(1, 150) AS n`,
+    )
+    const logged: unknown[] = []
+    let at = now
+    const nodes = stores.map(
+      (each) =>
+        new Retention(
+          { store: each, now: () => at, log: (...line) => logged.push(line) },
+          { callRecordDays: 30, auditDays: 30 },
+        ),
+    )
+    const left = () =>
+      Promise.all(
+        ['cdr', 'audit_entry'].map((table) => readValue(store, `SELECT count(*) FROM ${table}`)),
+      )
+    // A server that many tests use may refuse a connection: the node then tries again after a second.
+    await eventually(async () => {
+      at += 2_000
+      await Promise.all(nodes.map((node) => node.step()))
+      expect(await left()).toEqual([50, 0])
+    })
+    await Promise.all(nodes.map((node) => node.step()))
+    expect(await left()).toEqual([50, 0])
+    expect(logged.filter((line) => (line as string[])[0] === 'warn')).toEqual([])
+  })
 })

@@ -1,13 +1,12 @@
 import { expect, test } from 'vitest'
-import type { SetStatus } from '../../../../schema/contracts/engine.ts'
-import type {
-  TelemetryView,
-  TenantTelemetryView,
-} from '../../../../control/observe/telemetry/telemetry-view.ts'
-import { metrics } from '../../../../control/observe/telemetry/metrics.ts'
-import { RecentLoad } from '../../../../control/observe/telemetry/telemetry.ts'
-import { nodeStatus } from '../../../support/engine-views.ts'
-import { openControl, type TestControl } from '../../../support/control.ts'
+import type { SetStatus } from '../../../schema/contracts/engine.ts'
+import type { TelemetryView, TenantTelemetryView, HistoryView, NodeHistoryView } from '../../../control/observe/telemetry/telemetry-view.ts'
+import { metrics } from '../../../control/observe/telemetry/metrics.ts'
+import { RecentLoad } from '../../../control/observe/telemetry/telemetry.ts'
+import { nodeStatus } from '../../support/engine-views.ts'
+import { openControl, type TestControl } from '../../support/control.ts'
+import { readFileSync } from 'node:fs'
+import { Guard } from '../../../engine/guard/guard.ts'
 
 const path = '/api/v1/metrics/telemetry'
 
@@ -80,7 +79,7 @@ test('telemetry adds up calls, nodes, registrations and billing', async () => {
   expect(database.bytes).toBeGreaterThan(0)
 })
 
-test('media relays are shown with what is counted of them', async () => {
+test('media relays are in the metrics', async () => {
   const control = await busy()
   const relay = {
     name: '10.0.0.9:2223',
@@ -96,39 +95,12 @@ test('media relays are shown with what is counted of them', async () => {
   }
   const silent = { ...relay, name: '[::1]:2223', isAlive: false, latencyMs: null, sessions: null }
   control.engine.relays = () => [relay, silent]
-  const { relays } = (
-    await control.request(path, { token: await control.key() })
-  ).data<TelemetryView>()
-  expect(relays[0]).toEqual({
-    relay: '10.0.0.9:2223',
-    weight: 2,
-    alive: true,
-    latency_ms: 0.5,
-    sessions: 7,
-    outstanding: 1,
-    requests_total: 40,
-    timeouts_total: 2,
-    errors_total: 3,
-    restarts_total: 1,
-  })
   const { text } = await control.request('/metrics', { token: await control.key() })
   expect(text.match(/^tollgate_relay_(?:alive|latency|sessions).*$/gm)).toEqual([
     'tollgate_relay_alive{relay="10.0.0.9:2223"} 1',
     'tollgate_relay_alive{relay="[::1]:2223"} 0',
     'tollgate_relay_latency_seconds{relay="10.0.0.9:2223"} 0.0005',
     'tollgate_relay_sessions{relay="10.0.0.9:2223"} 7',
-  ])
-})
-
-test('before the first call ratios are null, and say so instead of 0', async () => {
-  const control = await openControl()
-  const { calls } = (
-    await control.request(path, { token: await control.key() })
-  ).data<TelemetryView>()
-  expect([calls.asr_percent, calls.acd_seconds, calls.post_dial_delay.average_ms]).toEqual([
-    null,
-    null,
-    null,
   ])
 })
 
@@ -219,4 +191,128 @@ test('what waits for receivers of webhooks is measured', async () => {
   const text = (await control.request('/metrics', { token })).text
   expect(text).toContain('\ntollgate_outbox_webhook_deliveries 1\n')
   expect(text).toContain('\ntollgate_outbox_webhook_oldest_seconds 2.5\n')
+})
+
+const setOf = (setId: number, latencies: Readonly<Record<number, number | null>>): SetStatus => ({
+  setId,
+  nodes: Object.entries(latencies).map(([nodeId, latencyMs]) =>
+    nodeStatus({
+      nodeId: Number(nodeId),
+      destination: `sip:10.0.0.${nodeId}:5060`,
+      latencyMs,
+    }),
+  ),
+})
+
+function pass(control: TestControl, seconds: number): void {
+  for (let second = 0; second < seconds; second += 1) {
+    control.tick(1_000)
+    control.telemetry.tick()
+  }
+}
+
+const history = async (control: TestControl): Promise<HistoryView> =>
+  (await control.request('/metrics/history', { token: await control.key() })).data()
+
+test('each five seconds say what was counted in them', async () => {
+  const control = await openControl()
+  expect(await history(control)).toEqual({ interval_seconds: 5, samples: [] })
+  control.engine.figures = { active_calls: 3, calls_total: 8, calls_answered_total: 6 }
+  control.engine.postDialDelay = () => ({ boundsMs: [50], counts: [4, 2], sumMs: 420 })
+  pass(control, 5)
+  control.engine.figures = { active_calls: 1, calls_total: 12, calls_answered_total: 7 }
+  pass(control, 5)
+  expect((await history(control)).samples).toEqual([
+    {
+      at: '2026-01-01T00:00:05.000Z',
+      active: 3,
+      started: 11,
+      ended: 8,
+      answered: 6,
+      post_dial_delay: { count: 6, sum_ms: 420 },
+      spent: [],
+      lag_p99_ms: 0,
+    },
+    {
+      at: '2026-01-01T00:00:10.000Z',
+      active: 1,
+      started: 2,
+      ended: 4,
+      answered: 1,
+      post_dial_delay: { count: 0, sum_ms: 0 },
+      spent: [],
+      lag_p99_ms: 0,
+    },
+  ])
+})
+
+test("a tenant's credential sees the latencies of its own nodes, and no history", async () => {
+  const control = await openControl()
+  await control.tenant('other')
+  const set = { endpoint_name: 'own', algorithm: 8, set_id: 7, tenant: 'other' }
+  const body = { ...set, nodes: [{ host: '10.0.0.1' }] }
+  expect((await control.request('/dispatcher', { token: await control.key(), body })).status).toBe(
+    201,
+  )
+  control.engine.sets = [setOf(7, { 1: 2.5 }), setOf(8, { 2: 1, 3: null })]
+  pass(control, 5)
+  control.engine.sets = [setOf(7, { 1: null }), setOf(8, { 3: 4 })]
+  pass(control, 5)
+  const nodes = async (token: string) =>
+    (await control.request('/metrics/nodes', { token })).data<NodeHistoryView>().nodes
+  expect(await nodes(await control.key())).toEqual([
+    { node_id: 1, latencies_ms: [2.5, null] },
+    // Node 2 is gone.
+    { node_id: 3, latencies_ms: [null, 4] },
+  ])
+  const token = await control.key({ tenant_scope: 'tenant', tenant_slug: 'other' })
+  expect(await nodes(token)).toEqual([{ node_id: 1, latencies_ms: [2.5, null] }])
+  expect((await control.request('/metrics/history', { token })).status).toBe(403)
+  const poor = await control.key({ scopes: ['calls:read'] })
+  expect((await control.request('/metrics/history', { token: poor })).status).toBe(403)
+  expect((await control.request('/metrics/nodes', { token: poor })).status).toBe(403)
+})
+
+const dashboard = readFileSync('control/grafana-dashboard.json', 'utf8')
+
+/** What the engine's guard counts arrives under its own names. */
+function guardMetrics(): string[] {
+  const guard = new Guard({ now: () => 0, isExempt: () => false, log: () => undefined })
+  return Object.keys(guard.telemetry()).map((name) => `tollgate_${name}`)
+}
+
+test('every metric that the Grafana dashboard names exists', () => {
+  const known = new Set(
+    metrics.flatMap(({ name, type }) =>
+      type === 'histogram' ? [`${name}_bucket`, `${name}_sum`, `${name}_count`] : [name],
+    ),
+  )
+  const named = dashboard.match(/\b(?:tollgate|process)_\w+/g) ?? []
+  expect(named.length).toBeGreaterThan(25)
+  const exists = new Set([...known, ...guardMetrics()])
+  expect(named.filter((name) => !exists.has(name))).toEqual([])
+})
+
+const settingsPath = '/api/v1/settings'
+
+test('an administrator of the platform sees the settings in force; a reader and a tenant do not', async () => {
+  const control = await openControl()
+  await control.tenant('acme')
+  const ask = async (body: Readonly<Record<string, unknown>>) => {
+    const answer = await control.request(settingsPath, { token: await control.key(body) })
+    return [answer.status, answer.code]
+  }
+  const seen = await control.request(settingsPath, { token: await control.key() })
+  const { settings } = seen.data<{
+    settings: { name: string; is_secret: boolean; value: null }[]
+  }>()
+  expect(settings.find(({ name }) => name === 'DRAIN_SECONDS')).toMatchObject({
+    value: '30',
+    source: 'default',
+    is_set: true,
+  })
+  expect(settings.filter(({ is_secret }) => is_secret).map(({ value }) => value)).not.toContain('')
+  expect(await ask({ scopes: ['settings:view'] })).toEqual([200, undefined])
+  expect(await ask({ scopes: ['*:read'] })).toEqual([403, 'insufficient_scope'])
+  expect(await ask({ tenant_scope: 'tenant', tenant_slug: 'acme' })).toEqual([403, 'wrong_tenant'])
 })
