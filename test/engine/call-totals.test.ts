@@ -1,37 +1,9 @@
 import { expect, test } from 'vitest'
 import { CallTotals } from '../../engine/call-totals.ts'
 import type { CallQuality } from '../../schema/contracts/field-values.ts'
-import type { CallRecord } from '../../schema/call-record.ts'
+import { endedCall } from '../support/books.ts'
 
-const record: CallRecord = {
-  callUuid: 'u',
-  callId: 'c',
-  direction: 'inbound',
-  callerNumber: '1',
-  callerName: null,
-  calledNumber: '2',
-  startedAt: 0,
-  answeredAt: 1_000,
-  endedAt: 31_000,
-  postDialDelayMs: 200,
-  billsec: 30,
-  disposition: 'ANSWERED',
-  sipCode: 200,
-  hangupCause: 'NORMAL_CLEARING',
-  hangupBy: 'caller',
-  denialCode: null,
-  setId: 1,
-  node: null,
-  carrier: null,
-  attempts: [],
-  tenantId: null,
-  customerId: null,
-  ratePrefix: null,
-  currency: null,
-  sourceAddress: '',
-  isRecovered: false,
-  isUnauthorizedByOcs: false,
-}
+const record = endedCall('u', 30)
 
 test('calls are counted by disposition, each from the start, and seconds are summed', () => {
   const totals = new CallTotals()

@@ -2,18 +2,27 @@
 import { setTimeout as later } from 'node:timers/promises'
 import type { Insertable } from 'kysely'
 import { onTestFinished } from 'vitest'
-import type { RateTable, CustomerTable } from '../../schema/tables/tenants.ts'
+import type { CustomerTable } from '../../schema/tables/tenants.ts'
 import { MemoryFile } from '../../schema/journal/journal-file.ts'
 import { CallJournal } from '../../schema/journal/journal.ts'
 import type { Store } from '../../schema/open.ts'
 import { openStore } from '../../schema/postgres/open.ts'
-import { all, execute, insert } from '../../schema/sql/query.ts'
+import { all } from '../../schema/sql/query.ts'
 import { Ocs } from '../../engine/charging/ocs.ts'
 import type { NodeIdentity } from '../../schema/contracts/nodes.ts'
 import { limitShares, NodeShares, type ShareMembers } from '../../engine/shares/node-shares.ts'
 import type { EventSink } from '../../schema/contracts/engine.ts'
 import type { CallRecord } from '../../schema/call-record.ts'
-import { endedCall, openCall, plainRate, question, start, topUp } from './books.ts'
+import {
+  addCustomer,
+  addPlan,
+  endedCall,
+  openCall,
+  plainRate,
+  question,
+  start,
+  topUp,
+} from './books.ts'
 import { freshDatabase } from './postgres.ts'
 import { type PostgresProxy, postgresProxy } from './postgres-proxy.ts'
 import { EndingTimers } from './ending-timers.ts'
@@ -21,8 +30,9 @@ import { noSecrets } from './sharing-nodes.ts'
 
 type Handler = (payload: string) => void
 
-/** LISTEN and NOTIFY between processes of the test. */
-class Notices {
+/** LISTEN and NOTIFY between processes of the test: late, and sometimes lost. */
+export class Notices {
+  lossRate = 0.05
   readonly #handlers = new Map<string, Set<Handler>>()
   readonly #random: () => number
 
@@ -37,7 +47,7 @@ class Notices {
   }
 
   notify(channel: string, payload: string): void {
-    if (this.#random() < 0.05) return
+    if (this.#random() < this.lossRate) return
     void this.#deliver(channel, payload, Math.floor(this.#random() * 5))
   }
 
@@ -95,27 +105,12 @@ export class SharedWallets {
     return new SharedWallets(url, store, drop, random)
   }
 
-  async addPlan(rates: readonly Omit<Insertable<RateTable>, 'rate_plan_id'>[]): Promise<number> {
-    const { db } = this.store
-    const plan = db.insertInto('rate_plan').values({ name: 'default', created_at: start })
-    const planId = await insert(this.store, plan.returning('id'))
-    for (const rate of rates)
-      await execute(this.store, db.insertInto('rate').values({ ...rate, rate_plan_id: planId }))
-    return planId
+  addPlan(rates: Parameters<typeof addPlan>[1]): Promise<number> {
+    return addPlan(this.store, rates)
   }
 
-  async addCustomer(customer: Partial<Insertable<CustomerTable>> & { name: string }) {
-    const { db } = this.store
-    const row = { created_at: start, updated_at: start, ...customer }
-    const customerId = await insert(
-      this.store,
-      db.insertInto('customer').values(row).returning('id'),
-    )
-    const number = { number: customer.name, customer_id: customerId }
-    await execute(this.store, db.insertInto('customer_number').values(number))
-    const wallet = { customer_id: customerId, currency: 'USD', updated_at: start }
-    await execute(this.store, db.insertInto('wallet').values(wallet))
-    return customerId
+  addCustomer(customer: Parameters<typeof addCustomer>[1]): Promise<number> {
+    return addCustomer(this.store, customer)
   }
 
   /** A process; one of the same name takes over the journal of the one before. */
@@ -224,26 +219,20 @@ export class SharedWallets {
 
   async wallets() {
     const rows = await this.store.statements
-      .prepare<{
-        id: number
-        balance: string
-        held: string
-        ledger: string
-        credit: number
-      }>(
-        `SELECT wallet.id, balance_micros::text AS balance, credit_limit_micros AS credit,
+      .prepare<Record<'balance' | 'held' | 'ledger' | 'credit', string> & { id: number }>(
+        `SELECT wallet.id, balance_micros::text AS balance, credit_limit_micros::text AS credit,
            (SELECT coalesce(sum(amount), 0)::text FROM share
             WHERE kind = 'wallet' AND resource = wallet.id::text) AS held,
            (SELECT coalesce(sum(amount_micros), 0)::text FROM ledger_entry WHERE wallet_id = wallet.id) AS ledger
          FROM wallet JOIN customer ON customer.id = customer_id ORDER BY wallet.id`,
       )
       .all([])
-    return rows.map((row) => ({
-      id: row.id,
-      balanceMicros: BigInt(row.balance),
-      heldMicros: BigInt(row.held),
-      ledgerMicros: BigInt(row.ledger),
-      creditMicros: BigInt(row.credit),
+    return rows.map(({ id, balance, held, ledger, credit }) => ({
+      id,
+      balanceMicros: BigInt(balance),
+      heldMicros: BigInt(held),
+      ledgerMicros: BigInt(ledger),
+      creditMicros: BigInt(credit),
     }))
   }
 

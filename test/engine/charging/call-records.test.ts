@@ -38,18 +38,6 @@ function openRecords(file = new Disk()) {
   return { time, file, told, end, records, calls, mosOf }
 }
 
-test('safe: when the journal has the end, and once', async () => {
-  const { time, told, end } = openRecords()
-  const stored = end('a')
-  time.advance(9)
-  expect(told).toEqual([])
-  time.advance(1)
-  expect(told).toEqual(['a'])
-  time.advance(5_000)
-  await stored
-  expect(told).toEqual(['a'])
-})
-
 test('safe: when the database has the record before the journal has the end', async () => {
   const { time, file, told, end } = openRecords()
   file.isFull = true

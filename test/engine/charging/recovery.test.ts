@@ -7,6 +7,14 @@ import { ManualTime } from '../../support/manual-time.ts'
 
 const customerInFunds = () => customerWith(100_000_000)
 
+/** Call `a` of a customer in funds has been answered at `start`. */
+async function answeredCall(state?: string) {
+  const books = await customerInFunds()
+  await books.ocs.authorize(question('a'))
+  void books.ocs.answered(openCall('a', start, { customerId: books.customerId }), state)
+  return books
+}
+
 const records = (store: Store) =>
   readRows(
     store,
@@ -14,9 +22,7 @@ const records = (store: Store) =>
   )
 
 test('a call that a crash cut off is billed once, up to its last sign of life', async () => {
-  const { ocs, time, customerId, store } = await customerInFunds()
-  await ocs.authorize(question('a'))
-  void ocs.answered(openCall('a', start, { customerId }))
+  const { ocs, time, customerId, store } = await answeredCall()
   ocs.alive(['a'], start + 84_200)
   time.advance(100)
   // It has the price of its start.
@@ -42,9 +48,7 @@ test('a call that a crash cut off is billed once, up to its last sign of life', 
 })
 
 test('a call that a crash cut off before its first sign of life is charged a second', async () => {
-  const { ocs, time, customerId, store } = await customerInFunds()
-  await ocs.authorize(question('a'))
-  void ocs.answered(openCall('a', start, { customerId }))
+  const { time, customerId, store } = await answeredCall()
   time.advance(100)
   const after = await ocsOn(store)
   expect(await after.ocs.start()).toMatchObject({ recoveredCalls: 1, saved: [] })
@@ -88,9 +92,7 @@ test('a call that was free when it was answered is charged to no customer whose 
 })
 
 test('a call that had ended before the crash keeps its end and its price', async () => {
-  const { ocs, time, customerId, store } = await customerInFunds()
-  await ocs.authorize(question('a'))
-  void ocs.answered(openCall('a', start, { customerId }))
+  const { ocs, time, customerId, store } = await answeredCall()
   void ocs.report(endedCall('a', 85))
   void ocs.report(endedCall('never answered', 0))
   time.advance(20)
@@ -106,9 +108,7 @@ test('a call that had ended before the crash keeps its end and its price', async
 })
 
 test('a crash between the commit of a call and the note of it bills nothing twice', async () => {
-  const { ocs, time, pass, customerId, store } = await customerInFunds()
-  await ocs.authorize(question('a'))
-  void ocs.answered(openCall('a', start, { customerId }))
+  const { ocs, time, store, pass } = await answeredCall()
   void ocs.report(endedCall('a', 85))
   await pass(100)
   expect(await records(store)).toHaveLength(1)
@@ -156,9 +156,7 @@ test('a call that is resumed holds what it held, and is billed to its real end',
 })
 
 test('a call that is abandoned is closed at its last sign of life, once', async () => {
-  const { ocs, time, customerId, store } = await customerInFunds()
-  await ocs.authorize(question('a'))
-  void ocs.answered(openCall('a', start, { customerId }), 'state')
+  const { ocs, time, store } = await answeredCall('state')
   ocs.alive(['a'], start + 84_200)
   time.advance(100)
   const after = await ocsOn(store, new ManualTime(start + 90_000))

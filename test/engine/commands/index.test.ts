@@ -21,60 +21,42 @@ const commands = [
   'mcp',
 ]
 
-test('--help lists every command', async () => {
+/** What is printed by a call that succeeds. */
+async function printed(...words: readonly string[]): Promise<string> {
   const world = fakeWorld({})
-  expect(await runCommandLine(['--help'], world)).toBe(0)
-  const listed = world.printed.join('\n').matchAll(/^ {2}([a-z-]+(?: create| password| reset)?)/gm)
-  expect([...listed].map(([, name]) => name)).toEqual(commands)
-})
+  expect(await runCommandLine(words, world)).toBe(0)
+  return world.printed.join('\n')
+}
 
-test('--version names the program and its version', async () => {
-  const world = fakeWorld({})
-  expect(await runCommandLine(['--version'], world)).toBe(0)
-  expect(world.printed).toEqual([expect.stringMatching(/^tollgate \d+\.\d+\.\d+$/)])
+test('--help lists every command, and --version names the program', async () => {
+  const listed = (await printed('--help')).matchAll(/^ {2}([a-z-]+(?: create| password| reset)?)/gm)
+  expect([...listed].map(([, name]) => name)).toEqual(commands)
+  expect(await printed('--version')).toMatch(/^tollgate \d+\.\d+\.\d+$/)
 })
 
 test.each(commands)('%s --help tells how to call it', async (name) => {
-  const world = fakeWorld({})
-  expect(await runCommandLine([...name.split(' '), '--help'], world)).toBe(0)
-  expect(world.printed.join('\n')).toContain(`tollgate ${name}`)
+  expect(await printed(...name.split(' '), '--help')).toContain(`tollgate ${name}`)
 })
 
-test('serve --help lists every setting with its default and what is allowed', async () => {
-  const world = fakeWorld({})
-  await runCommandLine(['serve', '--help'], world)
-  const help = world.printed.join('\n')
+test('help lists every setting with its default and what is allowed, and every scope', async () => {
+  const help = await printed('serve', '--help')
   for (const { name, meaning, whenUnset, allowed } of Object.values(settings))
     expect(help).toContain(
       `  ${name}\n      ${meaning}\n      default: ${whenUnset}; allowed: ${allowed}`,
     )
+  const ofKeys = await printed('key', 'create', '--help')
+  for (const scope of allScopes) expect(ofKeys).toContain(` ${scope}`)
 })
 
 test.each([
-  ['key', ['key create --name NAME']],
-  [
-    'user',
-    ['user create --username NAME --role admin|operator|auditor', 'user password --username NAME'],
-  ],
-  ['secrets', ['secrets reset']],
-])('%s --help lists what begins with this word', async (word, calls) => {
-  for (const words of [
-    [word, '--help'],
-    [word, '-h'],
-    ['help', word],
-    [word, 'nothing', '--help'],
-  ]) {
-    const world = fakeWorld({})
-    expect(await runCommandLine(words, world)).toBe(0)
-    for (const call of calls) expect(world.printed.join('\n')).toContain(`  ${call}  `)
-  }
-})
-
-test('key create --help lists every scope that a route asks for', async () => {
-  const world = fakeWorld({})
-  await runCommandLine(['key', 'create', '--help'], world)
-  const help = world.printed.join('\n')
-  for (const scope of allScopes) expect(help).toContain(` ${scope}`)
+  ['user', '--help'],
+  ['user', '-h'],
+  ['help', 'user'],
+  ['user', 'nothing', '--help'],
+])('%s %s lists what begins with this word', async (...words) => {
+  const help = await printed(...words)
+  expect(help).toContain('  user create --username NAME --role admin|operator|auditor  ')
+  expect(help).toContain('  user password --username NAME  ')
 })
 
 test.each([['migrate'], ['check']])('a misspelled setting is named by %s', async (command) => {
@@ -86,44 +68,32 @@ test.each([['migrate'], ['check']])('a misspelled setting is named by %s', async
   expect(world.printed).not.toContain('settings: right')
 })
 
-const misuse: [string, string[], string][] = [
-  ['an unknown command', ['sreve'], 'unknown command "sreve"; see tollgate --help'],
-  ['half a command', ['key'], 'key needs another word; see tollgate key --help'],
-  ['a wrong second word', ['key', 'make'], 'unknown command "key make"; see tollgate key --help'],
+const sipServer = 'sip-server --admin 127.0.0.1:0 --secret s --listen'
+
+const misuse: [string, string, string][] = [
+  ['an unknown command', 'sreve', 'unknown command "sreve"; see tollgate --help'],
+  ['half a command', 'key', 'key needs another word; see tollgate key --help'],
+  ['a wrong second word', 'key make', 'unknown command "key make"; see tollgate key --help'],
   [
     'an unknown scope',
-    ['key', 'create', '--name', 'x', '--scopes', 'all'],
+    'key create --name x --scopes all',
     '--scopes: is not a scope of this service: it must be "*"',
   ],
-  ['an unknown option', ['check', '--fast'], "Unknown option '--fast'"],
-  ['a missing argument', ['backup'], 'backup needs FILE'],
-  ['a surplus argument', ['check', 'twice'], 'check does not take "twice"'],
-  ['a missing option', ['key', 'create'], 'key create needs --name NAME'],
-  [
-    'a wrong address',
-    ['sip-server', '--listen', '5060', '--admin', 'x:1', '--secret', 's'],
-    '--listen is "5060"',
-  ],
+  ['an unknown option', 'check --fast', "Unknown option '--fast'"],
+  ['a missing argument', 'backup', 'backup needs FILE'],
+  ['a surplus argument', 'check twice', 'check does not take "twice"'],
+  ['a missing option', 'key create', 'key create needs --name NAME'],
+  ['a wrong address', `${sipServer} 5060`, '--listen is "5060"'],
   [
     'an unknown count',
-    [
-      'sip-server',
-      '--listen',
-      'udp/127.0.0.1:0',
-      '--admin',
-      '127.0.0.1:0',
-      '--secret',
-      's',
-      '--frame-length',
-      'words',
-    ],
+    `${sipServer} udp/127.0.0.1:0 --frame-length words`,
     '--frame-length is "words"; allowed is bytes or characters',
   ],
 ]
 
-test.each(misuse)('%s is wrong usage: exit code 2 and one line', async (_what, words, line) => {
+test.each(misuse)('%s is wrong usage: exit code 2 and one line', async (_, words, line) => {
   const world = fakeWorld({})
-  expect(await runCommandLine(words, world)).toBe(2)
+  expect(await runCommandLine(words.split(' '), world)).toBe(2)
   expect(world.complaints).toEqual([expect.stringContaining(`tollgate: ${line}`)])
   expect(world.complaints[0]).not.toContain('\n')
 })

@@ -55,30 +55,6 @@ describe.runIf(hasPostgres)('commands with DATABASE_URL', () => {
     ).toEqual([1, 1, 1, 3])
   })
 
-  test('check shows in which settings this node would differ from those that live, and what blocks do not hold', async () => {
-    await run(['migrate'])
-    const statements = new PostgresStatements({ url, connections: 1 })
-    await statements.execute(`INSERT INTO node VALUES ('sbc-2', 1, 'x', 'http://sbc-2', '', '1', 'serving', 0, 0,
-      extract(epoch FROM clock_timestamp()) * 1000)`)
-    await statements.execute(
-      "INSERT INTO setting (name, value) VALUES ('settings of node sbc-2', 'EXIT_CODES=00\nUNKNOWN_CALLER=deny')",
-    )
-    await statements.execute(
-      "INSERT INTO outbound_route (name, prefix, mode, created_at) VALUES ('no', '1900', 'block', 0)",
-    )
-    const { code, lines } = await run(['check'])
-    expect([code, lines]).toEqual([
-      0,
-      expect.arrayContaining([
-        'settings: EXIT_CODES must be the same on all nodes: unset as set here, 00 at node sbc-2',
-        expect.stringMatching(/^numbers: EXIT_CODES is not set: 1 blocking route, such as 1900,/),
-      ]),
-    ])
-    environment['EXIT_CODES'] = '00'
-    expect((await run(['check'])).lines.join('\n')).not.toMatch(/must be the same|numbers:/)
-    await statements.close()
-  })
-
   test.each([
     [['backup', '/tmp/copy.db'], 'pg_dump'],
     [['restore', '/tmp/copy.db'], 'pg_restore'],

@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
 import { settingNotes } from '../../../engine/commands/settings-in-force.ts'
-import {} from '../../../engine/settings.ts'
 
 test.each([
   ['PROBE_INTERVALL_MS', 'PROBE_INTERVAL_MS'],

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest'
 import { question } from '../../support/books.ts'
 import { hasPostgres } from '../../support/postgres.ts'
-import { type SharedWallets, sharedWallet } from '../../support/shared-wallets.ts'
+import { sharedWallet } from '../../support/shared-wallets.ts'
 import { eventually } from '../../support/waiting.ts'
 
 const oneUnit = 1_000_000
@@ -23,24 +23,6 @@ async function cutOff(failMode: 'closed' | 'open', balanceMicros = oneUnit) {
   const made = await opened(failMode, balanceMicros)
   made.node.isAlive = false
   return made
-}
-
-/** Until what it returns is called, the database answers nothing that waits for this. */
-async function lock({ store }: SharedWallets, sql: string): Promise<() => Promise<void>> {
-  let unlock = (): void => undefined
-  const unlocked = new Promise<void>((resolve) => (unlock = resolve))
-  let over = unlocked
-  await new Promise<void>((locked) => {
-    over = store.statements.transaction(async () => {
-      await store.statements.prepare(sql).all([])
-      locked()
-      await unlocked
-    })
-  })
-  return () => {
-    unlock()
-    return over
-  }
 }
 
 describe.runIf(hasPostgres)('a node that is cut off from the database', () => {
@@ -110,12 +92,11 @@ describe.runIf(hasPostgres)('a node that is cut off from the database', () => {
 
   test('does not say of a deduction that the wallet has too little', async () => {
     const { shared, node, move } = await opened('closed')
-    const unlock = await lock(shared, 'LOCK TABLE wallet IN EXCLUSIVE MODE')
-    try {
+    const { statements } = shared.store
+    await statements.transaction(async () => {
+      await statements.prepare('LOCK TABLE wallet IN EXCLUSIVE MODE').all([])
       await expect(move(node, -oneUnit, 'one')).rejects.toThrow('does not say what the wallet has')
-    } finally {
-      await unlock()
-    }
+    })
     await eventually(async () =>
       expect(await move(node, -oneUnit, 'two')).toEqual({ kind: 'moved', balanceMicros: 0n }),
     )
@@ -130,23 +111,5 @@ describe.runIf(hasPostgres)('a node that is cut off from the database', () => {
       account: { isUnauthorizedByOcs: true },
     })
     expect(await node.ocs.extend('a', 60)).toEqual({ kind: 'granted', grantedSeconds: 120 })
-  })
-
-  test('with `open` a call whose limits cannot be asked still needs money', async () => {
-    const { shared, customerId, node, ask, topUp } = await opened('open', 0)
-    const unlock = await lock(
-      shared,
-      `SELECT pg_advisory_xact_lock(hashtextextended('customer ${customerId} calls', 11))`,
-    )
-    try {
-      expect(await ask('a')).toMatchObject({ code: 'insufficient_funds' })
-      await topUp(node, oneUnit)
-      expect(await ask('b')).toMatchObject({
-        kind: 'granted',
-        account: { isUnauthorizedByOcs: false },
-      })
-    } finally {
-      await unlock()
-    }
   })
 })

@@ -1,6 +1,5 @@
 /** Shares of wallets in PostgreSQL, while others change the same wallets. */
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { setTimeout as later } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { ShareRows } from '../../../engine/shares/share-rows.ts'
 import { lockedTransaction } from '../../../schema/sql/query.ts'
@@ -102,24 +101,6 @@ describe.runIf(hasPostgres)('shares of wallets in PostgreSQL', () => {
     expect(await shared.wallets()).toMatchObject([{ heldMicros: 60_000n }])
     await shared.lose('a')
     await other.release(shared.gone[0] ?? gone)
-    expect(await shared.wallets()).toMatchObject([{ heldMicros: 0n }])
-  })
-
-  test('what both processes of a node hold is freed without a wait for a wallet that is locked', async () => {
-    await shared.node('a')
-    await take(rowsOf('a'), 60_000)
-    await take(rowsOf('a', 'a2'), 40_000)
-    await shared.lose('a')
-    const [gone] = shared.gone
-    if (gone === undefined) throw new Error('it is not gone')
-    const { statements } = shared.store
-    const outside = AsyncLocalStorage.snapshot()
-    const first = await lockedTransaction(shared.store, async () => {
-      await statements.prepare('SELECT id FROM wallet FOR NO KEY UPDATE').all([])
-      const released = outside(() => rowsOf('b').release(gone))
-      return Promise.race([released, later(1_000, 'it waits')])
-    })
-    expect(first).toBeUndefined()
     expect(await shared.wallets()).toMatchObject([{ heldMicros: 0n }])
   })
 

@@ -9,6 +9,7 @@ import { EndingTimers } from '../../support/ending-timers.ts'
 import { freshDatabase, hasPostgres } from '../../support/postgres.ts'
 import { postgresProxy } from '../../support/postgres-proxy.ts'
 import { seededRandom } from '../../support/seeded-random.ts'
+import { Notices } from '../../support/shared-wallets.ts'
 import { noSecrets } from '../../support/sharing-nodes.ts'
 import { eventually, turnOfEventLoop } from '../../support/waiting.ts'
 
@@ -26,23 +27,6 @@ interface Node {
   kill(): Promise<void>
 }
 
-/** What nodes tell each other may be lost. */
-class Notices {
-  lossRate = 0
-  readonly #handlers = new Set<(payload: string) => void>()
-  readonly #random = seededRandom(30)
-
-  on(_channel: string, handler: (payload: string) => void): () => void {
-    this.#handlers.add(handler)
-    return () => void this.#handlers.delete(handler)
-  }
-
-  notify(_channel: string, payload: string): void {
-    if (this.#random() < this.lossRate) return
-    for (const handler of this.#handlers) setImmediate(handler, payload)
-  }
-}
-
 class Carrier {
   readonly nodes = new Map<string, Node>()
   maxCalls = 0
@@ -56,11 +40,12 @@ class Carrier {
 
   readonly url: string
   readonly store: ServerStore
-  readonly notices = new Notices()
+  readonly notices = new Notices(seededRandom(30))
 
   constructor(url: string, store: ServerStore) {
     this.url = url
     this.store = store
+    this.notices.lossRate = 0
   }
 
   get calls(): number {
@@ -245,15 +230,6 @@ describe.runIf(hasPostgres)('limits of several nodes', () => {
       await Promise.all(nodes.map((node) => dialAll(node, 10)))
       expect(carrier.mostCalls).toBe(3)
     })
-  })
-
-  test('calls that were there before the limit count', async () => {
-    const [a, b] = await opened()
-    expect(await dialAll(a, 5)).toBe(5)
-    carrier.maxCalls = 6
-    await dialAll(a, 1)
-    await eventually(async () => expect(await carrier.stored()).toEqual({ a: 6 }))
-    expect(await dialAll(b, 3)).toBe(0)
   })
 
   test('while the database is away a node keeps to what it holds; one that may be taken for gone begins nothing', async () => {

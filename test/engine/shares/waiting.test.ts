@@ -3,7 +3,6 @@ import { expect, test } from 'vitest'
 import { SHARE_WAIT_MS, UNANSWERED_WAIT_MS } from '../../../engine/shares/node-share.ts'
 import { walletShares } from '../../../engine/shares/node-shares.ts'
 import { shareDatabase } from '../../support/share-database.ts'
-import { turnOfEventLoop } from '../../support/waiting.ts'
 
 const BUSY_WAIT_MS = 2_000
 
@@ -58,16 +57,6 @@ test('a process that stood still waits for the database when it goes on, and hea
   expect(outcome()).toBe('given')
 })
 
-test('a process that stands still again and again keeps no call waiting for longer than two seconds', async () => {
-  const { time, outcome } = waiting()
-  for (let waitedMs = 0; waitedMs < 1_500; waitedMs += 300) time.stall(300)
-  await turnOfEventLoop()
-  expect(outcome()).toBeUndefined()
-  time.stall(300)
-  await turnOfEventLoop()
-  expect(outcome()).toBe('not known')
-})
-
 test('what is obtained for a call is not free for another one until the call is decided', async () => {
   const { shares, database, delayAnswers, pass } = shareDatabase(0, walletShares())
   database.bound = 150
@@ -81,36 +70,6 @@ test('what is obtained for a call is not free for another one until the call is 
   expect(await second).toMatchObject({ isGiven: false, isKnown: true })
   ;(await first).end()
   expect(share.free).toBe(150)
-})
-
-test('a call is not refused for what another one has just spent, wherever the commit stands in line', async () => {
-  for (const isToldFirst of [true, false]) {
-    const { shares, database, debit, delayAnswers, pass } = shareDatabase(0, walletShares())
-    database.bound = 160
-    let used = 0
-    const share = shares.of('1', () => used)
-    const first = share.obtainAmount(100)
-    await pass(10)
-    ;(await first).end()
-    used = 100
-    const answer = delayAnswers()
-    const second = share.obtainAmount(60)
-    // The first call has cost 40, and its 100 are held until that is known here.
-    const tell = debit('1', 40)
-    database.bound = 120
-    await pass(10)
-    const settled = (): void => {
-      tell()
-      used = 0
-    }
-    if (isToldFirst) settled()
-    answer()
-    await pass(10)
-    if (!isToldFirst) settled()
-    await pass(50)
-    expect(await second).toMatchObject({ isGiven: true })
-    await shares.stop()
-  }
 })
 
 test('the share in memory is never more than the stored one, whatever comes first', async () => {

@@ -1,11 +1,10 @@
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { type NodeChange, NodeNews } from '../../../engine/stores/node-news.ts'
 import type { OutgoingEvent } from '../../../schema/contracts/engine.ts'
 import { registerNode } from '../../../schema/nodes/node-registry.ts'
-import { openStore, type ServerStore } from '../../../schema/postgres/open.ts'
+import { type ServerStore } from '../../../schema/postgres/open.ts'
 import { hasPostgres } from '../../support/postgres.ts'
 import { sharedDatabase } from '../../support/shared-database.ts'
-import { postgresProxy } from '../../support/postgres-proxy.ts'
 
 const lost: NodeChange = { type: 'node.lost', node: 'sbc-9', address: 'http://10.0.0.9', epoch: 1 }
 const recovered: NodeChange = { ...lost, type: 'node.recovered' }
@@ -44,29 +43,8 @@ describe.runIf(hasPostgres)('what nodes that live tell of another one', () => {
         await news.retry()
       }
     }
-    return { news, delivered, shown, tell }
+    return { delivered, shown, tell }
   }
-
-  test('what was told of a node goes with it, and its next run of that name is told anew', async () => {
-    const { store, silent } = await opened()
-    const { tell, shown } = teller(store)
-    await tell(lost, fenced)
-    const other = { name: 'sbc-1', installId: 'one', address: 'http://10.0.0.1', version: '1.0.0' }
-    const told = async () => {
-      const rows = store.statements.prepare<{ readonly name: string }>(
-        "SELECT name FROM setting WHERE name LIKE '% node %' ORDER BY name",
-      )
-      return (await rows.all([])).map(({ name }) => name)
-    }
-    await registerNode(store, other)
-    expect(await told()).toEqual(['fenced node sbc-9', 'lost node sbc-9'])
-    await silent(31 * 86_400_000)
-    await registerNode(store, other)
-    expect(await told()).toEqual([])
-    await registerNode(store, { ...other, name: 'sbc-9', installId: 'new' })
-    await tell(fenced)
-    expect(shown).toEqual(['node.lost', 'node.fenced', 'node.fenced'])
-  })
 
   test('each change is delivered and shown once, by one of them', async () => {
     const { store, open, silent } = await opened()
@@ -84,25 +62,5 @@ describe.runIf(hasPostgres)('what nodes that live tell of another one', () => {
     expect(await all(recovered)).toEqual([])
     await silent(20_000)
     expect(await all(lost)).toEqual(['node.lost sbc-9', 'node.lost'])
-  })
-
-  test('what the database does not take is told when it answers again', async () => {
-    const { url } = await opened()
-    const proxy = await postgresProxy(url)
-    onTestFinished(() => proxy.close())
-    const store = await openStore(proxy.url, {
-      now: 0,
-      connections: 1,
-      secretKey: Buffer.alloc(32, 7).toString('base64'),
-      keyFile: '/none',
-    })
-    onTestFinished(() => store.close())
-    const { news, tell, delivered } = teller(store)
-    proxy.cut()
-    await tell(lost)
-    expect(delivered).toEqual([])
-    proxy.mend()
-    await news.retry()
-    expect(delivered).toEqual(['node.lost sbc-9'])
   })
 })

@@ -65,19 +65,6 @@ describe.each(eachDatabase)('numbers on $database', ({ open }) => {
     expect(await numberNotes(store, ['810'])).toEqual([])
   })
 
-  test('many rates of one prefix, to come after each other, do not keep a start waiting', async () => {
-    const store = await open()
-    // As many as a tenant may write: 400 million pairs of one with the other.
-    const dated = Array.from({ length: 20_000 }, (_, at) => [
-      { prefix: '44', effective_from_at: at, ...price },
-      { prefix: '0044', effective_from_at: at, ...price },
-    ])
-    await addPlan(store, dated.flat())
-    expect(await numberNotes(store, ['00'])).toEqual([
-      expect.stringContaining('44 and 0044 are one prefix'),
-    ])
-  })
-
   test('a start goes on when they cannot be compared', async () => {
     const store = await open()
     const failing = (): never => {

@@ -66,39 +66,3 @@ test('changes during a load cause one more, with all that has changed meanwhile'
   await new Promise(setImmediate)
   expect(told).toHaveLength(2)
 })
-
-test('more than fifty details are all of it', async () => {
-  const { time, followers } = rig()
-  const told: Details[] = []
-  const reload = async (details: Details) => void told.push(details)
-  followers.follow({ topics: ['rate'], reload, intervalMs: 1_000 })
-  for (let prefix = 0; prefix < 60; prefix += 1) followers.changed('rate', `1/${prefix}`)
-  await new Promise(setImmediate)
-  time.advance(1_000)
-  expect(told).toEqual([new Set(['1/0']), 'all'])
-})
-
-test('a load that fails is repeated until it works, and told once', async () => {
-  const { time, log, followers } = rig()
-  const told: Details[] = []
-  let isBroken = true
-  const reload = async (details: Details): Promise<void> => {
-    told.push(details)
-    if (isBroken) throw new Error('no')
-  }
-  followers.follow({ topics: ['rate'], reload })
-  followers.changed('rate', '1/49')
-  const pass = async (ms: number): Promise<void> => {
-    for (let at = 0; at < ms; at += 100) {
-      time.advance(100)
-      await new Promise(setImmediate)
-    }
-  }
-  await pass(1_400)
-  expect([told.length, log]).toEqual([3, ['error']])
-  isBroken = false
-  await pass(500)
-  expect(told.at(-1)).toEqual(new Set(['1/49']))
-  await pass(5_000)
-  expect(told).toHaveLength(4)
-})

@@ -103,33 +103,6 @@ describe.runIf(hasPostgres)('a database that several processes change', () => {
     await eventually(() => expect(told).toEqual([['rate_plan', new Set(['1'])]]), 1_000)
   })
 
-  test('a transaction that is rolled back is no change, and writers do not wait for each other', async () => {
-    await changes.start()
-    const slow = other.transaction(async () => {
-      await addPlan('slow')
-      await addPlan('fast, of another').catch(() => undefined)
-      throw new Error('no')
-    })
-    await expect(slow).rejects.toThrow('no')
-    let release = (): void => undefined
-    const held = new Promise<void>((resolve) => {
-      release = resolve
-    })
-    const long = other.transaction(async () => {
-      await addPlan('long')
-      await held
-    })
-    const second = new PostgresStatements({ url })
-    await second.execute(
-      "INSERT INTO rate_plan (name, currency, created_at) VALUES ('short', 'USD', 0)",
-    )
-    await second.close()
-    await eventually(() => expect(told.map(([topic]) => topic)).toEqual(['rate_plan']), 1_000)
-    release()
-    await long
-    await eventually(() => expect(told).toHaveLength(2), 1_000)
-  })
-
   test('a lost notice is made up for within a second', async () => {
     await changes.start()
     await notices.query('UNLISTEN *', [])

@@ -11,7 +11,6 @@ import { endedCall, openCall, start } from '../../support/books.ts'
 import { Disk } from '../../support/journals.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
-import { turnOfEventLoop } from '../../support/waiting.ts'
 
 const terms: EndTerms = { payerId: 1, tariff: null, costMicros: 20_000, isReported: false }
 
@@ -100,33 +99,6 @@ test('an end is told to be safe once it is written, or after two seconds', () =>
   time.advance(5_000)
   expect(told).toEqual(['a', 'b'])
   expect(left()).toHaveLength(2)
-})
-
-/** Its lines are written, but who gave them hears of it only when the process reads that. */
-class UnheardFile extends MemoryFile {
-  hear = (): void => undefined
-
-  override append(lines: readonly Buffer[], done: (error: unknown) => void): void {
-    super.append(lines, (error) => {
-      this.hear = () => done(error)
-    })
-  }
-}
-
-test('an answer that was written while the process stood still is stored when it goes on', async () => {
-  const { file, time, journal } = journalOn(new UnheardFile())
-  let isStored: boolean | undefined
-  void journal
-    .answered(openCall('a', start), null, start)
-    .then((isWritten) => (isStored = isWritten))
-  time.advance(1)
-  // Timers come first, and then what has been written.
-  time.stall(3_000)
-  await turnOfEventLoop()
-  expect(isStored).toBeUndefined()
-  file.hear()
-  await turnOfEventLoop()
-  expect(isStored).toBe(true)
 })
 
 test('times are translated to the clock of the next process, by the start of the machine', () => {
@@ -233,22 +205,4 @@ test('a file that is removed while it is written to is replaced at the next hear
   expect(log).toEqual(['error journal: its file is gone; open calls are written to a new one'])
   const next = journalOn(new JournalFiles(database, 'id')).journal.left()
   expect(next).toMatchObject([{ call: { callUuid: 'b' } }, { call: { callUuid: 'a' } }])
-})
-
-test('written resolves when all that was given to it is durable, at once if nothing waits', async () => {
-  const { time, journal, left } = journalOn(new MemoryFile())
-  expect(await journal.written()).toBe(true)
-  const answered = journal.answered(openCall('a', start), null, start)
-  const written = journal.written()
-  time.advance(1)
-  expect(await written).toBe(true)
-  expect(await answered).toBe(true)
-  expect(left()).toHaveLength(1)
-  const disk = new Disk()
-  const failing = journalOn(disk)
-  disk.isFull = true
-  void failing.journal.answered(openCall('a', start), null, start)
-  const refused = failing.journal.written()
-  failing.time.advance(3_000)
-  expect(await refused).toBe(false)
 })

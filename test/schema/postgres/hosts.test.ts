@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest'
 import { Hosts, urlsOf } from '../../../schema/net/servers.ts'
-import {} from '../../../schema/postgres/open.ts'
 
 const two = 'postgres://u:p%2Cq@one:5432,two:5433/tollgate?target_session_attrs=read-write'
 

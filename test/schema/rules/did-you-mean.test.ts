@@ -1,4 +1,3 @@
-import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { didYouMean } from '../../../schema/rules/names.ts'
 
@@ -16,19 +15,4 @@ test.each([
   ['a', ''],
 ])('for %s: %s', (wrong, offer) => {
   expect(didYouMean(wrong, names)).toBe(offer)
-})
-
-test('offers one to three of the given names, quoted, for any text', () => {
-  const text = fc.string({ unit: 'binary', maxLength: 70 })
-  const near = fc.array(fc.oneof(text, fc.constantFrom('acme', 'acme-main', '"quoted"\n')))
-  fc.assert(
-    fc.property(fc.oneof(text, fc.constantFrom('acme', 'quoted')), near, (wrong, known) => {
-      const offer = didYouMean(wrong, known)
-      const offered = [...offer.matchAll(/"(?:[^"\\]|\\.)*"/g)].map(([name]): unknown =>
-        JSON.parse(name),
-      )
-      for (const name of offered) expect(known).toContain(name)
-      expect(offered.length <= 3 && offered.length > 0 === (offer !== '')).toBe(true)
-    }),
-  )
 })

@@ -1,9 +1,8 @@
-import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { migrate } from '../../../schema/migrate.ts'
 import { openDatabase, type OpenOptions, type LocalStore } from '../../../schema/open.ts'
-import { DatabaseRefused } from '../../../schema/sql/failure.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
 const folder = temporaryFolder()
@@ -67,14 +66,6 @@ test('what an earlier version stored in clear is encrypted at the start, and lea
   for (const name of readdirSync(folder).filter((each) => each.startsWith('old.db')))
     expect(readFileSync(join(folder, name), 'latin1')).not.toMatch(/in.clear|whsec_/)
   store.close()
-})
-
-test('without its key a database with secrets is refused, and no new key is made', () => {
-  protect('lost.db')
-  rmSync(join(folder, 'lost.db.key'))
-  expect(() => protect('lost.db')).toThrow(DatabaseRefused)
-  expect(() => protect('lost.db')).toThrow(/lost\.db\.key is missing; put that file back/)
-  expect(existsSync(join(folder, 'lost.db.key'))).toBe(false)
 })
 
 test('with another key a database with secrets is refused', () => {

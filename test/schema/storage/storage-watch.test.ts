@@ -115,17 +115,3 @@ test('a write-ahead log that was removed is made anew, and nothing of it is lost
   const rows = other.prepare("SELECT value FROM setting WHERE name = 'written'").all()
   expect(rows).toHaveLength(1)
 })
-
-test('while another process has the database open, a removed log rejects writes until it closes it', () => {
-  const { path, time, write, code } = watched()
-  const other = new Sqlite(path, { readonly: true })
-  other.prepare('SELECT count(*) FROM setting').get()
-  rmSync(`${path}-wal`)
-  time.advance(250)
-  expect(code()).toBe('database_gone')
-  expect(write).toThrow('readonly')
-  other.close()
-  time.advance(250)
-  expect(code()).toBeUndefined()
-  write()
-})

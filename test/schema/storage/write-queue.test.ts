@@ -70,16 +70,6 @@ function guarantees(): void {
     expect(queue.stats()).toEqual({ waiting: 0, commits: 1, failures: 0 })
   })
 
-  test('a write may wait longer for others; one that may not takes it along', async () => {
-    const { time, queue, add, stored, tried } = start()
-    queue.add({ run: () => insert('patient'), waitMs: 100 })
-    time.advance(50)
-    expect(await stored()).toEqual([])
-    add('a')
-    await tried(10)
-    expect(await stored()).toEqual(['patient', 'a'])
-  })
-
   test('a group that cannot be stored stays whole, in order, and is told less and less often', async () => {
     const { storage, time, queue, add, done, failures, stored, tried } = start()
     await breakTable()

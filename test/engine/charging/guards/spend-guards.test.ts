@@ -1,6 +1,7 @@
 /** Spend guards of one process, in virtual time. */
 import { expect, test } from 'vitest'
 import {
+  addCustomer,
   type Books,
   customerWith,
   endedCall,
@@ -46,6 +47,9 @@ const braked = { kind: 'denied', code: 'spend_guard', guardUuid: 'guard' }
 
 test('the next call is refused, however its number is spelled, and says which guard it was', async () => {
   const books = await guarded({})
+  const other = await addCustomer(books.store, { name: 'beta' })
+  await addGuard(books.store, 'of another', { customer_id: other, prefix: '16' })
+  await books.ocs.reloadSpendGuards()
   expect(await dial(books, 'a', '*31#001555')).toMatchObject(braked)
   expect(books.ocs.foresee(question('a', '155512'))).toMatchObject({
     verdict: braked,
@@ -94,7 +98,10 @@ test('a call without a payer is stopped by a block of its extension or tenant, a
   expect(await dial(books, 'c', '1777', phone)).toMatchObject({ kind: 'granted' })
   const pbx = { caller: '101', payerTenantId: 3 }
   expect(await dial(books, 'd', '1555', pbx)).toMatchObject(braked)
-  expect(await dial(books, 'e', '1555')).toMatchObject({ kind: 'granted' })
+  // Another phone, and what another tenant brings under the same number.
+  const others = [{ ...phone, extensionId: 6 }, { ...pbx, payerTenantId: 4 }, {}]
+  for (const [index, other] of others.entries())
+    expect(await dial(books, `${index}`, '1555', other)).toMatchObject({ kind: 'granted' })
 })
 
 test('calls at once are granted what a cap leaves, to the second, and never more', async () => {
