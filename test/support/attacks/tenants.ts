@@ -1,7 +1,7 @@
 /** What a tenant's key, or a client of the customer edge, may not reach. */
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Attack, nameFor, repeatUntil, rich, type World } from './world.ts'
+import { type Attack, nameFor, repeatUntil } from './world.ts'
 
 const guardedMoney: Attack = {
   name: 'guards of the platform',
