@@ -97,7 +97,6 @@ test('no request by UDP is lost, and none is answered twice, over two restarts',
   })
   const answersOf = (number: number): number => answers.get(`options-${number}`) ?? 0
   expect(copies.filter((count, number) => answersOf(number) > count)).toEqual([])
-  expect(tollgate.faults).toEqual([])
 })
 
 test('connections of SIP and HTTP that are opened while it restarts are served by the next process', async () => {
