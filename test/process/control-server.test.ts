@@ -106,7 +106,7 @@ test('a client that does not read its answers is cut off', async () => {
   const { open, key } = await serve({ stalledMs: 300 })
   const connection = await open()
   connection.socket.pause()
-  const requests = requestText('GET', '/api/v1/application-keys', await key()).repeat(1_000)
+  const requests = requestText('GET', '/openapi.json', await key()).repeat(20)
   // Something is always left to write: a paused socket learns of its end by nothing else.
   const askOn = (): void => {
     while (connection.socket.writable && connection.socket.write(requests));
@@ -157,7 +157,7 @@ test('a stop lets a request finish, writes the key counters and closes the ports
   await expect(openConnection(server.api.port)).rejects.toThrow('ECONNREFUSED')
 })
 
-test('of 1,000 concurrent requests none that begins after the revocation gets in', async () => {
+test('of 800 concurrent requests none that begins after the revocation gets in', async () => {
   const { open, key, request } = await serve()
   const token = await key({ rate_limit_rpm: 100_000 })
   const admin = await key()
@@ -171,12 +171,12 @@ test('of 1,000 concurrent requests none that begins after the revocation gets in
       connection.write(health.repeat(count))
       return Array.from({ length: count }, () => connection.answer())
     })
-  const before = ask(50)
+  const before = ask(20)
   const revoking = await open()
   revoking.write(requestText('DELETE', `/api/v1/application-keys/${uuid}`, admin))
   expect((await revoking.answer()).status).toBe(200)
   // From here on each request is sent after the revocation was answered; earlier ones may still run.
-  const after = ask(50)
+  const after = ask(20)
   const statuses = new Set((await Promise.all(after)).map(({ status }) => status))
   expect(statuses).toEqual(new Set([401]))
   for (const { status } of await Promise.all(before)) expect([200, 401]).toContain(status)

@@ -44,16 +44,7 @@ const talk = (): Promise<unknown> => Promise.all([desk.hears(500), browser.hears
 /** Since its media has changed direction the desk phone only counts. */
 const talksOn = (): Promise<unknown> => Promise.all([desk.hearsMore(), browser.hears(800)])
 
-/** No session is left at the relay, the call has its record, and nothing went wrong. */
-async function ended(caller: string): Promise<void> {
-  expect(await tollgate.waitForCalls(1)).toMatchObject([
-    { caller_id_number: caller, disposition: 'ANSWERED' },
-  ])
-  await relay.idle()
-  expect(tollgate.faults).toEqual([])
-}
-
-test('a browser calls a desk phone, holds and resumes, sends digits, and hangs up', async () => {
+test('a browser calls a desk phone, holds and resumes, sends digits, and hangs up; it is called back', async () => {
   await browser.call(`sip:102@${domain}`)
   await desk.next('CALL_ESTABLISHED')
   await talk()
@@ -73,5 +64,16 @@ test('a browser calls a desk phone, holds and resumes, sends digits, and hangs u
 
   await browser.hangUp()
   await desk.next('CALL_CLOSED')
-  await ended('101')
+  await desk.command('dial', `sip:101@${domain}`)
+  await browser.answer()
+  await desk.next('CALL_ESTABLISHED')
+  await talksOn()
+  await desk.command('hangup')
+  await browser.over()
+  expect(await tollgate.waitForCalls(2)).toMatchObject([
+    { caller_id_number: '101', disposition: 'ANSWERED' },
+    { caller_id_number: '102', disposition: 'ANSWERED' },
+  ])
+  await relay.idle()
+  expect(tollgate.faults).toEqual([])
 })

@@ -76,8 +76,6 @@ globalThis.phone = {
     const { mimeType } = reports.find(({ id }) => id === codecId) ?? {}
     return { packetsReceived, packetsLost, packetsSent, dtlsState, codec: mimeType }
   },
-
-  description: () => session.connection.remoteDescription.sdp,
 }
 
 function happens(emitter, good, bad) {

@@ -9,7 +9,6 @@ export interface OwnPhones {
   readonly tollgate: TollgateProcess
   readonly domain: string
   /** As of `TollgateProcess`, of its own calls. */
-  calls(): StoredCall[]
   waitForCalls(count: number): Promise<StoredCall[]>
   /** Of its phones, the oldest first. */
   bindings(): readonly { readonly source_protocol: string }[]
@@ -49,7 +48,6 @@ function ownPhones(tollgate: TollgateProcess, slug: string): OwnPhones {
     )
   return {
     tollgate,
-    calls,
     domain: `${slug}.example`,
     waitForCalls: (count) =>
       eventually(() => {

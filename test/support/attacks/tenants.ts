@@ -1,7 +1,7 @@
 /** What a tenant's key, or a client of the customer edge, may not reach. */
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Attack, nameFor, repeatUntil, rich, type World } from './world.ts'
+import { type Attack, nameFor, repeatUntil } from './world.ts'
 
 const guardedMoney: Attack = {
   name: 'guards of the platform',
@@ -134,14 +134,22 @@ const smuggled = (key: string): readonly string[] => {
   ]
 }
 
-/** Everything that comes back on one connection within a moment. */
+const FENCE = 'GET /health HTTP/1.1\r\nHost: x\r\nX-Correlation-Id: the-fence\r\n\r\n'
+
+/** Everything that comes back on one connection before the answer to a last request; some texts take it for a body. */
 async function exchange(port: number, text: string): Promise<string> {
   const socket = connect(port, '127.0.0.1')
   let received = ''
   socket.on('error', () => undefined)
-  socket.on('data', (chunk: Buffer) => (received += chunk.toString('latin1')))
-  socket.write(text)
-  await sleep(200)
+  const answered = new Promise<void>((resolve) => {
+    socket.on('close', () => resolve())
+    socket.on('data', (chunk: Buffer) => {
+      received += chunk.toString('latin1')
+      if (received.includes('the-fence')) resolve()
+    })
+  })
+  socket.write(text + FENCE)
+  await Promise.race([answered, sleep(500)])
   socket.destroy()
   return received
 }
@@ -325,120 +333,6 @@ const batches: Attack = {
   },
 }
 
-/** Few, as many as a tenant may make less a few, and as many as it may. */
-const few = { agents: 10, routes: 10 }
-const nearLimit = { agents: 990, routes: 4_990 }
-const most = { ai_agent: 1_000, inbound_route: 5_000 }
-const WRITERS = 6
-const CALLERS = 4
-/** Half of the calls may take so many times what they take beside few rows, and this more: neither depends on the machine. */
-const LATE_TIMES = 3
-const LATE_MS = 100
-
-/** Stores them beside the program, as a tenant's key would have made them in a quiet hour. */
-function storeMany({ tollgate }: World, { agents, routes }: typeof few): void {
-  const numbers = (count: number): string =>
-    `WITH RECURSIVE many (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM many WHERE n < ${count})`
-  removeMany(tollgate)
-  tollgate.change(
-    `INSERT INTO ai_agent (tenant_id, name, extension, sip_uri, created_at, updated_at)
-     ${numbers(agents)}
-     SELECT tenant.id, 'many ' || n, '70' || n, 'sip:a@203.0.113.9', 1, 1
-       FROM tenant, many WHERE slug = 'acme'`,
-  )
-  tollgate.change(
-    `INSERT INTO inbound_route (tenant_id, name, prefix, target_type, target, priority, created_at)
-     ${numbers(routes)}
-     SELECT tenant.id, 'many ' || n, '70' || n, 'extension', '101', 1, 1
-       FROM tenant, many WHERE slug = 'acme'`,
-  )
-}
-
-function removeMany(tollgate: World['tollgate']): void {
-  for (const table of ['ai_agent', 'inbound_route'])
-    tollgate.change(`DELETE FROM ${table} WHERE name LIKE 'many %'`)
-}
-
-/** Edits one row after the other, and makes more of them as long as it may. */
-async function writeMany(
-  { api, tenantKey, random, tollgate }: World,
-  until: number,
-): Promise<number> {
-  const idsOf = (table: string): readonly number[] =>
-    tollgate
-      .query<{ id: number }>(`SELECT id FROM ${table} WHERE name LIKE 'many %' ORDER BY id`)
-      .map(({ id }) => id)
-  const kinds = [
-    { path: '/api/v1/telephony/ai-agents', ids: idsOf('ai_agent'), field: 'max_calls' },
-    { path: '/api/v1/inbound-routes', ids: idsOf('inbound_route'), field: 'priority' },
-  ]
-  return repeatUntil(until, async () => {
-    for (const { path, ids, field } of kinds) {
-      const id = ids[Math.floor(random() * ids.length)] ?? 0
-      const value = 1 + Math.floor(random() * 100)
-      await api('PATCH', `${path}/${id}`, tenantKey, { [field]: value })
-    }
-    const digits = `71${Math.floor(random() * 1e9)}`
-    const name = `many ${digits}`
-    const sip_uri = 'sip:a@203.0.113.9'
-    await api('POST', '/api/v1/telephony/ai-agents', tenantKey, {
-      name,
-      extension: digits,
-      sip_uri,
-    })
-    await api('POST', '/api/v1/inbound-routes', tenantKey, {
-      name,
-      prefix: digits,
-      extension: '101',
-    })
-  })
-}
-
-/** What calls of others come to meanwhile. */
-async function callBeside(world: World, until: number) {
-  const tookMs: number[] = []
-  let refused = 0
-  const callMany = (): Promise<number> =>
-    repeatUntil(until, async () => {
-      const began = performance.now()
-      if ((await world.call(world.trusted, '15559990000', rich)) === 503) refused += 1
-      tookMs.push(Math.round(performance.now() - began))
-    })
-  const writing = Promise.all(Array.from({ length: WRITERS }, () => writeMany(world, until)))
-  await Promise.all(Array.from({ length: CALLERS }, callMany))
-  const rounds = await writing
-  const medianMs = tookMs.toSorted((one, other) => one - other)[tookMs.length >> 1] ?? 0
-  return { writes: 4 * rounds.reduce((sum, each) => sum + each, 0), refused, tookMs, medianMs }
-}
-
-const busyTenants: Attack = {
-  name: 'busy tenants',
-  guarantee:
-    "calls of others are neither refused nor late while a tenant's key writes what it may, which has a limit",
-  async run(world, until) {
-    try {
-      const began = performance.now()
-      storeMany(world, few)
-      const before = await callBeside(world, (began + until) / 2)
-      storeMany(world, nearLimit)
-      const { writes, refused, tookMs, medianMs } = await callBeside(world, until)
-      const breaches: string[] = []
-      if (refused + before.refused > 0) breaches.push(`${refused + before.refused} calls: 503`)
-      if (medianMs > LATE_TIMES * before.medianMs + LATE_MS)
-        breaches.push(`a call took ${medianMs} ms, and ${before.medianMs} ms beside few rows`)
-      for (const [table, atMost] of Object.entries(most)) {
-        const [{ rows } = { rows: 0 }] = world.tollgate.query<{ rows: number }>(
-          `SELECT count(*) AS rows FROM ${table} WHERE name LIKE 'many %'`,
-        )
-        if (rows > atMost) breaches.push(`a tenant made ${rows} rows of ${table}`)
-      }
-      return { tried: `${writes} writes, ${tookMs.length} calls of ${medianMs} ms`, breaches }
-    } finally {
-      removeMany(world.tollgate)
-    }
-  },
-}
-
 export const tenants: readonly Attack[] = [
   guardedMoney,
   walls,
@@ -446,5 +340,4 @@ export const tenants: readonly Attack[] = [
   swappedNames,
   inward,
   batches,
-  busyTenants,
 ]
