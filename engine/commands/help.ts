@@ -26,9 +26,8 @@ export const optionsOf = ({
     : { ...options, create: { meaning: createMeanings[createsDatabase] } }
 
 const createMeanings = {
-  always: 'Makes the folder of DATABASE_PATH; without it only that of the default path is made.',
-  'with --create':
-    'Makes the database, and the folder of DATABASE_PATH; without it both must be there.',
+  always: 'Creates the folder of DATABASE_PATH.',
+  'with --create': 'Creates the database and its folder when they are missing.',
 } as const
 
 /** The commands of one first word, such as `key`. */

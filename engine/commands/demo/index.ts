@@ -16,20 +16,19 @@ import { reportCalls } from './report.ts'
 
 export const demo: Command = {
   name: 'demo',
-  summary: 'Serves demo calls on loopback and prints one line per call record.',
+  summary: 'Serves demo calls on loopback and prints one line for each call record.',
   options: {
     nodes: {
       value: 'N',
       meaning:
-        'So many nodes, 2 to 9, that share a PostgreSQL server: needs one installed, and starts its own.',
+        'Runs N nodes (2 to 9) on one PostgreSQL server, which it starts itself. PostgreSQL must be installed.',
     },
     incidents: {
-      meaning:
-        'Eleven things are wrong, for an AI agent to find: prints the URL of MCP, and a key.',
+      meaning: 'Plants eleven faults for an AI agent to find, and prints the URL of MCP and a key.',
     },
   },
   details: () =>
-    'Ctrl-C stops everything and removes what it has made; nothing of a real installation is touched.',
+    'Ctrl-C stops everything and deletes its files. The demo never touches a real installation.',
   run: async ({ options: { nodes, incidents } }, context) => {
     if (nodes !== undefined && incidents !== undefined)
       throw new WrongUsage('--incidents is for a demo of one node')
