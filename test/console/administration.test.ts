@@ -124,6 +124,7 @@ test(
     await page.getByRole('link', { name: 'Settings' }).click()
     await page.getByLabel('Search').fill('ADMIN_PASSWORD')
     await row(page, 'ADMIN_PASSWORD').getByText('set, not shown').waitFor()
+    await page.locator('a[href="/guide#setting-admin_password"]').waitFor()
     await page.getByLabel('Search').fill('DRAIN_SECONDS')
     await row(page, 'DRAIN_SECONDS')
       .getByText(/environment|default/)

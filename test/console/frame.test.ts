@@ -135,7 +135,7 @@ test.each([
     const menu = page.getByRole('navigation')
     await menu.getByLabel('Search').fill('dispatcher  KAMAILIO')
     await menu.getByText('1 section', { exact: true }).waitFor()
-    expect(await page.getByRole('heading', { name: 'Trunks' }).isVisible()).toBe(false)
+    expect(await page.getByRole('heading', { name: 'First trunk' }).isVisible()).toBe(false)
     await page.keyboard.press('Enter')
     await page.waitForURL(/\/guide#in-front-of-several-nodes$/)
     await page.getByRole('heading', { name: 'In front of several nodes' }).waitFor()

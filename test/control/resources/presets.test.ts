@@ -75,13 +75,12 @@ test.each([
 
 test('the examples of the guide work as they stand', async () => {
   const guide = readFileSync('GUIDE.md', 'utf8')
-  const chapter = guide.slice(guide.indexOf('### AI voice services'), guide.indexOf('\n## Routing'))
+  const chapter = guide.slice(
+    guide.indexOf('### AI voice services'),
+    guide.indexOf('\n### Recording'),
+  )
   const examples = [...chapter.matchAll(/^post (\S+) '(\{[^']*\})'/gm)]
-  expect(examples.map(([, path]) => path)).toEqual([
-    '/telephony/ai-agents',
-    '/routing/carriers',
-    '/telephony/ai-agents',
-  ])
+  expect(examples.map(([, path]) => path)).toEqual(['/telephony/ai-agents', '/routing/carriers'])
   for (const [, path = '', body = ''] of examples) {
     const made = await created(path, JSON.parse(body) as object)
     expect(made).toMatchObject({ media_profile: 'srtp', dtmf: 'rfc4733' })
