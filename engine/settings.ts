@@ -58,7 +58,7 @@ export const settings = {
     'SIP_CONNECTIONS_PER_ADDRESS',
     wholeNumber(1, 10_000),
     '256',
-    'How many connections one address (IPv6: one /64 network) may have to each SIP listener. Carriers, nodes and trusted sources may have 2000.',
+    'How many connections one address (IPv6: one /64 network) may have to each SIP listener.',
   ),
   sipAdvertisedHost: unset(
     'SIP_ADVERTISED_HOST',
@@ -82,7 +82,7 @@ export const settings = {
     'SIP_TLS_CERT',
     pemFile,
     '–',
-    'The PEM file of the certificate for tls and wss. It may hold the chain. It is read again when it changes, and at SIGHUP.',
+    'The PEM file of the certificate for tls and wss. It may hold the chain. A change, and SIGHUP, reload it.',
   ),
   sipTlsKey: unset('SIP_TLS_KEY', pemFile, '–', 'The PEM file of the private key.'),
   sipTlsChain: unset(
@@ -181,13 +181,13 @@ export const settings = {
     'DATABASE_AWAY_SECONDS',
     wholeNumber(5, 600, 's'),
     '10',
-    'How long this node authorizes calls from its shares of wallets when PostgreSQL does not answer.',
+    'How long this node pays for calls from its shares of wallets without PostgreSQL.',
   ),
   journalKeepSeconds: withDefault(
     'JOURNAL_KEEP_SECONDS',
     zeroOr(1, 3_600, 's'),
     '60',
-    'How long the journal keeps calls that PostgreSQL has stored. A standby that takes over may lack them. 0: not at all.',
+    'How long the journal keeps stored calls, which a standby that takes over may lack. 0: not at all.',
   ),
   nodeName: unset(
     'NODE_NAME',
@@ -205,7 +205,7 @@ export const settings = {
     'NODE_SIP_URI',
     nodeSipUri,
     'the first of SIP_LISTEN',
-    'The address to which the other nodes send calls for phones that are registered here.',
+    'The address to which the other nodes send calls for phones of this one.',
   ),
   drachtioUrl: hidden(
     unset(
@@ -228,13 +228,13 @@ export const settings = {
     'TRUSTED_SOURCES',
     addressRanges,
     '127.0.0.0/8,::1/128',
-    'Sources that may spend any wallet (their From names the payer) and replace any call. List only programs of this machine.',
+    'Sources whose From names the payer: they may spend any wallet. List only programs of this machine.',
   ),
   edgeProxies: withDefault(
     'EDGE_PROXIES',
     edgeProxyRules,
     'none',
-    'Proxies that authenticate the users of some tenants. Their From names customers of these tenants, and their Path is trusted.',
+    'Proxies that authenticate users of some tenants. From names customers of these tenants, and Path is trusted.',
   ),
   tenantNetworks: withDefault(
     'TENANT_NETWORKS',
@@ -259,7 +259,7 @@ export const settings = {
     'OCS_FAIL_MODE',
     oneOf('closed', 'open'),
     'closed',
-    'What happens when charging (OCS_URL, or the database of several nodes) does not answer. closed: 503. open: the call passes.',
+    'What happens when charging (OCS_URL, or PostgreSQL) does not answer. closed: 503. open: the call passes.',
   ),
   unknownCaller: withDefault(
     'UNKNOWN_CALLER',
@@ -301,7 +301,7 @@ export const settings = {
     'SIP_NONCE_SECONDS',
     wholeNumber(1, 86_400, 's'),
     '300',
-    'How long a phone may use one digest challenge. Then it gets a new one, and does not ask its user.',
+    'How long a phone may use one digest challenge.',
   ),
   sessionExpiresSeconds: withDefault(
     'SIP_SESSION_EXPIRES_SECONDS',
@@ -313,7 +313,7 @@ export const settings = {
     'PROBE_INTERVAL_MS',
     wholeNumber(100, 600_000, 'ms'),
     '500',
-    'The time between two OPTIONS probes of a node. A dispatcher set may have its own values for all PROBE_ settings.',
+    'The time between two OPTIONS probes of a node. A dispatcher set may have values of its own.',
   ),
   probeTimeoutMs: withDefault(
     'PROBE_TIMEOUT_MS',
@@ -385,7 +385,7 @@ export const settings = {
     'MEDIA_TIMEOUT_SECONDS',
     zeroOr(5, 86_400, 's'),
     '60',
-    'How long an answered call through a relay may be without RTP from both parties. Then it ends. A call on hold goes on. 0: never.',
+    'How long an answered call through a relay may be without RTP from either party, unless it is on hold. 0: never ends it.',
   ),
   mediaTimeoutCharge: withDefault(
     'MEDIA_TIMEOUT_CHARGE',
