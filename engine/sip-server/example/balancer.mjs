@@ -6,7 +6,7 @@ const alive = new Set(nodes)
 let turn = 0
 
 const srf = new Srf()
-srf.connect({ host: '127.0.0.1', port: 9022, secret: 'cymru' })
+void srf.connect({ host: '127.0.0.1', port: 9022, secret: 'cymru' })
 srf.on('connect', (error) => console.log(error ?? 'connected'))
 srf.on('error', (error) => console.log('not connected:', error.message))
 
@@ -19,7 +19,7 @@ async function ask(node) {
     alive.delete(node)
   }, 900)
   // With a callback: a promise is resolved after an answer that comes at once.
-  srf.request(node, { method: 'OPTIONS' }, (error, request) => {
+  void srf.request(node, { method: 'OPTIONS' }, (error, request) => {
     request?.on('response', ({ status }) => {
       // The 408 for a node that was silent comes half a minute later, when it may be back.
       if (isLate) return
