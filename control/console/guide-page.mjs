@@ -12,15 +12,20 @@ const anchorOf = (heading) =>
     .trim()
     .replaceAll(/\s/g, '-')
 
+/** Chapters whose list items begin with a name: each item has an anchor of its own. */
+const namedItems = { settings: 'setting-', 'denial-codes': 'denial-' }
+
 /** `page`: what is common to the pages that the build makes. */
 export function guidePage(markdown, page) {
   const headings = []
+  let chapter = ''
   const marked = new Marked({
     renderer: {
       heading({ tokens, depth, text }) {
         const title = this.parser.parseInline(tokens)
         if (depth === 1) return `<h1>${title}</h1>\n<section>\n`
         const id = anchorOf(text)
+        chapter = id
         headings.push({ id, title, depth })
         const mark = `<a class="anchor" href="#${id}" aria-label="Link to this section">#</a>`
         return `</section>\n<section class="depth-${depth}">\n<h${depth} id="${id}">${title} ${mark}</h${depth}>\n`
@@ -29,6 +34,13 @@ export function guidePage(markdown, page) {
         const text = this.parser.parseInline(tokens)
         // The other documents of the repository are not served.
         return /^(?:https?:|#)/.test(href) ? `<a href="${escaped(href)}">${text}</a>` : text
+      },
+      listitem({ text, tokens, loose }) {
+        const content = this.parser.parse(tokens, loose)
+        const [, name] = /^`(\w+)`/.exec(text) ?? []
+        const prefix = namedItems[chapter]
+        if (name === undefined || prefix === undefined) return `<li>${content}</li>\n`
+        return `<li id="${prefix}${name.toLowerCase()}">${content}</li>\n`
       },
       // Reached by the keyboard, so that arrow keys scroll it.
       code: ({ text }) => `<pre tabindex="0"><code>${escaped(text)}</code></pre>\n`,

@@ -14,7 +14,7 @@ import { keyFileOf } from '../../schema/secrets/key.ts'
 export const backup: Command = {
   name: 'backup',
   argument: 'FILE',
-  summary: 'Writes a consistent copy of the database to a new file, also while it is in use.',
+  summary: 'Copies the SQLite database to a new file, also while it is in use.',
   run: async ({ argument: file }, context) => {
     refuseServer(context, 'copy a PostgreSQL database with pg_dump')
     const { databasePath, secretKey } = readConfig(context.environment)
@@ -37,12 +37,12 @@ export const backup: Command = {
 export const restore: Command = {
   name: 'restore',
   argument: 'FILE',
-  summary: 'Replaces the database by a backup, and keeps the old database beside it.',
+  summary: 'Replaces the SQLite database with a backup. The old database stays beside it.',
   createsDatabase: 'always',
   details: () =>
     [
-      'Refused while the database is served, or if FILE is damaged, of a newer version, of another program or of another schema.',
-      'FILE is not changed. If the current key does not open its secrets, FILE.key is used where it exists.',
+      'Refuses while the database is served. Refuses a FILE that is damaged, of a newer version, of another program or with another',
+      'schema. Does not change FILE. Uses FILE.key if it exists and the present key does not open the secrets.',
     ].join('\n'),
   run: async ({ argument: file }, context) => {
     refuseServer(context, 'restore a PostgreSQL database with pg_restore, while no node serves')

@@ -18,7 +18,7 @@ import { settingNotes } from './settings-in-force.ts'
 
 export const check: Command = {
   name: 'check',
-  summary: 'Checks the settings and the database; changes nothing.',
+  summary: 'Checks the settings and the database. Changes nothing.',
   run: async (_input, context) => {
     const config = readConfig(context.environment)
     const { databasePath, databaseUrl, secretKey } = config

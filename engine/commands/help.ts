@@ -26,10 +26,8 @@ export const optionsOf = ({
     : { ...options, create: { meaning: createMeanings[createsDatabase] } }
 
 const createMeanings = {
-  always:
-    'Creates the folder of DATABASE_PATH; without this option only the default folder is created.',
-  'with --create':
-    'Creates the database and the folder of DATABASE_PATH; without this option both must exist.',
+  always: 'Creates the folder of DATABASE_PATH.',
+  'with --create': 'Creates the database and its folder when they are missing.',
 } as const
 
 /** The commands of one first word, such as `key`. */

@@ -8,13 +8,13 @@ import { withAudit } from './audited.ts'
 
 export const keyCreate: Command = {
   name: 'key create',
-  summary: 'Creates an application key and prints only its token, which is never shown again.',
+  summary: 'Creates an application key and prints its token. The token is never shown again.',
   options: {
-    name: { value: 'NAME', meaning: 'unique in its tenant', isRequired: true },
-    kind: { value: 'sbc|pbx|billing', meaning: 'default sbc' },
-    scopes: { value: 'A,B', meaning: 'such as dispatcher:read,cdrs:*; default *:read' },
-    tenant: { value: 'SLUG', meaning: 'bound to this tenant; default: global' },
-    'expires-at': { value: 'TIME', meaning: 'RFC 3339; default: never' },
+    name: { value: 'NAME', meaning: 'a name that is unique in its tenant', isRequired: true },
+    kind: { value: 'sbc|pbx|billing', meaning: 'the kind of the key; default sbc' },
+    scopes: { value: 'A,B', meaning: 'its scopes, such as dispatcher:read,cdrs:*; default *:read' },
+    tenant: { value: 'SLUG', meaning: 'the tenant of the key; default: global' },
+    'expires-at': { value: 'TIME', meaning: 'the end of its validity (RFC 3339); default: never' },
   },
   details: scopesHelp,
   run: async (input, context) => {

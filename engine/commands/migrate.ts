@@ -15,20 +15,20 @@ import { migrateUnserved } from './with-store.ts'
 
 export const migrateCommand: Command = {
   name: 'migrate',
-  summary: 'Updates the database to the schema of this program; serve does it, too.',
+  summary: 'Updates the schema of the database. The command serve does it, too.',
   createsDatabase: 'always',
   options: {
     from: {
       value: 'FILE',
-      meaning: 'copy this SQLite database to the empty PostgreSQL database DATABASE_URL',
+      meaning: 'copies this SQLite database to the empty PostgreSQL database DATABASE_URL',
     },
   },
   details: () =>
     [
-      'With --from, FILE is copied in one transaction, all or nothing, so you may try again. FILE must have the schema of',
-      'this program and must not be served meanwhile. The number of rows of every table and the sum of every amount are',
-      'compared before the commit. The spending of today counts towards daily limits. The key of the',
-      'secrets stays the same.',
+      'With --from, one transaction copies all of FILE, or nothing; try again after a failure. FILE must have the schema of',
+      'this program, and no process may serve it. Before the commit, the command compares the number of rows of every',
+      'table and the sum of every amount. The spending of today still counts for daily limits. The key of the secrets',
+      'stays the same.',
     ].join('\n'),
   run: async ({ options }, context) => {
     const { from } = options

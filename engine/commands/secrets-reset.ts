@@ -13,12 +13,12 @@ import { KEY_MARK, sealedPrefix } from '../../schema/secrets/key.ts'
 
 export const secretsReset: Command = {
   name: 'secrets reset',
-  summary: 'Removes secrets whose key is lost, and lists what you must enter again.',
+  summary: 'Deletes the secrets whose key is lost, and lists what to enter again.',
   details: () =>
     [
-      'Carriers lose their passwords and webhook endpoints their secrets; both are switched off. All users',
-      'have to log in again. The database is copied first: if you find the key, restore the copy.',
-      'Nothing happens while the current key is right, or while the database is served.',
+      'Carriers lose their passwords, and webhook endpoints their secrets. The command switches both off, and ends all',
+      'sessions. It copies the database first: restore the copy when you find the key. It refuses when the present key is',
+      'right, and while the database is served.',
     ].join('\n'),
   run: async (_input, context) => {
     refuseServer(context, 'on PostgreSQL put the key back, or move the database to a file first')

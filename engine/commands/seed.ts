@@ -13,7 +13,8 @@ import { fileProblem } from './start-errors.ts'
 export const seed: Command = {
   name: 'seed',
   argument: 'FILE.json',
-  summary: 'Provisions from a file, all or nothing. You may repeat it, also while Tollgate serves.',
+  summary:
+    'Creates and updates what a file describes, all or nothing. It may run again, also beside serve.',
   createsDatabase: 'with --create',
   run: async ({ argument: file, options }, context) => {
     const text = read(file)

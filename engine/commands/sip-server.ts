@@ -15,7 +15,7 @@ import { flushed } from './serve.ts'
 /** The embedded SIP server without call control, for drachtio applications of any kind. */
 export const sipServer: Command = {
   name: 'sip-server',
-  summary: 'Serves the drachtio protocol alone, for any drachtio application.',
+  summary: 'Serves the SIP server alone, for any drachtio application.',
   readsItsWords: true,
   details: programHelp,
   run: async ({ words }, context) => {

@@ -8,7 +8,7 @@ const PORT = 5_070
 /** A node for somebody who has no PBX yet. */
 export const testPbx: Command = {
   name: 'test-pbx',
-  summary: 'Runs a PBX node on loopback that answers every call, for a first test.',
+  summary: 'Serves a PBX node on loopback that answers every call. For first calls.',
   options: { port: { value: 'PORT', meaning: `The UDP port of 127.0.0.1; ${PORT} when absent.` } },
   details: () =>
     'It rings for 300 ms, answers, and sends no sound. Numbers that end in 9 are busy. Ctrl-C stops it.',

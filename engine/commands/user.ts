@@ -7,7 +7,7 @@ import { withAudit } from './audited.ts'
 
 export const userCreate: Command = {
   name: 'user create',
-  summary: 'Creates a user of the API; reads the password from standard input.',
+  summary: 'Creates a user of the API and the console. Standard input holds the password.',
   options: {
     username: { value: 'NAME', meaning: '1 to 64 letters, digits or . _ @ + -', isRequired: true },
     role: { value: 'admin|operator|auditor', meaning: 'what the user may do', isRequired: true },
@@ -32,10 +32,10 @@ export const userCreate: Command = {
 export const userPassword: Command = {
   name: 'user password',
   summary:
-    'Changes the password of a user, read from standard input, and ends all sessions of the user.',
+    'Changes the password of a user and ends its sessions. Standard input holds the password.',
   options: {
-    username: { value: 'NAME', meaning: 'as at the sign-in', isRequired: true },
-    tenant: { value: 'SLUG', meaning: 'of a user of a tenant' },
+    username: { value: 'NAME', meaning: 'the name for the sign-in', isRequired: true },
+    tenant: { value: 'SLUG', meaning: 'the tenant of the user; default: none' },
   },
   run: async (input, context) => {
     const name = readOption(input, 'username', username)

@@ -16,98 +16,98 @@ interface Denial {
 
 const denials = {
   insufficient_funds: {
-    why: 'The paying customer has insufficient funds for the call',
+    why: 'The customer has too little money for the call',
     advice: 'top up the wallet, or raise its credit limit',
     tools:
       'get_customer_balance shows the balance. set_customer_limits lets it owe more for a while; a person can top up the wallet.',
   },
   customer_inactive: {
-    why: 'The paying customer, or its tenant, is inactive',
-    advice: 'activate it again',
+    why: 'The customer, or its tenant, is inactive',
+    advice: 'activate it',
   },
   destination_blocked: {
-    why: 'Calls to this destination are blocked by a rate or an outbound route',
+    why: 'A rate or an outbound route blocks the number',
     advice: 'unblock the prefix if the call is meant',
     tools: 'lookup_rate shows whether the rate is blocked.',
   },
   concurrent_limit: {
-    why: 'The paying customer has as many calls at once as it may',
-    advice: 'wait until a call ends, or raise max_concurrent_calls of the customer',
+    why: 'The customer has reached its limit of calls at once',
+    advice: 'wait until a call ends, or raise max_concurrent_calls',
     tools: 'get_customer_balance shows the limit. set_customer_limits raises it.',
   },
   cps_limit: {
-    why: 'The paying customer starts more calls in a second than it may',
-    advice: 'spread the calls over more time, or raise max_cps of the customer',
+    why: 'The customer starts too many calls in a second',
+    advice: 'spread the calls over more time, or raise max_cps',
     tools: 'get_customer_balance shows the limit. set_customer_limits raises it.',
   },
   daily_spend_limit: {
-    why: 'The paying customer has reached its limit of spending for the day',
-    advice: 'wait until 00:00 UTC, or raise max_daily_spend of the customer',
+    why: 'The customer has reached its daily limit of spending',
+    advice: 'wait until 00:00 UTC, or raise max_daily_spend',
     tools: 'get_ledger shows what was spent. set_customer_limits raises the limit.',
   },
   spend_guard: {
-    why: 'A spend guard stops calls to this number, or its cap is used up',
+    why: 'A spend guard stops calls to the number',
     advice: 'remove the guard if the call is meant, or wait until it expires',
     tools: 'list_spend_guards shows it, with its reason. remove_spend_guard takes it off.',
   },
   unknown_caller: {
-    why: 'The calling number belongs to no customer, so nobody pays for the call',
+    why: 'The calling number belongs to no customer, so nobody pays',
     advice: 'give the number to a customer, or set the customer of the extension or carrier',
     tools: 'list_customers finds the customer. add_number gives it the number.',
   },
   payer_of_other_tenant: {
-    why: 'The customer that is named as the payer may not pay for calls of this source',
-    advice: "set a customer of the source's own tenant on the carrier or extension",
+    why: "The payer is not a customer of the source's tenant",
+    advice: 'set such a customer on the carrier or extension',
     isSecret: true,
   },
   no_payer: {
-    why: 'The source of the call has no customer, so nobody pays for the call',
+    why: 'The source of the call has no customer, so nobody pays',
     advice: 'set the customer of the carrier, or its payer to from_number',
   },
   no_rate: {
-    why: 'The rate plan has no rate for the called number',
+    why: 'The rate plan has no rate for the number',
     advice: 'add a rate for its prefix, or check the number',
     tools: 'lookup_rate confirms it. add_rate adds a rate to the plan.',
   },
   max_call_seconds: {
     why: 'The call has reached the longest duration that its customer allows',
-    advice: 'raise max_call_seconds of the customer if calls may be longer',
+    advice: 'raise max_call_seconds if calls may be longer',
   },
   unknown_call: {
     why: 'The charging system knows no open call with this uuid',
     advice: 'authorize the call first',
   },
   ocs_unreachable: {
-    why: 'The charging system could not answer in time',
-    advice: 'call again later, and check that the charging system and its database are up',
+    why: 'The charging system did not answer in time',
+    advice: 'check the charging system and its database',
   },
   records_waiting: {
-    why: 'Too many call records wait for the database, or it stores none',
-    advice: 'check the disk or the database server, and call again later',
+    why: 'Too many call records wait for the database',
+    advice: 'check the disk or the database server',
     tools: 'get_telemetry shows how many wait.',
   },
   too_many_calls: {
-    why: 'The node has as many calls as it can keep',
-    advice: 'add a node, and call again later',
+    why: 'The node has too many calls',
+    advice: 'add a node',
   },
   database_away: {
-    why: 'The database server has not answered the node for longer than DATABASE_AWAY_SECONDS',
+    why: 'The database server has not answered for longer than DATABASE_AWAY_SECONDS',
     advice: 'check the server and the network to it',
   },
   lease_unheard: {
-    why: 'The database server was too slow to tell how much money the wallet has',
-    advice: 'check how long its answers take, and whether its machine is busy',
+    why: 'The database server did not report the balance in time',
+    advice: 'check its load and its answer times',
   },
   limit_unheard: {
-    why: 'The database server was too slow to tell how much of a limit of the customer other nodes use',
-    advice: 'check how long its answers take, and whether its machine is busy',
+    why: 'The database server did not report the use of a limit in time',
+    advice: 'check its load and its answer times',
   },
   cap_unheard: {
-    why: 'The database server was too slow to tell how much of the cap of a spend guard is left',
-    advice: 'check how long its answers take, and whether its machine is busy',
+    why: 'The database server did not report the rest of a cap in time',
+    advice: 'check its load and its answer times',
   },
   lease_contended: {
-    why: 'Other calls of the wallet took the money that this one had waited for, twice',
+    why: 'Other calls took the money of the wallet first',
     advice: 'call again',
   },
   time_limit: {
@@ -115,57 +115,55 @@ const denials = {
     advice: 'do nothing, the test is over',
   },
   media_timeout: {
-    why: 'No audio has come from either party for a while',
-    advice: 'check the network and NAT settings of the parties, or raise MEDIA_TIMEOUT_SECONDS',
+    why: 'Neither party sends audio',
+    advice: 'check their network and NAT settings, or raise MEDIA_TIMEOUT_SECONDS',
   },
   media_relay_unavailable: {
     why: 'The call needs a media relay, and none answers',
-    advice: 'start the relay again, or check that it can be reached',
+    advice: 'start the relay, or check that it can be reached',
   },
   no_candidate: {
-    why: 'No destination of the call is in service, or none has answered in time',
-    advice:
-      'check that its PBX nodes, or the gateways of its carrier, are in service and answer OPTIONS',
+    why: 'No destination is in service, or none has answered in time',
+    advice: 'check that its PBX nodes or gateways answer OPTIONS',
     tools:
       'The attempts of the record name the destinations: get_dispatcher_status shows PBX nodes, list_trunks carriers and their gateways.',
   },
   node_limit: {
-    why: 'Every node of the dispatcher set has as many calls as it may',
-    advice: 'wait until a call ends, add a node, or raise max_calls of the nodes',
+    why: 'Every node of the dispatcher set has reached its max_calls',
+    advice: 'wait until a call ends, add a node, or raise max_calls',
     tools: 'get_dispatcher_status shows them.',
   },
   no_gateway: {
-    why: 'An outbound route knows the number, but no gateway of its carriers can take the call',
+    why: 'A route takes the number, but no gateway of its carriers can take the call',
     advice: 'check that the carriers are active and their gateways answer',
     tools:
       'list_trunks shows the carriers and their gateways, list_routes the routes. set_trunk_state puts a carrier into service.',
   },
   no_route: {
-    why: 'No outbound route takes the called number, and no extension has it',
+    why: 'No outbound route takes the number, and no extension has it',
     advice: 'add an outbound route for its prefix, or check the number',
     tools: 'list_routes shows the routes.',
   },
   carrier_limit: {
-    why: 'The carrier has as many calls, at once or in a second, as it may',
-    advice: 'wait until a call ends, or raise max_calls or max_cps of the carrier',
+    why: 'The carrier has reached max_calls or max_cps',
+    advice: 'wait until a call ends, or raise the limit',
     tools: 'list_trunks shows its limits and live calls.',
   },
   agent_limit: {
-    why: 'The AI agent has as many calls at once as it may',
-    advice: 'wait until a call ends, or raise max_calls of the agent',
+    why: 'The AI agent has reached its max_calls',
+    advice: 'wait until a call ends, or raise max_calls',
   },
   unknown_source: {
-    why: 'The source of the call is no carrier, no node and no trusted address, and no phone that has proved its password',
-    advice:
-      'add its address as a gateway of a carrier, or let the phone register with the domain of its tenant',
+    why: 'The source of the call is no carrier, no node, no trusted address and no registered phone',
+    advice: 'add its address as a gateway of a carrier, or let the phone register',
     isSecret: true,
   },
   unknown_extension: {
-    why: 'There is no such extension, and no outbound route takes the number',
-    advice: 'create the extension, or check the number and the inbound route that leads to it',
+    why: 'No extension has the number, and no outbound route takes it',
+    advice: 'create the extension, or check the number and the inbound route',
   },
   extension_unregistered: {
-    why: 'No phone of the called extension is registered',
+    why: 'No phone of the extension is registered',
     advice: 'register a phone, or turn on its voicemail',
     tools: 'list_registrations shows the phones of an extension.',
   },
@@ -174,21 +172,20 @@ const denials = {
     advice: 'dial a number',
   },
   malformed_number: {
-    why: 'The dialled text is not a telephone number',
-    advice:
-      'dial digits, *, # and a leading + only, or map the number by a number rule of the carrier',
+    why: 'The caller dialled no telephone number',
+    advice: 'dial digits, *, # and a leading + only, or add a number rule to the carrier',
   },
   unknown_name: {
-    why: 'No AI agent has the user name that was called',
+    why: 'No AI agent has the dialled name',
     advice: 'give the agent this name, or dial a number',
   },
   unknown_agent: {
-    why: 'The called AI agent does not exist, or is switched off',
-    advice: 'switch it on, or correct the inbound route that leads to it',
+    why: 'The AI agent does not exist, or is switched off',
+    advice: 'switch it on, or correct the inbound route',
   },
   other_tenant: {
-    why: 'The called number or domain is not within reach of this caller',
-    advice: 'dial a number of its own tenant, or give its calls an outbound route',
+    why: 'The number or domain is out of reach for the caller',
+    advice: 'dial a number of its own tenant, or add an outbound route',
     isSecret: true,
   },
   foreign_domain: {
@@ -200,11 +197,11 @@ const denials = {
     advice: 'use an outbound route to the carrier',
   },
   emergency_number: {
-    why: 'Test calls do not call emergency numbers',
+    why: 'A test does not call emergency numbers',
     advice: 'test with an ordinary number',
   },
   internal_number: {
-    why: 'The number is reached without a carrier',
+    why: 'The number needs no carrier',
     advice: 'test with a number outside',
   },
   overload: {
@@ -213,8 +210,8 @@ const denials = {
     tools: 'get_telemetry shows its load.',
   },
   storage_unavailable: {
-    why: 'Records of calls cannot be stored now',
-    advice: 'free the disk, or bring the database back: the log names what failed',
+    why: 'The platform cannot store call records',
+    advice: 'free the disk, or bring the database back: the log names the fault',
     tools: 'get_telemetry shows storage_available.',
   },
   node_fenced: {
@@ -229,10 +226,10 @@ const denials = {
   },
   fault: {
     why: 'A fault of the platform has ended the call',
-    advice: 'report it with the error of that time in the log',
+    advice: 'report it with the error in the log',
   },
   connection_lost: {
-    why: 'The connection that the call used was lost',
+    why: 'The call has lost its connection',
     advice: 'call again, and check the network if it happens often',
   },
   loop: {
@@ -241,34 +238,34 @@ const denials = {
   },
   too_many_hops: {
     why: 'The call has passed too many servers or transfers',
-    advice: 'check for a loop, or for a Max-Forwards that is too small',
+    advice: 'check for a loop, or for a small Max-Forwards',
   },
   bad_request: {
-    why: 'The request lacks a header that it needs, or has a wrong one',
+    why: 'The request lacks a header, or has a wrong one',
     advice: 'check the Contact and Replaces headers of the sender',
   },
   bad_extension: {
-    why: 'The request requires an extension of SIP that is not supported here',
+    why: 'The request requires a SIP extension that is not supported',
     advice: 'turn it off at the sender: the header Unsupported names it',
   },
   message_too_large: {
-    why: 'The request is too large to be passed on',
+    why: 'The request is too large',
     advice: 'send fewer headers or a smaller body',
   },
   sips_needs_tls: {
-    why: 'The call is by sips, and its destination is not reached by TLS',
+    why: 'The call is by sips, and no TLS leads to its destination',
     advice: 'dial sip, or let the destination use TLS',
   },
   spied_call_ended: {
-    why: 'The call that was listened to has ended',
+    why: 'The supervised call has ended',
     advice: 'do nothing',
   },
   transfer: {
-    why: 'The call is being transferred by another request',
+    why: 'Another request is transferring the call',
     advice: 'wait until that transfer is over',
   },
   replaces_refused: {
-    why: 'The party to be replaced could not be connected to the new one',
+    why: 'The transfer could not connect the new party',
     advice: 'transfer again, or call the party',
   },
   replaces_ended_call: {
@@ -276,7 +273,7 @@ const denials = {
     advice: 'call the party anew',
   },
   replaces_unknown_call: {
-    why: 'The call to be replaced is not known here',
+    why: 'The call to be replaced is unknown',
     advice: 'call the party anew',
   },
   replaces_not_allowed: {
@@ -284,12 +281,17 @@ const denials = {
     advice: 'replace calls of the own tenant only',
   },
   replaces_answered_call: {
-    why: 'The call to be picked up has been answered already',
+    why: 'Somebody has answered the call already',
     advice: 'do nothing',
   },
 } as const satisfies Record<string, Denial> & Record<DenialCode | Guard, Denial>
 
 const known: Readonly<Record<string, Denial>> = denials
+
+/** Of every code, for the guide. */
+export const denialReference: readonly (Pick<Denial, 'why' | 'advice'> & {
+  readonly code: string
+})[] = Object.entries(known).map(([code, { why, advice }]) => ({ code, why, advice }))
 
 /** An external OCS has codes of its own. */
 const denialOf = (code: string): Denial =>

@@ -12,7 +12,9 @@ const [, account = ''] = /^```text\n(.*)\n```$/m.exec(chapter) ?? []
 
 test('a phone that is set up by the text of the guide registers, calls out, and is charged', async () => {
   const { node, tollgate } = await startWithNode(([port]) => ({
-    tenants: [{ slug: 'acme', domains: ['acme.example'] }],
+    rate_plans: [{ name: 'retail' }],
+    rates: [{ rate_plan: 'retail', prefix: '1', rate_per_minute: '0.05' }],
+    customers: [{ name: 'acme', rate_plan: 'retail', balance: '10.00' }],
     dispatcher: [
       {
         endpoint_name: 'pbx',

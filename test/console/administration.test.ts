@@ -100,6 +100,7 @@ test('an administrator makes phones, webhooks and bans, and reads keys, audit an
   await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
 
   await page.getByRole('link', { name: 'Settings' }).click()
+  await page.locator('a[href="/guide#setting-admin_password"]').waitFor()
   await page.getByLabel('Search').fill('ADMIN_PASSWORD')
   await row(page, 'ADMIN_PASSWORD').getByText('set, not shown').waitFor()
   await page.getByLabel('Search').fill('DRAIN_SECONDS')

@@ -94,6 +94,7 @@ test(
     await page
       .getByText('refused with 403. The source of the call is no carrier, no node')
       .waitFor()
+    await page.locator('a[href="/guide#denial-unknown_source"]').waitFor()
     expect(complaints).toEqual([])
   },
 )

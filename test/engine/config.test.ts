@@ -231,24 +231,6 @@ test('the value of a secret is not shown when it is wrong', () => {
     expect(() => readConfig({ [name]: 'hunter2' })).not.toThrow(/hunter2/)
 })
 
-test('the guide lists every setting with its default and meaning', () => {
-  const rows = readFileSync('GUIDE.md', 'utf8')
-    .split('\n')
-    .filter((line) => /^\| `[A-Z_]+`/.test(line))
-    .map((line) =>
-      line
-        .slice(1, -1)
-        .split('|')
-        .map((cell) => cell.trim()),
-    )
-  const declared = Object.values(settings).map(({ name, whenUnset, meaning }) => [
-    `\`${name}\``,
-    whenUnset,
-    meaning,
-  ])
-  expect(rows).toEqual(declared)
-})
-
 test('recording needs a folder, the spool of a relay, and a relay', () => {
   const environment = {
     RTPENGINE: 'udp/127.0.0.1:2223',

@@ -1,4 +1,4 @@
-/** Kamailio's dispatcher before two nodes on one database, as GUIDE.md sets it up. */
+/** Kamailio's dispatcher before two nodes on one database, set up by kamailio.cfg. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -21,16 +21,16 @@ interface Places {
   readonly nodes: readonly TollgateProcess[]
 }
 
-/** That of the guide, with the places of this test. */
+/** With the places of this test. */
 function configurationFor({ port, carrierPort, folder, nodes }: Places): string {
-  const [, guided = ''] = /```cfg\n([\s\S]*?)\n```/.exec(readFileSync('GUIDE.md', 'utf8')) ?? []
+  const file = readFileSync('test/kamailio/kamailio.cfg', 'utf8')
   const list = join(folder, 'dispatcher.list')
   writeFileSync(list, nodes.map(({ sipPort }) => `1 sip:127.0.0.1:${sipPort}\n`).join(''))
   const addresses = join(folder, 'address.list')
   writeFileSync(addresses, '1 127.0.0.1\n')
   const settings = 'debug=1\nlog_stderror=yes\nchildren=1\nauto_aliases=no\nloadmodule "xlog.so"'
   return (
-    guided
+    file
       .replace('10.0.0.5:5060', `127.0.0.1:${port}`)
       .replaceAll('10.0.0.5:5061', `127.0.0.1:${carrierPort}`)
       .replace('/etc/kamailio/dispatcher.list', list)
@@ -41,7 +41,7 @@ function configurationFor({ port, carrierPort, folder, nodes }: Places): string 
   )
 }
 
-describe.runIf(hasPostgres)('the dispatcher of the guide', () => {
+describe.runIf(hasPostgres)('the dispatcher', () => {
   test('calls of known addresses take turns over the nodes, and the carrier pays; none fails after one is killed', async () => {
     const { url, drop } = await freshDatabase()
     onTestFinished(drop)

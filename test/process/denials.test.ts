@@ -129,7 +129,13 @@ test.each([
   ['105', blocked, 402, 'destination_blocked', /\(prefix 1900\): unblock/],
   ['106', outside, 402, 'customer_inactive', /inactive \(customer \d+\): activate/],
   ['105', unknown, 404, 'no_route', /No outbound route.*\(number 4930123456\): add an outbound/],
-  ['105', '299', 404, 'unknown_extension', /no such extension.*\(extension 299\): create/],
+  [
+    '105',
+    '299',
+    404,
+    'unknown_extension',
+    /No extension has the number.*\(extension 299\): create/,
+  ],
   ['105', '102', 480, 'extension_unregistered', /registered: register a phone/],
 ])(
   'extension %s calls %s: %i, and %s in the answer, in the record and wherever it is shown',

@@ -1,6 +1,6 @@
 /** The commands of GUIDE.md, run one after the other by a shell against a fresh start, as a reader would. */
 import { execFile } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
@@ -10,14 +10,9 @@ import { startProgram } from './program.ts'
 
 const folder = temporaryFolder()
 
-/** They install, serve, or only set the environment: other tests start the program. */
+/** They install, serve, back up SQLite, or only set the environment: other tests do so. */
 const isNotTried = (block: string): boolean =>
-  /^(?:npm |apt install |rtpengine |docker |mkdir -p \/opt\/|\w+=[^;]*$)/.test(block)
-
-const blocksOf = (document: string, language: string): string[] =>
-  [...readFileSync(document, 'utf8').matchAll(/```(\w+)\n([\s\S]*?)\n```/g)]
-    .filter(([, found]) => found === language)
-    .map(([, , block = '']) => block)
+  /^(?:npm |apt |docker |mkdir -p \/opt\/|npx tollgate backup |[A-Z_]+=)/.test(block)
 
 /** What the examples are refused with, because no phone is registered and no call lives. */
 const expectedRefusals = ['extension_unregistered', 'not_found', 'not_found', 'not_found']
@@ -31,18 +26,14 @@ test('every command of the guide is right', async () => {
   const program = startProgram([], environment)
   const [, api = ''] = /api=(\S+)/.exec(await program.line(/^ready /)) ?? []
 
-  const [, firstSeed = ''] =
-    /<<'JSON'\n([\s\S]*?)\nJSON/.exec(readFileSync('README.md', 'utf8')) ?? []
-  writeFileSync(join(folder, 'pbx.json'), firstSeed)
-  const blocks = blocksOf('GUIDE.md', 'sh')
+  const blocks = [...readFileSync('GUIDE.md', 'utf8').matchAll(/```sh\n([\s\S]*?)\n```/g)]
+    .map(([, block = '']) => block.replaceAll('127.0.0.1:8080', api))
     .filter((block) => !isNotTried(block))
-    .map((block) => block.replaceAll('127.0.0.1:8080', api).replaceAll(/^LOG_LEVEL=.*$/gm, ''))
   expect(blocks.length).toBeGreaterThan(12)
   const tollgate = `"${process.execPath}" "${resolve('dist/main.js')}"`
   const script = [
     'set -o pipefail',
     `npx() { shift; ${tollgate} "$@" || echo "failed: $*" >&2; }`,
-    'npx tollgate seed pbx.json',
     ...blocks,
   ].join('\n')
   const shell = await promisify(execFile)('bash', ['--norc', '-c', script], {

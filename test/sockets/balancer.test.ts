@@ -1,4 +1,4 @@
-/** The application of GUIDE.md that forwards calls to several nodes, on a server that speaks drachtio-server's protocol. */
+/** The example that forwards calls to several nodes, on a server that speaks drachtio-server's protocol. */
 import { spawn } from 'node:child_process'
 import { createSocket } from 'node:dgram'
 import { readFileSync, writeFileSync } from 'node:fs'
@@ -11,14 +11,11 @@ import { SipServerProgram } from '../support/sip-server-program.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { eventually } from '../support/waiting.ts'
 
-/** That of the guide, with the places of this test. */
+/** With the places of this test. */
 function applicationFor(admin: { readonly port: number }, nodes: readonly SipPeer[]): string {
-  const [, guided = ''] =
-    /```js\n(import Srf from 'drachtio-srf'\n\nconst nodes[\s\S]*?)\n```/.exec(
-      readFileSync('GUIDE.md', 'utf8'),
-    ) ?? []
+  const application = readFileSync('engine/sip-server/example/balancer.mjs', 'utf8')
   const places = nodes.map(({ port }) => `'sip:127.0.0.1:${port}'`).join(', ')
-  return guided
+  return application
     .replace("'drachtio-srf'", `'${createRequire(import.meta.url).resolve('drachtio-srf')}'`)
     .replace('9022', String(admin.port))
     .replace(/const nodes = \[.*\]/, `const nodes = [${places}]`)

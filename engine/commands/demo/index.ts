@@ -16,18 +16,19 @@ import { reportCalls } from './report.ts'
 
 export const demo: Command = {
   name: 'demo',
-  summary: 'Runs a demo on loopback, and prints one line for each call record.',
+  summary: 'Serves demo calls on loopback and prints one line for each call record.',
   options: {
     nodes: {
       value: 'N',
       meaning:
-        'Starts N nodes (2 to 9) on one PostgreSQL server, which it starts itself; PostgreSQL must be installed.',
+        'Runs N nodes (2 to 9) on one PostgreSQL server, which it starts itself. PostgreSQL must be installed.',
     },
     incidents: {
-      meaning: 'Plants eleven faults for an AI agent to find; prints the URL of MCP and a key.',
+      meaning: 'Plants eleven faults for an AI agent to find, and prints the URL of MCP and a key.',
     },
   },
-  details: () => 'Ctrl-C stops the demo and removes its files. A real installation is not touched.',
+  details: () =>
+    'Ctrl-C stops everything and deletes its files. The demo never touches a real installation.',
   run: async ({ options: { nodes, incidents } }, context) => {
     if (nodes !== undefined && incidents !== undefined)
       throw new WrongUsage('--incidents is for a demo of one node')

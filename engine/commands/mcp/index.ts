@@ -13,14 +13,15 @@ import { UpdateStreams } from './update-streams.ts'
 /** For clients that start a program instead of opening a connection. Standard output is the protocol's. */
 export const mcp: Command = {
   name: 'mcp',
-  summary:
-    'Serves the tools of a running tollgate to an MCP client, over standard input and output.',
+  summary: 'Connects an MCP client on standard input and output to a running tollgate.',
   options: {
-    url: { value: 'URL', meaning: 'its API; default TOLLGATE_URL, or http://127.0.0.1:8080' },
+    url: {
+      value: 'URL',
+      meaning: 'the address of its API; default TOLLGATE_URL, or http://127.0.0.1:8080',
+    },
     key: {
       value: 'KEY',
-      meaning:
-        'application key; default TOLLGATE_KEY, which is safer: a process list shows options',
+      meaning: 'an application key; default TOLLGATE_KEY, which no process list shows',
     },
   },
   run: async (input, context) => {

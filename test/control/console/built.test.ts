@@ -4,6 +4,8 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { readConsole } from '../../../control/console/console-files.ts'
+import { settings } from '../../../engine/settings.ts'
+import { denialReference } from '../../../schema/contracts/denials.ts'
 
 /** Script and style together, as a browser gets them. */
 const MAX_BYTES = 120_000
@@ -18,6 +20,15 @@ test('the links of the guide lead to headings of it, or to pages elsewhere', () 
   expect(links.filter((to) => !own.has(to) && !/^https?:/.test(to))).toEqual([])
   const headings = readFileSync('GUIDE.md', 'utf8').match(/^## .*$/gm) ?? []
   expect(guide().match(/<h2 /g)).toHaveLength(headings.length)
+})
+
+test('the guide has an anchor for each setting and each denial code', () => {
+  const page = guide()
+  const ids = [
+    ...Object.values(settings).map(({ name }) => `setting-${name.toLowerCase()}`),
+    ...denialReference.map(({ code }) => `denial-${code}`),
+  ]
+  expect(ids.filter((id) => !page.includes(`<li id="${id}">`))).toEqual([])
 })
 
 test('script and style together are small, and the page has nothing inline', () => {

@@ -32,6 +32,8 @@ export interface TableProps<Row> {
   /** Shown when there is no row at all. */
   readonly empty: string
   readonly filters?: ComponentChildren
+  /** Cells have as many lines as their text needs: for a hundred rows at most, which all exist. */
+  readonly isWrapped?: boolean
 }
 
 /** As `--row` of `style.css`. */
@@ -42,7 +44,7 @@ const STEP_HEIGHT = 4 * ROW_HEIGHT
 const none: readonly never[] = []
 
 export function Table<Row>(props: TableProps<Row>) {
-  const { label, rows = none, columns, keyOf, empty, filters } = props
+  const { label, rows = none, columns, keyOf, empty, filters, isWrapped = false } = props
   const box = useRef<HTMLDivElement>(null)
   const sight = useSignal({ top: 0, height: 600 })
   const state = readTableState(address.value.query)
@@ -60,9 +62,15 @@ export function Table<Row>(props: TableProps<Row>) {
       sight.value = { top, height: clientHeight }
   }
   useLayoutEffect(measure, [shown.length])
-  const { from, to } = inSight(shown.length, ROW_HEIGHT, sight.value.top, sight.value.height)
+  const { from, to } = isWrapped
+    ? { from: 0, to: shown.length }
+    : inSight(shown.length, ROW_HEIGHT, sight.value.top, sight.value.height)
   return (
-    <section class="table" aria-label={label} aria-busy={props.rows === undefined}>
+    <section
+      class={isWrapped ? 'table wrapped' : 'table'}
+      aria-label={label}
+      aria-busy={props.rows === undefined}
+    >
       <div class="tools">
         <label>
           Search{' '}

@@ -15,6 +15,7 @@ import { useResource } from '../parts/resource.ts'
 import { Badge, Facts, Moment, Problem, Text } from '../parts/text.tsx'
 import { visibleText } from '../parts/visible-text.ts'
 import { callText, hangupText, results } from './call-words.ts'
+import { DenialCode } from './denial-code.tsx'
 import { Ladder } from './ladder-diagram.tsx'
 import { nameOfNode, useCustomerNames, useNodeNames, type NodeName } from './names.ts'
 
@@ -115,6 +116,7 @@ function CallFacts({ status, record, customers, nodes }: Call & Names) {
           ? `${status.disposition.toLowerCase()} ${status.sip_code}`
           : `${status.status}, in progress`,
         Cause: hasEnded && <Text value={hangupText(status.hangup_cause)} max={80} />,
+        'Denial code': status.denial_code !== null && <DenialCode code={status.denial_code} />,
         'Talk time': hasEnded && durationText(status.billsec),
         ...(record !== undefined && {
           Cost: moneyText(record.cost_exact, record.currency),

@@ -13,7 +13,13 @@ const valueOf = ({ value, is_set, is_secret, when_unset }: Setting): string => {
 }
 
 const columns: readonly ShownColumn<Setting>[] = [
-  textColumn('name', 'Setting', ({ name }) => name, { show: ({ name }) => <code>{name}</code> }),
+  textColumn('name', 'Setting', ({ name }) => name, {
+    show: ({ name }) => (
+      <a href={`/guide#setting-${name.toLowerCase()}`}>
+        <code>{name}</code>
+      </a>
+    ),
+  }),
   textColumn('value', 'Value', valueOf, { max: 120 }),
   textColumn('source', 'From', ({ source }) => sources[source], {
     tone: ({ source }) => (source === 'default' ? 'plain' : 'good'),
@@ -40,6 +46,7 @@ export function SettingsScreen() {
         rows={data.value?.settings}
         columns={columns}
         keyOf={({ name }) => name}
+        isWrapped
         empty="No setting is known."
       />
     </>

@@ -8,6 +8,7 @@ import { Field, onForm, textIn } from '../parts/form.tsx'
 import { durationText, moneyText } from '../parts/format.ts'
 import { useResource } from '../parts/resource.ts'
 import { Badge, Facts, Problem, Short, Text } from '../parts/text.tsx'
+import { DenialCode } from './denial-code.tsx'
 import { nameOfNode, useNodeNames } from './names.ts'
 import {
   orderText,
@@ -102,6 +103,7 @@ function Result({ simulation }: { simulation: Simulation }) {
               {verdict === 'goes_on' ? 'goes on' : verdict}
             </Badge>
           ),
+          'Denial code': simulation.code !== null && <DenialCode code={simulation.code} />,
           Source: (
             <>
               <Text value={sourceText(simulation.source)} max={120} />
