@@ -31,7 +31,7 @@ test.each([
   [{ ...rates, after_digest: null }, 'admin checked an import of rates'],
   [{ ...rates, outcome: 'failed' }, 'admin could not import rates'],
   [{ ...signIn, actor: 'anonymous' }, 'a sign-in was refused (bad credentials)'],
-  [{ ...signIn }, 'admin was refused to sign in (bad credentials)'],
+  [{ ...signIn }, 'admin was not allowed to sign in (bad credentials)'],
   [{ effect: 'The key "crm" is created.' }, 'admin created the key "crm"'],
   [
     { effect: 'The rate for "49" of the plan "a" is removed.' },
