@@ -45,7 +45,7 @@ function watched() {
   return { world, nodes, logged, told, pass }
 }
 
-const gone = 'error another node is not heard any more'
+const gone = 'error another node sends no heartbeat'
 
 test('a node that is lost is logged once, and once when it is back', () => {
   const { world, logged, pass } = watched()
