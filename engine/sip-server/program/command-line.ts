@@ -92,19 +92,3 @@ function explain(row: Row<unknown>): string {
 
 const sourcesOf = ({ environment = [], xml = [] }: Row<unknown>): string =>
   [...environment, ...xml.map((path) => `<${path.replace('@', ' ')}>`)].join(', ')
-
-/** Rows of a Markdown table. */
-export const optionMarkdown = (): readonly string[] => [
-  '| command line | environment | file | what |',
-  '| --- | --- | --- | --- |',
-  ...optionRows.map(([, row]) => {
-    const code = (text: string): string => (text === '' ? '' : `\`${text.replaceAll('|', '\\|')}\``)
-    const what = row.refused === undefined ? row.meaning : `${row.meaning}: refused; ${row.refused}`
-    return `| ${[
-      code(spellingOf(row)),
-      (row.environment ?? []).map(code).join(', '),
-      (row.xml ?? []).map((path) => code(`<${path}>`)).join(', '),
-      what.replaceAll('|', '\\|'),
-    ].join(' | ')} |`
-  }),
-]

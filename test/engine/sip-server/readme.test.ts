@@ -3,14 +3,18 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { CallTimes, Traffic } from '../../../engine/sip-server/core/traffic.ts'
-import { optionMarkdown } from '../../../engine/sip-server/program/command-line.ts'
+import { optionHelp } from '../../../engine/sip-server/program/command-line.ts'
 import { prometheusText } from '../../../engine/sip-server/metrics.ts'
 
 const folder = 'engine/sip-server'
 const readme = readFileSync(join(folder, 'README.md'), 'utf8')
 
-test('its table of options is the table that is read', () => {
-  expect(readme).toContain(`<!-- prettier-ignore -->\n${optionMarkdown().join('\n')}\n\n`)
+test('every option that it names is one', () => {
+  const [, section = ''] = /## Use it in place of drachtio-server\n([^]*?)\n## /.exec(readme) ?? []
+  const known = new Set(optionHelp().flatMap((line) => line.match(/--[a-z-]+/g) ?? []))
+  const named = section.match(/`--[a-z-]+/g) ?? []
+  expect(named.length).toBeGreaterThan(10)
+  expect(named.filter((name) => !known.has(name.slice(1)))).toEqual([])
 })
 
 test('every metric is listed', () => {

@@ -45,7 +45,7 @@ function watched() {
   return { world, nodes, logged, told, pass }
 }
 
-const gone = 'error another node is not heard any more'
+const gone = 'error another node sends no heartbeat'
 
 test('that a node is lost, then fenced, then back is told once each, with the run that it is about', () => {
   const { world, told, pass } = watched()

@@ -34,7 +34,7 @@ function reachedFrom(table: Machine['table'], starts: readonly string[]): Readon
   return reached
 }
 
-describe.each(machines)('the $name machine', ({ name, table, starts, ends }) => {
+describe.each(machines)('the $name machine', ({ table, starts, ends }) => {
   test('reaches every one of its states', () => {
     const reached = [...reachedFrom(table, starts)].toSorted()
     expect(reached).toEqual(Object.keys(table).toSorted())
