@@ -1,6 +1,11 @@
 import { expect, test } from 'vitest'
 import type { SetStatus } from '../../../schema/contracts/engine.ts'
-import type { TelemetryView, TenantTelemetryView, HistoryView, NodeHistoryView } from '../../../control/observe/telemetry/telemetry-view.ts'
+import type {
+  TelemetryView,
+  TenantTelemetryView,
+  HistoryView,
+  NodeHistoryView,
+} from '../../../control/observe/telemetry/telemetry-view.ts'
 import { metrics } from '../../../control/observe/telemetry/metrics.ts'
 import { RecentLoad } from '../../../control/observe/telemetry/telemetry.ts'
 import { nodeStatus } from '../../support/engine-views.ts'

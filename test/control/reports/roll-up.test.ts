@@ -12,7 +12,15 @@ import { deferred } from '../../support/deferred.ts'
 import { hasPostgres } from '../../support/postgres.ts'
 import { eachDatabase, sharedDatabase } from '../../support/shared-database.ts'
 import { readColumn, readValue, runSql } from '../../support/stored.ts'
-import { aRecord, DAY, firstDay, placeOf, rollUpAt, storeRecords, summarizeAt } from '../../support/summed-calls.ts'
+import {
+  aRecord,
+  DAY,
+  firstDay,
+  placeOf,
+  rollUpAt,
+  storeRecords,
+  summarizeAt,
+} from '../../support/summed-calls.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
 const callsIn = async (place: CallSources): Promise<number> =>
