@@ -164,8 +164,7 @@ async function called(headers: readonly string[]) {
   return [caller, leg] as const
 }
 
-test.each(refusals)('%s: one refusal, and one record with the reason', async (...refusal) => {
-  const [, arrange, line, code, shows] = refusal
+test.each(refusals)('%s: one refusal, and one record with the reason', async (...[, arrange, line, code, shows]) => {
   rig = await startCallRig()
   const node = await rig.node()
   Object.assign(rig.answers, arrange)
