@@ -330,7 +330,7 @@ export type CallRecord = {
   } | null
   recording_error:
     'not_relayed' | 'relay_failed' | 'nothing_captured' | 'unknown_codec' | 'not_written' | null
-  /** Why the platform refused or ended the call, and what to do: one sentence. Null: it did not. */
+  /** Why the platform refused or ended the call, and what to do: one sentence. Null: it did not. `/guide#denial-<code>` is the entry of the guide. */
   denial_text: string | null
 }
 
@@ -369,7 +369,7 @@ export type CallStatus = {
   hangup_cause: string | null
   hangup_by: 'caller' | 'callee' | 'system' | 'api' | null
   denial_code: string | null
-  /** Why the platform refused or ended the call, and what to do: one sentence. Null: it did not. */
+  /** Why the platform refused or ended the call, and what to do: one sentence. Null: it did not. `/guide#denial-<code>` is the entry of the guide. */
   denial_text: string | null
   /** Null when the call was not transferred. */
   transfer: {
@@ -1662,7 +1662,7 @@ export type Simulation = {
   reason: string | null
   /** As `denial_code` of a call record. */
   code: string | null
-  /** Why the platform refused or ended the call, and what to do: one sentence. Null: it did not. */
+  /** Why the platform refused or ended the call, and what to do: one sentence. Null: it did not. `/guide#denial-<code>` is the entry of the guide. */
   denial_text: string | null
   from: string
   /** After the number rules of the carrier that calls. */

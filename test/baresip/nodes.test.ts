@@ -139,7 +139,7 @@ describe.runIf(hasPostgres)('phones of two nodes', () => {
 
   /** A node that starts again for more than ten seconds is not heard meanwhile. */
   const faults = (): readonly string[] =>
-    [a, b].flatMap((node) => node.faults).filter((line) => !line.includes('is not heard any more'))
+    [a, b].flatMap((node) => node.faults).filter((line) => !line.includes('sends no heartbeat'))
 
   const countRecords = async () => (await database.prepare('SELECT id FROM cdr').all([])).length
 

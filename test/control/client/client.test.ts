@@ -205,7 +205,7 @@ test.each(['', 'whsec_', 'whsec_%%%', 'whsec_AAAA'])(
   'with the secret "%s" nothing is believed',
   async (none) => {
     await expect(verifyWebhook({ ...received, secret: none })).rejects.toThrow(
-      new TypeError('The secret is not one of a webhook endpoint'),
+      new TypeError('This is not the secret of a webhook endpoint'),
     )
   },
 )

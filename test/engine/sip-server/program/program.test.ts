@@ -96,7 +96,7 @@ test.each([
   const { reread, ask, program } = await start(confWith(spammers('scanner')))
   reread(text)
   expect(program.logged.at(-1)).toMatch(
-    /^info error the configuration cannot be read again, and nothing is changed \{"reason":/,
+    /^info error the configuration cannot be read again; nothing has changed \{"reason":/,
   )
   expect(await ask('scanner')).toBe(603)
 })
