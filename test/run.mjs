@@ -8,8 +8,9 @@
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { join } from 'node:path'
 import { parseCLI, startVitest } from 'vitest/node'
+import { RunSummary } from './support/run-summary.ts'
 
 /** The projects of vitest.config.ts that `npm test` leaves to `--all`. */
 const onlyWithAll = ['postgres', 'postgres-process', 'measuring', 'postgres-measuring']
@@ -163,76 +164,6 @@ function build() {
   return built.status === 0
 }
 
-/** What a run has shown, as it goes: how far it is, and for each project how much ran, and how long. */
-class Summary {
-  passed = 0
-  failed = []
-  skipped = []
-  #files = 0
-  #filesDone = 0
-  #projects = new Map()
-  #slowest = []
-  #beganMs = Date.now()
-  #ticks
-
-  onTestRunStart(specifications) {
-    this.#files = specifications.length
-    this.#ticks = setInterval(() => this.#printProgress(), 30_000)
-  }
-
-  onTestModuleEnd(testModule) {
-    const file = relative(process.cwd(), testModule.moduleId)
-    const { duration } = testModule.diagnostic()
-    this.#filesDone++
-    let tests = 0
-    for (const test of testModule.children.allTests()) {
-      const { state } = test.result()
-      if (state === 'passed') tests++
-      else (state === 'failed' ? this.failed : this.skipped).push(`${file}: ${test.fullName}`)
-    }
-    this.passed += tests
-    // A file that could not be loaded fails without a failed test.
-    if (!testModule.ok() && !this.failed.some((name) => name.startsWith(file)))
-      this.failed.push(file)
-    const project = testModule.project.name
-    const before = this.#projects.get(project) ?? { files: 0, tests: 0, durationMs: 0 }
-    this.#projects.set(project, {
-      files: before.files + 1,
-      tests: before.tests + tests,
-      durationMs: before.durationMs + duration,
-    })
-    this.#slowest.push({ file, project, duration })
-  }
-
-  onTestRunEnd() {
-    clearInterval(this.#ticks)
-  }
-
-  print() {
-    console.log(`\nran in ${this.#seconds()}:`)
-    for (const [project, { files, tests, durationMs }] of this.#projects)
-      console.log(
-        `  ${project}: ${tests} tests in ${files} files, ${inSeconds(durationMs)} of work`,
-      )
-    console.log('slowest files:')
-    for (const { file, project, duration } of this.#slowest
-      .toSorted((one, other) => other.duration - one.duration)
-      .slice(0, 10))
-      console.log(`  ${inSeconds(duration)} ${file} (${project})`)
-  }
-
-  #printProgress() {
-    const failures = this.failed.length === 0 ? '' : `, ${this.failed.length} failed`
-    console.log(`== ${this.#filesDone} of ${this.#files} files in ${this.#seconds()}${failures}`)
-  }
-
-  #seconds() {
-    return inSeconds(Date.now() - this.#beganMs)
-  }
-}
-
-const inSeconds = (durationMs) => `${Math.round(durationMs / 1000)} s`
-
 /** Returns whether vitest found nothing wrong. */
 async function runVitest(words, excluded, summary) {
   const { filter, options } = parseCLI([
@@ -253,12 +184,12 @@ const given = process.argv.slice(2).filter((word) => word !== '--all')
 const words =
   isWhole || given.length > 0 ? given : onlyWithAll.flatMap((name) => ['--project', `!${name}`])
 const { missing, packages, unrepeated } = findMissingPeers(testFilesFor(given))
-const summary = new Summary()
+const summary = new RunSummary((line) => console.log(line))
 if (!build()) summary.failed.push('build.mjs')
 else if (!(await runVitest(words, missing, summary)) && summary.failed.length === 0)
   summary.failed.push('an error outside the tests')
 
-summary.print()
+summary.printTotals()
 const failed = [...summary.failed]
 for (const test of summary.skipped) console.log(`skipped: ${test}`)
 for (const { file, reason } of missing) {
