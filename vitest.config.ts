@@ -2,7 +2,7 @@ import { existsSync, globSync, readFileSync } from 'node:fs'
 import { defineConfig } from 'vitest/config'
 import { LongestFirst } from './test/support/longest-first.ts'
 import { onBothDatabases } from './test/support/program-tests.ts'
-import { sqliteFiles } from './test/support/sqlite-only.ts'
+import { sameOnPostgres, sqliteFiles } from './test/support/sqlite-only.ts'
 
 const inFolders = (...folders: readonly string[]): string[] =>
   folders.map((folder) => `test/${folder}/**/*.test.ts`)
@@ -63,7 +63,11 @@ const onPostgres = { TEST_DATABASE: 'postgres' }
 const postgresProject = {
   test: {
     name: 'postgres',
-    include: [...databaseTests, ...registrarTests, ...not(Object.keys(sqliteFiles))],
+    include: [
+      ...databaseTests,
+      ...registrarTests,
+      ...not(Object.keys(sqliteFiles), sameOnPostgres),
+    ],
     setupFiles: ['test/support/property-seed.ts', 'test/support/opened-rigs.ts'],
     env: onPostgres,
     pool: 'forks' as const,

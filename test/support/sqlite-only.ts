@@ -20,3 +20,20 @@ export const sqliteFiles: Readonly<Record<string, string>> = {
   'test/control/secrets.test.ts': sqliteReasons.file,
   'test/control/storage.test.ts': sqliteReasons.handle,
 }
+
+/** Patterns of files to which the kind of the database makes no difference: they run on SQLite. */
+export const sameOnPostgres: readonly string[] = [
+  'test/control/{app,bodies.property,strangers}.test.ts',
+  'test/control/{client,console,http}/**/*.test.ts',
+  'test/control/agents/{hostile-names,toolbox}.test.ts',
+  'test/control/agents/mcp/{own-pages,session}.test.ts',
+  'test/control/auth/{client-address,escalation,own-password,scopes,session-cookie}.test.ts',
+  'test/control/calls/{control,simulate,trace}-routes.test.ts',
+  'test/control/nodes/node-routes.test.ts',
+  'test/control/observe/telemetry.test.ts',
+  'test/control/observe/events/event-routes.test.ts',
+  'test/control/resources/{ban-routes,gateway-reach,media-fields,own-places,refused}.test.ts',
+  'test/engine/charging/{accounting-events,clock-jumps}.test.ts',
+  'test/engine/charging/authorization/saved-grant.test.ts',
+  'test/engine/charging/pricing/rates.test.ts',
+]
