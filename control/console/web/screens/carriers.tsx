@@ -29,9 +29,13 @@ const stateOf = ({ is_active, status }: Carrier): string => {
 function registrationText({ registration, status }: Carrier): string | null {
   const refusal = status.registration?.last_answer
   return registration === 'failed' && refusal != null
-    ? `failed: ${refusal.status} ${refusal.reason}`
+    ? `failed: ${answerText(refusal)}`
     : registration
 }
+
+/** The status is 0 when no response came. */
+const answerText = ({ status, reason }: { readonly status: number; readonly reason: string }) =>
+  status === 0 ? reason : `${status} ${reason}`
 
 /** Gateways that answer, of all. */
 const answering = ({ gateways }: Carrier): string => {
@@ -152,7 +156,7 @@ function CarrierDetails({ carrier, onChange }: CarrierProps) {
           Registration: carrier.registration ?? 'none is needed',
           Registrar: <Text value={registration?.registrar} />,
           'Last answer of the registrar': (
-            <Text value={answer == null ? null : `${answer.status} ${answer.reason}`} />
+            <Text value={answer == null ? null : answerText(answer)} />
           ),
           'Registered until': <Moment at={registration?.expires_at ?? null} />,
           'Calls at once, at most':
