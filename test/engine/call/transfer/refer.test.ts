@@ -1,7 +1,7 @@
 /** Blind transfer by REFER, over the real server, with scripted peers. */
 import { afterEach, expect, test, beforeEach } from 'vitest'
 import { type CallRig, granted, startCallRig } from '../../../support/call-rig.ts'
-import { sdp, type SipPeer } from '../../../support/sip-peer.ts'
+import { sdp, type Leg, type PeerMessage, type SipPeer } from '../../../support/sip-peer.ts'
 import {
   asVersion,
   answeredBy,
@@ -13,7 +13,15 @@ import {
   transferring,
   type Pair,
 } from '../../../support/transfer-rig.ts'
-import { areHungUp, denied, hangUp, nextNode, carrierOrigin, carrierOf } from '../steps.ts'
+import {
+  acknowledge,
+  areHungUp,
+  denied,
+  hangUp,
+  nextNode,
+  carrierOrigin,
+  carrierOf,
+} from '../steps.ts'
 import { readRefer } from '../../../../engine/call/transfer/refer.ts'
 
 let rig: CallRig
@@ -337,6 +345,44 @@ test('a carrier does not see the transferor', async () => {
   const c = await carrierOf(rig)
   await refer(a, aLeg, 'sip:15550100@acme.example')
   expect((await c.next('INVITE')).all('Referred-By')).toEqual([])
+})
+
+/** RFC 3264 §8: in a dialog the origin stays, and the version grows by one with each change. */
+test('the versions of o= go on through hold, transfer and what comes after it', async () => {
+  const { a, aLeg, b, bLeg, c } = await talking()
+  const described = (who: string, version: number, direction = 'sendrecv'): string =>
+    sdp(who)
+      .replace('o=- 1 1 IN IP4 127.0.0.1', `o=${who} 7 ${version} IN IP4 192.0.2.7`)
+      .replace('a=sendrecv', `a=${direction}`)
+  const originOf = ({ body }: PeerMessage) => /^o=(\w+ 7 \d+)/m.exec(body)?.[1]
+  const reoffered = async (from: SipPeer, leg: Leg, to: SipPeer, sent: readonly string[]) => {
+    const [offer, answer] = sent
+    from.request('INVITE', leg, { body: offer })
+    const reinvite = await to.next('INVITE')
+    to.reply(reinvite, 200, { body: answer })
+    return [originOf(reinvite), originOf(await acknowledge(from, leg, to))]
+  }
+  // Among two who were always together the descriptions pass as they are.
+  const hold = [described('a', 11, 'sendonly'), described('b', 31, 'recvonly')]
+  expect(await reoffered(a, aLeg, b, hold)).toEqual(['a 7 11', 'b 7 31'])
+
+  await refer(a, aLeg, 'sip:15550100@acme.example')
+  const toC = await c.next('INVITE')
+  expect(originOf(toC)).toBe('b 7 31')
+  c.reply(toC, 200, { tag: 'c', body: described('c', 1) })
+  await c.next('ACK')
+  const toB = await b.next('INVITE')
+  expect(originOf(toB)).toBe('a 7 12')
+  b.reply(toB, 200, { body: described('b', 32) })
+  await b.next('ACK')
+  await finalNotify(a)
+
+  const cLeg = c.calledLeg(toC, 'c')
+  const again = [described('c', 2, 'sendonly'), described('b', 33, 'recvonly')]
+  expect(await reoffered(c, cLeg, b, again)).toEqual(['a 7 13', 'b 7 32'])
+  expect(await reoffered(c, cLeg, b, again), 'the same').toEqual(['a 7 13', 'b 7 32'])
+  const back = [described('b', 34), described('c', 2, 'sendonly')]
+  expect(await reoffered(b, bLeg, c, back)).toEqual(['b 7 33', 'a 7 13'])
 })
 
 const read = (referTo: string, more: Record<string, string> = {}) =>
