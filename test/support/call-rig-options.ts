@@ -48,6 +48,8 @@ export interface CallRigOptions {
   readonly sessionSeconds?: number
   /** A TCP listener beside the one for UDP, which needs sockets. */
   readonly withTcp?: boolean
+  /** `address:port`. Default: those of this machine. */
+  readonly dnsServers?: readonly string[]
   /** Instead of the server that is started here: drachtio servers elsewhere. */
   readonly servers?: readonly ServerAddress[]
   /** The process that was killed before: this one has its network, its clock, its port and what was saved. */

@@ -80,6 +80,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
       ],
       secret: 'cymru',
       readToken: options.readToken,
+      dnsServers: options.dnsServers ?? [],
       ...(hasSockets
         ? { admin: address, timers: withSipTimers ? fastTimers : {} }
         : { now: time.now }),

@@ -36,20 +36,8 @@ export async function call(
   name = '',
 ): Promise<Pair> {
   if (origin.kind === 'extension') {
-    const { extensionId, tenantId, customerId, domain, extension, displayName } = origin
-    rig.answers.caller = {
-      kind: 'extension',
-      extension: {
-        extensionId,
-        tenantId,
-        customerId,
-        domain,
-        extension,
-        displayName,
-        isVoicemailEnabled: false,
-        secrets: { MD5: '', 'SHA-256': '' },
-      },
-    }
+    const extension = { ...origin, isVoicemailEnabled: false, secrets: { MD5: '', 'SHA-256': '' } }
+    rig.answers.caller = { kind: 'extension', extension }
   } else {
     rig.answers.caller = { kind: 'stranger' }
     rig.answers.origin = origin

@@ -1,14 +1,11 @@
-import { afterEach, expect, test, beforeEach } from 'vitest'
-import { type CallRig, startCallRig, startedAt, talk } from '../../support/call-rig.ts'
+import { expect, test } from 'vitest'
+import { startedAt, talk } from '../../support/call-rig.ts'
 import { sdp } from '../../support/sip-peer.ts'
-import { dial, hangUp, acknowledge } from './steps.ts'
+import { dial, hangUp, acknowledge, rig, rigForEachTest } from './steps.ts'
 
-let rig: CallRig
-
-afterEach(() => rig.stop())
+rigForEachTest()
 
 test('OPTIONS tells what we do; while draining it tells to go elsewhere', async () => {
-  rig = await startCallRig()
   const peer = await rig.caller()
   peer.request('OPTIONS', peer.leg(rig.uri('ping')))
   const answer = await peer.next('200 OPTIONS')
@@ -27,7 +24,6 @@ test('OPTIONS tells what we do; while draining it tells to go elsewhere', async 
 test.each(['SUBSCRIBE', 'NOTIFY', 'INFO'])(
   '%s outside a dialog is refused with 405, and with one Allow for all that does not name it',
   async (method) => {
-    rig = await startCallRig()
     const peer = await rig.caller()
     peer.request(method, peer.leg(rig.uri('1')), { headers: ['Event: x'] })
     expect((await peer.next(`405 ${method}`)).get('Allow')).toBe(
@@ -37,7 +33,6 @@ test.each(['SUBSCRIBE', 'NOTIFY', 'INFO'])(
 )
 
 test('REFER outside a call is refused: there is no party to transfer', async () => {
-  rig = await startCallRig()
   const peer = await rig.caller()
   peer.request('REFER', peer.leg(rig.uri('1')), { headers: ['Refer-To: <sip:1@h>'] })
   await peer.next('403 REFER')
@@ -47,7 +42,6 @@ test('REFER outside a call is refused: there is no party to transfer', async () 
 test.each(['INFO', 'MESSAGE', 'UPDATE', 'REFER'])(
   '%s before the answer is told to come later, and its call goes on',
   async (method) => {
-    rig = await startCallRig()
     const { caller, node, leg, invite } = await dial(rig)
     node.reply(invite, 183, { tag: 'b', body: sdp('answer') })
     caller.learn(leg, await caller.next('183 INVITE'))
@@ -65,7 +59,6 @@ test.each(['INFO', 'MESSAGE', 'UPDATE', 'REFER'])(
 )
 
 test('requests in a dialog that is over are unknown here: 481', async () => {
-  rig = await startCallRig()
   const { caller, leg, node } = await talk(rig)
   await hangUp(caller, leg, node)
   await rig.record()
@@ -74,10 +67,6 @@ test('requests in a dialog that is over are unknown here: 481', async () => {
     await caller.next(`481 ${method}`)
   }
   expect(rig.records).toEqual([])
-})
-
-beforeEach(async () => {
-  rig = await startCallRig()
 })
 
 const types = (): string[] => rig.events.map(({ type }) => type)

@@ -167,17 +167,14 @@ test('of several phones the first that is picked up is connected, the others sto
   await rig.idle()
 })
 
-test.each([[486, 'BUSY']])(
-  'a source that refuses with %s ends the call as %s, and the destination is not called',
-  async (status, disposition) => {
-    const [a, b] = [await phone('101'), await rig.node()]
-    await originate()
-    a.reply(await a.next('INVITE'), status, { tag: 'a' })
-    expect((await rig.record()).disposition).toBe(disposition)
-    expect(b.inbox).toEqual([])
-    await rig.idle()
-  },
-)
+test('a source that refuses ends the call, and the destination is not called', async () => {
+  const [a, b] = [await phone('101'), await rig.node()]
+  await originate()
+  a.reply(await a.next('INVITE'), 486, { tag: 'a' })
+  expect((await rig.record()).disposition).toBe('BUSY')
+  expect(b.inbox).toEqual([])
+  await rig.idle()
+})
 
 test('a source that is not picked up is given up after the time of the request', async () => {
   const a = await phone('101')

@@ -190,6 +190,19 @@ describe('a call that cannot go on is closed, and its parties get BYE', () => {
     expect(rig.abandoned).toEqual(['uuid-1'])
     expect(rig.faults.splice(0)).toMatchObject([{ reason: 'its saved state cannot be read' }])
   })
+
+  test('and the others go on', async () => {
+    await talk()
+    rig.answers.candidates.length = 0
+    const { caller, node, leg } = await answered()
+    await acknowledge(caller, leg)
+    await rig.settle()
+    await restart((saved) => void saved.set('uuid-1', '{}'))
+    expect(rig.restored).toEqual({ restored: 1, abandoned: 1 })
+    expect(rig.faults.splice(0)).toHaveLength(1)
+    await hangUp(caller, leg, node)
+    expect(await rig.record()).toMatchObject({ callUuid: 'uuid-2', hangupBy: 'caller' })
+  })
 })
 
 test('the password of a carrier is not saved; a challenge after the restart is answered all the same', async () => {

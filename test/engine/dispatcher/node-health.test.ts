@@ -78,15 +78,6 @@ test('a node that is not in the set is never its last one', () => {
   expect(isLastInService(nodes('active'), 9)).toBe(false)
 })
 
-test('a probing node whose name DNS does not know is not in service; one that answers is', () => {
-  const [first, second] = nodes('active', 'probing')
-  const set = [first, { ...second, isUnresolvable: true }] as Parameters<typeof maySetState>[0]
-  expect(maySetState(set, 1, 'inactive')).toBe(false)
-  expect(maySetState(set, 2, 'inactive')).toBe(true)
-  const answering = set.map((node) => ({ ...node, state: 'active' as const }))
-  expect(maySetState(answering, 1, 'inactive')).toBe(true)
-})
-
 test('a node compiles into the destination string of the specification', () => {
   expect(formatDestination({ host: '10.0.0.5', port: 5060, transport: 'udp' })).toBe(
     'sip:10.0.0.5:5060;transport=udp',

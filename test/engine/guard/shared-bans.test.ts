@@ -154,6 +154,15 @@ describe.runIf(hasPostgres)('bans of several nodes', () => {
     await eventually(() => expect(b.guard.bans()).toHaveLength(0), withinASecond)
   })
 
+  test('bans that are over are removed from the table', async () => {
+    const { bans, store } = await node(await database())
+    await bans.ban(source, 1)
+    await bans.ban('203.0.113.10', 60_000)
+    await bans.clean()
+    const stored = store.statements.prepare('SELECT source FROM source_ban')
+    expect(await stored.all([])).toEqual([{ source: '203.0.113.10' }])
+  })
+
   test('what a node finds while the database is away holds there, and elsewhere when that is back', async () => {
     const direct = await database()
     const proxy = await postgresProxy(direct)

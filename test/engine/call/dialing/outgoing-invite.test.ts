@@ -3,6 +3,7 @@ import {
   type OutgoingCall,
   type Callee,
   inviteFor,
+  withheld,
 } from '../../../../engine/call/dialing/outgoing-invite.ts'
 import { HeaderFilter, partyOf } from '../../../../engine/call/sip-headers.ts'
 import { candidate } from '../../../support/call-rig.ts'
@@ -165,4 +166,42 @@ test('another node is asked with the called user as it is written, whatever it m
   const { uri, headers } = inviteFor(otherNode, announced(undefined, { calledUser }), filter)
   expect(uri).toBe("sip:$'1$&$$@192.0.2.9:5070")
   expect(headers['To']).toBe("<sip:$'1$&$$@192.0.2.9:5070>")
+})
+
+const atGateway = 'sip:1900@192.0.2.66'
+const phoneAt = { kind: 'phone', extension: '101', domain: 'a.example', tenantId: 3 } as const
+
+test.each<[string, Callee, boolean]>([
+  ['a node', { ...candidate(1, 5_070), uri: atGateway }, true],
+  ['an agent', { kind: 'agent', agentId: 1, name: 'bot', tenantId: 3, uri: atGateway }, true],
+  ['voicemail', { ...phoneAt, kind: 'voicemail', uri: atGateway }, true],
+  ['a foreign domain', { kind: 'domain', uri: atGateway, tenantId: 3 }, true],
+  ['a Contact', { ...phoneAt, uri: atGateway, routes: [], nextHop: undefined }, true],
+  [
+    'a Contact behind a proxy',
+    { ...phoneAt, uri: atGateway, routes: ['<sip:192.0.2.1;lr>'], nextHop: undefined },
+    true,
+  ],
+  [
+    'the last proxy of a Path',
+    {
+      ...phoneAt,
+      uri: 'sip:1@192.0.2.2',
+      routes: ['<sip:192.0.2.1;lr>', '<sip:192.0.2.66;lr>'],
+      nextHop: undefined,
+    },
+    true,
+  ],
+  [
+    'a Contact that is passed over, for where its REGISTER came from',
+    { ...phoneAt, uri: atGateway, routes: [], nextHop: 'sip:192.0.2.9' },
+    false,
+  ],
+  ['a priced route', gateway({ uri: atGateway }), false],
+])("%s that leads to a carrier's gateway without a price: 403 %s", (_what, callee, isRefused) => {
+  const behind = (uri: string) => (uri.includes('192.0.2.66') ? 'north' : undefined)
+  const call = announced()
+  const reason = withheld(callee, inviteFor(callee, call, filter), call, behind)
+  const end = expect.objectContaining({ status: 403, code: 'unpriced_gateway' }) as unknown
+  expect(reason).toEqual(isRefused ? { why: "leads to a carrier's gateway", end } : undefined)
 })

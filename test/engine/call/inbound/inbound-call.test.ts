@@ -1,20 +1,17 @@
-import { afterEach, expect, test } from 'vitest'
+import { afterEach, expect, test, beforeEach } from 'vitest'
 import { type CallRig, startCallRig, startedAt, talk } from '../../../support/call-rig.ts'
 import { sdp } from '../../../support/sip-peer.ts'
-import { carrierOf, carrierOrigin, denied } from '../steps.ts'
+import { carrierOf, carrierOrigin, denied, dial } from '../steps.ts'
 
 let rig: CallRig
 
+beforeEach(async () => {
+  rig = await startCallRig()
+})
 afterEach(() => rig.stop())
 
 test('an answered call is bridged, journalled, and recorded when the caller hangs up', async () => {
-  rig = await startCallRig()
-  const caller = await rig.caller()
-  const node = await rig.node()
-
-  const leg = caller.leg(rig.uri('1555'))
-  caller.request('INVITE', leg, { body: sdp('offer') })
-  const invite = await node.next('INVITE')
+  const { caller, node, leg, invite } = await dial(rig)
   expect(invite.body).toBe(sdp('offer'))
   node.reply(invite, 180, { tag: 'b' })
   await caller.next(180)
@@ -58,6 +55,7 @@ test('an answered call is bridged, journalled, and recorded when the caller hang
 })
 
 test('neither side learns anything of the other but what concerns the call', async () => {
+  await rig.stop()
   rig = await startCallRig({ passX: ['x-customer', 'x-why'] })
   const caller = await rig.caller()
   const node = await rig.node()
@@ -166,7 +164,6 @@ async function called(headers: readonly string[]) {
 
 for (const [name, arrange, line, code, shows] of refusals)
   test(`${name}: one refusal, and one record with the reason`, async () => {
-    rig = await startCallRig()
     const node = await rig.node()
     Object.assign(rig.answers, arrange)
     await expectRefused(line, code, shows)
@@ -174,7 +171,6 @@ for (const [name, arrange, line, code, shows] of refusals)
   })
 
 test('a drain, and an extension that we do not do, refuse calls', async () => {
-  rig = await startCallRig()
   const headers = ['Require: timer, 100rel, precondition']
   const shows = { Unsupported: 'precondition' }
   await expectRefused('420 Bad Extension', 'bad_extension', shows, headers)
@@ -183,7 +179,6 @@ test('a drain, and an extension that we do not do, refuse calls', async () => {
 })
 
 test('Max-Forwards that is used up is a loop: 483', async () => {
-  rig = await startCallRig()
   const caller = await rig.caller()
   await rig.node()
   const leg = caller.leg(rig.uri('1555'))
@@ -194,7 +189,6 @@ test('Max-Forwards that is used up is a loop: 483', async () => {
 })
 
 test('a call that comes back for the same number is a loop: 482; for another it is a new call', async () => {
-  rig = await startCallRig()
   const { node, invite } = await talk(rig)
   const mark = `X-Call-UUID: ${invite.get('X-Call-UUID')}`
   const same = node.leg(rig.uri('1555'))
@@ -208,7 +202,6 @@ test('a call that comes back for the same number is a loop: 482; for another it 
 })
 
 test('an emergency call asks neither wallet nor drain', async () => {
-  rig = await startCallRig()
   const caller = await rig.caller()
   rig.answers.origin = { kind: 'node', nodeId: 1, setId: 1 }
   const ambulance = await carrierOf(rig, { carrierName: 'ambulance', number: '112' }, true)
@@ -225,7 +218,6 @@ test('an emergency call asks neither wallet nor drain', async () => {
 })
 
 test('a party that has hung up may call again at once, however long the disk takes', async () => {
-  rig = await startCallRig()
   rig.answers.origin = { kind: 'node', nodeId: 1, setId: 1 }
   const [caller, callee] = [await rig.caller(), await carrierOf(rig)]
   let store = (): void => undefined
@@ -243,7 +235,6 @@ test('a party that has hung up may call again at once, however long the disk tak
 })
 
 test('of the calls of unknown sources most leave no record, no event, no story and nothing to pay', async () => {
-  rig = await startCallRig()
   rig.answers.origin = { kind: 'unknown' }
   rig.answers.isSampled = false
   const caller = await rig.caller()

@@ -99,6 +99,38 @@ test('the party of a call that another one has cannot be had: 481, and both call
   expect(nodes.b.calls.size).toBe(1)
 })
 
+test.each([
+  ['that no node has', 481, ({ aLeg }: Pair) => referTo({ ...aLeg, callId: 'unknown' })],
+  ['that must ring, and does not', 486, ({ aLeg }: Pair) => referTo(aLeg, ';early-only')],
+])('a dialog %s is %i, and both calls go on', async (_what, status, target) => {
+  const { first, second } = await consulting()
+  await refer(first.a, first.aLeg, target(second))
+  expect((await finalNotify(first.a)).body).toContain(`${status}`)
+  for (const { a, aLeg, b } of [first, second]) await infoPasses(a, aLeg, b)
+})
+
+test('when the target refuses the media, the transferor is told 488, and each is connected as before', async () => {
+  const { first, second } = await consulting()
+  await refer(first.a, first.aLeg, referTo(second.aLeg))
+  second.b.reply(await second.b.next('INVITE'), 488)
+  expect((await finalNotify(first.a)).body).toContain('488')
+  for (const { a, aLeg, b } of [first, second]) await infoPasses(a, aLeg, b)
+})
+
+test('without another node that is there, the dialog is unknown: 481', async () => {
+  const { first, second } = await consulting()
+  nodes.isAlive = false
+  await refer(first.a, first.aLeg, referTo(second.aLeg))
+  expect((await finalNotify(first.a)).body).toContain('481')
+})
+
+test('ten transfers, one after the other, are the most across all nodes', async () => {
+  const { first, second } = await consulting()
+  Object.assign(nodes.a.calls.call('uuid-1') ?? {}, { transfersBefore: 10 })
+  await refer(first.a, first.aLeg, referTo(second.aLeg))
+  expect((await finalNotify(first.a)).body).toContain('483')
+})
+
 test('a stranger with a token of its own is refused, and replaces no party', async () => {
   const second = await establish(nodes.b)
   nodes.b.answers.caller = { kind: 'stranger' }
@@ -217,4 +249,67 @@ test('a ringing call of another party cannot be taken: 481', async () => {
   await referRinging(calls)
   expect((await finalNotify(first.a)).body).toMatch(/^SIP\/2.0 481 /)
   expect(nodes.b.calls.list()).toMatchObject([{ state: 'RINGING' }])
+})
+
+test('a ringing call that began without an offer cannot be taken: 488', async () => {
+  const calls = await ringing('')
+  await referRinging(calls)
+  expect((await finalNotify(calls.first.a)).body).toMatch(/^SIP\/2.0 488 /)
+  expect(nodes.b.calls.list()).toMatchObject([{ state: 'RINGING' }])
+  expect(calls.y.inbox).toEqual([])
+})
+
+test.each<[string, number, number, (calls: Ringing) => unknown]>([
+  ['the target', 486, 486, ({ y, toY }) => y.reply(toY, 486, { tag: 'y' })],
+  [
+    'the target, of the media of the other party,',
+    488,
+    487,
+    async ({ y, toY }) => {
+      y.reply(toY, 200, { tag: 'y', body: sdp('answer of y') })
+      y.reply(await y.next('INVITE'), 488)
+      y.reply(await y.next('BYE'), 200)
+    },
+  ],
+  [
+    'the target by hanging up',
+    487,
+    487,
+    async ({ y, toY }) => {
+      y.reply(toY, 200, { tag: 'y', body: sdp('answer of y') })
+      const again = await y.next('INVITE')
+      y.request('BYE', y.calledLeg(toY, 'y'))
+      y.reply(again, 487)
+    },
+  ],
+])(
+  'refused by %s the transferor is told %i, its second call ends with %i, and the first goes on',
+  async (_who, status, atPhone, refuse) => {
+    const calls = await ringing()
+    const { first, phone, leg } = calls
+    await referRinging(calls)
+    await notified(first.a)
+    await refuse(calls)
+    await phone.next(`${atPhone} INVITE`)
+    phone.request('ACK', leg)
+    expect((await finalNotify(first.a)).body).toMatch(new RegExp(`^SIP/2.0 ${status} `))
+    await infoPasses(first.b, first.bLeg, first.a)
+    expect((await recordsOf(nodes.b, 2))[1]).toMatchObject({ isFree: true, customerId: null })
+    await nodes.b.idle()
+  },
+)
+
+test('the transferee hangs up: no phone goes on ringing', async () => {
+  const calls = await ringing()
+  const { first, phone, leg, y, toY } = calls
+  await referRinging(calls)
+  await notified(first.a)
+  first.b.request('BYE', first.bLeg)
+  await first.b.next('200 BYE')
+  y.reply(await y.next('CANCEL'), 200)
+  y.reply(toY, 487, { tag: 'y' })
+  await phone.next('487 INVITE')
+  phone.request('ACK', leg)
+  await recordsOf(nodes.b, 2)
+  await nodes.b.idle()
 })

@@ -1,7 +1,7 @@
 /** Blind transfer by REFER, over the real server, with scripted peers. */
 import { afterEach, expect, test, beforeEach } from 'vitest'
 import { type CallRig, granted, startCallRig } from '../../../support/call-rig.ts'
-import { sdp, type SipPeer } from '../../../support/sip-peer.ts'
+import { sdp, type Leg, type PeerMessage, type SipPeer } from '../../../support/sip-peer.ts'
 import {
   asVersion,
   answeredBy,
@@ -13,15 +13,27 @@ import {
   transferring,
   type Pair,
 } from '../../../support/transfer-rig.ts'
-import { areHungUp, denied, hangUp, nextNode, carrierOrigin, carrierOf } from '../steps.ts'
+import {
+  acknowledge,
+  areHungUp,
+  denied,
+  hangUp,
+  nextNode,
+  carrierOrigin,
+  carrierOf,
+} from '../steps.ts'
 import { readRefer } from '../../../../engine/call/transfer/refer.ts'
 
 let rig: CallRig
 
+beforeEach(async () => {
+  rig = await startCallRig()
+})
 afterEach(() => rig.stop())
 
 test('the target is called on the account of the transferor, and connected to the transferee', async () => {
   // Fast timers: in the end nothing may be left in the server's tables, either.
+  await rig.stop()
   rig = await startCallRig({ withSipTimers: true })
   const { a, b, bLeg, c, toC } = await transferring(rig)
   expect(rig.asked.at(-1)).toMatchObject({ caller: '101', callee: '15550100', customerId: 7 })
@@ -66,7 +78,6 @@ test('the target is called on the account of the transferor, and connected to th
 })
 
 test('a target that is dialled with an exit code is the number with +', async () => {
-  rig = await startCallRig()
   const { a, aLeg } = await establish(rig)
   const c = await nextNode(rig)
   await refer(a, aLeg, 'sip:00-1555%200100@acme.example')
@@ -76,7 +87,6 @@ test('a target that is dialled with an exit code is the number with +', async ()
 })
 
 test('a transferor that hangs up after the 200 gets no BYE; the others go on', async () => {
-  rig = await startCallRig()
   const { a, aLeg, b, c, cLeg } = await answeredBy(await transferring(rig))
   a.request('BYE', aLeg)
   await a.next('200 BYE')
@@ -90,7 +100,6 @@ test('a transferor that hangs up after the 200 gets no BYE; the others go on', a
 })
 
 test('the callee may transfer its caller as well', async () => {
-  rig = await startCallRig()
   const { a, aLeg, b, bLeg } = await establish(rig)
   const c = await nextNode(rig)
   await refer(b, bLeg, 'sip:15550100@acme.example')
@@ -111,7 +120,6 @@ test('the callee may transfer its caller as well', async () => {
 })
 
 test('refused by the target: the transferor gets its status, and the call goes on', async () => {
-  rig = await startCallRig()
   const { a, aLeg, b, c, toC } = await transferring(rig)
   c.reply(toC, 486, { tag: 'c' })
   const last = await finalNotify(a)
@@ -137,7 +145,6 @@ test('refused by the target: the transferor gets its status, and the call goes o
 })
 
 test('no funds: the transferor gets 402, no phone rings, and it is recorded', async () => {
-  rig = await startCallRig()
   const { a, aLeg } = await establish(rig)
   const c = await rig.node()
   rig.answers.authorize = denied('insufficient_funds')
@@ -149,7 +156,6 @@ test('no funds: the transferor gets 402, no phone rings, and it is recorded', as
 })
 
 test('a party on hold is offered as one that talks', async () => {
-  rig = await startCallRig()
   const { a, aLeg, b } = await establish(rig)
   a.request('INVITE', aLeg, { body: sdp('hold').replace('sendrecv', 'sendonly') })
   const hold = await b.next(({ body }) => body.includes('sendonly'))
@@ -166,7 +172,6 @@ test('a party on hold is offered as one that talks', async () => {
 })
 
 test('Refer-Sub: false is confirmed in the 202, and no NOTIFY is sent (RFC 4488)', async () => {
-  rig = await startCallRig()
   const { a, aLeg } = await establish(rig)
   const c = await nextNode(rig)
   a.request('REFER', aLeg, { headers: ['Refer-To: <sip:9@h>', 'Refer-Sub: false'] })
@@ -181,7 +186,6 @@ test.each([
   ['Refer-To: <mailto:a@b>', 416],
   ['Subject: without', 400],
 ])('%s is refused with %i', async (header, status) => {
-  rig = await startCallRig()
   const { a, aLeg } = await establish(rig)
   a.request('REFER', aLeg, { headers: [header] })
   await a.next(`${status} REFER`)
@@ -189,7 +193,6 @@ test.each([
 })
 
 test('a second REFER while one is under way is refused; after it another may come', async () => {
-  rig = await startCallRig()
   const { a, aLeg, c, toC } = await transferring(rig)
   a.request('REFER', aLeg, { headers: ['Refer-To: <sip:9@h>'] })
   await a.next('491 REFER')
@@ -201,7 +204,6 @@ test('a second REFER while one is under way is refused; after it another may com
 })
 
 test('a carrier may not transfer: its customers would call at the expense of others', async () => {
-  rig = await startCallRig()
   const { b, bLeg, a, aLeg } = await establish(rig, carrierOrigin())
   a.request('REFER', aLeg, { headers: ['Refer-To: <sip:9@h>'] })
   await a.next('403 REFER')
@@ -209,7 +211,6 @@ test('a carrier may not transfer: its customers would call at the expense of oth
 })
 
 test('transferred parties can be transferred again, and each call ends with its last leg', async () => {
-  rig = await startCallRig()
   const { a, aLeg, b, bLeg, c, cLeg } = await answeredBy(await transferring(rig))
   a.request('BYE', aLeg)
   await a.next('200 BYE')
@@ -229,7 +230,6 @@ test('transferred parties can be transferred again, and each call ends with its 
 })
 
 test('hold passes between the transferred parties, and shows in both calls', async () => {
-  rig = await startCallRig()
   const { b, bLeg, c } = await answeredBy(await transferring(rig))
   b.request('INVITE', bLeg, { body: sdp('hold').replace('sendrecv', 'sendonly') })
   const held = await c.next('INVITE')
@@ -242,7 +242,6 @@ test('hold passes between the transferred parties, and shows in both calls', asy
 })
 
 test('a transferred party that does not know its dialog any more ends both calls', async () => {
-  rig = await startCallRig()
   const { a, aLeg, b, bLeg, c } = await answeredBy(await transferring(rig))
   a.request('BYE', aLeg)
   await a.next('200 BYE')
@@ -254,7 +253,6 @@ test('a transferred party that does not know its dialog any more ends both calls
 })
 
 test('a chain of transfers without end is cut, and a fault ends nothing else', async () => {
-  rig = await startCallRig()
   const { a, aLeg } = await establish(rig)
   const call = rig.calls.call('uuid-1')
   Object.assign(call ?? {}, { transfersBefore: 10 })
@@ -272,7 +270,6 @@ test('a chain of transfers without end is cut, and a fault ends nothing else', a
 })
 
 test('a phone whose transfers fail again and again may not try again: each one leaves a record', async () => {
-  rig = await startCallRig()
   const { a, aLeg, b, bLeg } = await establish(rig)
   rig.answers.authorize = denied('insufficient_funds')
   for (let tries = 0; tries < 20; tries++) {
@@ -289,7 +286,6 @@ test('a phone whose transfers fail again and again may not try again: each one l
 })
 
 test('the credit of either call ends both', async () => {
-  rig = await startCallRig()
   rig.answers.authorize = () => Promise.resolve(granted(20))
   const { a, aLeg, b, c } = await answeredBy(await transferring(rig))
   a.request('BYE', aLeg)
@@ -301,10 +297,6 @@ test('the credit of either call ends both', async () => {
 })
 
 // What the new party of a transfer hears of who transfers (RFC 3892).
-
-beforeEach(async () => {
-  rig = await startCallRig()
-})
 
 /** A talks to B; C is the node that is called next. */
 async function talking(): Promise<Pair & { readonly c: SipPeer }> {
@@ -337,6 +329,49 @@ test('a carrier does not see the transferor', async () => {
   const c = await carrierOf(rig)
   await refer(a, aLeg, 'sip:15550100@acme.example')
   expect((await c.next('INVITE')).all('Referred-By')).toEqual([])
+})
+
+/** RFC 3264 §8: in a dialog the origin stays, and the version grows by one with each change. */
+test('the versions of o= go on through hold, transfer and what comes after it', async () => {
+  const { a, aLeg, b, bLeg, c } = await talking()
+  const described = (who: string, version: number, direction = 'sendrecv'): string =>
+    sdp(who)
+      .replace('o=- 1 1 IN IP4 127.0.0.1', `o=${who} 7 ${version} IN IP4 192.0.2.7`)
+      .replace('a=sendrecv', `a=${direction}`)
+  const originOf = ({ body }: PeerMessage) => /^o=(\w+ 7 \d+)/m.exec(body)?.[1]
+  const reoffered = async (
+    from: SipPeer,
+    leg: Leg,
+    to: SipPeer,
+    sent: readonly [string, string],
+  ) => {
+    const [offer, answer] = sent
+    from.request('INVITE', leg, { body: offer })
+    const reinvite = await to.next('INVITE')
+    to.reply(reinvite, 200, { body: answer })
+    return [originOf(reinvite), originOf(await acknowledge(from, leg, to))]
+  }
+  // Among two who were always together the descriptions pass as they are.
+  const hold = [described('a', 11, 'sendonly'), described('b', 31, 'recvonly')] as const
+  expect(await reoffered(a, aLeg, b, hold)).toEqual(['a 7 11', 'b 7 31'])
+
+  await refer(a, aLeg, 'sip:15550100@acme.example')
+  const toC = await c.next('INVITE')
+  expect(originOf(toC)).toBe('b 7 31')
+  c.reply(toC, 200, { tag: 'c', body: described('c', 1) })
+  await c.next('ACK')
+  const toB = await b.next('INVITE')
+  expect(originOf(toB)).toBe('a 7 12')
+  b.reply(toB, 200, { body: described('b', 32) })
+  await b.next('ACK')
+  await finalNotify(a)
+
+  const cLeg = c.calledLeg(toC, 'c')
+  const again = [described('c', 2, 'sendonly'), described('b', 33, 'recvonly')] as const
+  expect(await reoffered(c, cLeg, b, again)).toEqual(['a 7 13', 'b 7 32'])
+  expect(await reoffered(c, cLeg, b, again), 'the same').toEqual(['a 7 13', 'b 7 32'])
+  const back = [described('b', 34), described('c', 2, 'sendonly')] as const
+  expect(await reoffered(b, bLeg, c, back)).toEqual(['b 7 33', 'a 7 13'])
 })
 
 const read = (referTo: string, more: Record<string, string> = {}) =>

@@ -14,6 +14,50 @@ async function invited(rig: MediaRig) {
   return { caller, node, leg }
 }
 
+test('the other relay takes an offer that the first one does not answer', async () => {
+  const rig = await startMediaRig()
+  rig.relay.mode = 'not'
+  const { caller, node } = await invited(rig)
+  await rig.advance(400)
+  const invite = await node.next('INVITE')
+  expect(placeIn(invite.body)).toMatch(/^10\.99\.0\.2:/)
+  // The time of the node has begun with its INVITE.
+  await rig.advance(1_400)
+  node.reply(invite, 486, { tag: 'b' })
+  await caller.next('486 INVITE')
+})
+
+test('after a re-INVITE that is refused, the relay has what was agreed before', async () => {
+  const rig = await startMediaRig()
+  const { caller, node, leg } = await talk(rig)
+  caller.request('INVITE', leg, { body: sdp('moved', 4_444) })
+  node.reply(await node.next('INVITE'), 488)
+  await caller.next('488 INVITE')
+  caller.request('ACK', leg)
+  await rig.settle()
+  const [session] = rig.relay.sessions.values()
+  expect(session?.descriptions.get('uuid-1.0')).toBe(sdp('offer'))
+})
+
+test('where a relay is only preferred, descriptions pass unchanged without one', async () => {
+  const rig = await startMediaRig({ policy: 'prefer' })
+  for (const relay of rig.relays) relay.isAlive = false
+  const { node } = await invited(rig)
+  expect((await node.next('INVITE')).body).toBe(sdp('offer', 4_000))
+})
+
+test('sessions of calls that a crash has ended are deleted at the start', async () => {
+  const before = await startMediaRig()
+  const { node } = await invited(before)
+  await node.next('INVITE')
+  before.crash()
+  const rig = await startMediaRig({ after: before, relays: before.relays })
+  expect(rig.relay.sessions.size).toBe(1)
+  rig.media?.deleteOrphans()
+  await rig.settle()
+  expect(rig.relay.sessions.size).toBe(0)
+})
+
 test.each([['with an error' as const], ['with garbage' as const]])(
   'a relay that answers %s is none: an anchored call is refused, and no session is left',
   async (mode) => {

@@ -213,3 +213,28 @@ test('a call of a relay that has begun anew ends as of the moment at which the r
   await advance(61)
   expect(lost).toEqual([100_000])
 })
+
+test('a session that its relay has removed ends as of the last packet that is known', async () => {
+  const { connect, advance, stopMedia, lost, media } = openCall({ timeoutMs: 600_000 })
+  connect()
+  await advance(301)
+  stopMedia()
+  // rtpengine's own timeout.
+  await advance(60)
+  media.isLost = true
+  await advance(600)
+  expect(lost).toHaveLength(1)
+  expect(lost[0]).toBeGreaterThanOrEqual(300_000)
+  expect(lost[0]).toBeLessThanOrEqual(301_100)
+})
+
+test('nothing is kept of a call whose sessions are closed; one of the process before is watched', async () => {
+  const ended = openCall()
+  ended.connect()
+  ended.close()
+  expect(ended.timeout.size).toBe(0)
+  const { advance, stopMedia, lost } = openCall()
+  stopMedia()
+  await advance(130)
+  expect(lost).toHaveLength(1)
+})

@@ -1,6 +1,9 @@
 /** What phones report reaches the record of their call, and no other one. */
 import { expect, test } from 'vitest'
-import { type Talk, talk } from '../../../support/call-rig.ts'
+import type { ClosedSession } from '../../../../engine/media/call-media.ts'
+import { measuredQuality } from '../../../../engine/media/quality/quality.ts'
+import { CallMachine } from '../../../support/call-machine.ts'
+import { candidate, type Talk, talk } from '../../../support/call-rig.ts'
 import { sdp } from '../../../support/sip-peer.ts'
 import { vqReport } from '../../../support/vq-report.ts'
 import { extension101 } from '../../../support/transfer-rig.ts'
@@ -108,4 +111,39 @@ test('neither another extension nor another carrier speaks for a party', async (
   rig.answers.origin = { kind: 'trusted' }
   await hangUp(call, [])
   expect((await rig.record()).quality).toBeUndefined()
+})
+
+/** An answered call whose sessions have ended, by the packets that came from the party of each leg. */
+async function measured(sessionsOf: (caller: string, callee: string) => object[] | undefined) {
+  const machine = new CallMachine()
+  const { caller, callee } = machine.answered(null, candidate(1, 5_060))
+  const closed = sessionsOf(caller, callee)?.map((packets) => {
+    const tags = Object.entries(packets).map(([legId, count]) => {
+      const streams = [{ flags: ['RTP'], stats: { packets: Number(count) } }]
+      return [legId, { medias: [{ type: 'audio', streams }] }] as const
+    })
+    const [one = '', other = ''] = Object.keys(packets)
+    const values = tags.length > 0 ? { tags: Object.fromEntries(tags) } : undefined
+    return { session: { legs: [one, other] }, values } as unknown as ClosedSession
+  })
+  const media = { closedSessions: () => closed && Promise.resolve(closed) }
+  const quality = await measuredQuality(machine.call(), media)
+  return quality && [quality.caller?.packets, quality.callee?.packets]
+}
+
+test.each<[string, Parameters<typeof measured>[0], unknown]>([
+  ['the caller has offered', (a, b) => [{ [a]: 10, [b]: 20 }], [10, 20]],
+  ['the callee has offered', (a, b) => [{ [b]: 20, [a]: 10 }], [10, 20]],
+  [
+    'each is judged by where most was heard from it',
+    (a, b) => [
+      { [a]: 10, [b]: 20 },
+      { [a]: 500, 'other/1': 490 },
+    ],
+    [500, 490],
+  ],
+  ['without a session nothing is known', () => undefined, undefined],
+  ['without an answer of the relay nothing is known', () => [{}], undefined],
+])('what relays have measured is told for each leg: %s', async (_, sessions, expected) => {
+  expect(await measured(sessions)).toEqual(expected)
 })

@@ -191,6 +191,36 @@ test('on demand it is started, stopped and started again', async () => {
   ])
 })
 
+test('a stop that does not reach all sessions of a call is none, and may be repeated', async () => {
+  let isReached = false
+  const { recorder, session, sessions, isOn, types } = open({
+    wish: 'on_demand',
+    answer: (request) =>
+      request.command === 'stop recording' && request['call-id'] === 'tg-2' && !isReached
+        ? { kind: 'timeout' }
+        : undefined,
+  })
+  sessions.push(session(), session({ id: 'tg-2' }))
+  await recorder.control(callUuid, 'start')
+  expect(await recorder.control(callUuid, 'stop')).toEqual({ kind: 'relay_failed' })
+  expect([isOn(), types().includes('recording.stopped')]).toEqual([true, false])
+  isReached = true
+  expect(await recorder.control(callUuid, 'stop')).toEqual({ kind: 'stopped' })
+  expect([isOn(), types().at(-1)]).toEqual([false, 'recording.stopped'])
+})
+
+test('what was stopped before a crash stays stopped, and may be started again', async () => {
+  const first = open({ wish: 'on_demand' })
+  first.sessions.push(first.session())
+  await first.recorder.control(callUuid, 'start')
+  await first.recorder.control(callUuid, 'stop')
+  const next = open({ folder: first.place, wish: 'on_demand' })
+  next.sessions.push(next.session())
+  await next.recorder.resume()
+  expect([next.isOn(), next.asked]).toEqual([false, []])
+  expect(await next.recorder.control(callUuid, 'start')).toEqual({ kind: 'recording' })
+})
+
 test('why a recording cannot be started is said', async () => {
   const { recorder, session, sessions, live, call } = open({ wish: 'on_demand' })
   expect(await recorder.control(callUuid, 'start')).toEqual({ kind: 'call_not_anchored' })

@@ -85,6 +85,13 @@ async function open({ isRequired = false, wish = 'always' }: Options = {}) {
   return { recordings, call, record, missed, events, connect, errorOf, relay }
 }
 
+test('the call of a supervisor is not recorded, not even on demand', async () => {
+  const { recordings, call } = await open()
+  Object.assign(call.start, { sourceAddress: 'api', calledNumber: `spy:${callUuid}` })
+  expect(recordings.mayRecord(callUuid)).toBe(false)
+  expect(await recordings.control(callUuid, 'start')).toEqual({ kind: 'recording_not_allowed' })
+})
+
 test('a call that is always recorded and was not is counted, and told of', async () => {
   const { recordings, record, missed, events, errorOf } = await open()
   expect(recordings.mayRecord(callUuid)).toBe(true)

@@ -111,6 +111,38 @@ test('weights share the sessions out without bursts; weight 0 is for when no oth
   expect(turns(2)).toBe('33')
 })
 
+test('a name that has another address now leads there, and one without an address is no relay', async () => {
+  addresses['relay.test'] = []
+  const pool = poolOf(['relay.test'])
+  expect(pool.pick()).toBeUndefined()
+  addresses['relay.test'] = ['10.0.0.1']
+  await pass(2_000)
+  expect(pool.pick()?.name).toBe('relay.test:2223')
+  const connections = () => ['10.0.0.1', '10.0.0.9'].map((at) => relayAt(`${at}:2223`).connections)
+  addresses['relay.test'] = ['10.0.0.9', '10.0.0.1']
+  await pass(1_000)
+  expect(connections(), 'as long as the old one is among them it stays').toEqual([1, 0])
+  addresses['relay.test'] = ['10.0.0.9']
+  await pass(1_000)
+  expect(connections()).toEqual([0, 1])
+  await pool.pick()?.request({ command: 'offer' })
+  expect(relayAt('10.0.0.9:2223').commands).toContain('offer')
+})
+
+test('when a relay was lost is its last sign of life, also when it is back', async () => {
+  const pool = poolOf(['10.0.0.1'])
+  const relay = relayAt('10.0.0.1:2223')
+  await pass(10_000)
+  const lostAt = pool.byName('10.0.0.1:2223')?.seenAt
+  relay.isAnswering = false
+  await pass(20_000)
+  relay.isAnswering = true
+  relay.startedAt = time.now()
+  await pass(10_000)
+  expect(changes.at(-1)).toBe('10.0.0.1:2223 restarted')
+  expect(pool.byName('10.0.0.1:2223')?.lostAt).toBe(lostAt)
+})
+
 test('a relay that was started anew is noticed, also when it was never found silent', async () => {
   poolOf(['10.0.0.1'])
   const relay = relayAt('10.0.0.1:2223')
