@@ -58,6 +58,17 @@ test('records past their period go, younger ones stay', async () => {
   expect(await count('audit_entry')).toBe(1)
 })
 
+test.each([
+  [{ callRecordDays: 1, auditDays: 0 }, [0, 1]],
+  [{ callRecordDays: 0, auditDays: 1 }, [1, 0]],
+])('0 keeps everything: %j', async (periods, left) => {
+  const { retention, addCall, addEntry, count } = await history(periods)
+  await addCall('old', 0)
+  await addEntry(0)
+  await retention.step()
+  expect([await count('cdr'), await count('audit_entry')]).toEqual(left)
+})
+
 test('one step removes a small batch; the next goes on, until there is a rest of ten minutes', async () => {
   const { retention, addCall, count, store, tick, logged } = await history({
     callRecordDays: 1,
@@ -240,6 +251,12 @@ test('recordings past their retention are removed, file and row', async () => {
     [0, 1],
   ])
   expect(logged).toHaveLength(1)
+})
+
+test('with 0 recordings are kept', async () => {
+  const { retention, files } = await open(0)
+  await retention.step()
+  expect(files()).toEqual([0, 1, 2, 3])
 })
 
 test('a file that cannot be removed keeps its row, for the next attempt', async () => {
