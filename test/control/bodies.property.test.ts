@@ -112,7 +112,7 @@ test('every list is paged, with its total, and what is searched is taken as it s
     const second = (await ask('GET', `${path}?limit=1&page=2`)).body as Page
     expect([path, ...first.data, ...second.data]).toEqual([path, ...all.data.slice(0, 2)])
     expect([path, second.meta]).toEqual([path, { page: 2, limit: 1, total }])
-    for (const wrong of ['page=0', 'limit=x'])
+    for (const wrong of ['page=0', 'page=1.5', 'page=', 'page=1e3', 'limit=0', 'limit=x'])
       expect([path, (await ask('GET', `${path}?${wrong}`)).status]).toEqual([path, 400])
     const found = await ask('GET', `${path}?search=%25`)
     if (found.status === 200) expect([path, found.body]).toMatchObject([path, { data: [] }])

@@ -12,6 +12,7 @@ import { openDatabase } from '../../../schema/open.ts'
 import { addRefusedCalls } from '../../../schema/call-record.ts'
 import { endedCall } from '../../support/books.ts'
 import { openControl, startOfTime } from '../../support/control.ts'
+import { aRecord } from '../../support/summed-calls.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { readColumn, readValue, runSql } from '../../support/stored.ts'
 import { storeCall } from '../../support/stored-calls.ts'
@@ -284,27 +285,8 @@ test('a recording whose file another node has is left to it, and one that no nod
 
 const now = 100 * day
 
-const record = (n: number, startedAt: number) => ({
-  call_uuid: `uuid-${n}`,
-  call_id: `${n}@caller`,
-  direction: 'inbound' as const,
-  caller_id_number: '1',
-  caller_id_name: null,
-  destination_number: '2',
-  start_stamp: startedAt,
-  answer_stamp: null,
-  end_stamp: startedAt,
-  post_dial_delay_ms: null,
-  duration: 0,
-  billsec: 0,
-  disposition: 'FAILED' as const,
-  sip_code: 503,
-  hangup_cause: 'NONE',
-  hangup_by: 'system' as const,
-  attempts: '[]',
-  cost_micros: 0,
-  source_address: '192.0.2.1',
-})
+const record = (n: number, startedAt: number) =>
+  aRecord({ call_uuid: `uuid-${n}`, start_stamp: startedAt })
 
 describe.runIf(hasPostgres)('retention of several nodes', () => {
   test('they delete what is old together, a batch by one node at a time, and nothing that is younger', async () => {
