@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { canonicalPath } from '../../control/http/paths.ts'
-import { openControl } from '../support/control.ts'
+import { apiWith, openControl } from '../support/control.ts'
 
 test('GET /health is public and bare', async () => {
   const { request } = await openControl()
@@ -50,4 +50,16 @@ test.each([
   ['/', '/'],
 ])('%s is served as %s', (alias, path) => {
   expect(canonicalPath(new Request(`http://localhost${alias}?q=1`))).toBe(path)
+})
+
+test('a session survives a restart, and not another secret', async () => {
+  const control = await openControl()
+  await control.user('ada', 'admin')
+  const body = { username: 'ada', password: 'correct horse' }
+  const { token } = (await control.request('/auth/login', { body })).data<{ token: string }>()
+  const settings = { ...control.deps.settings, jwtSecret: 'another secret' }
+  const statuses = [control.deps, { ...control.deps, settings }].map(
+    async (deps) => (await control.request('/auth/me', { app: apiWith(deps), token })).status,
+  )
+  expect(await Promise.all(statuses)).toEqual([200, 401])
 })

@@ -199,7 +199,9 @@ export async function openControl({
     tick: (ms) => (steady += ms),
     jump: (ms) => (offsetMs += ms),
     async key(body = {}) {
-      const parsed = newKeyBody.parse({ name: `key ${(keys += 1)}`, scopes: ['*'], ...body })
+      const own = 'tenant_slug' in body ? { tenant_scope: 'tenant' } : {}
+      const usual = { name: `key ${(keys += 1)}`, scopes: ['*'], ...own }
+      const parsed = newKeyBody.parse({ ...usual, ...body })
       const { token } = await issueKey({ ...deps, keys: access.keys }, parsed, consoleGrantor)
       return token
     },

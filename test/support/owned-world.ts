@@ -3,6 +3,7 @@ import { activeCall } from './engine-views.ts'
 import { lookUp } from './json-schema.ts'
 import { CALL, CANARY, type Body } from './ownership-rules.ts'
 import type { TestResources } from './resources.ts'
+import { readRows } from './stored.ts'
 
 type Json = Readonly<Record<string, unknown>>
 
@@ -140,4 +141,19 @@ export async function fillOwned({
   ]
   const made = await callAs('own', 'POST', '/api/v1/application-keys', { name: 'own key' })
   return { ownKey: made.data<{ uuid: string }>().uuid }
+}
+
+const tables = [
+  ...['tenant', 'tenant_domain', 'tenant_number', 'application_key', 'user', 'extension'],
+  ...['dispatcher_set', 'dispatcher_node', 'rate_plan', 'rate', 'customer', 'customer_number'],
+  ...['wallet', 'ledger_entry', 'carrier', 'carrier_gateway', 'outbound_route', 'inbound_route'],
+  ...['webhook_endpoint', 'ai_agent', 'change_proposal', 'spend_guard'],
+]
+
+/** All that tenants own, by its table. */
+export async function stored({ store }: Pick<TestResources, 'store'>) {
+  const found: Record<string, unknown> = {}
+  for (const table of tables)
+    found[table] = await readRows(store, `SELECT * FROM "${table}" ORDER BY 1, 2`)
+  return found
 }

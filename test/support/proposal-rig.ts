@@ -34,12 +34,8 @@ export async function openProposalRig(options?: ControlOptions): Promise<Proposa
     const body = { username, password: 'correct horse' }
     return (await rig.request('/auth/login', { body })).data<{ token: string }>().token
   }
-  const agent = await rig.key({
-    name: 'night agent',
-    scopes: ['*:read', 'mcp:propose'],
-    tenant_scope: 'tenant',
-    tenant_slug: 'acme',
-  })
+  const scopes = ['*:read', 'mcp:propose']
+  const agent = await rig.key({ name: 'night agent', scopes, tenant_slug: 'acme' })
   const people = {
     admin: await session('ada'),
     operator: await session('olga'),

@@ -47,7 +47,7 @@ export const rollUpAt = async (
   retainedFrom?: number,
 ): Promise<number> => (await resultOf(rollUp(place, { now, retainedFrom }))).behind
 
-async function resultOf<T>(work: AsyncGenerator<void, T, undefined>): Promise<T> {
+export async function resultOf<T>(work: AsyncGenerator<void, T, undefined>): Promise<T> {
   let step = await work.next()
   while (step.done !== true) step = await work.next()
   return step.value

@@ -6,6 +6,7 @@ import { openControl, type Answer, type ControlOptions, type TestControl } from 
 import { runSql } from './stored.ts'
 import { activeCall, nodeStatus } from './engine-views.ts'
 import type { CdrTable } from '../../schema/tables/calls.ts'
+import type { StateChangeTable } from '../../schema/tables/changes.ts'
 
 export interface ToolRig extends TestControl {
   /** One call over plain REST. */
@@ -185,6 +186,28 @@ export async function storeRecord(
   }
   await execute(store, store.db.insertInto('cdr').values({ ...row, ...columns }))
 }
+
+/** That a node, or with these columns another one, was found out of service. */
+export const noteChange = (
+  { store }: Pick<TestControl, 'store'>,
+  columns: Partial<Insertable<StateChangeTable>> & { readonly at: number },
+) =>
+  execute(
+    store,
+    store.db.insertInto('state_change').values({
+      kind: 'node',
+      subject_id: 1,
+      tenant_id: 1,
+      name: 'sip:10.0.0.1:5060;transport=udp',
+      observer: 'a',
+      from_state: 'active',
+      to_state: 'probing',
+      actor: null,
+      cause: 'probe',
+      reason: 'no answer',
+      ...columns,
+    }),
+  )
 
 /** A phone of the extension with this id, registered from this address for an hour. */
 export async function addBinding(

@@ -1,8 +1,6 @@
 import { expect, test } from 'vitest'
 import { endedCall, openToolRig } from '../../support/tools-rig.ts'
 import { connectClient, eras, textOf } from '../../support/mcp-client.ts'
-import { readFileSync } from 'node:fs'
-import { allTools } from '../../../control/agents/catalog/index.ts'
 
 type Entry = { action: string; target: string; outcome: string; code: string | null; actor: string }
 
@@ -213,16 +211,4 @@ test('no name of another tenant is offered, nor that there is one', async () => 
   const there = await ask('get_customer_balance', { customer: 'acme customer' })
   const nowhere = await ask('get_customer_balance', { customer: 'no such one' })
   expect(nameless(there)).toBe(nameless(nowhere))
-})
-
-test('the guide names the scopes of every tool', () => {
-  const rows = readFileSync('GUIDE.md', 'utf8').matchAll(/^\| `(\w+)`( \\\*)? +\| (.*?) +\|/gm)
-  const shown = new Map([...rows].map(([, name = '', mark, needs = '']) => [name, { mark, needs }]))
-  for (const { name, scopes, effect } of allTools) {
-    const { mark, needs = '' } = shown.get(name) ?? {}
-    const named = [...needs.matchAll(/[a-z]+:[a-z]+/g)].map(([scope]) => scope)
-    const own = scopes.filter((scope) => scope !== 'mcp:read' && scope !== 'mcp:write')
-    const isChange = effect === 'changes' || effect === 'destroys'
-    expect([name, mark !== undefined, named]).toEqual([name, isChange, own])
-  }
 })

@@ -133,15 +133,6 @@ test('ended sessions are forgotten once their tokens have expired', async () => 
   expect(await readValue(store, 'SELECT count(*) FROM jwt_denylist')).toBe(1)
 })
 
-test('a session ends after an hour', async () => {
-  const { login, request, tick } = await opened()
-  const { token } = (await login('ada')).data<Token>()
-  tick(3_599_999)
-  expect((await request('/api/v1/auth/me', { token })).status).toBe(200)
-  tick(1)
-  expect((await request('/api/v1/auth/me', { token })).status).toBe(401)
-})
-
 test('a switched off user, a changed password and a removed user end every session at once', async () => {
   const control = await opened()
   await control.user('root', 'admin')
@@ -228,10 +219,7 @@ test('a customer logs in on the edge and reaches its own profile there', async (
   expect((await request('/api/client/auth/me', { app: edge, token })).status).toBe(401)
 })
 
-test('a customer reaches nothing of the staff, a machine nothing of a customer', async () => {
-  const { login, request, key } = await withCustomer()
-  const { token } = (await login('correct horse')).data<Token>()
-  for (const path of ['/api/v1/health', '/api/v1/auth/me', '/api/v1/users', '/api/v1/audit'])
-    expect([path, (await request(path, { token })).status]).toEqual([path, 403])
+test('a machine reaches nothing of a customer', async () => {
+  const { request, key } = await withCustomer()
   expect((await request('/api/client/auth/me', { token: await key() })).status).toBe(403)
 })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Principal } from '../../../control/auth/principal.ts'
 import { TenantScope } from '../../../control/auth/tenants.ts'
-import type { SqlValue } from '../../../schema/sql/statements.ts'
+import { aroundStatements } from '../../support/around-statements.ts'
 import { openControl, type TestControl } from '../../support/control.ts'
 
 async function opened() {
@@ -91,26 +91,11 @@ test('a domain that a tenant loses or gets counts from the next request on for t
 /** A store that counts what is read from it. */
 function counting({ store }: TestControl) {
   const counted = { reads: 0 }
-  const statements = new Proxy(store.statements, {
-    get: (target, name) => {
-      if (name !== 'prepare') return Reflect.get(target, name) as unknown
-      return (sql: string) => {
-        const statement = target.prepare(sql)
-        return {
-          ...statement,
-          get: (values: readonly SqlValue[]) => {
-            counted.reads += 1
-            return statement.get(values)
-          },
-          all: (values: readonly SqlValue[]) => {
-            counted.reads += 1
-            return statement.all(values)
-          },
-        }
-      }
-    },
-  })
-  return { counted, store: { ...store, statements } }
+  const around = <T>(work: () => Promise<T>) => {
+    counted.reads += 1
+    return work()
+  }
+  return { counted, store: aroundStatements(store, around) }
 }
 
 test('a known tenant is not read again until tenants change, or this node has heard of none for ten minutes', async () => {

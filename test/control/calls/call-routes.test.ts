@@ -1,6 +1,6 @@
 import { expect, test, beforeEach } from 'vitest'
 import type { ActiveCall, EndedCall } from '../../../schema/contracts/calls.ts'
-import { activeCall } from '../../support/engine-views.ts'
+import { activeCall, nodeStatus } from '../../support/engine-views.ts'
 import { openControl, startOfTime, type TestControl } from '../../support/control.ts'
 import type { CallRecord } from '../../../schema/call-record.ts'
 import { answeredCall } from '../../support/report-rig.ts'
@@ -81,9 +81,7 @@ test('however many calls there are, each is listed once, and others have their t
 test('calls on a node in maintenance are listed by their node until they end', async () => {
   const { request, key, engine } = await open([call, { ...call, callUuid: otherUuid, node: null }])
   const destination = 'sip:10.0.0.1:5060;transport=udp'
-  const shared = { latencyMs: null, lastProbe: null, probes: { sent: 0, answered: 0, failed: 0 } }
-  const node = { ...shared, nodeId: 1, destination, priority: 1, weight: 1, description: null }
-  engine.sets.push({ setId: 1, nodes: [{ ...node, state: 'inactive', activeCalls: 1 }] })
+  engine.sets.push({ setId: 1, nodes: [nodeStatus({ destination, state: 'inactive' })] })
   const path = `/api/v1/pbx/calls/active?node=${encodeURIComponent(destination)}`
   const { body } = await request(path, { token: await key() })
   expect(body).toMatchObject([{ uuid, node_state: 'inactive' }])

@@ -9,7 +9,7 @@ import { execute } from '../../../schema/sql/query.ts'
 import { openControl, startOfTime, type TestControl } from '../../support/control.ts'
 import { activeCall } from '../../support/engine-views.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
-import { byteRange } from '../../../control/calls/recording-routes.ts'
+import { byteRange, RecordingReaders } from '../../../control/calls/recording-routes.ts'
 
 const uuid = '019ab0c4-1e7f-7a37-9d1f-0f6a5f5e9c11'
 
@@ -194,4 +194,16 @@ test('a part is always within the whole', () => {
       }
     }),
   )
+})
+
+test('16 readers of one tenant and 64 in all; each that leaves makes place', () => {
+  const readers = new RecordingReaders()
+  const enter = (tenantId: number | null, count: number) =>
+    Array.from({ length: count }, () => readers.enter(tenantId)).filter((leave) => leave)
+  const [leave, ...others] = enter(1, 20)
+  expect(others).toHaveLength(15)
+  expect(enter(null, 70)).toHaveLength(48)
+  expect(enter(2, 1)).toEqual([])
+  leave?.()
+  expect(enter(2, 2)).toHaveLength(1)
 })

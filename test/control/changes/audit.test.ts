@@ -5,6 +5,7 @@ import { auditedActor, type AuditEntry, AuditLog } from '../../../control/change
 import type { Store } from '../../../schema/open.ts'
 import { DatabaseUnavailable } from '../../../schema/sql/failure.ts'
 import { all } from '../../../schema/sql/query.ts'
+import { aroundStatements } from '../../support/around-statements.ts'
 import { eachDatabase } from '../../support/shared-database.ts'
 import { connectClient, eras } from '../../support/mcp-client.ts'
 
@@ -220,35 +221,12 @@ const stored = async (store: Store): Promise<readonly string[]> =>
     ({ target }) => target,
   )
 
-/** Statements that are counted, and that fail while `isAway`. */
-function watched(store: Store) {
-  const state = { isAway: false, statements: 0 }
-  const prepare: Store['statements']['prepare'] = (sql) => {
-    const statement = store.statements.prepare(sql)
-    return {
-      ...(statement as ReturnType<typeof store.statements.prepare<never>>),
-      run: (values) => {
-        state.statements += 1
-        return state.isAway
-          ? Promise.reject(new DatabaseUnavailable('away'))
-          : statement.run(values)
-      },
-    }
-  }
-  const { statements } = store
-  const made: Store = {
-    ...store,
-    statements: {
-      prepare,
-      lockedTransaction: (work) => statements.lockedTransaction(work),
-      transaction: (work) => statements.transaction(work),
-      afterCommit: (work) => statements.afterCommit(work),
-      notify: (...notice) => statements.notify(...notice),
-      prepareRows: (text) => statements.prepareRows(text),
-      isShared: statements.isShared,
-    },
-  }
-  return { state, store: made }
+/** A store whose statements fail while `isAway`. */
+function awayStore(store: Store) {
+  const state = { isAway: false }
+  const around = <T>(work: () => Promise<T>) =>
+    state.isAway ? Promise.reject<T>(new DatabaseUnavailable('away')) : work()
+  return { state, store: aroundStatements(store, around) }
 }
 
 describe.each(eachDatabase)('the audit log on $database', ({ open }) => {
@@ -267,7 +245,7 @@ describe.each(eachDatabase)('the audit log on $database', ({ open }) => {
   })
 
   test('while the database is away entries wait, and those beyond the bound are told', async () => {
-    const { state, store } = watched(await open())
+    const { state, store } = awayStore(await open())
     const lost: string[] = []
     const log = new AuditLog(store, ({ target }) => lost.push(target))
     state.isAway = true

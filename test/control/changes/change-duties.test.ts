@@ -6,6 +6,7 @@ import { AuditLog } from '../../../control/changes/audit.ts'
 import { ChangeDuties } from '../../../control/changes/undo.ts'
 import { ChangeStore } from '../../../control/changes/change-store.ts'
 import type { Store } from '../../../schema/open.ts'
+import { changeEntry } from '../../support/change-entries.ts'
 import { deferred } from '../../support/deferred.ts'
 import { hasPostgres } from '../../support/postgres.ts'
 import { sharedDatabase } from '../../support/shared-database.ts'
@@ -241,26 +242,18 @@ function processOn(store: Store, now: () => number) {
     await keys.setSuspension(key, { at: now(), by: 'user:ada' })
     const state = (at: number | null, by: string | null) =>
       JSON.stringify({ suspended_at: at, suspended_by: by, revoked_at: null })
-    await new ChangeStore(store).insert({
+    const entry = changeEntry({
       change_id: key.uuid,
       at: now(),
-      actor: 'user:ada',
-      actor_name: null,
-      tenant_id: null,
       tool: 'suspend_api_key',
       scopes: '["keys:write"]',
       target_kind: 'api_key',
       target_id: key.uuid,
-      reason: null,
-      effect: '',
-      undo: 'restores',
-      state: 'made',
       state_before: state(null, null),
       state_after: state(now(), 'user:ada'),
       expires_at: now() + minute,
-      claimed_until: null,
-      proposal_id: null,
     })
+    await new ChangeStore(store).insert(entry)
     return key.uuid
   }
   return { store, keys, duties, suspend }

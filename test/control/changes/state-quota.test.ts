@@ -5,6 +5,7 @@ import { StateQuota } from '../../../control/changes/state-quota.ts'
 import { Retention } from '../../../control/observe/retention/retention.ts'
 import type { Store } from '../../../schema/open.ts'
 import { transaction } from '../../../schema/sql/query.ts'
+import { changeEntry } from '../../support/change-entries.ts'
 import { hasPostgres } from '../../support/postgres.ts'
 import { eachDatabase, sharedDatabase } from '../../support/shared-database.ts'
 import { readColumn, readRow, readValue, runSql } from '../../support/stored.ts'
@@ -17,27 +18,17 @@ const day = 86_400_000
 const limits = { bytes: 50_000, temporary: 3 }
 
 /** A change of one field, whose states have this many bytes; the later, the higher its number. */
-const change = (number: number, bytes: number, more: Partial<NewChangeEntry> = {}) => ({
-  change_id: `change ${number}`,
-  at: number * second,
-  actor: 'user:ada',
-  actor_name: null,
-  tenant_id: 1,
-  tool: 'PATCH /things',
-  scopes: '[]',
-  target_kind: 'thing',
-  target_id: '7',
-  reason: 'asked for',
-  effect: 'It is changed.',
-  undo: 'restores' as const,
-  state_before: JSON.stringify({ text: 'x'.repeat(bytes - 21) }),
-  state_after: '{"text":1}',
-  state: 'made' as const,
-  expires_at: null,
-  claimed_until: null,
-  proposal_id: null,
-  ...more,
-})
+const change = (number: number, bytes: number, more: Partial<NewChangeEntry> = {}) =>
+  changeEntry({
+    change_id: `change ${number}`,
+    at: number * second,
+    tenant_id: 1,
+    reason: 'asked for',
+    effect: 'It is changed.',
+    state_before: JSON.stringify({ text: 'x'.repeat(bytes - 21) }),
+    state_after: '{"text":1}',
+    ...more,
+  })
 
 const opened = (store: Store, bound = limits) => {
   const entries = new ChangeStore(store, new StateQuota(store, () => bound))

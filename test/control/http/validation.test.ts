@@ -4,7 +4,9 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { MAX_BODY_BYTES } from '../../../control/http/body.ts'
 import type { ControlEnv } from '../../../control/http/control-env.ts'
-import { validate } from '../../../control/http/validate.ts'
+import { errorHandler } from '../../../control/http/front.ts'
+import { openApiDocument } from '../../../control/http/openapi-document.ts'
+import { describeRoute, routeNotes, validate } from '../../../control/http/validate.ts'
 import { openControl } from '../../support/control.ts'
 import { runSql } from '../../support/stored.ts'
 
@@ -110,14 +112,6 @@ test('a body of 1 MiB is read, one byte more is 413', async () => {
   expect([large.status, large.code]).toEqual([413, 'body_too_large'])
 })
 
-test.each(['page=0', 'page=-1', 'page=1.5', 'page=one', 'page=', 'page=1e3', 'limit=0', 'limit=x'])(
-  '?%s is 400',
-  async (query) => {
-    const { get } = await opened()
-    expect((await get(query)).status).toBe(400)
-  },
-)
-
 test('pages hold 50 by default and 200 at most; the effective limit is told', async () => {
   const { get } = await opened()
   expect((await get('')).body).toMatchObject({ meta: { page: 1, limit: 50, total: 1 } })
@@ -199,4 +193,33 @@ test('an absent body counts as an empty object', async () => {
   const schema = z.strictObject({ size: z.int().default(3) })
   app.post('/', validate('json', schema), (c) => c.json(c.req.valid('json')))
   expect(await (await app.request('/', { method: 'POST' })).json()).toEqual({ size: 3 })
+})
+
+test('the bounds of a definition are those of the document, and are enforced', async () => {
+  const app = new Hono<ControlEnv>().onError(errorHandler(() => undefined))
+  const schema = z.strictObject({ size: z.int().min(2).max(5), name: z.string().max(3) })
+  const answer = { status: 200, content: {} } as const
+  const operation = { id: 'resize', tag: 'System', summary: 'Resizes', answer } as const
+  app.post('/', describeRoute(operation), validate('json', schema), (c) => c.json({}))
+  expect(openApiDocument(routeNotes(app), '0')).toMatchObject({
+    components: {
+      schemas: {
+        ResizeBody: {
+          properties: { size: { minimum: 2, maximum: 5 }, name: { maxLength: 3 } },
+        },
+      },
+    },
+  })
+  const statuses = [
+    { size: 2, name: 'abc' },
+    { size: 5, name: '' },
+    { size: 1, name: '' },
+    { size: 6, name: '' },
+    { size: 2, name: 'abcd' },
+  ].map(async (body) => {
+    const headers = { 'content-type': 'application/json' }
+    const request = { method: 'POST', headers, body: JSON.stringify(body) }
+    return (await app.request('/', request)).status
+  })
+  expect(await Promise.all(statuses)).toEqual([200, 200, 400, 400, 400])
 })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { ActiveCall } from '../../../schema/contracts/calls.ts'
-import { startOfTime } from '../../support/control.ts'
+import { openControl, startOfTime } from '../../support/control.ts'
 import { joinNodes, type JoinedNode } from '../../support/joined-nodes.ts'
 import { activeCall } from '../../support/engine-views.ts'
 import { readColumn } from '../../support/stored.ts'
@@ -173,57 +173,77 @@ test('the trace of a call is read from the node that keeps it', async () => {
   expect(capture.headers.get('content-disposition')).toContain(uuidOf(2))
 })
 
-test('an agent proposes to end a call of another node, and a person who approves it at a third one ends it there', async () => {
-  const joined = await joinNodes(['a', 'b', 'c'])
-  const { control } = joined
-  const [a, b, c] = joined.nodes as [JoinedNode, JoinedNode, JoinedNode]
-  const tenantId = await control.tenant('acme')
-  b.engine.activeCalls.push(callOf(6, { tenantId }), callOf(7))
-  const ended: unknown[] = []
-  b.engine.calls.hangUp = (...given) => {
-    ended.push(given)
-    return 'ending'
-  }
-  const agent = await control.key({
-    tenant_slug: 'acme',
-    name: 'agent',
-    scopes: ['*:read', 'mcp:propose'],
-  })
-  const propose = (index: number) =>
-    a.request('/api/v1/mcp/tools/propose_change', {
-      token: agent,
-      body: {
-        tool: 'hangup_call',
-        reason: 'it costs 3 a minute',
-        arguments: { call_uuid: uuidOf(index) },
-      },
+test.each(['session', 'link'])(
+  'an agent proposes to end a call of another node, and a person who approves it at a third one ends it there: by %s',
+  async (way) => {
+    const control = await openControl({ publicUrl: 'https://sbc.example' })
+    const joined = await joinNodes(['a', 'b', 'c'], { control })
+    const [a, b, c] = joined.nodes as [JoinedNode, JoinedNode, JoinedNode]
+    const tenantId = await control.tenant('acme')
+    b.engine.activeCalls.push(callOf(6, { tenantId }), callOf(7))
+    const ended: unknown[] = []
+    b.engine.calls.hangUp = (...given) => {
+      ended.push(given)
+      return 'ending'
+    }
+    const agent = await control.key({
+      tenant_slug: 'acme',
+      name: 'agent',
+      scopes: ['*:read', 'mcp:propose'],
     })
-  expect((await propose(7)).code).toBe('not_found')
-  const proposed = await propose(6)
-  expect(proposed.data()).toMatchObject({ risk: 'high', affected: { live_calls: 1 } })
-  expect(ended).toEqual([])
-  const { proposal_id: id } = proposed.data<{ proposal_id: string }>()
-  await control.user('anna', 'admin', tenantId)
-  const login = { username: 'anna', password: 'correct horse' }
-  const person = await c.request('/api/v1/auth/login', { body: login })
-  const decided = await c.request(`/api/v1/proposals/${id}/approve`, {
-    token: person.data<{ token: string }>().token,
-    body: { revision: 1 },
-  })
-  expect([decided.status, decided.text]).toEqual([200, decided.text])
-  expect(ended).toEqual([[uuidOf(6), 16]])
-  const token = await control.key()
-  const { change_id: changeId } = (await a.request(`/api/v1/proposals/${id}`, { token })).data<{
-    change_id: string
-  }>()
-  const change = await a.request(`/api/v1/changes/${changeId}`, { token })
-  expect(change.data()).toMatchObject({
-    tool: 'hangup_call',
-    state: 'made',
-    target_id: uuidOf(6),
-    actor: 'user:acme/anna',
-  })
-})
+    const propose = (index: number) =>
+      a.request('/api/v1/mcp/tools/propose_change', {
+        token: agent,
+        body: {
+          tool: 'hangup_call',
+          reason: 'it costs 3 a minute',
+          arguments: { call_uuid: uuidOf(index) },
+        },
+      })
+    expect((await propose(7)).code).toBe('not_found')
+    const proposed = await propose(6)
+    expect(proposed.data()).toMatchObject({ risk: 'high', affected: { live_calls: 1 } })
+    expect(ended).toEqual([])
+    const { proposal_id: id } = proposed.data<{ proposal_id: string }>()
+    await control.user('anna', 'admin', tenantId)
+    const login = { username: 'anna', password: 'correct horse' }
+    const session = await c.request('/api/v1/auth/login', { body: login })
+    const person = { token: session.data<{ token: string }>().token }
+    const linkOf = async (proposal_id: string) => {
+      const hook = {
+        url: 'https://chat.example/',
+        events: ['proposal.created'],
+        approval_links: true,
+      }
+      const made = await c.request('/api/v1/webhooks', { ...person, body: hook })
+      const endpoint = { id: made.data<{ id: number }>().id, approver_id: 1 }
+      const event = { type: 'proposal.created', data: { proposal_id } }
+      const sent = await control.access.links.complete(endpoint, JSON.stringify(event))
+      const { data } = JSON.parse(sent) as { data: { approve_url: string } }
+      return data.approve_url.replace('https://sbc.example', '')
+    }
+    const decided =
+      way === 'session'
+        ? await c.request(`/api/v1/proposals/${id}/approve`, { ...person, body: { revision: 1 } })
+        : await c.request(await linkOf(id), {
+            headers: { 'content-type': 'application/x-www-form-urlencoded' },
+            body: 'revision=1&decision=approve',
+          })
+    expect([decided.status, decided.text]).toEqual([200, decided.text])
+    expect(ended).toEqual([[uuidOf(6), 16]])
+    const token = await control.key()
+    const { change_id: changeId } = (await a.request(`/api/v1/proposals/${id}`, { token })).data<{
+      change_id: string
+    }>()
+    const change = await a.request(`/api/v1/changes/${changeId}`, { token })
+    expect(change.data()).toMatchObject({
+      tool: 'hangup_call',
+      state: 'made',
+      target_id: uuidOf(6),
+      actor: 'user:acme/anna',
+    })
+  },
+)
 
 test('a call whose node does not say what became of it is neither told as ended nor as going on', async () => {
   const { a, b, control, token, after } = await three()

@@ -12,6 +12,7 @@ import { openDatabase } from '../../../schema/open.ts'
 import { addRefusedCalls } from '../../../schema/call-record.ts'
 import { endedCall } from '../../support/books.ts'
 import { openControl, startOfTime } from '../../support/control.ts'
+import { aRecord } from '../../support/summed-calls.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { readColumn, readValue, runSql } from '../../support/stored.ts'
 import { storeCall } from '../../support/stored-calls.ts'
@@ -56,6 +57,17 @@ test('records past their period go, younger ones stay', async () => {
   await retention.step()
   expect(await readColumn(store, 'SELECT call_uuid FROM cdr')).toEqual(['young'])
   expect(await count('audit_entry')).toBe(1)
+})
+
+test.each([
+  [{ callRecordDays: 1, auditDays: 0 }, [0, 1]],
+  [{ callRecordDays: 0, auditDays: 1 }, [1, 0]],
+])('0 keeps everything: %j', async (periods, left) => {
+  const { retention, addCall, addEntry, count } = await history(periods)
+  await addCall('old', 0)
+  await addEntry(0)
+  await retention.step()
+  expect([await count('cdr'), await count('audit_entry')]).toEqual(left)
 })
 
 test('one step removes a small batch; the next goes on, until there is a rest of ten minutes', async () => {
@@ -242,6 +254,12 @@ test('recordings past their retention are removed, file and row', async () => {
   expect(logged).toHaveLength(1)
 })
 
+test('with 0 recordings are kept', async () => {
+  const { retention, files } = await open(0)
+  await retention.step()
+  expect(files()).toEqual([0, 1, 2, 3])
+})
+
 test('a file that cannot be removed keeps its row, for the next attempt', async () => {
   const { retention, left, folder, logged } = await open(3)
   rmSync(join(folder, `${uuid(3)}.wav`))
@@ -267,27 +285,8 @@ test('a recording whose file another node has is left to it, and one that no nod
 
 const now = 100 * day
 
-const record = (n: number, startedAt: number) => ({
-  call_uuid: `uuid-${n}`,
-  call_id: `${n}@caller`,
-  direction: 'inbound' as const,
-  caller_id_number: '1',
-  caller_id_name: null,
-  destination_number: '2',
-  start_stamp: startedAt,
-  answer_stamp: null,
-  end_stamp: startedAt,
-  post_dial_delay_ms: null,
-  duration: 0,
-  billsec: 0,
-  disposition: 'FAILED' as const,
-  sip_code: 503,
-  hangup_cause: 'NONE',
-  hangup_by: 'system' as const,
-  attempts: '[]',
-  cost_micros: 0,
-  source_address: '192.0.2.1',
-})
+const record = (n: number, startedAt: number) =>
+  aRecord({ call_uuid: `uuid-${n}`, start_stamp: startedAt })
 
 describe.runIf(hasPostgres)('retention of several nodes', () => {
   test('they delete what is old together, a batch by one node at a time, and nothing that is younger', async () => {

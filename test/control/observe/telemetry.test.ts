@@ -7,7 +7,9 @@ import type {
   NodeHistoryView,
 } from '../../../control/observe/telemetry/telemetry-view.ts'
 import { metrics } from '../../../control/observe/telemetry/metrics.ts'
-import { RecentLoad } from '../../../control/observe/telemetry/telemetry.ts'
+import { lastKnown, RecentLoad } from '../../../control/observe/telemetry/telemetry.ts'
+import { DatabaseUnavailable } from '../../../schema/sql/failure.ts'
+import { Storage } from '../../../schema/storage/storage.ts'
 import { nodeStatus } from '../../support/engine-views.ts'
 import { openControl, type TestControl } from '../../support/control.ts'
 import { readFileSync } from 'node:fs'
@@ -320,4 +322,21 @@ test('an administrator of the platform sees the settings in force; a reader and 
   expect(await ask({ scopes: ['settings:view'] })).toEqual([200, undefined])
   expect(await ask({ scopes: ['*:read'] })).toEqual([403, 'insufficient_scope'])
   expect(await ask({ tenant_scope: 'tenant', tenant_slug: 'acme' })).toEqual([403, 'wrong_tenant'])
+})
+
+test('while the database is away, what was read last is told, and it is not asked', async () => {
+  const storage = new Storage()
+  const away = new DatabaseUnavailable('away')
+  const results: unknown[] = [1, away, 2, new Error('a bug')]
+  const read = lastKnown({ storage }, 0, async () => {
+    const result = results.shift()
+    if (typeof result !== 'number') throw result
+    return result
+  })
+  expect([await read(), await read()]).toEqual([1, 1])
+  storage.fileProblem = { code: 'database_gone', reason: 'gone' }
+  expect([await read(), results.length]).toEqual([1, 2])
+  storage.fileProblem = undefined
+  expect(await read()).toBe(2)
+  await expect(read()).rejects.toThrow('a bug')
 })

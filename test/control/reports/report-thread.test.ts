@@ -14,6 +14,7 @@ import { DatabaseUnavailable } from '../../../schema/sql/failure.ts'
 import { execute } from '../../../schema/sql/query.ts'
 import { hasPostgres } from '../../support/postgres.ts'
 import { sharedDatabase } from '../../support/shared-database.ts'
+import { aRecord } from '../../support/summed-calls.ts'
 import { threadFile } from '../../support/thread-file.ts'
 import { runScript, runSql } from '../../support/stored.ts'
 import { eventually } from '../../support/waiting.ts'
@@ -97,27 +98,7 @@ function reader(place: ReportDatabase) {
   }
 }
 
-const record = (n: number) => ({
-  call_uuid: `uuid-${n}`,
-  call_id: `${n}@caller`,
-  direction: 'inbound' as const,
-  caller_id_number: '1',
-  caller_id_name: null,
-  destination_number: '2',
-  start_stamp: n,
-  answer_stamp: null,
-  end_stamp: n,
-  post_dial_delay_ms: null,
-  duration: 0,
-  billsec: 0,
-  disposition: 'FAILED' as const,
-  sip_code: 503,
-  hangup_cause: 'NONE',
-  hangup_by: 'system' as const,
-  attempts: '[]',
-  cost_micros: 0,
-  source_address: '192.0.2.1',
-})
+const record = (n: number) => aRecord({ call_uuid: `uuid-${n}`, start_stamp: n })
 
 test('the thread keeps the sums of an SQLite file, and answers from them', async () => {
   const path = join(temporaryFolder(), 'a.db')

@@ -6,8 +6,9 @@ import { openSums, type CallSources } from '../../../control/reports/call-filter
 import { Retention } from '../../../control/observe/retention/retention.ts'
 import { outboxStatements } from '../../../engine/charging/external/cdr-outbox.ts'
 import { migrate } from '../../../schema/migrate.ts'
-import { openDatabase, type Store } from '../../../schema/open.ts'
+import { openDatabase } from '../../../schema/open.ts'
 import { transaction } from '../../../schema/sql/query.ts'
+import { aroundStatements } from '../../support/around-statements.ts'
 import { deferred } from '../../support/deferred.ts'
 import { hasPostgres } from '../../support/postgres.ts'
 import { eachDatabase, sharedDatabase } from '../../support/shared-database.ts'
@@ -42,30 +43,10 @@ async function storeMany(place: CallSources, count: number, columns?: (n: number
 /** As `place`, but its `limit`-th statement on the sums and all later ones fail. */
 function failingAfter(place: CallSources, limit: number): CallSources {
   let left = limit
-  const { statements } = place.sums
-  const fails = async <T>(work: () => Promise<T>): Promise<T> => {
+  const sums = aroundStatements(place.sums, (work) => {
     left -= 1
-    if (left < 0) throw new Error('the process is gone')
-    return work()
-  }
-  const failing: Store['statements'] = {
-    prepare: (sql) => {
-      const { get, all, run, arrays } = statements.prepare<never>(sql)
-      return {
-        get: (values) => fails(() => get(values)),
-        all: (values) => fails(() => all(values)),
-        run: (values) => fails(() => run(values)),
-        arrays: (values) => fails(() => arrays(values)),
-      }
-    },
-    transaction: (work) => statements.transaction(work),
-    lockedTransaction: (work) => statements.lockedTransaction(work),
-    afterCommit: (work) => statements.afterCommit(work),
-    notify: (...notice) => statements.notify(...notice),
-    prepareRows: (text) => statements.prepareRows(text),
-    isShared: statements.isShared,
-  }
-  const sums = { db: place.sums.db, statements: failing }
+    return left < 0 ? Promise.reject(new Error('the process is gone')) : work()
+  })
   // On a server, the records are in the same database.
   return { ...place, store: place.store === place.sums ? sums : place.store, sums }
 }

@@ -5,7 +5,14 @@ import { FairTurns } from '../../../control/reports/report-thread.ts'
 import { turnOfEventLoop } from '../../support/waiting.ts'
 import { type SearchResult, search, type SearchRequest } from '../../../control/reports/search.ts'
 import { eachDatabase } from '../../support/shared-database.ts'
-import { aRecord, firstDay, placeOf, rollUpAt, storeRecords } from '../../support/summed-calls.ts'
+import {
+  aRecord,
+  firstDay,
+  placeOf,
+  resultOf,
+  rollUpAt,
+  storeRecords,
+} from '../../support/summed-calls.ts'
 
 test('one search works at a time, two of a tenant may wait, and a further one is refused at once', async () => {
   const rig = await openToolRig()
@@ -108,9 +115,7 @@ describe.each(eachDatabase)('a search on $database', ({ open }) => {
         },
         1,
       )
-      let step = await work.next()
-      while (step.done !== true) step = await work.next()
-      return step.value
+      return resultOf(work)
     }
     const wanted = records.flatMap((_, n) => (n % 1_000 === 7 ? [n + 1] : [])).toReversed()
     for (const order of ['newest', 'cost'] as const) {

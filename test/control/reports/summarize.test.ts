@@ -13,6 +13,7 @@ import {
   placeOf,
   randomRecord,
   randomRequest,
+  resultOf,
   rollUpAt,
   storeRecords,
   summarizeAt,
@@ -96,11 +97,9 @@ describe('a summary that would read records for more than a second', () => {
     const ask = async (filters: CallFilters, leastWindows = 1) => {
       const whole = { tenantId: null, from: firstDay, before: firstDay + 2 * DAY }
       const asked = { ...whole, groupBy: 'minute' as const, orderBy: 'count' as const, limit: 1 }
-      const work = summarize(late, { ...asked, filters }, leastWindows)
-      let step = await work.next()
-      while (step.done !== true) step = await work.next()
-      const { from, isComplete } = step.value
-      return { from, isComplete, calls: totalOf(step.value).figures.calls }
+      const found = await resultOf(summarize(late, { ...asked, filters }, leastWindows))
+      const { from, isComplete } = found
+      return { from, isComplete, calls: totalOf(found).figures.calls }
     }
     return { place, ask }
   }

@@ -1,10 +1,12 @@
 /** A spend guard of the platform, and the deletion of what it brakes, at the same moment on two nodes. */
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { customers } from '../../../control/resources/customers.ts'
 import { extensions } from '../../../control/resources/extensions.ts'
+import { GuardStore } from '../../../control/resources/guard-store.ts'
 import { ResourceStore } from '../../../control/resources/resource.ts'
 import { transaction } from '../../../schema/sql/query.ts'
 import { hasPostgres } from '../../support/postgres.ts'
+import { openResources } from '../../support/resources.ts'
 import { sharedDatabase } from '../../support/shared-database.ts'
 import { addGuard } from '../../support/spend-guards.ts'
 import { readColumn, readValue, runScript, runSql } from '../../support/stored.ts'
@@ -56,4 +58,22 @@ describe.runIf(hasPostgres)('beside a guard of another node', () => {
       expect(await readColumn(store, `SELECT ${owner}_id FROM spend_guard`)).toEqual([7])
     },
   )
+})
+
+test('a guard is not set on an extension that was deleted since it was looked up', async () => {
+  const world = await openResources()
+  await world.tenant('acme', ['acme.example'])
+  const phone = { extension: '101', password: 'long enough', display_name: 'x', tenant: 'acme' }
+  expect((await world.call('POST', '/pbx/extensions', phone)).status).toBe(201)
+  const lookedUp = vi.spyOn(GuardStore.prototype, 'present').mockImplementationOnce(async () => {
+    await runSql(world.store, 'DELETE FROM extension')
+    return undefined
+  })
+  onTestFinished(() => lookedUp.mockRestore())
+  const guard = { extension: '101', prefix: '1900', action: 'block', reason: 'too dear' }
+  const refused = await world.call('POST', '/spend-guards', guard)
+  const details = [{ path: 'extension', message: 'does not exist' }]
+  expect(refused.body).toMatchObject({ statusCode: 400, details })
+  const left = "SELECT count(*) FROM change_entry WHERE target_kind = 'spend_guard'"
+  expect(await readValue(world.store, left)).toBe(0)
 })

@@ -4,6 +4,11 @@ import { nodeStatus } from '../../support/engine-views.ts'
 import { runSql } from '../../support/stored.ts'
 import type { NodeState, SetStateResult } from '../../../schema/contracts/engine.ts'
 
+interface Made {
+  readonly id: number
+  readonly nodes: readonly { readonly id: number; readonly destination: string }[]
+}
+
 const node = { host: '10.0.0.1' }
 
 const set = { endpoint_name: 'pbx', algorithm: 8, set_id: 7, nodes: [node] }
@@ -69,10 +74,7 @@ test('every write is told to the engine, so that it holds from the next INVITE o
 
 test('the last node in service can be neither removed, nor disabled, nor replaced by disabled ones', async () => {
   const { call } = await openResources()
-  const { id, nodes } = (await call('POST', '/dispatcher', set)).data<{
-    id: number
-    nodes: { id: number }[]
-  }>()
+  const { id, nodes } = (await call('POST', '/dispatcher', set)).data<Made>()
   const path = `/dispatcher/${id}/nodes/${nodes[0]?.id}`
   const removed = await call('DELETE', path)
   expect([removed.status, removed.code]).toEqual([409, 'last_active_node'])
@@ -86,10 +88,7 @@ test('the last node in service can be neither removed, nor disabled, nor replace
 test('a node keeps its id and the word of the operator when its set is written anew', async () => {
   const { call, store } = await openResources()
   const two = { ...set, nodes: [node, { host: '10.0.0.2' }] }
-  const { id, nodes } = (await call('POST', '/dispatcher', two)).data<{
-    id: number
-    nodes: { id: number }[]
-  }>()
+  const { id, nodes } = (await call('POST', '/dispatcher', two)).data<Made>()
   await runSql(
     store,
     "UPDATE dispatcher_node SET operator_state = 'inactive' WHERE host = '10.0.0.2'",
@@ -117,10 +116,7 @@ test('a node that the set has already is a conflict', async () => {
 
 test('a set shows what the engine sees of each node', async () => {
   const { call, engine } = await openResources()
-  const { id, nodes } = (await call('POST', '/dispatcher', set)).data<{
-    id: number
-    nodes: { id: number; destination: string }[]
-  }>()
+  const { id, nodes } = (await call('POST', '/dispatcher', set)).data<Made>()
   const [shown] = nodes
   engine.sets = [
     {
@@ -172,10 +168,7 @@ test('a node whose name DNS does not know keeps no set in service', async () => 
     algorithm: 8,
     nodes: [{ host: '10.0.0.1' }, { host: 'gone.example' }],
   }
-  const { id, nodes } = (await call('POST', '/dispatcher', two)).data<{
-    id: number
-    nodes: { id: number }[]
-  }>()
+  const { id, nodes } = (await call('POST', '/dispatcher', two)).data<Made>()
   const [alive, gone] = nodes.map((each) => each.id)
   Object.assign(engine.dispatcher, { isUnresolvable: (nodeId: number) => nodeId === gone })
   const path = `/dispatcher/${id}/nodes`
@@ -191,14 +184,9 @@ test('a node whose name DNS does not know keeps no set in service', async () => 
   expect((await call('DELETE', `${path}/${gone}`)).status).toBe(200)
 })
 
-const pbx = { endpoint_name: 'pbx', algorithm: 8, set_id: 7, nodes: [{ host: '10.0.0.1' }] }
-
 test('the state of a node is pbx through the engine, whose refusals are answers', async () => {
   const { call, engine } = await openResources()
-  const { id, nodes } = (await call('POST', '/dispatcher', pbx)).data<{
-    id: number
-    nodes: { id: number }[]
-  }>()
+  const { id, nodes } = (await call('POST', '/dispatcher', set)).data<Made>()
   const asked: [number, string, NodeState][] = []
   let result: SetStateResult = 'changed'
   Object.assign(engine.dispatcher, {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { type Reader, setReadingThread } from '../../../schema/sql/query.ts'
 import { openResources, type TestResources } from '../../support/resources.ts'
-import { csvLine, parseCsv } from '../../../control/resources/rate-import.ts'
+import { csvLine, parseCsv, readRates } from '../../../control/resources/rate-import.ts'
 
 async function withPlan() {
   const control = await openResources()
@@ -324,4 +324,13 @@ test('a dry run says what an import would do, and stores nothing', async () => {
   const wrong = await send('prefix,rate_per_minute\n49,cheap\n', '&dry_run=true')
   expect(wrong.body).toMatchObject({ error: '1 line is not valid' })
   expect((await send(other, '&dry_run=perhaps')).status).toBe(400)
+})
+
+test('a quarter of a million rates are read of a table, and not one more', async () => {
+  const read = (count: number) => {
+    const lines = Array.from({ length: count }, (_, n) => `${n},1\n`)
+    return readRates(`prefix,rate_per_minute\n${lines.join('')}`, () => Promise.resolve(1))
+  }
+  expect(await read(250_000)).toHaveLength(250_000)
+  await expect(read(250_001)).rejects.toMatchObject({ status: 400 })
 })

@@ -1,12 +1,8 @@
 /** Delivery in virtual time: every answer of a receiver, and none. */
 import { expect, test } from 'vitest'
-import { Deliverer } from '../../../control/webhooks/deliverer.ts'
-import { DeliveryStore } from '../../../control/webhooks/delivery-store.ts'
-import { EndpointStore } from '../../../control/webhooks/endpoint-store.ts'
-import { Outbox } from '../../../control/webhooks/outbox.ts'
 import type { SendResult } from '../../../control/webhooks/sender.ts'
-import { runEach, WriteQueue } from '../../../schema/storage/write-queue.ts'
 import { freshStore, start } from '../../support/books.ts'
+import { deliveringNode } from '../../support/delivering-node.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 import { turnOfEventLoop } from '../../support/waiting.ts'
 import { Webhooks } from '../../../control/webhooks/webhooks.ts'
@@ -34,42 +30,17 @@ async function open(
 ) {
   const store = freshStore()
   const time = new ManualTime(start)
-  const endpoints = new EndpointStore(store)
-  const deliveries = new DeliveryStore(store)
   const requests: Request[] = []
   const answers = new Map<string, () => Promise<SendResult>>()
-  const writes = new WriteQueue({
-    store,
-    schedule: time.schedule,
-    run: runEach,
-    onFailure: (error) => {
-      throw error
-    },
-  })
-  const deliverer = new Deliverer({
+  const { endpoints, deliveries, deliverer, outbox } = deliveringNode(store, time, {
     node: 'a',
     longestSleepMs: 60_000,
-    deliveries,
-    writes,
-    now: time.now,
-    steadyNow: time.now,
-    random: () => 0,
-    schedule: time.schedule,
-    send: (url, headers) => {
-      requests.push({ url, id: headers['webhook-id'] ?? '', at: time.now() - start })
+    allowPrivate,
+    afterGone: () => void reload(),
+    send: (url, id, at) => {
+      requests.push({ url, id, at })
       return answers.get(url)?.() ?? Promise.resolve(answered(204))
     },
-    allowPrivate,
-    onGone: (id) => endpoints.disable(id, 'gone', time.now()),
-    afterGone: () => void reload(),
-    log: () => undefined,
-  })
-  const outbox = new Outbox({
-    store,
-    now: time.now,
-    steadyNow: time.now,
-    onWrite: () => deliverer.wake(),
-    randomBytes: (size) => Buffer.alloc(size, 7),
   })
   for (const id of new Set(tenants.filter((tenant) => tenant !== null)))
     store.sqlite
@@ -280,10 +251,8 @@ test.each([
 
 const day = 86_400_000
 
-async function openWebhooks() {
-  const store = freshStore()
-  const time = new ManualTime(start)
-  const webhooks = new Webhooks({
+const webhooksOf = (store: ReturnType<typeof freshStore>, time: ManualTime, seed: number) =>
+  new Webhooks({
     store,
     now: time.now,
     steadyNow: time.now,
@@ -291,10 +260,15 @@ async function openWebhooks() {
     random: () => 0,
     log: () => undefined,
     node: { name: 'a' },
-    randomBytes: (size) => Buffer.alloc(size, 1),
+    randomBytes: (size) => Buffer.alloc(size, seed),
     resolve: () => Promise.reject(new Error('ENOTFOUND')),
     allowPrivate: false,
   })
+
+async function openWebhooks() {
+  const store = freshStore()
+  const time = new ManualTime(start)
+  const webhooks = webhooksOf(store, time, 1)
   const body = { url: 'https://hooks.example.com/', events: ['*' as const], description: null }
   const off = { ...body, is_active: false }
   const id = await webhooks.endpoints.insert(off, 'whsec_AAAA', null, start)
@@ -358,18 +332,7 @@ test('a removal that a restart interrupted goes on after it', async () => {
   await webhooks.remove(id)
   await webhooks.stop()
   expect(count('webhook_delivery')).toBe(100)
-  const again = new Webhooks({
-    store,
-    now: time.now,
-    steadyNow: time.now,
-    schedule: time.schedule,
-    random: () => 0,
-    log: () => undefined,
-    node: { name: 'a' },
-    randomBytes: (size) => Buffer.alloc(size, 2),
-    resolve: () => Promise.reject(new Error('ENOTFOUND')),
-    allowPrivate: false,
-  })
+  const again = webhooksOf(store, time, 2)
   expect(await again.endpoints.active()).toEqual([])
   await again.reload()
   again.start()

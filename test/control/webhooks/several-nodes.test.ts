@@ -1,16 +1,12 @@
 /** Several nodes deliver from one database, in virtual time. */
 import { beforeEach, describe, expect, test } from 'vitest'
-import { Deliverer } from '../../../control/webhooks/deliverer.ts'
-import { DeliveryStore } from '../../../control/webhooks/delivery-store.ts'
-import { EndpointStore } from '../../../control/webhooks/endpoint-store.ts'
-import { Outbox } from '../../../control/webhooks/outbox.ts'
 import type { SendResult } from '../../../control/webhooks/sender.ts'
-import { runEach, WriteQueue } from '../../../schema/storage/write-queue.ts'
 import type { OutgoingEvent } from '../../../schema/contracts/engine.ts'
 import type { Store } from '../../../schema/open.ts'
 import { all, transaction } from '../../../schema/sql/query.ts'
 import { start } from '../../support/books.ts'
 import { deferred } from '../../support/deferred.ts'
+import { deliveringNode } from '../../support/delivering-node.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 import { hasPostgres } from '../../support/postgres.ts'
 import { settling, sharedDatabase } from '../../support/shared-database.ts'
@@ -34,39 +30,13 @@ describe.runIf(hasPostgres)('webhooks of several nodes', () => {
 
   async function openNode(name: string, answer: () => Promise<SendResult> = async () => accepted) {
     const { store, settled } = settling(await database.open())
-    const deliveries = new DeliveryStore(store)
-    const endpoints = new EndpointStore(store)
-    const writes = new WriteQueue({
-      store,
-      schedule: time.schedule,
-      run: runEach,
-      onFailure: (error) => {
-        throw error
-      },
-    })
-    const clocks = { now: time.now, steadyNow: time.now }
-    const deliverer = new Deliverer({
-      ...clocks,
-      deliveries,
-      writes,
-      schedule: time.schedule,
-      random: () => 0,
+    const { endpoints, deliverer, outbox } = deliveringNode(store, time, {
       node: name,
       longestSleepMs: 1_000,
-      allowPrivate: false,
-      send: (_, headers) => {
-        requests.push({ node: name, id: headers['webhook-id'] ?? '', at: time.now() - start })
+      send: (_, id, at) => {
+        requests.push({ node: name, id, at })
         return answer()
       },
-      onGone: (id) => endpoints.disable(id, 'gone', time.now()),
-      afterGone: () => undefined,
-      log: () => undefined,
-    })
-    const outbox = new Outbox({
-      ...clocks,
-      store,
-      onWrite: () => deliverer.wake(),
-      randomBytes: (size) => Buffer.alloc(size, name),
     })
     if (nodes.length === 0) {
       const body = { url: 'https://a.example/', events: ['*' as const], description: null }

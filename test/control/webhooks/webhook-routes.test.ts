@@ -20,6 +20,11 @@ interface Received {
   readonly data: Record<string, unknown>
 }
 
+const schedule = (work: () => void, delayMs: number) => {
+  const timer = setTimeout(work, delayMs)
+  return () => clearTimeout(timer)
+}
+
 const closers: (() => unknown)[] = []
 afterEach(async () => {
   for (const close of closers.splice(0)) await close()
@@ -51,10 +56,6 @@ async function openReceiver(status: () => number = () => 204) {
 async function open() {
   const base = await openControl()
   const { store } = base.deps
-  const schedule = (work: () => void, delayMs: number) => {
-    const timer = setTimeout(work, delayMs)
-    return () => clearTimeout(timer)
-  }
   const webhooks = new Webhooks({
     store,
     now: Date.now,
@@ -234,10 +235,6 @@ test('what failed is on the list and can be sent again by hand; 410 switches the
 test('a name that turned to an inside address is not connected to', async () => {
   const { received, url } = await openReceiver()
   const { deps } = await openControl()
-  const schedule = (work: () => void, delayMs: number) => {
-    const timer = setTimeout(work, delayMs)
-    return () => clearTimeout(timer)
-  }
   const webhooks = new Webhooks({
     ...deps,
     now: Date.now,

@@ -1,11 +1,10 @@
 import { expect, test } from 'vitest'
-import { openToolRig, storeRecord, forgetChanges } from '../../../support/tools-rig.ts'
+import { forgetChanges, noteChange, openToolRig, storeRecord } from '../../../support/tools-rig.ts'
 import { openProposalRig } from '../../../support/proposal-rig.ts'
 import type {
   CarrierRegistrationStatus,
   ProbedStatus,
 } from '../../../../schema/contracts/engine.ts'
-import { execute } from '../../../../schema/sql/query.ts'
 
 type Customers = {
   customers: { name: string; available: string; is_balance_low: boolean }[]
@@ -170,23 +169,18 @@ async function openedTrunks() {
     registrationOf: (id: number) => (id === 5 ? failed : undefined),
   })
   Object.assign(rig.engine.calls, { countByCarrier: (id: number) => id })
-  const note = (kind: 'gateway' | 'registration', subject_id: number, tenant_id: number | null) =>
-    execute(
-      rig.store,
-      rig.store.db.insertInto('state_change').values({
-        kind,
-        subject_id,
-        tenant_id,
-        name: `${kind} ${subject_id}`,
-        observer: 'a',
-        from_state: 'active',
-        to_state: kind === 'gateway' ? 'probing' : 'failed',
-        cause: 'probe' as const,
-        reason: 'no answer',
-        actor: null,
-        at: rig.now() - 60_000,
-      }),
-    )
+  const note = (kind: 'gateway' | 'registration', subject_id: number, tenant_id: number | null) => {
+    const to_state = kind === 'gateway' ? 'probing' : 'failed'
+    const at = rig.now() - 60_000
+    return noteChange(rig, {
+      kind,
+      subject_id,
+      tenant_id,
+      name: `${kind} ${subject_id}`,
+      to_state,
+      at,
+    })
+  }
   await note('gateway', 4, null)
   await note('gateway', 5, 1)
   await note('registration', 5, null)

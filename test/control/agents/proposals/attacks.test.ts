@@ -117,11 +117,7 @@ test('an agent that may propose is taught to, changes nothing by itself, and see
   const blind = await rig.key({ scopes: ['mcp:read', 'mcp:propose', 'calls:read'] })
   const unseen = await rig.propose('set_dispatcher_state', drain, blind)
   expect([unseen.status, unseen.text]).toEqual([403, expect.stringContaining('dispatcher:read')])
-  const foreign = await rig.key({
-    scopes: ['*:read', 'mcp:propose'],
-    tenant_scope: 'tenant',
-    tenant_slug: 'other',
-  })
+  const foreign = await rig.key({ scopes: ['*:read', 'mcp:propose'], tenant_slug: 'other' })
   for (const [tool, given] of [
     ['set_dispatcher_state', drain],
     ['hangup_call', { call_uuid: liveCall }],

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { riskOf } from '../../../../control/agents/proposals/proposals.ts'
 import { Retention } from '../../../../control/observe/retention/retention.ts'
 import { apiWith } from '../../../support/control.ts'
 import { drain, openProposalRig } from '../../../support/proposal-rig.ts'
@@ -261,3 +262,17 @@ test('proposals are kept as long as the audit log, and open ones longer', async 
   await step(1)
   expect(await left()).toEqual([open])
 })
+
+test.each([
+  ['low', true, {}],
+  ['low', true, { live_calls: 0, active_nodes_then: 3, live_calls_of_set: 900 }],
+  ['medium', true, { live_calls: 1 }],
+  ['medium', true, { requests_per_hour: 100 }],
+  ['high', true, { requests_per_hour: 101, live_calls: 1 }],
+  ['high', false, {}],
+] as const)(
+  'the risk is %s when it can be undone (%s) and affects %j',
+  (risk, canUndo, affected) => {
+    expect(riskOf(canUndo, affected)).toBe(risk)
+  },
+)

@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest'
 import type { AnomaliesView } from '../../../../control/observe/causes/find-anomalies.ts'
 import { kinds } from '../../../../control/observe/causes/finding.ts'
-import { execute } from '../../../../schema/sql/query.ts'
 import { seededRandom } from '../../../support/seeded-random.ts'
-import { openToolRig, storeRecord, type ToolRig } from '../../../support/tools-rig.ts'
+import { noteChange, openToolRig, storeRecord, type ToolRig } from '../../../support/tools-rig.ts'
 import { runSql } from '../../../support/stored.ts'
 import { compared } from '../../../../control/reports/findings.ts'
 
@@ -187,22 +186,7 @@ test('a key used from a new address, with changes from there, is critical', asyn
 test('a node and a carrier that are out are found, since when and why; a node that comes and goes, too', async () => {
   const rig = await openQuiet()
   const note = (kind: 'node' | 'gateway', subject_id: number, ago: number, to_state = 'probing') =>
-    execute(
-      rig.store,
-      rig.store.db.insertInto('state_change').values({
-        kind,
-        subject_id,
-        tenant_id: kind === 'node' ? 1 : null,
-        name: 'it',
-        observer: 'a',
-        from_state: to_state === 'active' ? 'probing' : 'active',
-        to_state,
-        actor: null,
-        cause: 'probe' as const,
-        reason: 'no answer',
-        at: rig.now() - ago,
-      }),
-    )
+    noteChange(rig, { kind, subject_id, to_state, at: rig.now() - ago })
   await rig.engine.dispatcher.setState(1, 'sip:10.0.0.1:5060;transport=udp', 'probing')
   await note('node', 1, 50 * 60_000)
   for (const ago of [60, 40, 20]) {
@@ -445,25 +429,6 @@ async function openOutage() {
   await rig.engine.dispatcher.setState(1, 'sip:10.0.0.1:5060;transport=udp', 'probing')
   return { ...rig, acme, other }
 }
-
-const noteChange = ({ store }: ToolRig, columns: object) =>
-  execute(
-    store,
-    store.db.insertInto('state_change').values({
-      kind: 'node',
-      subject_id: 1,
-      tenant_id: 1,
-      name: 'sip:10.0.0.1:5060;transport=udp',
-      from_state: 'active',
-      to_state: 'probing',
-      cause: 'probe',
-      reason: 'no answer',
-      actor: null,
-      observer: 'a',
-      at: 0,
-      ...columns,
-    }),
-  )
 
 test('the history of a node says since when it is down, why, and who changed it before', async () => {
   const rig = await openOutage()

@@ -1,9 +1,8 @@
 /** Findings of what was done by hand and of limits, and findings that a change in force deals with, over REST. */
 import { expect, test } from 'vitest'
 import type { AnomaliesView } from '../../../../control/observe/causes/find-anomalies.ts'
-import { execute } from '../../../../schema/sql/query.ts'
 import { runSql } from '../../../support/stored.ts'
-import { openToolRig, storeRecord } from '../../../support/tools-rig.ts'
+import { noteChange, openToolRig, storeRecord } from '../../../support/tools-rig.ts'
 
 const first = 'sip:10.0.0.1:5060;transport=udp'
 const reason = 'for the test'
@@ -62,22 +61,7 @@ test('a node taken out by hand is a finding: by which change, and how it comes b
 test('a node that does not answer and was then taken out is marked as handled by that change', async () => {
   const rig = await openFindings()
   await rig.engine.dispatcher.setState(1, first, 'probing')
-  await execute(
-    rig.store,
-    rig.store.db.insertInto('state_change').values({
-      kind: 'node',
-      subject_id: 1,
-      tenant_id: 1,
-      name: first,
-      observer: 'a',
-      from_state: 'active',
-      to_state: 'probing',
-      actor: null,
-      cause: 'probe',
-      reason: 'no answer',
-      at: rig.now() - 60_000,
-    }),
-  )
+  await noteChange(rig, { at: rig.now() - 60_000 })
   const [found] = (await rig.find('?kinds=node')).findings
   expect(found).toMatchObject({ severity: 'high', handled_by: null })
   const changeId = await rig.change(

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { openControl } from '../../../support/control.ts'
-import { readRows } from '../../../support/stored.ts'
+import { readRows, readValue } from '../../../support/stored.ts'
 
 const hour = 3_600_000
 
@@ -150,4 +150,22 @@ test('fresh addresses, however many, hide none that a key is used from every day
   expect(shown.map(({ address }) => address)).toEqual(
     expect.arrayContaining([...usual, '203.0.113.9']),
   )
+})
+
+test('of a key at most two hundred addresses are kept, the last seen among them', async () => {
+  const rig = await opened()
+  const uuid = await rig.uuidOf(await rig.key({ name: 'worker' }))
+  const { activity } = rig.access
+  await activity.flush()
+  for (let index = 0; index < 1_300; index += 1) {
+    rig.tick(1)
+    activity.of(2).ended(429, 'none', `2001:db8::${index}`, 'rate_limited')
+    if (index % 90 === 89) await activity.flush()
+  }
+  rig.tick(61_000)
+  await activity.flush()
+  const kept = 'SELECT count(*) FROM key_address WHERE application_key_id = 2'
+  expect(Number(await readValue(rig.store, kept))).toBeLessThanOrEqual(200)
+  const { addresses } = (await rig.activity(uuid)).data<Activity>()
+  expect(addresses.map(({ address }) => address)).toContain('2001:db8::1299')
 })

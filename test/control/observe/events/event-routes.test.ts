@@ -231,6 +231,17 @@ test('events wait for the check of their reader; one that takes too long ends th
   expect((await reader.read()).done).toBe(true)
 })
 
+test('there are 2,000 readers at most', () => {
+  const hub = new EventHub(log, () => now)
+  const read = (actor: string) =>
+    hub.open({ tenantId: null, actor }, undefined, () => Promise.resolve(true))
+  for (let reader = 0; reader < 2_000; reader++)
+    expect(read(`key ${reader % 50}`)).toBeInstanceOf(ReadableStream)
+  expect(read('another')).toBe('all')
+  hub.close()
+  expect(hub.size).toBe(0)
+})
+
 test('neither a credential nor a tenant takes all readers', async () => {
   const yes = () => Promise.resolve(true)
   const hub = new EventHub(log, () => now)
