@@ -56,6 +56,36 @@ async function follows(world: World, check: () => void): Promise<void> {
 }
 
 describe.runIf(hasPostgres)('two nodes', () => {
+  test('a refresh at one node keeps the phone registered at the other', async () => {
+    const { one, two } = await startTwo()
+    const phone = new Phone(two)
+    await phone.register({ expires: '60' })
+    await follows(one, () => expect(statusAt(one)).toEqual(['sip:101@203.0.113.7:5060 at two']))
+    for (const world of [one, two]) world.time.advance(50_000)
+    await phone.register({ expires: '60' })
+    one.time.advance(6_000)
+    await follows(one, () => {
+      const [contact] = one.registrar.statusOf('acme.example', '101').contacts
+      expect(contact?.expiresAt).toBeGreaterThan(one.time.now() + 40_000)
+    })
+    one.time.advance(20_000)
+    expect(statusAt(one)).toHaveLength(1)
+    one.time.advance(60_000)
+    await follows(one, () => expect(statusAt(one)).toEqual([]))
+    expect(one.told).toEqual([])
+  })
+
+  test('when a node is gone, only what needs no flow of it is called', async () => {
+    const { one, two, nodes } = await startTwo()
+    await new Phone(two, { port: 40_000, protocol: 'tcp' }).register()
+    await new Phone(two, { port: 40_001 }).register({ contact: '<sip:101@10.0.0.5>' })
+    await new Phone(two, { port: 5_062 }).register()
+    nodes.splice(1, 1)
+    await follows(one, () => expect(statusAt(one)).toHaveLength(3))
+    const called = one.registrar.contactsOf('acme.example', '101')
+    expect(called.map(({ source, routes }) => [source.port, routes])).toEqual([[5_062, []]])
+  })
+
   test('a phone that registers at another node is bound there alone, and each is told of its own', async () => {
     const { one, two } = await startTwo()
     const place = { port: 40_000, protocol: 'tcp' }
