@@ -179,15 +179,6 @@ test('what belongs to a dialog is never refused', () => {
   expect(refused).not.toContain(true)
 })
 
-test('an urgent call is let in', () => {
-  const { overload } = overloaded((uri) => uri.startsWith('sip:112@'))
-  const refused = Array.from({ length: 400 }, (_, n) =>
-    overload.refuses(call(n, { uri: 'sip:112@198.51.100.10' }), flow),
-  )
-  expect(refused).not.toContain(true)
-  expect(Array.from({ length: 400 }, (_, n) => overload.refuses(call(n), flow))).toContain(true)
-})
-
 test('under overload strangers get nothing, so that known sources keep their share', () => {
   const stranger = { ...flow, address: '198.51.100.9' }
   const { overload } = overloaded(

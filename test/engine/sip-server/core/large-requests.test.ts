@@ -113,13 +113,6 @@ test('what our Via makes larger than 1300 bytes goes by TCP, and says so', () =>
   expect(header(sent?.text ?? '', 'Record-Route')).toContain(';transport=tcp;lr')
 })
 
-test('a destination of a forwarded request without TCP gets it by UDP at once', () => {
-  const server = new VirtualServer()
-  server.sendFailed(forward(server, 'sip:192.0.2.20')?.reference ?? '')
-  const [again] = server.takeSent()
-  expect(header(again?.text ?? '', 'Via')).toMatch(/^SIP\/2\.0\/UDP .*;rport;branch=/)
-})
-
 test('every target of a host name is tried by TCP, then by UDP', () => {
   const server = new VirtualServer()
   forward(server, 'sip:pbx.example')
