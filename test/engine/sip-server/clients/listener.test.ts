@@ -49,6 +49,15 @@ test('an application sends frames and is sent frames', async () => {
   expect(String(bytes)).toBe(encodeFrame('1|response|c|NOK|grüße'))
 })
 
+test('a stream that is not framed is closed', async () => {
+  const { seeing, app, dropped } = await setUp()
+  const socket = app()
+  socket.write('GET / HTTP/1.1\r\n')
+  await closed(socket)
+  await seeing('disconnected 1')
+  expect(dropped).toEqual(['length is not a number'])
+})
+
 test('an application that does not read is dropped at the bound', async () => {
   const { clients, seeing, app, dropped } = await setUp()
   app().pause()
