@@ -25,8 +25,6 @@ export interface SrfRequest extends SrfMessage, EventEmitter {
   readonly source_address: string
   readonly source_port: string
   readonly protocol: string
-  readonly receivedOn: string
-  readonly stackTime: string
   cancel(callback?: (error: unknown, request: unknown) => void): void
 }
 
@@ -51,7 +49,6 @@ export interface SrfDialog extends EventEmitter {
   readonly remote: { readonly sdp: string }
   readonly sip: { readonly callId: string; readonly localTag: string; readonly remoteTag: string }
   destroy(options?: SendOptions): Promise<SrfMessage>
-  modify(sdp: string): Promise<string>
   request(options: SendOptions & { readonly method: string }): Promise<SrfMessage>
 }
 
@@ -71,17 +68,9 @@ interface UacOptions {
   readonly auth?: { readonly username: string; readonly password: string }
 }
 
-interface UacCallbacks {
-  readonly cbRequest?: (error: unknown, request: SrfRequest) => void
-  readonly cbProvisional?: (response: SrfMessage) => void
-}
-
 interface B2buaOptions {
   readonly proxy?: string
-  readonly localSdpA?: string
-  readonly localSdpB?: string
   readonly proxyRequestHeaders?: readonly string[]
-  readonly proxyResponseHeaders?: readonly string[]
 }
 
 /** What came of `proxyRequest`: the final answers of each destination in the order of their coming. */
@@ -101,7 +90,6 @@ export interface Srf extends EventEmitter {
   readonly app: {
     client: Agent
     _init(): Agent
-    readonly routedMethods: object
   }
   readonly _dialogs: ReadonlyMap<string, unknown>
   connect(options: object): void
@@ -122,7 +110,7 @@ export interface Srf extends EventEmitter {
   ): Promise<ProxyResults>
   createUAS(request: SrfRequest, response: SrfResponse, options: object): Promise<SrfDialog>
   createUAC(uri: string, options: UacOptions & { readonly noAck: true }): Promise<LateOffer>
-  createUAC(uri: string, options: UacOptions, callbacks?: UacCallbacks): Promise<SrfDialog>
+  createUAC(uri: string, options: UacOptions): Promise<SrfDialog>
   createB2BUA(
     request: SrfRequest,
     response: SrfResponse,
@@ -159,7 +147,6 @@ interface Agent extends EventEmitter {
       readonly pendingSipAuthRequests: Pending
     }
   >
-  removeRoute(verb: string): void
   _onConnect(socket: unknown): void
   _onClose(socket: unknown): void
   _onMsg(socket: unknown, payload: string): void

@@ -41,12 +41,6 @@ export function readEvent(payload: string): WireEvent {
   return { ...event, source, time, reason }
 }
 
-/** The reply to the right secret: addresses as peers see them, the server's version, addresses as bound. */
-export function readWelcome(payload: string) {
-  const [, , , , hostports = '', version = '', localHostports = ''] = payload.split('|')
-  return { hostports: hostports.split(','), version, localHostports: localHostports.split(',') }
-}
-
 const empty: WireEvent = {
   kind: '',
   commandId: '',

@@ -147,3 +147,12 @@ test('ai-openai: by TLS, SRTP, its codecs, and none of the headers to strip in a
   expect(ok.body).not.toContain('crypto')
   expect(got.flatMap((message) => namesIn(message, stripped))).toEqual([])
 })
+
+test('a list of its own counts in all messages too, BYE among them', async () => {
+  const { got } = await call(
+    await start({ strip_headers: Object.keys(others) }, { SIP_PASS_HEADERS: 'X-Secret' }),
+  )
+  expect(got.map(({ method }) => method)).toContain('BYE')
+  expect(got.flatMap((message) => namesIn(message, others))).toEqual([])
+  expect(got[0]?.get('P-Asserted-Identity')).toContain(paying)
+})

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { leadsBack } from '../../../engine/registrar/registrar.ts'
-import { Phone, startRegistrar } from './phone.ts'
+import { Phone, startRegistrar, type World } from './phone.ts'
 
 test.each([
   ['<sip:203.0.113.7;lr>', true],
@@ -25,38 +25,54 @@ test('an IPv6 address stands in brackets', () => {
   expect(leadsBack(['<sip:[2001:db8::8]:5060;lr>'], { address: '2001:db8::7' })).toBe(false)
 })
 
-test('a phone cannot direct its calls to another host; a known proxy can', async () => {
+const path = '<sip:198.51.100.9;lr>'
+
+/** A phone, new each time, registers through a proxy. */
+async function register(world: World, headers: Readonly<Record<string, string>> = { path }) {
+  const phone = new Phone(world)
+  await phone.challenged()
+  const contact = '<sip:+1900@gateway.example>'
+  return phone.send({ contact, authorization: phone.credentials(), ...headers })
+}
+
+const refused = { status: 403, reason: 'Path Not Allowed' }
+const routesTo101 = ({ registrar }: World) =>
+  registrar.contactsOf('acme.example', '101').map(({ routes }) => routes)
+
+test('a phone cannot direct its calls to another host; a proxy can for the tenants that it serves', async () => {
   const world = await startRegistrar()
-  const register = async (cseqOf: string) => {
-    const phone = new Phone(world, { callId: cseqOf })
-    await phone.challenged()
-    return phone.send({
-      contact: '<sip:+1900@gateway.example>',
-      path: '<sip:198.51.100.9;lr>',
-      authorization: phone.credentials(),
-    })
-  }
-  expect(await register('one')).toMatchObject({ status: 403, reason: 'Path Not Allowed' })
-  expect(world.registrar.contactsOf('acme.example', '101')).toEqual([])
-  world.proxies.add('203.0.113.7')
-  expect(await register('two')).toMatchObject({ status: 200 })
-  expect(world.registrar.contactsOf('acme.example', '101')).toMatchObject([
-    { routes: ['<sip:198.51.100.9;lr>'] },
-  ])
+  expect(await register(world)).toMatchObject(refused)
+  world.proxies.add('203.0.113.7 999')
+  expect(await register(world)).toMatchObject(refused)
+  expect(routesTo101(world)).toEqual([])
+  world.proxies.add('203.0.113.7 1')
+  expect(await register(world)).toMatchObject({ status: 200 })
+  expect(routesTo101(world)).toEqual([[path]])
 })
 
-test('a proxy is trusted for phones of the tenants that it serves only', async () => {
+test('a Path is trusted only while its proxy is ours, also after a restart', async () => {
   const world = await startRegistrar()
-  const register = async (callId: string) => {
-    const phone = new Phone(world, { callId })
-    await phone.challenged()
-    const authorization = phone.credentials()
-    const path = '<sip:198.51.100.9;lr>'
-    return phone.send({ contact: '<sip:101@phone>', path, authorization })
+  world.proxies.add('203.0.113.7')
+  await register(world)
+  world.proxies.clear()
+  for (const each of [world, await startRegistrar({ store: world.store })]) {
+    expect(routesTo101(each)).toEqual([])
+    expect(each.registrar.statusOf('acme.example', '101').status).toBe('unregistered')
+    each.proxies.add('203.0.113.7')
+    expect(routesTo101(each)).toEqual([[path]])
+    each.proxies.clear()
   }
-  world.proxies.add('203.0.113.7 999')
-  expect(await register('one')).toMatchObject({ status: 403, reason: 'Path Not Allowed' })
-  world.proxies.add('203.0.113.7 1')
-  expect(await register('two')).toMatchObject({ status: 200 })
-  expect(world.registrar.contactsOf('acme.example', '101')).toHaveLength(1)
+})
+
+// RFC 3327 §5.3: a phone that does not know of it may stumble over it.
+test.each([
+  [{}, undefined],
+  [{ supported: 'gruu' }, undefined],
+  [{ supported: 'outbound, PATH' }, '<sip:203.0.113.7;lr>'],
+  [{ require: 'path' }, '<sip:203.0.113.7;lr>'],
+])('the answer to a phone that says %j shows the Path %s', async (headers, shown) => {
+  const contact = '<sip:101@203.0.113.7:5060>'
+  const own = { path: '<sip:203.0.113.7;lr>', contact, ...headers }
+  const answer = await register(await startRegistrar(), own)
+  expect([answer.status, answer.headers['Path']]).toEqual([200, shown])
 })

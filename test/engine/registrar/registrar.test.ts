@@ -166,6 +166,28 @@ describe.each(eachDatabase)('the registrar on $database', ({ open }) => {
     ])
   })
 
+  test('a REGISTER without Contact asks what is there', async () => {
+    const world = await start()
+    const phone = new Phone(world)
+    await phone.register()
+    world.time.advance(100_000)
+    const answer = await phone.send({ authorization: phone.credentials() })
+    expect(answer.headers['Contact']).toBe('<sip:101@203.0.113.7:5060>;expires=3500')
+  })
+
+  test('an extension that another process deletes while its phone registers gets no binding', async () => {
+    const world = await start()
+    const phone = new Phone(world)
+    await phone.challenged()
+    const headers = phone.headers({ contact: phone.contact, authorization: phone.credentials() })
+    const answer = world.registrar.handle({ method: 'REGISTER', headers, source: phone.source })
+    const { db } = world.store
+    await execute(world.store, db.deleteFrom('extension').where('extension', '=', '101'))
+    world.time.advance(50)
+    expect((await answer).status).toBe(500)
+    expect(world.registrar.contactsOf('acme.example', '101')).toEqual([])
+  })
+
   test('a phone whose Contact has maddr is called where its REGISTER came from', async () => {
     const world = await start()
     const { address, port } = new Phone(world).source

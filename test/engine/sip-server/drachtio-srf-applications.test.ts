@@ -1,16 +1,11 @@
-/** Several applications, written on drachtio-srf as it is published: over TLS, called by the server, tagged. */
+/** An application on drachtio-srf as it is published to which the server connects. */
 import { readFileSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
-import {
-  createSipServer,
-  type SipServer,
-  type SipServerOptions,
-} from '../../../engine/sip-server/index.ts'
+import { createSipServer, type SipServerOptions } from '../../../engine/sip-server/index.ts'
 import { Authority, type Certificate } from '../../support/certificates.ts'
 import { SipPeer, sdp } from '../../support/sip-peer.ts'
 import {
-  connectByTcp,
   newSrf,
   type Srf,
   type SrfDialog,
@@ -44,15 +39,6 @@ async function start(options: Partial<SipServerOptions> = {}) {
   onTestFinished(() => peer.close())
   const uri = (user: string): string => `sip:${user}@127.0.0.1:${listener.port}`
   return { server, peer, uri }
-}
-
-async function connected(
-  server: SipServer,
-  tags: readonly string[],
-  prepare: (srf: Srf) => void,
-): Promise<void> {
-  const app = await connectByTcp(server, { tags }, prepare)
-  onTestFinished(() => app.close())
 }
 
 /** An application that waits for servers; where. */
@@ -106,31 +92,3 @@ test.each(['tcp', 'tls'])(
     await eventually(() => expect(server.stats()).toMatchObject({ dialled: 0, dialogs: 0 }))
   },
 )
-
-test('tags choose among the connected applications; call details go where they are wanted', async () => {
-  const { server, peer, uri } = await start({
-    routeRequest: ({ uri: wanted }) => ({ tag: wanted.includes('sales') ? 'sales' : 'support' }),
-  })
-  const taken: string[] = []
-  const details: unknown[][] = []
-  for (const tag of ['sales', 'support'])
-    await connected(server, [tag], (srf) => {
-      srf.invite((_req, res) => {
-        taken.push(tag)
-        res.send(486)
-      })
-      if (tag === 'support')
-        for (const kind of ['attempt', 'stop'])
-          srf.on(`cdr:${kind}`, (source: string, time: string, ...rest: { status: number }[]) =>
-            details.push([kind, source, typeof time, ...rest.slice(0, -1)]),
-          )
-    })
-  for (const user of ['sales', 'help', 'sales']) {
-    peer.request('INVITE', peer.leg(uri(user)), { body: sdp('caller') })
-    await peer.next(486)
-  }
-  expect(taken).toEqual(['sales', 'support', 'sales'])
-  await eventually(() => expect(details).toHaveLength(6))
-  expect(details[0]).toEqual(['attempt', 'network', 'string'])
-  expect(details[1]).toEqual(['stop', 'application', 'string', 'call-rejected'])
-})

@@ -229,32 +229,4 @@ describe.each(variants)('application by $app, SIP by $sip', (variant) => {
     expect(await acknowledged.promise).toBe(rack)
     await caller.next('486 INVITE')
   })
-
-  test('a subscription: NOTIFYs reach the dialog, also one that overtakes the answer', async () => {
-    const early = deferred<string>()
-    const { srf, peer } = await start(variant, (application) =>
-      application.use('notify', (req, res) => {
-        res.send(200)
-        early.resolve(req.get('Subscription-State'))
-      }),
-    )
-    const callee = await peer()
-    const headers = { Event: 'presence', Expires: '600' }
-    const subscribing = srf.createUAC(callee.uri, { method: 'SUBSCRIBE', headers })
-    const subscribe = await callee.next('SUBSCRIBE')
-    const leg = callee.calledLeg(subscribe, 'n')
-    const notify = (state: string): string =>
-      callee.request('NOTIFY', leg, {
-        headers: ['Event: presence', `Subscription-State: ${state}`],
-      })
-    notify('pending')
-    await callee.next('200 NOTIFY')
-    expect(await early.promise).toBe('pending')
-    callee.reply(subscribe, 202, { tag: 'n', headers: ['Expires: 600'] })
-    const notified = inDialog(await subscribing, 'NOTIFY')
-    notify('active;expires=600')
-    const [, answer] = await notified
-    answer.send(200)
-    await callee.next('200 NOTIFY')
-  })
 })

@@ -68,38 +68,6 @@ function setUp(admit: (source: Flow) => boolean = () => true) {
   return { driver, core, outputs, log, errors, packet, event }
 }
 
-const question = {
-  host: 'h',
-  port: 0,
-  protocol: undefined,
-  isSecure: false,
-  supported: [],
-}
-
-const pong = { kind: 'pong', commandId: 'c' } as const
-
-test('every event reaches the core with the time, and its outputs are performed in order', () => {
-  const { driver, core, outputs, log, packet, event } = setUp()
-  core.onReceive = () =>
-    outputs.push(
-      { kind: 'send', text: '100', flow, reference: 'r1' },
-      { kind: 'deliver', clientId: 1, event: pong },
-      { kind: 'resolve', question, reference: 'q1' },
-      { kind: 'close', flow },
-    )
-  packet('grüße')
-  driver.message('streamed', flow)
-  event('command')
-  const performed = ['send 100 to 5062 as r1', 'deliver 1 pong', 'resolve h as q1', 'close 5062']
-  expect(log).toEqual([
-    'receive grüße at 1000',
-    ...performed,
-    'receive streamed at 1000',
-    ...performed,
-    'command at 1000',
-  ])
-})
-
 test('an exception in the core drops that packet, is logged, and the server goes on', () => {
   const { core, outputs, log, errors, packet } = setUp()
   core.onReceive = (text) => {

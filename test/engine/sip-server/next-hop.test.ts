@@ -1,73 +1,38 @@
 /** What names may lead to, with a real DNS server. */
-import { afterEach, beforeEach, expect, test } from 'vitest'
-import { createSipServer, type Listener, type SipServer } from '../../../engine/sip-server/index.ts'
+import { expect, onTestFinished, test } from 'vitest'
+import { createSipServer } from '../../../engine/sip-server/index.ts'
 import { DnsServer } from '../../support/dns-server.ts'
 import { SipPeer } from '../../support/sip-peer.ts'
-import { connectInProcess, type ConnectedSrf } from '../../support/srf.ts'
-import { fastTimers } from '../../support/sip-rig.ts'
-
-let dns: DnsServer
-let server: SipServer
-let app: ConnectedSrf
-const peers: SipPeer[] = []
-
-beforeEach(async () => {
-  dns = await DnsServer.start()
-  server = createSipServer({
-    listen: [
-      { protocol: 'udp', host: '127.0.0.1', port: 0 },
-      { protocol: 'tcp', host: '127.0.0.1', port: 0 },
-    ],
-    secret: 'cymru',
-    timers: fastTimers,
-    dnsServers: [dns.address],
-    mayReach: (host, { address: at }) => host !== 'alias.example' || at !== '127.0.0.1',
-  })
-  await server.start()
-  app = await connectInProcess(server)
-})
-
-afterEach(async () => {
-  for (const peer of peers.splice(0)) peer.close()
-  app.close()
-  await server.stop()
-  dns.close()
-})
-
-async function peerBy(protocol: Listener['protocol'], port?: number): Promise<SipPeer> {
-  const listener = server.listeners.find((each) => each.protocol === protocol)
-  if (listener === undefined) throw new Error(`no listener for ${protocol}`)
-  const peer = await SipPeer.open(listener, { port })
-  peers.push(peer)
-  return peer
-}
-
-const srv = (service: string, target: string, port: number, priority: number) => ({
-  type: 'SRV' as const,
-  name: `${service}.pbx.example`,
-  data: { priority, weight: 10, port, target },
-})
-
-const address = (name: string, data: string) => ({ type: 'A' as const, name, ttl: 60, data })
-
-/** Sends one OPTIONS; answers with the status of its final response. */
-async function ask(uri: string, headers: Record<string, string> = {}): Promise<number> {
-  const request = await app.srf.request(uri, { method: 'OPTIONS', headers })
-  return new Promise((resolve) => {
-    request.once('response', ({ status }: { status: number }) => resolve(status))
-  })
-}
+import { connectInProcess, responseTo } from '../../support/srf.ts'
 
 test('a name does not lead to an address that it may not reach, by no record', async () => {
-  const peer = await peerBy('udp')
-  dns.serve(address('alias.example', '127.0.0.1'), address('node.pbx.example', '127.0.0.1'), {
-    ...srv('_sip._udp', 'node.pbx.example', peer.port, 1),
-    name: '_sip._udp.alias.example',
+  const dns = await DnsServer.start()
+  onTestFinished(() => dns.close())
+  const server = createSipServer({
+    listen: [{ protocol: 'udp', host: '127.0.0.1', port: 0 }],
+    secret: 'cymru',
+    dnsServers: [dns.address],
+    mayReach: (host, { address }) => host !== 'alias.example' || address !== '127.0.0.1',
   })
-  expect(await ask(`sip:b@alias.example:${peer.port}`)).toBe(503)
+  await server.start()
+  onTestFinished(() => server.stop())
+  const { srf, close } = await connectInProcess(server)
+  onTestFinished(close)
+  const [listener] = server.listeners
+  if (listener === undefined) throw new Error('no listener')
+  const peer = await SipPeer.open(listener)
+  onTestFinished(() => peer.close())
+  const { port } = peer
+  const ask = async (uri: string): Promise<number> =>
+    (await responseTo(await srf.request(uri, { method: 'OPTIONS' }))).status
+  const address = (name: string) => ({ type: 'A', name, ttl: 60, data: '127.0.0.1' }) as const
+  const data = { priority: 1, weight: 10, port, target: 'node.example' }
+  const srv = { type: 'SRV', name: '_sip._udp.alias.example', data } as const
+  dns.serve(address('alias.example'), address('node.example'), srv)
+  expect(await ask(`sip:b@alias.example:${port}`)).toBe(503)
   expect(await ask('sip:b@alias.example')).toBe(503)
   expect(peer.inbox).toEqual([])
-  const answered = ask(`sip:b@node.pbx.example:${peer.port}`)
+  const answered = ask(`sip:b@node.example:${port}`)
   peer.reply(await peer.next('OPTIONS'), 200, { tag: 't' })
   expect(await answered).toBe(200)
 })

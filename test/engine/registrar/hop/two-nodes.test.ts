@@ -9,7 +9,6 @@ import {
 } from '../../../support/two-nodes.ts'
 import { finalNotify, refer, asVersion } from '../../../support/transfer-rig.ts'
 import { sdp } from '../../../support/sip-peer.ts'
-import { hangUp } from '../../call/steps.ts'
 
 let nodes: TwoNodes
 
@@ -17,22 +16,6 @@ beforeEach(async () => {
   nodes = await startTwoNodes()
 })
 afterEach(() => nodes.stop())
-
-test('a phone behind NAT is called through the node that it has registered with', async () => {
-  const { caller, leg, phone, invite } = await talkAcross(nodes)
-  expect(invite.uri).toBe('sip:102@10.0.0.5:5060')
-  expect(invite.get('Route')).toBe('')
-  expect(invite.get('To')).toBe('<sip:102@acme.example>')
-  expect(invite.all('Via')).toHaveLength(2)
-  await hangUp(caller, leg, phone)
-  expect(await recordAtA(nodes)).toMatchObject({
-    disposition: 'ANSWERED',
-    hangupBy: 'caller',
-    calledNumber: '102',
-    tenantId: 3,
-  })
-  await nodes.a.idle()
-})
 
 test('a re-INVITE of either side reaches the other, and its ACK', async () => {
   const { caller, leg, phone, phoneLeg } = await talkAcross(nodes)

@@ -6,6 +6,8 @@ import {
   sdp,
   sip,
   tagIn,
+  targetAt,
+  udp,
   VirtualServer,
   requestOf,
   type SentMessage,
@@ -94,25 +96,44 @@ test('a large request inside a dialog goes by TCP too; one bound to a flow stays
 })
 
 /** A request that is forwarded; alone it fits into a datagram. */
-function forward(
-  server: VirtualServer,
-  destination: string,
-  { bytes = 1_280, words = '|||serial||', method = 'INVITE' } = {},
-): SentMessage | undefined {
-  const bare = requestOf(method, { body: sdp, extra: ['X-Filling: '] })
-  const filling = `X-Filling: ${'x'.repeat(bytes - bare.length)}`
-  server.receive(requestOf(method, { body: sdp, extra: [filling] }))
+function forward(server: VirtualServer, destination: string): SentMessage | undefined {
+  const bare = requestOf('INVITE', { body: sdp, extra: ['X-Filling: '] })
+  const filling = `X-Filling: ${'x'.repeat(1_280 - bare.length)}`
+  server.receive(requestOf('INVITE', { body: sdp, extra: [filling] }))
   server.takeSent()
   const transactionId = server.takeDelivered()[0]?.transactionId ?? ''
-  server.command(`proxy|${transactionId}|${words}|${destination}\r\n`)
+  server.command(`proxy|${transactionId}|remainInDialog|||serial|||${destination}\r\n`)
   return server.takeSent()[0]
 }
 
 test('what our Via makes larger than 1300 bytes goes by TCP, and says so', () => {
-  const sent = forward(new VirtualServer(), 'sip:192.0.2.20', {
-    words: 'remainInDialog|||serial||',
-  })
+  const sent = forward(new VirtualServer(), 'sip:192.0.2.20')
   expect(sent?.flow).toMatchObject({ address: '192.0.2.20', port: 5060, connectMs: 1_000 })
   expect(header(sent?.text ?? '', 'Via')).toMatch(/^SIP\/2\.0\/TCP 198\.51\.100\.10:5060;branch=/)
   expect(header(sent?.text ?? '', 'Record-Route')).toContain(';transport=tcp;lr')
+})
+
+test('every target of a host name is tried by TCP, then by UDP', () => {
+  const server = new VirtualServer()
+  forward(server, 'sip:pbx.example')
+  server.resolved('pbx.example', [targetAt('192.0.2.1'), targetAt('192.0.2.2')])
+  const ways: string[] = []
+  for (
+    let [sent] = server.takeSent();
+    sent?.text.startsWith('INVITE');
+    [sent] = server.takeSent()
+  ) {
+    ways.push(`${sent.flow.listener.protocol} ${sent.flow.address}`)
+    server.sendFailed(sent.reference)
+  }
+  expect(ways).toEqual(['tcp 192.0.2.1', 'udp 192.0.2.1', 'tcp 192.0.2.2', 'udp 192.0.2.2'])
+})
+
+test('a destination that refuses by TCP, or a server without TCP, stays on its transport', () => {
+  const server = new VirtualServer()
+  const sent = forward(server, 'sip:192.0.2.20')
+  server.receive(responseOf(sent?.text ?? '', 503), sent?.flow)
+  expect(server.takeStartLines().filter((line) => line.startsWith('INVITE'))).toEqual([])
+  const byUdp = forward(new VirtualServer({ listeners: [udp] }), 'sip:192.0.2.20')
+  expect(byUdp?.flow.listener.protocol).toBe('udp')
 })

@@ -1,7 +1,14 @@
 /** Dialogs and INVITEs that outlive the core: saved as JSON, restored in another one, which ends what it does not know. */
 import { expect, test } from 'vitest'
 import type { SavedDialog, SavedInvite } from '../../../../engine/sip-server/application.ts'
-import { answer, called, dialogIdOf, invite, calleeSdp } from '../../../support/callee.ts'
+import {
+  answer,
+  called,
+  calleeRequest,
+  calleeSdp,
+  dialogIdOf,
+  invite,
+} from '../../../support/callee.ts'
 import { acknowledge, invited, respond } from '../../../support/caller.ts'
 import {
   VirtualServer,
@@ -89,6 +96,31 @@ test('a dialog that a caller has begun: its requests reach the application, and 
   expect(startLine(text)).toBe('INVITE sip:alice@203.0.113.7:5060 SIP/2.0')
   expect([header(text, 'CSeq'), to.address]).toEqual(['10001 INVITE', '203.0.113.7'])
   expect([tagIn(header(text, 'From')), tagIn(header(text, 'To'))]).toEqual([toTag, 'f1'])
+})
+
+test('a dialog that we have begun keeps route set, target and both tags', () => {
+  const first = new VirtualServer()
+  const routes = ['Record-Route: <sip:192.0.2.2;lr>', 'Record-Route: <sip:192.0.2.1;lr>']
+  const sent = called(first, [], routes)
+  const id = dialogIdOf(sent)
+  const server = restored(savedDialog(first, id))
+  command(server, id, 'BYE')
+  const [{ text, flow: to } = { text: '', flow: caller }] = server.takeSent()
+  expect(text).toContain('Route: <sip:192.0.2.1;lr>\r\nRoute: <sip:192.0.2.2;lr>\r\n')
+  expect(startLine(text)).toBe('BYE sip:bob@192.0.2.20:5060 SIP/2.0')
+  expect([to.address, header(text, 'To')]).toEqual(['192.0.2.1', `${header(sent, 'To')};tag=bt`])
+  const other = restored(savedDialog(first, id))
+  other.receive(calleeRequest(sent, 'BYE', 1), callee)
+  expect(other.takeDelivered()[0]?.sip).toMatch(/^BYE /)
+})
+
+test('a peer behind NAT is reached by the address that it was heard from', () => {
+  const nat = { ...caller, address: '192.0.2.99', port: 33_000 }
+  const via = 'SIP/2.0/UDP 10.0.0.7:5060;rport;branch=z9hG4bK-INVITE-1'
+  const { server: before } = answeredCall(requestOf('INVITE', { via, body: sdp }), nat)
+  const server = restored(savedDialog(before, uasId))
+  command(server, uasId, 'BYE')
+  expect(server.takeSent()[0]?.flow).toMatchObject({ address: '192.0.2.99', port: 33_000 })
 })
 
 test('a dialog is restored once, and belongs to the application that has restored it', () => {
@@ -220,6 +252,27 @@ test('a dialog over TCP is asked for by a new connection, and goes on when its p
 
 const headersOf = (request: string): string[] =>
   request.split('\r\n').filter((line) => /^(Via|From|To|Call-ID|CSeq):/.test(line))
+
+test.each(['INFO', 'REGISTER'])(
+  'a peer over TCP is found by the connection of its next %s',
+  (method) => {
+    const before = answeredCall(tcpInvite, tcpCaller)
+    const server = next()
+    server.command('route|register')
+    server.takeDelivered()
+    restored(savedDialog(before.server, uasId), server)
+    const again = { ...tcpCaller, port: 41_000, connectionId: 3 }
+    const registers = { callId: 'r', extra: ['Expires: 600'] }
+    const inDialog = { toTag: before.toTag, cseq: 2 }
+    server.receive(requestOf(method, method === 'INFO' ? inDialog : registers), again)
+    respond(server, server.takeDelivered()[0]?.transactionId ?? '', 200)
+    server.takeSent()
+    server.advance(120_000)
+    expect(server.takeSent()).toEqual([])
+    command(server, uasId, 'BYE')
+    expect(server.takeSent()[0]?.flow).toMatchObject({ port: 41_000, connectionId: 3 })
+  },
+)
 
 test('a dialog over TCP that cannot be reached for a minute ends as an expired session does', () => {
   const server = restored(savedDialog(answeredCall(tcpInvite, tcpCaller).server, uasId))

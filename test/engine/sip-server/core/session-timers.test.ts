@@ -149,6 +149,20 @@ test('so does an INVITE that begins a call, unless its sender knows nothing of i
   expect(short([supported], 60)).toBe('SIP/2.0 100 Trying')
 })
 
+test.each([
+  ['uac', '', '600;refresher=uac', 'timer'],
+  ['uas', '', '600;refresher=uas', ''],
+  ['none', '', '', ''],
+  ['uas', ';refresher=uac', '600;refresher=uac', 'timer'],
+] as const)(
+  'by default refresher %s: who asks for 600%s is told "%s"',
+  (by, wish, expires, required) => {
+    const server = new VirtualServer({ more: { defaultRefresher: by } })
+    const { ok } = answered(server, [supported, `Session-Expires: 600${wish}`], [])
+    expect([header(ok, 'Session-Expires'), header(ok, 'Require')]).toEqual([expires, required])
+  },
+)
+
 const asked = ['Supported: timer', 'Session-Expires: 90']
 const bodyOf = (text: string): string => text.slice(text.indexOf('\r\n\r\n') + 4)
 
@@ -204,36 +218,51 @@ test('a re-INVITE of the application waits for a refresh that it cannot know of'
   expect(server.takeDelivered()[0]).toMatchObject({ commandId: id, verdict: 'OK' })
 })
 
-const agreed = ['Session-Expires: 1800;refresher=uac']
-
-/** Methods of what was sent, with their numbers. */
-const methods = (server: VirtualServer): string[] =>
-  server.takeSent().map(({ text }) => header(text, 'CSeq'))
-
-/** An agreed session whose refresh, after 900 s, was refused. */
-function refusedRefresh(status: number): { server: VirtualServer; invite: string } {
+test.each([
+  ['422, with the longer interval that the peer insists on', 422, ['Min-SE: 300'], '300'],
+  ['501 to UPDATE, as a re-INVITE', 501, [], '90'],
+])('a refresh that is answered %s, is sent again', (_what, status, extra, seconds) => {
   const server = new VirtualServer()
-  const invite = called(server, asked, agreed)
-  server.advance(900_000)
-  answer(server, server.takeSent()[0]?.text ?? '', status)
-  expect(methods(server)).toEqual(['2 ACK'])
-  return { server, invite }
-}
+  const allow = status === 501 ? 'INVITE, UPDATE' : 'INVITE'
+  answered(server, [supported, `Allow: ${allow}`], ['Session-Expires: 90;refresher=uas'])
+  server.advance(45_000)
+  server.receive(responseOf(server.takeSent()[0]?.text ?? '', status, { extra }))
+  server.advance(250)
+  const again = server.takeSent().at(-1)?.text ?? ''
+  const said = ['CSeq', 'Session-Expires', 'Min-SE'].map((name) => header(again, name))
+  expect(said).toEqual(['2 INVITE', `${seconds};refresher=uac`, seconds])
+})
+
+test.each(['INVITE', 'UPDATE'])('a refresh by %s of the peer starts its time again', (method) => {
+  const server = new VirtualServer()
+  const { toTag } = answered(server, [supported], ['Session-Expires: 90;refresher=uac'])
+  server.advance(45_000)
+  const extra = [supported, 'Session-Expires: 90;refresher=uac']
+  const body = method === 'INVITE' ? sdp : ''
+  server.receive(requestOf(method, { toTag, cseq: 2, branch: 'z9hG4bK-r', body, extra }))
+  respond(server, server.takeDelivered()[0]?.transactionId ?? '', 200)
+  expect(header(server.takeSent().at(-1)?.text ?? '', 'Session-Expires')).toBe('90;refresher=uac')
+  if (method === 'INVITE') server.receive(requestOf('ACK', { toTag, cseq: 2 }))
+  server.advance(59_000)
+  expect(server.takeSent()).toEqual([])
+  server.advance(1_000)
+  expect(server.takeStartLines()).toEqual(['BYE sip:alice@203.0.113.7:5060 SIP/2.0'])
+})
 
 // RFC 4028 §10: the same request would get the same answer.
 test.each([401, 407])(
   'a refresh that is challenged with %i is not repeated, and a BYE in time ends the call',
   (status) => {
-    const { server } = refusedRefresh(status)
+    const server = new VirtualServer()
+    const methods = (): string[] => server.takeSent().map(({ text }) => header(text, 'CSeq'))
+    called(server, asked, ['Session-Expires: 1800;refresher=uac'])
+    server.advance(900_000)
+    answer(server, server.takeSent()[0]?.text ?? '', status)
+    expect(methods()).toEqual(['2 ACK'])
     server.advance(867_750)
-    expect(methods(server)).toEqual([])
-    expect(server.takeDelivered()).toEqual([])
+    expect([methods(), server.takeDelivered()]).toEqual([[], []])
     server.advance(250)
-    const [bye] = server.takeSent()
-    expect(header(bye?.text ?? '', 'CSeq')).toBe('3 BYE')
-    expect(header(bye?.text ?? '', 'Reason')).toContain('Session timer expired')
-    const [told] = server.takeDelivered()
-    expect(told?.transactionId).toBe('unsolicited')
-    expect(told?.sip).toBe(bye?.text)
+    expect(methods()).toEqual(['3 BYE'])
+    expect(server.takeDelivered()[0]?.transactionId).toBe('unsolicited')
   },
 )

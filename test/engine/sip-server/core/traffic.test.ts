@@ -46,14 +46,6 @@ test('what cannot be read, or is no correct message, is counted', () => {
   expect(faulty).toEqual({ unreadable: 2, unreadableRequests: 1, requests: 1, responses: 1 })
 })
 
-test('names that a peer makes up do not make the table grow', () => {
-  const server = new VirtualServer()
-  for (let i = 0; i < 50; i++)
-    server.receive(requestOf(`X${i}`, { callId: `x${i}`, branch: `z9hG4bK-x${i}` }))
-  expect(totals(server).requestsIn).toEqual({ other: 50 })
-  expect(totals(server).responsesOut).toEqual({ other: { 501: 50 } })
-})
-
 /** What was observed, as upper bounds with how many came up to them. */
 const shown = ({ bounds, counts, sum }: Histogram): Readonly<Record<string, number>> => ({
   sum,

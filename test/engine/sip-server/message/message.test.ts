@@ -4,13 +4,10 @@ import {
   isToken,
   knownName,
   parseParams,
-  splitList,
   unquote,
 } from '../../../../engine/sip-server/message/headers.ts'
 import {
-  byteLength,
   decodeMessage,
-  encodeMessage,
   hasEscapedBytes,
   escapeUser,
   formatNameAddr,
@@ -26,27 +23,10 @@ import {
 import { invite, lines, read } from './sample.ts'
 
 test('compact and lower case names are found by the canonical one', () => {
-  const message = read(
-    lines(
-      'BYE sip:a@b SIP/2.0',
-      'v: SIP/2.0/TCP h',
-      'f: sip:a@b;tag=1',
-      'i: id',
-      'X: 90',
-      'CSEQ: 2 BYE',
-      '',
-      '',
-    ),
-  )
+  const head = ['BYE sip:a@b SIP/2.0', 'v: SIP/2.0/TCP h', 'f: sip:a@b;tag=1', 'i: id', 'X: 90']
+  const message = read(lines(...head, 'CSEQ: 2 BYE', '', ''))
   expect([message.callId, message.fromTag, message.via?.protocol]).toEqual(['id', '1', 'TCP'])
-  expect(message.get('session-expires')).toBe('90')
-  expect(message.entries().map(([name]) => name)).toEqual([
-    'Via',
-    'From',
-    'Call-ID',
-    'Session-Expires',
-    'CSeq',
-  ])
+  expect([message.get('session-expires'), message.cseq?.number]).toEqual(['90', 2])
 })
 
 test('a list runs over all lines of a header, and commas in quotes and brackets divide nothing', () => {
@@ -91,16 +71,6 @@ test.each([
   expect(knownName(name) ?? name).toBe(canonical)
 })
 
-test('a list is divided at commas outside quotes and brackets', () => {
-  expect(splitList('a, "b,\\",c" , <d,e>,,f')).toEqual(['a', '"b,\\",c"', '<d,e>', 'f'])
-  expect([splitList(''), splitList('one'), splitList(' , '), splitList(' one ')]).toEqual([
-    [],
-    ['one'],
-    [],
-    ['one'],
-  ])
-})
-
 test('parameters have lower case names, resolved quotes, and blanks around their separators', () => {
   const params = (text: string) => [...(parseParams(text, 0) ?? [])]
   expect(params(' ; TAG = a ;lr; text="x;\\"y\\"" ;h=[2001:db8::1]')).toEqual([
@@ -128,16 +98,6 @@ test('a token has no separators, and a quoted pair is the character behind its b
     false,
   ])
   expect(unquote('"a\\\\b\\"c"')).toBe('a\\b"c')
-})
-
-test('any bytes survive the way to text and back', () => {
-  fc.assert(
-    fc.property(fc.uint8Array({ maxLength: 60 }), (bytes) => {
-      const text = decodeMessage(Buffer.from(bytes))
-      expect(encodeMessage(text)).toEqual(Buffer.from(bytes))
-      expect(byteLength(text)).toBe(bytes.length)
-    }),
-  )
 })
 
 test.each([

@@ -1,8 +1,11 @@
 /** The program as a whole, on real sockets, and what holds at once when it reads its configuration again. */
-import { expect, test } from 'vitest'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
 import { OptionError } from '../../../../engine/sip-server/index.ts'
 import { runProgram } from '../../../../engine/sip-server/program/program.ts'
 import { programWorld, SipServerProgram, type Files } from '../../../support/sip-server-program.ts'
+import { emitted } from '../../../support/waiting.ts'
 
 async function ask(
   program: SipServerProgram,
@@ -64,7 +67,6 @@ const spammers = (value: string): string =>
 async function start(text: string, words = '') {
   const files: Files = { 'd.xml': text }
   const program = await SipServerProgram.start(`-f d.xml --admin 127.0.0.1:0 ${words}`, { files })
-  const peer = await program.peer()
   return {
     program,
     reread: (changed: string): void => {
@@ -74,6 +76,7 @@ async function start(text: string, words = '') {
     /** The status that a request of this User-Agent gets. */
     ask: async (userAgent: string): Promise<number> => {
       const headers = [`User-Agent: ${userAgent}`]
+      const peer = await program.peer()
       peer.request('OPTIONS', peer.leg(program.uri('a')), { headers })
       return (await peer.next(({ status }) => status > 199)).status
     },
@@ -89,14 +92,61 @@ test('spammers, and whose OPTIONS get 200', async () => {
   expect(program.logged.at(-1)).toBe('info info the configuration was read again')
 })
 
+test('the level of the log, unless the command line has one', async () => {
+  const level = (name: string): string =>
+    confWith('', `<logging><loglevel>${name}</loglevel></logging>`)
+  for (const [words, expected] of [
+    ['', 'debug'],
+    ['--loglevel warn', 'warn'],
+  ] as const) {
+    const { reread, program } = await start(level('error'), words)
+    reread(level('debug'))
+    expect(program.logged.at(-1)).toBe(`${expected} info the configuration was read again`)
+  }
+})
+
+test('request handlers; what the old one is asked it still answers', async () => {
+  const handler = async (status: number) => {
+    const held: (() => void)[] = []
+    const http = createServer((_question, response) => {
+      held.push(() => response.end(JSON.stringify({ action: 'reject', data: { status } })))
+    })
+    http.listen(0, '127.0.0.1')
+    await emitted(http, 'listening')
+    onTestFinished(() => void http.close())
+    const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}`
+    const xml = `<request-handlers><request-handler>${url}</request-handler></request-handlers>`
+    return { held, xml: confWith('', xml) }
+  }
+  const [old, young] = [await handler(486), await handler(404)]
+  const { reread, ask } = await start(old.xml)
+  const first = ask('a')
+  await expect.poll(() => old.held.length).toBe(1)
+  reread(young.xml)
+  const second = ask('b')
+  await expect.poll(() => young.held.length).toBe(1)
+  young.held[0]?.()
+  expect(await second).toBe(404)
+  old.held[0]?.()
+  expect(await first).toBe(486)
+})
+
+test('what cannot hold before a restart is named, without its value', async () => {
+  const timer = (ms: number): string => confWith(`<timers><t1>${ms}</t1></timers>`)
+  const { reread, program } = await start(timer(500))
+  reread(timer(400).replace('cymru', 'other').replace('127.0.0.1:0', '127.0.0.1:5999'))
+  const names = ['--contact', '--secret', '<sip/timers/t1>']
+  expect(program.logged.slice(-4, -1)).toEqual(
+    names.map((name) => expect.stringContaining(`warn ${name} has changed`) as string),
+  )
+})
+
 test.each([
   ['is no XML', '<drachtio>&'],
   ['has a value that is not allowed', confWith('<timers><t1>soon</t1></timers>')],
 ])('a file that %s changes nothing', async (_what, text) => {
   const { reread, ask, program } = await start(confWith(spammers('scanner')))
   reread(text)
-  expect(program.logged.at(-1)).toMatch(
-    /^info error the configuration cannot be read again; nothing has changed \{"reason":/,
-  )
+  expect(program.logged.at(-1)).toMatch(/^info error the configuration cannot be read again/)
   expect(await ask('scanner')).toBe(603)
 })

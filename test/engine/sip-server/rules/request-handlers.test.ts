@@ -6,7 +6,7 @@ import {
   type ServerResponse,
 } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
 import type { NewRequest } from '../../../../engine/sip-server/options.ts'
 import {
   questionUrl,
@@ -174,6 +174,19 @@ test.each([
   const { route, log } = handle({ url })
   expect(await route(request)).toEqual({ reject: { status: 500 } })
   expect(log).toEqual([['a request handler has failed', reason]])
+})
+
+test('a handler that says nothing is 500 after three seconds', async () => {
+  const { url, asked } = await start(() => undefined)
+  const { route } = handle({ url })
+  const time = new AbortController()
+  const timeout = vi.spyOn(AbortSignal, 'timeout').mockReturnValue(time.signal)
+  onTestFinished(() => timeout.mockRestore())
+  const answer = route(request)
+  await expect.poll(() => asked.length).toBe(1)
+  expect(timeout).toHaveBeenCalledWith(3_000)
+  time.abort()
+  expect(await answer).toEqual({ reject: { status: 500 } })
 })
 
 test('beyond two thousand questions the answer is 503 at once', async () => {

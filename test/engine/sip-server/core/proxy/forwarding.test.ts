@@ -77,10 +77,13 @@ test('provisional answers go back at once without our Via, Trying does not; 2xx 
   answerFrom(server, sent[0], 100)
   expect(server.takeSent()).toEqual([])
   answerFrom(server, sent[0], 180)
-  answerFrom(server, sent[0], 200, { toTag: 'b1', body: sdp })
+  for (let copy = 0; copy < 2; copy += 1)
+    answerFrom(server, sent[0], 200, { toTag: 'b1', body: sdp })
   const back = server.takeSent()
   expect(startLines(back)).toEqual([
     'SIP/2.0 180 Reason > 203.0.113.7',
+    'SIP/2.0 200 Reason > 203.0.113.7',
+    // Only the caller can acknowledge it, so every copy goes back.
     'SIP/2.0 200 Reason > 203.0.113.7',
   ])
   const text = back[1]?.text ?? ''
@@ -172,6 +175,19 @@ test('a silent destination is given up after the provisional timeout; silence ev
   expect(repliesTo(server)).toEqual(['OK done'])
 })
 
+test.each([
+  ['the final timeout', '|fullResponse||serial|2s|5s', 5_000],
+  ['timer C', '|fullResponse||serial||', 185_000],
+])('a destination that rings longer than %s is cancelled for the next one', (_what, words, ms) => {
+  const { server, sent } = proxied({ destinations: two, words })
+  answerFrom(server, sent[0], 180)
+  server.advance(ms)
+  answerFrom(server, sent[0], 487)
+  const lines = startLines(server.takeSent())
+  expect(lines).toContain('CANCEL sip:192.0.2.20 SIP/2.0 > 192.0.2.20')
+  expect(lines).toContain('INVITE sip:192.0.2.21 SIP/2.0 > 192.0.2.21')
+})
+
 test('redirections are followed by descending q and never in circles', () => {
   const { server, sent } = proxied({ words: '|fullResponse|followRedirects|serial||' })
   const extra = ['Contact: <sip:low@192.0.2.22>;q=0.1, <sip:high@192.0.2.21>;q=0.9']
@@ -189,6 +205,19 @@ test('a request that may go no further is refused with 483, and the application 
   server.command(`proxy|${transactionId}||fullResponse||serial|||sip:192.0.2.20\r\n`)
   expect(server.takeStartLines()).toContain('SIP/2.0 483 Too Many Hops')
   expect(repliesTo(server)).toEqual(['NOK Rejected with 483 Too Many Hops'])
+})
+
+test('an extension that a proxy would have to know is refused with 420', () => {
+  const { server, sent } = proxied({ request: { extra: ['Proxy-Require: nothing-we-know'] } })
+  expect(header(sent[0]?.text ?? '', 'Unsupported')).toBe('nothing-we-know')
+  expect(repliesTo(server)).toEqual(['NOK Rejected with 420 Bad Extension'])
+})
+
+test('a destination that cannot be read, or for which no listener has the transport, is 500', () => {
+  for (const destination of ['sip:[nonsense', 'sip:192.0.2.20;transport=tls']) {
+    const { sent } = proxied({ destinations: [destination] })
+    expect(startLines(sent)).toEqual(['SIP/2.0 500 Server Internal Error > 203.0.113.7'])
+  }
 })
 
 test('a timeout of a request that is no INVITE is not answered with 408 (RFC 4320)', () => {
