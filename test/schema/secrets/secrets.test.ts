@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { migrate } from '../../../schema/migrate.ts'
@@ -77,6 +77,19 @@ test('with another key a database with secrets is refused', () => {
   expect(() => protect('mixed.db', { secretKey: hexKey })).toThrow(/SECRET_KEY is not the key/)
   // The right one as a setting wins over the wrong file.
   expect(protect('mixed.db', { secretKey: key.trim() })).toBe(0)
+})
+
+test('a damaged key file is refused, and so is one that is gone; no new key is made', () => {
+  const store = open('damaged.db')
+  store.secrets.protect()
+  insertCarrier(store, store.secrets.seal(place, 'x'))
+  store.close()
+  const file = join(folder, 'damaged.db.key')
+  writeFileSync(file, 'not a key\n')
+  expect(() => protect('damaged.db')).toThrow(/does not hold 32 bytes/)
+  rmSync(file)
+  expect(() => protect('damaged.db')).toThrow(/damaged\.db\.key is missing; put that file back/)
+  expect(existsSync(file)).toBe(false)
 })
 
 test('a key that is set needs no file, and may be written in hexadecimal digits', () => {

@@ -4,6 +4,7 @@ import { ExternalCharging } from '../../../../engine/charging/external/external-
 import { MemoryFile } from '../../../../schema/journal/journal-file.ts'
 import type { Store } from '../../../../schema/open.ts'
 import { CallJournal } from '../../../../schema/journal/journal.ts'
+import { endedCall } from '../../../support/books.ts'
 import { FakeOcs } from '../../../support/fake-ocs.ts'
 import { hasPostgres } from '../../../support/postgres.ts'
 import { sharedDatabase } from '../../../support/shared-database.ts'
@@ -41,6 +42,27 @@ describe.runIf(hasPostgres)('an outbox that several processes share', () => {
   }
   afterEach(async () => {
     for (const charging of open.splice(0)) await charging.stop()
+  })
+
+  test('each CDR is delivered by one of them, and its cost is in its record', async () => {
+    const ocs = new FakeOcs(() => ({ kind: 'answer', status: 200, body: { cost: '0.50' } }))
+    await ocs.start()
+    const database = await sharedDatabase()
+    const log: string[] = []
+    const nodes: ExternalCharging[] = []
+    for (const name of ['one', 'two', 'three'])
+      nodes.push(openNode(await database.open(), ocs, name, log))
+    for (const node of nodes) await node.start()
+    const uuids = Array.from({ length: 60 }, (_, index) => `call-${index}`)
+    await Promise.all(
+      uuids.map((uuid, index) => nodes[index % nodes.length]?.report(endedCall(uuid, 7))),
+    )
+    const { statements } = await database.open()
+    const charged = statements.prepare('SELECT call_uuid FROM cdr WHERE cost_micros = 500000')
+    await eventually(async () => expect(await charged.all([])).toHaveLength(uuids.length))
+    expect(ocs.seen.map(({ body }) => String(body.call_uuid)).toSorted()).toEqual(uuids.toSorted())
+    expect(log).toEqual([])
+    await ocs.stop()
   })
 
   test('what a node was sending when it was killed, it sends again at its start; another node waits a minute', async () => {
