@@ -40,12 +40,6 @@ const caseOf = shareTrunks({
     gateways: ['trunks/registrar'],
     carrier: { auth: { type: 'register', ...account, from_domain: 'carrier.example' } },
   },
-  wrongPassword: {
-    gateways: ['trunks/registrar'],
-    carrier: {
-      auth: { type: 'register', ...account, password: 'wrong', from_domain: 'carrier.example' },
-    },
-  },
   inbound: {
     gateways: answers,
     isOutside: true,
@@ -115,16 +109,6 @@ test('we register with a carrier that challenges us, and the API says so', async
     expect(await shownCarrier()).toMatchObject({
       registration: 'registered',
       status: { is_usable: true, registration: { last_answer: { status: 200 } } },
-    }),
-  )
-})
-
-test('a wrong password with a carrier shows as a failed registration', async () => {
-  const { shownCarrier } = caseOf('wrongPassword')
-  await eventually(async () =>
-    expect(await shownCarrier()).toMatchObject({
-      registration: 'failed',
-      status: { registration: { expires_at: null, last_answer: { status: 403 } } },
     }),
   )
 })
