@@ -116,7 +116,9 @@ test('a second Tollgate with a database of its own does not start on a server th
     errors: '',
   })
   expect(await tollgate.waitForCalls(1)).toMatchObject([{ disposition: 'ANSWERED' }])
-  await expect.poll(() => tollgate.log.join()).toContain('another application has registered for calls')
+  await expect
+    .poll(() => tollgate.log.join())
+    .toContain('another application has registered for calls')
 })
 
 test('SIGHUP reads the file of drachtio-server again', async () => {

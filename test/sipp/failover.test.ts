@@ -7,7 +7,6 @@ const clean = { exitCode: 0, errors: '' }
 const caseOf = shareProgram(
   {
     'refuses-503': { nodes: ['refuses-503', 'answers'] },
-    refuse: { nodes: ['refuses-503', 'refuses-500'] },
     comesBack: { nodes: ['answers', 'answers'], ownNodes: true },
   },
   watchedNodes,
@@ -48,11 +47,4 @@ test('a node that comes back takes calls again after three answered probes', asy
   expect(await place(own, 'inbound/answered')).toEqual(clean)
   const calls = await own.waitForCalls(2)
   expect(calls.map(({ node }) => node)).toEqual([uris[1], uris[0]])
-})
-
-test('when all nodes have refused, the caller gets the last answer', async () => {
-  const own = caseOf('refuse')
-  expect(await place(own, 'failover/last-answer')).toEqual(clean)
-  const [call] = await own.waitForCalls(1)
-  expect(attemptsOf(call ?? { attempts: '[]' })).toEqual([503, 500])
 })

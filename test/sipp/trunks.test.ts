@@ -32,10 +32,6 @@ const caseOf = shareTrunks({
     route: { prefix: '91', strip: 1, prepend: '00' },
     seed: () => ({ rates: [{ rate_plan: 'retail', prefix: '9', rate_per_minute: '0.60' }] }),
   },
-  identity: {
-    gateways: ['trunks/gateway-expects-identity'],
-    carrier: { caller_id: { mode: 'pai' } },
-  },
   registers: {
     gateways: ['trunks/registrar'],
     carrier: { auth: { type: 'register', ...account, from_domain: 'carrier.example' } },
@@ -96,11 +92,6 @@ test('the number is stripped and prepended, and the caller fixed, as seen on the
     caller_id_number: caller,
     destination_number: number,
   })
-})
-
-test('the caller is told in P-Asserted-Identity where the carrier wants that', async () => {
-  const { dial } = caseOf('identity')
-  expect(await dial('inbound/answered')).toEqual(clean)
 })
 
 test('we register with a carrier that challenges us, and the API says so', async () => {

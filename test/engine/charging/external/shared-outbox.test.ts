@@ -34,7 +34,7 @@ describe.runIf(hasPostgres)('an outbox that several processes share', () => {
         wallNow: Date.now,
         random: () => 0.5,
       })
-      onTestFinished(() => charging.stop())
+      onTestFinished(async () => void (await charging.stop()))
       await charging.start()
       return charging
     }
@@ -47,7 +47,7 @@ describe.runIf(hasPostgres)('an outbox that several processes share', () => {
     const nodes = [await start('one'), await start('two'), await start('three')]
     const uuids = Array.from({ length: 60 }, (_, index) => `call-${index}`)
     await Promise.all(
-      uuids.map((uuid, index) => nodes[index % nodes.length]?.report(endedCall(uuid, 7))),
+      uuids.map(async (uuid, index) => nodes[index % nodes.length]?.report(endedCall(uuid, 7))),
     )
     const charged = statements.prepare('SELECT call_uuid FROM cdr WHERE cost_micros = 500000')
     await eventually(async () => expect(await charged.all([])).toHaveLength(uuids.length))
