@@ -2,8 +2,6 @@
  * Real phones on two nodes of one PostgreSQL database: a phone that has registered at one node is called through either,
  * by each transport; a node is killed, and its phones are reached again where they register next.
  */
-import { readFileSync } from 'node:fs'
-import { SessionState } from 'sip.js'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { PostgresStatements } from '../../schema/sql/postgres-statements.ts'
 import { Baresip, type BaresipOptions } from '../support/baresip.ts'
@@ -16,7 +14,6 @@ import { TollgateProcess } from '../support/tollgate-process.ts'
 import { finalNotify, refer, replacing } from '../support/transfer-rig.ts'
 import { domain, fourPhones, passwordOf } from '../support/two-phones.ts'
 import { eventually } from '../support/waiting.ts'
-import { WebPhone } from '../support/web-phone.ts'
 
 const authority = new Authority(temporaryFolder())
 const { certFile, keyFile } = authority.sign('tollgate', ...loopbackNames)
@@ -217,34 +214,6 @@ describe.runIf(hasPostgres)('phones of two nodes', () => {
       expect(faults()).toEqual([])
     },
   )
-
-  test('a phone in a browser is called through the other node, and either side hangs up', async () => {
-    const server = `wss://localhost:${a.wssPort}`
-    const account = { user: '102', password: passwordOf('102'), domain }
-    const web = new WebPhone({ ...account, server, ca: readFileSync(authority.file) })
-    cleanUp.push(() => web.stop())
-    await web.connect()
-    await web.register()
-    await knows(b, '102', 'a')
-    const caller = await phone(b, '101')
-    const incoming = async () => {
-      await caller.command('dial', `sip:102@${domain}`)
-      const session = await web.answer()
-      await caller.next('CALL_ESTABLISHED')
-      return session
-    }
-    const first = await incoming()
-    await caller.command('hangup')
-    await web.reaches(first, SessionState.Terminated)
-    await caller.next('CALL_CLOSED')
-    await (await incoming()).bye()
-    await caller.next('CALL_CLOSED')
-    const outgoing = web.call('101')
-    await caller.next('CALL_ESTABLISHED')
-    await (await outgoing).bye()
-    await caller.next('CALL_CLOSED')
-    expect(faults()).toEqual([])
-  })
 
   test.each(transports)(
     'when the node of a phone by %s is killed, its call is heard on; the phone is reached where it registers next',

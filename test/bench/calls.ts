@@ -240,10 +240,10 @@ type Books = Readonly<Record<'answered' | 'charged' | 'debits' | 'difference', n
 function reportBooks(where: string, row: Books | undefined, succeeded: number): void {
   const isRight =
     row !== undefined &&
-    Number(row.charged) === Number(row.answered) &&
-    Number(row.debits) === Number(row.answered) &&
-    Number(row.answered) >= succeeded &&
-    Number(row.difference) === 0
+    row.charged === row.answered &&
+    row.debits === row.answered &&
+    row.answered >= succeeded &&
+    row.difference === 0
   const verdict = isRight ? '' : `  ← WRONG: ${succeeded} calls succeeded`
   console.log(`  ${where}: ${JSON.stringify(row)}${verdict}`)
 }

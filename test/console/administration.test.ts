@@ -1,12 +1,10 @@
 /** What operators administer in the console: phones, keys, webhooks, bans, carriers, the audit log, settings. */
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
-import { postFrom } from '../support/console-browser.ts'
+import { postFrom, row } from '../support/console-browser.ts'
 import { shareConsole } from '../support/console-rig.ts'
 
 const { rig, signedIn } = shareConsole()
-
-const row = (page: Page, text: string) => page.getByRole('row').filter({ hasText: text })
 
 const confirm = (page: Page, action: string) =>
   page.getByRole('dialog').getByRole('button', { name: action }).click()

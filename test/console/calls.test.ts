@@ -109,9 +109,9 @@ test('a failed call says who could not pay, and what the wallet had', async () =
     .waitFor()
   await row('12025550133').getByRole('link').first().click()
   await page
-    .getByText(/Charging refuses the call.* insufficient funds .*has 0\.00 USD to spend/)
+    .getByText(/Charging refuses the call.* too little money .*has 0\.00 USD to spend/)
     .waitFor()
-  await page.getByText(/refused with 402 by the platform.* insufficient funds .*: top up/).waitFor()
+  await page.getByText(/refused with 402 by the platform.* too little money .*: top up/).waitFor()
 })
 
 /** 0.1 s of silence. */

@@ -1,13 +1,11 @@
 /** The console as operators use it: the started program, real calls, a real browser. */
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
-import { postFrom } from '../support/console-browser.ts'
+import { postFrom, row } from '../support/console-browser.ts'
 import { admin, ofTenant, placeCall, shareConsole } from '../support/console-rig.ts'
 import { eventually } from '../support/waiting.ts'
 
 const { rig, open, signedIn } = shareConsole()
-
-const row = (page: Page, text: string) => page.getByRole('row').filter({ hasText: text })
 
 /** As the API shows it. */
 const activeCall = (index: number) => ({

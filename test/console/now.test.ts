@@ -51,7 +51,7 @@ test('eleven incidents are told on the page Now, each with since when, evidence 
   }
   expect(await inaccessible()).toEqual([])
   await findings.filter({ hasText: 'globex' }).getByRole('link', { name: 'Call 1' }).click()
-  await page.getByText(/^\+15550130 called .*insufficient funds/).waitFor()
+  await page.getByText(/^\+15550130 called .*too little money/).waitFor()
 
   await page.goto('/console/charts')
   await page.getByRole('row').filter({ hasText: 'southern' }).getByText('0 %').waitFor()

@@ -1,13 +1,10 @@
 /** A stranger at a console with a trunk: a tenant, its user and key, and a softphone that calls out. */
-import type { Page } from 'playwright-core'
 import { expect, onTestFinished, test } from 'vitest'
 import { Baresip } from '../support/baresip.ts'
-import { openBrowser, openConsole } from '../support/console-browser.ts'
+import { formsOf, openBrowser, openConsole, row } from '../support/console-browser.ts'
 import { admin } from '../support/console-rig.ts'
 import { startWithNode } from '../support/scripted-node.ts'
 import { sdp } from '../support/sip-peer.ts'
-
-const row = (page: Page, text: string) => page.getByRole('row').filter({ hasText: text })
 
 test(
   'a tenant, a softphone that calls out by what the console says, a user and a key are made in the console',
@@ -28,14 +25,7 @@ test(
     const { page, complaints, signIn, inaccessible } = await openConsole(browser, tollgate)
     onTestFinished(() => page.context().close())
     await signIn(admin.username, admin.password)
-    const dialog = page.getByRole('dialog')
-    const field = (name: string) => dialog.getByRole('textbox', { name, exact: true })
-    const choice = (name: string) => dialog.getByRole('combobox', { name, exact: true })
-    const confirm = (name: string) => dialog.getByRole('button', { name, exact: true }).click()
-    const open = async (screen: string, action: string) => {
-      await page.getByRole('link', { name: screen, exact: true }).click()
-      await page.getByRole('button', { name: action }).click()
-    }
+    const { dialog, field, choice, confirm, open } = formsOf(page)
 
     await open('Tenants', 'New tenant')
     await field('Short name').fill('acme')

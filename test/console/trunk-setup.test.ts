@@ -1,8 +1,7 @@
 /** A stranger at an empty console: a trunk that registers, a rate deck from a file, a route, and a call over it. */
 import { createHash } from 'node:crypto'
-import type { Page } from 'playwright-core'
 import { expect, onTestFinished, test } from 'vitest'
-import { openBrowser, openConsole } from '../support/console-browser.ts'
+import { formsOf, openBrowser, openConsole, row } from '../support/console-browser.ts'
 import { admin } from '../support/console-rig.ts'
 import { openPeer } from '../support/scripted-node.ts'
 import { sdp, type SipPeer } from '../support/sip-peer.ts'
@@ -15,8 +14,6 @@ const account = {
   realm: 'telco.example',
 }
 const caller = '12025550100'
-
-const row = (page: Page, text: string) => page.getByRole('row').filter({ hasText: text })
 
 const deck = ['prefix,description,rate_per_minute', '49,Germany,0.60', '4915,Germany mobile,0.90']
 const wrongDeck = [deck[0], deck[1], '4915,Germany mobile,cheap', '44x,United Kingdom,0.01']
@@ -60,14 +57,7 @@ test(
     const { page, complaints, signIn, inaccessible } = await openConsole(browser, tollgate)
     onTestFinished(() => page.context().close())
     await signIn(admin.username, admin.password)
-    const dialog = page.getByRole('dialog')
-    const field = (name: string) => dialog.getByRole('textbox', { name, exact: true })
-    const choice = (name: string) => dialog.getByRole('combobox', { name, exact: true })
-    const confirm = (name: string) => dialog.getByRole('button', { name, exact: true }).click()
-    const open = async (screen: string, action: string) => {
-      await page.getByRole('link', { name: screen, exact: true }).click()
-      await page.getByRole('button', { name: action }).click()
-    }
+    const { dialog, field, choice, confirm, open } = formsOf(page)
 
     await open('Rate plans', 'New rate plan')
     await field('Name').fill('retail')

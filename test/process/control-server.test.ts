@@ -1,10 +1,8 @@
-import { connect } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import type { ConnectionLimits } from '../../control/http/http-server.ts'
-import { createControl, startControl, type ControlServer } from '../../control/server.ts'
+import { startControl, type ControlServer } from '../../control/server.ts'
 import { openConnection, requestText } from '../support/http-connection.ts'
-import { openControl, type TestControl } from '../support/control.ts'
-import { connectionTo, fetchOver } from '../support/in-memory-http.ts'
+import { openControl } from '../support/control.ts'
 import { readRows, readValue } from '../support/stored.ts'
 
 const anyPort = { host: '127.0.0.1', port: 0 }
@@ -14,16 +12,12 @@ afterEach(async () => {
   for (const server of servers.splice(0)) await server.stop()
 })
 
-async function serve(limits: Partial<ConnectionLimits> = {}, proxies: readonly string[] = []) {
-  const control = await openControl({ trustedProxies: proxies })
-  const ticks: (() => void)[] = []
-  const every = (_: number, work: () => void) => {
-    ticks.push(work)
-    return () => ticks.splice(0)
-  }
+async function serve(limits: Partial<ConnectionLimits> = {}) {
+  const control = await openControl()
+  const every = () => () => undefined
   const server = await startControl(control.deps, { api: anyPort, edge: anyPort, every, limits })
   servers.push(server)
-  return { ...control, server, ticks, open: () => openConnection(server.api.port) }
+  return { ...control, server, open: () => openConnection(server.api.port) }
 }
 
 /** How an enveloped error reads. */
@@ -207,68 +201,4 @@ test('one address gets so many connections; the next is told 503, counted, and w
       )
     })
     .toBe(200)
-})
-
-const json = { 'content-type': 'application/json' }
-
-/** All kinds of ways through the server, the middleware and the routes, refusals among them. */
-const requests: readonly (readonly ['api' | 'edge', string, RequestInit?])[] = [
-  ['api', '/health'],
-  ['api', '/health', { method: 'HEAD' }],
-  ['api', '/api/v1/health'],
-  ['api', '/api/v1/health', { headers: { 'x-api-key': 'wrong', 'x-correlation-id': 'mine' } }],
-  ['api', '/application-keys?page=0&limit=1', { headers: { authorization: 'TOKEN' } }],
-  ['api', '/api/v1/application-keys?page=1&page=2', { headers: { authorization: 'TOKEN' } }],
-  ['api', '/api/v1/audit', { headers: { authorization: 'TOKEN', 'x-tenant-slug': 'none' } }],
-  ['api', '/api/v1/health', { method: 'PATCH', headers: { authorization: 'TOKEN' } }],
-  ['api', '/api/v1/health', { method: 'OPTIONS', headers: { origin: 'https://a.example' } }],
-  ['api', '/health', { headers: { origin: 'https://a.example' } }],
-  ['api', '/nowhere'],
-  ['api', '/mcp', { method: 'POST', headers: { host: 'evil.example' } }],
-  ['api', '/health', { headers: { host: '@' } }],
-  ['api', '/health', { headers: { expect: 'the-unexpected' } }],
-  ['api', '/api/v1/auth/login', { method: 'POST', headers: json, body: '{"username":' }],
-  [
-    'api',
-    '/api/v1/auth/login',
-    { method: 'POST', headers: json, body: '{"username":"a","password":"b"}' },
-  ],
-  ['api', '/api/v1/auth/login', { method: 'POST', body: 'text' }],
-  ['api', '/api/v1/auth/login', { method: 'POST', headers: json, body: 'x'.repeat(1_100_000) }],
-  ['api', '/health', { headers: { 'x-forwarded-for': '192.0.2.9, 127.0.0.1' } }],
-  ['edge', '/health'],
-  ['edge', '/api/v1/health'],
-  ['edge', '/api/client/nowhere'],
-]
-
-test('a request over a connection in memory is answered as one on a port, byte by byte', async () => {
-  const proxies = ['127.0.0.0/8']
-  const [onPort, inMemory] = [
-    await serve({}, proxies),
-    await openControl({ trustedProxies: proxies }),
-  ]
-  // Both draw the same random bytes, so that keys and request ids are the same.
-  const { access, ...made } = createControl(inMemory.deps)
-  await access.prepare()
-  const token = `Bearer ${await onPort.key()}`
-  expect(`Bearer ${await inMemory.key()}`).toBe(token)
-  const told = async (response: Response) => {
-    const headers = [...response.headers].filter(([name]) => name !== 'date')
-    return { status: response.status, headers, body: await response.text() }
-  }
-  for (const [place, path, init = {}] of requests) {
-    const headers = new Headers(init.headers)
-    if (headers.get('authorization') === 'TOKEN') headers.set('authorization', token)
-    const { port, host } = onPort.server[place]
-    const answer = await fetchOver(connect(port, host), path, { ...init, headers })
-    const memory = connectionTo(made[place].server, '127.0.0.1')
-    const other = await fetchOver(memory, path, { ...init, headers })
-    expect([path, await told(other)]).toEqual([path, await told(answer)])
-  }
-  await access.audit.flush()
-  for (const tick of onPort.ticks) tick()
-  const entriesOf = ({ store }: TestControl) => readRows(store, 'SELECT * FROM audit_entry')
-  const [entries, others] = [await entriesOf(onPort), await entriesOf(inMemory)]
-  expect(others).toEqual(entries)
-  expect(entries).not.toEqual([])
 })

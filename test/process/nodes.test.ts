@@ -204,6 +204,28 @@ describe.runIf(programs !== undefined || process.env['CI'] === 'true')('two node
     expect(nodes.flatMap(({ faults }) => faults)).toEqual([])
   })
 
+  test('a customer has as many calls at once as it may have, on both nodes together', async () => {
+    const { data } = await ask(0, '/api/v1/customers')
+    const payer = (data as { id: number; name: string }[]).find(({ name }) => name === 'paying')
+    const allow = async (limit: number): Promise<void> => {
+      const body = { max_concurrent_calls: limit }
+      for (const index of [0, 1])
+        await ask(index, `/api/v1/customers/${payer?.id}`, { method: 'PATCH', body })
+    }
+    const isRefused = async (index: number): Promise<void> => {
+      const { caller } = await dial(at(index))
+      expect((await caller.next(({ status }) => status >= 200)).status).toBe(402)
+    }
+    await allow(2)
+    const [one, two] = [await talk(0), await talk(1)]
+    for (const index of [0, 1]) await isRefused(index)
+    await one()
+    const three = await talk(1)
+    await isRefused(0)
+    for (const hangUp of [two, three]) await hangUp()
+    await allow(0)
+  })
+
   test('a restart of PostgreSQL ends no call and loses no record; writes get 503 meanwhile', async () => {
     const ends = [await talk(0), await talk(1)]
     // A key that a node knows is good there while the server is away.

@@ -7,9 +7,6 @@ const clean = { exitCode: 0, errors: '' }
 const caseOf = shareProgram(
   {
     'refuses-503': { nodes: ['refuses-503', 'answers'] },
-    declines: { nodes: ['refuses-603', 'answers'] },
-    announces: { nodes: ['early-media-fails', 'answers'] },
-    refuse: { nodes: ['refuses-503', 'refuses-500'] },
     comesBack: { nodes: ['answers', 'answers'], ownNodes: true },
   },
   watchedNodes,
@@ -50,26 +47,4 @@ test('a node that comes back takes calls again after three answered probes', asy
   expect(await place(own, 'inbound/answered')).toEqual(clean)
   const calls = await own.waitForCalls(2)
   expect(calls.map(({ node }) => node)).toEqual([uris[1], uris[0]])
-})
-
-test('a node that declines (603) ends the call: no other phone rings', async () => {
-  const own = caseOf('declines')
-  expect(await place(own, 'failover/declined')).toEqual(clean)
-  const [call] = await own.waitForCalls(1)
-  expect(attemptsOf(call ?? { attempts: '[]' })).toEqual([603])
-})
-
-test('a node that fails after early media ends the call: the caller has heard it', async () => {
-  const own = caseOf('announces')
-  const result = await place(own, 'failover/announcement-then-503')
-  expect(result).toEqual(clean)
-  const [call] = await own.waitForCalls(1)
-  expect(attemptsOf(call ?? { attempts: '[]' })).toEqual([503])
-})
-
-test('when all nodes have refused, the caller gets the last answer', async () => {
-  const own = caseOf('refuse')
-  expect(await place(own, 'failover/last-answer')).toEqual(clean)
-  const [call] = await own.waitForCalls(1)
-  expect(attemptsOf(call ?? { attempts: '[]' })).toEqual([503, 500])
 })

@@ -12,7 +12,6 @@ const caseOf = shareProgram(
     byTcp: answers,
     poor: { ...answers, customer: { balance: '0' } },
     almostBroke: { ...answers, customer: { balance: '0.02' } },
-    busy: { nodes: ['refuses-486', 'answers'] },
     cancels: { nodes: ['rings'], ownNodes: true },
     races: { nodes: ['answers-after-ringing'], customer: { balance: '100.00' } },
     stranger: answers,
@@ -87,14 +86,6 @@ test('when the funds run out in mid-call both sides are hung up, and the wallet 
     cost_micros: cents(2),
   })
   expect(own.wallet()).toMatchObject({ balance: 0, ledger: 0 })
-})
-
-test('busy passes to the caller, and no other node is tried', async () => {
-  const own = caseOf('busy')
-  expect(await place(own, 'inbound/busy.xml')).toEqual(clean)
-  const [call] = await own.waitForCalls(1)
-  expect(call).toMatchObject({ disposition: 'BUSY', sip_code: 486, cost_micros: 0 })
-  expect(attemptsOf(call ?? { attempts: '[]' })).toEqual([486])
 })
 
 test('the caller gives up: 487, the node is cancelled, nothing is charged', async () => {

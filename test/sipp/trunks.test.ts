@@ -32,19 +32,9 @@ const caseOf = shareTrunks({
     route: { prefix: '91', strip: 1, prepend: '00' },
     seed: () => ({ rates: [{ rate_plan: 'retail', prefix: '9', rate_per_minute: '0.60' }] }),
   },
-  identity: {
-    gateways: ['trunks/gateway-expects-identity'],
-    carrier: { caller_id: { mode: 'pai' } },
-  },
   registers: {
     gateways: ['trunks/registrar'],
     carrier: { auth: { type: 'register', ...account, from_domain: 'carrier.example' } },
-  },
-  wrongPassword: {
-    gateways: ['trunks/registrar'],
-    carrier: {
-      auth: { type: 'register', ...account, password: 'wrong', from_domain: 'carrier.example' },
-    },
   },
   inbound: {
     gateways: answers,
@@ -104,27 +94,12 @@ test('the number is stripped and prepended, and the caller fixed, as seen on the
   })
 })
 
-test('the caller is told in P-Asserted-Identity where the carrier wants that', async () => {
-  const { dial } = caseOf('identity')
-  expect(await dial('inbound/answered')).toEqual(clean)
-})
-
 test('we register with a carrier that challenges us, and the API says so', async () => {
   const { shownCarrier } = caseOf('registers')
   await eventually(async () =>
     expect(await shownCarrier()).toMatchObject({
       registration: 'registered',
       status: { is_usable: true, registration: { last_answer: { status: 200 } } },
-    }),
-  )
-})
-
-test('a wrong password with a carrier shows as a failed registration', async () => {
-  const { shownCarrier } = caseOf('wrongPassword')
-  await eventually(async () =>
-    expect(await shownCarrier()).toMatchObject({
-      registration: 'failed',
-      status: { registration: { expires_at: null, last_answer: { status: 403 } } },
     }),
   )
 })

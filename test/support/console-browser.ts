@@ -32,6 +32,24 @@ export async function chooseScreen(page: Page, path: string): Promise<void> {
   await page.locator(`nav a[href="${path}"]`).click()
 }
 
+/** A row of the table that has this text. */
+export const row = (page: Page, text: string) => page.getByRole('row').filter({ hasText: text })
+
+/** What the dialogs of a page are filled in by. */
+export function formsOf(page: Page) {
+  const dialog = page.getByRole('dialog')
+  return {
+    dialog,
+    field: (name: string) => dialog.getByRole('textbox', { name, exact: true }),
+    choice: (name: string) => dialog.getByRole('combobox', { name, exact: true }),
+    confirm: (name: string) => dialog.getByRole('button', { name, exact: true }).click(),
+    open: async (screen: string, action: string): Promise<void> => {
+      await page.getByRole('link', { name: screen, exact: true }).click()
+      await page.getByRole('button', { name: action }).click()
+    },
+  }
+}
+
 /** Where the links lead that a selector finds. */
 export const hrefs = (page: Page, selector: string): Promise<string[]> =>
   page.evaluate(

@@ -1,4 +1,4 @@
-/** Who may send requests in a call from another address than before; `test/support/attacks/calls.ts` shows it from outside. */
+/** Who may send requests in a call from another address than before. */
 import { expect, test } from 'vitest'
 import { refusalInDialog, type InDialogDeps } from '../../../engine/call/in-dialog-source.ts'
 import { sampleStart } from '../../support/call-machine.ts'

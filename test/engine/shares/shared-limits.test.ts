@@ -28,6 +28,8 @@ interface Node {
 }
 
 class Carrier {
+  /** Whose limits these are. */
+  of: 'carrier' | 'agent' = 'carrier'
   readonly nodes = new Map<string, Node>()
   maxCalls = 0
   maxCps = 0
@@ -75,6 +77,7 @@ class Carrier {
       },
     })
     const carriers = new CarrierLimits(() => node.calls, now, { shares: limits, schedule })
+    const agents = new CallLimit('agent', () => node.calls, { shares: limits, schedule })
     const limited = () => ({ carrierId: 1, maxCalls: this.maxCalls, maxCps: this.maxCps })
     let onKilled = (): void => undefined
     const killed = new Promise<false>((resolve) => (onKilled = () => resolve(false)))
@@ -86,7 +89,8 @@ class Carrier {
     }
     const dial = async (): Promise<boolean> => {
       // As call control does: a call that is admitted at once is counted at once.
-      const admitted = carriers.admit(limited())
+      const admitted =
+        this.of === 'agent' ? agents.admit(1, this.maxCalls) : carriers.admit(limited())
       const isAdmitted =
         typeof admitted === 'boolean' ? admitted : await Promise.race([admitted, killed])
       if (timers.isEnded || !isAdmitted) return false
@@ -150,19 +154,23 @@ describe.runIf(hasPostgres)('limits of several nodes', () => {
     return begun.filter(Boolean).length
   }
 
-  test('one node can use the whole limit, and no call more; what it does not use goes to another one', async () => {
-    const [a, b] = await opened()
-    carrier.maxCalls = 20
-    expect(await dialAll(a, 30)).toBe(20)
-    expect([await a.dial(), await b.dial()]).toEqual([false, false])
-    a.calls = 0
-    let begun = 0
-    await eventually(async () => {
-      begun += await dialAll(b, 20 - begun)
-      expect(begun).toBe(20)
-    })
-    expect([carrier.mostCalls, await dialAll(a, 2)]).toEqual([20, 0])
-  })
+  test.each(['carrier', 'agent'] as const)(
+    'one node can use the whole limit of one %s, and no call more; what it does not use goes to another node',
+    async (of) => {
+      carrier.of = of
+      const [a, b] = await opened()
+      carrier.maxCalls = 20
+      expect(await dialAll(a, 30)).toBe(20)
+      expect([await a.dial(), await b.dial()]).toEqual([false, false])
+      a.calls = 0
+      let begun = 0
+      await eventually(async () => {
+        begun += await dialAll(b, 20 - begun)
+        expect(begun).toBe(20)
+      })
+      expect([carrier.mostCalls, await dialAll(a, 2)]).toEqual([20, 0])
+    },
+  )
 
   test('in no second do more calls start on all nodes than max_cps', async () => {
     const nodes = await opened()
@@ -215,6 +223,13 @@ describe.runIf(hasPostgres)('limits of several nodes', () => {
     b.calls = 0
     await b.limits.stop()
     expect(await carrier.stored()).toEqual({ a: 3 })
+  })
+
+  test('calls that live when a limit is set count against it', async () => {
+    const [a, b] = await opened()
+    expect(await dialAll(a, 5)).toBe(5)
+    carrier.maxCalls = 6
+    expect([await dialAll(a, 2), await dialAll(b, 3)]).toEqual([1, 0])
   })
 
   test('a limit that an operator lowers is kept by all nodes at once', async () => {

@@ -147,6 +147,21 @@ describe.runIf(hasPostgres)('a wallet of several processes', () => {
     expect(await authorize(c, 'two')).toMatchObject({ by: 'database_away' })
   })
 
+  test('in no second do more calls of a customer start on all processes than its max_cps', async () => {
+    const { node, topUp, authorize } = await sharedWallet({ max_cps: 2 })
+    const nodes = [await node('a'), await node('b')] as const
+    await topUp(nodes[0], oneUnit)
+    const starts: { readonly asked: number; readonly begun: number }[] = []
+    for (let tries = 0; starts.length < 3; tries += 1) {
+      const asked = performance.now()
+      const verdict = await authorize(nodes[tries % 2 === 0 ? 0 : 1], `call-${tries}`)
+      if (verdict.kind === 'granted') starts.push({ asked, begun: performance.now() })
+      else expect(verdict).toMatchObject({ code: 'cps_limit' })
+    }
+    const [first, , third] = starts
+    expect((third?.begun ?? 0) - (first?.asked ?? 0)).toBeGreaterThan(999)
+  })
+
   test('the limits of a customer are those of all processes', async () => {
     const { node, topUp, authorize, call } = await sharedWallet({ max_concurrent_calls: 3 })
     const [a, b] = [await node('a'), await node('b')]

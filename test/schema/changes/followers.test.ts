@@ -66,3 +66,15 @@ test('changes during a load cause one more, with all that has changed meanwhile'
   await new Promise(setImmediate)
   expect(told).toHaveLength(2)
 })
+
+test('changes in the interval after a load are one load; of more than fifty, of everything', async () => {
+  const { time, followers } = rig()
+  const told: Details[] = []
+  const reload = async (details: Details) => void told.push(details)
+  followers.follow({ topics: ['rate'], reload, intervalMs: 1_000 })
+  for (let prefix = 0; prefix < 60; prefix += 1) followers.changed('rate', `1/${prefix}`)
+  followers.changed('carrier', '1')
+  await new Promise(setImmediate)
+  time.advance(1_000)
+  expect(told).toEqual([new Set(['1/0']), 'all'])
+})

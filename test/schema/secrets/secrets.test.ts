@@ -79,6 +79,12 @@ test('with another key a database with secrets is refused', () => {
   expect(protect('mixed.db', { secretKey: key.trim() })).toBe(0)
 })
 
+test('a damaged key file is refused', () => {
+  protect('damaged.db')
+  writeFileSync(join(folder, 'damaged.db.key'), 'not a key\n')
+  expect(() => protect('damaged.db')).toThrow(/does not hold 32 bytes/)
+})
+
 test('a key that is set needs no file, and may be written in hexadecimal digits', () => {
   protect('set.db', { secretKey: hexKey })
   expect(existsSync(join(folder, 'set.db.key'))).toBe(false)

@@ -1,8 +1,7 @@
 /** The families of attacks that Tollgate has to stand, each against a started program. */
-import { calls } from './calls.ts'
 import { strangers } from './strangers.ts'
 import { tenants } from './tenants.ts'
 import { tolls } from './tolls.ts'
 import type { Attack } from './world.ts'
 
-export const attacks: readonly Attack[] = [...tolls, ...strangers, ...tenants, ...calls]
+export const attacks: readonly Attack[] = [...tolls, ...strangers, ...tenants]

@@ -1,5 +1,4 @@
 /** A started Tollgate to attack, with one of each kind of party on loopback. */
-import { hash } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Listener } from '../../../engine/sip-server/index.ts'
 import { freePort } from '../free-port.ts'
@@ -7,28 +6,21 @@ import { sdp, SipPeer, type Content } from '../sip-peer.ts'
 import { TollgateProcess } from '../tollgate-process.ts'
 
 export const domain = 'acme.example'
-/** Calling numbers of customers: with much money, with little, and one without calls. */
+/** Calling numbers of customers: with much money, and with little. */
 export const rich = '15550001111'
 export const poor = '15550002222'
-export const victim = '15550003333'
 
 /** What an attack may use. */
 export interface World {
   readonly tollgate: TollgateProcess
-  /** An administrator's key, and one that may do everything in the tenant `acme`. */
+  /** May do everything. */
   readonly adminKey: string
-  readonly tenantKey: string
-  /** The token of a session of a person, who may do everything. */
-  readonly session: string
-  /** Plays a node whose calls go out, and a carrier that no customer pays for. */
+  /** Plays a node whose calls go out. */
   readonly fromNode: SipPeer
-  readonly fromCarrier: SipPeer
   /** In a trusted network: its From says who pays. */
   readonly trusted: SipPeer
   /** Numbers (digits only) that have reached the carrier's gateway. */
   readonly dialledOut: string[]
-  /** `host:port` of that gateway. */
-  readonly gateway: string
   readonly random: () => number
   /** An answer of the API as JSON. */
   api(method: string, path: string, key: string, body?: object): Promise<ApiAnswer>
@@ -49,7 +41,7 @@ export async function startWorld(random: () => number): Promise<World> {
   const over = new AbortController()
   const open = async (port: number): Promise<SipPeer> =>
     SipPeer.openPatient(listenerAt(port), undefined)
-  const [nodePort, carrierPort, silentPort] = [await freePort(), await freePort(), await freePort()]
+  const [nodePort, silentPort] = [await freePort(), await freePort()]
   const [node, gateway] = [await open(9), await open(9)]
   const dialledOut: string[] = []
   serve(node, over.signal, () => undefined)
@@ -58,7 +50,6 @@ export async function startWorld(random: () => number): Promise<World> {
     node: node.port,
     gateway: gateway.port,
     nodePort,
-    carrierPort,
     silentPort,
   })
   const tollgate = await TollgateProcess.start(seed, {
@@ -70,35 +61,16 @@ export async function startWorld(random: () => number): Promise<World> {
   })
   const listener = tollgate.listener()
   const fromNode = await SipPeer.open(listener, { port: nodePort })
-  const fromCarrier = await SipPeer.open(listener, { port: carrierPort })
   const trusted = await SipPeer.open(listener)
-  const session = await logIn(tollgate)
-  const keyOf = async (body: object): Promise<string> => {
-    const made = await fetchJson(tollgate, 'POST', '/api/v1/application-keys', session, {
-      scopes: ['*'],
-      rate_limit_rpm: 100_000,
-      ...body,
-    })
-    return (made.body.data as { token: string }).token
-  }
-  const adminKey = await keyOf({ name: 'attack-admin' })
-  const tenantKey = await keyOf({
-    name: 'attack-tenant',
-    tenant_scope: 'tenant',
-    tenant_slug: 'acme',
-  })
-  const peers = [node, gateway, fromNode, fromCarrier, trusted]
+  const adminKey = await makeKey(tollgate)
+  const peers = [node, gateway, fromNode, trusted]
   return {
     tollgate,
     adminKey,
-    tenantKey,
-    session,
     fromNode,
-    fromCarrier,
     trusted,
     dialledOut,
     random,
-    gateway: `127.0.0.1:${gateway.port}`,
     api: (method, path, token, body) => fetchJson(tollgate, method, path, token, body),
     call: (peer, number, from, content) => call(tollgate, peer, number, from, content),
     stop: async () => {
@@ -126,7 +98,7 @@ function seedFor(ports: Readonly<Record<string, number>>): object {
     balance,
   })
   return {
-    tenants: [{ slug: 'acme', domains: [domain] }, { slug: 'other' }],
+    tenants: [{ slug: 'acme', domains: [domain] }],
     extensions: ['101', '102'].map((extension) => ({
       tenant: 'acme',
       extension,
@@ -140,11 +112,7 @@ function seedFor(ports: Readonly<Record<string, number>>): object {
       { rate_plan: 'retail', prefix: '1900', rate_per_minute: '600', first_increment: 60 },
       { rate_plan: 'retail', prefix: '1976', rate_per_minute: '0', blocked: true },
     ],
-    customers: [
-      customer('rich', rich, '1000'),
-      customer('poor', poor, '1'),
-      customer('victim', victim, '100'),
-    ],
+    customers: [customer('rich', rich, '1000'), customer('poor', poor, '1')],
     dispatcher: [
       {
         endpoint_name: 'pbx',
@@ -159,10 +127,7 @@ function seedFor(ports: Readonly<Record<string, number>>): object {
         nodes: [{ host, internal_port: ports['silentPort'], external_port: ports['nodePort'] }],
       },
     ],
-    carriers: [
-      { name: 'north', direction: 'out', gateways: [{ host, port: ports['gateway'] }] },
-      { name: 'south', direction: 'in', gateways: [{ host, port: ports['carrierPort'] }] },
-    ],
+    carriers: [{ name: 'north', direction: 'out', gateways: [{ host, port: ports['gateway'] }] }],
     outbound_routes: [
       { name: 'out', prefix: '', carrier: 'north' },
       { name: 'abroad', prefix: '00', strip: 2, carrier: 'north' },
@@ -211,13 +176,15 @@ async function call(
   return answer.status
 }
 
-/** The token of a session of the first administrator. */
-async function logIn(tollgate: TollgateProcess): Promise<string> {
-  const made = await fetchJson(tollgate, 'POST', '/api/v1/auth/login', '', {
-    username: 'admin',
-    password: adminPassword,
-  })
-  return (made.body.data as { token: string }).token
+async function makeKey(tollgate: TollgateProcess): Promise<string> {
+  const post = async (path: string, token: string, body: object) => {
+    const made = await fetchJson(tollgate, 'POST', path, token, body)
+    return (made.body.data as { token: string }).token
+  }
+  const login = { username: 'admin', password: adminPassword }
+  const session = await post('/api/v1/auth/login', '', login)
+  const key = { name: 'attack', scopes: ['*'], rate_limit_rpm: 100_000 }
+  return post('/api/v1/application-keys', session, key)
 }
 
 async function fetchJson(
@@ -238,9 +205,6 @@ async function fetchJson(
   const text = await answer.text()
   return { status: answer.status, body: (text === '' ? {} : JSON.parse(text)) as ApiAnswer['body'] }
 }
-
-/** A short text that differs for each input; for names that must not clash. */
-export const nameFor = (text: string): string => hash('sha256', text, 'hex').slice(0, 12)
 
 /** What an attack achieved. */
 export interface Verdict {

@@ -4,6 +4,7 @@ import { Decisions } from '../../../../engine/charging/authorization/decisions.t
 import { Reservations } from '../../../../engine/charging/authorization/reservations.ts'
 import { type Counting, Customer } from '../../../../engine/charging/customers/customer.ts'
 import type { Customers } from '../../../../engine/charging/customers/customers.ts'
+import { Meter } from '../../../../engine/charging/guards/meter.ts'
 import { RateTable } from '../../../../engine/charging/pricing/rate-table.ts'
 import { walletShares } from '../../../../engine/shares/node-shares.ts'
 import { noHold, type Share } from '../../../../schema/contracts/limits.ts'
@@ -51,15 +52,8 @@ const share: Share = {
   noted: () => undefined,
 }
 
-const noGuards = {
-  endsCalls: false,
-  isEnded: () => false,
-  of: () => undefined,
-  metersOf: () => [],
-}
-
 /** On a node that shares limits and wallets with others; of the wallet it has nothing yet. */
-function decisionsOn(room: Share) {
+function decisionsOn(room: Share, meters: readonly Meter[] = []) {
   const { shares: money, database, pass } = shareDatabase(0, walletShares())
   database.bound = 1_000_000
   const payer = new Customer(terms, 1_000_000n, {
@@ -71,7 +65,12 @@ function decisionsOn(room: Share) {
     customers: { byNumber: () => payer } as unknown as Customers,
     rates: new RateTable([rate]),
     reservations: new Reservations(),
-    guards: noGuards,
+    guards: {
+      endsCalls: false,
+      isEnded: () => false,
+      of: () => ({ kind: 'capped', meters }) as const,
+      metersOf: () => meters,
+    },
   }
   const decisions = new Decisions({
     books: () => books,
@@ -81,7 +80,7 @@ function decisionsOn(room: Share) {
     canHold: () => money.canHold,
     failMode: 'closed',
     onNew: () => undefined,
-    caps: { obtain: async () => noHold },
+    caps: { obtain: async (_, micros) => (await meters[0]?.share.obtainAmount(micros)) ?? noHold },
   })
   const dial = async (uuid: string) => decisions.authorize(question(uuid, '1555'))
   return { decisions, payer, dial, pass }
@@ -122,6 +121,37 @@ test('another call does not take what one has obtained that still waits for room
   const extended = decisions.extend('a', 50)
   await pass(50)
   expect(await extended).toMatchObject({ kind: 'granted' })
+})
+
+test('another call does not take the part of a cap that one has obtained', async () => {
+  const guard = {
+    guardUuid: 'guard',
+    scope: 'customer' as const,
+    scopeId: 1,
+    prefix: '',
+    action: 'cap' as const,
+    amountMicros: 170_000,
+    currency: 'USD',
+    per: 'duration' as const,
+    extension: null,
+    startsAt: start,
+    expiresAt: null,
+    endsCallsBefore: null,
+  }
+  const kind = { kind: 'cap', aheadSeconds: 0, busyWaitMs: 500 } as const
+  const caps = shareDatabase(0, kind)
+  const meter = new Meter(guard, start, caps.shares)
+  const { decisions, dial, pass: passMoney } = decisionsOn(share, [meter])
+  const pass = (ms: number) => Promise.all([caps.pass(ms), passMoney(ms)])
+  const both = Promise.all([dial('a'), dial('b')])
+  await pass(50)
+  expect(await both).toMatchObject([{ kind: 'granted' }, { kind: 'granted' }])
+  const extended = decisions.extend('a', 50)
+  await pass(50)
+  expect(await extended).toMatchObject({ kind: 'granted', reservation: { grantedSeconds: 110 } })
+  const last = dial('c')
+  await pass(50)
+  expect(await last).toMatchObject({ kind: 'denied', code: 'spend_guard' })
 })
 
 // ---- where other nodes count against the limits of a customer ------------------------------------

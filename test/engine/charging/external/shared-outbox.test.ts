@@ -1,53 +1,62 @@
 /** CDRs for an external OCS on PostgreSQL: several processes deliver from one outbox. */
-import { afterEach, describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { ExternalCharging } from '../../../../engine/charging/external/external-charging.ts'
 import { MemoryFile } from '../../../../schema/journal/journal-file.ts'
-import type { Store } from '../../../../schema/open.ts'
 import { CallJournal } from '../../../../schema/journal/journal.ts'
+import { endedCall } from '../../../support/books.ts'
+import { EndingTimers } from '../../../support/ending-timers.ts'
 import { FakeOcs } from '../../../support/fake-ocs.ts'
 import { hasPostgres } from '../../../support/postgres.ts'
 import { sharedDatabase } from '../../../support/shared-database.ts'
 import { eventually } from '../../../support/waiting.ts'
 
-const schedule = (work: () => void, delayMs: number): (() => void) => {
-  const timer = setTimeout(work, delayMs)
-  return () => clearTimeout(timer)
-}
-
 describe.runIf(hasPostgres)('an outbox that several processes share', () => {
-  const open: ExternalCharging[] = []
-  const openNode = (store: Store, { url }: FakeOcs, node: string, log: string[]) => {
-    const journal = new CallJournal(new MemoryFile(), {
-      storage: store.storage,
-      schedule,
-      log: () => undefined,
-    })
-    const charging = new ExternalCharging({
-      store,
-      journal,
-      node,
-      url,
-      token: undefined,
-      timeoutMs: 5_000,
-      schedule,
-      failMode: 'closed',
-      now: Date.now,
-      wallNow: Date.now,
-      random: () => 0.5,
-      log: (level, message) => void log.push(`${level} ${message}`),
-    })
-    open.push(charging)
-    return charging
+  async function opened() {
+    const ocs = new FakeOcs(() => ({ kind: 'answer', status: 200, body: { cost: '0.50' } }))
+    await ocs.start()
+    onTestFinished(() => ocs.stop())
+    const database = await sharedDatabase()
+    const { schedule } = new EndingTimers()
+    const log: string[] = []
+    const start = async (node: string): Promise<ExternalCharging> => {
+      const store = await database.open()
+      const shared = { schedule, log: (level: string, message: string) => log.push(level, message) }
+      const charging = new ExternalCharging({
+        ...shared,
+        store,
+        journal: new CallJournal(new MemoryFile(), { ...shared, storage: store.storage }),
+        node,
+        url: ocs.url,
+        token: undefined,
+        timeoutMs: 5_000,
+        failMode: 'closed',
+        now: Date.now,
+        wallNow: Date.now,
+        random: () => 0.5,
+      })
+      onTestFinished(async () => void (await charging.stop()))
+      await charging.start()
+      return charging
+    }
+    const { statements } = await database.open()
+    return { ocs, statements, log, start }
   }
-  afterEach(async () => {
-    for (const charging of open.splice(0)) await charging.stop()
+
+  test('each CDR is delivered by one of them, and its cost is in its record', async () => {
+    const { ocs, statements, log, start } = await opened()
+    const nodes = [await start('one'), await start('two'), await start('three')]
+    const uuids = Array.from({ length: 60 }, (_, index) => `call-${index}`)
+    await Promise.all(
+      uuids.map(async (uuid, index) => nodes[index % nodes.length]?.report(endedCall(uuid, 7))),
+    )
+    const charged = statements.prepare('SELECT call_uuid FROM cdr WHERE cost_micros = 500000')
+    await eventually(async () => expect(await charged.all([])).toHaveLength(uuids.length))
+    expect(ocs.seen.map(({ body }) => String(body.call_uuid)).toSorted()).toEqual(uuids.toSorted())
+    expect(log).toEqual([])
   })
 
   test('what a node was sending when it was killed, it sends again at its start; another node waits a minute', async () => {
-    const ocs = new FakeOcs(() => ({ kind: 'answer', status: 200, body: { cost: '0.50' } }))
-    await ocs.start()
-    const database = await sharedDatabase()
-    const { statements } = await database.open()
+    const { ocs, statements, start } = await opened()
     const report = (callUuid: string, node: string) =>
       statements
         .prepare(
@@ -61,7 +70,7 @@ describe.runIf(hasPostgres)('an outbox that several processes share', () => {
     await statements
       .prepare('UPDATE cdr_outbox SET claimed_until = $1 WHERE claimed_by = $2')
       .run([Date.now(), 'three'])
-    await openNode(await database.open(), ocs, 'one', []).start()
+    await start('one')
     const waiting = () =>
       statements.prepare<{ call_uuid: string }>('SELECT call_uuid FROM cdr_outbox').all([])
     await eventually(async () =>
@@ -70,6 +79,5 @@ describe.runIf(hasPostgres)('an outbox that several processes share', () => {
     expect(new Set(ocs.seen.map(({ body }) => body.call_uuid))).toEqual(
       new Set(['of-this-node', 'of-a-node-that-is-gone']),
     )
-    await ocs.stop()
   })
 })
