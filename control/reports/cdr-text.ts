@@ -195,7 +195,7 @@ const formulas =
 const MAX_REMEMBERED = 10_000
 
 /** Caches texts that repeat. */
-export class Memory<Key, Value> {
+class Memory<Key, Value> {
   readonly #make: (key: Key) => Value
   readonly #made = new Map<Key, Value>()
 
@@ -217,7 +217,7 @@ export class Memory<Key, Value> {
 const SECONDS = 16_384
 
 /** Times as text; those of one second differ only in their end. */
-export class SecondTexts {
+class SecondTexts {
   readonly #toText: (ms: number) => string
   readonly #seconds = new Float64Array(SECONDS).fill(-1)
   readonly #texts: string[] = Array.from({ length: SECONDS }, () => '')

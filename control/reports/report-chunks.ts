@@ -220,7 +220,7 @@ const FIRST_BYTES = 1_048_576
 const WIDEST = 3
 
 /** Encodes texts as UTF-8 in one reused block of memory. */
-export class ByteWriter {
+class ByteWriter {
   #block = Buffer.allocUnsafeSlow(FIRST_BYTES)
   #length = 0
 

@@ -380,7 +380,7 @@ interface Clock {
 }
 
 /** Calls `giveUp` after `atMostMs` of waiting, which may become less or more meanwhile; the returned function cancels it. */
-export function waitForAnswer(
+function waitForAnswer(
   { now, schedule }: Clock,
   atMostMs: () => number,
   giveUp: () => void,

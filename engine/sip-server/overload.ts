@@ -193,7 +193,7 @@ const busyFrom = 0.9
 /** A few calls are always let in: otherwise nothing would show that the overload is over. */
 const smallestShare = 0.01
 
-export class Admission {
+class Admission {
   readonly #delays: number[] = []
   readonly #utilizations: number[] = []
   #share = 1

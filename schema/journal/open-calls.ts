@@ -271,7 +271,7 @@ const LARGEST_BYTES = 4_096
 const SLOTS = 64
 
 /** Memory for the largest number of calls at a time stays with the process. */
-export class LineMemory {
+class LineMemory {
   /** Free slots, by their size in steps. */
   readonly #free: readonly Buffer[][] = Array.from(
     { length: LARGEST_BYTES / STEP_BYTES + 1 },

@@ -94,7 +94,7 @@ function bend(text: string, random: Random): string {
 }
 
 /** One to four of these, one after the other. */
-export function bentOften(text: string, random: Random): string {
+function bentOften(text: string, random: Random): string {
   let bent = text
   for (let count = 1 + Math.floor(random() * 4); count > 0; count--) bent = bend(bent, random)
   return bent

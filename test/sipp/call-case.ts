@@ -219,7 +219,7 @@ export interface Talking {
 }
 
 /** Waits until one call is answered and goes on. */
-export const untilTalking = (source: Talking): Promise<void> =>
+const untilTalking = (source: Talking): Promise<void> =>
   eventually(() => expect(source.openCalls()).toHaveLength(1))
 
 /**

@@ -35,7 +35,7 @@ export const serve = (app: ControlApp): ServedApp =>
   )
 
 /** The answer to one request over a connection of its own. */
-export async function fetchOver(
+async function fetchOver(
   connection: Duplex,
   path: string,
   { method = 'GET', headers, body, signal }: RequestInit = {},

@@ -190,7 +190,7 @@ function isMeant(record: StoredRecord, { tenantId, from, before, filters }: Summ
   )
 }
 
-export function figuresOf(records: readonly StoredRecord[]) {
+function figuresOf(records: readonly StoredRecord[]) {
   const count = (is: (record: StoredRecord) => boolean): number => records.filter(is).length
   const isAnswered = ({ disposition }: StoredRecord): boolean => disposition === 'ANSWERED'
   const costs = new Map<string, bigint>()

@@ -252,7 +252,7 @@ export interface BriefListing {
 
 const known = new WeakMap<ToolListing, BriefListing>()
 
-export function briefListing(listing: ToolListing): BriefListing {
+function briefListing(listing: ToolListing): BriefListing {
   const made = known.get(listing) ?? shortened(listing)
   known.set(listing, made)
   return made

@@ -371,7 +371,7 @@ type Figures = TelemetryView['database']
 const SIZE_MAX_AGE_MS = 60_000
 
 /** Returns a function that reads the size of the database. */
-export function databaseFigures(
+function databaseFigures(
   { sqlite, statements }: MaybeLocal,
   now: () => number,
 ): () => Promise<Figures> {

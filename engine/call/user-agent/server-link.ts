@@ -519,7 +519,7 @@ const ANSWER_TIMEOUT_MS = 600
 const LINGER_MS = 20
 
 /** Returns the final status. Undefined: no address has answered. */
-export async function knock(
+async function knock(
   addresses: readonly UdpAddress[],
   user: string,
   schedule: Schedule,

@@ -159,7 +159,7 @@ export interface GuardedCall {
   readonly sentAs?: (() => readonly string[]) | undefined
 }
 
-export class GuardTable {
+class GuardTable {
   readonly #scopes: Readonly<Record<GuardScope, Map<number, Prefixes>>> = {
     customer: new Map(),
     extension: new Map(),

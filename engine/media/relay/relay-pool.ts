@@ -203,7 +203,7 @@ const skippedKeys: ReadonlySet<string> = new Set([
 /** The weight of the latest round trip. */
 const LATENCY_WEIGHT = 0.1
 
-export class MonitoredRelay implements Relay {
+class MonitoredRelay implements Relay {
   readonly name: string
   readonly weight: number
   readonly #deps: MonitoredRelayDeps
