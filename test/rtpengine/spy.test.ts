@@ -80,7 +80,22 @@ test('a supervisor hears both parties and is not heard, and its call ends with t
   await caller.command('resume')
   await supervisor.hears(500, 800)
 
-  // A crash puts the supervisor down; the call goes on, and may be listened to again.
+  await caller.command('hangup')
+  await supervisor.next('CALL_CLOSED')
+  await tollgate.waitForCalls(2)
+  await relay.idle()
+  expect(tollgate.faults).toEqual([])
+})
+
+test('a crash puts the supervisor down; the call goes on, and may be listened to again', async () => {
+  const [caller, callee, supervisor] = await start()
+  if (!caller || !callee || !supervisor) throw new Error('no phones')
+  const uuid = await talk(caller)
+  await Promise.all([caller.hears(800), callee.hears(500)])
+  expect(await spy(uuid)).toMatchObject({ status: 201 })
+  await supervisor.next('CALL_ESTABLISHED')
+  await supervisor.hears(500, 800)
+
   await tollgate.kill()
   await Promise.all([caller.hearsMore(), callee.hearsMore()])
   await tollgate.restart()

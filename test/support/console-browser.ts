@@ -3,7 +3,7 @@
  * violation of its policy, fails the test that asks for it.
  */
 import axe from 'axe-core'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { isOnPostgres } from './on-sqlite.ts'
 import type { TollgateProcess } from './tollgate-process.ts'
 
@@ -14,7 +14,10 @@ const executablePath = '/usr/bin/chromium'
 const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
 
 export const openBrowser = (): Promise<Browser> =>
-  chromium.launch({ executablePath, args: ['--no-sandbox', '--disable-dev-shm-usage'] })
+  chromium.launch({
+    executablePath,
+    args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'],
+  })
 
 export interface ConsolePage {
   readonly page: Page
@@ -70,6 +73,8 @@ interface ConsoleOptions {
   readonly timezoneId?: string
   /** That is opened first. */
   readonly path?: string
+  /** Cookies of another page: its session. */
+  readonly storageState?: Awaited<ReturnType<BrowserContext['storageState']>>
 }
 
 export async function openConsole(
@@ -80,6 +85,7 @@ export async function openConsole(
     width = 1_280,
     timezoneId,
     path = '/console/calls',
+    storageState,
   }: ConsoleOptions = {},
 ): Promise<ConsolePage> {
   const baseURL = `http://127.0.0.1:${apiPort}`
@@ -89,6 +95,7 @@ export async function openConsole(
     locale: 'en-GB',
     viewport: { width, height: 800 },
     ...(timezoneId !== undefined && { timezoneId }),
+    ...(storageState !== undefined && { storageState }),
   })
   const page = await context.newPage()
   const complaints: string[] = []

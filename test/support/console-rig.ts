@@ -46,8 +46,10 @@ export function shareConsole() {
     rig: () => started().rig,
     open,
     signedIn: async (options: Parameters<typeof openConsole>[2] = {}): Promise<ConsolePage> => {
-      const opened = await open(options)
-      await opened.signIn(admin.username, admin.password)
+      // The session of the rig: an address may sign in a few times a minute only.
+      const storageState = await started().rig.console.page.context().storageState()
+      const opened = await open({ ...options, storageState })
+      await opened.page.getByRole('button', { name: 'Account' }).waitFor()
       return opened
     },
   }

@@ -1,7 +1,6 @@
 /** Media rules of carriers, sets, extensions, tenants and agents, at the door and in the database. */
 import { afterEach, expect, test, beforeEach } from 'vitest'
 import { openResources, type TestResources } from '../../support/resources.ts'
-import { readFileSync } from 'node:fs'
 
 let control: TestResources
 
@@ -134,20 +133,4 @@ test('what the body says itself counts, and all of it can be changed', async () 
   const path = `/api/v1/telephony/ai-agents/${String(id)}`
   expect((await control.call('PATCH', path, patch)).body).toMatchObject({ data: patch })
   expect((await control.call('PATCH', path, { preset: 'ai-generic' })).status).toBe(400)
-})
-
-test('the examples of the guide work as they stand', async () => {
-  const guide = readFileSync('GUIDE.md', 'utf8')
-  const chapter = guide.slice(guide.indexOf('### AI voice services'), guide.indexOf('\n## Routing'))
-  const examples = [...chapter.matchAll(/^post (\S+) '(\{[^']*\})'/gm)]
-  expect(examples.map(([, path]) => path)).toEqual([
-    '/telephony/ai-agents',
-    '/routing/carriers',
-    '/telephony/ai-agents',
-  ])
-  for (const [, path = '', body = ''] of examples) {
-    const made = await created(path, JSON.parse(body) as object)
-    expect(made).toMatchObject({ media_profile: 'srtp', dtmf: 'rfc4733' })
-    expect(JSON.stringify(made)).toMatch(/transport=tls|"transport":"tls"/)
-  }
 })
