@@ -26,6 +26,13 @@ const patientTests = inFolders(
   'console',
   'process',
 )
+/** Of these, what takes a browser, a media relay, an installation or several starts: `npm test` leaves it to `--all`. */
+const thoroughTests = [
+  ...inFolders('sipvicious', 'webphone', 'conformance', 'rtpengine', 'console'),
+  'test/baresip/nodes.test.ts',
+  'test/process/{container,demo,drachtio-server,outlive,service-manager}.test.ts',
+  'test/process/{sip-server-package,package,socket-activation,start}.test.ts',
+]
 /** Without sockets, in virtual time: nothing in them waits. */
 const virtualTests = inFolders('engine/call')
 
@@ -139,9 +146,10 @@ export default defineConfig({
         test: {
           ...waiting,
           name: 'patient',
-          include: [...patientTests, ...not(measuringTests)],
+          include: [...patientTests, ...not(measuringTests, thoroughTests)],
         },
       },
+      { test: { ...waiting, name: 'thorough', include: thoroughTests } },
       { test: { ...measuring, name: 'measuring', include: measuringTests } },
     ],
   },

@@ -1,6 +1,6 @@
 /**
- * `npm test`: what a developer needs, on SQLite. `npm test -- --all`, which `.ci/run` takes: the tests on PostgreSQL and
- * those that measure, too. Further arguments are those of vitest: files, `-t name`, `--project name`.
+ * `npm test`: what a developer needs, on SQLite. `npm test -- --all`, which `.ci/run` takes: PostgreSQL, browsers, media and
+ * what measures, too. Further arguments are those of vitest: files, `-t name`, `--project name`.
  *
  * As root, in a container or CI, it installs the peer programs that these suites drive; elsewhere it names the command
  * that installs them. What cannot run is listed by name, and fails with CI=true. It prints how far it is, at the end what
@@ -13,7 +13,7 @@ import { parseCLI, startVitest } from 'vitest/node'
 import { RunSummary } from './support/run-summary.ts'
 
 /** The projects of vitest.config.ts that `npm test` leaves to `--all`. */
-const onlyWithAll = ['postgres', 'postgres-process', 'measuring', 'postgres-measuring']
+const onlyWithAll = ['thorough', 'postgres', 'postgres-process', 'measuring']
 
 /** Run once more, on PostgreSQL, by the projects of vitest.config.ts whose names begin with postgres. */
 const repeatedFolders = ['control', 'engine/charging', 'engine/registrar', 'process', 'sipp'].map(
@@ -183,6 +183,8 @@ const given = process.argv.slice(2).filter((word) => word !== '--all')
 // Who names files wants all that there is of them.
 const words =
   isWhole || given.length > 0 ? given : onlyWithAll.flatMap((name) => ['--project', `!${name}`])
+const isShort = !isWhole && given.length === 0
+if (isShort) process.env.TEST_POSTGRES = 'off'
 const { missing, packages, unrepeated } = findMissingPeers(testFilesFor(given))
 const summary = new RunSummary((line) => console.log(line))
 if (!build()) summary.failed.push('build.mjs')
@@ -191,7 +193,11 @@ else if (!(await runVitest(words, missing, summary)) && summary.failed.length ==
 
 summary.printTotals()
 const failed = [...summary.failed]
-for (const test of summary.skipped) console.log(`skipped: ${test}`)
+if (isShort)
+  console.log(
+    `left to npm test -- --all: PostgreSQL (${summary.skipped.length} tests), browsers, media, what measures`,
+  )
+else for (const test of summary.skipped) console.log(`skipped: ${test}`)
 for (const { file, reason } of missing) {
   if (isCi) failed.push(`${file}: ${reason}`)
   else console.log(`skipped: ${file}: ${reason}`)
@@ -200,8 +206,6 @@ for (const what of isWhole ? unrepeated : []) {
   if (isCi) failed.push(what)
   else console.log(`skipped: ${what}`)
 }
-if (!isWhole && given.length === 0)
-  console.log('left to npm test -- --all: PostgreSQL, and the tests that measure')
 if (packages.length > 0)
   console.log(`to run them: sudo apt-get install --no-install-recommends ${packages.join(' ')}`)
 for (const name of failed) console.log(`failed: ${name}`)

@@ -21,11 +21,13 @@ import { migratePostgres } from '../../schema/migrate.ts'
 import { PostgresStatements } from '../../schema/sql/postgres-statements.ts'
 
 const given = process.env['TEST_DATABASE_URL']
-const programs = given === undefined ? findPrograms() : undefined
+/** `npm test` without `--all` turns it off. */
+const isOff = process.env['TEST_POSTGRES'] === 'off'
+const programs = given === undefined && !isOff ? findPrograms() : undefined
 
 /** In CI it is always there: its absence is a failure. */
 export const hasPostgres =
-  given !== undefined || programs !== undefined || process.env['CI'] === 'true'
+  !isOff && (given !== undefined || programs !== undefined || process.env['CI'] === 'true')
 
 /** The folder of Debian's newest server. */
 export function findPrograms(): string | undefined {
