@@ -7,7 +7,15 @@
  * ran and how long, and last the line `N passed, N failed`.
  */
 import { spawnSync } from 'node:child_process'
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { parseCLI, startVitest } from 'vitest/node'
 import { RunSummary } from './support/run-summary.ts'
@@ -178,6 +186,21 @@ async function runVitest(words, excluded, summary) {
   return process.exitCode === undefined || process.exitCode === 0
 }
 
+/**
+ * Databases and other temporary files in memory, where the machine has it: PostgreSQL then copies its template in 86 ms
+ * (disk: 700 ms) and starts in 1.4 s (4.7 s).
+ */
+function temporaryFolderInMemory() {
+  const memory = '/dev/shm'
+  if (process.env.TMPDIR !== undefined || !existsSync(memory)) return undefined
+  const { bavail, bsize } = statfsSync(memory)
+  if (bavail * bsize < 4 * 2 ** 30) return undefined
+  const folder = mkdtempSync(`${memory}/tollgate-`)
+  // The server of PostgreSQL does not run as root.
+  chmodSync(folder, 0o711)
+  return folder
+}
+
 const isWhole = process.argv.includes('--all')
 const given = process.argv.slice(2).filter((word) => word !== '--all')
 // Who names files wants all that there is of them.
@@ -185,11 +208,15 @@ const words =
   isWhole || given.length > 0 ? given : onlyWithAll.flatMap((name) => ['--project', `!${name}`])
 const isShort = !isWhole && given.length === 0
 if (isShort) process.env.TEST_POSTGRES = 'off'
+const temporary = temporaryFolderInMemory()
+if (temporary !== undefined) process.env.TMPDIR = temporary
 const { missing, packages, unrepeated } = findMissingPeers(testFilesFor(given))
 const summary = new RunSummary((line) => console.log(line))
 if (!build()) summary.failed.push('build.mjs')
 else if (!(await runVitest(words, missing, summary)) && summary.failed.length === 0)
   summary.failed.push('an error outside the tests')
+
+if (temporary !== undefined) rmSync(temporary, { recursive: true, force: true, maxRetries: 10 })
 
 summary.printTotals()
 const failed = [...summary.failed]
