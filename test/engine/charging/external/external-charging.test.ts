@@ -106,6 +106,9 @@ const waiting = (store: LocalStore) => count(store, 'cdr_outbox')
 const cdrs = (store: LocalStore) =>
   store.sqlite.prepare('SELECT call_uuid, cost_micros, currency FROM cdr ORDER BY id').all()
 
+const grantOf = (granted_seconds: number) =>
+  ({ kind: 'answer', status: 200, body: { granted_seconds } }) as const
+
 // ---- authorize and extend ----------------------------------------------------------------------
 
 test('a 200 grants, with what the OCS tells about the payer', async () => {
@@ -139,6 +142,11 @@ test('a path in OCS_URL is kept, and an OCS that says nothing but 200 grants wit
   const verdict = { kind: 'granted', grantedSeconds: Infinity }
   expect(await charging.authorize(ask('a'))).toMatchObject(verdict)
   expect(ocs.seen[0]?.url.pathname).toBe('/tenant-a/api/ocs/authorize')
+})
+
+test('a negative number of granted seconds limits no call', async () => {
+  const { charging } = chargingBy((await ocsThat(() => grantOf(-1))).url)
+  expect(await charging.authorize(ask('a'))).toMatchObject({ grantedSeconds: Infinity })
 })
 
 test.each([201, 204, 402, 404, 500])('any other answer, such as %i, denies', async (status) => {
