@@ -169,12 +169,14 @@ test('another node is asked with the called user as it is written, whatever it m
 })
 
 const atGateway = 'sip:1900@192.0.2.66'
+const atNode = { kind: 'spy', setId: 1, nodeId: 1, node: 'sip:192.0.2.9', tenantId: 3 } as const
 const phoneAt = { kind: 'phone', extension: '101', domain: 'a.example', tenantId: 3 } as const
 
 test.each<[string, Callee, boolean]>([
   ['a node', { ...candidate(1, 5_070), uri: atGateway }, true],
   ['an agent', { kind: 'agent', agentId: 1, name: 'bot', tenantId: 3, uri: atGateway }, true],
   ['voicemail', { ...phoneAt, kind: 'voicemail', uri: atGateway }, true],
+  ['a spy URI', { ...atNode, uri: atGateway, nextHop: 'sip:192.0.2.9' }, true],
   ['a foreign domain', { kind: 'domain', uri: atGateway, tenantId: 3 }, true],
   ['a Contact', { ...phoneAt, uri: atGateway, routes: [], nextHop: undefined }, true],
   [
