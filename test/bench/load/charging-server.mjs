@@ -1,33 +1,48 @@
 /**
- * The charging server that the peer asks: a wallet in memory behind two paths, and the records of calls in
- * a flat file. Plain JavaScript and as little as the job allows, so that the peer's figure is not made worse by it.
+ * The charging server that the peer asks: plain node:http, wallets in memory, kept connections, as little as the job allows.
+ * GET /api/ocs/authorize answers 200 or 402; POST /api/ocs/cdr debits one unit for each second that has begun, at least one.
  */
-import { createWriteStream } from 'node:fs'
 import { createServer } from 'node:http'
 
-const [port = '0', file = '/dev/null'] = process.argv.slice(2)
-const records = createWriteStream(file, { flags: 'a' })
-const wallet = { balanceMicros: 1e15 }
-const open = new Map()
-const authorized = Buffer.from('{"authorized":true}')
-const taken = Buffer.from('{}')
+const [port = '0'] = process.argv.slice(2)
+const FIRST_BALANCE = 1e9
+const wallets = new Map()
+
+function balanceOf(caller) {
+  const balance = wallets.get(caller)
+  if (balance !== undefined) return balance
+  wallets.set(caller, FIRST_BALANCE)
+  return FIRST_BALANCE
+}
+
+function answer(response, status, value) {
+  const body = JSON.stringify(value)
+  const headers = { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) }
+  response.writeHead(status, headers)
+  response.end(body)
+}
+
+function authorize(query, response) {
+  const balance = balanceOf(new URLSearchParams(query).get('caller'))
+  const isAllowed = balance > 0
+  answer(response, isAllowed ? 200 : 402, { allow: isAllowed, balance })
+}
+
+function debit(text, response) {
+  const { caller, duration } = JSON.parse(text)
+  const seconds = Math.max(1, Math.ceil(Number(duration)))
+  wallets.set(caller, balanceOf(caller) - seconds)
+  answer(response, 200, { ok: true })
+}
 
 const server = createServer((request, response) => {
-  const { url } = request
-  const query = new URLSearchParams(url.slice(url.indexOf('?') + 1))
-  const call = query.get('call')
-  const isAuthorize = url.startsWith('/authorize')
-  if (isAuthorize) {
-    open.set(call, wallet.balanceMicros)
-  } else {
-    wallet.balanceMicros -= 1_000
-    open.delete(call)
-    records.write(`${query}\n`)
-  }
-  const body = isAuthorize ? authorized : taken
-  response.writeHead(200, { 'Content-Length': body.length })
-  response.end(body)
+  const [path, query = ''] = request.url.split('?')
+  if (path === '/api/ocs/authorize') return authorize(query, response)
+  let text = ''
+  request.setEncoding('utf8')
+  request.on('data', (chunk) => (text += chunk))
+  request.on('end', () => debit(text, response))
 })
 server.keepAliveTimeout = 60_000
 server.on('connection', (socket) => socket.setNoDelay(true))
-server.listen(Number(port), '127.0.0.1', () => process.stdout.write('ready\n'))
+server.listen(Number(port), '127.0.0.1', 4_096, () => process.stdout.write('ready\n'))

@@ -26,24 +26,24 @@ export interface Peer {
 export async function startKamailio(nodePorts: readonly number[]): Promise<Peer> {
   const folder = mkdtempSync(join(tmpdir(), 'kamailio-'))
   const [sipPort, httpPort] = [await freePort(), await freePort()]
-  const list = join(folder, 'dispatcher.list')
-  writeFileSync(list, nodePorts.map((port) => `1 sip:127.0.0.1:${port}\n`).join(''))
+  const nodes = nodePorts.map((port) => `1 sip:127.0.0.1:${port}\n`).join('')
+  writeFileSync(join(folder, 'dispatcher.list'), nodes)
   const config = readFileSync(join(import.meta.dirname, 'kamailio.cfg'), 'utf8')
     .replaceAll('@SIP@', String(sipPort))
     .replaceAll('@HTTP@', String(httpPort))
-    .replaceAll('@LIST@', list)
+    .replaceAll('@RUN@', folder)
   const configFile = join(folder, 'kamailio.cfg')
   writeFileSync(configFile, config)
 
   const charging = spawn(
     process.execPath,
-    [join(import.meta.dirname, 'charging-server.mjs'), String(httpPort), join(folder, 'cdr')],
+    [join(import.meta.dirname, 'charging-server.mjs'), String(httpPort)],
     { stdio: ['ignore', 'pipe', 'ignore'] },
   )
   await once(charging.stdout, 'data')
   const proxy = spawn(
     'kamailio',
-    ['-f', configFile, '-DD', '-Y', folder, '-x', 'fm', '-X', 'fm', '-m', '1024', '-M', '16'],
+    ['-f', configFile, '-DD', '-E', '-Y', folder, '-x', 'fm', '-X', 'fm', '-m', '1024', '-M', '16'],
     { stdio: ['ignore', 'ignore', 'pipe'] },
   )
   let lastWords = ''
