@@ -89,7 +89,7 @@ export class ResponseContext {
   }
 
   start(now: number): void {
-    this.#inbound.handOver(this)
+    this.#inbound.handOver(this, now)
     this.#next(now)
   }
 

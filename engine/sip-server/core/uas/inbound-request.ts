@@ -53,6 +53,8 @@ export interface InboundParts extends CoreParts {
   readonly requests: InboundRequests
   /** The application has not answered in time. */
   readonly onSilence: (inbound: InboundRequest, now: number) => void
+  /** The caller has to hear of the INVITE. */
+  readonly onTrying: (inbound: InboundRequest, now: number) => void
 }
 
 /** Requests that wait for an answer, and those outside dialogs until their transaction has ended. */
@@ -170,6 +172,8 @@ const spiralKey = (merge: string, uri: string): string => `${merge} ${uri}`
 export const mergeKeyOf = (request: SipMessage, method: string): string =>
   detachString(`${request.callId} ${request.fromTag} ${request.cseq?.number ?? 0} ${method}`)
 
+type Timer = 'application' | 'trying'
+
 export class InboundRequest implements TimedCall {
   readonly transactionId: string
   /** The application that has to answer; 0: none, or not known yet. */
@@ -190,7 +194,8 @@ export class InboundRequest implements TimedCall {
   #isTagFixed: boolean
   readonly #parts: InboundParts
   readonly #end: ServerEnd
-  readonly #applicationTimer: Deadline<'application'>
+  readonly #applicationTimer: Deadline<Timer>
+  #tryingTimer: Deadline<Timer> | undefined
 
   /** `clientId` is the application that has to answer, 0 for none; `dialog` the one that it came in. */
   constructor(
@@ -262,6 +267,12 @@ export class InboundRequest implements TimedCall {
 
   respondedTo(): void {
     this.#wasAnswered = true
+    this.#tryingTimer?.cancel()
+  }
+
+  /** 100 Trying leaves after this time, unless there is another response before. */
+  tryWithin(delayMs: number, now: number): void {
+    this.#tryingTimer ??= this.#parts.transactions.deadlines.start(this, 'trying', delayMs, now)
   }
 
   get wasCancelled(): boolean {
@@ -276,7 +287,10 @@ export class InboundRequest implements TimedCall {
   }
 
   /** The request is forwarded: another server answers it, and the application need not. */
-  handOver(forwarder: Forwarder): void {
+  handOver(forwarder: Forwarder, now: number): void {
+    const isTryingDue = this.#tryingTimer?.target !== undefined
+    this.#tryingTimer?.cancel()
+    if (isTryingDue) this.#parts.onTrying(this, now)
     this.#forwarder = forwarder
     this.#end.forwarded(this.request.uri)
     this.#applicationTimer.cancel()
@@ -307,12 +321,14 @@ export class InboundRequest implements TimedCall {
 
   #finished(): void {
     this.#applicationTimer.cancel()
+    this.#tryingTimer?.cancel()
     this.#parts.requests.remove(this)
     this.#dialog?.remoteRequestEnds(this.request.method)
   }
 
-  onTimer(_timer: 'application', now: number): void {
-    this.#parts.onSilence(this, now)
+  onTimer(timer: Timer, now: number): void {
+    if (timer === 'trying') this.#parts.onTrying(this, now)
+    else this.#parts.onSilence(this, now)
   }
 }
 

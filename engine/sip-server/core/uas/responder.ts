@@ -49,6 +49,9 @@ interface Answer {
   readonly contact: string | undefined
 }
 
+/** A response of the callee within this time makes 100 needless: a datagram less for most calls. */
+const TRYING_MS = 100
+
 const unknownTransaction = 'Response not sent due to unknown transaction'
 
 export class Responder {
@@ -60,6 +63,7 @@ export class Responder {
     this.#inboundParts = {
       ...parts,
       onSilence: (inbound, now) => this.#answerSilence(inbound, now),
+      onTrying: (inbound, now) => this.#trying(inbound, now),
     }
   }
 
@@ -72,13 +76,13 @@ export class Responder {
   ): InboundRequest {
     const inbound = new InboundRequest(this.#inboundParts, arrival, clientId, dialog, now)
     if (arrival.request.method !== 'INVITE') return inbound
-    // An application of this process may answer in the same moment (`handled`): then 100 says nothing (RFC 3261 §17.2.1).
+    // An application of this process may answer in the same moment (`handled`).
     if (!inbound.isInitial || !this.#parts.applications.isInProcess(clientId))
       this.#trying(inbound, now)
     return inbound
   }
 
-  /** RFC 3261 §8.2.6.1 and §17.2.1: Trying at once, so that the peer stops repeating. */
+  /** RFC 3261 §8.2.6.1: Trying, so that the peer stops repeating. */
   #trying(inbound: InboundRequest, now: number): void {
     inbound.isTrying = true
     this.answer(inbound, 100, 'Trying', '', now)
@@ -86,10 +90,12 @@ export class Responder {
       this.answer(inbound, 180, 'Ringing', '', now)
   }
 
-  /** An application of this process has seen the INVITE. */
+  /** An application of this process has seen the INVITE. The caller hears of it within 200 ms (RFC 3261 §17.2.1). */
   handled(clientId: number, transactionId: string, now: number): void {
     const inbound = this.#parts.requests.find(transactionId, clientId)
-    if (inbound && !inbound.isTrying && !inbound.wasAnswered) this.#trying(inbound, now)
+    if (inbound === undefined || inbound.isTrying || inbound.wasAnswered) return
+    if (this.#parts.options.alwaysSend180 === true) this.#trying(inbound, now)
+    else inbound.tryWithin(TRYING_MS, now)
   }
 
   /** The same for a restored INVITE, whose caller has got 100 from the process before this one: nothing is sent. */

@@ -105,6 +105,7 @@ test('what comes before the restore is done waits for it: a caller may give up m
   process.server.release()
   expect(await process.event('cancelled')).toMatchObject({ legId: 'a' })
   await phone.next(487)
+  time.advance(200)
   await phone.next(100)
 })
 

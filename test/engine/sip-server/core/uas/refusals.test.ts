@@ -214,15 +214,18 @@ test('a request that is too short for any answer gets none', () => {
 })
 
 // RFC 3261 §17.2.1.
-test('100 waits until an application of this process has seen the INVITE, and is not sent after its answer', () => {
-  const lines = (isAnswered: boolean): readonly string[] => {
+test('an INVITE that an application of this process has seen gets 100 within 200 ms, unless it has another response', () => {
+  const lines = (answeredAfterMs: number): readonly string[] => {
     const server = new VirtualServer({ isInProcess: true })
     const transactionId = invited(server)
-    if (isAnswered) respond(server, transactionId, 180)
-    server.takeSent()
     for (let times = 0; times < 2; times++)
       server.drive((core, now) => core.handled(server.clientId, transactionId, now))
+    server.advance(answeredAfterMs)
+    respond(server, transactionId, 180)
+    server.advance(199)
     return server.takeStartLines()
   }
-  expect([lines(false), lines(true)]).toEqual([['SIP/2.0 100 Trying'], []])
+  expect(lines(0)).toEqual(['SIP/2.0 180 Any'])
+  expect(lines(50)).toEqual(['SIP/2.0 180 Any'])
+  expect(lines(199)).toEqual(['SIP/2.0 100 Trying', 'SIP/2.0 180 Any'])
 })
