@@ -8,6 +8,12 @@ export const programEnvironment = {
 
 /** With them, and the allocator's setting, the program does not start itself anew (`engine/launch.ts`): one start of Node less. */
 export const asRestarted = {
-  flags: ['--min-semi-space-size=4', '--max-semi-space-size=16', '--heap-growing-percent=60'],
+  flags: [
+    '--min-semi-space-size=16',
+    '--max-semi-space-size=32',
+    '--no-allocation-site-pretenuring',
+    '--no-parallel-scavenge',
+    '--heap-growing-percent=200',
+  ],
   environment: { MALLOC_ARENA_MAX: '2' },
 } as const
