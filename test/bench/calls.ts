@@ -18,7 +18,8 @@ import { placeCalls, startNode, type LoadResult } from './load/sipp-load.ts'
 export const describe =
   'CPU per billed call beside Kamailio with a charging server, in turns, the highest clean rate, and how late ' +
   'the event loop is; ' +
-  'arguments: rates=200,500,800,1000,1200 seconds=15 turns=3 warmup=30 settle=3 peer=yes|no database=sqlite|both'
+  'arguments: rates=200,500,800,1000,1200 seconds=15 turns=3 warmup=30 settle=3 peer=yes|no database=sqlite|both ' +
+  'nodes=1 (on PostgreSQL, which share the calls)'
 
 const usual = {
   rates: '200,500,800,1000,1200',
@@ -30,6 +31,7 @@ const usual = {
   settle: '3',
   peer: 'yes',
   database: 'sqlite',
+  nodes: '1',
 }
 
 interface Plan {
@@ -52,7 +54,7 @@ export async function run(words: readonly string[] = []): Promise<void> {
   const nodes = [await startNode(), await startNode(), await startNode()]
   const ports = nodes.map(({ port }) => port)
   try {
-    if (options.database === 'both') await compareDatabases(ports, plan)
+    if (options.database === 'both') await compareDatabases(ports, plan, Number(options.nodes))
     else await comparePeer(ports, plan, options.peer === 'no')
   } finally {
     for (const node of nodes) await node.stop()
@@ -62,7 +64,8 @@ export async function run(words: readonly string[] = []): Promise<void> {
 /** One that takes its turn. */
 interface Contestant {
   readonly name: string
-  readonly sipPort: number
+  /** They get the same number of calls. */
+  readonly sipPorts: readonly number[]
   /** Processes whose CPU is counted, by part. */
   readonly parts: () => readonly (readonly number[])[]
   /** Of its event loop, since it was asked last. */
@@ -92,7 +95,7 @@ async function comparePeer(
     ]
     if (kamailio !== undefined) {
       const parts = () => [kamailio.pids().proxy, kamailio.pids().charging]
-      contestants.push({ name: 'kamailio', sipPort: kamailio.sipPort, parts })
+      contestants.push({ name: 'kamailio', sipPorts: [kamailio.sipPort], parts })
     }
     let stored = 0
     const turns = await takeTurns(contestants, plan, ({ name }, { succeeded }) => {
@@ -112,11 +115,28 @@ async function comparePeer(
 const startTollgate = (nodePorts: readonly number[], environment: Record<string, string> = {}) =>
   TollgateProcess.start(oneCustomer(nodePorts), { LOG_LEVEL: 'warn', ...environment })
 
-const contestant = (name: string, { sipPort, pid }: TollgateProcess) => ({
+const contestant = (name: string, ...nodes: readonly TollgateProcess[]) => ({
   name,
-  sipPort,
-  parts: () => [[pid]],
+  sipPorts: nodes.map(({ sipPort }) => sipPort),
+  parts: () => nodes.map(({ pid }) => [pid]),
 })
+
+async function place({ sipPorts }: Contestant, rate: number, seconds: number): Promise<LoadResult> {
+  const share = Math.ceil(rate / sipPorts.length)
+  const results = await Promise.all(
+    sipPorts.map((port) => placeCalls(port, share, share * seconds, caller)),
+  )
+  const sum = (of: (result: LoadResult) => number) => sumOf(results.map(of))
+  const longest = (of: (result: LoadResult) => number) => Math.max(...results.map(of))
+  return {
+    calls: sum(({ calls }) => calls),
+    succeeded: sum(({ succeeded }) => succeeded),
+    refused: sum(({ refused }) => refused),
+    retransmissions: sum(({ retransmissions }) => retransmissions),
+    setupP50Ms: longest(({ setupP50Ms }) => setupP50Ms),
+    setupP99Ms: longest(({ setupP99Ms }) => setupP99Ms),
+  }
+}
 
 type Turns = ReadonlyMap<string, readonly Turn[]>
 
@@ -132,8 +152,7 @@ async function takeTurns(
 ): Promise<Turns> {
   const taken = new Map<string, Turn[]>()
   // A process runs for months. The first calls are compiled while they run: they belong to no figure.
-  for (const each of contestants)
-    note(each, await placeCalls(each.sipPort, WARM_UP_RATE, WARM_UP_RATE * warmup, caller))
+  for (const each of contestants) note(each, await place(each, WARM_UP_RATE, warmup))
   console.log(
     '  rate  turn  success  retrans  setup p50/p99 ms  loop lag p50/p99/max ms  CPU µs/call',
   )
@@ -141,10 +160,10 @@ async function takeTurns(
     for (let turn = 0; turn < turns; turn += 1)
       for (const each of turn % 2 === 0 ? contestants : contestants.toReversed()) {
         // While the others had their turns it did nothing.
-        note(each, await placeCalls(each.sipPort, rate, rate * settle, caller))
+        note(each, await place(each, rate, settle))
         await each.lag?.()
         const before = each.parts().map(cpuMicros)
-        const result = await placeCalls(each.sipPort, rate, rate * seconds, caller)
+        const result = await place(each, rate, seconds)
         const calls = Math.max(1, result.succeeded)
         const micros = each
           .parts()
@@ -204,26 +223,33 @@ function printComparison(contestants: readonly Contestant[], { rates }: Plan, tu
 
 const sumOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0)
 
-/** What one node costs on PostgreSQL: the server's own CPU time is not counted. */
-async function compareDatabases(nodePorts: readonly number[], plan: Plan): Promise<void> {
+/** What nodes on PostgreSQL cost: the server's own CPU time is not counted. */
+async function compareDatabases(
+  nodePorts: readonly number[],
+  plan: Plan,
+  nodes: number,
+): Promise<void> {
   if (!hasPostgres) return console.log('  PostgreSQL is not installed')
   const { url, drop } = await freshDatabase()
-  const environment = { DATABASE_URL: url, SECRET_KEY: 'A'.repeat(43), NODE_NAME: 'bench' }
-  const onServer = await startTollgate(nodePorts, environment)
+  const environment = { DATABASE_URL: url, SECRET_KEY: 'A'.repeat(43) }
+  const onServer: TollgateProcess[] = []
+  while (onServer.length < nodes)
+    onServer.push(
+      await startTollgate(nodePorts, { ...environment, NODE_NAME: `bench-${onServer.length}` }),
+    )
   const onFile = await startTollgate(nodePorts)
   try {
-    const contestants = [contestant('PostgreSQL', onServer), contestant('SQLite', onFile)]
+    const contestants = [contestant('PostgreSQL', ...onServer), contestant('SQLite', onFile)]
     const stored = new Map<string, number>()
     const turns = await takeTurns(contestants, plan, ({ name }, { succeeded }) => {
       stored.set(name, (stored.get(name) ?? 0) + succeeded)
     })
     printComparison(contestants, plan, turns)
     await checkMoney(onFile, stored.get('SQLite') ?? 0)
-    await onServer.terminate()
+    for (const node of onServer) await node.terminate()
     await checkMoneyOnServer(url, stored.get('PostgreSQL') ?? 0)
   } finally {
-    await onFile.stop()
-    await onServer.stop()
+    for (const node of [onFile, ...onServer]) await node.stop()
     await drop()
   }
 }
