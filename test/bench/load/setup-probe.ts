@@ -5,14 +5,27 @@
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
+import { deferred } from '../../support/deferred.ts'
 
 /** A call without an answer for so long counts with this time, so that it cannot hide. */
 const LONGEST_MS = 4_000
 
+/** Milliseconds from the INVITE of a call. */
+export interface Setup {
+  readonly ringingMs: number
+  readonly answeredMs: number
+}
+
+interface Waiting {
+  readonly begin: number
+  ringingMs: number
+  readonly answered: (text: string) => void
+}
+
 export class SetupProbe {
   readonly #socket: Socket
   readonly #caller: string
-  readonly #waiting = new Map<string, (text: string) => void>()
+  readonly #waiting = new Map<string, Waiting>()
   #placed = 0
 
   private constructor(socket: Socket, caller: string) {
@@ -20,8 +33,11 @@ export class SetupProbe {
     this.#caller = caller
     socket.on('message', (bytes) => {
       const text = bytes.toString()
-      if (!text.startsWith('SIP/2.0 200') || !/^CSeq: *1 INVITE\r$/im.test(text)) return
-      this.#waiting.get(headers(text, 'Call-ID')[0] ?? '')?.(text)
+      if (!/^CSeq: *1 INVITE\r$/im.test(text)) return
+      const call = this.#waiting.get(headers(text, 'Call-ID')[0] ?? '')
+      if (text.startsWith('SIP/2.0 200')) call?.answered(text)
+      else if (call && text.startsWith('SIP/2.0 180'))
+        call.ringingMs = performance.now() - call.begin
     })
   }
 
@@ -36,18 +52,20 @@ export class SetupProbe {
     this.#socket.close()
   }
 
-  /** Milliseconds from INVITE to 200 of a new call to this port of 127.0.0.1. */
-  async place(targetPort: number): Promise<number> {
+  /** Places a call to this port of 127.0.0.1. */
+  async place(targetPort: number): Promise<Setup> {
     this.#placed += 1
     const callId = `probe-${this.#socket.address().port}-${this.#placed}`
     const service = `sip:18005551212@127.0.0.1:${targetPort}`
     const begin = performance.now()
-    const answered = new Promise<string>((resolve) => this.#waiting.set(callId, resolve))
+    const { promise, resolve: answered } = deferred<string>()
+    const call: Waiting = { begin, ringingMs: LONGEST_MS, answered }
+    this.#waiting.set(callId, call)
     this.#send(targetPort, 'INVITE', callId, { uri: service, to: `<${service}>`, routes: [] })
-    const ok = await Promise.race([answered, pause(LONGEST_MS)])
-    const delayMs = performance.now() - begin
+    const ok = await Promise.race([promise, pause(LONGEST_MS)])
+    const answeredMs = performance.now() - begin
     this.#waiting.delete(callId)
-    if (ok === undefined) return LONGEST_MS
+    if (ok === undefined) return { ringingMs: call.ringingMs, answeredMs: LONGEST_MS }
     const dialog = {
       uri: /<(.*?)>/.exec(headers(ok, 'Contact')[0] ?? '')?.[1] ?? service,
       to: headers(ok, 'To')[0] ?? '',
@@ -55,7 +73,7 @@ export class SetupProbe {
     }
     this.#send(targetPort, 'ACK', callId, dialog)
     this.#send(targetPort, 'BYE', callId, dialog)
-    return delayMs
+    return { ringingMs: Math.min(call.ringingMs, answeredMs), answeredMs }
   }
 
   #send(targetPort: number, method: keyof typeof numbers, callId: string, dialog: Dialog): void {
