@@ -10,12 +10,12 @@ import { contentLengthLine, type SipMessage } from '../message/message.ts'
 import type { Via } from '../message/fields.ts'
 
 export interface AppHeaders {
-  from?: string
-  to?: string
-  callId?: string
-  cseq?: number
-  contact?: string
-  maxForwards?: string
+  from: string | undefined
+  to: string | undefined
+  callId: string | undefined
+  cseq: number | undefined
+  contact: string | undefined
+  maxForwards: string | undefined
   hasContentType: boolean
   /** Authorization and Proxy-Authorization, which are among `lines` too. */
   credentials: string
@@ -24,7 +24,7 @@ export interface AppHeaders {
   /** `Require` names `timer`. */
   requiresTimer: boolean
   /** Of a response it is left out of `lines`: the stack answers for the terms (RFC 4028). */
-  sessionExpires?: string
+  sessionExpires: string | undefined
   /** Everything else, as header lines. */
   lines: string
 }
@@ -32,13 +32,20 @@ export interface AppHeaders {
 /** `localhost` is what the placeholder of that name stands for: host and port of the listener used. */
 export function sortAppHeaders(message: AppMessage, localhost: string): Readonly<AppHeaders> {
   const sorted: AppHeaders = {
+    from: undefined,
+    to: undefined,
+    callId: undefined,
+    cseq: undefined,
+    contact: undefined,
+    maxForwards: undefined,
     hasContentType: false,
     credentials: '',
     requires100rel: false,
     requiresTimer: false,
+    sessionExpires: undefined,
     lines: '',
   }
-  for (const [name, value] of message.entries()) {
+  message.forEach((name, value) => {
     switch (name) {
       case 'Via':
       case 'Record-Route':
@@ -88,7 +95,7 @@ export function sortAppHeaders(message: AppMessage, localhost: string): Readonly
         if (name === 'Content-Type') sorted.hasContentType = true
         sorted.lines += `${capitalized(name)}: ${value}\r\n`
     }
-  }
+  })
   return sorted
 }
 
