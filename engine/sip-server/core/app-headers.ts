@@ -7,7 +7,7 @@ import type { AppMessage } from '../application.ts'
 import { capitalized, splitList } from '../message/headers.ts'
 import type { Flow } from '../flow.ts'
 import { contentLengthLine, type SipMessage } from '../message/message.ts'
-import type { Via } from '../message/fields.ts'
+import { plainTagOf, type Via } from '../message/fields.ts'
 
 export interface AppHeaders {
   from: string | undefined
@@ -120,6 +120,8 @@ function bracketUri(value: string): string {
 
 /** The `tag` parameter of a From or To value. */
 export function tagOf(value: string): string {
+  const plain = plainTagOf(value)
+  if (plain !== undefined) return plain
   const params = value.slice(value.lastIndexOf('>') + 1)
   const match = /;\s*tag\s*=\s*([^\s;,]+)/i.exec(params)
   return match?.[1] ?? ''
@@ -151,11 +153,12 @@ export interface Vias {
  * §18.2.1), `rport` and then always `received` where it asks for them (RFC 3581 §4).
  */
 export function completeVias(request: SipMessage, via: Via, flow: Flow): Vias {
-  const [first = '', ...others] = request.all('Via')
+  const values = request.all('Via')
+  const first = values[0] ?? ''
   const top = first.includes(',') ? (splitList(first)[0] ?? '') : first
   const completed = completedTop(top, via, flow)
   let lines = `Via: ${completed}${first.slice(top.length)}\r\n`
-  for (const other of others) lines += `Via: ${other}\r\n`
+  for (const other of values.slice(1)) lines += `Via: ${other}\r\n`
   return { top, completed, lines }
 }
 
@@ -235,11 +238,9 @@ function line(request: SipMessage, name: string): string {
 }
 
 function lines(request: SipMessage, name: string): string {
-  if (!request.has(name)) return ''
-  return request
-    .all(name)
-    .map((value) => `${name}: ${value}\r\n`)
-    .join('')
+  let text = ''
+  for (const value of request.all(name)) text += `${name}: ${value}\r\n`
+  return text
 }
 
 /** `tag` is added to a To without one, except for 100; `rest` holds whole header lines. */

@@ -118,7 +118,7 @@ function parseStartLine(line: string): StartLine | undefined {
   if (methodEnd < 1 || uriEnd <= methodEnd + 1) return undefined
   const method = line.slice(0, methodEnd)
   const version = line.slice(uriEnd + 1)
-  if (!isToken(method) || !versions.test(version)) return undefined
+  if (!isToken(method) || (version !== 'SIP/2.0' && !versions.test(version))) return undefined
   const uri = line.slice(methodEnd + 1, uriEnd)
   return { kind: 'request', method, uri, version, status: 0, reason: '' }
 }
@@ -363,8 +363,7 @@ function flawInAddresses(message: SipMessage): string | undefined {
 
 /** The Vias below the topmost. */
 function areVias(message: SipMessage): boolean {
-  const [, ...others] = message.list('Via')
-  return others.every((via) => parseVia(via) !== undefined)
+  return message.list('Via').every((via, index) => index === 0 || parseVia(via) !== undefined)
 }
 
 /** `*` removes bindings and means something only there (RFC 3261 §10.2.2). */
@@ -400,15 +399,15 @@ const isTooLarge = (message: SipMessage): boolean =>
   (parseContentLength(message.get('Content-Length') ?? '') ?? 0) > maxMessageBytes
 
 /** Headers without which a method means nothing: RFC 3262 §7.2, 3515 §2.1, 6665 §8.2.1, 3261 §20.15. */
-const needed: Readonly<Record<string, string>> = {
-  PRACK: 'RAck',
-  REFER: 'Refer-To',
-  SUBSCRIBE: 'Event',
-  NOTIFY: 'Event',
-}
+const needed: ReadonlyMap<string, string> = new Map([
+  ['PRACK', 'RAck'],
+  ['REFER', 'Refer-To'],
+  ['SUBSCRIBE', 'Event'],
+  ['NOTIFY', 'Event'],
+])
 
 function flawOfMethod(message: SipMessage): string | undefined {
-  const name = Object.hasOwn(needed, message.method) ? needed[message.method] : undefined
+  const name = needed.get(message.method)
   if (name !== undefined && !message.has(name)) return missing(name)
   if (message.method === 'PRACK' && parseRAck(message.get('RAck') ?? '') === undefined)
     return bad('RAck')
