@@ -146,8 +146,8 @@ export interface AppMessage {
   get(name: string): string | undefined
   has(name: string): boolean
   list(name: string): readonly string[]
-  /** Known names are in their canonical spelling. */
-  entries(): readonly (readonly [name: string, value: string])[]
+  /** All headers in order. Known names are in their canonical spelling. */
+  forEach(visit: (name: string, value: string) => void): void
 }
 
 /** A request or a response that the application wants sent. */

@@ -1,5 +1,5 @@
 /** The only place where the SIP core meets sockets and the clock. */
-import type { AppEvent } from './application.ts'
+import type { AppCommand, AppEvent } from './application.ts'
 import type { Output } from './core/outbox.ts'
 import type { Flow, HopQuestion } from './flow.ts'
 import { decodeMessage } from './message/message.ts'
@@ -8,6 +8,7 @@ import type { Log, RequestRoute } from './options.ts'
 /** The calls that the driver makes by itself; all others come with `run`. */
 export interface DrivenCore {
   receive(text: string, flow: Flow, now: number): void
+  command(clientId: number, command: AppCommand, now: number): void
   routed(transactionId: string, route: RequestRoute | undefined, now: number): void
   handleTimeout(now: number): void
   nextDeadline(): number | undefined
@@ -109,21 +110,28 @@ export class Driver<Core extends DrivenCore> {
     }
   }
 
+  /** A command of a connected application. */
+  command(clientId: number, command: AppCommand): void {
+    if (this.#isStopped) return
+    try {
+      this.#core.command(clientId, command, this.#options.now())
+    } catch (error) {
+      this.#report('command', error, { clientId })
+    }
+    this.#settle()
+  }
+
   /**
    * Gives the core an event, and performs what it wants done after it.
    * @param event names the event in the log, should the core fail
    * @returns undefined when it has failed, or nothing reaches it any more
    */
-  run<Result>(
-    event: string,
-    transition: (core: Core, now: number) => Result,
-    fields: Readonly<Record<string, unknown>> = {},
-  ): Result | undefined {
+  run<Result>(event: string, transition: (core: Core, now: number) => Result): Result | undefined {
     if (this.#isStopped) return undefined
     try {
       return transition(this.#core, this.#options.now())
     } catch (error) {
-      this.#report(event, error, fields)
+      this.#report(event, error, {})
       return undefined
     } finally {
       this.#settle()

@@ -85,7 +85,7 @@ const isOfThisMachine = (address: string): boolean => {
 
 /** Whether a peer from elsewhere would have us send to loopback or to a link-local address. */
 export const isInward = (address: string, peer: string): boolean =>
-  isIP(address) !== 0 && isOfThisMachine(address) && !isOfThisMachine(peer)
+  address !== peer && isIP(address) !== 0 && isOfThisMachine(address) && !isOfThisMachine(peer)
 
 /** One address at which a next hop may be reached. */
 export interface HopTarget {

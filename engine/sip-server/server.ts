@@ -138,8 +138,7 @@ export class SipServer {
     this.#clients = new Clients({
       connected: (clientId, isInProcess) =>
         driver.run('new client', (core) => core.clientConnected(clientId, isInProcess)),
-      command: (clientId, command) =>
-        driver.run('command', (core, now) => core.command(clientId, command, now), { clientId }),
+      command: (clientId, command) => driver.command(clientId, command),
       handled: (clientId, transactionId) =>
         driver.run('handled request', (core, now) => core.handled(clientId, transactionId, now)),
       disconnected: (clientId) =>

@@ -288,8 +288,9 @@ class DrachtioConnection implements ApplicationLink {
     const { message } = command
     const headers: Record<string, string> = {}
     // The library has one value for each name: a second one becomes a line of its own in it.
-    for (const [name, value] of message.entries())
+    message.forEach((name, value) => {
       headers[name] = name in headers ? `${headers[name]}\r\n${name}: ${value}` : value
+    })
     const parts = { headers, body: message.body }
     if (message.kind === 'response') this.#respond(id, command.transactionId, message, parts)
     else if (message.method === 'ACK' || message.method === 'PRACK')

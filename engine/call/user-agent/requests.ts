@@ -137,11 +137,11 @@ type Message = Extract<AppEvent, { readonly kind: 'request' }>['message']
 
 export function headersOf(message: Message): Headers {
   const headers: Headers = {}
-  for (const [name, value] of message.entries()) {
+  message.forEach((name, value) => {
     const key = keyOf(name)
     const before = headers[key]
     headers[key] = before === undefined ? value : `${before},${value}`
-  }
+  })
   return headers
 }
 

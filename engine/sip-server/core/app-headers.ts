@@ -7,15 +7,15 @@ import type { AppMessage } from '../application.ts'
 import { capitalized, splitList } from '../message/headers.ts'
 import type { Flow } from '../flow.ts'
 import { contentLengthLine, type SipMessage } from '../message/message.ts'
-import type { Via } from '../message/fields.ts'
+import { plainTagOf, type Via } from '../message/fields.ts'
 
 export interface AppHeaders {
-  from?: string
-  to?: string
-  callId?: string
-  cseq?: number
-  contact?: string
-  maxForwards?: string
+  from: string | undefined
+  to: string | undefined
+  callId: string | undefined
+  cseq: number | undefined
+  contact: string | undefined
+  maxForwards: string | undefined
   hasContentType: boolean
   /** Authorization and Proxy-Authorization, which are among `lines` too. */
   credentials: string
@@ -24,7 +24,7 @@ export interface AppHeaders {
   /** `Require` names `timer`. */
   requiresTimer: boolean
   /** Of a response it is left out of `lines`: the stack answers for the terms (RFC 4028). */
-  sessionExpires?: string
+  sessionExpires: string | undefined
   /** Everything else, as header lines. */
   lines: string
 }
@@ -32,13 +32,20 @@ export interface AppHeaders {
 /** `localhost` is what the placeholder of that name stands for: host and port of the listener used. */
 export function sortAppHeaders(message: AppMessage, localhost: string): Readonly<AppHeaders> {
   const sorted: AppHeaders = {
+    from: undefined,
+    to: undefined,
+    callId: undefined,
+    cseq: undefined,
+    contact: undefined,
+    maxForwards: undefined,
     hasContentType: false,
     credentials: '',
     requires100rel: false,
     requiresTimer: false,
+    sessionExpires: undefined,
     lines: '',
   }
-  for (const [name, value] of message.entries()) {
+  message.forEach((name, value) => {
     switch (name) {
       case 'Via':
       case 'Record-Route':
@@ -88,7 +95,7 @@ export function sortAppHeaders(message: AppMessage, localhost: string): Readonly
         if (name === 'Content-Type') sorted.hasContentType = true
         sorted.lines += `${capitalized(name)}: ${value}\r\n`
     }
-  }
+  })
   return sorted
 }
 
@@ -113,6 +120,8 @@ function bracketUri(value: string): string {
 
 /** The `tag` parameter of a From or To value. */
 export function tagOf(value: string): string {
+  const plain = plainTagOf(value)
+  if (plain !== undefined) return plain
   const params = value.slice(value.lastIndexOf('>') + 1)
   const match = /;\s*tag\s*=\s*([^\s;,]+)/i.exec(params)
   return match?.[1] ?? ''
@@ -144,11 +153,12 @@ export interface Vias {
  * §18.2.1), `rport` and then always `received` where it asks for them (RFC 3581 §4).
  */
 export function completeVias(request: SipMessage, via: Via, flow: Flow): Vias {
-  const [first = '', ...others] = request.all('Via')
+  const values = request.all('Via')
+  const first = values[0] ?? ''
   const top = first.includes(',') ? (splitList(first)[0] ?? '') : first
   const completed = completedTop(top, via, flow)
   let lines = `Via: ${completed}${first.slice(top.length)}\r\n`
-  for (const other of others) lines += `Via: ${other}\r\n`
+  for (const other of values.slice(1)) lines += `Via: ${other}\r\n`
   return { top, completed, lines }
 }
 
@@ -228,11 +238,9 @@ function line(request: SipMessage, name: string): string {
 }
 
 function lines(request: SipMessage, name: string): string {
-  if (!request.has(name)) return ''
-  return request
-    .all(name)
-    .map((value) => `${name}: ${value}\r\n`)
-    .join('')
+  let text = ''
+  for (const value of request.all(name)) text += `${name}: ${value}\r\n`
+  return text
 }
 
 /** `tag` is added to a To without one, except for 100; `rest` holds whole header lines. */

@@ -4,7 +4,7 @@
  */
 import type { Outbox } from './outbox.ts'
 import { type Flow, isReliable, type Listener } from '../flow.ts'
-import { detachString, type SipMessage } from '../message/message.ts'
+import { flattened, type SipMessage } from '../message/message.ts'
 import type { Via } from '../message/fields.ts'
 import { ReleasingMap } from '../message/releasing-map.ts'
 import { InviteClientTransaction, NonInviteClientTransaction } from '../transaction/client.ts'
@@ -288,9 +288,9 @@ export function serverKey(request: SipMessage, via: Via, method: string): string
   const branch = via.branch.toLowerCase()
   const of = method === 'ACK' ? 'INVITE' : method
   if (branch.startsWith(MAGIC_COOKIE) && branch.length > MAGIC_COOKIE.length)
-    return detachString(`${branch} ${via.host.toLowerCase()}:${via.port} ${of}`)
+    return flattened(`${branch} ${via.host.toLowerCase()}:${via.port} ${of}`)
   const cseq = request.cseq?.number ?? 0
-  return detachString(
+  return flattened(
     `2543 ${request.callId} ${request.fromTag} ${cseq} ${via.host}:${via.port} ${branch} ${of}`,
   )
 }

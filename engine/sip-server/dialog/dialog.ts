@@ -6,7 +6,7 @@ import { type Conflict, PendingRequests } from './pending-requests.ts'
 import type { Reliable1xx, Reliable2xx } from './reliable-responses.ts'
 import type { SessionTimer, SessionTerms } from './session-timer.ts'
 import type { Flow } from '../flow.ts'
-import { detachString, type SipMessage } from '../message/message.ts'
+import { detachString, flattened, type SipMessage } from '../message/message.ts'
 import {
   parseUri,
   parseMinSE,
@@ -70,7 +70,6 @@ export class Dialog {
   constructor(start: DialogStart) {
     this.role = start.role
     this.usage = start.usage
-    this.callId = detachString(start.callId)
     this.local = detachString(start.local)
     this.remote = detachString(start.remote)
     this.localTag = detachString(start.localTag)
@@ -85,8 +84,9 @@ export class Dialog {
     this.#flow = start.flow
     this.#isFlowBound = start.isFlowBound
     const inviterTag = start.role === 'uac' ? this.localTag : this.remoteTag
-    this.id = detachString(dialogId(this.callId, inviterTag))
-    this.key = detachString(dialogKey(this.callId, this.localTag))
+    this.id = flattened(dialogId(start.callId, inviterTag))
+    this.callId = this.id.slice(0, start.callId.length)
+    this.key = flattened(dialogKey(this.callId, this.localTag))
   }
 
   /** The application that has it. */

@@ -75,6 +75,18 @@ export function qValueOf({ params }: Pick<NameAddr, 'params'>): number {
 
 const qvalue = /^[01](\.\d{0,3})?$/
 
+/** The form of nearly every address; a value that matches is correct without further parsing. */
+const plainAddress =
+  /^(?:"[\w .+-]*" ?)?<sip:(?:[\w.+-]+@)?\w[\w.-]*(?::(?:[1-9]\d{0,3}|[1-5]\d{4}))?(?:;transport=[a-z]+)?>(?:;tag=[\w.-]+)?$/i
+
+export const isPlainAddress = (value: string): boolean => plainAddress.test(value)
+
+/** The tag of a plain address; '' when it has none. Undefined: the value has to be parsed. */
+export const plainTagOf = (value: string | undefined): string | undefined =>
+  value !== undefined && isPlainAddress(value)
+    ? value.slice(value.indexOf('>') + '>;tag='.length)
+    : undefined
+
 /** The tag of a From or To, also of one that is no name-addr; '' when it has none. */
 export const tagOf = (value: string | undefined): string =>
   /;\s*tag=([^;\s]+)/i.exec(value ?? '')?.[1] ?? ''

@@ -11,6 +11,7 @@ import {
 } from './message.ts'
 import { isBlank, isToken, knownNameAt, skipBlanks, type Params, splitOutside } from './headers.ts'
 import {
+  isPlainAddress,
   parseContentLength,
   type NameAddr,
   parseNameAddr,
@@ -117,19 +118,25 @@ function parseStartLine(line: string): StartLine | undefined {
   if (methodEnd < 1 || uriEnd <= methodEnd + 1) return undefined
   const method = line.slice(0, methodEnd)
   const version = line.slice(uriEnd + 1)
-  if (!isToken(method) || !versions.test(version)) return undefined
+  if (!isToken(method) || (version !== 'SIP/2.0' && !versions.test(version))) return undefined
   const uri = line.slice(methodEnd + 1, uriEnd)
   return { kind: 'request', method, uri, version, status: 0, reason: '' }
 }
 
 const versions = /^SIP\/\d{1,5}\.\d{1,5}$/i
-const statusLine = /^(SIP\/\d{1,5}\.\d{1,5}) ([1-6]\d\d)(?: ([^\r\n]*))?$/i
+const statusLine = /^SIP\/\d{1,5}\.\d{1,5} [1-6]\d\d(?: [^\r\n]*)?$/i
 
 function parseStatusLine(line: string): StartLine | undefined {
-  const match = statusLine.exec(line)
-  if (match === null) return undefined
-  const [, version = '', status, reason = ''] = match
-  return { kind: 'response', method: '', uri: '', version, status: Number(status), reason }
+  if (!statusLine.test(line)) return undefined
+  const space = line.indexOf(' ')
+  return {
+    kind: 'response',
+    method: '',
+    uri: '',
+    version: line.slice(0, space),
+    status: Number(line.slice(space + 1, space + 4)),
+    reason: line.slice(space + 5),
+  }
 }
 
 interface IndexedHeaders extends HeaderIndex {
@@ -141,7 +148,7 @@ interface IndexedHeaders extends HeaderIndex {
 function indexHeaders(text: string, startEnd: number): IndexedHeaders {
   const lines: HeaderLine[] = []
   let flaw = text.charCodeAt(startEnd) === lineFeed ? 'Bad Line Break' : undefined
-  let hasShortName = false
+  let hasPlainHeaders = flaw === undefined
   let colon = -1
   let carriage = -1
   let line: HeaderLine | undefined
@@ -153,27 +160,23 @@ function indexHeaders(text: string, startEnd: number): IndexedHeaders {
     const end = Math.min(carriage, lineBreak)
     const isOneLine = lineBreak - end < 2
     if (end !== lineBreak - 1 && next > lineBreak) flaw ??= 'Bad Line Break'
-    if (end === at && isOneLine) return indexed(lines, next, flaw, hasShortName)
+    if (end === at && isOneLine)
+      return {
+        lines,
+        bodyStart: next,
+        hasPlainHeaders: hasPlainHeaders && flaw === undefined,
+        flaw,
+      }
     if (colon < at) colon = nextOrEnd(text, ':', at)
     const read = isOneLine ? readLine(line, text, at, colon, end) : undefined
-    if (read !== undefined && read !== line) lines.push(read)
+    if (read === undefined) flaw ??= 'Bad Header Line'
+    else if (read !== line) lines.push(read)
+    if (read === line || colon - at < 2) hasPlainHeaders = false
     line = read
-    if (line === undefined) flaw ??= 'Bad Header Line'
-    else if (colon - at < 2) hasShortName = true
     at = next
   }
-  return indexed(lines, at, flaw ?? 'No Blank Line After Headers', hasShortName)
-}
-
-function indexed(
-  lines: HeaderLine[],
-  bodyStart: number,
-  flaw: string | undefined,
-  hasShortName: boolean,
-) {
-  const hasPlainHeaders =
-    flaw === undefined && !hasShortName && !lines.some((line) => line.isFolded)
-  return { lines, bodyStart, hasPlainHeaders, flaw }
+  flaw ??= 'No Blank Line After Headers'
+  return { lines, bodyStart: at, hasPlainHeaders: false, flaw }
 }
 
 function nextOrEnd(text: string, wanted: string, from: number): number {
@@ -193,7 +196,6 @@ function readLine(
     return colon < end ? headerLine(text, at, colon, end) : undefined
   if (previous === undefined) return undefined
   previous.valueEnd = trimmedEnd(text, previous.valueStart, end)
-  previous.isFolded = true
   return previous
 }
 
@@ -209,7 +211,6 @@ function headerLine(text: string, at: number, colon: number, end: number): Heade
     name,
     valueStart,
     valueEnd: trimmedEnd(text, valueStart, end),
-    isFolded: false,
   }
 }
 
@@ -333,14 +334,10 @@ const addressOf = {
 function isGood(message: SipMessage, name: keyof typeof addressOf): boolean {
   const value = message.get(name)
   if (value === undefined) return false
-  if (plainAddress.test(value)) return true
+  if (isPlainAddress(value)) return true
   const address = addressOf[name](message)
   return isAddress(address) && !hasEmptyPart(value, address)
 }
-
-/** The form of nearly every address; a value that matches is correct without further parsing. */
-const plainAddress =
-  /^(?:"[\w .+-]*" ?)?<sip:(?:[\w.+-]+@)?\w[\w.-]*(?::(?:[1-9]\d{0,3}|[1-5]\d{4}))?(?:;transport=[a-z]+)?>(?:;tag=[\w.-]+)?$/i
 
 /** Any scheme will do (RFC 4475 §3.3.4), but a SIP URI has to be one. */
 const isAddress = (address: NameAddr | undefined): address is NameAddr =>
@@ -366,8 +363,7 @@ function flawInAddresses(message: SipMessage): string | undefined {
 
 /** The Vias below the topmost. */
 function areVias(message: SipMessage): boolean {
-  const [, ...others] = message.list('Via')
-  return others.every((via) => parseVia(via) !== undefined)
+  return message.list('Via').every((via, index) => index === 0 || parseVia(via) !== undefined)
 }
 
 /** `*` removes bindings and means something only there (RFC 3261 §10.2.2). */
@@ -403,15 +399,15 @@ const isTooLarge = (message: SipMessage): boolean =>
   (parseContentLength(message.get('Content-Length') ?? '') ?? 0) > maxMessageBytes
 
 /** Headers without which a method means nothing: RFC 3262 §7.2, 3515 §2.1, 6665 §8.2.1, 3261 §20.15. */
-const needed: Readonly<Record<string, string>> = {
-  PRACK: 'RAck',
-  REFER: 'Refer-To',
-  SUBSCRIBE: 'Event',
-  NOTIFY: 'Event',
-}
+const needed: ReadonlyMap<string, string> = new Map([
+  ['PRACK', 'RAck'],
+  ['REFER', 'Refer-To'],
+  ['SUBSCRIBE', 'Event'],
+  ['NOTIFY', 'Event'],
+])
 
 function flawOfMethod(message: SipMessage): string | undefined {
-  const name = Object.hasOwn(needed, message.method) ? needed[message.method] : undefined
+  const name = needed.get(message.method)
   if (name !== undefined && !message.has(name)) return missing(name)
   if (message.method === 'PRACK' && parseRAck(message.get('RAck') ?? '') === undefined)
     return bad('RAck')

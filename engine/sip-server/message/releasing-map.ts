@@ -20,9 +20,7 @@ export class ReleasingMap<Key, Value> {
   }
 
   set(key: Key, value: Value): void {
-    const box = this.#boxes.get(key)
-    if (box === undefined) this.#boxes.set(key, { value })
-    else box.value = value
+    this.#boxes.set(key, { value })
   }
 
   delete(key: Key): boolean {

@@ -201,6 +201,7 @@ export interface ExpiringEntries {
 
 /** Deadlines of one delay, earliest first. */
 interface Chain {
+  readonly delayMs: number
   first: Deadline | undefined
   last: Deadline | undefined
   size: number
@@ -241,7 +242,7 @@ export class Deadline<Name extends string = string> {
 const MAX_CHAINS = 32
 
 export class Deadlines {
-  readonly #chains = new Map<number, Chain>()
+  #chains: Chain[] = []
   readonly #watched: ExpiringEntries[] = []
 
   /** Calls `expiring.expire` from now on, until the process ends. */
@@ -256,7 +257,7 @@ export class Deadlines {
     delayMs: number,
     now: number,
   ): Deadline<Name> {
-    const chain = this.#chains.get(delayMs) ?? this.#newChain(delayMs)
+    const chain = this.#chainOf(delayMs)
     const deadline = new Deadline(now + delayMs, name, target, chain)
     // `name` of a chained entry always goes back to the target that came with it.
     const entry = deadline as unknown as Deadline
@@ -289,22 +290,23 @@ export class Deadlines {
   /** Deadlines that are waiting. */
   get size(): number {
     let waiting = 0
-    for (const { size } of this.#chains.values()) waiting += size
+    for (const { size } of this.#chains) waiting += size
     return waiting
   }
 
   #earliest(): Deadline | undefined {
     let best: Deadline | undefined
-    for (const { first } of this.#chains.values())
+    for (const { first } of this.#chains)
       if (first && (best === undefined || first.at < best.at)) best = first
     return best
   }
 
-  #newChain(delayMs: number): Chain {
-    if (this.#chains.size >= MAX_CHAINS)
-      for (const [delay, { first }] of this.#chains) if (!first) this.#chains.delete(delay)
-    const chain: Chain = { first: undefined, last: undefined, size: 0 }
-    this.#chains.set(delayMs, chain)
+  #chainOf(delayMs: number): Chain {
+    for (const chain of this.#chains) if (chain.delayMs === delayMs) return chain
+    if (this.#chains.length >= MAX_CHAINS)
+      this.#chains = this.#chains.filter(({ first }) => first !== undefined)
+    const chain: Chain = { delayMs, first: undefined, last: undefined, size: 0 }
+    this.#chains.push(chain)
     return chain
   }
 }

@@ -428,7 +428,8 @@ export class RetransmitCache implements ExpiringEntries {
     this.#slots = new Uint32Array(capacity * 2)
     for (let number = this.#oldest; number < this.#next; number++) {
       const [from, to] = [number & (former - 1), number & (capacity - 1)]
-      this.#entries.set(entries.subarray(from * NUMBERS, (from + 1) * NUMBERS), to * NUMBERS)
+      for (let i = 0; i < NUMBERS; i++)
+        this.#entries[to * NUMBERS + i] = entries[from * NUMBERS + i] ?? 0
       this.#expiries[to] = expiries[from] ?? 0
       if (this.#number(to * NUMBERS + WIDTH) !== 0) this.#takeSlot(to)
     }

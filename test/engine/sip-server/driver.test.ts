@@ -31,6 +31,7 @@ function setUp(admit: (source: Flow) => boolean = () => true) {
       log.push(`receive ${text} at ${now}`)
       core.onReceive(text)
     },
+    command: () => undefined,
     routed: (transactionId: string, route: RequestRoute | undefined, now: number) =>
       log.push(`routed ${transactionId} ${JSON.stringify(route)} at ${now}`),
     /** Any other event. */

@@ -58,8 +58,13 @@ export function forwardedRequest(request: SipMessage, parts: ForwardedParts): Se
 const hopByHop = new Set(['Via', 'Max-Forwards', 'Route', 'Content-Length'])
 
 /** Headers that an application may add to a request that is not its own. */
-export const addedHeaders = (message: AppMessage): readonly (readonly [string, string])[] =>
-  message.entries().filter(([name]) => !reserved.has(name))
+export function addedHeaders(message: AppMessage): readonly (readonly [string, string])[] {
+  const added: [string, string][] = []
+  message.forEach((name, value) => {
+    if (!reserved.has(name)) added.push([name, value])
+  })
+  return added
+}
 
 const reserved = new Set(
   (

@@ -7,7 +7,7 @@ import {
   type Dialog,
 } from '../../dialog/dialog.ts'
 import type { Flow, Listener } from '../../flow.ts'
-import { detachString, type SipMessage } from '../../message/message.ts'
+import { detachString, flattened, type SipMessage } from '../../message/message.ts'
 import { ReleasingMap } from '../../message/releasing-map.ts'
 import {
   type ClientFailure,
@@ -65,7 +65,7 @@ export class OutboundRequests {
   add(outbound: OutboundRequest): void {
     this.#byId.set(outbound.transactionId, outbound)
     const key = subscribingKey(outbound)
-    if (key !== undefined) this.#subscribing.set(detachString(key), outbound)
+    if (key !== undefined) this.#subscribing.set(flattened(key), outbound)
   }
 
   remove(outbound: OutboundRequest): void {

@@ -1,7 +1,7 @@
 /** Requests from the network, until an application has answered them. */
 import { dialogId, type Dialog, knowsTimer, sessionExpiresOf } from '../../dialog/dialog.ts'
 import type { Flow } from '../../flow.ts'
-import { detachString, type SipMessage } from '../../message/message.ts'
+import { detachString, flattened, type SipMessage } from '../../message/message.ts'
 import { ReleasingMap } from '../../message/releasing-map.ts'
 import type { NewRequest, Refusal } from '../../options.ts'
 import type { ServerUser, Deadline } from '../../transaction/machine.ts'
@@ -130,7 +130,7 @@ export class InboundRequests {
    * would go round for ever (§16.3 step 4).
    */
   addSpiral(merge: string, uri: string, transactionKey: string): string {
-    const key = detachString(spiralKey(merge, uri))
+    const key = flattened(spiralKey(merge, uri))
     this.#merged.set(key, transactionKey)
     this.#hasForwarded = true
     return key
@@ -170,7 +170,7 @@ const spiralKey = (merge: string, uri: string): string => `${merge} ${uri}`
 
 /** Equal for copies of one request, whichever way they came. */
 export const mergeKeyOf = (request: SipMessage, method: string): string =>
-  detachString(`${request.callId} ${request.fromTag} ${request.cseq?.number ?? 0} ${method}`)
+  flattened(`${request.callId} ${request.fromTag} ${request.cseq?.number ?? 0} ${method}`)
 
 type Timer = 'application' | 'trying'
 

@@ -412,9 +412,8 @@ const hasDialogId = ({ isInitial, request: { method } }: InboundRequest): boolea
  */
 function isBehindNat(request: SipMessage, flow: Flow, routeSet: readonly string[]): boolean {
   const via = request.via
-  if (routeSet.length > 0 || via === undefined || request.list('Via').length > 1) return false
-  const contact = request.contact?.parsedUri
-  return contact?.host !== flow.address && via.host !== flow.address
+  if (routeSet.length > 0 || via === undefined || via.host === flow.address) return false
+  return request.list('Via').length === 1 && request.contact?.parsedUri?.host !== flow.address
 }
 
 /** Provisional responses that must arrive, and the PRACKs that say so: RFC 3262 §3. */
