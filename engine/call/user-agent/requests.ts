@@ -137,11 +137,13 @@ type Message = Extract<AppEvent, { readonly kind: 'request' }>['message']
 
 export function headersOf(message: Message): Headers {
   const headers: Headers = {}
-  for (const [name, value] of message.entries()) {
+  message.eachHeader((name, value) => {
+    // Call control has no use for these, and each header costs.
+    if (name === 'Via' || name === 'Content-Length') return
     const key = keyOf(name)
     const before = headers[key]
     headers[key] = before === undefined ? value : `${before},${value}`
-  }
+  })
   return headers
 }
 

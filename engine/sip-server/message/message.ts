@@ -127,6 +127,11 @@ export class SipMessage {
     return this.lines.map((line) => [line.name, this.#value(line)] as const)
   }
 
+  /** The same, one by one. */
+  eachHeader(take: (name: string, value: string) => void): void {
+    for (const line of this.lines) take(line.name, this.#value(line))
+  }
+
   /** The topmost Via. */
   get via(): Via | undefined {
     if (this.#via === null) this.#via = parsed(this.#firstElement('Via'), parseVia)
