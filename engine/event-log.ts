@@ -1,14 +1,16 @@
 /** What happens in the engine, numbered: the last events, in memory. */
 import type { EngineEvent, EngineHappening, EventsPort } from '../schema/contracts/engine.ts'
 
-/** 100 calls a second for 50 seconds; about 0.4 kB each. */
+/** 100 calls a second for 50 seconds; about 0.3 kB each. */
 const CAPACITY = 20_000
 
 export class EventLog implements EventsPort {
   /** Milliseconds UTC; with the sequence it names an event for ever. */
   readonly epoch: number
   readonly #now: () => number
-  readonly #ring: EngineEvent[] = []
+  /** By sequence, modulo the capacity. */
+  readonly #ring: EngineHappening[] = []
+  readonly #times = new Float64Array(CAPACITY)
   /** By tenant, so that the calls of others do not make one miss something. */
   readonly #forgotten = new Map<number | null, number>()
   #last = 0
@@ -29,16 +31,19 @@ export class EventLog implements EventsPort {
 
   add(happening: EngineHappening): void {
     const sequence = ++this.#last
-    const oldest = this.#ring[sequence % CAPACITY]
-    if (oldest) this.#forgotten.set(oldest.tenantId, oldest.sequence)
-    this.#ring[sequence % CAPACITY] = { ...happening, sequence, at: this.#now() }
+    const slot = sequence % CAPACITY
+    const oldest = this.#ring[slot]
+    if (oldest) this.#forgotten.set(oldest.tenantId, sequence - CAPACITY)
+    this.#ring[slot] = happening
+    this.#times[slot] = this.#now()
   }
 
   after(sequence: number): readonly EngineEvent[] {
     const events: EngineEvent[] = []
     for (let next = Math.max(sequence, this.forgotten(null)) + 1; next <= this.#last; next++) {
-      const event = this.#ring[next % CAPACITY]
-      if (event) events.push(event)
+      const slot = next % CAPACITY
+      const happening = this.#ring[slot]
+      if (happening) events.push({ ...happening, sequence: next, at: this.#times[slot] ?? 0 })
     }
     return events
   }

@@ -266,8 +266,11 @@ export class ActiveCalls {
   /** Forgets a call whose record is stored. Without `record` it gets none. */
   finish(call: LiveCall, record?: CallRecord): void {
     if (record) {
-      const { callIds: legs, notes, stampOffsetMs } = call
-      this.#recent.add({ record, legs, notes, stampOffsetMs, parties: partiesOf(call) })
+      const { callIds, notes, stampOffsetMs } = call
+      const parties = partiesOf(call)
+      // Copies: an array that has grown has room for 17 items.
+      const legs = callIds.slice()
+      this.#recent.add({ record, legs, notes: notes.slice(), stampOffsetMs, parties })
       this.#deps.onEvent({ type: 'call.ended', tenantId: record.tenantId, record })
     }
     this.counts.leave(call, call.place)
@@ -570,25 +573,40 @@ export interface EndedCall {
 
 const RECENT_MS = 15 * 60_000
 
+const endOf = ({ record, stampOffsetMs }: EndedCall): number => record.endedAt - stampOffsetMs
+
 export class RecentCalls {
   readonly #now: () => number
   readonly #maxCalls: number
-  /** By uuid, in the order in which they ended. */
+  /** By uuid. */
   readonly #calls = new Map<string, EndedCall>()
+  /** In the order in which they ended, a ring. To find its first entry a `Map` passes over all that were deleted. */
+  readonly #order: string[] = []
+  #first = 0
+  #next = 0
 
   /** Holds at most `maxCalls`, 3 kB each. */
   constructor(now: () => number, maxCalls = 2_000) {
     this.#now = now
-    this.#maxCalls = maxCalls
+    this.#maxCalls = Math.ceil(maxCalls)
   }
 
   add(call: EndedCall): void {
-    this.#calls.set(call.record.callUuid, call)
+    if (this.size === this.#maxCalls) this.#forgetFirst()
+    const { callUuid } = call.record
+    this.#calls.set(callUuid, call)
+    this.#order[this.#next++ % this.#maxCalls] = callUuid
     const oldest = this.#now() - RECENT_MS
-    for (const [callUuid, { record, stampOffsetMs }] of this.#calls) {
-      if (this.#calls.size <= this.#maxCalls && record.endedAt - stampOffsetMs >= oldest) break
-      this.#calls.delete(callUuid)
-    }
+    for (let first = this.#oldest; first && endOf(first) < oldest; first = this.#oldest)
+      this.#forgetFirst()
+  }
+
+  get #oldest(): EndedCall | undefined {
+    return this.#calls.get(this.#order[this.#first % this.#maxCalls] ?? '')
+  }
+
+  #forgetFirst(): void {
+    this.#calls.delete(this.#order[this.#first++ % this.#maxCalls] ?? '')
   }
 
   find(callUuid: string): EndedCall | undefined {

@@ -135,10 +135,10 @@ export class CallRunner {
 
   /** Handles an event and its immediate consequences. */
   dispatch(event: MachineEvent): void {
-    this.#events.push(event)
-    if (this.#isRunning) return
+    if (this.#isRunning) return void this.#events.push(event)
     this.#isRunning = true
     try {
+      this.#step(event)
       for (let next = this.#events.shift(); next; next = this.#events.shift()) this.#step(next)
     } finally {
       this.#isRunning = false
@@ -155,9 +155,14 @@ export class CallRunner {
       this.#failed(event, error)
     }
     if (event.type === 'sent') calls.sent(event.legId, event.callId)
-    const stores = commands.filter(isStore)
-    const isAnswered = stores.some(({ callUuid }) => calls.isAnswered(callUuid))
-    if (isAnswered) this.#end(event, commands, stores.length)
+    let stores = 0
+    let isAnswered = false
+    for (const command of commands)
+      if (command.type === 'store') {
+        stores += 1
+        isAnswered ||= calls.isAnswered(command.callUuid)
+      }
+    if (isAnswered) this.#end(event, commands, stores)
     else {
       this.#performAll(event, commands)
       if (event.type === 'bye') this.#signalling.answerBye(event.legId)
@@ -405,8 +410,6 @@ export class CallRunner {
   }
 }
 
-const isStore = (command: Command): command is CommandOf<'store'> => command.type === 'store'
-
 /** Whether the command sends something to the peer of a leg, or follows such a command. */
 const isForPeer = (command: Command): command is LegCommand | CommandOf<'forgetLeg'> =>
   'legId' in command && !(command.type in notForPeer)
@@ -441,7 +444,8 @@ class CallTimers {
 
   /** Replaces the same timer, if it runs. `at` by the steady clock. */
   start(timer: Timer, at: number): void {
-    const [timers, id] = [this.#timers[timer.kind], idOf(timer)]
+    const timers = this.#timers[timer.kind]
+    const id = idOf(timer)
     this.#deadlines.cancel(timers.get(id))
     const deadline = this.#deadlines.at(at, () => {
       timers.delete(id)
@@ -451,7 +455,8 @@ class CallTimers {
   }
 
   stop(timer: Timer): void {
-    const [timers, id] = [this.#timers[timer.kind], idOf(timer)]
+    const timers = this.#timers[timer.kind]
+    const id = idOf(timer)
     this.#deadlines.cancel(timers.get(id))
     timers.delete(id)
   }

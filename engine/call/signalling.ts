@@ -2,7 +2,7 @@
 
 /**
  * Header values by lower-case name, except `X-…`, `P-…` (but not `P-Asserted-…`) and `Diversion`, which keep the
- * sender's spelling. Repeated headers are one value, joined with commas.
+ * sender's spelling. Repeated headers are one value, joined with commas. Without Via and Content-Length.
  */
 export type Headers = Record<string, string>
 

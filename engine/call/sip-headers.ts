@@ -237,8 +237,7 @@ export const partyOfNumber = (number: string, host: string, name = ''): Party =>
 })
 
 /** RFC 3325 §9.1: the network vouches for the asserted identity; From is a claim of the sender. */
-export function callerOf(asserted: string | undefined, from: string): Party {
-  const claimed = partyOf(from)
+export function callerOf(asserted: string | undefined, claimed: Party): Party {
   if (asserted === undefined) return claimed
   const known = partyOf(asserted)
   return known.number === '' ? claimed : { ...known, name: known.name || claimed.name }
@@ -247,15 +246,13 @@ export function callerOf(asserted: string | undefined, from: string): Party {
 /** The first (name-addr or addr-spec) of a From, To or P-Asserted-Identity value. */
 export function partyOf(value: string): Party {
   const { displayName, uri } = readAddress(value)
-  return { name: cleanName(displayName), ...uriParty(uri) }
+  return uriParty(uri, cleanName(displayName))
 }
 
 export const isAnonymous = ({ host }: Party): boolean => host.toLowerCase() === ANONYMOUS_HOST
 
 /** The callee of a Request-URI: the user part of `sip:` and `sips:`, the number of `tel:`. */
-export function calledOf(uri: string): Party {
-  return { name: '', ...uriParty(uri) }
-}
+export const calledOf = (uri: string): Party => uriParty(uri, '')
 
 /** The host of a party in lower case, without port. */
 export const domainOf = ({ host }: Pick<Party, 'host'>): string =>
@@ -268,14 +265,15 @@ const withPlainNumbers = (value: string): string =>
     return kind === 'number' ? escapeUser(text) : user
   })
 
-function uriParty(uri: string): Omit<Party, 'name'> {
+function uriParty(uri: string, name: string): Party {
   const { scheme, user, hostPort: host, params } = readUri(uri)
-  if (user === '') return { user, host, number: '' }
+  if (user === '') return { name, user, host, number: '' }
   const { kind, text: number } = readUserPart(user)
-  if (kind === 'number') return { user: escapeUser(number), host, number }
+  if (kind === 'number') return { name, user: escapeUser(number), host, number }
   // There a name is no name, but a number that is written wrong.
   const mustBeNumber = scheme === 'tel' || isTelephone.test(params)
-  return { user: escapeUser(user), host, number, irregular: mustBeNumber ? 'malformed' : kind }
+  const irregular = mustBeNumber ? 'malformed' : kind
+  return { name, user: escapeUser(user), host, number, irregular }
 }
 
 /** RFC 3261 §19.1.1: the user part is a telephone number, whatever it looks like. */
@@ -290,4 +288,5 @@ export function renumbered(party: Party, rewritten: string): Party {
 }
 
 /** Control characters (a folded line, an escaped CR) must reach neither a header nor a log. */
-const cleanName = (text: string): string => text.replace(/\p{Cc}+/gu, ' ').slice(0, MAX_NAME)
+const cleanName = (text: string): string =>
+  text === '' ? text : text.replace(/\p{Cc}+/gu, ' ').slice(0, MAX_NAME)

@@ -480,19 +480,18 @@ interface NodeReference {
   readonly isNamed: boolean
 }
 
-interface Addresses {
-  readonly byAddressAndPort: Map<string, NodeReference>
-  readonly byAddress: Map<string, NodeReference>
-}
+/** By address, then by port. */
+type Addresses = Map<string, Map<number, NodeReference>>
 
-const noAddresses = (): Addresses => ({ byAddressAndPort: new Map(), byAddress: new Map() })
+/** No source has this port. */
+const ANY_PORT = 0
 
 export class NodeDirectory {
   readonly #hosts: HostDirectory
   #sets: readonly SetRecord[] = []
   #builtVersion = -1
-  #ofPlatform = noAddresses()
-  #ofTenants = noAddresses()
+  #ofPlatform: Addresses = new Map()
+  #ofTenants: Addresses = new Map()
 
   constructor(hosts: HostDirectory) {
     this.#hosts = hosts
@@ -515,16 +514,18 @@ export class NodeDirectory {
   }
 
   #build(): void {
-    const [ofPlatform, ofTenants] = [noAddresses(), noAddresses()]
+    const [ofPlatform, ofTenants]: [Addresses, Addresses] = [new Map(), new Map()]
     for (const { setId, tenantId, nodes } of this.#sets)
       for (const node of nodes) {
         const reference = { nodeId: node.nodeId, setId, tenantId, isNamed: isIP(node.host) === 0 }
-        const { byAddressAndPort, byAddress } = tenantId === null ? ofPlatform : ofTenants
+        const addresses = tenantId === null ? ofPlatform : ofTenants
         for (const address of this.#hosts.addressesOf(node.host)) {
-          for (const port of [node.port, node.externalPort])
-            addFirst(byAddressAndPort, `${address} ${port}`, reference)
+          const byPort = addresses.get(address) ?? new Map<number, NodeReference>()
+          addresses.set(address, byPort)
+          addFirst(byPort, node.port, reference)
+          addFirst(byPort, node.externalPort, reference)
           if (node.transport !== 'udp' && !isLoopback(address))
-            addFirst(byAddress, address, reference)
+            addFirst(byPort, ANY_PORT, reference)
         }
       }
     this.#ofPlatform = ofPlatform
@@ -540,15 +541,21 @@ const namesOfUris = ({ voicemailUri, spyUri }: SetRecord): readonly string[] =>
     return target === undefined ? [] : namesBehind(target)
   })
 
-const nodeIn = ({ byAddressAndPort, byAddress }: Addresses, address: string, port: number) =>
-  byAddressAndPort.get(`${address} ${port}`) ?? byAddress.get(address)
+function nodeIn(addresses: Addresses, address: string, port: number): NodeReference | undefined {
+  const byPort = addresses.get(address)
+  return byPort?.get(port) ?? byPort?.get(ANY_PORT)
+}
 
-function addFirst(map: Map<string, NodeReference>, key: string, reference: NodeReference): void {
-  const first = map.get(key)
+function addFirst(
+  byPort: Map<number, NodeReference>,
+  port: number,
+  reference: NodeReference,
+): void {
+  const first = byPort.get(port)
   // A tenant chooses its set ids, but not its node ids.
   const isOlder =
     first !== undefined && first.tenantId !== reference.tenantId && reference.nodeId < first.nodeId
-  if (first === undefined || isOlder) map.set(key, reference)
+  if (first === undefined || isOlder) byPort.set(port, reference)
 }
 
 const isLoopback = (address: string) => address === '::1' || address.startsWith('127.')

@@ -83,13 +83,13 @@ export class Recognition {
     const node = this.#deps.nodeAt(address, port)
     if (node?.tenantId === null) return nodeOrigin(node)
     const [tenantIds] = this.#proxies.lookup(address)
-    if (tenantIds) return tenantIds.length > 0 ? { kind: 'proxy', tenantIds } : { kind: 'unknown' }
+    if (tenantIds) return tenantIds.length > 0 ? { kind: 'proxy', tenantIds } : unknown
     const isTrusted = this.#trusted.has(address)
     const own = this.#ofTenants.find(address, port)
     // The owner of a name may point it to any address, also to those of the platform's own programs.
     if (own && !(isTrusted && isNamed(own.gateway))) return carrierOrigin(own)
     if (node && !(isTrusted && node.isNamed)) return nodeOrigin(node)
-    return isTrusted ? { kind: 'trusted' } : { kind: 'unknown' }
+    return isTrusted ? trusted : unknown
   }
 
   /** A carrier as if one of its gateways had sent; undefined: none may. */
@@ -106,7 +106,7 @@ export class Recognition {
       this.#addressesOf(gateway).flatMap((each) => recognizedNetwork(gateway, each) ?? []),
     )
     const table = new NetworkTable(networks?.map((network) => [network, true] as const) ?? [])
-    return table.lookup(address).next().value === true
+    return table.lookup(address).length > 0
   }
 
   /**
@@ -138,6 +138,9 @@ export class Recognition {
     return gatewayNames(gateway).flatMap((name) => this.#deps.hosts.addressesOf(name))
   }
 }
+
+const trusted: Origin = { kind: 'trusted' }
+const unknown: Origin = { kind: 'unknown' }
 
 const isNamed = ({ host }: Pick<GatewayRecord, 'host'>): boolean => isIP(host) === 0
 
@@ -249,7 +252,7 @@ export class TrustedSources {
   }
 
   has(address: string): boolean {
-    return this.#table.lookup(address).next().value === true
+    return this.#table.lookup(address).length > 0
   }
 }
 
@@ -277,11 +280,13 @@ export class NetworkTable<Value> {
   }
 
   /** The values of every network around an address, the smallest network first. */
-  *lookup(address: string): Generator<Value> {
-    const parsed = parseAddress(address)
-    if (!parsed) return
+  lookup(address: string): readonly Value[] {
+    const found: Value[] = []
+    const parsed = this.#levels.length === 0 ? undefined : parseAddress(address)
+    if (!parsed) return found
     for (const { family, prefixLength, values } of this.#levels)
-      if (family === parsed.family) yield* values.get(keyOf(parsed, prefixLength)) ?? []
+      if (family === parsed.family) found.push(...(values.get(keyOf(parsed, prefixLength)) ?? []))
+    return found
   }
 
   #add({ address, prefixLength }: Network, value: Value): void {

@@ -46,8 +46,8 @@ export class Tenancy {
    * with an exit code: it belongs to the older tenant.
    */
   ownerOf(number: string): number | undefined {
-    for (const owners of this.#numbers.matching(number)) return Math.min(...owners)
-    return undefined
+    const [owners] = this.#numbers.matching(number)
+    return owners && Math.min(...owners)
   }
 
   ownsDomain(tenantId: number, domain: string): boolean {
@@ -92,15 +92,18 @@ export class PrefixTable<Value> {
   }
 
   /** The values under the prefixes of a number, longest first; equal prefixes together. */
-  *matching(number: string): Generator<readonly Value[]> {
+  matching(number: string): readonly (readonly Value[])[] {
+    const found: (readonly Value[])[] = []
+    if (this.#values.size === 0) return found
     const digits = digitsOf(number)
     const abroad = codeLength(number, this.#exitCodes) ?? -1
     const longest = Math.max(abroad, Math.min(digits.length, this.#longest))
     for (let length = longest; length >= 0; length -= 1) {
       const international = length === abroad ? this.#values.get(ANY_INTERNATIONAL) : undefined
-      if (international) yield international
+      if (international) found.push(international)
       const values = this.#values.get(digits.slice(0, length))
-      if (values) yield values
+      if (values) found.push(values)
     }
+    return found
   }
 }

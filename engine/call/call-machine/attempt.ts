@@ -55,7 +55,7 @@ export function startAttempt(
     reason: '',
     result: undefined,
     candidate: purpose === 'source' ? candidate : undefined,
-    ...('holder' in candidate && { holder: candidate.holder }),
+    holder: 'holder' in candidate ? candidate.holder : undefined,
   }
   dialing.attempts.push(attempt)
   if (purpose === 'destination') startTimer(ctx, attempt, ctx.now + timeoutMs)

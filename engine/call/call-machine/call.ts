@@ -117,9 +117,11 @@ export function callerTaken(ctx: StepContext, call: Call, legId: string): void {
     if (isOwn) closeLeg(ctx, leg, call.byeHeaders)
     return
   }
-  call.acceptFor = undefined
-  if (acceptFor !== undefined) ctx.signals.push({ type: 'callerTaken', callUuid: acceptFor, legId })
-  if (acceptFor !== undefined && !isOwn) return callerGone(ctx, call)
+  if (acceptFor !== undefined) {
+    call.acceptFor = undefined
+    ctx.signals.push({ type: 'callerTaken', callUuid: acceptFor, legId })
+    if (!isOwn) return callerGone(ctx, call)
+  }
   // After a crash at this point the answer is in the journal, and may have been sent.
   call.answeredAt ??= now
   display(ctx, call, 'ACTIVE')

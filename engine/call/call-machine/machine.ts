@@ -86,7 +86,8 @@ export function handle(
     terminated: [],
   }
   onEvent(ctx, event)
-  for (let signal = ctx.signals.shift(); signal; signal = ctx.signals.shift()) onSignal(ctx, signal)
+  // Also those that are added meanwhile.
+  for (const signal of ctx.signals) onSignal(ctx, signal)
   for (const legId of ctx.terminated) forgetLeg(ctx, world.legs.get(legId))
   return ctx.commands
 }

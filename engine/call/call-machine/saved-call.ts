@@ -62,11 +62,11 @@ export interface SavedCall {
   readonly callUuid: string
   readonly call: SavedFields
   /** Before the 200 to the caller: the answer, as an index of `texts`, and its headers. */
-  readonly answer?: { readonly sdp: number; readonly headers: Record<string, string> }
-  readonly offer?: number
+  readonly answer?: { readonly sdp: number; readonly headers: Record<string, string> } | undefined
+  readonly offer?: number | undefined
   readonly legs: readonly SavedLeg[]
   /** The legs that exchange media: one of them may belong to another call. */
-  readonly exchange?: Pick<Exchange, 'id' | 'legs'>
+  readonly exchange?: Pick<Exchange, 'id' | 'legs'> | undefined
   /** Session descriptions, each stored once: the same one may be received from one peer and sent to another. */
   readonly texts: readonly string[]
 }
@@ -96,12 +96,13 @@ export function saveCall(
     version: SAVED_VERSION,
     callUuid: call.start.callUuid,
     call: savedFields(call, isAnswered ? call.answeredAt : now),
-    ...(isAnswered || answering === undefined
-      ? {}
-      : { answer: { sdp: indexOf(texts, answering.sdp), headers: answering.headers } }),
-    ...(isAnswered || offer === undefined ? {} : { offer: indexOf(texts, offer) }),
+    answer:
+      isAnswered || answering === undefined
+        ? undefined
+        : { sdp: indexOf(texts, answering.sdp), headers: answering.headers },
+    offer: isAnswered || offer === undefined ? undefined : indexOf(texts, offer),
     legs: saved,
-    ...(exchange === undefined ? {} : { exchange: { id: exchange.id, legs: exchange.legs } }),
+    exchange: exchange && { id: exchange.id, legs: exchange.legs },
     texts,
   }
 }

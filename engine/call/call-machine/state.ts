@@ -114,7 +114,7 @@ export interface Attempt {
   early?: { readonly tag: string; readonly sdp: string } | undefined
   result?: AttemptResult | undefined
   /** The node of ours to which the INVITE goes. */
-  readonly holder?: string
+  readonly holder?: string | undefined
   /** For a phone of the source: the INVITE may be repeated with an offer. */
   readonly candidate?: Callee | undefined
   readonly isOffering?: boolean

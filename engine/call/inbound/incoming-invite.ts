@@ -58,7 +58,7 @@ export function readInvite(
   const isPhone = origin.kind === 'extension'
   const headers = isPhone ? phoneHeaders(request.headers, claimed, origin) : request.headers
   const from = isPhone && !isAnonymous(claimed) ? { ...claimed, name: origin.displayName } : claimed
-  const caller = callerOf(headers['p-asserted-identity'], headers['from'] ?? '')
+  const caller = callerOf(headers['p-asserted-identity'], claimed)
   const dialled = calledParty(request, routing.registeredUser(origin))
   const called = renumbered(
     dialled,

@@ -109,9 +109,10 @@ export class Dialog {
     parts: { readonly method: string; readonly headers: Headers; readonly body: string },
     listener: RequestListener,
   ): void {
+    const { method, headers, body } = parts
     const { id: dialogId } = this
     const credentials = this.#credentials
-    const rest = { uri: '', nextHop: '', dialogId, credentials }
-    this.link.request({ ...parts, ...rest }, listener)
+    const request = { method, uri: '', headers, body, nextHop: '', dialogId, credentials }
+    this.link.request(request, listener)
   }
 }

@@ -138,6 +138,8 @@ type Message = Extract<AppEvent, { readonly kind: 'request' }>['message']
 export function headersOf(message: Message): Headers {
   const headers: Headers = {}
   message.forEach((name, value) => {
+    // Call control has no use for these, and each header costs.
+    if (name === 'Via' || name === 'Content-Length') return
     const key = keyOf(name)
     const before = headers[key]
     headers[key] = before === undefined ? value : `${before},${value}`

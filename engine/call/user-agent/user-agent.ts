@@ -289,7 +289,8 @@ export class UserAgent {
       // By the server of the first INVITE: only this server knows the CSeq of the Call-ID.
       return sendInvite(link, { ...request, headers: again }, handlers)
     }
-    return sendInvite(link, { ...request, headers }, { ...handlers, onSent, onEnd })
+    const { onProvisional } = handlers
+    return sendInvite(link, { ...request, headers }, { onSent, onProvisional, onEnd })
   }
 
   /** Answers an INVITE with 200. `done` gets the dialog, or undefined when the caller is gone. */

@@ -24,7 +24,7 @@ test.each([
 })
 
 test('the asserted identity is the caller; the name of From fills its gap', () => {
-  const from = '"Front" <sip:100@inner>;tag=1'
+  const from = partyOf('"Front" <sip:100@inner>;tag=1')
   expect(callerOf('<sip:+1555@net>', from)).toMatchObject({ number: '+1555', name: 'Front' })
   expect(callerOf('"Net" <tel:+1555>', from)).toMatchObject({ number: '+1555', name: 'Net' })
   expect(callerOf('<sip:net>', from)).toMatchObject({ number: '100' })
