@@ -70,8 +70,15 @@ export class OpenCalls {
   note(callUuid: string, kind: LineKind, line: Buffer, isOld = false): void {
     let lines = this.#calls.get(callUuid)
     if (lines === undefined) {
-      const none = { begun: noLine, answered: noLine, state: noLine, ended: noLine }
-      lines = { callUuid, ...none, aliveAt: 0, isOld }
+      lines = {
+        callUuid,
+        begun: noLine,
+        answered: noLine,
+        state: noLine,
+        ended: noLine,
+        aliveAt: 0,
+        isOld,
+      }
       this.#calls.set(callUuid, lines)
     }
     this.#set(lines, kind, this.#memory.keep(line))
