@@ -44,6 +44,11 @@ const world: CommandContext = {
   randomBytes,
   newUuid: () => timeOrderedUuid(randomUUID(), Date.now()),
   schedule: (work, delayMs) => {
+    if (delayMs === 0) {
+      // A timer waits for a millisecond at least.
+      const immediate = setImmediate(work)
+      return () => clearImmediate(immediate)
+    }
     const timer = setTimeout(work, delayMs)
     return () => clearTimeout(timer)
   },

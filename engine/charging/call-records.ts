@@ -216,16 +216,19 @@ export class CallRecords {
    * Stores an answered call; its event follows. Once this resolves with true, no crash can lose the call; false:
    * it is not stored.
    */
-  async answered(
+  answered(
     call: OpenCall,
     tariff: Tariff | null,
     nowMs: number,
     state?: SavedState,
     event?: OutgoingEvent,
   ): Promise<boolean> {
-    const isWritten = await this.#journal.answered(call, tariff, nowMs, state)
-    if (isWritten && event !== undefined) this.#store.announce(event)
-    return isWritten
+    const written = this.#journal.answered(call, tariff, nowMs, state)
+    if (event === undefined) return written
+    return written.then((isWritten) => {
+      if (isWritten) this.#store.announce(event)
+      return isWritten
+    })
   }
 
   changed(callUuid: string, state: SavedState): void {

@@ -75,7 +75,7 @@ export class CallStore {
       done,
       refused,
       key: call.record.callUuid,
-      ...(mayWait && { waitMs: RECORD_WAIT_MS }),
+      waitMs: mayWait ? RECORD_WAIT_MS : undefined,
     })
   }
 

@@ -58,15 +58,15 @@ export interface SavedGrant {
   readonly amountMicros: number
   readonly isLastGrant: boolean
   /** The extension that calls; absent: the source is not an extension. */
-  readonly extensionId?: number
+  readonly extensionId?: number | undefined
   /** The tenant of the call's source, for spend guards; null: it has none. Absent: another version has saved it. */
-  readonly sourceTenantId?: number | null
+  readonly sourceTenantId?: number | null | undefined
   /** False: the calling number names no payer. Absent: it may. */
-  readonly mayNamePayer?: false
+  readonly mayNamePayer?: false | undefined
   /** No spend guard brakes it. */
-  readonly isEmergencyNumber?: true
+  readonly isEmergencyNumber?: true | undefined
   /** The numbers that gateways would get instead of the called number. */
-  readonly sentAs?: readonly string[]
+  readonly sentAs?: readonly string[] | undefined
 }
 
 /** A call that was open when the last run ended. */

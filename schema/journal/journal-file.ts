@@ -29,8 +29,11 @@ export interface JournalFile {
   read(): EarlierLines
   /** Bytes in the file that is written to. */
   readonly size: number
-  /** One call at a time. After an error the caller appends the same lines again, possibly with more after them. */
-  append(lines: readonly Buffer[], done: (error: unknown) => void): void
+  /**
+   * One call at a time; the bytes of the lines do not change until `done`. After an error the caller appends the same lines
+   * again, possibly with more after them.
+   */
+  append(lines: Buffer, done: (error: unknown) => void): void
   /** The current file was removed or moved. */
   isGone(): boolean
   /** Later lines go to a new file. */
@@ -56,15 +59,65 @@ export interface DamagedLine {
 }
 
 /** The bytes of a line with its checksum, so that a torn or damaged one is noticed. `text` has no line break. */
-export function checked(text: string): Buffer {
-  const line = Buffer.from(`${NO_CHECKSUM}${text}\n`)
-  line.write(checksum(line.subarray(CHECKSUM_LENGTH, -1)), 'latin1')
-  return line
+export const checked = (text: string): Buffer => new LineBuffer(0).add(text)
+
+/** Lines one behind the other, in memory that is used again. */
+export class LineBuffer {
+  #bytes: Buffer
+  #length = 0
+
+  constructor(size = FIRST_BYTES) {
+    this.#bytes = Buffer.allocUnsafeSlow(size)
+  }
+
+  get length(): number {
+    return this.#length
+  }
+
+  /** Until the next change. */
+  get bytes(): Buffer {
+    return this.#bytes.subarray(0, this.#length)
+  }
+
+  /** Adds a line with its checksum, and returns its bytes. Several parts are written one by one: joined they would be copied. */
+  add(...parts: readonly string[]): Buffer {
+    const start = this.#length
+    let end = start + CHECKSUM_LENGTH
+    for (const part of parts) {
+      // A code unit takes three bytes at most.
+      this.#makeRoom(end + 3 * part.length + 1)
+      end += this.#bytes.write(part, end)
+    }
+    this.#bytes[end] = LINE_BREAK
+    this.#length = end + 1
+    const line = this.#bytes.subarray(start, this.#length)
+    line.write(checksum(line.subarray(CHECKSUM_LENGTH, -1)), 'latin1')
+    return line
+  }
+
+  append(lines: Buffer): void {
+    this.#makeRoom(this.#length + lines.length)
+    this.#length += lines.copy(this.#bytes, this.#length)
+  }
+
+  clear(): void {
+    this.#length = 0
+    if (this.#bytes.length > MOST_BYTES) this.#bytes = Buffer.allocUnsafeSlow(FIRST_BYTES)
+  }
+
+  #makeRoom(size: number): void {
+    if (size <= this.#bytes.length) return
+    const larger = Buffer.allocUnsafeSlow(2 * size)
+    this.#bytes.copy(larger)
+    this.#bytes = larger
+  }
 }
 
-const checksum = (text: Buffer): string => `${crc32(text).toString(16).padStart(8, '0')} `
+const FIRST_BYTES = 64 * 1024
+/** More is given back when it is written. */
+const MOST_BYTES = 1024 * 1024
 
-const NO_CHECKSUM = '00000000 '
+const checksum = (text: Buffer): string => `${crc32(text).toString(16).padStart(8, '0')} `
 
 /** With the space behind it. */
 const CHECKSUM_LENGTH = 9
@@ -102,6 +155,8 @@ function linesOf(file: string, bytes: Buffer): readonly (string | DamagedLine)[]
     typeof found === 'object' && index < last ? { ...found, isTorn: false } : found,
   )
 }
+
+const noBytes = Buffer.alloc(0)
 
 /** Zeros are written ahead: a line that changed the size of the file would cost a second write. */
 const ROOM_BYTES = 256 * 1024
@@ -147,13 +202,14 @@ export class JournalFiles implements JournalFile {
     return { lines, foreign }
   }
 
-  append(lines: readonly Buffer[], done: (error: unknown) => void): void {
+  append(lines: Buffer, done: (error: unknown) => void): void {
     try {
       const file = (this.#file ??= this.#create())
-      const data = this.#size === 0 ? [checked(this.#head), ...lines] : lines
-      const end = this.#size + bytesOf(data)
-      const room = end > this.#room ? Math.ceil(end / ROOM_BYTES) * ROOM_BYTES : this.#room
-      const bytes = Buffer.concat(data, (end > this.#room ? room : end) - this.#size)
+      const head = this.#size === 0 ? checked(this.#head) : noBytes
+      const end = this.#size + head.length + lines.length
+      const isFull = end > this.#room
+      const room = isFull ? Math.ceil(end / ROOM_BYTES) * ROOM_BYTES : this.#room
+      const bytes = isFull ? Buffer.concat([head, lines], room - this.#size) : lines
       this.#isWriting = true
       writeAll(file, bytes, this.#size, (error) => {
         this.#isWriting = false
@@ -269,9 +325,6 @@ export function journalFiles(databasePath: string): readonly string[] {
 const numberOf = (file: string): number =>
   Number.parseInt(file.slice(file.lastIndexOf('-') + 1), 10)
 
-export const bytesOf = (lines: readonly Buffer[]): number =>
-  lines.reduce((sum, { length }) => sum + length, 0)
-
 /** A disk may take a part at a time. */
 function writeAll(
   file: number,
@@ -293,13 +346,13 @@ export class MemoryFile implements JournalFile {
   size = 0
 
   read(): EarlierLines {
-    const lines = [...this.#older, ...this.#lines].map((line) => textOf(line))
+    const lines = linesOf('memory', Buffer.concat([...this.#older, ...this.#lines]))
     return { lines, foreign: [] }
   }
 
-  append(lines: readonly Buffer[], done: (error: unknown) => void): void {
-    this.size += bytesOf(lines)
-    this.#lines.push(...lines)
+  append(lines: Buffer, done: (error: unknown) => void): void {
+    this.size += lines.length
+    this.#lines.push(Buffer.from(lines))
     done(undefined)
   }
 

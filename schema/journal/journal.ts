@@ -1,7 +1,7 @@
 /**
  * The journal of calls, so that a crash loses none. It has the start of each call, its answer, the state with which it
  * continues, its last heartbeat and its end, until the database has its record. It is a file, because a caller waits for
- * the line of the answer (D130). Lines of a few milliseconds are one write.
+ * the line of the answer (D130). Lines that come while one write goes on are the next one.
  */
 import {
   type DialledCall,
@@ -15,12 +15,17 @@ import {
 import type { CallRecord } from '../call-record.ts'
 import type { Boot, Schedule } from '../clock.ts'
 import type { Log } from '../contracts/log.ts'
-import { bytesOf, type DamagedLine, type JournalFile, type EarlierLines } from './journal-file.ts'
+import {
+  type DamagedLine,
+  type EarlierLines,
+  type JournalFile,
+  LineBuffer,
+} from './journal-file.ts'
 import type { Storage } from '../storage/storage.ts'
-import { OpenCalls, type OpenLines, bootText, callsIn, toLine, toStateLine } from './open-calls.ts'
+import { addState, bootText, callsIn, OpenCalls, type OpenLines, toText } from './open-calls.ts'
 
-/** Answers of this time are one write. */
-const ANSWER_WAIT_MS = 1
+/** Answers of one turn of the event loop are one write. */
+const ANSWER_WAIT_MS = 0
 /** No caller waits for other lines. */
 const OTHER_WAIT_MS = 10
 const RETRY_MS = 100
@@ -31,8 +36,9 @@ const RETRY_MS = 100
 const LAST_WAIT_MS = 250
 /** When the file is larger than this, and than twice the lines of open calls, these are written to a new file. */
 const FILE_BYTES = 4 * 1024 * 1024
-/** Bytes of open calls that each write moves to the new file. */
+/** Bytes of open calls that each write moves to the new file, and the time between two such writes. */
 const MOVED_BYTES = 256 * 1024
+const MOVE_WAIT_MS = 1
 
 /** Callers that wait for the same write have one deadline. */
 interface Waiting {
@@ -57,12 +63,14 @@ export class CallJournal {
   readonly #boot: string | undefined
   readonly #open: OpenCalls
   /** Lines for the next write, and the calls that wait for it. */
-  #next: Buffer[] = []
+  readonly #next = new LineBuffer()
   #waiting: Waiting | undefined
   /** The newest heartbeat, for the next write. */
-  #beat: Buffer | undefined
+  #beat: string | undefined
+  /** How long the next write may wait. */
+  #nextWaitMs = Infinity
   /** Lines and calls of the write that goes on, or has failed. */
-  readonly #inWrite: Buffer[] = []
+  readonly #inWrite = new LineBuffer()
   readonly #waitingInWrite: Waiting[] = []
   #isWriting = false
   #isFailing = false
@@ -122,9 +130,9 @@ export class CallJournal {
 
   /** The call is dialled. After a crash before its answer it is left as `unanswered`. */
   begun(call: DialledCall): void {
-    const line = toLine({ begun: call })
+    const line = this.#next.add(toText({ begun: call }))
     this.#open.note(call.callUuid, 'begun', line)
-    this.#add([line], OTHER_WAIT_MS)
+    this.#writeWithin(OTHER_WAIT_MS)
   }
 
   /**
@@ -138,29 +146,27 @@ export class CallJournal {
     state?: SavedState,
   ): Promise<boolean> {
     const { callUuid } = call
-    const line = toLine({ answered: call, tariff, answeredMs, boot: this.#boot })
-    this.#open.note(callUuid, 'answered', line)
-    const lines = state === undefined ? [line] : [line, this.#noteState(callUuid, state)]
+    const text = toText({ answered: call, tariff, answeredMs, boot: this.#boot })
+    this.#open.note(callUuid, 'answered', this.#next.add(text))
+    if (state !== undefined) this.#addState(callUuid, state)
     return new Promise((resolve) => {
       this.#await((isDurable) => {
         if (!isDurable) this.gone(callUuid)
         resolve(isDurable)
       })
-      this.#add(lines, ANSWER_WAIT_MS)
+      this.#writeWithin(ANSWER_WAIT_MS)
     })
   }
 
   /** Replaces the state of an answered call. */
   changed(callUuid: string, state: SavedState): void {
-    if (this.#open.takesState(callUuid))
-      this.#add([this.#noteState(callUuid, state)], OTHER_WAIT_MS)
+    if (!this.#open.takesState(callUuid)) return
+    this.#addState(callUuid, state)
+    this.#writeWithin(OTHER_WAIT_MS)
   }
 
-  /** Returns its line. */
-  #noteState(callUuid: string, state: SavedState): Buffer {
-    const line = toStateLine(callUuid, state, this.#boot)
-    this.#open.note(callUuid, 'state', line)
-    return line
+  #addState(callUuid: string, state: SavedState): void {
+    this.#open.note(callUuid, 'state', addState(this.#next, callUuid, state, this.#boot))
   }
 
   #await(done: (isDurable: boolean) => void): void {
@@ -183,16 +189,16 @@ export class CallJournal {
   alive(callUuids: readonly string[], nowMs: number): void {
     if (!this.#isWriting && this.#file.isGone()) this.#replaceFile()
     this.#open.noteAlive(callUuids, nowMs)
-    this.#beat = toLine({ alive: callUuids, at: nowMs, boot: this.#boot })
+    this.#beat = toText({ alive: callUuids, at: nowMs, boot: this.#boot })
     this.#writeWithin(OTHER_WAIT_MS)
   }
 
   /** The record and what it costs, until `gone`. `safe` is called when no crash can lose it, or after 2 s. */
   ended(record: CallRecord, terms: EndTerms, safe?: () => void): void {
-    const line = toLine({ ended: record, terms })
+    const line = this.#next.add(toText({ ended: record, terms }))
     this.#open.note(record.callUuid, 'ended', line)
     if (safe !== undefined) this.#await(safe)
-    this.#add([line], OTHER_WAIT_MS)
+    this.#writeWithin(OTHER_WAIT_MS)
   }
 
   /** The database has the record. The end stays until `gone`, because the server may lose the record. False: there is no end. */
@@ -207,7 +213,9 @@ export class CallJournal {
 
   /** The call is stored for good, or refused. */
   gone(callUuid: string): void {
-    if (this.#open.forget(callUuid)) this.#add([toLine({ gone: callUuid })], OTHER_WAIT_MS)
+    if (!this.#open.forget(callUuid)) return
+    this.#next.add(toText({ gone: callUuid }))
+    this.#writeWithin(OTHER_WAIT_MS)
   }
 
   /**
@@ -235,12 +243,8 @@ export class CallJournal {
     return this.#next.length > 0 || this.#beat !== undefined
   }
 
-  #add(lines: readonly Buffer[], withinMs: number): void {
-    this.#next.push(...lines)
-    this.#writeWithin(withinMs)
-  }
-
   #writeWithin(waitMs: number): void {
+    this.#nextWaitMs = Math.min(this.#nextWaitMs, waitMs)
     if (this.#isClosed || this.#isWriting || this.#isFailing) return
     if (this.#timer !== undefined && this.#timer.waitMs <= waitMs) return
     this.#timer?.cancel()
@@ -250,13 +254,16 @@ export class CallJournal {
   /** The lines of a failed write come first and unchanged: the disk may have some of them. */
   #write(): void {
     this.#timer = undefined
-    this.#inWrite.push(...this.#next, ...(this.#beat ? [this.#beat] : []), ...this.#moved())
+    this.#nextWaitMs = Infinity
+    if (this.#beat !== undefined) this.#next.add(this.#beat)
     this.#beat = undefined
-    this.#next = []
+    this.#addMoved()
+    this.#inWrite.append(this.#next.bytes)
+    this.#next.clear()
     if (this.#waiting !== undefined) this.#waitingInWrite.push(this.#waiting)
     this.#waiting = undefined
     this.#isWriting = true
-    this.#file.append(this.#inWrite, (error) => {
+    this.#file.append(this.#inWrite.bytes, (error) => {
       this.#isWriting = false
       if (error === undefined) this.#durable()
       else this.#failed(error)
@@ -266,7 +273,7 @@ export class CallJournal {
   #durable(): void {
     if (this.#isFailing) this.#deps.storage.working(this)
     this.#isFailing = false
-    this.#inWrite.length = 0
+    this.#inWrite.clear()
     for (const { done, cancel } of this.#waitingInWrite.splice(0)) {
       cancel()
       for (const tell of done) tell(true)
@@ -276,7 +283,8 @@ export class CallJournal {
     this.#isMoved = false
     const isFull = this.#file.size > Math.max(FILE_BYTES, 2 * this.#open.bytes)
     if (isFull && this.#toMove === undefined) this.#startNewFile()
-    if (this.#isWaiting || this.#toMove !== undefined) this.#writeWithin(ANSWER_WAIT_MS)
+    if (this.#isWaiting) this.#writeWithin(this.#nextWaitMs)
+    if (this.#toMove !== undefined) this.#writeWithin(MOVE_WAIT_MS)
   }
 
   #failed(error: unknown): void {
@@ -299,22 +307,18 @@ export class CallJournal {
     this.#toMove = this.#open.values()
   }
 
-  /** Lines of open calls that are in older files, some with each write; after the last, those files can go. */
-  #moved(): readonly Buffer[] {
-    const moved: Buffer[] = []
-    let bytes = 0
-    while (this.#toMove !== undefined && bytes < MOVED_BYTES) {
+  /** Adds lines of open calls that are in older files, some with each write; after the last, those files can go. */
+  #addMoved(): void {
+    const most = this.#next.length + MOVED_BYTES
+    while (this.#toMove !== undefined && this.#next.length < most) {
       const next = this.#toMove.next()
       if (next.done === true) {
         this.#toMove = undefined
         this.#isMoved = true
       } else if (next.value.isOld) {
         next.value.isOld = false
-        const lines = this.#open.asWritten(next.value)
-        bytes += bytesOf(lines)
-        moved.push(...lines)
+        this.#open.addTo(this.#next, next.value)
       }
     }
-    return moved
   }
 }

@@ -11,7 +11,7 @@ import type {
   Tariff,
 } from './call-journal.ts'
 import type { CallRecord } from '../call-record.ts'
-import { checked, textOf } from './journal-file.ts'
+import { checked, type LineBuffer, textOf } from './journal-file.ts'
 import type { Boot } from '../clock.ts'
 
 const lineKinds = ['begun', 'answered', 'state', 'ended'] as const
@@ -70,8 +70,15 @@ export class OpenCalls {
   note(callUuid: string, kind: LineKind, line: Buffer, isOld = false): void {
     let lines = this.#calls.get(callUuid)
     if (lines === undefined) {
-      const none = { begun: noLine, answered: noLine, state: noLine, ended: noLine }
-      lines = { callUuid, ...none, aliveAt: 0, isOld }
+      lines = {
+        callUuid,
+        begun: noLine,
+        answered: noLine,
+        state: noLine,
+        ended: noLine,
+        aliveAt: 0,
+        isOld,
+      }
       this.#calls.set(callUuid, lines)
     }
     this.#set(lines, kind, this.#memory.keep(line))
@@ -157,15 +164,15 @@ export class OpenCalls {
     return { text, grant, answeredMs, shiftMs: shiftMs(boot, this.#boot) }
   }
 
-  /** Returns copies, because the slots may be reused before they are written. */
-  asWritten({ callUuid, aliveAt, ...lines }: OpenLines): readonly Buffer[] {
-    const written = lineKinds
-      .map((kind) => lines[kind])
-      .filter(isThere)
-      .map(({ slot, length }) => Buffer.from(slot.subarray(0, length)))
+  /** Adds the lines of a call as they were written. */
+  addTo(buffer: LineBuffer, { callUuid, aliveAt, ...lines }: OpenLines): void {
+    for (const kind of lineKinds) {
+      const { slot, length } = lines[kind]
+      if (length > 0) buffer.append(slot.subarray(0, length))
+    }
     // The last heartbeat of an ended call no longer counts.
-    if (isThere(lines.ended) || aliveAt === 0) return written
-    return [...written, toLine({ alive: [callUuid], at: aliveAt, boot: this.#boot })]
+    if (!isThere(lines.ended) && aliveAt !== 0)
+      buffer.add(toText({ alive: [callUuid], at: aliveAt, boot: this.#boot }))
   }
 }
 
@@ -197,7 +204,7 @@ interface EndedLine {
   readonly terms: EndTerms
 }
 
-export const toLine = (line: Line): Buffer => checked(JSON.stringify(line))
+export const toText = (line: Line): string => JSON.stringify(line)
 
 /** Only the journal writes them, so each is of the kind that it was noted as. */
 const readLine = <L extends Line>({ slot, length }: StoredLine): L =>
@@ -210,21 +217,22 @@ interface StateHead {
 }
 
 /**
- * A line of its own, so that damage to it costs the state alone. The text follows the head as it is: as one of
- * its values it would be escaped and read a second time.
+ * Adds a state, as a line of its own, so that damage to it costs the state alone. The text follows the head as it is: as one
+ * of its values it would be escaped and read a second time.
  */
-export function toStateLine(
+export function addState(
+  buffer: LineBuffer,
   callUuid: string,
   { text, grant }: SavedState,
   boot: string | undefined,
 ): Buffer {
   const head: StateHead = { saved: callUuid, grant, boot }
-  return checked(`${JSON.stringify(head)}\t${text}`)
+  return buffer.add(JSON.stringify(head), '\t', text)
 }
 
 function readStateLine(text: string): { readonly head: StateHead; readonly text: string } {
   const end = text.indexOf('\t')
-  // Only `toStateLine` writes them.
+  // Only `addState` writes them.
   return { head: JSON.parse(text.slice(0, end)) as StateHead, text: text.slice(end + 1) }
 }
 

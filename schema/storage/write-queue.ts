@@ -37,7 +37,7 @@ export interface QueuedWrite<R> {
    */
   readonly refused?: (error: unknown) => void
   /** How long the write may wait for others; 10 ms unless given. */
-  readonly waitMs?: number
+  readonly waitMs?: number | undefined
   /** Writes with the same key are in different groups, so the second sees the rows of the first. */
   readonly key?: string
 }

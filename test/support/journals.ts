@@ -28,7 +28,7 @@ export class Disk extends MemoryFile {
   isFull = false
   writes = 0
 
-  override append(lines: readonly Buffer[], done: (error: unknown) => void): void {
+  override append(lines: Buffer, done: (error: unknown) => void): void {
     this.writes += 1
     if (this.isFull) done(new Error('ENOSPC'))
     else super.append(lines, done)

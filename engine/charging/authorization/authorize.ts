@@ -295,7 +295,7 @@ function reserve(
   const amountMicros = grantCost(terms.tariff, terms.grantedSeconds)
   return {
     kind: 'granted',
-    reservation: reservations.open({ callUuid, ...terms, amountMicros, asked }, now, meters),
+    reservation: reservations.open({ ...terms, callUuid, amountMicros, asked }, now, meters),
   }
 }
 

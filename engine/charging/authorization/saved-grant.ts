@@ -6,31 +6,30 @@ import { type Guardable, sourceTenantOf } from '../guards/spend-guards.ts'
 import type { Books } from './authorize.ts'
 import type { Reservation } from './reservations.ts'
 
-export const toSavedGrant = (reservation: Reservation): SavedGrant => ({
-  payerId: reservation.payer?.terms.customerId ?? null,
-  maxSeconds: toBound(reservation.maxSeconds),
-  grantedSeconds: toBound(reservation.grantedSeconds),
-  amountMicros: reservation.amountMicros,
-  isLastGrant: reservation.isLastGrant,
-  ...(reservation.asked && sourceOf(reservation.asked, reservation.payer)),
-})
+export function toSavedGrant(reservation: Reservation): SavedGrant {
+  const { payer, asked } = reservation
+  return {
+    payerId: payer?.terms.customerId ?? null,
+    maxSeconds: toBound(reservation.maxSeconds),
+    grantedSeconds: toBound(reservation.grantedSeconds),
+    amountMicros: reservation.amountMicros,
+    isLastGrant: reservation.isLastGrant,
+    // What spend guards have to know of the source.
+    sentAs: asked && sentOf(asked, payer),
+    extensionId: asked?.extensionId ?? undefined,
+    sourceTenantId: asked && sourceTenantOf(asked),
+    mayNamePayer: asked?.mayNamePayer === false ? false : undefined,
+    isEmergencyNumber: asked?.isEmergencyNumber === true ? true : undefined,
+  }
+}
 
 /** The state of a call has a bound. */
 const MAX_SENT = 4
 
-/** What spend guards have to know of the source. */
-const sourceOf = (asked: Guardable, payer: Customer | undefined): Partial<SavedGrant> => ({
-  ...sentOf(asked, payer),
-  ...(asked.extensionId != null && { extensionId: asked.extensionId }),
-  sourceTenantId: sourceTenantOf(asked),
-  ...(asked.mayNamePayer === false && { mayNamePayer: false }),
-  ...(asked.isEmergencyNumber === true && { isEmergencyNumber: true }),
-})
-
-function sentOf({ sentAs }: Guardable, payer: Customer | undefined): Partial<SavedGrant> {
+function sentOf({ sentAs }: Guardable, payer: Customer | undefined): readonly string[] | undefined {
   const { customerId = null, tenantId = null } = payer?.terms ?? {}
   const numbers = sentAs?.(customerId, tenantId) ?? []
-  return numbers.length === 0 ? {} : { sentAs: numbers.slice(0, MAX_SENT) }
+  return numbers.length === 0 ? undefined : numbers.slice(0, MAX_SENT)
 }
 
 /**

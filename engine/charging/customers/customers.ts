@@ -24,6 +24,10 @@ interface CustomersDeps {
   readonly shared?: SharedWith | undefined
 }
 
+/** `++1` is no spelling of `+1`. */
+const otherSpelling = (number: string): string =>
+  number.startsWith('+') ? number.replace(/^\+(?!\+)/, '') : `+${number}`
+
 export class Customers {
   readonly #deps: CustomersDeps
   readonly #reloads = new OneAtATime(() => this.#load())
@@ -42,9 +46,8 @@ export class Customers {
    * in one of `tenants`. A customer found by number may belong to another tenant.
    */
   byNumber(caller: string, tenants: Tenants = null): Customer | undefined {
-    // `++1` is no spelling of `+1`.
-    const otherSpelling = caller.startsWith('+') ? caller.replace(/^\+(?!\+)/, '') : `+${caller}`
-    const owner = this.byId(this.#numbers.ownerOf(caller) ?? this.#numbers.ownerOf(otherSpelling))
+    const numbers = this.#numbers
+    const owner = this.byId(numbers.ownerOf(caller) ?? numbers.ownerOf(otherSpelling(caller)))
     if (owner !== undefined && isAmong(owner.terms.tenantId, tenants)) return owner
     return this.byId(this.#ownerOfExtension(caller, tenants)) ?? owner
   }

@@ -109,6 +109,9 @@ class Plan {
   #inForce(prefix: string, at: number): Rate | undefined {
     const stored = this.#byPrefix.get(prefix)
     if (stored === undefined) return undefined
+    // Most prefixes have one rate.
+    const only = stored.length === 1 ? stored[0] : undefined
+    if (only !== undefined) return isInForce(only, at) ? only : undefined
     const [newest, ...others] = stored.filter((candidate) => isInForce(candidate, at))
     if (newest === undefined || others.length === 0) return newest
     return dearestSpelling([newest, ...others])

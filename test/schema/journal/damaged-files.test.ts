@@ -52,8 +52,8 @@ function wholeFile(): Buffer {
   const written = [checked('{"database":"id"}')]
   const { journal, time } = journalOn(
     new (class extends MemoryFile {
-      override append(lines: readonly Buffer[], done: (error: unknown) => void): void {
-        written.push(...lines)
+      override append(lines: Buffer, done: (error: unknown) => void): void {
+        written.push(Buffer.from(lines))
         done(undefined)
       }
     })(),

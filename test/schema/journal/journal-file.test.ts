@@ -13,12 +13,7 @@ function path(): string {
 }
 
 const append = (file: JournalFiles, ...texts: readonly string[]): Promise<unknown> =>
-  new Promise((resolve) =>
-    file.append(
-      texts.map((text) => checked(text)),
-      resolve,
-    ),
-  )
+  new Promise((resolve) => file.append(Buffer.concat(texts.map((text) => checked(text))), resolve))
 
 const filesOf = (database: string) =>
   readdirSync(folder)
