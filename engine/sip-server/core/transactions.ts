@@ -76,9 +76,8 @@ export class Transactions implements TransactionContext {
     flow: Flow | undefined,
     now: number,
   ): void {
-    const sent =
-      response === '' || flow === undefined ? '' : `\n${this.#flows.write(flow)}\n${response}`
-    this.#responses.add(key, toTag + sent, now)
+    if (response === '' || flow === undefined) this.#responses.add(key, toTag, now)
+    else this.#responses.add(key, `${toTag}\n${this.#flows.write(flow)}\n`, now, response)
   }
 
   /** Requests that were answered at `since` or later. */
@@ -91,7 +90,7 @@ export class Transactions implements TransactionContext {
   }
 
   keepAck(branch: string, ack: string, flow: Flow, now: number): void {
-    this.#acks.add(branch, `${this.#flows.write(flow)}\n${ack}`, now)
+    this.#acks.add(branch, `${this.#flows.write(flow)}\n`, now, ack)
   }
 
   send(text: string, flow: Flow, reference: string): void {

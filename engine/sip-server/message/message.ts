@@ -119,9 +119,9 @@ export class SipMessage {
   /** Every element of a comma-list header over all its lines, in order (RFC 3261 §7.3.1). */
   list(name: string): readonly string[] {
     const values = this.all(name)
-    return values.length === 1 && values[0] !== undefined
-      ? splitList(values[0])
-      : values.flatMap(splitList)
+    const first = values[0]
+    if (first === undefined) return none
+    return values.length === 1 ? splitList(first) : values.flatMap(splitList)
   }
 
   /** The same as `entries`, without a list. */

@@ -272,16 +272,16 @@ export class RetransmitCache implements ExpiringEntries {
       : this.#expiries[this.#oldest & (this.#capacity - 1)]
   }
 
-  /** Replaces a former text of the key. */
-  add(key: string, text: string, now: number): void {
+  /** Replaces a former text of the key. `message` ends the text: as a part of a sum it would be copied first. */
+  add(key: string, text: string, now: number, message = ''): void {
     const hash = this.#hashOf(key)
     const former = this.#slotOf(key, hash)
     if (former !== undefined) this.#forget(former)
     if (this.#next - this.#oldest === this.#capacity) this.#resize(this.#capacity * 2)
     const place = this.#next++ & (this.#capacity - 1)
-    const width = wide.test(key) || wide.test(text) ? 2 : 1
+    const width = wide.test(key) || wide.test(text) || wide.test(message) ? 2 : 1
     const encoding = width === 1 ? 'latin1' : 'utf16le'
-    const block = this.#blockFor((key.length + text.length) * width)
+    const block = this.#blockFor((key.length + text.length + message.length) * width)
     const at = place * NUMBERS
     const entries = this.#entries
     entries[at + HASH] = hash
@@ -289,8 +289,9 @@ export class RetransmitCache implements ExpiringEntries {
     entries[at + START] = block.used
     entries[at + KEY_BYTES] = block.bytes.write(key, block.used, encoding)
     block.used += key.length * width
-    entries[at + TEXT_BYTES] = block.bytes.write(text, block.used, encoding)
-    block.used += text.length * width
+    entries[at + TEXT_BYTES] = (text.length + message.length) * width
+    block.used += block.bytes.write(text, block.used, encoding)
+    block.used += block.bytes.write(message, block.used, encoding)
     entries[at + WIDTH] = width
     this.#expiries[place] = now + this.#lifetimeMs
     this.#size += 1

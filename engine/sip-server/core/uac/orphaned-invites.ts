@@ -189,8 +189,8 @@ export class AcknowledgedInvites {
     const way = this.#flows.write(ack.flow)
     const text =
       `${tag}\n${way}\n${clientId}\n${cseq}\n${routes.length}\n${uri}\n${from}\n${callId}\n` +
-      `${contact}\n${ack.text}`
-    this.#acknowledged.add(sent.branch, text, now)
+      `${contact}\n`
+    this.#acknowledged.add(sent.branch, text, now, ack.text)
   }
 
   /** A response for which no transaction waits. False: it answers none of these INVITEs. */

@@ -199,9 +199,9 @@ export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite {
 
   /** Chooses the first of `flows`; the others are for failures. None: the request cannot be sent. */
   aim(flows: readonly Flow[]): void {
-    const [first, ...others] = flows
+    const first = flows[0]
     this.#hasTarget = first !== undefined
-    if (others.length > 0) this.#others = others
+    if (flows.length > 1) this.#others = flows.slice(1)
     if (first === undefined || first === this.#flow) return
     const { listener } = this.#flow
     if (first.listener !== listener) this.#rewrite(listener, first.listener, this.#sent.branch)
