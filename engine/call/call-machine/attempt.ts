@@ -88,16 +88,21 @@ export function stopRingTimer({ commands }: StepContext, { start: { callUuid } }
 export const attemptOf = (call: Call, legId: string): Attempt | undefined =>
   call.dialing?.attempts.find((attempt) => attempt.legId === legId)
 
+interface AttemptDetails {
+  readonly result?: AttemptResult
+  readonly headers?: Headers
+}
+
+const noDetails: AttemptDetails = {}
+const silent: AttemptResult = { kind: 'silent' }
+
 /** Makes one step of an attempt. */
 export function stepAttempt(
   ctx: StepContext,
   call: Call,
   attempt: Attempt,
   event: AttemptEvent,
-  {
-    result = { kind: 'silent' },
-    headers = givenUp,
-  }: { result?: AttemptResult; headers?: Headers } = {},
+  { result = silent, headers = givenUp }: AttemptDetails = noDetails,
 ): boolean {
   const next = attemptTable[attempt.state][event]
   if (next === undefined) return false
@@ -347,7 +352,7 @@ const hasLeft = ({ world }: StepContext, { legId }: Attempt): boolean =>
 function silence(ctx: StepContext, call: Call, attempt: Attempt): void {
   if (attempt.reason === '' && attempt.status === 0) attempt.reason = 'silence'
   const lost = { kind: 'not-sent', reason: 'silence', isConnectionLost: true } as const
-  const result = hasLeft(ctx, attempt) ? ({ kind: 'silent' } as const) : lost
+  const result = hasLeft(ctx, attempt) ? silent : lost
   stepAttempt(ctx, call, attempt, 'silence', { result })
 }
 

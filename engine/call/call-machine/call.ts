@@ -242,8 +242,6 @@ export interface ReceivedInvite {
   readonly isPhone: boolean
 }
 
-const noCaller: Calling = { kind: 'source', offer: '', remoteSdp: '', isWanted: false }
-
 export function beginCall(world: World, newCall: NewCall): Call {
   const { start, stampOffsetMs, calling, near, callerPeer, forwardedBy } = newCall
   const caller = callerPeer ?? (start.isOurs === true ? null : start.sourceAddress)
@@ -255,7 +253,7 @@ export function beginCall(world: World, newCall: NewCall): Call {
     phase: 'admitting',
     display: 'DIALING',
     direction: 'inbound',
-    calling: calling ?? { ...noCaller },
+    calling: calling ?? { kind: 'source', offer: '', remoteSdp: '', isWanted: false },
     callerTag: '',
     offer: undefined,
     account: null,

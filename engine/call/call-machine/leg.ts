@@ -51,13 +51,10 @@ export function newLeg(
 /** The call that a leg belongs to. */
 export const callUuidOf = (legId: string): string => legId.slice(0, legId.lastIndexOf('.'))
 
+const noDetails: Details = {}
+
 /** Makes one step of the leg. True: the call is notified. */
-export function stepLeg(
-  ctx: StepContext,
-  leg: Leg,
-  event: LegEvent,
-  details: Details = {},
-): boolean {
+export function stepLeg(ctx: StepContext, leg: Leg, event: LegEvent, details = noDetails): boolean {
   const step = legTable[leg.state][event]
   if (step === undefined) return false
   leg.state = step.to
@@ -67,25 +64,25 @@ export function stepLeg(
 }
 
 function perform(ctx: StepContext, leg: Leg, action: LegAction, details: Details): void {
-  const { headers = {}, sdp = '', sdpOwner, status = 500, reason, dialog } = details
+  const { headers, sdp = '', sdpOwner, status = 500, reason, dialog } = details
   const legId = leg.id
   switch (action) {
     case 'keepHeaders':
-      leg.closing = headers
+      leg.closing = headers ?? {}
       return
     case 'noteDialog':
       if (dialog) Object.assign(leg, dialog)
       return
     case 'accept':
       leg.lastSdpSent = sdp
-      ctx.commands.push({ type: 'accept', legId, sdp, sdpOwner, headers })
+      ctx.commands.push({ type: 'accept', legId, sdp, sdpOwner, headers: headers ?? {} })
       return
     case 'acknowledge':
       leg.lastSdpSent = sdp
       ctx.commands.push({ type: 'acknowledge', legId, sdp, sdpOwner })
       return
     case 'respond':
-      ctx.commands.push({ type: 'respond', legId, status, reason, headers })
+      ctx.commands.push({ type: 'respond', legId, status, reason, headers: headers ?? {} })
       return
     case 'cancel':
     case 'bye':

@@ -57,7 +57,9 @@ export function callRecord(call: LiveCall, end: End, now: number): CallRecord {
 export function openCall(call: LiveCall, answeredAt: number): OpenCall {
   const { start, account, place, stampOffsetMs, dialing } = call
   const answering = dialing?.attempts.find(({ state }) => state === 'answered')
-  const last = answering ? [recordOf({ ...answering, endedAt: answeredAt })] : []
+  const attempts = answering
+    ? [...call.attempts, { ...recordOf(answering), endedAt: answeredAt }]
+    : call.attempts
   return {
     callUuid: start.callUuid,
     callId: start.callId,
@@ -73,7 +75,7 @@ export function openCall(call: LiveCall, answeredAt: number): OpenCall {
     node: place.node,
     instance: call.instance,
     carrier: place.carrier,
-    attempts: [...call.attempts, ...last].map((attempt) => stamped(attempt, call)),
+    attempts: attempts.map((attempt) => stamped(attempt, call)),
     tenantId: account?.tenantId ?? null,
     customerId: account?.customerId ?? null,
     ratePrefix: account?.ratePrefix ?? null,

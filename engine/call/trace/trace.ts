@@ -245,6 +245,8 @@ export class MessageLog {
   #next = 0
   /** The position of the next message. */
   #position = 0
+  /** By peer, or by the listener that has sent. Of UDP alone, which has one object for each. */
+  readonly #heads = new WeakMap<object, string>()
 
   /** `now` in milliseconds UTC. */
   constructor(now: () => number, bytes = BYTES) {
@@ -258,7 +260,7 @@ export class MessageLog {
   }
 
   add(direction: 'received' | 'sent', flow: MessageFlow, text: string): void {
-    const head = headOf(direction, flow)
+    const head = this.#headOf(direction, flow)
     const room = (head.length + text.length) * WIDEST
     if (room > this.#bytes.length) {
       this.#completeSince = Infinity
@@ -272,6 +274,17 @@ export class MessageLog {
     this.#lengths[slot] = length
     this.#times[slot] = this.#now()
     this.#position += length
+  }
+
+  #headOf(direction: 'received' | 'sent', flow: MessageFlow): string {
+    const { listener } = flow
+    if (listener.protocol !== 'udp') return headOf(direction, flow)
+    const sender = direction === 'sent' ? listener : flow
+    const known = this.#heads.get(sender)
+    if (known !== undefined) return known
+    const head = headOf(direction, flow)
+    this.#heads.set(sender, head)
+    return head
   }
 
   /** How many messages are stored. */

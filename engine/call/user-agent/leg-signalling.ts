@@ -73,8 +73,10 @@ export class LegSignalling {
 
   /** Watches a received INVITE. To be called at once: a CANCEL may be the next event. */
   receive(legId: string, request: ReceivedRequest): void {
-    const { link } = request
-    this.#legs.set(legId, { ...noHandles(), received: request, link })
+    const handles = noHandles()
+    handles.received = request
+    handles.link = request.link
+    this.#legs.set(legId, handles)
     request.onCancel = (headers: Headers) =>
       this.#emit({ type: 'cancelled', legId, reason: headers['reason'] })
   }

@@ -287,10 +287,10 @@ export class UserAgent {
       const again = nextAttempt(request.headers, first.sent)
       askForSession(again, timers, { least, challenges })
       // By the server of the first INVITE: only this server knows the CSeq of the Call-ID.
-      return sendInvite(link, { ...request, headers: again }, handlers)
+      return sendInvite(link, request, again, handlers)
     }
     const { onProvisional } = handlers
-    return sendInvite(link, { ...request, headers }, { onSent, onProvisional, onEnd })
+    return sendInvite(link, request, headers, { onSent, onProvisional, onEnd })
   }
 
   /** Answers an INVITE with 200. `done` gets the dialog, or undefined when the caller is gone. */
@@ -577,7 +577,12 @@ function sendRequest(
 }
 
 /** Sends an INVITE. `onEnd` is called exactly once. */
-function sendInvite(link: ServerLink, invite: InviteToSend, handlers: UacHandlers): void {
+function sendInvite(
+  link: ServerLink,
+  { uri, nextHop = '', body = '', credentials }: InviteToSend,
+  headers: Headers,
+  handlers: UacHandlers,
+): void {
   let isOver = false
   const end = (result: UacEnd): void => {
     if (isOver) return
@@ -586,7 +591,6 @@ function sendInvite(link: ServerLink, invite: InviteToSend, handlers: UacHandler
     handlers.onEnd(result)
   }
   const forget = link.whenLost(() => end(lostEnd))
-  const { uri, nextHop = '', headers, body = '', credentials } = invite
   let sent: OutgoingRequest | undefined
   const onSent = (request: OutgoingRequest): void => {
     sent = request
