@@ -153,8 +153,8 @@ async function heldCall(policy: 'anchor' | 'prefer') {
   answers.contacts.set(`102@${home}`, [contact])
   const leg = caller.leg(rig.uri('102'))
   caller.request('INVITE', leg, { body: sdp('offer') })
-  await caller.next('100 INVITE')
   for (let waitedMs = 0; waitedMs < 1_800; waitedMs += 300) await rig.advance(300)
+  await caller.next('100 INVITE')
   return { rig, caller, phone, leg }
 }
 
