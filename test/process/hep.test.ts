@@ -64,7 +64,11 @@ test.each(['udp', 'tls'] as const)(
       return [...new Map(packets.map((packet) => [packet.payload, packet])).values()]
     }
     const isInvite = (start: string): boolean => start === 'INVITE'
-    const starts = () => ofCall().map(startOf)
+    // There is one where the machine took a tenth of a second until the answer.
+    const starts = () =>
+      ofCall()
+        .map(startOf)
+        .filter((start) => start !== 'SIP/2.0 100')
     await expect
       .poll(() =>
         starts()
@@ -73,7 +77,7 @@ test.each(['udp', 'tls'] as const)(
       )
       .toEqual(
         [
-          ...['SIP/2.0 100', 'SIP/2.0 200', 'ACK', 'BYE', 'SIP/2.0 200'],
+          ...['SIP/2.0 200', 'ACK', 'BYE', 'SIP/2.0 200'],
           ...['SIP/2.0 200', 'ACK', 'BYE', 'SIP/2.0 200'],
         ].toSorted(),
       )
