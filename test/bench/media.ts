@@ -15,7 +15,7 @@ import { exactCpuMicros } from './load/process-cpu.ts'
 import { placeCalls, startNode } from './load/sipp-load.ts'
 
 export const describe =
-  'CPU per call that is anchored at a relay, beside the same program without RTPENGINE (at most 120 µs more); ' +
+  'CPU per call that is anchored at a relay, beside the same program without RTPENGINE (at most 150 µs more); ' +
   'arguments: rate=200 warmup=16 rounds=10 starts=2'
 
 const SLICE_MS = 2_000
@@ -23,7 +23,7 @@ const SLICE_MS = 2_000
 const PAUSE_MS = 400
 /** What grows steadily is in both alike. */
 const kinds = ['anchor', 'bypass', 'bypass', 'anchor'] as const
-const MOST_MICROS = 120
+const MOST_MICROS = 150
 /** Of the calls that were placed. */
 const LEAST_PART = 0.95
 
