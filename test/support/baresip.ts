@@ -102,9 +102,10 @@ export class Baresip {
     }
   }
 
-  /** Media packets of the present call, so far. */
+  /** Media packets of the present call, so far: the phone counts them by source, and a tone of the relay is one. */
   async received(): Promise<number> {
-    return Number(/rcvd=(\d+)/.exec(await this.command('audio_debug'))?.[1] ?? '0')
+    const sources = [...(await this.command('audio_debug')).matchAll(/rcvd=(\d+)/g)]
+    return sources.reduce((sum, [, count]) => sum + Number(count), 0)
   }
 
   /** Waits until more media has come. */
