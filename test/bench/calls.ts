@@ -3,12 +3,12 @@
  * is read from the operating system, so it does not depend on what else runs. Tollgate and its peer, both
  * warmed up alike, take turns at each rate; the figures are medians with their spread.
  *
- * Tried at 500/s without gain, in turns, µs a call:
+ * Tried without gain, µs a call, at 500/s in turns, or at 250/s by two programs at the same moments (which tells 1 % apart):
  * - `sendto` by FFI (koffi) in place of dgram, alone 5.5 beside 10.5 a datagram: 1,782 beside 1,660; `sendmmsg` is no cheaper on loopback
  * - sockets read again only after 1 or 3 ms, which makes a third fewer wake-ups: 1,656 and 1,693 beside 1,789, and a later 200
  * - `--single-threaded-gc`: as cheap as the flags of D133, but each marking stops calls for 100 ms
- * - V8 with larger inlining budgets, without Maglev, in large pages: 1,633, 1,604 and 1,758 beside 1,624 to 1,687
- * - replies of the SIP server to call control as microtasks in place of turns of the event loop: 1,689 beside 1,687
+ * - V8 with larger inlining budgets, without Maglev, in large pages: 2,248 and 2,267 beside 2,231 and 2,261; 1,758 beside 1,687
+ * - replies of the SIP server to call control as microtasks in place of turns of the event loop: 2,355 beside 2,306
  */
 import { PostgresStatements } from '../../schema/sql/postgres-statements.ts'
 import { freshDatabase, hasPostgres } from '../support/postgres.ts'

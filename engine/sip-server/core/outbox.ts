@@ -14,7 +14,7 @@ import { flattened, type SipMessage } from '../message/message.ts'
 import { parseAppMessage } from '../message/parse.ts'
 
 export type Output =
-  /** Send one SIP message. A failure comes back as `SipCore.sendFailed` with the same `reference`. */
+  /** Send one SIP message. A failure comes back as `SipCore.sendFailed` with the same `reference`, if there is one. */
   | {
       readonly kind: 'send'
       readonly text: string

@@ -51,7 +51,7 @@ abstract class RespondingTransaction<
   State extends string,
   Event extends string,
   Action extends string,
-> extends Transaction<State, Event, Action, ServerUser> {
+> extends Transaction<State, Event | 'transportError', Action, ServerUser> {
   abstract readonly key: string
   protected response = ''
   #wasSent = false
@@ -65,9 +65,11 @@ abstract class RespondingTransaction<
 
   protected sendResponse(): void {
     if (this.response === '') return
-    if (this.#wasSent) return this.context.repeat(this.response, this.flow, this.key)
+    // In other states it makes no difference that a response did not leave.
+    const reference = this.accepts('transportError') ? this.key : ''
+    if (this.#wasSent) return this.context.repeat(this.response, this.flow, reference)
     this.#wasSent = true
-    this.context.send(this.response, this.flow, this.key)
+    this.context.send(this.response, this.flow, reference)
   }
 }
 

@@ -9,9 +9,9 @@ import type { BindAddress } from './listen.ts'
 export interface Transport {
   readonly listener: Listener
   /**
-   * Sends one SIP message. Never throws; a failure comes back later as `sendFailed`. On a stream, a
-   * flow with a `connectionId` names that connection and no other: once it is closed, sending on it
-   * fails, unless there is a `returnPort`. Without an id, a connection to the same address and port
+   * Sends one SIP message. Never throws; a failure comes back later as `sendFailed`, of a datagram only where there is
+   * a `reference`. On a stream, a flow with a `connectionId` names that connection and no other: once it is closed,
+   * sending on it fails, unless there is a `returnPort`. Without an id, a connection to the same address and port
    * is used again or opened; a WebSocket is never opened (RFC 7118 §4).
    */
   send(text: string, flow: Flow, reference: string): void

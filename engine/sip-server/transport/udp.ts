@@ -63,10 +63,14 @@ class UdpTransport implements Transport {
   }
 
   send(text: string, flow: Flow, reference: string): void {
+    const bytes = encodeMessage(text)
     try {
-      this.#socket.send(encodeMessage(text), flow.port, flow.address, (error) => {
-        if (error !== null) this.#callbacks.sendFailed(reference, errorCode(error))
-      })
+      // Node.js calls back in a tick of its own: for the four messages of a call that need none that took 2 %.
+      if (reference === '') this.#socket.send(bytes, flow.port, flow.address)
+      else
+        this.#socket.send(bytes, flow.port, flow.address, (error) => {
+          if (error !== null) this.#callbacks.sendFailed(reference, errorCode(error))
+        })
     } catch (error) {
       // A port out of range, or a socket that is already closed.
       setImmediate(this.#callbacks.sendFailed, reference, errorCode(error))

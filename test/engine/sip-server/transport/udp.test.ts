@@ -70,9 +70,10 @@ test('keep-alives are not messages', async () => {
   expect(received.map(({ text }) => text)).toEqual(['\r\n\r\nOPTIONS …'])
 })
 
-test('a datagram that cannot be sent comes back with its reference, later', async () => {
+test('a datagram that cannot be sent comes back with its reference, later; without one it does not', async () => {
   const { transport, failed, changed } = await setUp('127.0.0.1')
   const flow = { listener: transport.listener, address: '127.0.0.1', connectionId: 0 }
+  transport.send('x'.repeat(70_000), { ...flow, port: 9 }, '')
   transport.send('x', { ...flow, port: 70_000 }, 'bad port')
   transport.send('x'.repeat(70_000), { ...flow, port: 9 }, 'too long')
   expect(failed).toEqual([])

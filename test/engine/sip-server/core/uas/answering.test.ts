@@ -54,6 +54,20 @@ test('a repeated INVITE is answered with the last provisional and reaches no app
   expect(server.takeDelivered()).toEqual([])
 })
 
+// RFC 3261 §17.2.4
+test('a refusal that could not be sent is not repeated; of other answers nobody asks whether they left', () => {
+  const server = new VirtualServer()
+  const transactionId = invited(server)
+  server.takeSent()
+  for (const status of [180, 486]) respond(server, transactionId, status)
+  const [ringing, refusal] = server.takeSent()
+  expect(ringing?.reference).toBe('')
+  server.sendFailed(refusal?.reference ?? '')
+  server.advance(40_000)
+  expect(server.takeSent()).toEqual([])
+  expect(server.core.stats()['serverTransactions']).toBe(0)
+})
+
 // RFC 3261 §12.1.1: the caller's requests in an early dialog (UPDATE, BYE) go there.
 test.each([180, 183])('a %i to an INVITE says where its early dialog is reached', (status) => {
   const server = new VirtualServer()
