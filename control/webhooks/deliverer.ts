@@ -76,7 +76,7 @@ export class Deliverer {
   #turn = 0
   #wakesAt = Infinity
   #cancelWakeUp: (() => void) | undefined
-  #isRunning = false
+  #state: 'stopped' | 'starting' | 'running' = 'stopped'
   #isSearching = false
 
   constructor(deps: DelivererDeps) {
@@ -84,14 +84,17 @@ export class Deliverer {
   }
 
   start(): void {
-    this.#isRunning = true
+    this.#state = 'starting'
     this.#bringForward()
-    this.wake()
+  }
+
+  get #isRunning(): boolean {
+    return this.#state === 'running'
   }
 
   /**
    * Sends the unfinished deliveries of the last run again. Its clock may have been ahead, and deliveries must not wait
-   * for that time.
+   * for that time. None is taken before: its claim would be released with theirs.
    */
   #bringForward(): void {
     const { deliveries, writes, steadyNow, node } = this.#deps
@@ -102,12 +105,16 @@ export class Deliverer {
         // Twice, because delays vary.
         await deliveries.bringForward(now, now + 2 * longestDelayMs)
       },
-      done: () => this.wake(),
+      done: () => {
+        if (this.#state === 'starting') this.#state = 'running'
+        this.wake()
+      },
+      waitMs: 0,
     })
   }
 
   stop(): void {
-    this.#isRunning = false
+    this.#state = 'stopped'
     this.#cancelWakeUp?.()
     this.#wakesAt = Infinity
   }

@@ -47,7 +47,7 @@ export class CdrOutbox {
   #waiting = 0
   #silences = 0
   #cancelWakeUp: (() => void) | undefined
-  #isStopped = true
+  #state: 'stopped' | 'starting' | 'running' = 'stopped'
 
   constructor(deps: CdrOutboxDeps) {
     this.#deps = deps
@@ -55,14 +55,17 @@ export class CdrOutbox {
   }
 
   start(): void {
-    this.#isStopped = false
+    this.#state = 'starting'
     this.#bringForward()
-    this.wake()
+  }
+
+  get #isRunning(): boolean {
+    return this.#state === 'running'
   }
 
   /**
    * What the last run of this node had taken is sent again. Its clock may have been ahead: reports do not wait for its
-   * times.
+   * times. Nothing is taken before: its claim would be released with theirs.
    */
   #bringForward(): void {
     const now = this.#deps.now()
@@ -72,12 +75,16 @@ export class CdrOutbox {
         await this.release()
         await this.#statements.bringForward.run({ now, latest })
       },
-      done: () => this.wake(),
+      done: () => {
+        if (this.#state === 'starting') this.#state = 'running'
+        this.wake()
+      },
+      waitMs: 0,
     })
   }
 
   stop(): void {
-    this.#isStopped = true
+    this.#state = 'stopped'
     this.#cancelWakeUp?.()
   }
 
@@ -88,7 +95,7 @@ export class CdrOutbox {
 
   /** To be called after a commit that has added to the outbox. Sends what is due, up to the limit in flight. */
   wake(): void {
-    if (this.#isStopped || (this.#silences > 0 && this.#cancelWakeUp !== undefined)) return
+    if (!this.#isRunning || (this.#silences > 0 && this.#cancelWakeUp !== undefined)) return
     this.#send()
   }
 
@@ -96,14 +103,14 @@ export class CdrOutbox {
     this.#cancelWakeUp?.()
     this.#cancelWakeUp = undefined
     this.#sending.request().catch((error: unknown) => {
-      if (this.#isStopped) return
+      if (!this.#isRunning) return
       this.#deps.log('error', 'charging: pending CDRs cannot be read', { error })
       this.#wakeAfter(UNREAD_RETRY_MS)
     })
   }
 
   async #sendDue(): Promise<void> {
-    if (this.#isStopped) return
+    if (!this.#isRunning) return
     const room = (this.#silences > 0 ? 1 : maxInFlight) - this.#inFlight.size
     if (room <= 0) return
     const now = this.#deps.now()
@@ -120,14 +127,14 @@ export class CdrOutbox {
   async #sleep(): Promise<void> {
     const { at = null, rows = 0 } = (await this.#statements.next.get({})) ?? {}
     this.#waiting = rows
-    if (at === null || this.#isStopped) return
+    if (at === null || !this.#isRunning) return
     this.#wakeAfter(Math.min(Math.max(at - this.#deps.now(), 1), 60_000))
   }
 
   #wakeAfter(delayMs: number): void {
     this.#cancelWakeUp?.()
     this.#cancelWakeUp = this.#deps.schedule(() => {
-      if (!this.#isStopped) this.#send()
+      if (this.#isRunning) this.#send()
     }, delayMs)
   }
 

@@ -58,6 +58,8 @@ async function open(
   }
   await reload()
   deliverer.start()
+  time.advance(0)
+  await turnOfEventLoop()
   return {
     store,
     time,

@@ -5,8 +5,10 @@ import { Webhook } from 'standardwebhooks'
 import { afterEach, expect, test } from 'vitest'
 import { Ocs } from '../../../engine/charging/ocs.ts'
 import { Webhooks } from '../../../control/webhooks/webhooks.ts'
+import { transaction } from '../../../schema/sql/query.ts'
 import { endedCall, openCall } from '../../support/books.ts'
 import { apiWith, openControl } from '../../support/control.ts'
+import { deferred } from '../../support/deferred.ts'
 import { journalOf } from '../../support/journals.ts'
 import { eventually } from '../../support/waiting.ts'
 import { failing, readColumn } from '../../support/stored.ts'
@@ -231,6 +233,39 @@ test('what failed is on the list and can be sent again by hand; 410 switches the
   expect(back.data()).toMatchObject({ is_active: true, disabled_reason: null })
   expect((await call('POST', `/webhooks/${id}/deliveries/999/retry`)).status).toBe(404)
 })
+
+test.runIf(isOnPostgres)(
+  'a node that starts sends nothing before the claims of its last run are released',
+  async () => {
+    const { received, url } = await openReceiver()
+    const { webhooks, endpoint, store } = await open()
+    const { id } = (await endpoint(url)) ?? {}
+    await webhooks.stop()
+    for (let count = 0; count < 2; count += 1) await webhooks.sendTest(id ?? 0)
+    const { statements } = store
+    await statements
+      .prepare(
+        `UPDATE webhook_delivery SET claimed_by = 'a', claimed_until = $1
+         WHERE id = (SELECT min(id) FROM webhook_delivery)`,
+      )
+      .run([Date.now() + 60_000])
+    const [isLocked, mayGoOn] = [deferred(), deferred()]
+    const holding = transaction(store, async () => {
+      await statements
+        .prepare("SELECT FROM webhook_delivery WHERE claimed_by = 'a' FOR UPDATE")
+        .all([])
+      isLocked.resolve()
+      await mayGoOn.promise
+    })
+    await isLocked.promise
+    webhooks.start()
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    expect(received).toEqual([])
+    mayGoOn.resolve()
+    await holding
+    await eventually(() => expect(received).toHaveLength(2))
+  },
+)
 
 test('a name that turned to an inside address is not connected to', async () => {
   const { received, url } = await openReceiver()

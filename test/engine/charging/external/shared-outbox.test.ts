@@ -3,7 +3,9 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { ExternalCharging } from '../../../../engine/charging/external/external-charging.ts'
 import { MemoryFile } from '../../../../schema/journal/journal-file.ts'
 import { CallJournal } from '../../../../schema/journal/journal.ts'
+import { transaction } from '../../../../schema/sql/query.ts'
 import { endedCall } from '../../../support/books.ts'
+import { deferred } from '../../../support/deferred.ts'
 import { EndingTimers } from '../../../support/ending-timers.ts'
 import { FakeOcs } from '../../../support/fake-ocs.ts'
 import { hasPostgres } from '../../../support/postgres.ts'
@@ -38,8 +40,21 @@ describe.runIf(hasPostgres)('an outbox that several processes share', () => {
       await charging.start()
       return charging
     }
-    const { statements } = await database.open()
-    return { ocs, statements, log, start }
+    const store = await database.open()
+    const { statements } = store
+    const report = (callUuid: string, node: string | null) =>
+      statements
+        .prepare(
+          `INSERT INTO cdr_outbox (call_uuid, body, next_attempt_at, claimed_by, claimed_until)
+           VALUES ($1, $2, 0, $3, $4)`,
+        )
+        .run([
+          callUuid,
+          JSON.stringify({ call_uuid: callUuid }),
+          node,
+          node === null ? null : Date.now() + 60_000,
+        ])
+    return { ocs, store, statements, log, start, report }
   }
 
   test('each CDR is delivered by one of them, and its cost is in its record', async () => {
@@ -56,14 +71,7 @@ describe.runIf(hasPostgres)('an outbox that several processes share', () => {
   })
 
   test('what a node was sending when it was killed, it sends again at its start; another node waits a minute', async () => {
-    const { ocs, statements, start } = await opened()
-    const report = (callUuid: string, node: string) =>
-      statements
-        .prepare(
-          `INSERT INTO cdr_outbox (call_uuid, body, next_attempt_at, claimed_by, claimed_until)
-           VALUES ($1, $2, 0, $3, $4)`,
-        )
-        .run([callUuid, JSON.stringify({ call_uuid: callUuid }), node, Date.now() + 60_000])
+    const { ocs, statements, start, report } = await opened()
     await report('of-this-node', 'one')
     await report('of-another-node', 'two')
     await report('of-a-node-that-is-gone', 'three')
@@ -79,5 +87,24 @@ describe.runIf(hasPostgres)('an outbox that several processes share', () => {
     expect(new Set(ocs.seen.map(({ body }) => body.call_uuid))).toEqual(
       new Set(['of-this-node', 'of-a-node-that-is-gone']),
     )
+  })
+
+  test('nothing is sent before the claims of the last run are released', async () => {
+    const { ocs, store, statements, start, report } = await opened()
+    await report('of-this-node', 'one')
+    await report('of-nobody', null)
+    const [isLocked, mayGoOn] = [deferred(), deferred()]
+    const holding = transaction(store, async () => {
+      await statements.prepare("SELECT FROM cdr_outbox WHERE claimed_by = 'one' FOR UPDATE").all([])
+      isLocked.resolve()
+      await mayGoOn.promise
+    })
+    await isLocked.promise
+    await start('one')
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    expect(ocs.seen).toEqual([])
+    mayGoOn.resolve()
+    await holding
+    await eventually(() => expect(ocs.seen).toHaveLength(2))
   })
 })
