@@ -3,7 +3,8 @@
  * is read from the operating system, so it does not depend on what else runs. Tollgate and its peer, both
  * warmed up alike, take turns at each rate; the figures are medians with their spread.
  *
- * Tried without gain, µs a call, at 500/s in turns, or at 250/s by two programs at the same moments (which tells 1 % apart):
+ * Tried without gain, µs a call: in turns at 500/s, which scatter by 6 %, or two programs at the same moments at
+ * 250/s each (above 2,000), whose difference scatters by 1 %.
  * - `sendto` by FFI (koffi) in place of dgram, alone 5.5 beside 10.5 a datagram: 1,782 beside 1,660; `sendmmsg` is no cheaper on loopback
  * - sockets read again only after 1 or 3 ms, which makes a third fewer wake-ups: 1,656 and 1,693 beside 1,789, and a later 200
  * - `--single-threaded-gc`: as cheap as the flags of D133, but each marking stops calls for 100 ms

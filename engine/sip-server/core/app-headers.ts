@@ -7,7 +7,7 @@ import type { AppMessage } from '../application.ts'
 import { capitalized, splitList } from '../message/headers.ts'
 import type { Flow } from '../flow.ts'
 import { contentLengthLine, type SipMessage } from '../message/message.ts'
-import { plainTagOf, type Via } from '../message/fields.ts'
+import type { Via } from '../message/fields.ts'
 
 export interface AppHeaders {
   from: string | undefined
@@ -116,15 +116,6 @@ export function resolveLocalhost(value: string, localhost: string): string {
 function bracketUri(value: string): string {
   const end = value.indexOf(';')
   return end === -1 ? `<${value}>` : `<${value.slice(0, end)}>${value.slice(end)}`
-}
-
-/** The `tag` parameter of a From or To value. */
-export function tagOf(value: string): string {
-  const plain = plainTagOf(value)
-  if (plain !== undefined) return plain
-  const params = value.slice(value.lastIndexOf('>') + 1)
-  const match = /;\s*tag\s*=\s*([^\s;,]+)/i.exec(params)
-  return match?.[1] ?? ''
 }
 
 /** Puts a bare URI in angle brackets, so that parameters added behind it belong to the header. */

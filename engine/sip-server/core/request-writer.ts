@@ -6,7 +6,6 @@ import {
   contentTypeLine,
   resolveLocalhost,
   sortAppHeaders,
-  tagOf,
 } from './app-headers.ts'
 import type { Identifiers, Transactions } from './transactions.ts'
 import {
@@ -24,7 +23,7 @@ import {
 import { type Dialog, routeBy, secondsIn, sessionFor, type DialogTable } from '../dialog/dialog.ts'
 import { type Flow, isInward, isWebSocket, type Listener } from '../flow.ts'
 import { contentLengthLine } from '../message/message.ts'
-import { parseUri } from '../message/fields.ts'
+import { parseUri, tagOf } from '../message/fields.ts'
 import type { SentRequest } from '../transaction/machine.ts'
 import type { ApplicationEvents } from './outbox.ts'
 

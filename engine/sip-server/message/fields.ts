@@ -88,8 +88,13 @@ export const plainTagOf = (value: string | undefined): string | undefined =>
     : undefined
 
 /** The tag of a From or To, also of one that is no name-addr; '' when it has none. */
-export const tagOf = (value: string | undefined): string =>
-  /;\s*tag=([^;\s]+)/i.exec(value ?? '')?.[1] ?? ''
+export function tagOf(value = ''): string {
+  const plain = plainTagOf(value)
+  if (plain !== undefined) return plain
+  // A display name and a URI may have what looks like one.
+  const params = value.slice(value.lastIndexOf('>') + 1)
+  return /;\s*tag\s*=\s*([^\s;,]+)/i.exec(params)?.[1] ?? ''
+}
 
 /** Wider than `*(token LWS)`: unquoted UTF-8 and brackets are common and do no harm. */
 const unquotedName = /^[^",;:@<>\\]*$/

@@ -2,7 +2,6 @@
  * One request that is forwarded, from its first destination to the answer that goes back: the
  * response context of RFC 3261 §16.2, with serial or parallel forking.
  */
-import { tagOf } from '../app-headers.ts'
 import type { CoreParts } from '../parts.ts'
 import type { ClientTransaction } from '../transactions.ts'
 import { elsewhere, isSips, ownUri } from '../next-hop.ts'
@@ -19,6 +18,7 @@ import type { TimedCall } from '../traffic.ts'
 import type { InboundRequest } from '../uas/inbound-request.ts'
 import type { Responder } from '../uas/responder.ts'
 import type { Flow } from '../../flow.ts'
+import { tagOf } from '../../message/fields.ts'
 import type { SipMessage } from '../../message/message.ts'
 import type { RecordRouteTokens } from '../../options.ts'
 import { InviteClientTransaction } from '../../transaction/client.ts'

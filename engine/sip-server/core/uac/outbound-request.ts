@@ -7,6 +7,7 @@ import {
   type Dialog,
 } from '../../dialog/dialog.ts'
 import type { Flow, Listener } from '../../flow.ts'
+import { tagOf } from '../../message/fields.ts'
 import { detachString, flattened, type SipMessage } from '../../message/message.ts'
 import { ReleasingMap } from '../../message/releasing-map.ts'
 import {
@@ -19,7 +20,7 @@ import {
   type Deadline,
 } from '../../transaction/machine.ts'
 import { InviteClientTransaction } from '../../transaction/client.ts'
-import { tagOf, contentTypeLine, sortAppHeaders } from '../app-headers.ts'
+import { contentTypeLine, sortAppHeaders } from '../app-headers.ts'
 import type { TimedCall } from '../traffic.ts'
 import { elsewhere, advertised } from '../next-hop.ts'
 import type { CoreParts } from '../parts.ts'

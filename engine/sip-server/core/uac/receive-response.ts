@@ -1,6 +1,6 @@
 /** Responses to an application's requests: they change dialogs and sessions, and become events. */
 import { isIP } from 'node:net'
-import { tagOf, messageText } from '../app-headers.ts'
+import { messageText } from '../app-headers.ts'
 import type { CoreParts } from '../parts.ts'
 import type { SessionTimers } from '../session-timers.ts'
 import { grantedSeconds, type Subscriptions } from '../subscriptions.ts'
@@ -8,7 +8,7 @@ import type { OutboundRequest, OutboundUser } from './outbound-request.ts'
 import { type DialogTable, Dialog, isSubscribing } from '../../dialog/dialog.ts'
 import { type Flow, isReliable } from '../../flow.ts'
 import type { SipMessage } from '../../message/message.ts'
-import { parseUri } from '../../message/fields.ts'
+import { parseUri, tagOf } from '../../message/fields.ts'
 import type { SentRequest } from '../../transaction/machine.ts'
 import { otherBranch } from '../request-writer.ts'
 

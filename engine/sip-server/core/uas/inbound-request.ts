@@ -6,13 +6,13 @@ import { ReleasingMap } from '../../message/releasing-map.ts'
 import type { NewRequest, Refusal } from '../../options.ts'
 import type { ServerUser, Deadline } from '../../transaction/machine.ts'
 import { type RetransmitCache, NonInviteServerTransaction } from '../../transaction/server.ts'
-import { tagOf, echoOf, type Echo, type Vias } from '../app-headers.ts'
+import { echoOf, type Echo, type Vias } from '../app-headers.ts'
 import type { TimedCall } from '../traffic.ts'
 import type { CoreParts } from '../parts.ts'
 import type { ServerTransaction, Transactions } from '../transactions.ts'
 import type { Conflict } from '../../dialog/pending-requests.ts'
 import { trimBlanks } from '../../message/headers.ts'
-import { parseOptionTags } from '../../message/fields.ts'
+import { parseOptionTags, tagOf } from '../../message/fields.ts'
 
 /** A received request with what is needed to answer it. */
 export interface Arrival {

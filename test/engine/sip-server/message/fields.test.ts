@@ -18,8 +18,17 @@ import {
   readAddress,
   readSoleUri,
   readUri,
+  tagOf,
 } from '../../../../engine/sip-server/message/fields.ts'
 import { paramsOf } from './sample.ts'
+
+test.each([
+  ['<sip:a@b.example>;tag=t1', 't1'],
+  ['sip:a@b.example;Tag = t1;x=1', 't1'],
+  ['"a;tag=no" <sip:a;tag=no@b.example;tag=no>;x=1;tag=t1', 't1'],
+  ['"a;tag=no" <sip:a@b.example>', ''],
+  [undefined, ''],
+])('the tag of %s', (value, tag) => expect(tagOf(value)).toBe(tag))
 
 test('a SIP URI has user, password, host, port, parameters and headers', () => {
   expect(
