@@ -48,6 +48,8 @@ import { addFirstAdmin } from './first-admin.ts'
 
 export interface PlatformDeps extends Clocks {
   readonly boot?: Boot | undefined
+  /** An empty database may begin beside the files of one that is gone. */
+  readonly isNewDatabase?: boolean | undefined
   readonly config: Config
   readonly inForce?: ControlDeps['inForce']
   readonly version: string

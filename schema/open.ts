@@ -61,6 +61,8 @@ export interface OpenOptions {
   readonly busyTimeoutMs?: number
   /** 32 bytes as base64 or hexadecimal digits; absent when stored in a file next to the database. */
   readonly secretKey?: string | undefined
+  /** Begins an empty database beside the files of one that is gone. */
+  readonly isNew?: boolean | undefined
 }
 
 /**
@@ -72,6 +74,7 @@ export function openDatabase(path: string, options: OpenOptions = {}): LocalStor
   const isFile = path !== ':memory:'
   if (isFile) refuseWithoutFolder(path)
   if (isFile) refuseByHeader(path)
+  if (isFile && isMissingOrEmpty(path)) beginEmpty(path, options.isNew === true)
   try {
     if (isFile) createPrivately(path)
     if (isFile) makePrivate(path)
@@ -79,6 +82,35 @@ export function openDatabase(path: string, options: OpenOptions = {}): LocalStor
   } catch (error) {
     throw asRefusal(path, error)
   }
+}
+
+const isMissingOrEmpty = (path: string): boolean =>
+  (statSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0
+
+/** Names of files that only a database which has been used leaves, behind its own name. */
+const TRACES = /^(?:\.key|\.lock|\.node|\.sums|-wal|\.calls-\d+(?:\.stopped)?)$/
+const MAX_NAMED = 5
+
+/**
+ * A volume that is not mounted, or a database that was removed, is no first start: an empty platform with a new
+ * administrator would take the place of the old one.
+ *
+ * @throws {DatabaseRefused} files of a database are there without it, and `isNew` is false.
+ */
+function beginEmpty(path: string, isNew: boolean): void {
+  const name = basename(path)
+  const traces = readdirSync(dirname(path))
+    .filter((each) => each.startsWith(name) && TRACES.test(each.slice(name.length)))
+    .toSorted()
+  if (traces.length === 0) return
+  if (!isNew)
+    throw new DatabaseRefused(
+      `cannot use database ${path}: it is ${existsSync(path) ? 'empty' : 'missing'}, and files of it are there: ` +
+        `${traces.slice(0, MAX_NAMED).join(', ')}; mount its disk or restore it ("tollgate restore FILE"), ` +
+        'or begin an empty one with --new',
+    )
+  // Totals of the calls of the database that is gone.
+  for (const suffix of ['.sums', '.sums-wal', '.sums-shm']) rmSync(path + suffix, { force: true })
 }
 
 /** A missing folder is a typing error, or a disk that is not mounted. */

@@ -13,6 +13,8 @@ export interface CommandContext extends Clocks {
   readonly hostName: string
   /** Of this machine, as others see them. */
   readonly networkAddresses: () => readonly string[]
+  /** `--new`: an empty database may begin beside the files of one that is gone. */
+  readonly isNewDatabase?: boolean
   /** Undefined where it is not known. */
   readonly boot: Boot | undefined
   /** Names that stand in `.env`. */
@@ -57,6 +59,11 @@ export interface Option {
   readonly meaning: string
   readonly isRequired?: boolean
 }
+
+/** The switch of commands that may begin a database. */
+export const newDatabase = {
+  new: { meaning: 'Begins an empty database beside the files of one that is missing or empty.' },
+} as const satisfies Readonly<Record<string, Option>>
 
 export interface Input {
   /** The argument after the name of the command; empty when there is none. */

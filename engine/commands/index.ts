@@ -84,7 +84,8 @@ async function dispatch(words: readonly string[], context: CommandContext): Prom
       context.complain(`tollgate: ${line}`)
   const input = readInput(command, rest)
   if (command.createsDatabase !== undefined) makeFolder(command, input, context)
-  return command.run(input, context)
+  const isNewDatabase = input.options['new'] !== undefined
+  return command.run(input, { ...context, isNewDatabase })
 }
 
 /** Only for commands that may create a database: for others, a missing folder is a typing error, or a disk that is not mounted. */

@@ -10,7 +10,13 @@ import { PostgresStatements } from '../../schema/sql/postgres-statements.ts'
 import { keyFileOf } from '../../schema/secrets/key.ts'
 import { readConfig } from '../config.ts'
 import { lockForServing } from '../serving-lock.ts'
-import { type Command, type ExitCode, type CommandContext, WrongUsage } from './command.ts'
+import {
+  type Command,
+  type CommandContext,
+  type ExitCode,
+  newDatabase,
+  WrongUsage,
+} from './command.ts'
 import { migrateUnserved } from './with-store.ts'
 
 export const migrateCommand: Command = {
@@ -18,6 +24,7 @@ export const migrateCommand: Command = {
   summary: 'Updates the schema of the database. The command serve does it, too.',
   createsDatabase: 'always',
   options: {
+    ...newDatabase,
     from: {
       value: 'FILE',
       meaning: 'copies this SQLite database to the empty PostgreSQL database DATABASE_URL',
@@ -40,7 +47,7 @@ export const migrateCommand: Command = {
 
 function migrateHere(context: CommandContext): ExitCode {
   const { databasePath, secretKey } = readConfig(context.environment)
-  const store = openDatabase(databasePath, { secretKey })
+  const store = openDatabase(databasePath, { secretKey, isNew: context.isNewDatabase })
   try {
     const report = migrateUnserved(store, databasePath, context.now())
     for (const name of report.applied) context.print(`applied ${name}`)

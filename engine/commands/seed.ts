@@ -6,7 +6,7 @@ import { type Config, readConfig } from '../config.ts'
 import { HostAddresses, hostResolver } from '../dispatcher/host-addresses.ts'
 import { ownPlacesOf } from '../routing/own-places.ts'
 import { nowhere } from '../../schema/rules/gateways.ts'
-import { type Command, type CommandContext, WrongUsage } from './command.ts'
+import { type Command, type CommandContext, newDatabase, WrongUsage } from './command.ts'
 import { withAudit } from './audited.ts'
 import { fileProblem } from './start-errors.ts'
 
@@ -16,6 +16,7 @@ export const seed: Command = {
   summary:
     'Creates and updates what a file describes, all or nothing. It may run again, also beside serve.',
   createsDatabase: 'with --create',
+  options: newDatabase,
   run: async ({ argument: file, options }, context) => {
     const text = read(file)
     const report = await withAudit(

@@ -9,6 +9,7 @@ import {
   type ExitCode,
   type StopSignal,
   type CommandContext,
+  newDatabase,
   WrongUsage,
 } from './command.ts'
 import { settingsHelp } from './help.ts'
@@ -20,6 +21,7 @@ export const serve: Command = {
   name: 'serve',
   summary: 'Serves SIP, the control API and the customer edge until SIGTERM or SIGINT.',
   createsDatabase: 'always',
+  options: newDatabase,
   details: settingsHelp,
   run: async (_input, context) => {
     return runPlatform(context)

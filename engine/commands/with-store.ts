@@ -44,7 +44,7 @@ async function withFile<T>(
   context: CommandContext,
   work: (store: Store) => T | Promise<T>,
 ): Promise<T> {
-  const store = openDatabase(databasePath, { secretKey })
+  const store = openDatabase(databasePath, { secretKey, isNew: context.isNewDatabase })
   try {
     migrateUnserved(store, databasePath, context.now())
     store.secrets.protect()

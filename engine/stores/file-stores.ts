@@ -26,7 +26,10 @@ const SERVING_BUSY_MS = 5
 export async function openFile(deps: StoresDeps): Promise<Stores> {
   const { config, schedule, log } = deps
   const name = nodeNameOf(config, deps.hostName)
-  const store = openDatabase(config.databasePath, { secretKey: config.secretKey })
+  const store = openDatabase(config.databasePath, {
+    secretKey: config.secretKey,
+    isNew: deps.isNewDatabase,
+  })
   let lock: { release(): void } | undefined
   try {
     lock = lockForServing(config.databasePath)

@@ -12,6 +12,7 @@ import type { Config } from '../config.ts'
 
 export interface StoresDeps extends Clocks {
   readonly boot?: Boot | undefined
+  readonly isNewDatabase?: boolean | undefined
   readonly config: Config
   readonly version: string
   /** Of this machine. */

@@ -7,6 +7,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readFileSync,
+  rmSync,
   statSync,
   writeFileSync,
 } from 'node:fs'
@@ -229,4 +230,28 @@ test.each([
   const ended = await run(['serve'], { ...environment, LOG_LEVEL: 'fatal' })
   expect(ended.code).toBe(1)
   expect(JSON.parse(ended.err)).toMatchObject({ level: 'fatal', error: { message: 'boom' } })
+})
+
+test('a database that is missing or empty beside its files is refused, not begun anew: --new means it', async () => {
+  const path = newPath()
+  const environment = { DATABASE_PATH: path }
+  await (await serve(environment)).end()
+  const names = ['key', 'lock'].map((suffix) => `tollgate.db.${suffix}`)
+  for (const empty of [() => rmSync(path), () => writeFileSync(path, '')]) {
+    empty()
+    for (const words of [['serve'], [], ['migrate'], ['seed', '--create', 'GUIDE.md']]) {
+      const { code, out, err } = await run(words, environment)
+      expect(code, words.join(' ')).toBe(2)
+      expect(out).toBe('')
+      for (const name of names) expect(err).toContain(name)
+      expect(err).toMatch(/^tollgate: DATABASE_PATH: .*(?:missing|empty).* --new/)
+    }
+  }
+  const begun = startProgram(['serve', '--new'], environment)
+  await begun.line(/^created user admin/)
+  await begun.line(/^ready /)
+  begun.child.kill('SIGTERM')
+  expect(await begun.ended).toBe(0)
+  // Now it is there.
+  await (await serve(environment)).end()
 })

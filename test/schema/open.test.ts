@@ -38,7 +38,7 @@ test('folder, database, journal, lock and copies are for their owner only, also 
   for (const file of files) writeFileSync(file, '')
   writeFileSync(join(dirname(path), 'of-others'), '')
   for (const name of readdirSync(dirname(path))) chmodSync(join(dirname(path), name), 0o644)
-  openDatabase(path).close()
+  openDatabase(path, { isNew: true }).close()
   const made = join(folder, 'private', 'made.db')
   openDatabase(made).close()
   lockForServing(made).release()
