@@ -21,3 +21,22 @@ export const freshId = (): string =>
   [...crypto.getRandomValues(new Uint8Array(16))]
     .map((byte) => byte.toString(16).padStart(2, '0'))
     .join('')
+
+/** Does `work` whenever the page is visible, and ends it when it is not, until the returned function is called. */
+export function whileVisible(work: () => () => void): () => void {
+  let end: (() => void) | undefined
+  const look = (): void => {
+    const isVisible = document.visibilityState === 'visible'
+    if (isVisible) end ??= work()
+    else if (end !== undefined) {
+      end()
+      end = undefined
+    }
+  }
+  document.addEventListener('visibilitychange', look)
+  look()
+  return () => {
+    document.removeEventListener('visibilitychange', look)
+    end?.()
+  }
+}

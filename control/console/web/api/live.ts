@@ -1,12 +1,13 @@
 /**
- * The event stream: one connection for all screens, opened again when it is lost. And which nodes of the platform did
- * not answer: the screens lack their part.
+ * The events of the platform for all screens. And which nodes of the platform did not answer: the screens lack their
+ * part.
  */
 import { computed, signal } from '@preact/signals'
 import { after } from './browser.ts'
-import { EventParser, type StreamEvent } from './event-parser.ts'
+import type { StreamEvent } from './event-parser.ts'
+import type { Connection } from './event-stream.ts'
+import { shareEventStream } from './shared-stream.ts'
 
-export type Connection = 'connecting' | 'live' | 'lost'
 export const connection = signal<Connection>('connecting')
 
 export interface LiveEvent {
@@ -23,71 +24,18 @@ export function onEvent(read: (event: LiveEvent) => void): () => void {
   return () => void readers.delete(read)
 }
 
-const FIRST_WAIT_MS = 1_000
-const LONGEST_WAIT_MS = 15_000
-/** The server writes every 15 s at least. */
-const SILENCE_MS = 40_000
-
 /** Reads events until the returned function is called. `onSignedOut`: the session is over. */
-export function readEvents(onSignedOut: () => void): () => void {
-  let abort = new AbortController()
-  let isOver = false
-  let waitMs = FIRST_WAIT_MS
-  let cancelRetry = () => {}
-  let lastId: string | undefined
-
-  const connect = async (): Promise<void> => {
-    abort = new AbortController()
-    const status = await readOnce(abort, lastId, (event) => {
-      lastId = event.id === '' ? lastId : event.id
-      dispatch(event)
-    }).catch(() => undefined)
-    if (isOver) return
-    if (status === 401) return onSignedOut()
-    // A stream that was open has ended as planned, or with the connection: the next one may come soon.
-    if (connection.value === 'live') waitMs = FIRST_WAIT_MS
-    connection.value = 'lost'
-    cancelRetry = after(waitMs, () => void connect())
-    waitMs = Math.min(waitMs * 2, LONGEST_WAIT_MS)
-  }
-
+export function readEvents(userId: number, onSignedOut: () => void): () => void {
   connection.value = 'connecting'
-  void connect()
-  return () => {
-    isOver = true
-    cancelRetry()
-    abort.abort()
-  }
-}
-
-/** Resolves at the end of the stream with the status of the answer. */
-async function readOnce(
-  abort: AbortController,
-  lastId: string | undefined,
-  onStreamEvent: (event: StreamEvent) => void,
-): Promise<number> {
-  const response = await fetch('/api/v1/events', {
-    headers: {
-      Accept: 'text/event-stream',
-      ...(lastId !== undefined && { 'Last-Event-ID': lastId }),
+  return shareEventStream(`tollgate-events-${userId}`, {
+    onEvent: dispatch,
+    onConnection: (state) => {
+      connection.value = state
+      // A stream of which a part is missing says so at its beginning.
+      if (state === 'live') noteStream([])
     },
-    signal: abort.signal,
+    onSignedOut,
   })
-  if (!response.ok || response.body === null) return response.status
-  const wasLost = connection.value === 'lost'
-  connection.value = 'live'
-  // A stream of which a part is missing says so at its beginning.
-  noteStream([])
-  if (wasLost && lastId === undefined) tellAll({ type: 'stream.gap', data: {} })
-  const parser = new EventParser()
-  const decoder = new TextDecoder()
-  const reader = response.body.getReader()
-  for (;;) {
-    const cancel = after(SILENCE_MS, () => abort.abort())
-    const { done, value } = await reader.read().finally(cancel)
-    if (done) return response.status
-    for (const event of parser.push(decoder.decode(value, { stream: true }))) onStreamEvent(event)
-  }
 }
 
 function dispatch({ type, data: text }: StreamEvent): void {

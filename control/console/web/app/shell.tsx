@@ -26,7 +26,7 @@ export function App() {
 function Shell({ user }: { user: User }) {
   useEffect(keepSession, [])
   useEffect(() => void showStart(), [])
-  useEffect(() => (may('calls:read') ? readEvents(sessionEnded) : undefined), [])
+  useEffect(() => (may('calls:read') ? readEvents(user.id, sessionEnded) : undefined), [])
   const screens = visibleScreens()
   const { screen: wanted, item } = address.value
   const screen = screens.find(({ name }) => wanted === '' || name === wanted)
