@@ -21,7 +21,7 @@ VOLUME /data
 EXPOSE 5060/udp 5060/tcp
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=10s \
-  CMD ["node", "-e", "const at=(process.env.API_LISTEN||'127.0.0.1:8080').replace(/^0\\.0\\.0\\.0(?=:)/,'127.0.0.1').replace('[::]','[::1]');fetch('http://'+at+'/readyz').then(r=>process.exit(r.ok?0:1),()=>process.exit(1))"]
+  CMD ["node", "-e", "const at=(process.env.API_LISTEN||'127.0.0.1:8080').replace(/^0\\.0\\.0\\.0(?=:)/,'127.0.0.1').replace('[::]','[::1]');process.env.NODE_TLS_REJECT_UNAUTHORIZED='0';fetch((process.env.API_TLS_CERT?'https://':'http://')+at+'/readyz').then(r=>process.exit(r.ok?0:1),()=>process.exit(1))"]
 # No npm and no shell in between: the signal to stop reaches the process itself.
 ENTRYPOINT ["node", "dist/main.js"]
 CMD ["serve"]

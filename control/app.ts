@@ -108,7 +108,7 @@ export function createApi(
 
   app.route('/', publicHealthRoute(version))
   app.route('/', probeRoutes(engine, deps))
-  app.route('/', metricsRoute(telemetry, deps.nodes))
+  app.route('/', metricsRoute(telemetry, deps.nodes, deps.certificates))
   app.route('/', openApiRoutes(app, version, deps.console))
   app.route(
     '/',

@@ -17,6 +17,7 @@ import {
   defaultLimits,
   httpServer,
   type OnRefused,
+  type ServerCertificate,
   type Watch,
 } from './http/http-server.ts'
 import { isUnstored } from '../schema/storage/storage.ts'
@@ -33,6 +34,8 @@ export interface Address {
 
 /** Where to listen. */
 export interface ListenAddress extends Address {
+  /** Undefined: plain HTTP. */
+  readonly certificate?: ServerCertificate | undefined
   /** The service manager has bound it, and passes its socket. */
   readonly descriptor?: number | undefined
 }
@@ -58,7 +61,11 @@ export interface ControlServer {
 }
 
 /** The API with all its parts, bound to no port yet. */
-export function createControl(deps: ControlDeps, options?: Partial<ConnectionLimits>) {
+export function createControl(
+  deps: ControlDeps,
+  options?: Partial<ConnectionLimits>,
+  certificates: Partial<Record<'api' | 'edge', ServerCertificate | undefined>> = {},
+) {
   const access = openAccess(deps)
   const telemetry = new Telemetry(deps)
   const { steadyNow, schedule, others } = deps
@@ -79,20 +86,23 @@ export function createControl(deps: ControlDeps, options?: Partial<ConnectionLim
       set('Cache-Control', 'no-store')
     },
   }
-  const serve = (app: ControlApp) => {
-    const server = httpServer(app, limits, {
+  const serve = (app: ControlApp, certificate: ServerCertificate | undefined) => {
+    const watch = {
       unrouted,
       refused,
       newId,
       perAddress: new ConnectionLimit(limits.connectionsPerAddress, deps.settings.trustedProxies),
       connectionRefused: () => void (telemetry.refused.connections += 1),
-    })
-    return { app, server }
+    }
+    return { app, server: httpServer(app, limits, watch, certificate) }
   }
   const tools = openTools(deps, access, telemetry, access.audit)
   deps.webhooks.completeWith((endpoint, body) => access.links.complete(endpoint, body))
-  const api = serve(createApi(deps, access, telemetry, { hub, feed, subscriptions, ...tools }))
-  const edge = serve(createEdge(deps, access, telemetry))
+  const api = serve(
+    createApi(deps, access, telemetry, { hub, feed, subscriptions, ...tools }),
+    certificates.api,
+  )
+  const edge = serve(createEdge(deps, access, telemetry), certificates.edge)
   const { keys, tenants, audit } = access
   const now = () => earliest(deps)
   const changes = new ChangeDuties({
@@ -113,7 +123,10 @@ export async function startControl(
   options: ServerOptions,
 ): Promise<ControlServer> {
   const { access, telemetry, hub, feed, subscriptions, changes, proposals, ...made } =
-    createControl(deps, options.limits)
+    createControl(deps, options.limits, {
+      api: options.api.certificate,
+      edge: options.edge.certificate,
+    })
   await access.prepare()
   // Of several nodes another one may be at work.
   if (deps.others === undefined) await changes.begin()

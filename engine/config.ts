@@ -26,8 +26,10 @@ export function readConfig(environment: Environment) {
       connectionsPerAddress: read(settings.sipConnectionsPerAddress),
     },
     apiListen: read(settings.apiListen),
+    apiTls: readPair(read, settings.apiTlsCert, settings.apiTlsKey),
     publicUrl: read(settings.publicUrl),
     edgeListen: read(settings.edgeListen),
+    edgeTls: readPair(read, settings.edgeTlsCert, settings.edgeTlsKey),
     httpConnectionsPerAddress: read(settings.httpConnectionsPerAddress),
     trustedProxies: read(settings.trustedProxies),
     databasePath: read(settings.databasePath),
@@ -135,16 +137,31 @@ function readDtmfListen(read: <T>(setting: Setting<T>) => T) {
 
 /** Undefined without a certificate. */
 function readTls(read: <T>(setting: Setting<T>) => T) {
-  const [certFile, keyFile] = [read(settings.sipTlsCert), read(settings.sipTlsKey)]
+  const pair = readPair(read, settings.sipTlsCert, settings.sipTlsKey)
   const rest = {
     chainFile: read(settings.sipTlsChain),
     ...readTrust(read),
     clientCertificates: read(settings.sipTlsClientCertificates),
   }
+  return pair && { ...pair, ...rest }
+}
+
+/** A certificate and its key, as PEM files. */
+export interface CertificateFiles {
+  readonly certFile: string
+  readonly keyFile: string
+}
+
+/** Undefined: neither is set. */
+function readPair(
+  read: <T>(setting: Setting<T>) => T,
+  cert: Setting<string | undefined>,
+  key: Setting<string | undefined>,
+): CertificateFiles | undefined {
+  const [certFile, keyFile] = [read(cert), read(key)]
   if ((certFile === undefined) !== (keyFile === undefined))
-    throw new WrongSetting('SIP_TLS_CERT and SIP_TLS_KEY must be set together')
-  if (certFile === undefined || keyFile === undefined) return undefined
-  return { certFile, keyFile, ...rest }
+    throw new WrongSetting(`${cert.name} and ${key.name} must be set together`)
+  return certFile === undefined || keyFile === undefined ? undefined : { certFile, keyFile }
 }
 
 /** Undefined: no HEP is sent. */

@@ -458,6 +458,11 @@ export class Engine {
     this.#server?.reloadCertificates()
   }
 
+  /** Our certificate for `tls` and `wss`; undefined: there is none. */
+  get certificate() {
+    return this.#server?.certificate
+  }
+
   /** Click-to-call. Resolves before any phone rings. */
   readonly originate: CallControl['originate'] = (request) => this.#control.originate(request)
 

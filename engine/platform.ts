@@ -36,6 +36,7 @@ import {
   requestShares,
   type ShareMembers,
 } from './shares/node-shares.ts'
+import { HttpCertificates } from './http-certificates.ts'
 import { installationOf } from './stores/installation.ts'
 import { limitsOf, membersOf } from './stores/shares-of-node.ts'
 import { nodeSipPlaceOf, nodeUrlOf } from './stores/node-place.ts'
@@ -79,6 +80,8 @@ export interface Platform {
   drain(): Promise<void>
   /** The next process has the same sockets, and goes on with the live calls. `stop` follows. */
   leave(): Promise<void>
+  /** Reads the certificates of all listeners again, for new connections. */
+  reloadCertificates(): void
   /** Ends the live calls of a draining platform now. */
   forceStop(): void
   /** Closes every port, writes what waits, closes the database. False: something could not be written; the log has it. */
@@ -174,9 +177,12 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     closers.push(stopWatch)
     const ocs = charging instanceof Ocs ? charging : undefined
     const backups = stores.local && scheduleBackups(stores.local, deps)
+    const certificates = new HttpCertificates(config, log, deps.now)
+    closers.push(() => certificates.stop())
     const control = await openControl(
       {
         store,
+        certificates,
         disk,
         changes,
         node,
@@ -208,7 +214,11 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
       local: stores.local,
       engine,
       stop: closeAll,
-      addresses: addressesOf(engine, control, config.publicUrl),
+      addresses: addressesOf(engine, control, config),
+      reloadCertificates: () => {
+        engine.reloadCertificates()
+        certificates.reload()
+      },
       ...draining,
       drain: async () => {
         await Promise.all([node.become('draining'), draining.drain()])
@@ -410,10 +420,12 @@ function openControl(
     engine,
     backups,
     node,
+    certificates,
     ...parts
   }: {
     readonly store: Store
     readonly disk: Stores['disk']
+    readonly certificates: HttpCertificates
     readonly isJournalLost: boolean
     readonly requestShares: NodeShares | undefined
     readonly changes: Changes
@@ -443,6 +455,12 @@ function openControl(
       console: readConsole(),
       inForce: deps.inForce,
       loopDelay: watchLoop(),
+      certificates: () => [
+        ...certificates.list(),
+        ...(engine.certificate === undefined
+          ? []
+          : [{ use: 'sip' as const, ...engine.certificate }]),
+      ],
       settings: {
         jwtSecret: config.jwtSecret,
         recordingsPath: config.recording?.folder,
@@ -459,8 +477,8 @@ function openControl(
       },
     },
     {
-      api: config.apiListen,
-      edge: config.edgeListen,
+      api: { ...config.apiListen, certificate: certificates.api },
+      edge: { ...config.edgeListen, certificate: certificates.edge },
       every: repeating(deps),
       limits: { connectionsPerAddress: config.httpConnectionsPerAddress },
     },
@@ -495,7 +513,7 @@ function drainOf(engine: Engine, { config, steadyNow: now, schedule }: PlatformD
 function addressesOf(
   engine: Engine,
   control: ControlServer,
-  publicUrl: string | undefined,
+  { publicUrl, apiTls }: Config,
 ): string {
   const sip = engine.listeners.map(
     ({ protocol, ...place }) => `${protocol}/${formatHostAndPort(place)}`,
@@ -504,6 +522,6 @@ function addressesOf(
   const { host, port } = control.api
   const isWildcard = host === '0.0.0.0' || host === '::'
   const local = formatHostAndPort({ host: isWildcard ? 'localhost' : host, port })
-  const consoleUrl = publicUrl ?? `http://${local}/`
+  const consoleUrl = publicUrl ?? `${apiTls === undefined ? 'http' : 'https'}://${local}/`
   return `sip=${sip.join(',')} api=${api} edge=${formatHostAndPort(control.edge)} console=${consoleUrl}`
 }

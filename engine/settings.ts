@@ -133,6 +133,13 @@ export const settings = {
     '127.0.0.1:8080',
     'The address of the control API and the console.',
   ),
+  apiTlsCert: unset(
+    'API_TLS_CERT',
+    pemFile,
+    'plain HTTP',
+    'The PEM file of the certificate of the API and the console. It may hold the chain. A change, and SIGHUP, reload it.',
+  ),
+  apiTlsKey: unset('API_TLS_KEY', pemFile, '–', 'The PEM file of its private key.'),
   publicUrl: unset(
     'PUBLIC_URL',
     httpUrl,
@@ -145,6 +152,13 @@ export const settings = {
     '127.0.0.1:8081',
     'The address of the customer edge.',
   ),
+  edgeTlsCert: unset(
+    'EDGE_TLS_CERT',
+    pemFile,
+    'plain HTTP',
+    'The PEM file of the certificate of the customer edge.',
+  ),
+  edgeTlsKey: unset('EDGE_TLS_KEY', pemFile, '–', 'The PEM file of its private key.'),
   httpConnectionsPerAddress: withDefault(
     'HTTP_CONNECTIONS_PER_ADDRESS',
     wholeNumber(1, 4_096),
@@ -198,7 +212,7 @@ export const settings = {
   nodeUrl: unset(
     'NODE_URL',
     httpUrl,
-    'http:// and API_LISTEN',
+    'API_LISTEN, with https:// where the API has a certificate',
     'The address at which the other nodes reach the API of this one.',
   ),
   nodeSipUri: unset(

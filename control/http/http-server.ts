@@ -2,8 +2,16 @@
 import { errorBody } from './envelope.ts'
 import { getRequestListener } from '@hono/node-server'
 import type { Hono } from 'hono'
-import { createServer, type Server, STATUS_CODES } from 'node:http'
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  STATUS_CODES,
+} from 'node:http'
+import { createServer as createTlsServer } from 'node:https'
 import type { Socket } from 'node:net'
+import type { SecureContextOptions } from 'node:tls'
 import { canonicalAddress, networkCheck, sourceKey } from '../../schema/net/ip-address.ts'
 import { ApiAnswer } from './api-answer.ts'
 import { ApiError } from './api-error.ts'
@@ -35,6 +43,16 @@ export const defaultLimits: ConnectionLimits = {
   connectionsPerAddress: 256,
 }
 
+/** A certificate and its key, which may be renewed while the server runs. */
+export interface ServerCertificate {
+  readonly settings: SecureContextOptions
+  /** Calls `listener` with what holds from then on for new connections. */
+  onChange(listener: (settings: SecureContextOptions) => void): void
+}
+
+/** RFC 6797 §6.1. A browser that has seen it opens this host by https:// for a year. */
+const STRICT_TRANSPORT = ['Strict-Transport-Security', 'max-age=31536000'] as const
+
 type RefusedStatus = 400 | 408 | 417 | 431 | 503
 
 /** Runs before the response: counts it and sets the headers of every response. */
@@ -57,11 +75,14 @@ export interface Watch {
 /**
  * Makes the HTTP server of an application, bound to no port yet. Every request takes this path: those of the
  * tests come through a connection in memory (`test/support/in-memory-http.ts`).
+ *
+ * @param certificate undefined: plain HTTP.
  */
 export function httpServer(
   app: Pick<Hono<ControlEnv>, 'fetch'>,
   limits: ConnectionLimits,
   watch: Watch,
+  certificate?: ServerCertificate,
 ): Server {
   const listener = getRequestListener(app.fetch, {
     errorHandler: () => {
@@ -72,28 +93,22 @@ export function httpServer(
     // HTTP/1.0, which probes of load balancers use, has no Host.
     hostname: 'localhost',
   })
-  const server = createServer(
-    {
-      ServerResponse: ApiAnswer,
-      headersTimeout: limits.headersMs,
-      requestTimeout: limits.requestMs,
-      keepAliveTimeout: limits.idleMs,
-      maxHeaderSize: limits.headerBytes,
-      connectionsCheckingInterval: Math.min(1_000, limits.headersMs, limits.requestMs),
-      // Node would respond without headers and without a body.
-      requireHostHeader: false,
-    },
+  const server = openServer(
+    limits,
     (request, response) => {
       if (watch.perAddress.isRefused(request.socket)) return
       response.count = watch.unrouted
+      if (certificate !== undefined) response.setEarly(...STRICT_TRANSPORT)
       // RFC 9112 §3.2.
       if (request.headers.host === undefined && request.httpVersion === '1.1')
         answerRefused(response, 400, watch.newId())
       else void listener(request, response)
     },
+    certificate,
   )
   server.on('checkExpectation', (_, response: ApiAnswer) => {
     response.count = watch.unrouted
+    if (certificate !== undefined) response.setEarly(...STRICT_TRANSPORT)
     answerRefused(response, 417, watch.newId())
   })
   server.maxConnections = limits.connections
@@ -101,12 +116,44 @@ export function httpServer(
   server.on('connection', (socket: Socket) => {
     if (watch.perAddress.admit(socket)) return
     watch.connectionRefused()
-    refuse(socket, 503, watch)
+    // An answer would need a handshake first.
+    if (certificate === undefined) refuse(socket, 503, watch)
+    else socket.destroy()
   })
   server.timeout = limits.stalledMs
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
-    refuse(socket, statusOf(error.code), watch)
+    // A handshake that has failed, such as that of a client which speaks plain HTTP.
+    if (certificate !== undefined && !isParsed(error)) socket.destroy()
+    else refuse(socket, statusOf(error.code), watch)
   })
+  return server
+}
+
+/** Whether the request came as far as the HTTP parser. */
+const isParsed = ({ code = '' }: NodeJS.ErrnoException): boolean =>
+  code.startsWith('HPE_') || code === 'ERR_HTTP_REQUEST_TIMEOUT'
+
+function openServer(
+  limits: ConnectionLimits,
+  onRequest: RequestListener<typeof IncomingMessage, typeof ApiAnswer>,
+  certificate: ServerCertificate | undefined,
+): Server<typeof IncomingMessage, typeof ApiAnswer> {
+  const options = {
+    ServerResponse: ApiAnswer,
+    headersTimeout: limits.headersMs,
+    requestTimeout: limits.requestMs,
+    keepAliveTimeout: limits.idleMs,
+    maxHeaderSize: limits.headerBytes,
+    connectionsCheckingInterval: Math.min(1_000, limits.headersMs, limits.requestMs),
+    // Node would respond without headers and without a body.
+    requireHostHeader: false,
+  }
+  if (certificate === undefined) return createServer(options, onRequest)
+  const server = createTlsServer(
+    { ...options, ...certificate.settings, handshakeTimeout: limits.headersMs },
+    onRequest,
+  )
+  certificate.onChange((settings) => server.setSecureContext(settings))
   return server
 }
 
@@ -230,8 +277,9 @@ const alive = JSON.stringify({ success: true, data: { status: 'ok' } })
 export async function serveWaiting(
   { host, port }: HostAndPort,
   newId: () => string,
+  certificate?: ServerCertificate,
 ): Promise<() => Promise<void>> {
-  const server = createServer((request, answer) => {
+  const onRequest: RequestListener = (request, answer) => {
     const isAlive = request.method !== 'POST' && /^\/livez(?:\?|$)/.test(request.url ?? '')
     answer.writeHead(isAlive ? 200 : 503, {
       'Content-Type': 'application/json',
@@ -240,7 +288,11 @@ export async function serveWaiting(
       Connection: 'close',
     })
     answer.end(isAlive ? alive : JSON.stringify(errorBody(waiting, newId())))
-  })
+  }
+  const server: Server =
+    certificate === undefined
+      ? createServer(onRequest)
+      : createTlsServer({ ...certificate.settings, handshakeTimeout: REQUEST_MS }, onRequest)
   server.maxConnections = MAX_CONNECTIONS
   server.requestTimeout = REQUEST_MS
   server.headersTimeout = REQUEST_MS

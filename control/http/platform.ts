@@ -1,6 +1,7 @@
 /** The dependencies of the API. It sees the engine only through `EnginePort`, as plain data. */
 import type { Changes } from '../../schema/changes/changes.ts'
 import type { Clocks, Schedule } from '../../schema/clock.ts'
+import type { CertificateStatus } from '../../schema/contracts/certificates.ts'
 import type { EnginePort, SettingsInForce } from '../../schema/contracts/engine.ts'
 import type { RequestShares } from '../../schema/contracts/limits.ts'
 import type { Log } from '../../schema/contracts/log.ts'
@@ -35,6 +36,8 @@ export interface Platform extends Clocks {
   /** The settings of the process, for people. */
   readonly inForce: SettingsInForce | undefined
   readonly loopDelay: LoopDelay
+  /** Certificates of this process; absent: it has none. */
+  readonly certificates?: () => readonly CertificateStatus[]
 }
 
 interface ControlSettings {

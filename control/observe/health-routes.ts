@@ -28,7 +28,11 @@ const setting = z
 const settingsView = z
   .strictObject({
     settings: z.array(setting),
-    notes: z.array(z.string()).describe('What is set and has no effect.'),
+    notes: z
+      .array(z.string())
+      .describe(
+        'Settings without effect, and listeners that others reach and that do not encrypt.',
+      ),
   })
   .meta({ id: 'Settings' })
 

@@ -3,7 +3,7 @@ import { readConfig } from '../config.ts'
 import { withPassedSockets } from '../socket-activation.ts'
 import { createLogger, type Logger } from '../logger.ts'
 import { type Platform, startPlatform } from '../platform.ts'
-import { settingNotes, settingsInForce } from './settings-in-force.ts'
+import { plainHttpNotes, settingNotes, settingsInForce } from './settings-in-force.ts'
 import {
   type Command,
   type ExitCode,
@@ -47,7 +47,10 @@ export async function runPlatform(
   const config = withPassedSockets(readConfig(context.environment), sockets)
   const isActivated = sockets.length > 0
   const logger = createLogger(config.logLevel)
-  const notes = settingNotes(context.environment, context.settingsFile)
+  const notes = [
+    ...settingNotes(context.environment, context.settingsFile),
+    ...plainHttpNotes(config),
+  ]
   for (const line of notes) logger.log('warn', line)
   const inForce = {
     settings: settingsInForce(context.environment, context.settingsFromFile),
@@ -64,6 +67,7 @@ export async function runPlatform(
     ...context,
     log: logger.log,
     address: config.apiListen,
+    certificate: config.apiTls,
     stopped: signals.first.then(() => undefined),
     start: () =>
       startPlatform({
@@ -91,11 +95,10 @@ export async function runPlatform(
   context.onCrash((error) => {
     logger.lastWords('the process ends: an error that nothing caught', { error })
   })
-  const { engine } = platform
   started.platform = platform
   context.onReloadSignal(() => {
     manager.reloading()
-    engine.reloadCertificates()
+    platform.reloadCertificates()
     manager.ready()
   })
   const side = startSideServices(platform)

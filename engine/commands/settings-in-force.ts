@@ -1,5 +1,8 @@
 /** Which settings are in force, and where each comes from; secrets are left out. */
-import type { Environment } from '../config.ts'
+import { isIP } from 'node:net'
+import { isLoopback } from '../../schema/net/ip-address.ts'
+import type { Config, Environment } from '../config.ts'
+import { formatHostAndPort } from '../setting-kinds.ts'
 import { type Setting, settings } from '../settings.ts'
 import type { SettingInForce } from '../../schema/contracts/engine.ts'
 import { nearMiss } from '../../schema/rules/names.ts'
@@ -52,5 +55,25 @@ export function settingNotes(
     const meant = nearMiss(name, known)
     if (meant !== undefined) return [`${name} is not a setting; did you mean ${meant}?`]
     return settingsFile.includes(name) ? [`${name} in .env is not a setting`] : []
+  })
+}
+
+/** One line for each HTTP listener that others can reach and that does not encrypt. */
+export function plainHttpNotes({
+  apiListen,
+  apiTls,
+  edgeListen,
+  edgeTls,
+}: Pick<Config, 'apiListen' | 'apiTls' | 'edgeListen' | 'edgeTls'>): readonly string[] {
+  const listeners = [
+    ['API', apiListen, apiTls],
+    ['EDGE', edgeListen, edgeTls],
+  ] as const
+  return listeners.flatMap(([name, place, tls]) => {
+    const isLocal = isIP(place.host) === 0 ? place.host === 'localhost' : isLoopback(place.host)
+    if (isLocal || tls !== undefined) return []
+    return [
+      `${name}_LISTEN is ${formatHostAndPort(place)}, which serves plain HTTP: keys and passwords cross the network in clear; set ${name}_TLS_CERT and ${name}_TLS_KEY, or listen on loopback behind a proxy that has a certificate`,
+    ]
   })
 }

@@ -64,7 +64,11 @@ function listenSetting(address: HostAndPort, isOfSipServer: boolean, config: Con
     : settings.apiListen.name
 }
 
-function certificateSetting(file: string, { sip: { tls }, hep }: Config): string {
+function certificateSetting(file: string, { sip: { tls }, hep, apiTls, edgeTls }: Config): string {
+  if (file === apiTls?.certFile) return settings.apiTlsCert.name
+  if (file === apiTls?.keyFile) return settings.apiTlsKey.name
+  if (file === edgeTls?.certFile) return settings.edgeTlsCert.name
+  if (file === edgeTls?.keyFile) return settings.edgeTlsKey.name
   if (file === tls?.keyFile) return settings.sipTlsKey.name
   if (file === tls?.chainFile) return settings.sipTlsChain.name
   if (file === (tls ?? hep?.tls)?.caFile) return settings.sipTlsCa.name

@@ -7,15 +7,21 @@ import { serveWaiting } from '../../control/http/http-server.ts'
 import type { Clocks, Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import { isServerUnavailable, whyServerUnavailable } from '../../schema/postgres/open.ts'
+import type { CertificateFiles } from '../config.ts'
 import type { HostAndPort } from '../setting-kinds.ts'
+import { Credentials } from '../sip-server/index.ts'
 
 export interface RetriedStart<Started> extends Pick<Clocks, 'steadyNow'> {
   /** Leaves nothing behind when it fails. */
   readonly start: () => Promise<Started>
   /** Absent: a start that fails is not tried again. */
   readonly databaseUrl: string | undefined
-  /** Of the API. */
+  /** Address of the API. */
   readonly address: HostAndPort
+  /** Certificate of the API; undefined: plain HTTP. */
+  readonly certificate: CertificateFiles | undefined
+  /** Milliseconds UTC. */
+  readonly now: () => number
   readonly schedule: Schedule
   readonly randomBytes: (size: number) => Buffer
   readonly log: Log
@@ -99,12 +105,18 @@ function pause(
 /** Without the port the start still waits. A port that the system chooses is printed when it serves. */
 async function answerMeanwhile({
   address,
+  certificate,
+  now,
   randomBytes,
   log,
-}: Pick<RetriedStart<unknown>, 'address' | 'randomBytes' | 'log'>): Promise<() => Promise<void>> {
+}: Pick<RetriedStart<unknown>, 'address' | 'certificate' | 'now' | 'randomBytes' | 'log'>): Promise<
+  () => Promise<void>
+> {
   if (address.port === 0) return () => Promise.resolve()
   try {
-    return await serveWaiting(address, correlationIds(randomBytes))
+    const credentials = certificate && new Credentials(certificate, log, now)
+    credentials?.stop()
+    return await serveWaiting(address, correlationIds(randomBytes), credentials)
   } catch (error) {
     log('warn', 'the API address cannot be opened while this node waits', { error })
     return () => Promise.resolve()

@@ -320,6 +320,11 @@ export class SipServer {
     this.#opener.reloadCertificates()
   }
 
+  /** File of our certificate, and until when it is valid (milliseconds UTC); undefined: there is none. */
+  get certificate() {
+    return this.#opener.certificate
+  }
+
   /** Sizes of every table. Those of calls return to 0 when the calls are over. */
   stats(): Readonly<Record<string, number>> {
     let connections = 0

@@ -14,13 +14,14 @@ export function nodeNameOf({ node }: Pick<Config, 'node'>, hostName: string): st
 
 /** @param api where the API listens; a socket of all addresses is reached by the name of the host. */
 export function nodeUrlOf(
-  { node }: Pick<Config, 'node'>,
+  { node, apiTls }: Pick<Config, 'node' | 'apiTls'>,
   { host, port }: HostAndPort,
   hostName: string,
 ): string {
   if (node.url !== undefined) return node.url
   const isAny = isIP(host) !== 0 && /^[0:.]+$/.test(host)
-  return `http://${formatHostAndPort({ host: isAny ? hostName : host, port })}`
+  const scheme = apiTls === undefined ? 'http' : 'https'
+  return `${scheme}://${formatHostAndPort({ host: isAny ? hostName : host, port })}`
 }
 
 /**

@@ -349,7 +349,7 @@ export interface SettingInForce {
 
 export interface SettingsInForce {
   readonly settings: readonly SettingInForce[]
-  /** Settings that are set without effect, one line each. */
+  /** Remarks for the operator, one line each: settings without effect, listeners that do not encrypt. */
   readonly notes: readonly string[]
 }
 

@@ -115,7 +115,8 @@ const wordOf = (bytes: readonly number[]) =>
 export const isHiddenFrom = (address: string, source: string): boolean =>
   address !== source && isPrivate(address) && !(isLoopback(address) && isLoopback(source))
 
-const isLoopback = networkCheck(['127.0.0.0/8', '::1'])
+/** An address that only programs of this machine reach. */
+export const isLoopback = networkCheck(['127.0.0.0/8', '::1'])
 
 /** RFC 1918, RFC 6598, RFC 3927, RFC 4193, RFC 4291. */
 const isPrivate = networkCheck([

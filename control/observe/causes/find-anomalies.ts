@@ -10,6 +10,7 @@ import { inTurn } from '../../reports/searches.ts'
 import { moment } from '../../http/view-fields.ts'
 import { pageEnd, pageEndView } from '../../http/envelope.ts'
 import { withHandling } from './changes-in-force.ts'
+import { findCertificates } from './find-certificates.ts'
 import { findInCalls } from './find-calls.ts'
 import { findInKeys } from './find-keys.ts'
 import { findGuessing } from './find-guessing.ts'
@@ -58,6 +59,7 @@ const needs: Readonly<Record<Kind, readonly Scope[]>> = {
   trunk: ['carriers:read'],
   registration: ['carriers:read'],
   capacity: ['customers:read', 'dispatcher:read'],
+  certificate: ['metrics:read'],
 }
 
 export async function findAnomalies(
@@ -87,6 +89,7 @@ export async function findAnomalies(
     ...(await findInCalls(own, span, kinds)),
     ...(kinds.has('key_use') ? await findInKeys(own, span) : []),
     ...(await findOutages(own, span, kinds)),
+    ...(kinds.has('certificate') ? findCertificates(own) : []),
     // A credential may see carriers and no extensions.
     ...(kinds.has('registration') && isAdmitted(principal, 'extensions:read')
       ? await findGuessing(own, span)

@@ -1,6 +1,7 @@
 /** A finding of `find_anomalies`: one incident. */
 import { z } from 'zod'
 import { timeToText } from '../../../schema/columns.ts'
+import type { CertificateStatus } from '../../../schema/contracts/certificates.ts'
 import type { EnginePort } from '../../../schema/contracts/engine.ts'
 import type { OcsPort } from '../../../schema/contracts/charging.ts'
 import type { Store } from '../../../schema/open.ts'
@@ -21,6 +22,7 @@ export const kinds = [
   'trunk',
   'registration',
   'capacity',
+  'certificate',
 ] as const
 export type Kind = (typeof kinds)[number]
 
@@ -155,6 +157,8 @@ export interface AnomalyDeps {
   /** Undefined: another system charges. */
   readonly ocs: Pick<OcsPort, 'balanceOf'> | undefined
   readonly peers?: PeerRequests | undefined
+  /** Certificates of this process; absent: it has none. */
+  readonly certificates?: (() => readonly CertificateStatus[]) | undefined
   readonly tenantId: number | null
   /** The only SIP domain whose keys are searched; null: all. */
   readonly domain: string | null

@@ -1,5 +1,6 @@
 /** The metrics for Prometheus. Each is read from the telemetry view, so that both answers agree. */
 import { Gauge, Registry } from 'prom-client'
+import type { CertificateStatus } from '../../../schema/contracts/certificates.ts'
 import type { NodesPort } from '../../../schema/contracts/nodes.ts'
 import type { TelemetryView } from './telemetry-view.ts'
 
@@ -345,12 +346,25 @@ const memberMetrics = (members: Members): readonly Metric[] => [
   ),
 ]
 
-export async function prometheusText(view: TelemetryView, members: Members): Promise<string> {
+const certificateMetrics = (certificates: readonly CertificateStatus[]): readonly Metric[] => [
+  gauge(
+    'tollgate_certificate_not_after_seconds',
+    'Unix time at which the certificate of a listener expires.',
+    () => certificates.map(({ use, notAfter }) => ({ value: notAfter / 1_000, labels: { use } })),
+  ),
+]
+
+export async function prometheusText(
+  view: TelemetryView,
+  members: Members,
+  certificates: readonly CertificateStatus[] = [],
+): Promise<string> {
   const registry = new Registry()
   for (const { name, help, type, read } of [
     ...metrics,
     ...engineMetrics(view),
     ...memberMetrics(members),
+    ...certificateMetrics(certificates),
   ]) {
     const found = read(view)
     const values = typeof found === 'number' ? [{ value: found, labels: {} }] : (found ?? [])

@@ -5,6 +5,7 @@ import { requires, requiresGlobal } from '../../auth/requires.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { ok } from '../../http/envelope.ts'
 import type { OtherNodes } from '../../nodes/other-nodes.ts'
+import type { Platform } from '../../http/platform.ts'
 import { prometheusText } from './metrics.ts'
 import { telemetryOfAll, tenantTelemetryOfAll } from './telemetry-of-all.ts'
 import type { Telemetry } from './telemetry.ts'
@@ -106,6 +107,7 @@ export const telemetryRoutes = (
 export const metricsRoute = (
   telemetry: Pick<Telemetry, 'read'>,
   nodes: Pick<NodesPort, 'list' | 'differingSettings'>,
+  certificates: Platform['certificates'],
 ) =>
   new Hono<ControlEnv>().get(
     '/metrics',
@@ -118,6 +120,6 @@ export const metricsRoute = (
     requiresGlobal('metrics:read'),
     async (c) => {
       c.header('Content-Type', 'text/plain; version=0.0.4; charset=utf-8')
-      return c.body(await prometheusText(await telemetry.read(), nodes))
+      return c.body(await prometheusText(await telemetry.read(), nodes, certificates?.()))
     },
   )

@@ -35,6 +35,11 @@ export class Credentials {
       watchFile(file, { interval: watchMs, persistent: false }, this.#changed)
   }
 
+  /** Last moment at which the certificate is valid. Milliseconds UTC. */
+  get notAfter(): number {
+    return Date.parse(new X509Certificate(String(this.#settings.cert)).validTo)
+  }
+
   /** For a server. */
   get settings(): SecureContextOptions {
     return this.#settings
@@ -73,8 +78,9 @@ export class Credentials {
 
   #warnOfExpiry(): void {
     const file = this.options.certFile
-    const { validTo } = new X509Certificate(String(this.#settings.cert))
-    const restMs = Date.parse(validTo) - this.#now()
+    const { notAfter } = this
+    const validTo = new Date(notAfter).toISOString()
+    const restMs = notAfter - this.#now()
     if (restMs < 0) this.#log('warn', 'the certificate has expired', { file, validTo })
     else if (restMs < soonMs) this.#log('warn', 'the certificate expires soon', { file, validTo })
   }

@@ -64,6 +64,12 @@ export class TransportOpener {
     this.#credentials?.reload()
   }
 
+  /** Undefined: no listener has used one so far. */
+  get certificate(): { readonly file: string; readonly notAfter: number } | undefined {
+    const { options, notAfter } = this.#credentials ?? {}
+    return options && notAfter !== undefined ? { file: options.certFile, notAfter } : undefined
+  }
+
   stop(): void {
     this.#credentials?.stop()
   }

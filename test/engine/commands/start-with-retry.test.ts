@@ -39,6 +39,8 @@ describe.runIf(hasPostgres)('a start whose database server is away', () => {
       },
       databaseUrl: proxy.url,
       address: { host: '127.0.0.1', port },
+      certificate: undefined,
+      now: () => 0,
       steadyNow: () => 0,
       schedule: (work) => {
         const timer = setImmediate(work)

@@ -6,7 +6,10 @@ import {
   nodeUrlOf,
 } from '../../../engine/stores/node-place.ts'
 
-const unset = { node: { name: undefined, url: undefined, sipUri: undefined } }
+const unset = {
+  apiTls: undefined,
+  node: { name: undefined, url: undefined, sipUri: undefined },
+}
 
 test('a node has the name of its host, unless it is given another one', () => {
   expect(nodeNameOf(unset, 'sbc-1.example.com')).toBe('sbc-1.example.com')
@@ -21,7 +24,9 @@ test.each([
   [{ host: '2001:db8::1', port: 80 }, 'http://[2001:db8::1]:80'],
 ])('other nodes reach %o at %s', (place, url) => {
   expect(nodeUrlOf(unset, place, 'sbc-1')).toBe(url)
-  const given = { node: { ...unset.node, url: 'https://sbc.example.com' } }
+  const apiTls = { certFile: 'api.pem', keyFile: 'api.key' }
+  expect(nodeUrlOf({ ...unset, apiTls }, place, 'sbc-1')).toBe(url.replace('http:', 'https:'))
+  const given = { apiTls: undefined, node: { ...unset.node, url: 'https://sbc.example.com' } }
   expect(nodeUrlOf(given, place, 'sbc-1')).toBe('https://sbc.example.com')
 })
 

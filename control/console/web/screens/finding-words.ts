@@ -77,6 +77,10 @@ export function findingTitle(finding: Finding, context: Context): string {
         : `${name} has reached a limit`
     case 'node':
       return `PBX node ${name}`
+    case 'certificate':
+      return finding.figures['expired'] === 1
+        ? 'A certificate has expired'
+        : 'A certificate expires soon'
   }
 }
 
@@ -169,6 +173,8 @@ export function stepOf(finding: Finding): Link {
           to: pathOf('bans'),
         }
       break
+    case 'certificate':
+      return { text: 'See the settings', to: pathOf('settings') }
     case 'capacity':
     case 'node':
     case 'trunk':
