@@ -32,7 +32,7 @@ import {
 import { ApiError, badRequest, conflict, notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
-import { recentlyUsed } from '../http/recently-used.ts'
+import { recentlyUsed } from '../../schema/recently-used.ts'
 import { validate, describeRoute } from '../http/validate.ts'
 import { data } from '../http/operation.ts'
 import { moment } from '../http/view-fields.ts'

@@ -19,7 +19,7 @@ import {
   whenKnown,
 } from '../http/control-env.ts'
 import type { Platform } from '../http/platform.ts'
-import { recentlyUsed } from '../http/recently-used.ts'
+import { recentlyUsed } from '../../schema/recently-used.ts'
 
 const WINDOW_MS = 60_000
 

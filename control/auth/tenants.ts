@@ -9,7 +9,7 @@ import { prepare } from '../../schema/sql/query.ts'
 import { LONGEST_UNCONFIRMED_MS } from './verify-key.ts'
 import type { Principal } from './principal.ts'
 import { ApiError } from '../http/api-error.ts'
-import { RememberedRows } from '../http/recently-used.ts'
+import { RememberedRows } from '../http/remembered-rows.ts'
 import { whenKnown, requestHeader, type Step } from '../http/control-env.ts'
 import type { TenantTable } from '../../schema/tables/tenants.ts'
 

@@ -8,7 +8,8 @@ import { type AppKey, hashToken, keyPrefixOf, keyStateAt } from './app-key.ts'
 import type { KeyStore } from './key-store.ts'
 import type { Accepted, KeyPrincipal, Presented } from './principal.ts'
 import { expandScopes } from './scopes.ts'
-import { recentlyUsed, RememberedRows } from '../http/recently-used.ts'
+import { recentlyUsed } from '../../schema/recently-used.ts'
+import { RememberedRows } from '../http/remembered-rows.ts'
 
 const rejected: Presented = { kind: 'rejected' }
 

@@ -1,19 +1,20 @@
 /** Answers that need not be worked out again: those to the last questions, a bounded number. */
+import type { LRUCache } from 'lru-cache'
+import { recentlyUsed } from '../../schema/recently-used.ts'
 import { detachString } from '../sip-server/message/index.ts'
 
 /** Longer questions are rare, and are not remembered. */
 const MAX_QUESTION = 1_000
 
+/** An answer of null or undefined is not remembered. */
 export class Recent<Answer> {
-  readonly #max: number
   readonly #find: (question: string) => Answer
-  /** In the order in which they came in. */
-  readonly #answers = new Map<string, Answer>()
+  readonly #answers: LRUCache<string, NonNullable<Answer>>
 
-  /** `find` depends on nothing but the question, or else its owner calls `forget`. */
+  /** `find` depends on nothing but the question. */
   constructor(max: number, find: (question: string) => Answer) {
-    this.#max = max
     this.#find = find
+    this.#answers = recentlyUsed(max)
   }
 
   get(question: string): Answer {
@@ -22,16 +23,7 @@ export class Recent<Answer> {
     if (question.length > MAX_QUESTION) return this.#find(question)
     const own = detachString(question)
     const answer = this.#find(own)
-    if (answer === undefined) return answer
-    if (this.#answers.size >= this.#max) {
-      const [oldest] = this.#answers.keys()
-      if (oldest !== undefined) this.#answers.delete(oldest)
-    }
-    this.#answers.set(own, answer)
+    if (answer !== undefined && answer !== null) this.#answers.set(own, answer)
     return answer
-  }
-
-  forget(): void {
-    this.#answers.clear()
   }
 }

@@ -1,14 +1,5 @@
-import { LRUCache } from 'lru-cache'
-
-/**
- * Keeps the `max` entries that were used last. `onGone`: one is removed, or replaced. It takes memory for the entries it has: the library's own `max` takes
- * room for all of them at once, which for 20,000 is 450 kB and 3 ms.
- */
-export const recentlyUsed = <K extends string | number, V extends object | true>(
-  max: number,
-  onGone?: (value: V) => void,
-): LRUCache<K, V> =>
-  new LRUCache<K, V>({ maxSize: max, sizeCalculation: () => 1, ...(onGone && { dispose: onGone }) })
+import type { LRUCache } from 'lru-cache'
+import { recentlyUsed } from '../../schema/recently-used.ts'
 
 /** Rows that most requests need, in memory. Requests that need the same row at the same time share one look-up. */
 export class RememberedRows<K extends string | number, V extends object> {
