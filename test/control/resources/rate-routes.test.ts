@@ -104,6 +104,25 @@ test('the parts of an explained price add up to it', async () => {
   ])
 })
 
+test('a minute at 0.05 costs 0.05, in one increment or by the second', async () => {
+  const control = await withPlan()
+  const rate = { rate_plan: 'default', increment: 1 }
+  const decks = [
+    ['0.05', 60, '0.05'],
+    ['0.02', 60, '0.02'],
+    ['0.10', 60, '0.10'],
+    ['0.01', 3_600, '0.60'],
+    ['6.40', 7_200, '768.00'],
+  ] as const
+  for (const first_increment of [0, 1])
+    for (const [index, [rate_per_minute, duration, cost_exact]] of decks.entries()) {
+      const prefix = `${first_increment + 1}${index}`
+      await control.call('POST', '/rates', { ...rate, prefix, first_increment, rate_per_minute })
+      const answer = await lookup(control, `number=${prefix}5550100&duration=${duration}`)
+      expect(answer.data()).toMatchObject({ cost_exact })
+    }
+})
+
 test('a look-up names the longest prefix, at the asked time, and an unescaped + means +', async () => {
   const control = await withPlan()
   await control.call('POST', '/rates', golden)
