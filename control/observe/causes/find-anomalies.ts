@@ -14,6 +14,7 @@ import { findInCalls } from './find-calls.ts'
 import { findInKeys } from './find-keys.ts'
 import { findGuessing } from './find-guessing.ts'
 import { findOutages } from './find-outages.ts'
+import { findPayments } from './find-payments.ts'
 import {
   type AnomalyDeps,
   bySeverity,
@@ -58,6 +59,7 @@ const needs: Readonly<Record<Kind, readonly Scope[]>> = {
   trunk: ['carriers:read'],
   registration: ['carriers:read'],
   capacity: ['customers:read', 'dispatcher:read'],
+  payment: ['wallets:read'],
 }
 
 export async function findAnomalies(
@@ -87,6 +89,7 @@ export async function findAnomalies(
     ...(await findInCalls(own, span, kinds)),
     ...(kinds.has('key_use') ? await findInKeys(own, span) : []),
     ...(await findOutages(own, span, kinds)),
+    ...(kinds.has('payment') ? await findPayments(own, span) : []),
     // A credential may see carriers and no extensions.
     ...(kinds.has('registration') && isAdmitted(principal, 'extensions:read')
       ? await findGuessing(own, span)

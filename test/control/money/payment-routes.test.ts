@@ -587,3 +587,36 @@ test('what is known of a payment whose money never comes is forgotten after thre
   await send(control, slowPayment('new', control.id).completed)
   expect(await rows()).toEqual(['cs_new', 'pi_new'])
 })
+
+test('a payment that is not credited is a finding until it is, and only the platform sees it', async () => {
+  const control = await open()
+  await control.tenant('acme')
+  const found = async (path = '/anomalies?kinds=payment') =>
+    (await control.call('GET', path)).data<{ findings: { what: string }[] }>().findings
+  expect(await found()).toEqual([])
+  await send(control, event('payment_intent.succeeded', intent()))
+  control.tick(1_000)
+  expect(await found('/anomalies')).toMatchObject([
+    {
+      kind: 'payment',
+      severity: 'high',
+      what: expect.stringMatching(/^payment "pi_1" of 25\.00 USD is not credited: /),
+      evidence: ['pi_1'],
+      first_step: null,
+      handled_by: null,
+    },
+  ])
+  // However long it waits.
+  control.tick(30 * 86_400_000)
+  expect(await found()).toHaveLength(1)
+  const ofTenant = await control.callAs('acme', 'GET', '/anomalies?kinds=payment')
+  expect(ofTenant.data()).toMatchObject({ findings: [] })
+  const [alert] = await control.alerts()
+  await assign(control, alert?.id, { customer: 'acme' })
+  expect(await found()).toEqual([])
+  await send(control, event('charge.refunded', { id: 'ch_1', amount: 2_500, currency: 'usd' }))
+  control.tick(1)
+  expect(await found()).toMatchObject([
+    { severity: 'medium', what: expect.stringContaining('is refunded') },
+  ])
+})
