@@ -6,13 +6,13 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Context } from 'hono'
 import { z } from 'zod'
-import { timeToText } from '../../schema/columns.ts'
+import { moneyToDecimal, timeToText } from '../../schema/columns.ts'
 import { transaction } from '../../schema/sql/query.ts'
 import { isUnstored } from '../../schema/storage/storage.ts'
 import type { Principal } from '../auth/principal.ts'
 import type { Scope } from '../auth/scopes.ts'
 import { ApiError, conflict } from '../http/api-error.ts'
-import { cleanText, quoted } from '../http/clean-text.ts'
+import { cleanText, plural, quoted } from '../http/clean-text.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { text } from '../http/fields.ts'
 import { operationOf } from './audit.ts'
@@ -492,11 +492,13 @@ async function rewritingOf(
   if (names.length === 0 && secret === undefined) return madePermanent(deps, row, after)
   const isWhole = [changed.before, changed.after].every((state) => state === bounded(state))
   const secrets = secret === undefined ? [] : [`its ${secret}`]
-  const parts = [...secrets, ...names.map((name) => partOf(name, changed))]
+  const parts = [...secrets, ...moneyFirst(names).map((name) => partOf(name, changed))]
+  const others = parts.length - MAX_PARTS
+  const more = others > 0 ? ` and ${plural(others, 'other field')}` : ''
   return {
     before: bounded(changed.before),
     after: bounded(changed.after),
-    effect: `${subject} is changed: ${parts.slice(0, MAX_PARTS).join('; ')}.`,
+    effect: `${subject} is changed: ${parts.slice(0, MAX_PARTS).join('; ')}${more}.`,
     // A secret is not entered, so it cannot come back.
     undo: isWhole && secret === undefined ? 'restores' : 'none',
   }
@@ -534,6 +536,8 @@ async function madePermanent(
 
 /** Bytes of a state that is entered. */
 const MAX_STATE_BYTES = 32_768
+/** Characters of an effect that a person approves: what is cut off is not approved. */
+export const MAX_EFFECT = 2_000
 /** Fields that an effect names. */
 const MAX_PARTS = 8
 
@@ -551,15 +555,26 @@ async function subjectOf(
   return `The ${noun} ${quoted(named ?? target.id)}`
 }
 
+/** What costs or grants money is named, whatever else is changed. */
+const moneyFirst = (names: readonly string[]): readonly string[] => [
+  ...names.filter(isMoney),
+  ...names.filter((name) => !isMoney(name)),
+]
+
+const isMoney = (name: string): boolean => name.endsWith('_micros')
+
 function partOf(name: string, { before, after }: ReturnType<typeof differing>): string {
   const [from, to] = [before[name], after[name]].map((value = null) =>
     typeof value === 'object' && value !== null
       ? undefined
       : typeof value === 'string'
         ? quoted(value)
-        : String(value),
+        : typeof value === 'number' && isMoney(name)
+          ? moneyToDecimal(value)
+          : String(value),
   )
-  return from === undefined || to === undefined ? name : `${name} ${to}, was ${from}`
+  const shown = name.replace(/_micros$/, '')
+  return from === undefined || to === undefined ? shown : `${shown} ${to}, was ${from}`
 }
 
 const setsPassword = (given: unknown): boolean =>

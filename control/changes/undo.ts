@@ -14,7 +14,7 @@ import { allScopes } from '../auth/scopes.ts'
 import { ApiError, conflict, notFound } from '../http/api-error.ts'
 import { cleanText, quoted } from '../http/clean-text.ts'
 import { auditEntry, type AuditLog } from './audit.ts'
-import { type ChangeOrder, changeUnderWay, run, UNDER_WAY } from './change.ts'
+import { type ChangeOrder, changeUnderWay, MAX_EFFECT, run, UNDER_WAY } from './change.ts'
 import {
   type ChangeEntry,
   ChangeStore,
@@ -74,8 +74,7 @@ export async function undoChange(deps: ChangeDeps, order: UndoOrder): Promise<Un
       target: { kind: entry.target_kind, id: entry.target_id },
       before: state,
       after: stateIn(after),
-      // As the answer of the tool has it.
-      effect: cleanText(effect),
+      effect: cleanText(effect, MAX_EFFECT),
       affected: {},
       undo: 'repeats',
     })

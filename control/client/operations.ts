@@ -89,6 +89,7 @@ export type Anomalies = {
       | 'trunk'
       | 'registration'
       | 'capacity'
+      | 'payment'
     severity: 'critical' | 'high' | 'medium' | 'low'
     /** Such as "customer 7" or "key <uuid>". */
     subject: string
@@ -98,7 +99,7 @@ export type Anomalies = {
     last_at: string
     /** The numbers of `what`, and flags as 0 or 1. */
     figures: Readonly<Record<string, number>>
-    /** Uuids of calls or keys, correlation ids of the audit log, or addresses. */
+    /** Uuids of calls or keys, correlation ids of the audit log, addresses, or names of payments. */
     evidence: readonly string[]
     /** What to do about it, in a sentence. */
     advice: string
@@ -153,6 +154,7 @@ export type Anomalies = {
     | 'trunk'
     | 'registration'
     | 'capacity'
+    | 'payment'
   )[]
   /** Kinds for which the credential has no scope. */
   skipped: readonly {
@@ -167,6 +169,7 @@ export type Anomalies = {
       | 'trunk'
       | 'registration'
       | 'capacity'
+      | 'payment'
     needs: string
   }[]
 }
@@ -201,6 +204,13 @@ export type ApproveProposalBody = {
   revision: number
   /** What the agent and others read beside it. */
   note?: string | undefined
+}
+
+export type AssignPaymentBody = {
+  /** Id or exact name. */
+  customer: number | string
+  /** Amount to credit, in the currency of the wallet. Absent: that of the payment, which needs the same currency and no refund. */
+  amount?: string | number | undefined
 }
 
 export type AuditEntry = {
@@ -250,6 +260,7 @@ export type BillingAlert = {
     | 'amount_mismatch'
     | 'unreadable_event'
     | 'balance_out_of_range'
+    | 'resolved_before'
     | 'refund'
     | 'dispute'
     | 'subscription_ended'
@@ -264,6 +275,8 @@ export type BillingAlert = {
   created_at: string
   resolved_at: string | null
   resolved_by: string | null
+  /** It can be assigned to a customer, who is credited. */
+  assignable: boolean
 }
 
 export type CallPrice = {
@@ -931,6 +944,7 @@ export type CreateWebhookEndpointBody = {
         | 'key.revoked'
         | 'proposal.created'
         | 'proposal.decided'
+        | 'payment.alert'
       )[]
     | undefined
   description?: string | null | undefined
@@ -1128,6 +1142,7 @@ export type Event = {
     | 'storage.recovered'
     | 'proposal.created'
     | 'proposal.decided'
+    | 'payment.alert'
   data: { at: string } & Readonly<Record<string, unknown>>
 }
 
@@ -1209,7 +1224,14 @@ export type HangUpCallBody = { call_uuid: string; cause?: number | undefined }
 
 export type Health = { status: 'ok'; service: string; version: string }
 
-export type ImportReport = { imported: number; created: number; updated: number; removed: number }
+export type ImportReport = {
+  imported: number
+  created: number
+  updated: number
+  removed: number
+  /** Such as a rate that prices every number. Absent: there are none. */
+  warnings?: readonly string[] | undefined
+}
 
 export type InboundRoute = {
   id: number
@@ -1604,7 +1626,7 @@ export type SetSpendGuardBody = {
   extension?: number | string | undefined
   /** Id or slug: all calls of its customers and phones. */
   tenant?: number | string | undefined
-  /** First digits of called numbers, in any spelling; "" for all. Leading 0, 00, + and exit codes are the same. */
+  /** First digits of called numbers, with spaces or without; "" for all. Leading 0, 00, + and exit codes are the same. */
   prefix: string
   /** block: no call. cap: calls may cost amount in all. */
   action: 'block' | 'cap'
@@ -2447,6 +2469,7 @@ export type UpdateWebhookEndpointBody = {
         | 'key.revoked'
         | 'proposal.created'
         | 'proposal.decided'
+        | 'payment.alert'
       )[]
     | undefined
   description?: string | null | undefined
@@ -2548,6 +2571,7 @@ export type WebhookEndpoint = {
     | 'key.revoked'
     | 'proposal.created'
     | 'proposal.decided'
+    | 'payment.alert'
   )[]
   is_active: boolean
   approval_links: boolean
@@ -2580,6 +2604,7 @@ export type WebhookEndpointWithSecret = {
     | 'key.revoked'
     | 'proposal.created'
     | 'proposal.decided'
+    | 'payment.alert'
   )[]
   is_active: boolean
   approval_links: boolean
@@ -3527,6 +3552,7 @@ export interface Operations {
         rate_plan_id?: number | undefined
         mode?: 'merge' | 'replace' | undefined
         dry_run?: 'true' | 'false' | undefined
+        allow_default?: 'true' | 'false' | undefined
       }
       body: string
     }
@@ -3614,6 +3640,7 @@ export interface Operations {
           | 'amount_mismatch'
           | 'unreadable_event'
           | 'balance_out_of_range'
+          | 'resolved_before'
           | 'refund'
           | 'dispute'
           | 'subscription_ended'
@@ -3626,6 +3653,11 @@ export interface Operations {
   /** Resolve a billing alert */
   resolveBillingAlert: {
     input: { path: readonly [id: number] }
+    result: BillingAlert
+  }
+  /** Assign an uncredited payment to a customer, who is credited once */
+  assignPayment: {
+    input: { path: readonly [id: number]; body: AssignPaymentBody }
     result: BillingAlert
   }
 }
@@ -3868,4 +3900,5 @@ export const operations = {
     path: '/api/v1/billing/alerts/{id}/resolve',
     answer: 'data',
   },
+  assignPayment: { method: 'POST', path: '/api/v1/billing/alerts/{id}/assign', answer: 'data' },
 } as const

@@ -68,8 +68,13 @@ function describeValue(value: unknown): unknown {
   return typeof value === 'object' && value !== null ? '[object]' : value
 }
 
+/** As far as a person who reads a finding looks. What a person approves is said by `exactMoneyText`. */
 export const moneyText = (micros: number, currency: string | null): string =>
   `${moneyToDecimal(Math.round(micros / 10_000) * 10_000)} ${currency ?? ''}`.trim()
+
+/** To the last micro-unit: 0.0149 is no 0.01. */
+export const exactMoneyText = (micros: number, currency: string | null): string =>
+  `${moneyToDecimal(micros)} ${currency ?? ''}`.trim()
 
 export const plural = (count: number, noun: string): string =>
   `${count} ${noun}${count === 1 ? '' : 's'}`

@@ -3,7 +3,7 @@ import { isIPv4, isIPv6 } from 'node:net'
 import { z } from 'zod'
 import { withoutBrackets } from '../../engine/sip-server/message/index.ts'
 import { MAX_AMOUNT_UNITS, parseMoney, parseTime } from '../../schema/columns.ts'
-import { readNumber, withoutSeparators } from '../../schema/rules/numbers.ts'
+import { readNumber, readPrefix, withoutPlus } from '../../schema/rules/numbers.ts'
 
 /** No control characters: texts are used in SIP headers and log lines. */
 // eslint-disable-next-line no-control-regex -- these are what is refused
@@ -132,14 +132,10 @@ export function phoneNumber(
 export const prefix = z
   .string()
   .max(maxSpellingLength)
-  .regex(numberSpelling, 'must be the start of a telephone number: digits, *, # and a leading +')
   .transform((spelling, context) => {
-    const [, digits] = /^\+?([0-9*#]{0,20})$/.exec(withoutSeparators(spelling)) ?? []
-    if (digits !== undefined) return digits
-    context.addIssue({
-      code: 'custom',
-      message: 'must be at most 20 digits, * and #, after an optional +',
-    })
+    const read = readPrefix(spelling)
+    if (read.kind === 'prefix') return withoutPlus(read.text)
+    context.addIssue({ code: 'custom', message: read.message })
     return z.NEVER
   })
 

@@ -25,7 +25,17 @@ export interface AlertFilter {
   readonly customer_id?: number | undefined
 }
 
-type AlertView = ReturnType<typeof alertView>
+export type AlertView = ReturnType<typeof alertView>
+
+/** Alerts of payments that are not credited: a person may say whose such a payment is. */
+const assignable: readonly AlertKind[] = [
+  'unknown_customer',
+  'currency_mismatch',
+  'balance_out_of_range',
+  'resolved_before',
+]
+
+export const isAssignable = (kind: AlertKind): boolean => assignable.includes(kind)
 
 export class AlertStore {
   readonly #store: Store
@@ -34,8 +44,8 @@ export class AlertStore {
     this.#store = store
   }
 
-  /** Raises an alert, once per event and kind, inside the open transaction. */
-  async raise(alert: Alert, now: number): Promise<void> {
+  /** Raises an alert inside the open transaction. Undefined: the event has raised one of this kind before. */
+  async raise(alert: Alert, now: number): Promise<AlertView | undefined> {
     const row = {
       kind: alert.kind,
       event_id: alert.eventId,
@@ -47,26 +57,74 @@ export class AlertStore {
       detail: alert.detail,
       created_at: now,
     }
-    await execute(
+    const made = await first(
       this.#store,
       this.#store.db
         .insertInto('billing_alert')
         .values(row)
-        .onConflict((conflict) => conflict.doNothing()),
+        .onConflict((conflict) => conflict.doNothing())
+        .returningAll(),
     )
+    return made && alertView(made)
   }
 
-  /** Resolves the alerts of a payment that has been credited after all. */
+  find(id: number): Promise<Selectable<BillingAlertTable> | undefined> {
+    const query = this.#store.db.selectFrom('billing_alert').selectAll().where('id', '=', id)
+    return first(this.#store, query)
+  }
+
+  async view(id: number): Promise<AlertView | undefined> {
+    const row = await this.find(id)
+    return row && alertView(row)
+  }
+
+  /** Whether an alert of this kind is open for a payment with one of these names. */
+  async isOpen(kind: AlertKind, references: readonly string[]): Promise<boolean> {
+    const query = this.#store.db
+      .selectFrom('billing_alert')
+      .select('id')
+      .where('kind', '=', kind)
+      .where('reference', 'in', references)
+      .where('resolved_at', 'is', null)
+    return (await first(this.#store, query)) !== undefined
+  }
+
+  /** Who has resolved an alert of a payment without crediting it. Undefined: nobody has. @param platform no person. */
+  async resolverOf(references: readonly string[], platform: string): Promise<string | undefined> {
+    const query = this.#store.db
+      .selectFrom('billing_alert')
+      .select('resolved_by')
+      .where('kind', 'in', assignable)
+      .where('reference', 'in', references)
+      .where('resolved_at', 'is not', null)
+      .where('resolved_by', '!=', platform)
+      .orderBy('id', 'desc')
+    return (await first(this.#store, query))?.resolved_by ?? undefined
+  }
+
+  /** Resolves the alerts of a payment that has been credited after all, or has another reason now. */
   async settle(references: readonly string[], by: string, now: number): Promise<void> {
     await execute(
       this.#store,
       this.#store.db
         .updateTable('billing_alert')
         .set({ resolved_at: now, resolved_by: by })
-        .where('kind', 'in', ['unknown_customer', 'currency_mismatch'])
+        .where('kind', 'in', assignable)
         .where('reference', 'in', references)
         .where('resolved_at', 'is', null),
     )
+  }
+
+  /** The amount of the payment that was refunded; undefined: none is known to be. */
+  async refundOf(references: readonly string[]): Promise<number | undefined> {
+    const query = this.#store.db
+      .selectFrom('billing_alert')
+      .select('amount_micros')
+      .where('kind', '=', 'refund')
+      .where('reference', 'in', references)
+      .orderBy('amount_micros', 'desc')
+    const refund = await first(this.#store, query)
+    return refund && (refund.amount_micros ?? 0)
   }
 
   /** Whether one of these payments was too large for its wallet. */
@@ -89,9 +147,7 @@ export class AlertStore {
         .where('id', '=', id)
         .where('resolved_at', 'is', null),
     )
-    const query = this.#store.db.selectFrom('billing_alert').selectAll().where('id', '=', id)
-    const row = await first(this.#store, query)
-    return row && alertView(row)
+    return this.view(id)
   }
 
   /** Newest first. */
@@ -128,4 +184,5 @@ const alertView = (row: Selectable<BillingAlertTable>) => ({
   created_at: timeToText(row.created_at),
   resolved_at: timeOrNull(row.resolved_at),
   resolved_by: row.resolved_by,
+  assignable: row.resolved_at === null && isAssignable(row.kind),
 })

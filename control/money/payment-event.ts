@@ -21,6 +21,9 @@ export interface Payment {
   readonly currency: string
 }
 
+/** A payment by a slow method, such as a direct debit: another event tells when the money arrives. */
+export type ExpectedPayment = Pick<Payment, 'references' | 'customer'>
+
 /** An event about an earlier payment or a subscription. */
 export interface Notice {
   readonly alert: 'refund' | 'dispute' | 'subscription_ended'
@@ -40,8 +43,10 @@ interface EventIdentity {
 
 export type PaymentEvent =
   | (EventIdentity & { readonly meaning: 'paid'; readonly payment: Payment })
+  | (EventIdentity & { readonly meaning: 'expected'; readonly expected: ExpectedPayment })
+  | (EventIdentity & { readonly meaning: 'failed'; readonly references: Payment['references'] })
   | (EventIdentity & { readonly meaning: 'notice'; readonly notice: Notice })
-  /** Nothing was paid, or not yet: another event follows. */
+  /** Nothing was paid, and nothing will be. */
   | (EventIdentity & { readonly meaning: 'nothing' })
   /** A kind that is not handled here. */
   | (EventIdentity & { readonly meaning: 'unknown' })
@@ -67,6 +72,8 @@ export function readPaymentEvent(body: unknown): PaymentEvent | undefined {
 
 type Meaning =
   | { readonly meaning: 'paid'; readonly payment: Payment }
+  | { readonly meaning: 'expected'; readonly expected: ExpectedPayment }
+  | { readonly meaning: 'failed'; readonly references: Payment['references'] }
   | { readonly meaning: 'notice'; readonly notice: Notice }
   | { readonly meaning: 'nothing' }
   | { readonly meaning: 'unreadable'; readonly problem: string }
@@ -109,20 +116,41 @@ const session = z.object({
   metadata,
 })
 
-/** An unpaid session uses a slow payment method: its payment intent follows when the money arrives. */
+type Session = z.output<typeof session>
+
+const namesOfSession = ({ payment_intent, invoice, id: own }: Session) => [
+  payment_intent,
+  invoice,
+  own,
+]
+
+/**
+ * An unpaid session uses a slow payment method. It alone says whose the payment is: Stripe copies neither its metadata nor
+ * its reference to the payment intent, which follows when the money arrives.
+ */
 const readSession = reader(session, (object) => {
-  const isPaid = object.payment_status === 'paid'
-  if (!isPaid || !object.amount_total || object.currency == null) return nothing
-  return paid(
-    [object.payment_intent, object.invoice, object.id],
-    {
-      idOrName: object.metadata ?? text(object.client_reference_id),
-      email: object.customer_details?.email ?? object.customer_email ?? null,
-    },
-    object.amount_total,
-    object.currency,
-  )
+  if (!object.amount_total || object.currency == null) return nothing
+  const names = namesOfSession(object)
+  const customer = {
+    idOrName: object.metadata ?? text(object.client_reference_id),
+    email: object.customer_details?.email ?? object.customer_email ?? null,
+  }
+  switch (object.payment_status) {
+    case 'paid':
+      return paid(names, customer, object.amount_total, object.currency)
+    case 'unpaid': {
+      const references = distinct(names)
+      return { meaning: 'expected', expected: { references, customer } }
+    }
+    default:
+      return nothing
+  }
 })
+
+const readFailedSession = reader(session, (object) => ({
+  meaning: 'failed',
+  references: distinct(namesOfSession(object)),
+}))
 
 const intent = z.object({
   id,
@@ -212,6 +240,8 @@ const readReversal = (alert: 'refund' | 'dispute', kind: string): Reader =>
 
 const readers: Readonly<Record<string, Reader>> = {
   'checkout.session.completed': readSession,
+  'checkout.session.async_payment_succeeded': readSession,
+  'checkout.session.async_payment_failed': readFailedSession,
   'payment_intent.succeeded': readIntent,
   'invoice.paid': readInvoice,
   'customer.subscription.deleted': readSubscriptionEnd,
@@ -246,15 +276,20 @@ function paid(
   minorUnits: number,
   currency: string,
 ): Meaning {
-  const [first, ...others] = new Set(names.filter((name) => name !== null))
   const amountMicros = minorUnitsToMicros(minorUnits, currency)
-  if (first === undefined || amountMicros === 0) return nothing
+  if (amountMicros === 0) return nothing
   if (amountMicros > maxAmountMicros)
     return { meaning: 'unreadable', problem: `an amount of ${minorUnits} ${currency}` }
   return {
     meaning: 'paid',
-    payment: { references: [first, ...others], customer, amountMicros, currency },
+    payment: { references: distinct(names), customer, amountMicros, currency },
   }
+}
+
+/** Each object has an id of its own, so there is one. */
+function distinct(names: readonly (string | null)[]): readonly [string, ...string[]] {
+  const [first = '', ...others] = new Set(names.filter((name) => name !== null))
+  return [first, ...others]
 }
 
 /** The same limit as everywhere in the API. */

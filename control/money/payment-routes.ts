@@ -4,7 +4,7 @@ import { Hono } from 'hono'
 import { z } from 'zod'
 import type { OcsPort } from '../../schema/contracts/charging.ts'
 import { openToAll, requiresGlobal } from '../auth/requires.ts'
-import { ApiError, badRequest, notFound } from '../http/api-error.ts'
+import { ApiError, badRequest, conflict, notFound } from '../http/api-error.ts'
 import { readBody, parseJson } from '../http/body.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok, offsetOf, pageMeta, pageQuery, queryId } from '../http/envelope.ts'
@@ -12,7 +12,11 @@ import type { Platform } from '../http/platform.ts'
 import { validate, describeRoute } from '../http/validate.ts'
 import { AlertStore } from './alert-store.ts'
 import { readPaymentEvent } from './payment-event.ts'
-import { Payments } from './payments.ts'
+import { type Assigned, Payments, type PaymentsDeps } from './payments.ts'
+import { money, reference } from '../http/fields.ts'
+import { badReference, resolve } from '../resources/references.ts'
+import { requestScope } from '../auth/tenants.ts'
+import { moneyToDecimal } from '../../schema/columns.ts'
 import { idParam } from '../resources/resource-routes.ts'
 import { amount, currency } from '../resources/rate-routes.ts'
 import { data, list } from '../http/operation.ts'
@@ -24,6 +28,7 @@ const alertKinds = [
   'amount_mismatch',
   'unreadable_event',
   'balance_out_of_range',
+  'resolved_before',
   'refund',
   'dispute',
   'subscription_ended',
@@ -44,6 +49,7 @@ const alertView = z
     created_at: moment,
     resolved_at: moment.nullable(),
     resolved_by: z.string().nullable(),
+    assignable: z.boolean().describe('It can be assigned to a customer, who is credited.'),
   })
   .meta({ id: 'BillingAlert' })
 
@@ -61,9 +67,17 @@ const exampleAlert = {
   created_at: exampleTime,
   resolved_at: null,
   resolved_by: null,
+  assignable: true,
 }
 
-export type PaymentRoutesDeps = Pick<Platform, 'store' | 'now' | 'log'> & {
+const settledAlert = {
+  ...exampleAlert,
+  resolved_at: exampleTime,
+  resolved_by: 'user:ada',
+  assignable: false,
+}
+
+export type PaymentRoutesDeps = PaymentsDeps & {
   readonly ocs: OcsPort
   readonly settings: Pick<Platform['settings'], 'paymentWebhookSecret'>
 }
@@ -117,8 +131,10 @@ const alertQuery = z.strictObject({
 })
 
 /** Mounted under `/api/v1`. A payment without a customer has no tenant, so only a global credential sees alerts. */
-export function alertRoutes({ store, now }: Pick<PaymentRoutesDeps, 'store' | 'now'>) {
+export function alertRoutes(deps: PaymentsDeps) {
+  const { store, now } = deps
   const alerts = new AlertStore(store)
+  const payments = new Payments(deps)
   return new Hono<ControlEnv>()
     .get(
       '/billing/alerts',
@@ -143,11 +159,7 @@ export function alertRoutes({ store, now }: Pick<PaymentRoutesDeps, 'store' | 'n
         id: 'resolveBillingAlert',
         tag: 'Payments',
         summary: 'Resolve a billing alert',
-        answer: data(alertView, {
-          ...exampleAlert,
-          resolved_at: exampleTime,
-          resolved_by: 'user:ada',
-        }),
+        answer: data(alertView, settledAlert),
       }),
       requiresGlobal('wallets:write'),
       validate('param', idParam('Alert')),
@@ -157,6 +169,79 @@ export function alertRoutes({ store, now }: Pick<PaymentRoutesDeps, 'store' | 'n
         return ok(c, alert)
       },
     )
+    .post(
+      '/billing/alerts/:id/assign',
+      describeRoute({
+        id: 'assignPayment',
+        tag: 'Payments',
+        summary: 'Assign an uncredited payment to a customer, who is credited once',
+        body: { customer: 7 },
+        answer: data(alertView, settledAlert),
+        refusals: [409],
+      }),
+      requiresGlobal('wallets:write'),
+      validate('param', idParam('Alert')),
+      validate('json', assignBody),
+      async (c) => {
+        const { id } = c.req.valid('param')
+        const { customer, amount = null } = c.req.valid('json')
+        const scope = requestScope(c.var.principal, now)
+        const customerId = await resolve(store, 'customer', customer, { tenantId: 'any', scope })
+        if (customerId === null) throw badReference('customer', 'is required')
+        const before = await alerts.view(id)
+        const order = { customerId, amountMicros: amount, actor: scope.actor }
+        const assigned = await payments.assign(id, order)
+        if (assigned === undefined) throw notFound('Alert')
+        const alert = assignedAlert(assigned)
+        if (assigned.kind === 'assigned' && assigned.isNew)
+          c.set('change', { before, after: { ...alert, customer_id: customerId } })
+        return ok(c, alert)
+      },
+    )
+}
+
+const assignBody = z.strictObject({
+  customer: reference.describe('Id or exact name.'),
+  amount: money({ min: 0.000001 })
+    .optional()
+    .describe(
+      'Amount to credit, in the currency of the wallet. Absent: that of the payment, which needs the same currency and no refund.',
+    ),
+})
+
+/** Throws 409 for what was not assigned. */
+function assignedAlert(assigned: Assigned) {
+  switch (assigned.kind) {
+    case 'assigned':
+      return assigned.alert
+    case 'not_assignable':
+      throw conflict('not_assignable', 'The alert is not about a payment that waits to be credited')
+    case 'credited_before':
+      throw conflict(
+        'credited_before',
+        `The payment is credited to customer ${assigned.customerId}. Nothing was changed`,
+      )
+    case 'resolved_before':
+      throw conflict(
+        'resolved_before',
+        `${assigned.by} has resolved the alert. Nothing was changed: adjust the wallet, if the payment was not credited by hand`,
+      )
+    case 'other_currency':
+      throw conflict(
+        'currency_mismatch',
+        `The wallet is in ${assigned.walletCurrency ?? 'no currency'}: give the amount in that currency`,
+      )
+    case 'refunded':
+      throw conflict(
+        'payment_refunded',
+        `${moneyToDecimal(assigned.refundMicros)} of the payment was refunded: give the amount to credit`,
+      )
+    case 'balance_out_of_range':
+      throw conflict(
+        'balance_out_of_range',
+        'The balance would exceed the largest that can be stored',
+      )
+  }
 }
 
 /** Applies to past and future times; Stripe's own library accepts any future time. */

@@ -1,17 +1,23 @@
 /**
  * Credits what customers paid through a payment provider. Events arrive late, twice and in any order, and
  * one payment raises several. The transaction that credits stores the event and every name of the payment,
- * so a payment counts once.
+ * so a payment counts once. One that cannot be credited is told: as an alert, an event and a finding, until an event says
+ * what it lacked, or a person says whose it is.
  */
 import type { OcsPort } from '../../schema/contracts/charging.ts'
+import type { OutgoingEvent } from '../../schema/contracts/engine.ts'
 import { all, execute, first, transaction } from '../../schema/sql/query.ts'
-import { type Alert, AlertStore } from './alert-store.ts'
+import { type Alert, AlertStore, type AlertView, isAssignable } from './alert-store.ts'
+import { type OpenPayment, OpenPayments } from './open-payments.ts'
 import type { Platform } from '../http/platform.ts'
-import type { CustomerHint, Notice, Payment, PaymentEvent } from './payment-event.ts'
+import type { CustomerHint, Notice, PaymentEvent } from './payment-event.ts'
 import type { PaymentEventTable } from '../../schema/tables/money.ts'
 
-type PaymentsDeps = Pick<Platform, 'store' | 'now' | 'log'> & {
+export type PaymentsDeps = Pick<Platform, 'store' | 'now' | 'log'> & {
+  readonly engine: Pick<Platform['engine'], 'tell'>
   readonly ocs: Pick<OcsPort, 'move'>
+  /** Takes events in the open transaction. */
+  readonly webhooks: { readonly write: (event: OutgoingEvent) => Promise<void> }
 }
 
 export type PaymentOutcome = PaymentEventTable['outcome']
@@ -22,10 +28,12 @@ const actor = 'payment'
 export class Payments {
   readonly #deps: PaymentsDeps
   readonly #alerts: AlertStore
+  readonly #open: OpenPayments
 
   constructor(deps: PaymentsDeps) {
     this.#deps = deps
     this.#alerts = new AlertStore(deps.store)
+    this.#open = new OpenPayments(deps.store)
   }
 
   /**
@@ -47,8 +55,19 @@ export class Payments {
 
   async #judge(event: PaymentEvent): Promise<PaymentOutcome> {
     switch (event.meaning) {
-      case 'paid':
-        return this.#credit(event, event.payment)
+      case 'paid': {
+        const { references, customer, ...paid } = event.payment
+        return this.#paid(event, await this.#open.joined({ names: references, customer, paid }))
+      }
+      case 'expected': {
+        const { references, customer } = event.expected
+        return this.#expect(
+          event,
+          await this.#open.joined({ names: references, customer, paid: null }),
+        )
+      }
+      case 'failed':
+        return this.#fail(event.references)
       case 'notice':
         return this.#note(event, event.notice)
       case 'unreadable':
@@ -59,19 +78,51 @@ export class Payments {
     }
   }
 
-  async #credit(event: PaymentEvent, payment: Payment): Promise<PaymentOutcome> {
-    const credited = await this.#find(payment.references)
+  /** The money has arrived: now, or by an earlier event. */
+  async #paid(event: PaymentEvent, payment: OpenPayment): Promise<PaymentOutcome> {
+    const { names, paid } = payment
+    const credited = await this.#find(names)
     if (credited !== undefined) return this.#again(event, payment, credited)
+    if (paid === null) return 'ignored'
+    const outcome = await this.#credit(event, { ...payment, paid })
+    // What is not credited now may be by a later event.
+    if (outcome === 'alert') await this.#open.put(payment, this.#deps.now())
+    return outcome
+  }
+
+  async #expect(event: PaymentEvent, payment: OpenPayment): Promise<PaymentOutcome> {
+    const { names, paid } = payment
+    if (paid !== null || (await this.#find(names)) !== undefined) return this.#paid(event, payment)
+    await this.#open.put(payment, this.#deps.now())
+    return 'ignored'
+  }
+
+  /** Nothing comes any more. Money that another event has told of stays to be credited. */
+  async #fail(references: readonly [string, ...string[]]): Promise<PaymentOutcome> {
+    const nobody = { idOrName: null, email: null }
+    const payment = await this.#open.joined({ names: references, customer: nobody, paid: null })
+    if (payment.paid === null) await this.#open.remove(payment.names)
+    return 'ignored'
+  }
+
+  async #credit(event: PaymentEvent, payment: PaidPayment): Promise<PaymentOutcome> {
+    const facts = factsOf(payment)
     const customerId = await this.#customerOf(payment.customer)
     if (customerId === undefined) {
       const detail = `the payment does not identify a single customer (${shown(payment.customer)})`
-      return this.#alert(event, { kind: 'unknown_customer', detail, ...factsOf(payment) })
+      return this.#uncredited(event, { kind: 'unknown_customer', detail, ...facts }, payment)
     }
     const currency = await this.#currencyOf(customerId)
-    if (currency !== payment.currency) {
+    if (currency !== payment.paid.currency) {
       const detail = `the wallet is in ${currency ?? 'no currency'}`
-      const facts = { customerId, detail, ...factsOf(payment) }
-      return this.#alert(event, { kind: 'currency_mismatch', ...facts })
+      const kind = 'currency_mismatch' as const
+      return this.#uncredited(event, { kind, customerId, detail, ...facts }, payment)
+    }
+    const resolver = await this.#alerts.resolverOf(payment.names, actor)
+    if (resolver !== undefined) {
+      const detail = `${resolver} has resolved an earlier alert of it, and may have credited it by hand`
+      const kind = 'resolved_before' as const
+      return this.#uncredited(event, { kind, customerId, detail, ...facts }, payment)
     }
     return this.#post(event, payment, customerId)
   }
@@ -83,59 +134,116 @@ export class Payments {
     return (await first(store, wallet.where('customer_id', '=', customerId)))?.currency
   }
 
-  async #post(event: PaymentEvent, payment: Payment, customerId: number): Promise<PaymentOutcome> {
+  async #post(
+    event: PaymentEvent,
+    payment: PaidPayment,
+    customerId: number,
+  ): Promise<PaymentOutcome> {
     // An operator may have credited it since: crediting it here too would double it.
-    if (await this.#alerts.isTooLarge(payment.references))
+    if (await this.#alerts.isTooLarge(payment.names))
       return this.#tooLarge(event, payment, customerId)
-    const { amountMicros, references } = payment
-    const ref = `payment:${references[0]}`
-    const moved = await this.#deps.ocs.move({
-      customerId,
-      kind: 'topup',
-      amountMicros,
-      ref,
-      actor,
-      note: event.kind,
-    })
-    if (moved.kind === 'balance_out_of_range') return this.#tooLarge(event, payment, customerId)
-    if (moved.kind !== 'moved') throw new Error(`${ref} cannot be credited: ${moved.kind}`)
-    await this.#name(references, {
-      payment: ref,
-      customer_id: customerId,
-      amount_micros: amountMicros,
-    })
-    await this.#alerts.settle(references, actor, this.#deps.now())
-    this.#deps.store.statements.afterCommit(() =>
-      this.#deps.log('info', 'billing: payment credited', { customerId, ref, amountMicros }),
-    )
-    return 'credited'
+    const { amountMicros } = payment.paid
+    const move = { customerId, amountMicros, actor, note: event.kind }
+    const moved = await this.#move(payment.names, move)
+    return moved === 'moved' ? 'credited' : this.#tooLarge(event, payment, customerId)
   }
 
-  #tooLarge(event: PaymentEvent, payment: Payment, customerId: number): Promise<PaymentOutcome> {
+  /** Credits a payment, and notes all its names: whatever else comes of it is a duplicate. */
+  async #move(
+    names: OpenPayment['names'],
+    move: Omit<Parameters<OcsPort['move']>[0], 'kind' | 'ref'>,
+  ): Promise<'moved' | 'balance_out_of_range'> {
+    const { ocs, log, now, store } = this.#deps
+    const { customerId, amountMicros } = move
+    const ref = `payment:${names[0]}`
+    const moved = await ocs.move({ ...move, kind: 'topup', ref })
+    if (moved.kind === 'balance_out_of_range') return moved.kind
+    if (moved.kind !== 'moved') throw new Error(`${ref} cannot be credited: ${moved.kind}`)
+    await this.#name(names, { payment: ref, customer_id: customerId, amount_micros: amountMicros })
+    await this.#open.remove(names)
+    await this.#alerts.settle(names, move.actor, now())
+    store.statements.afterCommit(() =>
+      log('info', 'billing: payment credited', { customerId, ref, amountMicros }),
+    )
+    return 'moved'
+  }
+
+  #tooLarge(
+    event: PaymentEvent,
+    payment: PaidPayment,
+    customerId: number,
+  ): Promise<PaymentOutcome> {
     const detail =
       'the balance would exceed the largest that can be stored; it will not be credited'
-    return this.#alert(event, {
-      kind: 'balance_out_of_range',
-      customerId,
-      detail,
-      ...factsOf(payment),
-    })
+    const facts = { kind: 'balance_out_of_range' as const, customerId, detail }
+    return this.#uncredited(event, { ...facts, ...factsOf(payment) }, payment)
   }
 
   /** Another event of a credited payment: it may add names, never money. */
   async #again(
     event: PaymentEvent,
-    payment: Payment,
+    { names, paid }: OpenPayment,
     credited: CreditedPayment,
   ): Promise<PaymentOutcome> {
-    await this.#name(payment.references, credited)
-    if (credited.amount_micros === payment.amountMicros) return 'duplicate'
+    await this.#name(names, credited)
+    await this.#open.remove(names)
+    await this.#alerts.settle(names, actor, this.#deps.now())
+    if (paid === null || credited.amount_micros === paid.amountMicros) return 'duplicate'
     return this.#alert(event, {
       kind: 'amount_mismatch',
       customerId: credited.customer_id,
       detail: `${credited.payment} was credited with ${credited.amount_micros} micro-units`,
-      ...factsOf(payment),
+      ...factsOf({ names, paid }),
     })
+  }
+
+  /** A payment has one open alert, whatever number of events tell of it: that of the latest reason. */
+  async #uncredited(event: PaymentEvent, facts: AlertFacts, { names }: PaidPayment) {
+    if (await this.#alerts.isOpen(facts.kind, names)) return 'alert' as const
+    await this.#alerts.settle(names, actor, this.#deps.now())
+    return this.#alert(event, facts)
+  }
+
+  /**
+   * A person says whose a payment is. Undefined: there is no such alert.
+   *
+   * @param amountMicros null: the amount of the payment, in its own currency.
+   */
+  assign(
+    alertId: number,
+    { customerId, amountMicros: given, actor: by }: Assignment,
+  ): Promise<Assigned | undefined> {
+    return transaction(this.#deps.store, async () => {
+      const alert = await this.#alerts.find(alertId)
+      if (alert === undefined) return undefined
+      const { reference, amount_micros: paidMicros, currency, kind, resolved_by: resolver } = alert
+      if (reference === null || paidMicros === null || !isAssignable(kind))
+        return { kind: 'not_assignable' as const }
+      const nobody = { idOrName: null, email: null }
+      const payment = await this.#open.joined({ names: [reference], customer: nobody, paid: null })
+      const credited = await this.#find(payment.names)
+      if (credited !== undefined)
+        return credited.customer_id === customerId
+          ? { kind: 'assigned' as const, alert: await this.#viewOf(alertId), isNew: false }
+          : { kind: 'credited_before' as const, customerId: credited.customer_id }
+      if (resolver !== null) return { kind: 'resolved_before' as const, by: resolver }
+      const walletCurrency = await this.#currencyOf(customerId)
+      if (given === null && walletCurrency !== currency)
+        return { kind: 'other_currency' as const, walletCurrency: walletCurrency ?? null }
+      const refundMicros = given === null ? await this.#alerts.refundOf(payment.names) : undefined
+      if (refundMicros !== undefined) return { kind: 'refunded' as const, refundMicros }
+      const note = `payment ${reference}, assigned`
+      const move = { customerId, amountMicros: given ?? paidMicros, actor: by, note }
+      const moved = await this.#move(payment.names, move)
+      if (moved !== 'moved') return { kind: moved }
+      return { kind: 'assigned' as const, alert: await this.#viewOf(alertId), isNew: true }
+    })
+  }
+
+  async #viewOf(alertId: number): Promise<AlertView> {
+    const alert = await this.#alerts.view(alertId)
+    if (alert === undefined) throw new Error(`alert ${alertId} is gone`)
+    return alert
   }
 
   async #note(event: PaymentEvent, notice: Notice): Promise<PaymentOutcome> {
@@ -146,19 +254,20 @@ export class Payments {
     return this.#alert(event, { kind, customerId, reference, amountMicros, currency, detail })
   }
 
-  async #alert(
-    { eventId, kind: eventKind }: PaymentEvent,
-    facts: Pick<Alert, 'kind' | 'detail'> & { readonly customerId?: number | undefined } & Partial<
-        Pick<Alert, 'reference' | 'amountMicros' | 'currency'>
-      >,
-  ): Promise<'alert'> {
+  async #alert({ eventId, kind: eventKind }: PaymentEvent, facts: AlertFacts): Promise<'alert'> {
+    const { engine, log, now, store, webhooks } = this.#deps
     const { customerId = null, ...others } = facts
     const unknown = { reference: null, amountMicros: null, currency: null }
     const alert = { ...unknown, ...others, eventId, eventKind, customerId }
-    await this.#alerts.raise(alert, this.#deps.now())
-    this.#deps.store.statements.afterCommit(() =>
-      this.#deps.log('warn', 'billing: alert', { ...alert }),
-    )
+    const raised = await this.#alerts.raise(alert, now())
+    // The same event has raised it before.
+    if (raised === undefined) return 'alert'
+    const type = 'payment.alert'
+    await webhooks.write({ type, tenantId: null, data: raised })
+    store.statements.afterCommit(() => {
+      log('warn', 'billing: alert', { ...alert })
+      engine.tell({ type, tenantId: null, alertId: raised.id, kind: raised.kind })
+    })
     return 'alert'
   }
 
@@ -232,10 +341,30 @@ interface CreditedPayment {
   readonly amount_micros: number
 }
 
-const factsOf = ({ references, amountMicros, currency }: Payment) => ({
-  reference: references[0],
-  amountMicros,
-  currency,
+type PaidPayment = OpenPayment & { readonly paid: NonNullable<OpenPayment['paid']> }
+
+type AlertFacts = Pick<Alert, 'kind' | 'detail'> & {
+  readonly customerId?: number | undefined
+} & Partial<Pick<Alert, 'reference' | 'amountMicros' | 'currency'>>
+
+export interface Assignment {
+  readonly customerId: number
+  readonly amountMicros: number | null
+  readonly actor: string
+}
+
+export type Assigned =
+  /** `isNew`: false: it was assigned to this customer before. */
+  | { readonly kind: 'assigned'; readonly alert: AlertView; readonly isNew: boolean }
+  | { readonly kind: 'credited_before'; readonly customerId: number }
+  | { readonly kind: 'resolved_before'; readonly by: string }
+  | { readonly kind: 'refunded'; readonly refundMicros: number }
+  | { readonly kind: 'other_currency'; readonly walletCurrency: string | null }
+  | { readonly kind: 'not_assignable' | 'balance_out_of_range' }
+
+const factsOf = ({ names, paid }: Pick<PaidPayment, 'names' | 'paid'>) => ({
+  reference: names[0],
+  ...paid,
 })
 
 const shown = ({ idOrName, email }: CustomerHint): string => idOrName ?? email ?? 'no name given'

@@ -1,11 +1,11 @@
 /** Plans for setting and removing spend guards. */
-import { moneyToDecimal, timeToText } from '../../schema/columns.ts'
+import { timeToText } from '../../schema/columns.ts'
 import type { Principal } from '../auth/principal.ts'
 import { requestScope } from '../auth/tenants.ts'
 import type { Plan } from '../changes/change.ts'
 import type { Json, RestorableKind } from '../changes/kinds.ts'
 import { ApiError, badRequest, notFound } from '../http/api-error.ts'
-import { quoted } from '../http/clean-text.ts'
+import { exactMoneyText, quoted } from '../http/clean-text.ts'
 import {
   guardedCalls,
   type GuardDeps,
@@ -35,6 +35,8 @@ export interface GuardUse extends GuardDeps {
   readonly reason: string | null
   /** Milliseconds UTC; null: until it is removed. */
   readonly expiresAt: number | null
+  /** How long that is, as the end of a clause; absent: the effect names the time. */
+  readonly lasting?: string
 }
 
 type GuardPlan = Plan<{ readonly guard: GuardView }>
@@ -68,7 +70,7 @@ export async function planGuard(body: GuardBody, use: GuardUse): Promise<GuardPl
     undo: 'restores',
     effect: isSame
       ? `Nothing changes: such a spend guard is set already${until(before.expires_at)}.`
-      : `${effectOf(target, after)}${endedCalls(body)}`,
+      : `${effectOf(target, after, endOf(after, use))}${endedCalls(body)}`,
     affected: await guardedCalls(target, use),
     preview: { guard: await shown(after) },
     async apply() {
@@ -103,7 +105,7 @@ export async function planRemoval(guardUuid: string, use: GuardUse): Promise<Gua
     effect:
       before === null
         ? 'Nothing changes: the spend guard was removed before.'
-        : `${callsOf(whose, row.prefix)} are no longer limited by this guard.`,
+        : `${callsOf(whose, row.prefix)} are no longer limited by this guard, ${limitOf(before)}.`,
     affected: await guardedCalls(brake, use),
     preview: { guard: view },
     async apply() {
@@ -185,13 +187,22 @@ async function viewOfRow(guards: GuardStore, row: ShownGuard, at: number): Promi
   return view
 }
 
-function effectOf({ scope, name, prefix }: GuardTarget, state: GuardState): string {
+function effectOf({ scope, name, prefix }: GuardTarget, state: GuardState, end: string): string {
   const calls = callsOf(`${scope} ${quoted(name)}`, prefix)
-  if (state.action === 'block') return `${calls} are refused${until(state.expires_at)}.`
-  const each = state.per === 'day' ? 'on each day (UTC)' : 'in all'
-  const amount = `${moneyToDecimal(state.amount_micros)} ${state.currency ?? ''}`
-  return `${calls} may cost ${amount} ${each}${until(state.expires_at)}; beyond, they are refused or ended.`
+  return state.action === 'block'
+    ? `${calls} are refused${end}.`
+    : `${calls} may cost ${amountOf(state)}${end}; beyond, they are refused or ended.`
 }
+
+/** A guard that ends with the change says how long it lasts; one that lasts longer, until when. */
+const endOf = ({ expires_at: end }: GuardState, { expiresAt, lasting }: GuardUse): string =>
+  lasting !== undefined && end === expiresAt ? lasting : until(end)
+
+const limitOf = (state: GuardState): string =>
+  state.action === 'block' ? 'which refused them' : `which let them cost ${amountOf(state)}`
+
+const amountOf = ({ amount_micros: amount, currency, per }: GuardState): string =>
+  `${exactMoneyText(amount, currency)} ${per === 'day' ? 'on each day (UTC)' : 'in all'}`
 
 const callsOf = (whose: string, prefix: string): string =>
   prefix === ''

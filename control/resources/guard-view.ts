@@ -10,7 +10,7 @@ import {
   guardScopes,
 } from '../../schema/contracts/limits.ts'
 import type { Store } from '../../schema/open.ts'
-import { type ExitCodes, normalPrefix } from '../../schema/rules/numbers.ts'
+import { type ExitCodes, normalPrefix, readPrefix } from '../../schema/rules/numbers.ts'
 import { all, first, readApart } from '../../schema/sql/query.ts'
 import type { RequestScope } from '../auth/tenants.ts'
 import { badRequest } from '../http/api-error.ts'
@@ -23,7 +23,11 @@ const noPrefix = 'must be the first digits of called numbers, such as "1900", or
 const prefix = z
   .string()
   .max(40)
-  .refine((text) => normalPrefix(text) !== undefined, noPrefix)
+  .superRefine((text, context) => {
+    const read = readPrefix(text)
+    const message = read.kind === 'problem' ? read.message : noPrefix
+    if (normalPrefix(text) === undefined) context.addIssue({ code: 'custom', message })
+  })
 
 /** One of `customer`, `extension` and `tenant` is given. */
 export const guardBody = z.strictObject({
@@ -31,7 +35,7 @@ export const guardBody = z.strictObject({
   extension: reference.optional().describe('Id, or as in "101@acme.example".'),
   tenant: reference.optional().describe('Id or slug: all calls of its customers and phones.'),
   prefix: prefix.describe(
-    'First digits of called numbers, in any spelling; "" for all. Leading 0, 00, + and exit codes are the same.',
+    'First digits of called numbers, with spaces or without; "" for all. Leading 0, 00, + and exit codes are the same.',
   ),
   action: z.enum(guardActions).describe('block: no call. cap: calls may cost amount in all.'),
   amount: money().optional().describe('Of a cap, in the currency of the payer.'),

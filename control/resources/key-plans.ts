@@ -20,6 +20,8 @@ import { quoted } from '../http/clean-text.ts'
 export interface KeyPlanDeps extends Pick<ChangeDeps, 'keys' | 'now'> {
   readonly usage: Pick<KeyUsage, 'ofLastHour'>
   readonly principal: Principal
+  /** How long the change lasts, as the end of a clause; absent: the effect names the time. */
+  readonly lasting?: string
 }
 
 export type KeyPlan = Plan<{ readonly key: AppKey }>
@@ -37,7 +39,10 @@ export async function planSuspension(
   refuseRevoked(key)
   const suspension = { at: deps.now(), by: deps.principal.actor }
   const before = keyStateOf(key)
-  const until = expiresAt === null ? 'until it is resumed' : `until ${timeToText(expiresAt)}`
+  const until =
+    expiresAt === null
+      ? ' until it is resumed'
+      : (deps.lasting ?? ` until ${timeToText(expiresAt)}`)
   const isSuspended = key.suspendedAt !== null
   const takesOver =
     isSuspended && key.suspendedBy !== suspension.by && isAsStrong(key, deps.principal)
@@ -51,8 +56,8 @@ export async function planSuspension(
     effect: isUnchanged
       ? `Nothing changes: the key ${quoted(key.name)} is suspended already.`
       : takesOver
-        ? `The key ${quoted(key.name)} stays suspended ${until}: whoever suspended it before can now resume it only with all scopes of the key.`
-        : `The key ${quoted(key.name)} is suspended ${until}: its requests are rejected from now on.`,
+        ? `The key ${quoted(key.name)} stays suspended${until}: whoever suspended it before can now resume it only with all scopes of the key.`
+        : `The key ${quoted(key.name)} is suspended${until}: its requests are rejected from now on.`,
     affected: await useOf(key, deps),
     undo: 'restores',
     preview: { key },
@@ -71,7 +76,7 @@ export async function planResumption(key: AppKey, deps: KeyPlanDeps): Promise<Ke
     before,
     after: { ...before, suspended_at: null, suspended_by: null },
     effect: isSuspended
-      ? `The key ${quoted(key.name)} is resumed: its requests are accepted from now on${lackOf(key)}.`
+      ? `The key ${quoted(key.name)} is resumed: its requests are accepted from now on${lackOf(key)}. Its scopes are ${scopesOf(key)}.`
       : `Nothing changes: the key ${quoted(key.name)} is not suspended.`,
     affected: await useOf(key, deps),
     undo: 'restores',
@@ -110,6 +115,15 @@ export function refuseOwnKey(key: AppKey, principal: Principal, isConfirmed: boo
 /** A key with a scope of MCP was made for tools. */
 export const isOfAgent = (principal: Principal): boolean =>
   principal.kind === 'key' && principal.scopeLabels.some((label) => label.startsWith('mcp:'))
+
+/** Of the scopes that a person approves, an effect names so many. */
+const MAX_NAMED = 20
+
+function scopesOf({ scopeLabels }: AppKey): string {
+  const named = scopeLabels.slice(0, MAX_NAMED).join(', ')
+  const others = scopeLabels.length - MAX_NAMED
+  return others > 0 ? `${named} and ${others} more` : named || 'none'
+}
 
 const lackOf = ({ isActive }: AppKey): string =>
   isActive ? '' : ' when an administrator makes it active, too'

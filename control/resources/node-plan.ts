@@ -18,6 +18,8 @@ export interface NodeStateOrder {
   readonly expectedState: NodeState | undefined
   /** The operator, for the history of the node. */
   readonly by: string
+  /** As the end of a clause, such as ` for 24 h`; absent: until it is undone. */
+  readonly lasting?: string
 }
 
 export interface NodeStateDeps extends ChangeDeps {
@@ -27,7 +29,7 @@ export interface NodeStateDeps extends ChangeDeps {
 
 /** A dry run, and a call that changes nothing, return `preview`. */
 export async function planNodeState(
-  { setId, destination, state, expectedState, by }: NodeStateOrder,
+  { setId, destination, state, expectedState, by, lasting = '' }: NodeStateOrder,
   deps: NodeStateDeps,
 ): Promise<Plan<{ readonly message: string }>> {
   const { engine } = deps
@@ -52,7 +54,7 @@ export async function planNodeState(
     undo: 'restores',
     effect: isSame
       ? `Nothing changes: the node is ${state} already.`
-      : `Node ${quoted(node.destination)} of set ${setId} goes from ${before} to ${state}: ${meaning[state]}.`,
+      : `Node ${quoted(node.destination)} of set ${setId} goes from ${before} to ${state}${lasting}: ${meaning[state]}.`,
     affected: await affectedBy(setId, node, state, deps),
     preview: {
       message: isSame

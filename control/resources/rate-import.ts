@@ -33,6 +33,8 @@ export interface ImportReport {
   readonly created: number
   readonly updated: number
   readonly removed: number
+  /** Absent: there is nothing to warn of. */
+  readonly warnings?: readonly string[]
 }
 
 /** Returns the plan that a line's cell names (undefined: an empty cell), or why there is none. */
@@ -43,8 +45,16 @@ const maxReportedProblems = 100
 /** Lines per turn of the event loop: a few milliseconds, so that calls do not wait. */
 const slice = 500
 
-/** Parses and checks every line. Throws 400 with the first hundred problems, each with its line. */
-export async function readRates(text: string, planOf: PlanOf): Promise<readonly NewRate[]> {
+/**
+ * Parses and checks every line. Throws 400 with the first hundred problems, each with its line.
+ *
+ * @param allowsDefault a line may have an empty prefix, and so price every number.
+ */
+export async function readRates(
+  text: string,
+  planOf: PlanOf,
+  allowsDefault = false,
+): Promise<readonly NewRate[]> {
   const rates: NewRate[] = []
   const problems: ErrorDetail[] = []
   let reader: LineReader | undefined
@@ -57,7 +67,7 @@ export async function readRates(text: string, planOf: PlanOf): Promise<readonly 
     }
     const { record } = step
     if (reader === undefined) {
-      reader = new LineReader(headerOf(record), planOf)
+      reader = new LineReader(headerOf(record), planOf, allowsDefault)
       continue
     }
     const rate = await reader.read(record)
@@ -108,13 +118,15 @@ const maxTerms = 10_000
 class LineReader {
   readonly #header: readonly string[]
   readonly #planOf: PlanOf
+  readonly #allowsDefault: boolean
   readonly #linesByKey = new Map<string, number>()
   readonly #terms = new Map<string, RateColumns>()
   readonly #termCells: readonly number[]
 
-  constructor(header: readonly string[], planOf: PlanOf) {
+  constructor(header: readonly string[], planOf: PlanOf, allowsDefault: boolean) {
     this.#header = header
     this.#planOf = planOf
+    this.#allowsDefault = allowsDefault
     this.#termCells = [...header.keys()].filter((index) => !isOwn(header[index]))
   }
 
@@ -125,6 +137,8 @@ class LineReader {
       return [{ path, message: `has ${cells.length} cells, the header has ${length}` }]
     const columns = this.#columns(cells, path)
     if (Array.isArray(columns)) return columns
+    if (columns.prefix === '' && !this.#allowsDefault)
+      return [{ path: `${path}.prefix`, message: emptyPrefix }]
     const plan = await this.#planOf(this.#cell(cells, 'rate_plan'))
     if (typeof plan !== 'number') return [{ ...plan, path: `${path}.${plan.path}` }]
     const key = `${plan} ${columns.prefix} ${columns.effective_from_at}`
@@ -162,6 +176,22 @@ class LineReader {
   #cell(cells: readonly string[], name: string): string | undefined {
     const cell = cells[this.#header.indexOf(name)]
     return cell === '' ? undefined : cell
+  }
+}
+
+/** A total or an average of a deck has none either. */
+const emptyPrefix =
+  'is empty: the rate would price every number. Remove the line, or import with allow_default=true'
+
+/** What a person should know of rates that are valid. */
+function warningsOf(rates: readonly NewRate[]): Pick<ImportReport, 'warnings'> {
+  const count = rates.filter(({ prefix }) => prefix === '').length
+  if (count === 0) return {}
+  const [has, its] = count === 1 ? ['rate has', 'its plan'] : ['rates have', 'their plans']
+  return {
+    warnings: [
+      `${count} ${has} no prefix: every number that no other rate of ${its} prices has this price`,
+    ],
   }
 }
 
@@ -222,6 +252,7 @@ export async function storeRates(
 ): Promise<ImportReport> {
   const plans = [...new Set(rates.map((rate) => rate.rate_plan_id))]
   const put = ratesToPut(store, rates)
+  const warnings = warningsOf(rates)
   await pause()
   const work = write(store, async () => {
     for (const value of plans)
@@ -233,7 +264,8 @@ export async function storeRates(
         : await execute(store, store.db.deleteFrom('rate').where('rate_plan_id', 'in', plans))
     await put()
     const created = (await countRates(store, plans)) - (before - removed)
-    const report = { imported: rates.length, created, updated: rates.length - created, removed }
+    const updated = rates.length - created
+    const report = { imported: rates.length, created, updated, removed, ...warnings }
     if (isDryRun) throw new DryRun(report)
     return report
   })

@@ -95,6 +95,10 @@ const importQuery = z.strictObject({
     .enum(['true', 'false'])
     .default('false')
     .describe('`true`: only checks the table, and says what the import would do.'),
+  allow_default: z
+    .enum(['true', 'false'])
+    .default('false')
+    .describe('`true`: accepts an empty prefix, which prices every number without another rate.'),
 })
 
 /** The price to look up. */
@@ -172,7 +176,16 @@ export function rateRoutes(deps: ChangeDeps & { readonly ocs: OcsPort }) {
         body: 'prefix,rate_per_minute\n49,0.10\n',
         answer: data(
           z
-            .strictObject({ imported: count, created: count, updated: count, removed: count })
+            .strictObject({
+              imported: count,
+              created: count,
+              updated: count,
+              removed: count,
+              warnings: z
+                .array(z.string())
+                .optional()
+                .describe('Such as a rate that prices every number. Absent: there are none.'),
+            })
             .meta({ id: 'ImportReport' }),
           { imported: 1, created: 1, updated: 0, removed: 0 },
         ),
@@ -181,9 +194,10 @@ export function rateRoutes(deps: ChangeDeps & { readonly ocs: OcsPort }) {
       requires('rates:write'),
       validate('query', importQuery),
       async (c) => {
-        const { mode, dry_run, ...plan } = c.req.valid('query')
+        const { mode, dry_run, allow_default, ...plan } = c.req.valid('query')
         const scope = requestScope(c.var.principal, now)
-        const rows = await readRates(await csvText(c), planFinder(store, plan, scope))
+        const plans = planFinder(store, plan, scope)
+        const rows = await readRates(await csvText(c), plans, allow_default === 'true')
         const isDryRun = dry_run === 'true'
         const report = await storeRates(store, rows, { mode, isDryRun }, scope)
         if (isDryRun) return ok(c, report)

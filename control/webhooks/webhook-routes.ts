@@ -359,6 +359,7 @@ const readScopes: Readonly<Record<string, Scope>> = {
   dispatcher: 'dispatcher:read',
   key: 'keys:read',
   proposal: 'proposals:read',
+  payment: 'wallets:read',
 }
 
 /** Throws 403 unless the principal may read the events of an endpoint. */

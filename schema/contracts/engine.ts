@@ -74,7 +74,7 @@ export interface EnginePort {
   readonly calls: CallsPort
   readonly events: EventsPort
   /** Adds what has happened in the API to the events. */
-  tell(happening: ProposalHappening & { readonly tenantId: number | null }): void
+  tell(happening: ApiHappening & { readonly tenantId: number | null }): void
   /** Of a live call, or one that ended a moment ago; undefined: there is no such call. */
   trace(callUuid: string): Promise<Trace | undefined>
   /** Simulates a call now; nothing changes. Undefined: its source does not exist, or may not call. */
@@ -151,8 +151,19 @@ export type EngineHappening = { readonly tenantId: number | null } & (
       /** How many phones the extension has now. */
       readonly contacts: number
     }
-  | ProposalHappening
+  | ApiHappening
 )
+
+/** What happens in the API. */
+type ApiHappening = ProposalHappening | PaymentHappening
+
+/** A payment needs a person: it is not credited, or was taken back. */
+export interface PaymentHappening {
+  readonly type: 'payment.alert'
+  readonly alertId: number
+  /** Of `GET /billing/alerts`. */
+  readonly kind: string
+}
 
 /** A change was proposed, or the proposal was decided. */
 export interface ProposalHappening {
@@ -373,6 +384,7 @@ export const eventTypes = [
   'key.revoked',
   'proposal.created',
   'proposal.decided',
+  'payment.alert',
 ] as const
 
 export type EventType = (typeof eventTypes)[number]

@@ -9,6 +9,7 @@ import * as money from './first/money.ts'
 import * as nodes from './first/nodes.ts'
 import * as routing from './first/routing.ts'
 import * as tenants from './first/tenants.ts'
+import * as openPayments from './open-payments.ts'
 
 export interface SchemaText {
   /** For both databases, in SQLite's words. */
@@ -77,6 +78,7 @@ export const migrations: readonly Migration[] = [
     sql: subjects.map(({ sql }) => sql).join(''),
     forServer: subjects.map(({ forServer = '' }) => forServer).join(''),
   },
+  { version: 2, name: 'open-payments', sql: openPayments.sql },
 ]
 
 export const newestVersion = migrations.length

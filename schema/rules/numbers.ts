@@ -215,17 +215,46 @@ function rewritten(number: string, found: RegExpExecArray, replace: string): str
 const MAX_PREFIX_LENGTH = 20
 
 /**
+ * Returns the digits of a prefix as it was written, or why it is none. A prefix is `+`, digits (with `*` and `#`) and
+ * spaces. Whatever else stands in a number for the eye means something in a table: `447-449` is a range, `44792.0` a
+ * number of a spreadsheet, and `44(0)20` has a digit that nobody dials. Without those signs each would be another prefix.
+ */
+export function readPrefix(
+  spelling: string,
+):
+  | { readonly kind: 'prefix'; readonly text: string }
+  | { readonly kind: 'problem'; readonly message: string } {
+  const plain = spelling.replaceAll(' ', '')
+  if (/^\+?[0-9*#]{0,20}$/.test(plain)) return { kind: 'prefix', text: plain }
+  const shown = JSON.stringify(printable(spelling))
+  return { kind: 'problem', message: `${shown} is no prefix: ${prefixProblem(plain)}` }
+}
+
+function prefixProblem(plain: string): string {
+  if (/^\+?[0-9*#]+$/.test(plain)) return `it has more than ${MAX_PREFIX_LENGTH} digits`
+  if (/[0-9](?:[-–—−~:/]|\.\.+)\+?[0-9]/.test(plain))
+    return 'it looks like a range, each of its prefixes is to be named'
+  if (/[0-9][eE][+-]?[0-9]/.test(plain))
+    return 'it is in scientific notation, which has lost digits'
+  if (/^[0-9]+[.,][0-9]*$/.test(plain)) return 'it looks like a decimal number'
+  if (/[0-9][,;|][0-9]/.test(plain))
+    return 'it looks like a list, each of its prefixes is to be named'
+  return 'only digits, spaces, * and # are allowed, after an optional +'
+}
+
+/**
  * The stored form of a prefix of called numbers that a spend guard brakes. A price may differ between two spellings of a
- * number; what a guard covers does not: `+1900`, `001900`, `01900`, `1 (900)` and `*31#1900` all begin with `1900`. A
+ * number; what a guard covers does not: `+1900`, `001900`, `01900`, `1 900` and `*31#1900` all begin with `1900`. A
  * prefix with one leading zero, such as `0900`, is a national one, and covers numbers that are dialled with a zero. Exit
  * codes are left out, too: those of the installation, or where it names none, the usual ones.
  *
  * Empty: all numbers. Undefined: it is no prefix, or only zeros, which say nothing.
  */
 export function normalPrefix(text: string, exitCodes?: ExitCodes): string | undefined {
-  const given = withoutSeparators(text)
+  const read = readPrefix(text)
+  if (read.kind === 'problem') return undefined
+  const given = read.text
   if (given === '') return ''
-  if (!/^\+?[0-9*#]+$/.test(given)) return undefined
   const shortened = internationalPrefix(given, exitCodes)
   if (shortened === ANY_INTERNATIONAL) return undefined
   const plain = shortened === withoutPlus(given) ? given : shortened

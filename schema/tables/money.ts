@@ -8,6 +8,7 @@ export interface MoneyTables {
   ledger_entry: LedgerEntryTable
   payment_event: PaymentEventTable
   payment_reference: PaymentReferenceTable
+  open_payment: OpenPaymentTable
   billing_alert: BillingAlertTable
   ocs_report: OcsReportTable
   cdr_outbox: CdrOutboxTable
@@ -90,6 +91,20 @@ interface PaymentReferenceTable {
   amount_micros: number
 }
 
+/** What events have told of a payment that is not credited: a row for each of its names. */
+interface OpenPaymentTable {
+  reference: string
+  /** One of its names, the same in all its rows. */
+  payment: string
+  /** How an event has named its customer. */
+  id_or_name: string | null
+  email: string | null
+  /** Null: the money has not arrived. */
+  amount_micros: number | null
+  currency: string | null
+  told_at: number
+}
+
 export interface BillingAlertTable {
   id: Id
   kind: AlertKind
@@ -113,6 +128,8 @@ export type AlertKind =
   | 'amount_mismatch'
   /** The balance would exceed the largest balance: the payment is not credited automatically. */
   | 'balance_out_of_range'
+  /** A person has resolved an earlier alert of the payment, and may have credited it by hand. */
+  | 'resolved_before'
   | 'unreadable_event'
   | 'refund'
   | 'dispute'

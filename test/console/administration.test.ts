@@ -1,8 +1,9 @@
 /** What operators administer in the console: phones, keys, webhooks, bans, carriers, the audit log, settings. */
 import type { Page } from 'playwright-core'
+import Stripe from 'stripe'
 import { expect, test } from 'vitest'
 import { postFrom, row } from '../support/console-browser.ts'
-import { shareConsole } from '../support/console-rig.ts'
+import { paymentSecret, shareConsole } from '../support/console-rig.ts'
 
 const { rig, signedIn } = shareConsole()
 
@@ -213,4 +214,49 @@ test('a person sees at once what an agent proposes, approves what is shown, refu
   expect(await row(page, '"in use"').getByRole('button').count()).toBe(0)
   expect(await keyNamed(page, 'in use')).toMatchObject({ state: 'active' })
   expect(complaints).toEqual([])
+})
+
+test('a payment without a customer is shown on Now, and assigned on the screen Payments', async () => {
+  const { tollgate } = rig()
+  const { page, complaints, inaccessible } = await signedIn()
+  const object = { id: 'pi_1', amount_received: 2_549, currency: 'usd', metadata: {} }
+  const payload = JSON.stringify({
+    id: 'evt_1',
+    type: 'payment_intent.succeeded',
+    data: { object },
+  })
+  const secret = paymentSecret
+  const signature = new Stripe('sk_test_not_used').webhooks.generateTestHeaderString({
+    payload,
+    secret,
+  })
+  const sent = await fetch(`http://127.0.0.1:${tollgate.apiPort}/api/client/payments/webhook`, {
+    method: 'POST',
+    headers: { 'Stripe-Signature': signature },
+    body: payload,
+  })
+  expect(await sent.json()).toMatchObject({ data: { outcome: 'alert' } })
+
+  await page.getByRole('link', { name: 'Now', exact: true }).click()
+  const finding = page
+    .locator('.finding')
+    .filter({ hasText: 'A payment of 25.49 USD is not credited' })
+  await finding.getByRole('link', { name: 'See the payments' }).click()
+  const payment = row(page, 'pi_1')
+  await payment.getByText('not credited: whose it is, is not known').waitFor()
+  expect(await inaccessible()).toEqual([])
+  await payment.getByRole('button', { name: /^Assign/ }).click()
+  await page.getByRole('dialog').getByLabel('Id or name of the customer').fill('nobody')
+  await confirm(page, 'Credit the customer')
+  await page.getByText('there is no customer "nobody"').waitFor()
+  await page.getByRole('dialog').getByLabel('Id or name of the customer').fill('broke')
+  await confirm(page, 'Credit the customer')
+  await page.getByText('No payment needs attention.').waitFor()
+  const [wallet] = tollgate.query<{ balance: number }>(
+    `SELECT balance_micros AS balance FROM wallet
+      JOIN customer ON customer.id = wallet.customer_id WHERE customer.name = 'broke'`,
+  )
+  expect(wallet?.balance).toBe(25_490_000)
+  // The customer that there is not.
+  expect(complaints).toEqual([expect.stringContaining('400 (Bad Request)')])
 })

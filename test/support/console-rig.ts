@@ -55,6 +55,9 @@ export function shareConsole() {
   }
 }
 
+/** Signs the events of payments. */
+export const paymentSecret = 'whsec_of_the_console_rig'
+
 /** Everything ends by `atEnd`. */
 async function startConsoleRig(
   browser: Browser,
@@ -70,6 +73,7 @@ async function startConsoleRig(
   const environment = {
     ADMIN_PASSWORD: admin.password,
     DRAIN_SECONDS: '0',
+    PAYMENT_WEBHOOK_SECRET: paymentSecret,
     NODE_TIMEOUT_MS: patientNodes.NODE_TIMEOUT_MS,
   }
   const tollgate = await TollgateProcess.start(seedFor(nodes.map(({ port }) => port)), environment)

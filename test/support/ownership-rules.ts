@@ -248,6 +248,10 @@ export const operations: Readonly<Record<string, Operations>> = {
       ...plains('currency', 'balance'),
     },
   },
+  '/billing/alerts/{id}/assign': {
+    body: { customer: 'own customer' },
+    rules: { customer: platform, amount: platform },
+  },
   '/customers/{id}/wallet/adjust': { body: {}, rules: plains('amount', 'reason', 'kind') },
   '/rate-plans': {
     body: { name: 'mine' },

@@ -4,7 +4,7 @@ import { all } from '../../../schema/sql/query.ts'
 import { requestScope } from '../../auth/tenants.ts'
 import { fieldsOf, type Json, pick } from '../../changes/kinds.ts'
 import { badRequest, conflict } from '../../http/api-error.ts'
-import { moneyText, quoted } from '../../http/clean-text.ts'
+import { exactMoneyText, quoted } from '../../http/clean-text.ts'
 import { reference } from '../../http/fields.ts'
 import { customerBody } from '../../resources/customers.ts'
 import { customerKind, kinds } from '../../resources/kinds.ts'
@@ -56,6 +56,8 @@ export const addRate = defineChange({
       ...(fee !== undefined && { connect_fee: decimalOf(fee) }),
       rate_plan_id: planId,
     })
+    const { rate_per_minute: minute, connect_fee: connect } = body
+    const money = (micros: number): string => exactMoneyText(micros, plan.currency)
     let added = { id: NEW, after: fieldsOf({ prefix, rate_plan_id: planId }) as Json }
     const scope = requestScope(use.principal, use.now)
     return {
@@ -63,7 +65,7 @@ export const addRate = defineChange({
       row: `rate_plan ${planId}`,
       before: null,
       after: added.after,
-      effect: `Calls to ${prefix === '' ? 'every number' : `numbers that begin with ${prefix}`} cost ${moneyText(body.rate_per_minute, plan.currency)} a minute by the rate plan ${quoted(plan.name)}, from the next call.`,
+      effect: `Calls to ${prefix === '' ? 'every number' : `numbers that begin with ${prefix}`} cost ${money(minute)} a minute, by the second, and ${money(connect)} for each answered call, by the rate plan ${quoted(plan.name)}, from the next call${use.lasting}.`,
       affected: {},
       undo: 'restores' as const,
       preview: { rate_id: null, rate_plan_id: planId, prefix },
@@ -127,7 +129,7 @@ export const addNumber = defineChange({
       after,
       effect: has(numbers)
         ? `Nothing changes: the customer ${quoted(name)} has the number already.`
-        : `The customer ${quoted(name)} pays for calls from ${quoted(number)}, from the next call.`,
+        : `The customer ${quoted(name)} pays for calls from ${quoted(number)}, from the next call${use.lasting}.`,
       affected: {},
       undo: 'restores' as const,
       preview: { customer_id: id, name, numbers: before.numbers },

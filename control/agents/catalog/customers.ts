@@ -6,7 +6,7 @@ import type { OcsPort } from '../../../schema/contracts/charging.ts'
 import { all } from '../../../schema/sql/query.ts'
 import { pick } from '../../changes/kinds.ts'
 import { ApiError, badRequest } from '../../http/api-error.ts'
-import { quoted } from '../../http/clean-text.ts'
+import { exactMoneyText, quoted } from '../../http/clean-text.ts'
 import { phoneNumber, reference, text } from '../../http/fields.ts'
 import { listLedger } from '../../money/ledger-store.ts'
 import { periodInput, periodOf } from '../../observe/causes/state-history.ts'
@@ -332,7 +332,7 @@ export const setCustomerLimits = defineChange({
       max_cps,
       max_daily_spend_micros: max_daily_spend,
     }).flatMap(([limit, value]) => (value === undefined ? [] : [[limit, value] as const]))
-    const { id, name } = await theCustomer(wanted, use)
+    const { id, name, currency } = await theCustomer(wanted, use)
     await customerKind.admit(String(id), { from: null, to: null }, use.principal, use)
     const present = limits.safeParse(await customerKind.read(String(id), use))
     if (!present.success || given.length === 0)
@@ -353,7 +353,7 @@ export const setCustomerLimits = defineChange({
       // Only the fields of the input: a change by a person to the other fields meanwhile stays.
       before: pick(before, Object.keys(changed)),
       after: changed,
-      effect: `The limits of the customer ${quoted(name)} hold from the next call: ${changesIn(before, after)}.`,
+      effect: `The limits of the customer ${quoted(name)} hold from the next call${use.lasting}: ${changesIn(before, after, currency)}.`,
       affected: { live_calls: use.ocs?.balanceOf(id)?.openCalls ?? 0 },
       undo: 'restores' as const,
       preview: view(before),
@@ -365,18 +365,19 @@ export const setCustomerLimits = defineChange({
   },
 })
 
-function changesIn(before: CustomerLimits, after: CustomerLimits): string {
+/** Of a limit 0 means that there is none, and of the credit that there is none, either. */
+function changesIn(before: CustomerLimits, after: CustomerLimits, currency: string): string {
+  const owed = (micros: number): string => exactMoneyText(micros, currency)
+  const count = (limit: number): string => (limit === 0 ? 'without a limit' : `${limit}`)
+  const spent = (micros: number): string => (micros === 0 ? 'without a limit' : owed(micros))
   const parts = [
-    ['it may owe', before.credit_limit_micros, after.credit_limit_micros, true],
-    ['calls at once', before.max_concurrent_calls, after.max_concurrent_calls, false],
-    ['calls per second', before.max_cps, after.max_cps, false],
-    ['spend per day', before.max_daily_spend_micros, after.max_daily_spend_micros, true],
+    ['it may owe', before.credit_limit_micros, after.credit_limit_micros, owed],
+    ['calls at once', before.max_concurrent_calls, after.max_concurrent_calls, count],
+    ['calls per second', before.max_cps, after.max_cps, count],
+    ['spend per day', before.max_daily_spend_micros, after.max_daily_spend_micros, spent],
   ] as const
-  const shown = (limit: number, isMoney: boolean) => (isMoney ? moneyToDecimal(limit) : limit)
   const changed = parts
     .filter(([, from, to]) => from !== to)
-    .map(
-      ([what, from, to, isMoney]) => `${what} ${shown(to, isMoney)}, was ${shown(from, isMoney)}`,
-    )
+    .map(([what, from, to, shown]) => `${what} ${shown(to)}, was ${shown(from)}`)
   return changed.length === 0 ? 'nothing changes' : changed.join('; ')
 }

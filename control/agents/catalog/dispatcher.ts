@@ -197,7 +197,8 @@ export const setDispatcherState = defineChange({
   async plan({ state, setId: wanted, destination, expected_state: expectedState }, use) {
     await theSet(wanted, use)
     const by = use.principal.actor
-    const order = { setId: wanted, destination, state, expectedState, by }
+    const { lasting } = use
+    const order = { setId: wanted, destination, state, expectedState, by, lasting }
     const plan = await planNodeState(order, use)
     const own = { setId: wanted, destination, newState: state }
     return {

@@ -213,6 +213,11 @@ export interface ChangeUse extends ToolUse {
   readonly reason: string | null
   /** Milliseconds UTC; null: until it is undone. */
   readonly expiresAt: number | null
+  /**
+   * How long the change lasts, as the end of a clause, such as ` for 24 h`; empty: until it is undone. An effect says it so:
+   * the time of its end would be another when a person approves it.
+   */
+  readonly lasting: string
 }
 
 interface ChangeSpec<I extends z.ZodObject, O extends z.ZodObject> extends Omit<
@@ -276,7 +281,14 @@ function useOf({ dry_run, reason, duration }: z.output<typeof changeInput>, use:
     reason: reason ?? null,
     changeId: newUuid(use.randomBytes),
     expiresAt: duration === undefined ? null : use.now() + duration * 1_000,
+    lasting: duration === undefined ? '' : lastingText(duration),
   }
+}
+
+/** 86,400 seconds: ` for 24 h`. */
+export function lastingText(seconds: number): string {
+  if (seconds % 3_600 === 0) return ` for ${seconds / 3_600} h`
+  return seconds % 60 === 0 ? ` for ${seconds / 60} min` : ` for ${seconds} s`
 }
 
 /** A tool as REST runs it, with the same result. */

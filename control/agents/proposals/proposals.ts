@@ -12,7 +12,7 @@ import type { Principal } from '../../auth/principal.ts'
 import type { Scope } from '../../auth/scopes.ts'
 import type { TenantScope } from '../../auth/tenants.ts'
 import { auditedActor } from '../../changes/audit.ts'
-import type { ChangeEffect } from '../../changes/change.ts'
+import { type ChangeEffect, MAX_EFFECT } from '../../changes/change.ts'
 import { ApiError, badRequest, conflict, notFound } from '../../http/api-error.ts'
 import { clean, cleanText } from '../../http/clean-text.ts'
 import type { PeerRequests } from '../../nodes/other-nodes.ts'
@@ -56,7 +56,6 @@ const MAX_OPEN_OF_ACTOR = 20
 const MAX_OPEN_OF_TENANT = 100
 /** Characters. */
 const MAX_ARGUMENTS = 8_192
-const MAX_EFFECT = 600
 /** No request takes so long: an approved change without an outcome by then is one of a process that has ended. */
 const LONGEST_CHANGE_MS = 120_000
 

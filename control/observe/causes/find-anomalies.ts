@@ -15,6 +15,7 @@ import { findInCalls } from './find-calls.ts'
 import { findInKeys } from './find-keys.ts'
 import { findGuessing } from './find-guessing.ts'
 import { findOutages } from './find-outages.ts'
+import { findPayments } from './find-payments.ts'
 import {
   type AnomalyDeps,
   bySeverity,
@@ -60,6 +61,7 @@ const needs: Readonly<Record<Kind, readonly Scope[]>> = {
   registration: ['carriers:read'],
   capacity: ['customers:read', 'dispatcher:read'],
   certificate: ['metrics:read'],
+  payment: ['wallets:read'],
 }
 
 export async function findAnomalies(
@@ -90,6 +92,7 @@ export async function findAnomalies(
     ...(kinds.has('key_use') ? await findInKeys(own, span) : []),
     ...(await findOutages(own, span, kinds)),
     ...(kinds.has('certificate') ? findCertificates(own) : []),
+    ...(kinds.has('payment') ? await findPayments(own, span) : []),
     // A credential may see carriers and no extensions.
     ...(kinds.has('registration') && isAdmitted(principal, 'extensions:read')
       ? await findGuessing(own, span)

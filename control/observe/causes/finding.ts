@@ -23,6 +23,7 @@ export const kinds = [
   'registration',
   'capacity',
   'certificate',
+  'payment',
 ] as const
 export type Kind = (typeof kinds)[number]
 
@@ -51,7 +52,9 @@ export const findingView = z.strictObject({
   evidence: z
     .array(z.string())
     .max(5)
-    .describe('Uuids of calls or keys, correlation ids of the audit log, or addresses.'),
+    .describe(
+      'Uuids of calls or keys, correlation ids of the audit log, addresses, or names of payments.',
+    ),
   advice: z.string().describe('What to do about it, in a sentence.'),
   next: call.describe('The tool to ask next.'),
   first_step: call

@@ -63,6 +63,7 @@ const eventSchema = z
       'storage.recovered',
       'proposal.created',
       'proposal.decided',
+      'payment.alert',
     ]),
     data: z.looseObject({ at: moment }),
   })

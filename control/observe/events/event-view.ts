@@ -49,6 +49,8 @@ export function eventView(event: EngineEvent, ocs: PriceSource | undefined) {
     case 'proposal.created':
     case 'proposal.decided':
       return { at, proposal_id: event.proposalId, tool: event.tool, state: event.state }
+    case 'payment.alert':
+      return { at, alert_id: event.alertId, kind: event.kind }
     case 'recording.ready':
       return { at, ...recordingView(event.recording) }
     case 'recording.failed':

@@ -7,72 +7,76 @@ import type { PricePart, Quote, Rate } from '../../../schema/contracts/charging.
 export const MAX_COST_MICROS = MAX_AMOUNT_UNITS * 1_000_000
 
 /**
- * The price of `seconds` of talk: connect fee + first increment + each further increment begun. Each part is
- * rounded up to a micro-unit, the sum to the plan's decimals. 0 seconds cost nothing.
+ * The price of `seconds` of talk: connect fee + first increment + each further increment begun. Their sum is exact,
+ * and is rounded up once, to the plan's decimals. 0 seconds cost nothing.
  *
  * @param seconds whole seconds from answer to end, 0 and up.
  */
 export function costMicros(tariff: Tariff, seconds: number): number {
   if (seconds <= 0) return 0
-  const price = roundUp(tariff, baseMicros(tariff) + furtherMicros(tariff, seconds))
-  return Math.min(price, MAX_COST_MICROS)
+  const sixtieths = baseSixtieths(tariff) + furtherSixtieths(tariff, seconds)
+  const quantum = quantumMicros(tariff)
+  if (sixtieths > Number.MAX_SAFE_INTEGER) return largeCost(tariff, seconds, quantum)
+  return Math.min(divideUp(sixtieths, 60 * quantum) * quantum, MAX_COST_MICROS)
 }
 
-/** The least price of an answered call, before rounding: connect fee and first increment. */
-const baseMicros = (tariff: Tariff): number =>
-  tariff.connectFeeMicros +
-  multiplyDivide(tariff.firstIncrementSeconds, tariff.firstRatePerMinuteMicros, 60, 'up')
+/**
+ * The least price of an answered call: connect fee and first increment. Prices are per minute and seconds are charged,
+ * so sums are exact in sixtieths of a micro-unit. A sum beyond 2^53 is inexact, and is computed again as BigInt.
+ */
+const baseSixtieths = (tariff: Tariff): number =>
+  60 * tariff.connectFeeMicros + tariff.firstIncrementSeconds * tariff.firstRatePerMinuteMicros
 
-function furtherMicros(tariff: Tariff, seconds: number): number {
-  if (seconds <= tariff.firstIncrementSeconds) return 0
-  const increments = Math.ceil((seconds - tariff.firstIncrementSeconds) / tariff.incrementSeconds)
-  return multiplyDivide(increments * tariff.incrementSeconds, tariff.ratePerMinuteMicros, 60, 'up')
+const furtherSixtieths = (tariff: Tariff, seconds: number): number =>
+  furtherSeconds(tariff, seconds) * tariff.ratePerMinuteMicros
+
+/** The charged seconds after the first increment: those of every increment that has begun. */
+function furtherSeconds(
+  { firstIncrementSeconds, incrementSeconds }: Tariff,
+  seconds: number,
+): number {
+  if (seconds <= firstIncrementSeconds) return 0
+  return Math.ceil((seconds - firstIncrementSeconds) / incrementSeconds) * incrementSeconds
 }
 
-/** The parts of a price before the last rounding; their seconds are those that are charged. */
+function largeCost(tariff: Tariff, seconds: number, quantum: number): number {
+  const further = BigInt(furtherSeconds(tariff, seconds)) * BigInt(tariff.ratePerMinuteMicros)
+  const divisor = BigInt(60 * quantum)
+  const price = (largeBase(tariff) + further + divisor - 1n) / divisor
+  return Math.min(Number(price) * quantum, MAX_COST_MICROS)
+}
+
+const largeBase = (tariff: Tariff): bigint =>
+  60n * BigInt(tariff.connectFeeMicros) +
+  BigInt(tariff.firstIncrementSeconds) * BigInt(tariff.firstRatePerMinuteMicros)
+
+/** Both are safe integers, and so is the result. */
+function divideUp(dividend: number, divisor: number): number {
+  const rest = dividend % divisor
+  return (dividend - rest) / divisor + (rest > 0 ? 1 : 0)
+}
+
+/**
+ * The parts of a price before it is rounded to the plan's decimals; their seconds are those that are charged. A part may
+ * end within a micro-unit: what is rounded up there is taken off the next one, so their sum is that of the exact parts.
+ */
 function priceParts(tariff: Tariff, seconds: number): readonly PricePart[] {
   if (seconds <= 0) return []
-  const { firstIncrementSeconds, incrementSeconds, connectFeeMicros } = tariff
-  const increments = Math.max(0, Math.ceil((seconds - firstIncrementSeconds) / incrementSeconds))
-  const amountMicros = baseMicros(tariff) - connectFeeMicros
+  const { firstIncrementSeconds } = tariff
+  const connectFee = tariff.connectFeeMicros
+  const micros = { ...tariff, decimals: 6 }
+  const base = firstIncrementSeconds === 0 ? connectFee : costMicros(micros, firstIncrementSeconds)
+  const whole = costMicros(micros, seconds)
+  const further = furtherSeconds(tariff, seconds)
   return [
-    { part: 'connect_fee', seconds: 0, amountMicros: connectFeeMicros },
-    { part: 'first_increment', seconds: firstIncrementSeconds, amountMicros },
-    {
-      part: 'further_increments',
-      seconds: increments * incrementSeconds,
-      amountMicros: furtherMicros(tariff, seconds),
-    },
+    { part: 'connect_fee', seconds: 0, amountMicros: connectFee },
+    { part: 'first_increment', seconds: firstIncrementSeconds, amountMicros: base - connectFee },
+    { part: 'further_increments', seconds: further, amountMicros: whole - base },
   ]
 }
 
 /** The smallest amount that the plan can charge: 100 micro-units for 4 decimals. */
 const quantumMicros = (tariff: Tariff): number => 10 ** (6 - tariff.decimals)
-
-function roundUp(tariff: Tariff, micros: number): number {
-  const quantum = quantumMicros(tariff)
-  const above = micros % quantum
-  return above === 0 ? micros : micros - above + quantum
-}
-
-/**
- * `a × b ÷ c`, rounded to an integer. Products beyond 2^53 are computed as BigInt; a result beyond 2^53, more
- * than any call costs, is cut there.
- */
-function multiplyDivide(a: number, b: number, c: number, rounding: 'up' | 'down'): number {
-  const product = a * b
-  if (product <= Number.MAX_SAFE_INTEGER) {
-    const rest = product % c
-    const whole = (product - rest) / c
-    return rest > 0 && rounding === 'up' ? whole + 1 : whole
-  }
-  const divisor = BigInt(c)
-  const exact = BigInt(a) * BigInt(b) + (rounding === 'up' ? divisor - 1n : 0n)
-  return Math.min(Number(exact / divisor), Number.MAX_SAFE_INTEGER)
-}
-
-/** The shortest grant, so that a call asks for more about once a minute. */
-const grantSeconds = 60
 
 /**
  * The most whole seconds whose price is within `budgetMicros` (at most `MAX_COST_MICROS`). 0: not even the
@@ -82,18 +86,31 @@ export function affordableSeconds(tariff: Tariff, budgetMicros: number): number 
   if (budgetMicros < 0) return 0
   const quantum = quantumMicros(tariff)
   // Prices are multiples of the quantum: the rest above the last multiple buys nothing.
-  const spendable = budgetMicros - (budgetMicros % quantum) - baseMicros(tariff)
-  if (spendable < 0) return 0
-  const { incrementSeconds, ratePerMinuteMicros } = tariff
-  if (ratePerMinuteMicros === 0) return Infinity
-  return tariff.firstIncrementSeconds + incrementsFor(spendable, tariff) * incrementSeconds
+  const payableMicros = budgetMicros - (budgetMicros % quantum)
+  const increments = affordableIncrements(tariff, payableMicros)
+  if (increments < 0) return 0
+  if (tariff.ratePerMinuteMicros === 0) return Infinity
+  return tariff.firstIncrementSeconds + increments * tariff.incrementSeconds
 }
 
-function incrementsFor(micros: number, { incrementSeconds, ratePerMinuteMicros }: Tariff): number {
-  const perIncrement = incrementSeconds * ratePerMinuteMicros
-  if (Number.isSafeInteger(perIncrement)) return multiplyDivide(micros, 60, perIncrement, 'down')
-  return Number((BigInt(micros) * 60n) / (BigInt(incrementSeconds) * BigInt(ratePerMinuteMicros)))
+/** How many increments `micros` buy after the base; below 0: not even the base. */
+function affordableIncrements(tariff: Tariff, micros: number): number {
+  const { incrementSeconds, ratePerMinuteMicros } = tariff
+  const [base, step] = [baseSixtieths(tariff), incrementSeconds * ratePerMinuteMicros]
+  const budget = 60 * micros
+  if (Math.max(budget, base, step) > Number.MAX_SAFE_INTEGER) {
+    const left = 60n * BigInt(micros) - largeBase(tariff)
+    if (left < 0n) return -1
+    const largeStep = BigInt(incrementSeconds) * BigInt(ratePerMinuteMicros)
+    return largeStep === 0n ? 0 : Number(left / largeStep)
+  }
+  const left = budget - base
+  if (left < 0) return -1
+  return step === 0 ? 0 : (left - (left % step)) / step
 }
+
+/** The shortest grant, so that a call asks for more about once a minute. */
+const grantSeconds = 60
 
 /** The length of one grant in seconds: the first increment, a minute at least. */
 export const grantLength = (tariff: Tariff): number =>

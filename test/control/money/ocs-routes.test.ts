@@ -8,6 +8,7 @@ import type { ControlEnv } from '../../../control/http/control-env.ts'
 import { type Books, customerWith } from '../../support/books.ts'
 import { documentOf } from '../../support/documented.ts'
 import { serve } from '../../support/in-memory-http.ts'
+import { execute } from '../../../schema/sql/query.ts'
 import { readColumn, readRow } from '../../support/stored.ts'
 import { turnOfEventLoop } from '../../support/waiting.ts'
 
@@ -95,6 +96,25 @@ test('authorize answers who pays, the price, and the grant that it reserved', as
       reserved: 0.6,
     },
   })
+})
+
+test('a minute at 0.05 by the second is reserved, charged and debited with 0.05', async () => {
+  const books = await customerWith(oneUnit)
+  const byTheSecond = { first_increment_seconds: 1, first_rate_per_minute_micros: 50_000 }
+  const rate = { ...byTheSecond, increment_seconds: 1, rate_per_minute_micros: 50_000 }
+  const row = { rate_plan_id: 1, prefix: '48', ...rate }
+  await execute(books.store, books.store.db.insertInto('rate').values(row))
+  await books.ocs.reloadRates()
+  const api = apiOf(books)
+  const call = { caller: '+15550001', callee: '48123' }
+  const query = 'caller=%2B15550001&callee=48123&call_uuid=a'
+  expect((await api.get(query)).body).toMatchObject({
+    max_duration_seconds: 1_200,
+    granted_seconds: 60,
+    reserved: 0.05,
+  })
+  const report = { call_uuid: 'a', ...call, billsec: 60 }
+  expect((await api.post('cdr', report)).body).toMatchObject({ cost: 0.05, balance_after: 0.95 })
 })
 
 test('the same call uuid asked again gets the same answer and reserves nothing more', async () => {

@@ -4,7 +4,7 @@ import Stripe from 'stripe'
 import { expect, test } from 'vitest'
 import { apiWith, paymentWebhookSecret as secret } from '../../support/control.ts'
 import { openResources, type TestResources } from '../../support/resources.ts'
-import { failing, readValue } from '../../support/stored.ts'
+import { failing, readColumn, readValue } from '../../support/stored.ts'
 
 const stripe = new Stripe('sk_test_not_used')
 
@@ -389,4 +389,234 @@ test.each([
   await control.call('PATCH', `/customers/${made[1]}`, { name: 'another', email: null })
   expect(await outcomeOf(control, paid)).toBe('credited')
   expect(balances()).toEqual([25_000_000n, 0n])
+})
+
+const unpaid = (object: object = {}) => session({ payment_status: 'unpaid', ...object })
+
+/** A direct debit: the session says whose it is, its intent that the money has arrived. */
+function slowPayment(run: string, customerId: number) {
+  const own = { id: `cs_${run}`, payment_intent: `pi_${run}` }
+  const metadata = { customer_id: String(customerId) }
+  return {
+    completed: event('checkout.session.completed', unpaid({ ...own, metadata }), `evt_1_${run}`),
+    arrived: event(
+      'payment_intent.succeeded',
+      intent({ id: `pi_${run}`, latest_charge: `ch_${run}` }),
+      `evt_2_${run}`,
+    ),
+    succeeded: event(
+      'checkout.session.async_payment_succeeded',
+      session({ ...own, metadata }),
+      `evt_3_${run}`,
+    ),
+    failed: event(
+      'checkout.session.async_payment_failed',
+      unpaid({ ...own, metadata }),
+      `evt_4_${run}`,
+    ),
+  }
+}
+
+type SlowEvent = keyof ReturnType<typeof slowPayment>
+
+/** Every sequence of these, with repetitions, up to a length. */
+const sequencesOf = (of: readonly SlowEvent[], length: number): readonly SlowEvent[][] =>
+  length === 0
+    ? [[]]
+    : [[], ...of.flatMap((first) => sequencesOf(of, length - 1).map((rest) => [first, ...rest]))]
+
+test('a delayed payment is credited once, in whatever order and however often its events come', async () => {
+  const control = await open()
+  const sequences = sequencesOf(['completed', 'arrived', 'succeeded'], 4)
+  for (const [index, sequence] of sequences.entries()) {
+    const before = control.balance() ?? 0n
+    const events = slowPayment(`${index}`, control.id)
+    for (const name of sequence) expect((await send(control, events[name])).status).toBe(200)
+    const told = new Set(sequence)
+    const isCredited = told.has('succeeded') || (told.has('completed') && told.has('arrived'))
+    const credited = (control.balance() ?? 0n) - before
+    expect([sequence, credited]).toEqual([sequence, isCredited ? 25_000_000n : 0n])
+    const alerts = (await control.alerts('?state=open')).filter(
+      ({ reference }) => reference === `pi_${index}`,
+    )
+    const waits = !isCredited && told.has('arrived')
+    expect([sequence, alerts.length]).toEqual([sequence, waits ? 1 : 0])
+  }
+  expect(await control.ocs.check()).toEqual([])
+}, 60_000)
+
+test('a delayed payment that fails credits nothing, in any order, and money that came all the same is shown', async () => {
+  const control = await open()
+  for (const [index, sequence] of sequencesOf(['completed', 'failed'], 3).entries()) {
+    const events = slowPayment(`f${index}`, control.id)
+    for (const name of sequence) expect(await outcomeOf(control, events[name])).not.toBe('credited')
+  }
+  expect([control.balance(), await control.alerts()]).toEqual([0n, []])
+  const late = slowPayment('late', control.id)
+  for (const name of ['completed', 'failed', 'arrived'] as const) await send(control, late[name])
+  expect(await control.alerts('?state=open')).toMatchObject([
+    { kind: 'unknown_customer', reference: 'pi_late' },
+  ])
+})
+
+test('events that share no name with each other are of one payment by what a third one tells', async () => {
+  const control = await open()
+  const metadata = { customer_id: String(control.id) }
+  const told = {
+    intent: event('payment_intent.succeeded', intent({ id: 'pi_9', latest_charge: 'ch_9' })),
+    invoice: event('invoice.paid', invoice({ id: 'in_9' })),
+    session: event(
+      'checkout.session.completed',
+      unpaid({ payment_intent: null, invoice: 'in_9', metadata }),
+    ),
+    link: event('invoice.paid', invoice({ id: 'in_9', payment_intent: 'pi_9' })),
+  }
+  expect(await outcomeOf(control, told.intent)).toBe('alert')
+  expect(await outcomeOf(control, told.invoice)).toBe('alert')
+  expect(await outcomeOf(control, told.link)).toBe('alert')
+  expect(await control.alerts('?state=open')).toHaveLength(2)
+  expect(await outcomeOf(control, told.session)).toBe('credited')
+  expect(await outcomeOf(control, told.intent)).toBe('duplicate')
+  expect(control.balance()).toBe(25_000_000n)
+  expect(await control.alerts('?state=open')).toEqual([])
+})
+
+const assign = (control: TestResources, id: number | undefined, body: object) =>
+  control.call('POST', `/billing/alerts/${id}/assign`, body)
+
+test('a person assigns an uncredited payment: it is credited once, whatever comes of it later', async () => {
+  const control = await open()
+  const { arrived, completed, succeeded } = slowPayment('a', control.yenId)
+  await send(control, arrived)
+  const [alert] = await control.alerts('?state=open')
+  expect(alert).toMatchObject({ kind: 'unknown_customer', assignable: true })
+  const assigned = await assign(control, alert?.id, { customer: 'acme' })
+  expect([assigned.status, assigned.data()]).toMatchObject([
+    200,
+    { id: alert?.id, resolved_by: expect.stringMatching(/^key:/), assignable: false },
+  ])
+  expect(control.balance()).toBe(25_000_000n)
+  const ledger = await control.call('GET', `/customers/${control.id}/ledger`)
+  expect(ledger.data()).toMatchObject([
+    { kind: 'topup', ref: 'payment:pi_a', actor: expect.stringMatching(/^key:/) },
+  ])
+  expect((await assign(control, alert?.id, { customer: control.id })).data()).toEqual(
+    assigned.data(),
+  )
+  const other = await assign(control, alert?.id, { customer: control.yenId })
+  expect([other.status, other.code]).toEqual([409, 'credited_before'])
+  for (const late of [completed, arrived, succeeded])
+    expect(await outcomeOf(control, late)).toMatch(/duplicate|ignored/)
+  expect([control.balance(), control.balance(control.yenId)]).toEqual([25_000_000n, 0n])
+  expect(await control.ocs.check()).toEqual([])
+  const audit = await control.call('GET', '/audit?action=POST%20%2Fapi%2Fv1%2Fbilling')
+  expect(audit.text).toContain('/billing/alerts/')
+})
+
+test('a payment in another currency, or refunded, is assigned with the amount that a person gives', async () => {
+  const control = await open()
+  await send(control, event('payment_intent.succeeded', intent({ currency: 'jpy' })))
+  await send(
+    control,
+    event('charge.refunded', { id: 'ch_1', amount: 2_500, amount_refunded: 500, currency: 'jpy' }),
+  )
+  const [, alert] = await control.alerts('?state=open')
+  expect(alert).toMatchObject({
+    kind: 'unknown_customer',
+    amount_exact: '2500.00',
+    currency: 'JPY',
+  })
+  const wrong = await assign(control, alert?.id, { customer: control.id })
+  expect([wrong.status, wrong.code]).toEqual([409, 'currency_mismatch'])
+  const refunded = await assign(control, alert?.id, { customer: control.yenId })
+  expect([refunded.status, refunded.code]).toEqual([409, 'payment_refunded'])
+  for (const amount of [0, -1, '0.0000001', 'all'])
+    expect((await assign(control, alert?.id, { customer: control.id, amount })).status).toBe(400)
+  await assign(control, alert?.id, { customer: control.id, amount: '16.2' })
+  expect(control.balance()).toBe(16_200_000n)
+  const [refund] = await control.alerts('?state=open')
+  expect(refund).toMatchObject({ kind: 'refund', assignable: false })
+  expect((await assign(control, refund?.id, { customer: control.id })).code).toBe('not_assignable')
+  expect((await assign(control, 99, { customer: control.id })).status).toBe(404)
+  expect((await assign(control, refund?.id, { customer: 'nobody' })).status).toBe(400)
+})
+
+test('what a person has settled by hand is credited by no later event: the payment is shown again', async () => {
+  const control = await open()
+  const { arrived, succeeded } = slowPayment('h', control.id)
+  await send(control, arrived)
+  const [alert] = await control.alerts('?state=open')
+  await control.call('POST', `/billing/alerts/${alert?.id}/resolve`)
+  expect((await assign(control, alert?.id, { customer: 'acme' })).code).toBe('resolved_before')
+  expect(await outcomeOf(control, succeeded)).toBe('alert')
+  expect(control.balance()).toBe(0n)
+  const [again] = await control.alerts('?state=open')
+  expect(again).toMatchObject({
+    kind: 'resolved_before',
+    customer_id: control.id,
+    assignable: true,
+  })
+  await assign(control, again?.id, { customer: 'acme' })
+  expect([control.balance(), await control.alerts('?state=open')]).toEqual([25_000_000n, []])
+})
+
+test('each new alert is an event, for webhooks and for who follows the stream, and a repetition is none', async () => {
+  const control = await open()
+  const body = { url: 'https://books.example/hook', events: ['payment.alert'] }
+  expect((await control.call('POST', '/webhooks', body)).status).toBe(201)
+  const lost = event('payment_intent.succeeded', intent())
+  for (const each of [lost, lost, event('invoice.paid', invoice({ payment_intent: 'pi_1' }))])
+    expect(await outcomeOf(control, each)).toBe('alert')
+  const [alert] = await control.alerts()
+  expect(control.engine.told).toEqual([
+    { type: 'payment.alert', tenantId: null, alertId: alert?.id, kind: 'unknown_customer' },
+  ])
+  const bodies = await readColumn(control.store, 'SELECT body FROM webhook_event')
+  expect(bodies.map((text) => JSON.parse(String(text)) as object)).toEqual([
+    { type: 'payment.alert', timestamp: expect.any(String), data: alert },
+  ])
+})
+
+test('what is known of a payment whose money never comes is forgotten after three months', async () => {
+  const control = await open()
+  const rows = () =>
+    readColumn(control.store, 'SELECT reference FROM open_payment ORDER BY reference')
+  await send(control, slowPayment('old', control.id).completed)
+  expect(await rows()).toEqual(['cs_old', 'pi_old'])
+  control.tick(91 * 86_400_000)
+  await send(control, slowPayment('new', control.id).completed)
+  expect(await rows()).toEqual(['cs_new', 'pi_new'])
+})
+
+test('a payment that is not credited is a finding until it is, and only the platform sees it', async () => {
+  const control = await open()
+  await control.tenant('acme')
+  const found = async (path = '/anomalies?kinds=payment') =>
+    (await control.call('GET', path)).data<{ findings: { what: string }[] }>().findings
+  expect(await found()).toEqual([])
+  await send(control, event('payment_intent.succeeded', intent()))
+  control.tick(1_000)
+  expect(await found('/anomalies')).toMatchObject([
+    {
+      kind: 'payment',
+      severity: 'high',
+      what: expect.stringMatching(/^payment "pi_1" of 25\.00 USD is not credited: /),
+      evidence: ['pi_1'],
+      first_step: null,
+      handled_by: null,
+    },
+  ])
+  // However long it waits.
+  control.tick(30 * 86_400_000)
+  expect(await found()).toHaveLength(1)
+  const ofTenant = await control.callAs('acme', 'GET', '/anomalies?kinds=payment')
+  expect(ofTenant.data()).toMatchObject({ findings: [] })
+  const [alert] = await control.alerts()
+  await assign(control, alert?.id, { customer: 'acme' })
+  expect(await found()).toEqual([])
+  await send(control, event('charge.refunded', { id: 'ch_1', amount: 2_500, currency: 'usd' }))
+  control.tick(1)
+  expect(await found()).toMatchObject([
+    { severity: 'medium', what: expect.stringContaining('is refunded') },
+  ])
 })

@@ -21,12 +21,12 @@ const golden = {
 const lookup = (control: TestResources, query: string) =>
   control.call('GET', `/rates/lookup?rate_plan=default&${query}`)
 
-test('prefixes and numbers are read in any spelling, and are one', async () => {
+test('prefixes are read with spaces or without, numbers in any spelling, and are one', async () => {
   const control = await withPlan()
   const rate = { rate_plan: 'default', rate_per_minute: 6 }
-  const premium = await control.call('POST', '/rates', { ...rate, prefix: '+1 (900)' })
+  const premium = await control.call('POST', '/rates', { ...rate, prefix: '+1 900' })
   expect(premium.data()).toMatchObject({ prefix: '1900' })
-  const twin = await control.call('POST', '/rates', { ...rate, prefix: '1-900' })
+  const twin = await control.call('POST', '/rates', { ...rate, prefix: '1 900' })
   expect(twin.status).toBe(409)
   await control.call('POST', '/rates', { ...rate, prefix: '1', rate_per_minute: 0.1 })
   for (const number of ['19005551234', '1-900-555.1234', '%2B1(900)%205551234', '+1.9005551234'])
@@ -102,6 +102,25 @@ test('the parts of an explained price add up to it', async () => {
     { part: 'first_increment', seconds: 60, amount_exact: '0.20' },
     { part: 'further_increments', seconds: 30, amount_exact: '0.05' },
   ])
+})
+
+test('a minute at 0.05 costs 0.05, in one increment or by the second', async () => {
+  const control = await withPlan()
+  const rate = { rate_plan: 'default', increment: 1 }
+  const decks = [
+    ['0.05', 60, '0.05'],
+    ['0.02', 60, '0.02'],
+    ['0.10', 60, '0.10'],
+    ['0.01', 3_600, '0.60'],
+    ['6.40', 7_200, '768.00'],
+  ] as const
+  for (const first_increment of [0, 1])
+    for (const [index, [rate_per_minute, duration, cost_exact]] of decks.entries()) {
+      const prefix = `${first_increment + 1}${index}`
+      await control.call('POST', '/rates', { ...rate, prefix, first_increment, rate_per_minute })
+      const answer = await lookup(control, `number=${prefix}5550100&duration=${duration}`)
+      expect(answer.data()).toMatchObject({ cost_exact })
+    }
 })
 
 test('a look-up names the longest prefix, at the asked time, and an unescaped + means +', async () => {
@@ -299,11 +318,11 @@ test('a cell is read back as it was written, whatever it holds', () => {
   expect(step).toEqual({ kind: 'record', record: { line: 2, cells } })
 })
 
-test('a prefix is read in any spelling, and two spellings of one are a repetition', async () => {
+test('a prefix is read with spaces or without, and two spellings of one are a repetition', async () => {
   const { send, prefixes } = await withTables()
-  await send('prefix,rate_per_minute\n1 (900),6\n+1-976,6\n')
+  await send('prefix,rate_per_minute\n1 900,6\n+1 976,6\n')
   expect(await prefixes()).toEqual(['1900', '1976'])
-  const twice = await send('prefix,rate_per_minute\n1900,6\n1.900,0.1\n')
+  const twice = await send('prefix,rate_per_minute\n1900,6\n1 900,0.1\n')
   expect(twice.body).toMatchObject({
     statusCode: 400,
     details: [{ path: 'lines.3.prefix', message: 'repeats line 2' }],

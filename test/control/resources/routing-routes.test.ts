@@ -174,11 +174,11 @@ test('a carrier names its price list; those that may compete have one currency',
   expect(without.data()).toMatchObject({ rate_plan: null, rate_plan_id: null })
 })
 
-test('prefixes of routes and numbers of carriers are read in any spelling, prepended ones in one', async () => {
+test('prefixes of routes are read with spaces, numbers of carriers in any spelling, prepended ones in one', async () => {
   const { call } = await openResources()
   await call('POST', '/api/v1/routing/carriers', carrier)
   const route = { carrier: 'loop', mode: 'static', emergency: true }
-  const emergency = await call('POST', '/outbound-routes', { ...route, name: 'e', prefix: '1-1-2' })
+  const emergency = await call('POST', '/outbound-routes', { ...route, name: 'e', prefix: '1 1 2' })
   expect(emergency.data()).toMatchObject({ prefix: '112' })
   for (const prepend of ['1+', '++', '1-', '1'.repeat(21)]) {
     const answer = await call('POST', '/outbound-routes', { ...route, name: 'p', prepend })

@@ -6,7 +6,7 @@ test.each([
   ['1900', '1900'],
   ['+1900', '1900'],
   ['+001900', '1900'],
-  ['1 (900)', '1900'],
+  ['+1 900', '1900'],
   ['0900', '0900'],
   ['00 900', '900'],
   ['*31#', '*31#'],
@@ -15,12 +15,23 @@ test.each([
   expect(normalPrefix(given)).toBe(stored)
 })
 
-test.each(['0', '00', '+', '+0', 'abc', '19x', '++1', '１９', '1'.repeat(21), '1;x=y'])(
-  '%j is no prefix',
-  (given) => {
-    expect(normalPrefix(given)).toBeUndefined()
-  },
-)
+test.each([
+  '1 (900)',
+  '447-449',
+  '44.79',
+  '0',
+  '00',
+  '+',
+  '+0',
+  'abc',
+  '19x',
+  '++1',
+  '１９',
+  '1'.repeat(21),
+  '1;x=y',
+])('%j is no prefix', (given) => {
+  expect(normalPrefix(given)).toBeUndefined()
+})
 
 const spellings = [
   '+0019001234567',

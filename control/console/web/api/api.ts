@@ -75,14 +75,25 @@ export async function send<T>(
   return enveloped(await ask<Envelope<T>>(method, path, body, headers))
 }
 
+export interface ImportOrder {
+  readonly mode: string
+  readonly isDryRun: boolean
+  /** A line without a prefix is meant: it prices every number. */
+  readonly allowsDefault: boolean
+}
+
 /** Imports a table of comma-separated values into a rate plan; a dry run only checks it. */
 export async function importRates(
   planId: number,
   table: string,
-  mode: string,
-  isDryRun: boolean,
+  { mode, isDryRun, allowsDefault }: ImportOrder,
 ): Promise<Answer<ImportReport>> {
-  const words = new URLSearchParams({ rate_plan_id: `${planId}`, mode, dry_run: `${isDryRun}` })
+  const words = new URLSearchParams({
+    rate_plan_id: `${planId}`,
+    mode,
+    dry_run: `${isDryRun}`,
+    allow_default: `${allowsDefault}`,
+  })
   const type = { 'Content-Type': 'text/csv' }
   return enveloped(await ask<Envelope<ImportReport>>('POST', `/rates/import?${words}`, table, type))
 }

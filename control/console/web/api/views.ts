@@ -17,6 +17,7 @@ export type { ChangeView as Change } from '../../../changes/change-store.ts'
 export type { ProposalView as Proposal } from '../../../agents/proposals/proposal-store.ts'
 export type { ErrorBody, PageMeta } from '../../../http/envelope.ts'
 export type { WalletView as Wallet } from '../../../money/customer-routes.ts'
+export type { AlertView as BillingAlert } from '../../../money/alert-store.ts'
 export type { LedgerEntryView as LedgerEntry } from '../../../money/ledger-store.ts'
 export type { ProcessNodeView as ProcessNode } from '../../../nodes/membership.ts'
 export type {

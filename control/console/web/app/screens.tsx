@@ -24,6 +24,7 @@ import { CustomersScreen } from '../screens/customers.tsx'
 import { HistoryScreen } from '../screens/history.tsx'
 import { NodesScreen } from '../screens/nodes.tsx'
 import { NowScreen } from '../screens/now.tsx'
+import { PaymentsScreen } from '../screens/payments.tsx'
 import { SimulatorScreen } from '../screens/simulator.tsx'
 import { isIncomplete, StartScreen } from '../screens/start.tsx'
 import { isGlobal, may } from '../api/session.ts'
@@ -159,6 +160,14 @@ const screens: readonly Screen[] = [
     group: 'Billing',
     scope: 'guard:read',
     all: () => <SpendGuardsScreen />,
+  },
+  {
+    name: 'payments',
+    title: 'Payments',
+    group: 'Billing',
+    scope: 'wallets:read',
+    isGlobalOnly: true,
+    all: () => <PaymentsScreen />,
   },
   {
     name: 'tenants',

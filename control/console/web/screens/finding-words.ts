@@ -81,7 +81,18 @@ export function findingTitle(finding: Finding, context: Context): string {
       return finding.figures['expired'] === 1
         ? 'A certificate has expired'
         : 'A certificate expires soon'
+    case 'payment':
+      return paymentTitle(what)
   }
+}
+
+/** `payment "pi_1" of 25.00 EUR is not credited: …` */
+function paymentTitle(what: string): string {
+  const amount = / of (\S+ [A-Z]{3})/.exec(what)?.[1] ?? ''
+  const payment = amount === '' ? 'A payment' : `A payment of ${amount}`
+  return what.includes(' is not credited: ')
+    ? `${payment} is not credited`
+    : `${payment} needs attention`
 }
 
 /** The server judges by addresses and tries. */
@@ -175,6 +186,8 @@ export function stepOf(finding: Finding): Link {
       break
     case 'certificate':
       return { text: 'See the settings', to: pathOf('settings') }
+    case 'payment':
+      return { text: 'See the payments', to: pathOf('payments') }
     case 'capacity':
     case 'node':
     case 'trunk':

@@ -144,22 +144,19 @@ function fieldsOf(uuid: string, data: LiveEvent['data']): Partial<ActiveCall> {
 const textOf = (value: unknown): string | undefined =>
   typeof value === 'string' ? value : undefined
 
-/** Connect fee, first increment, each further increment begun; rounded up to the decimals of the plan. */
+/** Connect fee, first increment, each further increment begun: an exact sum, rounded up once to the plan's decimals. */
 export function costMicros(price: CallPrice, seconds: number): bigint {
   if (seconds <= 0) return 0n
   const [first, step] = [BigInt(price.first_increment), BigInt(price.increment)]
   const beyond = BigInt(seconds) - first
   const further = beyond > 0n ? ((beyond + step - 1n) / step) * step : 0n
-  const cost =
-    micros(price.connect_fee) +
-    perMinute(first, price.first_rate_per_minute) +
-    perMinute(further, price.rate_per_minute)
+  const sixtieths =
+    60n * micros(price.connect_fee) +
+    first * micros(price.first_rate_per_minute) +
+    further * micros(price.rate_per_minute)
   const quantum = 10n ** BigInt(6 - price.decimals)
-  return ((cost + quantum - 1n) / quantum) * quantum
+  return ((sixtieths + 60n * quantum - 1n) / (60n * quantum)) * quantum
 }
-
-/** Rounded up to a millionth. */
-const perMinute = (seconds: bigint, rate: string): bigint => (seconds * micros(rate) + 59n) / 60n
 
 /** `0.6` → 600000n */
 function micros(decimal: string): bigint {

@@ -24,7 +24,7 @@ export function ImportRates({ planId, onDone }: ImportProps) {
       {isOpen.value && (
         <ImportDialog
           planId={planId}
-          onImport={(report) => (done.value = `Imported: ${reportText(report)}.`)}
+          onImport={(report) => (done.value = `Imported: ${reportText(report)}.${warned(report)}`)}
           onClose={() => {
             isOpen.value = false
             onDone()
@@ -41,6 +41,9 @@ const reportText = ({ created, updated, removed }: ImportReport): string =>
     plural(updated, 'changed', 'changed'),
     ...(removed > 0 ? [`${figureText(removed)} removed before`] : []),
   ].join(', ')
+
+const warned = ({ warnings = [] }: ImportReport): string =>
+  warnings.map((warning) => ` ${warning}.`).join('')
 
 interface LineProblem {
   readonly line: number
@@ -60,6 +63,7 @@ interface DialogProps {
 function ImportDialog({ planId, onImport, onClose }: DialogProps) {
   const table = useSignal('')
   const mode = useSignal('merge')
+  const allowsDefault = useSignal(false)
   /** Of the table as it is; undefined: it was not checked. */
   const checked = useSignal<ImportReport | undefined>(undefined)
   const problems = useSignal<readonly LineProblem[]>([])
@@ -75,7 +79,8 @@ function ImportDialog({ planId, onImport, onClose }: DialogProps) {
   }
   const confirm = async (): Promise<Answer<unknown> | { readonly kind: 'open' }> => {
     const isDryRun = checked.value === undefined
-    const answer = await importRates(planId, table.value, mode.value, isDryRun)
+    const order = { mode: mode.value, isDryRun, allowsDefault: allowsDefault.value }
+    const answer = await importRates(planId, table.value, order)
     if (answer.kind === 'failed') {
       problems.value = problemsOf(answer.details ?? [], table.value)
       // The table of problems has the details.
@@ -133,7 +138,23 @@ function ImportDialog({ planId, onImport, onClose }: DialogProps) {
         options={{ merge: 'stay', replace: 'are removed' }}
         onChange={(value) => change(() => (mode.value = value))}
       />
+      <label>
+        <input
+          name="allow_default"
+          type="checkbox"
+          onChange={(event) => {
+            const { checked: isAllowed } = event.currentTarget
+            change(() => (allowsDefault.value = isAllowed))
+          }}
+        />{' '}
+        A line without a prefix is meant: it prices every number that no other rate prices
+      </label>
       {problems.value.length > 0 && <Problems of={problems.value} />}
+      {report?.warnings?.map((warning) => (
+        <p key={warning} role="alert">
+          {visibleText(warning, 200)}.
+        </p>
+      ))}
       <p role="status">
         {report !== undefined &&
           `The table is valid: ${reportText(report)}. Nothing is stored yet.`}

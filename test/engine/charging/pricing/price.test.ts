@@ -4,7 +4,9 @@ import {
   affordableSeconds,
   costMicros,
   MAX_COST_MICROS,
+  quoteOf,
 } from '../../../../engine/charging/pricing/price.ts'
+import type { Rate } from '../../../../schema/contracts/charging.ts'
 import type { Tariff } from '../../../../schema/journal/call-journal.ts'
 
 const golden: Tariff = {
@@ -41,21 +43,59 @@ const tariffs: fc.Arbitrary<Tariff> = fc.record({
   decimals: fc.nat(6),
 })
 
-/** The same formula in whole numbers of unlimited size. */
+/** The same formula as one fraction of integers of unlimited size. */
 function exactCost(tariff: Tariff, seconds: number): bigint {
   if (seconds === 0) return 0n
   const ceil = (a: bigint, b: bigint): bigint => (a + b - 1n) / b
+  const quantum = 10n ** BigInt(6 - tariff.decimals)
+  return ceil(exactSixtieths(tariff, seconds), 60n * quantum) * quantum
+}
+
+/** Connect fee, first increment and further increments, in sixtieths of a micro-unit: nothing is rounded. */
+function exactSixtieths(tariff: Tariff, seconds: number): bigint {
   const first = BigInt(tariff.firstIncrementSeconds)
   const increment = BigInt(tariff.incrementSeconds)
+  let charged = 0n
   const rest = BigInt(seconds) - first
-  const billed = rest > 0n ? ceil(rest, increment) * increment : 0n
-  const sum =
-    BigInt(tariff.connectFeeMicros) +
-    ceil(first * BigInt(tariff.firstRatePerMinuteMicros), 60n) +
-    ceil(billed * BigInt(tariff.ratePerMinuteMicros), 60n)
-  const quantum = 10n ** BigInt(6 - tariff.decimals)
-  return ceil(sum, quantum) * quantum
+  if (rest > 0n) charged = ((rest + increment - 1n) / increment) * increment
+  return (
+    60n * BigInt(tariff.connectFeeMicros) +
+    first * BigInt(tariff.firstRatePerMinuteMicros) +
+    charged * BigInt(tariff.ratePerMinuteMicros)
+  )
 }
+
+const bySecond = (ratePerMinuteMicros: number, firstIncrementSeconds: number): Tariff => ({
+  ...golden,
+  connectFeeMicros: 0,
+  firstIncrementSeconds,
+  firstRatePerMinuteMicros: ratePerMinuteMicros,
+  ratePerMinuteMicros,
+})
+
+test.each([
+  [50_000, 60, 50_000],
+  [20_000, 60, 20_000],
+  [100_000, 60, 100_000],
+  [10_000, 3_600, 600_000],
+  [6_400_000, 7_200, 768_000_000],
+])('%i micro-units a minute by the second: %i s cost %i, to the last decimal', (rate, s, cost) => {
+  expect([costMicros(bySecond(rate, 1), s), costMicros(bySecond(rate, 0), s)]).toEqual([cost, cost])
+})
+
+test('a whole number of minutes by the second costs that many times the minute', () => {
+  fc.assert(
+    fc.property(
+      fc.nat(3_000_000),
+      fc.constantFrom(0, 1, 6, 30, 60),
+      fc.nat(600),
+      (rate, first, n) => {
+        const tariff = { ...bySecond(rate, first), incrementSeconds: 1, decimals: 6 }
+        expect(costMicros(tariff, 60 * (n + 1))).toBe(rate * (n + 1))
+      },
+    ),
+  )
+})
 
 test('every price is that of exact arithmetic, up to the largest that a call may cost', () => {
   fc.assert(
@@ -99,4 +139,33 @@ test('a debt buys nothing, not even where talk is free', () => {
   }
   expect(affordableSeconds(free, 0)).toBe(Infinity)
   expect(affordableSeconds(free, -1)).toBe(0)
+})
+
+test('the parts of a price add up to it, and none is a micro-unit off', () => {
+  fc.assert(
+    fc.property(tariffs, fc.integer({ min: 1, max: 200_000 }), (tariff, seconds) => {
+      const rate: Rate = {
+        planId: 1,
+        tariff,
+        isBlocked: false,
+        effectiveFrom: null,
+        effectiveTo: null,
+      }
+      const { parts = [], costMicros: cost = -1 } = quoteOf(rate, seconds) ?? {}
+      fc.pre(cost < MAX_COST_MICROS)
+      const sum = parts.reduce((total, { amountMicros }) => total + BigInt(amountMicros), 0n)
+      const quantum = 10n ** BigInt(6 - tariff.decimals)
+      expect(((sum + quantum - 1n) / quantum) * quantum).toBe(BigInt(cost))
+      const exact = [
+        60n * BigInt(tariff.connectFeeMicros),
+        BigInt(tariff.firstIncrementSeconds) * BigInt(tariff.firstRatePerMinuteMicros),
+        exactSixtieths(tariff, seconds) - exactSixtieths(tariff, 0),
+      ]
+      parts.forEach(({ amountMicros }, index) => {
+        const off = 60n * BigInt(amountMicros) - (exact[index] ?? 0n)
+        expect(off > -60n && off < 60n).toBe(true)
+      })
+    }),
+    { numRuns: 2_000 },
+  )
 })
