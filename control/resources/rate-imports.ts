@@ -73,6 +73,8 @@ function databaseOf({ store, databaseUrl }: RateImportsDeps): ImportDatabase | u
 const MAX_HEAP_MB = 512
 /** Its memory is given back. */
 const IDLE_MS = 60_000
+/** An import that takes longer is rolled back: the longest takes about ten seconds. */
+const LONGEST_MS = 120_000
 
 interface Pending {
   readonly resolve: (outcome: ImportOutcome) => void
@@ -98,6 +100,7 @@ class ImportThread {
     this.#cancelIdle?.()
     const worker = (this.#worker ??= this.#start())
     const { table } = work
+    const cancelEnd = this.#deps.schedule(() => void worker.terminate(), LONGEST_MS)
     const isWhole = table.byteLength === table.buffer.byteLength
     try {
       return await new Promise<ImportOutcome>((resolve, reject) => {
@@ -108,6 +111,8 @@ class ImportThread {
         )
       })
     } finally {
+      cancelEnd()
+      this.#deps.store.storage.isLockedHere = false
       this.#pending = undefined
       this.#cancelIdle = this.#deps.schedule(() => void this.stop(), IDLE_MS)
     }
@@ -119,7 +124,7 @@ class ImportThread {
   }
 
   #start(): Worker {
-    const { log, changes } = this.#deps
+    const { log, changes, store } = this.#deps
     const answered = new Int32Array(new SharedArrayBuffer(4))
     const worker = new Worker(this.#file, {
       workerData: { database: this.#database, answered },
@@ -130,6 +135,7 @@ class ImportThread {
       if (reply.kind === 'done') return this.#pending?.resolve(reply.outcome)
       if (reply.kind === 'refused') return this.#pending?.reject(refusalOf(reply))
       if (reply.kind === 'failed') return this.#pending?.reject(new Error(reply.error))
+      store.storage.isLockedHere = reply.kind === 'locked'
       if (reply.kind === 'locked') changes?.readForeign()
       else changes?.passOver()
       Atomics.add(answered, 0, 1)

@@ -22,6 +22,7 @@ function flood({ port, method, path, type, bodies, tokens }) {
   const buffers = bodies.map((body) => Buffer.from(body, 'latin1'))
   let sent = 0
   let open = 0
+  process.send('begun')
   const timer = setInterval(
     () => {
       if (isOver) return clearInterval(timer)
