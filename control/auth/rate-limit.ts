@@ -128,13 +128,14 @@ export function rateLimit(
     const time = clocks.steadyNow()
     const present = clocks.now()
     const budget = bucket.policy === 'node' ? undefined : budgetOf(c, budgets)
+    const bytes = Number(requestHeader(c, 'content-length') ?? 0)
     if (budget !== undefined && budget.waitMs() > 0) {
       describe(bucket, time, present, (name, value) => setAnswerHeader(c, name, value))
-      throw budget.refusal()
+      throw budget.refusal(bytes)
     }
     c.set('budget', budget)
     // Bodies that are announced together do not all find room.
-    budget?.takeBytes(Number(requestHeader(c, 'content-length') ?? 0))
+    budget?.takeBytes(bytes)
     void budget?.measure()
     return whenKnown(bucket.window.admit(time), (isAdmitted) => {
       describe(bucket, time, present, (name, value) => setAnswerHeader(c, name, value))

@@ -73,6 +73,8 @@ export class WorkBudgets {
 
 /** A turn that took longer: the machine stood still. Milliseconds. */
 const LONGEST_TURN_MS = 1_000
+/** Bytes of a refused body that are read, so that its client can read the answer. */
+const MAX_DISCARDED = MIB
 /** Bodies that wait for their turn. */
 const MAX_WAITING = 100
 
@@ -97,14 +99,23 @@ export class WorkBudget {
     return Math.max(this.#workMs.waitMs(now), this.#bytes.waitMs(now))
   }
 
-  /** Its text says why a client that keeps to its rate is refused. What is left of a body is not read. */
-  refusal(): ApiError {
+  /**
+   * Its text says why a client that keeps to its rate is refused.
+   *
+   * @param unread bytes of the body. Many are not read any more: the connection ends.
+   */
+  refusal(unread = Infinity): ApiError {
     const seconds = Math.max(1, Math.ceil(this.waitMs() / 1_000))
     return new ApiError(
       429,
       'rate_limited',
       'The requests of this credential, or of its tenant, were too large or took too long: send smaller ones, or fewer',
-      { headers: { 'Retry-After': String(seconds), Connection: 'close' } },
+      {
+        headers: {
+          'Retry-After': String(seconds),
+          ...(unread > MAX_DISCARDED && { Connection: 'close' }),
+        },
+      },
     )
   }
 
@@ -141,7 +152,7 @@ export class WorkBudget {
    * @throws {ApiError} 429: too many wait.
    */
   async turn(): Promise<void> {
-    if (this.#waiting.length >= MAX_WAITING) throw this.refusal()
+    if (this.#waiting.length >= MAX_WAITING) throw this.refusal(0)
     if (this.#hasTurn) await new Promise<void>((resolve) => this.#waiting.push(resolve))
     this.#hasTurn = true
     void this.#rest(this.measure())

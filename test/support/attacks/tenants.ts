@@ -133,7 +133,12 @@ const tables: Attack = {
       const headers = { 'content-type': 'text/csv', authorization: `Bearer ${token}` }
       for (;;) {
         const answer = await fetch(place, { method: 'POST', headers, body: table })
-        await answer.text()
+          .then(async (response) => {
+            await response.text()
+            return response
+          })
+          // The connection may end before all of a refused table is sent.
+          .catch(() => ({ status: 429 }))
         // What the table before it has used up runs off.
         if (answer.status !== 429) return answer.status
         await sleep(1_000)
