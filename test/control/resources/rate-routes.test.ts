@@ -399,12 +399,10 @@ test('an import counts against the rates that a tenant may have, and the platfor
   expect((await post('/rates/import?rate_plan=own', table(2), csv)).status).toBe(200)
   const repeated = await post('/rates/import?rate_plan=own', table(2), csv)
   expect(repeated.data()).toMatchObject({ created: 0, updated: 2 })
-  const replaced = await post('/rates/import?rate_plan=own&mode=replace', table(50), csv)
-  expect(replaced.data()).toMatchObject({ created: 50, removed: 100_000 })
-  const platform = await call('POST', `/rates/import?rate_plan_id=${id}`, table(100_001), {
-    headers: csv,
-  })
-  expect(platform.data()).toMatchObject({ imported: 100_001 })
+  const more = await call('POST', `/rates/import?rate_plan_id=${id}`, table(3), { headers: csv })
+  expect(more.data()).toMatchObject({ created: 1 })
+  expect((await post('/rates/import?rate_plan=own', table(3), csv)).status).toBe(200)
+  expect((await post('/rates/import?rate_plan=own', table(4), csv)).code).toBe('too_many_rates')
 })
 
 test('a prefix has at most a thousand dated prices in a plan, through every door', async () => {

@@ -146,9 +146,9 @@ const tables: Attack = {
     }
     await repeatUntil(until, async () => {
       for (const [name, table] of Object.entries(hostileTables)) {
-        let answered: number | undefined
+        const answers: number[] = []
         const whole = table()
-        const settled = importing(whole).then((status) => (answered = status))
+        const settled = importing(whole).then((status) => answers.push(status))
         do {
           const began = performance.now()
           const [status, health] = await Promise.all([
@@ -160,8 +160,9 @@ const tables: Attack = {
           if (status !== 200 || health.status !== 200)
             breaches.push(`${name}: a call got ${status}, the API answered ${health.status}`)
           if (tookMs > LATE_MS) breaches.push(`${name}: a call took ${Math.round(tookMs)} ms`)
-        } while (answered === undefined)
-        const status = await settled
+        } while (answers.length === 0)
+        await settled
+        const [status] = answers
         if (status !== 400 && status !== 409) breaches.push(`${name}: answered with ${status}`)
       }
     })
