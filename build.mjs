@@ -66,6 +66,7 @@ await Promise.all([
       tollgate: 'engine/main.ts',
       // Each thread needs its own file.
       'report-worker': 'control/reports/report-worker.ts',
+      'rate-import-worker': 'control/resources/rate-import-worker.ts',
       'backup-worker': 'engine/backups/backup-worker.ts',
       'recording-worker': 'engine/media/recording/recording-worker.ts',
       'mixer-worker': 'engine/media/spy/mixer-worker.ts',

@@ -8,6 +8,7 @@ import type { AppKey } from './auth/app-key.ts'
 import { Idempotency } from './auth/idempotency.ts'
 import { RateLimits, RequestWindows } from './auth/rate-limit.ts'
 import { clientAddress } from './auth/authenticate.ts'
+import { WorkBudgets } from './http/work-budget.ts'
 import { KeyVerifier } from './auth/verify-key.ts'
 import { KeyStore } from './auth/key-store.ts'
 import { KeyActivity, KeyUsage } from './auth/key-usage.ts'
@@ -75,6 +76,7 @@ export function openAccess(
     tenants,
     addressOf: clientAddress(deps.settings.trustedProxies),
     limits: new RateLimits(windows),
+    budgets: new WorkBudgets(deps.steadyNow),
     audit,
     idempotency,
     /** Called before the first request. */

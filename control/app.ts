@@ -21,6 +21,7 @@ import {
   paymentWebhookRoutes,
   type PaymentRoutesDeps,
 } from './money/payment-routes.ts'
+import type { RateImports } from './resources/rate-imports.ts'
 import { rateRoutes } from './resources/rate-routes.ts'
 import type { EventFeed } from './observe/events/event-feed.ts'
 import type { EventHub } from './observe/events/event-hub.ts'
@@ -202,7 +203,7 @@ function front(
   const auditReads: MiddlewareHandler<ControlEnv> = (c, next) =>
     c.req.method === 'GET' ? audited(c, next) : next()
   app.use(`/api/v1${recordingPath}`, auditReads)
-  const limited = rateLimit(access.limits, access.usage, deps)
+  const limited = rateLimit(access.limits, access.budgets, access.usage, deps)
   app.use(
     inOrder(
       telemetry.requests.note(),
@@ -233,6 +234,7 @@ function front(
 export interface ControlDeps extends Platform, WithOthers {
   readonly webhooks: Webhooks
   readonly reports: Reports
+  readonly rateImports: RateImports
   /** Undefined: it has not been built. */
   readonly console: ConsoleFiles | undefined
 }

@@ -169,7 +169,7 @@ export async function startControl(
       subscriptions.close()
       deps.others?.client.close()
       await Promise.all([close(api), close(edge)])
-      await deps.reports.stop()
+      await Promise.all([deps.reports.stop(), deps.rateImports.stop()])
       await access.close()
     },
   }

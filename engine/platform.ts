@@ -12,6 +12,7 @@ import { readConsole } from '../control/console/console-files.ts'
 import { membershipOf, NODE_KEY } from '../control/nodes/membership.ts'
 import { OtherNodes } from '../control/nodes/other-nodes.ts'
 import { openReports, type Reports } from '../control/reports/reports.ts'
+import { openRateImports, type RateImports } from '../control/resources/rate-imports.ts'
 import { type ControlServer, startControl } from '../control/server.ts'
 import { LOOP_RESOLUTION_MS } from '../control/observe/telemetry/telemetry.ts'
 import { Webhooks } from '../control/webhooks/webhooks.ts'
@@ -169,6 +170,12 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
       databaseUrl: config.databaseUrl,
       rollUps: { ...deps, days: config.retention.callRecordDays },
     })
+    const rateImports = openRateImports({
+      ...deps,
+      store,
+      changes,
+      databaseUrl: config.databaseUrl,
+    })
     const stopWatch = stores.watch({
       onLogGone: () => void reports.restart(),
       onChange: (problem) => engine.storage.note(problem),
@@ -190,6 +197,7 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
         ocs,
         webhooks,
         reports,
+        rateImports,
         backups,
         isJournalLost: stores.isJournalLost,
         requestShares: requests,
@@ -434,6 +442,7 @@ function openControl(
     readonly ocs: Ocs | undefined
     readonly webhooks: Webhooks
     readonly reports: Reports
+    readonly rateImports: RateImports
     readonly backups: ScheduledBackups | undefined
     readonly others: OtherNodes | undefined
   },

@@ -45,6 +45,9 @@ export interface Store {
   readonly storage: Storage
 }
 
+/** What queries need of a store. */
+export type Tables = Pick<Store, 'statements' | 'db'>
+
 /** An SQLite database in this process. */
 export interface LocalStore extends Store {
   /** The only handle of the process. */

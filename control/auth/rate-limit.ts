@@ -8,18 +8,20 @@ import type { LRUCache } from 'lru-cache'
 import type { Clocks } from '../../schema/clock.ts'
 import type { RequestShares, Share } from '../../schema/contracts/limits.ts'
 import { sourceKey } from '../../schema/net/ip-address.ts'
+import { recentlyUsed } from '../../schema/recently-used.ts'
 import type { KeyUsage } from './key-usage.ts'
 import type { Principal } from './principal.ts'
 import { ApiError } from '../http/api-error.ts'
 import {
   type ControlEnv,
   answerOf,
+  requestHeader,
   setAnswerHeader,
   type Step,
   whenKnown,
 } from '../http/control-env.ts'
 import type { Platform } from '../http/platform.ts'
-import { recentlyUsed } from '../../schema/recently-used.ts'
+import type { WorkBudget, WorkBudgets } from '../http/work-budget.ts'
 
 const WINDOW_MS = 60_000
 
@@ -115,11 +117,26 @@ const loginPaths: ReadonlySet<string> = new Set([
 export const isLogin = (c: Context<ControlEnv>): boolean =>
   c.req.method === 'POST' && loginPaths.has(c.req.path)
 
-export function rateLimit(limits: RateLimits, usage: KeyUsage, clocks: Clocks): Step {
+export function rateLimit(
+  limits: RateLimits,
+  budgets: WorkBudgets,
+  usage: KeyUsage,
+  clocks: Clocks,
+): Step {
   return (c) => {
     const bucket = bucketOf(c, limits)
     const time = clocks.steadyNow()
     const present = clocks.now()
+    const budget = bucket.policy === 'node' ? undefined : budgetOf(c, budgets)
+    const bytes = Number(requestHeader(c, 'content-length') ?? 0)
+    if (budget !== undefined && budget.waitMs() > 0) {
+      describe(bucket, time, present, (name, value) => setAnswerHeader(c, name, value))
+      throw budget.refusal(bytes)
+    }
+    c.set('budget', budget)
+    // Bodies that are announced together do not all find room.
+    budget?.takeBytes(bytes)
+    void budget?.measure()
     return whenKnown(bucket.window.admit(time), (isAdmitted) => {
       describe(bucket, time, present, (name, value) => setAnswerHeader(c, name, value))
       if (!isAdmitted) throw exceeded(bucket.window.opensAt(time) - time)
@@ -144,6 +161,14 @@ export const countMembers =
     describe(bucket, time, clocks.now(), (name, value) => answerOf(c).changeEarly(name, value))
     if (!isAdmitted) throw exceeded(bucket.window.opensAt(time) - time)
   }
+
+/** Who does not act for a tenant is counted alone. */
+function budgetOf(c: Context<ControlEnv>, budgets: WorkBudgets): WorkBudget {
+  const principal = acceptedOf(c)
+  if (principal === undefined) return budgets.of('address', sourceKey(c.get('clientAddress')))
+  const { tenantId, actor } = principal
+  return tenantId === null ? budgets.of('platform', actor) : budgets.of('tenant', tenantId)
+}
 
 function acceptedOf(c: Context<ControlEnv>): Principal | undefined {
   const presented = c.get('presented')

@@ -5,7 +5,7 @@
  */
 import type { RequestScope } from './tenants.ts'
 import { sql } from 'kysely'
-import type { Store } from '../../schema/open.ts'
+import type { Tables } from '../../schema/open.ts'
 import { first } from '../../schema/sql/query.ts'
 import { ApiError } from '../http/api-error.ts'
 import { write } from '../http/rows.ts'
@@ -83,7 +83,7 @@ export type LimitedKind = keyof typeof limits
 
 /** Like `write`, but throws 409 when a tenant credential exceeds the limits of its tenant. */
 export async function writeWithinLimits<T>(
-  store: Store,
+  store: Tables,
   { tenantId }: Pick<RequestScope, 'tenantId'>,
   kinds: readonly LimitedKind[],
   work: () => Promise<T>,
@@ -108,7 +108,7 @@ export async function writeWithinLimits<T>(
   })
 }
 
-async function countOf(store: Store, kind: LimitedKind, tenantId: number): Promise<number> {
+async function countOf(store: Tables, kind: LimitedKind, tenantId: number): Promise<number> {
   const query = sql<{ n: number }>`
     SELECT count(*) AS n FROM ${sql.raw(limits[kind].rows)} WHERE tenant_id = ${tenantId}`
   return (await first<{ n: number }>(store, { compile: () => query.compile(store.db) }))?.n ?? 0

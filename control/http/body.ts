@@ -4,15 +4,19 @@
  */
 import type { Context } from 'hono'
 import { ApiError, type ErrorDetail } from './api-error.ts'
+import type { WorkBudget } from './work-budget.ts'
 
 /** A larger body is rejected with 413 (SPECIFICATION.md §8). */
-export const MAX_BODY_BYTES = 1_048_576
+export const MAX_BODY_BYTES = 65_536
 
 /** The body of a login: a name, a password and the JSON around them. */
 const MAX_LOGIN_BYTES = 4_096
 /** Bodies of customers, and of their payment provider, whose events have a few kB. */
 const MAX_CUSTOMER_BYTES = 16_384
 const MAX_PAYMENT_EVENT_BYTES = 262_144
+/** A customer may have a thousand numbers, a tenant ten thousand. */
+const MAX_NUMBERS_BYTES = 131_072
+const MAX_TENANT_BYTES = 262_144
 
 /** Paths with a limit of their own: a table of 100,000 rates has about 6 MiB. */
 const limits: ReadonlyMap<string, number> = new Map([
@@ -23,8 +27,15 @@ const limits: ReadonlyMap<string, number> = new Map([
   ['/api/client/payments/webhook', MAX_PAYMENT_EVENT_BYTES],
 ])
 
+/** And everything below a path. */
+const limitsBelow: readonly (readonly [start: string, bytes: number])[] = [
+  ['/api/client/', MAX_CUSTOMER_BYTES],
+  ['/api/v1/customers', MAX_NUMBERS_BYTES],
+  ['/api/v1/tenants', MAX_TENANT_BYTES],
+]
+
 const maxBytes = (path: string): number =>
-  limits.get(path) ?? (path.startsWith('/api/client/') ? MAX_CUSTOMER_BYTES : MAX_BODY_BYTES)
+  limits.get(path) ?? limitsBelow.find(([start]) => path.startsWith(start))?.[1] ?? MAX_BODY_BYTES
 
 const bodies = new WeakMap<Request, Promise<Buffer>>()
 
@@ -33,22 +44,39 @@ export function readBody(c: Context): Promise<Buffer> {
   const request = c.req.raw
   const known = bodies.get(request)
   if (known !== undefined) return known
-  const body = collect(request, c.req.path)
+  const body = collect(request, c.req.path, budgetOf(c))
   bodies.set(request, body)
   return body
 }
 
-async function collect(request: Request, path: string): Promise<Buffer> {
-  refuseDeclaredLength(request.headers.get('content-length'), path)
+/** Absent in an app without a rate limit. */
+const budgetOf = (c: Context): WorkBudget | undefined => c.get('budget') as WorkBudget | undefined
+
+async function collect(
+  request: Request,
+  path: string,
+  budget: WorkBudget | undefined,
+): Promise<Buffer> {
+  const declared = request.headers.get('content-length')
+  refuseDeclaredLength(declared, path)
   if (request.body === null) return Buffer.alloc(0)
   const chunks: Uint8Array[] = []
   let length = 0
   for await (const chunk of whole(request.body)) {
     length += chunk.byteLength
+    if (declared === null) takeUndeclared(budget, chunk.byteLength)
     if (length > maxBytes(path)) throw tooLarge(path)
     chunks.push(chunk)
   }
+  await budget?.turn()
   return Buffer.concat(chunks, length)
+}
+
+/** What is announced was counted before. */
+function takeUndeclared(budget: WorkBudget | undefined, bytes: number): void {
+  if (budget === undefined) return
+  if (budget.waitMs() > 0) throw budget.refusal()
+  budget.takeBytes(bytes)
 }
 
 /** A client that disconnects midway is not an error of this service. */
@@ -77,25 +105,48 @@ const tooDeep = `is nested deeper than ${MAX_DEPTH} levels`
 
 /** Up to this depth a problem has a path. */
 const MAX_PARSED_DEPTH = 4 * MAX_DEPTH
+/** Names, and as many lists and objects: V8 takes milliseconds for thousands of them. */
+const MAX_NAMES = 2_000
 
-/** Whether a text opens so many brackets that it is not worth parsing. It need not be JSON. */
-export function isDeep(text: string): boolean {
+/** Why a text is not worth parsing; undefined: it is. It need not be JSON. */
+export const excessOf = (text: string): string | undefined => excessIn(shapeOf(text), MAX_NAMES)
+
+function excessIn({ depth, names, lists }: Shape, most: number): string | undefined {
+  if (depth > MAX_PARSED_DEPTH) return tooDeep
+  if (names > most) return `has more than ${most} names`
+  return lists > most ? `has more than ${most} lists and objects` : undefined
+}
+
+interface Shape {
+  /** How many brackets are open at once, at most; it is not counted far beyond `MAX_PARSED_DEPTH`. */
+  readonly depth: number
+  readonly names: number
+  readonly lists: number
+}
+
+function shapeOf(text: string): Shape {
   let depth = 0
+  let deepest = 0
+  let names = 0
+  let lists = 0
   let isInString = false
-  for (let at = 0; at < text.length; at += 1) {
+  for (let at = 0; at < text.length && deepest <= MAX_PARSED_DEPTH; at += 1) {
     const code = text.charCodeAt(at)
     if (isInString) {
       if (code === BACKSLASH) at += 1
       else if (code === QUOTE) isInString = false
     } else if (code === QUOTE) isInString = true
+    else if (code === COLON) names += 1
     else if (code === OPEN_BRACKET || code === OPEN_BRACE) {
+      lists += 1
       depth += 1
-      if (depth > MAX_PARSED_DEPTH) return true
+      if (depth > deepest) deepest = depth
     } else if (code === CLOSE_BRACKET || code === CLOSE_BRACE) depth -= 1
   }
-  return false
+  return { depth: deepest, names, lists }
 }
 
+const COLON = 0x3a
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
 const OPEN_BRACKET = 0x5b
@@ -109,31 +160,47 @@ type ParseResult =
 
 export const notJson = 'is not valid JSON'
 
-export function parseJson(text: string): ParseResult {
-  if (isDeep(text)) return { kind: 'problem', problem: { path: '', message: tooDeep } }
+/** @param maxNames of members; a file of the operator may have any number. */
+export function parseJson(text: string, maxNames = MAX_NAMES): ParseResult {
+  const shape = shapeOf(text)
+  const excess = excessIn(shape, maxNames)
+  if (excess !== undefined) return { kind: 'problem', problem: { path: '', message: excess } }
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch {
     return { kind: 'problem', problem: { path: '', message: notJson } }
   }
-  const problem = findProblem(value, '', 0)
-  return problem === undefined ? { kind: 'value', value } : { kind: 'problem', problem }
+  // Of valid UTF-8, only an escape makes a NUL or half a surrogate pair (RFC 8259 §7).
+  if (shape.depth <= MAX_DEPTH && !text.includes('\\u')) return { kind: 'value', value }
+  const problem = findProblem(value, 0)
+  if (problem === undefined) return { kind: 'value', value }
+  const { path, message } = problem
+  return { kind: 'problem', problem: { path: path.toReversed().join('.'), message } }
 }
 
-function findProblem(value: unknown, path: string, depth: number): ErrorDetail | undefined {
+interface FoundProblem {
+  /** The innermost name first. */
+  readonly path: string[]
+  readonly message: string
+}
+
+/** A path is put together for a problem alone: of all members it would take a hundred times as long. */
+function findProblem(value: unknown, depth: number): FoundProblem | undefined {
   if (typeof value === 'string') {
     const message = textProblem(value)
-    return message === undefined ? undefined : { path, message }
+    return message === undefined ? undefined : { path: [], message }
   }
   if (typeof value !== 'object' || value === null) return undefined
-  if (depth === MAX_DEPTH) return { path, message: tooDeep }
-  for (const [key, member] of Object.entries(value)) {
-    const memberPath = path === '' ? key : `${path}.${key}`
+  if (depth === MAX_DEPTH) return { path: [], message: tooDeep }
+  const members = value as Readonly<Record<string, unknown>>
+  for (const key of Object.keys(members)) {
     const message = textProblem(key)
-    if (message !== undefined) return { path: memberPath, message }
-    const problem = findProblem(member, memberPath, depth + 1)
-    if (problem !== undefined) return problem
+    if (message !== undefined) return { path: [key], message }
+    const problem = findProblem(members[key], depth + 1)
+    if (problem === undefined) continue
+    problem.path.push(key)
+    return problem
   }
   return undefined
 }
@@ -143,6 +210,9 @@ function findProblem(value: unknown, path: string, depth: number): ErrorDetail |
  * U+FFFD: two different texts could look the same.
  */
 function textProblem(text: string): string | undefined {
-  if (text.includes('\0')) return 'contains a NUL character'
-  return /\p{Surrogate}/u.test(text) ? 'contains half a surrogate pair' : undefined
+  if (!unstorable.test(text)) return undefined
+  return text.includes('\0') ? 'contains a NUL character' : 'contains half a surrogate pair'
 }
+
+// eslint-disable-next-line no-control-regex -- it may not be stored
+const unstorable = /[\0\p{Surrogate}]/u

@@ -3,6 +3,7 @@ import type { HttpBindings } from '@hono/node-server'
 import type { Context } from 'hono'
 import type { ApiAnswer } from './api-answer.ts'
 import type { ErrorDetail } from './api-error.ts'
+import type { WorkBudget } from './work-budget.ts'
 
 export interface ControlEnv {
   /** Every request passes `http-server.ts`, which makes this response. */
@@ -13,6 +14,8 @@ export interface ControlEnv {
     correlationId: string
     /** Of the peer, or as a trusted proxy reports it; IPv4-mapped addresses as IPv4. */
     clientAddress: string
+    /** What the asker may take; undefined: it is not bounded. */
+    budget: WorkBudget | undefined
     /** Set by a successful login, for the audit trail. */
     loginActor: string
     /** Set by the error handler, for the audit trail. */

@@ -1,6 +1,6 @@
 /** Helpers for rows: search conditions, children of their parents, and writes in one transaction. */
 import { type AliasableExpression, type RawBuilder, type SelectQueryBuilder, sql } from 'kysely'
-import type { Store } from '../../schema/open.ts'
+import type { Store, Tables } from '../../schema/open.ts'
 import { all, first, transaction } from '../../schema/sql/query.ts'
 import { failureOf, type Unique } from '../../schema/sql/failure.ts'
 import { ApiError } from './api-error.ts'
@@ -63,7 +63,7 @@ export function grouped<Row, Parent>(
 }
 
 /** Runs `work` in one transaction. Throws 409 for a duplicate and for a row that is still referenced. */
-export async function write<T>(store: Store, work: () => Promise<T>): Promise<T> {
+export async function write<T>(store: Tables, work: () => Promise<T>): Promise<T> {
   try {
     return await transaction(store, work)
   } catch (error) {

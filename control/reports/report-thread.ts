@@ -4,6 +4,7 @@ import { Worker } from 'node:worker_threads'
 import type { Log } from '../../schema/contracts/log.ts'
 import { DatabaseUnavailable } from '../../schema/sql/failure.ts'
 import { ApiError } from '../http/api-error.ts'
+import { FairTurns } from '../http/fair-turns.ts'
 import type { ReportMaker, ThreadRequest, RowsRequest } from './report-chunks.ts'
 import type { PieceRequest, ReportDatabase, PieceReply } from './report-worker.ts'
 import { deserialize } from 'node:v8'
@@ -138,11 +139,13 @@ const tooLong = (): ApiError =>
 
 /** While one is sent, another one runs. */
 const AT_A_TIME = 2
+/** Of one reader. */
+const MAX_WAITING = 100
 
 /** Runs statements that read in the thread of reports, a few at a time. */
 export class StatementThread implements ReadingThread {
   readonly #thread: Pick<ReportThread, 'piece'>
-  readonly #turns = new FairTurns(AT_A_TIME)
+  readonly #turns = new FairTurns<Reader>(AT_A_TIME, MAX_WAITING, tooManySearches)
 
   constructor(thread: Pick<ReportThread, 'piece'>) {
     this.#thread = thread
@@ -170,54 +173,5 @@ export class StatementThread implements ReadingThread {
       if (error instanceof ThreadEnded) return once()
       throw error
     }
-  }
-}
-
-/** Of one reader. */
-const MAX_WAITING = 100
-
-export class FairTurns {
-  /** The next one first. */
-  readonly #waiting = new Map<Reader, (() => void)[]>()
-  #free: number
-
-  /** @param places how many work at the same time. */
-  constructor(places: number) {
-    this.#free = places
-  }
-
-  /** @throws {ApiError} 503: this reader waits for too many. */
-  async run<T>(reader: Reader, work: () => Promise<T>): Promise<T> {
-    await this.#turnOf(reader)
-    try {
-      return await work()
-    } finally {
-      this.#endTurn()
-    }
-  }
-
-  #turnOf(reader: Reader): Promise<void> {
-    if (this.#free > 0) {
-      this.#free -= 1
-      return Promise.resolve()
-    }
-    const own = this.#waiting.get(reader) ?? []
-    if (own.length >= MAX_WAITING) throw tooManySearches()
-    return new Promise((resolve) => {
-      own.push(resolve)
-      this.#waiting.set(reader, own)
-    })
-  }
-
-  #endTurn(): void {
-    for (const [reader, own] of this.#waiting) {
-      const begin = own.shift()
-      this.#waiting.delete(reader)
-      // Now it is the last one.
-      if (own.length > 0) this.#waiting.set(reader, own)
-      begin?.()
-      return
-    }
-    this.#free += 1
   }
 }

@@ -3,7 +3,7 @@
  * to the row, so a new row of the same name would be without it.
  */
 import type { RequestScope } from '../auth/tenants.ts'
-import type { Store } from '../../schema/open.ts'
+import type { Store, Tables } from '../../schema/open.ts'
 import { first } from '../../schema/sql/query.ts'
 import { ApiError } from '../http/api-error.ts'
 
@@ -47,7 +47,7 @@ export interface CustomerFilter {
  * do not count amounts.
  */
 export async function refuseUncounted(
-  store: Store,
+  store: Tables,
   { column, value }: CustomerFilter,
   which: 'all' | 'caps',
   { tenantId, isGlobal = false, now }: RequestScope,
@@ -129,7 +129,7 @@ export async function refuseUncountedCustomer(
     throw counts(guard.guard_uuid)
 }
 
-const inForce = (store: Store, now: number) =>
+const inForce = (store: Tables, now: number) =>
   store.db
     .selectFrom('spend_guard')
     .select(['guard_uuid', 'currency'])

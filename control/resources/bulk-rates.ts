@@ -3,10 +3,11 @@
  * the write lock for seconds, and no call could be journalled meanwhile.
  */
 import type { RequestScope } from '../auth/tenants.ts'
-import type { Store } from '../../schema/open.ts'
+import type { Store, Tables } from '../../schema/open.ts'
 import { all, first } from '../../schema/sql/query.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { Reference } from '../http/fields.ts'
+import { refuseDatedPrices } from './dated-prices.ts'
 import { completed, patched } from './patch.ts'
 import { resolve } from './references.ts'
 import { sql } from 'kysely'
@@ -42,7 +43,8 @@ export function manyRates(store: Store, bodies: readonly SeedRateBody[]): WriteR
       if (merged === undefined) return undefined
       for (const rate of merged) written.push(rate)
     }
-    const changed = await ratesToPut(store, written)()
+    const put = ratesToPut(store, written)
+    const changed = await refuseDatedPrices(store, [...ids.values()], put)
     const created = (await count(store)) - before
     return { created, updated: changed - created, unchanged: rates.length - changed }
   }
@@ -188,7 +190,7 @@ const inOrder = <Rate extends NewRate>(rates: readonly Rate[]): Rate[] =>
  * Prepares the statements that insert or replace rates, none of which is there twice. They run inside the open
  * transaction, and resolve with the number of new and changed rows.
  */
-export function ratesToPut(store: Store, rates: readonly NewRate[]): () => Promise<number> {
+export function ratesToPut(store: Tables, rates: readonly NewRate[]): () => Promise<number> {
   const ordered = inOrder(rates)
   const statementOf = (count: number) => store.statements.prepare(upsertOf(store, count))
   const ofMany = statementOf(MAX_ROWS)
@@ -206,7 +208,7 @@ export function ratesToPut(store: Store, rates: readonly NewRate[]): () => Promi
 }
 
 /** The text of a statement that takes the columns of so many rates. */
-function upsertOf({ db }: Pick<Store, 'db'>, count: number): string {
+function upsertOf({ db }: Pick<Tables, 'db'>, count: number): string {
   const row = sql`(${sql.join(columns.map(() => 0))})`
   const rows = sql.join(Array.from({ length: count }, () => row))
   const names = (of: readonly string[]) => sql.join(of.map((name) => sql.ref(name)))

@@ -1,14 +1,17 @@
 /** `POST /rates/import`: imports a table of rates, all or nothing, and reports each invalid line. */
 import type { RequestScope } from '../auth/tenants.ts'
 import { refuseUncounted } from './braked.ts'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { fromFlag, moneyToDecimal } from '../../schema/columns.ts'
-import type { Store } from '../../schema/open.ts'
+import type { Tables } from '../../schema/open.ts'
 import { execute, first } from '../../schema/sql/query.ts'
 import { ApiError, type ErrorDetail } from '../http/api-error.ts'
 import { problemsOf } from '../http/validate.ts'
+import { quoted } from '../http/clean-text.ts'
 import { write } from '../http/rows.ts'
+import { writeWithinLimits } from '../auth/tenant-limits.ts'
 import { ratesToPut, type NewRate } from './bulk-rates.ts'
+import { CsvProblem, type CsvRecord, csvRecords } from './csv-records.ts'
+import { refuseDatedPrices } from './dated-prices.ts'
 import { rateBody, rateColumns, rateProblem, type RateRow } from './rates.ts'
 import { timeOrNull } from '../http/view-fields.ts'
 
@@ -42,42 +45,49 @@ export type PlanOf = (name: string | undefined) => Promise<number | ErrorDetail>
 
 const maxRates = 250_000
 const maxReportedProblems = 100
-/** Lines per turn of the event loop: a few milliseconds, so that calls do not wait. */
-const slice = 500
+/** Then the rest of the table is not read. */
+const maxWrongLines = 10_000
+/** A description has 200. */
+const maxCellLength = 400
 
 /**
  * Parses and checks every line. Throws 400 with the first hundred problems, each with its line.
  *
  * @param allowsDefault a line may have an empty prefix, and so price every number.
+ * @param pause gives other work a turn.
  */
 export async function readRates(
-  text: string,
+  table: Uint8Array,
   planOf: PlanOf,
-  allowsDefault = false,
+  allowsDefault: boolean,
+  pause: () => Promise<unknown>,
 ): Promise<readonly NewRate[]> {
   const rates: NewRate[] = []
   const problems: ErrorDetail[] = []
   let reader: LineReader | undefined
   let wrongLines = 0
-  for (const step of parseCsv(text)) {
-    if (step.kind === 'problem') {
-      wrongLines += 1
-      problems.push({ path: `lines.${step.line}`, message: step.message })
-      break
+  const wrong = (found: readonly ErrorDetail[]): void => {
+    wrongLines += 1
+    problems.push(...found.slice(0, maxReportedProblems - problems.length))
+  }
+  try {
+    for await (const record of csvRecords(table, pause)) {
+      if (reader === undefined) {
+        reader = new LineReader(headerOf(record), planOf, allowsDefault)
+        continue
+      }
+      const rate = await reader.read(record)
+      if (Array.isArray(rate)) wrong(rate)
+      else rates.push(rate)
+      if (rates.length + wrongLines > maxRates)
+        throw badTable(`The table has more than ${maxRates} lines`)
+      if (wrongLines > maxWrongLines)
+        throw badTable(`More than ${maxWrongLines} lines are not valid`, problems)
     }
-    const { record } = step
-    if (reader === undefined) {
-      reader = new LineReader(headerOf(record), planOf, allowsDefault)
-      continue
-    }
-    const rate = await reader.read(record)
-    if (!Array.isArray(rate)) rates.push(rate)
-    else {
-      wrongLines += 1
-      if (problems.length < maxReportedProblems) problems.push(...rate)
-    }
-    if (rates.length > maxRates) throw badTable(`The table has more than ${maxRates} lines`)
-    if (record.line % slice === 0) await pause()
+  } catch (error) {
+    if (!(error instanceof CsvProblem)) throw error
+    if (error.line === undefined) throw badTable(error.message)
+    wrong([{ path: `lines.${error.line}`, message: error.message }])
   }
   if (wrongLines > 0)
     throw badTable(
@@ -89,19 +99,19 @@ export async function readRates(
 }
 
 function headerOf({ line, cells }: CsvRecord): readonly string[] {
-  const names = cells.map((cell) => cell.toLowerCase())
   const path = `lines.${line}`
-  const problems: ErrorDetail[] = [
-    ...names
-      .filter((name) => !knownColumns.has(name))
-      .map((name) => ({ path, message: `the column ${JSON.stringify(name)} is not known` })),
-    ...names
-      .filter((name, index) => names.indexOf(name) < index)
-      .map((name) => ({ path, message: `the column ${name} appears twice` })),
-    ...(['prefix', 'rate_per_minute'] as const)
-      .filter((name) => !names.includes(name))
-      .map((name) => ({ path, message: `the column ${name} is missing` })),
-  ]
+  const names = cells.map((cell) => cell.toLowerCase())
+  const known = new Set<string>()
+  const problems: ErrorDetail[] = []
+  for (const name of names) {
+    if (problems.length === maxReportedProblems) break
+    if (!knownColumns.has(name))
+      problems.push({ path, message: `the column ${quoted(name)} is not known` })
+    else if (known.has(name)) problems.push({ path, message: `the column ${name} appears twice` })
+    known.add(name)
+  }
+  for (const name of ['prefix', 'rate_per_minute'])
+    if (!known.has(name)) problems.push({ path, message: `the column ${name} is missing` })
   if (problems.length > 0) throw badTable('The header of the table is not valid', problems)
   return names
 }
@@ -135,6 +145,8 @@ class LineReader {
     const { length } = this.#header
     if (cells.length !== length)
       return [{ path, message: `has ${cells.length} cells, the header has ${length}` }]
+    if (cells.some((cell) => cell.length > maxCellLength))
+      return [{ path, message: `has a cell of more than ${maxCellLength} characters` }]
     const columns = this.#columns(cells, path)
     if (Array.isArray(columns)) return columns
     if (columns.prefix === '' && !this.#allowsDefault)
@@ -221,13 +233,12 @@ function bodyOf(named: Readonly<Record<string, string>>): Record<string, unknown
 const badTable = (message: string, details?: readonly ErrorDetail[]): ApiError =>
   new ApiError(400, 'validation_failed', message, details === undefined ? {} : { details })
 
-/** Gives other work a turn. */
-const pause = (): Promise<void> => nextTurn()
-
-interface ImportOrder {
+export interface ImportOrder {
   readonly mode: 'merge' | 'replace'
   /** Nothing is stored. */
   readonly isDryRun: boolean
+  /** A line may have an empty prefix, and so price every number. */
+  readonly allowsDefault: boolean
 }
 
 /** Thrown to roll a dry run back. */
@@ -245,27 +256,30 @@ class DryRun extends Error {
  * removes the other rates of these plans.
  */
 export async function storeRates(
-  store: Store,
+  store: Tables,
   rates: readonly NewRate[],
-  { mode, isDryRun }: ImportOrder,
+  { mode, isDryRun }: Pick<ImportOrder, 'mode' | 'isDryRun'>,
   scope: RequestScope,
 ): Promise<ImportReport> {
-  const plans = [...new Set(rates.map((rate) => rate.rate_plan_id))]
+  const plans = plansOf(rates)
   const put = ratesToPut(store, rates)
   const warnings = warningsOf(rates)
-  await pause()
+  const counted = () =>
+    writeWithinLimits(store, scope, ['rates'], async () => {
+      for (const value of plans)
+        await refuseUncounted(store, { column: 'rate_plan_id', value }, 'caps', scope)
+      const before = await countRates(store, plans)
+      const removed = await refuseDatedPrices(store, plans, async () => {
+        const others = mode === 'merge' ? 0 : await removeRates(store, plans)
+        await put()
+        return others
+      })
+      const created = (await countRates(store, plans)) - (before - removed)
+      const updated = rates.length - created
+      return { imported: rates.length, created, updated, removed, ...warnings }
+    })
   const work = write(store, async () => {
-    for (const value of plans)
-      await refuseUncounted(store, { column: 'rate_plan_id', value }, 'caps', scope)
-    const before = await countRates(store, plans)
-    const removed =
-      mode === 'merge'
-        ? 0
-        : await execute(store, store.db.deleteFrom('rate').where('rate_plan_id', 'in', plans))
-    await put()
-    const created = (await countRates(store, plans)) - (before - removed)
-    const updated = rates.length - created
-    const report = { imported: rates.length, created, updated, removed, ...warnings }
+    const report = await counted()
     if (isDryRun) throw new DryRun(report)
     return report
   })
@@ -275,7 +289,34 @@ export async function storeRates(
   })
 }
 
-async function countRates(store: Store, plans: readonly number[]): Promise<number> {
+/** What memory has to follow. */
+export interface ChangedRates {
+  readonly plans: readonly number[]
+  /** Undefined: there are many, or others were removed. */
+  readonly prefixes: readonly { readonly planId: number; readonly prefix: string }[] | undefined
+}
+
+const FEW_RATES = 50
+
+export const changedBy = (
+  rates: readonly NewRate[],
+  { mode }: Pick<ImportOrder, 'mode'>,
+): ChangedRates => ({
+  plans: plansOf(rates),
+  prefixes:
+    mode === 'replace' || rates.length > FEW_RATES
+      ? undefined
+      : rates.map(({ rate_plan_id: planId, prefix }) => ({ planId, prefix })),
+})
+
+const plansOf = (rates: readonly NewRate[]): readonly number[] => [
+  ...new Set(rates.map((rate) => rate.rate_plan_id)),
+]
+
+const removeRates = (store: Tables, plans: readonly number[]): Promise<number> =>
+  execute(store, store.db.deleteFrom('rate').where('rate_plan_id', 'in', plans))
+
+async function countRates(store: Tables, plans: readonly number[]): Promise<number> {
   const query = store.db
     .selectFrom('rate')
     .select((row) => row.fn.countAll<number>().as('n'))
@@ -296,56 +337,6 @@ export const rateCells = (row: RateRow): readonly (string | number | null)[] => 
   timeOrNull(row.effective_from_at),
   timeOrNull(row.effective_to_at),
 ]
-
-/** A record of comma-separated values (RFC 4180). */
-interface CsvRecord {
-  /** Of the first line of the record; the header is line 1. */
-  readonly line: number
-  readonly cells: readonly string[]
-}
-
-type CsvStep =
-  | { readonly kind: 'record'; readonly record: CsvRecord }
-  /** Nothing after it can be parsed. */
-  | { readonly kind: 'problem'; readonly line: number; readonly message: string }
-
-/** Parses record by record. Skips empty lines; LF and CRLF end a line. */
-export function* parseCsv(text: string): Generator<CsvStep> {
-  const separator = separatorOf(text)
-  const scan = new RegExp(`"((?:[^"]|"")*)"|([^"\\r\\n${separator}][^\\r\\n${separator}]*)|`, 'y')
-  let position = text.startsWith('\uFEFF') ? 1 : 0
-  let line = 1
-  let record: { line: number; cells: string[] } = { line, cells: [] }
-  while (position <= text.length) {
-    scan.lastIndex = position
-    const [whole = '', quoted, plain = ''] = scan.exec(text) ?? []
-    record.cells.push(quoted?.replaceAll('""', '"') ?? plain.trim())
-    if (quoted !== undefined) line += countLines(quoted)
-    position += whole.length
-    const next = text[position]
-    if (next === separator) {
-      position += 1
-      continue
-    }
-    if (next !== undefined && next !== '\n' && !text.startsWith('\r\n', position)) {
-      yield { kind: 'problem', line, message: 'is not valid CSV from here on' }
-      return
-    }
-    if (!isEmpty(record.cells)) yield { kind: 'record', record }
-    position += next === '\r' ? 2 : 1
-    line += 1
-    record = { line, cells: [] }
-  }
-}
-
-function separatorOf(text: string): string {
-  const header = text.slice(0, text.search(/\r?\n|$/))
-  return [';', '\t'].find((candidate) => header.includes(candidate)) ?? ','
-}
-
-const countLines = (text: string): number => text.split('\n').length - 1
-
-const isEmpty = (cells: readonly string[]): boolean => cells.length === 1 && cells[0] === ''
 
 /** One line, without its line end. */
 export const csvLine = (cells: readonly (string | number | null)[]): string =>

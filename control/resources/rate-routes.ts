@@ -1,29 +1,23 @@
 /** `/rate-plans` and `/rates`: prices, their import, export and look-up. */
 import type { ChangeDeps } from '../changes/kinds.ts'
 import { Hono, type Context } from 'hono'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { z } from 'zod'
 import { timeToText, moneyToDecimal, moneyToNumber } from '../../schema/columns.ts'
 import type { OcsPort, Quote } from '../../schema/contracts/charging.ts'
-import type { Store } from '../../schema/open.ts'
 import { readApart } from '../../schema/sql/query.ts'
 import { requires } from '../auth/requires.ts'
-import { ApiError, badRequest, type ErrorDetail } from '../http/api-error.ts'
+import { ApiError } from '../http/api-error.ts'
 import { readBody } from '../http/body.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok, queryId, queryInteger } from '../http/envelope.ts'
 import { validate, describeRoute } from '../http/validate.ts'
 import { phoneNumber, queryTime } from '../http/fields.ts'
-import { badReference, either, resolve } from './references.ts'
 import { resourceRoutes } from './resource-routes.ts'
-import {
-  csvLine,
-  rateCells,
-  rateCsvColumns,
-  readRates,
-  storeRates,
-  type PlanOf,
-} from './rate-import.ts'
-import { type RequestScope, requestScope } from '../auth/tenants.ts'
+import { type ChangedRates, csvLine, rateCells, rateCsvColumns } from './rate-import.ts'
+import type { RateImports } from './rate-imports.ts'
+import { planFor } from './rate-plan-reference.ts'
+import { requestScope } from '../auth/tenants.ts'
 import { ratePlans } from './rate-plans.ts'
 import { type RateRow, rates, ratesAfter } from './rates.ts'
 import { count, decimal, exampleTime, moment, timeOrNull } from '../http/view-fields.ts'
@@ -114,8 +108,14 @@ export const lookupFields = {
 
 const lookupQuery = z.strictObject({ ...planQuery, ...lookupFields })
 
-export function rateRoutes(deps: ChangeDeps & { readonly ocs: OcsPort }) {
-  const { store, now, ocs } = deps
+interface RateDeps extends ChangeDeps {
+  readonly ocs: OcsPort
+  readonly rateImports: RateImports
+  readonly steadyNow: () => number
+}
+
+export function rateRoutes(deps: RateDeps) {
+  const { store, now, ocs, rateImports } = deps
   return new Hono<ControlEnv>()
     .route('/', resourceRoutes(deps, ratePlans))
 
@@ -195,13 +195,18 @@ export function rateRoutes(deps: ChangeDeps & { readonly ocs: OcsPort }) {
       validate('query', importQuery),
       async (c) => {
         const { mode, dry_run, allow_default, ...plan } = c.req.valid('query')
-        const scope = requestScope(c.var.principal, now)
-        const plans = planFinder(store, plan, scope)
-        const rows = await readRates(await csvText(c), plans, allow_default === 'true')
+        refuseOtherType(c)
         const isDryRun = dry_run === 'true'
-        const report = await storeRates(store, rows, { mode, isDryRun }, scope)
+        const { report, changed } = await rateImports.run({
+          table: await readBody(c),
+          plan,
+          order: { mode, isDryRun, allowsDefault: allow_default === 'true' },
+          scope: requestScope(c.var.principal, now),
+        })
         if (isDryRun) return ok(c, report)
-        await ocs.reloadRates()
+        const began = deps.steadyNow()
+        await follow(ocs, changed)
+        c.get('budget')?.takeWork(deps.steadyNow() - began)
         c.set('change', { before: null, after: report })
         return ok(c, report)
       },
@@ -210,66 +215,21 @@ export function rateRoutes(deps: ChangeDeps & { readonly ocs: OcsPort }) {
     .route('/', resourceRoutes(deps, rates, { filters: planQuery }))
 }
 
-interface NamedPlan {
-  readonly rate_plan?: string | undefined
-  readonly rate_plan_id?: number | undefined
-}
-
-function planFor(
-  store: Store,
-  { rate_plan, rate_plan_id }: NamedPlan,
-  scope: RequestScope,
-): Promise<number> {
-  return inQuery(async () => {
-    const reference = either('rate_plan', rate_plan, rate_plan_id)
-    const id = await resolve(store, 'rate_plan', reference, { tenantId: 'any', scope })
-    if (id === null) throw badReference('rate_plan', 'is required')
-    return id
-  })
-}
-
-/** References are resolved as fields of a body; these come from the query. */
-async function inQuery<T>(work: () => Promise<T>): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    throw error instanceof ApiError ? badRequest('The query is not valid', error.details) : error
-  }
-}
-
-/** Finds the plan that a line names, else the one that the request names; each name once. */
-function planFinder(store: Store, plan: NamedPlan, scope: RequestScope): PlanOf {
-  const known = new Map<string | undefined, number | ErrorDetail>()
-  return async (name) => {
-    const found = known.get(name) ?? (await find(name))
-    known.set(name, found)
-    return found
-  }
-
-  async function find(name: string | undefined): ReturnType<PlanOf> {
-    try {
-      return await planFor(store, name === undefined ? plan : { rate_plan: name }, scope)
-    } catch (error) {
-      const [detail] = error instanceof ApiError ? (error.details ?? []) : []
-      if (detail === undefined) throw error
-      return detail
+/** A few prefixes by themselves: a plan may have a hundred thousand. */
+async function follow(ocs: OcsPort, { plans, prefixes }: ChangedRates): Promise<void> {
+  if (prefixes === undefined) for (const planId of plans) await ocs.reloadPlan(planId)
+  else
+    for (const { planId, prefix } of prefixes) {
+      await ocs.reloadPrefix(planId, prefix)
+      await nextTurn()
     }
-  }
 }
 
-/** Reads the body as text. 415: another type; 400: not UTF-8. */
-async function csvText(c: Context<ControlEnv>): Promise<string> {
+/** 415: another type. */
+function refuseOtherType(c: Context<ControlEnv>): void {
   const type = (c.req.header('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
   if (!['text/csv', 'application/csv', 'text/plain'].includes(type))
     throw new ApiError(415, 'unsupported_media_type', 'The body must be text/csv')
-  const bytes = await readBody(c)
-  try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes)
-    if (!text.includes('\0')) return text
-  } catch {
-    throw badRequest('The table is not UTF-8')
-  }
-  throw badRequest('The table contains a NUL character')
 }
 
 const exportSlice = 1_000

@@ -11,6 +11,7 @@ import { money as amount, prefix, reference, text, time as moment } from '../htt
 import { decimal } from '../http/view-fields.ts'
 import { column, exactMoney, flag, money, type Row, time } from './columns.ts'
 import { refuseUncounted } from './braked.ts'
+import { refuseOneMorePrice } from './dated-prices.ts'
 import { patchOf } from './patch.ts'
 import { badReference, either, resolve, tenantOf } from './references.ts'
 import type { Definition, ViewOf } from './resource.ts'
@@ -124,6 +125,8 @@ export const rates: Definition<typeof rateBody, typeof view> = {
     const planId = await planOf(rate, scope, store, before?.rate_plan_id)
     for (const value of new Set([before?.rate_plan_id ?? planId, planId]))
       await refuseUncounted(store, { column: 'rate_plan_id', value }, 'caps', scope)
+    if (before?.rate_plan_id !== planId || before.prefix !== rate.prefix)
+      await refuseOneMorePrice(store, planId, rate.prefix)
     return { rate_plan_id: planId, ...rateColumns(rate) }
   },
   removing: ({ rate_plan_id: value }, scope, { store }) =>

@@ -1,6 +1,6 @@
 /** Resolves references between resources by id or by name, in REST bodies and in seed files. */
 import { type RequestScope } from '../auth/tenants.ts'
-import type { Store } from '../../schema/open.ts'
+import type { Store, Tables } from '../../schema/open.ts'
 import { all, first } from '../../schema/sql/query.ts'
 import { didYouMean } from '../../schema/rules/names.ts'
 import { ApiError, badRequest } from '../http/api-error.ts'
@@ -46,7 +46,7 @@ interface Candidate {
  * change the rest of the row. Throws 400 at `path`, which is the kind unless it is given.
  */
 export async function resolve(
-  store: Store,
+  store: Tables,
   kind: Referable,
   reference: Reference | null,
   owner: Owner & { readonly path?: string; readonly current?: number | null | undefined },
@@ -65,7 +65,7 @@ export async function resolve(
   return chosen(rows, wanted, owner, current).id
 }
 
-function candidates({ db }: Store, kind: Referable, reference: Reference) {
+function candidates({ db }: Tables, kind: Referable, reference: Reference) {
   const isNumber = typeof reference === 'number'
   return kind === 'dispatcher_set'
     ? db
@@ -86,7 +86,7 @@ const MAX_NAMES = 500
 
 /** Names that the writer sees: those with the same beginning, which an index finds, and the first ones. */
 async function namesLike(
-  store: Store,
+  store: Tables,
   kind: Exclude<Referable, 'dispatcher_set'>,
   wrong: string,
   { tenantId }: RequestScope,

@@ -106,7 +106,7 @@ export async function applySeed(text: string, ports: SeedPorts): Promise<SeedRep
   // Large rate tables too are prepared now and only written under the lock. `checked` has validated them.
   const putRates = manyRates(store, elements.rates as readonly unknown[] as readonly SeedRateBody[])
   const apply = async (section: Section): Promise<SeedReport[Section]> =>
-    (section === 'rates' ? await putRates?.(scope) : undefined) ??
+    (section === 'rates' ? await refusedAt('rates', async () => putRates?.(scope)) : undefined) ??
     (await applied(
       { store, writer: writers[section], scope },
       section,
@@ -241,9 +241,9 @@ async function replaced(
 const same = new Error('nothing has changed')
 
 /** Adds the element's name to a store's errors. */
-async function refusedAt(path: string, work: () => Promise<void>): Promise<void> {
+async function refusedAt<T>(path: string, work: () => Promise<T>): Promise<T> {
   try {
-    await work()
+    return await work()
   } catch (error) {
     if (!(error instanceof ApiError)) throw error
     const details = error.details ?? [{ path: '', message: error.message }]
@@ -253,7 +253,7 @@ async function refusedAt(path: string, work: () => Promise<void>): Promise<void>
 
 function read(text: string): Readonly<Record<Section, readonly unknown[]>> {
   // Some editors write a byte order mark.
-  const parsed = parseJson(text.replace(/^\uFEFF/, ''))
+  const parsed = parseJson(text.replace(/^\uFEFF/, ''), Infinity)
   if (parsed.kind === 'problem') throw new SeedRefused([lineOf('', placed(parsed.problem, text))])
   const file = seedShape.safeParse(parsed.value)
   if (!file.success)

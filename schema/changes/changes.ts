@@ -56,6 +56,10 @@ export interface Changes {
   /** Reports changes since this was opened, and from now on. Call `follow`, and load the data, before. */
   start(): Promise<void>
   stop(): Promise<void>
+  /** Reports what others have committed so far. A thread of this process has the write lock of an SQLite file. */
+  readForeign(): void
+  /** Does not report what was committed since: a thread of this process has, and nobody else. */
+  passOver(): void
 }
 
 /** Rows that were written or removed, by which memory follows the database. */
@@ -120,6 +124,14 @@ export class Followers {
         this.#cancelDelay = undefined
         void this.#loadUnsure()
       }, delayMs)
+  }
+
+  readForeign(): void {
+    // A server tells the changes of each connection.
+  }
+
+  passOver(): void {
+    // A server tells the changes of each connection.
   }
 
   stop(): Promise<void> {
@@ -251,6 +263,14 @@ export class FileChanges extends Followers implements Changes {
   start(): Promise<void> {
     this.#pollLater()
     return Promise.resolve()
+  }
+
+  override readForeign(): void {
+    this.#poll()
+  }
+
+  override passOver(): void {
+    this.#hasForeignWrites()
   }
 
   override stop(): Promise<void> {

@@ -17,6 +17,8 @@ export class Storage {
   #isDeclared = false
   /** The files are not the opened ones. */
   fileProblem: StorageProblem | undefined
+  /** A thread of this process has the write lock of the file, for seconds: what waits is no failure. */
+  isLockedHere = false
   readonly #code: 'commits_fail' | 'server_unavailable'
 
   /** @param code why commits fail: of a server, calls go on without it. */
@@ -104,7 +106,7 @@ export class FailureTimer {
     const { episode } = this.#storage
     if (episode === undefined || episode !== this.#episode) this.#polls = 0
     this.#episode = episode
-    if (episode === undefined) return
+    if (episode === undefined || this.#storage.isLockedHere) return
     this.#polls += 1
     if (this.#polls > POLLS_UNTIL_DECLARED) this.#storage.declare()
   }

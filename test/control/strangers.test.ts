@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { PasswordCheck } from '../../control/auth/passwords.ts'
 import { openControl } from '../support/control.ts'
-import { isDeep } from '../../control/http/body.ts'
+import { excessOf } from '../../control/http/body.ts'
 
 test('before a credential is known, a login holds 4 kB, and other bodies of customers 16 kB', async () => {
   const { request, app, edge } = await openControl()
@@ -20,10 +20,17 @@ test('before a credential is known, a login holds 4 kB, and other bodies of cust
 })
 
 test('brackets are counted before JSON is parsed, in texts they do not count', () => {
-  expect(isDeep('['.repeat(129))).toBe(true)
-  expect(isDeep('{"a":'.repeat(500_000))).toBe(true)
-  expect(isDeep(`["${'['.repeat(1_000)}\\"${'{'.repeat(1_000)}"]`)).toBe(false)
-  expect(isDeep('[]'.repeat(1_000))).toBe(false)
+  const tooDeep = 'is nested deeper than 32 levels'
+  expect(excessOf('['.repeat(129))).toBe(tooDeep)
+  expect(excessOf('{"a":'.repeat(500_000))).toBe(tooDeep)
+  expect(excessOf(`["${'['.repeat(1_000)}\\"${'{'.repeat(1_000)}"]`)).toBeUndefined()
+  expect(excessOf('[]'.repeat(1_000))).toBeUndefined()
+})
+
+test('names are counted before JSON is parsed, and colons in texts are none', () => {
+  const named = (count: number) => `{${Array.from({ length: count }, () => '"a:b":":"').join()}}`
+  expect(excessOf(named(2_000))).toBeUndefined()
+  expect(excessOf(named(2_001))).toBe('has more than 2000 names')
 })
 
 test('logins of strangers under way do not lock the staff out', async () => {

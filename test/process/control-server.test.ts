@@ -83,7 +83,7 @@ test.each([
   expect((await other.answer()).status).toBe(200)
 })
 
-test('a body of unknown length is 413 as soon as it passes 1 MiB', async () => {
+test('a body of unknown length is 413 as soon as it passes 64 KiB', async () => {
   const { open, key } = await serve()
   const connection = await open()
   connection.write(

@@ -11,6 +11,7 @@ import { expectDocumented } from './documented.ts'
 import { type ServedApp, served } from './in-memory-http.ts'
 import { journalOf } from './journals.ts'
 import { openReports } from '../../control/reports/reports.ts'
+import { openRateImports } from '../../control/resources/rate-imports.ts'
 import type { ChangeDuties } from '../../control/changes/undo.ts'
 import type { EventHub } from '../../control/observe/events/event-hub.ts'
 import type { Proposals } from '../../control/agents/proposals/proposals.ts'
@@ -153,6 +154,11 @@ export async function openControl({
     ocs,
     nodes: onlyNode(steadyNow),
     reports: openReports({ store, now: steadyNow, log: () => undefined }),
+    rateImports: openRateImports({
+      store,
+      schedule: () => () => undefined,
+      log: () => undefined,
+    }),
     console: undefined,
     inForce: { settings: settingsInForce({}, []), notes: [] },
     now: wallNow,

@@ -5,7 +5,7 @@ import type { Context, MiddlewareHandler } from 'hono'
 import { z } from 'zod'
 import { parseHostPort } from '../../../engine/sip-server/message/index.ts'
 import { ApiError } from '../../http/api-error.ts'
-import { readBody, isDeep } from '../../http/body.ts'
+import { excessOf, readBody } from '../../http/body.ts'
 import { type ControlEnv, requestHeader } from '../../http/control-env.ts'
 import { watchedResources } from './resources.ts'
 
@@ -68,10 +68,11 @@ const wantedIn = (message: unknown): readonly string[] | undefined =>
 export const listenedTo = (message: unknown): readonly string[] =>
   watchedResources.map(({ uri }) => uri).filter((uri) => wantedIn(message)?.includes(uri))
 
-/** Undefined for invalid JSON, which the SDK refuses. @throws {ApiError} 400: nested too deeply. */
+/** Undefined for invalid JSON, which the SDK refuses. @throws {ApiError} 400: not worth parsing. */
 function messageIn(bytes: Buffer): unknown {
   const text = bytes.toString('utf8')
-  if (isDeep(text)) throw new ApiError(400, 'malformed_json', 'The body is nested too deeply')
+  const excess = excessOf(text)
+  if (excess !== undefined) throw new ApiError(400, 'malformed_json', `The body ${excess}`)
   try {
     return JSON.parse(text)
   } catch {

@@ -25,11 +25,13 @@ export class RateTable {
   }
 
   add(rates: Iterable<Rate>): void {
+    const touched = new Set<PricesOfPrefix>()
     for (const rate of rates) {
       const plan = this.#plans.get(rate.planId) ?? new Plan()
       this.#plans.set(rate.planId, plan)
-      plan.add(this.#keyOf(rate.tariff.prefix), rate)
+      touched.add(plan.add(this.#keyOf(rate.tariff.prefix), rate))
     }
+    for (const prices of touched) prices.sort()
   }
 
   /**
@@ -62,25 +64,24 @@ export class RateTable {
 }
 
 class Plan {
-  readonly #byPrefix = new Map<string, Rate[]>()
+  readonly #byPrefix = new Map<string, PricesOfPrefix>()
   #lengths: readonly number[] = []
 
-  add(prefix: string, rate: Rate): void {
-    const rates = this.#byPrefix.get(prefix)
-    if (rates === undefined) this.#byPrefix.set(prefix, [rate])
-    else rates.splice(placeOf(rate, rates), 0, rate)
+  /** Returns the prices that are to be sorted once all are added. */
+  add(prefix: string, rate: Rate): PricesOfPrefix {
+    const prices = this.#byPrefix.get(prefix) ?? new PricesOfPrefix()
+    this.#byPrefix.set(prefix, prices)
+    prices.push(rate)
     this.#note(prefix.length)
+    return prices
   }
 
   /** Does not visit other prefixes; a length that is no longer used costs one look-up per call. */
   replace(prefix: string, stored: string, rates: readonly Rate[]): void {
-    // The same prefix may be stored in two spellings.
-    const others = (this.#byPrefix.get(prefix) ?? []).filter(
-      ({ tariff }) => withoutPlus(tariff.prefix) !== withoutPlus(stored),
-    )
-    const all = [...others, ...rates].toSorted(inOrder)
-    if (all.length === 0) this.#byPrefix.delete(prefix)
-    else this.#byPrefix.set(prefix, all)
+    const prices = this.#byPrefix.get(prefix) ?? new PricesOfPrefix()
+    prices.replace(withoutPlus(stored), rates)
+    if (prices.isEmpty) this.#byPrefix.delete(prefix)
+    else this.#byPrefix.set(prefix, prices)
     this.#note(prefix.length)
   }
 
@@ -95,26 +96,77 @@ class Plan {
     let abroadAt = abroad ?? -1
     for (const length of this.#lengths) {
       if (length <= abroadAt) {
-        const rate = this.#inForce(ANY_INTERNATIONAL, at)
+        const rate = this.#byPrefix.get(ANY_INTERNATIONAL)?.inForce(at)
         if (rate !== undefined) return rate
         abroadAt = -1
       }
       if (length > digits.length) continue
-      const rate = this.#inForce(digits.slice(0, length), at)
+      const rate = this.#byPrefix.get(digits.slice(0, length))?.inForce(at)
       if (rate !== undefined) return rate
     }
-    return abroadAt === -1 ? undefined : this.#inForce(ANY_INTERNATIONAL, at)
+    return abroadAt === -1 ? undefined : this.#byPrefix.get(ANY_INTERNATIONAL)?.inForce(at)
+  }
+}
+
+/** The rates of one prefix of a plan, the latest beginning first: sorted once, searched by bisection. */
+class PricesOfPrefix {
+  #rates: Rate[] = []
+  /** The prefix as the first of them has it. */
+  #spelling = ''
+  #hasOneSpelling = true
+
+  get isEmpty(): boolean {
+    return this.#rates.length === 0
   }
 
-  #inForce(prefix: string, at: number): Rate | undefined {
-    const stored = this.#byPrefix.get(prefix)
-    if (stored === undefined) return undefined
+  /** `sort` has to follow. */
+  push(rate: Rate): void {
+    const spelling = withoutPlus(rate.tariff.prefix)
+    if (this.#rates.length === 0) this.#spelling = spelling
+    else if (spelling !== this.#spelling) this.#hasOneSpelling = false
+    this.#rates.push(rate)
+  }
+
+  /** Costs one comparison for each rate that was in order before. */
+  sort(): void {
+    if (this.#rates.length > 1) this.#rates.sort(inOrder)
+  }
+
+  /** Replaces the rates of one spelling. */
+  replace(spelling: string, rates: readonly Rate[]): void {
+    const others = this.#rates.filter(({ tariff }) => withoutPlus(tariff.prefix) !== spelling)
+    this.#rates = []
+    this.#hasOneSpelling = true
+    for (const rate of others) this.push(rate)
+    for (const rate of rates) this.push(rate)
+    this.sort()
+  }
+
+  inForce(at: number): Rate | undefined {
+    const rates = this.#rates
     // Most prefixes have one rate.
-    const only = stored.length === 1 ? stored[0] : undefined
+    const only = rates.length === 1 ? rates[0] : undefined
     if (only !== undefined) return isInForce(only, at) ? only : undefined
-    const [newest, ...others] = stored.filter((candidate) => isInForce(candidate, at))
-    if (newest === undefined || others.length === 0) return newest
-    return dearestSpelling([newest, ...others])
+    const begun = this.#firstBegun(at)
+    if (!this.#hasOneSpelling)
+      return dearestSpelling(rates.slice(begun).filter((rate) => isInForce(rate, at)))
+    for (let index = begun; index < rates.length; index += 1) {
+      const rate = rates[index]
+      if (rate !== undefined && isInForce(rate, at)) return rate
+    }
+    return undefined
+  }
+
+  /** The place of the newest rate that has begun. */
+  #firstBegun(at: number): number {
+    let [low, high] = [0, this.#rates.length]
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      const rate = this.#rates[middle]
+      if (rate !== undefined && beginning(rate) > at) low = middle + 1
+      else high = middle
+    }
+    return low
   }
 }
 
@@ -129,12 +181,6 @@ function dearestSpelling(rates: readonly Rate[]): Rate | undefined {
     if (!spellings.has(spelling)) spellings.set(spelling, rate)
   }
   return [...spellings.values()].toSorted(dearestFirst)[0]
-}
-
-/** Where to insert a rate among those of its prefix. */
-function placeOf(rate: Rate, rates: readonly Rate[]): number {
-  const index = rates.findIndex((other) => inOrder(other, rate) > 0)
-  return index < 0 ? rates.length : index
 }
 
 /** The newest first; of two with one beginning (`44` and `+44`) the dearer, whatever the order in which they are read. */

@@ -14,18 +14,23 @@ type Change = (table: RateTable) => void
 
 export class Rates {
   readonly #store: Store
-  readonly #pause: () => Promise<unknown>
+  readonly #pause: (isServing: boolean) => Promise<unknown>
   readonly #whole = new OneAtATime(() => this.#load())
   /** A part does not wait for a whole load, only for other parts. */
   readonly #parts = new OneAtATime(() => Promise.resolve())
   readonly #exitCodes: ExitCodes | undefined
   #table: RateTable
+  #isServing = false
   #longestGrantSeconds = 0
   /** What was taken over while a table loads; undefined: none loads. */
   #changedMeanwhile: Change[] | undefined
 
-  /** @param pause runs between two slices. */
-  constructor(store: Store, pause: () => Promise<unknown>, exitCodes?: ExitCodes) {
+  /** @param pause runs between two slices; false: no call is served before the rates are loaded. */
+  constructor(
+    store: Store,
+    pause: (isServing: boolean) => Promise<unknown>,
+    exitCodes?: ExitCodes,
+  ) {
     this.#store = store
     this.#pause = pause
     this.#exitCodes = exitCodes
@@ -80,6 +85,7 @@ export class Rates {
       const table = await this.#read()
       for (const change of changes) change(table)
       this.#table = table
+      this.#isServing = true
     } finally {
       this.#changedMeanwhile = undefined
     }
@@ -91,7 +97,7 @@ export class Rates {
     for await (const slice of rateSlices(this.#store, planId)) {
       table.add(slice)
       this.#note(slice)
-      await this.#pause()
+      await this.#pause(this.#isServing)
     }
     return table
   }
@@ -102,8 +108,8 @@ interface RateRow extends Selectable<RateColumns> {
   readonly decimals: number
 }
 
-/** Rates per slice: about 5 ms. */
-const sliceLength = 1_000
+/** Rates per slice: about 1 ms, because calls are set up between two of them. */
+const sliceLength = 250
 
 /** All rates, or those of a plan, a slice at a time; rates may be written between two slices. */
 async function* rateSlices(store: Store, planId?: number): AsyncGenerator<readonly Rate[]> {

@@ -53,7 +53,7 @@ test('every problem of a body is told, each with its path', async () => {
 
 test('of a body full of unknown fields the first hundred are told, and no more are looked at', async () => {
   const { post } = await opened()
-  const unknown = Array.from({ length: 50_000 }, (_, n) => [`scopez${n.toString(36)}`, 0] as const)
+  const unknown = Array.from({ length: 2_000 }, (_, n) => [`scopez${n.toString(36)}`, 0] as const)
   const answer = await post(JSON.stringify(Object.fromEntries(unknown)))
   const { details } = answer.body as { details: { path: string; message: string }[] }
   expect([answer.status, details.length]).toEqual([400, 100])
@@ -83,7 +83,7 @@ test('half a surrogate pair is 400 at its path, a whole one is kept', async () =
 
 test('deep nesting is 400 and no more work than any other body', async () => {
   const { post } = await opened()
-  const deep = `${'{"a":'.repeat(100_000)}1${'}'.repeat(100_000)}`
+  const deep = `${'{"a":'.repeat(10_000)}1${'}'.repeat(10_000)}`
   expect((await post(deep)).status).toBe(400)
   expect((await post(`{"name":${'['.repeat(33)}${']'.repeat(33)}}`)).status).toBe(400)
 })
@@ -104,7 +104,7 @@ test('a body that says it is compressed is 415: nothing here unpacks it', async 
   expect([await status('gzip'), await status('identity')]).toEqual([415, 201])
 })
 
-test('a body of 1 MiB is read, one byte more is 413', async () => {
+test('a body of 64 KiB is read, one byte more is 413', async () => {
   const { post } = await opened()
   const body = (size: number) => `{"name":"${'x'.repeat(size - '{"name":""}'.length)}"}`
   expect((await post(body(MAX_BODY_BYTES))).status).toBe(400)

@@ -1,7 +1,8 @@
 import { expect, test, describe } from 'vitest'
 import { inTurn } from '../../../control/reports/searches.ts'
 import { openToolRig } from '../../support/tools-rig.ts'
-import { FairTurns } from '../../../control/reports/report-thread.ts'
+import { FairTurns } from '../../../control/http/fair-turns.ts'
+import { tooManySearches } from '../../../control/reports/searches.ts'
 import { turnOfEventLoop } from '../../support/waiting.ts'
 import { type SearchResult, search, type SearchRequest } from '../../../control/reports/search.ts'
 import { eachDatabase } from '../../support/shared-database.ts'
@@ -47,7 +48,7 @@ test('one search works at a time, two of a tenant may wait, and a further one is
 
 /** Work that ends when it is told to, and in which order it began. */
 function opened(places: number) {
-  const turns = new FairTurns(places)
+  const turns = new FairTurns<number | null>(places, 100, tooManySearches)
   const begun: string[] = []
   const ends = new Map<string, () => void>()
   const run = (reader: number | null, name: string) =>

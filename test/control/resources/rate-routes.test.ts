@@ -1,7 +1,10 @@
 import { expect, test } from 'vitest'
 import { type Reader, setReadingThread } from '../../../schema/sql/query.ts'
+import { seedFile } from '../../../engine/commands/seed.ts'
+import { runSql } from '../../support/stored.ts'
 import { openResources, type TestResources } from '../../support/resources.ts'
-import { csvLine, parseCsv, readRates } from '../../../control/resources/rate-import.ts'
+import { csvRecords } from '../../../control/resources/csv-records.ts'
+import { csvLine, readRates } from '../../../control/resources/rate-import.ts'
 
 async function withPlan() {
   const control = await openResources()
@@ -312,10 +315,18 @@ test('what was exported can be imported again and changes nothing', async () => 
   expect((await call('GET', '/rates')).data()).toEqual(before)
 })
 
-test('a cell is read back as it was written, whatever it holds', () => {
+const noPause = () => Promise.resolve()
+
+test('a cell is read back as it was written, whatever it holds', async () => {
   const cells = ['plain', 'a,b', 'a;b', '"', '""', ' x ', 'two\nlines', '', 'tab\t', "it's"]
-  const [, step] = [...parseCsv(`a,b\n${csvLine(cells)}\n`)]
-  expect(step).toEqual({ kind: 'record', record: { line: 2, cells } })
+  const table = Buffer.from(`a,b\n${csvLine(cells)}\n\n${csvLine(cells)}`)
+  const records = []
+  for await (const record of csvRecords(table, noPause)) records.push(record)
+  expect(records).toEqual([
+    { line: 1, cells: ['a', 'b'] },
+    { line: 2, cells },
+    { line: 5, cells },
+  ])
 })
 
 test('a prefix is read with spaces or without, and two spellings of one are a repetition', async () => {
@@ -348,8 +359,103 @@ test('a dry run says what an import would do, and stores nothing', async () => {
 test('a quarter of a million rates are read of a table, and not one more', async () => {
   const read = (count: number) => {
     const lines = Array.from({ length: count }, (_, n) => `${n},1\n`)
-    return readRates(`prefix,rate_per_minute\n${lines.join('')}`, () => Promise.resolve(1))
+    const table = Buffer.from(`prefix,rate_per_minute\n${lines.join('')}`)
+    return readRates(table, () => Promise.resolve(1), false, noPause)
   }
   expect(await read(250_000)).toHaveLength(250_000)
   await expect(read(250_001)).rejects.toMatchObject({ status: 400 })
+})
+
+test('what a table may not have is told by its line, before it is built', async () => {
+  const { send, prefixes } = await withTables()
+  const columns = Array.from({ length: 2_000 }, (_, index) => `c${index}`).join()
+  const many = await send(`prefix,rate_per_minute,${columns}\n1,1\n`)
+  expect(many.body).toMatchObject({
+    statusCode: 400,
+    error: 'The header of the table is not valid',
+  })
+  expect(many.body).toHaveProperty('details.length', 100)
+  const line = { path: 'lines.1', message: expect.stringContaining('is too long') }
+  const wide = Array.from({ length: 100_000 }, (_, index) => `c${index}`).join()
+  for (const table of [`${wide}\n1`, ','.repeat(12_000_000), ' '.repeat(1_000_000)])
+    expect((await send(table)).body).toMatchObject({ statusCode: 400, details: [line] })
+  const open = await send(`prefix,rate_per_minute\n1,1\n"${'x'.repeat(16_000_000)}`)
+  expect(open.body).toMatchObject({ statusCode: 400, details: [{ ...line, path: 'lines.3' }] })
+  const empty = await send('\n'.repeat(16_000_000))
+  expect(empty.body).toMatchObject({
+    statusCode: 400,
+    error: 'The table has more than 100000 empty lines',
+  })
+  const wrong = await send(`prefix,rate_per_minute\n${'x,1\n'.repeat(20_000)}`)
+  expect(wrong.body).toMatchObject({ error: 'More than 10000 lines are not valid' })
+  const long = await send(`prefix,description,rate_per_minute\n1,${'x'.repeat(500)},1`)
+  expect(long.body).toMatchObject({
+    details: [{ path: 'lines.2', message: 'has a cell of more than 400 characters' }],
+  })
+  expect(await prefixes()).toEqual([])
+})
+
+test('an import counts against the rates that a tenant may have, and the platform may import more', async () => {
+  const { store, key, request, call, tenant } = await withTables()
+  await tenant('acme')
+  const token = await key({ tenant_slug: 'acme' })
+  const post = (path: string, body: unknown, headers?: Readonly<Record<string, string>>) =>
+    request(`/api/v1${path}`, { method: 'POST', token, body, ...(headers && { headers }) })
+  const { id } = (await post('/rate-plans', { name: 'own' })).data<{ id: number }>()
+  await runSql(
+    store,
+    `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 99998)
+       INSERT INTO rate (rate_plan_id, prefix, rate_per_minute_micros, first_rate_per_minute_micros,
+         connect_fee_micros, is_blocked, first_increment_seconds, increment_seconds)
+       SELECT ${id}, CAST(100000 + i AS TEXT), 1, 1, 0, 0, 0, 1 FROM n`,
+  )
+  const table = (count: number) =>
+    `prefix,rate_per_minute\n${Array.from({ length: count }, (_, n) => `2${n},1\n`).join('')}`
+  const tooMany = await post('/rates/import?rate_plan=own', table(3), csv)
+  expect([tooMany.status, tooMany.code]).toEqual([409, 'too_many_rates'])
+  const dry = await post('/rates/import?rate_plan=own&dry_run=true', table(3), csv)
+  expect([dry.status, dry.code]).toEqual([409, 'too_many_rates'])
+  expect((await post('/rates/import?rate_plan=own', table(2), csv)).status).toBe(200)
+  const repeated = await post('/rates/import?rate_plan=own', table(2), csv)
+  expect(repeated.data()).toMatchObject({ created: 0, updated: 2 })
+  const more = await call('POST', `/rates/import?rate_plan_id=${id}`, table(3), { headers: csv })
+  expect(more.data()).toMatchObject({ created: 1 })
+  expect((await post('/rates/import?rate_plan=own', table(3), csv)).status).toBe(200)
+  expect((await post('/rates/import?rate_plan=own', table(4), csv)).code).toBe('too_many_rates')
+})
+
+test('a prefix has at most a thousand dated prices in a plan, through every door', async () => {
+  const { call, send, store, now } = await withTables()
+  const day = (index: number) => new Date(Date.UTC(2026, 0, 1 + index)).toISOString()
+  const dated = (from: number, count: number) =>
+    `prefix,rate_per_minute,effective_from\n${Array.from({ length: count }, (_, index) => `49,1,${day(from + index)}\n`).join('')}`
+  const refused = { statusCode: 409, code: 'too_many_dates' }
+  expect((await send(dated(0, 1_001))).body).toMatchObject(refused)
+  expect((await send(dated(0, 1_000))).status).toBe(200)
+  expect((await send(dated(999, 2))).body).toMatchObject(refused)
+  expect((await send(dated(0, 1_000))).data()).toMatchObject({ created: 0 })
+  const rate = { rate_plan: 'default', rate_per_minute: 1, prefix: '49' }
+  const posted = await call('POST', '/rates', { ...rate, effective_from: day(2_000) })
+  expect(posted.body).toMatchObject({ ...refused, details: [{ path: 'prefix' }] })
+  const other = await call('POST', '/rates', { ...rate, prefix: '50' })
+  const { id } = other.data<{ id: number }>()
+  expect((await call('PATCH', `/rates/${id}`, { prefix: '49' })).body).toMatchObject(refused)
+  expect((await call('PATCH', `/rates/${id}`, { prefix: '51' })).status).toBe(200)
+  const seeded = (count: number) =>
+    seedFile(
+      store,
+      JSON.stringify({
+        rate_plans: [{ name: 'default', currency: 'EUR' }],
+        rates: Array.from({ length: count }, (_, index) => ({
+          ...rate,
+          effective_from: day(3_000 + index),
+        })),
+      }),
+      now(),
+    )
+  for (const count of [1, 1_200])
+    await expect(seeded(count)).rejects.toMatchObject({
+      name: 'SeedRefused',
+      message: expect.stringContaining('at most 1000 prices'),
+    })
 })

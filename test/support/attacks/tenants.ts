@@ -1,7 +1,7 @@
 /** What a tenant's key, or a client of the customer edge, may not reach. */
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Attack, repeatUntil } from './world.ts'
+import { type Attack, repeatUntil, rich } from './world.ts'
 
 const inner = 'GET /api/v1/users HTTP/1.1\r\nHost: x\r\nX-Inner: 1\r\n'
 
@@ -95,4 +95,79 @@ const batches: Attack = {
   },
 }
 
-export const tenants: readonly Attack[] = [smuggling, batches]
+const lines = (count: number, line: (index: number) => string): string =>
+  Array.from({ length: count }, (_, index) => line(index)).join('')
+
+/** Tables of rates that are not valid, each as large as it may be. */
+const hostileTables: Readonly<Record<string, () => string>> = {
+  'a hundred thousand columns': () => `${lines(100_000, (index) => `column ${index},`)}x\n1\n`,
+  'commas alone': () => ','.repeat(12_000_000),
+  'empty lines': () => '\n'.repeat(16_000_000),
+  'a quotation mark without an end': () => `prefix,rate_per_minute\n"${'x'.repeat(16_000_000)}`,
+  'wrong lines': () => `prefix,rate_per_minute\n${'x,1\n'.repeat(3_000_000)}`,
+  'a plan for each line': () =>
+    `prefix,rate_per_minute,rate_plan\n${lines(200_000, (index) => `${index},1,plan ${index}\n`)}`,
+  'prices of one prefix': () =>
+    `prefix,rate_per_minute,effective_from\n${lines(100_000, (index) => `49,1,${new Date(index * 60_000).toISOString()}\n`)}`,
+}
+
+/** A caller would hang up. On a busy machine a call takes a tenth of it. */
+const LATE_MS = 3_000
+
+const tables: Attack = {
+  name: 'tables of rates',
+  guarantee: 'calls are set up and the API answers beside any table that a tenant imports',
+  async run({ api, adminKey, tollgate, call, trusted }, until) {
+    const made = await api('POST', '/api/v1/application-keys', adminKey, {
+      name: `tables ${until}`,
+      scopes: ['*'],
+      tenant_scope: 'tenant',
+      tenant_slug: 'acme',
+    })
+    const { token } = made.body.data as { readonly token: string }
+    await api('POST', '/api/v1/rate-plans', token, { name: 'hostile', currency: 'USD' })
+    const breaches: string[] = []
+    let calls = 0
+    const importing = async (table: string): Promise<number> => {
+      const place = `http://127.0.0.1:${tollgate.apiPort}/api/v1/rates/import?rate_plan=hostile`
+      const headers = { 'content-type': 'text/csv', authorization: `Bearer ${token}` }
+      for (;;) {
+        const answer = await fetch(place, { method: 'POST', headers, body: table })
+          .then(async (response) => {
+            await response.text()
+            return response
+          })
+          // The connection may end before all of a refused table is sent.
+          .catch(() => ({ status: 429 }))
+        // What the table before it has used up runs off.
+        if (answer.status !== 429) return answer.status
+        await sleep(1_000)
+      }
+    }
+    await repeatUntil(until, async () => {
+      for (const [name, table] of Object.entries(hostileTables)) {
+        const answers: number[] = []
+        const whole = table()
+        const settled = importing(whole).then((status) => answers.push(status))
+        do {
+          const began = performance.now()
+          const [status, health] = await Promise.all([
+            call(trusted, '15551234567', rich),
+            api('GET', '/api/v1/health', adminKey),
+          ])
+          calls += 1
+          const tookMs = performance.now() - began
+          if (status !== 200 || health.status !== 200)
+            breaches.push(`${name}: a call got ${status}, the API answered ${health.status}`)
+          if (tookMs > LATE_MS) breaches.push(`${name}: a call took ${Math.round(tookMs)} ms`)
+        } while (answers.length === 0)
+        await settled
+        const [status] = answers
+        if (status !== 400 && status !== 409) breaches.push(`${name}: answered with ${status}`)
+      }
+    })
+    return { tried: `${calls} calls beside ${Object.keys(hostileTables).length} tables`, breaches }
+  },
+}
+
+export const tenants: readonly Attack[] = [smuggling, batches, tables]

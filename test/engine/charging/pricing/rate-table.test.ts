@@ -163,3 +163,42 @@ test('a table in which prefixes were replaced answers as one made anew', () => {
     }),
   )
 })
+
+test('of the dated prices of a prefix the newest that is in force holds', () => {
+  const moment = fc.integer({ min: 0, max: 20 })
+  const dated = fc.record({ from: fc.option(moment), to: fc.option(moment) })
+  const many = fc.uniqueArray(dated, { maxLength: 12, selector: ({ from }) => from })
+  fc.assert(
+    fc.property(many, fc.array(fc.integer({ min: 1, max: 4 })), (prices, cuts) => {
+      const rates = prices.map(({ from, to }) =>
+        rate('49', { effectiveFrom: from, effectiveTo: to }),
+      )
+      const table = new RateTable()
+      const rest = [...rates]
+      for (const length of cuts) table.add(rest.splice(0, length))
+      table.add(rest)
+      const newestFirst = rates.toSorted(
+        (a, b) => (b.effectiveFrom ?? -1) - (a.effectiveFrom ?? -1),
+      )
+      for (let at = -1; at <= 21; at += 1)
+        expect(table.find(1, '4930', at)).toBe(
+          newestFirst.find(
+            ({ effectiveFrom, effectiveTo }) =>
+              (effectiveFrom ?? -1) <= at && at < (effectiveTo ?? Infinity),
+          ),
+        )
+    }),
+    { numRuns: 300 },
+  )
+})
+
+test('a hundred thousand dated prices of one prefix are taken over and found within seconds', () => {
+  const rates = Array.from({ length: 100_000 }, (_, day) =>
+    rate('49', { effectiveFrom: (day * 7_919) % 100_000 }),
+  )
+  const began = performance.now()
+  const table = new RateTable()
+  for (let start = 0; start < rates.length; start += 250) table.add(rates.slice(start, start + 250))
+  for (let at = 0; at < 100_000; at += 10) expect(table.find(1, '4930', at)?.effectiveFrom).toBe(at)
+  expect(performance.now() - began).toBeLessThan(10_000)
+})

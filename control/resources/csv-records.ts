@@ -1,0 +1,123 @@
+/**
+ * Comma-separated values (RFC 4180), read record by record in memory that does not grow with the table, with a turn of
+ * the event loop after each part of it.
+ */
+import { isUtf8 } from 'node:buffer'
+import { Readable, pipeline } from 'node:stream'
+import { parse } from 'csv-parse'
+
+export interface CsvRecord {
+  /** Of the first line of the record; the header is line 1. */
+  readonly line: number
+  readonly cells: readonly string[]
+}
+
+/** Nothing after this line can be read, or nothing at all. */
+export class CsvProblem extends Error {
+  override readonly name = 'CsvProblem'
+  /** Undefined: it concerns the whole table. */
+  readonly line: number | undefined
+
+  constructor(message: string, line?: number) {
+    super(message)
+    this.line = line
+  }
+}
+
+/** Characters of the cells of one record. */
+const MAX_RECORD_LENGTH = 16_384
+/** A record that goes on for so many bytes has too many cells, whatever is in them. */
+const MAX_RECORD_BYTES = 262_144
+const MAX_EMPTY_LINES = 100_000
+/** About a millisecond of work. */
+const PART_BYTES = 16_384
+
+/** What `csv-parse` says of its progress with each record. */
+interface Progress {
+  readonly records: number
+  readonly empty_lines: number
+}
+
+/**
+ * Skips empty lines; LF and CRLF end a line. The header says whether `;`, a tab or `,` separates the cells.
+ *
+ * @param pause gives other work a turn.
+ * @throws {CsvProblem} while it is read.
+ */
+export async function* csvRecords(
+  table: Uint8Array,
+  pause: () => Promise<unknown>,
+): AsyncGenerator<CsvRecord> {
+  const bytes = Buffer.from(table.buffer, table.byteOffset, table.byteLength)
+  if (!isUtf8(bytes)) throw new CsvProblem('The table is not UTF-8')
+  if (bytes.includes(0)) throw new CsvProblem('The table contains a NUL character')
+  const parser = parse({
+    bom: true,
+    delimiter: separatorOf(bytes),
+    record_delimiter: ['\r\n', '\n'],
+    max_record_size: MAX_RECORD_LENGTH,
+    relax_column_count: true,
+    skip_empty_lines: true,
+    trim: true,
+    info: true,
+  })
+  let innerLines = 0
+  const lineOf = ({ records, empty_lines }: Progress): number => records + empty_lines + innerLines
+  const parts = partsOf(bytes, () => parser.info, pause)
+  pipeline(Readable.from(parts), parser, () => undefined)
+  try {
+    for await (const { record: cells, info } of parser as AsyncIterable<{
+      readonly record: readonly string[]
+      readonly info: Progress
+    }>) {
+      const line = lineOf(info)
+      innerLines += cells.reduce((sum, cell) => sum + linesIn(cell), 0)
+      if (cells.length > 1 || cells[0] !== '') yield { line, cells }
+    }
+  } catch (error) {
+    throw problemOf(error, lineOf(parser.info) + 1)
+  }
+}
+
+/** Parts of the table. Ends with a problem when no record ends, or nothing comes but empty lines. */
+async function* partsOf(
+  bytes: Buffer,
+  progress: () => Progress,
+  pause: () => Promise<unknown>,
+): AsyncGenerator<Buffer> {
+  let seen = -1
+  let endOfSeen = 0
+  for (let start = 0; start < bytes.length; start += PART_BYTES) {
+    const { records, empty_lines } = progress()
+    if (empty_lines > MAX_EMPTY_LINES)
+      throw new CsvProblem(`The table has more than ${MAX_EMPTY_LINES} empty lines`)
+    if (records + empty_lines !== seen) {
+      seen = records + empty_lines
+      endOfSeen = start
+    }
+    if (start - endOfSeen > MAX_RECORD_BYTES) throw tooLong
+    yield bytes.subarray(start, start + PART_BYTES)
+    await pause()
+  }
+}
+
+/** A line that is too long, or quotation marks that do not end. */
+const tooLong = new Error('a record is too long')
+
+function problemOf(error: unknown, line: number): unknown {
+  if (error instanceof CsvProblem) return error
+  const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+  if (error === tooLong || code === 'CSV_MAX_RECORD_SIZE')
+    return new CsvProblem('is too long, or has a quotation mark without an end', line)
+  if (/^(?:CSV_|INVALID_OPENING_QUOTE)/.test(code))
+    return new CsvProblem('is not valid CSV from here on', line)
+  return error
+}
+
+function separatorOf(bytes: Buffer): string {
+  const end = bytes.indexOf('\n')
+  const header = bytes.subarray(0, end === -1 ? undefined : end)
+  return [';', '\t'].find((candidate) => header.includes(candidate)) ?? ','
+}
+
+const linesIn = (cell: string): number => (cell.includes('\n') ? cell.split('\n').length - 1 : 0)

@@ -1,0 +1,39 @@
+/** The whole work of an import of rates, in whichever thread. */
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Tables } from '../../schema/open.ts'
+import type { RequestScope } from '../auth/tenants.ts'
+import {
+  changedBy,
+  type ChangedRates,
+  type ImportOrder,
+  type ImportReport,
+  readRates,
+  storeRates,
+} from './rate-import.ts'
+import { type NamedPlan, planFinder } from './rate-plan-reference.ts'
+
+/** Plain data: it is sent to the thread. */
+export interface ImportWork {
+  /** As it arrived. */
+  readonly table: Uint8Array
+  /** Of lines that name none. */
+  readonly plan: NamedPlan
+  readonly order: ImportOrder
+  readonly scope: RequestScope
+}
+
+export interface ImportOutcome {
+  readonly report: ImportReport
+  readonly changed: ChangedRates
+}
+
+/** Throws an `ApiError` for a table that cannot be imported. */
+export async function importRates(
+  store: Tables,
+  { table, plan, order, scope }: ImportWork,
+): Promise<ImportOutcome> {
+  const planOf = planFinder(store, plan, scope)
+  const rates = await readRates(table, planOf, order.allowsDefault, nextTurn)
+  const report = await storeRates(store, rates, order, scope)
+  return { report, changed: changedBy(rates, order) }
+}

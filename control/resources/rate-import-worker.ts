@@ -1,0 +1,138 @@
+/**
+ * The thread that imports rates, with a connection of its own that is open as long as an import. Calls go on: they are
+ * in the journal, and are stored when the import has ended.
+ */
+import { setPriority } from 'node:os'
+import { parentPort, workerData } from 'node:worker_threads'
+import Sqlite from 'better-sqlite3'
+import { Kysely, SqliteDialect } from 'kysely'
+import type { Database } from '../../schema/database.ts'
+import type { Tables } from '../../schema/open.ts'
+import { queryBuilder } from '../../schema/postgres/open.ts'
+import { PostgresStatements } from '../../schema/sql/postgres-statements.ts'
+import { SqliteStatements } from '../../schema/sql/sqlite-statements.ts'
+import { isUnstored } from '../../schema/storage/storage.ts'
+import {
+  ApiError,
+  type ErrorDetail,
+  type ErrorStatus,
+  storageUnavailable,
+} from '../http/api-error.ts'
+import { importRates, type ImportOutcome, type ImportWork } from './import-rates.ts'
+
+export type ImportDatabase = { readonly path: string } | { readonly url: string }
+
+export type ThreadReply =
+  | { readonly kind: 'done'; readonly outcome: ImportOutcome }
+  | {
+      readonly kind: 'refused'
+      readonly status: ErrorStatus
+      readonly code: string
+      readonly message: string
+      readonly details: readonly ErrorDetail[] | undefined
+      readonly headers: Readonly<Record<string, string>>
+    }
+  | { readonly kind: 'failed'; readonly error: string }
+  /** The thread has the write lock, and waits for an answer. */
+  | { readonly kind: 'locked' }
+  /** Nobody else has committed since; the thread waits for an answer. */
+  | { readonly kind: 'committed' }
+
+/** A lower priority than the calls. On Linux it applies to this thread only. */
+if (process.platform === 'linux') setPriority(0, 5)
+
+const { database, answered } = workerData as {
+  readonly database: ImportDatabase
+  /** Counts the answers of the main thread. */
+  readonly answered: Int32Array<SharedArrayBuffer>
+}
+
+const reply = (message: ThreadReply): void => parentPort?.postMessage(message, [])
+
+parentPort?.on('message', (work: ImportWork) => void run(work).then(reply))
+
+async function run(work: ImportWork): Promise<ThreadReply> {
+  try {
+    const outcome =
+      'url' in database ? await onServer(database.url, work) : await onFile(database.path, work)
+    return { kind: 'done', outcome }
+  } catch (error) {
+    const refusal = isUnstored(error) ? storageUnavailable() : error
+    if (!(refusal instanceof ApiError)) return { kind: 'failed', error: String(error) }
+    const { status, code, message, details, headers } = refusal
+    return { kind: 'refused', status, code, message, details, headers }
+  }
+}
+
+async function onServer(url: string, work: ImportWork): Promise<ImportOutcome> {
+  const statements = new PostgresStatements({ url, connections: 1, statementTimeoutMs: SERVER_MS })
+  try {
+    return await importRates({ db: queryBuilder(), statements }, work)
+  } finally {
+    await statements.close()
+  }
+}
+
+/** Of one statement: the longest counts the rates of a tenant. */
+const SERVER_MS = 30_000
+/** A wait for the write lock stops this thread alone. */
+const BUSY_MS = 5_000
+
+async function onFile(path: string, work: ImportWork): Promise<ImportOutcome> {
+  const sqlite = new Sqlite(path, { fileMustExist: true, timeout: BUSY_MS })
+  try {
+    sqlite.pragma('synchronous = FULL')
+    sqlite.pragma('foreign_keys = ON')
+    const db = new Kysely<Database>({ dialect: new SqliteDialect({ database: sqlite }) })
+    const statements = new SqliteStatements(sqlite)
+    return await importRates({ db, statements: toldOf(statements, sqlite) }, work)
+  } finally {
+    sqlite.close()
+  }
+}
+
+/**
+ * Tells the main thread of its transaction, which would else take it for that of another program, and read every table
+ * again. What others have committed before is read first. What they commit between the end of this transaction and the
+ * lock after it is seen by the version of the data; then the main thread reads every table.
+ */
+function toldOf(statements: SqliteStatements, sqlite: Sqlite.Database): Tables['statements'] {
+  const versionOf = (): unknown => sqlite.pragma('data_version', { simple: true })
+  let isOpen = false
+  return {
+    isShared: statements.isShared,
+    prepare: (sql) => statements.prepare(sql),
+    prepareRows: (text) => statements.prepareRows(text),
+    afterCommit: (work) => statements.afterCommit(work),
+    notify: () => statements.notify(),
+    lockedTransaction: (work) => statements.lockedTransaction(work),
+    async transaction(work) {
+      if (isOpen) return statements.transaction(work)
+      let version: unknown
+      isOpen = true
+      try {
+        const result = await statements.transaction(async () => {
+          ask({ kind: 'locked' })
+          version = versionOf()
+          return work()
+        })
+        sqlite.exec('BEGIN IMMEDIATE')
+        if (versionOf() === version) ask({ kind: 'committed' })
+        sqlite.exec('ROLLBACK')
+        return result
+      } finally {
+        isOpen = false
+      }
+    },
+  }
+}
+
+/** The main thread may stand still; then what is committed counts as another program's. */
+const ANSWER_MS = 2_000
+
+/** Waits, with this thread, until the main thread has answered. */
+function ask(question: ThreadReply): void {
+  const seen = Atomics.load(answered, 0)
+  reply(question)
+  Atomics.wait(answered, 0, seen, ANSWER_MS)
+}

@@ -1,0 +1,156 @@
+/**
+ * Imports tables of rates, one at a time, in the thread of `rate-import-worker.ts`, where the program has one: reading
+ * and writing a hundred thousand lines takes seconds, in which no call would be answered. An in-memory database and a
+ * program that runs from its sources import here, with a turn of the event loop after each part that is read.
+ */
+import { existsSync } from 'node:fs'
+import { Worker } from 'node:worker_threads'
+import type { Changes } from '../../schema/changes/changes.ts'
+import type { Cancel, Schedule } from '../../schema/clock.ts'
+import type { Log } from '../../schema/contracts/log.ts'
+import type { MaybeLocal, Store } from '../../schema/open.ts'
+import { ApiError, storageUnavailable } from '../http/api-error.ts'
+import { FairTurns } from '../http/fair-turns.ts'
+import { importRates, type ImportOutcome, type ImportWork } from './import-rates.ts'
+import type { ImportDatabase, ThreadReply } from './rate-import-worker.ts'
+
+export interface RateImportsDeps {
+  readonly store: Store & MaybeLocal
+  /** Of the server that has the database; undefined: it is a file, or in memory. */
+  readonly databaseUrl?: string | undefined
+  /** Learns what the thread has committed. */
+  readonly changes?: Changes | undefined
+  readonly schedule: Schedule
+  readonly log: Log
+  /** Of the thread; absent: beside the bundle, where the program has one. */
+  readonly file?: URL
+}
+
+export interface RateImports {
+  run(work: ImportWork): Promise<ImportOutcome>
+  /** An import that is under way is rolled back. */
+  stop(): Promise<void>
+}
+
+const threadFile = new URL('./rate-import-worker.js', import.meta.url)
+
+/** Tables that wait of one tenant: their bytes are in memory. */
+const MAX_WAITING = 3
+
+export function openRateImports(deps: RateImportsDeps): RateImports {
+  const database = databaseOf(deps)
+  const { file = threadFile } = deps
+  const thread =
+    database === undefined || !existsSync(file) ? undefined : new ImportThread(file, database, deps)
+  const { store } = deps
+  const turns = new FairTurns<number | null>(1, MAX_WAITING, tooManyImports)
+  const run = (work: ImportWork) => thread?.run(work) ?? importRates(store, work)
+  return {
+    run: (work) =>
+      turns.run(work.scope.tenantId, () => {
+        if (store.storage.problem !== undefined) throw storageUnavailable()
+        return run(work)
+      }),
+    stop: () => thread?.stop() ?? Promise.resolve(),
+  }
+}
+
+const tooManyImports = (): ApiError =>
+  new ApiError(
+    429,
+    'too_many_imports',
+    `${MAX_WAITING} imports are waiting already: wait for the answer of one before you send the next`,
+    { headers: { 'Retry-After': '10' } },
+  )
+
+function databaseOf({ store, databaseUrl }: RateImportsDeps): ImportDatabase | undefined {
+  if (databaseUrl !== undefined) return { url: databaseUrl }
+  const { sqlite } = store
+  return sqlite === undefined || sqlite.memory ? undefined : { path: sqlite.name }
+}
+
+/** 250,000 rates need about 200 MB. */
+const MAX_HEAP_MB = 512
+/** Its memory is given back. */
+const IDLE_MS = 60_000
+/** An import that takes longer is rolled back: the longest takes about ten seconds. */
+const LONGEST_MS = 120_000
+
+interface Pending {
+  readonly resolve: (outcome: ImportOutcome) => void
+  readonly reject: (error: Error) => void
+}
+
+class ImportThread {
+  readonly #file: URL
+  readonly #database: ImportDatabase
+  readonly #deps: RateImportsDeps
+  #worker: Worker | undefined
+  #pending: Pending | undefined
+  #cancelIdle: Cancel | undefined
+
+  constructor(file: URL, database: ImportDatabase, deps: RateImportsDeps) {
+    this.#file = file
+    this.#database = database
+    this.#deps = deps
+  }
+
+  /** One at a time. */
+  async run(work: ImportWork): Promise<ImportOutcome> {
+    this.#cancelIdle?.()
+    const worker = (this.#worker ??= this.#start())
+    const { table } = work
+    const cancelEnd = this.#deps.schedule(() => void worker.terminate(), LONGEST_MS)
+    const isWhole = table.byteLength === table.buffer.byteLength
+    try {
+      return await new Promise<ImportOutcome>((resolve, reject) => {
+        this.#pending = { resolve, reject }
+        worker.postMessage(
+          work,
+          isWhole && table.buffer instanceof ArrayBuffer ? [table.buffer] : [],
+        )
+      })
+    } finally {
+      cancelEnd()
+      this.#deps.store.storage.isLockedHere = false
+      this.#pending = undefined
+      this.#cancelIdle = this.#deps.schedule(() => void this.stop(), IDLE_MS)
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#cancelIdle?.()
+    await this.#worker?.terminate()
+  }
+
+  #start(): Worker {
+    const { log, changes, store } = this.#deps
+    const answered = new Int32Array(new SharedArrayBuffer(4))
+    const worker = new Worker(this.#file, {
+      workerData: { database: this.#database, answered },
+      resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
+    })
+    worker.unref()
+    worker.on('message', (reply: ThreadReply) => {
+      if (reply.kind === 'done') return this.#pending?.resolve(reply.outcome)
+      if (reply.kind === 'refused') return this.#pending?.reject(refusalOf(reply))
+      if (reply.kind === 'failed') return this.#pending?.reject(new Error(reply.error))
+      store.storage.isLockedHere = reply.kind === 'locked'
+      if (reply.kind === 'locked') changes?.readForeign()
+      else changes?.passOver()
+      Atomics.add(answered, 0, 1)
+      Atomics.notify(answered, 0)
+    })
+    worker.on('error', (error) => log('error', 'rates: the thread of imports failed', { error }))
+    worker.on('exit', () => {
+      if (this.#worker === worker) this.#worker = undefined
+      this.#pending?.reject(new Error('the thread of imports has ended'))
+    })
+    return worker
+  }
+}
+
+const refusalOf = (reply: ThreadReply & { readonly kind: 'refused' }): ApiError => {
+  const { status, code, message, details, headers } = reply
+  return new ApiError(status, code, message, { headers, ...(details && { details }) })
+}

@@ -1,0 +1,148 @@
+/** Imports in their thread, on a file and on a server. */
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import type { ImportWork } from '../../../control/resources/import-rates.ts'
+import { openRateImports, type RateImportsDeps } from '../../../control/resources/rate-imports.ts'
+import { FileChanges } from '../../../schema/changes/changes.ts'
+import { migrate } from '../../../schema/migrate.ts'
+import { openDatabase, type Store } from '../../../schema/open.ts'
+import { execute, first, insert } from '../../../schema/sql/query.ts'
+import { ManualTime } from '../../support/manual-time.ts'
+import { hasPostgres } from '../../support/postgres.ts'
+import { sharedDatabase } from '../../support/shared-database.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { threadFile } from '../../support/thread-file.ts'
+
+const file = await threadFile(
+  new URL('../../../control/resources/rate-import-worker.ts', import.meta.url),
+)
+
+function onFile() {
+  const path = join(temporaryFolder(), 'a.db')
+  const store = openDatabase(path)
+  onTestFinished(() => store.close())
+  migrate(store.sqlite, 0)
+  return { store, path }
+}
+
+function importsOf(deps: Pick<RateImportsDeps, 'store' | 'databaseUrl' | 'changes'>) {
+  const imports = openRateImports({
+    ...deps,
+    file,
+    schedule: () => () => undefined,
+    log: () => undefined,
+  })
+  onTestFinished(() => imports.stop())
+  return imports
+}
+
+const planOf = (store: Store, name = 'retail') =>
+  insert(
+    store,
+    store.db
+      .insertInto('rate_plan')
+      .values({ name, currency: 'EUR', decimals: 4, tenant_id: null, created_at: 0 })
+      .returning('id'),
+  )
+
+const ratesIn = async (store: Store): Promise<number> => {
+  const query = store.db.selectFrom('rate').select((row) => row.fn.countAll<number>().as('n'))
+  return (await first(store, query))?.n ?? 0
+}
+
+const workOf = (table: string, isDryRun = false): ImportWork => ({
+  table: new TextEncoder().encode(table),
+  plan: { rate_plan: 'retail' },
+  order: { mode: 'merge', isDryRun, allowsDefault: false },
+  scope: { tenantId: null, actor: 'test', now: 0 },
+})
+
+const databases = [
+  { database: 'SQLite', open: async () => ({ ...onFile(), url: undefined }) },
+  ...(hasPostgres
+    ? [
+        {
+          database: 'PostgreSQL',
+          async open() {
+            const { url, open } = await sharedDatabase()
+            return { store: await open(), url }
+          },
+        },
+      ]
+    : []),
+]
+
+test.each(databases)(
+  'a thread imports what is valid into $database, and answers as this one would',
+  async ({ open }) => {
+    const { store, url } = await open()
+    const planId = await planOf(store)
+    const imports = importsOf({ store, databaseUrl: url })
+    const good = 'prefix,rate_per_minute\n49,0.10\n44,0.20\n'
+    const report = { imported: 2, created: 2, updated: 0, removed: 0 }
+    expect(await imports.run(workOf(good, true))).toMatchObject({ report })
+    expect(await ratesIn(store)).toBe(0)
+    expect(await imports.run(workOf(good))).toEqual({
+      report,
+      changed: {
+        plans: [planId],
+        prefixes: [
+          { planId, prefix: '49' },
+          { planId, prefix: '44' },
+        ],
+      },
+    })
+    expect(await ratesIn(store)).toBe(2)
+    await expect(imports.run(workOf('prefix,rate_per_minute\n1,cheap\n'))).rejects.toMatchObject({
+      name: 'ApiError',
+      status: 400,
+      code: 'validation_failed',
+      details: [{ path: 'lines.2.rate_per_minute' }],
+    })
+    const other = { ...workOf(good), plan: { rate_plan: 'none' } }
+    await expect(imports.run(other)).rejects.toMatchObject({ status: 400 })
+    expect(await ratesIn(store)).toBe(2)
+  },
+)
+
+test('of one tenant four tables are in memory, and each tenant has its turn', async () => {
+  const { store } = onFile()
+  await planOf(store)
+  const imports = importsOf({ store })
+  const work = workOf('prefix,rate_per_minute\n49,0.10\n')
+  const order: string[] = []
+  const of = (tenantId: number, name: string) =>
+    imports
+      .run({ ...work, table: work.table.slice(), scope: { ...work.scope, tenantId } })
+      .catch(({ code }: { readonly code: string }) => {
+        if (code === 'too_many_imports') throw new Error(code)
+      })
+      .finally(() => order.push(name))
+  const [first, second, third, fourth] = ['a', 'b', 'c', 'd'].map((name) => of(1, name))
+  await expect(of(1, 'e')).rejects.toThrow('too_many_imports')
+  await Promise.all([first, second, third, fourth, of(2, 'other')])
+  expect(order).toEqual(['e', 'a', 'b', 'other', 'c', 'd'])
+})
+
+test('what the thread commits is not taken for the commit of another program, which is not missed', async () => {
+  const { store, path } = onFile()
+  await planOf(store)
+  const time = new ManualTime(0)
+  const changes = new FileChanges(store, { schedule: time.schedule, log: () => undefined })
+  let reloads = 0
+  changes.follow({ topics: ['rate'], reload: async () => void (reloads += 1) })
+  await changes.start()
+  const imports = importsOf({ store, changes })
+  await imports.run(workOf('prefix,rate_per_minute\n49,0.10\n'))
+  time.advance(1_000)
+  expect(reloads).toBe(0)
+  const other = openDatabase(path)
+  onTestFinished(() => other.close())
+  await execute(other, other.db.updateTable('rate_plan').set({ decimals: 2 }))
+  await imports.run(workOf('prefix,rate_per_minute\n44,0.10\n'))
+  expect(reloads).toBe(1)
+  await execute(other, other.db.updateTable('rate_plan').set({ decimals: 3 }))
+  time.advance(1_000)
+  await Promise.resolve()
+  expect(reloads).toBe(2)
+})
