@@ -5,7 +5,7 @@
 import type { AppMessage } from '../application.ts'
 import { isReliable, type Flow, type Protocol } from '../flow.ts'
 import type { SipMessage } from '../message/message.ts'
-import { parseNameAddr, parseUri } from '../message/fields.ts'
+import { parseNameAddr, parseUri, sameUri } from '../message/fields.ts'
 import type { Deadline, Deadlines, TimerTarget } from '../transaction/machine.ts'
 
 /** A connection that phones have registered over. */
@@ -122,7 +122,11 @@ const peerKey = (protocol: Protocol, address: string, port: number): string =>
 /** The time that the answer grants the Contact of that key; 0 when it lists other Contacts alone. */
 function grantedSeconds(request: SipMessage, response: AppMessage, key: string): number {
   const listed = response.list('Contact').map((value) => parseNameAddr(value))
-  const own = listed.find((contact) => contact !== undefined && keyOf(contact.uri) === key)
+  const asSent = request.contact?.uri ?? ''
+  // RFC 3261 §10.2.4: the answer lists other bindings, too, perhaps of the same user and host.
+  const own =
+    listed.find((contact) => contact !== undefined && sameUri(contact.uri, asSent)) ??
+    listed.find((contact) => contact !== undefined && keyOf(contact.uri) === key)
   if (request.method === 'REGISTER' && listed.length > 0 && own === undefined) return 0
   const asked = request.contact?.params.get('expires') ?? request.get('Expires')
   return secondsIn(own?.params.get('expires') ?? response.get('Expires') ?? asked)

@@ -59,6 +59,14 @@ test('for the granted time, and at most 30 s longer', () => {
   expect(server.other).toMatchObject([{ kind: 'resolve', question: { host: 'xyz.invalid' } }])
 })
 
+test('of several listed Contacts of one user and host, the one that was sent counts', () => {
+  const server = new VirtualServer()
+  const other = '<sip:alice@xyz.invalid:5061;transport=tcp>;expires=60'
+  register(server, `Contact: ${other}, ${contact};expires=600`)
+  server.advance(599_999)
+  expect(server.core.stats()['registrationFlows']).toBe(1)
+})
+
 test('a refused REGISTER, one by UDP, and one with an answer that names only others bind nothing', () => {
   const server = new VirtualServer()
   register(server, granted(600), { status: 403, branch: 'r1' })
