@@ -580,6 +580,8 @@ export class Engine {
       mayReach: this.#unpriced.mayReach,
       // Of two targets of a name the second one has its turn before the call moves to another candidate.
       timers: { inviteSilenceMs: config.nodeTimeoutMs / 2 },
+      onRegisteredFlowClosed: ({ listener: { protocol }, address, port }) =>
+        this.registrar.connectionClosed({ protocol, address, port }),
       readToken: this.#others && ((request) => this.#others?.hop.read(request)),
       admitInDialog: (request, dialog) => refusalInDialog(request, dialog, this.#inDialogDeps),
       // The settings do not allow less than the RFC's 90 s; a test does.

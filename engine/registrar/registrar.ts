@@ -76,7 +76,7 @@ export interface RegistrarDeps extends RegistrationsDeps {
   /** Reports a wrong password of a phone of this tenant. */
   readonly onWrongPassword: (failure: WrongPassword) => void
   /** How phones are reached that have registered at other nodes; absent: every node reaches them alike. */
-  readonly hop?: Pick<PhoneHop, 'targetOf'> | undefined
+  readonly hop?: Pick<PhoneHop, 'targetOf' | 'isReachable'> | undefined
   /** Whether it is a proxy of ours for phones of this tenant; a tenant's nodes, which it writes itself, are none. */
   readonly isProxy: (source: Source, tenantId: number) => boolean
 }
@@ -229,8 +229,11 @@ export class Registrar {
       .toSorted((a, b) => b.q - a.q)
   }
 
+  /** Of the phones that a call would reach now: the connections of a node that is gone are closed. */
   statusOf(domain: string, extension: string): ExtensionStatus {
-    const bindings = this.bindingsOf({ domain: domain.toLowerCase(), extension })
+    const bindings = this.bindingsOf({ domain: domain.toLowerCase(), extension }).filter(
+      this.#isReachable,
+    )
     const last = bindings.reduce<Binding | undefined>(
       (latest, binding) =>
         latest && latest.registeredAt > binding.registeredAt ? latest : binding,
@@ -247,6 +250,14 @@ export class Registrar {
         expiresAt,
       })),
     }
+  }
+
+  readonly #isReachable = (binding: Binding): boolean =>
+    this.#deps.hop?.isReachable(binding) ?? true
+
+  /** A connection is closed over which phones may have registered. */
+  connectionClosed(source: Source): void {
+    this.#registrations.connectionClosed(source)
   }
 
   /** As `Registrations.end`, for a domain in any case. */
@@ -380,7 +391,7 @@ export class Registrar {
     const { domain, extension, extensionId, tenantId, secrets } = record
     const now = this.#deps.now()
     const present = this.#registrations.bindingsOf(domain, extension)
-    const result = register(present, request, now, bindingLimits)
+    const result = register(present, request, now, bindingLimits, this.#isReachable)
     if (result.kind === 'refused') return answer(result.status, result.reason, result.headers)
     const { bindings, saved, refreshed, removed } = result
     if (saved.length + refreshed.length + removed.length > 0) {

@@ -267,6 +267,11 @@ export interface SipServerOptions {
    * A forwarded request has no other Route left, and no application hears of it.
    */
   readonly readToken?: ((request: TokenRequest) => TokenVerdict | undefined) | undefined
+  /**
+   * Told when a connection is closed over which a phone has registered: it is called over no other one (RFC 5626 §5.3).
+   * Told after the 2xx to a REGISTER, too, whose connection is closed by then. Default: nobody is.
+   */
+  readonly onRegisteredFlowClosed?: ((flow: Flow) => void) | undefined
   /** Where requests outside dialogs go that name no next hop by themselves: a SIP URI. Default: to their Request-URI. */
   readonly outboundProxy?: string | undefined
   /** Default: `none`. */

@@ -80,6 +80,8 @@ export async function startCallRig(options: CallRigOptions = {}) {
       ],
       secret: 'cymru',
       readToken: options.readToken,
+      onRegisteredFlowClosed: ({ listener: { protocol }, address, port }) =>
+        registrar?.connectionClosed({ protocol, address, port }),
       dnsServers: options.dnsServers ?? [],
       ...(hasSockets
         ? { admin: address, timers: withSipTimers ? fastTimers : {} }
