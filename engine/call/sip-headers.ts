@@ -70,6 +70,18 @@ export function withoutClaims(passed: Headers): Headers {
   return passed
 }
 
+/**
+ * With these a phone is told to answer by itself, and where to fetch its ring tone and its picture. RFC 3261 §20.4 and
+ * §20.9 warn of both, and RFC 5373 §6 wants to know who asks: they reach a phone only in an INVITE of its own tenant.
+ */
+const alertHeaders: readonly string[] = namesIn('alert-info call-info')
+
+/** Removes what makes a phone answer by itself from headers that have passed. */
+export function withoutAlerts(passed: Headers): Headers {
+  for (const name of alertHeaders) delete passed[name]
+  return passed
+}
+
 /** Removes headers by their lower-case names. */
 export function withoutHeaders(headers: Headers, names: readonly string[] = []): Headers {
   if (names.length === 0) return headers
