@@ -131,12 +131,36 @@ test.each([
   expect(address?.params.get('tag')).toBe(tag)
 })
 
+// RFC 4475 §3.1.2.6: the one address in the value is what is meant.
+test.each([
+  '""unknown"" <sip:+12025550123@203.0.113.7>;tag=a',
+  '"unterminated <sip:+12025550123@203.0.113.7>;tag=a',
+  '"a\\" <sip:+12025550123@203.0.113.7>;tag=a',
+  '" <sip:+12025550123@203.0.113.7>;tag=a',
+  '"""<sip:+12025550123@203.0.113.7>;tag=a',
+  '"A" Smith <sip:+12025550123@203.0.113.7>;tag=a',
+  'Doe, Jane <sip:+12025550123@203.0.113.7>;tag=a',
+  'jane@home <sip:+12025550123@203.0.113.7>;tag=a',
+  'Sales: Jane; Ext. 4 <sip:+12025550123@203.0.113.7> ; tag = a',
+  'J. "Jay" Doe\t<sip:+12025550123@203.0.113.7>;tag=a',
+  'C:\\gateway <sip:+12025550123@203.0.113.7>;x="y";tag=a',
+  '"a;tag=b <sip:+12025550123@203.0.113.7>;tag=a',
+])('a display name that breaks the grammar is dropped: %s', (value) => {
+  const address = parseNameAddr(value)
+  expect(address).toMatchObject({ displayName: '', uri: 'sip:+12025550123@203.0.113.7' })
+  expect([address?.params.get('tag'), tagOf(value)]).toEqual(['a', 'a'])
+  expect(readAddress(value).uri).toBe('sip:+12025550123@203.0.113.7')
+})
+
 test.each([
   '',
   '*',
   '<>',
   '<sip:a@b',
-  '"x <sip:a@b>',
+  '"x <sip:a@b',
+  '"x <sip:a@b> <sip:c@d>',
+  '"x" sip:a@b',
+  '"x <a>',
   '<sip:a b@c>',
   'sip:a@b?h=1',
   'sip:a@b,sip:c@d',
@@ -293,7 +317,10 @@ test.each([
   ['"N" <sip:1@a>, "M" <sip:2@b>', 'N', 'sip:1@a'],
   ['"N", <sip:2@b>', 'N', ''],
   ['<sip:1@a', '', 'sip:1@a'],
-  ['"open <sip:1@a>', 'open <sip:1@a>', ''],
+  ['"open <sip:1@a>', '', 'sip:1@a'],
+  ['""open"" <sip:1@a>', '', 'sip:1@a'],
+  ['sip:1@a, <tel:2>', '', 'sip:1@a'],
+  ['Doe, Jane <sip:1@a>', 'Doe, Jane', 'sip:1@a'],
   ['"', '', ''],
   ['', '', ''],
 ])('of %s, the name is %s and the URI %s', (value, displayName, uri) => {
