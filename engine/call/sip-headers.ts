@@ -9,6 +9,7 @@ import {
   escapeUser,
   headerNamed,
   isKnownStatus,
+  parseOptionTags,
   readAddress,
   readUri,
   replaceHosts,
@@ -162,7 +163,9 @@ export const ownMark = (headers: Headers): string | undefined => headerNamed(hea
 
 /** The tokens of a comma list that we know; nothing when none is left. */
 function passOnly(known: ReadonlySet<string>, key: string, value: string, passed: Headers): void {
-  const passing = splitList(value).filter((token) => known.has(token))
+  // Options are written in any case (RFC 3261 §7.3.1), methods are not (§7.1).
+  const tokens = key === 'supported' ? parseOptionTags([value]) : splitList(value)
+  const passing = tokens.filter((token) => known.has(token))
   if (passing.length > 0) passed[key] = passing.join(', ')
 }
 
@@ -170,7 +173,7 @@ function passOnly(known: ReadonlySet<string>, key: string, value: string, passed
 export function unsupportedOptions(require: string | undefined): string {
   if (require === undefined) return ''
   return splitList(require)
-    .filter((token) => !doneHere.has(token))
+    .filter((token) => !doneHere.has(token.toLowerCase()))
     .join(', ')
 }
 
@@ -179,7 +182,7 @@ const doneHere = new Set(['100rel', 'timer', 'replaces'])
 
 /** The caller requires reliable provisional responses (RFC 3262). */
 export const requires100rel = (require: string | undefined): boolean =>
-  require !== undefined && splitList(require).includes('100rel')
+  require !== undefined && parseOptionTags([require]).includes('100rel')
 
 function namesIn(...lines: readonly string[]): string[] {
   return lines.flatMap((line) => line.split(' '))
@@ -251,7 +254,7 @@ export const partyOfNumber = (number: string, host: string, name = ''): Party =>
 /** RFC 3325 §9.1: the network vouches for the asserted identity; From is a claim of the sender. */
 export function callerOf(asserted: string | undefined, claimed: Party): Party {
   if (asserted === undefined) return claimed
-  const known = partyOf(asserted)
+  const known = numberedPartyOf(asserted)
   return known.number === '' ? claimed : { ...known, name: known.name || claimed.name }
 }
 
@@ -260,6 +263,28 @@ export function partyOf(value: string): Party {
   const { displayName, uri } = readAddress(value)
   return uriParty(uri, cleanName(displayName))
 }
+
+/**
+ * The party in a header that may have several values, over several lines: RFC 3325 §9.1 allows one sip and one tel URI in any
+ * order. The number that is known everywhere is meant, else the first number, else the first name.
+ */
+export function numberedPartyOf(value: string): Party {
+  const first = partyOf(value)
+  if (!value.includes(',') || isGlobal(first)) return first
+  const parties = splitList(value).slice(0, MAX_IDENTITIES).map(partyOf)
+  const meant =
+    parties.find(isGlobal) ??
+    parties.find(({ number, irregular }) => number !== '' && irregular === undefined) ??
+    parties.find(({ number }) => number !== '') ??
+    first
+  return meant.name === '' ? { ...meant, name: first.name } : meant
+}
+
+/** More values of one header are not read. */
+const MAX_IDENTITIES = 8
+
+const isGlobal = ({ number, irregular }: Party): boolean =>
+  irregular === undefined && number.startsWith('+')
 
 export const isAnonymous = ({ host }: Party): boolean => host.toLowerCase() === ANONYMOUS_HOST
 

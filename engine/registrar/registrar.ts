@@ -536,9 +536,13 @@ function callerIn(value: string | undefined): Identity | undefined {
 /** The identity that a request claims. RFC 3325 §6: a phone that hides its number tells only its own server. */
 function claimedBy(headers: RequestHeaders): Identity | undefined {
   const claimed = callerIn(headerNamed(headers, 'from'))
-  return claimed?.domain === ANONYMOUS_HOST
-    ? callerIn(headerNamed(headers, 'p-preferred-identity'))
-    : claimed
+  if (claimed?.domain !== ANONYMOUS_HOST) return claimed
+  // RFC 3325 §9.2: one sip and one tel URI, in any order; only the first of them names a user at a domain.
+  for (const value of splitList(headerNamed(headers, 'p-preferred-identity') ?? '')) {
+    const preferred = callerIn(value)
+    if (preferred !== undefined) return preferred
+  }
+  return undefined
 }
 
 const MAX_PATH = 8

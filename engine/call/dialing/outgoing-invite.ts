@@ -10,8 +10,8 @@ import {
   CALL_UUID,
   type HeaderFilter,
   isAnonymous,
+  numberedPartyOf,
   type Party,
-  partyOf,
   TRANSFER_TOKEN,
   withoutAlerts,
   withoutHeaders,
@@ -278,7 +278,7 @@ function assertCaller(
   { from, headers: received }: OutgoingCall,
   headers: Headers,
 ) {
-  const asserted = partyOf(received['p-asserted-identity'] ?? '').user
+  const asserted = numberedPartyOf(received['p-asserted-identity'] ?? '').user
   const claimed = isAnonymous(from) ? '' : from.user
   const number = value === null ? asserted || claimed : escapeUser(value)
   if (number === '') delete headers['p-asserted-identity']

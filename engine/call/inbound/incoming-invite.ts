@@ -9,6 +9,7 @@ import {
   identityClaims,
   type Irregular,
   isAnonymous,
+  numberedPartyOf,
   type Party,
   partyOf,
   renumbered,
@@ -96,7 +97,7 @@ function calledParty({ uri, headers }: SipRequest, registeredUser: string | unde
   if (called.number !== registered.text) return called
   const isNumber = registered.kind === 'number'
   const to = isNumber && isDiverted(headers) ? undefined : headers['to']
-  const dialled = partyOf(headerNamed(headers, 'p-called-party-id') ?? to ?? '')
+  const dialled = numberedPartyOf(headerNamed(headers, 'p-called-party-id') ?? to ?? '')
   if (dialled.number === '' || dialled.number === called.number)
     return { ...called, irregular: undefined }
   return { ...dialled, host: called.host }
