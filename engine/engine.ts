@@ -15,6 +15,7 @@ import { parseListener, type SipListener } from './call/user-agent/server-link.t
 import { probeThrough, registerThrough } from './call/user-agent/probe.ts'
 import { type Endpoint, type EndpointListener, startTestPhone } from './endpoint.ts'
 import { connectToServer } from './call/user-agent/drachtio-server.ts'
+import { headersOf } from './call/user-agent/requests.ts'
 import { simulate, type SimulationDeps } from './call/simulate.ts'
 import { OtherNodes } from './call/transfer/other-nodes.ts'
 import { MessageLog, traceOf } from './call/trace/trace.ts'
@@ -580,6 +581,8 @@ export class Engine {
       mayReach: this.#unpriced.mayReach,
       // Of two targets of a name the second one has its turn before the call moves to another candidate.
       timers: { inviteSilenceMs: config.nodeTimeoutMs / 2 },
+      onRefusedInvite: (invite) =>
+        this.#control.inviteRefused({ ...invite, headers: headersOf(invite) }),
       onRegisteredFlowClosed: ({ listener: { protocol }, address, port }) =>
         this.registrar.connectionClosed({ protocol, address, port }),
       readToken: this.#others && ((request) => this.#others?.hop.read(request)),

@@ -31,6 +31,7 @@ import {
   carrierFull,
   rejectionFor,
 } from './inbound/admission.ts'
+import { type RefusedInvite, RefusedInvites } from './inbound/refused-invite.ts'
 import { retryAfter, routeCall } from './inbound/route.ts'
 import { spy } from './monitoring/spy.ts'
 import { Messages, type MessageTotals } from './phones/message.ts'
@@ -76,6 +77,8 @@ export interface CallControl {
   saveAll(): readonly string[]
   /** No RTP has come since `lastPacketAt`: an answered call ends as of that time. */
   mediaLost(callUuid: string, lastPacketAt: number): void
+  /** The SIP server has refused an INVITE by itself. */
+  inviteRefused(invite: RefusedInvite): void
   /** Between phones, outside calls; since the start. */
   readonly messages: MessageTotals
 }
@@ -117,6 +120,7 @@ export function startCallControl(deps: CallControlDeps): CallControl {
   })
   client.handle('register', (request, answer) => answerRegister(request, answer, deps))
   const messages = new Messages(calls)
+  const refusedInvites = new RefusedInvites(calls)
   handleOutside('message', (request, answer) => messages.take(request, answer))
   handleOutside('publish', (request, answer) => {
     if (deps.publications) deps.publications.take(request, answer)
@@ -133,6 +137,7 @@ export function startCallControl(deps: CallControlDeps): CallControl {
     saveAll: () => runner.saveAll(),
     mediaLost: (callUuid, lastPacketAt) =>
       runner.dispatch({ type: 'mediaLost', callUuid, lastPacketAt }),
+    inviteRefused: (invite) => refusedInvites.take(invite),
     messages: messages.totals,
   }
 }

@@ -135,7 +135,7 @@ export class ReceivedRequest implements SipRequest, Answer {
 
 type Message = Extract<AppEvent, { readonly kind: 'request' }>['message']
 
-export function headersOf(message: Message): Headers {
+export function headersOf(message: Pick<Message, 'forEach'>): Headers {
   const headers: Headers = {}
   message.forEach((name, value) => {
     // Call control has no use for these, and each header costs.

@@ -15,6 +15,7 @@ export interface CoreOptions extends Pick<
   SipServerOptions,
   | 'routeRequest'
   | 'screen'
+  | 'onRefusedInvite'
   | 'admitInDialog'
   | 'readToken'
   | 'outboundProxy'
