@@ -117,7 +117,7 @@ export class Registrar {
   async load(): Promise<void> {
     this.#registrations.follow()
     await this.#directory.load()
-    await this.catchUp()
+    await this.#takeStored(true)
   }
 
   /** Answers a REGISTER. Resolves when what it changed is durable. */
@@ -297,8 +297,12 @@ export class Registrar {
   }
 
   /** Takes the bindings that another process has written instead of its own. */
-  async catchUp(): Promise<void> {
-    for (const { binding, extension } of await this.#registrations.load())
+  catchUp(): Promise<void> {
+    return this.#takeStored(false)
+  }
+
+  async #takeStored(isStart: boolean): Promise<void> {
+    for (const { binding, extension } of await this.#registrations.load(isStart))
       this.#deps.guard.authSucceeded(binding.source, extension)
   }
 

@@ -82,14 +82,17 @@ export class Registrations {
     if (this.#deps.notices) this.#follower.listen(this.#deps.notices)
   }
 
-  /** Replaces all bindings in memory by the stored ones, a slice at a time. Resolves with all of them. */
-  async load(): Promise<readonly StoredBinding[]> {
+  /**
+   * Replaces all bindings in memory by the stored ones, a slice at a time. Resolves with all of them. `isStart`: no
+   * connection of this node is there yet.
+   */
+  async load(isStart = false): Promise<readonly StoredBinding[]> {
     const all: StoredBinding[] = []
     const gone = new Set(this.#known())
     for await (const ids of this.#store.extensionIds()) {
       const stored = await this.#store.loadOf(ids, this.#deps.now())
       all.push(...stored)
-      const closed = stored.filter(({ binding }) => this.#isOfLastProcess(binding))
+      const closed = stored.filter(({ binding }) => isStart && this.#isOfLastProcess(binding))
       for (const { extensionId, binding } of closed) this.#store.removeClosed(extensionId, binding)
       this.#take(
         ids,
