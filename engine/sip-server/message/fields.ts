@@ -260,7 +260,14 @@ export function parseRAck(value: string): RAck | undefined {
   return rseq === undefined || cseq === undefined ? undefined : { rseq, cseq }
 }
 
+/**
+ * A longer session counts as one of a day: RFC 4028 knows no maximum, and a peer that asks for a hundred years would have a call
+ * go on for ever when its other side has vanished.
+ */
+const MAX_SESSION_SECONDS = 86_400
+
 export interface SessionExpires {
+  /** At most `MAX_SESSION_SECONDS`. */
   readonly seconds: number
   readonly refresher: 'uac' | 'uas' | undefined
 }
@@ -282,14 +289,14 @@ export function parseRetryAfter(value: string): number | undefined {
   return parseNumber(digits, 2 ** 32 - 1)
 }
 
-/** RFC 4028 §5: seconds; parameters are allowed and mean nothing. */
+/** RFC 4028 §5: seconds, bounded as those of a session; parameters are allowed and mean nothing. */
 export const parseMinSE = (value: string): number | undefined => parseDelta(value)?.number
 
 function parseDelta(value: string) {
-  const digits = /^\d{1,10}/.exec(value)?.[0] ?? ''
-  const number = parseNumber(digits, 2 ** 32 - 1)
+  const digits = /^\d+/.exec(value)?.[0] ?? ''
   const params = parseParams(value, digits.length)
-  return number === undefined || params === undefined ? undefined : { number, params }
+  if (digits === '' || params === undefined) return undefined
+  return { number: Math.min(Number(digits), MAX_SESSION_SECONDS), params }
 }
 
 interface Reason {

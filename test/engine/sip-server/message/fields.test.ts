@@ -264,11 +264,20 @@ test('Session-Expires has seconds and a refresher', () => {
   expect(parseSessionExpires('1800;refresher=UAS;x')).toEqual({ seconds: 1800, refresher: 'uas' })
   expect(parseSessionExpires('90 ; refresher = uac')).toEqual({ seconds: 90, refresher: 'uac' })
   expect(parseSessionExpires('90;refresher=me')).toEqual({ seconds: 90, refresher: undefined })
-  expect(['', 'x', '90 x', '-90', '4294967296'].map(parseSessionExpires)).toEqual(
-    Array(5).fill(undefined),
-  )
+  expect(['', 'x', '90 x', '-90', '1e9'].map(parseSessionExpires)).toEqual(Array(5).fill(undefined))
   expect([parseMinSE('90;lr'), parseMinSE('x')]).toEqual([90, undefined])
 })
+
+test.each(['86401', '31536000', '4294967295', '4294967296', '99999999999', '9'.repeat(400)])(
+  'a session of %s seconds, or a Min-SE, is one of a day',
+  (seconds) => {
+    expect(parseSessionExpires(`${seconds} ;refresher=uac`)).toEqual({
+      seconds: 86_400,
+      refresher: 'uac',
+    })
+    expect(parseMinSE(`${seconds};x`)).toBe(86_400)
+  },
+)
 
 test('Reason has protocol, cause and text', () => {
   expect(parseReason('Q.850 ;cause=16 ;text="Normal, call; clearing"')).toEqual({
