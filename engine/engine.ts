@@ -9,7 +9,7 @@ import type { Store } from '../schema/open.ts'
 import { ActiveCalls } from './call/active-calls.ts'
 import { type CallControl, type Restored, startCallControl } from './call/app.ts'
 import { Deadlines } from './call/deadlines.ts'
-import { calledOf, HeaderFilter } from './call/sip-headers.ts'
+import { ALLOW, calledOf, HeaderFilter } from './call/sip-headers.ts'
 import { type InDialogDeps, refusalInDialog } from './call/in-dialog-source.ts'
 import { parseListener, type SipListener } from './call/user-agent/server-link.ts'
 import { probeThrough, registerThrough } from './call/user-agent/probe.ts'
@@ -578,6 +578,7 @@ export class Engine {
       sourceStatus: (source) => this.#sourceStatusOf(source.address, source.port),
       connectionsPerAddress: config.sip.connectionsPerAddress,
       isUrgent: (uri) => this.routing.isEmergencyNumber(calledOf(uri).number),
+      allow: ALLOW,
       mayReach: this.#unpriced.mayReach,
       // Of two targets of a name the second one has its turn before the call moves to another candidate.
       timers: { inviteSilenceMs: config.nodeTimeoutMs / 2 },

@@ -35,7 +35,7 @@ import { type RefusedInvite, RefusedInvites } from './inbound/refused-invite.ts'
 import { retryAfter, routeCall } from './inbound/route.ts'
 import { spy } from './monitoring/spy.ts'
 import { Messages, type MessageTotals } from './phones/message.ts'
-import { ALLOW, ALLOW_OUTSIDE_CALLS, HeaderFilter, respond, requires100rel } from './sip-headers.ts'
+import { ALLOW, HeaderFilter, respond, requires100rel } from './sip-headers.ts'
 import type { Answer, Credentials } from './signalling.ts'
 import type { ReceivedRequest } from './user-agent/requests.ts'
 import type { RequestHandler } from './user-agent/server-link.ts'
@@ -204,7 +204,9 @@ function refuseRequest(request: ReceivedRequest, answer: Answer, calls: Unanswer
   request.isFromStranger = true
   // RFC 3515 §2.4.4: outside a call there is no party to transfer.
   if (method === 'REFER') return respond(answer, 403)
-  return respond(answer, 405, undefined, { headers: { Allow: ALLOW_OUTSIDE_CALLS } })
+  // Both are taken in calls. RFC 6086 §4.2.2, RFC 6665 §4.1.3: their dialog is unknown.
+  if (method === 'INFO' || method === 'NOTIFY') return respond(answer, 481)
+  return respond(answer, 405, undefined, { headers: { Allow: ALLOW } })
 }
 
 /** The dialog was ours a moment ago, or will be: to an early one 481 would be its end (RFC 5057 §5.3). */

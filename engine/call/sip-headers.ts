@@ -188,13 +188,9 @@ function namesIn(...lines: readonly string[]): string[] {
   return lines.flatMap((line) => line.split(' '))
 }
 
-/** Methods that we take, in and out of dialogs. */
+/** Methods that we take, in and out of dialogs: in every answer that names them (RFC 3261 §8.2.1, §11.2). */
 export const ALLOW =
   'INVITE, ACK, CANCEL, BYE, OPTIONS, REGISTER, PRACK, UPDATE, INFO, MESSAGE, NOTIFY, REFER, PUBLISH'
-
-/** `Allow` of a 405: methods that we take outside of calls (RFC 3261 §21.4.6). */
-export const ALLOW_OUTSIDE_CALLS =
-  'INVITE, ACK, CANCEL, BYE, OPTIONS, REGISTER, PRACK, UPDATE, MESSAGE, PUBLISH'
 
 /** The status, or what RFC 3261 §8.1.3.2 reads for one that is not registered: x00 of its class. */
 export function listedStatus(status: number): number {

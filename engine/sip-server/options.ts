@@ -264,6 +264,11 @@ export interface SipServerOptions {
    * method. A promise that fails answers 480.
    */
   readonly routeRequest?: ((request: NewRequest) => RouteAnswer) | undefined
+  /**
+   * The methods in `Allow` of a 405 of the server's own, such as `INVITE, ACK, BYE`. Default: those that applications have
+   * asked for, and those of dialogs.
+   */
+  readonly allow?: string | undefined
   /** Asked for each new request before `routeRequest`. Undefined, and by default: it goes on. */
   readonly screen?: ((request: NewRequest) => Screening | undefined) | undefined
   /**

@@ -15,6 +15,7 @@ export interface CoreOptions extends Pick<
   SipServerOptions,
   | 'routeRequest'
   | 'screen'
+  | 'allow'
   | 'onRefusedInvite'
   | 'admitInDialog'
   | 'readToken'

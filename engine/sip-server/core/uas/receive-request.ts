@@ -124,9 +124,7 @@ export class RequestReceiver {
 
   #rejectionFor(arrival: Arrival, isInDialog: boolean, now: number): Refusal | undefined {
     const { request } = arrival
-    // §8.2.1 and §21.5.2
-    if (!knownMethods.has(request.method))
-      return { status: 501, reason: 'Not Implemented', lines: this.#allowLine() }
+    if (!knownMethods.has(request.method)) return this.#notAllowed()
     const rejection = rejectionFor(request, this.#parts.minSessionSeconds)
     return rejection ?? (isInDialog ? undefined : this.#rejectionForNew(arrival, now))
   }
@@ -246,15 +244,15 @@ export class RequestReceiver {
     if (why === 'not-connected') return { status: 480, reason: 'Temporarily Unavailable' }
     const methods = applications.methods()
     const isNeverWanted = methods.length > 0 && !methods.includes(method)
-    return isNeverWanted
-      ? { status: 405, reason: 'Method Not Allowed', lines: this.#allowLine() }
-      : unavailable(5)
+    return isNeverWanted ? this.#notAllowed() : unavailable(5)
   }
 
-  #allowLine(): string {
+  /** §8.2.1: the answer to a method that nobody here takes, one that does not exist too. */
+  #notAllowed(): Refusal {
+    const { applications, options } = this.#parts
     const inDialog = ['ACK', 'BYE', 'CANCEL', 'INFO', 'PRACK', 'UPDATE']
-    const allowed = new Set([...this.#parts.applications.methods(), ...inDialog])
-    return `Allow: ${[...allowed].join(', ')}\r\n`
+    const allow = options.allow ?? [...new Set([...applications.methods(), ...inDialog])].join(', ')
+    return { status: 405, reason: 'Method Not Allowed', lines: `Allow: ${allow}\r\n` }
   }
 }
 
