@@ -9,7 +9,6 @@ import {
   escapeUser,
   headerNamed,
   isKnownStatus,
-  parseOptionTags,
   readAddress,
   readUri,
   replaceHosts,
@@ -164,7 +163,7 @@ export const ownMark = (headers: Headers): string | undefined => headerNamed(hea
 /** The tokens of a comma list that we know; nothing when none is left. */
 function passOnly(known: ReadonlySet<string>, key: string, value: string, passed: Headers): void {
   // Options are written in any case (RFC 3261 §7.3.1), methods are not (§7.1).
-  const tokens = key === 'supported' ? parseOptionTags([value]) : splitList(value)
+  const tokens = splitList(key === 'supported' ? value.toLowerCase() : value)
   const passing = tokens.filter((token) => known.has(token))
   if (passing.length > 0) passed[key] = passing.join(', ')
 }
@@ -182,7 +181,7 @@ const doneHere = new Set(['100rel', 'timer', 'replaces'])
 
 /** The caller requires reliable provisional responses (RFC 3262). */
 export const requires100rel = (require: string | undefined): boolean =>
-  require !== undefined && parseOptionTags([require]).includes('100rel')
+  require !== undefined && splitList(require.toLowerCase()).includes('100rel')
 
 function namesIn(...lines: readonly string[]): string[] {
   return lines.flatMap((line) => line.split(' '))
