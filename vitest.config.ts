@@ -44,7 +44,7 @@ const databaseTests = globSync('test/{control,engine/charging}/**/*.test.ts').fi
 )
 
 /** Those of the registrar that are not written for each database. */
-const registrarTests = ['test/engine/registrar/clock-jumps.test.ts']
+const registrarTests = ['test/engine/registrar/{clock-jumps,closed-connections}.test.ts']
 
 /** Those of the built program to which the database makes a difference. */
 const repeatedTests = Object.keys(onBothDatabases)

@@ -9,12 +9,13 @@ import type { Store } from '../schema/open.ts'
 import { ActiveCalls } from './call/active-calls.ts'
 import { type CallControl, type Restored, startCallControl } from './call/app.ts'
 import { Deadlines } from './call/deadlines.ts'
-import { calledOf, HeaderFilter } from './call/sip-headers.ts'
+import { ALLOW, calledOf, HeaderFilter } from './call/sip-headers.ts'
 import { type InDialogDeps, refusalInDialog } from './call/in-dialog-source.ts'
 import { parseListener, type SipListener } from './call/user-agent/server-link.ts'
 import { probeThrough, registerThrough } from './call/user-agent/probe.ts'
 import { type Endpoint, type EndpointListener, startTestPhone } from './endpoint.ts'
 import { connectToServer } from './call/user-agent/drachtio-server.ts'
+import { headersOf } from './call/user-agent/requests.ts'
 import { simulate, type SimulationDeps } from './call/simulate.ts'
 import { OtherNodes } from './call/transfer/other-nodes.ts'
 import { MessageLog, traceOf } from './call/trace/trace.ts'
@@ -582,9 +583,14 @@ export class Engine {
       sourceStatus: (source) => this.#sourceStatusOf(source.address, source.port),
       connectionsPerAddress: config.sip.connectionsPerAddress,
       isUrgent: (uri) => this.routing.isEmergencyNumber(calledOf(uri).number),
+      allow: ALLOW,
       mayReach: this.#unpriced.mayReach,
       // Of two targets of a name the second one has its turn before the call moves to another candidate.
       timers: { inviteSilenceMs: config.nodeTimeoutMs / 2 },
+      onRefusedInvite: (invite) =>
+        this.#control.inviteRefused({ ...invite, headers: headersOf(invite) }),
+      onRegisteredFlowClosed: ({ listener: { protocol }, address, port }) =>
+        this.registrar.connectionClosed({ protocol, address, port }),
       readToken: this.#others && ((request) => this.#others?.hop.read(request)),
       admitInDialog: (request, dialog) => refusalInDialog(request, dialog, this.#inDialogDeps),
       // The settings do not allow less than the RFC's 90 s; a test does.

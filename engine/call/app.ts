@@ -31,10 +31,11 @@ import {
   carrierFull,
   rejectionFor,
 } from './inbound/admission.ts'
+import { type RefusedInvite, RefusedInvites } from './inbound/refused-invite.ts'
 import { retryAfter, routeCall } from './inbound/route.ts'
 import { spy } from './monitoring/spy.ts'
 import { Messages, type MessageTotals } from './phones/message.ts'
-import { ALLOW, ALLOW_OUTSIDE_CALLS, HeaderFilter, respond, requires100rel } from './sip-headers.ts'
+import { ALLOW, HeaderFilter, respond, requires100rel } from './sip-headers.ts'
 import type { Answer, Credentials } from './signalling.ts'
 import type { ReceivedRequest } from './user-agent/requests.ts'
 import type { RequestHandler } from './user-agent/server-link.ts'
@@ -76,6 +77,8 @@ export interface CallControl {
   saveAll(): readonly string[]
   /** No RTP has come since `lastPacketAt`: an answered call ends as of that time. */
   mediaLost(callUuid: string, lastPacketAt: number): void
+  /** The SIP server has refused an INVITE by itself. */
+  inviteRefused(invite: RefusedInvite): void
   /** Between phones, outside calls; since the start. */
   readonly messages: MessageTotals
 }
@@ -117,6 +120,7 @@ export function startCallControl(deps: CallControlDeps): CallControl {
   })
   client.handle('register', (request, answer) => answerRegister(request, answer, deps))
   const messages = new Messages(calls)
+  const refusedInvites = new RefusedInvites(calls)
   handleOutside('message', (request, answer) => messages.take(request, answer))
   handleOutside('publish', (request, answer) => {
     if (deps.publications) deps.publications.take(request, answer)
@@ -133,6 +137,7 @@ export function startCallControl(deps: CallControlDeps): CallControl {
     saveAll: () => runner.saveAll(),
     mediaLost: (callUuid, lastPacketAt) =>
       runner.dispatch({ type: 'mediaLost', callUuid, lastPacketAt }),
+    inviteRefused: (invite) => refusedInvites.take(invite),
     messages: messages.totals,
   }
 }
@@ -199,7 +204,9 @@ function refuseRequest(request: ReceivedRequest, answer: Answer, calls: Unanswer
   request.isFromStranger = true
   // RFC 3515 §2.4.4: outside a call there is no party to transfer.
   if (method === 'REFER') return respond(answer, 403)
-  return respond(answer, 405, undefined, { headers: { Allow: ALLOW_OUTSIDE_CALLS } })
+  // Both are taken in calls. RFC 6086 §4.2.2, RFC 6665 §4.1.3: their dialog is unknown.
+  if (method === 'INFO' || method === 'NOTIFY') return respond(answer, 481)
+  return respond(answer, 405, undefined, { headers: { Allow: ALLOW } })
 }
 
 /** The dialog was ours a moment ago, or will be: to an early one 481 would be its end (RFC 5057 §5.3). */

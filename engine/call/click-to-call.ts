@@ -175,7 +175,8 @@ function toSource(request: OriginateRequest, invite: IncomingInvite): IncomingIn
   const { destination, autoAnswer, domain } = request
   const from = partyOfNumber(destination, domain)
   const headers = autoAnswer ? pickUp : {}
-  return { ...invite, headers, body: undefined, from, calledUser: escapeUser(request.extension) }
+  const calledUser = escapeUser(request.extension)
+  return { ...invite, headers, alerts: 'all', body: undefined, from, calledUser }
 }
 
 /** RFC 5373 has no phones; these two have nearly all of them. */

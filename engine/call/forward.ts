@@ -184,8 +184,10 @@ const reasons = new Set([
 ])
 
 function reasonOf(headers: Headers): string {
-  const reason =
-    /;\s*reason\s*=\s*"?([\w-]+)/i.exec(headerNamed(headers, 'diversion') ?? '')?.[1] ?? ''
+  // The latest diversion stands first; a name may have what looks like a reason.
+  const [latest = ''] = splitList(headerNamed(headers, 'diversion') ?? '')
+  const params = latest.slice(latest.lastIndexOf('>') + 1)
+  const reason = /;\s*reason\s*=\s*"?([\w-]+)/i.exec(params)?.[1] ?? ''
   return reasons.has(reason.toLowerCase()) ? reason.toLowerCase() : 'unknown'
 }
 

@@ -70,6 +70,18 @@ export function withoutClaims(passed: Headers): Headers {
   return passed
 }
 
+/**
+ * With these a phone is told to answer by itself, and where to fetch its ring tone and its picture. RFC 3261 §20.4 and
+ * §20.9 warn of both, and RFC 5373 §6 wants to know who asks: they reach a phone only in an INVITE of its own tenant.
+ */
+const alertHeaders: readonly string[] = namesIn('alert-info call-info')
+
+/** Removes what makes a phone answer by itself from headers that have passed. */
+export function withoutAlerts(passed: Headers): Headers {
+  for (const name of alertHeaders) delete passed[name]
+  return passed
+}
+
 /** Removes headers by their lower-case names. */
 export function withoutHeaders(headers: Headers, names: readonly string[] = []): Headers {
   if (names.length === 0) return headers
@@ -150,7 +162,9 @@ export const ownMark = (headers: Headers): string | undefined => headerNamed(hea
 
 /** The tokens of a comma list that we know; nothing when none is left. */
 function passOnly(known: ReadonlySet<string>, key: string, value: string, passed: Headers): void {
-  const passing = splitList(value).filter((token) => known.has(token))
+  // Options are written in any case (RFC 3261 §7.3.1), methods are not (§7.1).
+  const tokens = splitList(key === 'supported' ? value.toLowerCase() : value)
+  const passing = tokens.filter((token) => known.has(token))
   if (passing.length > 0) passed[key] = passing.join(', ')
 }
 
@@ -158,7 +172,7 @@ function passOnly(known: ReadonlySet<string>, key: string, value: string, passed
 export function unsupportedOptions(require: string | undefined): string {
   if (require === undefined) return ''
   return splitList(require)
-    .filter((token) => !doneHere.has(token))
+    .filter((token) => !doneHere.has(token.toLowerCase()))
     .join(', ')
 }
 
@@ -167,19 +181,15 @@ const doneHere = new Set(['100rel', 'timer', 'replaces'])
 
 /** The caller requires reliable provisional responses (RFC 3262). */
 export const requires100rel = (require: string | undefined): boolean =>
-  require !== undefined && splitList(require).includes('100rel')
+  require !== undefined && splitList(require.toLowerCase()).includes('100rel')
 
 function namesIn(...lines: readonly string[]): string[] {
   return lines.flatMap((line) => line.split(' '))
 }
 
-/** Methods that we take, in and out of dialogs. */
+/** Methods that we take, in and out of dialogs: in every answer that names them (RFC 3261 §8.2.1, §11.2). */
 export const ALLOW =
   'INVITE, ACK, CANCEL, BYE, OPTIONS, REGISTER, PRACK, UPDATE, INFO, MESSAGE, NOTIFY, REFER, PUBLISH'
-
-/** `Allow` of a 405: methods that we take outside of calls (RFC 3261 §21.4.6). */
-export const ALLOW_OUTSIDE_CALLS =
-  'INVITE, ACK, CANCEL, BYE, OPTIONS, REGISTER, PRACK, UPDATE, MESSAGE, PUBLISH'
 
 /** The status, or what RFC 3261 §8.1.3.2 reads for one that is not registered: x00 of its class. */
 export function listedStatus(status: number): number {
@@ -239,7 +249,7 @@ export const partyOfNumber = (number: string, host: string, name = ''): Party =>
 /** RFC 3325 §9.1: the network vouches for the asserted identity; From is a claim of the sender. */
 export function callerOf(asserted: string | undefined, claimed: Party): Party {
   if (asserted === undefined) return claimed
-  const known = partyOf(asserted)
+  const known = numberedPartyOf(asserted)
   return known.number === '' ? claimed : { ...known, name: known.name || claimed.name }
 }
 
@@ -248,6 +258,28 @@ export function partyOf(value: string): Party {
   const { displayName, uri } = readAddress(value)
   return uriParty(uri, cleanName(displayName))
 }
+
+/**
+ * The party in a header that may have several values, over several lines: RFC 3325 §9.1 allows one sip and one tel URI in any
+ * order. The number that is known everywhere is meant, else the first number, else the first name.
+ */
+export function numberedPartyOf(value: string): Party {
+  const first = partyOf(value)
+  if (!value.includes(',') || isGlobal(first)) return first
+  const parties = splitList(value).slice(0, MAX_IDENTITIES).map(partyOf)
+  const meant =
+    parties.find(isGlobal) ??
+    parties.find(({ number, irregular }) => number !== '' && irregular === undefined) ??
+    parties.find(({ number }) => number !== '') ??
+    first
+  return meant.name === '' ? { ...meant, name: first.name } : meant
+}
+
+/** More values of one header are not read. */
+const MAX_IDENTITIES = 8
+
+const isGlobal = ({ number, irregular }: Party): boolean =>
+  irregular === undefined && number.startsWith('+')
 
 export const isAnonymous = ({ host }: Party): boolean => host.toLowerCase() === ANONYMOUS_HOST
 

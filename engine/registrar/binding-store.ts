@@ -53,6 +53,10 @@ const MAX_WAITING = 5_000
 /** A phone gives up after 32 s (RFC 3261 §17.1.2); it shall hear before that to come again. */
 const WRITE_MS = 10_000
 
+/** Closed connections of so long are removed together. */
+const CLOSED_WAIT_MS = 20
+const CLOSED_RETRY_MS = 1_000
+
 /** The channel of notices `<node> <id of an extension>`; a name of a node has no blank. */
 export const BINDING_CHANNEL = 'tollgate_bindings'
 
@@ -74,6 +78,8 @@ interface Values {
   expiresAt: number
 }
 
+type Closed = Pick<Values, 'extensionId' | 'contact' | 'node' | 'protocol' | 'address' | 'port'>
+
 type Refresh = Pick<Values, 'extensionId' | 'contact' | 'cseq' | 'registeredAt' | 'expiresAt'>
 
 export class BindingStore {
@@ -85,6 +91,10 @@ export class BindingStore {
   readonly #removeAll: Prepared<{ extensionId: number }, unknown>
   readonly #removeOfNode: Prepared<{ extensionId: number; node: string }, unknown>
   readonly #removeExpired: Prepared<{ now: number }, unknown>
+  readonly #removeClosed: Prepared<Closed, unknown>
+  /** Bindings whose connections are closed, until their removal is queued. */
+  #closed: Closed[] = []
+  #cancelRemoval = (): void => undefined
   /** Writes that wait, by extension. */
   readonly #waiting = new Map<number, number>()
 
@@ -118,6 +128,51 @@ export class BindingStore {
     this.#removeExpired = prepare(store, (db, param) =>
       db.deleteFrom('binding').where('expires_at', '<=', param('now')),
     )
+    this.#removeClosed = prepare(store, (db, param: Param<Closed>) =>
+      db
+        .deleteFrom('binding')
+        .where('extension_id', '=', param('extensionId'))
+        .where('contact', '=', param('contact'))
+        .where('node', '=', param('node'))
+        .where('source_protocol', '=', param('protocol'))
+        .where('source_address', '=', param('address'))
+        .where('source_port', '=', param('port')),
+    )
+  }
+
+  /**
+   * Removes a binding whose connection is closed, unless its phone has registered again since, here or at another node.
+   * A server of many phones may close all of their connections at once: those of a moment are one write.
+   */
+  removeClosed(extensionId: number, { contact, node, source }: Binding): void {
+    const { protocol, address, port } = source
+    this.#begins(extensionId)
+    this.#closed.push({ extensionId, contact, node, protocol, address, port })
+    if (this.#closed.length === 1) this.#removeSoon(CLOSED_WAIT_MS)
+  }
+
+  #removeSoon(delayMs: number): void {
+    this.#cancelRemoval = this.#deps.schedule(() => this.#removeWaiting(), delayMs)
+  }
+
+  #removeWaiting(): void {
+    this.#cancelRemoval()
+    const closed = this.#closed
+    if (closed.length === 0) return
+    this.#closed = []
+    const over = (): void => {
+      for (const { extensionId } of closed) this.#over(extensionId)
+    }
+    const run = async (): Promise<void> => {
+      for (const each of closed) await this.#removeClosed.run(each)
+      for (const extensionId of new Set(closed.map((each) => each.extensionId)))
+        await this.#notifyOthers(extensionId)
+    }
+    const refused = (): void => {
+      this.#closed = [...closed, ...this.#closed]
+      this.#removeSoon(CLOSED_RETRY_MS)
+    }
+    this.#queue.add({ run, done: over, refused })
   }
 
   /**
@@ -211,7 +266,7 @@ export class BindingStore {
     run: () => Promise<void>,
     whenLate: 'withdraw' | 'keep',
   ): Promise<WriteResult> {
-    this.#waiting.set(extensionId, (this.#waiting.get(extensionId) ?? 0) + 1)
+    this.#begins(extensionId)
     let resolve: (written: WriteResult) => void = () => undefined
     const promise = new Promise<WriteResult>((settled) => {
       resolve = settled
@@ -238,6 +293,10 @@ export class BindingStore {
     return promise
   }
 
+  #begins(extensionId: number): void {
+    this.#waiting.set(extensionId, (this.#waiting.get(extensionId) ?? 0) + 1)
+  }
+
   #over(extensionId: number): void {
     const count = (this.#waiting.get(extensionId) ?? 1) - 1
     if (count > 0) this.#waiting.set(extensionId, count)
@@ -260,6 +319,7 @@ export class BindingStore {
 
   /** Writes what waits. Resolves with false when the database did not take it. */
   flush(): Promise<boolean> {
+    this.#removeWaiting()
     return this.#queue.flush()
   }
 }

@@ -3,7 +3,13 @@
  * and the phones behind NAT kept reachable. One timer serves all of it, and only while needed.
  */
 import type { Schedule } from '../../schema/clock.ts'
-import { type Binding, CHECK_AHEAD_MS, needsKeepAlive } from './bindings.ts'
+import {
+  type Binding,
+  CHECK_AHEAD_MS,
+  isBoundToConnection,
+  needsKeepAlive,
+  type Source,
+} from './bindings.ts'
 
 /** An extension that has bindings. */
 export interface RegisteredExtension {
@@ -54,6 +60,8 @@ export class BindingTable {
     { length: KEEP_ALIVE_SECONDS },
     () => new Set<string>(),
   )
+  /** Keys of entries by the connections of this node that their phones have registered over. */
+  readonly #connections = new Map<string, Set<string>>()
   #nextSlot = 0
   #second: number
   #expiredSince: number | undefined
@@ -73,6 +81,12 @@ export class BindingTable {
   of(extensionId: number): RegisteredExtension | undefined {
     const key = this.#keys.get(extensionId)
     return key === undefined ? undefined : this.#entries.get(key)
+  }
+
+  /** Those with a phone that has registered at this node over this connection. */
+  on(source: Source): readonly RegisteredExtension[] {
+    const keys = this.#connections.get(connectionKey(source)) ?? []
+    return [...keys].flatMap((key) => this.#entries.get(key) ?? [])
   }
 
   /** Living ones; none for an extension that is not registered. */
@@ -96,9 +110,9 @@ export class BindingTable {
     this.#entries.set(key, { ...registered, due, slot })
     this.#keys.set(registered.extensionId, key)
     this.#count(bindings, 1)
-    const others = this.#due.get(due)
-    if (others) others.add(key)
-    else this.#due.set(due, new Set([key]))
+    for (const { source } of bindings.filter(this.#isOnOwnConnection))
+      addTo(this.#connections, connectionKey(source), key)
+    addTo(this.#due, due, key)
     if (bindings.some(this.#isKeptAlive)) this.#slots[slot]?.add(key)
     this.#cancelTick ??= this.#deps.schedule(this.#tick, TICK_MS)
   }
@@ -131,9 +145,9 @@ export class BindingTable {
     this.#entries.delete(key)
     this.#keys.delete(entry.extensionId)
     this.#count(entry.bindings, -1)
-    const others = this.#due.get(entry.due)
-    others?.delete(key)
-    if (others?.size === 0) this.#due.delete(entry.due)
+    for (const { source } of entry.bindings.filter(this.#isOnOwnConnection))
+      removeFrom(this.#connections, connectionKey(source), key)
+    removeFrom(this.#due, entry.due, key)
     this.#slots[entry.slot]?.delete(key)
     return entry
   }
@@ -193,6 +207,9 @@ export class BindingTable {
   readonly #isKeptAlive = (binding: Binding): boolean =>
     needsKeepAlive(binding) && this.#deps.isOwn(binding)
 
+  readonly #isOnOwnConnection = (binding: Binding): boolean =>
+    isBoundToConnection(binding) && this.#deps.isOwn(binding)
+
   #keepAlive(second: number): void {
     for (const key of this.#slots[second % KEEP_ALIVE_SECONDS] ?? [])
       for (const binding of this.#entries.get(key)?.bindings ?? [])
@@ -201,6 +218,21 @@ export class BindingTable {
 }
 
 const secondOf = (ms: number): number => Math.floor(ms / 1_000)
+
+function addTo<Index, Key>(sets: Map<Index, Set<Key>>, index: Index, key: Key): void {
+  const others = sets.get(index)
+  if (others) others.add(key)
+  else sets.set(index, new Set([key]))
+}
+
+function removeFrom<Index, Key>(sets: Map<Index, Set<Key>>, index: Index, key: Key): void {
+  const others = sets.get(index)
+  others?.delete(key)
+  if (others?.size === 0) sets.delete(index)
+}
+
+const connectionKey = ({ protocol, address, port }: Source): string =>
+  `${protocol} ${address} ${port}`
 
 /** A domain holds no blank. */
 const keyOf = (domain: string, extension: string): string => `${domain} ${extension}`

@@ -91,11 +91,13 @@ type RegistrationResult =
       readonly headers: Readonly<Record<string, string>>
     }
 
+/** `isReachable`: whether a binding leads to a phone now; one that does not makes room for others first. */
 export function register(
   present: readonly Binding[],
   request: Registration,
   now: number,
   limits: BindingLimits,
+  isReachable: (binding: Binding) => boolean = () => true,
 ): RegistrationResult {
   const living = present.filter(({ expiresAt }) => expiresAt > now)
   switch (request.contacts.kind) {
@@ -104,7 +106,7 @@ export function register(
     case 'all':
       return unregisterAll(living, request)
     case 'list':
-      return update(living, request.contacts.contacts, request, now, limits)
+      return update(living, request.contacts.contacts, request, { now, limits, isReachable })
     case 'unreadable':
     default:
       return refused(400, 'Bad Contact Header')
@@ -127,8 +129,7 @@ function update(
   living: readonly Binding[],
   contacts: readonly Contact[],
   request: Registration,
-  now: number,
-  limits: BindingLimits,
+  { now, limits, isReachable }: UpdateRules,
 ): RegistrationResult {
   let bindings = living
   const saved: Binding[] = []
@@ -157,7 +158,14 @@ function update(
     else saved.push(binding)
     removed.delete(binding.contact)
   }
-  if (bindings.length > limits.maxBindings) return refused(403, 'Too Many Contacts')
+  // Those of one request have no order: none of them is the one that is not meant.
+  const fresh = bindings.filter((binding) => !living.includes(binding))
+  if (fresh.length > limits.maxBindings) return refused(403, 'Too Many Contacts')
+  const before = bindings.filter((binding) => living.includes(binding))
+  const kept = lastOf(before, limits.maxBindings - fresh.length, isReachable)
+  for (const { contact } of before.filter((binding) => !kept.includes(binding)))
+    removed.add(contact)
+  bindings = bindings.filter((binding) => !before.includes(binding) || kept.includes(binding))
   return {
     kind: 'accepted',
     bindings,
@@ -165,6 +173,28 @@ function update(
     refreshed: refreshed.filter((binding) => bindings.includes(binding)),
     removed: [...removed],
   }
+}
+
+interface UpdateRules {
+  readonly now: number
+  readonly limits: BindingLimits
+  readonly isReachable: (binding: Binding) => boolean
+}
+
+/**
+ * RFC 3261 §10.3 leaves it to us how many there may be. The phone that is here now must work, so an older binding makes
+ * room for it: first one that leads to no phone any more, then the one that was refreshed the longest time ago.
+ */
+function lastOf(
+  bindings: readonly Binding[],
+  room: number,
+  isReachable: (binding: Binding) => boolean,
+): readonly Binding[] {
+  if (bindings.length <= room) return bindings
+  const rank = (binding: Binding): number => (isReachable(binding) ? 1 : 0)
+  return bindings
+    .toSorted((a, b) => rank(b) - rank(a) || b.registeredAt - a.registeredAt)
+    .slice(0, room)
 }
 
 /** The same address, or the same phone under a new one (RFC 5626 §4.1, §6). */
@@ -295,6 +325,10 @@ function mediaOf({
   const isHidden = path.length === 0 && host !== undefined && isHiddenFrom(host, source.address)
   return isHidden ? { natAddress: source.address } : {}
 }
+
+/** A phone on a stream: reached by the connection that it has registered over, and by no other. */
+export const isBoundToConnection = ({ path, source }: Pick<Binding, 'path' | 'source'>): boolean =>
+  path.length === 0 && source.protocol !== 'udp'
 
 /** A phone behind NAT, by UDP: only its own packets keep the way to it open. */
 export const needsKeepAlive = (binding: Binding): boolean =>

@@ -76,7 +76,7 @@ export interface RegistrarDeps extends RegistrationsDeps {
   /** Reports a wrong password of a phone of this tenant. */
   readonly onWrongPassword: (failure: WrongPassword) => void
   /** How phones are reached that have registered at other nodes; absent: every node reaches them alike. */
-  readonly hop?: Pick<PhoneHop, 'targetOf'> | undefined
+  readonly hop?: Pick<PhoneHop, 'targetOf' | 'isReachable'> | undefined
   /** Whether it is a proxy of ours for phones of this tenant; a tenant's nodes, which it writes itself, are none. */
   readonly isProxy: (source: Source, tenantId: number) => boolean
 }
@@ -117,7 +117,7 @@ export class Registrar {
   async load(): Promise<void> {
     this.#registrations.follow()
     await this.#directory.load()
-    await this.catchUp()
+    await this.#takeStored(true)
   }
 
   /** Answers a REGISTER. Resolves when what it changed is durable. */
@@ -229,8 +229,11 @@ export class Registrar {
       .toSorted((a, b) => b.q - a.q)
   }
 
+  /** Of the phones that a call would reach now: the connections of a node that is gone are closed. */
   statusOf(domain: string, extension: string): ExtensionStatus {
-    const bindings = this.bindingsOf({ domain: domain.toLowerCase(), extension })
+    const bindings = this.bindingsOf({ domain: domain.toLowerCase(), extension }).filter(
+      this.#isReachable,
+    )
     const last = bindings.reduce<Binding | undefined>(
       (latest, binding) =>
         latest && latest.registeredAt > binding.registeredAt ? latest : binding,
@@ -247,6 +250,14 @@ export class Registrar {
         expiresAt,
       })),
     }
+  }
+
+  readonly #isReachable = (binding: Binding): boolean =>
+    this.#deps.hop?.isReachable(binding) ?? true
+
+  /** A connection is closed over which phones may have registered. */
+  connectionClosed(source: Source): void {
+    this.#registrations.connectionClosed(source)
   }
 
   /** As `Registrations.end`, for a domain in any case. */
@@ -286,8 +297,12 @@ export class Registrar {
   }
 
   /** Takes the bindings that another process has written instead of its own. */
-  async catchUp(): Promise<void> {
-    for (const { binding, extension } of await this.#registrations.load())
+  catchUp(): Promise<void> {
+    return this.#takeStored(false)
+  }
+
+  async #takeStored(isStart: boolean): Promise<void> {
+    for (const { binding, extension } of await this.#registrations.load(isStart))
       this.#deps.guard.authSucceeded(binding.source, extension)
   }
 
@@ -380,7 +395,7 @@ export class Registrar {
     const { domain, extension, extensionId, tenantId, secrets } = record
     const now = this.#deps.now()
     const present = this.#registrations.bindingsOf(domain, extension)
-    const result = register(present, request, now, bindingLimits)
+    const result = register(present, request, now, bindingLimits, this.#isReachable)
     if (result.kind === 'refused') return answer(result.status, result.reason, result.headers)
     const { bindings, saved, refreshed, removed } = result
     if (saved.length + refreshed.length + removed.length > 0) {
@@ -525,9 +540,13 @@ function callerIn(value: string | undefined): Identity | undefined {
 /** The identity that a request claims. RFC 3325 §6: a phone that hides its number tells only its own server. */
 function claimedBy(headers: RequestHeaders): Identity | undefined {
   const claimed = callerIn(headerNamed(headers, 'from'))
-  return claimed?.domain === ANONYMOUS_HOST
-    ? callerIn(headerNamed(headers, 'p-preferred-identity'))
-    : claimed
+  if (claimed?.domain !== ANONYMOUS_HOST) return claimed
+  // RFC 3325 §9.2: one sip and one tel URI, in any order; only the first of them names a user at a domain.
+  for (const value of splitList(headerNamed(headers, 'p-preferred-identity') ?? '')) {
+    const preferred = callerIn(value)
+    if (preferred !== undefined) return preferred
+  }
+  return undefined
 }
 
 const MAX_PATH = 8

@@ -14,7 +14,13 @@ import {
   BINDING_CHANNEL,
 } from './binding-store.ts'
 import { BindingTable, type RegisteredExtension } from './binding-table.ts'
-import { type Binding, targetOf, type ContactTarget } from './bindings.ts'
+import {
+  type Binding,
+  type ContactTarget,
+  isBoundToConnection,
+  type Source,
+  targetOf,
+} from './bindings.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
 
 export interface RegistrationsDeps {
@@ -43,6 +49,7 @@ export class Registrations {
   readonly #store: BindingStore
   readonly #table: BindingTable
   readonly #follower: BindingFollower
+  #isStopped = false
 
   constructor(deps: RegistrationsDeps) {
     const { store, node, now, schedule, keepAlive, log } = deps
@@ -75,18 +82,31 @@ export class Registrations {
     if (this.#deps.notices) this.#follower.listen(this.#deps.notices)
   }
 
-  /** Replaces all bindings in memory by the stored ones, a slice at a time. Resolves with all of them. */
-  async load(): Promise<readonly StoredBinding[]> {
+  /**
+   * Replaces all bindings in memory by the stored ones, a slice at a time. Resolves with all of them. `isStart`: no
+   * connection of this node is there yet.
+   */
+  async load(isStart = false): Promise<readonly StoredBinding[]> {
     const all: StoredBinding[] = []
     const gone = new Set(this.#known())
     for await (const ids of this.#store.extensionIds()) {
       const stored = await this.#store.loadOf(ids, this.#deps.now())
-      this.#take(ids, stored)
-      for (const id of ids) gone.delete(id)
       all.push(...stored)
+      const closed = stored.filter(({ binding }) => isStart && this.#isOfLastProcess(binding))
+      for (const { extensionId, binding } of closed) this.#store.removeClosed(extensionId, binding)
+      this.#take(
+        ids,
+        stored.filter((each) => !closed.includes(each)),
+      )
+      for (const id of ids) gone.delete(id)
     }
     this.#take([...gone], [])
     return all
+  }
+
+  /** RFC 5626 §5.3: its connection has ended with the process that it led to. */
+  #isOfLastProcess(binding: Binding): boolean {
+    return isBoundToConnection(binding) && this.isOwn(binding)
   }
 
   /** Extensions that have bindings. */
@@ -121,7 +141,9 @@ export class Registrations {
       // A server that fell silent may have stored them.
       this.#follower.changed(extensionId)
     } else if (written === 'gone') this.#drop(registered)
-    else if (bindings.length !== before.length) this.#report(registered)
+    else if (bindings.length !== before.length)
+      // Its connection may have closed since.
+      this.#report({ ...registered, bindings: this.bindingsOf(domain, extension) })
     return written
   }
 
@@ -142,6 +164,25 @@ export class Registrations {
       ? this.#store.removeAll(extensionId)
       : this.#store.remove(extensionId, contact))
     return true
+  }
+
+  /**
+   * A connection to this node is closed. The phones that have registered over it are not reached by any other: the
+   * registrar removes the bindings of flows that have failed (RFC 5626 §5.3, §6).
+   */
+  connectionClosed(source: Source): void {
+    if (this.#isStopped) return
+    for (const registered of this.#table.on(source)) {
+      const { extensionId, bindings } = registered
+      const closed = bindings.filter(
+        (binding) =>
+          isBoundToConnection(binding) && this.isOwn(binding) && isSame(binding.source, source),
+      )
+      const ended = { ...registered, bindings: bindings.filter((each) => !closed.includes(each)) }
+      this.#set(ended)
+      for (const binding of closed) this.#store.removeClosed(extensionId, binding)
+      this.#report(ended)
+    }
   }
 
   /**
@@ -188,6 +229,7 @@ export class Registrations {
   }
 
   async stop(): Promise<void> {
+    this.#isStopped = true
     this.#table.stop()
     this.#follower.stop()
     await this.flush()
@@ -223,6 +265,9 @@ export class Registrations {
     this.#deps.onRegistration({ tenantId, domain, extension, contacts: bindings.length })
   }
 }
+
+const isSame = (one: Source, other: Source): boolean =>
+  one.port === other.port && one.address === other.address && one.protocol === other.protocol
 
 // Bindings that other nodes have changed: their extensions are read again. The extension of a notice is read at once,
 // as a call for the phone may come next; those of notices within a moment after that are read together. After a gap all

@@ -23,6 +23,7 @@ export interface Ports {
   disconnect(clientId: number): void
   dialOut(clientId: number, uri: string): void
   resolve(question: HopQuestion, reference: string): void
+  registeredFlowClosed(flow: Flow): void
 }
 
 export interface DriverOptions {
@@ -211,6 +212,8 @@ export class Driver<Core extends DrivenCore> {
         return output.done(output.answer)
       case 'close':
         return this.#ports.close(output.flow)
+      case 'registered-flow-closed':
+        return this.#ports.registeredFlowClosed(output.flow)
       case 'await-route':
         return this.#awaitRoute(output)
     }

@@ -35,6 +35,16 @@ export interface NewRequest {
   get(name: string): string | undefined
 }
 
+/** An INVITE that begins a call, and that the server has refused by itself: much of it may be unreadable. */
+export interface RefusedInvite extends NewRequest {
+  readonly status: number
+  readonly reason: string
+  /** Equal for copies of it. */
+  readonly key: string
+  /** Every header in order, as `AppMessage.forEach`. */
+  forEach(visit: (name: string, value: string) => void): void
+}
+
 /** The destination of a new request, or its answer. */
 export type RequestRoute =
   /** One of the connected applications that authenticated with it takes it. */
@@ -254,6 +264,11 @@ export interface SipServerOptions {
    * method. A promise that fails answers 480.
    */
   readonly routeRequest?: ((request: NewRequest) => RouteAnswer) | undefined
+  /**
+   * The methods in `Allow` of a 405 of the server's own, such as `INVITE, ACK, BYE`. Default: those that applications have
+   * asked for, and those of dialogs.
+   */
+  readonly allow?: string | undefined
   /** Asked for each new request before `routeRequest`. Undefined, and by default: it goes on. */
   readonly screen?: ((request: NewRequest) => Screening | undefined) | undefined
   /**
@@ -267,6 +282,16 @@ export interface SipServerOptions {
    * A forwarded request has no other Route left, and no application hears of it.
    */
   readonly readToken?: ((request: TokenRequest) => TokenVerdict | undefined) | undefined
+  /**
+   * Told of each INVITE that begins a call and is refused because it is malformed, or asks for what no call has; of its
+   * copies, too. Not of one that its sender repeats in another form (422). Default: nobody is.
+   */
+  readonly onRefusedInvite?: ((invite: RefusedInvite) => void) | undefined
+  /**
+   * Told when a connection is closed over which a phone has registered: it is called over no other one (RFC 5626 §5.3).
+   * Told after the 2xx to a REGISTER, too, whose connection is closed by then. Default: nobody is.
+   */
+  readonly onRegisteredFlowClosed?: ((flow: Flow) => void) | undefined
   /** Where requests outside dialogs go that name no next hop by themselves: a SIP URI. Default: to their Request-URI. */
   readonly outboundProxy?: string | undefined
   /** Default: `none`. */

@@ -127,6 +127,7 @@ export class SipServer {
       limits: { ...defaultLimits, ...options.limits },
       minSessionSeconds: options.minSessionSeconds ?? defaultMinSessionSeconds,
       refusesCall: (invite, source) => this.#overload.refuses(invite, source),
+      isConnected: (flow) => this.#transportOf(flow)?.isConnected(flow) === true,
       graceMs: options.graceMs ?? defaultGraceMs,
       token,
       version: serverVersion,
@@ -383,6 +384,7 @@ export class SipServer {
       disconnect: (clientId) => this.#clients.disconnect(clientId),
       dialOut: (clientId, uri) => this.#dialer.dial(clientId, uri),
       resolve: (question, reference) => this.#resolver.resolve(question, reference),
+      registeredFlowClosed: (flow) => this.#options.onRegisteredFlowClosed?.(flow),
     }
   }
 

@@ -2,10 +2,11 @@
 import type { Schedule } from '../../schema/clock.ts'
 import type { CarrierRegistrationStatus } from '../../schema/contracts/engine.ts'
 import {
+  type NameAddr,
   parseExpires,
   parseNameAddr,
   parseRetryAfter,
-  parseUri,
+  sameUri,
   splitList,
 } from '../sip-server/message/index.ts'
 
@@ -35,6 +36,8 @@ export type RegisterResult =
       readonly reason: string
       /** By names in small letters. */
       readonly headers: Readonly<Record<string, string | undefined>>
+      /** The URI of the Contact that was sent; undefined: it is not known. */
+      readonly ownContact?: string | undefined
     }
   | { readonly kind: 'silence' }
   | { readonly kind: 'transport-error'; readonly reason: string }
@@ -197,10 +200,11 @@ export class CarrierRegistration {
 
   #awaitRefresh(): void {
     const { now, random } = this.#deps
-    const headers = this.#last?.kind === 'answered' ? this.#last.headers : {}
-    const answer = { contact: headers['contact'], expires: headers['expires'] }
+    const answered = this.#last?.kind === 'answered' ? this.#last : undefined
+    const { contact, expires } = answered?.headers ?? {}
+    const own = { user: this.account.username, contact: answered?.ownContact }
     const granted = Math.min(
-      Math.max(grantedSecondsOf(answer, this.account.username, this.#requestedSeconds), 1),
+      Math.max(grantedSecondsOf({ contact, expires }, own, this.#requestedSeconds), 1),
       MAX_EXPIRES_SECONDS,
     )
     this.#expiresAt = now() + granted * 1_000
@@ -353,21 +357,35 @@ export function retryAfterMs(
 }
 
 /**
- * The seconds that the carrier granted: the `expires` of our Contact in its answer, the Expires
- * header, or else the requested ones (RFC 3261 §10.2.4).
+ * The seconds that the carrier granted: the `expires` of our Contact in its answer, the Expires header, or else the
+ * requested ones, which a registrar may only shorten (RFC 3261 §10.2.4, §10.3 step 7). The answer lists the bindings of
+ * others, too: ours is the one whose URI equals the sent one (§19.1.4). A NAT or a proxy may have rewritten it beyond
+ * recognition: then the binding that ends first counts, of those with our user name if there are any.
  */
 export function grantedSecondsOf(
   answer: { readonly contact: string | undefined; readonly expires: string | undefined },
-  user: string,
+  own: { readonly user: string; readonly contact: string | undefined },
   requestedSeconds: number,
 ): number {
-  const granted = splitList(answer.contact ?? '')
-    .map(parseNameAddr)
-    .filter((contact) => contact && isSameName(parseUri(contact.uri)?.user ?? '', user))
-    .map((contact) => parseExpires(contact?.params.get('expires') ?? ''))
-    .filter((seconds) => seconds !== undefined)
-  if (granted.length > 0) return Math.max(...granted)
-  return parseExpires(answer.expires?.trim() ?? '') ?? requestedSeconds
+  const bindings = splitList(answer.contact ?? '').flatMap((value) => parseNameAddr(value) ?? [])
+  const isOwn = ({ uri }: NameAddr): boolean =>
+    own.contact !== undefined && sameUri(uri, own.contact)
+  const hasOurUser = ({ parsedUri }: NameAddr): boolean =>
+    isSameName(parsedUri?.user ?? '', own.user)
+  const header = parseExpires(answer.expires?.trim() ?? '')
+  const granted =
+    leastOf(bindings.filter(isOwn)) ??
+    (bindings.some(isOwn) ? undefined : leastOf(bindings.filter(hasOurUser))) ??
+    header ??
+    leastOf(bindings) ??
+    requestedSeconds
+  return Math.min(granted, requestedSeconds)
+}
+
+/** The shortest time that one of these bindings is granted; undefined: none says so. */
+function leastOf(bindings: readonly NameAddr[]): number | undefined {
+  const seconds = bindings.flatMap(({ params }) => parseExpires(params.get('expires') ?? '') ?? [])
+  return seconds.length === 0 ? undefined : Math.min(...seconds)
 }
 
 const isSameName = (one: string, other: string): boolean =>

@@ -242,7 +242,7 @@ const denials = {
   },
   bad_request: {
     why: 'The request lacks a header, or has a wrong one',
-    advice: 'check the Contact and Replaces headers of the sender',
+    advice: 'mend it at the sender, often From, Contact or Replaces',
   },
   bad_extension: {
     why: 'The request requires a SIP extension that is not supported',

@@ -10,6 +10,8 @@ import { ActiveCalls, type CallEvent } from '../../engine/call/active-calls.ts'
 import { startCallControl } from '../../engine/call/app.ts'
 import { createQuality } from '../../engine/media/quality/quality.ts'
 import { Deadlines } from '../../engine/call/deadlines.ts'
+import { ALLOW } from '../../engine/call/sip-headers.ts'
+import { headersOf } from '../../engine/call/user-agent/requests.ts'
 import { UserAgent } from '../../engine/call/user-agent/user-agent.ts'
 import { MessageLog } from '../../engine/call/trace/trace.ts'
 import type {
@@ -80,6 +82,10 @@ export async function startCallRig(options: CallRigOptions = {}) {
       ],
       secret: 'cymru',
       readToken: options.readToken,
+      allow: ALLOW,
+      onRefusedInvite: (invite) => control.inviteRefused({ ...invite, headers: headersOf(invite) }),
+      onRegisteredFlowClosed: ({ listener: { protocol }, address, port }) =>
+        registrar?.connectionClosed({ protocol, address, port }),
       dnsServers: options.dnsServers ?? [],
       ...(hasSockets
         ? { admin: address, timers: withSipTimers ? fastTimers : {} }

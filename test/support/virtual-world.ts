@@ -54,6 +54,7 @@ export class VirtualWorld {
           },
           close: () => undefined,
           stopReading: () => undefined,
+          isConnected: () => false,
           stop: () => {
             if (isAlive) this.#ports.delete(port)
             return Promise.resolve()

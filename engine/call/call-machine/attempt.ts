@@ -6,10 +6,10 @@ import { tagOf } from '../../sip-server/message/index.ts'
 import { cause, reasonHeader, type End } from '../cdr/end-reason.ts'
 import type { Callee } from '../dialing/outgoing-invite.ts'
 import { silentOffer } from '../sdp.ts'
-import { withoutClaims } from '../sip-headers.ts'
+import { withoutAlerts, withoutClaims } from '../sip-headers.ts'
 import type { Headers, LegEventData, SipResponse } from '../signalling.ts'
 import { type AttemptEvent, attemptTable } from './tables.ts'
-import { display, offeringLeg, progress } from './calling.ts'
+import { display, legOf, offeringLeg, progress } from './calling.ts'
 import { wantsOffer } from './failover.ts'
 import { closeLeg, newLeg, stepLeg } from './leg.ts'
 import type { StepContext } from './protocol.ts'
@@ -215,7 +215,7 @@ function onProvisional(
   if (isMedia) noteEarlyMedia(attempt, response)
   const { reason } = response
   const progressed = { status, reason, body, sdpOwner: attempt.legId }
-  return progress(ctx, call, progressed, passedAnswer(ctx, attempt, response))
+  return progress(ctx, call, progressed, passedAnswer(ctx, call, attempt, response))
 }
 
 function noteEarlyMedia(attempt: Attempt, { headers, body }: SipResponse): void {
@@ -223,8 +223,14 @@ function noteEarlyMedia(attempt: Attempt, { headers, body }: SipResponse): void 
     attempt.early = { tag: tagOf(headers['to']), sdp: body ?? '' }
 }
 
-function passedAnswer(ctx: StepContext, { legId }: Attempt, { headers }: SipResponse): Headers {
+function passedAnswer(
+  ctx: StepContext,
+  call: Call,
+  { legId }: Attempt,
+  { headers }: SipResponse,
+): Headers {
   const passed = ctx.filter.inviteAnswer(headers)
+  if (legOf(ctx.world, offeringLeg(ctx, call))?.isPhone === true) withoutAlerts(passed)
   return ctx.world.legs.get(legId)?.isPhone === true ? withoutClaims(passed) : passed
 }
 
@@ -235,7 +241,7 @@ function onRejected(ctx: StepContext, call: Call, attempt: Attempt, response: Si
   if (offerToSource(ctx, call, attempt, response)) return
   noteResponse(attempt, response)
   const { status, reason, headers } = response
-  const passed = passedAnswer(ctx, attempt, response)
+  const passed = passedAnswer(ctx, call, attempt, response)
   const result = rejected(status, reason, passed, attempt.state === 'early')
   if (status >= 600 && attempt.isBranch && call.dialing?.purpose === 'destination')
     // RFC 3261 §16.7 step 5: 6xx is the callee's decision for all its phones.
@@ -267,7 +273,7 @@ function onAnswered(
 ): void {
   const { response, legId } = event
   noteResponse(attempt, response)
-  const headers = passedAnswer(ctx, attempt, response)
+  const headers = passedAnswer(ctx, call, attempt, response)
   if (!stepAttempt(ctx, call, attempt, 'answered')) return
   abandonOthers(ctx, call, attempt, 'answered elsewhere', answeredElsewhere)
   if (call.dialing?.purpose === 'source') return pickedUp(ctx, call, event)

@@ -1,5 +1,5 @@
 /** Requests inside an answered call: some pass to the other leg, others are answered here. */
-import { ALLOW, withoutClaims, withoutHeaders } from '../sip-headers.ts'
+import { ALLOW, withoutAlerts, withoutClaims, withoutHeaders } from '../sip-headers.ts'
 import { isHold, silentAnswer } from '../sdp.ts'
 import type { Headers, LegEventData, SipResponse } from '../signalling.ts'
 import { type ExchangeEvent, exchangeTable } from './tables.ts'
@@ -132,6 +132,7 @@ function answer(
 
 function passed({ filter }: StepContext, from: Leg, to: Leg, headers: Headers): Headers {
   const passing = withoutHeaders(filter.inDialog(headers), to.withheld)
+  if (to.isPhone) withoutAlerts(passing)
   return from.isPhone ? withoutClaims(passing) : passing
 }
 
@@ -280,6 +281,7 @@ function answerRelayed(
     return undefined
   }
   const filtered = response ? ctx.filter.inDialogAnswer(response.headers) : {}
+  if (from?.isPhone === true) withoutAlerts(filtered)
   const headers = withoutHeaders(to.isPhone ? withoutClaims(filtered) : filtered, from?.withheld)
   const body = isDescribed && from ? describeTo(from, response?.body) : response?.body || undefined
   const sdpOwner = isDescribed && body ? to.id : undefined

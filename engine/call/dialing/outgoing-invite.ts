@@ -10,9 +10,10 @@ import {
   CALL_UUID,
   type HeaderFilter,
   isAnonymous,
+  numberedPartyOf,
   type Party,
-  partyOf,
   TRANSFER_TOKEN,
+  withoutAlerts,
   withoutHeaders,
 } from '../sip-headers.ts'
 import { type Sender, senderOf } from '../../../schema/rules/gateways.ts'
@@ -124,6 +125,11 @@ export interface OutgoingCall {
   readonly home?: string | undefined
   /** The transferor (RFC 3892), as we know it; undefined: there is none, or it asks for privacy. */
   readonly referredBy?: Party | undefined
+  /**
+   * The tenants whose phones the caller may tell to answer by themselves (RFC 5373 §6); `all`: those of the whole
+   * installation. Undefined: it is a stranger to all phones.
+   */
+  readonly alerts?: 'all' | readonly number[] | undefined
   /** User part of the Request-URI. */
   readonly calledUser: string
   /** The rest of Max-Forwards. */
@@ -229,6 +235,8 @@ function insideInvite(
   headers['From'] = formatNameAddr(invite.from.name, callerUri(invite.from.user, host))
   headers['To'] = callee
   if (candidate.kind === 'phone') {
+    if (invite.alerts !== 'all' && invite.alerts?.includes(candidate.tenantId) !== true)
+      withoutAlerts(headers)
     if (wantsPrivacy(invite)) hideIdentities(headers)
     if (candidate.routes.length > 0) headers['Route'] = candidate.routes.join(', ')
     return { uri, nextHop: candidate.nextHop, headers, credentials: undefined }
@@ -270,7 +278,7 @@ function assertCaller(
   { from, headers: received }: OutgoingCall,
   headers: Headers,
 ) {
-  const asserted = partyOf(received['p-asserted-identity'] ?? '').user
+  const asserted = numberedPartyOf(received['p-asserted-identity'] ?? '').user
   const claimed = isAnonymous(from) ? '' : from.user
   const number = value === null ? asserted || claimed : escapeUser(value)
   if (number === '') delete headers['p-asserted-identity']

@@ -160,7 +160,7 @@ export const expectedDirection = ({ kind }: Origin): CallRecord['direction'] =>
   kind === 'extension' || kind === 'node' ? 'outbound' : 'inbound'
 
 /** A call without authorization: it belongs to the tenant of its phone. */
-const unpaid = (tenantId: number | null): Account => ({
+export const unpaid = (tenantId: number | null): Account => ({
   customerId: null,
   tenantId,
   ratePrefix: null,

@@ -9,6 +9,7 @@ import {
   identityClaims,
   type Irregular,
   isAnonymous,
+  numberedPartyOf,
   type Party,
   partyOf,
   renumbered,
@@ -72,6 +73,7 @@ export function readInvite(
     body: request.body || undefined,
     from,
     home: isPhone ? origin.domain : undefined,
+    alerts: alertedBy(origin),
     callerNumber: renumbered(caller, routing.inboundNumber(origin, caller.number)).number,
     callerName: (origin.kind === 'extension' ? origin.displayName : caller.name) || null,
     calledNumber: called.number,
@@ -95,7 +97,7 @@ function calledParty({ uri, headers }: SipRequest, registeredUser: string | unde
   if (called.number !== registered.text) return called
   const isNumber = registered.kind === 'number'
   const to = isNumber && isDiverted(headers) ? undefined : headers['to']
-  const dialled = partyOf(headerNamed(headers, 'p-called-party-id') ?? to ?? '')
+  const dialled = numberedPartyOf(headerNamed(headers, 'p-called-party-id') ?? to ?? '')
   if (dialled.number === '' || dialled.number === called.number)
     return { ...called, irregular: undefined }
   return { ...dialled, host: called.host }
@@ -120,6 +122,24 @@ function phoneHeaders(headers: Headers, from: Party, origin: ExtensionOrigin): H
     ...passed,
     'p-asserted-identity': formatNameAddr(origin.displayName, uri),
     privacy: passed['privacy'] ?? 'id',
+  }
+}
+
+/** Whose phones an INVITE from there may tell to answer by themselves: its own, and those of whom it works for. */
+function alertedBy(origin: Origin): IncomingInvite['alerts'] {
+  switch (origin.kind) {
+    case 'extension':
+      return [origin.tenantId]
+    case 'proxy':
+      return origin.tenantIds
+    case 'node':
+      return origin.tenantId === undefined ? 'all' : [origin.tenantId]
+    case 'trusted':
+      return 'all'
+    case 'carrier':
+    case 'unknown':
+    default:
+      return undefined
   }
 }
 

@@ -1,8 +1,8 @@
 /** The dispatcher's OPTIONS, sent by call control. */
 import type { ProbeResult, SendProbe } from '../../dispatcher/prober.ts'
 import type { Schedule } from '../deadlines.ts'
-import type { UserAgent } from './user-agent.ts'
-import { escapeUser, formatNameAddr } from '../../sip-server/message/index.ts'
+import type { RequestEnd, UserAgent } from './user-agent.ts'
+import { escapeUser, formatNameAddr, parseAppMessage } from '../../sip-server/message/index.ts'
 import type { SendRegister } from '../../trunks/carrier-registration.ts'
 
 /** The longest extension of a timeout while this process is busy. */
@@ -80,13 +80,18 @@ export function registerThrough(client: UserAgent, schedule: Schedule): SendRegi
         nextHop: registrar,
         credentials: { username, password, realm },
       }
-      client.send(request, (answer) => {
+      let ownContact: string | undefined
+      const done = (answer: RequestEnd): void => {
         cancel()
         if ('isUnsent' in answer) return resolve({ kind: 'unsent' })
         if ('status' in answer) {
           const { status, reason, headers } = answer
-          resolve({ kind: 'answered', status, reason, headers })
+          resolve({ kind: 'answered', status, reason, headers, ownContact })
         } else resolve({ kind: 'transport-error', reason: answer.reason })
+      }
+      // The SIP server writes the address of the listener that it sends from.
+      client.send(request, done, (text) => {
+        ownContact = parseAppMessage(text)?.contact?.uri
       })
     })
 }

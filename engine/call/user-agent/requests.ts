@@ -135,7 +135,7 @@ export class ReceivedRequest implements SipRequest, Answer {
 
 type Message = Extract<AppEvent, { readonly kind: 'request' }>['message']
 
-export function headersOf(message: Message): Headers {
+export function headersOf(message: Pick<Message, 'forEach'>): Headers {
   const headers: Headers = {}
   message.forEach((name, value) => {
     // Call control has no use for these, and each header costs.
@@ -194,8 +194,8 @@ export interface RequestParts {
 }
 
 export interface RequestListener {
-  /** The request was sent; from now on it can be cancelled. */
-  readonly onSent?: (request: OutgoingRequest) => void
+  /** The request was sent, as `text`; from now on it can be cancelled. */
+  readonly onSent?: (request: OutgoingRequest, text: string) => void
   readonly onResponse: (response: SipResponse, event: ResponseEvent) => void
   /** The request was not sent. */
   readonly onRefused: (problem: string) => void
@@ -239,11 +239,11 @@ export class OutgoingRequest {
   }
 
   /** The server has sent it, for the first time or again. */
-  left({ transactionId, sent }: RequestSentEvent): void {
+  left({ transactionId, sent, text }: RequestSentEvent): void {
     const isFirst = this.#sent === undefined
     this.#transactionId = transactionId
     this.#sent = sent
-    if (isFirst) this.#listener.onSent?.(this)
+    if (isFirst) this.#listener.onSent?.(this, text)
     const held = this.#heldCancel
     this.#heldCancel = undefined
     if (held) this.link.sendCancel(this, held)

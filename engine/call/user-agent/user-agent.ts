@@ -321,13 +321,14 @@ export class UserAgent {
     return this.#links[0]?.isConnected === true && this.#ping?.(target, done) === true
   }
 
-  /** `done` gets the final answer, at most once. */
+  /** `done` gets the final answer, at most once; `onSent` the text of the request as it has left. */
   send(
     { method, uri, nextHop = '', headers, body = '', credentials, near }: RequestToSend,
     done: (end: RequestEnd) => void,
+    onSent?: (text: string) => void,
   ): void {
     const parts = { method, uri, headers, body, nextHop, dialogId: '', credentials }
-    sendRequest(this.#towards(nextHop, near), parts, done)
+    sendRequest(this.#towards(nextHop, near), parts, done, onSent)
   }
 
   /** Sizes of our tables: all zero when nothing is going on. */
@@ -548,6 +549,7 @@ function sendRequest(
   link: ServerLink | undefined,
   parts: RequestParts,
   done: (end: RequestEnd) => void,
+  onSent?: (text: string) => void,
 ): () => boolean {
   if (!link) {
     done(unsent)
@@ -562,8 +564,9 @@ function sendRequest(
   }
   const forget = link.whenLost(() => end(unsent))
   link.request(parts, {
-    onSent: () => {
+    onSent: (_request, text) => {
       isTaken = true
+      onSent?.(text)
     },
     onResponse: (response) => {
       if (response.status >= 200) end(response)

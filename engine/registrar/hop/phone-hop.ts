@@ -103,6 +103,13 @@ export class PhoneHop {
     this.#tokens = new FlowTokens(deps.key)
   }
 
+  /** Whether a phone can be called from here. */
+  isReachable(binding: Binding): boolean {
+    const { node: holder, path } = binding
+    if (holder === this.#deps.self || path.length > 0 || isReachedByContact(binding)) return true
+    return this.#deps.peer(holder)?.isAlive === true
+  }
+
   /** How a phone is called from here; undefined: not at all, for the node that holds its flow is gone. */
   targetOf(binding: Binding, home: Home): ContactTarget | undefined {
     const target = targetOf(binding)

@@ -132,7 +132,8 @@ export class SipCore {
 
   /** A stream connection is gone: nothing can come back for the requests that were sent on it. */
   connectionClosed(flow: Flow, now: number): void {
-    this.#parts.registrationFlows.connectionClosed(flow.connectionId)
+    if (this.#parts.registrationFlows.connectionClosed(flow.connectionId))
+      this.#parts.outbox.push({ kind: 'registered-flow-closed', flow })
     this.#parts.transactions.connectionClosed(flow, now)
     for (const dialog of this.#parts.dialogs.onConnection(flow.connectionId))
       dialog.connectionLost()

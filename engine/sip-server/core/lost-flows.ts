@@ -64,7 +64,8 @@ class LostFlow implements ClientUser {
     const dialog = this.#dialog
     if (dialog.state === 'terminated') return
     const { transactions, writer } = this.#parts
-    const options = writer.numbered(dialog, 'OPTIONS', dialog.nextLocalCseq(), flow, {})
+    const lines = `Contact: ${dialog.contact}\r\n`
+    const options = writer.numbered(dialog, 'OPTIONS', dialog.nextLocalCseq(), flow, { lines })
     this.#branch = options.branch
     this.#checkedFlow = flow
     transactions.startClient(options, flow, this, now)

@@ -39,6 +39,8 @@ export type Output =
   | { readonly kind: 'pinged'; readonly done: PingDone; readonly answer: PingAnswer }
   /** Close the stream connection of a flow. */
   | { readonly kind: 'close'; readonly flow: Flow }
+  /** Report that a connection over which a phone has registered is gone. */
+  | { readonly kind: 'registered-flow-closed'; readonly flow: Flow }
 
 export class Outbox {
   readonly #traffic: Traffic

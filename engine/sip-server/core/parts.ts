@@ -15,6 +15,8 @@ export interface CoreOptions extends Pick<
   SipServerOptions,
   | 'routeRequest'
   | 'screen'
+  | 'allow'
+  | 'onRefusedInvite'
   | 'admitInDialog'
   | 'readToken'
   | 'outboundProxy'
@@ -29,6 +31,8 @@ export interface CoreOptions extends Pick<
   readonly minSessionSeconds: number
   /** Asked for each INVITE that is no copy of one: true refuses it, if it begins a call. Default: never. */
   readonly refusesCall?: (invite: SipMessage, source: Flow) => boolean
+  /** Whether the connection of a flow is still there; asked when a phone has registered over it. Default: it is. */
+  readonly isConnected?: (flow: Flow) => boolean
   /** How long the calls of an application go on after its connection was lost. Default: they end at once. */
   readonly graceMs?: number | undefined
   /** The secret that applications must quote. */
@@ -56,7 +60,7 @@ export function createParts(options: CoreOptions) {
   const transactions = new Transactions(options.timers, outbox, ids)
   const applications = new Applications(outbox)
   const events = new ApplicationEvents(applications, outbox)
-  const registrationFlows = new RegistrationFlows(transactions.deadlines)
+  const registrationFlows = new RegistrationFlows(transactions.deadlines, options.isConnected)
   const hops = new HopFinder(listeners, registrationFlows, outbox, ids)
   const writer = new RequestWriter(hops, ids, minSessionSeconds, options.outboundProxy)
   const localBye = new LocalBye(dialogs, writer, transactions, events)

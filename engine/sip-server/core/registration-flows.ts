@@ -5,7 +5,7 @@
 import type { AppMessage } from '../application.ts'
 import { isReliable, type Flow, type Protocol } from '../flow.ts'
 import type { SipMessage } from '../message/message.ts'
-import { parseNameAddr, parseUri } from '../message/fields.ts'
+import { type NameAddr, parseNameAddr, parseUri, sameUri } from '../message/fields.ts'
 import type { Deadline, Deadlines, TimerTarget } from '../transaction/machine.ts'
 
 /** A connection that phones have registered over. */
@@ -23,6 +23,7 @@ const SWEEP_MS = 30_000
 
 export class RegistrationFlows implements TimerTarget<'sweep'> {
   readonly #deadlines: Deadlines
+  readonly #isConnected: (flow: Flow) => boolean
   /** By user and host of the Contact. */
   readonly #registrations = new Map<string, { connection: Connection; expiresAt: number }>()
   readonly #connections = new Map<number, Connection>()
@@ -30,20 +31,28 @@ export class RegistrationFlows implements TimerTarget<'sweep'> {
   readonly #byPeer = new Map<string, number>()
   #sweep: Deadline<'sweep'> | undefined
 
-  constructor(deadlines: Deadlines) {
+  constructor(deadlines: Deadlines, isConnected: (flow: Flow) => boolean = () => true) {
     this.#deadlines = deadlines
+    this.#isConnected = isConnected
   }
 
-  /** Takes note of an application's 2xx to `request`, which came by `flow`. */
-  accepted(request: SipMessage, response: AppMessage, flow: Flow, now: number): void {
-    if (request.method !== 'REGISTER' && request.method !== 'SUBSCRIBE') return
-    if (!isReliable(flow.listener.protocol)) return
-    const contact = request.contact?.uri
-    const key = contact === undefined ? undefined : keyOf(contact)
-    if (key === undefined) return
-    this.#remove(key)
-    const seconds = grantedSeconds(request, response, key)
-    if (seconds > 0) this.#add(key, flow, now + seconds * 1_000, now)
+  /**
+   * Takes note of an application's 2xx to `request`, which came by `flow`. False: nothing can be sent there any more,
+   * because the phone has closed its connection while it waited.
+   */
+  accepted(request: SipMessage, response: AppMessage, flow: Flow, now: number): boolean {
+    if (request.method !== 'REGISTER' && request.method !== 'SUBSCRIBE') return true
+    if (!isReliable(flow.listener.protocol)) return true
+    for (const contact of contactsOf(request)) {
+      const key = keyOf(contact.uri)
+      if (key === undefined) continue
+      this.#remove(key)
+      const seconds = grantedSeconds(request, contact, response, key)
+      if (seconds === 0) continue
+      if (!this.#isConnected(flow)) return false
+      this.#add(key, flow, now + seconds * 1_000, now)
+    }
+    return true
   }
 
   /** The connection behind which `uri` is registered; undefined: none that fits its transport. */
@@ -62,11 +71,13 @@ export class RegistrationFlows implements TimerTarget<'sweep'> {
     return this.#connections.get(this.#byPeer.get(peerKey(protocol, address, port)) ?? 0)?.flow
   }
 
-  connectionClosed(connectionId: number): void {
-    this.#forget(this.#connections.get(connectionId))
-    if (this.#connections.size > 0) return
+  /** True: phones have registered over it, and over no newer one from the same address and port. */
+  connectionClosed(connectionId: number): boolean {
+    const wasReached = this.#forget(this.#connections.get(connectionId))
+    if (this.#connections.size > 0) return wasReached
     this.#sweep?.cancel()
     this.#sweep = undefined
+    return wasReached
   }
 
   get size(): number {
@@ -99,13 +110,16 @@ export class RegistrationFlows implements TimerTarget<'sweep'> {
     this.#registrations.delete(key)
   }
 
-  #forget(connection: Connection | undefined): void {
-    if (connection === undefined) return
+  /** False: its address and port were not those of this connection any more. */
+  #forget(connection: Connection | undefined): boolean {
+    if (connection === undefined) return false
     const { listener, address, port, connectionId } = connection.flow
     this.#connections.delete(connectionId)
     const peer = peerKey(listener.protocol, address, port)
-    if (this.#byPeer.get(peer) === connectionId) this.#byPeer.delete(peer)
+    const wasNewest = this.#byPeer.get(peer) === connectionId
+    if (wasNewest) this.#byPeer.delete(peer)
     for (const key of connection.contacts) this.#registrations.delete(key)
+    return wasNewest
   }
 }
 
@@ -119,12 +133,25 @@ const fits = (protocol: Protocol, transport: string | undefined): boolean =>
 const peerKey = (protocol: Protocol, address: string, port: number): string =>
   `${protocol} ${address} ${port}`
 
-/** The time that the answer grants the Contact of that key; 0 when it lists other Contacts alone. */
-function grantedSeconds(request: SipMessage, response: AppMessage, key: string): number {
+/** A REGISTER may bind several (RFC 3261 §10.2.1). */
+function contactsOf(request: SipMessage): readonly NameAddr[] {
+  return request.list('Contact').flatMap((value) => parseNameAddr(value) ?? [])
+}
+
+/** The time that the answer grants a Contact of that key; 0 when it lists other Contacts alone. */
+function grantedSeconds(
+  request: SipMessage,
+  { uri, params }: NameAddr,
+  response: AppMessage,
+  key: string,
+): number {
   const listed = response.list('Contact').map((value) => parseNameAddr(value))
-  const own = listed.find((contact) => contact !== undefined && keyOf(contact.uri) === key)
+  // RFC 3261 §10.2.4: the answer lists other bindings, too, perhaps of the same user and host.
+  const own =
+    listed.find((contact) => contact !== undefined && sameUri(contact.uri, uri)) ??
+    listed.find((contact) => contact !== undefined && keyOf(contact.uri) === key)
   if (request.method === 'REGISTER' && listed.length > 0 && own === undefined) return 0
-  const asked = request.contact?.params.get('expires') ?? request.get('Expires')
+  const asked = params.get('expires') ?? request.get('Expires')
   return secondsIn(own?.params.get('expires') ?? response.get('Expires') ?? asked)
 }
 

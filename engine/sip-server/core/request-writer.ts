@@ -112,7 +112,7 @@ export class RequestWriter {
     if (contentType === undefined) return { problem: 'missing content-type' }
     const cseq = dialog.nextLocalCseq()
     if (method === 'INVITE' && headers.contact !== undefined) dialog.changeContact(headers.contact)
-    const contact = isTargetRefresh(method) ? dialog.contact : ''
+    const contact = hasContact(method) ? dialog.contact : ''
     const session = sessionFor(dialog, method, headers.sessionExpires, this.#minSessionSeconds)
     const sent = this.numbered(dialog, method, cseq, hop.flow, {
       maxForwards: headers.maxForwards,
@@ -258,9 +258,13 @@ function withoutParameters(uri: string): string {
   return parameters === -1 ? uri : uri.slice(0, parameters)
 }
 
-/** §8.1.1.8 and §12.2.1.1: what can form a dialog or move its target carries a Contact. */
-const isTargetRefresh = (method: string): boolean =>
+/**
+ * §8.1.1.8 and §12.2.1.1: what can form a dialog or move its target carries a Contact; OPTIONS may (§11.1), and servers exist
+ * that answer to the Contact alone.
+ */
+const hasContact = (method: string): boolean =>
   method === 'INVITE' ||
+  method === 'OPTIONS' ||
   method === 'SUBSCRIBE' ||
   method === 'UPDATE' ||
   method === 'REFER' ||
@@ -276,7 +280,7 @@ function contactFor(
     const contact = withTransport(headers.contact, listener)
     return isSecure ? secured(contact, listener) : contact
   }
-  if (method !== 'INVITE' && method !== 'SUBSCRIBE') return ''
+  if (method !== 'INVITE' && method !== 'SUBSCRIBE' && method !== 'OPTIONS') return ''
   const user = parseUri(from.slice(from.indexOf('<') + 1, from.indexOf('>')))?.user
   return `<${ownUri(listener, user ?? '', isSecure)}>`
 }

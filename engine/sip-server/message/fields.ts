@@ -35,9 +35,22 @@ export class NameAddr {
 
 /**
  * Reads one `name-addr` or `addr-spec` with its parameters. Without angle brackets everything from the
- * first `;` belongs to the header, and the URI may hold neither comma nor question mark (§20).
+ * first `;` belongs to the header, and the URI may hold neither comma nor question mark (§20). A display name that
+ * breaks the grammar is dropped: gateways exist that write such names, and the address is clear without it.
  */
-export function parseNameAddr(value: string): NameAddr | undefined {
+export const parseNameAddr = (value: string): NameAddr | undefined =>
+  parseExactly(value) ?? parseNameless(value)
+
+/** RFC 4475 §3.1.2.6 allows to guess where the name ends, if only one address can be meant. */
+function parseNameless(value: string): NameAddr | undefined {
+  const open = value.indexOf('<')
+  const close = value.indexOf('>')
+  const isSole = open === value.lastIndexOf('<') && close === value.lastIndexOf('>')
+  // `<` at the start has no name before it.
+  return open > 0 && isSole ? inAngles(value, open, '') : undefined
+}
+
+function parseExactly(value: string): NameAddr | undefined {
   const start = skipBlanks(value, 0)
   if (value.charCodeAt(start) === 0x22) {
     const end = endOfQuoted(value, start)
@@ -247,7 +260,14 @@ export function parseRAck(value: string): RAck | undefined {
   return rseq === undefined || cseq === undefined ? undefined : { rseq, cseq }
 }
 
+/**
+ * A longer session counts as one of a day: RFC 4028 knows no maximum, and a peer that asks for a hundred years would have a call
+ * go on for ever when its other side has vanished.
+ */
+const MAX_SESSION_SECONDS = 86_400
+
 export interface SessionExpires {
+  /** At most `MAX_SESSION_SECONDS`. */
   readonly seconds: number
   readonly refresher: 'uac' | 'uas' | undefined
 }
@@ -269,14 +289,14 @@ export function parseRetryAfter(value: string): number | undefined {
   return parseNumber(digits, 2 ** 32 - 1)
 }
 
-/** RFC 4028 §5: seconds; parameters are allowed and mean nothing. */
+/** RFC 4028 §5: seconds, bounded as those of a session; parameters are allowed and mean nothing. */
 export const parseMinSE = (value: string): number | undefined => parseDelta(value)?.number
 
 function parseDelta(value: string) {
-  const digits = /^\d{1,10}/.exec(value)?.[0] ?? ''
-  const number = parseNumber(digits, 2 ** 32 - 1)
+  const digits = /^\d+/.exec(value)?.[0] ?? ''
   const params = parseParams(value, digits.length)
-  return number === undefined || params === undefined ? undefined : { number, params }
+  if (digits === '' || params === undefined) return undefined
+  return { number: Math.min(Number(digits), MAX_SESSION_SECONDS), params }
 }
 
 interface Reason {
@@ -330,20 +350,35 @@ export function parseReplaces(value: string): Replaces | undefined {
 export function readAddress(value: string): { readonly displayName: string; readonly uri: string } {
   let displayName = ''
   let start = 0
-  if (value.startsWith('"')) {
+  const isQuoted = value.startsWith('"')
+  if (isQuoted) {
     const end = endOfQuoted(value, 0)
-    start = end === -1 ? value.length : end
-    displayName = unquote(end === -1 ? `${value}"` : value.slice(0, end))
+    // The name never ends: only the brackets show where the address stands.
+    if (end === -1) return { displayName, uri: inBrackets(value) }
+    start = end
+    displayName = unquote(value.slice(0, end))
   }
   const open = value.indexOf('<', start)
   const comma = value.indexOf(',', start)
-  if (open === -1 || (comma !== -1 && comma < open && displayName !== '')) {
+  const isBefore = comma !== -1 && comma < open
+  if (open === -1 || (isBefore && (displayName !== '' || withScheme.test(value)))) {
     const end = value.slice(start).search(/[;,\s]/)
     return { displayName, uri: value.slice(start, end === -1 ? undefined : start + end) }
   }
-  if (displayName === '') displayName = value.slice(start, open).trim()
+  if (!isQuoted) displayName = value.slice(start, open).trim()
+  // As in `parseNameAddr`: a name that goes on behind its quotes is none.
+  else if (trimBlanks(value.slice(start, open)) !== '') displayName = ''
   const close = value.indexOf('>', open)
   return { displayName, uri: value.slice(open + 1, close === -1 ? undefined : close) }
+}
+
+const withScheme = /^\s*(?:sips?|tel):/i
+
+/** The text in the first angle brackets; '' without any. */
+function inBrackets(value: string): string {
+  const open = value.indexOf('<')
+  const close = value.indexOf('>', open)
+  return open === -1 || close === -1 ? '' : value.slice(open + 1, close)
 }
 
 /** Reads the one URI of a value such as Refer-To. `undefined`: there is none, or more than one. */

@@ -233,8 +233,8 @@ function withoutExtraOctets(message: SipMessage, start: StartLine, index: Header
 /** An answer needs a Via to follow; a response and an ACK are never answered (RFC 3261 §8.1.3, §17). */
 function malformed(text: string, line: string, index: HeaderIndex, flaw: string): MalformedMessage {
   const isResponse = /^SIP\//i.test(line)
-  const method = /^[^ ]*/.exec(line)?.[0] ?? ''
-  const start = { kind: 'request', method, uri: '', version: '', status: 0, reason: '' } as const
+  const [, method = '', uri = ''] = /^([^ ]*) *([^ ]*)/.exec(line) ?? []
+  const start = { kind: 'request', method, uri, version: '', status: 0, reason: '' } as const
   const message = new SipMessage(text, start, index)
   const isAnswerable = !isResponse && method !== 'ACK' && message.has('Via')
   return {

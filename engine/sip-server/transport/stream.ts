@@ -83,6 +83,10 @@ export class StreamTransport implements Transport {
     this.#connections.byId(flow.connectionId)?.close()
   }
 
+  isConnected(flow: Flow): boolean {
+    return this.#connections.byId(flow.connectionId) !== undefined
+  }
+
   stopReading(): void {
     // Its part of the socket is closed at once, the server itself with its last connection.
     this.#server.close()

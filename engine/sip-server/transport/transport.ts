@@ -17,6 +17,8 @@ export interface Transport {
   send(text: string, flow: Flow, reference: string): void
   /** Closes the connection of a flow; nothing for UDP. */
   close(flow: Flow): void
+  /** Whether the very connection of a flow is still there; never for UDP. */
+  isConnected(flow: Flow): boolean
   /** Releases the port and all connections. */
   stop(): Promise<void>
   /** Open connections; 0 for UDP. */

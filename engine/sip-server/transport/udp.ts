@@ -82,6 +82,10 @@ class UdpTransport implements Transport {
     // There is no connection to close.
   }
 
+  isConnected(): boolean {
+    return false
+  }
+
   stopReading(): void {
     handleOf(this.#socket)?.recvStop()
   }

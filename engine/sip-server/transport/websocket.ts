@@ -119,6 +119,10 @@ class WebSocketTransport implements Transport {
     this.#byId.get(flow.connectionId)?.close()
   }
 
+  isConnected(flow: Flow): boolean {
+    return this.#byId.has(flow.connectionId)
+  }
+
   stopReading(): void {
     this.#server.close()
   }

@@ -5,13 +5,14 @@ import { dial, hangUp, acknowledge, rig, rigForEachTest } from './steps.ts'
 
 rigForEachTest()
 
+const allow =
+  'INVITE, ACK, CANCEL, BYE, OPTIONS, REGISTER, PRACK, UPDATE, INFO, MESSAGE, NOTIFY, REFER, PUBLISH'
+
 test('OPTIONS tells what we do; while draining it tells to go elsewhere', async () => {
   const peer = await rig.caller()
   peer.request('OPTIONS', peer.leg(rig.uri('ping')))
   const answer = await peer.next('200 OPTIONS')
-  expect(answer.get('Allow')).toBe(
-    'INVITE, ACK, CANCEL, BYE, OPTIONS, REGISTER, PRACK, UPDATE, INFO, MESSAGE, NOTIFY, REFER, PUBLISH',
-  )
+  expect(answer.get('Allow')).toBe(allow)
   expect(answer.get('Accept')).toBe('application/sdp')
   expect(answer.get('Supported')).toBe('timer, replaces')
 
@@ -21,14 +22,39 @@ test('OPTIONS tells what we do; while draining it tells to go elsewhere', async 
   expect(rig.records).toEqual([])
 })
 
-test.each(['SUBSCRIBE', 'NOTIFY', 'INFO'])(
-  '%s outside a dialog is refused with 405, and with one Allow for all that does not name it',
+test.each([
+  'SUBSCRIBE',
+  'FROBNICATE',
+  'INVITE2',
+  'invite',
+  'Subscribe',
+  'PING',
+  'SERVICE',
+  'X-A.b!~',
+])('%s outside a dialog is refused with 405, and with the Allow of OPTIONS', async (method) => {
+  const peer = await rig.caller()
+  peer.request(method, peer.leg(rig.uri('1')), { headers: ['Event: x'] })
+  expect((await peer.next(`405 ${method}`)).all('Allow')).toEqual([allow])
+})
+
+test.each(['SUBSCRIBE', 'FROBNICATE', 'PUBLISH', 'REGISTER', 'invite'])(
+  '%s in a call is refused with the same Allow, as OPTIONS there has it',
+  async (method) => {
+    const { caller, node, leg } = await talk(rig)
+    caller.request(method, leg, { headers: ['Event: x'] })
+    expect((await caller.next(`405 ${method}`)).all('Allow')).toEqual([allow])
+    caller.request('OPTIONS', leg)
+    expect((await caller.next('200 OPTIONS')).all('Allow')).toEqual([allow])
+    await hangUp(caller, leg, node)
+  },
+)
+
+test.each(['NOTIFY', 'INFO'])(
+  '%s outside a dialog is one of a call that we do not have',
   async (method) => {
     const peer = await rig.caller()
     peer.request(method, peer.leg(rig.uri('1')), { headers: ['Event: x'] })
-    expect((await peer.next(`405 ${method}`)).get('Allow')).toBe(
-      'INVITE, ACK, CANCEL, BYE, OPTIONS, REGISTER, PRACK, UPDATE, MESSAGE, PUBLISH',
-    )
+    await peer.next(`481 ${method}`)
   },
 )
 

@@ -17,7 +17,7 @@ test.each([
   ['<sip:[2001:db8::1]:5060>', '', '', '[2001:db8::1]:5060'],
   ['<mailto:a@b>', '', '', ''],
   ['<sip:100%@host>', '', '100%', 'host'],
-  ['"open <sip:1@a>', 'open <sip:1@a>', '', ''],
+  ['"open <sip:1@a>', '', '1', 'a'],
   ['', '', '', ''],
 ])('%s is %s calling from %s at %s', (value, name, number, host) => {
   expect(partyOf(value)).toMatchObject({ name, number, host })

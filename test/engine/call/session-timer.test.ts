@@ -87,3 +87,37 @@ test('a refresh without a body is answered here: the other side need not know UP
   expect([ok.get('Session-Expires'), ok.get('Require')]).toEqual(['600;refresher=uac', 'timer'])
   expect(node.inbox).toEqual([])
 })
+
+test.each(['4294967295', '99999999999', '86401;x=y', ' 31536000'])(
+  'a caller with a Min-SE of %s gets a session of a day, which ends when nobody is there any more',
+  async (least) => {
+    await start()
+    const [caller, node] = [await rig.caller(), await rig.node()]
+    const leg = caller.leg(rig.uri('1555'))
+    const headers = ['Supported: timer', `Session-Expires: ${least.trim()}`, `Min-SE:${least}`]
+    caller.request('INVITE', leg, { headers, body: sdp('offer') })
+    node.reply(await node.next('INVITE'), 200, { tag: 'b', body: sdp('answer') })
+    const answer = await caller.next('200 INVITE')
+    expect(answer.get('Session-Expires')).toMatch(/^86400;/)
+    caller.learn(leg, answer)
+    caller.request('ACK', leg)
+    await node.next('ACK')
+    await hangUp(caller, leg, node)
+    await rig.record()
+  },
+)
+
+test.each(['4294967295', '99999999999'])(
+  'a node that wants a Min-SE of %s is asked once more, for a day',
+  async (least) => {
+    await start()
+    const [caller, node] = [await rig.caller(), await rig.node()]
+    caller.request('INVITE', caller.leg(rig.uri('1555')), { body: sdp('offer') })
+    node.reply(await node.next('INVITE'), 422, { headers: [`Min-SE: ${least}`] })
+    const again = await node.next('INVITE')
+    expect([again.get('Session-Expires'), again.get('Min-SE')]).toEqual(['86400', '86400'])
+    node.reply(again, 422, { headers: [`Min-SE: ${least}`] })
+    await caller.next(({ status }) => status >= 400)
+    await rig.record()
+  },
+)

@@ -112,12 +112,42 @@ test('an older REGISTER of the same Call-ID fails whole; another Call-ID is anot
   expect(after(one, '<sip:a@h>', { cseq: 1, callId: 'c2' })).toHaveLength(1)
 })
 
+const usersOf = (bindings: readonly Binding[]): readonly string[] =>
+  bindings.map(({ contact }) => contact.slice('sip:'.length, -'@h'.length))
+
 test('five contacts at most; expired ones do not count, and a refresh of five is no sixth', () => {
   const five = after([], [1, 2, 3, 4, 5].map((user) => `<sip:${user}@h>`).join(','))
-  expect(apply(five, '<sip:6@h>')).toMatchObject({ kind: 'refused', status: 403 })
   expect(after(five, '<sip:3@h>', { cseq: 11 })).toHaveLength(5)
+  const six = [1, 2, 3, 4, 5, 6].map((user) => `<sip:${user}@h>`).join(',')
+  expect(apply([], six)).toMatchObject({ kind: 'refused', status: 403 })
   const old = five.map((binding) => ({ ...binding, expiresAt: now }))
   expect(after(old, '<sip:6@h>')).toHaveLength(1)
+})
+
+test('for a sixth contact the one makes room that was refreshed the longest time ago', () => {
+  const at = (minute: number) => ({ now: now + minute * 60_000 })
+  let bindings: readonly Binding[] = []
+  for (const user of [1, 2, 3, 4, 5, 2]) {
+    const asked = request(`<sip:${user}@h>`, { callId: `c${user}`, cseq: 10 + bindings.length })
+    const result = register(bindings, asked, at(bindings.length).now, bindingLimits)
+    if (result.kind === 'refused') throw new Error(result.reason)
+    bindings = result.bindings
+  }
+  const sixth = register(bindings, request('<sip:6@h>'), at(9).now, bindingLimits)
+  expect(sixth).toMatchObject({ kind: 'accepted', removed: ['sip:1@h'] })
+  const two = register(bindings, request('<sip:6@h>, <sip:7@h>'), at(9).now, bindingLimits)
+  expect(two).toMatchObject({ removed: ['sip:1@h', 'sip:3@h'] })
+  expect(two.kind === 'accepted' && usersOf(two.bindings)).toEqual(['4', '5', '2', '6', '7'])
+})
+
+test('a binding that leads to no phone makes room before an older one that does', () => {
+  const five = [1, 2, 3, 4, 5].reduce<readonly Binding[]>(
+    (bindings, user) => after(bindings, `<sip:${user}@h>`, { callId: `c${user}` }),
+    [],
+  )
+  const isReachable = ({ contact }: Binding): boolean => contact !== 'sip:4@h'
+  const sixth = register(five, request('<sip:6@h>'), now, bindingLimits, isReachable)
+  expect(sixth).toMatchObject({ kind: 'accepted', removed: ['sip:4@h'] })
 })
 
 test('a phone may name one contact twice, or two of one instance, in one REGISTER', () => {

@@ -22,8 +22,8 @@ test('a phone that registered by TCP is called over its connection, and not at a
   if (listener === undefined) throw new Error('no TCP listener')
   const peer = await SipPeer.open(listener)
   rig.peers.push(peer)
-  const number = '<sip:101@acme.example>'
-  const leg = { ...peer.leg('sip:acme.example'), from: `${number};tag=101`, to: number }
+  const address = '<sip:101@acme.example>'
+  const leg = { ...peer.leg('sip:acme.example'), from: `${address};tag=101`, to: address }
   const knownPhone = `User-Agent: ${readsSeveral}`
   peer.request('REGISTER', leg, { headers: [knownPhone] })
   // One challenge to a line.
@@ -49,4 +49,25 @@ test('a phone that registered by TCP is called over its connection, and not at a
   peer.hangUp()
   await rig.until(() => rig.server.stats()['registrationFlows'] === 0)
   expect(await asked()).toEqual({ reason: 'the connection of the registration is closed' })
+  expect(registrar.statusOf('acme.example', '101').status).toBe('unregistered')
+
+  // It comes back as often as it likes, each time by a new connection and under a new address.
+  for (let number = 1; number <= 6; number++) {
+    const again = { ...peer.leg('sip:acme.example'), from: `${address};tag=${number}`, to: address }
+    peer.contact = `sip:u${number}@p${number}.invalid;transport=tcp`
+    peer.request('REGISTER', again, { headers: [knownPhone] })
+    const asked401 = await peer.next('401 REGISTER')
+    phone.learn({
+      status: 401,
+      reason: '',
+      headers: { 'WWW-Authenticate': asked401.all('WWW-Authenticate') },
+    })
+    peer.request('REGISTER', again, {
+      headers: [`Authorization: ${phone.credentials()}`, 'Expires: 600', knownPhone],
+    })
+    expect((await peer.next('200 REGISTER')).get('Contact')).toBe(`<${peer.contact}>;expires=600`)
+    expect(registrar.statusOf('acme.example', '101').contacts).toHaveLength(1)
+    peer.hangUp()
+    await rig.until(() => registrar.statusOf('acme.example', '101').status === 'unregistered')
+  }
 })

@@ -320,6 +320,11 @@ describe.each(eachDatabase)('the registrar on $database', ({ open }) => {
     expect(invite(own, phone.credentials('INVITE'))).toMatchObject({
       extension: { extension: '101' },
     })
+    // RFC 3325 §9.2: a tel URI may stand beside it, before or behind.
+    for (const both of [`<tel:+12025550190>, ${own}`, `${own},<tel:+12025550190>`, `tel:+1,${own}`])
+      expect(invite(both, phone.credentials('INVITE'))).toMatchObject({
+        extension: { extension: '101' },
+      })
     expect(invite('<sip:101@elsewhere.example>')).toEqual({
       kind: 'stranger',
       domain: 'elsewhere.example',

@@ -14,13 +14,18 @@ const realTimer = (work: () => void, delayMs: number) => {
 async function startTwo() {
   const { url, open } = await sharedDatabase()
   await withExtensions(await open())
+  const dead = new Set<string>()
+  const hop = {
+    targetOf: () => undefined,
+    isReachable: ({ node }: { readonly node: string }) => !dead.has(node),
+  }
   const start = async (node: string): Promise<World> => {
     const notices = new ServerNotices({ url, schedule: realTimer, log: () => undefined })
     await notices.start()
     onTestFinished(() => notices.stop())
-    return startRegistrar({ store: await open(), node, notices })
+    return startRegistrar({ store: await open(), node, notices, hop })
   }
-  return { one: await start('one'), two: await start('two') }
+  return { one: await start('one'), two: await start('two'), dead }
 }
 
 const statusAt = ({ registrar }: World, extension = '101') =>
@@ -67,6 +72,46 @@ describe.runIf(hasPostgres)('two nodes', () => {
     expect(statusAt(two)).toEqual(moved)
     await follows(one, () => expect(statusAt(one)).toEqual(moved))
     expect([one.told.length, two.told.length]).toEqual([1, 0])
+  })
+
+  test('a closed connection of one node ends its phone at all, unless that has come to another node', async () => {
+    const { one, two } = await startTwo()
+    const contact = '<sip:101@10.0.0.5;transport=ws>;+sip.instance="<urn:x>"'
+    const first = { port: 40_000, protocol: 'ws' }
+    await new Phone(one, first).register({ contact })
+    await follows(two, () => expect(statusAt(two)).toHaveLength(1))
+    one.registrar.connectionClosed({ ...first, address: '203.0.113.7' })
+    expect(statusAt(one)).toEqual([])
+    one.time.advance(50)
+    await follows(two, () => expect(statusAt(two)).toEqual([]))
+
+    await new Phone(one, first).register({ contact })
+    await new Phone(two, { port: 40_001, protocol: 'ws' }).register({ contact })
+    // The first node may not have heard of that yet.
+    one.registrar.connectionClosed({ ...first, address: '203.0.113.7' })
+    one.time.advance(50)
+    await one.registrar.flush()
+    const moved = ['sip:101@10.0.0.5;transport=ws at two']
+    await follows(one, () => expect(statusAt(one)).toEqual(moved))
+    expect(statusAt(two)).toEqual(moved)
+  })
+
+  test('the connections of a node that is gone are closed: its phones are not registered, and make room', async () => {
+    const { one, two, dead } = await startTwo()
+    for (let port = 40_001; port <= 40_005; port++)
+      await new Phone(two, { port, protocol: 'tcp' }).register()
+    await follows(one, () => expect(statusAt(one)).toHaveLength(5))
+    dead.add('two')
+    expect(one.registrar.statusOf('acme.example', '101')).toMatchObject({
+      status: 'unregistered',
+      contacts: [],
+    })
+    expect((await new Phone(one).register()).status).toBe(200)
+    expect(statusAt(one)).toEqual(['sip:101@203.0.113.7:5060 at one'])
+    // It was paused: what has not given way is there again.
+    dead.delete('two')
+    expect(statusAt(one)).toHaveLength(5)
+    expect(statusAt(one)).toContain('sip:101@203.0.113.7:5060 at one')
   })
 
   test('a phone behind NAT is kept alive by the node that it is bound at alone', async () => {

@@ -55,6 +55,7 @@ function setUp(admit: (source: Flow) => boolean = () => true) {
         driver.run('lost client', (to, now) => to.note(`disconnected ${clientId}`, now))
       },
       dialOut: (clientId, uri) => log.push(`dial out ${clientId} at ${uri}`),
+      registeredFlowClosed: ({ port }) => log.push(`closed ${port}`),
       resolve: ({ host }, reference) => log.push(`resolve ${host} as ${reference}`),
     },
     {

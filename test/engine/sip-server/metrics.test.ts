@@ -30,7 +30,7 @@ test('Prometheus is told what came, what left and what there is, by the field’
     await peer.next(503)
   }
   peer.request('DANCE', peer.leg('sip:a@127.0.0.1'))
-  await peer.next(501)
+  await peer.next(405)
   peer.close()
   const answer = await ask('/metrics')
   expect(answer.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8')

@@ -168,15 +168,35 @@ test('waiting doubles from failure to failure, up to ten minutes, and is spread 
   expect(retryAfterMs(1, 403, undefined, least)).toBe(30_000)
 })
 
+const ours = '<sip:me@192.0.2.1:5060>'
+
 test.each([
   [{ contact: '<sip:me@10.0.0.1>;expires=60' }, 60],
   [{ contact: '<sip:you@10.0.0.9>;expires=1, <sip:me@10.0.0.1>;q=0.5;Expires="90"' }, 90],
   [{ contact: '<sip:ME@10.0.0.1;transport=tcp>', expires: '120' }, 120],
   [{ contact: '<sip:you@10.0.0.9>;expires=1', expires: '120' }, 120],
   [{}, 3_600],
+  // Bindings of others, behind and before ours.
+  [{ contact: `<sip:me@198.51.100.99:5060>;expires=3400, ${ours};expires=60` }, 60],
+  [{ contact: `${ours};expires=60,<sip:me@198.51.100.99:5060>;expires=3400` }, 60],
+  [{ contact: `<sip:me@198.51.100.99:5060>;expires=5, ${ours};expires=60` }, 60],
+  [{ contact: `"A, B" <sip:me@198.51.100.9>;expires=5,sip:me@192.0.2.1:5060;expires=60` }, 60],
+  // As the registrar may write ours (RFC 3261 §19.1.4).
+  [{ contact: '<SIP:me@192.0.2.1:5060;ob>;expires=70, <sip:me@192.0.2.9>;expires=60' }, 70],
+  [{ contact: '<sip:%6de@192.0.2.1:5060>;expires=70, <sip:me@192.0.2.9>;expires=60' }, 70],
+  [{ contact: '"me" <sip:me@192.0.2.1:5060>;q=0.7;expires=70,<sip:me@192.0.2.9>;expires=60' }, 70],
+  [{ contact: `${ours}, <sip:me@192.0.2.9>;expires=60`, expires: '120' }, 120],
+  // Rewritten by a NAT: none is equal.
+  [{ contact: '<sip:me@198.51.100.99>;expires=3400, <sip:me@203.0.113.99:1024>;expires=60' }, 60],
+  [{ contact: '<sip:me@203.0.113.99:1024>;expires=60, <sip:me@198.51.100.99>;expires=3400' }, 60],
+  [{ contact: '<sip:s-77@203.0.113.99:1024>;expires=60' }, 60],
+  // A registrar may only shorten what was asked for.
+  [{ contact: `${ours};expires=7200` }, 3_600],
+  [{ expires: '7200' }, 3_600],
 ])(
   '%j grants %i seconds',
   ({ contact, expires }: { contact?: string; expires?: string }, seconds) => {
-    expect(grantedSecondsOf({ contact, expires }, 'me', 3_600)).toBe(seconds)
+    const own = { user: 'me', contact: 'sip:me@192.0.2.1:5060' }
+    expect(grantedSecondsOf({ contact, expires }, own, 3_600)).toBe(seconds)
   },
 )

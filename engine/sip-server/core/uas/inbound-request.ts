@@ -427,8 +427,9 @@ function unknownExtension(request: SipMessage): Refusal | undefined {
 }
 
 function unknownEncoding(request: SipMessage): Refusal | undefined {
-  const encoding = request.get('Content-Encoding')
-  if (encoding === undefined || encoding.toLowerCase() === 'identity') return undefined
+  if (!request.has('Content-Encoding')) return undefined
+  if (parseOptionTags(request.all('Content-Encoding')).every((coding) => coding === 'identity'))
+    return undefined
   return unsupported('Accept-Encoding: identity\r\n')
 }
 

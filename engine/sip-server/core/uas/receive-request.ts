@@ -60,7 +60,7 @@ export class RequestReceiver {
     const fault = checkRequest(request, source.listener.protocol)
     if (fault) {
       if (fault.status !== 416) traffic.faulty.requests += 1
-      return void responder.refuse(arrival, fault)
+      return this.#refuse(arrival, fault)
     }
     if (method === 'CANCEL') return receiveCancel(this.#parts, arrival, via, now)
     this.#accept(arrival, now)
@@ -89,7 +89,21 @@ export class RequestReceiver {
   /** A message that cannot be read as a request, but has a Via that names its sender. */
   refuseMalformed(request: SipMessage, source: Flow, refusal: Refusal): void {
     const { via } = request
-    if (via) this.#parts.responder.refuse(arrivalOf(request, via, '', source), refusal)
+    if (via) this.#refuse(arrivalOf(request, via, '', source), refusal)
+  }
+
+  #refuse(arrival: Arrival, refusal: Refusal): void {
+    const { responder, options } = this.#parts
+    const { request, vias, source } = arrival
+    responder.refuse(arrival, refusal)
+    if (request.method !== 'INVITE' || request.toTag !== '' || !isLost.has(refusal.status)) return
+    options.onRefusedInvite?.({
+      ...newRequestOf(request, source),
+      status: refusal.status,
+      reason: refusal.reason,
+      key: `${vias.top} ${request.callId}`,
+      forEach: (visit) => request.forEach(visit),
+    })
   }
 
   #accept(arrival: Arrival, now: number): void {
@@ -103,16 +117,14 @@ export class RequestReceiver {
     if (screening === 'drop') return
     if (screening) return void responder.refuse(arrival, screening)
     const rejection = this.#rejectionFor(arrival, isInDialog, now)
-    if (rejection) responder.refuse(arrival, rejection)
+    if (rejection) this.#refuse(arrival, rejection)
     else if (isInDialog) inDialog.accept(arrival, now)
     else this.#begin(arrival, now)
   }
 
   #rejectionFor(arrival: Arrival, isInDialog: boolean, now: number): Refusal | undefined {
     const { request } = arrival
-    // §8.2.1 and §21.5.2
-    if (!knownMethods.has(request.method))
-      return { status: 501, reason: 'Not Implemented', lines: this.#allowLine() }
+    if (!knownMethods.has(request.method)) return this.#notAllowed()
     const rejection = rejectionFor(request, this.#parts.minSessionSeconds)
     return rejection ?? (isInDialog ? undefined : this.#rejectionForNew(arrival, now))
   }
@@ -232,17 +244,20 @@ export class RequestReceiver {
     if (why === 'not-connected') return { status: 480, reason: 'Temporarily Unavailable' }
     const methods = applications.methods()
     const isNeverWanted = methods.length > 0 && !methods.includes(method)
-    return isNeverWanted
-      ? { status: 405, reason: 'Method Not Allowed', lines: this.#allowLine() }
-      : unavailable(5)
+    return isNeverWanted ? this.#notAllowed() : unavailable(5)
   }
 
-  #allowLine(): string {
+  /** §8.2.1: the answer to a method that nobody here takes, one that does not exist too. */
+  #notAllowed(): Refusal {
+    const { applications, options } = this.#parts
     const inDialog = ['ACK', 'BYE', 'CANCEL', 'INFO', 'PRACK', 'UPDATE']
-    const allowed = new Set([...this.#parts.applications.methods(), ...inDialog])
-    return `Allow: ${[...allowed].join(', ')}\r\n`
+    const allow = options.allow ?? [...new Set([...applications.methods(), ...inDialog])].join(', ')
+    return { status: 405, reason: 'Method Not Allowed', lines: `Allow: ${allow}\r\n` }
   }
 }
+
+/** The sender of such an INVITE does not come again with a better one: the call is lost. */
+const isLost: ReadonlySet<number> = new Set([400, 413, 415, 416, 420, 505])
 
 /** A route that leads to no application. */
 type DirectRoute = Exclude<RequestRoute, ApplicationRoute>

@@ -189,8 +189,11 @@ export class Responder {
     if (status < 200 && body !== '') inbound.dialog?.answeredEarly()
     this.#transmit(inbound, status, text, now)
     const { sessions, subscriptions, registrationFlows } = this.#parts
-    if (isSuccess)
-      registrationFlows.accepted(request, message, requestFlow(inbound.transaction.flow), now)
+    if (isSuccess) {
+      const flow = requestFlow(inbound.transaction.flow)
+      if (!registrationFlows.accepted(request, message, flow, now))
+        this.#parts.outbox.push({ kind: 'registered-flow-closed', flow })
+    }
     this.#afterResponse(inbound, status, text, now)
     const { dialog } = inbound
     if (terms && dialog) {

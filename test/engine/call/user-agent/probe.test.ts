@@ -17,6 +17,9 @@ test('a probe is one OPTIONS, and resolves with the response of the node', async
   expect(options.uri).toBe(`sip:127.0.0.1:${node.port};transport=udp`)
   // RFC 3261 §19.1.1: how it is reached does not belong in a To.
   expect(options.get('To')).toBe(`<sip:127.0.0.1:${node.port}>`)
+  // RFC 3261 §11.1: our address, as in any request of ours.
+  const [own] = rig.server.listeners
+  expect(options.all('Contact')).toEqual([`<sip:127.0.0.1:${own?.port}>`])
   node.reply(options, 486)
   expect(await probe).toEqual({ kind: 'answered', status: 486, reason: 'Test' })
   expect(time.waiting).toBe(0)

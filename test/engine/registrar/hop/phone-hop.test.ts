@@ -119,6 +119,7 @@ test.each([
   expect(a.targetOf(bound(), home)).toBeUndefined()
   const natted = bound({ source: { ...source, protocol: 'udp' } })
   expect(a.targetOf(natted, home)).toBeUndefined()
+  expect([bound(), natted].map((binding) => a.isReachable(binding))).toEqual([false, false])
 })
 
 test('a phone by UDP at its own address is called directly when its node is gone', () => {
@@ -129,6 +130,7 @@ test('a phone by UDP at its own address is called directly when its node is gone
     source: { ...source, protocol: 'udp' },
   })
   expect(a.targetOf(open, home)).toMatchObject({ routes: [], nextHop: undefined })
+  expect(a.isReachable(open)).toBe(true)
 })
 
 test('the node that holds the flow forwards to the connection of the phone, and stays in the dialog', () => {

@@ -59,6 +59,14 @@ test('for the granted time, and at most 30 s longer', () => {
   expect(server.other).toMatchObject([{ kind: 'resolve', question: { host: 'xyz.invalid' } }])
 })
 
+test('of several listed Contacts of one user and host, the one that was sent counts', () => {
+  const server = new VirtualServer()
+  const other = '<sip:alice@xyz.invalid:5061;transport=tcp>;expires=60'
+  register(server, `Contact: ${other}, ${contact};expires=600`)
+  server.advance(599_999)
+  expect(server.core.stats()['registrationFlows']).toBe(1)
+})
+
 test('a refused REGISTER, one by UDP, and one with an answer that names only others bind nothing', () => {
   const server = new VirtualServer()
   register(server, granted(600), { status: 403, branch: 'r1' })
@@ -78,6 +86,65 @@ test('a closed connection is forgotten with everything that hung on it', () => {
   server.advance(700_000)
   expect(server.core.stats()).toMatchObject({ deadlines: 0, serverTransactions: 0 })
 })
+
+const closed = (server: VirtualServer) =>
+  server.other
+    .splice(0)
+    .flatMap((output) => (output.kind === 'registered-flow-closed' ? [output.flow] : []))
+
+test('that a connection is closed over which a phone has registered is told, and of no other one', () => {
+  const server = new VirtualServer()
+  const stranger: Flow = { ...tcpCaller, port: 42_000, connectionId: 5 }
+  register(server, granted(600))
+  server.connectionClosed(stranger)
+  expect(closed(server)).toEqual([])
+  server.connectionClosed(tcpCaller)
+  expect(closed(server)).toEqual([tcpCaller])
+  server.connectionClosed(tcpCaller)
+  expect(closed(server)).toEqual([])
+})
+
+test('it is told of a phone that has closed its connection before its REGISTER was answered', () => {
+  const server = new VirtualServer({ more: { isConnected: () => false } })
+  register(server, granted(600))
+  expect(closed(server)).toMatchObject([{ address: tcpCaller.address, port: tcpCaller.port }])
+  expect(server.core.stats()).toMatchObject({ registrationFlows: 0, deadlines: 0 })
+})
+
+test('a connection whose address and port a newer one has taken over is not told of', () => {
+  const server = new VirtualServer()
+  register(server, granted(600))
+  const newer: Flow = { ...tcpCaller, connectionId: 8 }
+  register(server, granted(600), { flow: newer, branch: 'r2' })
+  server.connectionClosed(tcpCaller)
+  expect(closed(server)).toEqual([])
+  server.connectionClosed(newer)
+  expect(closed(server)).toEqual([newer])
+})
+
+test.each([
+  ['in one line', '<sip:old@xyz.invalid>;expires=0, <sip:alice@xyz.invalid;transport=tcp>'],
+  [
+    'with a comma in a name',
+    '"A, B" <sip:old@xyz.invalid>;expires=0,<sip:alice@xyz.invalid;transport=tcp>',
+  ],
+  [
+    'in two lines',
+    '<sip:old@xyz.invalid>;expires=0\r\nContact: <sip:alice@xyz.invalid;transport=tcp>',
+  ],
+  [
+    'in a compact line',
+    '<sip:old@xyz.invalid>;expires=0\r\nm: <sip:alice@xyz.invalid;transport=tcp>',
+  ],
+])(
+  'each Contact of a REGISTER is bound to its connection, not the first alone: %s',
+  (_how, two) => {
+    const server = new VirtualServer()
+    register(server, granted(600), { contact: two })
+    expect(server.core.stats()['registrationFlows']).toBe(1)
+    expect(flowOfInvite(server)).toEqual(tcpCaller)
+  },
+)
 
 test('a phone that comes back is called over its new connection, and the old one’s end changes nothing', () => {
   const server = new VirtualServer()

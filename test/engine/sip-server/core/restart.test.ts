@@ -244,6 +244,7 @@ test('a dialog over TCP is asked for by a new connection, and goes on when its p
   const [asking] = server.takeSent()
   expect(startLine(asking?.text)).toBe('OPTIONS sip:alice@203.0.113.7:5060 SIP/2.0')
   expect(asking?.flow).toMatchObject({ address: '203.0.113.7', connectionId: 0 })
+  expect(asking?.text).toMatch(/\r\nContact: <sip:[^>]*@?198\.51\.100\.10:5060[^>]*>\r\n/)
   server.receive(sip('SIP/2.0 200 OK', headersOf(asking?.text ?? '')), asking?.flow)
   server.advance(600_000)
   expect(server.takeSent()).toEqual([])

@@ -131,12 +131,36 @@ test.each([
   expect(address?.params.get('tag')).toBe(tag)
 })
 
+// RFC 4475 §3.1.2.6: the one address in the value is what is meant.
+test.each([
+  '""unknown"" <sip:+12025550123@203.0.113.7>;tag=a',
+  '"unterminated <sip:+12025550123@203.0.113.7>;tag=a',
+  '"a\\" <sip:+12025550123@203.0.113.7>;tag=a',
+  '" <sip:+12025550123@203.0.113.7>;tag=a',
+  '"""<sip:+12025550123@203.0.113.7>;tag=a',
+  '"A" Smith <sip:+12025550123@203.0.113.7>;tag=a',
+  'Doe, Jane <sip:+12025550123@203.0.113.7>;tag=a',
+  'jane@home <sip:+12025550123@203.0.113.7>;tag=a',
+  'Sales: Jane; Ext. 4 <sip:+12025550123@203.0.113.7> ; tag = a',
+  'J. "Jay" Doe\t<sip:+12025550123@203.0.113.7>;tag=a',
+  'C:\\gateway <sip:+12025550123@203.0.113.7>;x="y";tag=a',
+  '"a;tag=b <sip:+12025550123@203.0.113.7>;tag=a',
+])('a display name that breaks the grammar is dropped: %s', (value) => {
+  const address = parseNameAddr(value)
+  expect(address).toMatchObject({ displayName: '', uri: 'sip:+12025550123@203.0.113.7' })
+  expect([address?.params.get('tag'), tagOf(value)]).toEqual(['a', 'a'])
+  expect(readAddress(value).uri).toBe('sip:+12025550123@203.0.113.7')
+})
+
 test.each([
   '',
   '*',
   '<>',
   '<sip:a@b',
-  '"x <sip:a@b>',
+  '"x <sip:a@b',
+  '"x <sip:a@b> <sip:c@d>',
+  '"x" sip:a@b',
+  '"x <a>',
   '<sip:a b@c>',
   'sip:a@b?h=1',
   'sip:a@b,sip:c@d',
@@ -240,11 +264,20 @@ test('Session-Expires has seconds and a refresher', () => {
   expect(parseSessionExpires('1800;refresher=UAS;x')).toEqual({ seconds: 1800, refresher: 'uas' })
   expect(parseSessionExpires('90 ; refresher = uac')).toEqual({ seconds: 90, refresher: 'uac' })
   expect(parseSessionExpires('90;refresher=me')).toEqual({ seconds: 90, refresher: undefined })
-  expect(['', 'x', '90 x', '-90', '4294967296'].map(parseSessionExpires)).toEqual(
-    Array(5).fill(undefined),
-  )
+  expect(['', 'x', '90 x', '-90', '1e9'].map(parseSessionExpires)).toEqual(Array(5).fill(undefined))
   expect([parseMinSE('90;lr'), parseMinSE('x')]).toEqual([90, undefined])
 })
+
+test.each(['86401', '31536000', '4294967295', '4294967296', '99999999999', '9'.repeat(400)])(
+  'a session of %s seconds, or a Min-SE, is one of a day',
+  (seconds) => {
+    expect(parseSessionExpires(`${seconds} ;refresher=uac`)).toEqual({
+      seconds: 86_400,
+      refresher: 'uac',
+    })
+    expect(parseMinSE(`${seconds};x`)).toBe(86_400)
+  },
+)
 
 test('Reason has protocol, cause and text', () => {
   expect(parseReason('Q.850 ;cause=16 ;text="Normal, call; clearing"')).toEqual({
@@ -293,7 +326,10 @@ test.each([
   ['"N" <sip:1@a>, "M" <sip:2@b>', 'N', 'sip:1@a'],
   ['"N", <sip:2@b>', 'N', ''],
   ['<sip:1@a', '', 'sip:1@a'],
-  ['"open <sip:1@a>', 'open <sip:1@a>', ''],
+  ['"open <sip:1@a>', '', 'sip:1@a'],
+  ['""open"" <sip:1@a>', '', 'sip:1@a'],
+  ['sip:1@a, <tel:2>', '', 'sip:1@a'],
+  ['Doe, Jane <sip:1@a>', 'Doe, Jane', 'sip:1@a'],
   ['"', '', ''],
   ['', '', ''],
 ])('of %s, the name is %s and the URI %s', (value, displayName, uri) => {

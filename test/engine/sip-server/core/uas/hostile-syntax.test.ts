@@ -72,9 +72,9 @@ test.each(['REGISTER', 'PUBLISH'])('405 names what is allowed: %s', (method) => 
   )
 })
 
-test('501 for a method that does not exist, with what does', () => {
+test('405 for a method that does not exist, too, with what does', () => {
   const text = refusalOf(requestOf('FROBNICATE'))
-  expect(statusOf(text)).toBe('501')
+  expect(statusOf(text)).toBe('405')
   expect(header(text, 'Allow')).toContain('INVITE')
 })
 
