@@ -1,4 +1,5 @@
 /** Requests inside an answered call: some pass to the other leg, others are answered here. */
+import { ACCEPTED_TYPES, requiredType, UNSUPPORTED } from '../multipart.ts'
 import { ALLOW, withoutClaims, withoutHeaders } from '../sip-headers.ts'
 import { isHold, silentAnswer } from '../sdp.ts'
 import type { Headers, LegEventData, SipResponse } from '../signalling.ts'
@@ -91,6 +92,7 @@ export function relayRequest(ctx: StepContext, leg: Leg, request: Request): void
   const other = peerOf(ctx, leg)
   if (other === undefined) return refuseForNow(ctx, leg, request)
   const { requestId, method, headers } = request
+  if (requiredType(headers) !== undefined) return refuseBody(ctx, leg, request)
   switch (method) {
     case 'INVITE':
       return relayOffer(ctx, leg, other, request)
@@ -118,6 +120,12 @@ function refuseForNow(ctx: StepContext, leg: Leg, { requestId, method }: Request
   if (method === 'INVITE') answer(ctx, leg, requestId, 491)
   else if (method === 'PRACK') answer(ctx, leg, requestId, 200)
   else answer(ctx, leg, requestId, 500, { 'Retry-After': '1' })
+}
+
+/** RFC 5621 §3, RFC 3261 §8.2.3. */
+function refuseBody({ commands }: StepContext, { id: legId }: Leg, { requestId }: Request): void {
+  const refusal = { status: 415, reason: UNSUPPORTED, headers: { Accept: ACCEPTED_TYPES } }
+  commands.push({ type: 'answerRequest', legId, requestId, ...refusal })
 }
 
 function answer(

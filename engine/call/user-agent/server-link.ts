@@ -17,6 +17,7 @@ import {
   ReleasingMap,
   hostPort,
 } from '../../sip-server/message/index.ts'
+import { assembled } from '../multipart.ts'
 import type { Answer, Credentials, DialogIds, Headers, SipRequest } from '../signalling.ts'
 import { Dialog, type DialogLink } from './dialog.ts'
 import {
@@ -184,7 +185,8 @@ export class ServerLink implements Application, DialogLink, RequestLink, Respons
   }
 
   send(request: OutgoingRequest, parts: RequestParts): void {
-    const { method, uri, headers, body, nextHop: routeUrl, dialogId } = parts
+    const { method, uri, nextHop: routeUrl, dialogId } = parts
+    const { headers, body } = assembled(parts.headers, parts.body)
     if (request.sent) this.#challenged.add(request)
     const message = composeRequest(method, uri === '' ? PLACEHOLDER : uri, headers, body)
     this.#command({ kind: 'sip', transactionId: '', dialogId, routeUrl, message }, (reply) => {
@@ -229,10 +231,12 @@ export class ServerLink implements Application, DialogLink, RequestLink, Respons
 
   respond(
     request: ReceivedRequest,
-    { status, reason, headers, body }: ResponseToSend,
+    response: ResponseToSend,
     done: OnResponseSent | undefined,
   ): void {
     const { transactionId, callId } = request
+    const { status, reason } = response
+    const { headers, body } = assembled(response.headers, response.body)
     if (status >= 200 && this.#invites.get(callId) === request) this.#invites.delete(callId)
     if (!this.#isReady) return done?.(undefined)
     const message = composeResponse(status, reason, headers, body)
