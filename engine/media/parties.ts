@@ -4,7 +4,7 @@ import type { ActiveCalls } from '../call/active-calls.ts'
 import { callUuidOf } from '../call/call-machine/leg.ts'
 import type { Callee } from '../call/dialing/outgoing-invite.ts'
 import type { SipRequest } from '../call/signalling.ts'
-import type { Description } from './description.ts'
+import type { Description, Family } from './description.ts'
 import type { MediaParty } from './call-media.ts'
 import {
   type MediaDecision,
@@ -26,6 +26,8 @@ export interface PartyFacts {
   readonly isBehindProxy: boolean
   /** Where its REGISTER came from, when its Contact names another, private address. */
   readonly boundBehindNat: string | undefined
+  /** The IP version by which it is called. Absent: a name leads to it, or others pass its calls on. */
+  readonly family?: Family | undefined
 }
 
 export interface PartiesDeps {
@@ -71,6 +73,7 @@ export class Parties {
       address: undefined,
       isBehindProxy: callee.kind === 'domain' || (phone?.routes.length ?? 0) > 0,
       boundBehindNat: phone?.natAddress,
+      family: familyOf(callee),
     }
   }
 
@@ -96,8 +99,38 @@ export class Parties {
 
 /** The party with its last description. */
 export function partyWith(facts: PartyFacts, description: Description | undefined): MediaParty {
-  const { rules = noMediaRules, isOnWebSocket } = facts
-  return { rules, isOnWebSocket, natAddress: natAddressOf(facts, description), description }
+  const { rules = noMediaRules, isOnWebSocket, family } = facts
+  const natAddress = natAddressOf(facts, description)
+  const families = description?.families ?? (family === undefined ? [] : [family])
+  return { rules, isOnWebSocket, natAddress, families, description }
+}
+
+/** A browser has both versions, as a rule. */
+function familyOf(callee: Callee): Family | undefined {
+  switch (callee.kind) {
+    case 'node':
+    case 'gateway':
+    case 'agent':
+    case 'voicemail':
+      return familyIn(callee.uri)
+    case 'phone': {
+      const isDirect = callee.routes.length === 0 && callee.isOnWebSocket !== true
+      return isDirect ? familyIn(callee.nextHop ?? callee.uri) : undefined
+    }
+    case 'spy':
+    case 'listener':
+    case 'domain':
+    case 'other-node':
+    default:
+      return undefined
+  }
+}
+
+/** Undefined: the host is a name. */
+function familyIn(uri: string): Family | undefined {
+  const [, host] = /^sips?:(?:[^@]*@)?(\[|(?:\d{1,3}\.){3}\d{1,3}(?![\w.-]))/i.exec(uri) ?? []
+  if (host === undefined) return undefined
+  return host === '[' ? 'IP6' : 'IP4'
 }
 
 /** Notes the source address of its messages, unless they come through a proxy. */

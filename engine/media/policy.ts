@@ -10,7 +10,8 @@ export type MediaDecision =
   /** `isRequired`: without a relay there is no call; otherwise the description passes unchanged then. */
   | { readonly kind: 'relay'; readonly isRequired: boolean; readonly why: RelayReason }
 
-type RelayReason = 'anchored' | 'preferred' | 'recording' | 'nat' | 'profile' | 'codecs' | 'dtmf'
+export type RelayReason =
+  'ip-version' | 'anchored' | 'preferred' | 'recording' | 'nat' | 'profile' | 'codecs' | 'dtmf'
 
 interface RelayWishes {
   /** The setting `MEDIA_POLICY`. */
@@ -28,9 +29,17 @@ export function mediaDecision(
   const policies = [offerer, answerer].map(({ rules }) => rules.policy ?? policy)
   if (policies.includes('anchor')) return { kind: 'relay', isRequired: true, why: 'anchored' }
   if (mustBeRecorded) return { kind: 'relay', isRequired: true, why: 'recording' }
+  if (areApart(offerer, answerer)) return { kind: 'relay', isRequired: true, why: 'ip-version' }
   const why = policies.includes('prefer') ? 'preferred' : needOf(offerer, answerer, isRecorded)
   return why === undefined ? { kind: 'bypass' } : { kind: 'relay', isRequired: false, why }
 }
+
+/** RFC 6157: neither has an IP version of the other. */
+export const areApart = (
+  { families: ones }: Pick<MediaParty, 'families'>,
+  { families: others }: Pick<MediaParty, 'families'>,
+): boolean =>
+  ones.length > 0 && others.length > 0 && !ones.some((family) => others.includes(family))
 
 /** Why media between the two needs a relay. */
 function needOf(
