@@ -63,6 +63,77 @@ export function agrees(offered: string, answered: string, final: string): boolea
   })
 }
 
+/**
+ * What a party has been offered, as the answer to an offer of its own (RFC 3264 §6): the same, without what it does not
+ * offer. `last` was sent to it last. Undefined: no stream is left.
+ */
+export function asAnswer(own: string, offer: string, last: string): string | undefined {
+  const [offered, streams, sections] = [streamsOf(offer), streamsOf(own), mediaSections(own)]
+  const answers = offered.map((stream, at) => answeredStream(stream, streams[at], sections[at]))
+  if (answers.every((lines) => lines.length === 1)) return undefined
+  const start = own.search(/^m=/m)
+  const next = own.slice(0, start) + [...answers.flat(), ''].join('\r\n')
+  return continued(last, next)
+}
+
+/** One line where the stream is refused. */
+function answeredStream(
+  offered: Stream,
+  own: Stream | undefined,
+  section: readonly string[] = [],
+): readonly string[] {
+  const { kind, port, protocol, formats, codecNames, direction } = offered
+  const isSame = own?.kind === kind && own.protocol === protocol
+  const isOn = isSame && !port.startsWith('0') && !own.port.startsWith('0')
+  const isShared = (format: string): boolean => {
+    const [ours, theirs] = [own?.codecNames.get(format), codecNames.get(format)]
+    const isKnown = ours !== undefined && theirs !== undefined
+    return formats.includes(format) && (!isKnown || ours.toLowerCase() === theirs.toLowerCase())
+  }
+  const shared = isOn ? own.formats.filter(isShared) : []
+  if (own === undefined || shared.length === 0)
+    return [`m=${kind} 0 ${protocol} ${formats.join(' ')}`]
+  const kept = section.slice(1).filter((line) => {
+    const [, format] = /^a=(?:rtpmap|fmtp):(\d+)/.exec(line) ?? []
+    return !directionLine.test(line) && (format === undefined || shared.includes(format))
+  })
+  const [media = ''] = section
+  const line = media.replace(/^(m=\S+ \S+ \S+).*/, `$1 ${shared.join(' ')}`)
+  return [line, ...kept, `a=${answeringDirection(direction, own.direction)}`]
+}
+
+/** RFC 3264 §6.1. */
+function answeringDirection(offered: string, own: string): string {
+  const sends = offered !== 'sendonly' && offered !== 'inactive' && own.startsWith('send')
+  const receives =
+    offered !== 'recvonly' && offered !== 'inactive' && own !== 'sendonly' && own !== 'inactive'
+  if (sends) return receives ? 'sendrecv' : 'sendonly'
+  return receives ? 'recvonly' : 'inactive'
+}
+
+/** Whether two descriptions have the same streams, wherever they lead: the same codecs in the same directions. */
+export function isAlike(one: string, other: string): boolean {
+  const [ones, others] = [streamsOf(one), streamsOf(other)]
+  const isSame = (stream: Stream, at: number): boolean => {
+    const match = others[at]
+    return (
+      match !== undefined &&
+      stream.kind === match.kind &&
+      stream.protocol === match.protocol &&
+      stream.direction === match.direction &&
+      stream.formats.join() === match.formats.join()
+    )
+  }
+  return ones.length === others.length && ones.every(isSame)
+}
+
+/** Whether two descriptions say the same, whoever says it: all but `o=`. */
+export function isEqual(one: string, other: string): boolean {
+  const [own, next] = [originLine.exec(one), originLine.exec(other)]
+  if (own === null || next === null) return one === other
+  return bodyAround(one, own) === bodyAround(other, next)
+}
+
 export interface Stream {
   /** `audio`, `video`, … */
   readonly kind: string

@@ -109,18 +109,22 @@ export function relayRequest(ctx: StepContext, leg: Leg, request: Request): void
     case 'OPTIONS':
       return answer(ctx, leg, requestId, 200, { Allow: ALLOW })
     case 'PRACK':
-      return answer(ctx, leg, requestId, 200)
+      return answer(ctx, leg, requestId, answerToPrack(request))
     default:
       return answer(ctx, leg, requestId, 405, { Allow: ALLOW })
   }
 }
 
 /** The other leg is not there yet; RFC 3261 §14.2 for INVITE. */
-function refuseForNow(ctx: StepContext, leg: Leg, { requestId, method }: Request): void {
+function refuseForNow(ctx: StepContext, leg: Leg, { requestId, method, body }: Request): void {
   if (method === 'INVITE') answer(ctx, leg, requestId, 491)
-  else if (method === 'PRACK') answer(ctx, leg, requestId, 200)
+  else if (method === 'PRACK') answer(ctx, leg, requestId, answerToPrack({ body }))
   else answer(ctx, leg, requestId, 500, { 'Retry-After': '1' })
 }
+
+/** Its offer (RFC 3262 §5) has no way to the other side: 200 would accept it. */
+export const answerToPrack = ({ body }: { readonly body?: string | undefined }): 200 | 488 =>
+  body ? 488 : 200
 
 /** RFC 5621 §3, RFC 3261 §8.2.3. */
 function refuseBody({ commands }: StepContext, { id: legId }: Leg, { requestId }: Request): void {

@@ -214,6 +214,8 @@ export interface RequestListener {
   /** The request was sent; from now on it can be cancelled. */
   readonly onSent?: (request: OutgoingRequest) => void
   readonly onResponse: (response: SipResponse, event: ResponseEvent) => void
+  /** An offer in an early dialog of an INVITE: it has to be answered. */
+  readonly onUpdate?: (update: ReceivedRequest) => void
   /** The request was not sent. */
   readonly onRefused: (problem: string) => void
 }
@@ -268,6 +270,11 @@ export class OutgoingRequest {
 
   refused(problem: string): void {
     this.#listener.onRefused(problem)
+  }
+
+  updated(update: ReceivedRequest): void {
+    if (this.#listener.onUpdate) this.#listener.onUpdate(update)
+    else update.send(488, undefined, {})
   }
 
   /** A challenge that can be answered is: the request goes out once more, and another response will come. */

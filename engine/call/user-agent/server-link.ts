@@ -384,17 +384,21 @@ export class ServerLink implements Application, DialogLink, RequestLink, Respons
   /** RFC 3311 §5.2: UPDATE before the INVITE is answered. True: it was one, and it has its response. */
   #updatesEarly(update: ReceivedRequest): boolean {
     const { callId, body } = update
-    if (this.#invites.has(callId)) {
-      update.send(500, undefined, { headers: { 'Retry-After': '5' } })
-      return true
-    }
-    for (const { sent, parts } of this.#requests.values()) {
-      if (sent?.callId !== callId || sent.method !== 'INVITE') continue
-      // Our own offer stands.
-      update.send(200, undefined, body === '' ? {} : { body: parts.body })
-      return true
-    }
-    return false
+    const isToInvite = this.#invites.has(callId)
+    const invite = isToInvite ? undefined : this.#inviteOf(callId)
+    if (!isToInvite && invite === undefined) return false
+    // The called side cannot be asked yet.
+    if (invite === undefined) update.send(500, undefined, { headers: { 'Retry-After': '5' } })
+    else if (body === '') update.send(200, undefined, {})
+    else invite.updated(update)
+    return true
+  }
+
+  /** Our INVITE that has no final response yet. */
+  #inviteOf(callId: string): OutgoingRequest | undefined {
+    for (const request of this.#requests.values())
+      if (request.sent?.callId === callId && request.sent.method === 'INVITE') return request
+    return undefined
   }
 
   #responded(event: ResponseEvent): void {

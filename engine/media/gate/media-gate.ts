@@ -273,7 +273,8 @@ export class MediaGate implements Legs {
     if (leg && event.type === 'request' && this.#isPlayed(leg, event)) return
     if (leg && event.type === 'sent' && leg.heldMs > 0)
       return this.#emit({ ...event, heldMs: leg.heldMs })
-    this.#emit(event)
+    if (leg?.current && event.type === 'accepted') this.#emit({ ...event, isRelayed: true })
+    else this.#emit(event)
     if (leg?.current && (event.type === 'accepted' || event.type === 'ack'))
       this.#offers.settle(leg.current)
     return undefined
@@ -310,6 +311,10 @@ export class MediaGate implements Legs {
         if (leg.offered === undefined || leg.offeredIn !== 'invite') return
         return this.#offers.answered(leg, body, event.type === 'answered')
       }
+      case 'redescribed':
+        // The other side keeps its place at the relay, and its answer.
+        if (leg.offered === undefined || leg.offeredIn !== 'invite') return undefined
+        return this.#offers.answered(leg, event.sdp, false)
       case 'offered':
         leg.facts = withPeerAddress(leg.facts, event.response.peer)
         leg.offer = event.offer
