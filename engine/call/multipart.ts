@@ -114,7 +114,7 @@ const handlingOf = (disposition: string): string =>
   /;\s*handling\s*=\s*"?([\w-]+)/i.exec(disposition)?.[1]?.toLowerCase() ?? ''
 
 /** A description whose first line is not quite right: with blanks, or after empty lines. */
-export function liberal(body: string): string {
+function liberal(body: string): string {
   const first = /^[\s\0\uFEFF]*v[ \t]*=[ \t]*0[ \t]*(\r?\n)/.exec(body)
   return first === null ? body : `v=0${first[1]}${body.slice(first[0].length)}`
 }

@@ -1,4 +1,5 @@
 /** Session descriptions: their streams (RFC 4566 §5), and third-party call control (RFC 3725 §4, RFC 3264). Pure. */
+import { isIP } from 'node:net'
 
 /** The answer to an offer that lets no media flow: every stream goes nowhere. */
 export function silentAnswer(offer: string): string {
@@ -205,3 +206,35 @@ function bodyAround(sdp: string, { index, 0: { length } }: RegExpExecArray): str
 function replaced(sdp: string, { index, 0: { length } }: RegExpExecArray, by: string): string {
   return `${sdp.slice(0, index)}${by}${sdp.slice(index + length)}`
 }
+
+/** An IP version, as `c=` has it (RFC 4566 §5.7). */
+export type Family = 'IP4' | 'IP6'
+
+/** The IP versions of each stream (ANAT has two, RFC 4092), and of its candidates (RFC 8839 §5.1) and alternatives (RFC 6947). */
+export function familiesIn(
+  sdp: string,
+  streams: readonly Stream[] = streamsOf(sdp),
+): readonly Family[] {
+  const found = new Set<Family>()
+  for (const { address, port } of streams) {
+    const family = /^IN (IP[46])/.exec(address)?.[1]
+    if (isFamily(family) && !port.startsWith('0') && !isNowhere.test(address)) found.add(family)
+  }
+  if (found.size === 0) return []
+  if (sdp.includes('\na=candidate:'))
+    for (const [, address = ''] of sdp.matchAll(candidateLine))
+      if (isIP(address) !== 0) found.add(isIP(address) === 6 ? 'IP6' : 'IP4')
+  if (sdp.includes('\na=altc:'))
+    for (const [, family] of sdp.matchAll(alternativeLine)) if (isFamily(family)) found.add(family)
+  return [...found]
+}
+
+const isFamily = (text: string | undefined): text is Family => text === 'IP4' || text === 'IP6'
+/** RFC 3264 §8.4, RFC 6157 §4.2.1: on hold, or for an offer that has no address yet. */
+const isNowhere = /^IN IP(?:4 0\.0\.0\.0|6 ::)$|\.invalid$/i
+const candidateLine = /^a=candidate:\S+ \d+ \S+ \d+ (\S+)/gm
+const alternativeLine = /^a=altc:\d+ (IP[46])/gm
+
+/** RFC 6157: both are known, and have no version in common. */
+export const areApart = (ones: readonly Family[], others: readonly Family[]): boolean =>
+  ones.length > 0 && others.length > 0 && !ones.some((family) => others.includes(family))

@@ -1,5 +1,6 @@
 /** The media sessions of calls, as the rest of the engine sees them. */
-import type { Description, Family, SdpProfile } from './description.ts'
+import type { Family } from '../call/sdp.ts'
+import type { Description, SdpProfile } from './description.ts'
 import type { NgDictionary, Relay } from './relay/relays.ts'
 import type { MediaRules } from '../../schema/contracts/field-values.ts'
 

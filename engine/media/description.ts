@@ -1,6 +1,5 @@
 /** Reads the profile, address and codecs of an SDP (RFC 4566, RFC 3264). */
-import { isIP } from 'node:net'
-import { type Stream, streamsOf } from '../call/sdp.ts'
+import { type Family, familiesIn, type Stream, streamsOf } from '../call/sdp.ts'
 import type { MediaProfile } from '../../schema/contracts/field-values.ts'
 
 export type SdpProfile = Exclude<MediaProfile, 'auto'>
@@ -20,9 +19,6 @@ export interface Description {
   readonly families: readonly Family[]
 }
 
-/** As `c=` has it (RFC 4566 §5.7). */
-export type Family = 'IP4' | 'IP6'
-
 export function readDescription(sdp: string): Description {
   const streams = streamsOf(sdp)
   const audio = streams.filter(isAudio)
@@ -38,28 +34,6 @@ export function readDescription(sdp: string): Description {
     families: familiesIn(sdp, streams),
   }
 }
-
-/** Of each stream (ANAT has two, RFC 4092), and of its candidates (RFC 8839 §5.1) and alternatives (RFC 6947). */
-function familiesIn(sdp: string, streams: readonly Stream[]): readonly Family[] {
-  const found = new Set<Family>()
-  for (const { address, port } of streams) {
-    const family = /^IN (IP[46])/.exec(address)?.[1]
-    if (isFamily(family) && !port.startsWith('0') && !isNowhere.test(address)) found.add(family)
-  }
-  if (found.size === 0) return []
-  if (sdp.includes('\na=candidate:'))
-    for (const [, address = ''] of sdp.matchAll(candidateLine))
-      if (isIP(address) !== 0) found.add(isIP(address) === 6 ? 'IP6' : 'IP4')
-  if (sdp.includes('\na=altc:'))
-    for (const [, family] of sdp.matchAll(alternativeLine)) if (isFamily(family)) found.add(family)
-  return [...found]
-}
-
-const isFamily = (text: string | undefined): text is Family => text === 'IP4' || text === 'IP6'
-/** RFC 3264 §8.4, RFC 6157 §4.2.1: on hold, or for an offer that has no address yet. */
-const isNowhere = /^IN IP(?:4 0\.0\.0\.0|6 ::)$|\.invalid$/i
-const candidateLine = /^a=candidate:\S+ \d+ \S+ \d+ (\S+)/gm
-const alternativeLine = /^a=altc:\d+ (IP[46])/gm
 
 const isAudio = ({ kind }: Stream): boolean => kind === 'audio'
 

@@ -2,9 +2,10 @@
 import { noMediaRules } from '../../schema/rules/media.ts'
 import type { ActiveCalls } from '../call/active-calls.ts'
 import { callUuidOf } from '../call/call-machine/leg.ts'
-import type { Callee } from '../call/dialing/outgoing-invite.ts'
+import { type Callee, familyOf } from '../call/dialing/outgoing-invite.ts'
 import type { SipRequest } from '../call/signalling.ts'
-import type { Description, Family } from './description.ts'
+import type { Family } from '../call/sdp.ts'
+import type { Description } from './description.ts'
 import type { MediaParty } from './call-media.ts'
 import {
   type MediaDecision,
@@ -103,34 +104,6 @@ export function partyWith(facts: PartyFacts, description: Description | undefine
   const natAddress = natAddressOf(facts, description)
   const families = description?.families ?? (family === undefined ? [] : [family])
   return { rules, isOnWebSocket, natAddress, families, description }
-}
-
-/** A browser has both versions, as a rule. */
-function familyOf(callee: Callee): Family | undefined {
-  switch (callee.kind) {
-    case 'node':
-    case 'gateway':
-    case 'agent':
-    case 'voicemail':
-      return familyIn(callee.uri)
-    case 'phone': {
-      const isDirect = callee.routes.length === 0 && callee.isOnWebSocket !== true
-      return isDirect ? familyIn(callee.nextHop ?? callee.uri) : undefined
-    }
-    case 'spy':
-    case 'listener':
-    case 'domain':
-    case 'other-node':
-    default:
-      return undefined
-  }
-}
-
-/** Undefined: the host is a name. */
-function familyIn(uri: string): Family | undefined {
-  const [, host] = /^sips?:(?:[^@]*@)?(\[|(?:\d{1,3}\.){3}\d{1,3}(?![\w.-]))/i.exec(uri) ?? []
-  if (host === undefined) return undefined
-  return host === '[' ? 'IP6' : 'IP4'
 }
 
 /** Notes the source address of its messages, unless they come through a proxy. */

@@ -1,5 +1,6 @@
 /** Whether a relay stands between two parties. Pure. */
 import { noMediaRules, canTranscode } from '../../schema/rules/media.ts'
+import { areApart } from '../call/sdp.ts'
 import type { Admission } from '../call/call-machine/protocol.ts'
 import type { Callee } from '../call/dialing/outgoing-invite.ts'
 import { type MediaParty, profileToward } from './call-media.ts'
@@ -29,17 +30,11 @@ export function mediaDecision(
   const policies = [offerer, answerer].map(({ rules }) => rules.policy ?? policy)
   if (policies.includes('anchor')) return { kind: 'relay', isRequired: true, why: 'anchored' }
   if (mustBeRecorded) return { kind: 'relay', isRequired: true, why: 'recording' }
-  if (areApart(offerer, answerer)) return { kind: 'relay', isRequired: true, why: 'ip-version' }
+  if (areApart(offerer.families, answerer.families))
+    return { kind: 'relay', isRequired: true, why: 'ip-version' }
   const why = policies.includes('prefer') ? 'preferred' : needOf(offerer, answerer, isRecorded)
   return why === undefined ? { kind: 'bypass' } : { kind: 'relay', isRequired: false, why }
 }
-
-/** RFC 6157: neither has an IP version of the other. */
-export const areApart = (
-  { families: ones }: Pick<MediaParty, 'families'>,
-  { families: others }: Pick<MediaParty, 'families'>,
-): boolean =>
-  ones.length > 0 && others.length > 0 && !ones.some((family) => others.includes(family))
 
 /** Why media between the two needs a relay. */
 function needOf(

@@ -1,5 +1,6 @@
 /** Offers and answers of pairs of legs on their way through a relay. */
 import { callUuidOf } from '../../call/call-machine/leg.ts'
+import { areApart } from '../../call/sdp.ts'
 import type { SipResponse } from '../../call/signalling.ts'
 import { type Description, readDescription, type SdpProfile } from '../description.ts'
 import {
@@ -25,7 +26,6 @@ import {
 import {
   getsEvents,
   getsInfo,
-  areApart,
   convertsDigits,
   offeredCodecs,
   type MediaDecision,
@@ -397,7 +397,9 @@ export function offerFlags(offerer: MediaParty, answerer: MediaParty): NgDiction
   return {
     ...common(offerer, convertsDigits(offerer, answerer)),
     ...toward[profile],
-    ...(areApart(offerer, answerer) && { 'address family': answerer.families[0] ?? 'IP4' }),
+    ...(areApart(offerer.families, answerer.families) && {
+      'address family': answerer.families[0] ?? 'IP4',
+    }),
     // RTP/AVPF stays what it is where nothing has to be converted.
     ...(profile !== offered && { 'transport protocol': protocols[profile] }),
     ...codecFlags(offerer, answerer),

@@ -4,6 +4,7 @@
  */
 import { afterEach, expect, test } from 'vitest'
 import { type CallRig, startCallRig } from '../../support/call-rig.ts'
+import type { CallRigOptions } from '../../support/call-rig-options.ts'
 import { placeIn, startMediaRig } from '../../support/media-rig.ts'
 import { type Leg, type PeerMessage, sdp, type SipPeer } from '../../support/sip-peer.ts'
 import { acknowledge, dial, hangUp } from './steps.ts'
@@ -22,8 +23,10 @@ const versionIn = ({ body }: PeerMessage): string => /^o=(.*)\r$/m.exec(body)?.[
 const asked = ({ inbox }: SipPeer): readonly string[] =>
   inbox.flatMap(({ method }) => (method === '' ? [] : method))
 
-async function ringing(headers: readonly string[] = []) {
-  rig = await startCallRig()
+type App = CallRigOptions['app']
+
+async function ringing(headers: readonly string[] = [], app: App = 'in process') {
+  rig = await startCallRig({ app })
   return dial(rig, { headers })
 }
 
@@ -36,24 +39,29 @@ async function moved(caller: SipPeer, port: string, answer = sdp('offer')): Prom
   return again
 }
 
-test('another fork answers: the 200 says what the caller was told, and a re-INVITE who it is', async () => {
-  const { caller, node, leg, invite } = await ringing()
-  node.reply(invite, 183, { tag: 'b', body: at(40_010) })
-  node.reply(invite, 200, { tag: 'c', body: at(40_020) })
-  const early = await caller.next('183 INVITE')
-  const ok = await acknowledge(caller, leg, node)
-  expect([portIn(early), portIn(ok)]).toEqual(['40010', '40010'])
-  expect(ok.get('To')).toBe(early.get('To'))
-  const again = await moved(caller, '40020')
-  expect([versionIn(ok), versionIn(again)]).toEqual([
-    '- 1 1 IN IP4 127.0.0.1',
-    '- 1 2 IN IP4 127.0.0.1',
-  ])
-  await rig.settle()
-  expect(asked(node)).toEqual([])
-  await hangUp(caller, leg, node)
-  expect(await rig.record()).toMatchObject({ disposition: 'ANSWERED' })
-})
+const apps = ['in process', 'in bursts', 'late'] as const
+
+test.each(apps)(
+  'another fork answers: the 200 says what the caller was told, and a re-INVITE who it is (%s)',
+  async (app) => {
+    const { caller, node, leg, invite } = await ringing([], app)
+    node.reply(invite, 183, { tag: 'b', body: at(40_010) })
+    node.reply(invite, 200, { tag: 'c', body: at(40_020) })
+    const early = await caller.next('183 INVITE')
+    const ok = await acknowledge(caller, leg, node)
+    expect([portIn(early), portIn(ok)]).toEqual(['40010', '40010'])
+    expect(ok.get('To')).toBe(early.get('To'))
+    const again = await moved(caller, '40020')
+    expect([versionIn(ok), versionIn(again)]).toEqual([
+      '- 1 1 IN IP4 127.0.0.1',
+      '- 1 2 IN IP4 127.0.0.1',
+    ])
+    await rig.settle()
+    expect(asked(node)).toEqual([])
+    await hangUp(caller, leg, node)
+    expect(await rig.record()).toMatchObject({ disposition: 'ANSWERED' })
+  },
+)
 
 test('the fork that answered and the requests to it: ACK and BYE have its tag', async () => {
   const { caller, node, leg, invite } = await ringing()
@@ -262,20 +270,23 @@ async function early(node: SipPeer, invite: PeerMessage, tag = 'a'): Promise<Leg
 const moves = (port: number): string =>
   at(port).replace('o=- 1 1', 'o=- 1 2').replace('AVP 0', 'AVP 0 8 101')
 
-test('an UPDATE with an offer gets an answer, and the caller gets the offer after its ACK', async () => {
-  const { caller, node, leg, invite } = await ringing(supported)
-  const nodeLeg = await early(node, invite)
-  expect(portIn(await caller.next('183 INVITE'))).toBe('49300')
-  node.request('UPDATE', nodeLeg, { body: moves(49_400) })
-  const answer = await node.next('200 UPDATE')
-  expect([portIn(answer), answer.get('Content-Type')]).toEqual(['4000', 'application/sdp'])
-  expect(answer.body).toMatch(/^m=audio 4000 RTP\/AVP 0\r$/m)
-  node.reply(invite, 200, { tag: 'a' })
-  expect(portIn(await acknowledge(caller, leg, node))).toBe('49300')
-  const again = await moved(caller, '49400')
-  expect(versionIn(again)).toBe('- 1 2 IN IP4 127.0.0.1')
-  await hangUp(caller, leg, node)
-})
+test.each(apps)(
+  'an UPDATE with an offer gets an answer, and the caller gets the offer after its ACK (%s)',
+  async (app) => {
+    const { caller, node, leg, invite } = await ringing(supported, app)
+    const nodeLeg = await early(node, invite)
+    expect(portIn(await caller.next('183 INVITE'))).toBe('49300')
+    node.request('UPDATE', nodeLeg, { body: moves(49_400) })
+    const answer = await node.next('200 UPDATE')
+    expect([portIn(answer), answer.get('Content-Type')]).toEqual(['4000', 'application/sdp'])
+    expect(answer.body).toMatch(/^m=audio 4000 RTP\/AVP 0\r$/m)
+    node.reply(invite, 200, { tag: 'a' })
+    expect(portIn(await acknowledge(caller, leg, node))).toBe('49300')
+    const again = await moved(caller, '49400')
+    expect(versionIn(again)).toBe('- 1 2 IN IP4 127.0.0.1')
+    await hangUp(caller, leg, node)
+  },
+)
 
 test.each([
   ['says nothing again', ''],

@@ -297,6 +297,24 @@ test.each(['bypass', 'prefer'] as const)(
   },
 )
 
+test('where there are no relays at all, too, but not in an emergency', async () => {
+  const rig = await startCallRig()
+  const caller = await rig.caller()
+  const node = await rig.node()
+  caller.request('INVITE', caller.leg(rig.uri('1555')), { body: six(sdp('offer')) })
+  await caller.next('488 INVITE')
+  expect(await rig.record()).toMatchObject({ sipCode: 488, denialCode: 'no_common_ip_version' })
+  caller.request('INVITE', caller.leg(rig.uri('1555')), { body: dual(six(sdp('offer'))) })
+  node.reply(await node.next('INVITE'), 486, { tag: 'b' })
+  await caller.next('486 INVITE')
+  const carrier = await carrierOf(rig, {}, true)
+  rig.answers.caller = { kind: 'extension', extension: extensionRecord('101') }
+  caller.request('INVITE', caller.leg(rig.uri('112')), { body: six(sdp('offer')) })
+  carrier.reply(await carrier.next('INVITE'), 486, { tag: 'b' })
+  await caller.next('486 INVITE')
+  await rig.stop()
+})
+
 test('a party that moves to another IP version gets the relay with its re-INVITE', async () => {
   const rig = await startMediaRig({ policy: 'bypass' })
   const { caller, node, leg } = await talk(rig)
