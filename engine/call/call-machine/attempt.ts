@@ -250,6 +250,8 @@ export function redescribed(
 
 /** Whose description a response has: the fork, and how often it has described itself anew. */
 function speakerOf(attempt: Attempt, { headers }: SipResponse): string {
+  // Nearly every call: there is nothing to tell apart.
+  if (attempt.early === undefined) return attempt.legId
   const tag = tagOf(headers['to'])
   return `${attempt.legId} ${tag} ${earlyDialog(attempt, tag)?.updates ?? 0}`
 }
@@ -318,6 +320,7 @@ function onAnswered(
  * its UPDATE has said since. The caller got the answer unreliably, and must find it in the 200 (RFC 3261 §13.3.1).
  */
 function descriptionIn(attempt: Attempt, { headers, body }: SipResponse): string {
+  if (attempt.early === undefined) return body ?? ''
   const early = earlyDialog(attempt, tagOf(headers['to']))
   return body && body !== early?.first ? body : (early?.sdp ?? '')
 }
