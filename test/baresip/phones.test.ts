@@ -109,7 +109,7 @@ async function ear(): Promise<{ readonly port: number; readonly heard: () => num
   return { port: socket.address().port, heard: () => packets }
 }
 
-// RFC 3261 §13.2.1: baresip, too, takes the first answer of a dialog.
+// baresip takes each answer as it comes: first that of the 200, which repeats the first one, then the re-INVITE.
 test('a phone talks to the fork that has answered, not to the one that only rang', async () => {
   const { tollgate, domain } = own
   const one = await phone('101')
