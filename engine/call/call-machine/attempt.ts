@@ -5,6 +5,7 @@
 import { tagOf } from '../../sip-server/message/index.ts'
 import { cause, reasonHeader, type End } from '../cdr/end-reason.ts'
 import type { Callee } from '../dialing/outgoing-invite.ts'
+import { PARTS } from '../multipart.ts'
 import { silentOffer } from '../sdp.ts'
 import { withoutClaims } from '../sip-headers.ts'
 import type { Headers, LegEventData, SipResponse } from '../signalling.ts'
@@ -269,6 +270,8 @@ function onRejected(ctx: StepContext, call: Call, attempt: Attempt, response: Si
   noteResponse(attempt, response)
   const { status, reason, headers } = response
   const passed = passedAnswer(ctx, attempt, response)
+  // Whatever else a refusal says is for us: another destination may follow, and it may speak of equipment behind us.
+  delete passed[PARTS]
   const result = rejected(status, reason, passed, attempt.state === 'early')
   if (status >= 600 && attempt.isBranch && call.dialing?.purpose === 'destination')
     // RFC 3261 §16.7 step 5: 6xx is the callee's decision for all its phones.

@@ -139,6 +139,13 @@ test('a signal alone in a 183 is no early media, and passes', async () => {
   await caller.next('486 INVITE')
 })
 
+test('the body of a refusal is not told', async () => {
+  const rig = await startMediaRig()
+  const { caller, node, invite } = await dial(rig)
+  node.reply(invite, 486, { tag: 'b', contentType: 'text/plain', body: 'pbx-7.inner is busy' })
+  expect((await caller.next('486 INVITE')).text).not.toMatch(/inner|text\/plain/)
+})
+
 const insists = ['Content-Type: application/isup', 'Content-Disposition: signal;handling=required']
 const unknown = several(joined(session(sdp('offer')), [...insists, '', 'x']))
 
