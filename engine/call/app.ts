@@ -42,6 +42,7 @@ import type { RequestHandler } from './user-agent/server-link.ts'
 import { takeRefer } from './transfer/refer.ts'
 import { transferByApi } from './transfer/transfer-call.ts'
 import { hostPort, tagOf } from '../sip-server/message/index.ts'
+import { answerToPrack } from './call-machine/exchange.ts'
 import type { LiveCall } from './call-machine/state.ts'
 import { replaceForOtherNode, replaceParty } from './transfer/replace-party.ts'
 import { readInvite, startOf, type IncomingInvite } from './inbound/incoming-invite.ts'
@@ -211,11 +212,11 @@ function refuseRequest(request: ReceivedRequest, answer: Answer, calls: Unanswer
 
 /** The dialog was ours a moment ago, or will be: to an early one 481 would be its end (RFC 5057 §5.3). */
 function refuseInDialog(
-  { method, headers }: ReceivedRequest,
+  { method, headers, body }: ReceivedRequest,
   answer: Answer,
   calls: Unanswered,
 ): void {
-  if (method === 'PRACK') respond(answer, 200)
+  if (method === 'PRACK') respond(answer, answerToPrack({ body }))
   else if (!calls.isUnanswered(headers['call-id'] ?? '')) respond(answer, 481)
   else if (method === 'OPTIONS') respond(answer, 200, undefined, { headers: capabilities })
   else respond(answer, 500, undefined, { headers: { 'Retry-After': '1' } })

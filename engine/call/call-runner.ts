@@ -18,7 +18,7 @@ import type {
 import { dialledCall, callRecord, openCall } from './cdr/cdr.ts'
 import { type End, failure, fault, reasonHeader } from './cdr/end-reason.ts'
 import type { Deadline, Deadlines } from './deadlines.ts'
-import { inviteFor, withheld } from './dialing/outgoing-invite.ts'
+import { inviteFor, withheld, withheldByVersion } from './dialing/outgoing-invite.ts'
 import type { LimitedDestination } from './inbound/route.ts'
 import type { LegGate, Legs } from './legs.ts'
 import type { Headers, LegCommand, LegEventData, Credentials } from './signalling.ts'
@@ -281,7 +281,9 @@ export class CallRunner {
     const { filter } = this.#deps
     const { legId, candidate, invite, sdpOwner, isBranch, near } = command
     const outgoing = inviteFor(candidate, invite, filter, isBranch)
-    const refusal = withheld(candidate, outgoing, invite, this.#deps.gatewayBehind)
+    const refusal =
+      withheld(candidate, outgoing, invite, this.#deps.gatewayBehind) ??
+      this.#withheldByVersion(command)
     if (refusal) return this.dispatch({ type: 'withheld', legId, ...refusal })
     this.#begin(callUuidOf(legId))
     const { uri, nextHop, headers, credentials } = outgoing
@@ -289,6 +291,13 @@ export class CallRunner {
     const facts = { sdpOwner, callee: candidate }
     const sent = { uri, nextHop, headers, body, credentials }
     return this.#signalling.invite(legId, sent, near, facts)
+  }
+
+  /** A gate of media decides by itself. */
+  #withheldByVersion({ legId, candidate, invite }: CommandOf<'invite'>) {
+    if (this.#deps.mediaGate) return undefined
+    const isEmergency = this.#deps.calls.call(callUuidOf(legId))?.isEmergency === true
+    return isEmergency ? undefined : withheldByVersion(candidate, invite)
   }
 
   /** Writes the call to the journal at its first INVITE: after a crash it has a record. */

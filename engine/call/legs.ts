@@ -1,4 +1,5 @@
 /** The legs as call control sees them: those of the user agent, or a media gate before them. */
+import type { Refusal } from './cdr/end-reason.ts'
 import type { MachineEvent } from './call-machine/protocol.ts'
 import type { Callee } from './dialing/outgoing-invite.ts'
 import type { InviteToSend, LegCommand, LegEventData, SdpOwner } from './signalling.ts'
@@ -21,8 +22,11 @@ export interface InviteFacts {
   readonly callee: Callee
 }
 
-/** An event of a leg, or an INVITE that a gate has withheld. */
-export type GateEvent = LegEventData | Extract<MachineEvent, { readonly type: 'withheld' }>
+/** An event of a leg, an INVITE that a gate has withheld, or the end of a call whose answer it cannot pass. */
+export type GateEvent =
+  | LegEventData
+  | Extract<MachineEvent, { readonly type: 'withheld' }>
+  | { readonly type: 'stop'; readonly callUuid: string; readonly end: Refusal }
 
 /** A layer between call control and the legs of the user agent. */
 export interface LegGate {

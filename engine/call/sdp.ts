@@ -1,4 +1,5 @@
 /** Session descriptions: their streams (RFC 4566 §5), and third-party call control (RFC 3725 §4, RFC 3264). Pure. */
+import { isIP } from 'node:net'
 
 /** The answer to an offer that lets no media flow: every stream goes nowhere. */
 export function silentAnswer(offer: string): string {
@@ -61,6 +62,77 @@ export function agrees(offered: string, answered: string, final: string): boolea
       chosen?.formats.every((format) => formats.includes(format)) === true
     )
   })
+}
+
+/**
+ * What a party has been offered, as the answer to an offer of its own (RFC 3264 §6): the same, without what it does not
+ * offer. `last` was sent to it last. Undefined: no stream is left.
+ */
+export function asAnswer(own: string, offer: string, last: string): string | undefined {
+  const [offered, streams, sections] = [streamsOf(offer), streamsOf(own), mediaSections(own)]
+  const answers = offered.map((stream, at) => answeredStream(stream, streams[at], sections[at]))
+  if (answers.every((lines) => lines.length === 1)) return undefined
+  const start = own.search(/^m=/m)
+  const next = own.slice(0, start) + [...answers.flat(), ''].join('\r\n')
+  return continued(last, next)
+}
+
+/** One line where the stream is refused. */
+function answeredStream(
+  offered: Stream,
+  own: Stream | undefined,
+  section: readonly string[] = [],
+): readonly string[] {
+  const { kind, port, protocol, formats, codecNames, direction } = offered
+  const isSame = own?.kind === kind && own.protocol === protocol
+  const isOn = isSame && !port.startsWith('0') && !own.port.startsWith('0')
+  const isShared = (format: string): boolean => {
+    const [ours, theirs] = [own?.codecNames.get(format), codecNames.get(format)]
+    const isKnown = ours !== undefined && theirs !== undefined
+    return formats.includes(format) && (!isKnown || ours.toLowerCase() === theirs.toLowerCase())
+  }
+  const shared = isOn ? own.formats.filter(isShared) : []
+  if (own === undefined || shared.length === 0)
+    return [`m=${kind} 0 ${protocol} ${formats.join(' ')}`]
+  const kept = section.slice(1).filter((line) => {
+    const [, format] = /^a=(?:rtpmap|fmtp):(\d+)/.exec(line) ?? []
+    return !directionLine.test(line) && (format === undefined || shared.includes(format))
+  })
+  const [media = ''] = section
+  const line = media.replace(/^(m=\S+ \S+ \S+).*/, `$1 ${shared.join(' ')}`)
+  return [line, ...kept, `a=${answeringDirection(direction, own.direction)}`]
+}
+
+/** RFC 3264 §6.1. */
+function answeringDirection(offered: string, own: string): string {
+  const sends = offered !== 'sendonly' && offered !== 'inactive' && own.startsWith('send')
+  const receives =
+    offered !== 'recvonly' && offered !== 'inactive' && own !== 'sendonly' && own !== 'inactive'
+  if (sends) return receives ? 'sendrecv' : 'sendonly'
+  return receives ? 'recvonly' : 'inactive'
+}
+
+/** Whether two descriptions have the same streams, wherever they lead: the same codecs in the same directions. */
+export function isAlike(one: string, other: string): boolean {
+  const [ones, others] = [streamsOf(one), streamsOf(other)]
+  const isSame = (stream: Stream, at: number): boolean => {
+    const match = others[at]
+    return (
+      match !== undefined &&
+      stream.kind === match.kind &&
+      stream.protocol === match.protocol &&
+      stream.direction === match.direction &&
+      stream.formats.join() === match.formats.join()
+    )
+  }
+  return ones.length === others.length && ones.every(isSame)
+}
+
+/** Whether two descriptions say the same, whoever says it: all but `o=`. */
+export function isEqual(one: string, other: string): boolean {
+  const [own, next] = [originLine.exec(one), originLine.exec(other)]
+  if (own === null || next === null) return one === other
+  return bodyAround(one, own) === bodyAround(other, next)
 }
 
 export interface Stream {
@@ -134,3 +206,35 @@ function bodyAround(sdp: string, { index, 0: { length } }: RegExpExecArray): str
 function replaced(sdp: string, { index, 0: { length } }: RegExpExecArray, by: string): string {
   return `${sdp.slice(0, index)}${by}${sdp.slice(index + length)}`
 }
+
+/** An IP version, as `c=` has it (RFC 4566 §5.7). */
+export type Family = 'IP4' | 'IP6'
+
+/** The IP versions of each stream (ANAT has two, RFC 4092), and of its candidates (RFC 8839 §5.1) and alternatives (RFC 6947). */
+export function familiesIn(
+  sdp: string,
+  streams: readonly Stream[] = streamsOf(sdp),
+): readonly Family[] {
+  const found = new Set<Family>()
+  for (const { address, port } of streams) {
+    const family = /^IN (IP[46])/.exec(address)?.[1]
+    if (isFamily(family) && !port.startsWith('0') && !isNowhere.test(address)) found.add(family)
+  }
+  if (found.size === 0) return []
+  if (sdp.includes('\na=candidate:'))
+    for (const [, address = ''] of sdp.matchAll(candidateLine))
+      if (isIP(address) !== 0) found.add(isIP(address) === 6 ? 'IP6' : 'IP4')
+  if (sdp.includes('\na=altc:'))
+    for (const [, family] of sdp.matchAll(alternativeLine)) if (isFamily(family)) found.add(family)
+  return [...found]
+}
+
+const isFamily = (text: string | undefined): text is Family => text === 'IP4' || text === 'IP6'
+/** RFC 3264 §8.4, RFC 6157 §4.2.1: on hold, or for an offer that has no address yet. */
+const isNowhere = /^IN IP(?:4 0\.0\.0\.0|6 ::)$|\.invalid$/i
+const candidateLine = /^a=candidate:\S+ \d+ \S+ \d+ (\S+)/gm
+const alternativeLine = /^a=altc:\d+ (IP[46])/gm
+
+/** RFC 6157: both are known, and have no version in common. */
+export const areApart = (ones: readonly Family[], others: readonly Family[]): boolean =>
+  ones.length > 0 && others.length > 0 && !ones.some((family) => others.includes(family))

@@ -55,6 +55,8 @@ export type LegEventData = { readonly legId: string } &
   (
     | { readonly type: 'sent'; readonly callId: string; readonly heldMs?: number }
     | { readonly type: 'provisional'; readonly response: SipResponse }
+    /** Before its answer the called side has described itself anew (RFC 3311), in the dialog with this tag. */
+    | { readonly type: 'redescribed'; readonly tag: string; readonly sdp: string }
     | { readonly type: 'answered'; readonly response: SipResponse; readonly dialog: DialogIds }
     /** The INVITE had no offer: this one waits for our ACK. */
     | { readonly type: 'offered'; readonly response: SipResponse; readonly offer: string }
@@ -63,8 +65,8 @@ export type LegEventData = { readonly legId: string } &
     | { readonly type: 'rejected'; readonly response: SipResponse }
     /** `isConnectionLost`: the SIP server is unavailable; the destination may be well. */
     | { readonly type: 'failed'; readonly reason: string; readonly isConnectionLost?: true }
-    /** Our 200 has gone out. */
-    | { readonly type: 'accepted'; readonly dialog: DialogIds }
+    /** Our 200 has gone out. `isRelayed`: its description is that of a media relay. */
+    | { readonly type: 'accepted'; readonly dialog: DialogIds; readonly isRelayed?: true }
     /** The caller is gone. */
     | { readonly type: 'gone' }
     /** Our ACK of an offer has gone out. */

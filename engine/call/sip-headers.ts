@@ -3,6 +3,7 @@
  * responses. Only headers listed here pass. Headers that belong to a leg (Via, Route, Record-Route, Contact,
  * credentials) or reveal equipment behind us (User-Agent, Server, Organization, Warning) never do.
  */
+import { PARTS } from './multipart.ts'
 import type { Answer, Headers } from './signalling.ts'
 import {
   ANONYMOUS_HOST,
@@ -30,6 +31,7 @@ const describesCall = namesIn(
 )
 const describesBody = namesIn(
   'content-type content-disposition content-encoding content-language content-id mime-version',
+  PARTS,
 )
 /** `recv-info`: INVITE and its responses agree on INFO packages (RFC 6086 §5.1). */
 const common = [...describesCall, ...describesBody, ...namesIn('allow supported recv-info')]

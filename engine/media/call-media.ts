@@ -1,4 +1,5 @@
 /** The media sessions of calls, as the rest of the engine sees them. */
+import type { Family } from '../call/sdp.ts'
 import type { Description, SdpProfile } from './description.ts'
 import type { NgDictionary, Relay } from './relay/relays.ts'
 import type { MediaRules } from '../../schema/contracts/field-values.ts'
@@ -41,6 +42,8 @@ export interface MediaParty {
   readonly isOnWebSocket: boolean
   /** The source address of its packets, if it is behind NAT: media is sent there instead of the address in its SDP. */
   readonly natAddress: string | undefined
+  /** The IP versions of its media, as it says or as its address for SIP shows; empty: unknown. */
+  readonly families: readonly Family[]
   /** Its last SDP. Undefined: it has sent none. */
   readonly description: Description | undefined
 }

@@ -1,5 +1,5 @@
 /** Reads the profile, address and codecs of an SDP (RFC 4566, RFC 3264). */
-import { type Stream, streamsOf } from '../call/sdp.ts'
+import { type Family, familiesIn, type Stream, streamsOf } from '../call/sdp.ts'
 import type { MediaProfile } from '../../schema/contracts/field-values.ts'
 
 export type SdpProfile = Exclude<MediaProfile, 'auto'>
@@ -15,6 +15,8 @@ export interface Description {
   readonly otherCodecs: readonly string[]
   /** RFC 4733. */
   readonly hasTelephoneEvents: boolean
+  /** The IP versions with which media can reach it; empty: it says nothing about that. */
+  readonly families: readonly Family[]
 }
 
 export function readDescription(sdp: string): Description {
@@ -29,6 +31,7 @@ export function readDescription(sdp: string): Description {
     codecs: speech,
     otherCodecs: unique(streams.filter((stream) => !isAudio(stream)).flatMap(codecsOf)),
     hasTelephoneEvents: codecs.some((name) => isTelephoneEvent.test(name)),
+    families: familiesIn(sdp, streams),
   }
 }
 

@@ -2,8 +2,9 @@
 import { noMediaRules } from '../../schema/rules/media.ts'
 import type { ActiveCalls } from '../call/active-calls.ts'
 import { callUuidOf } from '../call/call-machine/leg.ts'
-import type { Callee } from '../call/dialing/outgoing-invite.ts'
+import { type Callee, familyOf } from '../call/dialing/outgoing-invite.ts'
 import type { SipRequest } from '../call/signalling.ts'
+import type { Family } from '../call/sdp.ts'
 import type { Description } from './description.ts'
 import type { MediaParty } from './call-media.ts'
 import {
@@ -26,6 +27,8 @@ export interface PartyFacts {
   readonly isBehindProxy: boolean
   /** Where its REGISTER came from, when its Contact names another, private address. */
   readonly boundBehindNat: string | undefined
+  /** The IP version by which it is called. Absent: a name leads to it, or others pass its calls on. */
+  readonly family?: Family | undefined
 }
 
 export interface PartiesDeps {
@@ -71,6 +74,7 @@ export class Parties {
       address: undefined,
       isBehindProxy: callee.kind === 'domain' || (phone?.routes.length ?? 0) > 0,
       boundBehindNat: phone?.natAddress,
+      family: familyOf(callee),
     }
   }
 
@@ -96,8 +100,10 @@ export class Parties {
 
 /** The party with its last description. */
 export function partyWith(facts: PartyFacts, description: Description | undefined): MediaParty {
-  const { rules = noMediaRules, isOnWebSocket } = facts
-  return { rules, isOnWebSocket, natAddress: natAddressOf(facts, description), description }
+  const { rules = noMediaRules, isOnWebSocket, family } = facts
+  const natAddress = natAddressOf(facts, description)
+  const families = description?.families ?? (family === undefined ? [] : [family])
+  return { rules, isOnWebSocket, natAddress, families, description }
 }
 
 /** Notes the source address of its messages, unless they come through a proxy. */

@@ -1,5 +1,6 @@
 /** Whether a relay stands between two parties. Pure. */
 import { noMediaRules, canTranscode } from '../../schema/rules/media.ts'
+import { areApart } from '../call/sdp.ts'
 import type { Admission } from '../call/call-machine/protocol.ts'
 import type { Callee } from '../call/dialing/outgoing-invite.ts'
 import { type MediaParty, profileToward } from './call-media.ts'
@@ -10,7 +11,8 @@ export type MediaDecision =
   /** `isRequired`: without a relay there is no call; otherwise the description passes unchanged then. */
   | { readonly kind: 'relay'; readonly isRequired: boolean; readonly why: RelayReason }
 
-type RelayReason = 'anchored' | 'preferred' | 'recording' | 'nat' | 'profile' | 'codecs' | 'dtmf'
+export type RelayReason =
+  'ip-version' | 'anchored' | 'preferred' | 'recording' | 'nat' | 'profile' | 'codecs' | 'dtmf'
 
 interface RelayWishes {
   /** The setting `MEDIA_POLICY`. */
@@ -28,6 +30,8 @@ export function mediaDecision(
   const policies = [offerer, answerer].map(({ rules }) => rules.policy ?? policy)
   if (policies.includes('anchor')) return { kind: 'relay', isRequired: true, why: 'anchored' }
   if (mustBeRecorded) return { kind: 'relay', isRequired: true, why: 'recording' }
+  if (areApart(offerer.families, answerer.families))
+    return { kind: 'relay', isRequired: true, why: 'ip-version' }
   const why = policies.includes('prefer') ? 'preferred' : needOf(offerer, answerer, isRecorded)
   return why === undefined ? { kind: 'bypass' } : { kind: 'relay', isRequired: false, why }
 }

@@ -122,6 +122,14 @@ const denials = {
     why: 'The call needs a media relay, and none answers',
     advice: 'start the relay, or check that it can be reached',
   },
+  unreadable_description: {
+    why: 'The call needs a media relay, and the session description cannot be read',
+    advice: 'let the sender describe the session in plain SDP, alone or in a multipart body',
+  },
+  no_common_ip_version: {
+    why: 'The parties have no IP version in common, and no media relay converts it',
+    advice: 'start a media relay with addresses of both versions',
+  },
   no_candidate: {
     why: 'No destination is in service, or none has answered in time',
     advice: 'check that its PBX nodes or gateways answer OPTIONS',
@@ -247,6 +255,10 @@ const denials = {
   bad_extension: {
     why: 'The request requires a SIP extension that is not supported',
     advice: 'turn it off at the sender: the header Unsupported names it',
+  },
+  unsupported_body: {
+    why: 'The request insists on a part of its body that is not understood',
+    advice: 'let the sender mark the part with handling=optional, or leave it out',
   },
   message_too_large: {
     why: 'The request is too large',

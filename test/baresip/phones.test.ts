@@ -1,8 +1,12 @@
 /** Real phones: they register, call each other, and do not notice a restart of Tollgate. */
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createSocket } from 'node:dgram'
+import { once } from 'node:events'
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest'
 import { Baresip, type BaresipOptions } from '../support/baresip.ts'
 import { Authority, loopbackNames } from '../support/certificates.ts'
+import { DigestPhone } from '../support/digest-phone.ts'
 import { sharePhones, type OwnPhones } from '../support/own-phones.ts'
+import { sdp } from '../support/sip-peer.ts'
 import { passwordOf } from '../support/two-phones.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { eventually } from '../support/waiting.ts'
@@ -92,4 +96,42 @@ test('a phone whose connection is gone is not waited for: 480 at once', async ()
   expect((await one.next('CALL_CLOSED')).param).toMatch(/^480/)
   // A callee rings for 25 s; a silent one times out after 32 s.
   expect(Date.now() - before).toBeLessThan(10_000)
+})
+
+/** A place for media, which counts its packets. */
+async function ear(): Promise<{ readonly port: number; readonly heard: () => number }> {
+  const socket = createSocket('udp4')
+  onTestFinished(() => void socket.close())
+  let packets = 0
+  socket.on('message', () => (packets += 1))
+  socket.bind(0, '127.0.0.1')
+  await once(socket, 'listening')
+  return { port: socket.address().port, heard: () => packets }
+}
+
+// baresip takes each answer as it comes: first that of the 200, which repeats the first one, then the re-INVITE.
+test('a phone talks to the fork that has answered, not to the one that only rang', async () => {
+  const { tollgate, domain } = own
+  const one = await phone('101')
+  await one.registered()
+  const account = { user: '102', domain, password: passwordOf('102') }
+  const proxy = await DigestPhone.open(tollgate.listener(), account)
+  onTestFinished(() => proxy.close())
+  expect((await proxy.signOn()).status).toBe(200)
+  const [ringing, answering] = [await ear(), await ear()]
+  await one.command('dial', `sip:102@${domain}`)
+  const invite = await proxy.peer.next('INVITE')
+  const leg = proxy.peer.calledLeg(invite, 'c')
+  proxy.peer.reply(invite, 183, { tag: 'b', body: sdp('rings', ringing.port) })
+  await eventually(() => expect(ringing.heard()).toBeGreaterThan(5))
+  proxy.peer.reply(invite, 200, { tag: 'c', body: sdp('answers', answering.port) })
+  await proxy.peer.next('ACK')
+  await eventually(() => expect(answering.heard()).toBeGreaterThan(50))
+  const rung = ringing.heard()
+  const before = answering.heard()
+  await eventually(() => expect(answering.heard()).toBeGreaterThan(before + 20))
+  expect(ringing.heard()).toBe(rung)
+  proxy.peer.request('BYE', leg)
+  await proxy.peer.next('200 BYE')
+  expect(await own.waitForCalls(1)).toMatchObject([{ disposition: 'ANSWERED' }])
 })

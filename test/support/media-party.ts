@@ -93,6 +93,7 @@ export const party = (
 ): MediaParty => ({
   isOnWebSocket: false,
   natAddress: undefined,
+  families: sdp === undefined ? [] : readDescription(sdp).families,
   description: sdp === undefined ? undefined : readDescription(sdp),
   ...rest,
   rules: { ...noRules, ...rules },

@@ -109,7 +109,7 @@ export class MediaRelay implements Relay {
     if (known.from !== '' && ![known.from, known.to].includes(from))
       this.complaints.push(`${id} has an offer of a third party`)
     session.offer = { from, to, isOpen: true }
-    return this.#rewritten(session, from, text(request, 'sdp'))
+    return this.#rewritten(session, from, text(request, 'sdp'), text(request, 'address family'))
   }
 
   #answer(id: string, request: NgRequest): NgAnswer {
@@ -128,18 +128,25 @@ export class MediaRelay implements Relay {
   }
 
   /** The same port for the same place, as rtpengine keeps it. */
-  #rewritten(session: RelaySession, from: string, sdp: string): NgAnswer {
-    if (!sdp.startsWith('v=0')) return { kind: 'error', reason: 'Failed to parse SDP' }
+  #rewritten(session: RelaySession, from: string, sdp: string, family = ''): NgAnswer {
+    if (!/^v=0\r?\n/.test(sdp) || !readable.test(sdp))
+      return { kind: 'error', reason: 'Failed to parse SDP' }
     session.descriptions.set(from, sdp)
     const place = placeOf(from, sdp)
     const port = session.ports.get(place) ?? (this.#port += 2)
     session.ports.set(place, port)
     const rewritten = sdp
       .replace(/^c=IN IP4 \S+/gm, `c=IN IP4 ${this.address}`)
+      .replace(/^c=IN IP6 \S+/gm, family === 'IP4' ? `c=IN IP4 ${this.address}` : SIX)
       .replace(/^m=(\S+) (?!0 )\d+/gm, `m=$1 ${port}`)
     return ok({ sdp: rewritten })
   }
 }
+
+/** As rtpengine 10.5: lines are lines, and an address is no name. */
+const readable = /^(?:(?:c=IN IP(?:4 [\d.]+|6 [\da-f:]+)|[^\W_A-Zc]=[^\r\n]*)\r?\n)*$/
+
+const SIX = 'c=IN IP6 2001:db8::99'
 
 /** What a port stands for: the place where a party wants its media. */
 const placeOf = (from: string, sdp: string): string =>

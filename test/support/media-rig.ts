@@ -10,6 +10,8 @@ export interface MediaRigOptions extends CallRigOptions {
   readonly policy?: MediaPolicy
   /** Of every dispatcher set. */
   readonly setRules?: MediaRules
+  /** Whether calls may be recorded. Default: they may not. */
+  readonly isRecorded?: boolean
   /** Of the process before. */
   readonly relays?: readonly MediaRelay[]
 }
@@ -18,6 +20,7 @@ export interface MediaRigOptions extends CallRigOptions {
 export async function startMediaRig({
   policy = 'anchor',
   setRules,
+  isRecorded = false,
   relays,
   ...options
 }: MediaRigOptions = {}) {
@@ -31,6 +34,7 @@ export async function startMediaRig({
         {
           relays: relaysOf(...all),
           calls,
+          ...(isRecorded && { recordings: { mayRecord: () => true, mustRecord: () => false } }),
           routing: { mediaOf: none },
           dispatcher: { setRecord: () => ({ media: setRules }) },
           registrar: { extensionAt: none },

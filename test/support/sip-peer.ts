@@ -258,7 +258,7 @@ export class SipPeer {
       `CSeq: ${request.get('CSeq')}`,
       `Contact: <${this.contact ?? this.uri}>`,
       ...(content.headers ?? []),
-      ...(body === '' ? [] : ['Content-Type: application/sdp']),
+      ...(body === '' ? [] : [`Content-Type: ${content.contentType ?? 'application/sdp'}`]),
       `Content-Length: ${Buffer.byteLength(body)}`,
       '',
       body,

@@ -5,6 +5,7 @@
 import { tagOf } from '../../sip-server/message/index.ts'
 import { cause, reasonHeader, type End } from '../cdr/end-reason.ts'
 import type { Callee } from '../dialing/outgoing-invite.ts'
+import { PARTS } from '../multipart.ts'
 import { silentOffer } from '../sdp.ts'
 import { withoutAlerts, withoutClaims } from '../sip-headers.ts'
 import type { Headers, LegEventData, SipResponse } from '../signalling.ts'
@@ -13,7 +14,7 @@ import { display, legOf, offeringLeg, progress } from './calling.ts'
 import { wantsOffer } from './failover.ts'
 import { closeLeg, newLeg, stepLeg } from './leg.ts'
 import type { StepContext } from './protocol.ts'
-import type { Attempt, AttemptResult, Call } from './state.ts'
+import type { Attempt, AttemptResult, Call, EarlyDialog } from './state.ts'
 
 /** With less lag a late response is the fault of the node. */
 const NOTICEABLE_LAG_MS = 50
@@ -214,13 +215,46 @@ function onProvisional(
   }
   if (isMedia) noteEarlyMedia(attempt, response)
   const { reason } = response
-  const progressed = { status, reason, body, sdpOwner: attempt.legId }
+  const by = body ? speakerOf(attempt, response) : undefined
+  const progressed = { status, reason, body, sdpOwner: attempt.legId, by }
   return progress(ctx, call, progressed, passedAnswer(ctx, call, attempt, response))
 }
 
-function noteEarlyMedia(attempt: Attempt, { headers, body }: SipResponse): void {
-  if (/^application\/sdp\b/i.test(headers['content-type'] ?? ''))
-    attempt.early = { tag: tagOf(headers['to']), sdp: body ?? '' }
+/** The most early dialogs of one attempt. */
+const MAX_FORKS = 8
+
+function noteEarlyMedia(attempt: Attempt, { headers, body: sdp = '' }: SipResponse): void {
+  if (!/^application\/sdp\b/i.test(headers['content-type'] ?? '')) return
+  const tag = tagOf(headers['to'])
+  const { first = sdp, updates = 0 } = earlyDialog(attempt, tag) ?? {}
+  // It may repeat its answer, whatever it has said since.
+  if (updates === 0) noteEarly(attempt, { tag, first: sdp, sdp, updates })
+  else if (sdp !== first) noteEarly(attempt, { tag, first, sdp, updates })
+}
+
+const earlyDialog = ({ early }: Attempt, tag: string): EarlyDialog | undefined =>
+  early?.find((each) => each.tag === tag)
+
+function noteEarly(attempt: Attempt, dialog: EarlyDialog): void {
+  const others = attempt.early?.filter(({ tag }) => tag !== dialog.tag) ?? []
+  attempt.early = [...others, dialog].slice(-MAX_FORKS)
+}
+
+/** The called side has moved its media before its answer. */
+export function redescribed(
+  attempt: Attempt,
+  { tag, sdp }: Extract<LegEventData, { readonly type: 'redescribed' }>,
+): void {
+  const { first = '', updates = 0 } = earlyDialog(attempt, tag) ?? {}
+  noteEarly(attempt, { tag, first, sdp, updates: updates + 1 })
+}
+
+/** Whose description a response has: the fork, and how often it has described itself anew. */
+function speakerOf(attempt: Attempt, { headers }: SipResponse): string {
+  // Nearly every call: there is nothing to tell apart.
+  if (attempt.early === undefined) return attempt.legId
+  const tag = tagOf(headers['to'])
+  return `${attempt.legId} ${tag} ${earlyDialog(attempt, tag)?.updates ?? 0}`
 }
 
 function passedAnswer(
@@ -242,6 +276,8 @@ function onRejected(ctx: StepContext, call: Call, attempt: Attempt, response: Si
   noteResponse(attempt, response)
   const { status, reason, headers } = response
   const passed = passedAnswer(ctx, call, attempt, response)
+  // Whatever else a refusal says is for us: another destination may follow, and it may speak of equipment behind us.
+  delete passed[PARTS]
   const result = rejected(status, reason, passed, attempt.state === 'early')
   if (status >= 600 && attempt.isBranch && call.dialing?.purpose === 'destination')
     // RFC 3261 §16.7 step 5: 6xx is the callee's decision for all its phones.
@@ -282,19 +318,20 @@ function onAnswered(
   call.legs.callee = legId
   const sdp = descriptionIn(attempt, response)
   const leg = ctx.world.legs.get(legId)
-  if (leg && event.type === 'answered' && leg.media === '') leg.media = sdp
+  if (leg && event.type === 'answered' && sdp !== '') leg.media = sdp
   stopRingTimer(ctx, call)
-  call.answering = { sdp, sdpOwner: legId, headers }
+  call.answering = { sdp, sdpOwner: legId, headers, by: speakerOf(attempt, response) }
   ctx.signals.push({ type: 'calleeAnswered', callUuid: call.start.callUuid })
 }
 
 /**
- * RFC 3262 §5: a callee that has answered our offer reliably does not do so again in the 200. The caller got the answer
- * unreliably, and must find it in the 200 (RFC 3261 §13.3.1).
+ * RFC 3262 §5: a callee that has answered our offer reliably does not do so again in the 200, or says the same, whatever
+ * its UPDATE has said since. The caller got the answer unreliably, and must find it in the 200 (RFC 3261 §13.3.1).
  */
-function descriptionIn({ early }: Attempt, { headers, body }: SipResponse): string {
-  if (body) return body
-  return early?.tag === tagOf(headers['to']) ? early.sdp : ''
+function descriptionIn(attempt: Attempt, { headers, body }: SipResponse): string {
+  if (attempt.early === undefined) return body ?? ''
+  const early = earlyDialog(attempt, tagOf(headers['to']))
+  return body && body !== early?.first ? body : (early?.sdp ?? '')
 }
 
 /** A phone of the source is picked up: it is the calling side from now on. */

@@ -10,6 +10,7 @@ import { peerOf, connectLegs, disconnectLegs } from './exchange.ts'
 import {
   closeLeg,
   describeTo,
+  firstAnswer,
   isClosing,
   isOffering,
   reinvite,
@@ -20,7 +21,7 @@ import {
 } from './leg.ts'
 import type { StepContext } from './protocol.ts'
 import type { CallState } from '../../../schema/contracts/calls.ts'
-import type { Call, Calling, Leg, Side, World } from './state.ts'
+import type { Call, Calling, Leg, ReinviteResult, Side, World } from './state.ts'
 
 type Source = Extract<Calling, { readonly kind: 'source' }>
 
@@ -92,7 +93,7 @@ export function progress(ctx: StepContext, call: Call, response: Progress, heade
 export function acceptCaller(ctx: StepContext, call: Call): void {
   const { calling, answering, start } = call
   const { callUuid } = start
-  const { sdp, sdpOwner, headers } = answering ?? nothing
+  const { sdp, sdpOwner, headers, by } = answering ?? nothing
   const gone = (): void => void ctx.signals.push({ type: 'callerGone', callUuid })
   switch (calling.kind) {
     case 'invite': {
@@ -100,7 +101,8 @@ export function acceptCaller(ctx: StepContext, call: Call): void {
       if (transferId !== undefined) return reportAnswer(ctx, call, transferId, sdp, sdpOwner)
       const leg = ctx.world.legs.get(legId)
       if (leg?.state !== 'incoming') return gone()
-      return void stepLeg(ctx, leg, 'accept', { sdp, sdpOwner, headers })
+      const told = firstAnswer(leg, { sdp, by })
+      return void stepLeg(ctx, leg, 'accept', { sdp: told, sdpOwner, headers })
     }
     case 'source': {
       giveMedia(ctx, call, calling, sdp, sdpOwner)
@@ -117,14 +119,14 @@ export function acceptCaller(ctx: StepContext, call: Call): void {
     default: {
       const forwarded = ctx.world.calls.get(calling.callUuid)
       if (forwarded === undefined || forwarded.end) return gone()
-      forwarded.answering = { sdp, sdpOwner, headers }
+      forwarded.answering = { sdp, sdpOwner, headers, by }
       forwarded.acceptFor = callUuid
       return void ctx.signals.push({ type: 'calleeAnswered', callUuid: calling.callUuid })
     }
   }
 }
 
-const nothing = { sdp: '', sdpOwner: undefined, headers: {} }
+const nothing = { sdp: '', sdpOwner: undefined, headers: {}, by: undefined }
 
 /** Neither the call nor the transfer may have ended. */
 function reportAnswer(
@@ -323,6 +325,22 @@ function releaseSource(ctx: StepContext, call: Call, source: Source, end: End): 
   if (leg === undefined || isClosing(leg)) return
   if (leg.state === 'offered') stepLeg(ctx, leg, 'acknowledge', { sdp: silentAnswer(source.offer) })
   closeLeg(ctx, leg, end.kind === 'cut' ? { Reason: reasonHeader(end) } : {})
+}
+
+/**
+ * A caller has got the description of the callee with a re-INVITE. If its answer differs from what the callee was offered,
+ * the callee gets it. Without an answer the two do not hear each other.
+ */
+export function callerMoved(ctx: StepContext, calleeId: string, result: ReinviteResult): void {
+  const callee = legOf(ctx.world, calleeId)
+  const [caller, call] = [callee && peerOf(ctx, callee), callee && callOf(ctx.world, callee)]
+  if (!callee || !caller || !call || call.end) return
+  const { callUuid } = call.start
+  if (result.kind === 'refused') ctx.signals.push({ type: 'stop', callUuid, end: failure })
+  else if (!agrees(callee.lastSdpSent, callee.media, caller.media)) {
+    const offered = { offer: caller.media, sdpOwner: caller.id }
+    reinvite(ctx, callee, { ...offered, tries: 1, step: 'callee' })
+  }
 }
 
 // Which legs talk to each other, in one call or, after a transfer, in two.

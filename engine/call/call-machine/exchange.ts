@@ -1,4 +1,5 @@
 /** Requests inside an answered call: some pass to the other leg, others are answered here. */
+import { ACCEPTED_TYPES, requiredType, UNSUPPORTED } from '../multipart.ts'
 import { ALLOW, withoutAlerts, withoutClaims, withoutHeaders } from '../sip-headers.ts'
 import { isHold, silentAnswer } from '../sdp.ts'
 import type { Headers, LegEventData, SipResponse } from '../signalling.ts'
@@ -91,6 +92,7 @@ export function relayRequest(ctx: StepContext, leg: Leg, request: Request): void
   const other = peerOf(ctx, leg)
   if (other === undefined) return refuseForNow(ctx, leg, request)
   const { requestId, method, headers } = request
+  if (requiredType(headers) !== undefined) return refuseBody(ctx, leg, request)
   switch (method) {
     case 'INVITE':
       return relayOffer(ctx, leg, other, request)
@@ -107,17 +109,27 @@ export function relayRequest(ctx: StepContext, leg: Leg, request: Request): void
     case 'OPTIONS':
       return answer(ctx, leg, requestId, 200, { Allow: ALLOW })
     case 'PRACK':
-      return answer(ctx, leg, requestId, 200)
+      return answer(ctx, leg, requestId, answerToPrack(request))
     default:
       return answer(ctx, leg, requestId, 405, { Allow: ALLOW })
   }
 }
 
 /** The other leg is not there yet; RFC 3261 §14.2 for INVITE. */
-function refuseForNow(ctx: StepContext, leg: Leg, { requestId, method }: Request): void {
+function refuseForNow(ctx: StepContext, leg: Leg, { requestId, method, body }: Request): void {
   if (method === 'INVITE') answer(ctx, leg, requestId, 491)
-  else if (method === 'PRACK') answer(ctx, leg, requestId, 200)
+  else if (method === 'PRACK') answer(ctx, leg, requestId, answerToPrack({ body }))
   else answer(ctx, leg, requestId, 500, { 'Retry-After': '1' })
+}
+
+/** Its offer (RFC 3262 §5) has no way to the other side: 200 would accept it. */
+export const answerToPrack = ({ body }: { readonly body?: string | undefined }): 200 | 488 =>
+  body ? 488 : 200
+
+/** RFC 5621 §3, RFC 3261 §8.2.3. */
+function refuseBody({ commands }: StepContext, { id: legId }: Leg, { requestId }: Request): void {
+  const refusal = { status: 415, reason: UNSUPPORTED, headers: { Accept: ACCEPTED_TYPES } }
+  commands.push({ type: 'answerRequest', legId, requestId, ...refusal })
 }
 
 function answer(

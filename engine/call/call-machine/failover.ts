@@ -101,7 +101,13 @@ export function bestOf(results: readonly AttemptResult[]): AttemptResult {
 const isShownToCaller: ReadonlySet<number> = new Set([480, 513])
 
 const isWithoutRelay = (result: AttemptResult): boolean =>
-  result.kind === 'withheld' && result.end.code === 'media_relay_unavailable'
+  result.kind === 'withheld' && mediaCodes.has(result.end.code)
+
+const mediaCodes: ReadonlySet<string> = new Set([
+  'media_relay_unavailable',
+  'unreadable_description',
+  'no_common_ip_version',
+])
 
 /** A person's decision before busy, busy before a device that cannot. */
 function rankOf(result: Rejected): number {

@@ -1,10 +1,10 @@
 /** The legs of calls: each a dialog by `legTable`, with the last descriptions sent and received (RFC 3264). */
-import { continued, silentAnswer } from '../sdp.ts'
+import { continued, isAlike, isEqual, silentAnswer } from '../sdp.ts'
 import { withoutHeaders } from '../sip-headers.ts'
 import type { SdpOwner, DialogIds, Headers, LegEventData } from '../signalling.ts'
 import { type LegAction, type LegEvent, legTable } from './tables.ts'
 import type { StepContext } from './protocol.ts'
-import type { Call, Leg, Purpose, Reinvite, ReinviteResult, Side } from './state.ts'
+import type { Answering, Call, Leg, Purpose, Reinvite, ReinviteResult, Side } from './state.ts'
 
 interface Details {
   readonly headers?: Headers
@@ -37,6 +37,8 @@ export function newLeg(
     media: '',
     lastSdpSent: '',
     hasOwnOrigin: false,
+    told: undefined,
+    owesMove: undefined,
     closing: undefined,
     exchangeId: undefined,
     awaitedAck: undefined,
@@ -119,13 +121,15 @@ export interface Progress {
   readonly reason: string
   readonly body: string | undefined
   readonly sdpOwner: SdpOwner
+  /** The dialog of the called side, and the version of its description. */
+  readonly by?: string | undefined
 }
 
 /** A response to the INVITE of a caller, while there is no final one. */
 export function respondProvisionally(
   ctx: StepContext,
   leg: Leg,
-  { status, reason, body, sdpOwner }: Progress,
+  { status, reason, body, sdpOwner, by }: Progress,
   headers: Headers,
   isWithoutOffer: boolean,
 ): void {
@@ -136,6 +140,11 @@ export function respondProvisionally(
     if (isWithoutOffer) return
     if (leg.hasAnsweredReliably === true) description = undefined
     leg.hasAnsweredReliably = leg.hasAnsweredReliably === true || description !== undefined
+  }
+  // RFC 3261 §13.2.1: to the caller all forks are one dialog, in which the first answer counts.
+  if (description !== undefined && !isWithoutOffer) {
+    leg.told ??= { by, sdp: description }
+    if (leg.told.by !== by) description = undefined
   }
   // Only with this header a drachtio-server adds the Contact to a reliable response.
   const required = leg.isReliable === true ? { Require: '100rel' } : {}
@@ -148,6 +157,29 @@ export function respondProvisionally(
     sdpOwner,
     headers: { ...headers, ...required },
   })
+}
+
+/**
+ * The answer in the 200 to a caller: what it was told first. Where another fork has answered, or the called side has moved
+ * by UPDATE, a re-INVITE follows (`moveCaller`).
+ */
+export function firstAnswer(leg: Leg, { sdp, by }: Pick<Answering, 'sdp' | 'by'>): string {
+  const { told } = leg
+  if (told === undefined || sdp === '' || told.by === by || isEqual(told.sdp, sdp)) return sdp
+  leg.owesMove = true
+  return told.sdp
+}
+
+/** The relay that the caller was told of leads to whoever has answered, if the codecs are the same. */
+export function notedRelay(leg: Leg, callee: Leg | undefined): void {
+  if (leg.told && callee && isAlike(leg.told.sdp, callee.media)) leg.owesMove = undefined
+}
+
+/** The caller has acknowledged the 200, and gets the description of whoever has answered. */
+export function moveCaller(ctx: StepContext, leg: Leg, callee: Leg | undefined): void {
+  leg.owesMove = undefined
+  if (callee === undefined || leg.state !== 'confirmed') return
+  reinvite(ctx, leg, { offer: callee.media, sdpOwner: callee.id, tries: 1, step: 'answered' })
 }
 
 /** Returns the SDP as it has to be sent to the peer (RFC 3264 §8), and notes it as the last one sent. */
@@ -228,8 +260,12 @@ function tryAgain(ctx: StepContext, leg: Leg, wanted: Reinvite): void {
   ctx.commands.push({ type: 'startTimer', timer, at: ctx.now + waitMs })
 }
 
-/** Whether the transfer has failed: its new media is no longer needed. */
-function isObsolete({ world }: StepContext, { transferId, step }: Reinvite): boolean {
+/** Whether the transfer has failed, or the parties have come to another agreement: the media is no longer needed. */
+function isObsolete(
+  { world }: StepContext,
+  { transferId, step, sdpOwner = '', offer }: Reinvite,
+): boolean {
+  if (step === 'answered') return world.legs.get(sdpOwner)?.media !== offer
   if (transferId === undefined || (step !== 'move' && step !== 'offer')) return false
   return world.transfers.get(transferId)?.state === 'failed'
 }
@@ -278,9 +314,11 @@ export function reinviteEnded(
 
 function report(
   { signals }: StepContext,
-  { transferId, step }: Reinvite,
+  { transferId, step, sdpOwner }: Reinvite,
   result: ReinviteResult,
 ): void {
+  if (step === 'answered' && sdpOwner !== undefined)
+    signals.push({ type: 'callerMoved', legId: sdpOwner, result })
   if (transferId !== undefined) signals.push({ type: 'reinvited', transferId, step, result })
 }
 

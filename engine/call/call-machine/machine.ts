@@ -4,7 +4,14 @@
  */
 import * as legs from './leg.ts'
 import { type End, cause, failure } from '../cdr/end-reason.ts'
-import { attemptOf, attemptTimedOut, probed, withheld, attemptEvent } from './attempt.ts'
+import {
+  attemptOf,
+  attemptTimedOut,
+  probed,
+  redescribed,
+  withheld,
+  attemptEvent,
+} from './attempt.ts'
 import {
   advance,
   callerGone,
@@ -16,6 +23,7 @@ import {
   calleeConfirmed,
 } from './call.ts'
 import {
+  callerMoved,
   sourceWaited,
   startSource,
   sourceConfirmed,
@@ -39,6 +47,7 @@ import {
   giveUpRinging,
   declineLate,
   onLateEvent,
+  peerOf,
   reinviteRings,
   relayAck,
   relayedEnded,
@@ -54,7 +63,7 @@ import type {
   Timer,
   StepContext,
 } from './protocol.ts'
-import { MAX_NOTES, type Call, type Leg, type World } from './state.ts'
+import { MAX_NOTES, type Attempt, type Call, type Leg, type World } from './state.ts'
 import {
   beginAttended,
   beginBasicTransfer,
@@ -218,6 +227,7 @@ function onSignal(ctx: StepContext, signal: Signal): void {
     const transfer = world.transfers.get(signal.transferId)
     return transfer && transferSignal(ctx, transfer, signal)
   }
+  if (signal.type === 'callerMoved') return callerMoved(ctx, signal.legId, signal.result)
   if ('legId' in signal && !('callUuid' in signal)) {
     if (signal.type === 'refer') return void ctx.commands.push(signal)
     const leg = legOf(world, signal.legId)
@@ -345,6 +355,10 @@ function onLegEvent(ctx: StepContext, event: LegEventData): void {
       return onResponse(ctx, leg, event)
     case 'ack':
       return onAck(ctx, leg, event.body)
+    case 'redescribed': {
+      const attempt = attemptOfLeg(ctx.world, leg)
+      return attempt && redescribed(attempt, event)
+    }
     default: {
       if (event.type === 'lost') forgetRequests(ctx, leg)
       const details = 'dialog' in event ? { dialog: event.dialog } : {}
@@ -355,10 +369,16 @@ function onLegEvent(ctx: StepContext, event: LegEventData): void {
   }
 }
 
+function attemptOfLeg(world: World, leg: Leg): Attempt | undefined {
+  const call = callOf(world, leg)
+  return call && attemptOf(call, leg.id)
+}
+
 function onLegReport(ctx: StepContext, call: Call, leg: Leg, event: LegEventData): void {
   const { callUuid } = call.start
   switch (event.type) {
     case 'accepted':
+      if (event.isRelayed) legs.notedRelay(leg, legOf(ctx.world, call.legs.callee))
       return callerTaken(ctx, call, leg.id)
     case 'gone':
     case 'lost':
@@ -420,6 +440,7 @@ function onAck(ctx: StepContext, leg: Leg, body: string | undefined): void {
     }
   }
   legs.stepLeg(ctx, leg, 'ack')
+  if (leg.owesMove === true) legs.moveCaller(ctx, leg, peerOf(ctx, leg))
 }
 
 function onResponse(

@@ -184,6 +184,8 @@ export type Signal =
   | { readonly type: 'legLeft'; readonly transferId: string; readonly legId: string }
   /** The peer of a leg is out of reach: its dialog is unknown, or it does not answer. */
   | { readonly type: 'dead'; readonly legId: string }
+  /** The caller has been given the description of the leg that has answered, or has refused it. */
+  | { readonly type: 'callerMoved'; readonly legId: string; readonly result: ReinviteResult }
   | { readonly type: 'media'; readonly exchangeId: string; readonly isHeld: boolean }
   | {
       readonly type: 'refer'

@@ -110,14 +110,25 @@ export interface Attempt {
   /** The last response of any kind; 0: none. */
   status: number
   reason: string
-  /** The last description before the answer, and the To tag that it came with. */
-  early?: { readonly tag: string; readonly sdp: string } | undefined
+  /** The descriptions before the answer: one for each early dialog. */
+  early?: readonly EarlyDialog[]
   result?: AttemptResult | undefined
   /** The node of ours to which the INVITE goes. */
   readonly holder?: string | undefined
   /** For a phone of the source: the INVITE may be repeated with an offer. */
   readonly candidate?: Callee | undefined
   readonly isOffering?: boolean
+}
+
+/** What a destination says of itself before its answer: each fork has a dialog of its own (RFC 3261 §12.1). */
+export interface EarlyDialog {
+  readonly tag: string
+  /** Its answer to our offer. */
+  readonly first: string
+  /** What holds now. */
+  readonly sdp: string
+  /** How often it has described itself anew (RFC 3311). */
+  readonly updates: number
 }
 
 /** A call that a phone's 3xx sends elsewhere. `route` undefined: outside, and a payer is needed. */
@@ -153,6 +164,8 @@ export interface Dialing {
 export interface Answering {
   readonly sdp: string
   readonly sdpOwner: SdpOwner
+  /** The dialog, and the version of its description. */
+  readonly by?: string | undefined
   readonly headers: Headers
 }
 
@@ -294,6 +307,10 @@ export interface Leg {
   isReliable?: boolean | undefined
   /** An answer to its offer has gone out reliably. */
   hasAnsweredReliably?: boolean | undefined
+  /** The first answer to the offer of its INVITE, which counts for the caller (RFC 3261 §13.2.1), and whose it is. */
+  told?: { readonly by: string | undefined; readonly sdp: string } | undefined
+  /** The called side is not who was told, or has moved: a re-INVITE follows the ACK. */
+  owesMove?: boolean | undefined
   callId: string
   localTag: string
   remoteTag: string

@@ -4,6 +4,7 @@ import { ANONYMOUS_HOST, escapeUser, formatNameAddr } from '../../sip-server/mes
 import type { AgentCandidate } from '../../routing/agents.ts'
 import type { GatewayCandidate } from '../../routing/routing.ts'
 import type { Candidate } from '../../dispatcher/destination-set.ts'
+import { areApart, familiesIn, type Family } from '../sdp.ts'
 import type { Credentials, Headers } from '../signalling.ts'
 import {
   advertiseReplaces,
@@ -423,3 +424,46 @@ const unpriced = refused(403, 'Forbidden', 'unpriced_gateway')
 const insecure = refused(480, 'Temporarily Unavailable', 'sips_needs_tls', {
   Warning: '380 tollgate "SIPS Not Allowed"',
 })
+
+/** Without relays: nobody would hear an offer of the other IP version. The text is parsed only where it may be one. */
+export function withheldByVersion(
+  candidate: Callee,
+  { body = '' }: Pick<OutgoingCall, 'body'>,
+): WithheldReason | undefined {
+  const family = familyOf(candidate)
+  if (family === undefined || body === '') return undefined
+  const isLikely = family === 'IP6' || body.includes('IN IP6 ')
+  if (!isLikely || !areApart(familiesIn(body), [family])) return undefined
+  return { why: 'no common IP version', end: apart }
+}
+
+/** RFC 6157 §4.2. */
+const apart = refused(488, 'Not Acceptable Here', 'no_common_ip_version')
+
+/** The IP version by which a party is called. Undefined: a name leads to it, others pass the call on, or it is a browser. */
+export function familyOf(callee: Callee): Family | undefined {
+  switch (callee.kind) {
+    case 'node':
+    case 'gateway':
+    case 'agent':
+    case 'voicemail':
+      return familyIn(callee.uri)
+    case 'phone': {
+      const isDirect = callee.routes.length === 0 && callee.isOnWebSocket !== true
+      return isDirect ? familyIn(callee.nextHop ?? callee.uri) : undefined
+    }
+    case 'spy':
+    case 'listener':
+    case 'domain':
+    case 'other-node':
+    default:
+      return undefined
+  }
+}
+
+/** Undefined: the host is a name. */
+function familyIn(uri: string): Family | undefined {
+  const [, host] = /^sips?:(?:[^@]*@)?(\[|(?:\d{1,3}\.){3}\d{1,3}(?![\w.-]))/i.exec(uri) ?? []
+  if (host === undefined) return undefined
+  return host === '[' ? 'IP6' : 'IP4'
+}

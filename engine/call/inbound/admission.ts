@@ -26,6 +26,7 @@ import {
   type Route,
   type RouteDeps,
 } from './route.ts'
+import { ACCEPTED_TYPES, requiredType, UNSUPPORTED } from '../multipart.ts'
 import { isName } from '../../../schema/rules/numbers.ts'
 import type { ClosedCode } from '../../../schema/contracts/calls.ts'
 import {
@@ -307,12 +308,19 @@ export function rejectionFor(
   const unsupported = unsupportedOptions(headers['require'])
   if (unsupported !== '')
     return refused(420, 'Bad Extension', 'bad_extension', { Unsupported: unsupported })
+  // RFC 5621 §3. Nobody is left without help because of a part of a body.
+  const unknownPart = isEmergency ? undefined : requiredType(headers)
+  if (unknownPart !== undefined) return unsupportedBody(unknownPart)
   // An INVITE that takes the place of a party (RFC 3891) calls no number.
   if (headers['replaces'] !== undefined) return undefined
   // Trunks may call a name. A phone or node calls the names of its tenant's agents and extensions only.
   const isCallable = irregular === 'name' && (isRouted || !isOurSide(origin))
   return isCallable ? undefined : wrongNumber(calledNumber, irregular)
 }
+
+/** RFC 3261 §8.2.3. */
+const unsupportedBody = (type: string): End =>
+  refused(415, UNSUPPORTED, 'unsupported_body', { Accept: ACCEPTED_TYPES }, type)
 
 /** RFC 6432: 41 is a temporary failure. Other reasons pass by themselves; this one an operator has to mend. */
 const why = (closed: ClosedCode): Headers =>

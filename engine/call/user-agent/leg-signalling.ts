@@ -8,6 +8,8 @@ import type {
   LegCommandOf,
   LegEventData,
 } from '../signalling.ts'
+import { ACCEPTED_TYPES, requiredType, UNSUPPORTED } from '../multipart.ts'
+import { asAnswer } from '../sdp.ts'
 import { respond } from '../sip-headers.ts'
 import type { Acknowledge, Dialog } from './dialog.ts'
 import { type OutgoingRequest, ReceivedRequest } from './requests.ts'
@@ -24,6 +26,10 @@ interface Handles {
   dialog: Dialog | undefined
   release: (() => void) | undefined
   link: Near
+  /** The called side has described itself, and no dialog is confirmed yet. */
+  isDescribed: boolean
+  /** The description in our last answer to an offer of an early dialog. */
+  lastAnswer: string | undefined
 }
 
 /** Runs `act` once after `delayMs`; the returned function calls it off. */
@@ -39,6 +45,8 @@ const noHandles = (): Handles => ({
   dialog: undefined,
   release: undefined,
   link: undefined,
+  isDescribed: false,
+  lastAnswer: undefined,
 })
 
 export class LegSignalling {
@@ -125,10 +133,32 @@ export class LegSignalling {
           handles.link = request.link
           this.#emit({ type: 'sent', legId, callId: request.sent?.callId ?? '' })
         },
-        onProvisional: (response) => this.#emit({ type: 'provisional', legId, response }),
+        onProvisional: (response) => {
+          if (response.body) handles.isDescribed = true
+          this.#emit({ type: 'provisional', legId, response })
+        },
+        onUpdate: (update) => this.#updated(legId, handles, update),
         onEnd: (end) => this.#ended(legId, handles, end),
       },
     )
+  }
+
+  /**
+   * RFC 3311 §5.2: an offer of the called side before its answer. What it was offered itself stands, as far as it goes
+   * together with that; the caller hears of the new description.
+   */
+  #updated(legId: string, handles: Handles, update: ReceivedRequest): void {
+    const { body: offer, headers, fromTag: tag } = update
+    if (requiredType(headers) !== undefined)
+      return respond(update, 415, UNSUPPORTED, { headers: { Accept: ACCEPTED_TYPES } })
+    if (!handles.isDescribed) return respond(update, 491)
+    const own = handles.sent?.parts.body ?? ''
+    const { lastAnswer = own } = handles
+    const answer = offer.startsWith('v=0') ? asAnswer(own, offer, lastAnswer) : undefined
+    if (answer === undefined) return respond(update, 488)
+    handles.lastAnswer = answer
+    respond(update, 200, undefined, { body: answer })
+    return this.#emit({ type: 'redescribed', legId, tag, sdp: offer })
   }
 
   #ended(legId: string, handles: Handles, end: UacEnd): void {

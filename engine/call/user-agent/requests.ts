@@ -15,6 +15,7 @@ import type {
   SipResponse,
   Credentials,
 } from '../signalling.ts'
+import { type Described, described, describes, isPlain } from '../multipart.ts'
 import { hostPort, knownName } from '../../sip-server/message/index.ts'
 import {
   algorithmOf,
@@ -55,7 +56,7 @@ export interface ResponseLink {
 export class ReceivedRequest implements SipRequest, Answer {
   readonly #event: RequestEvent
   readonly link: ResponseLink
-  readonly #body: string | undefined
+  #body: string | undefined
   #headers: Headers | undefined
   #finalResponseSent = false
   /** The sender is unauthenticated: the final response is short, and sent once without state (RFC 3261 §26.3.2.4). */
@@ -78,12 +79,27 @@ export class ReceivedRequest implements SipRequest, Answer {
     return this.#event.message.uri
   }
 
+  /** The session description, where it may have one; else all of the body. */
   get body(): string {
-    return this.#body ?? this.#event.message.body
+    if (this.#body !== undefined) return this.#body
+    const { method, body } = this.#event.message
+    return isPlain(body) || !describes(method) ? body : this.#read().body
   }
 
   get headers(): Headers {
-    return (this.#headers ??= headersOf(this.#event.message))
+    if (this.#headers) return this.#headers
+    const { method, body } = this.#event.message
+    if (this.#body === undefined && !isPlain(body) && describes(method)) return this.#read().headers
+    return (this.#headers = headersOf(this.#event.message))
+  }
+
+  /** Reads a body that is no plain description. */
+  #read(): Described {
+    const { message } = this.#event
+    const read = described(headersOf(message), message.body)
+    this.#headers = read.headers
+    this.#body = read.body
+    return read
   }
 
   get callId(): string {
@@ -163,13 +179,14 @@ function keyOf(name: string): string {
 
 const isPrivate = (name: string): boolean => name.startsWith('P-') && !name.startsWith('P-Asserted')
 
-const responseOf = ({ message, flow }: ResponseEvent): SipResponse => ({
-  status: message.status,
-  reason: message.reason,
-  headers: headersOf(message),
-  body: message.body,
-  peer: hostPort(flow.address, flow.port),
-})
+function responseOf({ message, flow }: ResponseEvent): SipResponse {
+  const { status, reason } = message
+  const peer = hostPort(flow.address, flow.port)
+  let headers = headersOf(message)
+  let { body } = message
+  if (!isPlain(body) && describes(message.method)) ({ headers, body } = described(headers, body))
+  return { status, reason, headers, body, peer }
+}
 
 /** Why a command was not performed. */
 export const problemOf = (reply: AppEvent): string =>
@@ -197,6 +214,8 @@ export interface RequestListener {
   /** The request was sent, as `text`; from now on it can be cancelled. */
   readonly onSent?: (request: OutgoingRequest, text: string) => void
   readonly onResponse: (response: SipResponse, event: ResponseEvent) => void
+  /** An offer in an early dialog of an INVITE: it has to be answered. */
+  readonly onUpdate?: (update: ReceivedRequest) => void
   /** The request was not sent. */
   readonly onRefused: (problem: string) => void
 }
@@ -251,6 +270,11 @@ export class OutgoingRequest {
 
   refused(problem: string): void {
     this.#listener.onRefused(problem)
+  }
+
+  updated(update: ReceivedRequest): void {
+    if (this.#listener.onUpdate) this.#listener.onUpdate(update)
+    else update.send(488, undefined, {})
   }
 
   /** A challenge that can be answered is: the request goes out once more, and another response will come. */

@@ -17,6 +17,7 @@ import {
   ReleasingMap,
   hostPort,
 } from '../../sip-server/message/index.ts'
+import { assembled } from '../multipart.ts'
 import type { Answer, Credentials, DialogIds, Headers, SipRequest } from '../signalling.ts'
 import { Dialog, type DialogLink } from './dialog.ts'
 import {
@@ -184,7 +185,8 @@ export class ServerLink implements Application, DialogLink, RequestLink, Respons
   }
 
   send(request: OutgoingRequest, parts: RequestParts): void {
-    const { method, uri, headers, body, nextHop: routeUrl, dialogId } = parts
+    const { method, uri, nextHop: routeUrl, dialogId } = parts
+    const { headers, body } = assembled(parts.headers, parts.body)
     if (request.sent) this.#challenged.add(request)
     const message = composeRequest(method, uri === '' ? PLACEHOLDER : uri, headers, body)
     this.#command({ kind: 'sip', transactionId: '', dialogId, routeUrl, message }, (reply) => {
@@ -229,10 +231,12 @@ export class ServerLink implements Application, DialogLink, RequestLink, Respons
 
   respond(
     request: ReceivedRequest,
-    { status, reason, headers, body }: ResponseToSend,
+    response: ResponseToSend,
     done: OnResponseSent | undefined,
   ): void {
     const { transactionId, callId } = request
+    const { status, reason } = response
+    const { headers, body } = assembled(response.headers, response.body)
     if (status >= 200 && this.#invites.get(callId) === request) this.#invites.delete(callId)
     if (!this.#isReady) return done?.(undefined)
     const message = composeResponse(status, reason, headers, body)
@@ -380,17 +384,21 @@ export class ServerLink implements Application, DialogLink, RequestLink, Respons
   /** RFC 3311 §5.2: UPDATE before the INVITE is answered. True: it was one, and it has its response. */
   #updatesEarly(update: ReceivedRequest): boolean {
     const { callId, body } = update
-    if (this.#invites.has(callId)) {
-      update.send(500, undefined, { headers: { 'Retry-After': '5' } })
-      return true
-    }
-    for (const { sent, parts } of this.#requests.values()) {
-      if (sent?.callId !== callId || sent.method !== 'INVITE') continue
-      // Our own offer stands.
-      update.send(200, undefined, body === '' ? {} : { body: parts.body })
-      return true
-    }
-    return false
+    const isToInvite = this.#invites.has(callId)
+    const invite = isToInvite ? undefined : this.#inviteOf(callId)
+    if (!isToInvite && invite === undefined) return false
+    // The called side cannot be asked yet.
+    if (invite === undefined) update.send(500, undefined, { headers: { 'Retry-After': '5' } })
+    else if (body === '') update.send(200, undefined, {})
+    else invite.updated(update)
+    return true
+  }
+
+  /** Our INVITE that has no final response yet. */
+  #inviteOf(callId: string): OutgoingRequest | undefined {
+    for (const request of this.#requests.values())
+      if (request.sent?.callId === callId && request.sent.method === 'INVITE') return request
+    return undefined
   }
 
   #responded(event: ResponseEvent): void {

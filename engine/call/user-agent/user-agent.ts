@@ -289,8 +289,7 @@ export class UserAgent {
       // By the server of the first INVITE: only this server knows the CSeq of the Call-ID.
       return sendInvite(link, request, again, handlers)
     }
-    const { onProvisional } = handlers
-    return sendInvite(link, request, headers, { onSent, onProvisional, onEnd })
+    return sendInvite(link, request, headers, { ...handlers, onSent, onEnd })
   }
 
   /** Answers an INVITE with 200. `done` gets the dialog, or undefined when the caller is gone. */
@@ -537,6 +536,8 @@ interface UacHandlers {
   /** The INVITE was sent; from now on it can be cancelled. */
   readonly onSent: (request: OutgoingRequest) => void
   readonly onProvisional: (response: SipResponse) => void
+  /** Absent: offers before the answer are refused. */
+  readonly onUpdate?: (update: ReceivedRequest) => void
   /** Exactly once. */
   readonly onEnd: (end: UacEnd) => void
 }
@@ -602,6 +603,7 @@ function sendInvite(
   const parts = { method: 'INVITE', uri, nextHop, headers, body, credentials, dialogId: '' }
   link.request(parts, {
     onSent,
+    ...(handlers.onUpdate && { onUpdate: handlers.onUpdate }),
     onRefused: (reason) => end({ kind: 'not-sent', reason }),
     onResponse: (response, { message, dialogId }) => {
       const { status } = response

@@ -2,6 +2,8 @@
  * Stands between call control and its legs: passes an SDP from one leg to the other through a relay first, if their media
  * needs one. Commands for a leg wait in their order until the relay has answered.
  */
+import { callUuidOf } from '../../call/call-machine/leg.ts'
+import { refused } from '../../call/cdr/end-reason.ts'
 import type { GateEvent, InviteFacts, Legs } from '../../call/legs.ts'
 import type { Credentials, InviteToSend, LegCommand, LegEventData } from '../../call/signalling.ts'
 import type { ReceivedRequest } from '../../call/user-agent/requests.ts'
@@ -16,8 +18,12 @@ import {
   isDescribing,
   isDescription,
   type Describing,
+  type MediaRefusal,
+  mismatched,
+  relayUnavailable,
   roleOf,
   silenced,
+  unreadable,
   withDescription,
 } from './offer-answer.ts'
 import { Offers, type Outlet } from './offers.ts'
@@ -26,8 +32,6 @@ import { nextFor, restoreMedia, saveMedia } from './saved-media.ts'
 
 type ReceivedInfo = Extract<LegEventData, { readonly type: 'request' }>
 
-const unavailable = { status: 503, reason: 'Media Relay Unavailable' } as const
-const notAcceptable = { status: 488, reason: 'Not Acceptable Here' } as const
 /** The most commands that may wait for a leg; further ones fail. */
 const MAX_STEPS = 200
 
@@ -82,7 +86,7 @@ export class MediaGate implements Legs {
     const { sdpOwner } = about
     if (sdpOwner === undefined || !body) return send(body)
     if (!isDescription(body))
-      return this.#offers.mustRelay(leg, sdpOwner) ? this.#withhold(legId) : send(body)
+      return this.#offers.mustRelay(leg, sdpOwner) ? this.#withhold(legId, unreadable) : send(body)
     leg.offeredIn = 'invite'
     leg.heldSince = this.#deps.now()
     const release = (act: () => void): void => {
@@ -94,8 +98,8 @@ export class MediaGate implements Legs {
     }
     return this.#offers.offer(leg, sdpOwner, body, {
       pass: (sdp) => release(() => send(nextFor(leg, sdp))),
-      fail: (isRequired) =>
-        release(() => (isRequired ? this.#withhold(legId) : send(nextFor(leg, body)))),
+      fail: (refusal) =>
+        release(() => (refusal ? this.#withhold(legId, refusal) : send(nextFor(leg, body)))),
       refuse: () => undefined,
       silence: () => release(() => send(nextFor(leg, body))),
       drop: () => undefined,
@@ -103,9 +107,8 @@ export class MediaGate implements Legs {
   }
 
   /** Another destination may need no relay. */
-  #withhold(legId: string): void {
-    const end = { kind: 'refused', ...unavailable, code: 'media_relay_unavailable' } as const
-    this.#emit({ type: 'withheld', legId, why: 'no media relay', end })
+  #withhold(legId: string, { status, reason, code, why }: MediaRefusal): void {
+    this.#emit({ type: 'withheld', legId, why, end: refused(status, reason, code) })
   }
 
   isHeld(legId: string): boolean {
@@ -121,15 +124,16 @@ export class MediaGate implements Legs {
     const role = roleOf(command, leg)
     if (sdp === undefined)
       return hasBody(command) && this.#offers.mustRelay(leg, command.sdpOwner)
-        ? this.#fail(leg, command, role === 'offer')
+        ? this.#fail(leg, command, role === 'offer', unreadable)
         : this.#next(leg, command)
     const outlet: Outlet = {
       pass: (description) => this.#perform(leg, withDescription(command, description)),
-      fail: (isRequired) => {
-        if (role === 'answer' || isRequired) this.#fail(leg, command, role === 'offer')
+      fail: (refusal) => {
+        if (refusal) this.#fail(leg, command, role === 'offer', refusal)
+        else if (role === 'answer') this.#fail(leg, command, false, relayUnavailable)
         else this.#perform(leg, command)
       },
-      refuse: () => this.#fail(leg, command, false, notAcceptable),
+      refuse: () => this.#fail(leg, command, false, mismatched),
       silence: () => {
         leg.hasOwnVersions = true
         this.#perform(leg, silenced(command, sdp))
@@ -167,16 +171,22 @@ export class MediaGate implements Legs {
     return this.#inner.perform(sent === sdp ? command : withDescription(command, sent))
   }
 
-  /** There is no relay for the SDP, and without one it must not be sent. */
+  /** The SDP must not be sent. */
   #fail(
     leg: MediaLeg,
     command: Describing,
     isOffer: boolean,
-    refusal: typeof unavailable | typeof notAcceptable = unavailable,
+    { status, reason, code }: MediaRefusal,
   ): void {
     const { legId } = command
+    const refusal = { status, reason }
     switch (command.type) {
       case 'accept':
+        this.#emit({
+          type: 'stop',
+          callUuid: callUuidOf(legId),
+          end: refused(status, reason, code),
+        })
         this.#inner.perform({ type: 'respond', legId, ...refusal, headers: {} })
         return this.#emit({ type: 'gone', legId })
       case 'respond':
@@ -263,7 +273,8 @@ export class MediaGate implements Legs {
     if (leg && event.type === 'request' && this.#isPlayed(leg, event)) return
     if (leg && event.type === 'sent' && leg.heldMs > 0)
       return this.#emit({ ...event, heldMs: leg.heldMs })
-    this.#emit(event)
+    if (leg?.current && event.type === 'accepted') this.#emit({ ...event, isRelayed: true })
+    else this.#emit(event)
     if (leg?.current && (event.type === 'accepted' || event.type === 'ack'))
       this.#offers.settle(leg.current)
     return undefined
@@ -300,6 +311,10 @@ export class MediaGate implements Legs {
         if (leg.offered === undefined || leg.offeredIn !== 'invite') return
         return this.#offers.answered(leg, body, event.type === 'answered')
       }
+      case 'redescribed':
+        // The other side keeps its place at the relay, and its answer.
+        if (leg.offered === undefined || leg.offeredIn !== 'invite') return undefined
+        return this.#offers.answered(leg, event.sdp, false)
       case 'offered':
         leg.facts = withPeerAddress(leg.facts, event.response.peer)
         leg.offer = event.offer

@@ -14,6 +14,42 @@ export type Describing = Extract<
   }
 >
 
+/** Why a description is not sent. */
+export interface MediaRefusal {
+  readonly status: number
+  readonly reason: string
+  /** The `denial_code` of the record, where it ends the call. */
+  readonly code: string
+  /** For the attempt in the record. */
+  readonly why: string
+}
+
+export const relayUnavailable: MediaRefusal = {
+  status: 503,
+  reason: 'Media Relay Unavailable',
+  code: 'media_relay_unavailable',
+  why: 'no media relay',
+}
+
+const notAcceptable = { status: 488, reason: 'Not Acceptable Here' } as const
+
+/** RFC 3261 §21.4.26. */
+export const unreadable: MediaRefusal = {
+  ...notAcceptable,
+  code: 'unreadable_description',
+  why: 'an unreadable description',
+}
+
+/** RFC 6157 §4.2. */
+export const noCommonVersion: MediaRefusal = {
+  ...notAcceptable,
+  code: 'no_common_ip_version',
+  why: 'no common IP version',
+}
+
+/** RFC 3264 §6.1: the answer does not match the offer. */
+export const mismatched: MediaRefusal = { ...unreadable, why: 'an answer that does not match' }
+
 /** The SDP of a command. Undefined: it has no body, or a body of another type. */
 export function descriptionIn(command: LegCommand): string | undefined {
   switch (command.type) {
@@ -76,7 +112,8 @@ export function offerOf(
   flags: NgDictionary,
 ): NgRequest {
   const to = otherLeg(session, from)
-  return { ...flags, command: 'offer', 'call-id': session.id, 'from-tag': from, 'to-tag': to, sdp }
+  const tags = { 'from-tag': from, 'to-tag': to }
+  return { ...flags, command: 'offer', 'call-id': session.id, ...tags, sdp: tidied(sdp) }
 }
 
 /** The tags are those of the offer. */
@@ -87,7 +124,27 @@ export function answerOf(
   flags: NgDictionary,
 ): NgRequest {
   const to = otherLeg(session, from)
-  return { ...flags, command: 'answer', 'call-id': session.id, 'from-tag': to, 'to-tag': from, sdp }
+  const tags = { 'from-tag': to, 'to-tag': from }
+  return { ...flags, command: 'answer', 'call-id': session.id, ...tags, sdp: tidied(sdp) }
+}
+
+/**
+ * As rtpengine reads it: 10.5 refuses lines that are none and `c=in ip4`, and writes a wrong `m=` where two blanks are
+ * together.
+ */
+function tidied(sdp: string): string {
+  if (!isUntidy.test(sdp)) return sdp
+  const lines = sdp.split(/\r?\n/).filter((line) => /^[a-z]=/.test(line))
+  return [...lines.map(tidiedLine), ''].join('\r\n')
+}
+
+const isUntidy = /\n(?!(?:[a-z]=|\r?$))|\n[cm]=[^\n]*(?: {2}|\t)|[ \t]\r?\n|\nc=(?!IN IP[46] )/
+
+function tidiedLine(line: string): string {
+  const text = line.trimEnd()
+  if (!/^[cm]=/.test(text)) return text
+  const single = text.replace(/[ \t]+/g, ' ')
+  return single.replace(/^c= ?in ip([46])\b/i, 'c=IN IP$1')
 }
 
 export const deleteOf = (id: string): NgRequest => ({
@@ -104,6 +161,8 @@ export const deleteWithStatistics = ({ id, legs }: Pick<Session, 'id' | 'legs'>)
 
 /** An SDP without streams counts as failed. */
 export function rewrittenIn(answer: NgAnswer): RelayResult {
+  // Another relay could not read it either.
+  if (answer.kind === 'error' && /parse SDP/i.test(answer.reason)) return { kind: 'unreadable' }
   if (answer.kind !== 'ok') return { kind: 'failed' }
   const { sdp } = answer.values
   const hasStreams = typeof sdp === 'string' && isDescription(sdp) && /^m=/m.test(sdp)

@@ -1,5 +1,6 @@
 /** Offers and answers of pairs of legs on their way through a relay. */
 import { callUuidOf } from '../../call/call-machine/leg.ts'
+import { areApart } from '../../call/sdp.ts'
 import type { SipResponse } from '../../call/signalling.ts'
 import { type Description, readDescription, type SdpProfile } from '../description.ts'
 import {
@@ -12,7 +13,16 @@ import {
   type Step,
 } from './session.ts'
 import type { GateDeps } from './sessions.ts'
-import { answerOf, isDescription, offerOf, rewrittenIn } from './offer-answer.ts'
+import {
+  answerOf,
+  isDescription,
+  type MediaRefusal,
+  noCommonVersion,
+  offerOf,
+  relayUnavailable,
+  rewrittenIn,
+  unreadable,
+} from './offer-answer.ts'
 import {
   getsEvents,
   getsInfo,
@@ -33,8 +43,8 @@ interface OffersDeps extends GateDeps {
 /** Takes the outcome of an SDP for a leg: exactly one of these functions is called, once. */
 export interface Outlet {
   readonly pass: (sdp: string) => void
-  /** `isRequired`: without a relay the SDP must not be sent. */
-  readonly fail: (isRequired: boolean) => void
+  /** No relay has it. Undefined: an offer may be sent as it is. */
+  readonly fail: (refusal: MediaRefusal | undefined) => void
   /** The SDP is an answer that does not match the offer (RFC 3264 §6.1). */
   readonly refuse: () => void
   /** The party of the SDP has left: no media is to flow. */
@@ -84,12 +94,12 @@ export class Offers {
           leg.hasOwnVersions = true
           outlet.pass(rewritten.sdp)
         })
-      const decision = decide()
-      const isRequired = decision.kind === 'relay' && decision.isRequired
+      const required = this.#refusalBy(decide(), sdpOwner)
+      const refusal = required && rewritten.kind === 'unreadable' ? unreadable : required
       // The two talk to each other without a relay from now on.
-      const last = isRequired ? undefined : sessions.between(leg.id, sdpOwner)
+      const last = refusal ? undefined : sessions.between(leg.id, sdpOwner)
       if (last) this.#close(last)
-      return this.#finish(leg, step, () => outlet.fail(isRequired))
+      return this.#finish(leg, step, () => outlet.fail(refusal))
     }
     const usable = known?.relay.isAlive === true ? known : undefined
     this.#relay({ leg, other, sdp, flags, finish }, usable, new Set())
@@ -125,6 +135,14 @@ export class Offers {
     return this.#deps.parties.decide(offerer, answerer, callUuids)
   }
 
+  /** Undefined: the SDP may be sent without a relay. */
+  #refusalBy(decision: MediaDecision, legId: string): MediaRefusal | undefined {
+    if (decision.kind === 'bypass' || !decision.isRequired) return undefined
+    if (decision.why !== 'ip-version') return relayUnavailable
+    const isEmergency = this.#deps.calls.call(callUuidOf(legId))?.isEmergency === true
+    return isEmergency ? undefined : noCommonVersion
+  }
+
   /**
    * Whether a body that no relay can read must not pass. In an emergency call it may: the INVITE contains the location of
    * the caller and the SDP (RFC 6442).
@@ -135,6 +153,17 @@ export class Offers {
     if (other === undefined || calls.call(callUuidOf(otherId))?.isEmergency === true) return false
     const decision = this.#decide(leg, other, this.#party(other), this.#party(leg))
     return decision.kind === 'relay' && decision.isRequired
+  }
+
+  /** Why the answer of `other` must not pass without a relay. */
+  #refusalOf(leg: MediaLeg, other: MediaLeg, sdp: string): MediaRefusal | undefined {
+    if (this.#deps.calls.call(callUuidOf(other.id))?.isEmergency === true) return undefined
+    const described = isDescription(sdp) ? this.#partyWith(other, sdp) : this.#party(other)
+    // Call control has no description of a caller before its 200.
+    const asked = isDescription(leg.offer) ? this.#partyWith(leg, leg.offer) : this.#party(leg)
+    const decision = this.#decide(leg, other, described, asked)
+    const refusal = this.#refusalBy(decision, other.id)
+    return refusal && !isDescription(sdp) ? unreadable : refusal
   }
 
   #party(leg: MediaLeg): MediaParty {
@@ -174,6 +203,7 @@ export class Offers {
       if (rewritten.kind === 'rewritten' || session.isClosed) return finish(rewritten)
       if (leg.offered === session) leg.offered = undefined
       this.#release(session)
+      if (rewritten.kind === 'unreadable') return finish(rewritten)
       return this.#relay(offer, undefined, tried.add(relay.name))
     })
   }
@@ -185,8 +215,8 @@ export class Offers {
     const other = legs.get(sdpOwner)
     if (other === undefined) return this.#withoutPeer(leg, sdpOwner, sdp, outlet)
     if (session === undefined) {
-      const isWithheld = this.mustRelay(leg, sdpOwner)
-      return inTurn(leg, () => (isWithheld ? outlet.fail(true) : outlet.pass(sdp)), outlet.drop)
+      const refusal = this.#refusalOf(leg, other, sdp)
+      return inTurn(leg, () => (refusal ? outlet.fail(refusal) : outlet.pass(sdp)), outlet.drop)
     }
     if (session.answer?.from !== sdpOwner) this.#ask(other, session, sdp)
     // The last offer has failed at the relay: the last SDP sent to the leg stands.
@@ -195,7 +225,8 @@ export class Offers {
       return inTurn(leg, stand, outlet.drop)
     }
     const pass = (outcome: RelayResult): void => {
-      if (outcome.kind === 'failed') return outlet.fail(true)
+      if (outcome.kind === 'unreadable') return outlet.fail(unreadable)
+      if (outcome.kind === 'failed') return outlet.fail(relayUnavailable)
       if (outcome.kind === 'unacceptable') return outlet.refuse()
       leg.hasOwnVersions = true
       this.#agreed(leg, session)
@@ -366,6 +397,9 @@ export function offerFlags(offerer: MediaParty, answerer: MediaParty): NgDiction
   return {
     ...common(offerer, convertsDigits(offerer, answerer)),
     ...toward[profile],
+    ...(areApart(offerer.families, answerer.families) && {
+      'address family': answerer.families[0] ?? 'IP4',
+    }),
     // RTP/AVPF stays what it is where nothing has to be converted.
     ...(profile !== offered && { 'transport protocol': protocols[profile] }),
     ...codecFlags(offerer, answerer),

@@ -8,6 +8,8 @@ import type { NgAnswer, NgRequest, Relay } from '../relay/relays.ts'
 export type RelayResult =
   | { readonly kind: 'rewritten'; readonly sdp: string }
   | { readonly kind: 'failed' }
+  /** The relay answers, and cannot read the SDP. */
+  | { readonly kind: 'unreadable' }
   /** An answer has a codec that was not offered, and the relay cannot transcode it. */
   | { readonly kind: 'unacceptable' }
 

@@ -9,6 +9,7 @@ test('a browser, an SRTP phone and an RTP phone are told apart by their offers',
     hasTelephoneEvents: true,
     codecs: ['opus', 'red', 'G722', 'PCMU', 'PCMA'],
     otherCodecs: [],
+    families: ['IP4'],
   })
   expect(readDescription(srtpOffer).profile).toBe('srtp')
   expect(readDescription(baresipOffer)).toEqual({
@@ -17,6 +18,7 @@ test('a browser, an SRTP phone and an RTP phone are told apart by their offers',
     hasTelephoneEvents: true,
     codecs: ['PCMA', 'PCMU'],
     otherCodecs: [],
+    families: ['IP4'],
   })
   expect(readDescription(withoutEvents(baresipOffer)).hasTelephoneEvents).toBe(false)
 })
@@ -40,5 +42,6 @@ test('payload types of RFC 3551 need no rtpmap, and video is not audio', () => {
     hasTelephoneEvents: false,
     codecs: ['PCMU', 'PCMA'],
     otherCodecs: ['VP8', 'H263'],
+    families: ['IP4', 'IP6'],
   })
 })

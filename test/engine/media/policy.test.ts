@@ -227,12 +227,14 @@ const recordedParty = (
     rules: { policy: null, profile: 'auto', codecs, dtmf: 'auto' },
     isOnWebSocket: false,
     natAddress: undefined,
+    families: [],
     description: {
       profile: 'rtp',
       address: '',
       codecs: offered,
       otherCodecs: [],
       hasTelephoneEvents: false,
+      families: [],
     },
   })
 

@@ -4,10 +4,12 @@ import {
   type Callee,
   inviteFor,
   withheld,
+  withheldByVersion,
 } from '../../../../engine/call/dialing/outgoing-invite.ts'
 import { HeaderFilter, partyOf } from '../../../../engine/call/sip-headers.ts'
 import { candidate } from '../../../support/call-rig.ts'
 import { gateway } from '../../../support/gateway.ts'
+import { sdp } from '../../../support/sip-peer.ts'
 
 const filter = new HeaderFilter({ passX: new Set(), ownHost: () => 'us' })
 
@@ -206,4 +208,35 @@ test.each<[string, Callee, boolean]>([
   const reason = withheld(callee, inviteFor(callee, call, filter), call, behind)
   const end = expect.objectContaining({ status: 403, code: 'unpriced_gateway' }) as unknown
   expect(reason).toEqual(isRefused ? { why: "leads to a carrier's gateway", end } : undefined)
+})
+
+const four = sdp('offer')
+const six = four.replaceAll(/IN IP4 \S+/g, 'IN IP6 2001:db8::9')
+
+const registered = { kind: 'phone', routes: [], nextHop: undefined } as const
+const phone = (uri: string, parts: object = {}): Callee => ({
+  ...registered,
+  uri,
+  extension: '102',
+  domain: 'acme.example',
+  tenantId: 3,
+  ...parts,
+})
+
+test.each<readonly [string, Callee, string | undefined, boolean]>([
+  ['a node with IPv4, IPv6', candidate(1, 5_070), six, true],
+  ['a node with IPv4, IPv4', candidate(1, 5_070), four, false],
+  ['a node with IPv4, no offer', candidate(1, 5_070), undefined, false],
+  ['a gateway with IPv6, IPv4', gateway({ uri: 'sip:[2001:db8::1]:5060' }), four, true],
+  ['a gateway with IPv6, IPv6', gateway({ uri: 'sip:[2001:db8::1]:5060' }), six, false],
+  ['a gateway with a name', gateway({ uri: 'sip:192.0.2.1.example' }), six, false],
+  ['a phone with IPv4', phone('sip:102@192.0.2.7:5060'), six, true],
+  ['a phone with a flow of IPv6', phone('sip:1@x', { nextHop: 'sip:[::1]:5060' }), four, true],
+  ['a phone behind a proxy', phone('sip:1@192.0.2.7', { routes: ['<sip:p>'] }), six, false],
+  ['a browser', phone('sip:1@192.0.2.7', { isOnWebSocket: true }), six, false],
+  ['a domain', { kind: 'domain', uri: 'sip:192.0.2.1', tenantId: 3 }, six, false],
+])('without relays nobody is offered what it cannot reach: %s', (_who, callee, body, isApart) => {
+  expect(withheldByVersion(callee, { body })?.end.code).toBe(
+    isApart ? 'no_common_ip_version' : undefined,
+  )
 })
