@@ -27,6 +27,8 @@ export function resumeGrant(ctx: StepContext, call: Call): void {
   if (grantedSeconds === null || answeredAt === null) return
   const usedMs = now - answeredAt
   if (usedMs < grantedSeconds * 1_000 || isLimited(call)) return startGrant(ctx, call)
+  // Nobody pays for more before the parties are there.
+  if (call.doubt !== undefined) return void (call.doubt.isUnpaid = true)
   const { callUuid } = start
   const timer = { kind: 'grant-end', callUuid } as const
   commands.push({ type: 'startTimer', timer, at: now + RESUME_MS })
