@@ -8,7 +8,9 @@ import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import { seededRandom } from '../support/seeded-random.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
+import type { Leaving } from '../support/unattended-calls.ts'
 import { eventually } from '../support/waiting.ts'
+import { rowsOfAbsences } from './load/away.ts'
 import { percentile } from './load/figures.ts'
 import { LoggedCalls, type Notes } from './load/logged-calls.ts'
 import { caller, oneCustomer } from './load/one-customer.ts'
@@ -17,7 +19,8 @@ import { type Row, reportRows } from './load/rows.ts'
 import { startNode } from './load/sipp-load.ts'
 
 export const describe =
-  'live calls over kill -9: time to serve, all go on, each billed once; arguments: calls=1000 rate=200 kills=20 seed=1'
+  'live calls over kill -9: time to serve, all go on, each billed once; parties that hang up while the process is away; ' +
+  'arguments: calls=1000 rate=200 kills=20 seed=1 away=60'
 
 /** By the last digit the scenarios know who hangs up. */
 const hungUpByCaller = '18005551211'
@@ -31,8 +34,30 @@ const ENDS_PER_SECOND = 100
 /** SIPp repeats a request for 32 s. */
 const STRAGGLERS_MS = 40_000
 
-export async function run(words: readonly string[] = []): Promise<void> {
-  const options = numbersOf(words, { calls: 1_000, rate: 200, kills: 20, seed: 1 })
+/** Half of the calls go on. */
+const leavingBesideLasting: readonly Leaving[] = [
+  'nobody',
+  'both',
+  'nobody',
+  'callee',
+  'nobody',
+  'silently',
+]
+
+/** `kills=0`: only what becomes of calls whose parties hang up while no process is there. */
+export async function run(
+  words: readonly string[] = [],
+  ways: readonly Leaving[] = leavingBesideLasting,
+): Promise<void> {
+  const options = numbersOf(words, { calls: 1_000, rate: 200, kills: 20, seed: 1, away: 60 })
+  const rows = options.kills > 0 ? await rowsUnderLoad(options) : []
+  const absences = await rowsOfAbsences({ calls: options.away, ways, end: 'kill' })
+  reportRows([...rows, ...absences])
+}
+
+async function rowsUnderLoad(
+  options: Readonly<Record<'calls' | 'rate' | 'kills' | 'seed', number>>,
+): Promise<readonly Row[]> {
   const node = await startNode('held-node.xml')
   const seed = oneCustomer([node.port], 4, '0.60')
   const tollgate = await TollgateProcess.start(seed, { LOG_LEVEL: 'warn' })
@@ -65,11 +90,11 @@ export async function run(words: readonly string[] = []): Promise<void> {
     await end(held)
     const records = await recordsOf(tollgate)
     const limitMs = options.calls > 1_000 ? 4_000 : 2_000
-    reportRows([
+    return [
       ...rowsOfService(servingMs, limitMs, bytes),
       ...rowsOfCalls(notesOf(held), notesOf(beside), records),
       ...rowsOfBooks(tollgate, records),
-    ])
+    ]
   } finally {
     for (const calls of started) await calls.stop()
     await tollgate.stop()

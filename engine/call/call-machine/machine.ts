@@ -45,7 +45,7 @@ import {
   relayRequest,
 } from './exchange.ts'
 import { askLeg, askParties, endedUnseen, noteHeard, questionEnded } from './doubt.ts'
-import { askForMore, extended, grantEnd, limitGrant, resumeGrant } from './grant.ts'
+import { askForMore, extended, grantEnd, isPutOff, limitGrant, resumeGrant } from './grant.ts'
 import type {
   Admission,
   Command,
@@ -332,7 +332,7 @@ function onCallTimer(
       return askForMore(ctx, call)
     case 'grant-end':
     default:
-      return stop(ctx, call, grantEnd(call))
+      return isPutOff(call) ? undefined : stop(ctx, call, grantEnd(call))
   }
 }
 

@@ -242,7 +242,7 @@ export interface Doubt {
   readonly aliveAt: number
   /** This process has had it since then. */
   readonly since: number
-  /** Its grant has run out: more is asked for when the parties are there. */
+  /** Its grant runs out, or has: more is asked for when the parties are heard. */
   isUnpaid?: boolean
 }
 
