@@ -98,7 +98,10 @@ function journalFile(tollgate: TollgateProcess): { readonly size: number; readon
   return { size: content.length, room: content.length - (content.lastIndexOf('\n') + 1) }
 }
 
-/** Ends calls, with a long line each, until the journal is about to need more of the disk. */
+/** Its calls have long lines. */
+const longName = 'x'.repeat(1_000)
+
+/** Ends calls until the journal is about to need more of the disk. */
 async function untilRoomIsUsed(
   { node, tollgate }: { readonly node: SipPeer; readonly tollgate: TollgateProcess },
   caller: SipPeer,
@@ -106,7 +109,7 @@ async function untilRoomIsUsed(
   let least = Infinity
   let { size } = journalFile(tollgate)
   for (let growths = 0; ;) {
-    await hangUp(caller, node, await answered(caller, node, tollgate, 'x'.repeat(1_000)))
+    await hangUp(caller, node, await answered(caller, node, tollgate, longName))
     const now = journalFile(tollgate)
     if (now.size > size) growths += 1
     ;({ size } = now)
@@ -121,7 +124,8 @@ onSqlite('file')(
     const { node, tollgate } = await startWithNode((ports) => seedFor(ports))
     const caller = await openPeer(tollgate)
     const live: Awaited<ReturnType<typeof answered>>[] = []
-    for (let call = 0; call < 30; call += 1) live.push(await answered(caller, node, tollgate))
+    for (let call = 0; call < 8; call += 1)
+      live.push(await answered(caller, node, tollgate, longName))
     await untilRoomIsUsed({ node, tollgate }, caller)
     // From here on neither the journal gets a block, nor does the database take anything.
     const size = `--fsize=${journalFile(tollgate).size}:unlimited`
