@@ -83,7 +83,7 @@ async function rowsUnderLoad(
     )
     await start('talking-caller.xml', hungUpByCaller, 'beside', options.rate)
     await pause(2_000)
-    const servingMs = await killAndRestart(tollgate, options)
+    const kills = await killAndRestart(tollgate, options)
     const bytes = journalBytes(tollgate)
     const beside = started.slice(held.length)
     await Promise.all(beside.map((calls) => calls.finish(STRAGGLERS_MS)))
@@ -91,8 +91,15 @@ async function rowsUnderLoad(
     const records = await recordsOf(tollgate)
     const limitMs = options.calls > 1_000 ? 4_000 : 2_000
     return [
-      ...rowsOfService(servingMs, limitMs, bytes),
-      ...rowsOfCalls(notesOf(held), notesOf(beside), records),
+      ...rowsOfService(
+        kills.map(({ at, servedAt }) => servedAt - at),
+        limitMs,
+        bytes,
+      ),
+      ...rowsOfCalls(notesOf(held), notesOf(beside), records, {
+        kills,
+        clockOffsetMs: beside[0]?.clockOffsetMs ?? 0,
+      }),
       ...rowsOfBooks(tollgate, records),
     ]
   } finally {
@@ -105,22 +112,27 @@ async function rowsUnderLoad(
 const notesOf = (parts: readonly LoggedCalls[]): ReadonlyMap<string, Notes> =>
   new Map(parts.flatMap((calls) => [...calls.notes()]))
 
-/** Of each kill: ms until OPTIONS was answered. */
+/** By `performance.now()`; `servedAt`: OPTIONS was answered. */
+interface Kill {
+  readonly at: number
+  readonly servedAt: number
+}
+
 async function killAndRestart(
   tollgate: TollgateProcess,
   { kills, seed }: { readonly kills: number; readonly seed: number },
-): Promise<readonly number[]> {
+): Promise<readonly Kill[]> {
   const random = seededRandom(seed)
-  const servingMs: number[] = []
+  const done: Kill[] = []
   for (let kill = 1; kill <= kills; kill += 1) {
     await pause(500 + random() * 2_500)
     const at = performance.now()
     await tollgate.kill()
     const [answered] = await Promise.all([firstAnswer(tollgate.sipPort), tollgate.restart()])
-    servingMs.push(answered - at)
+    done.push({ at, servedAt: answered })
   }
   await pause(1_000)
-  return servingMs
+  return done
 }
 
 /** Sends a request without a body to this port of 127.0.0.1. */
@@ -225,6 +237,7 @@ function rowsOfCalls(
   held: ReadonlyMap<string, Notes>,
   beside: ReadonlyMap<string, Notes>,
   records: ReadonlyMap<string, StoredCall>,
+  crashes: Crashes,
 ): readonly Row[] {
   const all = (
     what: string,
@@ -249,7 +262,7 @@ function rowsOfCalls(
     all('calls beside, answered: BYE gets 200 or 481', answered, ([, notes]) =>
       ['caller-ended', 'known-as-ended'].some((what) => notes.has(what)),
     ),
-    all('calls beside, answered: billed once, within 1 s', answered, isBilled(records)),
+    all('calls beside, answered: billed once, within 1 s', answered, isBilled(records, crashes)),
   ]
 }
 
@@ -262,17 +275,40 @@ const textOf = (notes: Notes, stored: StoredCall | undefined): string =>
  * up, one side saw it later than the other: anything in between is right.
  */
 const isBilled =
-  (records: ReadonlyMap<string, StoredCall>) =>
+  (records: ReadonlyMap<string, StoredCall>, crashes?: Crashes) =>
   ([id, notes]: readonly [string, Notes]): boolean => {
     const row = records.get(id)
     const ends = ['caller-ended', 'callee-ended', 'known-as-ended']
     const [ended] = ends.flatMap((what) => notes.get(what) ?? [])
     const answered = notes.get('answered')
     if (row?.records !== 1 || ended === undefined || answered === undefined) return false
-    const least = ((notes.get('bye') ?? ended) - answered) / 1_000
+    const bye = notes.get('bye') ?? ended
+    const least = (crashes === undefined ? bye : surelyHeard(answered, bye, crashes)) - answered
     const most = (ended - (notes.get('placed') ?? answered)) / 1_000
-    return row.billsec >= least - 1 && row.billsec <= most + 1
+    return row.billsec >= least / 1_000 - 1 && row.billsec <= most + 1
   }
+
+interface Crashes {
+  readonly kills: readonly Kill[]
+  /** Of the notes of the calls. */
+  readonly clockOffsetMs: number
+}
+
+/** A BYE that comes so soon after a start may be the copy of an earlier one, and parties are asked meanwhile (D322). */
+const DOUBT_MS = 4_000
+/** The journal hears of the process every second. */
+const BEAT_MS = 1_000
+
+/** A call that is hung up while the process is away, or before its parties are heard, ends when it was seen last. */
+function surelyHeard(answered: number, bye: number, { kills, clockOffsetMs }: Crashes): number {
+  const isNear = kills.some(({ at, servedAt }) => {
+    const hungUp = bye + clockOffsetMs
+    return hungUp >= at && hungUp <= servedAt + DOUBT_MS
+  })
+  const cut = kills.find(({ at }) => at >= answered + clockOffsetMs)
+  if (!isNear || cut === undefined) return bye
+  return Math.min(bye, cut.at - clockOffsetMs - BEAT_MS)
+}
 
 function rowsOfBooks(
   tollgate: TollgateProcess,
