@@ -1,7 +1,19 @@
-/** Bundles the program into dist/, which starts four times faster than the sources, and the console into dist/console/. */
-import { chmodSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+/**
+ * Bundles the program into dist/, which starts four times faster than the sources, and the console into dist/console/.
+ * A Tollgate that runs from this folder never notices (D321): it has files of dist/ mapped, and starts threads from it.
+ */
+import {
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { createRequire } from 'node:module'
-import { basename, dirname } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 
 const { build } = await import('esbuild').catch(() => {
@@ -22,6 +34,7 @@ const consoleContent = {
 
 const common = {
   outdir: 'dist',
+  write: false,
   bundle: true,
   platform: 'node',
   format: 'esm',
@@ -52,7 +65,21 @@ const drachtioSrfBeside = {
     onResolve({ filter: /^drachtio-srf$/ }, () => ({ path: './drachtio-srf.js', external: true })),
 }
 
-await Promise.all([
+/** Each thread needs its own file, with a hash in its name: a server starts the threads of its own build. */
+const threads = await build({
+  ...forNode,
+  entryPoints: {
+    'report-worker': 'control/reports/report-worker.ts',
+    'rate-import-worker': 'control/resources/rate-import-worker.ts',
+    'backup-worker': 'engine/backups/backup-worker.ts',
+    'recording-worker': 'engine/media/recording/recording-worker.ts',
+    'mixer-worker': 'engine/media/spy/mixer-worker.ts',
+  },
+  entryNames: '[name]-[hash]',
+  // Its binary is a package of its own for each system.
+  external: ['@node-rs/argon2'],
+})
+const [launcher, program, library, client, consoleFiles] = await Promise.all([
   // An old Node must be able to run it, to report that it is too old.
   build({
     ...common,
@@ -62,16 +89,7 @@ await Promise.all([
   }),
   build({
     ...forNode,
-    entryPoints: {
-      tollgate: 'engine/main.ts',
-      // Each thread needs its own file.
-      'report-worker': 'control/reports/report-worker.ts',
-      'rate-import-worker': 'control/resources/rate-import-worker.ts',
-      'backup-worker': 'engine/backups/backup-worker.ts',
-      'recording-worker': 'engine/media/recording/recording-worker.ts',
-      'mixer-worker': 'engine/media/spy/mixer-worker.ts',
-    },
-    // Its binary is a package of its own for each system.
+    entryPoints: { tollgate: 'engine/main.ts' },
     external: ['@node-rs/argon2'],
     plugins: [drachtioSrfBeside],
   }),
@@ -86,9 +104,92 @@ await Promise.all([
   }),
   buildConsole('dist/console'),
 ])
+
+/** Files of dist/ of this build. What names others comes after them. */
+const current = new Set()
+for (const { path, contents } of [threads, library, client].flatMap((each) => each.outputFiles))
+  install(path, contents)
 for (const name of ['swagger-ui.css', 'swagger-ui-bundle.js'])
-  cpSync(`${folderOf('swagger-ui-dist')}/${name}`, `dist/docs/${name}`)
-cpSync(`${folderOf('better-sqlite3')}/prebuilds`, 'dist/prebuilds', { recursive: true })
+  install(`dist/docs/${name}`, readFileSync(`${folderOf('swagger-ui-dist')}/${name}`))
+const prebuilds = `${folderOf('better-sqlite3')}/prebuilds`
+for (const name of filesIn(prebuilds))
+  install(`dist/prebuilds/${name}`, readFileSync(join(prebuilds, name)))
+for (const [path, contents] of consoleFiles) install(path, contents)
+for (const { path, contents } of program.outputFiles)
+  install(path, path.endsWith('.js') ? withThreadNames(contents) : contents)
+for (const { path, contents } of launcher.outputFiles)
+  install(path, contents, path.endsWith('.js') ? 0o755 : undefined)
+removeEarlier()
+
+/** A file that is equal stays; any other gets another inode: what has the old one mapped or open goes on with it. */
+function install(path, contents, mode = 0o644) {
+  const place = path.slice(path.lastIndexOf('dist/'))
+  current.add(place)
+  if (isEqual(place, contents)) return
+  mkdirSync(dirname(place), { recursive: true })
+  const next = `${place}.new-${process.pid}`
+  writeFileSync(next, contents, { mode })
+  renameSync(next, place)
+}
+
+function isEqual(path, contents) {
+  const { size } = statSync(path, { throwIfNoEntry: false }) ?? {}
+  return size === contents.length && readFileSync(path).equals(contents)
+}
+
+function withThreadNames(contents) {
+  let text = Buffer.from(contents).toString()
+  for (const { path } of threads.outputFiles.filter(({ path }) => path.endsWith('.js'))) {
+    const name = basename(path)
+    const plain = `./${name.replace(/-[^-]+$/, '')}.js`
+    if (!text.includes(plain)) throw new Error(`nothing starts the thread ${plain}`)
+    text = text.replaceAll(plain, `./${name}`)
+  }
+  return Buffer.from(text)
+}
+
+/**
+ * Threads and assets of earlier builds stay for a while: for servers that run, and for pages that are open. The package
+ * is without them. The time of such a file is that of the first build without it.
+ */
+function removeEarlier() {
+  const day = 24 * 60 * 60 * 1_000
+  const list = 'dist/.npmignore'
+  const known = new Set(linesOf(list))
+  const earlier = filesIn('dist').filter(
+    (name) =>
+      !current.has(`dist/${name}`) &&
+      (/^[a-z]+-worker(?:-\w+)?\.js$/.test(name) || name.startsWith('console/assets/')),
+  )
+  const now = new Date()
+  const kept = earlier.filter((name) => {
+    const path = `dist/${name}`
+    if (!known.has(`/${name}`)) utimesSync(path, now, now)
+    const keptMs = (name.startsWith('console/') ? 2 : 60) * day
+    if (now - statSync(path).mtimeMs < keptMs) return true
+    rmSync(path, { force: true })
+    return false
+  })
+  for (const name of filesIn('dist'))
+    if (/-worker(?:-\w+)?\.js\.map$/.test(name) && !current.has(`dist/${name}`))
+      rmSync(`dist/${name}`, { force: true })
+  install(list, Buffer.from(['*.new-*', ...kept.map((name) => `/${name}`), ''].join('\n')))
+}
+
+function linesOf(path) {
+  try {
+    return readFileSync(path, 'utf8').split('\n')
+  } catch {
+    return []
+  }
+}
+
+/** Paths of all files in a folder, relative to it. */
+function filesIn(folder) {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name).slice(folder.length + 1))
+}
 
 function folderOf(name) {
   return dirname(createRequire(import.meta.url).resolve(`${name}/package.json`))
@@ -115,25 +216,24 @@ async function buildConsole(folder) {
     jsxImportSource: 'preact',
     legalComments: 'none',
   })
-  rmSync(folder, { recursive: true, force: true })
-  mkdirSync(`${folder}/assets`, { recursive: true })
-  for (const { path, contents } of outputFiles) {
-    writeCompressed(path, contents)
-  }
+  const files = outputFiles.flatMap(({ path, contents }) => compressed(path, contents))
   const nameOf = (pattern) =>
     outputFiles.map(({ path }) => basename(path)).find((name) => pattern.test(name))
   const page = (script) => (content) =>
     consolePage(content, nameOf(script), nameOf(/\.css$/), nameOf(/\.svg$/))
-  writeFileSync(`${folder}/index.html`, page(/^console.*\.js$/)(consoleContent))
   const guide = guidePage(readFileSync('GUIDE.md', 'utf8'), page(/^guide.*\.js$/))
-  writeCompressed(`${folder}/guide.html`, Buffer.from(guide))
+  files.push(...compressed(`${folder}/guide.html`, Buffer.from(guide)))
+  const index = Buffer.from(page(/^console.*\.js$/)(consoleContent))
+  return [...files, [`${folder}/index.html`, index]]
 }
 
-function writeCompressed(path, contents) {
+function compressed(path, contents) {
   const brotli = { params: { [constants.BROTLI_PARAM_SIZE_HINT]: contents.length } }
-  writeFileSync(path, contents)
-  writeFileSync(`${path}.br`, brotliCompressSync(contents, brotli))
-  writeFileSync(`${path}.gz`, gzipSync(contents, { level: 9 }))
+  return [
+    [`${path}.br`, brotliCompressSync(contents, brotli)],
+    [`${path}.gz`, gzipSync(contents, { level: 9 })],
+    [path, contents],
+  ]
 }
 
 function consolePage({ title, body }, script, style, icon) {
@@ -153,5 +253,3 @@ function consolePage({ title, body }, script, style, icon) {
 </html>
 `
 }
-
-chmodSync('dist/main.js', 0o755)

@@ -30,7 +30,7 @@ const patientTests = inFolders(
 const thoroughTests = [
   ...inFolders('sipvicious', 'webphone', 'conformance', 'rtpengine', 'console'),
   'test/baresip/nodes.test.ts',
-  'test/process/{container,demo,drachtio-server,outlive,service-manager}.test.ts',
+  'test/process/{build,container,demo,drachtio-server,outlive,service-manager}.test.ts',
   'test/process/{sip-server-package,package,socket-activation,start}.test.ts',
 ]
 /** Without sockets, in virtual time: nothing in them waits. */

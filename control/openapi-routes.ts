@@ -107,7 +107,9 @@ function pathOf(file: string): string {
   return createRequire(import.meta.url).resolve(`swagger-ui-dist/${file}`)
 }
 
+/** That of the page: assets of earlier builds are beside it. */
 function assetPath(files: ConsoleFiles | undefined, ending: string): string | undefined {
-  const name = [...(files?.assets.keys() ?? [])].find((each) => each.endsWith(ending))
+  const names = [...(files?.assets.keys() ?? [])].filter((each) => each.endsWith(ending))
+  const name = names.find((each) => files?.page.includes(each) === true)
   return name === undefined ? undefined : `/console/assets/${name}`
 }

@@ -85,6 +85,7 @@ export const counted = (charging: Charging, totals: CallTotals): Charging => ({
   resume: (callUuid) => charging.resume(callUuid),
   abandon: (callUuid) => charging.abandon(callUuid),
   alive: (callUuids, nowMs) => charging.alive(callUuids, nowMs),
+  running: (nowMs, sinceMs) => charging.running(nowMs, sinceMs),
   report: (record, safe, quality) => {
     totals.add(record)
     void quality?.then((known) => totals.addQuality(known))

@@ -8,7 +8,7 @@ export interface ConsoleFiles {
   readonly page: string
   /** GUIDE.md as HTML. */
   readonly guide: Asset
-  /** By name, which contains a hash of the content. */
+  /** By name, which contains a hash of the content; those of earlier builds too, for pages that are open (D321). */
   readonly assets: ReadonlyMap<string, Asset>
 }
 

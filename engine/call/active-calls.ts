@@ -38,7 +38,7 @@ export interface ActiveCallsDeps {
   /** Milliseconds UTC by the clock of the machine. */
   readonly wallNow: () => number
   readonly deadlines: Deadlines
-  readonly charging: Pick<Charging, 'alive'>
+  readonly charging: Pick<Charging, 'alive' | 'running'>
   /** Why this node takes no calls: it cannot store them, or may not. Absent: it always takes calls. */
   readonly whyClosed?: () => Unserved | undefined
   readonly onEvent: (event: CallEvent) => void
@@ -60,8 +60,10 @@ export type CallEvent = { readonly tenantId: number | null } & (
   | { readonly type: 'call.ended'; readonly record: CallRecord }
 )
 
-/** The OCS learns this often which calls are live; at most 10 s by the charging contract. */
-const HEARTBEAT_MS = 5_000
+/** The journal learns this often that this process runs: so much of a call is not charged if it ends in a crash. */
+const BEAT_MS = 1_000
+/** The OCS learns every so many beats which calls are live; at most 10 s by the charging contract. */
+const BEATS_OF_ALL = 5
 const DRAIN_POLL_MS = 500
 
 /** The caller has no final response yet, and the machine sends none before the next event. */
@@ -79,10 +81,15 @@ export class ActiveCalls {
   readonly unstored = new UnstoredCalls()
   #isDraining = false
   #isBeating = false
+  #beats = 0
+  /** Calls of the last process whose parties are there, since the last beat. */
+  #heard: string[] = []
+  readonly #since: number
   readonly #onEmpty: (() => void)[] = []
 
   constructor(deps: ActiveCallsDeps) {
     this.#deps = deps
+    this.#since = deps.now()
     this.world = emptyWorld(deps.nodeName)
     this.#calls = this.world.calls
     this.#recent = new RecentCalls(deps.now, deps.recentCalls)
@@ -134,8 +141,9 @@ export class ActiveCalls {
   }
 
   /** Adds a call of the last run. `resume` connects its legs. */
-  restore(saved: saving.SavedCall, { call, shiftMs }: SavedEntry): LiveCall {
-    const restored = saving.restoreCall(this.world, saved, call, shiftMs)
+  restore(saved: saving.SavedCall, { call, shiftMs, aliveAt }: SavedEntry): LiveCall {
+    const doubt = { aliveAt, since: this.#deps.now() }
+    const restored = saving.restoreCall(this.world, saved, call, shiftMs, doubt)
     for (const callId of restored.callIds) this.#byLeg?.add(callId, saved.callUuid)
     return restored
   }
@@ -158,6 +166,11 @@ export class ActiveCalls {
     if (call) this.counts.move(call, nowhere, call.place)
     this.#scheduleHeartbeat()
     return saving.connectSaved(this.world, saved)
+  }
+
+  /** The parties of a restored call are there. */
+  goesOn({ start }: LiveCall): void {
+    this.#heard.push(start.callUuid)
   }
 
   /** Removes a restored call that cannot continue. */
@@ -445,19 +458,29 @@ export class ActiveCalls {
   #scheduleHeartbeat(): void {
     if (this.#isBeating) return
     this.#isBeating = true
-    this.#deps.deadlines.at(this.#deps.now() + HEARTBEAT_MS, () => {
+    this.#deps.deadlines.at(this.#deps.now() + BEAT_MS, () => {
       this.#isBeating = false
       this.#beat()
     })
   }
 
   #beat(): void {
+    const heard = this.#heard
+    this.#heard = []
     if (this.#calls.size === 0) return
-    const alive: string[] = []
-    for (const [callUuid, call] of this.#calls)
-      if (call.answeredAt !== null && !call.end) alive.push(callUuid)
+    this.#beats += 1
+    this.#deps.charging.running(this.#deps.now(), this.#since)
+    const alive = this.#beats % BEATS_OF_ALL === 0 ? this.#lasting() : heard
     if (alive.length > 0) this.#reportAlive(alive)
     this.#scheduleHeartbeat()
+  }
+
+  /** Answered calls, without those whose parties have not been heard since the last process. */
+  #lasting(): readonly string[] {
+    const lasting: string[] = []
+    for (const [callUuid, { answeredAt, end, doubt }] of this.#calls)
+      if (answeredAt !== null && !end && !doubt) lasting.push(callUuid)
+    return lasting
   }
 
   #reportAlive(callUuids: readonly string[]): void {

@@ -250,6 +250,7 @@ export class CallRunner {
         return this.#charge(command)
       case 'takeRoom':
         return this.#takeRoom(command)
+      case 'goesOn':
       case 'count':
       case 'calleeLeft':
       case 'display':
@@ -260,11 +261,15 @@ export class CallRunner {
     }
   }
 
-  #updateCalls(command: CommandOf<'count' | 'calleeLeft' | 'display' | 'transfer'>): void {
+  #updateCalls(
+    command: CommandOf<'goesOn' | 'count' | 'calleeLeft' | 'display' | 'transfer'>,
+  ): void {
     const { calls } = this.#deps
     const call = calls.call(command.callUuid)
     if (call === undefined) return undefined
     switch (command.type) {
+      case 'goesOn':
+        return calls.goesOn(call)
       case 'count':
         return calls.counts.move(call, command.before, command.place)
       case 'calleeLeft':
@@ -444,6 +449,7 @@ class CallTimers {
     exchange: new Map(),
     retry: new Map(),
     parting: new Map(),
+    question: new Map(),
   }
 
   constructor(deadlines: Deadlines, onTimer: (timer: Timer) => void) {
@@ -479,6 +485,7 @@ function idOf(timer: Timer): string {
       return `${timer.legId} ${timer.retryId}`
     case 'attempt':
     case 'parting':
+    case 'question':
       return timer.legId
     case 'ring':
     case 'source':
@@ -506,6 +513,12 @@ export interface Restored {
 }
 
 const SAVE_AGAIN_MS = 1_000
+
+/** What has waited in the sockets comes first: a BYE there needs no question. */
+const FIRST_QUESTION_MS = 100
+/** The parties of so many calls are asked at a time: of 500 calls in a second. */
+const QUESTIONS_INTERVAL_MS = 20
+const CALLS_AT_A_TIME = 10
 
 /** An answered call may be stable again after one of these events. */
 const settling: ReadonlySet<MachineEvent['type']> = new Set([
@@ -607,7 +620,26 @@ class SavedCalls {
       else if (saved.call.phase === 'answered') dispatch({ type: 'resumed', callUuid })
       else dispatch({ type: 'journalled', callUuid, isStored: true })
     }
+    this.#askAll(restored)
     return { restored: restored.length, abandoned: entries.length - restored.length }
+  }
+
+  /** Asks the parties of all calls whether they are still there, not all at once. */
+  #askAll(restored: readonly SavedCall[]): void {
+    const { deadlines, now } = this.#deps
+    let at = now() + FIRST_QUESTION_MS
+    for (let from = 0; from < restored.length; from += CALLS_AT_A_TIME) {
+      deadlines.at(at, () => {
+        for (const { callUuid } of restored.slice(from, from + CALLS_AT_A_TIME)) this.#ask(callUuid)
+      })
+      at += QUESTIONS_INTERVAL_MS
+    }
+  }
+
+  /** Saved before: after another crash the next question must have a higher CSeq than this one (RFC 3261 §12.2.1.1). */
+  #ask(callUuid: string): void {
+    this.#save(callUuid)
+    this.#deps.dispatch({ type: 'ask', callUuid })
   }
 
   /** Undefined: the call cannot continue, and is closed. A fault in one call does not affect the others. */

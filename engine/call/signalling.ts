@@ -159,6 +159,8 @@ export type LegCommand = { readonly legId: string } & (
       /** Leaves the ACK of an INVITE without body to `acknowledgeReinvite`. */
       readonly noAck: boolean
     }
+  /** Asks the peer, in the dialog, whether it is still there; nothing of the session changes. */
+  | { readonly type: 'ask'; readonly transactionId: string }
   | {
       readonly type: 'acknowledgeReinvite'
       readonly transactionId: string

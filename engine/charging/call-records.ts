@@ -239,6 +239,10 @@ export class CallRecords {
     this.#journal.alive(callUuids, nowMs)
   }
 
+  running(nowMs: number, sinceMs: number): void {
+    this.#journal.running(nowMs, sinceMs)
+  }
+
   /**
    * Queues an ended call. Rejects only when the database can never store this record. With `terms` the journal has
    * the end meanwhile, so that it may wait. Resolves with what `committed` was given.

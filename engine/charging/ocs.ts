@@ -326,6 +326,10 @@ export class Ocs implements Charging, OcsPort {
     return revokedAmong(callUuids, nowMs, this.#reservations, this.#guards)
   }
 
+  running(nowMs: number, sinceMs: number): void {
+    this.#records.running(nowMs, sinceMs)
+  }
+
   report(record: CallRecord, safe?: () => void, quality?: Quality): Promise<void> {
     return this.#charges.of(record, (charge) =>
       this.#settlement.settle(record, charge, safe, quality),

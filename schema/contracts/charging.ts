@@ -128,7 +128,7 @@ export interface SavedEntry {
   readonly state: string
   /** To be added to the times in `state`, which are by the steady clock of another process. */
   readonly shiftMs: number
-  /** Time of its last heartbeat. */
+  /** The last moment at which it was known to go on. */
   readonly aliveAt: number
 }
 
@@ -179,6 +179,11 @@ export interface Charging {
    * end now, because their customer was deactivated.
    */
   alive(callUuids: readonly string[], nowMs: number): readonly RevokedCall[]
+  /**
+   * Notes that this process runs, since `sinceMs`; called every second while there are calls. After a crash its calls
+   * were alive until then: those that began since `sinceMs`, or were named by `alive` since.
+   */
+  running(nowMs: number, sinceMs: number): void
   /**
    * Settles an ended call: stores its record, debits its cost and removes its journal entry in one transaction,
    * and releases its reservation. Resolves when that is durable. Safe to repeat: one record per `callUuid`.

@@ -30,10 +30,12 @@ export interface JournalFile {
   /** Bytes in the file that is written to. */
   readonly size: number
   /**
-   * One call at a time; the bytes of the lines do not change until `done`. After an error the caller appends the same lines
-   * again, possibly with more after them.
+   * One call at a time, also with `appendReserved`; the bytes of the lines do not change until `done`. After an error the
+   * caller appends the same lines again, possibly with more after them. So much room stays behind them on the disk.
    */
-  append(lines: Buffer, done: (error: unknown) => void): void
+  append(lines: Buffer, done: (error: unknown) => void, reservedBytes?: number): void
+  /** The same for lines that have their room already: a full disk takes them. */
+  appendReserved(lines: Buffer, done: (error: unknown) => void): void
   /** The current file was removed or moved. */
   isGone(): boolean
   /** Later lines go to a new file. */
@@ -160,6 +162,7 @@ const noBytes = Buffer.alloc(0)
 
 /** Zeros are written ahead: a line that changed the size of the file would cost a second write. */
 const ROOM_BYTES = 256 * 1024
+const zeros = Buffer.alloc(ROOM_BYTES)
 
 /** Only one process may have them: the one that serves the database. */
 export class JournalFiles implements JournalFile {
@@ -172,6 +175,8 @@ export class JournalFiles implements JournalFile {
   #file: number | undefined
   #size = 0
   #room = 0
+  /** Parts of lines may stand behind the last one: their write has failed. */
+  #isTorn = false
   #isWriting = false
   #isClosed = false
 
@@ -202,28 +207,54 @@ export class JournalFiles implements JournalFile {
     return { lines, foreign }
   }
 
-  append(lines: Buffer, done: (error: unknown) => void): void {
+  append(lines: Buffer, done: (error: unknown) => void, reservedBytes = 0): void {
     try {
       const file = (this.#file ??= this.#create())
       const head = this.#size === 0 ? checked(this.#head) : noBytes
-      const end = this.#size + head.length + lines.length
-      const isFull = end > this.#room
-      const room = isFull ? Math.ceil(end / ROOM_BYTES) * ROOM_BYTES : this.#room
-      const bytes = isFull ? Buffer.concat([head, lines], room - this.#size) : lines
+      const bytes = head.length === 0 ? lines : Buffer.concat([head, lines])
       this.#isWriting = true
-      writeAll(file, bytes, this.#size, (error) => {
-        this.#isWriting = false
-        if (this.#isClosed) this.#close()
-        if (error === undefined) {
-          if (this.#size === 0) void this.#mark?.set(this.#number)
-          this.#size = end
-          this.#room = room
-        }
-        done(error)
+      this.#makeRoom(file, this.#size + bytes.length + reservedBytes, (error) => {
+        if (error === undefined) this.#write(file, bytes, done)
+        else this.#written(error, done)
       })
     } catch (error) {
-      done(error)
+      this.#written(error, done)
     }
+  }
+
+  appendReserved(lines: Buffer, done: (error: unknown) => void): void {
+    const hasRoom = this.#size > 0 && this.#size + lines.length <= this.#room
+    if (this.#file === undefined || this.#isTorn || !hasRoom)
+      return done(new Error('the room that is reserved is used up'))
+    this.#isWriting = true
+    return this.#write(this.#file, lines, done)
+  }
+
+  /** Writes zeros up to there, piece by piece. A disk that is full refuses them, and no line is torn. */
+  #makeRoom(file: number, upTo: number, done: (error: unknown) => void): void {
+    if (upTo <= this.#room) return done(undefined)
+    return writeAll(file, zeros, this.#room, (error) => {
+      if (error !== undefined) return done(error)
+      this.#room += zeros.length
+      return this.#makeRoom(file, upTo, done)
+    })
+  }
+
+  #write(file: number, bytes: Buffer, done: (error: unknown) => void): void {
+    writeAll(file, bytes, this.#size, (error) => {
+      this.#isTorn = error !== undefined
+      if (error === undefined) {
+        if (this.#size === 0) void this.#mark?.set(this.#number)
+        this.#size += bytes.length
+      }
+      this.#written(error, done)
+    })
+  }
+
+  #written(error: unknown, done: (error: unknown) => void): void {
+    this.#isWriting = false
+    if (this.#isClosed) this.#close()
+    done(error)
   }
 
   #create(): number {
@@ -246,6 +277,7 @@ export class JournalFiles implements JournalFile {
     this.#number += 1
     this.#size = 0
     this.#room = 0
+    this.#isTorn = false
   }
 
   async removeOlder(): Promise<void> {
@@ -354,6 +386,10 @@ export class MemoryFile implements JournalFile {
     this.size += lines.length
     this.#lines.push(Buffer.from(lines))
     done(undefined)
+  }
+
+  appendReserved(lines: Buffer, done: (error: unknown) => void): void {
+    this.append(lines, done)
   }
 
   isGone(): boolean {

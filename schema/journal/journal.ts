@@ -36,6 +36,13 @@ const RETRY_MS = 100
 const LAST_WAIT_MS = 250
 /** When the file is larger than this, and than twice the lines of open calls, these are written to a new file. */
 const FILE_BYTES = 4 * 1024 * 1024
+/**
+ * Room for the ends of open calls, which is written ahead: on a full disk no call begins, and those that go on end in
+ * it. A small part while a new file takes over what is open: the older ones are still there.
+ */
+const RESERVED_BYTES = 64 * 1024
+const RESERVED_BYTES_OF_CALL = 2 * 1024
+const MOST_RESERVED_BYTES = 4 * 1024 * 1024
 /** Bytes of open calls that each write moves to the new file, and the time between two such writes. */
 const MOVED_BYTES = 256 * 1024
 const MOVE_WAIT_MS = 1
@@ -43,6 +50,8 @@ const MOVE_WAIT_MS = 1
 /** Callers that wait for the same write have one deadline. */
 interface Waiting {
   readonly done: ((isDurable: boolean) => void)[]
+  /** Of ends, which may be written on their own. */
+  readonly ends: (() => void)[]
   /** Cancels the deadline. */
   readonly cancel: () => void
 }
@@ -65,8 +74,9 @@ export class CallJournal {
   /** Lines for the next write, and the calls that wait for it. */
   readonly #next = new LineBuffer()
   #waiting: Waiting | undefined
-  /** The newest heartbeat, for the next write. */
+  /** The newest heartbeat, for the next write, and the newest sign that this process runs. */
   #beat: string | undefined
+  #running: string | undefined
   /** How long the next write may wait. */
   #nextWaitMs = Infinity
   /** Lines and calls of the write that goes on, or has failed. */
@@ -74,6 +84,10 @@ export class CallJournal {
   readonly #waitingInWrite: Waiting[] = []
   #isWriting = false
   #isFailing = false
+  /** How many writes have begun, and the last one that the disk has taken. */
+  #writes = 0
+  #lastDurable = 0
+  readonly #ends = new LineBuffer()
   #isClosed = false
   /** Open calls that are not yet in the new file. */
   #toMove: Iterator<OpenLines> | undefined
@@ -148,6 +162,7 @@ export class CallJournal {
     const { callUuid } = call
     const text = toText({ answered: call, tariff, answeredMs, boot: this.#boot })
     this.#open.note(callUuid, 'answered', this.#next.add(text))
+    this.#open.noteAnswered(callUuid, answeredMs)
     if (state !== undefined) this.#addState(callUuid, state)
     return new Promise((resolve) => {
       this.#await((isDurable) => {
@@ -176,13 +191,15 @@ export class CallJournal {
 
   #newWaiting(): Waiting {
     const done: Waiting['done'] = []
+    const ends: Waiting['ends'] = []
     const { schedule } = this.#deps
     let cancel = schedule(() => {
       cancel = schedule(() => {
         for (const tell of done.splice(0)) tell(false)
+        for (const tell of ends.splice(0)) tell()
       }, LAST_WAIT_MS)
     }, JOURNAL_WAIT_MS - LAST_WAIT_MS)
-    return { done, cancel: () => cancel() }
+    return { done, ends, cancel: () => cancel() }
   }
 
   /** These calls are alive. */
@@ -193,11 +210,19 @@ export class CallJournal {
     this.#writeWithin(OTHER_WAIT_MS)
   }
 
+  /** This process runs, since `sinceMs`, and with it every call that it has heard of since then. */
+  running(nowMs: number, sinceMs: number): void {
+    this.#open.noteRunning(nowMs, sinceMs)
+    this.#running = toText({ running: nowMs, since: sinceMs, boot: this.#boot })
+    this.#writeWithin(OTHER_WAIT_MS)
+  }
+
   /** The record and what it costs, until `gone`. `safe` is called when no crash can lose it, or after 2 s. */
   ended(record: CallRecord, terms: EndTerms, safe?: () => void): void {
     const line = this.#next.add(toText({ ended: record, terms }))
     this.#open.note(record.callUuid, 'ended', line)
-    if (safe !== undefined) this.#await(safe)
+    this.#open.noteEnd(record.callUuid, this.#writes + 1)
+    if (safe !== undefined) (this.#waiting ??= this.#newWaiting()).ends.push(safe)
     this.#writeWithin(OTHER_WAIT_MS)
   }
 
@@ -240,7 +265,7 @@ export class CallJournal {
   // ---- the writes ------------------------------------------------------------------------------
 
   get #isWaiting(): boolean {
-    return this.#next.length > 0 || this.#beat !== undefined
+    return this.#next.length > 0 || this.#beat !== undefined || this.#running !== undefined
   }
 
   #writeWithin(waitMs: number): void {
@@ -256,27 +281,38 @@ export class CallJournal {
     this.#timer = undefined
     this.#nextWaitMs = Infinity
     if (this.#beat !== undefined) this.#next.add(this.#beat)
+    if (this.#running !== undefined) this.#next.add(this.#running)
     this.#beat = undefined
+    this.#running = undefined
     this.#addMoved()
     this.#inWrite.append(this.#next.bytes)
     this.#next.clear()
     if (this.#waiting !== undefined) this.#waitingInWrite.push(this.#waiting)
     this.#waiting = undefined
     this.#isWriting = true
-    this.#file.append(this.#inWrite.bytes, (error) => {
+    this.#writes += 1
+    const written = (error: unknown): void => {
       this.#isWriting = false
       if (error === undefined) this.#durable()
       else this.#failed(error)
-    })
+    }
+    this.#file.append(this.#inWrite.bytes, written, this.#reservedBytes)
+  }
+
+  get #reservedBytes(): number {
+    if (this.#toMove !== undefined) return RESERVED_BYTES
+    return Math.min(RESERVED_BYTES + RESERVED_BYTES_OF_CALL * this.#open.size, MOST_RESERVED_BYTES)
   }
 
   #durable(): void {
     if (this.#isFailing) this.#deps.storage.working(this)
     this.#isFailing = false
+    this.#lastDurable = this.#writes
     this.#inWrite.clear()
-    for (const { done, cancel } of this.#waitingInWrite.splice(0)) {
+    for (const { done, ends, cancel } of this.#waitingInWrite.splice(0)) {
       cancel()
       for (const tell of done) tell(true)
+      for (const tell of ends) tell()
     }
     if (this.#isClosed) return
     if (this.#isMoved) void this.#file.removeOlder()
@@ -292,8 +328,27 @@ export class CallJournal {
     this.#deps.storage.failing(this, new Error(`the disk takes no journal of calls: ${reason}`))
     if (!this.#isFailing) this.#deps.log('error', 'journal: calls cannot be written', { error })
     this.#isFailing = true
-    if (this.#isClosed) return
-    this.#timer = { waitMs: 0, cancel: this.#deps.schedule(() => this.#write(), RETRY_MS) }
+    this.#writeEnds(() => {
+      if (this.#isClosed) return
+      this.#timer = { waitMs: 0, cancel: this.#deps.schedule(() => this.#write(), RETRY_MS) }
+    })
+  }
+
+  /** The ends that the failed writes have, and those since, into the room that is reserved for them. */
+  #writeEnds(then: () => void): void {
+    const calls = this.#open.addEnds(this.#ends, this.#lastDurable)
+    if (calls.length === 0) return then()
+    this.#isWriting = true
+    return this.#file.appendReserved(this.#ends.bytes, (error) => {
+      this.#isWriting = false
+      this.#ends.clear()
+      if (error === undefined) {
+        for (const call of calls) call.endWrite = 0
+        for (const { ends } of [...this.#waitingInWrite, ...(this.#waiting ? [this.#waiting] : [])])
+          for (const tell of ends.splice(0)) tell()
+      }
+      then()
+    })
   }
 
   #replaceFile(): void {

@@ -20,8 +20,12 @@ type LineKind = (typeof lineKinds)[number]
 /** Lines of length 0 do not exist, or do not count any more. */
 export interface OpenLines extends Record<LineKind, StoredLine> {
   readonly callUuid: string
-  /** 0: before the first heartbeat. */
+  /** Its last heartbeat of its own; 0: there was none. */
   aliveAt: number
+  /** Steady time of the answer; 0: it is not answered. */
+  answeredAt: number
+  /** The number of the write that has its end; 0: it is durable. */
+  endWrite: number
   /** The lines are in a file that is to be removed. */
   isOld: boolean
 }
@@ -30,6 +34,8 @@ export class OpenCalls {
   readonly #boot: string | undefined
   readonly #memory = new LineMemory()
   readonly #calls = new ReleasingMap<string, OpenLines>()
+  /** Those that have written the lines, oldest first, each with its last sign of life. */
+  readonly #processes: { readonly since: number; at: number }[] = []
   #bytes = 0
 
   /** @param boot of the times that are noted, and of those that `entries` returns. */
@@ -61,9 +67,15 @@ export class OpenCalls {
     else if ('stopped' in line)
       for (const lines of this.#calls.values()) this.#set(lines, 'state', noLine)
     else if ('alive' in line) this.noteAlive(line.alive, line.at + shiftMs(line.boot, this.#boot))
-    else if ('ended' in line) this.note(line.ended.callUuid, 'ended', checked(text), true)
+    else if ('running' in line) {
+      const ms = shiftMs(line.boot, this.#boot)
+      this.noteRunning(line.running + ms, line.since + ms)
+    } else if ('ended' in line) this.note(line.ended.callUuid, 'ended', checked(text), true)
     else if ('begun' in line) this.note(line.begun.callUuid, 'begun', checked(text), true)
-    else if ('answered' in line) this.note(line.answered.callUuid, 'answered', checked(text), true)
+    else if ('answered' in line) {
+      this.note(line.answered.callUuid, 'answered', checked(text), true)
+      this.noteAnswered(line.answered.callUuid, line.answeredMs + shiftMs(line.boot, this.#boot))
+    }
   }
 
   /** `line` becomes one of the lines of a call. */
@@ -77,6 +89,8 @@ export class OpenCalls {
         state: noLine,
         ended: noLine,
         aliveAt: 0,
+        answeredAt: 0,
+        endWrite: 0,
         isOld,
       }
       this.#calls.set(callUuid, lines)
@@ -102,6 +116,45 @@ export class OpenCalls {
   takesState(callUuid: string): boolean {
     const lines = this.#calls.get(callUuid)
     return lines !== undefined && isThere(lines.answered) && !isThere(lines.ended)
+  }
+
+  noteAnswered(callUuid: string, at: number): void {
+    const lines = this.#calls.get(callUuid)
+    if (lines !== undefined) lines.answeredAt = at
+  }
+
+  noteEnd(callUuid: string, write: number): void {
+    const lines = this.#calls.get(callUuid)
+    if (lines !== undefined) lines.endWrite = write
+  }
+
+  /** Adds the ends of answered calls that writes after this one have; returns those calls. */
+  addEnds(buffer: LineBuffer, afterWrite: number): readonly OpenLines[] {
+    const calls: OpenLines[] = []
+    for (const lines of this.#calls.values()) {
+      const { answered, ended, endWrite } = lines
+      if (endWrite <= afterWrite || !isThere(answered) || !isThere(ended)) continue
+      buffer.append(ended.slot.subarray(0, ended.length))
+      calls.push(lines)
+    }
+    return calls
+  }
+
+  /**
+   * The process that began at `since` runs. With it live the calls that it has had answered, and those of earlier
+   * processes that have given a sign of life since.
+   */
+  noteRunning(at: number, since: number): void {
+    const last = this.#processes.at(-1)
+    if (last?.since === since) last.at = at
+    else this.#processes.push({ since, at })
+  }
+
+  #aliveAt({ aliveAt, answeredAt }: Pick<OpenLines, 'aliveAt' | 'answeredAt'>): number {
+    let last = aliveAt
+    for (const { since, at } of this.#processes)
+      if (Math.max(last, answeredAt) >= since) last = Math.max(last, at)
+    return last
   }
 
   noteAlive(callUuids: readonly string[], at: number): void {
@@ -137,7 +190,8 @@ export class OpenCalls {
     return [...this.#calls.values()].map((lines) => this.#entryOf(lines))
   }
 
-  #entryOf({ callUuid, begun, answered, state, ended, aliveAt }: OpenLines): JournalEntry {
+  #entryOf(lines: OpenLines): JournalEntry {
+    const { callUuid, begun, answered, state, ended } = lines
     if (isThere(ended)) {
       const { ended: record, terms } = readLine<EndedLine>(ended)
       return { kind: 'ended', callUuid, record, terms }
@@ -148,6 +202,7 @@ export class OpenCalls {
     }
     const { answered: call, tariff, ...line } = readLine<AnsweredLine>(answered)
     const answeredMs = line.answeredMs + shiftMs(line.boot, this.#boot)
+    const aliveAt = this.#aliveAt(lines)
     return {
       kind: 'cut',
       callUuid,
@@ -165,7 +220,9 @@ export class OpenCalls {
   }
 
   /** Adds the lines of a call as they were written. */
-  addTo(buffer: LineBuffer, { callUuid, aliveAt, ...lines }: OpenLines): void {
+  addTo(buffer: LineBuffer, lines: OpenLines): void {
+    const { callUuid } = lines
+    const aliveAt = this.#aliveAt(lines)
     for (const kind of lineKinds) {
       const { slot, length } = lines[kind]
       if (length > 0) buffer.append(slot.subarray(0, length))
@@ -186,6 +243,8 @@ export type Line =
   | { readonly begun: DialledCall }
   | AnsweredLine
   | { readonly alive: readonly string[]; readonly at: number; readonly boot?: string | undefined }
+  /** The process that began at `since` runs: one line for all its calls (`noteRunning`). */
+  | { readonly running: number; readonly since: number; readonly boot?: string | undefined }
   | EndedLine
   /** The database has its record, or its caller was refused. */
   | { readonly gone: string }

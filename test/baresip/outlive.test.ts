@@ -58,6 +58,11 @@ test('after each crash the phones hear each other, and hold, transfer and hang u
   await callsAre('HELD')
   await one.command('resume')
   await callsAre('ACTIVE')
+  // The next process asks the phones with what the journal has of their session.
+  await eventually(() => {
+    const states = tollgate.journal().filter((line) => line.includes('{"saved":'))
+    expect(states.at(-1)).not.toContain('sendonly')
+  })
   await crash(one, two)
 
   await one.command('transfer', `sip:103@${domain}`)

@@ -8,7 +8,9 @@ import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
 import { seededRandom } from '../support/seeded-random.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
+import type { Leaving } from '../support/unattended-calls.ts'
 import { eventually } from '../support/waiting.ts'
+import { rowsOfAbsences } from './load/away.ts'
 import { percentile } from './load/figures.ts'
 import { LoggedCalls, type Notes } from './load/logged-calls.ts'
 import { caller, oneCustomer } from './load/one-customer.ts'
@@ -17,7 +19,8 @@ import { type Row, reportRows } from './load/rows.ts'
 import { startNode } from './load/sipp-load.ts'
 
 export const describe =
-  'live calls over kill -9: time to serve, all go on, each billed once; arguments: calls=1000 rate=200 kills=20 seed=1'
+  'live calls over kill -9: time to serve, all go on, each billed once; parties that hang up while the process is away; ' +
+  'arguments: calls=1000 rate=200 kills=20 seed=1 away=60'
 
 /** By the last digit the scenarios know who hangs up. */
 const hungUpByCaller = '18005551211'
@@ -31,8 +34,30 @@ const ENDS_PER_SECOND = 100
 /** SIPp repeats a request for 32 s. */
 const STRAGGLERS_MS = 40_000
 
-export async function run(words: readonly string[] = []): Promise<void> {
-  const options = numbersOf(words, { calls: 1_000, rate: 200, kills: 20, seed: 1 })
+/** Half of the calls go on. */
+const leavingBesideLasting: readonly Leaving[] = [
+  'nobody',
+  'both',
+  'nobody',
+  'callee',
+  'nobody',
+  'silently',
+]
+
+/** `kills=0`: only what becomes of calls whose parties hang up while no process is there. */
+export async function run(
+  words: readonly string[] = [],
+  ways: readonly Leaving[] = leavingBesideLasting,
+): Promise<void> {
+  const options = numbersOf(words, { calls: 1_000, rate: 200, kills: 20, seed: 1, away: 60 })
+  const rows = options.kills > 0 ? await rowsUnderLoad(options) : []
+  const absences = await rowsOfAbsences({ calls: options.away, ways, end: 'kill' })
+  reportRows([...rows, ...absences])
+}
+
+async function rowsUnderLoad(
+  options: Readonly<Record<'calls' | 'rate' | 'kills' | 'seed', number>>,
+): Promise<readonly Row[]> {
   const node = await startNode('held-node.xml')
   const seed = oneCustomer([node.port], 4, '0.60')
   const tollgate = await TollgateProcess.start(seed, { LOG_LEVEL: 'warn' })
@@ -58,18 +83,25 @@ export async function run(words: readonly string[] = []): Promise<void> {
     )
     await start('talking-caller.xml', hungUpByCaller, 'beside', options.rate)
     await pause(2_000)
-    const servingMs = await killAndRestart(tollgate, options)
+    const kills = await killAndRestart(tollgate, options)
     const bytes = journalBytes(tollgate)
     const beside = started.slice(held.length)
     await Promise.all(beside.map((calls) => calls.finish(STRAGGLERS_MS)))
     await end(held)
     const records = await recordsOf(tollgate)
     const limitMs = options.calls > 1_000 ? 4_000 : 2_000
-    reportRows([
-      ...rowsOfService(servingMs, limitMs, bytes),
-      ...rowsOfCalls(notesOf(held), notesOf(beside), records),
+    return [
+      ...rowsOfService(
+        kills.map(({ at, servedAt }) => servedAt - at),
+        limitMs,
+        bytes,
+      ),
+      ...rowsOfCalls(notesOf(held), notesOf(beside), records, {
+        kills,
+        clockOffsetMs: beside[0]?.clockOffsetMs ?? 0,
+      }),
       ...rowsOfBooks(tollgate, records),
-    ])
+    ]
   } finally {
     for (const calls of started) await calls.stop()
     await tollgate.stop()
@@ -80,22 +112,27 @@ export async function run(words: readonly string[] = []): Promise<void> {
 const notesOf = (parts: readonly LoggedCalls[]): ReadonlyMap<string, Notes> =>
   new Map(parts.flatMap((calls) => [...calls.notes()]))
 
-/** Of each kill: ms until OPTIONS was answered. */
+/** By `performance.now()`; `servedAt`: OPTIONS was answered. */
+interface Kill {
+  readonly at: number
+  readonly servedAt: number
+}
+
 async function killAndRestart(
   tollgate: TollgateProcess,
   { kills, seed }: { readonly kills: number; readonly seed: number },
-): Promise<readonly number[]> {
+): Promise<readonly Kill[]> {
   const random = seededRandom(seed)
-  const servingMs: number[] = []
+  const done: Kill[] = []
   for (let kill = 1; kill <= kills; kill += 1) {
     await pause(500 + random() * 2_500)
     const at = performance.now()
     await tollgate.kill()
     const [answered] = await Promise.all([firstAnswer(tollgate.sipPort), tollgate.restart()])
-    servingMs.push(answered - at)
+    done.push({ at, servedAt: answered })
   }
   await pause(1_000)
-  return servingMs
+  return done
 }
 
 /** Sends a request without a body to this port of 127.0.0.1. */
@@ -200,6 +237,7 @@ function rowsOfCalls(
   held: ReadonlyMap<string, Notes>,
   beside: ReadonlyMap<string, Notes>,
   records: ReadonlyMap<string, StoredCall>,
+  crashes: Crashes,
 ): readonly Row[] {
   const all = (
     what: string,
@@ -224,7 +262,7 @@ function rowsOfCalls(
     all('calls beside, answered: BYE gets 200 or 481', answered, ([, notes]) =>
       ['caller-ended', 'known-as-ended'].some((what) => notes.has(what)),
     ),
-    all('calls beside, answered: billed once, within 1 s', answered, isBilled(records)),
+    all('calls beside, answered: billed once, within 1 s', answered, isBilled(records, crashes)),
   ]
 }
 
@@ -237,17 +275,40 @@ const textOf = (notes: Notes, stored: StoredCall | undefined): string =>
  * up, one side saw it later than the other: anything in between is right.
  */
 const isBilled =
-  (records: ReadonlyMap<string, StoredCall>) =>
+  (records: ReadonlyMap<string, StoredCall>, crashes?: Crashes) =>
   ([id, notes]: readonly [string, Notes]): boolean => {
     const row = records.get(id)
     const ends = ['caller-ended', 'callee-ended', 'known-as-ended']
     const [ended] = ends.flatMap((what) => notes.get(what) ?? [])
     const answered = notes.get('answered')
     if (row?.records !== 1 || ended === undefined || answered === undefined) return false
-    const least = ((notes.get('bye') ?? ended) - answered) / 1_000
+    const bye = notes.get('bye') ?? ended
+    const least = (crashes === undefined ? bye : surelyHeard(answered, bye, crashes)) - answered
     const most = (ended - (notes.get('placed') ?? answered)) / 1_000
-    return row.billsec >= least - 1 && row.billsec <= most + 1
+    return row.billsec >= least / 1_000 - 1 && row.billsec <= most + 1
   }
+
+interface Crashes {
+  readonly kills: readonly Kill[]
+  /** Of the notes of the calls. */
+  readonly clockOffsetMs: number
+}
+
+/** A BYE that comes so soon after a start may be the copy of an earlier one, and parties are asked meanwhile (D322). */
+const DOUBT_MS = 4_000
+/** The journal hears of the process every second. */
+const BEAT_MS = 1_000
+
+/** A call that is hung up while the process is away, or before its parties are heard, ends when it was seen last. */
+function surelyHeard(answered: number, bye: number, { kills, clockOffsetMs }: Crashes): number {
+  const isNear = kills.some(({ at, servedAt }) => {
+    const hungUp = bye + clockOffsetMs
+    return hungUp >= at && hungUp <= servedAt + DOUBT_MS
+  })
+  const cut = kills.find(({ at }) => at >= answered + clockOffsetMs)
+  if (!isNear || cut === undefined) return bye
+  return Math.min(bye, cut.at - clockOffsetMs - BEAT_MS)
+}
 
 function rowsOfBooks(
   tollgate: TollgateProcess,

@@ -1,20 +1,29 @@
 /** Restarts under load: the program ends and starts again and again on sockets that outlive it, while SIPp places calls. */
 import { setTimeout as pause } from 'node:timers/promises'
 import { TollgateProcess } from '../support/tollgate-process.ts'
+import { rowsOfAbsences } from './load/away.ts'
 import { spread } from './load/figures.ts'
 import { caller, oneCustomer } from './load/one-customer.ts'
 import { numbersOf } from './load/options.ts'
+import { reportRows } from './load/rows.ts'
 import { placeCalls, startNode, type LoadResult } from './load/sipp-load.ts'
 
 export const describe =
   'restarts under load, with the sockets of a service manager: failed calls, and retransmissions beside a run without ' +
-  'restarts; arguments: rate=300 restarts=10'
+  'restarts; parties that hang up between stop and start; arguments: rate=300 restarts=10 away=60'
 
 const SECONDS_FOR_ONE = 10
 const SECONDS_WITHOUT = 20
 
+/** `restarts=0`: only what becomes of calls whose parties hang up between stop and start. */
 export async function run(words: readonly string[] = []): Promise<void> {
-  const { rate, restarts } = numbersOf(words, { rate: 300, restarts: 10 })
+  const { rate, restarts, away } = numbersOf(words, { rate: 300, restarts: 10, away: 60 })
+  if (restarts > 0) await restartUnderLoad(rate, restarts)
+  const ways = ['nobody', 'caller', 'callee', 'both'] as const
+  reportRows(await rowsOfAbsences({ calls: away, ways, end: 'restart' }))
+}
+
+async function restartUnderLoad(rate: number, restarts: number): Promise<void> {
   const node = await startNode()
   const seed = oneCustomer([node.port])
   const settings = { LOG_LEVEL: 'warn' }

@@ -1,4 +1,6 @@
 import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import Database from 'better-sqlite3'
 import { expect, test } from 'vitest'
 import { paying, seedFor } from '../sipp/call-case.ts'
 import { isOnPostgres, onSqlite } from '../support/on-sqlite.ts'
@@ -20,15 +22,16 @@ async function ask(tollgate: TollgateProcess, path: string, init?: RequestInit) 
 const isReady = async (tollgate: TollgateProcess): Promise<boolean> =>
   (await ask(tollgate, '/readyz')).status === 200
 
-function dial(caller: SipPeer, tollgate: TollgateProcess) {
+function dial(caller: SipPeer, tollgate: TollgateProcess, name = '') {
   const plain = caller.leg(`sip:18005551212@127.0.0.1:${tollgate.sipPort}`)
-  const leg = { ...plain, from: plain.from.replace('sip:peer@', `sip:${paying}@`) }
+  const from = plain.from.replace('sip:peer@', `sip:${paying}@`)
+  const leg = { ...plain, from: name === '' ? from : `"${name}" ${from}` }
   caller.request('INVITE', leg, { body: sdp('caller') })
   return leg
 }
 
-async function answered(caller: SipPeer, node: SipPeer, tollgate: TollgateProcess) {
-  const leg = dial(caller, tollgate)
+async function answered(caller: SipPeer, node: SipPeer, tollgate: TollgateProcess, name?: string) {
+  const leg = dial(caller, tollgate, name)
   node.reply(await node.next('INVITE'), 200, { tag: 'b', body: sdp('answer') })
   await node.next('ACK')
   caller.learn(leg, await caller.next('200 INVITE'))
@@ -87,6 +90,61 @@ test('a full disk: no caller hears an answer that is not journalled, and the rec
   await tollgate.waitForCalls(4)
   expect(tollgate.openCalls()).toEqual([])
 })
+
+/** The newest file of the journal: its size, and how much of that is room behind the lines. */
+function journalFile(tollgate: TollgateProcess): { readonly size: number; readonly room: number } {
+  const [file = ''] = tollgate.journalFiles().slice(-1)
+  const content = readFileSync(file)
+  return { size: content.length, room: content.length - (content.lastIndexOf('\n') + 1) }
+}
+
+/** Its calls have long lines. */
+const longName = 'x'.repeat(1_000)
+
+/** Ends calls until the journal is about to need more of the disk. */
+async function untilRoomIsUsed(
+  { node, tollgate }: { readonly node: SipPeer; readonly tollgate: TollgateProcess },
+  caller: SipPeer,
+): Promise<void> {
+  let least = Infinity
+  let { size } = journalFile(tollgate)
+  for (let growths = 0; ;) {
+    await hangUp(caller, node, await answered(caller, node, tollgate, longName))
+    const now = journalFile(tollgate)
+    if (now.size > size) growths += 1
+    ;({ size } = now)
+    if (growths === 0) least = Math.min(least, now.room)
+    else if (now.room <= least + 8_192) return
+  }
+}
+
+onSqlite('file')(
+  'calls that are hung up on a full disk have ended: after kill -9 none comes back, and each is paid to its end',
+  async () => {
+    const { node, tollgate } = await startWithNode((ports) => seedFor(ports))
+    const caller = await openPeer(tollgate)
+    const live: Awaited<ReturnType<typeof answered>>[] = []
+    for (let call = 0; call < 8; call += 1)
+      live.push(await answered(caller, node, tollgate, longName))
+    await untilRoomIsUsed({ node, tollgate }, caller)
+    // From here on neither the journal gets a block, nor does the database take anything.
+    const size = `--fsize=${journalFile(tollgate).size}:unlimited`
+    execFileSync('prlimit', ['--pid', String(tollgate.pid), size])
+    const database = new Database(tollgate.databasePath)
+    database.exec('BEGIN IMMEDIATE')
+    for (const leg of live) await hangUp(caller, node, leg)
+    await tollgate.kill()
+    database.close()
+    await tollgate.restart()
+    await expect.poll(() => idsOf(tollgate)).toEqual(expect.arrayContaining(live.map(idOf)))
+    for (const call of tollgate.calls())
+      expect(call).toMatchObject({ disposition: 'ANSWERED', hangup_by: 'caller', is_recovered: 0 })
+    expect(tollgate.openCalls()).toEqual([])
+  },
+)
+
+const idOf = ({ callId }: { readonly callId: string }): string => callId
+const idsOf = (tollgate: TollgateProcess) => tollgate.calls().map((call) => call.call_id)
 
 onSqlite('file')(
   'a stop with a full disk says which records are not stored, and the next start bills those calls',

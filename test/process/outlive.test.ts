@@ -1,8 +1,9 @@
 /** Calls go on over `kill -9`: whatever a party, or an operator, does with a call still works, and it is paid once. */
 import { readFileSync, writeFileSync } from 'node:fs'
-import { expect, test } from 'vitest'
+import { setTimeout as pause } from 'node:timers/promises'
+import { expect, onTestFinished, test } from 'vitest'
 import { checked } from '../../schema/journal/journal-file.ts'
-import { cents } from '../sipp/call-case.ts'
+import { cents, paying, seedFor } from '../sipp/call-case.ts'
 import {
   agreeing,
   anotherCall,
@@ -10,11 +11,13 @@ import {
   inviteFrom,
   ringing,
   settled,
+  stillThere,
   talking,
   type TalkingCall,
 } from '../support/node-call.ts'
 import { sdp, type Leg, type SipPeer } from '../support/sip-peer.ts'
-import type { TollgateProcess } from '../support/tollgate-process.ts'
+import { TollgateProcess } from '../support/tollgate-process.ts'
+import { UnattendedCalls } from '../support/unattended-calls.ts'
 import { eventually } from '../support/waiting.ts'
 
 interface Live {
@@ -47,7 +50,17 @@ const journalled = (tollgate: TollgateProcess, text: string, count = 1): Promise
     expect(new Set(calls).size).toBe(count)
   })
 
+/** Waits until the ACK of each caller is in the journal: without it the next process hears the caller by a second one. */
+const acknowledged = (tollgate: TollgateProcess): Promise<void> =>
+  eventually(() => {
+    const states = new Map<string | undefined, string>()
+    for (const line of tollgate.journal())
+      if (line.includes('{"saved":')) states.set(/[\da-f]{8}-[\da-f-]{27}/.exec(line)?.[0], line)
+    for (const state of states.values()) expect(state).toContain('"phase":"answered"')
+  })
+
 async function crash(tollgate: TollgateProcess): Promise<void> {
+  await acknowledged(tollgate)
   await tollgate.kill()
   await tollgate.restart()
 }
@@ -110,8 +123,10 @@ test('both sides change the session after two crashes, and the call is hung up b
   expect(before).toHaveLength(3)
   await crash(first.tollgate)
   expect((await live(first)).map(lasting)).toEqual(expect.arrayContaining(before))
+  await stillThere(...calls)
   for (const call of calls) await goesOn(call)
   await crash(first.tollgate)
+  await stillThere(...calls)
   for (const call of calls) await goesOn(call)
   // That by the API is of the only call that is left.
   for (const [index, by] of ['caller', 'callee', 'api'].entries()) {
@@ -134,6 +149,7 @@ test('money that runs out ends the call to the second, crash or not', async () =
   const number = '15550009999'
   const call = await talking({ customer: { number, balance: '0.04' } })
   await crash(call.tollgate)
+  await stillThere(call)
   agreeing(call.caller, call.node)
   const [record] = await call.tollgate.waitForCalls(1)
   expect(record).toMatchObject({ billsec: 4, cost_micros: cents(4), is_recovered: 0 })
@@ -163,11 +179,13 @@ test.each(Object.keys(damages))(
     const call = await talking()
     const [{ uuid } = { uuid: '' }] = await live(call)
     const other = await answered(await anotherCall(call))
+    await acknowledged(call.tollgate)
     await call.tollgate.kill()
     spoil(call.tollgate, uuid, (line) => damages[damage]?.(line) ?? line)
     await call.tollgate.restart()
     await expect.poll(() => call.tollgate.log.join()).toContain(uuid)
     expect((await live(call)).map((one) => one.uuid)).not.toContain(uuid)
+    await stillThere(other)
     await goesOn(other)
     await hangUps['caller']?.(other)
     await eventually(async () => expect(await live(call)).toEqual([]))
@@ -175,6 +193,25 @@ test.each(Object.keys(damages))(
     expect(records).toMatchObject([{ is_recovered: 0, disposition: 'ANSWERED' }])
   },
 )
+
+test('parties that hang up while no process is there pay for no more than they talked, others for all of it', async () => {
+  const start = (port: number): Promise<TollgateProcess> => TollgateProcess.start(seedFor([port]))
+  const ways = ['both', 'nobody', 'callee', 'silently', 'caller'] as const
+  const options = { calls: 10, ways, from: paying }
+  const { tollgate, unattended } = await UnattendedCalls.begin(start, options)
+  onTestFinished(() => tollgate.stop())
+  onTestFinished(() => unattended.stop())
+  await tollgate.kill()
+  unattended.leave(4_000)
+  await pause(6_000)
+  await tollgate.restart()
+  const { talked, charged, calls, lasting, paidWhole, wrong } = await unattended.sums(tollgate)
+  expect(charged).toBeLessThanOrEqual(talked + calls)
+  expect([wrong, paidWhole]).toEqual([0, lasting])
+  const { balance, ledger } = tollgate.wallet('paying')
+  expect(balance).toBe(ledger)
+  expect(tollgate.openCalls()).toEqual([])
+})
 
 test('a call that rang at the crash has a record, costs nothing, and its callee is let go', async () => {
   const call = await ringing()

@@ -59,6 +59,7 @@ async function startNode(
     resume: () => false,
     abandon: () => undefined,
     alive: () => [],
+    running: () => undefined,
     report: (record, safe) => {
       records.push(record)
       safe?.()

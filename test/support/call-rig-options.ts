@@ -28,6 +28,8 @@ interface LastRun {
   readonly time: ManualTime
   readonly world: World
   readonly saved: ReadonlyMap<string, string>
+  /** When its calls were alive for the last time. Default: now. */
+  readonly aliveAt?: number
   readonly opened: readonly OpenCall[]
   readonly server: Pick<SipServer, 'listeners'>
 }

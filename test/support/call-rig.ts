@@ -100,6 +100,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
   const asked: AuthorizationRequest[] = []
   const opened: OpenCall[] = [...(after?.opened ?? [])]
   const alive: string[][] = []
+  let aliveAt = time.now()
   const records: CallRecord[] = []
   const events: CallEvent[] = []
   const outcomes: [number, string][] = []
@@ -189,6 +190,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
       alive.push([...callUuids])
       return answers.revoked
     },
+    running: (nowMs: number) => void (aliveAt = nowMs),
     report: (record: CallRecord, safe?: () => void, known?: Quality) => {
       if (known === undefined) records.push(record)
       else void known.then((each) => records.push({ ...record, quality: each }))
@@ -314,7 +316,9 @@ export async function startCallRig(options: CallRigOptions = {}) {
   const restored = control.restore(
     [...saved].flatMap(([callUuid, state]) => {
       const call = opened.find((each) => each.callUuid === callUuid)
-      return call ? [{ callUuid, call, state, shiftMs: 0, aliveAt: time.now() }] : []
+      return call
+        ? [{ callUuid, call, state, shiftMs: 0, aliveAt: after?.aliveAt ?? time.now() }]
+        : []
     }),
   )
 
@@ -333,6 +337,10 @@ export async function startCallRig(options: CallRigOptions = {}) {
     unsafe,
     restored,
     media,
+    /** When the journal heard of this process for the last time. */
+    get aliveAt() {
+      return aliveAt
+    },
     /** As by `kill -9`. */
     crash: () => kill?.(),
     time,

@@ -28,9 +28,18 @@ export class Disk extends MemoryFile {
   isFull = false
   writes = 0
 
+  /** Of it, so much is reserved. */
+  reservedBytes = 0
+
   override append(lines: Buffer, done: (error: unknown) => void): void {
     this.writes += 1
     if (this.isFull) done(new Error('ENOSPC'))
     else super.append(lines, done)
+  }
+
+  override appendReserved(lines: Buffer, done: (error: unknown) => void): void {
+    if (lines.length > this.reservedBytes) return done(new Error('ENOSPC'))
+    this.reservedBytes -= lines.length
+    return super.append(lines, done)
   }
 }

@@ -83,6 +83,20 @@ export async function answered(call: RingingCall): Promise<TalkingCall> {
   return { ...call, nodeLeg: node.calledLeg(invite, 'b') }
 }
 
+/** The program has started again, and asks both parties of each call whether they are still there. */
+export async function stillThere(...calls: readonly TalkingCall[]): Promise<void> {
+  for (const { caller, node, leg, nodeLeg } of calls)
+    for (const [peer, { callId }] of [
+      [caller, leg],
+      [node, nodeLeg],
+    ] as const) {
+      const of = (method: string) => (message: PeerMessage) =>
+        message.method === method && message.get('Call-ID') === callId
+      peer.reply(await peer.next(of('INVITE')), 200, { body: sdp('still there') })
+      await peer.next(of('ACK'))
+    }
+}
+
 /** Whatever comes from now on is answered. */
 export function agreeing(...peers: readonly SipPeer[]): void {
   for (const peer of peers) for (const method of ['BYE', 'CANCEL']) peer.always(method, 200)

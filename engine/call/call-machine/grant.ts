@@ -27,10 +27,18 @@ export function resumeGrant(ctx: StepContext, call: Call): void {
   if (grantedSeconds === null || answeredAt === null) return
   const usedMs = now - answeredAt
   if (usedMs < grantedSeconds * 1_000 || isLimited(call)) return startGrant(ctx, call)
+  if (isPutOff(call)) return
   const { callUuid } = start
   const timer = { kind: 'grant-end', callUuid } as const
   commands.push({ type: 'startTimer', timer, at: now + RESUME_MS })
   commands.push({ type: 'extend', callUuid, grantedSeconds: Math.ceil(usedMs / 1_000) })
+}
+
+/** Nobody is asked to pay for more of a call of the last process before its parties are heard (`doubt.ts`). */
+export function isPutOff(call: Call): boolean {
+  if (call.doubt === undefined || isLimited(call)) return false
+  call.doubt.isUnpaid = true
+  return true
 }
 
 export function stopGrant(
@@ -46,7 +54,7 @@ export function stopGrant(
 /** The end of the grant stays set until the OCS answers: a late answer ends the call, too. */
 export function askForMore(ctx: StepContext, call: Call): void {
   const { grantedSeconds, start } = call
-  if (grantedSeconds === null) return
+  if (grantedSeconds === null || isPutOff(call)) return
   endWithGrant(ctx, call, grantedSeconds)
   ctx.commands.push({ type: 'extend', callUuid: start.callUuid, grantedSeconds })
 }

@@ -53,7 +53,8 @@ import {
   relayedEnded,
   relayRequest,
 } from './exchange.ts'
-import { askForMore, extended, grantEnd, limitGrant, resumeGrant } from './grant.ts'
+import { askLeg, askParties, endedUnseen, noteHeard, questionEnded } from './doubt.ts'
+import { askForMore, extended, grantEnd, isPutOff, limitGrant, resumeGrant } from './grant.ts'
 import type {
   Admission,
   Command,
@@ -136,6 +137,7 @@ function onEvent(ctx: StepContext, event: MachineEvent): void {
     case 'forwardStarted':
     case 'journalled':
     case 'resumed':
+    case 'ask':
     case 'extended':
     case 'notExtended':
     case 'noted':
@@ -199,6 +201,8 @@ function onCallEvent(ctx: StepContext, call: Call, event: CallBound): void {
       return advance(ctx, call, 'notJournalled')
     case 'resumed':
       return resumeGrant(ctx, call)
+    case 'ask':
+      return askParties(ctx, call)
     case 'extended':
       return extended(ctx, call, event.grantedSeconds)
     case 'notExtended':
@@ -232,7 +236,7 @@ function onSignal(ctx: StepContext, signal: Signal): void {
     if (signal.type === 'refer') return void ctx.commands.push(signal)
     const leg = legOf(world, signal.legId)
     const call = leg && callOf(world, leg)
-    return call && stop(ctx, call, timedOut)
+    return call && stop(ctx, call, silentEnd(call))
   }
   if (signal.type === 'media') return showMedia(ctx, signal.exchangeId, signal.isHeld)
   const call = world.calls.get(signal.callUuid)
@@ -309,6 +313,10 @@ function onTimer(ctx: StepContext, timer: Timer): void {
     }
     case 'parting':
       return legs.closeLeg(ctx, legOf(world, timer.legId), {})
+    case 'question': {
+      const leg = legOf(world, timer.legId)
+      return leg && askLeg(ctx, leg)
+    }
     case 'ring':
     case 'source':
     case 'grant':
@@ -334,7 +342,7 @@ function onCallTimer(
       return askForMore(ctx, call)
     case 'grant-end':
     default:
-      return stop(ctx, call, grantEnd(call))
+      return isPutOff(call) ? undefined : stop(ctx, call, grantEnd(call))
   }
 }
 
@@ -343,10 +351,13 @@ function onCallTimer(
 /** The peer does not answer, or does not refresh its session. */
 const timedOut: End = { kind: 'cut', by: 'system', cause: cause.timer, code: null }
 
+const silentEnd = ({ doubt }: Call): End => (doubt === undefined ? timedOut : endedUnseen)
+
 function onLegEvent(ctx: StepContext, event: LegEventData): void {
   const { legId } = event
   const leg = legOf(ctx.world, legId)
   if (leg === undefined) return onLateEvent(ctx, event)
+  if (leg.isUnheard === true) noteHeard(ctx, leg, event)
   switch (event.type) {
     case 'request':
       return relayRequest(ctx, leg, event)
@@ -424,7 +435,7 @@ function onBye(
     return stop(ctx, call, { kind: 'cancelled' })
   // The server's own: no ACK, or a session that was not refreshed.
   if (!isOurs && !call.end) call.byeHeaders = ctx.filter.bye(headers)
-  return stop(ctx, call, isOurs ? timedOut : { kind: 'hung-up', by: side })
+  return stop(ctx, call, isOurs ? silentEnd(call) : { kind: 'hung-up', by: side })
 }
 
 function onAck(ctx: StepContext, leg: Leg, body: string | undefined): void {
@@ -465,6 +476,8 @@ function onResponse(
       return legs.reinviteEnded(ctx, leg, purpose.reinvite, event)
     case 'notify':
       return legs.notified(ctx, leg)
+    case 'question':
+      return questionEnded(ctx, leg, event)
     case 'source':
     default: {
       const call = callOf(ctx.world, leg)

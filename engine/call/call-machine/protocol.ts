@@ -33,6 +33,8 @@ export type Timer =
   | { readonly kind: 'retry'; readonly legId: string; readonly retryId: string }
   /** A transferor that does not send BYE. */
   | { readonly kind: 'parting'; readonly legId: string }
+  /** A party of a call of the last process that could not be asked. */
+  | { readonly kind: 'question'; readonly legId: string }
 
 export type MachineEvent =
   | LegEventData
@@ -75,6 +77,8 @@ export type MachineEvent =
   | { readonly type: 'journalled'; readonly callUuid: string; readonly isStored: boolean }
   /** An answered call of the last run continues. */
   | { readonly type: 'resumed'; readonly callUuid: string }
+  /** Its parties are asked whether they are still there. */
+  | { readonly type: 'ask'; readonly callUuid: string }
   | { readonly type: 'extended'; readonly callUuid: string; readonly grantedSeconds: number }
   | { readonly type: 'notExtended'; readonly callUuid: string; readonly code: string }
   /** For its trace. */
@@ -264,6 +268,8 @@ export type Command =
   /** A phone of the source is picked up. */
   | { readonly type: 'connectSource'; readonly callUuid: string; readonly offer: string }
   | { readonly type: 'journal'; readonly callUuid: string }
+  /** The parties of a call of the last process are still there. */
+  | { readonly type: 'goesOn'; readonly callUuid: string }
   | { readonly type: 'extend'; readonly callUuid: string; readonly grantedSeconds: number }
   | { readonly type: 'display'; readonly callUuid: string; readonly before: CallState }
   | { readonly type: 'transfer'; readonly callUuid: string; readonly transfer: CallTransfer }

@@ -4,7 +4,7 @@
  */
 import type { OpenCall } from '../../../schema/journal/call-journal.ts'
 import type { Account } from '../../../schema/contracts/charging.ts'
-import type { Call, Exchange, Leg, World } from './state.ts'
+import type { Call, Doubt, Exchange, Leg, World } from './state.ts'
 import { legOf } from './calling.ts'
 
 /** Another version is not read. */
@@ -199,6 +199,9 @@ function indexOf(texts: string[], text: string): number {
   return known === -1 ? texts.push(text) - 1 : known
 }
 
+/** A leg without a dialog: nobody can be asked. */
+const hasNoPeer = (sip: SavedSip): boolean => 'listens' in sip
+
 /**
  * Adds a call to the world as it was saved; `opened` is what the journal has of its answer. `shiftMs` is added to its
  * times, which another process wrote by its steady clock. Its legs are not connected yet (`connectSaved`).
@@ -208,6 +211,7 @@ export function restoreCall(
   saved: SavedCall,
   opened: OpenCall,
   shiftMs: number,
+  doubt: Doubt,
 ): Call {
   const { call: fields, callUuid } = saved
   const textOf = (index: number | undefined): string => saved.texts[index ?? -1] ?? ''
@@ -264,10 +268,11 @@ export function restoreCall(
     firstProgressAt: at(fields.firstProgressAt),
     answeredAt: at(fields.answeredAt),
     byeHeaders: {},
+    doubt: saved.legs.every(({ sip }) => hasNoPeer(sip)) ? undefined : doubt,
     end: undefined,
   }
   world.calls.set(callUuid, call)
-  for (const { sip: _sip, media, told, ...leg } of saved.legs) {
+  for (const { sip, media, told, ...leg } of saved.legs) {
     const { isUac = false, isPhone = false, hasOwnOrigin = false, requestCount = 0 } = leg
     world.legs.set(leg.id, {
       ...leg,
@@ -283,6 +288,7 @@ export function restoreCall(
       awaitedAck: undefined,
       pending: {},
       retries: {},
+      isUnheard: hasNoPeer(sip) ? undefined : true,
     })
   }
   return call

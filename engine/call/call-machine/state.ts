@@ -239,12 +239,24 @@ export interface Call {
   /** Milliseconds; null: not yet, or never. */
   firstProgressAt: number | null
   answeredAt: number | null
+  /** The last process has left it, and whether its parties are still there is not known. */
+  doubt?: Doubt | undefined
   /** Why the call is over, as soon as it is; the first reason counts. */
   end?: End | undefined
   /** Headers of the BYEs that end it. */
   byeHeaders: Headers
   /** How many legs it has had. */
   legCount: number
+}
+
+/** A call of the last process whose parties have not been heard since (`doubt.ts`). Times by the steady clock. */
+export interface Doubt {
+  /** When it was known to go on, for the last time: if it has ended, its record ends there. */
+  readonly aliveAt: number
+  /** This process has had it since then. */
+  readonly since: number
+  /** Its grant runs out, or has: more is asked for when the parties are heard. */
+  isUnpaid?: boolean
 }
 
 /** The purpose of a request in a dialog, which decides what its response does. */
@@ -261,6 +273,8 @@ export type Purpose =
     }
   | { readonly kind: 'reinvite'; readonly reinvite: Reinvite }
   | { readonly kind: 'notify' }
+  /** Whether the peer is still there. */
+  | { readonly kind: 'question' }
   /** New media for the phone of click-to-call. */
   | { readonly kind: 'source' }
 
@@ -335,6 +349,8 @@ export interface Leg {
   pending: Record<string, Purpose>
   /** Re-INVITEs that wait for another one to end. */
   retries: Record<string, Reinvite>
+  /** The last process has left the leg, and its peer has not been heard since. */
+  isUnheard?: boolean | undefined
   requestCount: number
 }
 

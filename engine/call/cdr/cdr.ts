@@ -7,11 +7,13 @@ import { type End, denialTextOf, summarize } from './end-reason.ts'
 
 /**
  * The record of a call that is over. `now` is a time of the steady clock, as the times of the call; the record has
- * milliseconds UTC. An end may have a time of its own, before now.
+ * milliseconds UTC. An end may have a time of its own, before now. A call of the last process that ends before its
+ * parties are heard ends when it was known to go on for the last time.
  */
 export function callRecord(call: LiveCall, end: End, now: number): CallRecord {
-  const endedAt = end.kind === 'cut' ? (end.endedAt ?? now) : now
-  const { start, account, place, answeredAt, stampOffsetMs } = call
+  const { start, account, place, answeredAt, stampOffsetMs, doubt } = call
+  const cutAt = end.kind === 'cut' ? (end.endedAt ?? now) : now
+  const endedAt = doubt === undefined ? cutAt : Math.min(cutAt, doubt.aliveAt)
   const summary = summarize(end, answeredAt !== null)
   // Written out: spreading the parts took 15 µs of every call.
   return {
@@ -46,7 +48,7 @@ export function callRecord(call: LiveCall, end: End, now: number): CallRecord {
     ratePrefix: account?.ratePrefix ?? null,
     currency: account?.currency ?? null,
     sourceAddress: start.sourceAddress,
-    isRecovered: false,
+    isRecovered: doubt !== undefined && summary.hangupBy === 'system',
     isUnauthorizedByOcs: account?.isUnauthorizedByOcs ?? false,
     isFree: call.isFree,
     lack: end.kind === 'refused' ? end.lack : undefined,

@@ -214,10 +214,29 @@ export class LegSignalling {
         return handles?.dialog?.bye(command.headers, (headers) =>
           this.#onByeHeaders(legId, headers),
         )
+      case 'ask':
+        return this.#ask(handles?.dialog, command)
       case 'request':
       default:
         return this.#request(handles?.dialog, command)
     }
+  }
+
+  /**
+   * A refresh of the session (RFC 4028 §7.4), which a peer without the dialog refuses with 481: UPDATE where it takes
+   * that, else a re-INVITE with the last description. To OPTIONS many answer 200 without a look at the dialog: it is
+   * for the rest.
+   */
+  #ask(dialog: Dialog | undefined, { legId, transactionId }: LegCommandOf<'ask'>): void {
+    const { session } = dialog?.link.saved?.saveDialog(dialog.id) ?? {}
+    const { takesUpdate = false, localSdp = '' } = session ?? {}
+    const question = { type: 'request', legId, transactionId, headers: {}, noAck: false } as const
+    const [method, body] = takesUpdate
+      ? ['UPDATE', undefined]
+      : localSdp === ''
+        ? ['OPTIONS', undefined]
+        : ['INVITE', localSdp]
+    return this.#request(dialog, { ...question, method, body, sdpOwner: undefined })
   }
 
   /** Forgets a leg that is over. Outstanding responses are still sent. */

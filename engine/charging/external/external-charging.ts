@@ -202,6 +202,10 @@ export class ExternalCharging implements Charging {
     return []
   }
 
+  running(nowMs: number, sinceMs: number): void {
+    this.#records.running(nowMs, sinceMs)
+  }
+
   report(record: CallRecord, safe?: () => void, quality?: Quality): Promise<void> {
     // The OCS needs no CDR of a call that it denied. A call that it did not answer may hold a reservation.
     // It never authorized a free call, and must not charge it.

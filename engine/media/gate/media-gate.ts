@@ -153,7 +153,7 @@ export class MediaGate implements Legs {
     if (leg.steps.length >= MAX_STEPS && command.type === 'request')
       return this.#dropped(leg, command)
     const run = (): void => this.#perform(leg, command)
-    const isOwed = command.type !== 'request'
+    const isOwed = command.type !== 'request' && command.type !== 'ask'
     const drop = (): void => (isOwed ? run() : this.#dropped(leg, command))
     return void leg.steps.push({ isReady: true, run, drop })
   }
@@ -216,7 +216,7 @@ export class MediaGate implements Legs {
   /** The leg is over, and the command was not performed. */
   #dropped(leg: MediaLeg, command: LegCommand): void {
     const { legId } = command
-    if (command.type === 'request') {
+    if (command.type === 'request' || command.type === 'ask') {
       const { transactionId } = command
       this.#emit({ type: 'requestFailed', legId, transactionId, isUnknownDialog: true })
     } else if (command.type === 'answerRequest')

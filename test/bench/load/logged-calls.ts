@@ -23,6 +23,8 @@ interface CallersOptions extends Pick<SippOptions, 'address' | 'command'> {
 
 export class LoggedCalls {
   readonly port: number
+  /** Added to a time of its notes it gives one of `performance.now()`. */
+  readonly clockOffsetMs = performance.now()
   readonly #child: ChildProcess
   readonly #folder: string
   readonly #closed: Promise<unknown>

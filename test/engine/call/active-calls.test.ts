@@ -11,7 +11,7 @@ function start(unserved?: 'storage_unavailable') {
   const time = new ManualTime(0)
   const deadlines = new Deadlines({ now: time.now, schedule: time.schedule })
   const revoked: RevokedCall[] = []
-  const charging = { alive: () => revoked }
+  const charging = { alive: () => revoked, running: () => undefined }
   const calls = new ActiveCalls({
     now: time.now,
     wallNow: time.wallNow,

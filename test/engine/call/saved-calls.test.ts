@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { type CallRig, startCallRig } from '../../support/call-rig.ts'
 import { gateway } from '../../support/gateway.ts'
 import { sdp, type Leg, type SipPeer } from '../../support/sip-peer.ts'
-import { acknowledge, areHungUp, dial, hangUp, carrierOf } from './steps.ts'
+import { acknowledge, areHungUp, dial, hangUp, carrierOf, stillThere } from './steps.ts'
 
 let rig: CallRig
 
@@ -56,7 +56,8 @@ describe('a call that was talking', () => {
       expect(rig.restored).toEqual({ restored: 1, abandoned: 0 })
       expect(rig.calls.list()).toMatchObject([{ state: 'ACTIVE', calledNumber: '1555' }])
       expect(rig.calls.countByNode(1)).toBe(1)
-      await rig.advance(4_000)
+      await stillThere(rig, caller, node)
+      await rig.advance(3_800)
       const [by, dialog, other] = who === 'caller' ? [caller, leg, node] : [node, back, caller]
       await hangUp(by, dialog, other)
       expect(await rig.record()).toMatchObject({
@@ -75,6 +76,7 @@ describe('a call that was talking', () => {
     async (who) => {
       const { caller, node, leg, back } = await talk()
       await restart()
+      await stillThere(rig, caller, node)
       const [by, dialog, other] = who === 'caller' ? [caller, leg, node] : [node, back, caller]
       for (const body of ['hold', 'resume']) {
         by.request('INVITE', dialog, { body: sdp(body) })
@@ -95,18 +97,20 @@ describe('a call that was talking', () => {
   test('is cut off when its grant has run out', async () => {
     const { caller, node } = await talk()
     await restart()
-    await rig.advance(58_000)
+    await stillThere(rig, caller, node)
+    await rig.advance(57_800)
     await areHungUp(caller, node)
     expect(await rig.record()).toMatchObject({ billsec: 60, hangupBy: 'system' })
   })
 
-  test('is asked for at once when its grant ran out while it was nowhere, and ends when it is refused', async () => {
+  test('whose grant ran out while it was nowhere gets more when its parties are there, and ends when it is refused', async () => {
     const { caller, node } = await talk()
     rig.crash()
     await rig.advance(70_000)
     await restart()
     for (const peer of [caller, node])
       expect(peer.inbox.some(({ method }) => method === 'BYE')).toBe(false)
+    await stillThere(rig, caller, node)
     await rig.advance(2_100)
     await areHungUp(caller, node)
     expect(await rig.record()).toMatchObject({ hangupBy: 'system', denialCode: 'limit' })

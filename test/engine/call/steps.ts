@@ -26,6 +26,16 @@ export function rigForEachTest(): void {
   afterEach(() => rig.stop())
 }
 
+/** The next process asks each party of a call whether it is still there; these are. */
+export async function stillThere(rig: CallRig, ...parties: readonly SipPeer[]): Promise<void> {
+  await rig.advance(200)
+  for (const party of parties) {
+    party.reply(await party.next('INVITE'), 200, { body: sdp('still there') })
+    await party.next('ACK')
+  }
+  await rig.settle()
+}
+
 /** An extension of tenant 3, at the expense of customer 7. */
 export const extensionRecord = (
   extension: string,

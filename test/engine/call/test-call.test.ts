@@ -4,7 +4,7 @@ import type { OutboundDecision } from '../../../engine/routing/routing.ts'
 import { granted, startCallRig, type CallRig } from '../../support/call-rig.ts'
 import { gateway } from '../../support/gateway.ts'
 import { sdp, type SipPeer } from '../../support/sip-peer.ts'
-import { addExtensions, extensionRecord, originateRequest, phoneOf } from './steps.ts'
+import { addExtensions, extensionRecord, originateRequest, phoneOf, stillThere } from './steps.ts'
 
 const [TESTED, OTHER] = [9, 10]
 
@@ -97,7 +97,8 @@ test('the limit of a test call survives kill -9', async () => {
   const { time, world, server, opened, saved } = rig
   rig = await startCallRig({ after: { time, world, server, opened, saved } })
   rig.answers.extend = () => Promise.resolve({ kind: 'granted', grantedSeconds: 3_600 })
-  await rig.advance(20_500)
+  await stillThere(rig, ...peers)
+  await rig.advance(20_300)
   expect((await ended(peers)).billsec).toBe(30)
 })
 

@@ -33,6 +33,23 @@ test('the next start reads what was appended, in order', async () => {
   expect(statSync(`${database}.calls-1`).mode & 0o777).toBe(0o600)
 })
 
+test('what is reserved stays behind the lines, takes others without a new block, and is an error when it is used up', async () => {
+  const database = path()
+  const file = new JournalFiles(database, 'id')
+  const reserved = (text: string): Promise<unknown> =>
+    new Promise((resolve) => file.appendReserved(checked(text), resolve))
+  expect(await reserved('1')).toBeInstanceOf(Error)
+  const [line, room] = [checked('1'), 256 * 1024]
+  await new Promise((resolve) => file.append(line, resolve, room))
+  const { size } = statSync(`${database}.calls-1`)
+  expect(size - file.size).toBeGreaterThanOrEqual(room)
+  expect(await reserved('2')).toBeUndefined()
+  expect(await reserved('x'.repeat(2 * room))).toBeInstanceOf(Error)
+  expect(statSync(`${database}.calls-1`).size).toBe(size)
+  await append(file, '3')
+  expect(new JournalFiles(database, 'id').read().lines).toEqual(['1', '2', '3'])
+})
+
 test('a file of another database is kept aside', async () => {
   const database = path()
   await append(new JournalFiles(database, 'other'), '1')

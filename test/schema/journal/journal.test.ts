@@ -47,6 +47,78 @@ test('an answered call is left open by a crash, up to its last heartbeat', async
   })
 })
 
+test('one line says that a process runs, and with it its calls; those of the last one only when they were heard', () => {
+  const file = new MemoryFile()
+  const { time, journal, left } = journalOn(file)
+  void journal.answered(openCall('a', start), null, start)
+  void journal.answered(openCall('b', start), null, start)
+  journal.running(start + 5_000, start - 1_000)
+  time.advance(10)
+  const talked = (found = left()) =>
+    found.map((entry) => [entry.callUuid, entry.kind === 'cut' && entry.talkedMs])
+  expect(talked()).toEqual([
+    ['a', 5_000],
+    ['b', 5_000],
+  ])
+  // The next process, 40 s later: of its first seconds only `b` is heard.
+  file.startNew()
+  const next = journalOn(file)
+  next.journal.running(start + 46_000, start + 45_000)
+  next.time.advance(100)
+  const unheard = [
+    ['a', 5_000],
+    ['b', 5_000],
+  ]
+  expect(talked(next.left())).toEqual(unheard)
+  next.journal.alive(['b'], start + 46_500)
+  next.journal.running(start + 47_000, start + 45_000)
+  void next.journal.answered(openCall('c', start + 46_000), null, start + 46_000)
+  next.time.advance(100)
+  const after = [
+    ['a', 5_000],
+    ['b', 47_000],
+    ['c', 1_000],
+  ]
+  expect(talked(next.left())).toEqual(after)
+  // A third one has the same of both.
+  file.startNew()
+  const third = journalOn(file)
+  third.journal.running(start + 90_000, start + 80_000)
+  third.time.advance(100)
+  expect(talked(third.left())).toEqual(after)
+})
+
+test('a full disk takes the ends of calls in the room that is reserved for them, and is told so at once', () => {
+  const { file, time, journal, left } = journalOn(new Disk())
+  for (const uuid of ['a', 'b', 'c']) void journal.answered(openCall(uuid, start), null, start)
+  time.advance(10)
+  file.isFull = true
+  file.reservedBytes = 3_000
+  const told: string[] = []
+  const end = (uuid: string): void =>
+    journal.ended(endedCall(uuid, 20), terms, () => void told.push(uuid))
+  void journal.answered(openCall('refused', start), null, start)
+  end('a')
+  time.advance(10)
+  expect(told).toEqual(['a'])
+  end('b')
+  time.advance(100)
+  expect(told).toEqual(['a', 'b'])
+  const kinds = (found = left()) => found.map(({ callUuid, kind }) => `${callUuid} ${kind}`)
+  expect(kinds()).toEqual(['a ended', 'b ended', 'c cut'])
+  // When it is used up, an end waits for two seconds as before.
+  file.reservedBytes = 0
+  end('c')
+  time.advance(1_000)
+  expect(told).toEqual(['a', 'b'])
+  time.advance(1_000)
+  expect(told).toEqual(['a', 'b', 'c'])
+  file.isFull = false
+  time.advance(200)
+  expect(kinds()).toEqual(['a ended', 'b ended', 'c ended'])
+  expect(told).toEqual(['a', 'b', 'c'])
+})
+
 test('a call is left with its newest state, and with none once it has ended', () => {
   const { time, journal, left } = journalOn(new MemoryFile())
   const grant = { payerId: 1, maxSeconds: null, grantedSeconds: 60, amountMicros: 5 }

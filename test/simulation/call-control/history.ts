@@ -202,7 +202,8 @@ class History implements Line, Scene {
       return [{ saved: JSON.parse(JSON.stringify(saved)) as SavedCall, opened, transferIds }]
     })
     for (const { saved } of restored) forgetSaved(world, saved)
-    for (const { saved, opened } of restored) restoreCall(world, saved, opened, 0)
+    for (const { saved, opened } of restored)
+      restoreCall(world, saved, opened, 0, { aliveAt: this.now, since: this.now })
     for (const { saved } of restored)
       for (const { id, sip } of saved.legs) this.#media?.legs.restore(id, sip, undefined)
     this.#media?.checkFlow()
@@ -211,7 +212,8 @@ class History implements Line, Scene {
     for (const id of restored.flatMap(({ transferIds }) => transferIds)) world.transfers.delete(id)
     this.restarted += restored.length
     this.#copy()
-    for (const { saved } of restored) this.emit({ type: 'resumed', callUuid: saved.callUuid })
+    for (const type of ['resumed', 'ask'] as const)
+      for (const { saved } of restored) this.emit({ type, callUuid: saved.callUuid })
   }
 
   #copy(): void {
@@ -264,6 +266,7 @@ class History implements Line, Scene {
       case 'transfer':
         return this.#control.perform(command)
       case 'nodeSilent':
+      case 'goesOn':
         return
       default:
         if (this.#media) this.#media.legs.perform(command)
@@ -274,7 +277,9 @@ class History implements Line, Scene {
   perform(command: LegCommand): void {
     const peer = this.#peers.get(command.legId)
     if (peer === undefined) return this.complain(`${command.type} for an unknown leg`)
-    return peer.perform(command)
+    if (command.type !== 'ask') return peer.perform(command)
+    const question = { method: 'UPDATE', headers: {}, body: undefined, noAck: false } as const
+    return peer.perform({ ...command, ...question, type: 'request', sdpOwner: undefined })
   }
 
   /** Nothing for a call after its record, nothing for a leg after its end but what its peer is owed. */
@@ -373,7 +378,9 @@ class History implements Line, Scene {
       this.complain('the caller has got 200, but the call counts as unanswered')
     if (since !== null && !this.#journalled.has(callUuid))
       this.complain('answered without a journal entry')
-    const complaint = billComplaint(record, since === null ? null : this.now - since, granted)
+    // Until its parties are heard by the next process, a call counts as ended when it was saved.
+    const until = call.doubt?.aliveAt ?? this.now
+    const complaint = billComplaint(record, since === null ? null : until - since, granted)
     if (complaint) this.complain(complaint)
   }
 
