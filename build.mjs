@@ -159,7 +159,7 @@ function removeEarlier() {
   const earlier = filesIn('dist').filter(
     (name) =>
       !current.has(`dist/${name}`) &&
-      (/^[a-z]+-worker(?:-\w+)?\.js$/.test(name) || name.startsWith('console/assets/')),
+      (/^[a-z-]+-worker(?:-\w+)?\.js$/.test(name) || name.startsWith('console/assets/')),
   )
   const now = new Date()
   const kept = earlier.filter((name) => {
