@@ -54,6 +54,12 @@ export function portOf(engine: Engine, stampOf: (time: number) => number): Engin
           since: stampOf(ban.since),
           until: stampOf(ban.until),
         })),
+      locks: () =>
+        guard.locks().map((lock) => ({
+          ...lock,
+          since: stampOf(lock.since),
+          until: stampOf(lock.until),
+        })),
       ban: async (address, durationMs) => (sharedBans ?? guard).ban(address, durationMs),
       unban: async (source) => (sharedBans ?? guard).unban(source),
       endOperatorBan: async (source) => (sharedBans ?? guard).endOperatorBan(source),

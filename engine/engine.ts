@@ -10,6 +10,7 @@ import { ActiveCalls } from './call/active-calls.ts'
 import { type CallControl, type Restored, startCallControl } from './call/app.ts'
 import { Deadlines } from './call/deadlines.ts'
 import { ALLOW, calledOf, HeaderFilter } from './call/sip-headers.ts'
+import { type DialogWay, type DialogWayDeps, mayFollow } from './call/dialog-way.ts'
 import { type InDialogDeps, refusalInDialog } from './call/in-dialog-source.ts'
 import { parseListener, type SipListener } from './call/user-agent/server-link.ts'
 import { probeThrough, registerThrough } from './call/user-agent/probe.ts'
@@ -50,7 +51,7 @@ import { createHop, type Installation } from './registrar/hop/node-hop.ts'
 import { Registrar, type RegistrarDeps } from './registrar/registrar.ts'
 import { WrongPasswords } from './registrar/wrong-passwords.ts'
 import { Routing, type RoutingDeps } from './routing/routing.ts'
-import { DialledDomains, ownNames, ownPlacesOf } from './routing/own-places.ts'
+import { DialledDomains, ownMachineCheck, ownNames, ownPlacesOf } from './routing/own-places.ts'
 import { loadRouting } from './routing/routing-store.ts'
 import { TrustedSources } from './routing/recognition.ts'
 import { TenantNames } from './routing/tenant-names.ts'
@@ -593,6 +594,7 @@ export class Engine {
         this.registrar.connectionClosed({ protocol, address, port }),
       readToken: this.#others && ((request) => this.#others?.hop.read(request)),
       admitInDialog: (request, dialog) => refusalInDialog(request, dialog, this.#inDialogDeps),
+      mayFollow: (way) => mayFollow(way, this.#dialogWayDeps),
       // The settings do not allow less than the RFC's 90 s; a test does.
       ...(sessionSeconds > 0 ? { minSessionSeconds: Math.min(90, sessionSeconds) } : {}),
       ...(advertisedHost === undefined ? {} : { advertisedHost }),
@@ -615,6 +617,19 @@ export class Engine {
       isNode: (address) => this.#others?.peers.has(address) === true,
       onRefused: ({ protocol, sourceAddress: address, sourcePort: port, method }, callUuid) =>
         this.guard.refusedInCall({ protocol, address, port }, method, callUuid),
+    }
+  }
+
+  get #dialogWayDeps(): DialogWayDeps {
+    return {
+      calls: this.calls,
+      routing: this.routing,
+      isNode: (address) => this.#others?.peers.has(address) === true,
+      isInner: this.#tenantNames.isInner,
+      isOwnMachine: (address) => ownMachineCheck()(address),
+      tenantOfSet: (setId) => this.dispatcher.setRecord(setId)?.tenantId ?? null,
+      onRefused: ({ routes: [to], target, ...party }: DialogWay, callUuid) =>
+        this.guard.wayNotFollowed(party, to ?? target, callUuid),
     }
   }
 

@@ -246,7 +246,10 @@ export type AuditEntry = {
 export type Ban = {
   /** An IPv4 address or an IPv6 network. */
   source: string
-  reason: 'password_guessing' | 'unknown_calls' | 'operator'
+  /** Of a lock: the account whose passwords are not checked from there. Null: a ban. */
+  account: string | null
+  /** `wrong_passwords`: too many for one account. */
+  reason: 'password_guessing' | 'unknown_calls' | 'operator' | 'wrong_passwords'
   since: string
   until: string
   dropped_packets: number
@@ -2840,7 +2843,7 @@ export interface Operations {
     input: {}
     result: readonly ProcessNode[]
   }
-  /** List banned SIP sources */
+  /** List banned SIP sources and locked accounts */
   listBans: {
     input: {}
     result: readonly Ban[]
@@ -2850,7 +2853,7 @@ export interface Operations {
     input: { query?: { reason?: string | undefined }; body: CreateBanBody }
     result: { address: string; duration_seconds: number }
   }
-  /** Lift a ban */
+  /** Lift a ban and the locks of a source */
   deleteBan: {
     input: { path: readonly [source: string]; query?: { reason?: string | undefined } }
     result: { source: string; banned: false }

@@ -4,7 +4,7 @@ import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import { DAY_MS } from '../../schema/clock.ts'
 import { timeToText } from '../../schema/columns.ts'
-import type { Ban } from '../../schema/contracts/engine.ts'
+import type { AccountLock, Ban, EnginePort } from '../../schema/contracts/engine.ts'
 import { sourceIn } from '../../schema/net/ip-address.ts'
 import { requiresGlobal } from '../auth/requires.ts'
 import { wrongTenant } from '../auth/tenants.ts'
@@ -19,10 +19,22 @@ import { data } from '../http/operation.ts'
 import { describeRoute, validate } from '../http/validate.ts'
 import { count, exampleTime, moment } from '../http/view-fields.ts'
 
+/** The last one is that of a lock. */
+export const banReasons = [
+  'password_guessing',
+  'unknown_calls',
+  'operator',
+  'wrong_passwords',
+] as const
+
 const banView = z
   .strictObject({
     source: z.string().describe('An IPv4 address or an IPv6 network.'),
-    reason: z.enum(['password_guessing', 'unknown_calls', 'operator']),
+    account: z
+      .string()
+      .nullable()
+      .describe('Of a lock: the account whose passwords are not checked from there. Null: a ban.'),
+    reason: z.enum(banReasons).describe('`wrong_passwords`: too many for one account.'),
     since: moment,
     until: moment,
     dropped_packets: count,
@@ -73,10 +85,11 @@ export function banRoutes(deps: ChangeDeps) {
       describeRoute({
         id: 'listBans',
         tag: 'System',
-        summary: 'List banned SIP sources',
+        summary: 'List banned SIP sources and locked accounts',
         answer: data(z.array(banView), [
           {
             source: '203.0.113.9',
+            account: null,
             reason: 'password_guessing',
             since: exampleTime,
             until: '2026-01-01T00:10:00.000Z',
@@ -85,7 +98,7 @@ export function banRoutes(deps: ChangeDeps) {
         ]),
       }),
       requiresGlobal('guard:read'),
-      (c) => ok(c, guard.bans().map(viewOf)),
+      (c) => ok(c, bansAndLocks(deps.engine)),
     )
 
     .post(
@@ -124,7 +137,7 @@ export function banRoutes(deps: ChangeDeps) {
       describeRoute({
         id: 'deleteBan',
         tag: 'System',
-        summary: 'Lift a ban',
+        summary: 'Lift a ban and the locks of a source',
         answer: data(z.strictObject({ source: z.string(), banned: z.literal(false) }), {
           source: '203.0.113.9',
           banned: false,
@@ -173,13 +186,30 @@ function planOf({ source, before, after }: NewState, apply: () => Promise<void>)
 
 const viewOf = ({ source, reason, since, until, dropped }: Ban) => ({
   source,
+  account: null,
   reason,
   since: timeToText(since),
   until: timeToText(until),
   dropped_packets: dropped,
 })
 
-export type BanView = ReturnType<typeof viewOf>
+const lockView = ({ source, user, since, until }: AccountLock) => ({
+  source,
+  account: user,
+  reason: 'wrong_passwords' as const,
+  since: timeToText(since),
+  until: timeToText(until),
+  // They are read, and answered with a challenge.
+  dropped_packets: 0,
+})
+
+export type BanView = ReturnType<typeof viewOf> | ReturnType<typeof lockView>
+
+/** The oldest first. */
+export const bansAndLocks = ({ guard }: Pick<EnginePort, 'guard'>): readonly BanView[] =>
+  [...guard.bans().map(viewOf), ...guard.locks().map(lockView)].toSorted((one, other) =>
+    one.since < other.since ? -1 : Number(one.since > other.since),
+  )
 
 /** The longest that the guard bans for. */
 const LONGEST_BAN_MS = 30 * DAY_MS

@@ -29,7 +29,7 @@ import {
   senderOf,
 } from '../../schema/rules/gateways.ts'
 import { all } from '../../schema/sql/query.ts'
-import { hostPort } from '../../engine/sip-server/message/index.ts'
+import { hostPort, isNoHost } from '../../engine/sip-server/message/index.ts'
 import type { RequestScope } from '../auth/tenants.ts'
 import { ApiError } from '../http/api-error.ts'
 import { same } from '../http/rows.ts'
@@ -147,7 +147,8 @@ export const nodeUri = ({
   `sip:${hostPort(host, internal_port)};transport=${transport}`
 
 /**
- * Throws 409 for the first destination that a SIP listener of this installation would receive, and for the
+ * Throws 409 for the first destination that is no single host (multicast, broadcast, unspecified), that a SIP listener of
+ * this installation would receive, and for the
  * first one of a tenant that leads to loopback, to link-local addresses or into the machine's own networks.
  * Names count by the addresses of the DNS lookup for this request (`scope.addressesOf`).
  */
@@ -178,6 +179,10 @@ export function refuseOwnAddresses(
           ],
         },
       )
+    if (addresses.some(isNoHost))
+      throw new ApiError(409, 'no_single_host', 'A destination is not a single host', {
+        details: [{ path, message: 'must not be a multicast, broadcast or unspecified address' }],
+      })
     if (isOwnListener(target, addresses, listeners))
       throw new ApiError(409, 'own_address', 'A destination is this SBC itself', {
         details: [{ path, message: 'is an address at which this SBC takes calls' }],

@@ -5,7 +5,7 @@ import https from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import type { Schedule } from '../../schema/clock.ts'
 import { isPublicAddress } from '../../schema/net/ip-address.ts'
-import { withoutBrackets } from '../../engine/sip-server/message/index.ts'
+import { isNoHost, withoutBrackets } from '../../engine/sip-server/message/index.ts'
 
 export interface SenderDeps {
   readonly resolve: Resolve
@@ -62,6 +62,7 @@ export class Sender {
     const url = new URL(address)
     const host = hostOf(url)
     // Literal addresses are never looked up.
+    if (isNoHost(host)) return { kind: 'failed', reason: 'the target is not a single host' }
     if (isIP(host) !== 0 && !this.#deps.allowPrivate && !isPublicAddress(host))
       return { kind: 'failed', reason: 'the target is a private address' }
     const first = await this.#exchange(url, headers, body)
@@ -150,6 +151,7 @@ export function problemOfUrl(text: string, allowPrivate: boolean): string | unde
   if (url.username !== '' || url.password !== '') return 'must not hold a user name or password'
   if (url.hash !== '') return 'must not have a fragment'
   const host = hostOf(url)
+  if (isNoHost(host)) return 'must not be a multicast, broadcast or unspecified address'
   const isInside = isIP(host) !== 0 ? !isPublicAddress(host) : isLocalName(host)
   if (isInside && !allowPrivate) return 'must not be a private or local address'
   return undefined
@@ -174,6 +176,8 @@ export function guardedLookup(resolve: Resolve, allowPrivate: boolean): LookupFu
       const [first, ...others] = await resolve(host)
       if (first === undefined) return new Error(`${host} has no address`)
       const found: Addresses = [first, ...others]
+      if (found.some(({ address }) => isNoHost(address)))
+        return new Error('the target is not a single host')
       const isAllowed = allowPrivate || found.every(({ address }) => isPublicAddress(address))
       return isAllowed ? found : new Error('the target is a private address')
     } catch (error) {

@@ -26,7 +26,7 @@ import {
   isUnproven,
   admitAndDial,
   onFault,
-  planRoute,
+  planCall,
   refuse,
   carrierFull,
   rejectionFor,
@@ -277,7 +277,7 @@ async function connect(
   stranger: string | undefined,
   deps: CallDeps,
 ): Promise<unknown> {
-  const plan = planRoute(invite, deps)
+  const plan = planCall('invite', invite, deps)
   const { headers } = request
   const received = { headers, hasUsableContact: (headers['contact'] ?? '') !== '', stranger }
   const { isEmergency } = plan

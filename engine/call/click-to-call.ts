@@ -9,17 +9,10 @@ import {
   TEST_CALL_SECONDS,
 } from '../../schema/contracts/calls.ts'
 import type { CallDeps } from './call-deps.ts'
-import { refused } from './cdr/end-reason.ts'
+import { refused, type Refusal } from './cdr/end-reason.ts'
 import type { PhoneCandidate } from './dialing/outgoing-invite.ts'
-import { admit, planRoute, type RoutePlan, closedBy, originOf } from './inbound/admission.ts'
-import {
-  innerRoute,
-  outboundRoute,
-  phoneAt,
-  type Route,
-  type RouteDeps,
-  tenantOf,
-} from './inbound/route.ts'
+import { admit, closedBy, originOf, planCall } from './inbound/admission.ts'
+import { outboundRoute, phoneAt, type Route, type RouteDeps, tenantOf } from './inbound/route.ts'
 import { type IncomingInvite, startOf } from './inbound/incoming-invite.ts'
 import type { Headers } from './signalling.ts'
 import { partyOfNumber } from './sip-headers.ts'
@@ -33,8 +26,6 @@ export async function originate(
   deps: CallDeps,
 ): Promise<OriginateResult> {
   const { domain, extension, ringMs } = request
-  const closed = closedBy(deps.calls)
-  if (closed) return { kind: closed }
   const source = deps.registrar.extensionAt(domain, extension)
   if (source === undefined) return { kind: 'unknown_extension' }
   const phones = phonesOf(source, deps)
@@ -43,17 +34,19 @@ export async function originate(
   const destination = deps.routing.dialledNumber(request.destination)
   const invite = inviteOfSource({ ...request, destination, callUuid: deps.newUuid() }, source)
   const { callUuid } = invite
+  const { testedCarrierId } = request
+  const way = testedCarrierId === undefined ? 'click-to-call' : 'carrier test'
+  const plan = planCall(way, invite, deps)
+  if (plan.refusal) return notBegun(plan.refusal, deps)
+  // Checked before the authorization, which reserves money.
+  const notTested =
+    testedCarrierId === undefined ? undefined : testDenial(invite, testedCarrierId, source, deps)
+  if (notTested !== undefined) return { kind: 'denied', code: notTested }
   const call = deps.calls.begin({ start: { ...startOf(invite, 'api', deps.now()), isOurs: true } })
   const denied = (code: string): OriginateResult => {
     deps.calls.finish(call)
     return { kind: 'denied', code }
   }
-  const { testedCarrierId } = request
-  // Checked before the authorization, which reserves money.
-  const notTested =
-    testedCarrierId === undefined ? undefined : testDenial(invite, testedCarrierId, source, deps)
-  if (notTested !== undefined) return denied(notTested)
-  const plan = testedCarrierId === undefined ? planRoute(invite, deps) : charged
   const refusal = await admit(call, invite, plan, deps)
   if (refusal?.kind === 'refused') return denied(refusal.code)
   const { isEmergency } = plan
@@ -73,6 +66,11 @@ export async function originate(
   return { kind: 'originating', callUuid }
 }
 
+const notBegun = ({ code }: Refusal, { calls }: CallDeps): OriginateResult => {
+  const closed = closedBy(calls)
+  return closed === code ? { kind: closed } : { kind: 'denied', code }
+}
+
 /** How long the phone of a test call, which is picked up at once, may ring. */
 const TEST_RING_MS = 10_000
 
@@ -82,14 +80,13 @@ export async function placeTestCall(
   phoneUri: string,
   deps: CallDeps,
 ): Promise<OriginateResult> {
-  const closed = closedBy(deps.calls)
-  if (closed) return { kind: closed }
   const destination = deps.routing.dialledNumber(dialled)
   const invite = inviteOfTest(from, { destination, callUuid: deps.newUuid() }, deps)
   if (invite === undefined) return { kind: 'unknown_extension' }
   const { callUuid, domain } = invite
+  const plan = planCall('test call', invite, deps)
+  if (plan.refusal) return notBegun(plan.refusal, deps)
   const call = deps.calls.begin({ start: { ...startOf(invite, 'api', deps.now()), isOurs: true } })
-  const plan = planRoute(invite, deps)
   const refusal = await admit(call, invite, plan, deps)
   if (refusal?.kind === 'refused') {
     deps.calls.finish(call)
@@ -154,9 +151,6 @@ function inviteOfTest(
   }
 }
 
-/** A test call is never free: its route depends on its payer. */
-const charged: RoutePlan = { isEmergency: false, route: undefined, tenantId: null }
-
 /** Why such a test call is refused, as far as its payer is known before charging. */
 function testDenial(
   invite: IncomingInvite,
@@ -164,8 +158,6 @@ function testDenial(
   { customerId }: Pick<ExtensionRecord, 'customerId'>,
   deps: CallDeps,
 ): string | undefined {
-  const why = denialOfNumber(invite, deps)
-  if (why !== undefined) return why
   const route = testRoute(invite, carrierId, customerId, deps)
   return route.kind === 'refused' && 'code' in route.end ? (route.end.code ?? undefined) : undefined
 }
@@ -225,12 +217,6 @@ export function inviteOfSource(
     calledUser: escapeUser(destination),
     hopsLeft: 70,
   }
-}
-
-/** Why the number may not be tested; undefined: it is an ordinary number outside. */
-function denialOfNumber(invite: IncomingInvite, deps: RouteDeps): string | undefined {
-  if (deps.routing.isEmergencyNumber(invite.calledNumber)) return 'emergency_number'
-  return innerRoute(invite, deps) ? 'internal_number' : undefined
 }
 
 /** The gateways of the carrier, by the caller's own routes, blocks and limits. */

@@ -6,13 +6,15 @@
 import { isIP } from 'node:net'
 import type { CallDeps } from './call-deps.ts'
 import type { Forward, LiveCall } from './call-machine/state.ts'
-import { admitAndDial, onFault, closedBy, originOf } from './inbound/admission.ts'
 import {
-  emergencyRoute,
-  type ExtensionDestination,
-  innerRoute,
-  type RouteDeps,
-} from './inbound/route.ts'
+  admitAndDial,
+  closedBy,
+  isRefusedEmergency,
+  onFault,
+  originOf,
+  planCall,
+} from './inbound/admission.ts'
+import { type ExtensionDestination, innerRoute, type RouteDeps } from './inbound/route.ts'
 import { type IncomingInvite, startOf } from './inbound/incoming-invite.ts'
 import type { Headers } from './signalling.ts'
 import { calledOf, domainOf } from './sip-headers.ts'
@@ -46,8 +48,7 @@ export function forwardBy(call: LiveCall, headers: Headers, deps: CallDeps): For
   if (forwarding === undefined || origin === undefined || isFar) return undefined
   const forwarded = forwardedInvite(invite, current.uri, origin, forwarding)
   // The caller has no emergency, and a phone must not flood an emergency number.
-  if (deps.routing.isEmergencyNumber(forwarded.calledNumber) || emergencyRoute(forwarded, deps))
-    return undefined
+  if (isRefusedEmergency('forward', forwarded, deps)) return undefined
   const route = innerRoute(forwarded, deps)?.route
   if (route?.kind === 'refused') return undefined
   if (route) {
@@ -126,7 +127,7 @@ export function forwardOut(
   const destination = `sip:${invite.calledUser}@${invite.domain}`
   const to = { callUuid, destination, startedAt }
   deps.dispatch({ type: 'forwardStarted', callUuid: call.start.callUuid, to })
-  const plan = { isEmergency: false, route: undefined, tenantId: null }
+  const plan = planCall('forward', invite, deps)
   void admitAndDial(forwarded, invite, plan, deps).catch(onFault(forwarded, deps))
 }
 

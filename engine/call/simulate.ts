@@ -21,7 +21,7 @@ import { type Callee, inviteFor, type OutgoingCall, withheld } from './dialing/o
 import {
   authorizationOf,
   expectedDirection,
-  planRoute,
+  planCall,
   refusalBy,
   carrierFull,
   rejectionFor,
@@ -133,7 +133,7 @@ function decide(
   { routes }: ForeseenRoutes,
   deps: SimulationDeps,
 ): Decision {
-  const plan = planRoute(invite, routes)
+  const plan = planCall('invite', invite, { ...routes, calls: deps.calls })
   const { isEmergency } = plan
   const direction = plan.route?.direction ?? expectedDirection(invite.origin)
   const received = { headers: invite.headers, hasUsableContact: true }

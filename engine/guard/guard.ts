@@ -14,7 +14,7 @@ import {
   TokenBuckets,
 } from './token-buckets.ts'
 import { sourceKey } from '../../schema/net/ip-address.ts'
-import type { Ban } from '../../schema/contracts/engine.ts'
+import type { AccountLock, Ban } from '../../schema/contracts/engine.ts'
 
 interface GuardDeps {
   /** Milliseconds UTC. */
@@ -45,11 +45,15 @@ const defaultStrangers: Rate = { packetsPerSecond: 2_000, burst: 4_000 }
 const INVITE_COST = 5
 const PROOF = { maxSources: 50_000, maxPerSource: 4_096, lifeMs: 7_500_000 }
 const MAX_BANS = 10_000
+/** Of a URI in the log. */
+const MAX_SHOWN = 200
 const BAN_MS = 600_000
 /** Wrong passwords from one address, whatever the users. */
 const addressFailures = { max: 20, windowMs: 60_000, maxKeys: 20_000 }
-/** Wrong passwords for one user from one address: further ones are not even checked. */
+/** Wrong passwords for one account from one address: further ones are not even checked. */
 const userFailures = { max: 10, windowMs: 300_000, maxKeys: 20_000 }
+/** Accounts of one address and port that have shown their passwords, such as the lines of a phone. */
+const MAX_FLOW_USERS = 16
 /** Calls from a source that is unknown. */
 const unknownCalls = { max: 30, windowMs: 60_000, maxKeys: 20_000 }
 
@@ -89,6 +93,8 @@ export class Guard {
   readonly #addressFailures = new Failures(addressFailures)
   readonly #flowFailures = new Failures(addressFailures)
   readonly #userFailures = new Failures(userFailures)
+  /** The part of each address and port in them. */
+  readonly #ownFailures = new Failures(userFailures)
   readonly #unknownCalls = new Failures(unknownCalls)
   readonly #claimedCalls = new Failures(unknownCalls)
   readonly #dropped = { banned: 0, flood: 0, strangers: 0, scanner: 0 }
@@ -135,10 +141,11 @@ export class Guard {
     return false
   }
 
-  /** A wrong password, given with a nonce that this very address was sent. */
+  /** A wrong password for an account (`user@domain`), given with a nonce that this very address was sent. */
   authFailed(source: PacketSource, user: string): void {
     const now = this.#deps.now()
     const key = sourceKey(source.address)
+    this.#ownFailures.add(`${key} ${source.port} ${user}`, now)
     if (this.#userFailures.add(`${key} ${user}`, now))
       this.#notices.report('wrong passwords: no more are checked', { source: key, user }, now)
     // A phone that turns to guessing loses what it has proved; the others behind its address do not.
@@ -151,20 +158,29 @@ export class Guard {
     this.#notices.reportOnce(notices.domain, sourceKey(address), this.#deps.now(), { domain })
   }
 
+  /** What others at this address have guessed still counts against them: it is not forgotten. */
   authSucceeded({ address, port }: PacketSource, user: string): void {
     const key = sourceKey(address)
-    this.#userFailures.forget(`${key} ${user}`)
-    this.#proven.add(key, port, user, this.#deps.now())
+    const now = this.#deps.now()
+    const own = `${key} ${port} ${user}`
+    this.#userFailures.take(`${key} ${user}`, this.#ownFailures.countOf(own, now), now)
+    this.#ownFailures.forget(own)
+    this.#proven.add(key, port, user, now)
   }
 
   /**
-   * Answers as to a wrong password, whatever the password: after too many wrong ones for this user, and
-   * at a banned address for users who had not proved to be there before.
+   * Answers as to a wrong password, whatever the password: after too many wrong ones for this account, and
+   * at a banned address for accounts that had not proved to be there before. An address and port that has shown the
+   * password of the account answers for its own wrong ones alone.
    */
   isLockedOut({ address, port }: PacketSource, user: string): boolean {
     const now = this.#deps.now()
     const key = sourceKey(address)
-    if (this.#userFailures.isReached(`${key} ${user}`, now)) return true
+    if (this.#userFailures.isReached(`${key} ${user}`, now)) {
+      const hasShown = flowOf(this.#proven.find(key, now), port, now)?.users.includes(user)
+      if (hasShown !== true || this.#ownFailures.isReached(`${key} ${port} ${user}`, now))
+        return true
+    }
     if (!this.#bans.proven.has(key, now)) return false
     const proof = this.#proven.find(key, now)
     return flowOf(proof, port, now) === undefined && !((proof?.users.get(user) ?? 0) > now)
@@ -191,6 +207,12 @@ export class Guard {
     const message =
       'a request in a call was refused: it comes from none of the addresses of its party'
     this.#notices.report(message, fields, this.#deps.now())
+  }
+
+  /** The Contact or Record-Route of a party is not followed: it names a place that the party may not. */
+  wayNotFollowed({ address }: Pick<PacketSource, 'address'>, to: string, call: string | undefined) {
+    const fields = { to: to.slice(0, MAX_SHOWN), call }
+    this.#notices.reportOnce(notices.way, sourceKey(address), this.#deps.now(), fields)
   }
 
   /** Whether a phone has proved itself at this address, from whatever port. */
@@ -227,8 +249,18 @@ export class Guard {
     const key = sourceOf(source)
     for (const counts of [this.#addressFailures, this.#unknownCalls, this.#claimedCalls])
       counts.forget(key)
-    for (const counts of [this.#userFailures, this.#flowFailures]) counts.forgetAll(`${key} `)
-    return this.#allBans().filter((bans) => bans.lift(key)).length > 0
+    const wasLocked = this.locks().some((lock) => lock.source === key)
+    for (const counts of [this.#userFailures, this.#ownFailures, this.#flowFailures])
+      counts.forgetAll(`${key} `)
+    return this.#allBans().filter((bans) => bans.lift(key)).length > 0 || wasLocked
+  }
+
+  /** The accounts whose passwords are not checked at an address, because too many were wrong. */
+  locks(): readonly AccountLock[] {
+    return this.#userFailures.reached(this.#deps.now()).map(({ key, since, until }) => {
+      const end = key.indexOf(' ')
+      return { source: key.slice(0, end), user: key.slice(end + 1), since, until }
+    })
   }
 
   /** Takes back `ban`. Bans that the guard decided on stay, with the counts against the source. */
@@ -325,6 +357,7 @@ const notices = {
   flood: 'a source sends too much: the rest is dropped',
   strangers: 'unknown sources send too much in all: the rest is dropped',
   scanner: 'a scanner meets silence',
+  way: 'the Contact or Record-Route of a party is not followed: requests go to where it sends from',
   domain:
     'a request names a SIP domain that no tenant has, so no password was checked: if it is a phone, give it the domain of its tenant, or give this domain to a tenant',
 } as const
@@ -351,6 +384,8 @@ interface FailureLimits {
 interface Count {
   readonly since: number
   failures: number
+  /** When there were too many. */
+  reachedAt?: number
 }
 
 class Failures {
@@ -366,7 +401,9 @@ class Failures {
     const count = this.#current(key, now)
     if (count) {
       count.failures += 1
-      return count.failures === this.#limits.max
+      if (count.failures !== this.#limits.max) return false
+      count.reachedAt = now
+      return true
     }
     this.#counts.delete(key)
     this.#counts.set(key, { since: now, failures: 1 })
@@ -379,6 +416,30 @@ class Failures {
 
   isReached(key: string, now: number): boolean {
     return (this.#current(key, now)?.failures ?? 0) >= this.#limits.max
+  }
+
+  countOf(key: string, now: number): number {
+    return this.#current(key, now)?.failures ?? 0
+  }
+
+  /** Takes back so many failures. */
+  take(key: string, failures: number, now: number): void {
+    const count = this.#current(key, now)
+    if (count === undefined) return
+    count.failures -= failures
+    if (count.failures <= 0) this.#counts.delete(key)
+  }
+
+  /** Keys with too many failures, and how long that counts. Walks through all of them. */
+  reached(
+    now: number,
+  ): readonly { readonly key: string; readonly since: number; readonly until: number }[] {
+    const { max, windowMs } = this.#limits
+    return [...this.#counts].flatMap(([key, { since, failures, reachedAt = since }]) =>
+      failures >= max && now - since < windowMs
+        ? [{ key, since: reachedAt, until: since + windowMs }]
+        : [],
+    )
   }
 
   forget(key: string): void {
@@ -549,6 +610,8 @@ interface ProvenFlow {
   /** Milliseconds UTC. */
   until: number
   readonly bucket: Bucket
+  /** The accounts that have authenticated there, the latest first. */
+  users: readonly string[]
 }
 
 interface ProvenSource {
@@ -593,8 +656,14 @@ class ProvenSources {
     source.until = until
     this.#sources.delete(key)
     this.#sources.set(key, source)
-    const flow = source.flows.get(port) ?? { until, bucket: fullBucket(this.#limits, now) }
+    const flow = source.flows.get(port) ?? {
+      until,
+      bucket: fullBucket(this.#limits, now),
+      users: [],
+    }
     flow.until = until
+    if (flow.users[0] !== user)
+      flow.users = [user, ...flow.users.filter((other) => other !== user)].slice(0, MAX_FLOW_USERS)
     this.#renew(source.flows, port, flow)
     this.#renew(source.users, user, until)
     this.#forgetOld(now)

@@ -1,5 +1,6 @@
 /** Contact headers of a REGISTER: RFC 3261 §20.10, and when two of them are one (§19.1.4). Pure. */
 import {
+  isNoHost,
   parseNameAddr,
   parseUri,
   qValueOf,
@@ -64,12 +65,13 @@ function readContact(value: string): Contact | undefined {
   }
 }
 
-/** Undefined: no SIP URI, or one that could not stand in a request line. */
+/** Undefined: no SIP URI, one that could not stand in a request line, or one of no single host. */
 export const contactUri = (uri: string): Uri | undefined => recentUris.get(uri)
 
 const recentUris = new Recent(10_000, (text) => {
   const uri = parseUri(text)
-  return uri?.scheme === 'tel' || uri?.headers.length ? undefined : uri
+  if (uri === undefined || uri.scheme === 'tel' || uri.headers.length > 0) return undefined
+  return isNoHost(uri.params.get('maddr') ?? uri.host) ? undefined : uri
 })
 
 /** Whether two contacts are equivalent, by RFC 3261 §19.1.4. */

@@ -65,7 +65,7 @@ export interface RegistrarDeps extends RegistrationsDeps {
   readonly secret: Buffer
   /** How long a nonce is good. */
   readonly nonceSeconds: number
-  /** The protection against guessing; `isLockedOut` answers like a wrong password. */
+  /** The protection against guessing, of accounts (`user@domain`); `isLockedOut` answers like a wrong password. */
   readonly guard: {
     isLockedOut(source: Source, user: string): boolean
     authFailed(source: Source, user: string): void
@@ -302,8 +302,8 @@ export class Registrar {
   }
 
   async #takeStored(isStart: boolean): Promise<void> {
-    for (const { binding, extension } of await this.#registrations.load(isStart))
-      this.#deps.guard.authSucceeded(binding.source, extension)
+    for (const { binding, extension, domain } of await this.#registrations.load(isStart))
+      this.#deps.guard.authSucceeded(binding.source, accountOf(extension, domain))
   }
 
   /** Present sizes, and totals since the start. */
@@ -350,13 +350,14 @@ export class Registrar {
     // A domain that no tenant has has no passwords: there is none that could be wrong.
     if (verdict.kind === 'wrong' && this.#directory.tenantOf(realm) !== undefined) {
       this.#totals.failed += 1
-      guard.authFailed(source, verdict.username)
+      guard.authFailed(source, accountOf(verdict.username, realm))
       this.#reportWrong(source.address, realm, verdict.username)
     }
     // After too many guesses the right one looks like the others.
-    if (guard.isLockedOut(source, user)) return { kind: 'missing' }
+    const account = accountOf(user, realm)
+    if (guard.isLockedOut(source, account)) return { kind: 'missing' }
     if (verdict.kind === 'known') {
-      guard.authSucceeded(source, user)
+      guard.authSucceeded(source, account)
       this.#authenticator.answered(verdict.extension, source.address, verdict.algorithm)
     }
     return verdict
@@ -411,6 +412,8 @@ export class Registrar {
     return answer(200, 'OK', { ...shown, Date: new Date(this.#deps.wallNow()).toUTCString() })
   }
 }
+
+const accountOf = (user: string, domain: string): string => `${user}@${domain}`
 
 function answer(status: number, reason: string, headers: PhoneAnswer['headers'] = {}): PhoneAnswer {
   return { status, reason, headers }

@@ -1,6 +1,7 @@
 /** The addresses of this installation, by its settings, its interfaces and its other nodes. */
 import { isIP } from 'node:net'
 import { networkInterfaces } from 'node:os'
+import { networkCheck } from '../../schema/net/ip-address.ts'
 import { sipTarget } from '../../schema/net/sip-target.ts'
 import { type OwnListener, type OwnNetwork, usedPort } from '../../schema/rules/gateways.ts'
 import { plainHost } from '../sip-server/message/index.ts'
@@ -90,6 +91,10 @@ const machineAddresses = (): readonly string[] => [
   '::1',
   ...Object.values(networkInterfaces()).flatMap((each = []) => each.map(({ address }) => address)),
 ]
+
+/** Returns a check whether an address is this machine's own, as its interfaces are now. */
+export const ownMachineCheck = (): ((address: string) => boolean) =>
+  networkCheck(machineAddresses())
 
 // Hosts in a Request-URI that mean this installation, and foreign domains that phones may call by DNS.
 

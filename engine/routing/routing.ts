@@ -2,6 +2,7 @@
  * Recognizes callers and chooses destinations (SPECIFICATION.md §10.1 and §10.2): the facade over sources, inbound and
  * outbound routes. Answers come from tables in memory, which follow the rows that change.
  */
+import { isIP } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { Buckets } from '../../schema/buckets.ts'
 import { namesBehind, sipTarget } from '../../schema/net/sip-target.ts'
@@ -50,6 +51,7 @@ import {
   type ExitCodes,
 } from '../../schema/rules/numbers.ts'
 import type { DnsAnswers, Sender } from '../../schema/rules/gateways.ts'
+import { plainHost } from '../sip-server/message/index.ts'
 
 export type { ExtensionOrigin, Origin } from './recognition.ts'
 export type { GatewayCandidate, OutboundDecision } from './outbound-routes.ts'
@@ -211,6 +213,19 @@ export class Routing {
   gatewayBehind(uri: string, sender: Sender): string | undefined {
     this.#followHosts()
     return this.#guard.behind(uri, sender)?.carrier
+  }
+
+  /** The owner of a carrier; null: the platform, undefined: there is no such carrier any more. */
+  tenantOfCarrier(carrierId: number): number | null | undefined {
+    return this.#carriers.get(carrierId)?.tenantId
+  }
+
+  /** Whether a next hop is at a gateway of this carrier, in use or not, whatever the port. */
+  isGatewayOf(carrierId: number, uri: string): boolean {
+    const target = sipTarget(uri)
+    if (target === undefined) return false
+    if (isIP(target.host) !== 0) return this.#recognition.hasGatewayAt(carrierId, target.host)
+    return this.#gateways.of(carrierId).some(({ host }) => plainHost(host) === target.host)
   }
 
   /** Asks DNS, for a second at most, where URIs lead that are about to be written; see `gatewayBehind`. */

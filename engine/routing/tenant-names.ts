@@ -97,6 +97,9 @@ export class TenantNames {
     return this.#platforms.has(`${host}:${port}`) || this.#platforms.has(`${host}:0`)
   }
 
+  /** Whether an address is inside the platform, where others do not reach it. */
+  readonly isInner = (address: string): boolean => this.#inner()(address)
+
   #put(key: string, destinations: readonly Destination[]): void {
     for (const each of this.#destinations.get(key) ?? []) this.#count(each, -1)
     for (const each of destinations) this.#count(each, 1)

@@ -8,8 +8,8 @@ import type { Routing } from './routing.ts'
 import type { TenantNames } from './tenant-names.ts'
 
 export interface UnpricedCallsDeps {
-  readonly tenantNames: Pick<TenantNames, 'mayReach'>
-  readonly routing: () => Pick<Routing, 'gatewayBehind' | 'mayReach'>
+  readonly tenantNames: Pick<TenantNames, 'mayReach' | 'isInner'>
+  readonly routing: () => Pick<Routing, 'gatewayBehind' | 'mayReach' | 'recognize'>
   /** Milliseconds UTC. */
   readonly now: () => number
   readonly log: Log
@@ -18,7 +18,8 @@ export interface UnpricedCallsDeps {
 /** One line for a destination in a minute, however often it is called: the log must not fill the disk. */
 const QUIET_MS = 60_000
 const TO_GATEWAY = 'a destination leads to the gateway of a carrier: its calls are refused'
-const INSIDE = 'a name that a tenant has written leads inside the platform: nothing is sent there'
+const INSIDE =
+  'a name that a tenant or a party has written leads inside the platform: nothing is sent there'
 /** Destinations that are remembered. */
 const MAX_DESTINATIONS = 1_000
 
@@ -44,18 +45,28 @@ export class UnpricedCalls {
     return carrier
   }
 
-  /** For the SIP server, which has looked up a name. */
+  /** For the SIP server, which has looked up a name; `peer`: the address of the party that has given it in a call. */
   readonly mayReach = (
     name: string,
     { address, port }: { readonly address: string; readonly port: number },
+    peer?: string,
   ): boolean => {
-    if (!this.#deps.tenantNames.mayReach(name, { address, port })) {
+    const isOfTenant = !this.#deps.tenantNames.mayReach(name, { address, port })
+    if (isOfTenant || (peer !== undefined && this.#leadsInside(address, peer))) {
       this.#logSometimes(INSIDE, name, { address, port })
       return false
     }
     const isAllowed = this.#deps.routing().mayReach(name, address, port)
     if (!isAllowed) this.#note(name, { address, port })
     return isAllowed
+  }
+
+  /** Whether a party from elsewhere would have us send inside the platform. */
+  #leadsInside(address: string, peer: string): boolean {
+    const { isInner } = this.#deps.tenantNames
+    if (!isInner(address) || isInner(peer)) return false
+    const { kind } = this.#deps.routing().recognize({ address: peer, port: 0 })
+    return kind !== 'trusted' && kind !== 'proxy'
   }
 
   #note(destination: string, fields: Readonly<Record<string, unknown>>): void {

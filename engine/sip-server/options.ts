@@ -113,6 +113,16 @@ export interface DialogOfPeer {
   readonly port: number
 }
 
+/** The way to the peer of a dialog as the peer has given it, by its Contact and the Record-Route of its messages. */
+export interface WayToPeer extends DialogOfPeer {
+  /** Of the flow by which the peer has sent. */
+  readonly protocol: Protocol
+  /** Values of Route, the next one first. */
+  readonly routes: readonly string[]
+  /** The remote target: a URI. */
+  readonly target: string
+}
+
 /** The answer to a request that is refused. An ACK gets none. */
 export interface Refusal {
   readonly status: number
@@ -239,9 +249,9 @@ export interface SipServerOptions {
   readonly dnsServers?: readonly string[]
   /**
    * Asked for each address that a host name was looked up to; false leaves it out, as if the name did not
-   * lead there. Default: a name may lead anywhere.
+   * lead there. `peer`: the address of the peer that has given the name in a dialog. Default: a name may lead anywhere.
    */
-  readonly mayReach?: (host: string, target: HopTarget) => boolean
+  readonly mayReach?: (host: string, target: HopTarget, peer?: string) => boolean
   /** Default: silent. */
   readonly log?: Log
   /**
@@ -277,6 +287,12 @@ export interface SipServerOptions {
    */
   readonly admitInDialog?:
     ((request: NewRequest, dialog: DialogOfPeer) => Refusal | undefined) | undefined
+  /**
+   * Asked for each way to a peer that is not just the address by which it has sent; of dialogs of an application in this
+   * process. False: the requests of the dialog go there, whatever Contact and Record-Route say. Undefined, and by
+   * default: they are followed.
+   */
+  readonly mayFollow?: ((way: WayToPeer) => boolean) | undefined
   /**
    * Asked for each request with a flow token, before `screen`. Undefined, and by default: its Route means nothing.
    * A forwarded request has no other Route left, and no application hears of it.

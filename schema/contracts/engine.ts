@@ -58,11 +58,22 @@ export interface Ban {
   readonly dropped: number
 }
 
+/** An account whose passwords are not checked at an address for a while: too many were wrong. Times as those of `Ban`. */
+export interface AccountLock {
+  readonly source: string
+  /** `user@domain`, as the phone has named it. */
+  readonly user: string
+  readonly since: number
+  readonly until: number
+}
+
 export interface GuardPort {
   bans(): readonly Ban[]
+  /** Those of this node. */
+  locks(): readonly AccountLock[]
   /** Resolves when it holds here. Other nodes follow within a second. */
   ban(address: string, durationMs: number): Promise<void>
-  /** False: it was not banned. */
+  /** Ends its locks, too. False: there was neither a ban nor a lock. */
   unban(source: string): Promise<boolean>
   /** Takes back what `ban` did; bans that the guard has found itself stay. */
   endOperatorBan(source: string): Promise<void>

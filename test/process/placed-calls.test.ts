@@ -42,7 +42,10 @@ const seed = {
   carriers: [
     { name: 'world', direction: 'out', gateways: [{ host: '127.0.0.1', port: gatewayPort }] },
   ],
-  outbound_routes: [{ name: 'all', prefix: '1', carrier: 'world' }],
+  outbound_routes: [
+    { name: 'all', prefix: '1', carrier: 'world' },
+    { name: 'help', prefix: '112', carrier: 'world', emergency: true },
+  ],
 }
 
 /** `tollgate test-pbx` as node and gateway. */
@@ -145,4 +148,11 @@ test('a busy number is a record; a payer without money is refused before anythin
   expect(await recordOf(uuid)).toMatchObject({ disposition: 'BUSY', sip_code: 486, cost_micros: 0 })
   const broke = await place({ from: '12025550133', to: called })
   expect([broke.status, broke.code]).toEqual([402, 'insufficient_funds'])
+})
+
+test.each([number, '101'])('no test call from %s dials an emergency number', async (from) => {
+  const before = tollgate.calls().length
+  const answer = await place({ from, to: '112', max_seconds: 1 })
+  expect([answer.status, answer.code]).toEqual([409, 'emergency_number'])
+  expect(tollgate.calls()).toHaveLength(before)
 })

@@ -73,7 +73,11 @@ export class DigestPhone {
   }
 
   /** An INVITE with password to a number, of its domain if no other, challenged before; the leg of its call. */
-  async call(number: string, at = this.account.domain): Promise<Leg> {
+  async call(
+    number: string,
+    at = this.account.domain,
+    headers: readonly string[] = [],
+  ): Promise<Leg> {
     const { user, domain } = this.account
     const uri = `sip:${number}@${at}`
     const leg = this.#legTo(uri, `<sip:${user}@${domain}>;tag=${(lastTag += 1)}`)
@@ -81,7 +85,7 @@ export class DigestPhone {
     const challenge = await this.answerTo(leg)
     this.peer.request('ACK', leg)
     this.learn(challenge)
-    this.invite(leg, [`Proxy-Authorization: ${this.credentials('INVITE')}`])
+    this.invite(leg, [`Proxy-Authorization: ${this.credentials('INVITE')}`, ...headers])
     return leg
   }
 

@@ -4,7 +4,7 @@
  */
 import { seedFile } from '../../engine/commands/seed.ts'
 import { inviteFor } from '../../engine/call/dialing/outgoing-invite.ts'
-import { rejectionFor, admit, planRoute } from '../../engine/call/inbound/admission.ts'
+import { rejectionFor, admit, planCall } from '../../engine/call/inbound/admission.ts'
 import { forwardingOf } from '../../engine/call/forward.ts'
 import {
   readInvite,
@@ -28,6 +28,7 @@ import { sampleSet } from '../engine/dispatcher/samples.ts'
 import { routingOver } from '../engine/routing/samples.ts'
 
 const domain = 'acme.example'
+const open = { size: 0, isDraining: false, unserved: undefined, isCalling: () => false }
 const seed = {
   tenants: [{ slug: 'acme', domains: [domain] }],
   rate_plans: [{ name: 'retail' }],
@@ -146,13 +147,13 @@ export async function openDoors(
     headers: Headers = {},
   ): Promise<Verdict> {
     const { request, reading } = read(uri, origin, headers)
-    const { isEmergency } = planRoute(reading, deps)
+    const { isEmergency } = planCall('invite', reading, { ...deps, calls: open })
     const rejection = rejectionFor(
       { headers: request.headers, hasUsableContact: true },
       { ...reading, isEmergency },
       {
         retryAfterSeconds: 5,
-        calls: { size: 0, isDraining: false, unserved: undefined, isCalling: () => false },
+        calls: open,
       },
     )
     return rejection ? refusal(rejection) : place(reading)
@@ -163,7 +164,7 @@ export async function openDoors(
     const machine = new CallMachine()
     const start = startOf(reading, 'test', control.now())
     const call = beginCall(machine.world, { start, stampOffsetMs: 0 })
-    const free = planRoute(reading, deps)
+    const free = planCall('invite', reading, { ...deps, calls: open })
     const refused = await admit(call, reading, free, {
       ...deps,
       charging: ocs,
@@ -213,7 +214,7 @@ export async function openDoors(
           wallNow: control.now,
           ownHost: () => 'sbc.example',
           dispatcher: { ...deps.dispatcher, foreseen: () => [], selection: () => [] },
-          calls: { size: 0, isDraining: false, unserved: undefined, isCalling: () => false },
+          calls: open,
           foresee: (asked) => ocs.foresee(asked),
         },
       ) ?? {}

@@ -85,6 +85,7 @@ export function testEngine(events: EventsPort = noEvents): TestEngine {
     },
     guard: {
       bans: () => [...bans.values()],
+      locks: () => [],
       ban(address, durationMs) {
         const source = sourceKey(address)
         // Without a clock: it lasts longer than any test.

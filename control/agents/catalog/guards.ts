@@ -9,7 +9,7 @@ import { quoted } from '../../http/clean-text.ts'
 import { text } from '../../http/fields.ts'
 import { guardBody, guardView, guardQuestion, listGuards } from '../../resources/guard-view.ts'
 import { planGuard, planRemoval } from '../../resources/guard-plan.ts'
-import { setBan, stateBeforeBan } from '../../resources/ban-routes.ts'
+import { banReasons, bansAndLocks, setBan, stateBeforeBan } from '../../resources/ban-routes.ts'
 import {
   cut,
   defineChange,
@@ -80,7 +80,8 @@ export const listBans = defineTool({
   name: 'list_bans',
   title: 'List bans',
   description:
-    'Lists the addresses whose SIP packets are dropped. With why, since when, until when; ban_address bans one.',
+    'Lists the addresses whose SIP packets are dropped, and accounts that are locked at an address after wrong passwords. ' +
+    'With why, since when, until when; ban_address bans one.',
   effect: 'reads',
   scopes: ['guard:read'],
   input: z.strictObject({
@@ -91,7 +92,8 @@ export const listBans = defineTool({
     bans: z.array(
       z.object({
         source: z.string(),
-        reason: z.enum(['password_guessing', 'unknown_calls', 'operator']),
+        account: z.string().nullable().describe('The locked one; null: the address is banned.'),
+        reason: z.enum(banReasons),
         since: time,
         until: time,
         dropped_packets: z.int(),
@@ -101,14 +103,8 @@ export const listBans = defineTool({
   }),
   run({ address: start = '', ...page }, { engine, principal }) {
     if (principal.tenantId !== null) throw wrongTenant()
-    const bans = engine.guard.bans().filter(({ source }) => source.startsWith(start))
-    const listed = cut(bans, page).map(({ source, reason, since, until, dropped }) => ({
-      source,
-      reason,
-      since: timeToText(since),
-      until: timeToText(until),
-      dropped_packets: dropped,
-    }))
+    const bans = bansAndLocks(engine).filter(({ source }) => source.startsWith(start))
+    const listed = [...cut(bans, page)]
     return { bans: listed, ...endOfPage(page, listed.length, bans.length) }
   },
 })

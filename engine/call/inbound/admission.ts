@@ -12,7 +12,7 @@ import type { ActiveCalls } from '../active-calls.ts'
 import type { CallRecord } from '../../../schema/call-record.ts'
 import type { MachineEvent } from '../call-machine/protocol.ts'
 import type { IncomingInvite } from './incoming-invite.ts'
-import { fault, refused, type End } from '../cdr/end-reason.ts'
+import { fault, refused, type End, type Refusal } from '../cdr/end-reason.ts'
 import {
   deadEnd,
   nowhere,
@@ -54,10 +54,62 @@ export interface RoutePlan {
   readonly route: Route | undefined
   /** The tenant of a call that does not leave it. */
   readonly tenantId: number | null
+  /** Why the call does not begin. */
+  readonly refusal?: Refusal | undefined
 }
 
+/** What a call that begins in some way may be for. */
+interface WayRules {
+  readonly emergency: 'dialled' | 'refused'
+  /** Numbers of the tenant itself. */
+  readonly inside: 'dialled' | 'refused'
+}
+
+/** Every way in which a call to a number begins. A person dials in the first three; the others have dialled by themselves. */
+export const ways = {
+  invite: { emergency: 'dialled', inside: 'dialled' },
+  'click-to-call': { emergency: 'dialled', inside: 'dialled' },
+  transfer: { emergency: 'dialled', inside: 'dialled' },
+  /** By a phone, to the outside: inside the tenant it is the same call. */
+  forward: { emergency: 'refused', inside: 'refused' },
+  'test call': { emergency: 'refused', inside: 'dialled' },
+  /** Through the gateways of one carrier. */
+  'carrier test': { emergency: 'refused', inside: 'refused' },
+} as const satisfies Readonly<Record<string, WayRules>>
+
+export type WayToCall = keyof typeof ways
+
+/**
+ * The questions that each call to a number answers before it is admitted, in whatever way it begins: whether calls are
+ * taken, and what the number is. `admit` asks the rest: who pays, for what, and with which guards.
+ */
+export function planCall(way: WayToCall, invite: IncomingInvite, deps: PlanDeps): RoutePlan {
+  const rules: WayRules = ways[way]
+  if (isRefusedEmergency(way, invite, deps)) return { ...charged, refusal: notForTests }
+  if (rules.inside === 'refused') {
+    const isInside = innerRoute(invite, deps) !== undefined
+    return { ...charged, refusal: isInside ? notInside : closedRefusal(deps) }
+  }
+  const plan = planRoute(invite, deps)
+  return plan.isEmergency ? plan : { ...plan, refusal: closedRefusal(deps) }
+}
+
+type PlanDeps = RouteDeps & { readonly calls: Openness }
+
+/** Nobody has dialled it who needs help. */
+export const isRefusedEmergency = (
+  way: WayToCall,
+  { calledNumber }: Pick<IncomingInvite, 'calledNumber'>,
+  { routing }: Pick<RouteDeps, 'routing'>,
+): boolean => ways[way].emergency === 'refused' && routing.isEmergencyNumber(calledNumber)
+
+/** The route depends on the payer. */
+const charged: RoutePlan = { isEmergency: false, route: undefined, tenantId: null }
+const notForTests = refused(403, 'Forbidden', 'emergency_number')
+const notInside = refused(403, 'Forbidden', 'internal_number')
+
 /** Emergencies and calls inside a tenant ask no wallet. */
-export function planRoute(invite: IncomingInvite, deps: RouteDeps): RoutePlan {
+function planRoute(invite: IncomingInvite, deps: RouteDeps): RoutePlan {
   const emergency = emergencyRoute(invite, deps)
   if (emergency) {
     const tenantId = invite.origin.kind === 'extension' ? invite.origin.tenantId : null
@@ -74,6 +126,7 @@ export async function admit(
   plan: RoutePlan,
   deps: AdmissionDeps,
 ): Promise<End | undefined> {
+  if (plan.refusal) return plan.refusal
   const { callUuid } = call.start
   const { origin } = invite
   const { route, isEmergency } = plan
@@ -267,6 +320,16 @@ export function closedBy(calls: Openness): ClosedCode | undefined {
   return calls.unserved
 }
 
+export function closedRefusal(
+  deps: Pick<ValidationDeps, 'retryAfterSeconds'> & { readonly calls: Openness },
+): Refusal | undefined {
+  const closed = closedBy(deps.calls)
+  if (closed === undefined) return undefined
+  const headers = { ...retryAfter(deps), ...why(closed) }
+  const detail = closed === 'overload' ? `over ${MAX_CALLS} calls at once` : undefined
+  return refused(503, 'Service Unavailable', closed, headers, detail)
+}
+
 /** The INVITE as it was received. */
 interface CheckedInvite {
   readonly headers: Headers
@@ -290,15 +353,8 @@ export function rejectionFor(
 ): End | undefined {
   if (origin.kind === 'unknown')
     return refused(403, 'Forbidden', 'unknown_source', undefined, stranger)
-  const closed = isEmergency ? undefined : closedBy(deps.calls)
-  if (closed)
-    return refused(
-      503,
-      'Service Unavailable',
-      closed,
-      { ...retryAfter(deps), ...why(closed) },
-      closed === 'overload' ? `over ${MAX_CALLS} calls at once` : undefined,
-    )
+  const closed = isEmergency ? undefined : closedRefusal(deps)
+  if (closed) return closed
   if (!hasUsableContact) return refused(400, 'Missing Or Bad Contact', 'bad_request')
   // RFC 3261 §16.3: a back-to-back user agent that does not count hops loops like a proxy.
   if (hopsLeft < 0) return refused(483, 'Too Many Hops', 'too_many_hops')

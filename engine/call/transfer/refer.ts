@@ -3,7 +3,7 @@ import type { CallDeps } from '../call-deps.ts'
 import type { Command, MachineEvent } from '../call-machine/protocol.ts'
 import type { LiveCall, LiveLeg } from '../call-machine/state.ts'
 import { wantsPrivacy } from '../dialing/outgoing-invite.ts'
-import { admitFree, dial, refuse } from '../inbound/admission.ts'
+import { admitFree, closedRefusal, dial, refuse } from '../inbound/admission.ts'
 import { canBeOffered } from '../sdp.ts'
 import { answerToIrregular, calledOf, domainOf, partyOf } from '../sip-headers.ts'
 import type { Headers } from '../signalling.ts'
@@ -153,7 +153,7 @@ function attendAtOtherNode(transfer: AttendedTransfer, deps: CallDeps): boolean 
   const invite = transferInvite(plan, deps.newUuid())
   const { callUuid } = invite
   const route = { kind: 'candidates', direction: 'internal', candidates } as const
-  const routePlan = { isEmergency: false, route, tenantId }
+  const routePlan = { isEmergency: false, route, tenantId, refusal: closedRefusal(deps) }
   const call = begin(plan, invite, deps)
   deps.dispatch({
     type: 'transferTo',
@@ -164,7 +164,7 @@ function attendAtOtherNode(transfer: AttendedTransfer, deps: CallDeps): boolean 
     offered: invite.body ?? '',
     isReferred: true,
   })
-  const rejection = rejectionFor(call, routePlan, deps)
+  const rejection = rejectionFor(call, routePlan)
   if (rejection) refuse(call, rejection, deps)
   else {
     admitFree(call, payer.origin, tenantId, deps)

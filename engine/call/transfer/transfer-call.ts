@@ -8,16 +8,8 @@ import type { CallDeps } from '../call-deps.ts'
 import { oppositeSide } from '../call-machine/calling.ts'
 import type { LiveCall, LiveLeg } from '../call-machine/state.ts'
 import { type End, refused } from '../cdr/end-reason.ts'
-import {
-  admitAndDial,
-  onFault,
-  planRoute,
-  refuse,
-  type RoutePlan,
-  closedBy,
-} from '../inbound/admission.ts'
+import { admitAndDial, onFault, planCall, refuse, type RoutePlan } from '../inbound/admission.ts'
 import { type IncomingInvite, startOf } from '../inbound/incoming-invite.ts'
-import { retryAfter } from '../inbound/route.ts'
 import { asOffer, canBeOffered } from '../sdp.ts'
 import { type Party, partyOfNumber } from '../sip-headers.ts'
 import { type Identity, identityOf } from './identity.ts'
@@ -66,7 +58,7 @@ export async function transferToNewCall(
   const plan = { ...requested, target: dialledBy(requested.target, deps) }
   const { transferor, transferee, target, isReferred } = plan
   const invite = { ...transferInvite(plan, deps.newUuid()), referredBy: referredBy(plan, deps) }
-  const routePlan = planRoute(invite, deps)
+  const routePlan = planCall('transfer', invite, deps)
   const call = begin(plan, invite, deps)
   const { callUuid } = invite
   deps.dispatch({
@@ -78,7 +70,7 @@ export async function transferToNewCall(
     offered: invite.body ?? '',
     isReferred,
   })
-  const rejection = rejectionFor(call, routePlan, deps)
+  const rejection = rejectionFor(call, routePlan)
   if (rejection) refuse(call, rejection, deps)
   const shown = presented(plan, invite, routePlan, deps)
   const refusal =
@@ -117,15 +109,13 @@ export function begin(plan: TransferPlan, invite: IncomingInvite, deps: CallDeps
 
 export function rejectionFor(
   { payerTenantId, transfersBefore }: LiveCall,
-  { isEmergency, route, tenantId }: RoutePlan,
-  deps: CallDeps,
+  { isEmergency, route, tenantId, refusal }: RoutePlan,
 ): End | undefined {
   const tenant = route === undefined ? null : tenantId
   if (!isEmergency && tenant !== null && payerTenantId !== null && tenant !== payerTenantId)
     return refused(403, 'Forbidden', 'payer_of_other_tenant')
   if (transfersBefore > MAX_TRANSFERS) return refused(483, 'Too Many Hops', 'too_many_hops')
-  const code = isEmergency ? undefined : closedBy(deps.calls)
-  return code && refused(503, 'Service Unavailable', code, retryAfter(deps))
+  return refusal
 }
 
 export function transferInvite(

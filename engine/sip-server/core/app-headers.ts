@@ -104,7 +104,7 @@ export function sortAppHeaders(message: AppMessage, localhost: string): Readonly
  * replaced and the URI stands in angle brackets afterwards, so that a parameter that follows
  * belongs to the header (RFC 3261 §20).
  */
-export function resolveLocalhost(value: string, localhost: string): string {
+function resolveLocalhost(value: string, localhost: string): string {
   if (!value.includes('localhost')) return value
   const replaced = value.replace(
     /(sips?:(?:[^\s@<>;]*@)?)localhost(?::\d+)?(?=[;>?\s,]|$)/gi,

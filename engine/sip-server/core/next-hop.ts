@@ -17,6 +17,7 @@ import {
 } from '../flow.ts'
 import { byteLength, detachString, type SipMessage } from '../message/message.ts'
 import { hostPort, parseUri } from '../message/fields.ts'
+import { isNoHost } from '../message/no-host.ts'
 import type { Identifiers } from './transactions.ts'
 import type { Outbox } from './outbox.ts'
 import type { Target } from './proxy/forwarded-text.ts'
@@ -86,6 +87,7 @@ export class HopFinder {
       const flow = this.#registrationFlows.from(hop.protocol, hop.host, hop.port)
       return flow ? byConnection(flow) : { problem: 'the connection of the registration is closed' }
     }
+    if (isNoHost(hop.host)) return { problem: `the address of no single host: ${hop.host}` }
     const listener = listenerFor(listeners, hop, preferred)
     if (listener === undefined) return { problem: 'requested protocol/transport not available' }
     if (isOwnAddress(listeners, hop.host, hop.port, listener.protocol))
@@ -315,7 +317,8 @@ function flowsTo(
   const flows: Flow[] = []
   for (const { protocol, address, port } of targets) {
     const listener = chooseListener(listeners, protocol, address)
-    if (listener === undefined || isOwnAddress(listeners, address, port, protocol)) continue
+    if (listener === undefined || isNoHost(address)) continue
+    if (isOwnAddress(listeners, address, port, protocol)) continue
     const flow = flowTo(listener, address, port)
     // RFC 5922 §7.2: a certificate shows the name of the URI, not that of an SRV record.
     flows.push(protocol === 'tls' || protocol === 'wss' ? { ...flow, hostName: host } : flow)

@@ -18,6 +18,7 @@ export interface CoreOptions extends Pick<
   | 'allow'
   | 'onRefusedInvite'
   | 'admitInDialog'
+  | 'mayFollow'
   | 'readToken'
   | 'outboundProxy'
   | 'defaultRefresher'
@@ -62,7 +63,12 @@ export function createParts(options: CoreOptions) {
   const events = new ApplicationEvents(applications, outbox)
   const registrationFlows = new RegistrationFlows(transactions.deadlines, options.isConnected)
   const hops = new HopFinder(listeners, registrationFlows, outbox, ids)
-  const writer = new RequestWriter(hops, ids, minSessionSeconds, options.outboundProxy)
+  const { outboundProxy, mayFollow } = options
+  const writer = new RequestWriter(hops, ids, minSessionSeconds, {
+    outboundProxy,
+    mayFollow:
+      mayFollow && ((way, clientId) => !applications.isInProcess(clientId) || mayFollow(way)),
+  })
   const localBye = new LocalBye(dialogs, writer, transactions, events)
   return {
     options,

@@ -1,12 +1,6 @@
 /** Writes the requests that leave: RFC 3261 §8.1.1 outside dialogs, §12.2.1.1 inside. */
 import type { AppMessage } from '../application.ts'
-import {
-  type AppHeaders,
-  asNameAddr,
-  contentTypeLine,
-  resolveLocalhost,
-  sortAppHeaders,
-} from './app-headers.ts'
+import { type AppHeaders, asNameAddr, contentTypeLine, sortAppHeaders } from './app-headers.ts'
 import type { Identifiers, Transactions } from './transactions.ts'
 import {
   advertised,
@@ -21,9 +15,10 @@ import {
   transportParam,
 } from './next-hop.ts'
 import { type Dialog, routeBy, secondsIn, sessionFor, type DialogTable } from '../dialog/dialog.ts'
-import { type Flow, isInward, isWebSocket, type Listener } from '../flow.ts'
+import { type Flow, isInward, isReliable, isWebSocket, type Listener } from '../flow.ts'
 import { contentLengthLine } from '../message/message.ts'
-import { parseUri, tagOf } from '../message/fields.ts'
+import { hostPort, parseUri, tagOf } from '../message/fields.ts'
+import type { WayToPeer } from '../options.ts'
 import type { SentRequest } from '../transaction/machine.ts'
 import type { ApplicationEvents } from './outbox.ts'
 
@@ -45,19 +40,20 @@ interface OwnFields {
 
 const MAX_FORWARDS = '70'
 
+interface Ways {
+  readonly outboundProxy: string | undefined
+  /** See `SipServerOptions.mayFollow`. */
+  readonly mayFollow: ((way: WayToPeer, clientId: number) => boolean) | undefined
+}
+
 export class RequestWriter {
   readonly #hops: HopFinder
   readonly #ids: Identifiers
   readonly #minSessionSeconds: number
-  readonly #outboundProxy: string | undefined
+  readonly #ways: Ways
 
-  constructor(
-    hops: HopFinder,
-    ids: Identifiers,
-    minSessionSeconds: number,
-    outboundProxy?: string,
-  ) {
-    this.#outboundProxy = outboundProxy
+  constructor(hops: HopFinder, ids: Identifiers, minSessionSeconds: number, ways: Ways) {
+    this.#ways = ways
     this.#hops = hops
     this.#ids = ids
     this.#minSessionSeconds = minSessionSeconds
@@ -67,7 +63,7 @@ export class RequestWriter {
   outOfDialog(routeUrl: string, message: AppMessage): ComposedRequest | Problem {
     const routes = this.#remainingRoutes(message)
     const [route] = routes
-    const target = routeUrl !== '' ? routeUrl : (route ?? this.#outboundProxy ?? message.uri)
+    const target = routeUrl !== '' ? routeUrl : (route ?? this.#ways.outboundProxy ?? message.uri)
     const registered =
       routeUrl === '' && route === undefined ? this.#hops.registered(message.uri) : undefined
     const hop = registered ?? this.#hops.nextHop(target)
@@ -151,22 +147,48 @@ export class RequestWriter {
 
   /** By the dialog's flow where it is bound to one, else by route set or remote target. */
   hopInDialog(dialog: Dialog): NextHop | Problem {
+    if (!dialog.isFlowBound) return this.#hopByTarget(dialog)
+    // Who is behind a proxy has written the Request-URI by which the proxy goes on.
+    if (dialog.hasRoutes) this.#judgeWay(dialog)
+    return byConnection(dialog.flow)
+  }
+
+  #hopByTarget(dialog: Dialog): NextHop | Problem {
     const { flow, nextHop } = dialog
-    if (dialog.isFlowBound) return byConnection(flow)
     const { uri, routes, hop: target } = dialog.nextRequestRoute()
+    const { protocol } = flow.listener
     // The peer may have come back over another connection than the one that was lost.
-    const registered = routes.length === 0 ? this.#hops.registered(uri) : undefined
+    const isStream = isReliable(protocol)
+    const registered = isStream && routes.length === 0 ? this.#hops.registered(uri) : undefined
     if (registered) return registered
     // A WebSocket that is gone cannot be opened from here: what is sent fails at once.
-    if (isWebSocket(flow.listener.protocol)) return byConnection(flow)
+    if (isWebSocket(protocol)) return byConnection(flow)
     if (nextHop) return { flow: nextHop, question: undefined, target }
     const hop = underKnownName(this.#hops.nextHop(target, flow.listener), flow)
-    if ('question' in hop && hop.question !== undefined)
-      return { ...hop, question: { ...hop.question, peer: flow.address } }
-    // Contact and Record-Route of a peer elsewhere give no access to addresses that only this machine may reach.
-    if ('flow' in hop && isInward(hop.flow.address, flow.address)) return byConnection(flow)
+    if (routes.length > 0 || !leadsBack(hop, flow)) {
+      if (!this.#judgeWay(dialog)) return byConnection(dialog.flow)
+      if ('question' in hop && hop.question !== undefined)
+        return { ...hop, question: { ...hop.question, peer: flow.address } }
+      // Contact and Record-Route of a peer elsewhere give no access to addresses that only this machine may reach.
+      if ('flow' in hop && isInward(hop.flow.address, flow.address)) return byConnection(flow)
+    }
     if ('flow' in hop && hop.question === undefined) dialog.rememberNextHop(hop.flow)
     return hop
+  }
+
+  /** Contact and Record-Route are words of the peer. False: from now on its requests go to where it has sent from. */
+  #judgeWay(dialog: Dialog): boolean {
+    const { mayFollow } = this.#ways
+    if (mayFollow === undefined || dialog.isWayJudged) return true
+    const { callId, localTag, remoteTag, clientId, flow } = dialog
+    const { listener, address, port } = flow
+    const { routeSet: routes, remoteTarget: target } = dialog.routeToPeer
+    const { protocol } = listener
+    const peer = { callId, localTag, remoteTag, address, port, protocol }
+    const isAllowed = mayFollow({ ...peer, routes, target }, clientId)
+    if (isAllowed) dialog.wayJudged()
+    else dialog.returnByFlow(`sip:${hostPort(address, port)}${transportParam(listener)}`)
+    return isAllowed
   }
 
   /**
@@ -191,6 +213,14 @@ export class RequestWriter {
 }
 
 const noRoutes: readonly string[] = []
+
+/** Whether requests by this hop arrive where the peer has sent from. */
+const leadsBack = (hop: NextHop | Problem, { address, port, listener }: Flow): boolean =>
+  'flow' in hop &&
+  hop.question === undefined &&
+  hop.flow.address === address &&
+  hop.flow.port === port &&
+  hop.flow.listener.protocol === listener.protocol
 
 /**
  * A peer that was called by name shows an address in its Contact, for which it has no certificate:
@@ -246,10 +276,7 @@ export function viaOf(listener: Listener, branch: string): string {
 function requestUri(uri: string, localhost: string): string {
   if (!/^[a-z][a-z0-9+.-]*:/i.test(uri)) return `sip:${uri}@${localhost}`
   const bare = uri.includes('?') ? uri.slice(0, uri.indexOf('?')) : uri
-  const replaced = bare.includes('localhost')
-    ? resolveLocalhost(`<${bare}>`, localhost).slice(1, -1)
-    : bare
-  return replaced.replace(/;method=[^;]*/i, '')
+  return bare.replace(/;method=[^;]*/i, '')
 }
 
 /** RFC 3261 §19.1.1: how to get there does not belong in a To. */

@@ -130,13 +130,13 @@ class Refresh implements ClientUser {
     this.#transaction = this.#parts.transactions.startClient(this.#sent, this.#flow, this, now)
   }
 
-  onResponse(response: SipMessage, _flow: Flow, now: number): void {
+  onResponse(response: SipMessage, flow: Flow, now: number): void {
     const { status } = response
     if (status < 200) return
     if (status < 300 && this.#sent.method === 'INVITE') this.#acknowledge()
     if (this.#isOver) return
     this.#finish(now)
-    if (status < 300) this.#renew(response, now)
+    if (status < 300) this.#renew(response, flow, now)
     else this.#refused(response, now)
   }
 
@@ -151,9 +151,9 @@ class Refresh implements ClientUser {
     this.#parts.transactions.endClient(this.#sent.branch)
   }
 
-  #renew(response: SipMessage, now: number): void {
+  #renew(response: SipMessage, flow: Flow, now: number): void {
     const { minSessionSeconds } = this.#parts
-    this.#dialog.refreshTarget(response)
+    this.#dialog.refreshTarget(response, flow)
     const terms = termsOfResponse(response, this.#session.terms.seconds, minSessionSeconds)
     this.#session.noteTakesUpdate(takesUpdate(response))
     if (terms) this.#session.renew(terms, now)

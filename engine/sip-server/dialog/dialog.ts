@@ -5,7 +5,7 @@
 import { type Conflict, PendingRequests } from './pending-requests.ts'
 import type { Reliable1xx, Reliable2xx } from './reliable-responses.ts'
 import type { SessionTimer, SessionTerms } from './session-timer.ts'
-import type { Flow } from '../flow.ts'
+import { type Flow, requestFlow } from '../flow.ts'
 import { detachString, flattened, type SipMessage } from '../message/message.ts'
 import {
   parseUri,
@@ -55,6 +55,8 @@ export class Dialog {
   #remoteTarget: string
   #route: RoutedRequest | undefined
   #nextHop: Flow | undefined
+  /** It is known that the peer may name this target and this route set. */
+  #isWayJudged = false
   /** A provisional response has answered the offer of the INVITE; as UAS: an unreliable one. */
   #hasEarlyAnswer = false
   /** As UAC: RSeq of the last reliable provisional response for which no PRACK has gone out. */
@@ -158,15 +160,35 @@ export class Dialog {
     this.#contact = contact
   }
 
-  /** §12.2.1.2 and §12.2.2: target refresh requests and their 2xx move the remote target. */
-  refreshTarget(message: SipMessage): void {
+  /** §12.2.1.2 and §12.2.2: target refresh requests and their 2xx, which came by `flow`, move the remote target. */
+  refreshTarget(message: SipMessage, flow: Flow): void {
     const target = message.contact?.uri ?? this.#remoteTarget
-    if (target !== this.#remoteTarget) this.#moveTarget(target)
+    if (target === this.#remoteTarget) return
+    this.#moveTarget(target)
+    const { address, port } = this.#flow
+    const hasMoved = flow.address !== address || flow.port !== port
+    if (hasMoved && !this.#isFlowBound) this.#flow = requestFlow(flow)
   }
 
   #moveTarget(target: string): void {
     this.#remoteTarget = detachString(target)
     this.#route = this.#nextHop = undefined
+    this.#isWayJudged = false
+  }
+
+  get isWayJudged(): boolean {
+    return this.#isWayJudged
+  }
+
+  wayJudged(): void {
+    this.#isWayJudged = true
+  }
+
+  /** Its peer may not name them: requests go to where it has sent from, which `uri` names. */
+  returnByFlow(uri: string): void {
+    this.#routeSet = []
+    this.#moveTarget(uri)
+    this.#isWayJudged = this.#isFlowBound = true
   }
 
   get routeToPeer(): RouteToPeer {
@@ -186,6 +208,10 @@ export class Dialog {
 
   get isFlowBound(): boolean {
     return this.#isFlowBound
+  }
+
+  get hasRoutes(): boolean {
+    return this.#routeSet.length > 0
   }
 
   /** Where the next request goes while it is bound to no flow; undefined: not known yet. */
@@ -232,10 +258,10 @@ export class Dialog {
     else if (method === 'BYE') this.#session?.stop()
   }
 
-  /** A request of the peer was accepted. */
-  remoteRequestBegins(request: SipMessage): void {
+  /** A request of the peer was accepted, which came by `flow`. */
+  remoteRequestBegins(request: SipMessage, flow: Flow): void {
     this.pending.remoteBegins(request.method)
-    if (refreshesTarget.has(request.method)) this.refreshTarget(request)
+    if (refreshesTarget.has(request.method)) this.refreshTarget(request, flow)
   }
 
   /** A request of the peer has its final response. */

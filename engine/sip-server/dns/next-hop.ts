@@ -27,7 +27,7 @@ export class NextHopResolver {
   readonly #dns: CachedDns
   readonly #random: () => number
   readonly #resolved: (reference: string, targets: readonly HopTarget[]) => void
-  readonly #mayReach: (host: string, target: HopTarget) => boolean
+  readonly #mayReach: (host: string, target: HopTarget, peer?: string) => boolean
 
   /**
    * @param resolved called from the event loop, once for each question
@@ -38,7 +38,7 @@ export class NextHopResolver {
     now: () => number,
     random: () => number,
     resolved: (reference: string, targets: readonly HopTarget[]) => void,
-    mayReach: (host: string, target: HopTarget) => boolean = () => true,
+    mayReach: (host: string, target: HopTarget, peer?: string) => boolean = () => true,
   ) {
     this.#dns = new CachedDns(dns, now)
     this.#random = random
@@ -58,7 +58,7 @@ export class NextHopResolver {
       .then((targets) =>
         targets.filter(
           (target) =>
-            this.#mayReach(question.host, target) &&
+            this.#mayReach(question.host, target, question.peer) &&
             (question.peer === undefined || !isInward(target.address, question.peer)),
         ),
       )

@@ -55,5 +55,6 @@ export {
   parseSessionExpires,
   type Replaces,
 } from './fields.ts'
+export { isNoHost } from './no-host.ts'
 export { isKnownStatus, reasonPhrase } from './message.ts'
 export { ReleasingMap } from './releasing-map.ts'

@@ -11,6 +11,7 @@ async function open() {
   const guard = new Guard({ now: control.now, isExempt: () => false, log: () => undefined })
   Object.assign(control.engine.guard, {
     bans: () => guard.bans(),
+    locks: () => guard.locks(),
     ban: (address: string, durationMs: number) => guard.ban(address, durationMs),
     unban: (source: string) => guard.unban(source),
     endOperatorBan: (source: string) => guard.endOperatorBan(source),
@@ -30,6 +31,7 @@ test('an operator bans an address, sees what it still sends, and lets it in agai
   expect((await call('GET')).data()).toEqual([
     {
       source: flooder.address,
+      account: null,
       reason: 'operator',
       since: '2026-01-01T00:00:00.000Z',
       until: '2026-01-01T00:01:00.000Z',
@@ -39,6 +41,16 @@ test('an operator bans an address, sees what it still sends, and lets it in agai
   expect((await call('DELETE', `/${flooder.address}`)).status).toBe(200)
   expect(guard.admit(flooder, packet)).toBe(true)
   expect((await call('DELETE', `/${flooder.address}`)).status).toBe(404)
+})
+
+test('an account that is locked at an address is listed beside the bans, and unlocked like one', async () => {
+  const { guard, call } = await open()
+  for (let guess = 0; guess < 10; guess++) guard.authFailed(flooder, '101@acme.example')
+  const lock = { source: flooder.address, account: '101@acme.example', reason: 'wrong_passwords' }
+  expect((await call('GET')).data()).toMatchObject([lock])
+  expect((await call('DELETE', `/${flooder.address}`)).status).toBe(200)
+  expect((await call('GET')).data()).toEqual([])
+  expect(guard.isLockedOut(flooder, '101@acme.example')).toBe(false)
 })
 
 test('a ban and its end are entered as changes, and a ban is undone', async () => {

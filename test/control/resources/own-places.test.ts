@@ -184,3 +184,30 @@ test('a node or gateway that is the SBC itself is refused, by each of its names 
   )
   expect(added.code).toBe('own_address')
 })
+
+test.each(['224.0.0.1', '255.255.255.255', '0.0.0.0', '[::]', '[ff02::1]', '[::ffff:239.1.2.3]'])(
+  'nobody may write %s as a place to call: it is no single host',
+  async (written) => {
+    const { call, node, set } = await opened()
+    const host = written.replace(/[[\]]/g, '')
+    const answers = [
+      await call('POST', '/routing/carriers', { name: 'c', gateways: [{ host }] }),
+      await call('POST', '/dispatcher', { ...set('a'), nodes: [node(host)] }),
+      await call('POST', '/dispatcher', {
+        ...set('b'),
+        nodes: [node('198.51.100.77')],
+        voicemail_uri: `sip:vm@${written}`,
+      }),
+      await call('POST', '/telephony/ai-agents', {
+        name: 'a',
+        extension: '801',
+        sip_uri: `sip:1@192.0.2.1;maddr=${written}`,
+      }),
+    ]
+    for (const { status, code } of answers)
+      expect([
+        [400, 'validation_failed'],
+        [409, 'no_single_host'],
+      ]).toContainEqual([status, code])
+  },
+)

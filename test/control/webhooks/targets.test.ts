@@ -162,3 +162,17 @@ test('while secrets overlap the receiver may know either of them', () => {
     false,
   ])
 })
+
+test.each(['http://224.0.0.1/', 'http://0.0.0.0:8080/', 'http://[::]/', 'http://255.255.255.255/'])(
+  'nobody may write %s, also where receivers may be private: it is no single host',
+  (url) => {
+    const problem = 'must not be a multicast, broadcast or unspecified address'
+    expect([problemOfUrl(url, true), problemOfUrl(url, false)]).toEqual([problem, problem])
+  },
+)
+
+test('a name that leads to no single host is not called, also where receivers may be private', async () => {
+  expect(await lookUp(['10.0.0.1', '224.0.0.1'], true)).toMatchObject({
+    message: 'the target is not a single host',
+  })
+})

@@ -121,6 +121,67 @@ test('the right password clears what was counted against the user', () => {
   expect(guard.isLockedOut(at('192.0.2.1'), '101')).toBe(false)
 })
 
+test('a phone that has shown its password is not locked out by others at its address', () => {
+  const { guard } = guarded()
+  const [phone, other] = [at('192.0.2.1', 'udp', 5_060), at('192.0.2.1', 'udp', 6_060)]
+  guard.authSucceeded(phone, '101@acme.example')
+  for (let failure = 0; failure < 12; failure++) guard.authFailed(other, '101@acme.example')
+  const locked = () => [phone, other].map((source) => guard.isLockedOut(source, '101@acme.example'))
+  expect(locked()).toEqual([false, true])
+  // It has shown the password of one account.
+  for (let failure = 0; failure < 10; failure++) guard.authFailed(other, '102@acme.example')
+  expect(guard.isLockedOut(phone, '102@acme.example')).toBe(true)
+  // Its further successes give the others no new guesses.
+  guard.authSucceeded(phone, '101@acme.example')
+  expect(locked()).toEqual([false, true])
+})
+
+test('a phone that has shown its password guesses no more often than others', () => {
+  const { guard, time } = guarded()
+  const phone = at('192.0.2.1')
+  guard.authSucceeded(phone, '101@acme.example')
+  let guesses = 0
+  while (!guard.isLockedOut(phone, '101@acme.example')) {
+    guard.authFailed(phone, '101@acme.example')
+    guesses += 1
+  }
+  expect(guesses).toBe(10)
+  time.now += 300_000
+  expect(guard.isLockedOut(phone, '101@acme.example')).toBe(false)
+})
+
+test('successes of one phone do not let another at its address guess for ever', () => {
+  const { guard } = guarded()
+  const [phone, other] = [at('192.0.2.1', 'udp', 5_060), at('192.0.2.1', 'udp', 6_060)]
+  let guesses = 0
+  for (let round = 0; round < 30; round++) {
+    guard.authSucceeded(phone, '101@acme.example')
+    if (guard.isLockedOut(other, '101@acme.example')) continue
+    guard.authFailed(other, '101@acme.example')
+    guesses += 1
+  }
+  expect(guesses).toBe(10)
+})
+
+test('locks are listed with their end, and lifted by hand', () => {
+  const { guard, time } = guarded()
+  const since = time.now
+  for (let failure = 0; failure < 9; failure++)
+    guard.authFailed(at('192.0.2.1'), '101@acme.example')
+  expect([guard.locks(), guard.unban('192.0.2.1')]).toEqual([[], false])
+  for (let failure = 0; failure < 10; failure++) {
+    guard.authFailed(at('192.0.2.1'), '101@acme.example')
+    time.now += 1_000
+  }
+  const lock = { source: '192.0.2.1', user: '101@acme.example' }
+  expect(guard.locks()).toEqual([{ ...lock, since: since + 9_000, until: since + 300_000 }])
+  expect(guard.unban('192.0.2.1')).toBe(true)
+  expect([guard.locks(), guard.isLockedOut(at('192.0.2.1'), '101@acme.example')]).toEqual([
+    [],
+    false,
+  ])
+})
+
 test('a ban is lifted by hand, with the count that led to it; unknown calls ban as well', () => {
   const { guard, admit } = guarded()
   for (let call = 0; call < 30; call++) guard.unknownSource(at('192.0.2.1', 'tcp'))

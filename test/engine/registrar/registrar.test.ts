@@ -54,7 +54,7 @@ describe.each(eachDatabase)('the registrar on $database', ({ open }) => {
         ),
       ])
       answers.push(shape)
-      expect(world.failed).toEqual([`203.0.113.7 ${phone.user}`])
+      expect(world.failed).toEqual([`203.0.113.7 ${phone.user}@acme.example`])
       expect(world.registrar.statusOf('acme.example', phone.user).status).toBe('unregistered')
     }
     expect(answers[1]).toEqual(answers[0])
@@ -130,7 +130,7 @@ describe.each(eachDatabase)('the registrar on $database', ({ open }) => {
     const world = await start()
     const phone = new Phone(world)
     await phone.challenged()
-    world.lockedOut.add('203.0.113.7 101')
+    world.lockedOut.add('203.0.113.7 101@acme.example')
     expect((await phone.register()).status).toBe(401)
   })
 
@@ -197,6 +197,16 @@ describe.each(eachDatabase)('the registrar on $database', ({ open }) => {
       { nextHop: `sip:${address}:${port};transport=udp` },
     ])
   })
+
+  test.each(['224.0.1.75', '0.0.0.0', '[ff02::1]', '192.0.2.1;maddr=239.1.2.3'])(
+    'a Contact of no single host is refused: %s',
+    async (host) => {
+      const world = await start()
+      const refused = await new Phone(world).register({ contact: `<sip:101@${host}>` })
+      expect([refused.status, refused.reason]).toEqual([400, 'Bad Contact Header'])
+      expect(world.registrar.contactsOf('acme.example', '101')).toEqual([])
+    },
+  )
 
   test('a refresh outlives a restart, also when the stored binding is gone meanwhile', async () => {
     const world = await start()
@@ -351,9 +361,9 @@ describe.each(eachDatabase)('the registrar on $database', ({ open }) => {
   test('a phone whose registration outlives a restart is told to the guard as proven, with its port', async () => {
     const world = await start()
     expect((await new Phone(world).register()).status).toBe(200)
-    expect(world.proven).toEqual(['203.0.113.7:5060 101'])
+    expect(world.proven).toEqual(['203.0.113.7:5060 101@acme.example'])
     world.proven.length = 0
     expect((await loaded(world.deps)).telemetry()['registered_contacts']).toBe(1)
-    expect(world.proven).toEqual(['203.0.113.7:5060 101'])
+    expect(world.proven).toEqual(['203.0.113.7:5060 101@acme.example'])
   })
 })

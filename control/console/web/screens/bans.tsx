@@ -1,4 +1,4 @@
-/** Banned sources of SIP: the reason, since when and until when. */
+/** Banned sources of SIP, and accounts that are locked at a source: the reason, since when and until when. */
 import { send } from '../api/api.ts'
 import { may } from '../api/session.ts'
 import type { Ban } from '../api/views.ts'
@@ -12,10 +12,12 @@ const reasons = {
   password_guessing: 'guessed passwords',
   unknown_calls: 'called as a stranger',
   operator: 'banned by an operator',
+  wrong_passwords: 'locked after wrong passwords',
 } as const
 
 const columns: readonly ShownColumn<Ban>[] = [
   textColumn('source', 'Source', ({ source }) => source),
+  textColumn('account', 'Account', ({ account }) => account ?? ''),
   textColumn('reason', 'Why', ({ reason }) => reasons[reason], {
     tone: ({ reason }) => (reason === 'operator' ? 'plain' : 'bad'),
   }),
@@ -29,12 +31,12 @@ export const BansScreen = () => (
     label="Bans"
     path="/guard/bans"
     columns={columns}
-    keyOf={({ source }) => source}
-    empty="No source is banned."
+    keyOf={({ source, account, reason }) => `${source} ${reason} ${account ?? ''}`}
+    empty="No source is banned, and no account is locked."
     isWritable={may('guard:write')}
     create={ban}
-    nameOf={({ source }) => source}
-    actions={({ source }) => [lift(source)]}
+    nameOf={({ source, account }) => (account === null ? source : `${account} at ${source}`)}
+    actions={({ source, account }) => [account === null ? lift(source) : unlock(source, account)]}
   />
 )
 
@@ -44,6 +46,19 @@ const lift = (source: string): Action => ({
   ask: (
     <p>
       Packets of <Text value={source} max={60} /> are read again.
+    </p>
+  ),
+  onConfirm: () => send('DELETE', `/guard/bans/${encodeURIComponent(source)}`),
+})
+
+const unlock = (source: string, account: string): Action => ({
+  text: 'Unlock',
+  title: 'Unlock this account?',
+  ask: (
+    <p>
+      Passwords of <Text value={account} max={90} /> are checked again when they come from{' '}
+      <Text value={source} max={60} />, and so are those of other accounts there. A ban of this
+      source ends, too.
     </p>
   ),
   onConfirm: () => send('DELETE', `/guard/bans/${encodeURIComponent(source)}`),

@@ -37,7 +37,7 @@ export class ResponseReceiver implements OutboundUser {
     const { dialogId } = outbound
     if (outbound.isInitial && status < 300) this.#subscribed(outbound, response, flow, now)
     this.#reportFailure(outbound, status, response.text, now)
-    this.#settleDialog(outbound, response, now)
+    this.#settleDialog(outbound, response, flow, now)
     this.#deliver(outbound, response, dialogId, flow, now)
     outbound.finished()
     this.#endIfGone(outbound, status, now)
@@ -98,7 +98,7 @@ export class ResponseReceiver implements OutboundUser {
       events.callAnswered('network', 'uac', response.status, response.text, now)
       callTimes.outbound.responded(outbound, response.status, now)
       formDialog(dialogs, outbound, response, flow)
-    } else outbound.dialog?.refreshTarget(response)
+    } else outbound.dialog?.refreshTarget(response, flow)
     const { dialog, sent, sessionSeconds } = outbound
     if (dialog) {
       dialog.awaitAck(outbound)
@@ -125,14 +125,19 @@ export class ResponseReceiver implements OutboundUser {
   }
 
   /** Changes the dialog after a final response other than a 2xx to INVITE. */
-  #settleDialog(outbound: OutboundRequest, response: SipMessage, now: number): void {
+  #settleDialog(
+    outbound: OutboundRequest,
+    response: SipMessage,
+    flow: Flow,
+    now: number,
+  ): void {
     const { dialog, isInitial, sent, sessionSeconds } = outbound
     if (dialog === undefined) return
     const { dialogs, sessions, subscriptions } = this.#parts
     const { status } = response
     if (sent.method === 'INVITE' && isInitial) return dialogs.remove(dialog)
     if (sent.method === 'UPDATE' && status < 300) {
-      dialog.refreshTarget(response)
+      dialog.refreshTarget(response, flow)
       if (dialog.state === 'confirmed')
         sessions.responded(dialog, sent, sessionSeconds, response, now)
       return
@@ -143,7 +148,7 @@ export class ResponseReceiver implements OutboundUser {
     // RFC 6665 §4.1.2: refused, so whatever a NOTIFY has begun is over.
     if (isInitial && status >= 300) return dialogs.remove(dialog)
     if (sent.method === 'SUBSCRIBE' && status < 300) {
-      dialog.refreshTarget(response)
+      dialog.refreshTarget(response, flow)
       subscriptions.renew(dialog, grantedSeconds(undefined, response), now)
     }
     if (sent.method === 'NOTIFY' && /\r\nSubscription-State:\s*terminated/i.test(sent.text))

@@ -277,22 +277,16 @@ const arrivalOf = (request: SipMessage, via: Via, key: string, source: Flow): Ar
 
 /**
  * RFC 3261 §18.2.2 and RFC 3581 §4: the same connection; by UDP the source address, and the source
- * port where `rport` asks for it, else the port of the Via. Of `maddr` only a group counts: a
- * sender that names the address of another host would have our answers, and their copies, sent there.
+ * port where `rport` asks for it, else the port of the Via. `maddr` does not count: a sender that names another host, or
+ * a group, would have our answers, and their copies, sent there.
  */
 function returnFlow(via: Via, source: Flow): Flow {
   const { listener, address, connectionId } = source
   const port = via.port === 0 ? defaultPort(listener.protocol) : via.port
   if (connectionId !== 0) return { ...source, returnPort: port }
   if (via.params.has('rport')) return source
-  const maddr = via.params.get('maddr')
-  const isGroup = maddr !== undefined && isMulticast(maddr)
-  return { listener, address: isGroup ? maddr : address, port, connectionId }
+  return { listener, address, port, connectionId }
 }
-
-/** 224.0.0.0/4, ff00::/8. */
-const isMulticast = (address: string): boolean =>
-  /^2(?:2[4-9]|3\d)(?:\.\d{1,3}){3}$/.test(address) || /^ff[\da-f]{2}:[\da-f:]*$/i.test(address)
 
 // CANCEL from the network: RFC 3261 §9.2.
 
@@ -465,7 +459,7 @@ export class InDialogRequests {
       return this.#answerOrphan(dialog, arrival)
     const rejection = this.#rejectionIn(dialog, request, now)
     if (rejection) return void responder.refuse(arrival, rejection)
-    dialog.remoteRequestBegins(request)
+    dialog.remoteRequestBegins(request, source)
     if (request.method === 'NOTIFY') subscriptions.notified(dialog, request, now)
     dialog.noteRequestFlow(source)
     this.#deliver(dialog, arrival, now)

@@ -8,6 +8,7 @@ import {
   sdp,
   sip,
   tagIn,
+  targetAt,
   VirtualServer,
   type SentMessage,
 } from '../../../../support/sip-core.ts'
@@ -146,4 +147,28 @@ test('what follows it is the next hop, and goes along', () => {
   const { text, to } = copied(new VirtualServer(), [`route: ${own}, ${next}`, 'route: <sip:x;lr>'])
   expect([to, header(text, 'Route')]).toEqual(['192.0.2.77', next])
   expect(text.match(/^Route: .*/gm)).toEqual([`Route: ${next}`, 'Route: <sip:x;lr>'])
+})
+
+test.each(['224.0.1.75', '255.255.255.255', '0.0.0.0', '[ff02::1]', '192.0.2.1;maddr=239.1.2.3'])(
+  'nothing is sent to %s, which is no single host, nor to a name that leads there',
+  (host) => {
+    const server = new VirtualServer()
+    server.command(`sip||\r\n${sip(`OPTIONS sip:a@${host} SIP/2.0`, ['from: sip:a@localhost'])}`)
+    expect(server.takeSent()).toEqual([])
+    server.command(
+      `sip||\r\n${sip('OPTIONS sip:a@group.example SIP/2.0', ['from: sip:a@localhost'])}`,
+    )
+    server.resolved('group.example', [targetAt('224.0.1.75'), targetAt('192.0.2.20')])
+    expect(server.takeSent().map(({ flow }) => flow.address)).toEqual(['192.0.2.20'])
+  },
+)
+
+test('a Request-URI with localhost, such as the Contact of a phone, is sent as it is', () => {
+  const server = new VirtualServer()
+  const uri = 'sip:101@localhost:5062'
+  server.command(
+    `sip|||sip:192.0.2.20\r\n${sip(`INVITE ${uri} SIP/2.0`, ['from: sip:a@localhost'])}`,
+  )
+  const [sent] = server.takeSent()
+  expect(sent?.text).toContain(`INVITE ${uri} SIP/2.0`)
 })
