@@ -15,9 +15,19 @@ import type { Principal } from '../auth/principal.ts'
 import { isLogin } from '../auth/rate-limit.ts'
 import { requires } from '../auth/requires.ts'
 import type { ChangeDigests, ControlEnv } from '../http/control-env.ts'
-import { ok, endingMeta, MAX_COUNTED, MAX_LISTED, offsetOf, pageQuery } from '../http/envelope.ts'
+import {
+  ok,
+  endingMeta,
+  likePattern,
+  MAX_COUNTED,
+  MAX_LISTED,
+  offsetOf,
+  pageQuery,
+  startPattern,
+} from '../http/envelope.ts'
 import { queryTime } from '../http/fields.ts'
 import { countOf } from '../http/rows.ts'
+import { matchesLike } from '../http/text-match.ts'
 import { validate, describeRoute } from '../http/validate.ts'
 import { setChangeHeader } from '../nodes/peer-answers.ts'
 import { exampleTime, moment } from '../http/view-fields.ts'
@@ -172,8 +182,9 @@ export class AuditLog {
     if (filter.from !== undefined) query = query.where('at', '>=', filter.from)
     if (filter.before !== undefined) query = query.where('at', '<', filter.before)
     if (action !== undefined)
-      query = query.where((entry) => startsWith(entry.ref('action'), action))
-    if (target !== undefined) query = query.where((entry) => includes(entry.ref('target'), target))
+      query = query.where(matchesLike(sql.ref<string>('action'), action, startPattern))
+    if (target !== undefined)
+      query = query.where(matchesLike(sql.ref<string>('target'), target, likePattern))
     if (agents !== undefined)
       query = query.where((entry) => (agents ? isOfAgent(entry) : entry.not(isOfAgent(entry))))
     if (changes === true) query = query.where(isChange)

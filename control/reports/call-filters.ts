@@ -8,6 +8,8 @@ import type { Database } from '../../schema/database.ts'
 import { sumTables } from '../../schema/migrations/first/calls.ts'
 import type { Store } from '../../schema/open.ts'
 import { SqliteStatements } from '../../schema/sql/sqlite-statements.ts'
+import { startPattern } from '../http/envelope.ts'
+import { matchesLike } from '../http/text-match.ts'
 import { onNode, spellings } from './cdr-match.ts'
 
 export const groupings = [
@@ -120,7 +122,7 @@ export function isMember(
   column: RawBuilder<string>,
 ): Condition {
   if (dimension === 'caller') return sql`${column} IN (${sql.join(spellings(value))})`
-  if (dimension === 'callee_prefix') return sql`${column} LIKE ${`${value}%`}`
+  if (dimension === 'callee_prefix') return matchesLike(column, value, startPattern)
   if (dimension === 'node') return onNode(column, value)
   return sql`${column} = ${value}`
 }

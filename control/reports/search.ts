@@ -5,6 +5,7 @@
 import { sql, type SqlBool } from 'kysely'
 import { all } from '../../schema/sql/query.ts'
 import { likePattern } from '../http/envelope.ts'
+import { matchesLike } from '../http/text-match.ts'
 import { type CallFilters, conditionsOf, type CallSources } from './call-filters.ts'
 import { matchingTimes } from './matching-times.ts'
 import { type Window, windows } from '../../schema/call-record.ts'
@@ -107,10 +108,9 @@ function matchesIn(
     )
   for (const condition of conditionsOf(filters)) query = query.where(condition)
   if (number !== undefined) {
-    const pattern = likePattern(number)
-    query = query.where(
-      sql<SqlBool>`(caller_id_number LIKE ${pattern} ESCAPE '\\' OR destination_number LIKE ${pattern} ESCAPE '\\')`,
-    )
+    const columns = [sql.ref<string>('caller_id_number'), sql.ref<string>('destination_number')]
+    const each = columns.map((column) => matchesLike(column, number, likePattern))
+    query = query.where(sql<SqlBool>`(${sql.join(each, sql` OR `)})`)
   }
   return all(store, query)
 }
