@@ -9,6 +9,7 @@ import { nearMiss } from '../../schema/rules/names.ts'
 import { ApiError, badRequest, type ErrorDetail } from './api-error.ts'
 import { parseJson, readBody } from './body.ts'
 import type { Operation } from './operation.ts'
+import { withKnownTenant } from './tenant-spelling.ts'
 
 type Target = 'json' | 'query' | 'param'
 
@@ -24,7 +25,8 @@ export function validate<T extends Target, S extends z.ZodType>(
   schema: S,
 ): MiddlewareHandler<Env, string, ValidatedTypes<T, S>> {
   const check: MiddlewareHandler<Env, string, ValidatedTypes<T, S>> = async (c, next) => {
-    const parsed = await schema.safeParseAsync(await read[target](c))
+    const given = withKnownTenant(schema, await read[target](c))
+    const parsed = await schema.safeParseAsync(given)
     if (!parsed.success) throw badRequest(headline[target], problemsOf(parsed.error, schema))
     c.req.addValidatedData(target, parsed.data as object)
     await next()
