@@ -4,6 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import { requires, admitScope } from '../auth/requires.ts'
+import { repeatable } from '../auth/idempotency.ts'
 import { type ChangeOrder, change, recordChange, writeQuery } from '../changes/change.ts'
 import { planHangUp } from './hangup-plan.ts'
 import type { ActiveCall, TransferResult } from '../../schema/contracts/calls.ts'
@@ -211,6 +212,7 @@ export function callRoutes(deps: CallDeps) {
       requires('calls:control'),
       validate('query', writeQuery),
       validate('json', hangUpBody),
+      repeatable(),
       atNodeOfCall(deps),
       async (c) => {
         const { call_uuid: uuid, cause } = c.req.valid('json')
@@ -314,6 +316,7 @@ function transferRoutes({ engine, others }: Pick<Platform, 'engine'> & WithOther
       ),
       requires('calls:control'),
       validate('json', transferBody),
+      repeatable(),
       atNode,
       (c) => {
         const { call_uuid: uuid, ...body } = c.req.valid('json')
@@ -330,6 +333,7 @@ function transferRoutes({ engine, others }: Pick<Platform, 'engine'> & WithOther
       requires('calls:control'),
       validate('param', callPath),
       validate('json', transferFields),
+      repeatable(),
       atNode,
       (c) => start(c, c.req.valid('param').uuid, c.req.valid('json')),
     )

@@ -54,7 +54,12 @@ const auditEntryView = z
     target: z.string(),
     outcome: z.enum(['success', 'refused', 'failed']),
     status: z.int(),
-    code: z.string().nullable(),
+    code: z
+      .string()
+      .nullable()
+      .describe(
+        'Of a refusal; `idempotency_replayed`: the answer to an `Idempotency-Key` was given again, and nothing was done.',
+      ),
     before_digest: z.string().nullable().describe('SHA-256 of the resource as the API shows it.'),
     after_digest: z.string().nullable(),
     correlation_id: z.string(),
@@ -348,7 +353,8 @@ export function auditTrail(
         action: operationOf(c),
         target: c.req.path,
         status: c.res.status,
-        code: refusal?.code,
+        // A repeated answer says that something was done; this time nothing was.
+        code: c.get('isReplayed') === true ? 'idempotency_replayed' : refusal?.code,
         digests,
         correlationId: c.get('correlationId'),
         changeId: digests.changeId,

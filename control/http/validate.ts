@@ -3,6 +3,7 @@
  * Schemas are `z.strictObject`, so that unknown fields are rejected instead of ignored.
  */
 import type { Context, Env, Hono, MiddlewareHandler } from 'hono'
+import { matchedRoutes } from 'hono/route'
 import { isUtf8 } from 'node:buffer'
 import { z } from 'zod'
 import { nearMiss } from '../../schema/rules/names.ts'
@@ -184,6 +185,10 @@ export function describeRoute(operation: Operation): MiddlewareHandler {
   describeHandler(pass, { operation })
   return pass
 }
+
+/** Whether a handler of the route of this request honours `Idempotency-Key`. */
+export const isRepeatable = (c: Context): boolean =>
+  matchedRoutes(c).some(({ handler }) => notes.get(handler)?.isRepeatable === true)
 
 /**
  * Returns every route of an app with the notes of all its handlers, without middleware mounted on every
