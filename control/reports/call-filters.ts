@@ -11,6 +11,7 @@ import { SqliteStatements } from '../../schema/sql/sqlite-statements.ts'
 import { startPattern } from '../http/envelope.ts'
 import { matchesLike } from '../http/text-match.ts'
 import { onNode, spellings } from './cdr-match.ts'
+import { costFor } from './own-prices.ts'
 
 export const groupings = [
   'customer',
@@ -84,6 +85,7 @@ type Condition = RawBuilder<SqlBool>
 /** Of records of `cdr`. */
 export function conditionsOf(
   filters: CallFilters,
+  tenantId: number | null,
   customerColumn: RawBuilder<number> = sql`cdr.customer_id`,
 ): readonly Condition[] {
   const { customerId, members, direction, disposition, minCostMicros } = filters
@@ -91,7 +93,7 @@ export function conditionsOf(
     ...given(customerId, (id) => sql`${customerColumn} = ${id}`),
     ...given(direction, (value) => sql`cdr.direction = ${value}`),
     ...given(disposition, (value) => sql`cdr.disposition = ${value}`),
-    ...given(minCostMicros, (value) => sql`cdr.cost_micros >= ${value}`),
+    ...given(minCostMicros, (value) => sql`${costFor(tenantId)} >= ${value}`),
     ...memberFilters(members).map(([dimension, value]) =>
       isMember(dimension, value, columnOf[dimension]),
     ),
