@@ -354,7 +354,7 @@ export function auditTrail(
         target: c.req.path,
         status: c.res.status,
         // A repeated answer says that something was done; this time nothing was.
-        code: c.get('isReplayed') === true ? 'idempotency_replayed' : refusal?.code,
+        code: c.get('isReplayed') ? 'idempotency_replayed' : refusal?.code,
         digests,
         correlationId: c.get('correlationId'),
         changeId: digests.changeId,

@@ -24,7 +24,7 @@ export interface ControlEnv {
     /** Carries out a request with an `Idempotency-Key` once. */
     repetitions: Repetitions
     /** Set when the stored answer to an `Idempotency-Key` was given again: nothing was done. */
-    isReplayed: true
+    isReplayed: boolean
     /** Set by routes that write their own audit entries, and for requests of other nodes, which write them. */
     isAudited: boolean
     /** Set when another node of the installation makes the request, for a client or for itself. */

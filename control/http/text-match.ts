@@ -25,13 +25,13 @@ function likeFolded(column: RawBuilder<string>, folded: string): RawBuilder<stri
 
 const hasLetter = /[a-z]/
 
-const inSmallLetters = (text: string): string => [...text.normalize('NFC')].map(small).join('')
+const inSmallLetters = (text: string): string => Array.from(text.normalize('NFC'), small).join('')
 
 /** One character for one: the dotted capital I would become two. */
 function small(character: string): string {
   if (character === 'ς') return 'σ'
   const lower = character.toLowerCase()
-  return [...lower].length === 1 ? lower : character
+  return /^.$/su.test(lower) ? lower : character
 }
 
 let variants: ReadonlyMap<string, readonly string[]> | undefined
