@@ -34,6 +34,7 @@ import {
   settingsRoutes,
 } from './observe/health-routes.ts'
 import type { ControlEnv, Step } from './http/control-env.ts'
+import { refuseUnrepeatable } from './auth/idempotency.ts'
 import { noteActivity } from './auth/key-usage.ts'
 import { rateLimit } from './auth/rate-limit.ts'
 import { tenantScope } from './auth/tenants.ts'
@@ -124,7 +125,7 @@ export function createApi(
   app.route('/api/v1', auditRoutes(access.audit))
   const { keys, usage, tenants } = access
   const changeDeps = { ...deps, kinds, keys, usage, tenants }
-  app.route('/api/v1', keyRoutes(changeDeps, access.idempotency))
+  app.route('/api/v1', keyRoutes(changeDeps))
   app.route('/api/v1', changeRoutes(changeDeps))
   app.route('/api/v1', settingsRoutes(deps))
   app.route('/api/v1', nodeRoutes(deps))
@@ -137,7 +138,7 @@ export function createApi(
   app.route('/api/v1', webhookRoutes(deps))
   app.route('/api/v1', extensionRoutes(changeDeps))
   app.route('/api/v1', callRoutes(changeDeps))
-  app.route('/api/v1', originateRoutes(deps, access.idempotency))
+  app.route('/api/v1', originateRoutes(deps))
   app.route('/api/v1', callStatusRoutes(deps))
   const revalidate = (c: Context<ControlEnv>) =>
     revalidator(c, 'calls:read', access, () => latest(deps))
@@ -218,12 +219,14 @@ function front(
         () => latest(deps),
       ),
       noteActivity(access.activity),
+      access.idempotency.offer(),
       others === undefined ? limited : butNodes(limited),
       ...edge,
       butPreflight(tenantScope(access.tenants), bodyLimit()),
     ),
   )
   app.on([...mutatingMethods], '*', writeGate(deps.store, deps.schedule))
+  app.post('*', refuseUnrepeatable)
   app.options('*', preflight)
   app.onError(errorHandler(log))
   app.notFound(notFoundHandler(app))

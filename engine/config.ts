@@ -1,4 +1,5 @@
 /** The settings of one process, parsed once by `main.ts`; nothing else looks at the environment. */
+import type { HostAndPort } from './setting-kinds.ts'
 import { type Setting, settings } from './settings.ts'
 
 /** Text of each setting that is set, by name: the environment, and `.env` below it. */
@@ -14,22 +15,23 @@ export class WrongSetting extends Error {
 /** @throws {WrongSetting} for the first setting whose text is not allowed. */
 export function readConfig(environment: Environment) {
   const read = <T>(setting: Setting<T>): T => readSetting(setting, environment)
+  const is: Said = (setting) => said(setting, environment)
   const config = {
     sip: {
       listen: read(settings.sipListen),
       advertisedHost: read(settings.sipAdvertisedHost),
       hostNames: read(settings.sipHostNames) ?? [],
       foreignDomains: read(settings.foreignDomains) ?? [],
-      tls: readTls(read),
+      tls: readTls(read, is),
       webSocketOrigins: read(settings.sipWsOrigins),
       dnsServers: read(settings.sipDnsServers),
       connectionsPerAddress: read(settings.sipConnectionsPerAddress),
     },
     apiListen: read(settings.apiListen),
-    apiTls: readPair(read, settings.apiTlsCert, settings.apiTlsKey),
+    apiTls: readPair(read, is, settings.apiTlsCert, settings.apiTlsKey),
     publicUrl: read(settings.publicUrl),
     edgeListen: read(settings.edgeListen),
-    edgeTls: readPair(read, settings.edgeTlsCert, settings.edgeTlsKey),
+    edgeTls: readPair(read, is, settings.edgeTlsCert, settings.edgeTlsKey),
     httpConnectionsPerAddress: read(settings.httpConnectionsPerAddress),
     trustedProxies: read(settings.trustedProxies),
     databasePath: read(settings.databasePath),
@@ -71,11 +73,11 @@ export function readConfig(environment: Environment) {
       successes: read(settings.probeSuccesses),
     },
     relays: read(settings.rtpengine) ?? [],
-    recording: readRecording(read),
+    recording: readRecording(read, is),
     mediaTimeoutMs: read(settings.mediaTimeoutSeconds) * 1_000,
     mediaTimeoutCharge: read(settings.mediaTimeoutCharge),
     mediaPolicy: read(settings.mediaPolicy),
-    mediaDtmfListen: readDtmfListen(read),
+    mediaDtmfListen: readDtmfListen(read, is),
     paymentWebhookSecret: read(settings.paymentWebhookSecret),
     mcpAllowedHosts: read(settings.mcpAllowedHosts) ?? [],
     webhookPrivateTargets: read(settings.webhookPrivateTargets),
@@ -97,9 +99,10 @@ export function readConfig(environment: Environment) {
     drainSeconds: read(settings.drainSeconds),
     logLevel: read(settings.logLevel),
   }
-  refuseContradictions(config)
-  if (config.databaseUrl !== undefined) refuseFileSettings(config)
-  refuseListenersWithoutCertificate(config.sip)
+  refuseContradictions(config, is)
+  if (config.databaseUrl !== undefined) refuseFileSettings(config, is)
+  refuseListenersWithoutCertificate(config.sip, is)
+  refuseOneAddressTwice(config, is)
   return config
 }
 
@@ -108,36 +111,52 @@ function readSetting<T>(setting: Setting<T>, environment: Environment): T {
   const text = environment[setting.name]
   const result = setting.read(text === '' ? undefined : text)
   if (result !== undefined) return result.value
-  const shown = setting.isSecret ? 'set to a value that is not shown' : `"${text}"`
-  throw new WrongSetting(`${setting.name} is ${shown}; allowed is ${setting.allowed}`)
+  throw new WrongSetting(`${said(setting, environment)}; allowed is ${setting.allowed}`)
 }
 
+type NamedSetting = Pick<Setting<unknown>, 'name' | 'isSecret' | 'defaultText'>
+
+/** `LOG_LEVEL is "loud"`: the start of a refusal. */
+type Said = (setting: NamedSetting) => string
+
+function said({ name, isSecret, defaultText = '' }: NamedSetting, environment: Environment) {
+  const shown = isSecret
+    ? 'set to a value that is not shown'
+    : `"${environment[name] || defaultText}"`
+  return `${name} is ${shown}`
+}
+
+const lacking = (what: string, other: NamedSetting): WrongSetting =>
+  new WrongSetting(`${what}; ${other.name} must be set with it`)
+
 /** Undefined: calls are not recorded. */
-function readRecording(read: <T>(setting: Setting<T>) => T) {
+function readRecording(read: <T>(setting: Setting<T>) => T, is: Said) {
   const [folder, spool] = [read(settings.recordingsPath), read(settings.recordingSpool)]
   const hasTone = read(settings.recordingTone) === 'on'
   const isRequired = read(settings.recordingRequired) === 'on'
   if (isRequired && folder === undefined)
-    throw new WrongSetting('RECORDING_REQUIRED is on; RECORDINGS_PATH must be set with it')
-  if ((folder === undefined) !== (spool === undefined))
-    throw new WrongSetting('RECORDINGS_PATH and RECORDING_SPOOL must be set together')
+    throw lacking(is(settings.recordingRequired), settings.recordingsPath)
+  if (folder === undefined && spool !== undefined)
+    throw lacking(is(settings.recordingSpool), settings.recordingsPath)
+  if (folder !== undefined && spool === undefined)
+    throw lacking(is(settings.recordingsPath), settings.recordingSpool)
   if (folder === undefined || spool === undefined) return undefined
   if (read(settings.rtpengine) === undefined)
-    throw new WrongSetting('RECORDINGS_PATH is set; RTPENGINE must be set with it')
+    throw lacking(is(settings.recordingsPath), settings.rtpengine)
   return { folder, spool, hasTone, isRequired }
 }
 
 /** Undefined: relays do not tell of digits. */
-function readDtmfListen(read: <T>(setting: Setting<T>) => T) {
+function readDtmfListen(read: <T>(setting: Setting<T>) => T, is: Said) {
   const place = read(settings.mediaDtmfListen)
   if (place !== undefined && read(settings.rtpengine) === undefined)
-    throw new WrongSetting('MEDIA_DTMF_LISTEN is set; RTPENGINE must be set with it')
+    throw lacking(is(settings.mediaDtmfListen), settings.rtpengine)
   return place
 }
 
 /** Undefined without a certificate. */
-function readTls(read: <T>(setting: Setting<T>) => T) {
-  const pair = readPair(read, settings.sipTlsCert, settings.sipTlsKey)
+function readTls(read: <T>(setting: Setting<T>) => T, is: Said) {
+  const pair = readPair(read, is, settings.sipTlsCert, settings.sipTlsKey)
   const rest = {
     chainFile: read(settings.sipTlsChain),
     ...readTrust(read),
@@ -155,12 +174,13 @@ export interface CertificateFiles {
 /** Undefined: neither is set. */
 function readPair(
   read: <T>(setting: Setting<T>) => T,
+  is: Said,
   cert: Setting<string | undefined>,
   key: Setting<string | undefined>,
 ): CertificateFiles | undefined {
   const [certFile, keyFile] = [read(cert), read(key)]
-  if ((certFile === undefined) !== (keyFile === undefined))
-    throw new WrongSetting(`${cert.name} and ${key.name} must be set together`)
+  if (certFile === undefined && keyFile !== undefined) throw lacking(is(key), cert)
+  if (certFile !== undefined && keyFile === undefined) throw lacking(is(cert), key)
   return certFile === undefined || keyFile === undefined ? undefined : { certFile, keyFile }
 }
 
@@ -181,27 +201,45 @@ const readTrust = (read: <T>(setting: Setting<T>) => T) => ({
   verifyServers: read(settings.sipTlsVerify) === 'on',
 })
 
-function refuseListenersWithoutCertificate(sip: {
-  readonly listen: readonly { readonly protocol: string }[]
-  readonly tls: unknown
-}): void {
+function refuseListenersWithoutCertificate(
+  sip: {
+    readonly listen: readonly { readonly protocol: string }[]
+    readonly tls: unknown
+  },
+  is: Said,
+): void {
   const listener = sip.listen.find(({ protocol }) => protocol === 'tls' || protocol === 'wss')
   if (listener !== undefined && sip.tls === undefined)
     throw new WrongSetting(
-      `SIP_LISTEN has ${listener.protocol}; SIP_TLS_CERT and SIP_TLS_KEY must be set with it`,
+      `${is(settings.sipListen)}: for ${listener.protocol}, SIP_TLS_CERT and SIP_TLS_KEY must be set with it`,
+    )
+}
+
+/** The system would say of the second one that another program has its address. */
+function refuseOneAddressTwice(
+  { apiListen, edgeListen }: { readonly apiListen: HostAndPort; readonly edgeListen: HostAndPort },
+  is: Said,
+): void {
+  const { host, port } = edgeListen
+  if (port !== 0 && port === apiListen.port && host === apiListen.host)
+    throw new WrongSetting(
+      `${is(settings.edgeListen)}, as API_LISTEN is; allowed is another address or port`,
     )
 }
 
 /** What is for one node, with its file. */
-function refuseFileSettings({
-  backup,
-  databasePath,
-  drachtio,
-}: {
-  readonly backup: { readonly folder: string | undefined }
-  readonly databasePath: string
-  readonly drachtio: { readonly servers: unknown }
-}): void {
+function refuseFileSettings(
+  {
+    backup,
+    databasePath,
+    drachtio,
+  }: {
+    readonly backup: { readonly folder: string | undefined }
+    readonly databasePath: string
+    readonly drachtio: { readonly servers: unknown }
+  },
+  is: Said,
+): void {
   if (drachtio.servers !== undefined)
     throw new WrongSetting(
       'DRACHTIO_URL is set beside DATABASE_URL; allowed is one of them: a node reaches phones of another one by the embedded server only. ' +
@@ -209,30 +247,33 @@ function refuseFileSettings({
     )
   if (backup.folder !== undefined)
     throw new WrongSetting(
-      'BACKUP_DIR is set beside DATABASE_URL; a PostgreSQL database is copied with pg_dump, or as its server archives it',
+      `${is(settings.backupDir)} beside DATABASE_URL; allowed is one of them: a PostgreSQL database is copied with pg_dump, or as its server archives it`,
     )
   if (databasePath === ':memory:')
     throw new WrongSetting(
-      'DATABASE_PATH is :memory: beside DATABASE_URL; it must be a place on a disk, for the journal of calls',
+      `${is(settings.databasePath)} beside DATABASE_URL; allowed is a place on a disk, for the journal of calls`,
     )
 }
 
-function refuseContradictions({
-  drachtio,
-  hep,
-}: {
-  readonly drachtio: { servers: unknown; listen: unknown; secret: unknown }
-  readonly hep: unknown
-}): void {
+function refuseContradictions(
+  {
+    drachtio,
+    hep,
+  }: {
+    readonly drachtio: { servers: unknown; listen: unknown; secret: unknown }
+    readonly hep: unknown
+  },
+  is: Said,
+): void {
   if (hep !== undefined && drachtio.servers !== undefined)
     throw new WrongSetting(
-      'HEP_SERVER is set beside DRACHTIO_URL; allowed is one of them: drachtio-server sends HEP itself (--homer)',
+      `${is(settings.hepServer)} beside DRACHTIO_URL; allowed is one of them: drachtio-server sends HEP itself (--homer)`,
     )
   if (drachtio.listen !== undefined && drachtio.secret === undefined)
-    throw new WrongSetting('DRACHTIO_LISTEN is set; DRACHTIO_SECRET must be set with it')
+    throw lacking(is(settings.drachtioListen), settings.drachtioSecret)
   if (drachtio.listen !== undefined && drachtio.servers !== undefined)
     throw new WrongSetting(
-      'DRACHTIO_LISTEN is set beside DRACHTIO_URL; allowed is one of them: with DRACHTIO_URL there is no embedded server',
+      `${is(settings.drachtioListen)} beside DRACHTIO_URL; allowed is one of them: with DRACHTIO_URL there is no embedded server`,
     )
 }
 

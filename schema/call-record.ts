@@ -57,7 +57,10 @@ export interface CallRecord {
   readonly instance?: string | undefined
   readonly carrier: string | null
   readonly attempts: readonly Attempt[]
+  /** Who may see it: the tenant of the payer, else of the source, else of the destination. */
   readonly tenantId: number | null
+  /** The payer is the platform's: the tenant does not see the price. Not stored: the customer says it. */
+  readonly isPaidByPlatform?: true
   readonly customerId: number | null
   readonly ratePrefix: string | null
   readonly currency: string | null

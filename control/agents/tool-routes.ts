@@ -5,6 +5,7 @@
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { requires } from '../auth/requires.ts'
+import { repeatable } from '../auth/idempotency.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
@@ -110,6 +111,7 @@ export const toolRoutes = (toolbox: Toolbox, others: OtherNodes | undefined) =>
       requires('mcp:read'),
       validate('param', toolPath),
       validate('json', toolArguments),
+      repeatable(),
       async (c) => {
         const answer = await toolbox.call(
           c.req.valid('param').name,

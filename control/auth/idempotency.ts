@@ -15,21 +15,20 @@ import { isUnstored } from '../../schema/storage/storage.ts'
 import { readCredential } from './authenticate.ts'
 import { ApiError, badRequest, conflict } from '../http/api-error.ts'
 import { readBody } from '../http/body.ts'
-import { type ControlEnv, requestHeader } from '../http/control-env.ts'
-import { describeHandler } from '../http/validate.ts'
+import {
+  type ControlEnv,
+  type RepeatableOptions,
+  type Repetitions,
+  requestHeader,
+  type Step,
+} from '../http/control-env.ts'
+import { describeHandler, isRepeatable } from '../http/validate.ts'
 
 const RETENTION_MS = 24 * 3_600_000
 const MAX_UNSTORED = 1_000
 const keyForm = /^[\x21-\x7e]{1,255}$/
 /** The stored headers of a response. */
 const storedHeaders = ['Content-Type', 'Location', 'Cache-Control', 'X-Change-Id']
-
-interface RepeatableOptions {
-  /** Names what several paths do; absent: each path is its own operation. */
-  readonly operation?: string
-  /** The field of the answer that only the first response has. */
-  readonly shownOnce?: 'token'
-}
 
 interface Operation {
   readonly identity: Identity
@@ -60,7 +59,35 @@ interface RunningRequest {
   readonly ended: Promise<void>
 }
 
-export class Idempotency {
+/**
+ * Honours `Idempotency-Key`. Runs after `requires` and `validate`, before the handler: a request rejected by those was not
+ * carried out and may be repeated with the same key.
+ */
+export function repeatable(options: RepeatableOptions = {}): MiddlewareHandler<ControlEnv> {
+  const repeat: MiddlewareHandler<ControlEnv> = (c, next) =>
+    requestHeader(c, 'idempotency-key') === undefined
+      ? next()
+      : c.get('repetitions').repeat(c, next, options)
+  describeHandler(repeat, { isRepeatable: true })
+  return repeat
+}
+
+/** Of a payment provider: the id of the event says what is a repetition. */
+const repeatedByItself: ReadonlySet<string> = new Set(['/api/client/payments/webhook'])
+
+/** A client that sends the key relies on it: where it would be ignored, nothing is done. */
+export const refuseUnrepeatable: MiddlewareHandler<ControlEnv> = (c, next) => {
+  const isSent = requestHeader(c, 'idempotency-key') !== undefined
+  if (isSent && !isRepeatable(c) && !repeatedByItself.has(c.req.path))
+    throw new ApiError(
+      400,
+      'idempotency_not_supported',
+      'This operation does not honour Idempotency-Key: nothing was done. Send it without the header',
+    )
+  return next()
+}
+
+export class Idempotency implements Repetitions {
   readonly #store: Store
   readonly #now: () => number
   readonly #randomBytes: (size: number) => Buffer
@@ -85,33 +112,31 @@ export class Idempotency {
     this.#claims = store.statements.isShared ? new IdempotentClaims(store, now) : undefined
   }
 
-  /**
-   * Runs after `requires` and `validate`, before the handler: a request rejected by those was not carried
-   * out and may be repeated with the same key.
-   */
-  once({
-    operation: sharedName,
-    shownOnce,
-  }: RepeatableOptions = {}): MiddlewareHandler<ControlEnv> {
-    const repeat: MiddlewareHandler<ControlEnv> = async (c, next) => {
-      const key = requestHeader(c, 'idempotency-key')
-      if (key === undefined) return next()
-      if (!keyForm.test(key))
-        throw badRequest('Idempotency-Key must be 1 to 255 visible ASCII characters')
-      const operation = {
-        ...(await describeOperation(c, key, sharedName ?? `${c.req.method} ${c.req.path}`)),
-        shownOnce,
-      }
-      const name = nameOf(operation.identity)
-      // No `await` between the last check for running requests and the start of this one.
-      for (let running = this.#running.get(name); running; running = this.#running.get(name)) {
-        refuseOther(running.requestHash, operation)
-        await running.ended
-      }
-      return this.#run(c, next, name, operation)
+  /** Gives routes that are `repeatable` the way to be so. */
+  offer(): Step {
+    return (c) => c.set('repetitions', this)
+  }
+
+  async repeat(
+    c: Context<ControlEnv>,
+    next: () => Promise<void>,
+    { operation: sharedName, shownOnce }: RepeatableOptions,
+  ): Promise<Response | void> {
+    const key = requestHeader(c, 'idempotency-key')
+    if (key === undefined) return next()
+    if (!keyForm.test(key))
+      throw badRequest('Idempotency-Key must be 1 to 255 visible ASCII characters')
+    const operation = {
+      ...(await describeOperation(c, key, sharedName ?? `${c.req.method} ${c.req.path}`)),
+      shownOnce,
     }
-    describeHandler(repeat, { isRepeatable: true })
-    return repeat
+    const name = nameOf(operation.identity)
+    // No `await` between the last check for running requests and the start of this one.
+    for (let running = this.#running.get(name); running; running = this.#running.get(name)) {
+      refuseOther(running.requestHash, operation)
+      await running.ended
+    }
+    return this.#run(c, next, name, operation)
   }
 
   async #run(
@@ -139,7 +164,7 @@ export class Idempotency {
     operation: Operation,
   ): Promise<Response | void> {
     const stored = await this.#storedAnswer(name, operation)
-    if (stored !== undefined) return replay(stored, operation)
+    if (stored !== undefined) return replay(c, stored, operation)
     const claims = this.#claims
     if (claims === undefined) return this.#carryOut(c, next, operation)
     const { identity, requestHash } = operation
@@ -154,7 +179,7 @@ export class Idempotency {
     if (storedByOther === undefined)
       return this.#carryOut(c, next, operation, () => claims.end(claim))
     await claims.end(claim)
-    return replay(storedByOther, operation)
+    return replay(c, storedByOther, operation)
   }
 
   /** Of this run: the next one on this disk knows that nothing comes of it. */
@@ -256,16 +281,20 @@ export class Idempotency {
 const enveloped = z.looseObject({ data: z.looseObject({}) })
 
 /** The response as it is repeated. One without the field, such as a refusal, stays as it is. */
-function withoutField(body: string, name: 'token'): string {
+function withoutField(body: string, name: 'token' | 'secret'): string {
   const answer = enveloped.safeParse(JSON.parse(body)).data
   if (answer?.data[name] === undefined) return body
   const { [name]: _, ...rest } = answer.data
-  const data = { ...rest, [`${name}_omitted`]: TOKEN_OMITTED }
+  const data = { ...rest, [`${name}_omitted`]: omitted[name] }
   return JSON.stringify({ ...answer, data })
 }
 
-const TOKEN_OMITTED =
-  'The token was in the first answer to this Idempotency-Key only, and is not stored. Rotate the key for a new one'
+const omitted = {
+  token:
+    'The token was in the first answer to this Idempotency-Key only, and is not stored. Rotate the key for a new one',
+  secret:
+    'The secret was in the first answer to this Idempotency-Key only, and is not stored with it. Rotate it for a new one',
+} as const
 
 const nothing = (): Promise<void> => Promise.resolve()
 
@@ -301,7 +330,7 @@ async function describeOperation(
   }
 }
 
-function replay(stored: StoredAnswer, operation: Operation): Response {
+function replay(c: Context<ControlEnv>, stored: StoredAnswer, operation: Operation): Response {
   refuseOther(stored.request_hash, operation)
   const opened = open(stored.sealed, operation.secret)
   if (opened === undefined)
@@ -309,6 +338,7 @@ function replay(stored: StoredAnswer, operation: Operation): Response {
       'idempotency_answer_sealed',
       'The request was carried out, but its response was not stored, or only the token that made the request may read it',
     )
+  c.set('isReplayed', true)
   const headers = { ...opened.headers, 'Idempotency-Replayed': 'true' }
   return new Response(opened.body, { status: stored.status, headers })
 }

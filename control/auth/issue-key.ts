@@ -35,12 +35,12 @@ export type Grantor = Pick<Principal, 'scopeLabels' | 'tenantId' | 'domain'> & {
   readonly ownKey: { readonly id: number; readonly limits: KeyLimits } | null
 }
 
-/** A person at the console of this machine. */
-export const consoleGrantor: Grantor = {
+/** A person at the console of this machine, as the audit log calls it, and the owner of the keys that it makes. */
+export const consoleGrantor: Grantor & { readonly username: string } = {
   scopeLabels: ['*'],
   tenantId: null,
   domain: null,
-  username: null,
+  username: 'console',
   limits: null,
   ownKey: null,
 }

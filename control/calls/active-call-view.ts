@@ -27,11 +27,10 @@ export function liveCallOf(
 }
 
 /** Prepares the view of any number of calls at one time. */
-export function activeCallView({
-  engine,
-  steadyNow,
-  ocs,
-}: Pick<Platform, 'engine' | 'steadyNow' | 'ocs'>) {
+export function activeCallView(
+  { engine, steadyNow, ocs }: Pick<Platform, 'engine' | 'steadyNow' | 'ocs'>,
+  { tenantId }: Pick<Principal, 'tenantId'>,
+) {
   const present = steadyNow()
   const stateOf = nodeStates(engine)
   return (call: ActiveCall) => {
@@ -57,14 +56,14 @@ export function activeCallView({
       customer_id: call.customerId,
       transfer: transferView(call),
       recording: engine.recordings.isRecording(callUuid),
-      ...costOf(ocs, callUuid, seconds),
+      ...costOf(tenantId !== null && call.isPaidByPlatform ? undefined : ocs, callUuid, seconds),
     }
   }
 }
 
 export type ActiveCallView = ReturnType<ReturnType<typeof activeCallView>>
 
-/** The cost if the call ended now; unknown when another OCS charges the call. */
+/** The cost if the call ended now; null when another OCS charges the call, or the price is not for the reader. */
 function costOf(ocs: Platform['ocs'], callUuid: string, seconds: number): CostView {
   if (ocs === undefined) return { cost: null, cost_exact: null, currency: null, price: null }
   const { costMicros, currency, tariff } = ocs.costSoFar(callUuid, seconds)

@@ -3,7 +3,9 @@ import type { ChangeDeps } from '../changes/kinds.ts'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
+import type { Principal } from '../auth/principal.ts'
 import { requires, admitScope } from '../auth/requires.ts'
+import { repeatable } from '../auth/idempotency.ts'
 import { type ChangeOrder, change, recordChange, writeQuery } from '../changes/change.ts'
 import { planHangUp } from './hangup-plan.ts'
 import type { ActiveCall, TransferResult } from '../../schema/contracts/calls.ts'
@@ -187,7 +189,7 @@ export function callRoutes(deps: CallDeps) {
           .list()
           .filter((call) => isVisible(call.tenantId, c.var.principal))
           .filter((call) => node === undefined || call.node === node)
-        const own = listOf(shown, deps)
+        const own = listOf(shown, deps, c.var.principal)
         const peers = deps.others?.of(c)
         const list = peers === undefined ? await own : await listOfAll(c, own, peers)
         return c.body(list, 200, { 'Content-Type': 'application/json' })
@@ -211,12 +213,13 @@ export function callRoutes(deps: CallDeps) {
       requires('calls:control'),
       validate('query', writeQuery),
       validate('json', hangUpBody),
+      repeatable(),
       atNodeOfCall(deps),
       async (c) => {
         const { call_uuid: uuid, cause } = c.req.valid('json')
         const { reason = null } = c.req.valid('query')
         const { principal } = c.var
-        const before = activeCallView(deps)(liveCallOf(deps.engine, uuid, principal))
+        const before = activeCallView(deps, principal)(liveCallOf(deps.engine, uuid, principal))
         const { tenantId } = principal
         // A node asks its peers before it comes here.
         const plan = () => planHangUp({ callUuid: uuid, cause, tenantId }, hereOnly)
@@ -236,8 +239,12 @@ export function callRoutes(deps: CallDeps) {
 /** Rows written per slice: about 5 ms. There may be 20,000 calls, and SIP shares the thread. */
 const SLICE = 500
 
-async function listOf(shown: readonly ActiveCall[], deps: CallDeps): Promise<string> {
-  const view = activeCallView(deps)
+async function listOf(
+  shown: readonly ActiveCall[],
+  deps: CallDeps,
+  principal: Principal,
+): Promise<string> {
+  const view = activeCallView(deps, principal)
   const parts: string[] = []
   for (let start = 0; start < shown.length; start += SLICE) {
     if (start > 0) await nextTurn()
@@ -314,6 +321,7 @@ function transferRoutes({ engine, others }: Pick<Platform, 'engine'> & WithOther
       ),
       requires('calls:control'),
       validate('json', transferBody),
+      repeatable(),
       atNode,
       (c) => {
         const { call_uuid: uuid, ...body } = c.req.valid('json')
@@ -330,6 +338,7 @@ function transferRoutes({ engine, others }: Pick<Platform, 'engine'> & WithOther
       requires('calls:control'),
       validate('param', callPath),
       validate('json', transferFields),
+      repeatable(),
       atNode,
       (c) => start(c, c.req.valid('param').uuid, c.req.valid('json')),
     )

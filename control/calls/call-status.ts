@@ -3,11 +3,14 @@
  * §12.2).
  */
 import { Hono } from 'hono'
+import { sql } from 'kysely'
 import { z } from 'zod'
 import { timeToText } from '../../schema/columns.ts'
 import { storedDenialText } from '../../schema/contracts/denials.ts'
 import type { Store } from '../../schema/open.ts'
 import { first } from '../../schema/sql/query.ts'
+import { hasOwnPrice } from '../reports/own-prices.ts'
+import type { Principal } from '../auth/principal.ts'
 import { requires } from '../auth/requires.ts'
 import type { ActiveCall, EndedCall } from '../../schema/contracts/calls.ts'
 import type { Platform } from '../http/platform.ts'
@@ -126,7 +129,7 @@ export function callStatusRoutes({
       if (live !== undefined && isVisible(live.tenantId, principal)) return ok(c, liveView(live))
       const ended = engine.calls.recent(uuid) ?? (await recorded(store, uuid))
       if (ended !== undefined && isVisible(ended.tenantId, principal))
-        return ok(c, endedView(ended))
+        return ok(c, endedView(ended, principal))
       // The record of a call is there for all nodes; before that, the node of the call alone knows it.
       const answer = ended === undefined ? await answerOfPeer(c, others) : undefined
       if (answer === undefined) throw notFound('call')
@@ -167,7 +170,9 @@ const liveStatus: Readonly<Record<ActiveCall['state'], Status>> = {
 
 export type CallStatusView = ReturnType<typeof liveView> | ReturnType<typeof endedView>
 
-function endedView(call: EndedCall) {
+function endedView(call: EndedCall, { tenantId }: Pick<Principal, 'tenantId'>) {
+  // The text names the money of the payer.
+  const isHidden = tenantId !== null && call.isPaidByPlatform === true
   return {
     call_uuid: call.callUuid,
     status: endedStatus[call.disposition],
@@ -183,7 +188,7 @@ function endedView(call: EndedCall) {
     hangup_cause: call.hangupCause,
     hangup_by: call.hangupBy,
     denial_code: call.denialCode,
-    denial_text: storedDenialText(call.denialCode, call.denialText ?? null),
+    denial_text: storedDenialText(call.denialCode, isHidden ? null : (call.denialText ?? null)),
     transfer: null,
   }
 }
@@ -217,7 +222,14 @@ async function recorded(store: Store, uuid: string): Promise<EndedCall | undefin
       'denial_text as denialText',
       'tenant_id as tenantId',
     ])
+    .select(sql<number>`CASE WHEN ${hasOwnPrice} THEN 1 ELSE 0 END`.as('hasOwnPrice'))
     .where('call_uuid', '=', uuid)
   const row = await first(store, query)
-  return row && { ...row, denialText: row.denialText ?? undefined }
+  if (row === undefined) return undefined
+  const { hasOwnPrice: isOwn, denialText, ...call } = row
+  return {
+    ...call,
+    denialText: denialText ?? undefined,
+    ...(call.tenantId !== null && isOwn === 0 && { isPaidByPlatform: true as const }),
+  }
 }

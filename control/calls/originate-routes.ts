@@ -5,10 +5,10 @@ import { type OriginateResult, TEST_CALL_SECONDS } from '../../schema/contracts/
 import { denialText } from '../../schema/contracts/denials.ts'
 import type { Store } from '../../schema/open.ts'
 import { all, first } from '../../schema/sql/query.ts'
-import type { Idempotency } from '../auth/idempotency.ts'
 import type { Principal } from '../auth/principal.ts'
 import { exceeded, RateWindow } from '../auth/rate-limit.ts'
 import { admitScope, requires } from '../auth/requires.ts'
+import { repeatable } from '../auth/idempotency.ts'
 import { requestScope } from '../auth/tenants.ts'
 import { ApiError, badRequest, conflict, notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
@@ -61,14 +61,11 @@ export const originateBody = z.strictObject({
   timeout_seconds: z.int().min(5).max(180).default(60).describe('Ring timeout of the extension.'),
 })
 
-export function originateRoutes(
-  { store, engine }: Pick<Platform, 'store' | 'engine'>,
-  idempotency: Idempotency,
-) {
+export function originateRoutes({ store, engine }: Pick<Platform, 'store' | 'engine'>) {
   const guards = [
     requires('calls:originate'),
     validate('json', originateBody),
-    idempotency.once({ operation: 'POST /api/v1/pbx/calls/originate' }),
+    repeatable({ operation: 'POST /api/v1/pbx/calls/originate' }),
   ] as const
   const start = async (c: Context<ControlEnv>, body: z.output<typeof originateBody>) => {
     const source = await sourceExtension(store, c.var.principal, body.source_extension, body.domain)
@@ -267,6 +264,7 @@ export function testCallRoutes({
     },
     validate('param', idParam(carriers.noun)),
     validate('json', testCallBody),
+    repeatable(),
     async (c) => {
       const { principal } = c.var
       const { id } = c.req.valid('param')
@@ -334,6 +332,7 @@ export function placedCallRoutes({
     }),
     requires('calls:originate'),
     validate('json', placedCallBody),
+    repeatable(),
     async (c) => {
       const { from, to, domain: named, max_seconds: maxSeconds } = c.req.valid('json')
       const { principal } = c.var

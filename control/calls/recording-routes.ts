@@ -9,6 +9,7 @@ import type { Schedule } from '../../schema/clock.ts'
 import type { RecordingResult } from '../../schema/contracts/calls.ts'
 import type { Principal } from '../auth/principal.ts'
 import { requires } from '../auth/requires.ts'
+import { repeatable } from '../auth/idempotency.ts'
 import { isVisible, liveCallOf, exampleCallUuid } from './active-call-view.ts'
 import { type Recording, RecordingStore } from './recording-store.ts'
 import { ApiError, conflict, notFound } from '../http/api-error.ts'
@@ -58,6 +59,7 @@ export function recordingRoutes(
       }),
       requires('calls:record'),
       validate('json', controlBody),
+      repeatable(),
       atNodeOfCall(deps),
       async (c) => {
         const { call_uuid: uuid, action } = c.req.valid('json')

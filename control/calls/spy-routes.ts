@@ -5,6 +5,7 @@
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { requires } from '../auth/requires.ts'
+import { repeatable } from '../auth/idempotency.ts'
 import { canSpy } from '../../schema/rules/media.ts'
 import type { Store } from '../../schema/open.ts'
 import { first } from '../../schema/sql/query.ts'
@@ -68,6 +69,7 @@ export function spyRoutes({
     }),
     requires('calls:spy'),
     validate('json', spyBody),
+    repeatable(),
     atNodeOfCall({ engine, others }),
     async (c) => {
       const body = c.req.valid('json')

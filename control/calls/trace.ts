@@ -90,6 +90,11 @@ async function endOfRecord(
   )
   if (row === undefined || row.denial_code === null) return undefined
   if (tenantId !== null && row.tenant_id !== tenantId) return undefined
+  const payer = store.db.selectFrom('customer').select('tenant_id')
+  const paidBy =
+    row.customer_id === null
+      ? undefined
+      : await first(store, payer.where('id', '=', row.customer_id))
   const { disposition, billsec, denial_code: denialCode } = row
   const detail = {
     disposition,
@@ -102,6 +107,7 @@ async function endOfRecord(
   }
   return {
     tenantId: row.tenant_id,
+    isPaidByPlatform: paidBy !== undefined && paidBy.tenant_id !== row.tenant_id,
     legs: [],
     peers: [],
     isComplete: false,
@@ -226,12 +232,14 @@ const tags = /((?:;|%3B|[ \t])[ \t]*(?:[a-z]+-)?tag[ \t]*(?:=|%3D)[ \t]*["']?)([
 
 export async function traceView(uuid: string, trace: Trace, principal: Principal, deps: TraceDeps) {
   const { legs, peers, entries, isComplete } = trace
+  const isHidden = principal.tenantId !== null && trace.isPaidByPlatform === true
+  const detailOf = ({ detail }: Decision) => (isHidden ? withoutPrice(detail) : detail)
   const shown: (ReturnType<typeof messageView> | ReturnType<typeof decisionView>)[] = []
   for (const entry of entries)
     shown.push(
       entry.kind === 'message'
         ? messageView(entry, legs)
-        : decisionView(entry, await detailFor(entry.detail, principal, deps)),
+        : decisionView(entry, await detailFor(detailOf(entry), principal, deps)),
     )
   return { call_uuid: uuid, legs, peers, is_complete: isComplete, entries: shown }
 }
@@ -258,6 +266,15 @@ const decisionView = ({ at, kind, what }: Decision, detail: Detail) => ({
     Object.entries(detail).map(([name, value]) => [inSnakeCase(name), value]),
   ),
 })
+
+/** What a decision says of the money of a customer of the platform. */
+function withoutPrice(detail: Detail): Detail {
+  const { ratePrefix: _p, grantedSeconds: _g, currency: _c, balance: _b, ...rest } = detail
+  const { available: _a, denialText: text, ...others } = rest
+  const code = rest['denialCode'] ?? rest['code']
+  const generic = typeof code === 'string' ? storedDenialText(code, null) : null
+  return text == null ? others : { ...others, denialText: generic }
+}
 
 const inSnakeCase = (name: string): string =>
   name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)

@@ -15,9 +15,19 @@ import type { Principal } from '../auth/principal.ts'
 import { isLogin } from '../auth/rate-limit.ts'
 import { requires } from '../auth/requires.ts'
 import type { ChangeDigests, ControlEnv } from '../http/control-env.ts'
-import { ok, endingMeta, MAX_COUNTED, MAX_LISTED, offsetOf, pageQuery } from '../http/envelope.ts'
+import {
+  ok,
+  endingMeta,
+  likePattern,
+  MAX_COUNTED,
+  MAX_LISTED,
+  offsetOf,
+  pageQuery,
+  startPattern,
+} from '../http/envelope.ts'
 import { queryTime } from '../http/fields.ts'
 import { countOf } from '../http/rows.ts'
+import { matchesLike } from '../http/text-match.ts'
 import { validate, describeRoute } from '../http/validate.ts'
 import { setChangeHeader } from '../nodes/peer-answers.ts'
 import { exampleTime, moment } from '../http/view-fields.ts'
@@ -44,7 +54,12 @@ const auditEntryView = z
     target: z.string(),
     outcome: z.enum(['success', 'refused', 'failed']),
     status: z.int(),
-    code: z.string().nullable(),
+    code: z
+      .string()
+      .nullable()
+      .describe(
+        'Of a refusal; `idempotency_replayed`: the answer to an `Idempotency-Key` was given again, and nothing was done.',
+      ),
     before_digest: z.string().nullable().describe('SHA-256 of the resource as the API shows it.'),
     after_digest: z.string().nullable(),
     correlation_id: z.string(),
@@ -172,8 +187,9 @@ export class AuditLog {
     if (filter.from !== undefined) query = query.where('at', '>=', filter.from)
     if (filter.before !== undefined) query = query.where('at', '<', filter.before)
     if (action !== undefined)
-      query = query.where((entry) => startsWith(entry.ref('action'), action))
-    if (target !== undefined) query = query.where((entry) => includes(entry.ref('target'), target))
+      query = query.where(matchesLike(sql.ref<string>('action'), action, startPattern))
+    if (target !== undefined)
+      query = query.where(matchesLike(sql.ref<string>('target'), target, likePattern))
     if (agents !== undefined)
       query = query.where((entry) => (agents ? isOfAgent(entry) : entry.not(isOfAgent(entry))))
     if (changes === true) query = query.where(isChange)
@@ -337,7 +353,8 @@ export function auditTrail(
         action: operationOf(c),
         target: c.req.path,
         status: c.res.status,
-        code: refusal?.code,
+        // A repeated answer says that something was done; this time nothing was.
+        code: c.get('isReplayed') ? 'idempotency_replayed' : refusal?.code,
         digests,
         correlationId: c.get('correlationId'),
         changeId: digests.changeId,

@@ -3,6 +3,7 @@ import type { ChangeDeps } from './kinds.ts'
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { requires } from '../auth/requires.ts'
+import { repeatable } from '../auth/idempotency.ts'
 import { notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { endingMeta, offsetOf, ok, pageQuery } from '../http/envelope.ts'
@@ -176,6 +177,7 @@ export function changeRoutes(deps: ChangeDeps) {
         requires('audit:read'),
         validate('param', changePath),
         validate('json', undoBody),
+        repeatable(),
         async (c) => {
           const { reason, dry_run: isDryRun } = c.req.valid('json')
           const { change_id: changeId } = c.req.valid('param')

@@ -228,6 +228,7 @@ export type AuditEntry = {
   target: string
   outcome: 'success' | 'refused' | 'failed'
   status: number
+  /** Of a refusal; `idempotency_replayed`: the answer to an `Idempotency-Key` was given again, and nothing was done. */
   code: string | null
   /** SHA-256 of the resource as the API shows it. */
   before_digest: string | null
@@ -304,8 +305,9 @@ export type CallRecord = {
   disposition: 'ANSWERED' | 'NO ANSWER' | 'BUSY' | 'CANCELED' | 'FAILED' | 'CONGESTION'
   /** 1 to 4.5, of the worse direction. Null when nothing is known. */
   mos_score: number | null
-  cost: number
-  cost_exact: string
+  /** Null: a customer of the platform pays, and a credential of the tenant asks. */
+  cost: number | null
+  cost_exact: string | null
   currency: string | null
   answer_stamp: string | null
   end_stamp: string
@@ -665,7 +667,7 @@ export type CreateCarrierBody = {
         type?: 'ip' | 'digest' | 'register' | undefined
         /** Required for `digest` and `register`. */
         username?: string | null | undefined
-        /** Write only. Absent in an update: keeps the stored password. */
+        /** Write only. Absent in an update: keeps the stored password; null clears it. */
         password?: string | null | undefined
         /** Only challenges of this realm are answered. Absent: any realm. */
         realm?: string | null | undefined
@@ -805,7 +807,7 @@ export type CreateExtensionBody = {
   call_recording?: 'always' | 'never' | 'on_demand' | undefined
   email?: string | null | undefined
   tenant?: number | string | null | undefined
-  /** Defaults to the domain of the key, or to the tenant's first domain. */
+  /** Absent: the domain of the key, or the only one of the tenant; required where it has several. */
   domain?: string | null | undefined
   /** The customer that pays for its calls. */
   customer?: number | string | null | undefined
@@ -2246,31 +2248,24 @@ export type UpdateCarrierBody = {
     | undefined
   auth?:
     | {
-        /** How the platform authenticates to the carrier: by IP address, by digest, or by registration. */
-        type?: 'ip' | 'digest' | 'register' | undefined
-        /** Required for `digest` and `register`. */
+        type?: 'ip' | 'digest' | 'register' | null | undefined
         username?: string | null | undefined
-        /** Write only. Absent in an update: keeps the stored password. */
         password?: string | null | undefined
-        /** Only challenges of this realm are answered. Absent: any realm. */
         realm?: string | null | undefined
-        /** User part of the From header. Defaults to the caller. */
         from_user?: string | null | undefined
-        /** Host part of the From header. Defaults to the platform’s address. */
         from_domain?: string | null | undefined
-        /** Requested registration lifetime in seconds. Defaults to 3600. */
         expires?: number | null | undefined
       }
     | null
     | undefined
   caller_id?:
-    | { mode?: 'pass' | 'fixed' | 'pai' | undefined; value?: string | null | undefined }
+    | { mode?: 'pass' | 'fixed' | 'pai' | null | undefined; value?: string | null | undefined }
     | null
     | undefined
   number_rules?:
     | {
-        in?: readonly { match: string; replace: string }[] | undefined
-        out?: readonly { match: string; replace: string }[] | undefined
+        in?: readonly { match: string; replace: string }[] | null | undefined
+        out?: readonly { match: string; replace: string }[] | null | undefined
       }
     | null
     | undefined
@@ -2342,11 +2337,11 @@ export type UpdateDispatcherSetBody = {
     | undefined
   probe?:
     | {
-        interval_ms?: number | undefined
-        timeout_ms?: number | undefined
-        fail_threshold?: number | undefined
-        recover_threshold?: number | undefined
-        ok_codes?: readonly (number | string)[] | undefined
+        interval_ms?: number | null | undefined
+        timeout_ms?: number | null | undefined
+        fail_threshold?: number | null | undefined
+        recover_threshold?: number | null | undefined
+        ok_codes?: readonly (number | string)[] | null | undefined
       }
     | null
     | undefined
@@ -2615,8 +2610,10 @@ export type WebhookEndpointWithSecret = {
   previous_secret_expires_at: string | null
   created_at: string
   updated_at: string
-  /** The signing secret. Shown only in this response. */
-  secret: string
+  /** The signing secret. Shown only in this response: absent when an Idempotency-Key repeats it. */
+  secret?: string | undefined
+  /** Why a repeated response has no secret. */
+  secret_omitted?: string | undefined
 }
 
 export interface Operations {
@@ -3677,7 +3674,7 @@ export const operations = {
   changeOwnPassword: { method: 'PUT', path: '/api/v1/auth/password', answer: 'data' },
   getProfile: { method: 'GET', path: '/api/v1/auth/me', answer: 'data' },
   logout: { method: 'POST', path: '/api/v1/auth/logout', answer: 'data' },
-  createUser: { method: 'POST', path: '/api/v1/users', answer: 'data' },
+  createUser: { method: 'POST', path: '/api/v1/users', answer: 'data', isRepeatable: true },
   listUsers: { method: 'GET', path: '/api/v1/users', answer: 'page' },
   getUser: { method: 'GET', path: '/api/v1/users/{id}', answer: 'data' },
   updateUser: { method: 'PATCH', path: '/api/v1/users/{id}', answer: 'data' },
@@ -3713,28 +3710,45 @@ export const operations = {
     method: 'POST',
     path: '/api/v1/application-keys/{uuid}/suspend',
     answer: 'data',
+    isRepeatable: true,
   },
   resumeApplicationKey: {
     method: 'POST',
     path: '/api/v1/application-keys/{uuid}/resume',
     answer: 'data',
+    isRepeatable: true,
   },
   listChanges: { method: 'GET', path: '/api/v1/changes', answer: 'page' },
   getChange: { method: 'GET', path: '/api/v1/changes/{change_id}', answer: 'data' },
-  undoChange: { method: 'POST', path: '/api/v1/changes/{change_id}/undo', answer: 'data' },
+  undoChange: {
+    method: 'POST',
+    path: '/api/v1/changes/{change_id}/undo',
+    answer: 'data',
+    isRepeatable: true,
+  },
   listSettings: { method: 'GET', path: '/api/v1/settings', answer: 'data' },
   listNodes: { method: 'GET', path: '/api/v1/nodes', answer: 'data' },
   listBans: { method: 'GET', path: '/api/v1/guard/bans', answer: 'data' },
-  createBan: { method: 'POST', path: '/api/v1/guard/bans', answer: 'data' },
+  createBan: { method: 'POST', path: '/api/v1/guard/bans', answer: 'data', isRepeatable: true },
   deleteBan: { method: 'DELETE', path: '/api/v1/guard/bans/{source}', answer: 'data' },
   reloadDispatcher: { method: 'POST', path: '/api/v1/dispatcher/reload', answer: 'data' },
-  createDispatcherSet: { method: 'POST', path: '/api/v1/dispatcher', answer: 'data' },
+  createDispatcherSet: {
+    method: 'POST',
+    path: '/api/v1/dispatcher',
+    answer: 'data',
+    isRepeatable: true,
+  },
   listDispatcherSets: { method: 'GET', path: '/api/v1/dispatcher', answer: 'page' },
   getDispatcherSet: { method: 'GET', path: '/api/v1/dispatcher/{id}', answer: 'data' },
   updateDispatcherSet: { method: 'PATCH', path: '/api/v1/dispatcher/{id}', answer: 'data' },
   deleteDispatcherSet: { method: 'DELETE', path: '/api/v1/dispatcher/{id}', answer: 'data' },
   listDispatcherNodes: { method: 'GET', path: '/api/v1/dispatcher/{id}/nodes', answer: 'data' },
-  createDispatcherNode: { method: 'POST', path: '/api/v1/dispatcher/{id}/nodes', answer: 'data' },
+  createDispatcherNode: {
+    method: 'POST',
+    path: '/api/v1/dispatcher/{id}/nodes',
+    answer: 'data',
+    isRepeatable: true,
+  },
   getDispatcherNode: {
     method: 'GET',
     path: '/api/v1/dispatcher/{id}/nodes/{nodeId}',
@@ -3768,40 +3782,85 @@ export const operations = {
     path: '/api/v1/application-keys/{uuid}/activity',
     answer: 'data',
   },
-  testCarrier: { method: 'POST', path: '/api/v1/routing/carriers/{id}/test-call', answer: 'data' },
-  placeTestCall: { method: 'POST', path: '/api/v1/telephony/test-call', answer: 'data' },
-  createTenant: { method: 'POST', path: '/api/v1/tenants', answer: 'data' },
+  testCarrier: {
+    method: 'POST',
+    path: '/api/v1/routing/carriers/{id}/test-call',
+    answer: 'data',
+    isRepeatable: true,
+  },
+  placeTestCall: {
+    method: 'POST',
+    path: '/api/v1/telephony/test-call',
+    answer: 'data',
+    isRepeatable: true,
+  },
+  createTenant: { method: 'POST', path: '/api/v1/tenants', answer: 'data', isRepeatable: true },
   listTenants: { method: 'GET', path: '/api/v1/tenants', answer: 'page' },
   getTenant: { method: 'GET', path: '/api/v1/tenants/{id}', answer: 'data' },
   updateTenant: { method: 'PATCH', path: '/api/v1/tenants/{id}', answer: 'data' },
   deleteTenant: { method: 'DELETE', path: '/api/v1/tenants/{id}', answer: 'data' },
-  createOutboundRoute: { method: 'POST', path: '/api/v1/outbound-routes', answer: 'data' },
+  createOutboundRoute: {
+    method: 'POST',
+    path: '/api/v1/outbound-routes',
+    answer: 'data',
+    isRepeatable: true,
+  },
   listOutboundRoutes: { method: 'GET', path: '/api/v1/outbound-routes', answer: 'page' },
   getOutboundRoute: { method: 'GET', path: '/api/v1/outbound-routes/{id}', answer: 'data' },
   updateOutboundRoute: { method: 'PATCH', path: '/api/v1/outbound-routes/{id}', answer: 'data' },
   deleteOutboundRoute: { method: 'DELETE', path: '/api/v1/outbound-routes/{id}', answer: 'data' },
-  createInboundRoute: { method: 'POST', path: '/api/v1/inbound-routes', answer: 'data' },
+  createInboundRoute: {
+    method: 'POST',
+    path: '/api/v1/inbound-routes',
+    answer: 'data',
+    isRepeatable: true,
+  },
   listInboundRoutes: { method: 'GET', path: '/api/v1/inbound-routes', answer: 'page' },
   getInboundRoute: { method: 'GET', path: '/api/v1/inbound-routes/{id}', answer: 'data' },
   updateInboundRoute: { method: 'PATCH', path: '/api/v1/inbound-routes/{id}', answer: 'data' },
   deleteInboundRoute: { method: 'DELETE', path: '/api/v1/inbound-routes/{id}', answer: 'data' },
-  createCarrier: { method: 'POST', path: '/api/v1/routing/carriers', answer: 'data' },
+  createCarrier: {
+    method: 'POST',
+    path: '/api/v1/routing/carriers',
+    answer: 'data',
+    isRepeatable: true,
+  },
   listCarriers: { method: 'GET', path: '/api/v1/routing/carriers', answer: 'page' },
   getCarrier: { method: 'GET', path: '/api/v1/routing/carriers/{id}', answer: 'data' },
   updateCarrier: { method: 'PATCH', path: '/api/v1/routing/carriers/{id}', answer: 'data' },
   deleteCarrier: { method: 'DELETE', path: '/api/v1/routing/carriers/{id}', answer: 'data' },
-  createAIAgent: { method: 'POST', path: '/api/v1/telephony/ai-agents', answer: 'data' },
+  createAIAgent: {
+    method: 'POST',
+    path: '/api/v1/telephony/ai-agents',
+    answer: 'data',
+    isRepeatable: true,
+  },
   listAIAgents: { method: 'GET', path: '/api/v1/telephony/ai-agents', answer: 'page' },
   getAIAgent: { method: 'GET', path: '/api/v1/telephony/ai-agents/{id}', answer: 'data' },
   updateAIAgent: { method: 'PATCH', path: '/api/v1/telephony/ai-agents/{id}', answer: 'data' },
   deleteAIAgent: { method: 'DELETE', path: '/api/v1/telephony/ai-agents/{id}', answer: 'data' },
-  createWebhookEndpoint: { method: 'POST', path: '/api/v1/webhooks', answer: 'data' },
+  createWebhookEndpoint: {
+    method: 'POST',
+    path: '/api/v1/webhooks',
+    answer: 'data',
+    isRepeatable: true,
+  },
   listWebhookEndpoints: { method: 'GET', path: '/api/v1/webhooks', answer: 'page' },
   getWebhookEndpoint: { method: 'GET', path: '/api/v1/webhooks/{id}', answer: 'data' },
   updateWebhookEndpoint: { method: 'PATCH', path: '/api/v1/webhooks/{id}', answer: 'data' },
   deleteWebhookEndpoint: { method: 'DELETE', path: '/api/v1/webhooks/{id}', answer: 'data' },
-  rotateWebhookSecret: { method: 'POST', path: '/api/v1/webhooks/{id}/rotate', answer: 'data' },
-  testWebhookEndpoint: { method: 'POST', path: '/api/v1/webhooks/{id}/test', answer: 'data' },
+  rotateWebhookSecret: {
+    method: 'POST',
+    path: '/api/v1/webhooks/{id}/rotate',
+    answer: 'data',
+    isRepeatable: true,
+  },
+  testWebhookEndpoint: {
+    method: 'POST',
+    path: '/api/v1/webhooks/{id}/test',
+    answer: 'data',
+    isRepeatable: true,
+  },
   listWebhookDeliveries: {
     method: 'GET',
     path: '/api/v1/webhooks/{id}/deliveries',
@@ -3811,6 +3870,7 @@ export const operations = {
     method: 'POST',
     path: '/api/v1/webhooks/{id}/deliveries/{deliveryId}/retry',
     answer: 'data',
+    isRepeatable: true,
   },
   listExtensionDetails: { method: 'GET', path: '/api/v1/pbx/extensions/details', answer: 'page' },
   getExtensionDetails: {
@@ -3823,15 +3883,35 @@ export const operations = {
     path: '/api/v1/pbx/extensions/{id}/registrations',
     answer: 'data',
   },
-  createExtension: { method: 'POST', path: '/api/v1/pbx/extensions', answer: 'bare' },
+  createExtension: {
+    method: 'POST',
+    path: '/api/v1/pbx/extensions',
+    answer: 'bare',
+    isRepeatable: true,
+  },
   listExtensions: { method: 'GET', path: '/api/v1/pbx/extensions', answer: 'bare' },
   getExtension: { method: 'GET', path: '/api/v1/pbx/extensions/{id}', answer: 'bare' },
   updateExtension: { method: 'PATCH', path: '/api/v1/pbx/extensions/{id}', answer: 'bare' },
   deleteExtension: { method: 'DELETE', path: '/api/v1/pbx/extensions/{id}', answer: 'bare' },
-  transferCall: { method: 'POST', path: '/api/v1/telephony/transfer', answer: 'data' },
-  transferCallByPath: { method: 'POST', path: '/api/v1/pbx/calls/{uuid}/transfer', answer: 'data' },
+  transferCall: {
+    method: 'POST',
+    path: '/api/v1/telephony/transfer',
+    answer: 'data',
+    isRepeatable: true,
+  },
+  transferCallByPath: {
+    method: 'POST',
+    path: '/api/v1/pbx/calls/{uuid}/transfer',
+    answer: 'data',
+    isRepeatable: true,
+  },
   listActiveCalls: { method: 'GET', path: '/api/v1/pbx/calls/active', answer: 'bare' },
-  hangUpCall: { method: 'POST', path: '/api/v1/telephony/hangup', answer: 'data' },
+  hangUpCall: {
+    method: 'POST',
+    path: '/api/v1/telephony/hangup',
+    answer: 'data',
+    isRepeatable: true,
+  },
   originateCall: {
     method: 'POST',
     path: '/api/v1/pbx/calls/originate',
@@ -3848,21 +3928,41 @@ export const operations = {
   watchEvents: { method: 'GET', path: '/api/v1/events', answer: 'data' },
   traceCall: { method: 'GET', path: '/api/v1/calls/{uuid}/trace', answer: 'data' },
   getVcon: { method: 'GET', path: '/api/v1/calls/{uuid}/vcon', answer: 'bare' },
-  spyOnCall: { method: 'POST', path: '/api/v1/telephony/spy', answer: 'data' },
+  spyOnCall: { method: 'POST', path: '/api/v1/telephony/spy', answer: 'data', isRepeatable: true },
   simulateCall: { method: 'POST', path: '/api/v1/telephony/simulate', answer: 'data' },
-  controlRecording: { method: 'POST', path: '/api/v1/telephony/recording', answer: 'data' },
+  controlRecording: {
+    method: 'POST',
+    path: '/api/v1/telephony/recording',
+    answer: 'data',
+    isRepeatable: true,
+  },
   deleteRecording: { method: 'DELETE', path: '/api/v1/calls/{uuid}/recording', answer: 'data' },
   summarizeCalls: { method: 'GET', path: '/api/v1/reports/calls', answer: 'data' },
   listCarrierSums: { method: 'GET', path: '/api/v1/reports/carriers', answer: 'data' },
   listCallRecords: { method: 'GET', path: '/api/v1/reports/cdrs', answer: 'bare' },
   listTools: { method: 'GET', path: '/api/v1/mcp/tools', answer: 'data' },
   getTool: { method: 'GET', path: '/api/v1/mcp/tools/{name}', answer: 'data' },
-  callTool: { method: 'POST', path: '/api/v1/mcp/tools/{name}', answer: 'data' },
+  callTool: {
+    method: 'POST',
+    path: '/api/v1/mcp/tools/{name}',
+    answer: 'data',
+    isRepeatable: true,
+  },
   listProposals: { method: 'GET', path: '/api/v1/proposals', answer: 'page' },
   getProposal: { method: 'GET', path: '/api/v1/proposals/{uuid}', answer: 'data' },
-  approveProposal: { method: 'POST', path: '/api/v1/proposals/{uuid}/approve', answer: 'data' },
-  refuseProposal: { method: 'POST', path: '/api/v1/proposals/{uuid}/refuse', answer: 'data' },
-  createCustomer: { method: 'POST', path: '/api/v1/customers', answer: 'data' },
+  approveProposal: {
+    method: 'POST',
+    path: '/api/v1/proposals/{uuid}/approve',
+    answer: 'data',
+    isRepeatable: true,
+  },
+  refuseProposal: {
+    method: 'POST',
+    path: '/api/v1/proposals/{uuid}/refuse',
+    answer: 'data',
+    isRepeatable: true,
+  },
+  createCustomer: { method: 'POST', path: '/api/v1/customers', answer: 'data', isRepeatable: true },
   listCustomers: { method: 'GET', path: '/api/v1/customers', answer: 'page' },
   getCustomer: { method: 'GET', path: '/api/v1/customers/{id}', answer: 'data' },
   updateCustomer: { method: 'PATCH', path: '/api/v1/customers/{id}', answer: 'data' },
@@ -3875,7 +3975,12 @@ export const operations = {
     answer: 'data',
     isRepeatable: true,
   },
-  createRatePlan: { method: 'POST', path: '/api/v1/rate-plans', answer: 'data' },
+  createRatePlan: {
+    method: 'POST',
+    path: '/api/v1/rate-plans',
+    answer: 'data',
+    isRepeatable: true,
+  },
   listRatePlans: { method: 'GET', path: '/api/v1/rate-plans', answer: 'page' },
   getRatePlan: { method: 'GET', path: '/api/v1/rate-plans/{id}', answer: 'data' },
   updateRatePlan: { method: 'PATCH', path: '/api/v1/rate-plans/{id}', answer: 'data' },
@@ -3888,13 +3993,18 @@ export const operations = {
     answer: 'data',
     bodyType: 'text/csv',
   },
-  createRate: { method: 'POST', path: '/api/v1/rates', answer: 'data' },
+  createRate: { method: 'POST', path: '/api/v1/rates', answer: 'data', isRepeatable: true },
   listRates: { method: 'GET', path: '/api/v1/rates', answer: 'page' },
   getRate: { method: 'GET', path: '/api/v1/rates/{id}', answer: 'data' },
   updateRate: { method: 'PATCH', path: '/api/v1/rates/{id}', answer: 'data' },
   deleteRate: { method: 'DELETE', path: '/api/v1/rates/{id}', answer: 'data' },
   listSpendGuards: { method: 'GET', path: '/api/v1/spend-guards', answer: 'page' },
-  setSpendGuard: { method: 'POST', path: '/api/v1/spend-guards', answer: 'data' },
+  setSpendGuard: {
+    method: 'POST',
+    path: '/api/v1/spend-guards',
+    answer: 'data',
+    isRepeatable: true,
+  },
   getSpendGuard: { method: 'GET', path: '/api/v1/spend-guards/{guard_id}', answer: 'data' },
   removeSpendGuard: { method: 'DELETE', path: '/api/v1/spend-guards/{guard_id}', answer: 'data' },
   listBillingAlerts: { method: 'GET', path: '/api/v1/billing/alerts', answer: 'page' },
@@ -3902,6 +4012,7 @@ export const operations = {
     method: 'POST',
     path: '/api/v1/billing/alerts/{id}/resolve',
     answer: 'data',
+    isRepeatable: true,
   },
   assignPayment: { method: 'POST', path: '/api/v1/billing/alerts/{id}/assign', answer: 'data' },
 } as const

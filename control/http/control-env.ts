@@ -24,6 +24,10 @@ export interface ControlEnv {
     change: Change
     /** Set instead when another node has changed it: the digests of both. */
     changeDigests: ChangeDigests
+    /** Carries out a request with an `Idempotency-Key` once. */
+    repetitions: Repetitions
+    /** Set when the stored answer to an `Idempotency-Key` was given again: nothing was done. */
+    isReplayed: boolean
     /** Set by routes that write their own audit entries, and for requests of other nodes, which write them. */
     isAudited: boolean
     /** Set when another node of the installation makes the request, for a client or for itself. */
@@ -39,6 +43,22 @@ export type Step = (c: Context<ControlEnv>) => void | Promise<void>
 /** Uses a value at once, or when it is there: most requests are known from memory, and need not wait. */
 export function whenKnown<T>(value: T | Promise<T>, use: (value: T) => void): void | Promise<void> {
   return value instanceof Promise ? value.then(use) : use(value)
+}
+
+/** Of `auth/idempotency.ts`. */
+export interface Repetitions {
+  repeat(
+    c: Context<ControlEnv>,
+    next: () => Promise<void>,
+    options: RepeatableOptions,
+  ): Promise<Response | void>
+}
+
+export interface RepeatableOptions {
+  /** Names what several paths do; absent: each path is its own operation. */
+  readonly operation?: string
+  /** The field of the answer that only the first response has. */
+  readonly shownOnce?: 'token' | 'secret'
 }
 
 /** A row before and after a request, as the API shows it; null when it did not exist. */

@@ -119,3 +119,6 @@ export const endingMeta = (page: Page, counted: number): PageMeta =>
 /** `%text%` for LIKE … ESCAPE '\', with the text's own wildcards taken literally. */
 export const likePattern = (search: string): string =>
   `%${search.replaceAll(/[\\%_]/g, (wildcard) => `\\${wildcard}`)}%`
+
+/** `text%`. */
+export const startPattern = (start: string): string => likePattern(start).slice(1)

@@ -174,13 +174,23 @@ export function notFoundHandler(app: Hono<ControlEnv>): NotFoundHandler<ControlE
     const allowed = methodsOf(app, c.req.path)
     if (allowed.length === 0)
       return answer(c, new ApiError(404, 'not_found', 'No route has this path'))
-    const headers = { Allow: allowed.join(', ') }
-    return answer(
-      c,
-      new ApiError(405, 'method_not_allowed', `This path does not support ${c.req.method}`, {
-        headers,
-      }),
-    )
+    return answer(c, methodNotAllowed(c.req.method, allowed))
+  }
+}
+
+const methodNotAllowed = (method: string, allowed: readonly string[]): ApiError =>
+  new ApiError(405, 'method_not_allowed', `This path does not support ${method}`, {
+    headers: { Allow: allowed.join(', ') },
+  })
+
+/** For a path whose handler takes every method: refuses all but these. */
+export const onlyMethods = (
+  ...served: readonly (typeof methods)[number][]
+): MiddlewareHandler<ControlEnv> => {
+  const allowed: readonly string[] = withImplied(served)
+  return (c, next) => {
+    if (!allowed.includes(c.req.method)) throw methodNotAllowed(c.req.method, allowed)
+    return next()
   }
 }
 
@@ -188,14 +198,19 @@ const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 
 /** Counts only handlers of this method, not those mounted on every path. */
 function methodsOf(app: Hono<ControlEnv>, path: string): string[] {
-  const found: string[] = methods.filter((method) =>
+  const found = methods.filter((method) =>
     app.router
       .match(method, path)[0]
       .some(([[, route]]) => route.method === method && route.path !== '/*'),
   )
-  if (found.includes('GET')) found.push('HEAD')
-  return found.length === 0 ? [] : [...found, 'OPTIONS']
+  return found.length === 0 ? [] : withImplied(found)
 }
+
+const withImplied = (found: readonly (typeof methods)[number][]): string[] => [
+  ...found,
+  ...(found.includes('GET') ? ['HEAD'] : []),
+  'OPTIONS',
+]
 
 function asApiError(error: Error, c: Context<ControlEnv>, log: Log): ApiError {
   if (error instanceof ApiError) return error

@@ -253,7 +253,7 @@ const repetitionHeader = {
   required: false,
   schema: { type: 'string', maxLength: 255 },
   description:
-    'Makes the request safe to retry: a repeated request within 24 hours gets the first response again, without a token.',
+    'Makes the request safe to retry: a repeated request within 24 hours gets the first response again, without a token or secret. A POST without this parameter refuses the header: 400 `idempotency_not_supported`.',
 }
 
 const securitySchemes = {

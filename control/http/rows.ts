@@ -5,17 +5,15 @@ import { all, first, transaction } from '../../schema/sql/query.ts'
 import { failureOf, type Unique } from '../../schema/sql/failure.ts'
 import { ApiError } from './api-error.ts'
 import { likePattern } from './envelope.ts'
+import { matchesLike } from './text-match.ts'
 
-/** Matches rows with `part` in any of the columns, without regard to ASCII case; all rows without a search. */
+/** Matches rows with `part` in any of the columns, without regard to case; all rows without a search. */
 export function contains(
   columns: readonly string[],
   part: string | undefined,
 ): RawBuilder<boolean> {
   if (part === undefined) return sql<boolean>`true`
-  const pattern = likePattern(part)
-  const each = columns.map(
-    (column) => sql`lower(${sql.ref(column)}) LIKE lower(${pattern}) ESCAPE '\\'`,
-  )
+  const each = columns.map((column) => matchesLike(sql.ref<string>(column), part, likePattern))
   return sql<boolean>`(${sql.join(each, sql` OR `)})`
 }
 

@@ -3,12 +3,14 @@
  * Schemas are `z.strictObject`, so that unknown fields are rejected instead of ignored.
  */
 import type { Context, Env, Hono, MiddlewareHandler } from 'hono'
+import { matchedRoutes } from 'hono/route'
 import { isUtf8 } from 'node:buffer'
 import { z } from 'zod'
 import { nearMiss } from '../../schema/rules/names.ts'
 import { ApiError, badRequest, type ErrorDetail } from './api-error.ts'
 import { parseJson, readBody } from './body.ts'
 import type { Operation } from './operation.ts'
+import { withKnownTenant } from './tenant-spelling.ts'
 
 type Target = 'json' | 'query' | 'param'
 
@@ -24,7 +26,8 @@ export function validate<T extends Target, S extends z.ZodType>(
   schema: S,
 ): MiddlewareHandler<Env, string, ValidatedTypes<T, S>> {
   const check: MiddlewareHandler<Env, string, ValidatedTypes<T, S>> = async (c, next) => {
-    const parsed = await schema.safeParseAsync(await read[target](c))
+    const given = withKnownTenant(schema, await read[target](c))
+    const parsed = await schema.safeParseAsync(given)
     if (!parsed.success) throw badRequest(headline[target], problemsOf(parsed.error, schema))
     c.req.addValidatedData(target, parsed.data as object)
     await next()
@@ -182,6 +185,10 @@ export function describeRoute(operation: Operation): MiddlewareHandler {
   describeHandler(pass, { operation })
   return pass
 }
+
+/** Whether a handler of the route of this request honours `Idempotency-Key`. */
+export const isRepeatable = (c: Context): boolean =>
+  matchedRoutes(c).some(({ handler }) => notes.get(handler)?.isRepeatable === true)
 
 /**
  * Returns every route of an app with the notes of all its handlers, without middleware mounted on every

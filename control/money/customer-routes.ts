@@ -16,7 +16,7 @@ import { ApiError, conflict, notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { endingMeta, offsetOf, ok, pageQuery } from '../http/envelope.ts'
 import { validate, describeRoute } from '../http/validate.ts'
-import type { Idempotency } from '../auth/idempotency.ts'
+import { repeatable } from '../auth/idempotency.ts'
 import { money, queryTime, text } from '../http/fields.ts'
 import { found, idParam, resourceRoutes } from '../resources/resource-routes.ts'
 import { requestScope } from '../auth/tenants.ts'
@@ -88,10 +88,8 @@ export const ledgerQuery = z.strictObject({
   end_date: queryTime.optional(),
 })
 
-export function customerRoutes(
-  deps: ChangeDeps & { readonly ocs: OcsPort; readonly idempotency: Idempotency },
-) {
-  const { store, now, randomBytes, ocs, idempotency } = deps
+export function customerRoutes(deps: ChangeDeps & { readonly ocs: OcsPort }) {
+  const { store, now, randomBytes, ocs } = deps
   const resource = new ResourceStore(customers, resourceDeps(deps))
 
   return new Hono<ControlEnv>()
@@ -180,7 +178,7 @@ export function customerRoutes(
       requires('wallets:write'),
       validate('param', idParam(noun)),
       validate('json', adjustBody),
-      idempotency.once(),
+      repeatable(),
       async (c) => {
         const { id } = c.req.valid('param')
         const { amount, reason, kind } = c.req.valid('json')

@@ -4,6 +4,7 @@ import { Hono } from 'hono'
 import { z } from 'zod'
 import type { OcsPort } from '../../schema/contracts/charging.ts'
 import { openToAll, requiresGlobal } from '../auth/requires.ts'
+import { repeatable } from '../auth/idempotency.ts'
 import { ApiError, badRequest, conflict, notFound } from '../http/api-error.ts'
 import { readBody, parseJson } from '../http/body.ts'
 import type { ControlEnv } from '../http/control-env.ts'
@@ -163,6 +164,7 @@ export function alertRoutes(deps: PaymentsDeps) {
       }),
       requiresGlobal('wallets:write'),
       validate('param', idParam('Alert')),
+      repeatable(),
       async (c) => {
         const alert = await alerts.resolve(c.req.valid('param').id, c.var.principal.actor, now())
         if (alert === undefined) throw notFound('Alert')

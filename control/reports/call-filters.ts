@@ -8,7 +8,10 @@ import type { Database } from '../../schema/database.ts'
 import { sumTables } from '../../schema/migrations/first/calls.ts'
 import type { Store } from '../../schema/open.ts'
 import { SqliteStatements } from '../../schema/sql/sqlite-statements.ts'
+import { startPattern } from '../http/envelope.ts'
+import { matchesLike } from '../http/text-match.ts'
 import { onNode, spellings } from './cdr-match.ts'
+import { costFor } from './own-prices.ts'
 
 export const groupings = [
   'customer',
@@ -82,6 +85,7 @@ type Condition = RawBuilder<SqlBool>
 /** Of records of `cdr`. */
 export function conditionsOf(
   filters: CallFilters,
+  tenantId: number | null,
   customerColumn: RawBuilder<number> = sql`cdr.customer_id`,
 ): readonly Condition[] {
   const { customerId, members, direction, disposition, minCostMicros } = filters
@@ -89,7 +93,7 @@ export function conditionsOf(
     ...given(customerId, (id) => sql`${customerColumn} = ${id}`),
     ...given(direction, (value) => sql`cdr.direction = ${value}`),
     ...given(disposition, (value) => sql`cdr.disposition = ${value}`),
-    ...given(minCostMicros, (value) => sql`cdr.cost_micros >= ${value}`),
+    ...given(minCostMicros, (value) => sql`${costFor(tenantId)} >= ${value}`),
     ...memberFilters(members).map(([dimension, value]) =>
       isMember(dimension, value, columnOf[dimension]),
     ),
@@ -120,7 +124,7 @@ export function isMember(
   column: RawBuilder<string>,
 ): Condition {
   if (dimension === 'caller') return sql`${column} IN (${sql.join(spellings(value))})`
-  if (dimension === 'callee_prefix') return sql`${column} LIKE ${`${value}%`}`
+  if (dimension === 'callee_prefix') return matchesLike(column, value, startPattern)
   if (dimension === 'node') return onNode(column, value)
   return sql`${column} = ${value}`
 }

@@ -1,4 +1,5 @@
 /** Calls of a period in sums by customer, prefix, carrier and refusal, out of the records. */
+import { costFor } from './own-prices.ts'
 import { sql } from 'kysely'
 import type { Store } from '../../schema/open.ts'
 import { prepare } from '../../schema/sql/query.ts'
@@ -79,10 +80,10 @@ interface Slice {
 }
 
 /** Of rows of `cdr`. */
-export const callSumColumns = [
+export const callSumColumns = (tenantId: number | null) => [
   sql<number>`count(*)`.as('calls'),
   sql<number>`count(*) FILTER (WHERE cdr.disposition = 'ANSWERED')`.as('answered'),
-  sql<number>`CAST(sum(cdr.cost_micros) AS double precision)`.as('costMicros'),
+  sql<number>`CAST(sum(${costFor(tenantId)}) AS double precision)`.as('costMicros'),
   sql<number>`min(cdr.start_stamp)`.as('firstAt'),
   sql<number>`max(cdr.start_stamp)`.as('lastAt'),
 ]
@@ -93,7 +94,7 @@ const preparedSlice = ({ store, tenantId }: RecordsReader) =>
       .selectFrom('cdr')
       .select(['customer_id as customerId', 'carrier', 'rate_prefix as prefix'])
       .select(['denial_code as denial', 'currency'])
-      .select(callSumColumns)
+      .select(callSumColumns(tenantId))
       .where('start_stamp', '>=', param('from'))
       .where('start_stamp', '<', param('before'))
       .groupBy(['customer_id', 'carrier', 'rate_prefix', 'denial_code', 'currency'])

@@ -8,6 +8,7 @@ import type { Store } from '../../schema/open.ts'
 import { all, first, rawRows } from '../../schema/sql/query.ts'
 import type { Principal } from '../auth/principal.ts'
 import { type CdrMatch, matches } from './cdr-match.ts'
+import { hasOwnPrice, withoutPrice } from './own-prices.ts'
 import type { CdrTable, RefusalReason } from '../../schema/tables/calls.ts'
 
 /** The calls of a principal that started in a period. Times in milliseconds UTC; `before` is exclusive. */
@@ -23,7 +24,9 @@ export interface CdrFilter {
   readonly order?: 'oldest' | 'newest' | undefined
 }
 
-export type CdrRow = Selectable<CdrTable> & {
+export type CdrRow = Omit<Selectable<CdrTable>, 'cost_micros'> & {
+  /** Null: the price is the platform's, and a tenant reads. */
+  readonly cost_micros: number | null
   readonly tenant_slug: string | null
   /** JSON of a `RecordingView`. */
   readonly recording: string | null
@@ -105,9 +108,16 @@ export const recordingAt = 35
 type Columns = typeof at
 const columns = Object.keys(at) as readonly (keyof Columns)[]
 
+/** As a tenant may see them. */
+const ownColumns = columns.map((column) => {
+  if (column !== 'cost_micros' && column !== 'currency' && column !== 'denial_text') return column
+  const shown = sql.ref(`cdr.${column}`)
+  return sql<string | null>`CASE WHEN ${hasOwnPrice} THEN ${shown} END`.as(column)
+})
+
 /** A record as an array: reading it takes 4 µs, as an object 10 µs. */
 export type CdrValues = {
-  readonly [column in keyof Columns as Columns[column]]: Selectable<CdrTable>[column]
+  readonly [column in keyof Columns as Columns[column]]: CdrRow[column]
 } & { readonly [recordingAt]: string | null }
 
 /** Statements on the records of one filter. */
@@ -139,8 +149,9 @@ export class CdrStore {
 
   /** The first `count` records of a range. */
   rows({ start, end }: Window, count: number): Promise<CdrValues[]> {
+    const shown = this.#filter.tenantId === null ? columns : ownColumns
     const query = this.#ordered(this.#meant(start, end))
-      .select([...columns, recordingOfCall])
+      .select([...shown, recordingOfCall])
       .limit(count)
     return rawRows<CdrValues>(this.#store, query)
   }
@@ -253,8 +264,9 @@ export interface RecordReader {
   readonly principal: Pick<Principal, 'tenantId'>
 }
 
-export function findRecord(uuid: string, reader: RecordReader): Promise<CdrRow | undefined> {
-  return first(reader.store, records(reader).where('cdr.call_uuid', '=', uuid))
+export async function findRecord(uuid: string, reader: RecordReader): Promise<CdrRow | undefined> {
+  const row = await first(reader.store, records(reader).where('cdr.call_uuid', '=', uuid))
+  return row && seenBy(reader, row)
 }
 
 /** In the order of the ids; those that the reader may not see, or that are gone, are left out. */
@@ -264,7 +276,7 @@ export async function recordsOf(
 ): Promise<readonly CdrRow[]> {
   if (ids.length === 0) return []
   const rows = await all(reader.store, records(reader).where('cdr.id', 'in', ids))
-  const byId = new Map(rows.map((row) => [row.id, row]))
+  const byId = new Map(rows.map((row) => [row.id, seenBy(reader, row)]))
   return ids.flatMap((id) => byId.get(id) ?? [])
 }
 
@@ -274,7 +286,15 @@ function records({ store, principal: { tenantId } }: RecordReader) {
     .leftJoin('tenant', 'tenant.id', 'cdr.tenant_id')
     .selectAll('cdr')
     .select(['tenant.slug as tenant_slug', recordingOfCall])
+    .select(sql<number>`CASE WHEN ${hasOwnPrice} THEN 1 ELSE 0 END`.as('has_own_price'))
   return tenantId === null ? query : query.where('cdr.tenant_id', '=', tenantId)
+}
+
+function seenBy(
+  { principal }: RecordReader,
+  { has_own_price: isOwn, ...row }: CdrRow & { readonly has_own_price: number },
+): CdrRow {
+  return principal.tenantId === null || isOwn === 1 ? row : withoutPrice(row)
 }
 
 /**

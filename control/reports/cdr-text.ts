@@ -21,11 +21,13 @@ export class CdrText {
   readonly #slugs: ReadonlyMap<number, string>
   readonly #words = new Memory(quote)
   readonly #cells = new Memory(csvCell)
-  readonly #costs = new Memory(
-    (micros: number) => `${moneyToNumber(micros)},"cost_exact":"${moneyToDecimal(micros)}"`,
+  readonly #costs = new Memory((micros: number | null) =>
+    micros === null
+      ? 'null,"cost_exact":null'
+      : `${moneyToNumber(micros)},"cost_exact":"${moneyToDecimal(micros)}"`,
   )
-  readonly #sums = new Memory(
-    (micros: number) => `${moneyToNumber(micros)},${moneyToDecimal(micros)}`,
+  readonly #sums = new Memory((micros: number | null) =>
+    micros === null ? ',' : `${moneyToNumber(micros)},${moneyToDecimal(micros)}`,
   )
   readonly #times = new SecondTexts(timeToText)
 

@@ -88,8 +88,11 @@ const callRecord: z.ZodType<CdrView> = z
       .number()
       .nullable()
       .describe('1 to 4.5, of the worse direction. Null when nothing is known.'),
-    cost: z.number(),
-    cost_exact: decimal,
+    cost: z
+      .number()
+      .nullable()
+      .describe('Null: a customer of the platform pays, and a credential of the tenant asks.'),
+    cost_exact: decimal.nullable(),
     currency: z.string().nullable(),
     answer_stamp: moment.nullable(),
     end_stamp: moment,

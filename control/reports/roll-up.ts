@@ -26,6 +26,7 @@ import {
   type CallSources,
   startOfDay,
 } from './call-filters.ts'
+import { markedCurrency } from './own-prices.ts'
 import { figureColumns, type FiguresOfRow, foldOf, ofCostChange, ofRecord } from './figures.ts'
 
 export interface RollUpRequest {
@@ -256,7 +257,7 @@ function pageOf({ db }: CallSources['store'], known: Watermark, records: number)
 const columnsOf = (figures: FiguresOfRow, currency: RawBuilder<unknown>) => [
   sql.ref('cdr.id').as('id'),
   ...Object.entries(keys).map(([name, key]) => key.as(name)),
-  sql`coalesce(${currency}, '')`.as('currency'),
+  markedCurrency(currency).as('currency'),
   ...figureColumns.map((figure) => sql.raw(figures[figure]).as(figure)),
 ]
 

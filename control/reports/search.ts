@@ -5,6 +5,8 @@
 import { sql, type SqlBool } from 'kysely'
 import { all } from '../../schema/sql/query.ts'
 import { likePattern } from '../http/envelope.ts'
+import { costFor } from './own-prices.ts'
+import { matchesLike } from '../http/text-match.ts'
 import { type CallFilters, conditionsOf, type CallSources } from './call-filters.ts'
 import { matchingTimes } from './matching-times.ts'
 import { type Window, windows } from '../../schema/call-record.ts'
@@ -89,11 +91,11 @@ function matchesIn(
 ): Promise<Match[]> {
   let query = store.db
     .selectFrom('cdr')
-    .select(['id', 'start_stamp as startStamp', 'cost_micros as costMicros'])
+    .select(['id', 'start_stamp as startStamp', costFor(tenantId).as('costMicros')])
     .where('start_stamp', '>=', from)
     .where('start_stamp', '<', before)
     .limit(limit + 1)
-  if (order === 'cost') query = query.orderBy('cost_micros', 'desc')
+  if (order === 'cost') query = query.orderBy(costFor(tenantId), 'desc')
   query = query.orderBy('start_stamp', 'desc').orderBy('id', 'desc')
   if (after !== undefined)
     query = query.where(({ eb, refTuple, tuple }) =>
@@ -105,12 +107,11 @@ function matchesIn(
         ? sql<SqlBool>`tenant_id = ${tenantId}`
         : sql<SqlBool>`+tenant_id = ${tenantId}`,
     )
-  for (const condition of conditionsOf(filters)) query = query.where(condition)
+  for (const condition of conditionsOf(filters, tenantId)) query = query.where(condition)
   if (number !== undefined) {
-    const pattern = likePattern(number)
-    query = query.where(
-      sql<SqlBool>`(caller_id_number LIKE ${pattern} ESCAPE '\\' OR destination_number LIKE ${pattern} ESCAPE '\\')`,
-    )
+    const columns = [sql.ref<string>('caller_id_number'), sql.ref<string>('destination_number')]
+    const each = columns.map((column) => matchesLike(column, number, likePattern))
+    query = query.where(sql<SqlBool>`(${sql.join(each, sql` OR `)})`)
   }
   return all(store, query)
 }

@@ -37,6 +37,7 @@ import {
   ofSum,
 } from './figures.ts'
 import { matchingTimes } from './matching-times.ts'
+import { isMarked, markedCurrency, unmarked } from './own-prices.ts'
 import { behind, inOneTurn, MAX_TAIL, newRecords, type Watermark, watermarkOf } from './roll-up.ts'
 
 export const summaryOrders = ['cost', 'count', 'asr'] as const
@@ -86,7 +87,7 @@ export async function* summarize(
   request: SummaryRequest,
   leastWindows = LEAST_WINDOWS,
 ): AsyncGenerator<void, SummedGroups, undefined> {
-  const groups = new Groups()
+  const groups = new Groups(request.tenantId)
   const totals = (await behind(sources)) > MAX_TAIL ? undefined : dailyTotalsFor(request)
   const days = totals && (await daysOf(sources, request))
   const { from, before, tenantId } = request
@@ -197,13 +198,13 @@ function readRecords(
     filters.customerId === undefined ? sql`cdr.tenant_id` : sql`+cdr.tenant_id`
   let query = store.db
     .selectFrom('cdr')
-    .select(groupColumns(groupBy, ofRecord, sql`cdr.currency`))
+    .select(groupColumns(groupBy, ofRecord, currencyFor(tenantId, sql`cdr.currency`)))
     .where('cdr.start_stamp', '>=', from)
     .where('cdr.start_stamp', '<', before)
     .groupBy(sql`1`)
     .groupBy(sql`2`)
   if (tenantId !== null) query = query.where(sql<boolean>`${ofTenant} = ${tenantId}`)
-  for (const condition of conditionsOf(filters)) query = query.where(condition)
+  for (const condition of conditionsOf(filters, tenantId)) query = query.where(condition)
   return all(store, query.$castTo<GroupRow>())
 }
 
@@ -305,23 +306,24 @@ async function readTail(
   { from, before }: Window,
 ): Promise<readonly GroupRow[]> {
   const { db } = store
+  const currencyOf = (column: RawBuilder<unknown>) => currencyFor(request.tenantId, column)
   const isNew = newRecords(watermark)
   const conditions = [
     // The plus keeps SQLite from other indexes: the few new records are at the end of the ids.
     sql<boolean>`+cdr.start_stamp >= ${from} AND +cdr.start_stamp < ${before}`,
-    ...conditionsOf(request.filters, sql`+cdr.customer_id`),
+    ...conditionsOf(request.filters, request.tenantId, sql`+cdr.customer_id`),
     ...(request.tenantId === null ? [] : [sql<boolean>`+cdr.tenant_id = ${request.tenantId}`]),
   ]
   let records = db
     .selectFrom('cdr')
-    .select(groupColumns(request.groupBy, ofRecord, sql`cdr.currency`))
+    .select(groupColumns(request.groupBy, ofRecord, currencyOf(sql`cdr.currency`)))
     .where(isNew)
     .groupBy(sql`1`)
     .groupBy(sql`2`)
   let changes = db
     .selectFrom('cdr_cost_change as change')
     .innerJoin('cdr', 'cdr.id', 'change.cdr_id')
-    .select(groupColumns(request.groupBy, ofCostChange, sql`change.currency`))
+    .select(groupColumns(request.groupBy, ofCostChange, currencyOf(sql`change.currency`)))
     .where('change.id', '>', watermark.changesUpTo)
     .where(sql<boolean>`NOT ${isNew}`)
     .groupBy(sql`1`)
@@ -335,6 +337,10 @@ async function readTail(
     ...(await all(store, changes.$castTo<GroupRow>())),
   ]
 }
+
+/** Of all tenants, no cost is hidden. */
+const currencyFor = (tenantId: number | null, column: RawBuilder<unknown>): RawBuilder<unknown> =>
+  tenantId === null ? column : markedCurrency(column)
 
 const groupColumns = (groupBy: Grouping, figures: FiguresOfRow, currency: RawBuilder<unknown>) => [
   memberOf[groupBy].as('member'),
@@ -360,10 +366,20 @@ function addGroup(sum: MutableGroup, { figures, costs }: GroupSum): void {
 
 class Groups {
   readonly #groups = new Map<string, MutableGroup>()
+  /** A tenant does not see what calls cost that the platform's customers pay. */
+  readonly #isOfTenant: boolean
+
+  constructor(tenantId: number | null) {
+    this.#isOfTenant = tenantId !== null
+  }
 
   add(rows: readonly GroupRow[]): void {
-    for (const { member, currency, cost_micros: cost, ...row } of rows) {
-      const figures = { ...row, cost_micros: BigInt(cost) }
+    for (const { member, currency: marked, cost_micros: cost, ...row } of rows) {
+      const isHidden = this.#isOfTenant && isMarked(marked)
+      const currency = isHidden ? '' : unmarked(marked)
+      const figures = isHidden
+        ? { ...row, cost_micros: 0n, dearest: '' }
+        : { ...row, cost_micros: BigInt(cost) }
       const group = this.#groupOf(member)
       add(group.figures, figures)
       if (figures.cost_micros !== 0n || currency !== '')

@@ -9,6 +9,7 @@ import type { Window } from '../../schema/call-record.ts'
 import { all, first, transaction } from '../../schema/sql/query.ts'
 import { ALL, NONE, OTHERS, type CallSources, startOfDay } from './call-filters.ts'
 import { behind, MAX_TAIL, newRecords, type Watermark, watermarkOf } from './roll-up.ts'
+import { hasOwnPrice, hasOwnSum, unmarked } from './own-prices.ts'
 import { type CallSum, callSumColumns, sumsOfWindows } from './call-sums.ts'
 import { type CallGroup, groupsOf, type Sample, samplesOf } from './evidence.ts'
 import {
@@ -308,10 +309,11 @@ async function takeDay(
     .select(['customer_id as customerId', 'currency', 'answered'])
     .select(sql<number>`CAST(cost_micros AS double precision)`.as('costMicros'))
     .where('dimension', '=', 'rate_prefix')
+    .$if(tenantId !== null, (own) => own.where(hasOwnSum))
     .where(sql<SqlBool>`cost_micros <> 0`)
   for (const { member, currency, answered, ...sum } of await all(sums, spent)) {
     const prefix = member === '' || member === OTHERS ? null : member
-    taker.spent({ ...sum, prefix, currency: currency || null, calls: answered })
+    taker.spent({ ...sum, prefix, currency: unmarked(currency) || null, calls: answered })
   }
   const refused = rows
     .select(['customer_id as customerId', sql<number>`calls - answered`.as('calls')])
@@ -354,7 +356,7 @@ async function tailOf(
   let records = db
     .selectFrom('cdr')
     .select([day, 'customer_id as customerId', 'carrier', 'rate_prefix as prefix'])
-    .select(['denial_code as denial', 'currency', ...callSumColumns])
+    .select(['denial_code as denial', 'currency', ...callSumColumns(tenantId)])
     .where(isNew)
     .groupBy(sql`1`)
     .groupBy(['customer_id', 'carrier', 'rate_prefix', 'denial_code', 'currency'])
@@ -363,7 +365,9 @@ async function tailOf(
     .innerJoin('cdr', 'cdr.id', 'change.cdr_id')
     .select([day, 'cdr.customer_id as customerId', 'cdr.rate_prefix as prefix', 'change.currency'])
     .select([
-      sql<number>`CAST(sum(change.cost_micros) AS double precision)`.as('costMicros'),
+      sql<number>`CAST(sum(${tenantId === null ? sql`change.cost_micros` : sql`CASE WHEN ${hasOwnPrice} THEN change.cost_micros ELSE 0 END`}) AS double precision)`.as(
+        'costMicros',
+      ),
       sql<number>`min(cdr.start_stamp)`.as('firstAt'),
       sql<number>`max(cdr.start_stamp)`.as('lastAt'),
     ])

@@ -7,6 +7,7 @@ import { timeToText } from '../../schema/columns.ts'
 import type { AccountLock, Ban, EnginePort } from '../../schema/contracts/engine.ts'
 import { sourceIn } from '../../schema/net/ip-address.ts'
 import { requiresGlobal } from '../auth/requires.ts'
+import { repeatable } from '../auth/idempotency.ts'
 import { wrongTenant } from '../auth/tenants.ts'
 import { operationOf } from '../changes/audit.ts'
 import { change, type ChangeOrder, type Plan, recordChange, writeQuery } from '../changes/change.ts'
@@ -117,6 +118,7 @@ export function banRoutes(deps: ChangeDeps) {
       requiresGlobal('guard:write'),
       validate('query', writeQuery),
       validate('json', newBan),
+      repeatable(),
       async (c) => {
         const { address, duration_seconds: seconds } = c.req.valid('json')
         const { reason = null } = c.req.valid('query')

@@ -126,7 +126,7 @@ const auth = z.strictObject({
     .min(1)
     .meta({ format: 'password' })
     .nullish()
-    .describe('Write only. Absent in an update: keeps the stored password.'),
+    .describe('Write only. Absent in an update: keeps the stored password; null clears it.'),
   realm: text(253)
     .min(1)
     .nullish()
@@ -462,7 +462,7 @@ function withoutEffect({ type, ...fields }: CarrierBody['auth']): (ErrorDetail |
         (field) =>
           fields[field] != null && {
             path: `auth.${field}`,
-            message: `has no effect with auth "${type}"`,
+            message: `has no effect with auth "${type}"; in an update, null clears it`,
           },
       )
 }
@@ -510,13 +510,15 @@ async function sealedPassword(store: Store, id: number): Promise<string | null> 
   return (await first(store, query))?.auth_password ?? null
 }
 
-/** Absent, the stored one stays. It is encrypted for its row, so the row is written first. */
+/**
+ * Absent, the stored one stays, with any kind of auth: only null clears it. It is encrypted for its row, so the row is
+ * written first.
+ */
 async function putPassword(id: number, { body: { auth: given }, deps }: CarrierWriting) {
-  const { type, password } = given
-  if (type !== 'ip' && password === undefined) return
+  const { password } = given
+  if (password === undefined) return
   const { store } = deps
-  const isNone = type === 'ip' || password == null
-  const sealed = isNone ? null : store.secrets.seal(passwordOf(id), password)
+  const sealed = password === null ? null : store.secrets.seal(passwordOf(id), password)
   const query = store.db.updateTable('carrier').set({ auth_password: sealed })
   await execute(store, query.where('id', '=', id))
 }

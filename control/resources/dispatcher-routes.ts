@@ -4,6 +4,7 @@ import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import type { Principal } from '../auth/principal.ts'
 import { requires } from '../auth/requires.ts'
+import { repeatable } from '../auth/idempotency.ts'
 import type { EnginePort } from '../../schema/contracts/engine.ts'
 import {
   changeDuration,
@@ -179,6 +180,7 @@ function nodeRoutes(deps: DispatcherDeps, { sets, show, withOthers }: OfSets) {
       validate('param', idParam(noun)),
       validate('query', writeQuery),
       validate('json', nodeBody),
+      repeatable(),
       async (c) => {
         const { id: setRow } = c.req.valid('param')
         const { reason = null } = c.req.valid('query')

@@ -57,7 +57,9 @@ const body = z.strictObject({
   tenant: reference.nullish(),
   domain: domain
     .nullish()
-    .describe("Defaults to the domain of the key, or to the tenant's first domain."),
+    .describe(
+      'Absent: the domain of the key, or the only one of the tenant; required where it has several.',
+    ),
   customer: reference.nullish().describe('The customer that pays for its calls.'),
   customer_id: reference.nullish(),
   ...mediaFields,
@@ -228,9 +230,8 @@ interface Home {
 }
 
 /**
- * Returns the domain that the writer is bound to, or that the body names, or else the tenant's first one (in
- * display order). Without a tenant, there must be a domain that is the only one at all. Throws 400, and 403 for
- * a domain that the writer may not use.
+ * Returns the domain that the writer is bound to, or that the body names, or else the only one of the tenant; without a
+ * tenant, the only one at all. Throws 400, and 403 for a domain that the writer may not use.
  */
 async function homeOf(
   store: Store,
@@ -256,6 +257,7 @@ async function homeOf(
     throw badReference('domain', wanted === null ? noDomain(tenantId) : 'is unknown')
   if (tenantId === null && found.length > 1)
     throw badReference('tenant', 'is required, or a domain: there are several')
+  if (found.length > 1) throw badReference('domain', 'is required: the tenant has several')
   return { tenantId: home.tenant_id, domain: home.domain }
 }
 

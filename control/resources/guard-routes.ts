@@ -16,6 +16,7 @@ import {
   changeOutput,
 } from '../changes/change.ts'
 import { requires } from '../auth/requires.ts'
+import { repeatable } from '../auth/idempotency.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { created, offsetOf, ok, pageMeta, pageQuery } from '../http/envelope.ts'
 import { notFound } from '../http/api-error.ts'
@@ -193,6 +194,7 @@ export function guardRoutes(deps: ChangeDeps & WithOthers & { readonly ocs: OcsP
       }),
       requires('guard:write'),
       validate('json', newGuard),
+      repeatable(),
       async (c) => {
         const { reason, duration, dry_run: isDryRun, ...body } = c.req.valid('json')
         const expiresAt = duration === undefined ? null : now() + duration * 1_000

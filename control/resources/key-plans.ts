@@ -105,12 +105,16 @@ export async function planRevocation(key: AppKey, deps: KeyPlanDeps): Promise<Ke
 
 /** Throws 409 unless the caller confirms that the key of this request is meant. */
 export function refuseOwnKey(key: AppKey, principal: Principal, isConfirmed: boolean): void {
-  if (isConfirmed || principal.kind !== 'key' || principal.keyId !== key.id) return
+  if (isConfirmed || !isOwnKey(key, principal)) return
   throw conflict(
     'confirm_self',
     'This request uses this very key: its next request would be rejected. Nothing was changed: set confirm_self to true if you want that',
   )
 }
+
+/** Whether the request presents this key. */
+export const isOwnKey = (key: AppKey, principal: Principal): boolean =>
+  principal.kind === 'key' && principal.keyId === key.id
 
 /** A key with a scope of MCP was made for tools. */
 export const isOfAgent = (principal: Principal): boolean =>

@@ -29,8 +29,8 @@ import { ApiError, notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { created, ok, offsetOf, pageMeta } from '../http/envelope.ts'
 import { validate, describeRoute } from '../http/validate.ts'
-import type { Idempotency } from '../auth/idempotency.ts'
 import { requires, requiresCredential } from '../auth/requires.ts'
+import { repeatable } from '../auth/idempotency.ts'
 import { auditedKey, exampleKey, keyFields, keySchema, keyView } from './key-view.ts'
 import { keyPatch, keyQuery, newKeyBody, rotateBody, type AppKey } from '../auth/app-key.ts'
 import { type ChangedKey, changeKey, grantorOf, issueKey, rotateKey } from '../auth/issue-key.ts'
@@ -74,16 +74,16 @@ const revokeQuery = z.strictObject({
 
 type KeyRoutesDeps = ChangeDeps & { readonly usage: Pick<KeyUsage, 'daysOf' | 'ofLastHour'> }
 
-export function keyRoutes(deps: KeyRoutesDeps, idempotency: Idempotency) {
+export function keyRoutes(deps: KeyRoutesDeps) {
   return new Hono<ControlEnv>()
-    .route('/', tokenRoutes(deps, idempotency))
+    .route('/', tokenRoutes(deps))
     .route('/', shownKeys(deps))
     .route('/', changedKeys(deps))
     .route('/', suspendRoutes(deps))
 }
 
 /** The only answers with a token. */
-function tokenRoutes(deps: KeyRoutesDeps, idempotency: Idempotency) {
+function tokenRoutes(deps: KeyRoutesDeps) {
   const { now } = deps
   const entered = writesOf(deps, 'api_key', 'key')
   const createdAs = creationsOf(deps, 'api_key', 'key')
@@ -101,7 +101,7 @@ function tokenRoutes(deps: KeyRoutesDeps, idempotency: Idempotency) {
       requires('keys:write'),
       validate('query', writeQuery),
       validate('json', newKeyBody),
-      idempotency.once({ shownOnce: 'token' }),
+      repeatable({ shownOnce: 'token' }),
       async (c) => {
         const given = c.req.valid('json')
         const { reason = null } = c.req.valid('query')
@@ -130,7 +130,7 @@ function tokenRoutes(deps: KeyRoutesDeps, idempotency: Idempotency) {
       validate('param', keyPath),
       validate('query', writeQuery),
       validate('json', rotateBody),
-      idempotency.once({ shownOnce: 'token' }),
+      repeatable({ shownOnce: 'token' }),
       async (c) => {
         const { principal } = c.var
         const { uuid } = c.req.valid('param')
@@ -363,6 +363,7 @@ function suspendRoutes(deps: KeyRoutesDeps) {
       requires('keys:write'),
       validate('param', keyPath),
       validate('json', suspendBody),
+      repeatable(),
       (c) => {
         const { principal } = c.var
         const { reason, dry_run: isDryRun, duration, confirm_self } = c.req.valid('json')
@@ -392,6 +393,7 @@ function suspendRoutes(deps: KeyRoutesDeps) {
       requires('keys:write'),
       validate('param', keyPath),
       validate('json', resumeBody),
+      repeatable(),
       (c) => {
         const { principal } = c.var
         const { reason, dry_run: isDryRun } = c.req.valid('json')

@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { readApart, transaction } from '../../schema/sql/query.ts'
 import type { EnginePort } from '../../schema/contracts/engine.ts'
 import { requires, refuseBeyondScope, scopesToUndo, type WrittenRow } from '../auth/requires.ts'
+import { repeatable } from '../auth/idempotency.ts'
 import type { Principal } from '../auth/principal.ts'
 import { creationsOf, recordChange, writeQuery, writesOf } from '../changes/change.ts'
 import { notFound } from '../http/api-error.ts'
@@ -87,6 +88,7 @@ export function resourceRoutes<
       describeRoute(described.create),
       validate('query', writeQuery),
       validate('json', options.newBody ?? body),
+      repeatable(),
       async (c) => {
         const given = c.req.valid('json') as z.output<Body>
         const { reason = null } = c.req.valid('query')

@@ -10,6 +10,7 @@ import { first, transaction } from '../../schema/sql/query.ts'
 import { hashPasswordNow, isPasswordNow } from '../auth/passwords.ts'
 import { ApiError, type ErrorDetail } from '../http/api-error.ts'
 import { notJson, parseJson } from '../http/body.ts'
+import { withKnownTenant } from '../http/tenant-spelling.ts'
 import { problemsOf, unknownField } from '../http/validate.ts'
 import { namesBehind, sipTarget } from '../../schema/net/sip-target.ts'
 import type { OwnNetwork } from '../../schema/rules/gateways.ts'
@@ -279,7 +280,7 @@ function checked(
   const bodies = bySection((section) => {
     const schema = section === 'rates' ? seedRateBody : writers[section].body
     return elements[section].flatMap((element, index) => {
-      const parsed = schema.safeParse(element)
+      const parsed = schema.safeParse(withKnownTenant(schema, element))
       if (parsed.success) return [parsed.data]
       for (const problem of slipsFirst(problemsOf(parsed.error, schema)))
         problems.push(lineOf(`${section}[${index}]`, problem))

@@ -13,6 +13,7 @@ import { writeWithinLimits } from '../auth/tenant-limits.ts'
 import type { Principal } from '../auth/principal.ts'
 import { refusePersonBy } from '../auth/issue-key.ts'
 import { requires } from '../auth/requires.ts'
+import { repeatable } from '../auth/idempotency.ts'
 import { mayGrant, roleScopes } from '../auth/scopes.ts'
 import { wrongTenant } from '../auth/tenants.ts'
 import { hashPassword, newPassword } from '../auth/passwords.ts'
@@ -68,6 +69,7 @@ export function userRoutes(store: Store, users: UserStore, now: () => number) {
       }),
       requires('users:write'),
       validate('json', newUserBody),
+      repeatable(),
       async (c) => {
         const body = c.req.valid('json')
         const { principal } = c.var

@@ -4,6 +4,7 @@ import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import { readApart, transaction } from '../../schema/sql/query.ts'
 import { type BeyondScope, refuseBeyondScope, requires } from '../auth/requires.ts'
+import { repeatable } from '../auth/idempotency.ts'
 import type { Principal } from '../auth/principal.ts'
 import { mayGrant, type Scope } from '../auth/scopes.ts'
 import { ApiError, conflict, notFound } from '../http/api-error.ts'
@@ -48,7 +49,15 @@ const endpointFields = z.strictObject({
 const endpointShown = endpointFields.meta({ id: 'WebhookEndpoint' })
 
 const withSecret = endpointFields
-  .extend({ secret: z.string().describe('The signing secret. Shown only in this response.') })
+  .extend({
+    secret: z
+      .string()
+      .optional()
+      .describe(
+        'The signing secret. Shown only in this response: absent when an Idempotency-Key repeats it.',
+      ),
+    secret_omitted: z.string().optional().describe('Why a repeated response has no secret.'),
+  })
   .meta({ id: 'WebhookEndpointWithSecret' })
 
 const deliveryView = z
@@ -145,6 +154,7 @@ export function webhookRoutes(deps: WebhookRoutesDeps) {
       }),
       write,
       validate('json', newEndpointBody(allowPrivate)),
+      repeatable({ shownOnce: 'secret' }),
       async (c) => {
         const body = c.req.valid('json')
         const scope = requestScope(c.var.principal, now)
@@ -247,6 +257,7 @@ export function webhookRoutes(deps: WebhookRoutesDeps) {
       write,
       validate('param', idParam(noun)),
       validate('json', rotateBody),
+      repeatable({ shownOnce: 'secret' }),
       async (c) => {
         const secret = newSecret(randomBytes)
         const { overlap_seconds: overlap } = c.req.valid('json')
@@ -269,6 +280,7 @@ export function webhookRoutes(deps: WebhookRoutesDeps) {
       }),
       write,
       validate('param', idParam(noun)),
+      repeatable(),
       async (c) => {
         const endpoint = await one(c.var.principal, c.req.valid('param').id)
         refuseInactive(endpoint)
@@ -309,6 +321,7 @@ export function webhookRoutes(deps: WebhookRoutesDeps) {
       }),
       write,
       validate('param', deliveryParam),
+      repeatable(),
       async (c) => {
         const { id: endpointId, deliveryId } = c.req.valid('param')
         const endpoint = await one(c.var.principal, endpointId)

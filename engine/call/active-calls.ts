@@ -24,7 +24,7 @@ import { legOf, partnerOf } from './call-machine/calling.ts'
 import type { MachineEvent } from './call-machine/protocol.ts'
 import * as saving from './call-machine/saved-call.ts'
 import { type CallParties, partiesOf } from './call-parties.ts'
-import { stamped } from './cdr/cdr.ts'
+import { isPaidByPlatform, stamped, tenantOfCall } from './cdr/cdr.ts'
 import { cause, type End } from './cdr/end-reason.ts'
 import type { Deadlines } from './deadlines.ts'
 import type { DialogIds } from './signalling.ts'
@@ -341,16 +341,18 @@ export class ActiveCalls {
   story(callUuid: string): CallStory | undefined {
     const call = this.#calls.get(callUuid)
     if (call) {
-      const { start, callIds: legs, notes, account, stampOffsetMs } = call
+      const { start, callIds: legs, notes, stampOffsetMs } = call
       const attempts = call.attempts.map((attempt) => stamped(attempt, call))
       const startedAt = start.startedAt + stampOffsetMs
-      const tenantId = account?.tenantId ?? null
-      return { tenantId, startedAt, stampOffsetMs, legs, notes, attempts, record: undefined }
+      const tenantId = tenantOfCall(call)
+      const known = { tenantId, isPaidByPlatform: isPaidByPlatform(call), startedAt }
+      return { ...known, stampOffsetMs, legs, notes, attempts, record: undefined }
     }
     const ended = this.#recent.find(callUuid)
     if (!ended) return undefined
     const { tenantId, startedAt, attempts } = ended.record
-    return { ...ended, tenantId, startedAt, attempts }
+    const isOfPlatform = ended.record.isPaidByPlatform === true
+    return { ...ended, tenantId, isPaidByPlatform: isOfPlatform, startedAt, attempts }
   }
 
   /** Whether this live call was for this number: an INVITE with its mark is then a loop. */
@@ -445,8 +447,7 @@ export class ActiveCalls {
   }
 
   #emit(type: LiveCallEvent, call: LiveCall): void {
-    const tenantId = call.account?.tenantId ?? null
-    this.#deps.onEvent({ type, tenantId, call: describe(call) })
+    this.#deps.onEvent({ type, tenantId: tenantOfCall(call), call: describe(call) })
   }
 
   #stopAll(q850: number, code: string): void {
@@ -572,7 +573,8 @@ function describe(call: LiveCall): ActiveCall {
     startedAt,
     answeredAt: call.answeredAt,
     stampOffsetMs: call.stampOffsetMs,
-    tenantId: call.account?.tenantId ?? null,
+    tenantId: tenantOfCall(call),
+    isPaidByPlatform: isPaidByPlatform(call),
     customerId: call.account?.customerId ?? null,
     peers: { ...call.peers },
     setId,
@@ -735,6 +737,7 @@ class UnstoredCalls {
 /** The history of a call, without its messages. */
 export interface CallStory {
   readonly tenantId: number | null
+  readonly isPaidByPlatform: boolean
   readonly startedAt: number
   /** Added to the time of a note or a message it gives milliseconds UTC. */
   readonly stampOffsetMs: number

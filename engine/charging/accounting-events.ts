@@ -51,14 +51,15 @@ export class AccountingEvents {
   }
 
   answered(call: OpenCall): OutgoingEvent | undefined {
-    const { tenantId } = call
+    // Its end has a price that is the platform's.
+    const tenantId = call.isPaidByPlatform === true ? null : call.tenantId
     if (this.#sink?.wants('call.answered', tenantId) !== true) return undefined
     const data = { ...partiesOf(call), answer_stamp: timeToText(call.answeredAt) }
     return { type: 'call.answered', tenantId, data }
   }
 
   ended(record: CallRecord, { payer, tariff, costMicros }: Charge): OutgoingEvent | undefined {
-    const tenantId = record.tenantId ?? payer?.terms.tenantId ?? null
+    const tenantId = payer === undefined ? record.tenantId : payer.terms.tenantId
     if (this.#sink?.wants('call.ended', tenantId) !== true) return undefined
     const data = {
       ...partiesOf(record),

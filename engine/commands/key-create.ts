@@ -1,6 +1,8 @@
 import { newKeyBody } from '../../control/auth/app-key.ts'
 import { consoleGrantor, issueKey } from '../../control/auth/issue-key.ts'
 import { KeyStore } from '../../control/auth/key-store.ts'
+import { UserStore } from '../../control/auth/user-store.ts'
+import type { Store } from '../../schema/open.ts'
 import { ApiError } from '../../control/http/api-error.ts'
 import { allScopes, roleScopes } from '../../control/auth/scopes.ts'
 import { type Command, type Input, WrongUsage } from './command.ts'
@@ -15,6 +17,7 @@ export const keyCreate: Command = {
     scopes: { value: 'A,B', meaning: 'its scopes, such as dispatcher:read,cdrs:*; default *:read' },
     tenant: { value: 'SLUG', meaning: 'the tenant of the key; default: global' },
     'expires-at': { value: 'TIME', meaning: 'the end of its validity (RFC 3339); default: never' },
+    owner: { value: 'USER', meaning: 'the user who owns the key; default: console' },
   },
   details: scopesHelp,
   run: async (input, context) => {
@@ -24,11 +27,21 @@ export const keyCreate: Command = {
       const keys = new KeyStore(store)
       const { now, randomBytes } = context
       const mint = { store, keys, now, randomBytes }
-      return inOptions(async () => (await issueKey(mint, body, consoleGrantor)).token)
+      return inOptions(async () => {
+        const username = await ownerOf(input, store)
+        return (await issueKey(mint, body, { ...consoleGrantor, username })).token
+      })
     })
     context.print(token)
     return 0
   },
+}
+
+/** A key of a misspelled owner would be found by nobody. */
+async function ownerOf({ options: { owner } }: Input, store: Store): Promise<string> {
+  if (owner === undefined) return consoleGrantor.username
+  if ((await new UserStore(store).byUsername(owner)).length > 0) return owner
+  throw new Error(named('owner', `there is no user ${JSON.stringify(owner)}`))
 }
 
 /** Every scope, by resource. */

@@ -28,6 +28,8 @@ export interface ActiveCall {
   /** Added to the two times above, this gives milliseconds UTC. */
   readonly stampOffsetMs: number
   readonly tenantId: number | null
+  /** The tenant does not see what it costs. */
+  readonly isPaidByPlatform: boolean
   readonly customerId: number | null
   readonly setId: number | null
   /** The node's destination, such as `sip:10.0.0.5:5060;transport=udp`. */
@@ -44,7 +46,7 @@ export interface ActiveCall {
 /** The part of an ended call that events and telemetry show. */
 export type EndedCall = Pick<
   CallRecord,
-  | ('callUuid' | 'callerNumber' | 'calledNumber' | 'direction' | 'tenantId')
+  | ('callUuid' | 'callerNumber' | 'calledNumber' | 'direction' | 'tenantId' | 'isPaidByPlatform')
   | ('startedAt' | 'answeredAt' | 'endedAt' | 'billsec')
   | ('disposition' | 'sipCode' | 'hangupCause' | 'hangupBy' | 'denialCode' | 'denialText')
   | 'quality'
@@ -227,6 +229,8 @@ export interface LegPeer {
 
 export interface Trace {
   readonly tenantId: number | null
+  /** The tenant does not see what it costs. */
+  readonly isPaidByPlatform?: boolean
   /** Call-IDs, the caller's first. */
   readonly legs: readonly string[]
   /** One per leg. */

@@ -184,10 +184,10 @@ test.each([
 test.each(['tls', 'wss'])('a %s listener needs a certificate and its key', (protocol) => {
   const SIP_LISTEN = `udp/0.0.0.0:5060,${protocol}/0.0.0.0:5061`
   expect(() => readConfig({ SIP_LISTEN })).toThrow(
-    `SIP_LISTEN has ${protocol}; SIP_TLS_CERT and SIP_TLS_KEY must be set with it`,
+    `SIP_LISTEN is "${SIP_LISTEN}": for ${protocol}, SIP_TLS_CERT and SIP_TLS_KEY must be set with it`,
   )
   expect(() => readConfig({ SIP_LISTEN, SIP_TLS_CERT: 'cert.pem' })).toThrow(
-    'SIP_TLS_CERT and SIP_TLS_KEY must be set together',
+    'SIP_TLS_CERT is "cert.pem"; SIP_TLS_KEY must be set with it',
   )
   expect(readConfig({ SIP_LISTEN, ...certificate }).sip.listen).toContainEqual({
     protocol,
@@ -255,21 +255,30 @@ const DRACHTIO_LISTEN = '127.0.0.1:9022'
 const DATABASE_URL = 'postgres://tollgate@localhost/tollgate'
 
 test.each([
-  [{ HEP_SERVER: 'homer', DRACHTIO_URL }, 'HEP_SERVER is set beside DRACHTIO_URL; allowed is one'],
-  [{ DRACHTIO_LISTEN }, 'DRACHTIO_SECRET must be set with it'],
+  [{ HEP_SERVER: 'homer', DRACHTIO_URL }, 'is "homer" beside DRACHTIO_URL; allowed is one of them'],
+  [{ DRACHTIO_LISTEN }, 'is "127.0.0.1:9022"; DRACHTIO_SECRET must be set with it'],
   [{ DRACHTIO_LISTEN, DRACHTIO_SECRET: 'x', DRACHTIO_URL }, 'allowed is one of them'],
   // Nodes could not reach the phones of each other.
   [
     { DATABASE_URL, DRACHTIO_URL },
     /^DRACHTIO_URL is set beside DATABASE_URL; .*Unset DRACHTIO_URL/,
   ],
-  [{ DATABASE_URL, BACKUP_DIR: '/backups' }, 'pg_dump'],
-  [{ DATABASE_URL, DATABASE_PATH: ':memory:' }, 'journal'],
+  [{ DATABASE_URL, BACKUP_DIR: '/backups' }, /is "\/backups" .*pg_dump/],
+  [{ DATABASE_URL, DATABASE_PATH: ':memory:' }, /is ":memory:" .*journal/],
   [{ DATABASE_URL: 'mysql://localhost/tollgate' }, 'not shown'],
-  [{ MEDIA_DTMF_LISTEN: '127.0.0.1:22223' }, 'RTPENGINE'],
-])('%j do not go together', (environment, told) => {
-  expect(() => readConfig(environment)).toThrow(told)
-})
+  [{ MEDIA_DTMF_LISTEN: '127.0.0.1:22223' }, 'is "127.0.0.1:22223"; RTPENGINE'],
+  [{ RECORDING_REQUIRED: 'on' }, 'is "on"; RECORDINGS_PATH must be set with it'],
+  [{ RECORDING_SPOOL: '/spool' }, 'is "/spool"; RECORDINGS_PATH must be set with it'],
+  [{ RECORDINGS_PATH: '/recordings' }, 'is "/recordings"; RECORDING_SPOOL must be set with it'],
+  [{ SIP_TLS_KEY: 'key.pem' }, 'is "key.pem"; SIP_TLS_CERT must be set with it'],
+  [{ EDGE_LISTEN: '127.0.0.1:8080' }, 'is "127.0.0.1:8080", as API_LISTEN is; allowed is another'],
+])(
+  '%j do not go together: the error names a setting, its value and what is allowed',
+  (environment, told) => {
+    expect(() => readConfig(environment)).toThrow(told)
+    expect(() => readConfig(environment)).toThrow(/^[A-Z_]+ is (?:".+"|set )/)
+  },
+)
 
 test('the settings of a node in GUIDE.md are right, for the program and for a shell', () => {
   const guide = readFileSync('GUIDE.md', 'utf8')

@@ -11,6 +11,7 @@ export const activeCall = (change: Partial<ActiveCall> = {}): ActiveCall => ({
   startedAt: Date.UTC(2026, 0, 1),
   answeredAt: Date.UTC(2026, 0, 1),
   tenantId: null,
+  isPaidByPlatform: false,
   customerId: null,
   setId: null,
   node: null,

@@ -140,8 +140,8 @@ test('a certificate that cannot be used is refused at the start, in one line tha
   const noPem = join(folder, 'no.pem')
   writeFileSync(noPem, 'no certificate')
   for (const [environment, told] of [
-    [{ API_TLS_CERT: certFile }, /API_TLS_CERT and API_TLS_KEY must be set together/],
-    [{ EDGE_TLS_KEY: keyFile }, /EDGE_TLS_CERT and EDGE_TLS_KEY must be set together/],
+    [{ API_TLS_CERT: certFile }, /API_TLS_CERT is .*; API_TLS_KEY must be set with it/],
+    [{ EDGE_TLS_KEY: keyFile }, /EDGE_TLS_KEY is .*; EDGE_TLS_CERT must be set with it/],
     [{ API_TLS_CERT: noPem, API_TLS_KEY: keyFile }, /API_TLS_CERT: cannot use .*no\.pem for TLS/],
     [
       { EDGE_TLS_CERT: certFile, EDGE_TLS_KEY: join(folder, 'absent.key') },

@@ -11,6 +11,7 @@ import {
   planResumption,
   planRevocation,
   planSuspension,
+  isOwnKey,
   refuseOwnKey,
 } from '../../resources/key-plans.ts'
 import { keyView } from '../../resources/key-view.ts'
@@ -174,13 +175,21 @@ export const revokeSbcApiKey = defineChange({
   description:
     'Revokes one SBC application key permanently. Its requests are rejected from now on, and this cannot be undone. ' +
     'Prefer suspend_api_key, which can be undone. Repeating it has no effect. ' +
+    'It may be the key of this request: a warning says so. ' +
     'Look up the key with list_sbc_api_keys first, do a dry run, and have a person confirm it.',
   effect: 'destroys',
   reason: 'optional',
   scopes: ['keys:write'],
-  input: z.strictObject({ identifier, confirm_self: confirmSelf }),
+  input: z.strictObject({
+    identifier,
+    confirm_self: z
+      .boolean()
+      .optional()
+      .describe('False: the key of this request is not revoked, but refused.'),
+  }),
   output: z.object({
     message: z.string(),
+    warning: z.string().nullable().describe('Null: it is another key than that of this request.'),
     uuid: z.string(),
     name: z.string(),
     key_prefix: z.string(),
@@ -190,9 +199,14 @@ export const revokeSbcApiKey = defineChange({
   }),
   async plan({ identifier: wanted, confirm_self: isConfirmed }, use) {
     const key = await changeable(wanted, 'list_sbc_api_keys', use, 'sbc')
-    refuseOwnKey(key, use.principal, isConfirmed)
+    // SPECIFICATION.md §3.1: the tool revokes any key that is found.
+    refuseOwnKey(key, use.principal, isConfirmed ?? true)
+    const isOwn = isOwnKey(key, use.principal)
     const wasRevoked = key.revokedAt !== null
     return shown(await planRevocation(key, use), (now, isDone) => ({
+      warning: isOwn
+        ? `This request uses this very key: its next request ${isDone ? 'is' : 'would be'} rejected.`
+        : null,
       message: wasRevoked
         ? 'The key was already revoked.'
         : `The key ${isDone ? 'is' : 'would be'} permanently revoked.`,

@@ -55,7 +55,7 @@ const callRecord = z.object({
   carrier: z.string().nullable(),
   customer_id: z.int().nullable(),
   tenant_slug: z.string().nullable(),
-  cost_exact: z.string(),
+  cost_exact: z.string().nullable(),
   currency: z.string().nullable(),
   mos_score: z.number().nullable().describe('Of the worse direction, 1 to 4.5.'),
   mos_source: z.enum(mosSources).nullable(),
@@ -158,7 +158,7 @@ function briefOf(row: CdrRow): z.input<typeof briefCall> {
     `${oneWord(row.caller_id_number)}>${oneWord(row.destination_number)}`,
     row.denial_code ?? row.disposition,
     ...(billsec > 0 ? [`${billsec}s`] : []),
-    ...(cost > 0 ? [moneyToDecimal(cost), currency ?? ''] : []),
+    ...(cost !== null && cost > 0 ? [moneyToDecimal(cost), currency ?? ''] : []),
   ]
   return { call_uuid, call: words.join(' ').trimEnd() }
 }
@@ -231,7 +231,7 @@ export const explainCall = defineTool({
     advice: z.string().nullable(),
     charge: z
       .object({
-        cost_exact: z.string(),
+        cost_exact: z.string().nullable(),
         currency: z.string().nullable(),
         rate_prefix: z.string().nullable(),
         billsec: z.int(),
@@ -273,10 +273,15 @@ export const explainCall = defineTool({
     const record = recordView(row)
     const { cost_exact, currency, billsec, customer_id } = record
     const charge = { cost_exact, currency, rate_prefix: row.rate_prefix, billsec, customer_id }
-    const { signs, compared } = await unusualAbout(
-      { store: use.store, tenantId: use.principal.tenantId },
-      row,
-    )
+    const { cost_micros } = row
+    // Without its price, a call is compared with none.
+    const { signs, compared } =
+      cost_micros === null
+        ? { signs: [], compared: 0 }
+        : await unusualAbout(
+            { store: use.store, tenantId: use.principal.tenantId },
+            { ...row, cost_micros },
+          )
     const guards = row.denial_code === 'spend_guard' ? await guardsOfCall(row, use) : undefined
     return {
       ...verdict(row, record.attempts.length),

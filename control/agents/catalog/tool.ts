@@ -21,6 +21,7 @@ import { cursorQuery, pageEnd, pageEndView, skippedBy } from '../../http/envelop
 import { clean } from '../../http/clean-text.ts'
 import type { Change } from '../../http/control-env.ts'
 import { type Platform, newUuid } from '../../http/platform.ts'
+import { withKnownTenant } from '../../http/tenant-spelling.ts'
 import { problemsOf } from '../../http/validate.ts'
 import type { PeerRequests } from '../../nodes/other-nodes.ts'
 import type { Telemetry } from '../../observe/telemetry/telemetry.ts'
@@ -150,7 +151,7 @@ export function defineTool<I extends z.ZodObject, O extends z.ZodObject>(
       return (listing ??= listingOf(spec, scopes))
     },
     async use(given, use) {
-      const parsed = input.safeParse(given ?? {})
+      const parsed = input.safeParse(withKnownTenant(input, given ?? {}))
       if (!parsed.success)
         throw badRequest(`The arguments of ${name} are invalid`, problemsOf(parsed.error, input))
       const run = async () => spec.run(parsed.data, use)

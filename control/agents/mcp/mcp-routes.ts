@@ -12,6 +12,7 @@ import { requires } from '../../auth/requires.ts'
 import type { Scope } from '../../auth/scopes.ts'
 import { ApiError } from '../../http/api-error.ts'
 import { MAX_BODY_BYTES } from '../../http/body.ts'
+import { onlyMethods } from '../../http/front.ts'
 import { type ControlEnv, requestHeader } from '../../http/control-env.ts'
 import type { OtherNodes } from '../../nodes/other-nodes.ts'
 import { callerOf, type Toolbox, type ToolCaller } from '../toolbox.ts'
@@ -77,9 +78,10 @@ export function mcpRoutes(deps: McpRoutesDeps) {
     },
   )
 
-  // For every method, because the protocol defines responses for unused ones.
+  // The protocol defines responses for GET and DELETE where they are not used.
   return new Hono<ControlEnv>().all(
     '/mcp',
+    onlyMethods('GET', 'POST', 'DELETE'),
     ownPages(allowedHosts),
     requires('mcp:read'),
     async (c) => {

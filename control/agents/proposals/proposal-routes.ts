@@ -2,6 +2,7 @@
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import { requires } from '../../auth/requires.ts'
+import { repeatable } from '../../auth/idempotency.ts'
 import { notFound } from '../../http/api-error.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { ok, offsetOf, pageMeta, pageQuery } from '../../http/envelope.ts'
@@ -158,6 +159,7 @@ export function proposalRoutes(proposals: Proposals, others: OtherNodes | undefi
       requires('proposals:write'),
       validate('param', proposalPath),
       validate('json', approvalBody),
+      repeatable(),
       (c) => {
         const { uuid } = c.req.valid('param')
         const { revision, note = null } = c.req.valid('json')
@@ -178,6 +180,7 @@ export function proposalRoutes(proposals: Proposals, others: OtherNodes | undefi
       requires('proposals:write'),
       validate('param', proposalPath),
       validate('json', refusalBody),
+      repeatable(),
       (c) => {
         const { uuid } = c.req.valid('param')
         const { note = null } = c.req.valid('json')

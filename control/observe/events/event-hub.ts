@@ -6,8 +6,9 @@
 import type { EngineEvent, EventsPort } from '../../../schema/contracts/engine.ts'
 import type { PriceSource } from '../../calls/active-call-view.ts'
 import {
+  dataFor,
   eventId,
-  eventView,
+  eventViewFor,
   isVisible,
   type Position,
   positionText,
@@ -280,7 +281,11 @@ export class EventHub {
       for (const event of events) {
         if (tenantId !== null && event.tenantId !== tenantId) continue
         position.set(name, idOf(event.sequence))
-        text += eventText(positionText(position), event.type, JSON.stringify(event.data))
+        text += eventText(
+          positionText(position),
+          event.type,
+          JSON.stringify(dataFor(event, tenantId)),
+        )
       }
     }
     add(own, this.#peers?.self ?? '', (sequence) => eventId(this.#events, sequence))
@@ -295,7 +300,7 @@ export class EventHub {
         text += eventText(
           eventId(this.#events, event.sequence),
           event.type,
-          JSON.stringify(eventView(event, this.#ocs)),
+          JSON.stringify(eventViewFor(event, tenantId, this.#ocs)),
         )
     return text
   }

@@ -20,7 +20,8 @@ import { type EventFeed, ownPosition } from './event-feed.ts'
 import type { EventHub } from './event-hub.ts'
 import {
   eventId,
-  eventView,
+  dataFor,
+  eventViewFor,
   isVisible,
   type LogPart,
   logPart,
@@ -154,7 +155,7 @@ export function eventRoutes(
         events: found.slice(-LISTED).map((event) => ({
           id: eventId(events, event.sequence),
           type: event.type,
-          data: eventView(event, ocs),
+          data: eventViewFor(event, tenantId, ocs),
         })),
         last_event_id: eventId(events, events.last),
       })
@@ -190,9 +191,9 @@ async function listOfAll(
     reached.set(name, `${epoch}-${(stored[0]?.sequence ?? last + 1) - 1}`)
   const listed = found
     .toSorted((a, b) => a.at - b.at)
-    .map(({ name, sequence, type, data }) => {
+    .map(({ name, sequence, type, ...event }) => {
       reached.set(name, idOf.get(name)?.(sequence) ?? '')
-      return { id: positionText(reached), type, data }
+      return { id: positionText(reached), type, data: dataFor(event, tenantId) }
     })
     .slice(-LISTED)
   for (const [name, { last }] of parts) reached.set(name, idOf.get(name)?.(last) ?? '')

@@ -23,8 +23,26 @@ export function sequenceOf(
 export const isVisible = (event: EngineEvent, tenantId: number | null): boolean =>
   tenantId === null || event.tenantId === tenantId
 
+/** A tenant does not see the price of a call that a customer of the platform pays. */
+const hasHiddenPrice = (event: EngineEvent): boolean =>
+  event.type === 'call.answered' && event.call.isPaidByPlatform
+
+/** The data of an event for a reader of this tenant. */
+export const dataFor = (
+  { data, isPricedByPlatform }: Pick<SharedEvent, 'data' | 'isPricedByPlatform'>,
+  tenantId: number | null,
+): SharedEvent['data'] =>
+  tenantId !== null && isPricedByPlatform === true ? { ...data, price: null } : data
+
+/** The view for a reader of this tenant. */
+export const eventViewFor = (
+  event: EngineEvent,
+  tenantId: number | null,
+  ocs: PriceSource | undefined,
+): SharedEvent['data'] => dataFor(shared(event, ocs), tenantId)
+
 /** `ocs`: knows the price of a call; undefined: another one charges. */
-export function eventView(event: EngineEvent, ocs: PriceSource | undefined) {
+function eventView(event: EngineEvent, ocs: PriceSource | undefined) {
   const at = timeToText(event.at)
   switch (event.type) {
     case 'node.down':
@@ -150,6 +168,7 @@ export const sharedEvent = z.strictObject({
   tenantId: z.int().nullable(),
   type: z.string().regex(/^[a-z._]{1,40}$/),
   data: z.record(z.string(), z.unknown()),
+  isPricedByPlatform: z.literal(true).optional(),
 })
 
 /** An event of a node. Only the node of a call knows its price, so the node of the event makes `data`. */
@@ -175,6 +194,7 @@ export const shared = (event: EngineEvent, ocs: PriceSource | undefined): Shared
   tenantId: event.tenantId,
   type: event.type,
   data: eventView(event, ocs),
+  ...(hasHiddenPrice(event) && { isPricedByPlatform: true }),
 })
 
 /** The events of a log after `id` that a tenant (null: all tenants) may see; `id` undefined: all stored ones. */

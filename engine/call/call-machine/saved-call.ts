@@ -295,7 +295,8 @@ export function restoreCall(
 }
 
 function accountOf(opened: OpenCall): Account | null {
-  const { customerId, tenantId, ratePrefix, currency, isUnauthorizedByOcs } = opened
+  const { customerId, ratePrefix, currency, isUnauthorizedByOcs } = opened
+  const tenantId = opened.isPaidByPlatform === true ? null : opened.tenantId
   const isNone = customerId === null && tenantId === null && ratePrefix === null
   if (isNone && !isUnauthorizedByOcs) return null
   return { customerId, tenantId, ratePrefix, currency, isUnauthorizedByOcs }

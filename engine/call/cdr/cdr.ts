@@ -43,7 +43,7 @@ export function callRecord(call: LiveCall, end: End, now: number): CallRecord {
     instance: call.instance,
     carrier: place.carrier,
     attempts: call.attempts.map((attempt) => stamped(attempt, call)),
-    tenantId: account?.tenantId ?? null,
+    ...ownerOf(call),
     customerId: account?.customerId ?? null,
     ratePrefix: account?.ratePrefix ?? null,
     currency: account?.currency ?? null,
@@ -54,6 +54,30 @@ export function callRecord(call: LiveCall, end: End, now: number): CallRecord {
     lack: end.kind === 'refused' ? end.lack : undefined,
   }
 }
+
+type OwnedCall = Pick<LiveCall, 'account' | 'origin' | 'destination'>
+
+/** The tenant that may see a call: its payer's, else that of its source, else of where it goes. Null: none. */
+export const tenantOfCall = ({ account, origin, destination }: OwnedCall): number | null =>
+  account?.tenantId ?? tenantOfSource(origin) ?? tenantOfDestination(destination)
+
+/** The tenant sees the call, and the price is the platform's. */
+export const isPaidByPlatform = (call: OwnedCall): boolean =>
+  call.account?.customerId != null && call.account.tenantId === null && tenantOfCall(call) !== null
+
+const ownerOf = (call: OwnedCall): Pick<CallRecord, 'tenantId' | 'isPaidByPlatform'> => {
+  const tenantId = tenantOfCall(call)
+  return isPaidByPlatform(call) ? { tenantId, isPaidByPlatform: true } : { tenantId }
+}
+
+function tenantOfSource(origin: OwnedCall['origin']): number | null {
+  if (origin?.kind === 'proxy')
+    return origin.tenantIds.length === 1 ? (origin.tenantIds[0] ?? null) : null
+  return origin !== undefined && 'tenantId' in origin ? (origin.tenantId ?? null) : null
+}
+
+const tenantOfDestination = (destination: OwnedCall['destination']): number | null =>
+  destination !== undefined && 'tenantId' in destination ? destination.tenantId : null
 
 /** The journal entry of a call that is about to be answered, with the attempt that has answered. */
 export function openCall(call: LiveCall, answeredAt: number): OpenCall {
@@ -78,7 +102,7 @@ export function openCall(call: LiveCall, answeredAt: number): OpenCall {
     instance: call.instance,
     carrier: place.carrier,
     attempts: attempts.map((attempt) => stamped(attempt, call)),
-    tenantId: account?.tenantId ?? null,
+    ...ownerOf(call),
     customerId: account?.customerId ?? null,
     ratePrefix: account?.ratePrefix ?? null,
     currency: account?.currency ?? null,

@@ -25,7 +25,7 @@ const BEFORE_MS = 1_000
 export async function traceOf(callUuid: string, deps: TraceDeps): Promise<Trace | undefined> {
   const story = deps.calls.story(callUuid)
   if (story === undefined) return undefined
-  const { tenantId, stampOffsetMs } = story
+  const { tenantId, isPaidByPlatform, stampOffsetMs } = story
   // A call that began here has its uuid in the place of the Call-ID of an INVITE that nobody has sent.
   const legs = story.legs.filter((callId) => callId !== callUuid)
   const startedAt = story.startedAt - stampOffsetMs
@@ -42,7 +42,7 @@ export async function traceOf(callUuid: string, deps: TraceDeps): Promise<Trace 
   // Sorting is stable: of one millisecond, messages come before what was made of them.
   const entries = [...messages, ...decisions, ...tries, ...ends].toSorted((a, b) => a.at - b.at)
   const peers = peersOf(legs, messages, story.notes)
-  return { tenantId, legs, peers, entries, isComplete }
+  return { tenantId, isPaidByPlatform, legs, peers, entries, isComplete }
 }
 
 /** Notes refer to working data, passwords of carriers included: only a part is shown. */

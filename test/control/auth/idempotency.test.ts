@@ -6,7 +6,7 @@ import { randomBytes } from 'node:crypto'
 import { Hono } from 'hono'
 import { readBody } from '../../../control/http/body.ts'
 import type { ControlEnv } from '../../../control/http/control-env.ts'
-import { Idempotency } from '../../../control/auth/idempotency.ts'
+import { Idempotency, repeatable } from '../../../control/auth/idempotency.ts'
 import type { NodeIdentity } from '../../../schema/contracts/nodes.ts'
 import { registerNode } from '../../../schema/nodes/node-registry.ts'
 import type { Store } from '../../../schema/open.ts'
@@ -180,9 +180,10 @@ function nodeOn(store: Store, work: () => Promise<number> = async () => 201, run
   app.onError(errorHandler(() => undefined))
   app.use((c, next) => {
     c.set('principal', { actor: 'user:ada', tenantId: null } as never)
+    c.set('repetitions', idempotency)
     return next()
   })
-  app.post('/orders', idempotency.once(), async (c) => {
+  app.post('/orders', repeatable(), async (c) => {
     const body = String(await readBody(c))
     carried.push(body)
     return c.json({ order: body, number: carried.length }, (await work()) as 201)

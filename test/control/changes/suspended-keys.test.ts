@@ -59,7 +59,7 @@ test('a suspension and what an administrator says of a key do not touch each oth
   expect(await works(rig, token)).toBe(false)
 })
 
-test('a key that suspends, revokes or deletes itself must say so', async () => {
+test('a key that suspends or deletes itself must say so', async () => {
   const rig = await openToolRig()
   const agent = await rig.key({ name: 'agent', scopes: ['mcp:*', 'keys:*'] })
   const uuid = await uuidOf(rig, agent)
@@ -68,7 +68,7 @@ test('a key that suspends, revokes or deletes itself must say so', async () => {
   const attempts = [
     await rig.tool('suspend_api_key', { ...self, dry_run: true }, agent),
     await rig.tool('suspend_api_key', self, agent),
-    await rig.tool('revoke_sbc_api_key', self, agent),
+    await rig.tool('revoke_sbc_api_key', { ...self, confirm_self: false }, agent),
     await rig.request(`${KEYS}/${uuid}/suspend`, { token: agent, body }),
     await rig.request(`${KEYS}/${uuid}`, { token: agent, method: 'DELETE' }),
   ]
@@ -76,6 +76,24 @@ test('a key that suspends, revokes or deletes itself must say so', async () => {
   expect(await works(rig, agent)).toBe(true)
   const sure = { ...self, confirm_self: true }
   expect((await rig.tool('suspend_api_key', sure, agent)).status).toBe(200)
+  expect(await works(rig, agent)).toBe(false)
+})
+
+test('a key revokes itself by the tool, as any key that is found, and is warned', async () => {
+  const rig = await openToolRig()
+  const agent = await rig.key({ name: 'agent', scopes: ['mcp:*', 'keys:*'] })
+  await rig.key({ name: 'other' })
+  const other = await rig.tool('revoke_sbc_api_key', { identifier: 'other' }, agent)
+  expect(other.data()).toMatchObject({ warning: null, is_active: false })
+  const tried = await rig.tool('revoke_sbc_api_key', { identifier: 'agent', dry_run: true }, agent)
+  const warning = 'This request uses this very key: its next request would be rejected.'
+  expect([tried.status, tried.data()]).toMatchObject([200, { warning, is_active: true }])
+  expect(await works(rig, agent)).toBe(true)
+  const own = await rig.tool('revoke_sbc_api_key', { identifier: 'agent' }, agent)
+  expect([own.status, own.data()]).toMatchObject([
+    200,
+    { is_active: false, warning: warning.replace('would be', 'is') },
+  ])
   expect(await works(rig, agent)).toBe(false)
 })
 

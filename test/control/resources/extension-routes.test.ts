@@ -7,7 +7,9 @@ import { all, execute } from '../../../schema/sql/query.ts'
 import { openControl, type RequestOptions } from '../../support/control.ts'
 
 const path = '/api/v1/pbx/extensions'
-const desk = { extension: '100', password: 'a password', display_name: 'Desk' }
+/** Without a domain. */
+const bare = { extension: '100', password: 'a password', display_name: 'Desk' }
+const desk = { ...bare, domain: 'acme.example' }
 
 async function open() {
   const control = await openControl()
@@ -99,7 +101,7 @@ test('a key of one domain lives in that domain', async () => {
   const { call, keyOf } = await open()
   const inTest = { token: await keyOf('acme', 'acme.test') }
   await call('POST', '', desk)
-  expect((await call('POST', '', desk, inTest)).status).toBe(201)
+  expect((await call('POST', '', bare, inTest)).status).toBe(201)
   const details = (await call('GET', '/2/details', undefined, inTest)).data<{ domain: string }>()
   expect(details.domain).toBe('acme.test')
   expect((await call('GET', '', undefined, inTest)).body).toMatchObject({ total: 1 })
@@ -111,17 +113,17 @@ test('a key of one domain lives in that domain', async () => {
 test('a key of all tenants names a tenant or a domain, unless there is one domain only', async () => {
   const { call, key } = await open()
   const global = { token: await key() }
-  const refused = await call('POST', '', desk, global)
+  const refused = await call('POST', '', bare, global)
   expect(refused.body).toMatchObject({ statusCode: 400, details: [{ path: 'tenant' }] })
-  expect((await call('POST', '', { ...desk, tenant: 'beta' }, global)).status).toBe(201)
+  expect((await call('POST', '', { ...bare, tenant: 'beta' }, global)).status).toBe(201)
   expect((await call('POST', '', { ...desk, domain: 'acme.test' }, global)).status).toBe(201)
 
   const alone = await openControl()
   const token = await alone.key()
-  const none = await alone.request(path, { token, body: desk })
+  const none = await alone.request(path, { token, body: bare })
   expect(none.body).toMatchObject({ statusCode: 400, details: [{ path: 'domain' }] })
   await alone.tenant('only', ['only.example'])
-  expect((await alone.request(path, { token, body: desk })).status).toBe(201)
+  expect((await alone.request(path, { token, body: bare })).status).toBe(201)
 })
 
 test('a new password ends the bindings with its own commit, another change does not', async () => {
@@ -220,4 +222,21 @@ test('what is stored of a password are the secrets of HTTP digest, of user, real
   expect(await stored()).toMatchObject({
     ha1_md5: digestSecrets('101', 'acme.example', desk.password).md5,
   })
+})
+
+test('a new extension names its domain where its tenant has several, whoever makes it', async () => {
+  const { call, key } = await open()
+  const global = { token: await key() }
+  for (const [body, by] of [
+    [bare, {}],
+    [{ ...bare, tenant: 'acme' }, global],
+  ] as const) {
+    const { status, body: answer } = await call('POST', '', body, by)
+    expect([status, answer]).toMatchObject([
+      400,
+      { details: [{ path: 'domain', message: 'is required: the tenant has several' }] },
+    ])
+  }
+  expect((await call('POST', '', desk)).status).toBe(201)
+  expect((await call('PATCH', '/1', { display_name: 'Front' })).status).toBe(200)
 })

@@ -272,15 +272,39 @@ test('a change without a password leaves the stored one, a new one replaces it',
   expect(await stored(control)).toMatchObject({ auth_password: 'new' })
 })
 
-test('a north that goes back to its address keeps no password', async () => {
+test('a change of one credential leaves the others, and is undone', async () => {
   const control = await openResources()
-  await control.call('POST', path, { ...carrier, auth: digest })
-  await control.call('PATCH', `${path}/1`, { auth: { type: 'ip' } })
+  const { call } = control
+  const auth = { ...digest, realm: 'north', from_domain: 'acme.example' }
+  await call('POST', path, { ...carrier, auth })
+  const { password: _, ...shown } = auth
+  const changed = await call('PATCH', `${path}/1`, { auth: { from_user: '15550100' } })
+  expect(changed.data()).toMatchObject({ auth: { ...shown, from_user: '15550100' } })
+  expect(await stored(control)).toMatchObject({ auth_password: secret })
+  const id = changed.headers.get('x-change-id') ?? ''
+  await call('POST', `/api/v1/changes/${id}/undo`, { reason: 'a mistake' })
+  expect((await call('GET', `${path}/1`)).data()).toMatchObject({
+    auth: { ...shown, from_user: null },
+  })
+  expect(await stored(control)).toMatchObject({ auth_password: secret })
+})
+
+test('a carrier that goes back to its address names what it no longer needs, and its password goes by null', async () => {
+  const control = await openResources()
+  const { call } = control
+  await call('POST', path, { ...carrier, auth: digest })
+  const refused = await call('PATCH', `${path}/1`, { auth: { type: 'ip' } })
+  expect([refused.status, refused.text]).toEqual([400, expect.stringContaining('auth.username')])
+  await call('PATCH', `${path}/1`, { auth: { type: 'ip', username: null } })
   expect(await stored(control)).toEqual({
     auth_type: 'ip',
     auth_username: null,
-    auth_password: null,
+    auth_password: secret,
   })
+  await call('PATCH', `${path}/1`, { auth: { password: null } })
+  expect(await stored(control)).toMatchObject({ auth_password: null })
+  const lacking = { auth: { type: 'digest', username: 'acme' } }
+  expect((await call('PATCH', `${path}/1`, lacking)).text).toContain('auth.password')
 })
 
 test('registration and gateways are shown as the engine sees them', async () => {

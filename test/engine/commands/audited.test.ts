@@ -46,3 +46,31 @@ test('what a command changes leaves an audit entry, also when it fails, and no s
   expect(everything).not.toContain('horse')
   expect(everything).not.toContain(made.printed[0] ?? '?')
 })
+
+test('a key that a command makes has an owner: the console, or a user who is named', async () => {
+  const path = join(folder, 'owners.db')
+  let drawn = 0
+  const run = async (words: string[], input = '') => {
+    const randomBytes = (size: number) => Buffer.alloc(size, (drawn += 1))
+    const world = { ...fakeWorld({ DATABASE_PATH: path }, input), randomBytes }
+    return { code: await runCommandLine(words, world), complaints: world.complaints }
+  }
+  await run(['migrate'])
+  await run(['user', 'create', '--username', 'ann', '--role', 'operator'], 'correct horse\n')
+  await run(['key', 'create', '--name', 'one'])
+  await run(['key', 'create', '--name', 'other', '--owner', 'ann'])
+  expect(await run(['key', 'create', '--name', 'third', '--owner', 'bob'])).toEqual({
+    code: 1,
+    complaints: ['tollgate: --owner: there is no user "bob"'],
+  })
+  const store = openDatabase(path)
+  const owners = store.sqlite
+    .prepare('SELECT name, owner_username FROM application_key ORDER BY name')
+    .raw()
+    .all()
+  store.close()
+  expect(owners).toEqual([
+    ['one', 'console'],
+    ['other', 'ann'],
+  ])
+})

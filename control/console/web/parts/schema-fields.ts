@@ -201,17 +201,13 @@ export function bodyFrom(
       if (value !== null || row !== undefined) body[top] = value
       continue
     }
-    // An object is replaced as a whole: its other fields stay.
-    const whole = (body[top] ?? { ...asRow(row?.[top]) }) as Record<string, unknown>
-    body[top] = whole
-    if (value === null && !isNullable) delete whole[inner]
-    else whole[inner] = value
+    // A change is merged into the object: its other fields stay, and null restores the default.
+    const members = (body[top] ?? {}) as Record<string, unknown>
+    body[top] = members
+    if (value !== null || row !== undefined || isNullable) members[inner] = value
   }
   return body
 }
-
-const asRow = (value: unknown): Row =>
-  typeof value === 'object' && value !== null ? (value as Row) : {}
 
 function isChanged(
   field: FormField,

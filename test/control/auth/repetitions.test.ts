@@ -1,0 +1,98 @@
+import { beforeAll, expect, test } from 'vitest'
+import { documentOf } from '../../support/documented.ts'
+import { fillOwned, ownPath } from '../../support/owned-world.ts'
+import { operations } from '../../support/ownership-rules.ts'
+import { openResources, type TestResources } from '../../support/resources.ts'
+
+type Json = Readonly<Record<string, unknown>>
+
+let world: TestResources
+let ownKey: string
+/** Every POST of the OpenAPI document, and whether it takes an Idempotency-Key. */
+let posts: readonly { readonly path: string; readonly isRepeatable: boolean }[]
+
+beforeAll(async () => {
+  world = await openResources()
+  ;({ ownKey } = await fillOwned(world))
+  const paths = documentOf(world.app).document['paths'] as Record<string, { post?: Json }>
+  posts = Object.entries(paths).flatMap(([path, { post }]) =>
+    post === undefined
+      ? []
+      : [{ path, isRepeatable: JSON.stringify(post['parameters'] ?? '').includes('Idempotency') }],
+  )
+})
+
+const send = (path: string, body: unknown) => {
+  world.tick(100)
+  const headers = { 'Idempotency-Key': `once ${path}`.replaceAll(' ', '-') }
+  return world.call('POST', path, body, { headers })
+}
+
+/** They sign somebody in or out, load again, ask, or are known by what they report. */
+const refusing = [
+  '/api/client/auth/login',
+  '/api/client/auth/logout',
+  '/api/client/payments/webhook',
+  '/api/ocs/cdr',
+  '/api/ocs/extend',
+  '/api/v1/auth/login',
+  '/api/v1/auth/logout',
+  '/api/v1/auth/session',
+  '/api/v1/dispatcher/reload',
+  '/api/v1/rates/import',
+  '/api/v1/telephony/simulate',
+  '/decide',
+]
+
+test('whatever creates or moves something honours an Idempotency-Key; the rest refuses it by name', async () => {
+  const unrepeatable = posts.filter(({ isRepeatable }) => !isRepeatable).map(({ path }) => path)
+  expect(unrepeatable.toSorted()).toEqual(refusing)
+  expect(posts.length - refusing.length).toBeGreaterThan(30)
+  for (const path of refusing) {
+    const { status, code } = await send(path, {})
+    // The id of its event says what is a repetition.
+    const isOfProvider = path === '/api/client/payments/webhook'
+    expect([path, status, code === 'idempotency_not_supported']).toEqual([path, 400, !isOfProvider])
+  }
+})
+
+const bodies: Readonly<Record<string, Json>> = {
+  '/customers/{id}/wallet/adjust': { amount: '5', reason: 'a test' },
+  '/webhooks/{id}/rotate': {},
+}
+
+test('a repetition is answered as the first request, does nothing again, and says so in the audit log', async () => {
+  const made: string[] = []
+  for (const { path } of posts.filter(({ isRepeatable }) => isRepeatable)) {
+    const collection = path.replace('/api/v1', '')
+    const body = bodies[collection] ?? operations[collection]?.body ?? {}
+    const first = await send(ownPath(path, ownKey), body)
+    const again = await send(ownPath(path, ownKey), body)
+    // Refused before it was carried out: nothing is stored, and it is refused again.
+    const isCarriedOut = first.status < 300
+    if (!isCarriedOut) expect([path, again.status]).toEqual([path, first.status])
+    else {
+      made.push(path)
+      const isAgain = again.headers.get('idempotency-replayed') === 'true'
+      expect([path, again.status, isAgain]).toEqual([path, first.status, true])
+      expect(withoutSecrets(again.body)).toEqual(withoutSecrets(first.body))
+    }
+  }
+  expect(made.length).toBeGreaterThan(12)
+  expect(made).toContain('/api/v1/customers/{id}/wallet/adjust')
+  const period = 'start_date=2026-01-01T00:00:00Z&end_date=2026-02-01T00:00:00Z'
+  const { body } = await world.call('GET', `/api/v1/audit?${period}&target=/wallet/adjust`)
+  const { data } = body as { readonly data: readonly Json[] }
+  expect(data).toMatchObject([
+    { code: 'idempotency_replayed', after_digest: null },
+    { code: null, after_digest: expect.any(String) },
+  ])
+  const { body: ledger } = await world.call('GET', '/api/v1/customers/3/ledger')
+  expect((ledger as { data: unknown[] }).data).toHaveLength(1)
+})
+
+const withoutSecrets = (body: unknown): unknown => {
+  const { data = body } = Object(body) as { readonly data?: object }
+  const { token: _t, token_omitted: _to, secret: _s, secret_omitted: _so, ...rest } = data as Json
+  return rest
+}
