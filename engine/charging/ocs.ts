@@ -151,6 +151,7 @@ export class Ocs implements Charging, OcsPort {
       sink: deps.events,
       onFailure: (error, waiting) =>
         deps.log('error', 'billing: records cannot be stored', { error, waiting }),
+      onLockedWallets: (ids) => logLocked(ids, deps.log),
       onLostEvents: (count) => deps.log('warn', 'billing: events of calls are lost', { count }),
       owner: members,
       onSettled: (spent, beyond) => money?.settled(spent, beyond),
@@ -430,6 +431,15 @@ export class Ocs implements Charging, OcsPort {
     if (lost.length > 0) this.#deps.log('warn', 'billing: calls without a report', { calls: lost })
     this.#cancelHousekeeping = this.#deps.schedule(() => this.#housekeep(), housekeepingMs)
   }
+}
+
+/** The log names no more wallets. */
+const MAX_TOLD_WALLETS = 10
+
+function logLocked(ids: readonly number[], log: Log): void {
+  if (ids.length === 0) return log('info', 'billing: no wallet is locked any more')
+  const wallets = ids.slice(0, MAX_TOLD_WALLETS)
+  log('warn', 'billing: another transaction has locked wallets: their records wait', { wallets })
 }
 
 interface Counted {
