@@ -32,6 +32,11 @@ export interface Stores {
   readonly node: OwnNode
   /** Of the journal of calls. Where the database is a file, that is its own. */
   readonly disk: Storage
+  /**
+   * The clocks of what crosses processes that share a database, such as tokens, sessions and registrations: of the server,
+   * which both are. Those of this process, where the database is a file.
+   */
+  readonly clocks: Clocks
   /** A random number of the database. */
   readonly databaseId: string
   /** The journal of calls that the last run left is not there, or is empty. */

@@ -15,6 +15,8 @@ export interface NodeStatus extends NodeIdentity {
   /** Milliseconds UTC. */
   readonly startedAt: number
   readonly heartbeatAt: number
+  /** How far the clock of its machine is ahead of the database server's, in whole seconds; 0 within two seconds. */
+  readonly clockDifferenceMs: number
   /** The process that answers. */
   readonly isThis: boolean
 }
@@ -32,6 +34,8 @@ export interface NodesPort {
   readonly condition: NodeCondition
   /** Milliseconds since the last heartbeat of this process; 0 on SQLite. */
   readonly heartbeatAgeMs: number
+  /** How far the clock of this machine is ahead of the database server's, as measured last; 0 on SQLite. */
+  readonly clockDifferenceMs: number
 }
 
 /** One run of one process of an installation. */

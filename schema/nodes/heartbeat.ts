@@ -6,7 +6,8 @@
 import type { Cancel, Schedule } from '../clock.ts'
 import type { Log } from '../contracts/log.ts'
 import type { NodeCondition, NodeIdentity, NodesPort, NodeStatus } from '../contracts/nodes.ts'
-import { HEARTBEAT_TTL_MS } from './node-registry.ts'
+import { CLOCK_OF_NODE, HEARTBEAT_TTL_MS } from './node-registry.ts'
+import { CLOCK_TOLERANCE_MS, type ServerClock } from './server-clock.ts'
 import type { ServerNotices } from '../postgres/notices.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { NodeTable } from '../database.ts'
@@ -24,9 +25,18 @@ export interface HeartbeatDeps {
   readonly settings: { readonly differing: NodesPort['differingSettings'] }
   /** Milliseconds by the steady clock. */
   readonly now: () => number
+  /** The clock of the machine, in milliseconds UTC, and the one that it is compared with. Absent: they are not. */
+  readonly clocks?: { readonly ofMachine: () => number; readonly ofServer: ServerClock }
   readonly schedule: Schedule
   readonly log: Log
 }
+
+/** Beside it stands by how many seconds: positive where the machine is ahead. */
+const CLOCK_DIFFERS =
+  'the clock of this machine differs from that of the database server: synchronize it (NTP)'
+/** A difference is told again when it has changed by more. */
+const CLOCK_STEP_MS = 1_000
+const isOff = (differenceMs: number): boolean => Math.abs(differenceMs) > CLOCK_TOLERANCE_MS
 
 const BEAT_MS = 1_000
 /** The time to live, and a minute for clocks and timers. A node that is silent for longer is gone once its longest grant ends. */
@@ -36,7 +46,14 @@ const HOLDING_MS = GONE_MS - 10_000
 
 /** Ages are by the clock of the server, which wrote the times. */
 const COLUMNS = `name, epoch::float8, address, sip_uri, sip_addresses, version, state, live_calls::float8,
-    started_at::float8, heartbeat_at::float8, longest_grant_seconds::float8, extract(epoch FROM clock_timestamp()) * 1000 - heartbeat_at::float8 AS silent_ms`
+    started_at::float8, heartbeat_at::float8, longest_grant_seconds::float8, extract(epoch FROM clock_timestamp()) * 1000 - heartbeat_at::float8 AS silent_ms,
+    (SELECT value FROM setting WHERE setting.name = '${CLOCK_OF_NODE}' || NODE.name) AS clock_ms`
+const columnsOf = (table: 'own' | 'node'): string => COLUMNS.replace('NODE', table)
+
+/** The difference of a clock that nodes tell each other. */
+const noteClock = `INSERT INTO setting (name, value) VALUES ('${CLOCK_OF_NODE}' || $1, $2)
+  ON CONFLICT (name) DO UPDATE SET value = excluded.value`
+const forgetClock = `DELETE FROM setting WHERE name = '${CLOCK_OF_NODE}' || $1`
 
 /** Writes the heartbeat and lists all nodes. A separate list in the same statement would show the old row of this node. */
 const beat = `WITH own AS (
@@ -45,9 +62,9 @@ const beat = `WITH own AS (
       heartbeat_at = floor(extract(epoch FROM clock_timestamp()) * 1000)
     WHERE name = $1 AND epoch = $2 RETURNING *
   )
-  SELECT ${COLUMNS}, TRUE AS is_own FROM own
+  SELECT ${columnsOf('own')}, TRUE AS is_own FROM own
   UNION ALL
-  SELECT ${COLUMNS}, FALSE AS is_own FROM node WHERE NOT EXISTS (SELECT FROM own WHERE own.name = node.name)
+  SELECT ${columnsOf('node')}, FALSE AS is_own FROM node WHERE NOT EXISTS (SELECT FROM own WHERE own.name = node.name)
   ORDER BY name`
 
 /** A silent node is fenced before its shares are freed: it may be paused, not dead. */
@@ -58,6 +75,8 @@ const fenceGone = `UPDATE node SET epoch = epoch + 1, state = 'stopped'
 interface Row extends Omit<NodeTable, 'install_id' | 'longest_grant_seconds' | 'away_ms'> {
   readonly longest_grant_seconds: number
   readonly silent_ms: number
+  /** The difference of its clock, where it has told one. */
+  readonly clock_ms: string | null
   /** The heartbeat was written. */
   readonly is_own: boolean
 }
@@ -83,6 +102,7 @@ export class Heartbeat implements NodesPort {
   #isFenced = false
   #isFailing = false
   #isBeating = false
+  #clockDifferenceMs = 0
   #cancel: Cancel
 
   /** @param registeredAt steady time before the registration was sent. */
@@ -127,6 +147,10 @@ export class Heartbeat implements NodesPort {
 
   get heartbeatAgeMs(): number {
     return this.#deps.now() - this.#beatAt
+  }
+
+  get clockDifferenceMs(): number {
+    return this.#clockDifferenceMs
   }
 
   list(): readonly NodeStatus[] {
@@ -199,6 +223,7 @@ export class Heartbeat implements NodesPort {
     const longestGrantSeconds = this.#longestGrantSeconds() + Math.ceil(this.#extraMs / 1_000)
     const rows = await connection.query<Row>(beat, [...run, ...rest, longestGrantSeconds])
     this.#isBeating = false
+    if (rows !== undefined) this.#compareClocks(rows, { sentAt, answeredAt: now() })
     const isWritten = rows?.some((row) => row.is_own)
     if (isWritten === false) this.#fence()
     else this.#note(rows !== undefined)
@@ -207,6 +232,33 @@ export class Heartbeat implements NodesPort {
     this.#nodes = rows.map((row) => knownNode(row, now()))
     if (rows.some((row) => row.state !== 'stopped' && row.silent_ms >= goneMs(row)))
       await connection.query(fenceGone, [GONE_MS])
+  }
+
+  /** Warns when the clock of this machine differs from the server's, once for each time that it begins to. */
+  #compareClocks(rows: readonly Row[], asked: { sentAt: number; answeredAt: number }): void {
+    const { clocks, log } = this.#deps
+    const [row] = rows
+    if (row === undefined || clocks === undefined) return
+    clocks.ofServer.note({ ...asked, serverAt: Math.floor(row.heartbeat_at + row.silent_ms) })
+    const differenceMs = clocks.ofMachine() - clocks.ofServer.now()
+    const wasOff = isOff(this.#clockDifferenceMs)
+    this.#clockDifferenceMs = differenceMs
+    this.#tellClock(rows)
+    if (wasOff === isOff(differenceMs)) return
+    const seconds = Math.round(differenceMs / 1_000)
+    if (wasOff) log('info', 'the clock of this machine agrees with the database server again')
+    else log('warn', CLOCK_DIFFERS, { seconds })
+  }
+
+  /** The others read it with the heartbeats. */
+  #tellClock(rows: readonly Row[]): void {
+    const { identity, connection } = this.#deps
+    const told = rows.find(({ name }) => name === identity.name)?.clock_ms ?? null
+    const differenceMs = Math.round(this.#clockDifferenceMs)
+    if (!isOff(differenceMs)) {
+      if (told !== null) void connection.query(forgetClock, [identity.name])
+    } else if (told === null || Math.abs(Number(told) - differenceMs) > CLOCK_STEP_MS)
+      void connection.query(noteClock, [identity.name, String(differenceMs)])
   }
 
   #fence(): void {
@@ -242,6 +294,7 @@ const knownNode = (row: Row, now: number): KnownNode => ({
   liveCalls: row.live_calls,
   startedAt: row.started_at,
   heartbeatAt: row.heartbeat_at,
+  clockDifferenceMs: Number(row.clock_ms ?? 0),
   beatAt: now - Math.max(0, row.silent_ms),
   goneAt: now - Math.max(0, row.silent_ms) + goneMs(row),
 })
@@ -259,6 +312,7 @@ export class OnlyNode implements NodesPort {
   readonly condition = 'valid'
   readonly differingSettings = new Map<string, readonly string[]>()
   readonly heartbeatAgeMs = 0
+  readonly clockDifferenceMs = 0
   readonly #deps: OnlyNodeDeps
   #state: NodeStatus['state'] = 'starting'
   #address: string
@@ -281,6 +335,7 @@ export class OnlyNode implements NodesPort {
         startedAt,
         liveCalls: this.#countCalls(),
         heartbeatAt: now(),
+        clockDifferenceMs: 0,
         isThis: true,
         sipUri: null,
         sipAddresses: [],
