@@ -141,6 +141,10 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     })
     closers.push(() => engine.stop())
     node.countCalls(() => engine.calls.size)
+    node.onFenced((fenced) => {
+      if (charging instanceof Ocs)
+        void charging.loseHoldings(fenced).then(() => engine.calls.review())
+    })
     followForEngine(changes, engine)
     await engine.load()
     await changes.start()

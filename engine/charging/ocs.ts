@@ -8,6 +8,7 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { CallRecord } from '../../schema/call-record.ts'
+import type { Fenced } from '../../schema/contracts/nodes.ts'
 import type { ChangedPayers } from '../../schema/changes/changes.ts'
 import { wrongBalancesIn } from '../../schema/migrate.ts'
 import type { Schedule } from '../../schema/clock.ts'
@@ -58,6 +59,7 @@ import { Rates } from './pricing/rates.ts'
 import { chargeLeft, type EndedLeft } from './settlement/charge.ts'
 import { Charges } from './settlement/charges.ts'
 import { orUnstored, unstored } from './settlement/node-reports.ts'
+import { LostHoldings } from './lost-holdings.ts'
 import { Settlement } from './settlement/settlement.ts'
 
 export interface OcsDeps {
@@ -114,6 +116,7 @@ export class Ocs implements Charging, OcsPort {
   readonly #events: AccountingEvents
   readonly #settlement: Settlement
   readonly #charges: Charges
+  readonly #lost: LostHoldings
   readonly #moves: MoneyMoves
   /** What this process holds of wallets. Undefined: no other process spends from the same ones. */
   readonly money: NodeShares | undefined
@@ -173,10 +176,14 @@ export class Ocs implements Charging, OcsPort {
       members,
       onNewCap: () => this.#reservations.countLive((...call) => this.#guards.metersOf(...call)),
     })
-    this.#charges = new Charges({ books: () => this.#books(), canHold })
+    const { failMode = 'closed' } = deps
+    const reservations = this.#reservations
+    this.#lost = new LostHoldings({ money, reservations, failMode, now, schedule })
+    const uncertain = () => this.#lost.certain()
+    this.#charges = new Charges({ books: () => this.#books(), canHold, uncertain })
     this.#decisions = new Decisions({
       unknownCaller: deps.unknownCaller,
-      failMode: deps.failMode ?? 'closed',
+      failMode,
       now,
       canHold,
       caps: this.#guards.caps,
@@ -283,7 +290,7 @@ export class Ocs implements Charging, OcsPort {
 
   answered(call: OpenCall, state?: string): Promise<boolean> {
     const { callUuid } = call
-    const tariff = this.#reservations.touch(callUuid, this.#deps.now())?.tariff ?? null
+    const tariff = this.#reservations.answered(callUuid, this.#deps.now())?.tariff ?? null
     const saved = state === undefined ? undefined : this.#withGrant(callUuid, state)
     return this.#records.answered(
       call,
@@ -318,7 +325,15 @@ export class Ocs implements Charging, OcsPort {
 
   alive(callUuids: readonly string[], nowMs: number): readonly RevokedCall[] {
     this.#records.alive(callUuids, nowMs)
-    return revokedAmong(callUuids, nowMs, this.#reservations, this.#guards)
+    return [
+      ...revokedAmong(callUuids, nowMs, this.#reservations, this.#guards),
+      ...this.#lost.revoked(callUuids),
+    ]
+  }
+
+  /** Others have taken what this process held for live calls. Resolves when `alive` says which of them end. */
+  loseHoldings(fenced: Fenced): Promise<void> {
+    return this.#lost.lose(fenced)
   }
 
   report(record: CallRecord, safe?: () => void, quality?: Quality): Promise<void> {

@@ -23,6 +23,10 @@ import { type ShareOwner, ShareRows, type ShareStore, type StoredShare } from '.
 export interface ShareMembers extends ShareOwner {
   /** False: others may take the node for gone, and what it holds. */
   readonly canHold: () => boolean
+  /** Changes when others have taken what was held, and this process may hold again. Absent: it does not. */
+  readonly run?: () => number
+  /** Whether others have taken what is held here is known in a moment only: the machine may have been asleep. */
+  readonly mayHaveSlept?: () => boolean
   /** How many nodes are alive. */
   readonly size: () => number
   /** Nodes that cannot come back as what they were. */
@@ -121,6 +125,7 @@ export class NodeShares implements Shares, RequestShares {
   #isStopped = false
   /** Others may have taken what is held here. */
   #isStale = false
+  #run: number | undefined
   /** No other process of this node goes on. */
   #isAlone = false
   /** When these are stored, rows of other processes of this node are to be removed. Undefined: none are. */
@@ -135,6 +140,7 @@ export class NodeShares implements Shares, RequestShares {
     const { store, members, now, schedule } = deps
     this.#deps = deps
     this.#kind = kind
+    this.#run = members.run?.()
     this.#rows = members.isOnly
       ? new LocalRows(store, kind.kind)
       : new ShareRows(store, kind.kind, members)
@@ -190,6 +196,17 @@ export class NodeShares implements Shares, RequestShares {
     this.#isAlone = true
     this.#unstored = new Set(this.#wanting)
     await this.#work.request()
+  }
+
+  /** Others have taken what was held here. Resolves when the database has been asked for it anew. */
+  async holdAnew(): Promise<void> {
+    this.#mayHold()
+    await this.#work.request()
+  }
+
+  /** Whether others have taken what is held here is known in a moment only. */
+  get mayHaveSlept(): boolean {
+    return this.#deps.members.mayHaveSlept?.() === true
   }
 
   /** Another server may answer than before: what it has counts, also where it is behind. */
@@ -348,9 +365,11 @@ export class NodeShares implements Shares, RequestShares {
 
   /** After a time in which others may have taken what this node holds, each share is stored again before it is used. */
   #mayHold(): boolean {
-    const mayHold = this.#deps.members.canHold()
-    if (mayHold && this.#isStale) {
+    const { canHold, run } = this.#deps.members
+    const mayHold = canHold()
+    if (mayHold && (this.#isStale || this.#run !== run?.())) {
       this.#isStale = false
+      this.#run = run?.()
       for (const share of this.#active.values()) {
         share.void()
         share.forgetStored()

@@ -136,6 +136,7 @@ async function joinInstallation(
   const node = new Heartbeat(
     {
       identity,
+      installId,
       address,
       version,
       offlineMs,

@@ -3,7 +3,7 @@ import type { Cancel, Clocks, Schedule, Boot } from '../../schema/clock.ts'
 import type { Changes } from '../../schema/changes/changes.ts'
 import type { Unserved } from '../../schema/contracts/calls.ts'
 import type { Log } from '../../schema/contracts/log.ts'
-import type { NodesPort, NodeIdentity } from '../../schema/contracts/nodes.ts'
+import type { Fenced, NodesPort, NodeIdentity } from '../../schema/contracts/nodes.ts'
 import type { CallJournal } from '../../schema/journal/journal.ts'
 import type { LocalStore, Store } from '../../schema/open.ts'
 import type { ServerNotices } from '../../schema/postgres/notices.ts'
@@ -68,6 +68,10 @@ export interface OwnNode extends NodesPort {
   isHoldingMoney(): boolean
   /** No other node takes this one for gone: what it holds of limits is its own. Longer than what it holds of wallets. */
   isHolding(): boolean
+  /** The clock of the machine went on while the steady one did not: whether this run is fenced is known after a heartbeat. */
+  mayHaveSlept(): boolean
+  /** Calls `handler` each time that this run finds itself fenced. */
+  onFenced(handler: (fenced: Fenced) => void): void
   /** Nodes that cannot come back as what they were: what they hold may be freed. */
   gone(): readonly NodeIdentity[]
   /**

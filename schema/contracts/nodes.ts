@@ -24,6 +24,14 @@ export interface NodeStatus extends NodeIdentity {
 /** `fenced`: another process has taken its name for good. `unheard`: the database server does not answer the node. */
 export type NodeCondition = 'valid' | 'unheard' | 'fenced'
 
+/** What a process finds that was fenced: it was paused, cut off or asleep, and others have what it held. */
+export interface Fenced {
+  /** How long its steady clock stood still: the machine was asleep. */
+  readonly stoodStillMs: number
+  /** It may hold money again, for its live calls. False: another process has its name. */
+  readonly mayHold: boolean
+}
+
 export interface NodesPort {
   readonly identity: NodeIdentity
   /** Ordered by name. From memory: the result of the last heartbeat. */

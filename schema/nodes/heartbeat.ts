@@ -5,7 +5,13 @@
  */
 import type { Cancel, Schedule } from '../clock.ts'
 import type { Log } from '../contracts/log.ts'
-import type { NodeCondition, NodeIdentity, NodesPort, NodeStatus } from '../contracts/nodes.ts'
+import type {
+  Fenced,
+  NodeCondition,
+  NodeIdentity,
+  NodesPort,
+  NodeStatus,
+} from '../contracts/nodes.ts'
 import { CLOCK_OF_NODE, HEARTBEAT_TTL_MS } from './node-registry.ts'
 import { CLOCK_TOLERANCE_MS, type ServerClock } from './server-clock.ts'
 import type { ServerNotices } from '../postgres/notices.ts'
@@ -14,6 +20,8 @@ import type { NodeTable } from '../database.ts'
 
 export interface HeartbeatDeps {
   readonly identity: NodeIdentity
+  /** Identifies the disk. Absent: a process that was fenced does not come back for its live calls. */
+  readonly installId?: string
   /** Of the API. */
   readonly address: string
   readonly version: string
@@ -72,6 +80,15 @@ const fenceGone = `UPDATE node SET epoch = epoch + 1, state = 'stopped'
   WHERE state <> 'stopped'
     AND heartbeat_at + longest_grant_seconds * 1000 < extract(epoch FROM clock_timestamp()) * 1000 - $1`
 
+/**
+ * A fenced process comes back under its name, for its live calls: nobody else has the name, and what it held was freed.
+ * Its epoch is a new one, so that nothing of it is freed again for the earlier silence.
+ */
+const comeBack = `UPDATE node SET epoch = epoch + 1, state = 'draining',
+    heartbeat_at = floor(extract(epoch FROM clock_timestamp()) * 1000)
+  WHERE name = $1 AND install_id = $2 AND epoch > $3 AND state = 'stopped'
+  RETURNING epoch::float8`
+
 interface Row extends Omit<NodeTable, 'install_id' | 'longest_grant_seconds' | 'away_ms'> {
   readonly longest_grant_seconds: number
   readonly silent_ms: number
@@ -90,6 +107,7 @@ interface KnownNode extends Omit<NodeStatus, 'isThis'> {
 
 export class Heartbeat implements NodesPort {
   readonly #deps: HeartbeatDeps
+  #identity: NodeIdentity
   #state: NodeTable['state'] = 'starting'
   #address: string
   #sipUri = ''
@@ -98,8 +116,13 @@ export class Heartbeat implements NodesPort {
   #longestGrantSeconds = (): number => 0
   /** When the last successful heartbeat was sent: the server stored a later time. */
   #beatAt: number
+  /** The same by the clock of the machine, which goes on while it sleeps. */
+  #beatWallAt: number
   #nodes: readonly KnownNode[] = []
   #isFenced = false
+  /** It is fenced, and may hold money for its live calls. */
+  #isBack = false
+  #onFenced: (fenced: Fenced) => void = () => undefined
   #isFailing = false
   #isBeating = false
   #clockDifferenceMs = 0
@@ -108,13 +131,15 @@ export class Heartbeat implements NodesPort {
   /** @param registeredAt steady time before the registration was sent. */
   constructor(deps: HeartbeatDeps, registeredAt: number) {
     this.#deps = deps
+    this.#identity = deps.identity
     this.#address = deps.address
     this.#beatAt = registeredAt
+    this.#beatWallAt = this.#wallNow()
     this.#cancel = deps.schedule(() => this.#tick(), BEAT_MS)
   }
 
   get identity(): NodeIdentity {
-    return this.#deps.identity
+    return this.#identity
   }
 
   get differingSettings(): NodesPort['differingSettings'] {
@@ -123,17 +148,30 @@ export class Heartbeat implements NodesPort {
 
   /** Whether the shares of wallets belong to this run of the node: no other node has taken them back. */
   isHoldingMoney(): boolean {
-    return this.condition === 'valid'
+    return (!this.#isFenced || this.#isBack) && this.#silentMs < this.#offlineMs
   }
 
   /** Whether the shares of limits belong to this node. While the database is unreachable, calls go on within them. */
   isHolding(): boolean {
-    return !this.#isFenced && this.heartbeatAgeMs < HOLDING_MS + this.#extraMs
+    return (!this.#isFenced || this.#isBack) && this.#silentMs < HOLDING_MS + this.#extraMs
   }
 
   get condition(): NodeCondition {
     if (this.#isFenced) return 'fenced'
-    return this.heartbeatAgeMs < this.#offlineMs ? 'valid' : 'unheard'
+    return this.#silentMs < this.#offlineMs ? 'valid' : 'unheard'
+  }
+
+  /** The steady clock stands still while the machine sleeps: what others may have done meanwhile is known after a beat. */
+  get #silentMs(): number {
+    return Math.max(this.heartbeatAgeMs, this.#wallNow() - this.#beatWallAt)
+  }
+
+  #wallNow(): number {
+    return this.#deps.clocks?.ofMachine() ?? 0
+  }
+
+  mayHaveSlept(): boolean {
+    return this.heartbeatAgeMs < this.#offlineMs && this.#silentMs >= this.#offlineMs
   }
 
   get #offlineMs(): number {
@@ -180,6 +218,10 @@ export class Heartbeat implements NodesPort {
     this.#longestGrantSeconds = longestSeconds
   }
 
+  onFenced(handler: (fenced: Fenced) => void): void {
+    this.#onFenced = handler
+  }
+
   /** Stores the state at once. */
   async become(
     state: NodeTable['state'],
@@ -213,9 +255,10 @@ export class Heartbeat implements NodesPort {
   }
 
   async #beat(): Promise<void> {
-    if (this.#isFenced) return
-    const { identity, connection, now, version } = this.#deps
-    const sentAt = now()
+    if (this.#isFenced && !this.#isBack) return
+    const { identity } = this
+    const { connection, now, version } = this.#deps
+    const [sentAt, sentWallAt] = [now(), this.#wallNow()]
     this.#isBeating = true
     const run = [identity.name, identity.epoch]
     const sip = [this.#sipUri, this.#sipAddresses.join(' ')]
@@ -223,31 +266,37 @@ export class Heartbeat implements NodesPort {
     const longestGrantSeconds = this.#longestGrantSeconds() + Math.ceil(this.#extraMs / 1_000)
     const rows = await connection.query<Row>(beat, [...run, ...rest, longestGrantSeconds])
     this.#isBeating = false
-    if (rows !== undefined) this.#compareClocks(rows, { sentAt, answeredAt: now() })
+    const stoodStillMs =
+      rows === undefined ? 0 : this.#compareClocks(rows, { sentAt, answeredAt: now() })
     const isWritten = rows?.some((row) => row.is_own)
-    if (isWritten === false) this.#fence()
+    if (isWritten === false) await this.#fence(Math.max(0, stoodStillMs))
     else this.#note(rows !== undefined)
     if (rows === undefined) return
-    if (isWritten === true) this.#beatAt = Math.max(this.#beatAt, sentAt)
+    if (isWritten === true) this.#heard(sentAt, sentWallAt)
     this.#nodes = rows.map((row) => knownNode(row, now()))
     if (rows.some((row) => row.state !== 'stopped' && row.silent_ms >= goneMs(row)))
       await connection.query(fenceGone, [GONE_MS])
   }
 
-  /** Warns when the clock of this machine differs from the server's, once for each time that it begins to. */
-  #compareClocks(rows: readonly Row[], asked: { sentAt: number; answeredAt: number }): void {
+  /**
+   * Warns when the clock of this machine differs from the server's, once for each time that it begins to. Returns for how
+   * long the steady clock has stood still.
+   */
+  #compareClocks(rows: readonly Row[], asked: { sentAt: number; answeredAt: number }): number {
     const { clocks, log } = this.#deps
     const [row] = rows
-    if (row === undefined || clocks === undefined) return
-    clocks.ofServer.note({ ...asked, serverAt: Math.floor(row.heartbeat_at + row.silent_ms) })
+    if (row === undefined || clocks === undefined) return 0
+    const serverAt = Math.floor(row.heartbeat_at + row.silent_ms)
+    const stoodStillMs = clocks.ofServer.note({ ...asked, serverAt })
     const differenceMs = clocks.ofMachine() - clocks.ofServer.now()
     const wasOff = isOff(this.#clockDifferenceMs)
     this.#clockDifferenceMs = differenceMs
     this.#tellClock(rows)
-    if (wasOff === isOff(differenceMs)) return
+    if (wasOff === isOff(differenceMs)) return stoodStillMs
     const seconds = Math.round(differenceMs / 1_000)
     if (wasOff) log('info', 'the clock of this machine agrees with the database server again')
     else log('warn', CLOCK_DIFFERS, { seconds })
+    return stoodStillMs
   }
 
   /** The others read it with the heartbeats. */
@@ -261,14 +310,38 @@ export class Heartbeat implements NodesPort {
       void connection.query(noteClock, [identity.name, String(differenceMs)])
   }
 
-  #fence(): void {
+  #heard(sentAt: number, sentWallAt: number): void {
+    this.#beatAt = Math.max(this.#beatAt, sentAt)
+    this.#beatWallAt = Math.max(this.#beatWallAt, sentWallAt)
+  }
+
+  /** Another process has the name, or others have freed what this one held: it was paused, cut off or asleep. */
+  async #fence(stoodStillMs: number): Promise<void> {
     this.#isFenced = true
+    this.#isBack = false
     this.stop()
     this.#deps.log(
       'error',
       'node: another process has taken over its name: no new calls are taken here; when the live ones are over, stop this process',
       { ...this.identity },
     )
+    const { identity } = this
+    const { connection, installId, now } = this.#deps
+    if (installId !== undefined) {
+      const [sentAt, sentWallAt] = [now(), this.#wallNow()]
+      const values = [identity.name, installId, identity.epoch]
+      const rows = await connection.query<{ epoch: number }>(comeBack, values)
+      const [row] = rows ?? []
+      if (row !== undefined) {
+        this.#identity = { ...identity, epoch: row.epoch }
+        this.#state = 'draining'
+        this.#isBack = true
+        this.#beatAt = sentAt
+        this.#beatWallAt = sentWallAt
+        this.#cancel = this.#deps.schedule(() => this.#tick(), BEAT_MS)
+      }
+    }
+    this.#onFenced({ stoodStillMs, mayHold: this.#isBack })
   }
 
   /** The heartbeat is sent every second, so it notices a failing server before other statements do. */
@@ -341,6 +414,14 @@ export class OnlyNode implements NodesPort {
         sipAddresses: [],
       },
     ]
+  }
+
+  onFenced(): void {
+    // No other process has its name.
+  }
+
+  mayHaveSlept(): boolean {
+    return false
   }
 
   isHoldingMoney(): boolean {
