@@ -305,6 +305,7 @@ export class Engine {
       onUnknownSource: this.#onUnknownSource,
       otherNodes: this.#transfers(deps),
       onNodeSilent: (name) => this.#others?.peers.suspect(name),
+      isHolderLost: ({ name, run }) => this.#others?.peers.isLost(name, run) === true,
       onGatewayOutcome: (gatewayId, outcome) => this.trunks.reportCall(gatewayId, outcome),
       routing: this.routing,
       dispatcher: this.dispatcher,

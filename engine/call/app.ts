@@ -31,7 +31,7 @@ import {
   carrierFull,
   rejectionFor,
 } from './inbound/admission.ts'
-import { retryAfter, routeCall } from './inbound/route.ts'
+import { extensionAt, retryAfter, routeCall } from './inbound/route.ts'
 import { spy } from './monitoring/spy.ts'
 import { Messages, type MessageTotals } from './phones/message.ts'
 import { ALLOW, ALLOW_OUTSIDE_CALLS, HeaderFilter, respond, requires100rel } from './sip-headers.ts'
@@ -168,6 +168,11 @@ function perform(request: CallRequest, deps: CallDeps): void {
     case 'decideForward': {
       const forward = forwardBy(call, request.headers, deps)
       return dispatch({ type: 'forwardDecided', callUuid, legId: request.legId, forward })
+    }
+    case 'findPhones': {
+      const { domain, extension } = request
+      const phones = extensionAt(domain, extension, deps)?.phones ?? []
+      return dispatch({ type: 'phonesFound', callUuid, phones })
     }
     case 'forwardOut':
       return forwardOut(call, request.by, request.invite, deps)

@@ -4,7 +4,14 @@
  */
 import * as legs from './leg.ts'
 import { type End, cause, failure } from '../cdr/end-reason.ts'
-import { attemptOf, attemptTimedOut, probed, withheld, attemptEvent } from './attempt.ts'
+import {
+  attemptEvent,
+  attemptOf,
+  attemptTimedOut,
+  holderTimer,
+  probed,
+  withheld,
+} from './attempt.ts'
 import {
   advance,
   callerGone,
@@ -30,6 +37,8 @@ import {
   attemptOver,
   dialRoute,
   forwardDecided,
+  lostHolder,
+  phonesFound,
   ringSource,
   ringTimedOut,
   roomTaken,
@@ -111,8 +120,13 @@ function onEvent(ctx: StepContext, event: MachineEvent): void {
       return beginAttended(ctx, event)
     case 'withheld':
     case 'probed':
+    case 'holderLost':
     case 'forwardDecided':
       return onAttemptEvent(ctx, event)
+    case 'phonesFound': {
+      const call = ctx.world.calls.get(event.callUuid)
+      return call && phonesFound(ctx, call, event.phones)
+    }
     case 'referAccepted':
     case 'referRefused':
     case 'referFailed':
@@ -268,7 +282,10 @@ function onCallSignal(ctx: StepContext, call: Call, signal: CallSignal): void {
 
 function onAttemptEvent(
   ctx: StepContext,
-  event: Extract<MachineEvent, { readonly type: 'withheld' | 'probed' | 'forwardDecided' }>,
+  event: Extract<
+    MachineEvent,
+    { readonly type: 'withheld' | 'probed' | 'holderLost' | 'forwardDecided' }
+  >,
 ): void {
   const { legId } = event
   const call = ctx.world.calls.get(legs.callUuidOf(legId))
@@ -277,6 +294,7 @@ function onAttemptEvent(
   if (event.type === 'forwardDecided') return forwardDecided(ctx, call, legId, event.forward)
   if (!attempt) return undefined
   if (event.type === 'probed') return probed(ctx, attempt, event.isThere)
+  if (event.type === 'holderLost') return lostHolder(ctx, call, attempt)
   return withheld(ctx, call, attempt, event.why, event.end)
 }
 
@@ -288,6 +306,11 @@ function onTimer(ctx: StepContext, timer: Timer): void {
       const call = leg && callOf(world, leg)
       const attempt = call && attemptOf(call, timer.legId)
       return attempt && attemptTimedOut(ctx, call, attempt)
+    }
+    case 'holder': {
+      const call = world.calls.get(legs.callUuidOf(timer.legId))
+      const attempt = call && attemptOf(call, timer.legId)
+      return attempt && holderTimer(ctx, attempt)
     }
     case 'exchange': {
       const exchange = world.exchanges.get(timer.exchangeId)

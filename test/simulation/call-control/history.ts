@@ -264,6 +264,8 @@ class History implements Line, Scene {
       case 'transfer':
         return this.#control.perform(command)
       case 'nodeSilent':
+      case 'checkHolder':
+      case 'findPhones':
         return
       default:
         if (this.#media) this.#media.legs.perform(command)

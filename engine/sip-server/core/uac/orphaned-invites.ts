@@ -15,6 +15,8 @@ import type { SentAck } from './outbound-request.ts'
 
 /** Far more responses than ringing callees send within one second after a crash. */
 const MAX_PER_SECOND = 200
+/** Ours, and that of the node whose INVITE was passed on. */
+const MAX_VIAS = 2
 
 export class OrphanedInvites {
   readonly #parts: CoreParts
@@ -103,10 +105,13 @@ export class OrphanedInvites {
   }
 }
 
-/** §18.1.2: the only Via is ours, as this listener shows itself, with a branch as it is made here. */
+/**
+ * §18.1.2: the first Via is ours, as this listener shows itself, with a branch as it is made here. Others follow if the
+ * process before this one only passed the INVITE on: whoever sent it gives that call up, and does not hear of the answer.
+ */
 function isAnswerToUs(response: SipMessage, { listener }: Flow): boolean {
   const { via } = response
-  if (via === undefined || response.list('Via').length !== 1) return false
+  if (via === undefined || response.list('Via').length > MAX_VIAS) return false
   const { advertisedHost, advertisedPort } = listener
   const isOurs = via.host === advertisedHost && via.port === advertisedPort
   return isOurs && /^z9hG4bK[\da-z]+$/.test(via.branch)
@@ -155,7 +160,8 @@ function dialogOf(response: SipMessage, flow: Flow, localCseq: number): Dialog {
     localCseq,
     remoteCseq: -1,
     contact: '',
-    routeSet: response.list('Record-Route').toReversed(),
+    // The way to the phone of a call that was passed on is its flow: the routes lead from there to us.
+    routeSet: response.list('Via').length > 1 ? [] : response.list('Record-Route').toReversed(),
     remoteTarget: contact?.uri ?? to?.uri ?? '',
     flow,
     isFlowBound: true,
