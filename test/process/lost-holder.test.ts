@@ -3,6 +3,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { DigestPhone } from '../support/digest-phone.ts'
 import { freshDatabase, hasPostgres } from '../support/postgres.ts'
 import { sdp } from '../support/sip-peer.ts'
+import { recordRoutes } from '../support/two-nodes.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { domain, passwordOf, twoPhones } from '../support/two-phones.ts'
 import { eventually, patientNodes } from '../support/waiting.ts'
@@ -66,7 +67,7 @@ describe.runIf(hasPostgres)('the instance of a ringing phone is killed', () => {
     expect((await caller.answerTo(leg)).status).toBe(503)
     expect(performance.now() - killedAt).toBeLessThan(25_000)
     await two.restart()
-    callee.peer.reply(invite, 200, { tag: 'b', body: sdp('answer') })
+    callee.peer.reply(invite, 200, { tag: 'b', body: sdp('answer'), headers: recordRoutes(invite) })
     await callee.peer.next('ACK')
     callee.peer.reply(await callee.peer.next('BYE'), 200)
   })
