@@ -78,7 +78,7 @@ export interface ShareStore {
  * A statement waits for so long at a locked wallet. Then it ends without having changed anything, and leaves out the
  * wallets that are locked: others must not wait for them.
  */
-export const LOCK_WAIT_MS = 200
+const LOCK_WAIT_MS = 200
 
 export class ShareRows implements ShareStore {
   readonly #kind: ShareTable['kind']
