@@ -3,7 +3,7 @@
  * charging, routing, dispatcher, trunks, registrar, guard. Started, drained and stopped as one.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Schedule } from '../schema/clock.ts'
+import type { Clocks, Schedule } from '../schema/clock.ts'
 import type { NodeIdentity } from '../schema/contracts/nodes.ts'
 import type { Store } from '../schema/open.ts'
 import { ActiveCalls } from './call/active-calls.ts'
@@ -83,6 +83,8 @@ export interface EngineDeps {
   readonly shares?: Shares | undefined
   /** The nodes of the installation; absent: this process is the only one. */
   readonly installation?: Installation | undefined
+  /** The clocks of what crosses the nodes of the installation; absent: those of this process. */
+  readonly clocks?: Clocks | undefined
   /** Returns the price of a number. Absent when an external OCS holds the prices. */
   readonly priceOf?: RoutingDeps['carrierPrice']
   /** Returns what charging would answer. Absent when an external OCS charges. */
@@ -193,7 +195,12 @@ export class Engine {
     // Behind drachtio-servers every node reaches every phone by their connections.
     const hasFlows = config.drachtio.servers === undefined
     if (installation !== undefined && hasFlows)
-      this.#others = createHop(this, installation, { now, wallNow, log, hosts: this.#hosts })
+      this.#others = createHop(this, installation, {
+        now,
+        wallNow: deps.clocks?.now ?? wallNow,
+        log,
+        hosts: this.#hosts,
+      })
     this.#server = hasFlows ? this.#createServer(deps) : undefined
     this.#messages = new MessageLog(now, config.traceMemoryBytes)
     const lagMs = (): number => this.#server?.load.lagMs ?? 0
@@ -300,6 +307,7 @@ export class Engine {
       onUnknownSource: this.#onUnknownSource,
       otherNodes: this.#transfers(deps),
       onNodeSilent: (name) => this.#others?.peers.suspect(name),
+      isHolderLost: ({ name, run }) => this.#others?.peers.isLost(name, run) === true,
       onGatewayOutcome: (gatewayId, outcome) => this.trunks.reportCall(gatewayId, outcome),
       routing: this.routing,
       dispatcher: this.dispatcher,
@@ -661,14 +669,14 @@ export class Engine {
   }
 
   #createRegistrar(deps: EngineDeps): Registrar {
-    const { store, now, wallNow, schedule, randomBytes, log, config, notices } = deps
+    const { store, wallNow, schedule, randomBytes, log, config, notices, clocks } = deps
     return new Registrar({
       notices,
       node: deps.node.name,
       hop: this.#others?.hop,
       store,
-      now,
-      wallNow,
+      now: clocks?.steadyNow ?? deps.now,
+      wallNow: clocks?.now ?? wallNow,
       schedule,
       secret: randomBytes(32),
       guard: this.guard,
@@ -692,13 +700,13 @@ export class Engine {
     return this.guard.admitRequest({ protocol, address, port }, method, headers['user-agent'])
   }
 
-  #transfers({ installation, wallNow, log }: EngineDeps): OtherNodes | undefined {
+  #transfers({ installation, wallNow, clocks, log }: EngineDeps): OtherNodes | undefined {
     if (installation === undefined || this.#others === undefined) return undefined
     const { self, key } = installation
     return new OtherNodes({
       self,
       key,
-      wallNow,
+      wallNow: clocks?.now ?? wallNow,
       log,
       peers: this.#others.peers,
       isRecording: (callUuid) => this.recordings?.isRecording(callUuid) === true,

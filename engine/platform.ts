@@ -138,6 +138,7 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
       notices: noticesFor(stores),
       shares: limits,
       installation: stores.local === undefined ? installationOf(store, node) : undefined,
+      clocks: stores.clocks,
       ...(charging instanceof Ocs
         ? { priceOf: pricesOf(charging, deps), foresee: (asked) => charging.foresee(asked) }
         : {}),
@@ -146,6 +147,10 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     })
     closers.push(() => engine.stop())
     node.countCalls(() => engine.calls.size)
+    node.onFenced((fenced) => {
+      if (charging instanceof Ocs)
+        void charging.loseHoldings(fenced).then(() => engine.calls.review())
+    })
     followForEngine(changes, engine)
     await engine.load()
     await changes.start()
@@ -202,6 +207,7 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
         isJournalLost: stores.isJournalLost,
         requestShares: requests,
         others: othersOf(stores, deps),
+        clocks: stores.clocks,
       },
       deps,
     )
@@ -417,10 +423,13 @@ const noticesFor = ({ notices, changes }: Stores) =>
   }
 
 /** Undefined: no other process shares the database. */
-function othersOf({ store, node, notices }: Stores, deps: PlatformDeps): OtherNodes | undefined {
+function othersOf(
+  { store, node, notices, clocks }: Stores,
+  deps: PlatformDeps,
+): OtherNodes | undefined {
   if (notices === undefined) return undefined
   const key = store.secrets.keyFor(NODE_KEY)
-  return new OtherNodes({ ...deps, ...membershipOf(node, key, deps.now) })
+  return new OtherNodes({ ...deps, ...clocks, ...membershipOf(node, key, clocks.now) })
 }
 
 function openControl(
@@ -429,6 +438,7 @@ function openControl(
     backups,
     node,
     certificates,
+    clocks,
     ...parts
   }: {
     readonly store: Store
@@ -445,17 +455,18 @@ function openControl(
     readonly rateImports: RateImports
     readonly backups: ScheduledBackups | undefined
     readonly others: OtherNodes | undefined
+    readonly clocks: Stores['clocks']
   },
   deps: PlatformDeps,
 ): Promise<ControlServer> {
-  const { config, version, now, steadyNow, schedule, randomBytes, log } = deps
-  const port = portOf(engine, (time) => time + now() - steadyNow())
+  const { config, version, schedule, randomBytes, log } = deps
+  // The engine has the steady clock of this process.
+  const port = portOf(engine, (time) => time + clocks.now() - deps.steadyNow())
   return startControl(
     {
       ...parts,
+      ...clocks,
       nodes: node,
-      now,
-      steadyNow,
       schedule,
       randomBytes,
       log,

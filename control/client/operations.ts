@@ -1499,6 +1499,8 @@ export type ProcessNode = {
   heartbeat_at: string
   /** The process that answers. */
   is_this: boolean
+  /** How far its clock is ahead of the database server; 0 within two seconds. */
+  clock_difference_seconds: number
   /** Settings that must be the same on all nodes, and in which this one differs from another that lives. */
   differing_settings: readonly string[]
 }

@@ -24,6 +24,9 @@ const nodeView = z
     started_at: moment,
     heartbeat_at: moment.describe('By the clock of the database server.'),
     is_this: z.boolean().describe('The process that answers.'),
+    clock_difference_seconds: z
+      .number()
+      .describe('How far its clock is ahead of the database server; 0 within two seconds.'),
     differing_settings: z
       .array(z.string())
       .describe(
@@ -97,6 +100,7 @@ export const nodeRoutes = ({ nodes }: Pick<Platform, 'nodes'>) =>
           started_at: exampleTime,
           heartbeat_at: exampleTime,
           is_this: true,
+          clock_difference_seconds: 0,
           differing_settings: [],
         },
       ]),
@@ -126,4 +130,9 @@ const viewOf = ({ name, epoch, address, version, state, ...node }: NodeStatus) =
   started_at: timeToText(node.startedAt),
   heartbeat_at: timeToText(node.heartbeatAt),
   is_this: node.isThis,
+  clock_difference_seconds: clockSecondsOf(node),
 })
+
+/** How far the clock of a node is ahead of the database server, as it is shown. */
+export const clockSecondsOf = ({ clockDifferenceMs }: Pick<NodeStatus, 'clockDifferenceMs'>) =>
+  Math.round(clockDifferenceMs / 100) / 10

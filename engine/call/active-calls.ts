@@ -476,6 +476,12 @@ export class ActiveCalls {
     this.#scheduleHeartbeat()
   }
 
+  /** Ends the calls that may not go on, now rather than at the next heartbeat. */
+  review(): void {
+    const alive = this.#lasting()
+    if (alive.length > 0) this.#reportAlive(alive)
+  }
+
   /** Answered calls, without those whose parties have not been heard since the last process. */
   #lasting(): readonly string[] {
     const lasting: string[] = []
@@ -486,9 +492,13 @@ export class ActiveCalls {
 
   #reportAlive(callUuids: readonly string[]): void {
     for (const { callUuid, code } of this.#deps.charging.alive(callUuids, this.#deps.now()))
-      this.#stop(callUuid, { kind: 'cut', by: 'system', cause: cause.barred, code })
+      this.#stop(callUuid, { kind: 'cut', by: 'system', cause: causeOf(code), code })
   }
 }
+
+/** Codes of calls whose money is gone; all others may not be made any more. */
+const unpaid: ReadonlySet<string> = new Set(['insufficient_funds', 'ocs_unreachable'])
+const causeOf = (code: string): number => (unpaid.has(code) ? cause.noCredit : cause.barred)
 
 /** By uuid: a `Set` of calls would keep ended ones for a while (`ReleasingMap`). */
 type Index = Map<number, Set<string>>

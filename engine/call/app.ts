@@ -32,7 +32,7 @@ import {
   rejectionFor,
 } from './inbound/admission.ts'
 import { type RefusedInvite, RefusedInvites } from './inbound/refused-invite.ts'
-import { retryAfter, routeCall } from './inbound/route.ts'
+import { extensionAt, retryAfter, routeCall } from './inbound/route.ts'
 import { spy } from './monitoring/spy.ts'
 import { Messages, type MessageTotals } from './phones/message.ts'
 import { ALLOW, HeaderFilter, respond, requires100rel } from './sip-headers.ts'
@@ -174,6 +174,11 @@ function perform(request: CallRequest, deps: CallDeps): void {
     case 'decideForward': {
       const forward = forwardBy(call, request.headers, deps)
       return dispatch({ type: 'forwardDecided', callUuid, legId: request.legId, forward })
+    }
+    case 'findPhones': {
+      const { domain, extension } = request
+      const phones = extensionAt(domain, extension, deps)?.phones ?? []
+      return dispatch({ type: 'phonesFound', callUuid, phones })
     }
     case 'forwardOut':
       return forwardOut(call, request.by, request.invite, deps)

@@ -5,7 +5,7 @@
 import type { Quality, SavedEntry } from '../../schema/contracts/charging.ts'
 import type { CallDeps } from './call-deps.ts'
 import { callUuidOf } from './call-machine/leg.ts'
-import type { LiveCall } from './call-machine/state.ts'
+import type { HolderRun, LiveCall } from './call-machine/state.ts'
 import { handle } from './call-machine/machine.ts'
 import type {
   Command,
@@ -43,6 +43,8 @@ export interface CallRunnerDeps
   readonly onGatewayOutcome: (gatewayId: number, outcome: 'answered' | 'failed') => void
   /** Another node of the installation does not respond to an INVITE. */
   readonly onNodeSilent?: ((name: string) => void) | undefined
+  /** Whether this run of another node is over, as far as is known. Absent: there is no other node. */
+  readonly isHolderLost?: ((holder: HolderRun) => boolean) | undefined
   /** Performs commands that need routing: a REFER, a 3xx, an answered source of click-to-call. */
   readonly requests: (request: CallRequest) => void
   /** For challenges in the dialogs with a carrier that are restored: passwords are not saved. */
@@ -58,7 +60,9 @@ export interface CallRunnerDeps
 type CommandOf<T extends Command['type']> = Extract<Command, { readonly type: T }>
 
 /** Commands that begin or redirect calls. */
-export type CallRequest = CommandOf<'decideForward' | 'forwardOut' | 'connectSource' | 'refer'>
+export type CallRequest = CommandOf<
+  'decideForward' | 'findPhones' | 'forwardOut' | 'connectSource' | 'refer'
+>
 
 /** An attempt that waits for a media relay is checked again after this time. */
 const HELD_POLL_MS = 500
@@ -234,10 +238,15 @@ export class CallRunner {
       case 'stopTimer':
         return this.#timers.stop(command.timer)
       case 'decideForward':
+      case 'findPhones':
       case 'forwardOut':
       case 'connectSource':
       case 'refer':
         return this.#deps.requests(command)
+      case 'checkHolder': {
+        const isLost = this.#deps.isHolderLost?.(command.holder) === true
+        return isLost ? this.dispatch({ type: 'holderLost', legId: command.legId }) : undefined
+      }
       case 'reportHealth':
         return this.#reportHealth(command)
       case 'probe':
@@ -428,7 +437,13 @@ export class CallRunner {
 const isForPeer = (command: Command): command is LegCommand | CommandOf<'forgetLeg'> =>
   'legId' in command && !(command.type in notForPeer)
 
-const notForPeer = { invite: true, probe: true, decideForward: true, refer: true }
+const notForPeer = {
+  invite: true,
+  probe: true,
+  checkHolder: true,
+  decideForward: true,
+  refer: true,
+}
 
 function callUuidIn(event: MachineEvent): string | undefined {
   if ('callUuid' in event) return event.callUuid
@@ -442,6 +457,7 @@ class CallTimers {
   readonly #onTimer: (timer: Timer) => void
   readonly #timers: Readonly<Record<Timer['kind'], Map<string, Deadline>>> = {
     attempt: new Map(),
+    holder: new Map(),
     ring: new Map(),
     grant: new Map(),
     'grant-end': new Map(),
@@ -484,6 +500,7 @@ function idOf(timer: Timer): string {
     case 'retry':
       return `${timer.legId} ${timer.retryId}`
     case 'attempt':
+    case 'holder':
     case 'parting':
     case 'question':
       return timer.legId

@@ -21,6 +21,8 @@ export interface CallStoreDeps extends BatchDeps {
   readonly schedule: Schedule
   /** Nothing is lost meanwhile. */
   readonly onFailure: (error: unknown, waiting: number) => void
+  /** Records wait for these wallets, which another transaction has locked; none: they wait no more. */
+  readonly onLockedWallets?: (ids: readonly number[]) => void
   /** Events of calls are lost. Called for the first of an outage, and for those that wait when the process ends. */
   readonly onLostEvents?: (count: number) => void
 }
@@ -53,6 +55,7 @@ export class CallStore {
       ...deps,
       maxWaiting: Infinity,
       run: (queued) => this.#batches.write(queued.map(({ call }) => call)),
+      rows: this.#batches.rowsOf(({ call }) => call, deps.onLockedWallets ?? (() => undefined)),
     })
     this.#events = new WriteQueue({
       ...deps,

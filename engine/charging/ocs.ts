@@ -8,6 +8,7 @@
  */
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import type { CallRecord } from '../../schema/call-record.ts'
+import type { Fenced } from '../../schema/contracts/nodes.ts'
 import type { ChangedPayers } from '../../schema/changes/changes.ts'
 import { wrongBalancesIn } from '../../schema/migrate.ts'
 import type { Schedule } from '../../schema/clock.ts'
@@ -58,6 +59,7 @@ import { Rates } from './pricing/rates.ts'
 import { chargeLeft, type EndedLeft } from './settlement/charge.ts'
 import { Charges } from './settlement/charges.ts'
 import { orUnstored, unstored } from './settlement/node-reports.ts'
+import { LostHoldings } from './lost-holdings.ts'
 import { Settlement } from './settlement/settlement.ts'
 
 export interface OcsDeps {
@@ -120,6 +122,7 @@ export class Ocs implements Charging, OcsPort {
   readonly #events: AccountingEvents
   readonly #settlement: Settlement
   readonly #charges: Charges
+  readonly #lost: LostHoldings
   readonly #moves: MoneyMoves
   /** What this process holds of wallets. Undefined: no other process spends from the same ones. */
   readonly money: NodeShares | undefined
@@ -157,6 +160,7 @@ export class Ocs implements Charging, OcsPort {
       sink: deps.events,
       onFailure: (error, waiting) =>
         deps.log('error', 'billing: records cannot be stored', { error, waiting }),
+      onLockedWallets: (ids) => logLocked(ids, deps.log),
       onLostEvents: (count) => deps.log('warn', 'billing: events of calls are lost', { count }),
       owner: members,
       onSettled: (spent, beyond) => money?.settled(spent, beyond),
@@ -178,10 +182,14 @@ export class Ocs implements Charging, OcsPort {
       members,
       onNewCap: () => this.#reservations.countLive((...call) => this.#guards.metersOf(...call)),
     })
-    this.#charges = new Charges({ books: () => this.#books(), canHold })
+    const { failMode = 'closed' } = deps
+    const reservations = this.#reservations
+    this.#lost = new LostHoldings({ money, reservations, failMode, now, schedule })
+    const uncertain = () => this.#lost.certain()
+    this.#charges = new Charges({ books: () => this.#books(), canHold, uncertain })
     this.#decisions = new Decisions({
       unknownCaller: deps.unknownCaller,
-      failMode: deps.failMode ?? 'closed',
+      failMode,
       now,
       canHold,
       caps: this.#guards.caps,
@@ -288,7 +296,7 @@ export class Ocs implements Charging, OcsPort {
 
   answered(call: OpenCall, state?: string): Promise<boolean> {
     const { callUuid } = call
-    const tariff = this.#reservations.touch(callUuid, this.#deps.now())?.tariff ?? null
+    const tariff = this.#reservations.answered(callUuid, this.#deps.now())?.tariff ?? null
     const saved = state === undefined ? undefined : this.#withGrant(callUuid, state)
     return this.#records.answered(
       call,
@@ -323,7 +331,15 @@ export class Ocs implements Charging, OcsPort {
 
   alive(callUuids: readonly string[], nowMs: number): readonly RevokedCall[] {
     this.#records.alive(callUuids, nowMs)
-    return revokedAmong(callUuids, nowMs, this.#reservations, this.#guards)
+    return [
+      ...revokedAmong(callUuids, nowMs, this.#reservations, this.#guards),
+      ...this.#lost.revoked(callUuids),
+    ]
+  }
+
+  /** Others have taken what this process held for live calls. Resolves when `alive` says which of them end. */
+  loseHoldings(fenced: Fenced): Promise<void> {
+    return this.#lost.lose(fenced)
   }
 
   running(nowMs: number, sinceMs: number): void {
@@ -440,6 +456,15 @@ export class Ocs implements Charging, OcsPort {
     if (lost.length > 0) this.#deps.log('warn', 'billing: calls without a report', { calls: lost })
     this.#cancelHousekeeping = this.#deps.schedule(() => this.#housekeep(), housekeepingMs)
   }
+}
+
+/** The log names no more wallets. */
+const MAX_TOLD_WALLETS = 10
+
+function logLocked(ids: readonly number[], log: Log): void {
+  if (ids.length === 0) return log('info', 'billing: no wallet is locked any more')
+  const wallets = ids.slice(0, MAX_TOLD_WALLETS)
+  log('warn', 'billing: another transaction has locked wallets: their records wait', { wallets })
 }
 
 interface Counted {

@@ -2,7 +2,7 @@
  * Bindings in the database. A REGISTER is answered after its group is committed, so that a restart loses no confirmed
  * binding. Nodes that share a database notify each other of extensions whose bindings have changed.
  */
-import type { Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import type { Schedule } from '../../schema/clock.ts'
 import {
   all,
@@ -125,9 +125,12 @@ export class BindingStore {
         .where('extension_id', '=', param('extensionId'))
         .where('node', '=', param('node')),
     )
-    this.#removeExpired = prepare(store, (db, param) =>
-      db.deleteFrom('binding').where('expires_at', '<=', param('now')),
-    )
+    this.#removeExpired = prepare(store, (db, param) => {
+      const expired = db.deleteFrom('binding').where('expires_at', '<=', param('now'))
+      // The clock of a node may be ahead of the others: what they hold is there for as long as the server says.
+      const serverNow = sql<number>`extract(epoch FROM clock_timestamp()) * 1000`
+      return store.statements.isShared ? expired.where('expires_at', '<=', serverNow) : expired
+    })
     this.#removeClosed = prepare(store, (db, param: Param<Closed>) =>
       db
         .deleteFrom('binding')

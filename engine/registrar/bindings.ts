@@ -297,8 +297,9 @@ export interface ContactTarget {
   readonly nextHop: string | undefined
   /** The URI to which another node of ours forwards requests by `routes`; absent: the routes are those of its Path. */
   readonly lastHop?: string
-  /** The name of that node. */
+  /** The name of that node, and its run. */
   readonly holder?: string
+  readonly holderRun?: number
   /** Thousandths; higher is preferred. */
   readonly q: number
   readonly source: Source

@@ -44,6 +44,10 @@ export class LocalRows implements ShareStore {
     return Promise.resolve(true)
   }
 
+  locked(): Promise<ReadonlySet<string>> {
+    return Promise.resolve(new Set())
+  }
+
   freeOthersOfNode(): Promise<void> {
     return Promise.resolve()
   }

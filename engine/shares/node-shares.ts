@@ -13,6 +13,7 @@ import type { Log } from '../../schema/contracts/log.ts'
 import type { NodeIdentity } from '../../schema/contracts/nodes.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import type { Store } from '../../schema/open.ts'
+import { isLocked } from '../../schema/storage/storage.ts'
 import { NodeShare, type ShareHolder, type ShareKind } from './node-share.ts'
 import { ASK, FREED, messages, type Notices, readMessage, RESET } from './share-notices.ts'
 import { LocalRows } from './local-rows.ts'
@@ -22,6 +23,10 @@ import { type ShareOwner, ShareRows, type ShareStore, type StoredShare } from '.
 export interface ShareMembers extends ShareOwner {
   /** False: others may take the node for gone, and what it holds. */
   readonly canHold: () => boolean
+  /** Changes when others have taken what was held, and this process may hold again. Absent: it does not. */
+  readonly run?: () => number
+  /** Whether others have taken what is held here is known in a moment only: the machine may have been asleep. */
+  readonly mayHaveSlept?: () => boolean
   /** How many nodes are alive. */
   readonly size: () => number
   /** Nodes that cannot come back as what they were. */
@@ -91,8 +96,12 @@ const POLLS_PER_REPETITION = 10
 const POLLS_PER_SWEEP = 60
 /** While nothing may be held, what is wanted is looked at again. */
 const UNHELD_MS = 100
+/** While another transaction has the row of a share locked, the row is looked at again. */
+const LOCKED_MS = 100
 /** Of shares in one statement. */
 const AT_ONCE = 500
+/** The log names no more of the resources that are locked. */
+const MAX_TOLD = 10
 const MAX_WAITING = 10_000
 
 export class NodeShares implements Shares, RequestShares {
@@ -104,6 +113,9 @@ export class NodeShares implements Shares, RequestShares {
   /** Those that hold, use or want something. */
   readonly #active = new Map<string, NodeShare>()
   readonly #wanting = new Set<NodeShare>()
+  /** Another transaction has locked their rows: only their own calls wait for them. No more than `AT_ONCE`. */
+  readonly #locked = new Set<NodeShare>()
+  #lookedAt = -Infinity
   /** Those of the request that is under way. */
   #asking: ReadonlySet<NodeShare> = new Set()
   /** Given back because another node has asked. */
@@ -113,6 +125,7 @@ export class NodeShares implements Shares, RequestShares {
   #isStopped = false
   /** Others may have taken what is held here. */
   #isStale = false
+  #run: number | undefined
   /** No other process of this node goes on. */
   #isAlone = false
   /** When these are stored, rows of other processes of this node are to be removed. Undefined: none are. */
@@ -127,6 +140,7 @@ export class NodeShares implements Shares, RequestShares {
     const { store, members, now, schedule } = deps
     this.#deps = deps
     this.#kind = kind
+    this.#run = members.run?.()
     this.#rows = members.isOnly
       ? new LocalRows(store, kind.kind)
       : new ShareRows(store, kind.kind, members)
@@ -156,7 +170,9 @@ export class NodeShares implements Shares, RequestShares {
   forget(resource: string): void {
     const share = this.#active.get(resource)
     this.#active.delete(resource)
-    if (share !== undefined) this.#wanting.delete(share)
+    if (share === undefined) return
+    this.#wanting.delete(share)
+    this.#locked.delete(share)
   }
 
   reset(resource: string): void {
@@ -180,6 +196,17 @@ export class NodeShares implements Shares, RequestShares {
     this.#isAlone = true
     this.#unstored = new Set(this.#wanting)
     await this.#work.request()
+  }
+
+  /** Others have taken what was held here. Resolves when the database has been asked for it anew. */
+  async holdAnew(): Promise<void> {
+    this.#mayHold()
+    await this.#work.request()
+  }
+
+  /** Whether others have taken what is held here is known in a moment only. */
+  get mayHaveSlept(): boolean {
+    return this.#deps.members.mayHaveSlept?.() === true
   }
 
   /** Another server may answer than before: what it has counts, also where it is behind. */
@@ -214,7 +241,9 @@ export class NodeShares implements Shares, RequestShares {
     this.#cancelPoll()
     for (const share of this.#active.values()) share.close()
     this.#cancelSoon?.()
-    while (this.#wanting.size > 0 && !this.#isFailing && this.#mayHold()) await this.#work.request()
+    // What is locked stays stored as it is, as what a process holds that ends without a server.
+    while (this.#wanting.size > this.#locked.size && !this.#isFailing && this.#mayHold())
+      await this.#work.request()
     this.#isStopped = true
     this.#cancelSoon?.()
     if (!this.#isFailing) await this.#rows.forgetUnused().catch((error) => this.#failed(error))
@@ -245,11 +274,13 @@ export class NodeShares implements Shares, RequestShares {
   async #exchange(): Promise<void> {
     if (!this.#mayHold()) return this.#putOff()
     const unstored = this.#unstored
-    const shares = [...this.#wanting].slice(0, AT_ONCE)
-    for (const share of shares) this.#wanting.delete(share)
-    this.#asking = new Set(shares)
+    let shares: readonly NodeShare[] = []
     const cancelProbes = this.#probeLater()
     try {
+      await this.#lookAtLocked()
+      shares = this.#nextShares()
+      for (const share of shares) this.#wanting.delete(share)
+      this.#asking = new Set(shares)
       if (shares.length > 0) await this.#store(shares)
       for (const share of shares) unstored?.delete(share)
       if (unstored?.size === 0 && this.#unstored === unstored && this.#mayHold()) {
@@ -266,13 +297,50 @@ export class NodeShares implements Shares, RequestShares {
         this.#wanting.add(share)
         this.#unstored?.add(share)
       }
-      this.#failed(error)
+      if (isLocked(error)) await this.#leaveOutLocked(shares)
+      else this.#failed(error)
     }
     cancelProbes()
     this.#asking = new Set()
     if (!this.#isWorkLeft) return
-    if (this.#waiting > 0) this.#soon(this.#isFailing ? TRY_AGAIN_MS : ASK_AGAIN_MS)
+    if (this.#wanting.size === this.#locked.size && this.#locked.size > 0) this.#soon(LOCKED_MS)
+    else if (this.#waiting > 0) this.#soon(this.#isFailing ? TRY_AGAIN_MS : ASK_AGAIN_MS)
     else this.#soon(this.#isFailing ? POLL_MS : GROUP_MS)
+  }
+
+  #nextShares(): readonly NodeShare[] {
+    const isFree = (share: NodeShare): boolean => !this.#locked.has(share)
+    const wanting = [...this.#wanting]
+    return (this.#locked.size === 0 ? wanting : wanting.filter(isFree)).slice(0, AT_ONCE)
+  }
+
+  /** A statement has waited too long at a locked row: the rows that are locked now are left out of the next one. */
+  async #leaveOutLocked(shares: readonly NodeShare[]): Promise<void> {
+    try {
+      const locked = await this.#rows.locked(shares.map(({ resource }) => resource))
+      this.#lookedAt = this.#deps.now()
+      const resources = [...locked].slice(0, AT_ONCE - this.#locked.size)
+      for (const share of shares) if (resources.includes(share.resource)) this.#locked.add(share)
+      if (resources.length === 0) return
+      const message = `${this.#kind.kind}s: another transaction has locked them: their calls wait, others go on`
+      this.#deps.log('warn', message, { resources: resources.slice(0, MAX_TOLD) })
+    } catch (error) {
+      this.#failed(error)
+    }
+  }
+
+  /** Those that are locked no more are stored with the others. */
+  async #lookAtLocked(): Promise<void> {
+    const { now, log } = this.#deps
+    if (this.#locked.size === 0 || now() < this.#lookedAt + LOCKED_MS) return
+    const shares = [...this.#locked]
+    const locked = await this.#rows.locked(shares.map(({ resource }) => resource))
+    this.#lookedAt = now()
+    for (const share of shares) {
+      if (locked.has(share.resource)) share.serverIsThere()
+      else this.#locked.delete(share)
+    }
+    if (this.#locked.size === 0) log('info', `${this.#kind.kind}s: none is locked any more`)
   }
 
   /** Until it is cancelled: calls wait longer for a server that is there. */
@@ -297,9 +365,11 @@ export class NodeShares implements Shares, RequestShares {
 
   /** After a time in which others may have taken what this node holds, each share is stored again before it is used. */
   #mayHold(): boolean {
-    const mayHold = this.#deps.members.canHold()
-    if (mayHold && this.#isStale) {
+    const { canHold, run } = this.#deps.members
+    const mayHold = canHold()
+    if (mayHold && (this.#isStale || this.#run !== run?.())) {
       this.#isStale = false
+      this.#run = run?.()
       for (const share of this.#active.values()) {
         share.void()
         share.forgetStored()

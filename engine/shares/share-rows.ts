@@ -2,6 +2,7 @@
 import type { NodeIdentity } from '../../schema/contracts/nodes.ts'
 import { GONE_MS } from '../../schema/nodes/heartbeat.ts'
 import type { Store } from '../../schema/open.ts'
+import { lockedWallets, lockWait } from '../../schema/sql/row-locks.ts'
 import type { PreparedStatement } from '../../schema/sql/statements.ts'
 import type { ShareTable } from '../../schema/database.ts'
 
@@ -58,6 +59,8 @@ export interface ShareStore {
   spend(resource: string, amount: number): Promise<StoredShare | undefined>
   /** Asks for nothing, and waits for no row. Never rejects. */
   isServerThere(): Promise<boolean>
+  /** Those of `resources` whose row another transaction has locked now. Waits for none of them. */
+  locked(resources: readonly string[]): Promise<ReadonlySet<string>>
   /** Frees what earlier processes of this node had, and another one that has ended. */
   freeOthersOfNode(): Promise<void>
   /** This process ends: what is used stays, as the calls may go on. */
@@ -70,6 +73,12 @@ export interface ShareStore {
    */
   release(node: NodeIdentity): Promise<void>
 }
+
+/**
+ * A statement waits for so long at a locked wallet. Then it ends without having changed anything, and leaves out the
+ * wallets that are locked: others must not wait for them.
+ */
+const LOCK_WAIT_MS = 200
 
 export class ShareRows implements ShareStore {
   readonly #kind: ShareTable['kind']
@@ -85,7 +94,7 @@ export class ShareRows implements ShareStore {
   ) {
     this.#kind = kind
     this.#owner = [name, process]
-    this.#statements = prepare(store)
+    this.#statements = prepare(store, kind)
   }
 
   async take(
@@ -122,6 +131,13 @@ export class ShareRows implements ShareStore {
     )
   }
 
+  async locked(resources: readonly string[]): Promise<ReadonlySet<string>> {
+    // Rows of the other kinds are locked by single statements only, which end at once.
+    if (this.#kind !== 'wallet') return new Set()
+    const rows = await this.#statements.locked.all([JSON.stringify(resources)])
+    return new Set(rows.map(({ id }) => String(id)))
+  }
+
   async freeOthersOfNode(): Promise<void> {
     await this.#statements.freeOthers.run([this.#kind, ...this.#owner])
   }
@@ -149,10 +165,17 @@ interface Row {
   readonly is_of_day: 0 | 1
 }
 
-function prepare({ statements }: Pick<Store, 'statements'>) {
+const taken = 'take_shares(CAST($1 AS json), $2, $3, $4, $5, $6, $7, $8)'
+
+/** The function runs after the setting, because it reads a column of that. */
+const takeOfWallets = `SELECT shares.* FROM (SELECT ${lockWait(LOCK_WAIT_MS)} AS wait OFFSET 0) AS setting,
+  LATERAL ${taken.replace('$1', 'CASE WHEN setting.wait IS NOT NULL THEN $1 END')} AS shares`
+
+function prepare({ statements }: Pick<Store, 'statements'>, kind: ShareTable['kind']) {
   const statement = <R>(sql: string): PreparedStatement<R> => statements.prepare<R>(sql)
   return {
-    take: statement<Row>('SELECT * FROM take_shares(CAST($1 AS json), $2, $3, $4, $5, $6, $7, $8)'),
+    take: statement<Row>(kind === 'wallet' ? takeOfWallets : `SELECT * FROM ${taken}`),
+    locked: statement<{ readonly id: number }>(lockedWallets),
     spend: statement<StoredShare>(
       `UPDATE share SET amount = amount - CAST($5 AS bigint), version = version + 1
        WHERE kind = $1 AND node = $2 AND process = $3 AND resource = $4 RETURNING amount, version`,

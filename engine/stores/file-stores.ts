@@ -45,6 +45,7 @@ export async function openFile(deps: StoresDeps): Promise<Stores> {
       local: store,
       disk: storage,
       notices: undefined,
+      clocks: deps,
       databaseId: id,
       isJournalLost,
       changes: new FileChanges(store, deps),

@@ -20,8 +20,9 @@ export function installationOf(
     self: node.identity.name,
     key: secrets.keyFor('nodes'),
     nodes: () =>
-      node.list().map(({ name, sipUri, sipAddresses: addresses, state, heartbeatAt }) => ({
+      node.list().map(({ name, sipUri, sipAddresses: addresses, state, heartbeatAt, epoch }) => ({
         name,
+        epoch,
         sipUri,
         addresses,
         heartbeatAt,

@@ -5,7 +5,8 @@ import { ServerChanges } from '../../schema/changes/changes.ts'
 import { CallJournal } from '../../schema/journal/journal.ts'
 import { JournalFiles, databaseIdOf, JournalMark } from '../../schema/journal/journal-file.ts'
 import { Heartbeat } from '../../schema/nodes/heartbeat.ts'
-import { installIdAt, registerNode } from '../../schema/nodes/node-registry.ts'
+import { ServerClock } from '../../schema/nodes/server-clock.ts'
+import { installIdAt, registerNode, serverNow } from '../../schema/nodes/node-registry.ts'
 import { SettingsOfNodes } from '../../schema/nodes/settings-of-nodes.ts'
 import { refuseWithoutFolder, type Store } from '../../schema/open.ts'
 import { brokenClaims } from '../../schema/ownership.ts'
@@ -67,7 +68,8 @@ async function serveFrom(store: ServerStore, deps: OpenServer): Promise<Stores> 
   closers.push(() => notices.stop())
   await notices.start()
   const changes = await ServerChanges.open({ notices, schedule, random, log })
-  const { node, settings } = await joinInstallation(store, notices, deps)
+  const serverClock = await readServerClock(store, deps)
+  const { node, settings } = await joinInstallation(store, { notices, serverClock }, deps)
   closers.push(() => node.stop())
   closers.push(() => settings.stop())
   const id = await databaseIdOf(store)
@@ -82,6 +84,7 @@ async function serveFrom(store: ServerStore, deps: OpenServer): Promise<Stores> 
     notices,
     changes,
     node,
+    clocks: { now: serverClock.now, steadyNow: serverClock.now },
     databaseId: id,
     close,
     isJournalLost,
@@ -107,9 +110,18 @@ async function serveFrom(store: ServerStore, deps: OpenServer): Promise<Stores> 
   }
 }
 
+async function readServerClock(
+  store: Store,
+  { steadyNow }: Pick<StoresDeps, 'steadyNow'>,
+): Promise<ServerClock> {
+  const sentAt = steadyNow()
+  const serverAt = await serverNow(store)
+  return new ServerClock(steadyNow, { sentAt, serverAt, answeredAt: steadyNow() })
+}
+
 async function joinInstallation(
   store: Store,
-  notices: ServerNotices,
+  { notices, serverClock }: { readonly notices: ServerNotices; readonly serverClock: ServerClock },
   deps: OpenServer,
 ): Promise<{ readonly node: Heartbeat; readonly settings: SettingsOfNodes }> {
   const { config, hostName, version, name, steadyNow: now, schedule, log } = deps
@@ -124,6 +136,7 @@ async function joinInstallation(
   const node = new Heartbeat(
     {
       identity,
+      installId,
       address,
       version,
       offlineMs,
@@ -131,6 +144,7 @@ async function joinInstallation(
       storage,
       settings,
       now,
+      clocks: { ofMachine: deps.now, ofServer: serverClock },
       schedule,
       log,
     },

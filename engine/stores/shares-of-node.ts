@@ -20,6 +20,8 @@ export function membersOf(
     name: node.identity.name,
     process: randomBytes(8).toString('hex'),
     canHold: () => node.isHoldingMoney(),
+    run: () => node.identity.epoch,
+    mayHaveSlept: () => node.mayHaveSlept(),
     size: () => node.list().filter(isAlive).length,
     gone: () => node.gone(),
   }

@@ -3,7 +3,7 @@ import type { Cancel, Clocks, Schedule, Boot } from '../../schema/clock.ts'
 import type { Changes } from '../../schema/changes/changes.ts'
 import type { Unserved } from '../../schema/contracts/calls.ts'
 import type { Log } from '../../schema/contracts/log.ts'
-import type { NodesPort, NodeIdentity } from '../../schema/contracts/nodes.ts'
+import type { Fenced, NodesPort, NodeIdentity } from '../../schema/contracts/nodes.ts'
 import type { CallJournal } from '../../schema/journal/journal.ts'
 import type { LocalStore, Store } from '../../schema/open.ts'
 import type { ServerNotices } from '../../schema/postgres/notices.ts'
@@ -33,6 +33,11 @@ export interface Stores {
   readonly node: OwnNode
   /** Of the journal of calls. Where the database is a file, that is its own. */
   readonly disk: Storage
+  /**
+   * The clocks of what crosses processes that share a database, such as tokens, sessions and registrations: of the server,
+   * which both are. Those of this process, where the database is a file.
+   */
+  readonly clocks: Clocks
   /** A random number of the database. */
   readonly databaseId: string
   /** The journal of calls that the last run left is not there, or is empty. */
@@ -64,6 +69,10 @@ export interface OwnNode extends NodesPort {
   isHoldingMoney(): boolean
   /** No other node takes this one for gone: what it holds of limits is its own. Longer than what it holds of wallets. */
   isHolding(): boolean
+  /** The clock of the machine went on while the steady one did not: whether this run is fenced is known after a heartbeat. */
+  mayHaveSlept(): boolean
+  /** Calls `handler` each time that this run finds itself fenced. */
+  onFenced(handler: (fenced: Fenced) => void): void
   /** Nodes that cannot come back as what they were: what they hold may be freed. */
   gone(): readonly NodeIdentity[]
   /**

@@ -15,12 +15,22 @@ export interface NodeStatus extends NodeIdentity {
   /** Milliseconds UTC. */
   readonly startedAt: number
   readonly heartbeatAt: number
+  /** How far the clock of its machine is ahead of the database server's, in whole seconds; 0 within two seconds. */
+  readonly clockDifferenceMs: number
   /** The process that answers. */
   readonly isThis: boolean
 }
 
 /** `fenced`: another process has taken its name for good. `unheard`: the database server does not answer the node. */
 export type NodeCondition = 'valid' | 'unheard' | 'fenced'
+
+/** What a process finds that was fenced: it was paused, cut off or asleep, and others have what it held. */
+export interface Fenced {
+  /** How long its steady clock stood still: the machine was asleep. */
+  readonly stoodStillMs: number
+  /** It may hold money again, for its live calls. False: another process has its name. */
+  readonly mayHold: boolean
+}
 
 export interface NodesPort {
   readonly identity: NodeIdentity
@@ -32,6 +42,8 @@ export interface NodesPort {
   readonly condition: NodeCondition
   /** Milliseconds since the last heartbeat of this process; 0 on SQLite. */
   readonly heartbeatAgeMs: number
+  /** How far the clock of this machine is ahead of the database server's, as measured last; 0 on SQLite. */
+  readonly clockDifferenceMs: number
 }
 
 /** One run of one process of an installation. */

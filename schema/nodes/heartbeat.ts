@@ -5,14 +5,23 @@
  */
 import type { Cancel, Schedule } from '../clock.ts'
 import type { Log } from '../contracts/log.ts'
-import type { NodeCondition, NodeIdentity, NodesPort, NodeStatus } from '../contracts/nodes.ts'
-import { HEARTBEAT_TTL_MS } from './node-registry.ts'
+import type {
+  Fenced,
+  NodeCondition,
+  NodeIdentity,
+  NodesPort,
+  NodeStatus,
+} from '../contracts/nodes.ts'
+import { CLOCK_OF_NODE, HEARTBEAT_TTL_MS } from './node-registry.ts'
+import { CLOCK_TOLERANCE_MS, type ServerClock } from './server-clock.ts'
 import type { ServerNotices } from '../postgres/notices.ts'
 import type { Storage } from '../storage/storage.ts'
 import type { NodeTable } from '../database.ts'
 
 export interface HeartbeatDeps {
   readonly identity: NodeIdentity
+  /** Identifies the disk. Absent: a process that was fenced does not come back for its live calls. */
+  readonly installId?: string
   /** Of the API. */
   readonly address: string
   readonly version: string
@@ -24,9 +33,18 @@ export interface HeartbeatDeps {
   readonly settings: { readonly differing: NodesPort['differingSettings'] }
   /** Milliseconds by the steady clock. */
   readonly now: () => number
+  /** The clock of the machine, in milliseconds UTC, and the one that it is compared with. Absent: they are not. */
+  readonly clocks?: { readonly ofMachine: () => number; readonly ofServer: ServerClock }
   readonly schedule: Schedule
   readonly log: Log
 }
+
+/** Beside it stands by how many seconds: positive where the machine is ahead. */
+const CLOCK_DIFFERS =
+  'the clock of this machine differs from that of the database server: synchronize it (NTP)'
+/** A difference is told again when it has changed by more. */
+const CLOCK_STEP_MS = 1_000
+const isOff = (differenceMs: number): boolean => Math.abs(differenceMs) > CLOCK_TOLERANCE_MS
 
 const BEAT_MS = 1_000
 /** The time to live, and a minute for clocks and timers. A node that is silent for longer is gone once its longest grant ends. */
@@ -36,7 +54,14 @@ const HOLDING_MS = GONE_MS - 10_000
 
 /** Ages are by the clock of the server, which wrote the times. */
 const COLUMNS = `name, epoch::float8, address, sip_uri, sip_addresses, version, state, live_calls::float8,
-    started_at::float8, heartbeat_at::float8, longest_grant_seconds::float8, extract(epoch FROM clock_timestamp()) * 1000 - heartbeat_at::float8 AS silent_ms`
+    started_at::float8, heartbeat_at::float8, longest_grant_seconds::float8, extract(epoch FROM clock_timestamp()) * 1000 - heartbeat_at::float8 AS silent_ms,
+    (SELECT value FROM setting WHERE setting.name = '${CLOCK_OF_NODE}' || NODE.name) AS clock_ms`
+const columnsOf = (table: 'own' | 'node'): string => COLUMNS.replace('NODE', table)
+
+/** The difference of a clock that nodes tell each other. */
+const noteClock = `INSERT INTO setting (name, value) VALUES ('${CLOCK_OF_NODE}' || $1, $2)
+  ON CONFLICT (name) DO UPDATE SET value = excluded.value`
+const forgetClock = `DELETE FROM setting WHERE name = '${CLOCK_OF_NODE}' || $1`
 
 /** Writes the heartbeat and lists all nodes. A separate list in the same statement would show the old row of this node. */
 const beat = `WITH own AS (
@@ -45,9 +70,9 @@ const beat = `WITH own AS (
       heartbeat_at = floor(extract(epoch FROM clock_timestamp()) * 1000)
     WHERE name = $1 AND epoch = $2 RETURNING *
   )
-  SELECT ${COLUMNS}, TRUE AS is_own FROM own
+  SELECT ${columnsOf('own')}, TRUE AS is_own FROM own
   UNION ALL
-  SELECT ${COLUMNS}, FALSE AS is_own FROM node WHERE NOT EXISTS (SELECT FROM own WHERE own.name = node.name)
+  SELECT ${columnsOf('node')}, FALSE AS is_own FROM node WHERE NOT EXISTS (SELECT FROM own WHERE own.name = node.name)
   ORDER BY name`
 
 /** A silent node is fenced before its shares are freed: it may be paused, not dead. */
@@ -55,9 +80,20 @@ const fenceGone = `UPDATE node SET epoch = epoch + 1, state = 'stopped'
   WHERE state <> 'stopped'
     AND heartbeat_at + longest_grant_seconds * 1000 < extract(epoch FROM clock_timestamp()) * 1000 - $1`
 
+/**
+ * A fenced process comes back under its name, for its live calls: nobody else has the name, and what it held was freed.
+ * Its epoch is a new one, so that nothing of it is freed again for the earlier silence.
+ */
+const comeBack = `UPDATE node SET epoch = epoch + 1, state = 'draining',
+    heartbeat_at = floor(extract(epoch FROM clock_timestamp()) * 1000)
+  WHERE name = $1 AND install_id = $2 AND epoch > $3 AND state = 'stopped'
+  RETURNING epoch::float8`
+
 interface Row extends Omit<NodeTable, 'install_id' | 'longest_grant_seconds' | 'away_ms'> {
   readonly longest_grant_seconds: number
   readonly silent_ms: number
+  /** The difference of its clock, where it has told one. */
+  readonly clock_ms: string | null
   /** The heartbeat was written. */
   readonly is_own: boolean
 }
@@ -71,6 +107,7 @@ interface KnownNode extends Omit<NodeStatus, 'isThis'> {
 
 export class Heartbeat implements NodesPort {
   readonly #deps: HeartbeatDeps
+  #identity: NodeIdentity
   #state: NodeTable['state'] = 'starting'
   #address: string
   #sipUri = ''
@@ -79,22 +116,30 @@ export class Heartbeat implements NodesPort {
   #longestGrantSeconds = (): number => 0
   /** When the last successful heartbeat was sent: the server stored a later time. */
   #beatAt: number
+  /** The same by the clock of the machine, which goes on while it sleeps. */
+  #beatWallAt: number
   #nodes: readonly KnownNode[] = []
   #isFenced = false
+  /** It is fenced, and may hold money for its live calls. */
+  #isBack = false
+  #onFenced: (fenced: Fenced) => void = () => undefined
   #isFailing = false
   #isBeating = false
+  #clockDifferenceMs = 0
   #cancel: Cancel
 
   /** @param registeredAt steady time before the registration was sent. */
   constructor(deps: HeartbeatDeps, registeredAt: number) {
     this.#deps = deps
+    this.#identity = deps.identity
     this.#address = deps.address
     this.#beatAt = registeredAt
+    this.#beatWallAt = this.#wallNow()
     this.#cancel = deps.schedule(() => this.#tick(), BEAT_MS)
   }
 
   get identity(): NodeIdentity {
-    return this.#deps.identity
+    return this.#identity
   }
 
   get differingSettings(): NodesPort['differingSettings'] {
@@ -103,17 +148,30 @@ export class Heartbeat implements NodesPort {
 
   /** Whether the shares of wallets belong to this run of the node: no other node has taken them back. */
   isHoldingMoney(): boolean {
-    return this.condition === 'valid'
+    return (!this.#isFenced || this.#isBack) && this.#silentMs < this.#offlineMs
   }
 
   /** Whether the shares of limits belong to this node. While the database is unreachable, calls go on within them. */
   isHolding(): boolean {
-    return !this.#isFenced && this.heartbeatAgeMs < HOLDING_MS + this.#extraMs
+    return (!this.#isFenced || this.#isBack) && this.#silentMs < HOLDING_MS + this.#extraMs
   }
 
   get condition(): NodeCondition {
     if (this.#isFenced) return 'fenced'
-    return this.heartbeatAgeMs < this.#offlineMs ? 'valid' : 'unheard'
+    return this.#silentMs < this.#offlineMs ? 'valid' : 'unheard'
+  }
+
+  /** The steady clock stands still while the machine sleeps: what others may have done meanwhile is known after a beat. */
+  get #silentMs(): number {
+    return Math.max(this.heartbeatAgeMs, this.#wallNow() - this.#beatWallAt)
+  }
+
+  #wallNow(): number {
+    return this.#deps.clocks?.ofMachine() ?? 0
+  }
+
+  mayHaveSlept(): boolean {
+    return this.heartbeatAgeMs < this.#offlineMs && this.#silentMs >= this.#offlineMs
   }
 
   get #offlineMs(): number {
@@ -127,6 +185,10 @@ export class Heartbeat implements NodesPort {
 
   get heartbeatAgeMs(): number {
     return this.#deps.now() - this.#beatAt
+  }
+
+  get clockDifferenceMs(): number {
+    return this.#clockDifferenceMs
   }
 
   list(): readonly NodeStatus[] {
@@ -154,6 +216,10 @@ export class Heartbeat implements NodesPort {
   /** How long a grant of this process may last. The next heartbeat stores it; it never decreases. */
   grantsFor(longestSeconds: () => number): void {
     this.#longestGrantSeconds = longestSeconds
+  }
+
+  onFenced(handler: (fenced: Fenced) => void): void {
+    this.#onFenced = handler
   }
 
   /** Stores the state at once. */
@@ -189,9 +255,10 @@ export class Heartbeat implements NodesPort {
   }
 
   async #beat(): Promise<void> {
-    if (this.#isFenced) return
-    const { identity, connection, now, version } = this.#deps
-    const sentAt = now()
+    if (this.#isFenced && !this.#isBack) return
+    const { identity } = this
+    const { connection, now, version } = this.#deps
+    const [sentAt, sentWallAt] = [now(), this.#wallNow()]
     this.#isBeating = true
     const run = [identity.name, identity.epoch]
     const sip = [this.#sipUri, this.#sipAddresses.join(' ')]
@@ -199,24 +266,82 @@ export class Heartbeat implements NodesPort {
     const longestGrantSeconds = this.#longestGrantSeconds() + Math.ceil(this.#extraMs / 1_000)
     const rows = await connection.query<Row>(beat, [...run, ...rest, longestGrantSeconds])
     this.#isBeating = false
+    const stoodStillMs =
+      rows === undefined ? 0 : this.#compareClocks(rows, { sentAt, answeredAt: now() })
     const isWritten = rows?.some((row) => row.is_own)
-    if (isWritten === false) this.#fence()
+    if (isWritten === false) await this.#fence(Math.max(0, stoodStillMs))
     else this.#note(rows !== undefined)
     if (rows === undefined) return
-    if (isWritten === true) this.#beatAt = Math.max(this.#beatAt, sentAt)
+    if (isWritten === true) this.#heard(sentAt, sentWallAt)
     this.#nodes = rows.map((row) => knownNode(row, now()))
     if (rows.some((row) => row.state !== 'stopped' && row.silent_ms >= goneMs(row)))
       await connection.query(fenceGone, [GONE_MS])
   }
 
-  #fence(): void {
+  /**
+   * Warns when the clock of this machine differs from the server's, once for each time that it begins to. Returns for how
+   * long the steady clock has stood still.
+   */
+  #compareClocks(rows: readonly Row[], asked: { sentAt: number; answeredAt: number }): number {
+    const { clocks, log } = this.#deps
+    const [row] = rows
+    if (row === undefined || clocks === undefined) return 0
+    const serverAt = Math.floor(row.heartbeat_at + row.silent_ms)
+    const stoodStillMs = clocks.ofServer.note({ ...asked, serverAt })
+    const differenceMs = clocks.ofMachine() - clocks.ofServer.now()
+    const wasOff = isOff(this.#clockDifferenceMs)
+    this.#clockDifferenceMs = differenceMs
+    this.#tellClock(rows)
+    if (wasOff === isOff(differenceMs)) return stoodStillMs
+    const seconds = Math.round(differenceMs / 1_000)
+    if (wasOff) log('info', 'the clock of this machine agrees with the database server again')
+    else log('warn', CLOCK_DIFFERS, { seconds })
+    return stoodStillMs
+  }
+
+  /** The others read it with the heartbeats. */
+  #tellClock(rows: readonly Row[]): void {
+    const { identity, connection } = this.#deps
+    const told = rows.find(({ name }) => name === identity.name)?.clock_ms ?? null
+    const differenceMs = Math.round(this.#clockDifferenceMs)
+    if (!isOff(differenceMs)) {
+      if (told !== null) void connection.query(forgetClock, [identity.name])
+    } else if (told === null || Math.abs(Number(told) - differenceMs) > CLOCK_STEP_MS)
+      void connection.query(noteClock, [identity.name, String(differenceMs)])
+  }
+
+  #heard(sentAt: number, sentWallAt: number): void {
+    this.#beatAt = Math.max(this.#beatAt, sentAt)
+    this.#beatWallAt = Math.max(this.#beatWallAt, sentWallAt)
+  }
+
+  /** Another process has the name, or others have freed what this one held: it was paused, cut off or asleep. */
+  async #fence(stoodStillMs: number): Promise<void> {
     this.#isFenced = true
+    this.#isBack = false
     this.stop()
     this.#deps.log(
       'error',
       'node: another process has taken over its name: no new calls are taken here; when the live ones are over, stop this process',
       { ...this.identity },
     )
+    const { identity } = this
+    const { connection, installId, now } = this.#deps
+    if (installId !== undefined) {
+      const [sentAt, sentWallAt] = [now(), this.#wallNow()]
+      const values = [identity.name, installId, identity.epoch]
+      const rows = await connection.query<{ epoch: number }>(comeBack, values)
+      const [row] = rows ?? []
+      if (row !== undefined) {
+        this.#identity = { ...identity, epoch: row.epoch }
+        this.#state = 'draining'
+        this.#isBack = true
+        this.#beatAt = sentAt
+        this.#beatWallAt = sentWallAt
+        this.#cancel = this.#deps.schedule(() => this.#tick(), BEAT_MS)
+      }
+    }
+    this.#onFenced({ stoodStillMs, mayHold: this.#isBack })
   }
 
   /** The heartbeat is sent every second, so it notices a failing server before other statements do. */
@@ -242,6 +367,7 @@ const knownNode = (row: Row, now: number): KnownNode => ({
   liveCalls: row.live_calls,
   startedAt: row.started_at,
   heartbeatAt: row.heartbeat_at,
+  clockDifferenceMs: Number(row.clock_ms ?? 0),
   beatAt: now - Math.max(0, row.silent_ms),
   goneAt: now - Math.max(0, row.silent_ms) + goneMs(row),
 })
@@ -259,6 +385,7 @@ export class OnlyNode implements NodesPort {
   readonly condition = 'valid'
   readonly differingSettings = new Map<string, readonly string[]>()
   readonly heartbeatAgeMs = 0
+  readonly clockDifferenceMs = 0
   readonly #deps: OnlyNodeDeps
   #state: NodeStatus['state'] = 'starting'
   #address: string
@@ -281,11 +408,20 @@ export class OnlyNode implements NodesPort {
         startedAt,
         liveCalls: this.#countCalls(),
         heartbeatAt: now(),
+        clockDifferenceMs: 0,
         isThis: true,
         sipUri: null,
         sipAddresses: [],
       },
     ]
+  }
+
+  onFenced(): void {
+    // No other process has its name.
+  }
+
+  mayHaveSlept(): boolean {
+    return false
   }
 
   isHoldingMoney(): boolean {

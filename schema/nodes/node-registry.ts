@@ -26,6 +26,8 @@ export interface NewNode {
 export const HEARTBEAT_TTL_MS = 10_000
 /** Followed by the name of a node: its row of `setting` with the settings that all nodes compare. */
 export const SETTINGS_OF_NODE = 'settings of node '
+/** Followed by the name of a node: by how many milliseconds its clock is ahead of the server's, beyond the tolerance. */
+export const CLOCK_OF_NODE = 'clock of node '
 /** Rows of nodes that are silent for longer are removed: a name may never be used again. */
 const FORGOTTEN_MS = 30 * 86_400_000
 
@@ -96,8 +98,14 @@ async function removeNotes(store: Store): Promise<void> {
           ),
         ),
       )
-  for (const prefix of ['lost node ', 'fenced node ', SETTINGS_OF_NODE, `${JOURNAL_OPEN} `])
-    await execute(store, notes(prefix))
+  const prefixes = [
+    'lost node ',
+    'fenced node ',
+    SETTINGS_OF_NODE,
+    CLOCK_OF_NODE,
+    `${JOURNAL_OPEN} `,
+  ]
+  for (const prefix of prefixes) await execute(store, notes(prefix))
 }
 
 const rowOf = (store: Store, name: string): Promise<Selectable<NodeTable> | undefined> =>
@@ -117,7 +125,7 @@ function refuseAlive(
   )
 }
 
-async function serverNow(store: Store): Promise<number> {
+export async function serverNow(store: Store): Promise<number> {
   const now = sql<number>`CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS bigint)`
   const row = await first(store, store.db.selectNoFrom(now.as('now')))
   if (row === undefined) throw new Error('the database server does not tell the time')

@@ -7,7 +7,9 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Schedule } from '../clock.ts'
 import type { Store } from '../open.ts'
 import { lockedTransaction } from '../sql/query.ts'
-import { isNews, isViolation, retryDelayMs } from './storage.ts'
+import { isLocked, isNews, isViolation, retryDelayMs } from './storage.ts'
+
+const noRows: ReadonlySet<number> = new Set()
 
 export interface WriteQueueDeps<W, R> {
   readonly store: Pick<Store, 'statements' | 'storage'>
@@ -20,6 +22,8 @@ export interface WriteQueueDeps<W, R> {
    * writes, unless it locks the rows. Resolves with what is called after the commit, and returns a result for each.
    */
   readonly run: (group: readonly W[]) => Promise<() => readonly R[]>
+  /** Present where other processes may lock the rows that writes change: such a row delays its own writes only. */
+  readonly rows?: LockableRows<W> | undefined
   /**
    * Called when a group could not be written and will be retried, though not for every attempt: after the first
    * failure, the second, the fourth and so on. Also for a write that is refused without a `refused` of its own,
@@ -42,6 +46,16 @@ export interface QueuedWrite<R> {
   readonly key?: string
 }
 
+/** The rows that `run` locks, with a bound on the wait. */
+export interface LockableRows<W> {
+  /** The row that this write changes; undefined: none. */
+  readonly of: (write: W) => number | undefined
+  /** Those that another transaction has locked now. Waits for none. */
+  readonly locked: (rows: readonly number[]) => Promise<ReadonlySet<number>>
+  /** Called when writes begin to wait for rows, with all that are locked then, and when none does any more. */
+  readonly onChange: (rows: readonly number[]) => void
+}
+
 /** A write with statements of its own. */
 export interface Write extends QueuedWrite<unknown> {
   readonly run: () => Promise<unknown>
@@ -60,6 +74,8 @@ export class QueueFull extends Error {
 }
 
 const groupWaitMs = 10
+/** While rows are locked, they are looked at again. */
+const lockedMs = 250
 const groupRows = 100
 
 export class WriteQueue<W extends QueuedWrite<R> = Write, R = unknown> {
@@ -72,6 +88,10 @@ export class WriteQueue<W extends QueuedWrite<R> = Write, R = unknown> {
   #writing: readonly W[] = []
   /** Writes withdrawn while they are being written: they are not retried. */
   readonly #withdrawn = new Set<W>()
+  /** Writes that wait for rows that another transaction has locked. */
+  #apart: W[] = []
+  #locked: ReadonlySet<number> = noRows
+  #cancelLook: () => void = () => undefined
   #isStarted = false
   #last: Promise<boolean> = Promise.resolve(true)
   #timer: { readonly waitMs: number; readonly cancel: () => void } | undefined
@@ -89,26 +109,31 @@ export class WriteQueue<W extends QueuedWrite<R> = Write, R = unknown> {
       this.#refuse(write, new QueueFull(`${this.waiting} writes wait for the database`))
       return () => undefined
     }
-    this.#waiting.push(write)
-    this.#writeWithin(write.waitMs ?? groupWaitMs)
+    if (this.#isBehindLock(write)) this.#apart.push(write)
+    else {
+      this.#waiting.push(write)
+      this.#writeWithin(write.waitMs ?? groupWaitMs)
+    }
     return () => this.#withdraw(write)
   }
 
   /** Writes the queue now. Resolves with false when it could not be written and remains queued. */
   async flush(): Promise<boolean> {
-    while (this.waiting > 0) if (!(await this.#writeNext())) return false
+    await this.#lookAtLocked()
+    while (this.#waiting.length + this.#writing.length > 0)
+      if (!(await this.#writeNext())) return false
     this.#cancelTimer()
-    return true
+    return this.#apart.length === 0
   }
 
   /** Number of queued writes. */
   get waiting(): number {
-    return this.#waiting.length + this.#writing.length
+    return this.#waiting.length + this.#writing.length + this.#apart.length
   }
 
   /** Writes that would be lost if the process ended now, oldest first. */
   unwritten(): readonly W[] {
-    return [...this.#writing, ...this.#waiting]
+    return [...this.#writing, ...this.#apart, ...this.#waiting]
   }
 
   /** Current queue, groups written since the start, and consecutive failures. */
@@ -189,6 +214,7 @@ export class WriteQueue<W extends QueuedWrite<R> = Write, R = unknown> {
         lockedTransaction(this.#deps.store, () => this.#deps.run(group)),
       )
     } catch (error) {
+      if (isLocked(error) && (await this.#setApart())) return true
       if (!isViolation(error)) return this.#tryLater(error)
       if (group.length > 1) return this.#writeOneByOne(group)
       // This write can never be stored; the others must not wait for it.
@@ -204,9 +230,69 @@ export class WriteQueue<W extends QueuedWrite<R> = Write, R = unknown> {
     return true
   }
 
+  /**
+   * A group has waited too long for a row: the writes of rows that are locked now wait apart, and the others are written
+   * next. False: no row is locked any more, or it is not known which ones are.
+   */
+  async #setApart(): Promise<boolean> {
+    const { rows } = this.#deps
+    if (rows === undefined) return false
+    const writes = this.#writing.filter((write) => !this.#withdrawn.has(write))
+    const asked = writes.map((write) => rows.of(write)).filter((row) => row !== undefined)
+    const locked = await rows.locked([...new Set(asked)]).catch(() => noRows)
+    if (locked.size === 0) return false
+    this.#locked = new Set([...this.#locked, ...locked])
+    rows.onChange([...this.#locked])
+    this.#apart.push(...writes.filter((write) => this.#isBehindLock(write)))
+    this.#waiting = [
+      ...writes.filter((write) => !this.#isBehindLock(write)),
+      ...this.#waiting.filter((write) => !this.#moveApart(write)),
+    ]
+    this.#writing = []
+    this.#lookLater()
+    return true
+  }
+
+  #isBehindLock(write: W): boolean {
+    if (this.#locked.size === 0) return false
+    const row = this.#deps.rows?.of(write)
+    return row !== undefined && this.#locked.has(row)
+  }
+
+  #moveApart(write: W): boolean {
+    const isApart = this.#isBehindLock(write)
+    if (isApart) this.#apart.push(write)
+    return isApart
+  }
+
+  #lookLater(): void {
+    this.#cancelLook()
+    this.#cancelLook = this.#deps.schedule(() => void this.#lookAtLocked(), lockedMs)
+  }
+
+  /** Writes of rows that are locked no more wait as the others, before them. Never rejects. */
+  async #lookAtLocked(): Promise<void> {
+    const { rows } = this.#deps
+    this.#cancelLook()
+    if (rows === undefined || this.#locked.size === 0) return
+    const asked = new Set(this.#locked)
+    // What is not known is taken for locked.
+    const locked = await rows.locked([...asked]).catch(() => asked)
+    this.#locked = new Set([...this.#locked].filter((row) => !asked.has(row) || locked.has(row)))
+    const [free, apart] = [[] as W[], [] as W[]]
+    for (const write of this.#apart) (this.#isBehindLock(write) ? apart : free).push(write)
+    this.#apart = apart
+    this.#waiting = [...free, ...this.#waiting]
+    if (this.#locked.size > 0) this.#lookLater()
+    else rows.onChange([])
+    if (free.length > 0) this.#writeWithin(groupWaitMs)
+  }
+
   async #writeOneByOne(group: readonly W[]): Promise<boolean> {
     for (const write of group)
       if (this.#withdrawn.has(write)) this.#writing = this.#writing.slice(1)
+      // The rest waits again: a row is locked.
+      else if (this.#writing[0] !== write) return true
       else if (!(await this.#write([write]))) return false
     return true
   }
@@ -248,6 +334,7 @@ export class WriteQueue<W extends QueuedWrite<R> = Write, R = unknown> {
   #withdraw(write: W): void {
     const index = this.#waiting.indexOf(write)
     if (index >= 0) this.#waiting.splice(index, 1)
+    else if (this.#apart.includes(write)) this.#apart.splice(this.#apart.indexOf(write), 1)
     else if (this.#writing.includes(write)) this.#withdrawn.add(write)
     // Nothing after this can fail.
     if (this.waiting === 0) this.#works()

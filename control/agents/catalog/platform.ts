@@ -11,6 +11,7 @@ import {
   MAX_FINDINGS,
   USUAL_FINDINGS,
 } from '../../observe/causes/find-anomalies.ts'
+import { clockSecondsOf } from '../../nodes/membership.ts'
 import { kinds } from '../../observe/causes/finding.ts'
 import { failuresIn, failuresReader, failuresView } from '../../observe/causes/failures.ts'
 import { periodInput, periodOf } from '../../observe/causes/state-history.ts'
@@ -173,6 +174,9 @@ const instance = z.object({
   heartbeat_at: time,
   version: z.string(),
   is_this: z.boolean().describe('It answers this call.'),
+  clock_difference_seconds: z
+    .number()
+    .describe('How far its clock is ahead of the database server; 0 within 2 s.'),
   differing_settings: z
     .array(z.string())
     .describe('Settings in which it differs from another instance, and must not.'),
@@ -202,6 +206,7 @@ export const listInstances = defineTool({
         live_calls: liveCalls,
         heartbeat_at: timeToText(heartbeatAt),
         is_this: isThis,
+        clock_difference_seconds: clockSecondsOf(rest),
         differing_settings: [...(nodes.differingSettings.get(rest.name) ?? [])],
       })),
     }

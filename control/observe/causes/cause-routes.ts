@@ -78,7 +78,7 @@ const trunksQuery = z.strictObject({
 const activityQuery = z.strictObject({ ...periodQuery, limit: limitUpTo(100, 20) })
 
 export function causeRoutes(
-  deps: Pick<Platform, 'store' | 'engine' | 'now' | 'ocs'> &
+  deps: Pick<Platform, 'store' | 'engine' | 'now' | 'ocs' | 'nodes'> &
     WithOthers &
     WithReports & {
       readonly keys: Pick<KeyStore, 'byUuid'>

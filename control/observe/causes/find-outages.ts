@@ -3,6 +3,7 @@ import { plural, quoted } from '../../http/clean-text.ts'
 import { stateIn, type ChangeEntry } from '../../changes/change-store.ts'
 import { fieldsOf } from '../../changes/kinds.ts'
 import { type Sample, samplesOf } from '../../reports/evidence.ts'
+import { clockSecondsOf } from '../../nodes/membership.ts'
 import { nodeTargetId } from '../../resources/node-plan.ts'
 import { changesTo } from './changes-in-force.ts'
 import { isInactive, withoutCarrier } from './find-calls.ts'
@@ -20,10 +21,38 @@ export async function findOutages(
   span: Span,
   kinds: ReadonlySet<Kind>,
 ): Promise<readonly Finding[]> {
-  const nodes = kinds.has('node') ? await nodeFindings(deps, span) : []
+  const nodes = kinds.has('node')
+    ? [...(await nodeFindings(deps, span)), ...clockFindings(deps, span)]
+    : []
   const trunks =
     kinds.has('trunk') || kinds.has('registration') ? await trunkFindings(deps, span) : []
   return [...nodes, ...trunks.filter(({ kind }) => kinds.has(kind))]
+}
+
+/** Instances whose machine has another time than the database server. Of the platform alone. */
+function clockFindings({ nodes, tenantId }: AnomalyDeps, { from, before }: Span) {
+  if (tenantId !== null) return []
+  return nodes.list().flatMap((node): readonly Finding[] => {
+    const seconds = clockSecondsOf(node)
+    if (seconds === 0 || node.state === 'stopped') return []
+    const side = seconds > 0 ? 'ahead of' : 'behind'
+    return [
+      {
+        kind: 'node',
+        severity: 'high',
+        subject: `instance ${node.name}`,
+        what: `The clock of instance ${node.name} is ${Math.abs(seconds)} s ${side} the database server.`,
+        firstAt: Math.max(from, Math.min(node.startedAt, before - 1)),
+        lastAt: before - 1,
+        figures: { clock_difference_seconds: seconds },
+        evidence: [],
+        advice:
+          'Synchronize the clock of the machine (NTP). Until then times in its log and in its records differ from those of other instances; registrations, sessions and requests between instances go by the server.',
+        next: { tool: 'list_instances', arguments: {} },
+        firstStep: null,
+      },
+    ]
+  })
 }
 
 async function nodeFindings(deps: AnomalyDeps, span: Span): Promise<readonly Finding[]> {

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { timeToText } from '../../../schema/columns.ts'
 import type { CertificateStatus } from '../../../schema/contracts/certificates.ts'
 import type { EnginePort } from '../../../schema/contracts/engine.ts'
+import type { NodesPort } from '../../../schema/contracts/nodes.ts'
 import type { OcsPort } from '../../../schema/contracts/charging.ts'
 import type { Store } from '../../../schema/open.ts'
 import type { PeerRequests } from '../../nodes/other-nodes.ts'
@@ -157,6 +158,7 @@ export interface AnomalyDeps {
   readonly store: Store
   readonly reports: Pick<Reports, 'findUnusual'>
   readonly engine: EnginePort
+  readonly nodes: Pick<NodesPort, 'list'>
   /** Undefined: another system charges. */
   readonly ocs: Pick<OcsPort, 'balanceOf'> | undefined
   readonly peers?: PeerRequests | undefined

@@ -2,6 +2,7 @@
 import { Gauge, Registry } from 'prom-client'
 import type { CertificateStatus } from '../../../schema/contracts/certificates.ts'
 import type { NodesPort } from '../../../schema/contracts/nodes.ts'
+import { clockSecondsOf } from '../../nodes/membership.ts'
 import type { TelemetryView } from './telemetry-view.ts'
 
 interface Sample {
@@ -334,6 +335,12 @@ const memberMetrics = (members: Members): readonly Metric[] => [
         .flatMap(({ name, state }) =>
           stateSamples(['starting', 'serving', 'draining', 'stopped', 'lost'], state, { name }),
         ),
+  ),
+  gauge(
+    'tollgate_platform_node_clock_difference_seconds',
+    'How far the clock of each node is ahead of the database server; 0 within two seconds.',
+    () =>
+      members.list().map((node) => ({ value: clockSecondsOf(node), labels: { name: node.name } })),
   ),
   gauge(
     'tollgate_platform_node_differing_settings',

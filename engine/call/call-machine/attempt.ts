@@ -56,9 +56,10 @@ export function startAttempt(
     reason: '',
     result: undefined,
     candidate: purpose === 'source' ? candidate : undefined,
-    holder: 'holder' in candidate ? candidate.holder : undefined,
+    ...throughNode(candidate),
   }
   dialing.attempts.push(attempt)
+  if (attempt.phone !== undefined) watchHolder(ctx, attempt)
   if (purpose === 'destination') startTimer(ctx, attempt, ctx.now + timeoutMs)
   const near = purpose === 'source' ? undefined : call.near
   const sdpOwner = invite.body === undefined ? undefined : offeringLeg(ctx, call)
@@ -71,6 +72,29 @@ export function startAttempt(
     isBranch,
     near,
   })
+}
+
+/** Another node of ours, if the candidate is called through it. */
+function throughNode(candidate: Callee): Pick<Attempt, 'holder' | 'holderRun' | 'phone'> {
+  if (!('holder' in candidate) || candidate.holder === undefined) return {}
+  const { holder } = candidate
+  if (candidate.kind !== 'phone') return { holder }
+  const { domain, extension, holderRun } = candidate
+  return { holder, holderRun, phone: { domain, extension } }
+}
+
+/** While a phone rings through a node of ours, it is asked so often whether that is still there. */
+const HOLDER_CHECK_MS = 1_000
+
+function watchHolder({ commands, now }: StepContext, { legId }: Attempt): void {
+  commands.push({ type: 'startTimer', timer: { kind: 'holder', legId }, at: now + HOLDER_CHECK_MS })
+}
+
+export function holderTimer(ctx: StepContext, attempt: Attempt): void {
+  const { legId, holder: name, holderRun: run, state } = attempt
+  if (name === undefined || state === 'over' || state === 'answered') return
+  ctx.commands.push({ type: 'checkHolder', legId, holder: { name, run } })
+  watchHolder(ctx, attempt)
 }
 
 function startTimer({ commands }: StepContext, { legId }: Attempt, at: number): void {

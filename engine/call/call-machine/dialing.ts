@@ -15,7 +15,7 @@ import {
   stepAttempt,
   stopRingTimer,
 } from './attempt.ts'
-import { afterResult, healthShown, isUntaken, resultOfPhones } from './failover.ts'
+import { afterResult, healthShown, holderLost, isUntaken, resultOfPhones } from './failover.ts'
 import type { Dial, StepContext } from './protocol.ts'
 import {
   nowhere,
@@ -301,10 +301,55 @@ export function forwardDecided(
   if (call.dialing === dialing) groupEnded(ctx, call)
 }
 
+/** After so many lost nodes the phones of a call are not looked for again. */
+const MAX_SEARCHES = 3
+
+/**
+ * Nothing comes back through the node of ours through which the phone is called: the phones are called where they are now,
+ * or the attempt has failed.
+ */
+export function lostHolder(ctx: StepContext, call: Call, attempt: Attempt): void {
+  const { dialing } = call
+  const { phone, state } = attempt
+  if (dialing === undefined || phone === undefined || state === 'over' || state === 'answered')
+    return
+  const isSearched =
+    dialing.purpose === 'destination' &&
+    dialing.current?.kind === 'extension' &&
+    dialing.beforeVoicemail === undefined &&
+    (dialing.searches ?? 0) < MAX_SEARCHES
+  if (isSearched) {
+    dialing.searches = (dialing.searches ?? 0) + 1
+    dialing.isAskingPhones = true
+  }
+  attempt.reason = 'the node of the phone is lost'
+  stepAttempt(ctx, call, attempt, 'abandoned', { result: holderLost })
+  if (isSearched && call.dialing === dialing)
+    ctx.commands.push({ type: 'findPhones', callUuid: call.start.callUuid, ...phone })
+}
+
+/** Calls those that are not called already. */
+export function phonesFound(ctx: StepContext, call: Call, phones: readonly PhoneCandidate[]): void {
+  const { dialing } = call
+  if (dialing?.isAskingPhones !== true) return
+  dialing.isAskingPhones = undefined
+  const isTried = (phone: PhoneCandidate): boolean =>
+    dialing.attempts.some(
+      ({ destination, holder, holderRun, state }) =>
+        destination === phone.uri &&
+        (state !== 'over' || (holder === phone.holder && holderRun === phone.holderRun)),
+    )
+  for (const phone of phones)
+    if (call.dialing === dialing && !isTried(phone))
+      startAttempt(ctx, call, phone, true, firstResponseMs(phone))
+  if (call.dialing === dialing) groupEnded(ctx, call)
+}
+
 /** When all phones of an extension are done: their best response counts. */
 function groupEnded(ctx: StepContext, call: Call): void {
   const { dialing } = call
   if (dialing?.current?.kind !== 'extension' || dialing.isAskingForward === true) return undefined
+  if (dialing.isAskingPhones === true) return undefined
   if (dialing.attempts.some(({ state }) => state !== 'over')) return undefined
   stopRingTimer(ctx, call)
   const results = dialing.attempts.flatMap(({ result }) => result ?? [])

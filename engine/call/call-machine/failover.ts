@@ -65,6 +65,15 @@ const unavailable: AttemptResult & Rejected = {
   isFinal: true,
 }
 
+/** A phone was called through a node of ours that is gone. Anything that another phone says counts more. */
+export const holderLost: AttemptResult & Rejected = {
+  kind: 'rejected',
+  status: 503,
+  reason: 'Service Unavailable',
+  headers: {},
+  isFinal: true,
+}
+
 /** RFC 5626 §5.3: the node or proxy that had the connection of the phone has lost it. */
 const FLOW_FAILED = 430
 
@@ -88,6 +97,7 @@ export function bestOf(results: readonly AttemptResult[]): AttemptResult {
     )
       best = { ...result, isFinal: true }
   if (best !== unavailable) return best
+  if (results.includes(holderLost)) return holderLost
   const [first] = results
   if (first && results.every(isWithoutRelay)) return first
   // No phone could be called as requested: the caller gets the reason, and so does the record.

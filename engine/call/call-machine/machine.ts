@@ -5,12 +5,13 @@
 import * as legs from './leg.ts'
 import { type End, cause, failure } from '../cdr/end-reason.ts'
 import {
+  attemptEvent,
   attemptOf,
   attemptTimedOut,
+  holderTimer,
   probed,
   redescribed,
   withheld,
-  attemptEvent,
 } from './attempt.ts'
 import {
   advance,
@@ -38,6 +39,8 @@ import {
   attemptOver,
   dialRoute,
   forwardDecided,
+  lostHolder,
+  phonesFound,
   ringSource,
   ringTimedOut,
   roomTaken,
@@ -121,8 +124,13 @@ function onEvent(ctx: StepContext, event: MachineEvent): void {
       return beginAttended(ctx, event)
     case 'withheld':
     case 'probed':
+    case 'holderLost':
     case 'forwardDecided':
       return onAttemptEvent(ctx, event)
+    case 'phonesFound': {
+      const call = ctx.world.calls.get(event.callUuid)
+      return call && phonesFound(ctx, call, event.phones)
+    }
     case 'referAccepted':
     case 'referRefused':
     case 'referFailed':
@@ -282,7 +290,10 @@ function onCallSignal(ctx: StepContext, call: Call, signal: CallSignal): void {
 
 function onAttemptEvent(
   ctx: StepContext,
-  event: Extract<MachineEvent, { readonly type: 'withheld' | 'probed' | 'forwardDecided' }>,
+  event: Extract<
+    MachineEvent,
+    { readonly type: 'withheld' | 'probed' | 'holderLost' | 'forwardDecided' }
+  >,
 ): void {
   const { legId } = event
   const call = ctx.world.calls.get(legs.callUuidOf(legId))
@@ -291,6 +302,7 @@ function onAttemptEvent(
   if (event.type === 'forwardDecided') return forwardDecided(ctx, call, legId, event.forward)
   if (!attempt) return undefined
   if (event.type === 'probed') return probed(ctx, attempt, event.isThere)
+  if (event.type === 'holderLost') return lostHolder(ctx, call, attempt)
   return withheld(ctx, call, attempt, event.why, event.end)
 }
 
@@ -302,6 +314,11 @@ function onTimer(ctx: StepContext, timer: Timer): void {
       const call = leg && callOf(world, leg)
       const attempt = call && attemptOf(call, timer.legId)
       return attempt && attemptTimedOut(ctx, call, attempt)
+    }
+    case 'holder': {
+      const call = world.calls.get(legs.callUuidOf(timer.legId))
+      const attempt = call && attemptOf(call, timer.legId)
+      return attempt && holderTimer(ctx, attempt)
     }
     case 'exchange': {
       const exchange = world.exchanges.get(timer.exchangeId)

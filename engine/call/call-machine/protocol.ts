@@ -1,5 +1,5 @@
 /** Events and commands of the call machine, as values. */
-import type { Callee } from '../dialing/outgoing-invite.ts'
+import type { Callee, PhoneCandidate } from '../dialing/outgoing-invite.ts'
 import type { End, Refusal } from '../cdr/end-reason.ts'
 import type { HeaderFilter } from '../sip-headers.ts'
 import type { SdpOwner, Headers, LegCommand, LegEventData } from '../signalling.ts'
@@ -12,6 +12,7 @@ import type {
   Call,
   Direction,
   Forward,
+  HolderRun,
   Note,
   CallPlace,
   ReinviteResult,
@@ -22,6 +23,8 @@ import type {
 export type Timer =
   /** An attempt waits for a first response, or for the answer. */
   | { readonly kind: 'attempt'; readonly legId: string }
+  /** Whether the node of ours that rings the phone is still there. */
+  | { readonly kind: 'holder'; readonly legId: string }
   /** All phones of an extension have rung long enough. */
   | { readonly kind: 'ring'; readonly callUuid: string }
   | { readonly kind: 'grant'; readonly callUuid: string }
@@ -63,6 +66,14 @@ export type MachineEvent =
     }
   /** The OPTIONS to a silent node is answered, or not. */
   | { readonly type: 'probed'; readonly legId: string; readonly isThere: boolean }
+  /** The node of ours through which a phone is called is gone, or has started anew: nothing comes back through it. */
+  | { readonly type: 'holderLost'; readonly legId: string }
+  /** Where the phones of the extension are now. */
+  | {
+      readonly type: 'phonesFound'
+      readonly callUuid: string
+      readonly phones: readonly PhoneCandidate[]
+    }
   | {
       readonly type: 'forwardDecided'
       readonly callUuid: string
@@ -248,6 +259,13 @@ export type Command =
   | { readonly type: 'probe'; readonly legId: string; readonly uri: string }
   /** Another node of the installation does not respond. */
   | { readonly type: 'nodeSilent'; readonly name: string }
+  | { readonly type: 'checkHolder'; readonly legId: string; readonly holder: HolderRun }
+  | {
+      readonly type: 'findPhones'
+      readonly callUuid: string
+      readonly domain: string
+      readonly extension: string
+    }
   | {
       readonly type: 'reportHealth'
       readonly destination: Destination

@@ -96,6 +96,13 @@ export type AttemptResult =
   /** The end of the call has the reason. */
   | { readonly kind: 'stopped' }
 
+/** One run of another node of ours. */
+export interface HolderRun {
+  readonly name: string
+  /** Undefined: it is not known which one. */
+  readonly run: number | undefined
+}
+
 /** One INVITE to one destination. */
 export interface Attempt {
   readonly legId: string
@@ -115,6 +122,10 @@ export interface Attempt {
   result?: AttemptResult | undefined
   /** The node of ours to which the INVITE goes. */
   readonly holder?: string | undefined
+  /** The run of that node which has the call; absent: it is not known. */
+  readonly holderRun?: number | undefined
+  /** The phone of an extension that is called through it. */
+  readonly phone?: { readonly domain: string; readonly extension: string } | undefined
   /** For a phone of the source: the INVITE may be repeated with an offer. */
   readonly candidate?: Callee | undefined
   readonly isOffering?: boolean
@@ -153,6 +164,10 @@ export interface Dialing {
   last: End
   /** The best result of an extension's phones, while its voicemail is tried. */
   beforeVoicemail?: AttemptResult | undefined
+  /** The phones are looked for again, as a node is lost through which one was called. */
+  isAskingPhones?: boolean | undefined
+  /** How often they were. */
+  searches?: number
   /** A 3xx waits for a decision. */
   isAskingForward?: boolean | undefined
   forward?: Forward | undefined

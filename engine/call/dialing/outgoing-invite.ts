@@ -31,8 +31,9 @@ export interface PhoneCandidate {
   readonly nextHop: string | undefined
   /** If `routes` lead to another node of ours: the address to which that node forwards the request. */
   readonly lastHop?: string
-  /** The name of that node. */
+  /** The name of that node, and its run. */
   readonly holder?: string
+  readonly holderRun?: number
   readonly extension: string
   readonly domain: string
   readonly tenantId: number

@@ -436,7 +436,7 @@ function routedExtension(
 }
 
 /** Undefined: there is none. */
-function extensionAt(
+export function extensionAt(
   calledDomain: string,
   number: string,
   deps: RouteDeps,
@@ -465,7 +465,7 @@ function extensionAt(
 }
 
 export const phoneAt = (contact: ContactTarget) => {
-  const { uri, routes, nextHop, lastHop, holder, isOnWebSocket, natAddress } = contact
+  const { uri, routes, nextHop, lastHop, holder, holderRun, isOnWebSocket, natAddress } = contact
   return {
     kind: 'phone' as const,
     uri,
@@ -473,6 +473,7 @@ export const phoneAt = (contact: ContactTarget) => {
     nextHop,
     ...(lastHop !== undefined && { lastHop }),
     ...(holder !== undefined && { holder }),
+    ...(holderRun !== undefined && { holderRun }),
     ...(isOnWebSocket && { isOnWebSocket }),
     ...(natAddress !== undefined && { natAddress }),
   }

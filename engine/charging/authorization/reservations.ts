@@ -23,6 +23,10 @@ export interface Reservation {
   readonly isTrusted?: boolean
   /** Since the answer: until then no process could end the call. Absent: it began in this one. */
   readonly resumedAtSeconds?: number
+  /** Steady time of its answer. Absent: it rings. */
+  readonly answeredAt?: number
+  /** Others have taken what was held for it: it is paid from what was obtained anew. Absent: they have not. */
+  readonly isTakenAway?: true
   /** What was asked about it, for spend guards. Absent: none brakes it. */
   readonly asked?: Guardable
   /** The call has ended; its record is not committed yet. */
@@ -119,8 +123,21 @@ export class Reservations {
     const entry = this.touch(callUuid, now)
     if (entry === undefined) return false
     entry.resumedAtSeconds = resumedAtSeconds
+    entry.answeredAt = now - resumedAtSeconds * 1_000
     entry.payer?.noteCalls()
     return true
+  }
+
+  /** Its time counts from here on. */
+  answered(callUuid: string, now: number): Entry | undefined {
+    const entry = this.touch(callUuid, now)
+    if (entry !== undefined) entry.answeredAt = now
+    return entry
+  }
+
+  /** Others have taken what is held for the calls of now. */
+  takenAway(): void {
+    for (const entry of this.#entries.values()) entry.isTakenAway = true
   }
 
   /** Marks that the wallet could not pay for an extension. */

@@ -8,6 +8,7 @@ import type { EntryKind } from '../../../schema/contracts/field-values.ts'
 import type { LedgerEntry, LedgerPort } from '../../../schema/contracts/charging.ts'
 import type { Store } from '../../../schema/open.ts'
 import { execute, first } from '../../../schema/sql/query.ts'
+import { lockWait } from '../../../schema/sql/row-locks.ts'
 import type { DuplicatePosting, Posting } from './posting.ts'
 
 /** Nothing changes it until the end of the transaction. */
@@ -80,14 +81,21 @@ async function find(
   )
 }
 
+/** A move of money waits for so long at a wallet that another transaction has locked: it holds a connection meanwhile. */
+const LOCK_WAIT_MS = 1_000
+
 /** An UPDATE locks the row on every database, and returns what was committed last. */
 async function lock(store: Store, walletId: number): Promise<LockedWallet | undefined> {
+  const isBounded = store.statements.isShared
+    ? sql<boolean>`(SELECT ${sql.raw(lockWait(LOCK_WAIT_MS))}) IS NOT NULL`
+    : sql<boolean>`TRUE`
   const row = await first(
     store,
     store.db
       .updateTable('wallet')
       .set((wallet) => ({ updated_at: wallet.ref('updated_at') }))
       .where('id', '=', walletId)
+      .where(isBounded)
       .returning([
         'is_depleted',
         exactSum('balance_micros').as('balance'),

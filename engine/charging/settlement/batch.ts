@@ -8,6 +8,7 @@ import type { ReportAnswer } from '../../../schema/contracts/charging.ts'
 import type { EventSink, OutgoingEvent } from '../../../schema/contracts/engine.ts'
 import type { Store } from '../../../schema/open.ts'
 import type { Row } from '../../../schema/sql/statements.ts'
+import type { LockableRows } from '../../../schema/storage/write-queue.ts'
 import { type AccountingEvents, isDepletion } from '../accounting-events.ts'
 import type { Charge } from './charge.ts'
 import { startOfDay } from '../customers/customer.ts'
@@ -95,6 +96,22 @@ export class BatchWriter {
     this.#statements = settlementStatements(deps.store)
   }
 
+  /** The wallets that calls change. Undefined: no other process locks them for long. */
+  rowsOf<W>(
+    callOf: (write: W) => EndedCall,
+    onChange: LockableRows<W>['onChange'],
+  ): LockableRows<W> | undefined {
+    if (!this.#deps.store.statements.isShared) return undefined
+    return {
+      of: (write) => walletOf(callOf(write)),
+      locked: async (ids) => {
+        const rows = await this.#statements.lockedWallets(ids)
+        return new Set(rows.map(({ id }) => id))
+      },
+      onChange,
+    }
+  }
+
   async stored(callUuids: readonly string[]): Promise<ReadonlySet<string>> {
     const rows = await this.#statements.records(callUuids.map(toUuidRow))
     return new Set(rows.map((row) => row.call_uuid))
@@ -167,10 +184,9 @@ export class BatchWriter {
   /** All that a call may have been paid from: what a lost answer has changed is seen again. By their ids, in this order. */
   async #lockWallets(calls: readonly EndedCall[]): Promise<ReadonlyMap<number, Wallet>> {
     const ids = new Set<number>()
-    for (const { charge, report } of calls) {
-      const walletId = charge.payer?.terms.walletId ?? null
-      const isPaid = charge.costMicros > 0 || charge.isOutOfFunds || report !== undefined
-      if (isPaid && walletId !== null) ids.add(walletId)
+    for (const call of calls) {
+      const walletId = walletOf(call)
+      if (walletId !== undefined) ids.add(walletId)
     }
     const rows = await this.#statements.lockWallets([...ids].map((id) => ({ id })))
     return new Map(rows.map((row) => [row.id, toWallet(row)]))
@@ -329,6 +345,12 @@ export class BatchWriter {
     }
     await this.#statements.insertReports(rows)
   }
+}
+
+/** The wallet that the call may have been paid from; undefined: none. */
+function walletOf({ charge, report }: EndedCall): number | undefined {
+  const isPaid = charge.costMicros > 0 || charge.isOutOfFunds || report !== undefined
+  return (isPaid ? charge.payer?.terms.walletId : undefined) ?? undefined
 }
 
 const toUuidRow = (callUuid: string) => ({ call_uuid: callUuid })

@@ -47,6 +47,11 @@ function chargeReserved(
   const isOutOfFunds = reservation.isLastGrant && billsec >= grantedSeconds
   if (tariff === null) return { payer, tariff, costMicros: 0, isOutOfFunds }
   const price = costMicros(tariff, billsec)
+  if (payer !== undefined && reservation.isTakenAway && payer.isShared) {
+    // Negative: less was obtained anew than is reserved, and this call does without.
+    const covered = Math.max(0, amountMicros + Number(payer.spendableMicros))
+    return { payer, tariff, costMicros: Math.min(price, covered), isOutOfFunds }
+  }
   if (payer === undefined || !isCutOff(reservation, billsec))
     return { payer, tariff, costMicros: price, isOutOfFunds }
   const { spendableMicros } = payer

@@ -10,6 +10,8 @@ interface ChargesDeps {
   readonly books: () => Books
   /** False: others may spend what this process holds of wallets. */
   readonly canHold: () => boolean
+  /** Present while it is asked whether others have what this process held: resolves in a moment. */
+  readonly uncertain?: () => Promise<void> | undefined
 }
 
 export class Charges {
@@ -26,20 +28,31 @@ export class Charges {
    * then the journal has the call as it was before its end: after a crash it goes on, and no party has got a BYE.
    */
   of<T>(record: CallRecord, settle: (charge: Charge) => Promise<T>): Promise<T> {
-    const { books, canHold } = this.#deps
+    const { books, canHold, uncertain } = this.#deps
+    const certain = uncertain?.()
+    if (certain !== undefined) return this.#later(record, settle, (decide) => certain.then(decide))
     const missing = canHold() ? missingFor(record, books()) : undefined
     const share = missing?.payer.money
     if (missing === undefined || share === undefined) return settle(chargeOf(record, books()))
+    return this.#later(record, settle, async (decide) => {
+      const { end } = await share.obtainAmount(Number(missing.amountMicros))
+      end()
+      decide()
+    })
+  }
+
+  /** `wait` calls what it is given when the call may be charged. */
+  #later<T>(
+    record: CallRecord,
+    settle: (charge: Charge) => Promise<T>,
+    wait: (decide: () => void) => Promise<void>,
+  ): Promise<T> {
+    const { books } = this.#deps
     return new Promise((resolve, reject) => {
       const decide = (): void => {
         if (this.#waiting.delete(decide)) settle(chargeOf(record, books())).then(resolve, reject)
       }
-      const obtain = async (): Promise<void> => {
-        const { end } = await share.obtainAmount(Number(missing.amountMicros))
-        end()
-        decide()
-      }
-      this.#waiting.set(decide, obtain())
+      this.#waiting.set(decide, wait(decide))
     })
   }
 

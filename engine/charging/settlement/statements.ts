@@ -1,7 +1,11 @@
 /** The statements that settle a batch of calls. */
 import { cdrColumns } from '../../../schema/call-record.ts'
 import type { Store } from '../../../schema/open.ts'
+import { lockedWallets, lockWait } from '../../../schema/sql/row-locks.ts'
 import type { Flag } from '../../../schema/columns.ts'
+
+/** A batch waits for so long at a locked wallet. */
+const LOCK_WAIT_MS = 200
 
 export interface ReportRow {
   readonly call_uuid: string
@@ -82,6 +86,10 @@ export function settlementStatements({ statements }: Pick<Store, 'statements'>) 
       columns,
       sql: `INSERT INTO ${table} (${columns.join()}) SELECT ${columns.join()} FROM given WHERE true ${then}`,
     })
+  // On SQLite nobody asks for it.
+  const locked = statements.isShared
+    ? statements.prepare<{ readonly id: number }>(lockedWallets)
+    : undefined
   return {
     /** Returns those that had no record. */
     insertRecords: insert<{ readonly call_uuid: string }>(
@@ -96,13 +104,17 @@ export function settlementStatements({ statements }: Pick<Store, 'statements'>) 
     ),
     insertOutgoing: insert('cdr_outbox', outboxColumns, 'ON CONFLICT (call_uuid) DO NOTHING'),
     insertEntries: insert<EntryRow>('ledger_entry', entryColumns, 'RETURNING id, ref'),
+    /** A wallet that stays locked fails the batch, which holds the others meanwhile: no long wait. */
     lockWallets: statements.prepareRows<WalletRow>({
       table: 'wallet',
       columns: ['id'],
       sql: `SELECT id, CAST(balance_micros AS TEXT) AS balance, is_depleted FROM wallet
-        WHERE id IN (SELECT id FROM given) ORDER BY id`,
+        WHERE id IN (SELECT id FROM given)
+          ${statements.isShared ? `AND (SELECT ${lockWait(LOCK_WAIT_MS)}) IS NOT NULL` : ''} ORDER BY id`,
       locks: true,
     }),
+    lockedWallets: (ids: readonly number[]): Promise<readonly { readonly id: number }[]> =>
+      locked?.all([JSON.stringify(ids)]) ?? Promise.resolve([]),
     records: statements.prepareRows<RecordRow>({
       table: 'cdr',
       columns: ['call_uuid'],

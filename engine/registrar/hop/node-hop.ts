@@ -58,6 +58,8 @@ export interface KnownNode {
   readonly isAlive: boolean
   /** Milliseconds UTC, by one clock for all nodes. */
   readonly heartbeatAt: number
+  /** Grows with each start. Absent: it is not known. */
+  readonly epoch?: number
 }
 
 export interface PeerNodesDeps {
@@ -153,6 +155,16 @@ export class PeerNodes {
     return [...this.#byName].flatMap(([name, { isAlive }]) => (isAlive ? [name] : []))
   }
 
+  /**
+   * Whether this run of a node is over, or silent for so long that it may be dead. That it did not answer one request does
+   * not count: what it has passed on may go on.
+   */
+  isLost(name: string, run: number | undefined): boolean {
+    const known = this.#deps.nodes().find((node) => node.name === name)
+    if (known?.isAlive !== true) return true
+    return run !== undefined && known.epoch !== undefined && known.epoch !== run
+  }
+
   /** A request to it was not answered: it counts as gone until a heartbeat proves that it lives. */
   suspect(name: string): void {
     const { nodes, now, log } = this.#deps
@@ -193,7 +205,7 @@ export class PeerNodes {
     const announcedByOthers = new Set<string>()
     const [ofSelf, ofUris] = [new Set<string>(), new Set<string>()]
     const byName = new Map<string, PeerNode>()
-    for (const { name, isAlive, sip, addresses } of places) {
+    for (const { name, isAlive, sip, addresses, epoch } of places) {
       const own = hosts.addressesOf(sip.host).map(canonicalAddress)
       const others = new Set(addresses.map(canonicalAddress))
       for (const address of own) (name === self ? ofSelf : ofUris).add(address)
@@ -201,7 +213,7 @@ export class PeerNodes {
         announced.set(address, (announced.get(address) ?? 0) + 1)
         if (name !== self) announcedByOthers.add(address)
       }
-      byName.set(name, { sip, isAlive, addresses: [...new Set([...own, ...others])] })
+      byName.set(name, { sip, isAlive, epoch, addresses: [...new Set([...own, ...others])] })
     }
     this.#byName = byName
     this.#addresses = ofUris

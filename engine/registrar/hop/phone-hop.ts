@@ -40,6 +40,8 @@ export interface PeerNode {
   readonly addresses: readonly string[]
   /** Its heartbeat is recent. */
   readonly isAlive: boolean
+  /** Grows with each start. Absent: it is not known. */
+  readonly epoch?: number | undefined
 }
 
 export interface PhoneHopDeps {
@@ -126,7 +128,8 @@ export class PhoneHop {
     const { nextHop: _, ...phone } = target
     const route = `<${uriOfPeer(peer, token)};lr>`
     const lastHop = uriOf(binding.source)
-    return { ...phone, nextHop: undefined, routes: [route], lastHop, holder }
+    const run = peer.epoch === undefined ? {} : { holderRun: peer.epoch }
+    return { ...phone, nextHop: undefined, routes: [route], lastHop, holder, ...run }
   }
 
   /** Decides on a request with a flow token. Undefined: its Route is none of ours. */

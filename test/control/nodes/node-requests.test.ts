@@ -222,6 +222,7 @@ const listed: NodeStatus = {
   isThis: false,
   state: 'serving',
   heartbeatAt: now - 500,
+  clockDifferenceMs: 0,
 }
 
 function peersOf(...nodes: readonly Partial<NodeStatus>[]) {

@@ -18,6 +18,7 @@ test('the platform sees the nodes of the installation, a tenant does not', async
       live_calls: 0,
       is_this: true,
       differing_settings: [],
+      clock_difference_seconds: 0,
       started_at: '2026-01-01T00:00:00.000Z',
       heartbeat_at: '2026-01-01T00:00:00.000Z',
     },
@@ -40,6 +41,32 @@ test('a node whose settings differ from those of another one says so everywhere,
   expect(node).toMatchObject({ differing_settings: ['EXIT_CODES', 'OCS_URL'] })
   const text = (await control.request('/metrics', { token })).text
   expect(text).toContain('tollgate_platform_node_differing_settings{name="test-1"} 2\n')
+})
+
+test('a node whose clock differs from the database server says so in the list, the metrics and as a finding', async () => {
+  const control = await openControl()
+  const token = await control.key()
+  const [own] = control.deps.nodes.list()
+  const list = () => own && [{ ...own, clockDifferenceMs: 90_000 }]
+  Object.defineProperty(control.deps.nodes, 'list', { value: list })
+  const [node] = (await control.request('/api/v1/nodes', { token })).data<readonly unknown[]>()
+  expect(node).toMatchObject({ clock_difference_seconds: 90 })
+  const text = (await control.request('/metrics', { token })).text
+  expect(text).toContain('tollgate_platform_node_clock_difference_seconds{name="test-1"} 90\n')
+  const anomalies = await control.request('/api/v1/anomalies?kinds=node', { token })
+  expect(anomalies.data()).toMatchObject({
+    findings: [
+      {
+        subject: 'instance test-1',
+        what: 'The clock of instance test-1 is 90 s ahead of the database server.',
+        next: { tool: 'list_instances' },
+      },
+    ],
+  })
+  await control.tenant('acme')
+  const tenant = await control.key({ tenant_scope: 'tenant', tenant_slug: 'acme' })
+  const ofTenant = await control.request('/api/v1/anomalies?kinds=node', { token: tenant })
+  expect(ofTenant.data()).toMatchObject({ findings: [] })
 })
 
 test.each([

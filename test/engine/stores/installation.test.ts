@@ -13,6 +13,7 @@ const status = (name: string, state: NodeStatus['state']): NodeStatus => ({
   liveCalls: 0,
   startedAt: 0,
   heartbeatAt: 0,
+  clockDifferenceMs: 0,
   isThis: name === 'a',
 })
 const states = ['starting', 'serving', 'draining', 'stopped', 'lost'] as const

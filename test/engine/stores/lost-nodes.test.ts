@@ -22,6 +22,7 @@ function watched() {
         version: '1.0.0',
         startedAt: 0,
         heartbeatAt: 0,
+        clockDifferenceMs: 0,
         state: world.state,
         isThis: world.isThis,
       },

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { NodeIdentity } from '../../../schema/contracts/nodes.ts'
-import { Heartbeat } from '../../../schema/nodes/heartbeat.ts'
+import { Heartbeat, type HeartbeatDeps } from '../../../schema/nodes/heartbeat.ts'
 import { registerNode } from '../../../schema/nodes/node-registry.ts'
+import { ServerClock } from '../../../schema/nodes/server-clock.ts'
 import { ServerNotices } from '../../../schema/postgres/notices.ts'
 import { openStore, type ServerStore } from '../../../schema/postgres/open.ts'
 import { ManualTime } from '../../support/manual-time.ts'
@@ -34,10 +35,15 @@ describe.runIf(hasPostgres)('nodes that share a database', () => {
     await drop()
   })
 
-  const beating = (identity: NodeIdentity, offlineMs?: number): Heartbeat =>
+  const beating = (
+    identity: NodeIdentity,
+    offlineMs?: number,
+    clocks?: HeartbeatDeps['clocks'],
+  ): Heartbeat =>
     new Heartbeat(
       {
         ...(offlineMs !== undefined && { offlineMs }),
+        ...(clocks && { clocks }),
         identity,
         address: 'http://10.0.0.1:8080',
         version: '1.0.0',
@@ -132,6 +138,31 @@ describe.runIf(hasPostgres)('nodes that share a database', () => {
     expect(asked).toHaveBeenCalledTimes(1)
     await node.end()
     expect(await row()).toMatchObject({ state: 'stopped' })
+  })
+
+  test('a node whose clock is 90 s ahead of the server warns, goes by the server, and all nodes know it until it agrees again', async () => {
+    let aheadMs = 90_000
+    const start = { sentAt: time.now(), answeredAt: time.now(), serverAt: Date.now() }
+    const clock = new ServerClock(time.now, start)
+    const ofMachine = (): number => clock.now() + aheadMs
+    const clocks = { ofMachine, ofServer: clock }
+    const node = beating(await registerNode(store, sbc1), undefined, clocks)
+    const other = beating(await registerNode(store, { ...sbc1, name: 'sbc-2', installId: 'two' }))
+    await node.become('serving')
+    expect(node.clockDifferenceMs).toBe(90_000)
+    expect(log).toEqual(['warn'])
+    const shown = async () => {
+      await other.become('serving')
+      return other.list().map(({ clockDifferenceMs }) => clockDifferenceMs)
+    }
+    await eventually(async () => expect(await shown()).toEqual([90_000, 0]))
+    await node.become('serving')
+    aheadMs = -1_900
+    await node.become('serving')
+    expect(log).toEqual(['warn', 'info'])
+    await eventually(async () => expect(await shown()).toEqual([0, 0]))
+    other.stop()
+    node.stop()
   })
 
   test('a node whose name another process has taken is fenced for good', async () => {

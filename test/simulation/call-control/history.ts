@@ -267,6 +267,8 @@ class History implements Line, Scene {
         return this.#control.perform(command)
       case 'nodeSilent':
       case 'goesOn':
+      case 'checkHolder':
+      case 'findPhones':
         return
       default:
         if (this.#media) this.#media.legs.perform(command)

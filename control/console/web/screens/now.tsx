@@ -106,6 +106,10 @@ const tones = {
   lost: 'bad',
 } as const
 
+/** `90 s ahead of`, `2.5 s behind` */
+const clockText = (seconds: number): string =>
+  `${Math.abs(seconds)} s ${seconds > 0 ? 'ahead of' : 'behind'}`
+
 const columns: readonly ShownColumn<ProcessNode>[] = [
   textColumn('node', 'Node', ({ name }) => name, {
     show: ({ name, is_this: isThis }) => (
@@ -115,9 +119,10 @@ const columns: readonly ShownColumn<ProcessNode>[] = [
     ),
   }),
   textColumn('state', 'State', ({ state }) => state, {
-    show: ({ state, differing_settings: settings }) => (
+    show: ({ state, differing_settings: settings, clock_difference_seconds: clock }) => (
       <>
         <Badge tone={tones[state]}>{state}</Badge>
+        {clock !== 0 && <small> its clock is {clockText(clock)} the database server</small>}
         {settings.length > 0 && <small> differs in {settings.join(', ')}</small>}
       </>
     ),

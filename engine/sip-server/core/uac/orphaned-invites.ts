@@ -7,6 +7,7 @@ import { viaOf, otherBranch } from '../request-writer.ts'
 import { FlowTexts } from '../transactions.ts'
 import { Dialog } from '../../dialog/dialog.ts'
 import type { Flow } from '../../flow.ts'
+import { hostPort } from '../../message/index.ts'
 import type { SipMessage } from '../../message/message.ts'
 import { ackOfFailure, type SentRequest, transactionTimeoutMs } from '../../transaction/machine.ts'
 import type { RetransmitCache } from '../../transaction/server.ts'
@@ -103,13 +104,28 @@ export class OrphanedInvites {
   }
 }
 
-/** §18.1.2: the only Via is ours, as this listener shows itself, with a branch as it is made here. */
+/**
+ * §18.1.2: the first Via is ours, as this listener shows itself, with a branch as it is made here. Another one follows if
+ * the process before this one only passed the INVITE on: whoever sent it gives that call up, and does not hear of the
+ * answer.
+ */
 function isAnswerToUs(response: SipMessage, { listener }: Flow): boolean {
   const { via } = response
-  if (via === undefined || response.list('Via').length !== 1) return false
+  if (via === undefined) return false
   const { advertisedHost, advertisedPort } = listener
   const isOurs = via.host === advertisedHost && via.port === advertisedPort
-  return isOurs && /^z9hG4bK[\da-z]+$/.test(via.branch)
+  if (!isOurs || !/^z9hG4bK[\da-z]+$/.test(via.branch)) return false
+  const hops = response.list('Via').length
+  return hops === 1 || (hops === 2 && isPassedOn(response, listener))
+}
+
+/** What is passed on has a Record-Route with a token of ours as its user part. */
+function isPassedOn(
+  response: SipMessage,
+  { advertisedHost, advertisedPort }: Flow['listener'],
+): boolean {
+  const own = `@${hostPort(advertisedHost, advertisedPort)}`
+  return response.list('Record-Route').some((route) => route.includes(own))
 }
 
 /** The INVITE of a response. Its Request-URI is unknown: branch and sent-by identify it (§9.2). */
@@ -155,7 +171,8 @@ function dialogOf(response: SipMessage, flow: Flow, localCseq: number): Dialog {
     localCseq,
     remoteCseq: -1,
     contact: '',
-    routeSet: response.list('Record-Route').toReversed(),
+    // The way to the phone of a call that was passed on is its flow: the routes lead from there to us.
+    routeSet: response.list('Via').length > 1 ? [] : response.list('Record-Route').toReversed(),
     remoteTarget: contact?.uri ?? to?.uri ?? '',
     flow,
     isFlowBound: true,

@@ -1,0 +1,40 @@
+/**
+ * The clock of the database server, which all processes that share it have in common, as the steady clock of this process
+ * continues it between two answers. The clock of a machine may differ from it by minutes.
+ */
+
+/** What one answer of the server says about its clock. Steady times of this process, and the server's time between them. */
+export interface ServerTime {
+  readonly sentAt: number
+  readonly answeredAt: number
+  /** Milliseconds UTC, rounded down. */
+  readonly serverAt: number
+}
+
+/** Clocks of machines may differ from that of the server by so much before it is told. */
+export const CLOCK_TOLERANCE_MS = 2_000
+
+export class ServerClock {
+  readonly #steadyNow: () => number
+  /** To be added to steady time. */
+  #offsetMs: number
+
+  constructor(steadyNow: () => number, first: ServerTime) {
+    this.#steadyNow = steadyNow
+    this.#offsetMs = first.serverAt - Math.floor((first.sentAt + first.answeredAt) / 2)
+  }
+
+  /** Milliseconds UTC. Follows no clock of the machine that is set. */
+  readonly now = (): number => this.#steadyNow() + this.#offsetMs
+
+  /**
+   * Corrects the clock by as little as the answer demands. Returns for how long the steady clock has stood still, or less:
+   * the machine was asleep. Negative: it was ahead.
+   */
+  note({ sentAt, answeredAt, serverAt }: ServerTime): number {
+    const before = this.#offsetMs
+    const [least, most] = [serverAt - answeredAt, serverAt + 1 - sentAt]
+    this.#offsetMs = Math.min(Math.max(before, least), most)
+    return this.#offsetMs - before
+  }
+}
