@@ -229,22 +229,7 @@ export class Engine {
       refusedByOverload: () => this.#server?.refusedCalls ?? 0,
     })
     this.registrar = this.#createRegistrar(deps)
-    this.calls = new ActiveCalls({
-      now,
-      wallNow,
-      deadlines: this.#deadlines,
-      charging,
-      nodeName: deps.node.name,
-      whyClosed: deps.whyClosed,
-      findsLegs: config.hep !== undefined,
-      recentCalls: Math.max(2_000, config.traceMemoryBytes / BYTES_OF_A_CALL),
-      onEvent: (event) => {
-        this.events.add(event)
-        if (event.type !== 'call.ended') return
-        this.recordings?.ended(event.record)
-        this.#endTestPhone(event.record.callUuid)
-      },
-    })
+    this.calls = this.#createCalls(deps, charging)
     this.media = createMedia(this, { ...deps, deadlines: this.#deadlines, hosts: this.#hosts })
     this.recordings = createRecordings(this, deps)
     this.dispatcher = new Dispatcher({
@@ -575,6 +560,25 @@ export class Engine {
       ...prefixed('srf', this.#client.stats()),
       ...sipFigures(this.#server),
     }
+  }
+
+  #createCalls({ config, now, wallNow, ...deps }: EngineDeps, charging: Charging): ActiveCalls {
+    return new ActiveCalls({
+      now,
+      wallNow,
+      deadlines: this.#deadlines,
+      charging,
+      nodeName: deps.node.name,
+      whyClosed: deps.whyClosed,
+      findsLegs: config.hep !== undefined,
+      recentCalls: Math.max(2_000, config.traceMemoryBytes / BYTES_OF_A_CALL),
+      onEvent: (event) => {
+        this.events.add(event)
+        if (event.type !== 'call.ended') return
+        this.recordings?.ended(event.record)
+        this.#endTestPhone(event.record.callUuid)
+      },
+    })
   }
 
   #createServer({ config, wallNow, randomBytes, log }: EngineDeps): SipServer {

@@ -162,11 +162,10 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     const { restored, abandoned } = await engine.start(saved, answers.take(deps.now()))
     engine.finishLast()
     await Promise.all([limits?.alone(), requests?.alone()])
-    const recoveredCalls = closed.recoveredCalls + abandoned
-    if (restored > 0)
-      log('info', 'calls of the previous process were resumed', { restoredCalls: restored })
-    if (recoveredCalls + closed.unansweredCalls > 0)
-      log('warn', 'calls of the previous process were closed', { ...closed, recoveredCalls })
+    tellResumed(log, restored, {
+      ...closed,
+      recoveredCalls: closed.recoveredCalls + abandoned,
+    })
     stores.serving()
     const reports = openReports({
       store,
@@ -175,12 +174,8 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
       databaseUrl: config.databaseUrl,
       rollUps: { ...deps, days: config.retention.callRecordDays },
     })
-    const rateImports = openRateImports({
-      ...deps,
-      store,
-      changes,
-      databaseUrl: config.databaseUrl,
-    })
+    const { databaseUrl } = config
+    const rateImports = openRateImports({ ...deps, store, changes, databaseUrl })
     const stopWatch = stores.watch({
       onLogGone: () => void reports.restart(),
       onChange: (problem) => engine.storage.note(problem),
@@ -253,6 +248,17 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     timers.end()
     throw error
   }
+}
+
+function tellResumed(
+  log: Log,
+  restoredCalls: number,
+  closed: { readonly recoveredCalls: number; readonly unansweredCalls: number },
+): void {
+  if (restoredCalls > 0)
+    log('info', 'calls of the previous process were resumed', { restoredCalls })
+  if (closed.recoveredCalls + closed.unansweredCalls > 0)
+    log('warn', 'calls of the previous process were closed', closed)
 }
 
 /** What is opened is closed from the end. */

@@ -89,6 +89,7 @@ export type Anomalies = {
       | 'trunk'
       | 'registration'
       | 'capacity'
+      | 'certificate'
       | 'payment'
     severity: 'critical' | 'high' | 'medium' | 'low'
     /** Such as "customer 7" or "key <uuid>". */
@@ -154,6 +155,7 @@ export type Anomalies = {
     | 'trunk'
     | 'registration'
     | 'capacity'
+    | 'certificate'
     | 'payment'
   )[]
   /** Kinds for which the credential has no scope. */
@@ -169,6 +171,7 @@ export type Anomalies = {
       | 'trunk'
       | 'registration'
       | 'capacity'
+      | 'certificate'
       | 'payment'
     needs: string
   }[]
@@ -1666,7 +1669,7 @@ export type Setting = {
 
 export type Settings = {
   settings: readonly Setting[]
-  /** What is set and has no effect. */
+  /** Settings without effect, and listeners that others reach and that do not encrypt. */
   notes: readonly string[]
 }
 

@@ -7,7 +7,7 @@ import { detachString } from '../sip-server/message/index.ts'
 const MAX_QUESTION = 1_000
 
 /** An answer of null or undefined is not remembered. */
-export class Recent<Answer> {
+export class Recent<Answer extends object | string | undefined> {
   readonly #find: (question: string) => Answer
   readonly #answers: LRUCache<string, NonNullable<Answer>>
 

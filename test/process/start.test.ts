@@ -241,8 +241,7 @@ test('a database that is missing or empty beside its files is refused, not begun
     empty()
     for (const words of [['serve'], [], ['migrate'], ['seed', '--create', 'GUIDE.md']]) {
       const { code, out, err } = await run(words, environment)
-      expect(code, words.join(' ')).toBe(2)
-      expect(out).toBe('')
+      expect({ words, code, out }).toEqual({ words, code: 2, out: '' })
       for (const name of names) expect(err).toContain(name)
       expect(err).toMatch(/^tollgate: DATABASE_PATH: .*(?:missing|empty).* --new/)
     }

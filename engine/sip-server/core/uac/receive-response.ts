@@ -125,12 +125,7 @@ export class ResponseReceiver implements OutboundUser {
   }
 
   /** Changes the dialog after a final response other than a 2xx to INVITE. */
-  #settleDialog(
-    outbound: OutboundRequest,
-    response: SipMessage,
-    flow: Flow,
-    now: number,
-  ): void {
+  #settleDialog(outbound: OutboundRequest, response: SipMessage, flow: Flow, now: number): void {
     const { dialog, isInitial, sent, sessionSeconds } = outbound
     if (dialog === undefined) return
     const { dialogs, sessions, subscriptions } = this.#parts
