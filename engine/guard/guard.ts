@@ -3,7 +3,9 @@
  * banned for a while. Carriers and nodes are never shut out. The source
  * of a datagram may be forged: it counts against sources that have proved nothing, and never against others.
  */
+import type { LRUCache } from 'lru-cache'
 import type { Log } from '../../schema/contracts/log.ts'
+import { recentlyUsed } from '../../schema/recently-used.ts'
 import { Bans, type StoredBan } from './bans.ts'
 import {
   type Bucket,
@@ -390,10 +392,12 @@ interface Count {
 
 class Failures {
   readonly #limits: FailureLimits
-  readonly #counts = new Map<string, Count>()
+  /** In the order of their first failures. */
+  readonly #counts: LRUCache<string, Count>
 
   constructor(limits: FailureLimits) {
     this.#limits = limits
+    this.#counts = recentlyUsed(limits.maxKeys)
   }
 
   /** True with the failure that reaches the limit, and no other. `now` in milliseconds UTC. */
@@ -405,12 +409,7 @@ class Failures {
       count.reachedAt = now
       return true
     }
-    this.#counts.delete(key)
     this.#counts.set(key, { since: now, failures: 1 })
-    if (this.#counts.size > this.#limits.maxKeys) {
-      const [oldest] = this.#counts.keys()
-      if (oldest !== undefined) this.#counts.delete(oldest)
-    }
     return this.#limits.max === 1
   }
 
@@ -435,11 +434,13 @@ class Failures {
     now: number,
   ): readonly { readonly key: string; readonly since: number; readonly until: number }[] {
     const { max, windowMs } = this.#limits
-    return [...this.#counts].flatMap(([key, { since, failures, reachedAt = since }]) =>
-      failures >= max && now - since < windowMs
-        ? [{ key, since: reachedAt, until: since + windowMs }]
-        : [],
-    )
+    return [...this.#counts.entries()]
+      .toReversed()
+      .flatMap(([key, { since, failures, reachedAt = since }]) =>
+        failures >= max && now - since < windowMs
+          ? [{ key, since: reachedAt, until: since + windowMs }]
+          : [],
+      )
   }
 
   forget(key: string): void {
@@ -448,11 +449,11 @@ class Failures {
 
   /** Forgets every key that begins so; walks through all of them. */
   forgetAll(prefix: string): void {
-    for (const key of this.#counts.keys()) if (key.startsWith(prefix)) this.#counts.delete(key)
+    for (const key of [...this.#counts.keys()]) if (key.startsWith(prefix)) this.#counts.delete(key)
   }
 
   #current(key: string, now: number): Count | undefined {
-    const count = this.#counts.get(key)
+    const count = this.#counts.peek(key)
     return count && now - count.since < this.#limits.windowMs ? count : undefined
   }
 }
@@ -633,10 +634,11 @@ interface ProvenLimits extends Rate {
 class ProvenSources {
   readonly #limits: ProvenLimits
   /** In the order of their last proof. */
-  readonly #sources = new Map<string, ProvenSource>()
+  readonly #sources: LRUCache<string, ProvenSource>
 
   constructor(limits: ProvenLimits) {
     this.#limits = limits
+    this.#sources = recentlyUsed(limits.maxSources)
   }
 
   get size(): number {
@@ -646,15 +648,14 @@ class ProvenSources {
   /** Undefined: it has proved nothing, or too long ago. */
   find(key: string, now: number): ProvenSource | undefined {
     if (this.#sources.size === 0) return undefined
-    const source = this.#sources.get(key)
+    const source = this.#sources.peek(key)
     return source !== undefined && source.until > now ? source : undefined
   }
 
   add(key: string, port: number, user: string, now: number): void {
     const until = now + this.#limits.lifeMs
-    const source = this.#sources.get(key) ?? emptySource(until)
+    const source = this.#sources.peek(key) ?? emptySource(until)
     source.until = until
-    this.#sources.delete(key)
     this.#sources.set(key, source)
     const flow = source.flows.get(port) ?? {
       until,
@@ -671,22 +672,25 @@ class ProvenSources {
 
   /** Packets from this port count as unproven again. */
   forget(key: string, port: number): void {
-    this.#sources.get(key)?.flows.delete(port)
+    this.#sources.peek(key)?.flows.delete(port)
   }
 
   #renew<K, V>(entries: Map<K, V>, name: K, value: V): void {
     entries.delete(name)
     entries.set(name, value)
     if (entries.size <= this.#limits.maxPerSource) return
-    for (const [oldest] of entries) {
+    // Many at once: each look for the first entry walks over the gaps of those before.
+    let surplus = Math.ceil(entries.size / 4)
+    for (const oldest of entries.keys()) {
+      if (surplus === 0) return
       entries.delete(oldest)
-      return
+      surplus -= 1
     }
   }
 
   #forgetOld(now: number): void {
-    for (const [key, { until }] of this.#sources) {
-      if (until > now && this.#sources.size <= this.#limits.maxSources) return
+    for (const key of this.#sources.rkeys()) {
+      if ((this.#sources.peek(key)?.until ?? 0) > now) return
       this.#sources.delete(key)
     }
   }

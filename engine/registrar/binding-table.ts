@@ -42,7 +42,11 @@ interface Entry extends RegisteredExtension {
   /** The second of its next check. */
   readonly due: number
   readonly slot: number
+  /** Bindings of phones behind NAT, whose ways this node keeps open. */
+  readonly keptAlive: readonly Binding[]
 }
+
+const none: readonly Binding[] = []
 
 const TICK_MS = 1_000
 /** NATs forget a silent UDP mapping after 30 s and more (RFC 4787 wants 2 min, few give it). */
@@ -65,6 +69,7 @@ export class BindingTable {
   #nextSlot = 0
   #second: number
   #expiredSince: number | undefined
+  #isHeld = false
   /** Of this node. */
   readonly #own = { extensions: 0, bindings: 0 }
   #cancelTick: (() => void) | undefined
@@ -104,17 +109,34 @@ export class BindingTable {
     const slot = this.#remove(key)?.slot ?? this.#nextSlot++ % KEEP_ALIVE_SECONDS
     const { bindings } = registered
     if (bindings.length === 0) return
-    if (this.#cancelTick === undefined) this.#second = secondOf(this.#deps.now())
+    if (this.#cancelTick === undefined && !this.#isHeld) this.#second = secondOf(this.#deps.now())
     const first = Math.min(...bindings.map((binding) => this.#dueOf(binding)))
     const due = Math.max(first, this.#second + 1)
-    this.#entries.set(key, { ...registered, due, slot })
+    const keptAlive = bindings.some(this.#isKeptAlive) ? bindings.filter(this.#isKeptAlive) : none
+    this.#entries.set(key, { ...registered, due, slot, keptAlive })
     this.#keys.set(registered.extensionId, key)
     this.#count(bindings, 1)
-    for (const { source } of bindings.filter(this.#isOnOwnConnection))
-      addTo(this.#connections, connectionKey(source), key)
+    for (const binding of bindings)
+      if (this.#isOnOwnConnection(binding))
+        addTo(this.#connections, connectionKey(binding.source), key)
     addTo(this.#due, due, key)
-    if (bindings.some(this.#isKeptAlive)) this.#slots[slot]?.add(key)
-    this.#cancelTick ??= this.#deps.schedule(this.#tick, TICK_MS)
+    if (keptAlive.length > 0) this.#slots[slot]?.add(key)
+    this.#begin()
+  }
+
+  #begin(): void {
+    if (!this.#isHeld) this.#cancelTick ??= this.#deps.schedule(this.#tick, TICK_MS)
+  }
+
+  /** Nothing expires and no phone is kept alive until `release`: a start has other things to do. */
+  hold(): void {
+    this.#isHeld = true
+    this.#second = secondOf(this.#deps.now())
+  }
+
+  release(): void {
+    this.#isHeld = false
+    if (this.#entries.size > 0) this.#begin()
   }
 
   /** Removes an extension with its bindings. */
@@ -145,15 +167,17 @@ export class BindingTable {
     this.#entries.delete(key)
     this.#keys.delete(entry.extensionId)
     this.#count(entry.bindings, -1)
-    for (const { source } of entry.bindings.filter(this.#isOnOwnConnection))
-      removeFrom(this.#connections, connectionKey(source), key)
+    for (const binding of entry.bindings)
+      if (this.#isOnOwnConnection(binding))
+        removeFrom(this.#connections, connectionKey(binding.source), key)
     removeFrom(this.#due, entry.due, key)
     this.#slots[entry.slot]?.delete(key)
     return entry
   }
 
   #count(bindings: readonly Binding[], by: 1 | -1): void {
-    const own = bindings.filter(this.#deps.isOwn).length
+    let own = 0
+    for (const binding of bindings) if (this.#deps.isOwn(binding)) own += 1
     this.#own.bindings += own * by
     if (own > 0) this.#own.extensions += by
   }
@@ -212,8 +236,7 @@ export class BindingTable {
 
   #keepAlive(second: number): void {
     for (const key of this.#slots[second % KEEP_ALIVE_SECONDS] ?? [])
-      for (const binding of this.#entries.get(key)?.bindings ?? [])
-        if (this.#isKeptAlive(binding)) this.#deps.keepAlive(binding)
+      for (const binding of this.#entries.get(key)?.keptAlive ?? none) this.#deps.keepAlive(binding)
   }
 }
 

@@ -301,9 +301,13 @@ export class Registrar {
     return this.#takeStored(false)
   }
 
-  async #takeStored(isStart: boolean): Promise<void> {
-    for (const { binding, extension, domain } of await this.#registrations.load(isStart))
-      this.#deps.guard.authSucceeded(binding.source, accountOf(extension, domain))
+  #takeStored(isStart: boolean): Promise<void> {
+    const { guard } = this.#deps
+    return this.#registrations.load(
+      ({ binding, extension, domain }) =>
+        guard.authSucceeded(binding.source, accountOf(extension, domain)),
+      isStart,
+    )
   }
 
   /** Present sizes, and totals since the start. */

@@ -83,15 +83,15 @@ export class Registrations {
   }
 
   /**
-   * Replaces all bindings in memory by the stored ones, a slice at a time. Resolves with all of them. `isStart`: no
-   * connection of this node is there yet.
+   * Replaces all bindings in memory by the stored ones, a slice at a time, and tells `onStored` of each. `isStart`: no
+   * connection of this node is there yet, and no phone is kept alive before all are read.
    */
-  async load(isStart = false): Promise<readonly StoredBinding[]> {
-    const all: StoredBinding[] = []
+  async load(onStored: (stored: StoredBinding) => void, isStart = false): Promise<void> {
+    if (isStart) this.#table.hold()
     const gone = new Set(this.#known())
     for await (const ids of this.#store.extensionIds()) {
       const stored = await this.#store.loadOf(ids, this.#deps.now())
-      all.push(...stored)
+      for (const each of stored) onStored(each)
       const closed = stored.filter(({ binding }) => isStart && this.#isOfLastProcess(binding))
       for (const { extensionId, binding } of closed) this.#store.removeClosed(extensionId, binding)
       this.#take(
@@ -101,7 +101,7 @@ export class Registrations {
       for (const id of ids) gone.delete(id)
     }
     this.#take([...gone], [])
-    return all
+    if (isStart) this.#table.release()
   }
 
   /** RFC 5626 §5.3: its connection has ended with the process that it led to. */

@@ -13,6 +13,7 @@ import {
 import type { ExtensionDirectory, ExtensionRecord } from '../extension-directory.ts'
 import { hash, timingSafeEqual } from 'node:crypto'
 import { detachString } from '../../sip-server/message/index.ts'
+import { recentlyUsed } from '../../../schema/recently-used.ts'
 
 interface AuthenticatorDeps {
   readonly directory: Pick<ExtensionDirectory, 'find'>
@@ -159,19 +160,14 @@ interface Client {
  */
 class PhoneAlgorithms {
   /** Challenges in a row that stayed unanswered, by phone; the least recently challenged first. */
-  readonly #unanswered = new Map<string, number>()
+  readonly #unanswered = recentlyUsed<string, number>(MAX_PHONES)
 
   /** The algorithms of the next challenge. */
   offer({ phone, userAgent = '', isPage }: Client): readonly Algorithm[] {
     // A page speaks by JsSIP or SIP.js, under whatever name its author gives it.
     if (isPage || failsWithSeveral.test(userAgent)) return plain
     const unanswered = (this.#unanswered.get(phone) ?? 0) + 1
-    this.#unanswered.delete(phone)
     this.#unanswered.set(phone, unanswered)
-    if (this.#unanswered.size > MAX_PHONES) {
-      const [oldest] = this.#unanswered.keys()
-      if (oldest !== undefined) this.#unanswered.delete(oldest)
-    }
     const isKnown = readsSeveral.test(userAgent)
     if (unanswered > (isKnown ? UNANSWERED.known : UNANSWERED.unknown)) return plain
     return isKnown ? all : plainFirst
@@ -179,7 +175,7 @@ class PhoneAlgorithms {
 
   /** The phone has answered with this algorithm. */
   answered(phone: string, algorithm: Algorithm): void {
-    const unanswered = this.#unanswered.get(phone)
+    const unanswered = this.#unanswered.peek(phone)
     if (unanswered === undefined) return
     if (algorithm === 'MD5' && unanswered > UNANSWERED.unknown) return
     this.#unanswered.delete(phone)
