@@ -4019,5 +4019,10 @@ export const operations = {
     answer: 'data',
     isRepeatable: true,
   },
-  assignPayment: { method: 'POST', path: '/api/v1/billing/alerts/{id}/assign', answer: 'data' },
+  assignPayment: {
+    method: 'POST',
+    path: '/api/v1/billing/alerts/{id}/assign',
+    answer: 'data',
+    isRepeatable: true,
+  },
 } as const

@@ -184,6 +184,7 @@ export function alertRoutes(deps: PaymentsDeps) {
       requiresGlobal('wallets:write'),
       validate('param', idParam('Alert')),
       validate('json', assignBody),
+      repeatable(),
       async (c) => {
         const { id } = c.req.valid('param')
         const { customer, amount = null } = c.req.valid('json')

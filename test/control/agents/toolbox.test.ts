@@ -102,7 +102,7 @@ test('the eight tools of the specification answer with its keys', async () => {
         expires_at: null,
         last_used_at: null,
         request_count: 0,
-        owner_username: null,
+        owner_username: 'console',
         created_at: '2026-01-01T00:00:00.000Z',
       },
     ],

@@ -37,7 +37,7 @@ async function open() {
   await control.tenant('acme', ['acme.example', 'acme.test'])
   await control.tenant('beta', ['beta.example'])
   const { call, callAs } = control
-  await callAs('acme', 'POST', '/pbx/extensions', phone)
+  await callAs('acme', 'POST', '/pbx/extensions', { ...phone, domain: 'acme.example' })
   await callAs('acme', 'POST', '/telephony/ai-agents', target)
   const route = (body: object) => call('POST', '/inbound-routes', { name: 'in', ...body })
   return { ...control, route }
