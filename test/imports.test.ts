@@ -103,7 +103,7 @@ const map: Readonly<Record<string, Rule>> = {
   'control/console/web/screens': inBrowser('api', 'parts'),
   'control/console/web/app': inBrowser('api', 'parts', 'screens'),
   'control/console/web/api/views.ts': { folders: ['control'], packages: /^$/ },
-  schema: { folders: [sipGrammar], packages: /^(node:|kysely$|better-sqlite3$|pg$)/ },
+  schema: { folders: [sipGrammar], packages: /^(node:|kysely$|better-sqlite3$|lru-cache$|pg$)/ },
 }
 
 const placeOf = (path: string): string =>

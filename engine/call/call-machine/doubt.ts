@@ -6,7 +6,7 @@
 import { cause, type End } from '../cdr/end-reason.ts'
 import type { LegEventData } from '../signalling.ts'
 import { callOf, legOf, partnerOf } from './calling.ts'
-import { resumeGrant } from './grant.ts'
+import { goOn, resumeGrant, waitsForGrant } from './grant.ts'
 import type { StepContext } from './protocol.ts'
 import type { Call, Leg } from './state.ts'
 
@@ -92,8 +92,8 @@ function settle(ctx: StepContext, call: Call): void {
     const partner = leg && partnerOf(ctx, leg)
     if (leg?.isUnheard === true || partner?.isUnheard === true) return
   }
-  call.doubt = undefined
-  ctx.commands.push({ type: 'goesOn', callUuid: call.start.callUuid })
+  if (doubt.isUnpaid === true && waitsForGrant(ctx, call, doubt)) return
+  goOn(ctx, call)
   if (doubt.isUnpaid === true) resumeGrant(ctx, call)
 }
 

@@ -1,7 +1,7 @@
 /** Keeps a call within its grant: requests an extension in time, and ends the call when there is none. */
 import { cause, type End } from '../cdr/end-reason.ts'
 import type { StepContext } from './protocol.ts'
-import type { Call } from './state.ts'
+import type { Call, Doubt } from './state.ts'
 
 /** An extension is requested this long before the grant ends, or after half of a shorter grant. */
 const GRANT_LEAD_MS = 10_000
@@ -36,8 +36,30 @@ export function resumeGrant(ctx: StepContext, call: Call): void {
 
 /** Nobody is asked to pay for more of a call of the last process before its parties are heard (`doubt.ts`). */
 export function isPutOff(call: Call): boolean {
-  if (call.doubt === undefined || isLimited(call)) return false
+  if (call.doubt === undefined || call.doubt.isAsking === true || isLimited(call)) return false
   call.doubt.isUnpaid = true
+  return true
+}
+
+/** The parties are heard: the call is one of this process. */
+export function goOn({ commands }: StepContext, call: Call): void {
+  call.doubt = undefined
+  commands.push({ type: 'goesOn', callUuid: call.start.callUuid })
+}
+
+/**
+ * The parties are heard, but the grant has run out meanwhile. Nothing beyond it is reserved: should the call end before
+ * it gets more, it ends with its grant.
+ */
+export function waitsForGrant(ctx: StepContext, call: Call, doubt: Doubt): boolean {
+  const { grantedSeconds, answeredAt } = call
+  if (grantedSeconds === null || answeredAt === null) return false
+  const grantEndsAt = answeredAt + grantedSeconds * 1_000
+  if (grantEndsAt > ctx.now) return false
+  doubt.aliveAt = Math.max(doubt.aliveAt, grantEndsAt)
+  if (doubt.isAsking === true) return true
+  doubt.isAsking = true
+  resumeGrant(ctx, call)
   return true
 }
 
@@ -99,5 +121,6 @@ export function extended(ctx: StepContext, call: Call, grantedSeconds: number): 
   call.grantDenial = undefined
   stopGrant(ctx, call)
   call.grantedSeconds = grantedSeconds
+  if (call.doubt?.isAsking === true) goOn(ctx, call)
   startGrant(ctx, call)
 }

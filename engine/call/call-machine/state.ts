@@ -267,11 +267,13 @@ export interface Call {
 /** A call of the last process whose parties have not been heard since (`doubt.ts`). Times by the steady clock. */
 export interface Doubt {
   /** When it was known to go on, for the last time: if it has ended, its record ends there. */
-  readonly aliveAt: number
+  aliveAt: number
   /** This process has had it since then. */
   readonly since: number
   /** Its grant runs out, or has: more is asked for when the parties are heard. */
   isUnpaid?: boolean
+  /** Its parties are heard, after the end of its grant: more is asked for. */
+  isAsking?: boolean
 }
 
 /** The purpose of a request in a dialog, which decides what its response does. */

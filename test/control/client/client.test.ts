@@ -112,7 +112,9 @@ test('money is moved once: a repetition has the same key, and what has none is n
   await own.tollgate.customers.topUp(1, { amount: '1.00', reason: 'gift' }, options)
   expect(own.keys).toEqual(['mine'])
   const once = scripted(undefined, [200])
-  await expect(once.tollgate.customers.create({ name: 'a' })).rejects.toMatchObject({ status: 0 })
+  const given = { from: '1', to: '2' }
+  const asked = once.tollgate.request('simulateCall', { body: given })
+  await expect(asked).rejects.toMatchObject({ status: 0 })
   expect(once.keys).toEqual([null])
 })
 
