@@ -14,7 +14,7 @@ import { eventually } from '../support/waiting.ts'
 const authority = new Authority(temporaryFolder())
 const { certFile, keyFile } = authority.sign('tollgate', ...loopbackNames)
 
-const nextTenant = sharePhones(5, { SIP_TLS_CERT: certFile, SIP_TLS_KEY: keyFile })
+const nextTenant = sharePhones(6, { SIP_TLS_CERT: certFile, SIP_TLS_KEY: keyFile })
 
 let own: OwnPhones
 let phones: Baresip[] = []

@@ -53,7 +53,7 @@ test('an administrator makes phones, webhooks and bans, and reads keys, audit an
   await row(page, '203.0.113.9').getByText('banned by an operator').waitFor()
   await row(page, '203.0.113.9').getByRole('button').click()
   await confirm(page, 'Lift')
-  await page.getByText('No source is banned.').waitFor()
+  await page.getByText('No source is banned, and no account is locked.').waitFor()
 
   const token = await tollgate.createKey('--name', 'night agent')
   const called = await fetch(

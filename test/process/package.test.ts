@@ -233,6 +233,7 @@ test('it holds what it needs, and no sources, tests or maps', () => {
   expect(packages.filter((name) => name.endsWith('package.json')).toSorted()).toEqual([
     '@node-rs/argon2-linux-x64-gnu/package.json',
     '@node-rs/argon2/package.json',
+    'csv-parse/package.json',
   ])
   for (const target of Object.values(manifestOf(installed).exports).flatMap((each) =>
     typeof each === 'string' ? [each] : Object.values(each),
