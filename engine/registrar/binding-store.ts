@@ -191,16 +191,26 @@ export class BindingStore {
     return found
   }
 
-  /** Of all extensions that have bindings, a slice after the other. */
+  /** Ids of all extensions that have bindings in ascending order, a slice after the other. */
   async *extensionIds(): AsyncGenerator<readonly number[]> {
+    // Not distinct: that reads the whole table where a server has no statistics yet.
     const query = this.#deps.store.db
       .selectFrom('binding')
       .select('extension_id as id')
-      .distinct()
       .orderBy('extension_id')
       .limit(SLICE)
     const after = (id: number) => all(this.#deps.store, query.where('extension_id', '>', id))
-    for await (const rows of slicesOf(after)) yield rows.map(({ id }) => id)
+    for await (const rows of slicesOf(after)) yield [...new Set(rows.map(({ id }) => id))]
+  }
+
+  /** As `loadOf`, of all extensions from `first` to `last`. Ranges need no statistics to be read by their indexes. */
+  async loadBetween(first: number, last: number, now: number): Promise<StoredBinding[]> {
+    const query = this.#query(now)
+      .where('extension_id', '>=', first)
+      .where('extension_id', '<=', last)
+      .where('extension.id', '>=', first)
+      .where('extension.id', '<=', last)
+    return (await all(this.#deps.store, query)).map((row) => storedOf(row, now))
   }
 
   #query(now: number) {

@@ -90,7 +90,8 @@ export class Registrations {
     if (isStart) this.#table.hold()
     const gone = new Set(this.#known())
     for await (const ids of this.#store.extensionIds()) {
-      const stored = await this.#store.loadOf(ids, this.#deps.now())
+      const [first = 0] = ids
+      const stored = await this.#store.loadBetween(first, ids.at(-1) ?? first, this.#deps.now())
       for (const each of stored) onStored(each)
       const closed = stored.filter(({ binding }) => isStart && this.#isOfLastProcess(binding))
       for (const { extensionId, binding } of closed) this.#store.removeClosed(extensionId, binding)
