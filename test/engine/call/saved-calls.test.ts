@@ -290,3 +290,29 @@ test.each<[string, (rig: CallRig, callee: SipPeer) => void]>([
   await callee.next('ACK')
   await hangUp(caller, leg, callee)
 })
+
+test('a carrier that has got the location of its caller beside the description is asked with the description', async () => {
+  rig = await startCallRig()
+  rig.answers.origin = { kind: 'node', nodeId: 1, setId: 1 }
+  const [caller, carrier] = [await rig.caller(), await carrierOf(rig)]
+  const leg = caller.leg(rig.uri('1555'))
+  const body = [
+    '--b\r\nContent-Type: application/pidf+xml\r\n\r\n<presence/>\r\n',
+    `--b\r\nContent-Type: application/sdp\r\n\r\n${sdp('offer')}\r\n--b--\r\n`,
+  ].join('')
+  caller.request('INVITE', leg, { body, contentType: 'multipart/mixed;boundary=b' })
+  const invite = await carrier.next('INVITE')
+  expect(invite.body).toBe(body)
+  const headers = ['Supported: timer', 'Session-Expires: 1800;refresher=uac', 'Require: timer']
+  carrier.reply(invite, 200, { tag: 'b', body: sdp('answer'), headers })
+  await acknowledge(caller, leg, carrier)
+  await rig.settle()
+  await restart()
+  await rig.advance(200)
+  const question = await carrier.next('INVITE')
+  expect(question.get('Content-Type')).toBe('application/sdp')
+  expect(question.body).toBe(sdp('offer'))
+  carrier.reply(question, 200, { body: sdp('still there') })
+  await carrier.next('ACK')
+  await hangUp(caller, leg, carrier)
+})
