@@ -131,7 +131,13 @@ function stableLegs(world: World, call: Call): readonly Leg[] | undefined {
 function isQuiet(leg: Leg): boolean {
   if (leg.state !== 'confirmed' || leg.excusedBy !== undefined) return false
   if (leg.awaitedAck !== undefined || leg.owedAnswer !== undefined) return false
-  return leg.subscription === undefined && isEmpty(leg.pending) && isEmpty(leg.retries)
+  return leg.subscription === undefined && asksAtMost(leg) && isEmpty(leg.retries)
+}
+
+/** The next process asks again by itself. */
+function asksAtMost({ pending }: Leg): boolean {
+  for (const transactionId in pending) if (pending[transactionId]?.kind !== 'question') return false
+  return true
 }
 
 function isEmpty(table: object): boolean {

@@ -290,8 +290,8 @@ export type Purpose =
     }
   | { readonly kind: 'reinvite'; readonly reinvite: Reinvite }
   | { readonly kind: 'notify' }
-  /** Whether the peer is still there. */
-  | { readonly kind: 'question' }
+  /** Whether the peer is still there. `isOffer`: it is asked by a re-INVITE. */
+  | { readonly kind: 'question'; isOffer?: true }
   /** New media for the phone of click-to-call. */
   | { readonly kind: 'source' }
 

@@ -316,3 +316,43 @@ test('a carrier that has got the location of its caller beside the description i
   await carrier.next('ACK')
   await hangUp(caller, leg, carrier)
 })
+
+test.each([
+  ['passes while the other side is asked by UPDATE', ['Allow: INVITE, ACK, BYE, UPDATE'], 'UPDATE'],
+  ['gets 491 while the other side is asked by a re-INVITE', [], 'INVITE'],
+])('a hold %s (RFC 3261 §14.2)', async (_what, headers, method) => {
+  rig = await startCallRig()
+  const { caller, node, leg, invite } = await dial(rig, { headers })
+  node.reply(invite, 200, { tag: 'b', body: sdp('answer') })
+  await acknowledge(caller, leg, node)
+  const back = node.calledLeg(invite, 'b')
+  await rig.settle()
+  await restart()
+  await rig.advance(200)
+  const question = await caller.next(method)
+  node.reply(await node.next('INVITE'), 200, { body: sdp('still there') })
+  await node.next('ACK')
+  node.request('INVITE', back, { body: sdp('hold') })
+  if (method === 'INVITE') await node.next('491 INVITE')
+  else {
+    caller.reply(await caller.next('INVITE'), 200, { body: sdp('held') })
+    await caller.next('ACK')
+    expect((await node.next('200 INVITE')).body).toContain('s=held')
+  }
+  node.request('ACK', back)
+  caller.reply(question, 200, method === 'INVITE' ? { body: sdp('still there') } : {})
+  if (method === 'INVITE') await caller.next('ACK')
+  await hangUp(caller, leg, node)
+})
+
+test('a process that ends while the parties are asked hands the call on', async () => {
+  const { caller, node, leg } = await talk()
+  await restart()
+  await rig.advance(200)
+  for (const party of [caller, node]) await party.next('INVITE')
+  expect(rig.control.saveAll()).toEqual([])
+  await restart()
+  expect(rig.restored).toEqual({ restored: 1, abandoned: 0 })
+  await stillThere(rig, caller, node)
+  await hangUp(caller, leg, node)
+})
