@@ -10,7 +10,7 @@ import { isNoHost } from '../sip-server/message/index.ts'
 import type { Origin, Routing } from '../routing/routing.ts'
 import type { ActiveCalls } from './active-calls.ts'
 import type { LiveCall } from './call-machine/state.ts'
-import type { Destination } from './inbound/route.ts'
+import type { Reached } from './inbound/route.ts'
 
 /** The way as the SIP server knows it. */
 export interface DialogWay {
@@ -70,7 +70,7 @@ const strange: Reach = { next: 'own', senders: ['unknown'], isPassedOn: true }
 /** A party, as far as its call knows it. */
 type Party =
   | { readonly kind: 'extension'; readonly tenantId: number | undefined }
-  | { readonly kind: 'called'; readonly destination: Destination }
+  | { readonly kind: 'called'; readonly destination: Reached }
   /** Its address says what it is. */
   | { readonly kind: 'other' }
 
@@ -119,7 +119,7 @@ function reachOfCarrier(
   return { ...reachOfOwner(byAddress.tenantId), carrierId: byAddress.carrierId }
 }
 
-function reachOfCalled(destination: Destination, { routing }: DialogWayDeps): Reach {
+function reachOfCalled(destination: Reached, { routing }: DialogWayDeps): Reach {
   switch (destination.kind) {
     case 'gateway': {
       const { carrierId } = destination

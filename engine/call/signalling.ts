@@ -92,6 +92,8 @@ export type LegEventData = { readonly legId: string } &
         /** A 2xx to a re-INVITE without offer: its ACK is ours to send. */
         readonly owesAck: boolean
       }
+    /** The question (`ask`) goes out as a re-INVITE with an offer. */
+    | { readonly type: 'offering'; readonly transactionId: string }
     /** The request was not sent. `isUnknownDialog`: there is no such dialog any more. */
     | {
         readonly type: 'requestFailed'

@@ -3,6 +3,7 @@ import type { OpenCall } from '../../schema/journal/call-journal.ts'
 import type { Schedule } from '../../schema/clock.ts'
 import type { OtherNodes } from '../../engine/call/transfer/other-nodes.ts'
 import type { ActiveCalls } from '../../engine/call/active-calls.ts'
+import type { DialogWayDeps } from '../../engine/call/dialog-way.ts'
 import type { Deadlines } from '../../engine/call/deadlines.ts'
 import type { Media } from '../../engine/media/create-media.ts'
 import type { Registrar } from '../../engine/registrar/registrar.ts'
@@ -60,6 +61,8 @@ export interface CallRigOptions {
   readonly beside?: Pick<LastRun, 'time' | 'world'>
   /** What becomes of requests with a flow token. Default: no Route shows one. */
   readonly readToken?: SipServerOptions['readToken']
+  /** What decides which Contact and Record-Route are followed. Default: all are. */
+  readonly ways?: Omit<DialogWayDeps, 'calls'>
   /** The other nodes of the installation. Default: there are none. */
   readonly otherNodes?: OtherNodes
   /** Whether calls of the last run can still be charged. Default: they can. */

@@ -8,6 +8,7 @@ import type { Log } from '../../schema/contracts/log.ts'
 import { expect } from 'vitest'
 import { ActiveCalls, type CallEvent } from '../../engine/call/active-calls.ts'
 import { startCallControl } from '../../engine/call/app.ts'
+import { mayFollow } from '../../engine/call/dialog-way.ts'
 import { createQuality } from '../../engine/media/quality/quality.ts'
 import { Deadlines } from '../../engine/call/deadlines.ts'
 import { ALLOW } from '../../engine/call/sip-headers.ts'
@@ -65,6 +66,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     passX = [],
     after,
     canResume = true,
+    ways,
     media: mediaOf,
   } = options
   const time = (after ?? options.beside)?.time ?? new ManualTime(startedAt)
@@ -82,6 +84,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
       ],
       secret: 'cymru',
       readToken: options.readToken,
+      mayFollow: ways && ((way) => mayFollow(way, { ...ways, calls })),
       allow: ALLOW,
       onRefusedInvite: (invite) => control.inviteRefused({ ...invite, headers: headersOf(invite) }),
       onRegisteredFlowClosed: ({ listener: { protocol }, address, port }) =>

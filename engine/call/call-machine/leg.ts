@@ -220,10 +220,20 @@ export function sendRequest(
 export const isOffering = ({ pending, owedAnswer, awaitedAck }: Leg): boolean =>
   owedAnswer !== undefined || awaitedAck !== undefined || Object.values(pending).some(isOffer)
 
-const isOffer = (purpose: Purpose): boolean =>
-  purpose.kind === 'relayed'
-    ? purpose.method === 'INVITE' || purpose.offer !== undefined
-    : purpose.kind !== 'notify'
+function isOffer(purpose: Purpose): boolean {
+  switch (purpose.kind) {
+    case 'relayed':
+      return purpose.method === 'INVITE' || purpose.offer !== undefined
+    case 'question':
+      return purpose.isOffer === true
+    case 'notify':
+      return false
+    case 'reinvite':
+    case 'source':
+    default:
+      return true
+  }
+}
 
 const MAX_TRIES = 6
 

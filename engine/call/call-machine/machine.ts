@@ -381,6 +381,11 @@ function onLegEvent(ctx: StepContext, event: LegEventData): void {
     case 'response':
     case 'requestFailed':
       return onResponse(ctx, leg, event)
+    case 'offering': {
+      const purpose = leg.pending[event.transactionId]
+      if (purpose?.kind === 'question') purpose.isOffer = true
+      return
+    }
     case 'ack':
       return onAck(ctx, leg, event.body)
     case 'redescribed': {

@@ -131,7 +131,13 @@ function stableLegs(world: World, call: Call): readonly Leg[] | undefined {
 function isQuiet(leg: Leg): boolean {
   if (leg.state !== 'confirmed' || leg.excusedBy !== undefined) return false
   if (leg.awaitedAck !== undefined || leg.owedAnswer !== undefined) return false
-  return leg.subscription === undefined && isEmpty(leg.pending) && isEmpty(leg.retries)
+  return leg.subscription === undefined && asksAtMost(leg) && isEmpty(leg.retries)
+}
+
+/** The next process asks again by itself. */
+function asksAtMost({ pending }: Leg): boolean {
+  for (const transactionId in pending) if (pending[transactionId]?.kind !== 'question') return false
+  return true
 }
 
 function isEmpty(table: object): boolean {
@@ -170,9 +176,25 @@ function savedFields(call: Call, answeredAt: number | null): SavedFields {
 
 /** The identity of the reached party. The rest of a destination serves dialing, and may contain a password. */
 function identityOf(destination: Call['destination']): Call['destination'] {
-  if (destination?.kind === 'node') return destination
-  if (destination?.kind !== 'extension') return undefined
-  return { ...destination, phones: [], voicemail: undefined }
+  switch (destination?.kind) {
+    case 'extension': {
+      const { kind, uri, tenantId } = destination
+      return { kind, uri, tenantId }
+    }
+    case 'gateway':
+      return { kind: destination.kind, carrierId: destination.carrierId }
+    case 'agent':
+    case 'domain':
+    case 'spy':
+      return { kind: destination.kind, tenantId: destination.tenantId }
+    case 'other-node':
+    case 'listener':
+      return { kind: destination.kind }
+    case 'node':
+    case undefined:
+    default:
+      return destination
+  }
 }
 
 function savedLeg(leg: Leg, sip: SavedSip, texts: string[]): SavedLeg {

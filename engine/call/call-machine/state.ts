@@ -8,7 +8,7 @@ import type { AttemptState, CallPhase, ExchangeState, LegState, TransferState } 
 import type { End } from '../cdr/end-reason.ts'
 import type { Callee, PhoneCandidate } from '../dialing/outgoing-invite.ts'
 import type { CallStart, IncomingInvite } from '../inbound/incoming-invite.ts'
-import type { Destination, Route } from '../inbound/route.ts'
+import type { Destination, Reached, Route } from '../inbound/route.ts'
 import type { SdpOwner, Headers } from '../signalling.ts'
 import type { Origin } from '../../routing/routing.ts'
 import { ReleasingMap } from '../../sip-server/message/index.ts'
@@ -204,7 +204,7 @@ export interface Call {
   payerTenantId: number | null
   origin?: Origin | undefined
   /** The destination that is being called, or was reached. */
-  destination?: Destination | undefined
+  destination?: Reached | undefined
   dialing?: Dialing | undefined
   /** Click-to-call: where the phone that is picked up is connected. */
   connect?: PendingDial | undefined
@@ -290,8 +290,8 @@ export type Purpose =
     }
   | { readonly kind: 'reinvite'; readonly reinvite: Reinvite }
   | { readonly kind: 'notify' }
-  /** Whether the peer is still there. */
-  | { readonly kind: 'question' }
+  /** Whether the peer is still there. `isOffer`: it is asked by a re-INVITE. */
+  | { readonly kind: 'question'; isOffer?: true }
   /** New media for the phone of click-to-call. */
   | { readonly kind: 'source' }
 

@@ -28,6 +28,14 @@ export type Destination =
   | (ExtensionDestination | DomainCandidate | SpyCandidate | ListenerCandidate)
   | OtherNodeCandidate
 
+/** A destination that was reached, as far as its call needs to know it when it has answered. */
+export type Reached =
+  | Candidate
+  | Pick<ExtensionDestination, 'kind' | 'uri' | 'tenantId'>
+  | Pick<GatewayCandidate, 'kind' | 'carrierId'>
+  | Pick<AgentCandidate | DomainCandidate | SpyCandidate, 'kind' | 'tenantId'>
+  | Pick<OtherNodeCandidate | ListenerCandidate, 'kind'>
+
 /** A destination that is asked whether it takes one more call before it is tried. */
 export type LimitedDestination = Extract<
   Destination,

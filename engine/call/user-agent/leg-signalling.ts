@@ -236,6 +236,7 @@ export class LegSignalling {
       : localSdp === ''
         ? ['OPTIONS', undefined]
         : ['INVITE', localSdp]
+    if (method === 'INVITE') this.#emit({ type: 'offering', legId, transactionId })
     return this.#request(dialog, { ...question, method, body, sdpOwner: undefined })
   }
 

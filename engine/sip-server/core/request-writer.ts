@@ -159,8 +159,12 @@ export class RequestWriter {
     const { protocol } = flow.listener
     // The peer may have come back over another connection than the one that was lost.
     const isStream = isReliable(protocol)
-    const registered = isStream && routes.length === 0 ? this.#hops.registered(uri) : undefined
-    if (registered) return registered
+    const registered =
+      isStream && routes.length === 0 ? this.#hops.registered(dialog.namedTarget ?? uri) : undefined
+    if (registered) {
+      dialog.peerIsBack()
+      return registered
+    }
     // A WebSocket that is gone cannot be opened from here: what is sent fails at once.
     if (isWebSocket(protocol)) return byConnection(flow)
     if (nextHop) return { flow: nextHop, question: undefined, target }

@@ -5,7 +5,7 @@
 import { type Conflict, PendingRequests } from './pending-requests.ts'
 import type { Reliable1xx, Reliable2xx } from './reliable-responses.ts'
 import type { SessionTimer, SessionTerms } from './session-timer.ts'
-import { type Flow, requestFlow } from '../flow.ts'
+import { type Flow, isReliable, requestFlow } from '../flow.ts'
 import { detachString, flattened, type SipMessage } from '../message/message.ts'
 import {
   parseUri,
@@ -57,6 +57,7 @@ export class Dialog {
   #nextHop: Flow | undefined
   /** It is known that the peer may name this target and this route set. */
   #isWayJudged = false
+  #namedTarget: string | undefined
   /** A provisional response has answered the offer of the INVITE; as UAS: an unreliable one. */
   #hasEarlyAnswer = false
   /** As UAC: RSeq of the last reliable provisional response for which no PRACK has gone out. */
@@ -172,6 +173,7 @@ export class Dialog {
 
   #moveTarget(target: string): void {
     this.#remoteTarget = detachString(target)
+    this.#namedTarget = undefined
     this.#route = this.#nextHop = undefined
     this.#isWayJudged = false
   }
@@ -184,15 +186,33 @@ export class Dialog {
     this.#isWayJudged = true
   }
 
-  /** Its peer may not name them: requests go to where it has sent from, which `uri` names. */
+  /**
+   * Its peer may not name them: requests go to where it has sent from, which `uri` names. Where its connection is gone it
+   * may come back over another.
+   */
   returnByFlow(uri: string): void {
+    const { listener, connectionId } = this.#flow
+    const isLost = isReliable(listener.protocol) && connectionId === 0
+    const named = isLost && !this.hasRoutes ? this.#remoteTarget : undefined
     this.#routeSet = []
     this.#moveTarget(uri)
-    this.#isWayJudged = this.#isFlowBound = true
+    this.#namedTarget = named
+    this.#isWayJudged = true
+    this.#isFlowBound = !isLost
+  }
+
+  /** The Contact of a peer that is not followed while its connection is gone: a phone may register it over a new one. */
+  get namedTarget(): string | undefined {
+    return this.#namedTarget
+  }
+
+  /** Its peer has a connection again, and gets its own Contact in requests. */
+  peerIsBack(): void {
+    if (this.#namedTarget !== undefined) this.#moveTarget(this.#namedTarget)
   }
 
   get routeToPeer(): RouteToPeer {
-    const [routeSet, remoteTarget] = [this.#routeSet, this.#remoteTarget]
+    const [routeSet, remoteTarget] = [this.#routeSet, this.#namedTarget ?? this.#remoteTarget]
     return { routeSet, remoteTarget, flow: this.#flow, isFlowBound: this.#isFlowBound }
   }
 
@@ -232,7 +252,10 @@ export class Dialog {
 
   /** A request of the peer came by `flow`. Requests go back over a connection from then on. */
   noteRequestFlow(flow: Flow): void {
-    if (flow.connectionId !== 0) this.#isFlowBound = true
+    if (flow.connectionId !== 0) {
+      this.#isFlowBound = true
+      this.peerIsBack()
+    }
     if (this.#isFlowBound) this.#flow = flow
   }
 

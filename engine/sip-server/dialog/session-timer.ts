@@ -49,7 +49,9 @@ export class SessionTimer {
     return this.#localSdp
   }
 
-  noteLocalSdp(sdp: string): void {
+  /** Without a description in it the body says nothing new. */
+  noteLocalSdp(body: string): void {
+    const sdp = descriptionIn(body)
     if (sdp !== '') this.#localSdp = detachString(sdp)
   }
 
@@ -144,4 +146,18 @@ export class SessionTimer {
     this.#set(this.#expiresAt, now)
     return this.#user.onRefreshDue(now)
   }
+}
+
+/**
+ * The session description in a body of ours: all of it, or a part of several (RFC 2046 §5.1.1), where the line break before
+ * the next delimiter is no line of its own.
+ */
+function descriptionIn(body: string): string {
+  if (body === '' || body.startsWith('v=0')) return body
+  const gap = /\n\r?\n(?=v=0\r?\n)/.exec(body)
+  if (gap === null) return ''
+  const start = gap.index + gap[0].length
+  const end = body.indexOf('\n--', start)
+  const sdp = end === -1 ? body.slice(start) : body.slice(start, end + 1)
+  return sdp.replace(/(\r?\n)\r?\n$/, '$1')
 }

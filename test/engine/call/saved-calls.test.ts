@@ -1,6 +1,7 @@
 /** Answered calls go on in the next process, after `kill -9`. */
 import { afterEach, describe, expect, test } from 'vitest'
 import { type CallRig, startCallRig } from '../../support/call-rig.ts'
+import type { CallRigOptions } from '../../support/call-rig-options.ts'
 import { gateway } from '../../support/gateway.ts'
 import { sdp, type Leg, type SipPeer } from '../../support/sip-peer.ts'
 import { acknowledge, areHungUp, dial, hangUp, carrierOf, stillThere } from './steps.ts'
@@ -35,14 +36,17 @@ async function answered(): Promise<Talk> {
 }
 
 /** Kills the process, and starts the next one a second later with what was saved. */
-async function restart(change: (states: Map<string, string>) => void = () => undefined) {
+async function restart(
+  change: (states: Map<string, string>) => void = () => undefined,
+  options: Pick<CallRigOptions, 'ways'> = {},
+) {
   rig.crash()
   const { time, world, server, saved, opened } = rig
   const states = new Map(saved)
   change(states)
   await rig.advance(1_000)
   const { peers } = rig
-  rig = await startCallRig({ after: { time, world, server, opened, saved: states } })
+  rig = await startCallRig({ after: { time, world, server, opened, saved: states }, ...options })
   rig.peers.push(...peers)
   await rig.settle()
 }
@@ -230,4 +234,125 @@ test('the password of a carrier is not saved; a challenge after the restart is a
   const again = await carrier.next('BYE')
   expect(again.get('Authorization')).toContain('username="me"')
   carrier.reply(again, 200)
+})
+
+test.each<[string, (rig: CallRig, callee: SipPeer) => void]>([
+  [
+    'a carrier that only takes calls',
+    ({ answers }, { port }) => {
+      const uri = `sip:127.0.0.1:${port};transport=udp`
+      answers.outbound = { kind: 'gateways', isEmergency: false, gateways: [gateway({ uri })] }
+    },
+  ],
+  [
+    'an agent',
+    ({ answers }, { port }) => {
+      const uri = `sip:bot@127.0.0.1:${port};transport=udp`
+      const agent = { kind: 'agent', agentId: 4, name: 'bot', tenantId: 3, uri } as const
+      answers.agent = { kind: 'agent', agent }
+    },
+  ],
+])('%s is asked by the way that it has named', async (_who, route) => {
+  let place = ''
+  const isThere = (uri: string): boolean => uri.includes(place)
+  const ways: CallRigOptions['ways'] = {
+    routing: {
+      // Of those that only take calls nobody is known by address.
+      recognize: () => ({ kind: 'unknown' }),
+      gatewayBehind: (uri, sender) => (sender !== 3 && isThere(uri) ? 'north' : undefined),
+      isGatewayOf: (carrierId, uri) => carrierId === 9 && isThere(uri),
+      tenantOfCarrier: () => null,
+    },
+    isNode: () => false,
+    isInner: () => false,
+    isOwnMachine: () => true,
+    tenantOfSet: () => null,
+    onRefused: () => undefined,
+  }
+  rig = await startCallRig({ ways })
+  const [caller, callee] = [await rig.caller(), await rig.caller()]
+  rig.answers.origin = { kind: 'node', nodeId: 1, setId: 1 }
+  route(rig, callee)
+  place = `127.0.0.1:${callee.port}`
+  callee.contact = 'sip:x@127.0.0.2:5070'
+  const leg = caller.leg(rig.uri('1555'))
+  caller.request('INVITE', leg, { body: sdp('offer') })
+  const headers = [`Record-Route: <sip:${place};lr>`]
+  callee.reply(await callee.next('INVITE'), 200, { tag: 'b', body: sdp('answer'), headers })
+  await acknowledge(caller, leg, callee)
+  await rig.settle()
+  await restart(undefined, { ways })
+  await rig.advance(200)
+  const question = await callee.next('INVITE')
+  expect(question.text).toMatch(/^INVITE sip:x@127\.0\.0\.2:5070 SIP/)
+  expect(question.get('Route')).toBe(`<sip:${place};lr>`)
+  callee.reply(question, 200, { body: sdp('still there') })
+  await callee.next('ACK')
+  await hangUp(caller, leg, callee)
+})
+
+test('a carrier that has got the location of its caller beside the description is asked with the description', async () => {
+  rig = await startCallRig()
+  rig.answers.origin = { kind: 'node', nodeId: 1, setId: 1 }
+  const [caller, carrier] = [await rig.caller(), await carrierOf(rig)]
+  const leg = caller.leg(rig.uri('1555'))
+  const body = [
+    '--b\r\nContent-Type: application/pidf+xml\r\n\r\n<presence/>\r\n',
+    `--b\r\nContent-Type: application/sdp\r\n\r\n${sdp('offer')}\r\n--b--\r\n`,
+  ].join('')
+  caller.request('INVITE', leg, { body, contentType: 'multipart/mixed;boundary=b' })
+  const invite = await carrier.next('INVITE')
+  expect(invite.body).toBe(body)
+  const headers = ['Supported: timer', 'Session-Expires: 1800;refresher=uac', 'Require: timer']
+  carrier.reply(invite, 200, { tag: 'b', body: sdp('answer'), headers })
+  await acknowledge(caller, leg, carrier)
+  await rig.settle()
+  await restart()
+  await rig.advance(200)
+  const question = await carrier.next('INVITE')
+  expect(question.get('Content-Type')).toBe('application/sdp')
+  expect(question.body).toBe(sdp('offer'))
+  carrier.reply(question, 200, { body: sdp('still there') })
+  await carrier.next('ACK')
+  await hangUp(caller, leg, carrier)
+})
+
+test.each([
+  ['passes while the other side is asked by UPDATE', ['Allow: INVITE, ACK, BYE, UPDATE'], 'UPDATE'],
+  ['gets 491 while the other side is asked by a re-INVITE', [], 'INVITE'],
+])('a hold %s (RFC 3261 §14.2)', async (_what, headers, method) => {
+  rig = await startCallRig()
+  const { caller, node, leg, invite } = await dial(rig, { headers })
+  node.reply(invite, 200, { tag: 'b', body: sdp('answer') })
+  await acknowledge(caller, leg, node)
+  const back = node.calledLeg(invite, 'b')
+  await rig.settle()
+  await restart()
+  await rig.advance(200)
+  const question = await caller.next(method)
+  node.reply(await node.next('INVITE'), 200, { body: sdp('still there') })
+  await node.next('ACK')
+  node.request('INVITE', back, { body: sdp('hold') })
+  if (method === 'INVITE') await node.next('491 INVITE')
+  else {
+    caller.reply(await caller.next('INVITE'), 200, { body: sdp('held') })
+    await caller.next('ACK')
+    expect((await node.next('200 INVITE')).body).toContain('s=held')
+  }
+  node.request('ACK', back)
+  caller.reply(question, 200, method === 'INVITE' ? { body: sdp('still there') } : {})
+  if (method === 'INVITE') await caller.next('ACK')
+  await hangUp(caller, leg, node)
+})
+
+test('a process that ends while the parties are asked hands the call on', async () => {
+  const { caller, node, leg } = await talk()
+  await restart()
+  await rig.advance(200)
+  for (const party of [caller, node]) await party.next('INVITE')
+  expect(rig.control.saveAll()).toEqual([])
+  await restart()
+  expect(rig.restored).toEqual({ restored: 1, abandoned: 0 })
+  await stillThere(rig, caller, node)
+  await hangUp(caller, leg, node)
 })

@@ -275,6 +275,55 @@ test.each(['INFO', 'REGISTER'])(
   },
 )
 
+const again = { ...tcpCaller, port: 41_000, connectionId: 3 }
+const privately = (text: string): string =>
+  text.replace('alice@203.0.113.7:5060', 'alice@192.168.1.5:5060;transport=tcp')
+
+test.each([
+  [
+    'of the last process',
+    (mayFollow: () => boolean) => {
+      const before = answeredCall(privately(tcpInvite), tcpCaller)
+      const server = new VirtualServer({ isInProcess: true, more: { mayFollow } })
+      return restored(savedDialog(before.server, uasId), server)
+    },
+  ],
+  [
+    'that was closed',
+    (mayFollow: () => boolean) => {
+      const server = new VirtualServer({ isInProcess: true, more: { mayFollow } })
+      respond(server, invited(server, privately(tcpInvite), tcpCaller), 200)
+      acknowledge(server, tagIn(header(server.takeSent()[0]?.text ?? '', 'To')))
+      server.connectionClosed(tcpCaller)
+      return server
+    },
+  ],
+])('a phone behind NAT, over a connection %s, is reached when it is back', (_which, lost) => {
+  const server = lost(() => false)
+  server.command('route|register')
+  server.takeDelivered()
+  command(server, uasId, 'INFO')
+  for (const { text, flow, reference } of server.takeSent()) {
+    expect(startLine(text)).toBe('INFO sip:203.0.113.7:40000;transport=tcp SIP/2.0')
+    expect(flow).toMatchObject({ address: '203.0.113.7', port: 40_000, connectionId: 0 })
+    server.sendFailed(reference)
+  }
+  expect(savedDialog(server, uasId).remoteTarget).toBe('sip:alice@192.168.1.5:5060;transport=tcp')
+  server.advance(11_000)
+  for (const { reference } of server.takeSent()) server.sendFailed(reference)
+  server.takeDelivered()
+  const registers = { callId: 'r', extra: ['Expires: 600'] }
+  server.receive(privately(requestOf('REGISTER', registers)), again)
+  respond(server, server.takeDelivered()[0]?.transactionId ?? '', 200)
+  server.takeSent()
+  server.advance(120_000)
+  expect(server.takeSent()).toEqual([])
+  command(server, uasId, 'BYE')
+  const [bye] = server.takeSent()
+  expect(startLine(bye?.text)).toBe('BYE sip:alice@192.168.1.5:5060;transport=tcp SIP/2.0')
+  expect(bye?.flow).toMatchObject({ port: 41_000, connectionId: 3 })
+})
+
 test('a dialog over TCP that cannot be reached for a minute ends as an expired session does', () => {
   const server = restored(savedDialog(answeredCall(tcpInvite, tcpCaller).server, uasId))
   for (let second = 0; second < 59; second++) {

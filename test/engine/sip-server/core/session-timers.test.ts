@@ -103,6 +103,42 @@ test('our part: after half the interval UPDATE for a caller that takes it, else 
   }
 })
 
+test.each([
+  [
+    'with the location of the caller before it',
+    (text: string) => `${xml}${session}${text}\r\n--b--\r\n`,
+  ],
+  [
+    'with the location of the caller after it',
+    (text: string) => `${session}${text}\r\n${xml}--b--`,
+  ],
+  ['whose last line ends with the delimiter', (text: string) => `${session}${text}--b--\r\n`],
+])('a description %s goes again without it', (_where, around) => {
+  const server = new VirtualServer()
+  const lines = ['from: sip:alice@localhost', ...asksTimer]
+  const body = around(sdp)
+  const text = sip('INVITE sip:bob@192.0.2.20 SIP/2.0', lines, body)
+  server.command(`sip||\r\n${text.replace('application/sdp', 'multipart/mixed;boundary=b')}`)
+  const request = server.takeSent()[0]?.text ?? ''
+  expect(request.endsWith(body)).toBe(true)
+  answer(server, request, 200, {
+    lines: ['Session-Expires: 90;refresher=uac'],
+    body: calleeSdp,
+  })
+  server.command(`sip||${dialogIdOf(request)}\r\n${sip('ACK sip:bob@192.0.2.20 SIP/2.0', [])}`)
+  server.takeSent()
+  server.advance(45_000)
+  const refresh = server.takeSent()[0]?.text ?? ''
+  expect(header(refresh, 'CSeq')).toMatch(/ INVITE$/)
+  expect(header(refresh, 'Content-Type')).toBe('application/sdp')
+  expect(refresh.slice(refresh.indexOf('\r\n\r\n') + 4)).toBe(sdp)
+})
+
+const asksTimer = [supported, 'Session-Expires: 90']
+const session = '--b\r\nContent-Type: application/sdp\r\n\r\n'
+const xml =
+  '--b\r\nContent-Type: application/pidf+xml\r\n\r\n<?xml version="1.0"?>\r\n<presence/>\r\n\r\n'
+
 test('a caller that has vanished is noticed by the refresh: BYE, and the application is told', () => {
   const server = new VirtualServer()
   answered(server, [], ['Session-Expires: 90'])
