@@ -211,7 +211,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     onEvent: (event) => void events.push(event),
   })
   const media = mediaOf?.({ calls, deadlines, now: time.now, schedule })
-  let lastUuid = 0
+  let lastUuid = opened.length
   const routing = { recognize: () => answers.origin }
   const doors = { authenticate: () => answers.caller, claimedTenant: () => undefined }
   const onUnknownSource = ({ address }: { readonly address: string }): boolean => {
