@@ -207,7 +207,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     charging,
     nodeName: 'sbc-1',
     whyClosed: () => answers.unserved,
-    findsLegs: true,
+    findsEndedLegs: true,
     onEvent: (event) => void events.push(event),
   })
   const media = mediaOf?.({ calls, deadlines, now: time.now, schedule })
