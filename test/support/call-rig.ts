@@ -111,6 +111,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
   const abandoned: string[] = []
   const unsafe: (() => void)[] = []
   const faults: unknown[] = []
+  const warnings: unknown[] = []
   /** What the ports answer; a test may change it at any time. */
   const answers = {
     authorize: (): Promise<Verdict> => Promise.resolve(granted(60)),
@@ -293,6 +294,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     ringTimeoutMs: 180_000,
     log: (level, message, fields) => {
       if (level === 'error') faults.push({ message, ...fields })
+      if (level === 'warn') warnings.push({ message, ...fields })
     },
   })
   const { host, port } = server.adminAddress ?? { host: '', port: 0 }
@@ -359,6 +361,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     events,
     outcomes,
     faults,
+    warnings,
     strangers,
     silent,
     uri: (user: string) => `sip:${user}@127.0.0.1:${listener.port}`,
