@@ -570,7 +570,7 @@ export class Engine {
       charging,
       nodeName: deps.node.name,
       whyClosed: deps.whyClosed,
-      findsLegs: config.hep !== undefined,
+      findsEndedLegs: config.hep !== undefined,
       recentCalls: Math.max(2_000, config.traceMemoryBytes / BYTES_OF_A_CALL),
       onEvent: (event) => {
         this.events.add(event)

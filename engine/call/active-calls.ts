@@ -44,8 +44,8 @@ export interface ActiveCallsDeps {
   readonly onEvent: (event: CallEvent) => void
   /** How many ended calls stay in memory. */
   readonly recentCalls?: number
-  /** Whether to keep an index of calls by the Call-IDs of their legs. */
-  readonly findsLegs?: boolean
+  /** Whether the calls of legs that have ended a moment ago are found, too. */
+  readonly findsEndedLegs?: boolean
 }
 
 const transferEvents = {
@@ -77,7 +77,7 @@ export class ActiveCalls {
   #dispatch: (event: MachineEvent) => void = () => undefined
   readonly counts = new CallCounts()
   readonly #recent: RecentCalls
-  readonly #byLeg: CallsByLeg | undefined
+  readonly #byLeg: CallsByLeg
   readonly unstored = new UnstoredCalls()
   #isDraining = false
   #isBeating = false
@@ -93,7 +93,7 @@ export class ActiveCalls {
     this.world = emptyWorld(deps.nodeName)
     this.#calls = this.world.calls
     this.#recent = new RecentCalls(deps.now, deps.recentCalls)
-    if (deps.findsLegs === true) this.#byLeg = new CallsByLeg(deps.now)
+    this.#byLeg = new CallsByLeg(deps.now, deps.findsEndedLegs === true)
   }
 
   get size(): number {
@@ -117,7 +117,7 @@ export class ActiveCalls {
 
   begin(newCall: Omit<NewCall, 'stampOffsetMs'>): LiveCall {
     const call = beginCall(this.world, { ...newCall, stampOffsetMs: this.#stampOffsetMs })
-    this.#byLeg?.add(call.start.callId, call.start.callUuid)
+    this.#byLeg.add(call.start.callId, call.start.callUuid)
     this.#scheduleHeartbeat()
     return call
   }
@@ -126,7 +126,7 @@ export class ActiveCalls {
   beginInvited(newCall: Omit<NewCall, 'stampOffsetMs'>, invite: ReceivedInvite): LiveLeg {
     const { world } = this
     const leg = beginInvitedCall(world, { ...newCall, stampOffsetMs: this.#stampOffsetMs }, invite)
-    this.#byLeg?.add(leg.callId, leg.callUuid)
+    this.#byLeg.add(leg.callId, leg.callUuid)
     this.#scheduleHeartbeat()
     return leg
   }
@@ -144,20 +144,19 @@ export class ActiveCalls {
   restore(saved: saving.SavedCall, { call, shiftMs, aliveAt }: SavedEntry): LiveCall {
     const doubt = { aliveAt, since: this.#deps.now() }
     const restored = saving.restoreCall(this.world, saved, call, shiftMs, doubt)
-    for (const callId of restored.callIds) this.#byLeg?.add(callId, saved.callUuid)
+    for (const callId of restored.callIds) this.#byLeg.add(callId, saved.callUuid)
     return restored
   }
 
   /** Notes the Call-ID of an INVITE that was sent. */
   sent(legId: string, callId: string): void {
-    if (this.#byLeg === undefined) return
     const callUuid = callUuidOf(legId)
-    if (this.#calls.has(callUuid)) this.#byLeg.add(callId, callUuid)
+    if (this.#calls.get(callUuid)?.callIds.includes(callId)) this.#byLeg.add(callId, callUuid)
   }
 
-  /** The call that has a leg with this Call-ID, or had it a moment ago. Needs `findsLegs`. */
+  /** The call that has a leg with this Call-ID; with `findsEndedLegs`, also one that had it a moment ago. */
   uuidOf(callId: string): string | undefined {
-    return this.#byLeg?.uuidOf(callId)
+    return this.#byLeg.uuidOf(callId)
   }
 
   /** Continues a restored call. False: its leg was connected to a leg of another call, which was not restored. */
@@ -177,7 +176,7 @@ export class ActiveCalls {
   forgetSaved(saved: saving.SavedCall): void {
     const call = this.#calls.get(saved.callUuid)
     saving.forgetSaved(this.world, saved)
-    if (call) this.#byLeg?.ended(call)
+    if (call) this.#byLeg.ended(call)
   }
 
   get #stampOffsetMs(): number {
@@ -206,24 +205,28 @@ export class ActiveCalls {
     return undefined
   }
 
-  /**
-   * Returns the party of this dialog. Of a dialog with a called party only the Call-ID is known before the answer. Scans
-   * all legs.
-   */
+  /** Returns the party of this dialog. Of a dialog with a called party only the Call-ID is known before the answer. */
   partyIn({
     callId,
     localTag,
     remoteTag,
   }: Omit<DialogIds, 'media'>): { readonly call: LiveCall; readonly side: Side } | undefined {
-    for (const leg of this.world.legs.values()) {
-      const isThat = leg.callId === callId && leg.remoteTag === remoteTag
-      const call = isThat ? this.#calls.get(leg.callUuid) : undefined
-      if (call && (leg.localTag === localTag || leg.localTag === ''))
-        return { call, side: leg.side }
+    const calls = this.#byLeg.uuidsOf(callId).flatMap((uuid) => this.#calls.get(uuid) ?? [])
+    for (const call of calls)
+      for (const leg of this.#legsOf(call)) {
+        if (leg.callId !== callId || leg.remoteTag !== remoteTag) continue
+        if (leg.localTag === localTag || leg.localTag === '') return { call, side: leg.side }
+      }
+    const call = calls.find(({ answeredAt }) => answeredAt === null)
+    return call && { call, side: 'callee' }
+  }
+
+  /** Those that are not over; their ids are numbered. */
+  *#legsOf({ start, legCount }: LiveCall): Generator<LiveLeg> {
+    for (let number = 0; number < legCount; number += 1) {
+      const leg = this.world.legs.get(`${start.callUuid}.${number}`)
+      if (leg) yield leg
     }
-    for (const call of this.#calls.values())
-      if (call.answeredAt === null && call.callIds.includes(callId)) return { call, side: 'callee' }
-    return undefined
   }
 
   /**
@@ -289,7 +292,7 @@ export class ActiveCalls {
     this.counts.leave(call, call.place)
     this.unstored.forget(call)
     forgetCall(this.world, call.start.callUuid)
-    this.#byLeg?.ended(call)
+    this.#byLeg.ended(call)
     if (this.#calls.size === 0) this.#emptied()
   }
 
@@ -669,26 +672,37 @@ export class RecentCalls {
 /** Messages of a call may come so long after its end (64·T1, RFC 3261 §17). */
 const LATE_MS = 32_000
 
+const none: readonly string[] = []
+
 /** The calls of Call-IDs: of live legs, and of those that ended a moment ago. */
 class CallsByLeg {
   readonly #now: () => number
-  readonly #live = new Map<string, string>()
+  readonly #keepsEnded: boolean
+  /** A call that comes back to this server may have the Call-ID of the first. */
+  readonly #live = new Map<string, readonly string[]>()
   /** Legs that ended since `#since`, and in the period before. */
   #ended = new Map<string, string>()
   #endedBefore = new Map<string, string>()
   #since = 0
 
-  constructor(now: () => number) {
+  constructor(now: () => number, keepsEnded: boolean) {
     this.#now = now
+    this.#keepsEnded = keepsEnded
+  }
+
+  add(callId: string, callUuid: string): void {
+    const uuids = this.uuidsOf(callId)
+    if (!uuids.includes(callUuid)) this.#live.set(callId, [...uuids, callUuid])
+  }
+
+  /** Of live legs. */
+  uuidsOf(callId: string): readonly string[] {
+    return this.#live.get(callId) ?? none
   }
 
   /** A leg that another call gets by a transfer stays with its first call, which ends with it. */
-  add(callId: string, callUuid: string): void {
-    if (!this.#live.has(callId)) this.#live.set(callId, callUuid)
-  }
-
   uuidOf(callId: string): string | undefined {
-    return this.#live.get(callId) ?? this.#ended.get(callId) ?? this.#endedBefore.get(callId)
+    return this.uuidsOf(callId)[0] ?? this.#ended.get(callId) ?? this.#endedBefore.get(callId)
   }
 
   ended({ start, callIds }: LiveCall): void {
@@ -698,9 +712,12 @@ class CallsByLeg {
       this.#since = this.#now()
     }
     for (const callId of callIds) {
-      if (this.#live.get(callId) !== start.callUuid) continue
-      this.#live.delete(callId)
-      this.#ended.set(callId, start.callUuid)
+      const uuids = this.uuidsOf(callId)
+      if (!uuids.includes(start.callUuid)) continue
+      const left = uuids.filter((uuid) => uuid !== start.callUuid)
+      if (left.length > 0) this.#live.set(callId, left)
+      else this.#live.delete(callId)
+      if (this.#keepsEnded && left.length === 0) this.#ended.set(callId, start.callUuid)
     }
   }
 }

@@ -502,8 +502,8 @@ function idOf(timer: Timer): string {
     case 'attempt':
     case 'holder':
     case 'parting':
-    case 'question':
       return timer.legId
+    case 'question':
     case 'ring':
     case 'source':
     case 'grant':

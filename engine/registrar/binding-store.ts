@@ -78,7 +78,10 @@ interface Values {
   expiresAt: number
 }
 
-type Closed = Pick<Values, 'extensionId' | 'contact' | 'node' | 'protocol' | 'address' | 'port'>
+type Closed = Pick<
+  Values,
+  'extensionId' | 'contact' | 'node' | 'protocol' | 'address' | 'port' | 'registeredAt'
+>
 
 type Refresh = Pick<Values, 'extensionId' | 'contact' | 'cseq' | 'registeredAt' | 'expiresAt'>
 
@@ -139,7 +142,9 @@ export class BindingStore {
         .where('node', '=', param('node'))
         .where('source_protocol', '=', param('protocol'))
         .where('source_address', '=', param('address'))
-        .where('source_port', '=', param('port')),
+        .where('source_port', '=', param('port'))
+        // Its phone may have the same port again.
+        .where('registered_at', '<=', param('registeredAt')),
     )
   }
 
@@ -147,10 +152,9 @@ export class BindingStore {
    * Removes a binding whose connection is closed, unless its phone has registered again since, here or at another node.
    * A server of many phones may close all of their connections at once: those of a moment are one write.
    */
-  removeClosed(extensionId: number, { contact, node, source }: Binding): void {
-    const { protocol, address, port } = source
+  removeClosed(extensionId: number, { contact, node, source, registeredAt }: Binding): void {
     this.#begins(extensionId)
-    this.#closed.push({ extensionId, contact, node, protocol, address, port })
+    this.#closed.push({ extensionId, contact, node, ...source, registeredAt })
     if (this.#closed.length === 1) this.#removeSoon(CLOSED_WAIT_MS)
   }
 

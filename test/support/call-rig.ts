@@ -114,6 +114,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
   const abandoned: string[] = []
   const unsafe: (() => void)[] = []
   const faults: unknown[] = []
+  const warnings: unknown[] = []
   /** What the ports answer; a test may change it at any time. */
   const answers = {
     authorize: (): Promise<Verdict> => Promise.resolve(granted(60)),
@@ -210,11 +211,11 @@ export async function startCallRig(options: CallRigOptions = {}) {
     charging,
     nodeName: 'sbc-1',
     whyClosed: () => answers.unserved,
-    findsLegs: true,
+    findsEndedLegs: true,
     onEvent: (event) => void events.push(event),
   })
   const media = mediaOf?.({ calls, deadlines, now: time.now, schedule })
-  let lastUuid = 0
+  let lastUuid = opened.length
   const routing = { recognize: () => answers.origin }
   const doors = { authenticate: () => answers.caller, claimedTenant: () => undefined }
   const onUnknownSource = ({ address }: { readonly address: string }): boolean => {
@@ -296,6 +297,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     ringTimeoutMs: 180_000,
     log: (level, message, fields) => {
       if (level === 'error') faults.push({ message, ...fields })
+      if (level === 'warn') warnings.push({ message, ...fields })
     },
   })
   const { host, port } = server.adminAddress ?? { host: '', port: 0 }
@@ -362,6 +364,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     events,
     outcomes,
     faults,
+    warnings,
     strangers,
     silent,
     uri: (user: string) => `sip:${user}@127.0.0.1:${listener.port}`,

@@ -20,7 +20,7 @@ import {
 } from './calling.ts'
 import { endDialing, giveUpAttempts } from './dialing.ts'
 import { connectLegs } from './exchange.ts'
-import { startGrant, stopGrant } from './grant.ts'
+import { startGrant, stopGrant, stopQuestions } from './grant.ts'
 import { callUuidOf, closeLeg, stepLeg, newLeg } from './leg.ts'
 import type { Signal, StepContext } from './protocol.ts'
 import { type Call, type Leg, type World, type Calling, nowhere } from './state.ts'
@@ -66,6 +66,7 @@ function perform(ctx: StepContext, call: Call, action: CallAction): void {
     case 'store':
     default:
       stopGrant(ctx, call)
+      stopQuestions(ctx, call)
       return void ctx.commands.push({ type: 'store', callUuid, end })
   }
 }

@@ -41,8 +41,16 @@ export function isPutOff(call: Call): boolean {
   return true
 }
 
+/** Nobody is asked any more whether the parties are there. */
+export function stopQuestions({ commands }: StepContext, { doubt, start }: Call): void {
+  if (doubt === undefined) return
+  commands.push({ type: 'stopTimer', timer: { kind: 'question', callUuid: start.callUuid } })
+}
+
 /** The parties are heard: the call is one of this process. */
-export function goOn({ commands }: StepContext, call: Call): void {
+export function goOn(ctx: StepContext, call: Call): void {
+  const { commands } = ctx
+  stopQuestions(ctx, call)
   call.doubt = undefined
   commands.push({ type: 'goesOn', callUuid: call.start.callUuid })
 }

@@ -56,7 +56,7 @@ import {
   relayedEnded,
   relayRequest,
 } from './exchange.ts'
-import { askLeg, askParties, endedUnseen, noteHeard, questionEnded } from './doubt.ts'
+import { askParties, endedUnseen, noteHeard, questionEnded } from './doubt.ts'
 import { askForMore, extended, grantEnd, isPutOff, limitGrant, resumeGrant } from './grant.ts'
 import type {
   Admission,
@@ -330,10 +330,7 @@ function onTimer(ctx: StepContext, timer: Timer): void {
     }
     case 'parting':
       return legs.closeLeg(ctx, legOf(world, timer.legId), {})
-    case 'question': {
-      const leg = legOf(world, timer.legId)
-      return leg && askLeg(ctx, leg)
-    }
+    case 'question':
     case 'ring':
     case 'source':
     case 'grant':
@@ -348,9 +345,11 @@ function onTimer(ctx: StepContext, timer: Timer): void {
 function onCallTimer(
   ctx: StepContext,
   call: Call,
-  kind: 'ring' | 'source' | 'grant' | 'grant-end',
+  kind: 'question' | 'ring' | 'source' | 'grant' | 'grant-end',
 ): void {
   switch (kind) {
+    case 'question':
+      return askParties(ctx, call)
     case 'ring':
       return ringTimedOut(ctx, call)
     case 'source':

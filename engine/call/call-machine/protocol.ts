@@ -36,8 +36,8 @@ export type Timer =
   | { readonly kind: 'retry'; readonly legId: string; readonly retryId: string }
   /** A transferor that does not send BYE. */
   | { readonly kind: 'parting'; readonly legId: string }
-  /** A party of a call of the last process that could not be asked. */
-  | { readonly kind: 'question'; readonly legId: string }
+  /** Parties of a call of the last process that have not been heard are asked again. */
+  | { readonly kind: 'question'; readonly callUuid: string }
 
 export type MachineEvent =
   | LegEventData

@@ -1,6 +1,7 @@
 /**
  * INVITEs that the SIP server has refused by itself, because they are malformed or ask for what no call has. One of a
  * known source has a record, like each of its calls (SPECIFICATION.md §12.3): nobody could find out else why they fail.
+ * A source that sends many has some: they come past overload and the bound on calls.
  */
 import type { Origin } from '../../routing/routing.ts'
 import type { CallDeps } from '../call-deps.ts'
@@ -29,10 +30,21 @@ const COPIES_MS = 32_000
 /** Beyond, the oldest is forgotten, and a copy of it would get a record of its own. */
 const MAX_REMEMBERED = 1_000
 
+const MINUTE_MS = 60_000
+/** Records a minute of one source: the calls that it makes are refused without a look at the load. */
+const MAX_RECORDS_A_MINUTE = 60
+/** A network of a carrier may send from more addresses; those beyond have no record in that minute. */
+const MAX_SOURCES = 1_000
+
 export class RefusedInvites {
   readonly #deps: CallDeps
   /** When each was recorded, by key, the oldest first. */
   readonly #recorded = new Map<string, number>()
+  /** Records of this minute, by the address of their source. */
+  readonly #bySource = new Map<string, number>()
+  #minuteSince = -Infinity
+  /** INVITEs that got no record, since the log was told. */
+  #unrecorded = 0
 
   constructor(deps: CallDeps) {
     this.#deps = deps
@@ -42,7 +54,33 @@ export class RefusedInvites {
   take(invite: RefusedInvite): void {
     const origin = this.#deps.routing.recognize(sourceOf(invite))
     if (origin.kind === 'unknown' || this.#isCopy(invite.key)) return
-    this.#record(invite, origin)
+    if (this.#hasRoom(invite.sourceAddress)) this.#record(invite, origin)
+    else this.#countUnrecorded()
+  }
+
+  #hasRoom(address: string): boolean {
+    const now = this.#deps.now()
+    if (now - this.#minuteSince >= MINUTE_MS) {
+      this.#bySource.clear()
+      this.#minuteSince = now
+    }
+    const records = this.#bySource.get(address)
+    const isFull =
+      records === undefined ? this.#bySource.size >= MAX_SOURCES : records >= MAX_RECORDS_A_MINUTE
+    if (!isFull) this.#bySource.set(address, (records ?? 0) + 1)
+    return !isFull
+  }
+
+  #countUnrecorded(): void {
+    this.#unrecorded += 1
+    if (this.#unrecorded > 1) return
+    const { deadlines, log, now } = this.#deps
+    deadlines.at(now() + MINUTE_MS, () => {
+      log('warn', 'malformed INVITEs of known sources got no record', {
+        invites: this.#unrecorded,
+      })
+      this.#unrecorded = 0
+    })
   }
 
   #isCopy(key: string): boolean {

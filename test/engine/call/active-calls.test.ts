@@ -81,3 +81,44 @@ test('a drain waits for live calls, not for records that cannot be stored', asyn
   await drained
   expect(calls.size).toBe(2)
 })
+
+const invited = (callerTag: string) =>
+  ({ callerTag, offer: undefined, isReliable: false, isPhone: false }) as const
+
+const dialog = (callId: string, localTag: string, remoteTag: string) => ({
+  callId,
+  localTag,
+  remoteTag,
+})
+
+test('the party of a dialog is found by its Call-ID, without a look at the legs of other calls', () => {
+  const { calls } = start()
+  for (const uuid of ['1', '2', '3'])
+    calls.beginInvited({ start: { ...sampleStart(uuid), callId: `c${uuid}` } }, invited(`t${uuid}`))
+  calls.world.legs.values = () => {
+    throw new Error('all legs are looked at')
+  }
+  const party = calls.partyIn(dialog('c2', 'mine', 't2'))
+  expect([party?.call.start.callUuid, party?.side]).toEqual(['2', 'caller'])
+  // A called party whose tag is not known yet.
+  const called = calls.partyIn(dialog('c3', 'mine', 'another'))
+  expect([called?.call.start.callUuid, called?.side]).toEqual(['3', 'callee'])
+  expect(calls.partyIn(dialog('c4', 'mine', 't2'))).toBeUndefined()
+})
+
+test('a call that comes back with its Call-ID is another one, and its end leaves the first', () => {
+  const { calls } = start()
+  const [one] = ['1', '2'].map((uuid) => {
+    const leg = calls.beginInvited({ start: { ...sampleStart(uuid), callId: 'c' } }, invited('t'))
+    Object.assign(leg, { localTag: `mine-${uuid}` })
+    return calls.call(uuid)
+  })
+  const uuidIn = (localTag: string) =>
+    calls.partyIn(dialog('c', localTag, 't'))?.call.start.callUuid
+  expect([uuidIn('mine-1'), uuidIn('mine-2')]).toEqual(['1', '2'])
+  if (one) calls.finish(one)
+  expect([calls.uuidOf('c'), uuidIn('mine-2')]).toEqual(['2', '2'])
+  const two = calls.call('2')
+  if (two) calls.finish(two)
+  expect([calls.uuidOf('c'), uuidIn('mine-2')]).toEqual([undefined, undefined])
+})

@@ -2,7 +2,8 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { type CallRig, granted, startCallRig, type Talk, talk } from '../../support/call-rig.ts'
 import { sdp, type SipPeer } from '../../support/sip-peer.ts'
-import { areHungUp, hangUp, stillThere } from './steps.ts'
+import { recordsOf, replacing } from '../../support/transfer-rig.ts'
+import { acknowledge, areHungUp, hangUp, stillThere } from './steps.ts'
 
 let rig: CallRig
 
@@ -136,13 +137,116 @@ test('whoever takes UPDATE gets one, without a description', async () => {
   expect(await rig.record()).toMatchObject({ billsec: 45 })
 })
 
-test('a refusal other than 481 shows that the party is there', async () => {
-  const { caller, leg, node } = await talkAndCrash(40_000)
+test.each([401, 405, 407, 415, 420, 422, 488, 491, 501, 603])(
+  'a refusal with %i shows that the party is there',
+  async (status) => {
+    const { caller, leg, node } = await talkAndCrash(40_000)
+    await rig.advance(200)
+    for (const peer of [caller, node]) await refuses(peer, status)
+    await rig.advance(1_000)
+    await hangUp(caller, leg, node)
+    expect(await rig.record()).toMatchObject({ billsec: 45 })
+  },
+)
+
+test.each([404, 410, 481, 604])('a refusal with %i says that the party is gone', async (status) => {
+  const { caller, node } = await talkAndCrash(40_000)
   await rig.advance(200)
-  for (const peer of [caller, node]) await refuses(peer, 488)
-  await rig.advance(1_000)
-  await hangUp(caller, leg, node)
-  expect(await rig.record()).toMatchObject({ billsec: 45 })
+  await refuses(node, status)
+  await areHungUp(caller, node)
+  expect(await rig.record()).toMatchObject(unseen)
+})
+
+describe.each([403, 430, 480, 483, 500, 502, 503, 504])(
+  'a refusal with %i, which may be that of a proxy, says nothing',
+  (status) => {
+    test('who is asked again and is there talks on', async () => {
+      const { caller, leg, node } = await talkAndCrash(40_000)
+      await rig.advance(200)
+      caller.reply(await caller.next('INVITE'), 200, { body: sdp('here') })
+      await refuses(node, status)
+      await rig.advance(4_000)
+      node.reply(await node.next(isQuestion('INVITE')), 200, { body: sdp('here') })
+      await rig.advance(1_000)
+      await hangUp(caller, leg, node)
+      expect(await rig.record()).toMatchObject({ billsec: 49, isRecovered: false })
+    })
+  },
+)
+
+test('a party that no proxy reaches for a minute is gone', async () => {
+  const { caller, node } = await talkAndCrash(40_000)
+  await rig.advance(200)
+  caller.reply(await caller.next('INVITE'), 200, { body: sdp('here') })
+  for (let question = 0; question < 17; question += 1) {
+    await refuses(node, 480)
+    expect(rig.calls.list()).toHaveLength(1)
+    if (question < 16) await rig.advance(4_000)
+  }
+  await areHungUp(caller, node)
+  expect(await rig.record()).toMatchObject(unseen)
+})
+
+test('a request of the other party that is refused on the way does not end the questions', async () => {
+  const { caller, node, nodeLeg } = await talkAndCrash(40_000)
+  await rig.advance(200)
+  node.reply(await node.next('INVITE'), 200, { body: sdp('here') })
+  await refuses(caller, 503)
+  await rig.advance(3_000)
+  node.request('INFO', nodeLeg)
+  const info = await caller.next('INFO')
+  await rig.advance(2_000)
+  caller.reply(info, 503)
+  await rig.advance(4_000)
+  await refuses(caller, 481)
+  await areHungUp(caller, node)
+  expect(await rig.record()).toMatchObject(unseen)
+})
+
+test('a request that stays under way keeps no call in doubt for ever', async () => {
+  const { caller, node, nodeLeg } = await talkAndCrash(40_000)
+  await rig.advance(200)
+  node.reply(await node.next('INVITE'), 200, { body: sdp('here') })
+  await refuses(caller, 503)
+  node.request('INVITE', nodeLeg, { body: sdp('hold') })
+  caller.reply(await caller.next('INVITE'), 100)
+  await rig.advance(95_000)
+  expect(rig.calls.list()).toHaveLength(1)
+  await rig.advance(5_000)
+  expect(rig.calls.list()).toHaveLength(0)
+  expect(await rig.record()).toMatchObject(unseen)
+})
+
+test('a party that was never heard, and is replaced, leaves no call in doubt', async () => {
+  let asked = 0
+  rig = await startCallRig()
+  rig.answers.authorize = () => Promise.resolve(granted(60))
+  const { caller, node, leg, nodeLeg } = await talk(rig)
+  await rig.advance(3_000)
+  await restart(10_000, {
+    extend: () => {
+      asked += 1
+      return Promise.resolve({ kind: 'granted', grantedSeconds: 600 })
+    },
+  })
+  await rig.advance(200)
+  await refuses(caller, 503)
+  const question = await node.next('INVITE')
+  node.reply(question, 200, { body: sdp('here') })
+  await node.next('ACK')
+  const other = await rig.caller()
+  const otherLeg = other.leg(rig.uri('x'))
+  const headers = [`Replaces: ${replacing(leg)}`]
+  other.request('INVITE', otherLeg, { headers, body: sdp('offer of x') })
+  node.reply(await node.next('INVITE'), 200, { body: sdp('answer to x') })
+  await acknowledge(other, otherLeg)
+  caller.reply(await caller.next('BYE'), 200)
+  await rig.advance(60_000)
+  expect(asked).toBe(1)
+  await hangUp(node, nodeLeg, other)
+  const [record] = await recordsOf(rig, 2)
+  expect(record).toMatchObject({ isRecovered: false })
+  expect(record?.billsec).toBeGreaterThan(70)
 })
 
 test('a party that puts the call on hold is there, and is not asked before its own re-INVITE has ended', async () => {

@@ -1,7 +1,7 @@
 /** Phones whose connections close: RFC 5626 §5.3, §6. */
 import { expect, test } from 'vitest'
 import { all } from '../../../schema/sql/query.ts'
-import { loaded, Phone, startRegistrar, type World } from './phone.ts'
+import { loaded, Phone, startRegistrar, whileWriting, type World } from './phone.ts'
 
 const status = ({ registrar }: Pick<World, 'registrar'>) => {
   const { status: state, contacts } = registrar.statusOf('acme.example', '101')
@@ -99,6 +99,23 @@ test('a phone that has come back by another connection stays when the old one is
   world.registrar.connectionClosed(old.source)
   expect(status(world)).toEqual(['registered', 'sip:101@10.0.0.8;transport=tcp'])
   expect(await stored(world)).toEqual(['sip:101@10.0.0.8;transport=tcp'])
+})
+
+test('a phone that comes back at once by a connection from the same port stays stored', async () => {
+  const world = await startRegistrar()
+  const phone = new Phone(world, { protocol: 'tcp', port: 40_001 })
+  await phone.register()
+  await stored(world)
+  world.time.advance(1_000)
+  world.registrar.connectionClosed(phone.source)
+  world.time.advance(5)
+  const authorization = phone.credentials()
+  const headers = phone.headers({ contact: phone.contact, authorization })
+  const answer = world.registrar.handle({ method: 'REGISTER', headers, source: phone.source })
+  await whileWriting(world.registrar, answer)
+  expect((await answer).status).toBe(200)
+  expect(status(world)).toEqual(['registered', 'sip:101@203.0.113.7:40001'])
+  expect(await stored(world)).toEqual(['sip:101@203.0.113.7:40001'])
 })
 
 test('a connection that is closed before the REGISTER is stored leaves nothing', async () => {

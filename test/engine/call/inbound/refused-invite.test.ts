@@ -128,3 +128,22 @@ test('what no database takes is left out of the record', async () => {
   const { callId, callerNumber } = await rig.record()
   expect([callId.length, /\p{Cc}/u.test(callId + callerNumber)]).toEqual([511, false])
 })
+
+test('a source that sends many has 60 records a minute, whatever its ports; the others are counted', async () => {
+  rig.answers.origin = carrierOrigin()
+  const [caller, other] = [await rig.caller(), await rig.caller()]
+  for (let sent = 0; sent < 100; sent++) {
+    const peer = sent % 2 === 0 ? caller : other
+    peer.send(invite(peer, { From: 'x' }))
+    await peer.next('400 INVITE')
+  }
+  await rig.settle()
+  expect(rig.records.splice(0)).toHaveLength(60)
+  await rig.advance(60_000)
+  expect(rig.warnings).toEqual([
+    { message: 'malformed INVITEs of known sources got no record', invites: 40 },
+  ])
+  caller.send(invite(caller, { From: 'x' }))
+  await caller.next('400 INVITE')
+  expect(await rig.record()).toMatchObject({ sipCode: 400 })
+})
