@@ -292,7 +292,9 @@ test('a tenant is told that the platform’s customer is refused, and nothing of
   const wanted = { kinds: ['wallet', 'rate', 'capacity'] }
   const { findings } = await rig.find(wanted, rig.acme)
   expect(findings.map(({ kind }) => kind).toSorted(byText)).toEqual(['capacity', 'rate', 'wallet'])
-  expect(JSON.stringify(findings)).not.toMatch(/platform pays|77\.77|88\.88|66\.66|33 calls|"limit"|"removed"/)
+  expect(JSON.stringify(findings)).not.toMatch(
+    /platform pays|77\.77|88\.88|66\.66|33 calls|"limit"|"removed"/,
+  )
   for (const { first_step, next, subject, what } of findings) {
     expect([first_step, subject]).toEqual([null, `customer ${id}`])
     expect(what).toMatch(new RegExp(`^customer ${id}: 6 calls refused`))
