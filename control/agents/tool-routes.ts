@@ -2,7 +2,7 @@
  * The tools over plain REST (SPECIFICATION.md §4.4), with the same checks, results and audit entries as over
  * MCP.
  */
-import { Hono } from 'hono'
+import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import { requires } from '../auth/requires.ts'
 import { repeatable } from '../auth/idempotency.ts'
@@ -56,8 +56,16 @@ const toolPath = z.strictObject({ name: z.string().max(100) })
 /** Any object: the tool validates it, so that a refusal is audited. */
 const toolArguments = z.record(z.string(), z.unknown())
 
-export const toolRoutes = (toolbox: Toolbox, others: OtherNodes | undefined) =>
-  new Hono<ControlEnv>()
+export function toolRoutes(toolbox: Toolbox, others: OtherNodes | undefined) {
+  const callTool = async (c: Context<ControlEnv>, name: string, given: object) => {
+    const answer = await toolbox.call(name, given, callerOf(c, others))
+    c.set('isAudited', true)
+    if (answer === undefined) throw unknownTool(name, toolbox)
+    if (answer.kind === 'refused') throw answer.error
+    return ok(c, answer.data)
+  }
+
+  return new Hono<ControlEnv>()
     .get(
       '/mcp/tools',
       describeRoute({
@@ -111,19 +119,16 @@ export const toolRoutes = (toolbox: Toolbox, others: OtherNodes | undefined) =>
       requires('mcp:read'),
       validate('param', toolPath),
       validate('json', toolArguments),
-      repeatable(),
-      async (c) => {
-        const answer = await toolbox.call(
-          c.req.valid('param').name,
-          c.req.valid('json'),
-          callerOf(c, others),
-        )
-        c.set('isAudited', true)
-        if (answer === undefined) throw unknownTool(c.req.valid('param').name, toolbox)
-        if (answer.kind === 'refused') throw answer.error
-        return ok(c, answer.data)
+      // What was answered before is repeated only to who may still call the tool.
+      (c, next) => {
+        const { name } = c.req.valid('param')
+        if (toolbox.admits(name, c.get('principal'))) return next()
+        return callTool(c, name, c.req.valid('json'))
       },
+      repeatable(),
+      (c) => callTool(c, c.req.valid('param').name, c.req.valid('json')),
     )
+}
 
 const unknownTool = (name: string, toolbox: Toolbox): ApiError =>
   new ApiError(

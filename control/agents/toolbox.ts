@@ -72,6 +72,17 @@ export class Toolbox {
     return this.#tools.get(name)?.scopes ?? []
   }
 
+  /** Whether the principal may call the tool; an unknown one refuses nobody by scope. */
+  admits(name: string, principal: Principal): boolean {
+    const tool = this.#tools.get(name)
+    try {
+      if (tool !== undefined) admit(tool, { principal })
+      return true
+    } catch {
+      return false
+    }
+  }
+
   /** The result of a reading tool without arguments. Writes no audit entry, because the result is not shown. */
   readUnaudited(name: string, principal: Principal): Promise<ToolAnswer> {
     const tool = this.#tools.get(name)

@@ -49,7 +49,7 @@ type Answer = z.output<typeof answerForm>
 
 /** The result of a request. */
 interface Result {
-  /** Undefined: a server error. */
+  /** Undefined: a server error, or too many requests. */
   readonly answer: StoredAnswer | undefined
   readonly store: () => Promise<void>
 }
@@ -204,8 +204,8 @@ export class Idempotency implements Repetitions {
     end: () => Promise<void> = nothing,
   ): Promise<void> {
     await next()
-    if (c.res.status < 500) return this.#keep(c.res, operation, end)
-    // A server error may not repeat: the client must be able to retry.
+    if (c.res.status < 500 && c.res.status !== 429) return this.#keep(c.res, operation, end)
+    // A server error and a limit may not repeat: the client must be able to retry.
     await this.#storeNowOrLater(nameOf(operation.identity), { answer: undefined, store: end })
   }
 

@@ -12,6 +12,7 @@ import { recentlyUsed } from '../../schema/recently-used.ts'
 import type { KeyUsage } from './key-usage.ts'
 import type { Principal } from './principal.ts'
 import { ApiError } from '../http/api-error.ts'
+import { maxBytes } from '../http/body.ts'
 import {
   type ControlEnv,
   answerOf,
@@ -134,8 +135,8 @@ export function rateLimit(
       throw budget.refusal(bytes)
     }
     c.set('budget', budget)
-    // Bodies that are announced together do not all find room.
-    budget?.takeBytes(bytes)
+    // Bodies that are announced together do not all find room. A larger one will be refused unread.
+    budget?.takeBytes(Math.min(bytes, maxBytes(c.req.path)))
     void budget?.measure()
     return whenKnown(bucket.window.admit(time), (isAdmitted) => {
       describe(bucket, time, present, (name, value) => setAnswerHeader(c, name, value))

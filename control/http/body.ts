@@ -34,7 +34,7 @@ const limitsBelow: readonly (readonly [start: string, bytes: number])[] = [
   ['/api/v1/tenants', MAX_TENANT_BYTES],
 ]
 
-const maxBytes = (path: string): number =>
+export const maxBytes = (path: string): number =>
   limits.get(path) ?? limitsBelow.find(([start]) => path.startsWith(start))?.[1] ?? MAX_BODY_BYTES
 
 const bodies = new WeakMap<Request, Promise<Buffer>>()
@@ -160,7 +160,7 @@ type ParseResult =
 
 export const notJson = 'is not valid JSON'
 
-/** @param maxNames of members; a file of the operator may have any number. */
+/** @param maxNames of members; a file of the operator, or an answer of a node, may have any number. */
 export function parseJson(text: string, maxNames = MAX_NAMES): ParseResult {
   const shape = shapeOf(text)
   const excess = excessIn(shape, maxNames)

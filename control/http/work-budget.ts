@@ -75,6 +75,8 @@ export class WorkBudgets {
 const LONGEST_TURN_MS = 1_000
 /** Bytes of a refused body that are read, so that its client can read the answer. */
 const MAX_DISCARDED = MIB
+/** Nobody waits longer, whatever was taken. */
+const LONGEST_WAIT_SECONDS = 60
 /** Bodies that wait for their turn. */
 const MAX_WAITING = 100
 
@@ -179,7 +181,9 @@ class Running {
 
   take(amount: number, now: number): void {
     this.#runOff(now)
-    this.#taken += Math.max(0, amount)
+    const { perSecond, most } = this.#limit
+    const full = most + perSecond * LONGEST_WAIT_SECONDS
+    this.#taken = Math.min(this.#taken + Math.max(0, amount), full)
   }
 
   waitMs(now: number): number {

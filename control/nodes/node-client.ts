@@ -225,7 +225,8 @@ export function bodyOf<S extends z.ZodType>(
   schema: S,
 ): z.output<S> | undefined {
   if (status !== 200) return undefined
-  const parsed = parseJson(body.toString('utf8'))
+  // Lists of a node have any number of names; the bytes are bounded.
+  const parsed = parseJson(body.toString('utf8'), Infinity)
   const checked = schema.safeParse(parsed.kind === 'value' ? parsed.value : undefined)
   return checked.success ? checked.data : undefined
 }

@@ -4,6 +4,7 @@ import { all, includes } from '../../schema/sql/query.ts'
 import type { Window } from '../../schema/call-record.ts'
 import type { RecordsReader } from './call-sums.ts'
 import type { RefusalFinding } from './findings.ts'
+import { hasOwnPrice } from './own-prices.ts'
 
 /** The most records that are read to find a few samples. */
 const MAX_EXAMINED = 5_000
@@ -45,8 +46,11 @@ export function samplesOf(
     .selectFrom('cdr')
     .select(['call_uuid', 'caller_id_number as caller', 'destination_number as callee'])
     .select(['source_address as source', 'carrier', 'start_stamp as start'])
-    .select(['rate_prefix', 'denial_code', 'required_micros as required'])
-    .select(['available_micros as available', 'cost_micros', 'disposition', 'set_id'])
+    .select(['rate_prefix', 'denial_code', 'cost_micros', 'disposition', 'set_id'])
+    .select([
+      moneyFor(tenantId, 'required_micros').as('required'),
+      moneyFor(tenantId, 'available_micros').as('available'),
+    ])
     .$if(tried !== undefined, (own) => own.select('attempts'))
     .where('start_stamp', '>=', from)
     .where('start_stamp', '<', before)
@@ -72,6 +76,12 @@ export function samplesOf(
     .limit(limit)
   return all(store, query)
 }
+
+/** A column for a reader of this tenant; null: of all tenants. */
+const moneyFor = (tenantId: number | null, column: 'required_micros' | 'available_micros') =>
+  tenantId === null
+    ? sql<number | null>`${sql.ref(column)}`
+    : sql<number | null>`CASE WHEN ${hasOwnPrice} THEN ${sql.ref(column)} END`
 
 export interface CallGroup {
   /** First digits of the called number; empty where calls are grouped by where they came from. */

@@ -164,14 +164,19 @@ async function uuidsOf(
 
 async function namesOf(
   { store: { db }, store }: CallSources,
-  { groupBy }: SummaryRequest,
+  { groupBy, tenantId }: SummaryRequest,
   groups: readonly GroupSum[],
 ): Promise<ReadonlyMap<string, string>> {
   const ids = groups.flatMap(({ member }) => (member === '' ? [] : [Number(member)]))
   if ((groupBy !== 'customer' && groupBy !== 'tenant') || ids.length === 0) return new Map()
   const query =
     groupBy === 'customer'
-      ? db.selectFrom('customer').select(['id', 'name']).where('id', 'in', ids)
+      ? db
+          .selectFrom('customer')
+          .select(['id', 'name'])
+          .where('id', 'in', ids)
+          // The platform may pay calls of a tenant.
+          .$if(tenantId !== null, (own) => own.where('tenant_id', '=', tenantId))
       : db
           .selectFrom('tenant')
           .select(['id', sql<string>`slug`.as('name')])

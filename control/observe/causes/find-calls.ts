@@ -33,16 +33,15 @@ export async function findInCalls(
   const found = await deps.reports.findUnusual({ ...span, tenantId, kinds: wanted })
   if (found === undefined) refuseForNow()
   const { money, refusals, carriers } = found
-  const names = await customerNames(deps, [...money, ...refusals])
-  const customers = await limitsOf(deps, refusals)
+  const customers = await customersOf(deps, [...money, ...refusals])
   const ids = await carrierIds(
     deps,
     carriers.map(({ carrier }) => carrier),
   )
   const sets = await visibleSets(deps, deps.tenantId)
   return [
-    ...money.map((each) => moneyFinding(each, names)),
-    ...refusals.map((each) => refusalFinding(deps, each, { names, customers, sets }, span)),
+    ...money.map((each) => moneyFinding(each, customers)),
+    ...refusals.map((each) => refusalFinding(deps, each, { customers, sets }, span)),
     ...carriers.map((each) => carrierFinding(each, ids)),
   ]
 }
@@ -102,24 +101,41 @@ function carrierFinding(found: UnusualCalls['carriers'][number], ids: CarrierIds
 
 const uuidsOf = (samples: Samples): readonly string[] => samples.map(({ call_uuid }) => call_uuid)
 
-type Names = ReadonlyMap<number, string>
-
-async function customerNames(
-  { store }: AnomalyDeps,
-  found: readonly { readonly customerId: number | null }[],
-): Promise<Names> {
-  const ids = [...new Set(found.flatMap(({ customerId }) => customerId ?? []))]
-  if (ids.length === 0) return new Map()
-  const query = store.db.selectFrom('customer').select(['id', 'name']).where('id', 'in', ids)
-  return new Map((await all(store, query)).map(({ id, name }) => [id, name]))
+interface Customer {
+  readonly id: number
+  readonly name: string
+  readonly credit_limit_micros: number
+  readonly max_daily_spend_micros: number
+  readonly max_concurrent_calls: number
+  readonly max_cps: number
 }
 
-const nameOf = (id: number, names: Names): string =>
-  `customer ${id} ${quoted(names.get(id) ?? 'removed')}`
+type Customers = ReadonlyMap<number, Customer>
+
+/** Those that the reader may know: the platform's customer may pay calls of a tenant. */
+async function customersOf(
+  { store, tenantId }: AnomalyDeps,
+  found: readonly { readonly customerId: number | null }[],
+): Promise<Customers> {
+  const ids = [...new Set(found.flatMap(({ customerId }) => customerId ?? []))]
+  if (ids.length === 0) return new Map()
+  const query = store.db
+    .selectFrom('customer')
+    .select(['id', 'name', 'credit_limit_micros', 'max_daily_spend_micros'])
+    .select(['max_concurrent_calls', 'max_cps'])
+    .where('id', 'in', ids)
+    .$if(tenantId !== null, (own) => own.where('tenant_id', '=', tenantId))
+  return new Map((await all(store, query)).map((row) => [row.id, row]))
+}
+
+const nameOf = (id: number, customers: Customers): string => {
+  const known = customers.get(id)
+  return `customer ${id}${known === undefined ? '' : ` ${quoted(known.name)}`}`
+}
 
 const textOf = (ms: number): string => new Date(ms).toISOString()
 
-function moneyFinding(found: UnusualCalls['money'][number], names: Names): Finding {
+function moneyFinding(found: UnusualCalls['money'][number], customers: Customers): Finding {
   const { kind, severity, customerId, prefix, currency, costMicros, samples } = found
   const { what, firstAt, lastAt } = found
   const brake = prefix === null ? { prefix: '', action: 'cap' } : { prefix, action: 'block' }
@@ -129,7 +145,7 @@ function moneyFinding(found: UnusualCalls['money'][number], names: Names): Findi
     firstAt,
     lastAt,
     subject: `customer ${customerId}`,
-    what: `${nameOf(customerId, names)} ${what}${whoseCalls(samples)}.`,
+    what: `${nameOf(customerId, customers)} ${what}${whoseCalls(samples)}.`,
     figures: { cost: costMicros / 1e6 },
     evidence: uuidsOf(samples),
     advice:
@@ -176,41 +192,17 @@ const explained = ([sample]: Samples, otherwise: Call): Call =>
     ? otherwise
     : { tool: 'explain_call', arguments: { call_uuid: sample.call_uuid } }
 
-interface Limits {
-  readonly id: number
-  readonly credit_limit_micros: number
-  readonly max_daily_spend_micros: number
-  readonly max_concurrent_calls: number
-  readonly max_cps: number
-}
-
-/** By customer. */
-async function limitsOf(
-  { store }: AnomalyDeps,
-  refusals: readonly RefusedCalls[],
-): Promise<ReadonlyMap<number, Limits>> {
-  const ids = [...new Set(refusals.flatMap(({ customerId }) => customerId ?? []))]
-  if (ids.length === 0) return new Map()
-  const query = store.db
-    .selectFrom('customer')
-    .select(['id', 'credit_limit_micros', 'max_daily_spend_micros'])
-    .select(['max_concurrent_calls', 'max_cps'])
-    .where('id', 'in', ids)
-  return new Map((await all(store, query)).map((row) => [row.id, row]))
-}
-
 interface Known {
-  readonly names: Names
-  readonly customers: ReadonlyMap<number, Limits>
+  readonly customers: Customers
   readonly sets: readonly SetStatus[]
 }
 
 function refusalFinding(deps: AnomalyDeps, found: RefusedCalls, known: Known, span: Span): Finding {
-  const { names, customers } = known
+  const { customers } = known
   const { kind, code, customerId, calls, mean, firstAt, lastAt, samples } = found
   const usual = `usually ${Math.round(mean * 10) / 10} in these hours`
   const refused = `${plural(calls, 'call')} refused with ${code} since ${textOf(firstAt)}, ${usual}`
-  const payer = customerId === null ? '' : `${nameOf(customerId, names)}: `
+  const payer = customerId === null ? '' : `${nameOf(customerId, customers)}: `
   const base = {
     kind,
     subject: customerId === null ? code : `customer ${customerId}`,
@@ -221,21 +213,28 @@ function refusalFinding(deps: AnomalyDeps, found: RefusedCalls, known: Known, sp
     firstStep: null,
     severity: 'medium' as const,
   }
-  const limits = customerId === null ? undefined : customers.get(customerId)
+  const customer = customerId === null ? undefined : customers.get(customerId)
   switch (kind) {
     case 'wallet': {
-      const { text, isOver } = shortage(deps, found, samples)
+      const { text, isOver } = shortage(deps, customer, samples)
       const period = { start: textOf(span.from), end: textOf(span.before) }
       const isForDay = code === 'daily_spend_limit'
       return {
         ...base,
         severity: isOver ? 'low' : 'high',
         what: `${payer}${refused}${text}.`,
-        next: { tool: 'get_ledger', arguments: { customer: customerId, ...period } },
-        advice: isForDay
-          ? 'Ask the customer whether the calls are legitimate. If they are, raise its daily limit.'
-          : 'Let a person top up the wallet; meanwhile a credit limit with a duration lets the customer call.',
-        firstStep: isOver || limits === undefined ? null : moreMoney(limits, samples[0], isForDay),
+        next:
+          customer === undefined
+            ? explained(samples, { tool: 'search_cdrs', arguments: period })
+            : { tool: 'get_ledger', arguments: { customer: customer.id, ...period } },
+        advice:
+          customer === undefined
+            ? askWhoPays
+            : isForDay
+              ? 'Ask the customer whether the calls are legitimate. If they are, raise its daily limit.'
+              : 'Let a person top up the wallet; meanwhile a credit limit with a duration lets the customer call.',
+        firstStep:
+          isOver || customer === undefined ? null : moreMoney(customer, samples[0], isForDay),
         remedy: {
           kind: 'customer',
           ids: [String(customerId)],
@@ -244,15 +243,19 @@ function refusalFinding(deps: AnomalyDeps, found: RefusedCalls, known: Known, sp
       }
     }
     case 'rate':
-      return { ...base, ...missingRate(found, `${payer}${refused}`) }
+      return { ...base, ...missingRate(found, `${payer}${refused}`, customer) }
     case 'capacity':
-      return { ...base, ...atCapacity(found, `${payer}${refused}`, limits, known.sets) }
+      return { ...base, ...atCapacity(found, `${payer}${refused}`, customer, known.sets) }
     case 'unknown_callers':
       return { ...base, ...unknownCallers(found, refused) }
   }
 }
 
 type Part = Pick<Finding, 'what' | 'next' | 'advice'> & Partial<Finding>
+
+/** The customer is not the reader's, or no longer there. */
+const askWhoPays =
+  'The customer that pays these calls is not one of yours: ask the operator of the platform.'
 
 const limitStep = (customer: number, limit: object, reason: string): Call => ({
   tool: 'set_customer_limits',
@@ -262,18 +265,18 @@ const limitStep = (customer: number, limit: object, reason: string): Call => ({
 /** Some calls' worth, for an hour. */
 const CREDIT = 5_000_000
 
-const moreMoney = (limits: Limits, sample: Sample | undefined, isForDay: boolean): Call =>
+const moreMoney = (customer: Customer, sample: Sample | undefined, isForDay: boolean): Call =>
   isForDay
     ? limitStep(
-        limits.id,
-        { max_daily_spend: moneyToDecimal(limits.max_daily_spend_micros * 2) },
+        customer.id,
+        { max_daily_spend: moneyToDecimal(customer.max_daily_spend_micros * 2) },
         'the limit of the day is reached',
       )
     : limitStep(
-        limits.id,
+        customer.id,
         {
           credit_limit: moneyToDecimal(
-            limits.credit_limit_micros + Math.max(CREDIT, lacking(sample)),
+            customer.credit_limit_micros + Math.max(CREDIT, lacking(sample)),
           ),
         },
         'the wallet is empty',
@@ -282,20 +285,25 @@ const moreMoney = (limits: Limits, sample: Sample | undefined, isForDay: boolean
 const lacking = (sample: Sample | undefined): number =>
   (sample?.required ?? 0) - (sample?.available ?? 0)
 
-function missingRate({ groups, samples, customerId }: RefusedCalls, refused: string): Part {
+function missingRate(
+  { groups, samples, customerId }: RefusedCalls,
+  refused: string,
+  customer: Customer | undefined,
+): Part {
   const numbers = groups.map(({ start, count }) => `${quoted(start)} (${count})`).join(', ')
-  const callee = (samples[0]?.callee ?? '').replace(/^\+/, '')
+  const number = samples[0]?.callee ?? ''
+  const callee = number.replace(/^\+/, '')
+  const isOfOther = customerId !== null && customer === undefined
+  const lookUp = {
+    tool: 'lookup_rate',
+    arguments: { number, ...(customer !== undefined && { customer: customer.id }) },
+  }
   return {
     what: `${refused}: no rate for numbers that begin with ${numbers}.`,
-    advice:
-      'Ask a person for the price: add_rate adds a rate to the plan, or propose_change proposes it.',
-    next: {
-      tool: 'lookup_rate',
-      arguments: {
-        number: samples[0]?.callee ?? '',
-        ...(customerId !== null && { customer: customerId }),
-      },
-    },
+    advice: isOfOther
+      ? askWhoPays
+      : 'Ask a person for the price: add_rate adds a rate to the plan, or propose_change proposes it.',
+    next: isOfOther ? explained(samples, lookUp) : lookUp,
     remedy: {
       kind: 'rate',
       fits: (after) => {
@@ -336,9 +344,9 @@ function unknownCallers({ groups, samples, code }: RefusedCalls, refused: string
 }
 
 function atCapacity(
-  { code, calls, groups, samples, customerId }: RefusedCalls,
+  { code, calls, groups, samples }: RefusedCalls,
   refused: string,
-  limits: Limits | undefined,
+  customer: Customer | undefined,
   sets: readonly SetStatus[],
 ): Part {
   if (code === 'node_limit') {
@@ -390,22 +398,27 @@ function atCapacity(
           : explained(samples, { tool: 'list_active_calls', arguments: {} }),
     }
   }
+  if (customer === undefined)
+    return {
+      what: `${refused}.`,
+      advice: askWhoPays,
+      next: explained(samples, { tool: 'list_active_calls', arguments: {} }),
+    }
   const field = code === 'cps_limit' ? 'max_cps' : 'max_concurrent_calls'
-  const most = limits?.[field] ?? 0
+  const most = customer[field]
   return {
     what: `${refused}: the customer may ${field === 'max_cps' ? `start ${plural(most, 'call')} a second` : `have ${plural(most, 'call')} at once`}.`,
     advice: `If the customer should have more, raise its ${field}; a duration takes it back.`,
-    next: { tool: 'get_customer_balance', arguments: { customer: customerId } },
-    ...(limits !== undefined && {
-      figures: { refused_calls: calls, limit: most },
-      firstStep: limitStep(limits.id, { [field]: most * 2 || 1 }, `${field} is reached`),
-      remedy: { kind: 'customer' as const, ids: [String(limits.id)], fits: setsField(field) },
-    }),
+    next: { tool: 'get_customer_balance', arguments: { customer: customer.id } },
+    figures: { refused_calls: calls, limit: most },
+    firstStep: limitStep(customer.id, { [field]: most * 2 || 1 }, `${field} is reached`),
+    remedy: { kind: 'customer', ids: [String(customer.id)], fits: setsField(field) },
   }
 }
 
-function shortage(deps: AnomalyDeps, { customerId }: RefusedCalls, samples: Samples) {
-  const live = customerId === null ? undefined : deps.ocs?.balanceOf(customerId)
+/** What the first call lacked, and what the customer has now; its wallet is shown only to who may know it. */
+function shortage(deps: AnomalyDeps, customer: Customer | undefined, samples: Samples) {
+  const live = customer === undefined ? undefined : deps.ocs?.balanceOf(customer.id)
   const required = samples[0]?.required ?? null
   const needed = required === null ? '' : `; the first needed ${moneyText(required, null)}`
   const there = samples[0]?.available ?? null

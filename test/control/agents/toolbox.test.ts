@@ -29,6 +29,29 @@ test('every call of a tool leaves one entry with its arguments, without what loo
   expect(all.filter(({ action }) => action === 'POST /api/v1/mcp/tools/:name')).toHaveLength(0)
 })
 
+test('a key that has lost a scope of the tool is not told again what it was answered', async () => {
+  const rig = await openToolRig()
+  const token = await rig.key({ name: 'agent', scopes: ['*'] })
+  const send = () =>
+    rig.request('/api/v1/mcp/tools/get_call', {
+      token,
+      body: { call_uuid: endedCall },
+      headers: { 'Idempotency-Key': 'once' },
+    })
+  expect((await send()).status).toBe(200)
+  expect((await send()).headers.get('idempotency-replayed')).toBe('true')
+  const keys = await rig.request('/api/v1/application-keys?search=agent', { token: rig.root })
+  const [key] = keys.data<{ uuid: string }[]>()
+  const path = `/api/v1/application-keys/${key?.uuid}`
+  const narrowed = { token: rig.root, method: 'PATCH', body: { scopes: ['mcp:read'] } }
+  expect((await rig.request(path, narrowed)).status).toBe(200)
+  const answer = await send()
+  expect([answer.status, answer.code]).toEqual([403, 'insufficient_scope'])
+  expect(answer.text).not.toContain(endedCall)
+  const { data } = await rig.request('/api/v1/audit?action=tool%20', { token: rig.root })
+  expect(data<Entry[]>().map(({ outcome }) => outcome)).toEqual(['refused', 'success'])
+})
+
 /** Every refusal: arguments, status, and the tool or the step that its text sends to. */
 const refusals: readonly [
   name: string,

@@ -239,10 +239,10 @@ describe.runIf(hasPostgres)('an Idempotency-Key at several nodes', () => {
       )
   })
 
-  test('after a server error, another node may carry it out', async () => {
-    const results = [500, 201]
+  test.each([500, 429])('after %d, another node may carry it out', async (status) => {
+    const results = [status, 201]
     const { here, there } = await open(async () => results.shift() ?? 500)
-    expect((await here.post()).status).toBe(500)
+    expect((await here.post()).status).toBe(status)
     expect((await there.post()).status).toBe(201)
   })
 

@@ -32,6 +32,36 @@ test('a tenant that has used up its bytes waits, whichever of its keys asks, and
   expect((await control.request('/api/v1/rates', { token: two })).status).toBe(200)
 })
 
+test('a length that is announced and refused costs no more than the largest body of its path', async () => {
+  const control = await openResources()
+  await control.tenant('acme')
+  const token = await control.key({ tenant_slug: 'acme' })
+  for (const credential of [{ token }, {}]) {
+    const headers = { 'content-length': '1000000000000000' }
+    const lie = { ...credential, body: {}, headers }
+    for (const path of ['/api/v1/rates', '/api/v1/rates', '/api/v1/auth/login']) {
+      const { status, code } = await control.request(path, lie)
+      expect([path, status, code]).toEqual([path, 413, 'body_too_large'])
+    }
+    const next = await control.request('/health', credential)
+    expect([next.status, next.code]).toEqual([200, undefined])
+  }
+  expect((await control.request('/api/v1/rates', { token })).status).toBe(200)
+})
+
+test('nobody waits longer than a minute, however much was taken', () => {
+  let now = 0
+  const budgets = new WorkBudgets(() => now)
+  for (const asker of ['tenant', 'platform', 'address'] as const) {
+    const budget = budgets.of(asker, 1)
+    budget.takeWork(1e15)
+    budget.takeBytes(1e15)
+    expect(budget.waitMs()).toBeGreaterThan(30_000)
+    now += 60_010
+    expect(budget.waitMs()).toBe(0)
+  }
+})
+
 test('work is measured to the last promise, and runs off by the clock', async () => {
   let now = 0
   const budget = new WorkBudgets(() => now).of('tenant', 1)

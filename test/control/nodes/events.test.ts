@@ -108,6 +108,26 @@ test('a reader goes on at any node behind the last event that it has, of each no
     }
 })
 
+test('hundreds of events of another node are listed, and told to a reader that goes on behind them', async () => {
+  const { a, b, c, flush, token, ...joined } = await three()
+  const reader = await read(joined, a, token)
+  happens(b, 1)
+  flush()
+  const [first] = await reader.until(1)
+  await reader.close()
+  for (let setId = 2; setId <= 501; setId += 1) happens(b, setId)
+  const wanted = Array.from({ length: 500 }, (_, index) => index + 2)
+  const list = await c.request(`/api/v1/events?after=${first?.id}`, { token })
+  const { events } = list.data<{ events: Told[] }>()
+  expect(sorted(events.flatMap(({ data }) => data.set_id ?? []))).toEqual(wanted)
+  const next = await read(joined, c, token, first?.id)
+  await next.until(1)
+  expect(next.told.map(({ type }) => type)).not.toContain('stream.gap')
+  await next.until(500)
+  expect(sorted(next.sets())).toEqual(wanted)
+  await next.close()
+})
+
 test('a tenant is told its own events only, of whichever node', async () => {
   const { a, b, c, flush, control, ...joined } = await three()
   const tenantId = await control.tenant('acme')

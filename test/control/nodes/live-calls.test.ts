@@ -45,6 +45,17 @@ test('every node lists the live calls of all nodes, oldest first, each once', as
   }
 })
 
+test('a tool lists as many calls of another node as it may', async () => {
+  const { a, b, token } = await three()
+  b.engine.activeCalls.push(...Array.from({ length: 195 }, (_, index) => callOf(index + 6)))
+  const answer = await a.request('/api/v1/mcp/tools/list_active_calls', {
+    token,
+    body: { limit: 200 },
+  })
+  const { calls, total } = answer.data<{ calls: unknown[]; total: number }>()
+  expect([answer.status, calls.length, total]).toEqual([200, 200, 200])
+})
+
 test.each(['refused', 'silent'] as const)(
   'a node whose link is %s is named within a second, and the calls of the others are listed',
   async (link) => {

@@ -74,9 +74,9 @@ test.each(['records', 'daily totals'])(
       const sums = async (by: 'root' | 'acme') => JSON.stringify((await get(by, path)).body)
       expect([group, await sums('acme')]).toEqual([group, expect.stringContaining('"calls":2')])
       expect([group, await sums('acme')]).toEqual([group, expect.stringContaining('0.11')])
-      expect([group, (await sums('acme')).replace(/the platform pays/g, '')]).toEqual([
+      expect([group, await sums('acme')]).toEqual([
         group,
-        expect.not.stringMatching(/0\.77|0\.88|\*/),
+        expect.not.stringMatching(/0\.77|0\.88|\*|the platform pays/),
       ])
       expect([group, await sums('root')]).toEqual([group, expect.not.stringContaining('*')])
     }

@@ -196,6 +196,28 @@ test('an agent and a tenant have a bounded number of open proposals', async () =
   expect([more.status, more.code]).toEqual(refused(429, 'too_many_proposals'))
 })
 
+test('a proposal too many is made by its repetition with the same key, once there is room', async () => {
+  const rig = await openProposalRig()
+  const state = (round: number) => ({
+    tool: 'set_dispatcher_state',
+    arguments: { ...drain, expected_state: 'active', duration: 60 + round },
+    reason: 'the node does not answer',
+  })
+  const send = (round: number) =>
+    rig.request('/api/v1/mcp/tools/propose_change', {
+      token: rig.agent,
+      body: state(round),
+      headers: { 'Idempotency-Key': `round-${round}` },
+    })
+  const first = await send(1)
+  for (let round = 2; round <= 20; round += 1) expect((await send(round)).status).toBe(200)
+  expect((await send(21)).status).toBe(429)
+  const { proposal_id: id } = first.data<{ proposal_id: string }>()
+  expect((await rig.decide('refuse', id, rig.people.acme)).status).toBe(200)
+  expect((await send(21)).status).toBe(200)
+  expect((await send(21)).headers.get('idempotency-replayed')).toBe('true')
+})
+
 test('what is so already, or cannot be done, is not proposed', async () => {
   const rig = await openProposalRig()
   const said = async (tool: string, given: object) => {

@@ -273,6 +273,44 @@ test('a tenant is told of its own only, and a credential of what its scopes show
   expect(none.status).toBe(403)
 })
 
+test('a tenant is told that the platform’s customer is refused, and nothing of its money, limits or name', async () => {
+  const rig = await openQuiet()
+  const body = { name: 'the platform pays', balance: '77.77', max_concurrent_calls: 33 }
+  const made = await rig.request('/api/v1/customers', { token: rig.root, body })
+  const { id } = made.data<{ id: number }>()
+  for (const denial_code of ['insufficient_funds', 'no_rate', 'concurrent_limit'])
+    for (let index = 0; index < 6; index += 1)
+      await call(rig, `${denial_code} ${index}`, {
+        ...refused,
+        customer_id: id,
+        denial_code,
+        rate_prefix: null,
+        required_micros: 88_880_000,
+        available_micros: 66_660_000,
+        start_stamp: rig.now() - hour + index,
+      })
+  const wanted = { kinds: ['wallet', 'rate', 'capacity'] }
+  const { findings } = await rig.find(wanted, rig.acme)
+  expect(findings.map(({ kind }) => kind).toSorted(byText)).toEqual(['capacity', 'rate', 'wallet'])
+  expect(JSON.stringify(findings)).not.toMatch(
+    /platform pays|77\.77|88\.88|66\.66|33 calls|"limit"|"removed"/,
+  )
+  for (const { first_step, next, subject, what } of findings) {
+    expect([first_step, subject]).toEqual([null, `customer ${id}`])
+    expect(what).toMatch(new RegExp(`^customer ${id}: 6 calls refused`))
+    expect(next.tool).toBe('explain_call')
+  }
+  const all = JSON.stringify(await rig.find(wanted))
+  for (const text of [
+    'the platform pays',
+    '77.77 is available',
+    '88.88',
+    '66.66',
+    '33 calls at once',
+  ])
+    expect(all).toContain(text)
+})
+
 const byText = (one: string, other: string): number => (one < other ? -1 : 1)
 
 const limits = { floor: 10, newFloor: 30, factor: 3 }
