@@ -75,16 +75,15 @@ export function repeatable(options: RepeatableOptions = {}): MiddlewareHandler<C
 /** Of a payment provider: the id of the event says what is a repetition. */
 const repeatedByItself: ReadonlySet<string> = new Set(['/api/client/payments/webhook'])
 
-/** A client that sends the key relies on it: where it would be ignored, nothing is done. */
-export const refuseUnrepeatable: MiddlewareHandler<ControlEnv> = (c, next) => {
-  const isSent = requestHeader(c, 'idempotency-key') !== undefined
+/** A client that sends the key with a POST relies on it: where it would be ignored, nothing is done. */
+export function refuseUnrepeatable(c: Context<ControlEnv>): void {
+  const isSent = c.req.method === 'POST' && requestHeader(c, 'idempotency-key') !== undefined
   if (isSent && !isRepeatable(c) && !repeatedByItself.has(c.req.path))
     throw new ApiError(
       400,
       'idempotency_not_supported',
       'This operation does not honour Idempotency-Key: nothing was done. Send it without the header',
     )
-  return next()
 }
 
 export class Idempotency implements Repetitions {

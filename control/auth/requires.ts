@@ -1,5 +1,6 @@
 /** The first handler of every route: decides who is admitted. Its notes are the table route → scope. */
 import type { MiddlewareHandler } from 'hono'
+import { refuseUnrepeatable } from './idempotency.ts'
 import type { CustomerPrincipal, Presented, Principal } from './principal.ts'
 import type { Scope } from './scopes.ts'
 import { wrongTenant } from './tenants.ts'
@@ -47,7 +48,10 @@ export function customerOf(principal: Principal): CustomerPrincipal {
   throw new ApiError(403, 'insufficient_scope', 'This route is for customer sessions')
 }
 
-const pass: MiddlewareHandler<ControlEnv> = (_, next) => next()
+const pass: MiddlewareHandler<ControlEnv> = (c, next) => {
+  refuseUnrepeatable(c)
+  return next()
+}
 describeHandler(pass, { access: { kind: 'public' } })
 
 /** Requires no credential. */
@@ -61,6 +65,7 @@ function guard(
     const principal = principalOf(c.get('presented'))
     admit(principal)
     c.set('principal', principal)
+    refuseUnrepeatable(c)
     return next()
   }
   describeHandler(check, { access })
