@@ -34,7 +34,6 @@ import {
   settingsRoutes,
 } from './observe/health-routes.ts'
 import type { ControlEnv, Step } from './http/control-env.ts'
-import { refuseUnrepeatable } from './auth/idempotency.ts'
 import { noteActivity } from './auth/key-usage.ts'
 import { rateLimit } from './auth/rate-limit.ts'
 import { tenantScope } from './auth/tenants.ts'
@@ -226,7 +225,6 @@ function front(
     ),
   )
   app.on([...mutatingMethods], '*', writeGate(deps.store, deps.schedule))
-  app.post('*', refuseUnrepeatable)
   app.options('*', preflight)
   app.onError(errorHandler(log))
   app.notFound(notFoundHandler(app))

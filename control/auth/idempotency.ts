@@ -22,7 +22,7 @@ import {
   requestHeader,
   type Step,
 } from '../http/control-env.ts'
-import { describeHandler, isRepeatable } from '../http/validate.ts'
+import { describeHandler } from '../http/validate.ts'
 
 const RETENTION_MS = 24 * 3_600_000
 const MAX_UNSTORED = 1_000
@@ -70,21 +70,6 @@ export function repeatable(options: RepeatableOptions = {}): MiddlewareHandler<C
       : c.get('repetitions').repeat(c, next, options)
   describeHandler(repeat, { isRepeatable: true })
   return repeat
-}
-
-/** Of a payment provider: the id of the event says what is a repetition. */
-const repeatedByItself: ReadonlySet<string> = new Set(['/api/client/payments/webhook'])
-
-/** A client that sends the key relies on it: where it would be ignored, nothing is done. */
-export const refuseUnrepeatable: MiddlewareHandler<ControlEnv> = (c, next) => {
-  const isSent = requestHeader(c, 'idempotency-key') !== undefined
-  if (isSent && !isRepeatable(c) && !repeatedByItself.has(c.req.path))
-    throw new ApiError(
-      400,
-      'idempotency_not_supported',
-      'This operation does not honour Idempotency-Key: nothing was done. Send it without the header',
-    )
-  return next()
 }
 
 export class Idempotency implements Repetitions {

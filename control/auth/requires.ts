@@ -1,11 +1,11 @@
 /** The first handler of every route: decides who is admitted. Its notes are the table route → scope. */
-import type { MiddlewareHandler } from 'hono'
+import type { Context, MiddlewareHandler } from 'hono'
 import type { CustomerPrincipal, Presented, Principal } from './principal.ts'
 import type { Scope } from './scopes.ts'
 import { wrongTenant } from './tenants.ts'
 import { ApiError } from '../http/api-error.ts'
-import type { ControlEnv } from '../http/control-env.ts'
-import { type Access, describeHandler } from '../http/validate.ts'
+import { type ControlEnv, requestHeader } from '../http/control-env.ts'
+import { type Access, describeHandler, isRepeatable } from '../http/validate.ts'
 
 /** Requires a valid credential with this scope: 401 without the first, 403 without the second. */
 export const requires = (scope: Scope): MiddlewareHandler<ControlEnv> =>
@@ -47,7 +47,24 @@ export function customerOf(principal: Principal): CustomerPrincipal {
   throw new ApiError(403, 'insufficient_scope', 'This route is for customer sessions')
 }
 
-const pass: MiddlewareHandler<ControlEnv> = (_, next) => next()
+/** Of a payment provider: the id of the event says what is a repetition. */
+const repeatedByItself: ReadonlySet<string> = new Set(['/api/client/payments/webhook'])
+
+/** A client that sends the key with a POST relies on it: where it would be ignored, nothing is done. */
+function refuseUnrepeatable(c: Context<ControlEnv>): void {
+  const isSent = c.req.method === 'POST' && requestHeader(c, 'idempotency-key') !== undefined
+  if (isSent && !isRepeatable(c) && !repeatedByItself.has(c.req.path))
+    throw new ApiError(
+      400,
+      'idempotency_not_supported',
+      'This operation does not honour Idempotency-Key: nothing was done. Send it without the header',
+    )
+}
+
+const pass: MiddlewareHandler<ControlEnv> = (c, next) => {
+  refuseUnrepeatable(c)
+  return next()
+}
 describeHandler(pass, { access: { kind: 'public' } })
 
 /** Requires no credential. */
@@ -61,6 +78,7 @@ function guard(
     const principal = principalOf(c.get('presented'))
     admit(principal)
     c.set('principal', principal)
+    refuseUnrepeatable(c)
     return next()
   }
   describeHandler(check, { access })

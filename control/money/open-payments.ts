@@ -18,8 +18,8 @@ export interface OpenPayment {
 
 /** No method of payment takes as long: a payment without money is forgotten then. */
 const LONGEST_WAIT_MS = 90 * DAY_MS
-/** Names of one payment that are stored. */
-const MAX_NAMES = 32
+/** Names of one payment that are stored. An event has fewer than half, so that none of its own is left out. */
+const MAX_NAMES = 256
 
 export class OpenPayments {
   readonly #store: Store

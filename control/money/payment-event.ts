@@ -29,7 +29,7 @@ export interface Notice {
   readonly alert: 'refund' | 'dispute' | 'subscription_ended'
   readonly reference: string
   /** Names of that payment. */
-  readonly references: readonly string[]
+  readonly references: readonly [string, ...string[]]
   readonly customer: CustomerHint
   readonly amountMicros: number | null
   readonly currency: string | null
@@ -314,7 +314,7 @@ function notice(
     notice: {
       alert,
       reference: id,
-      references: [payment_intent, charge, id].filter((name) => name != null),
+      references: distinct([payment_intent ?? null, charge ?? null, id]),
       customer: { idOrName: metadata, email: null },
       amountMicros:
         amount === undefined || currency === null ? null : minorUnitsToMicros(amount, currency),

@@ -4,6 +4,7 @@
  * so a payment counts once. One that cannot be credited is told: as an alert, an event and a finding, until an event says
  * what it lacked, or a person says whose it is.
  */
+import { moneyToDecimal } from '../../schema/columns.ts'
 import type { OcsPort } from '../../schema/contracts/charging.ts'
 import type { OutgoingEvent } from '../../schema/contracts/engine.ts'
 import { all, execute, first, transaction } from '../../schema/sql/query.ts'
@@ -118,13 +119,23 @@ export class Payments {
       const kind = 'currency_mismatch' as const
       return this.#uncredited(event, { kind, customerId, detail, ...facts }, payment)
     }
-    const resolver = await this.#alerts.resolverOf(payment.names, actor)
-    if (resolver !== undefined) {
-      const detail = `${resolver} has resolved an earlier alert of it, and may have credited it by hand`
+    const settled = await this.#settledOtherwise(payment.names)
+    if (settled !== undefined) {
+      const detail = settled
       const kind = 'resolved_before' as const
       return this.#uncredited(event, { kind, customerId, detail, ...facts }, payment)
     }
     return this.#post(event, payment, customerId)
+  }
+
+  /** Why a payment that says whose it is is left to a person; undefined: nothing is known of it. */
+  async #settledOtherwise(names: OpenPayment['names']): Promise<string | undefined> {
+    const resolver = await this.#alerts.resolverOf(names, actor)
+    if (resolver !== undefined)
+      return `${resolver} has resolved an earlier alert of it, and may have credited it by hand`
+    const refundMicros = await this.#alerts.refundOf(names)
+    if (refundMicros === undefined) return undefined
+    return `${moneyToDecimal(refundMicros)} of it was refunded`
   }
 
   /** The stored currency: the memory of charging follows a moment later. */
@@ -144,13 +155,18 @@ export class Payments {
       return this.#tooLarge(event, payment, customerId)
     const { amountMicros } = payment.paid
     const move = { customerId, amountMicros, actor, note: event.kind }
-    const moved = await this.#move(payment.names, move)
+    const moved = await this.#move(payment.names, amountMicros, move)
     return moved === 'moved' ? 'credited' : this.#tooLarge(event, payment, customerId)
   }
 
-  /** Credits a payment, and notes all its names: whatever else comes of it is a duplicate. */
+  /**
+   * Credits a payment, and notes all its names: whatever else comes of it is a duplicate.
+   *
+   * @param paidMicros in the currency of the payment: later events are compared with it.
+   */
   async #move(
     names: OpenPayment['names'],
+    paidMicros: number,
     move: Omit<Parameters<OcsPort['move']>[0], 'kind' | 'ref'>,
   ): Promise<'moved' | 'balance_out_of_range'> {
     const { ocs, log, now, store } = this.#deps
@@ -159,7 +175,7 @@ export class Payments {
     const moved = await ocs.move({ ...move, kind: 'topup', ref })
     if (moved.kind === 'balance_out_of_range') return moved.kind
     if (moved.kind !== 'moved') throw new Error(`${ref} cannot be credited: ${moved.kind}`)
-    await this.#name(names, { payment: ref, customer_id: customerId, amount_micros: amountMicros })
+    await this.#name(names, { payment: ref, customer_id: customerId, amount_micros: paidMicros })
     await this.#open.remove(names)
     await this.#alerts.settle(names, move.actor, now())
     store.statements.afterCommit(() =>
@@ -192,7 +208,7 @@ export class Payments {
     return this.#alert(event, {
       kind: 'amount_mismatch',
       customerId: credited.customer_id,
-      detail: `${credited.payment} was credited with ${credited.amount_micros} micro-units`,
+      detail: `${credited.payment} counts as paid with ${moneyToDecimal(credited.amount_micros)}`,
       ...factsOf({ names, paid }),
     })
   }
@@ -234,7 +250,7 @@ export class Payments {
       if (refundMicros !== undefined) return { kind: 'refunded' as const, refundMicros }
       const note = `payment ${reference}, assigned`
       const move = { customerId, amountMicros: given ?? paidMicros, actor: by, note }
-      const moved = await this.#move(payment.names, move)
+      const moved = await this.#move(payment.names, paidMicros, move)
       if (moved !== 'moved') return { kind: moved }
       return { kind: 'assigned' as const, alert: await this.#viewOf(alertId), isNew: true }
     })
@@ -248,10 +264,17 @@ export class Payments {
 
   async #note(event: PaymentEvent, notice: Notice): Promise<PaymentOutcome> {
     const { alert: kind, reference, amountMicros, currency, detail } = notice
-    const customerId =
-      (await this.#find(notice.references))?.customer_id ??
-      (await this.#customerOf(notice.customer))
+    const credited = await this.#find(notice.references)
+    if (kind === 'refund' && credited === undefined) await this.#noteNames(notice.references)
+    const customerId = credited?.customer_id ?? (await this.#customerOf(notice.customer))
     return this.#alert(event, { kind, customerId, reference, amountMicros, currency, detail })
+  }
+
+  /** A refund names itself, its charge or its payment: whatever comes of the payment later has to find it. */
+  async #noteNames(names: OpenPayment['names']): Promise<void> {
+    const customer = { idOrName: null, email: null }
+    const payment = await this.#open.joined({ names, customer, paid: null })
+    await this.#open.put(payment, this.#deps.now())
   }
 
   async #alert({ eventId, kind: eventKind }: PaymentEvent, facts: AlertFacts): Promise<'alert'> {

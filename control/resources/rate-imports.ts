@@ -77,6 +77,7 @@ const IDLE_MS = 60_000
 const LONGEST_MS = 120_000
 
 interface Pending {
+  readonly worker: Worker
   readonly resolve: (outcome: ImportOutcome) => void
   readonly reject: (error: Error) => void
 }
@@ -104,7 +105,7 @@ class ImportThread {
     const isWhole = table.byteLength === table.buffer.byteLength
     try {
       return await new Promise<ImportOutcome>((resolve, reject) => {
-        this.#pending = { resolve, reject }
+        this.#pending = { worker, resolve, reject }
         worker.postMessage(
           work,
           isWhole && table.buffer instanceof ArrayBuffer ? [table.buffer] : [],
@@ -120,7 +121,10 @@ class ImportThread {
 
   async stop(): Promise<void> {
     this.#cancelIdle?.()
-    await this.#worker?.terminate()
+    const worker = this.#worker
+    // An import that comes while it ends has a thread of its own.
+    this.#worker = undefined
+    await worker?.terminate()
   }
 
   #start(): Worker {
@@ -131,24 +135,33 @@ class ImportThread {
       resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
     })
     worker.unref()
+    const pending = () => (this.#pending?.worker === worker ? this.#pending : undefined)
     worker.on('message', (reply: ThreadReply) => {
-      if (reply.kind === 'done') return this.#pending?.resolve(reply.outcome)
-      if (reply.kind === 'refused') return this.#pending?.reject(refusalOf(reply))
-      if (reply.kind === 'failed') return this.#pending?.reject(new Error(reply.error))
+      if (reply.kind === 'done') return pending()?.resolve(reply.outcome)
+      if (reply.kind === 'refused') return pending()?.reject(refusalOf(reply))
+      if (reply.kind === 'failed') return pending()?.reject(new Error(reply.error))
       store.storage.isLockedHere = reply.kind === 'locked'
       if (reply.kind === 'locked') changes?.readForeign()
       else changes?.passOver()
       Atomics.add(answered, 0, 1)
       Atomics.notify(answered, 0)
     })
-    worker.on('error', (error) => log('error', 'rates: the thread of imports failed', { error }))
+    worker.on('error', (error) => {
+      log('error', 'rates: the thread of imports failed', { error })
+      pending()?.reject(new Error('the thread of imports has failed'))
+    })
     worker.on('exit', () => {
       if (this.#worker === worker) this.#worker = undefined
-      this.#pending?.reject(new Error('the thread of imports has ended'))
+      pending()?.reject(interrupted())
     })
     return worker
   }
 }
+
+const interrupted = (): ApiError =>
+  new ApiError(503, 'import_interrupted', 'The import was interrupted: send the table again', {
+    headers: { 'Retry-After': '5' },
+  })
 
 const refusalOf = (reply: ThreadReply & { readonly kind: 'refused' }): ApiError => {
   const { status, code, message, details, headers } = reply

@@ -111,7 +111,6 @@ const lookupQuery = z.strictObject({ ...planQuery, ...lookupFields })
 interface RateDeps extends ChangeDeps {
   readonly ocs: OcsPort
   readonly rateImports: RateImports
-  readonly steadyNow: () => number
 }
 
 export function rateRoutes(deps: RateDeps) {
@@ -204,9 +203,7 @@ export function rateRoutes(deps: RateDeps) {
           scope: requestScope(c.var.principal, now),
         })
         if (isDryRun) return ok(c, report)
-        const began = deps.steadyNow()
-        await follow(ocs, changed)
-        c.get('budget')?.takeWork(deps.steadyNow() - began)
+        c.get('budget')?.takeWork((await follow(ocs, changed)) * WORK_MS_PER_RATE)
         c.set('change', { before: null, after: report })
         return ok(c, report)
       },
@@ -215,14 +212,23 @@ export function rateRoutes(deps: RateDeps) {
     .route('/', resourceRoutes(deps, rates, { filters: planQuery }))
 }
 
-/** A few prefixes by themselves: a plan may have a hundred thousand. */
-async function follow(ocs: OcsPort, { plans, prefixes }: ChangedRates): Promise<void> {
-  if (prefixes === undefined) for (const planId of plans) await ocs.reloadPlan(planId)
+/** Of the event loop. The clock would count the rests between slices, and waits for rates of others, too. */
+const WORK_MS_PER_RATE = 0.005
+
+/**
+ * A few prefixes by themselves: a plan may have a hundred thousand. Resolves with the number of rates that are taken
+ * over.
+ */
+async function follow(ocs: OcsPort, { plans, prefixes }: ChangedRates): Promise<number> {
+  let rates = 0
+  if (prefixes === undefined) for (const planId of plans) rates += await ocs.reloadPlan(planId)
   else
     for (const { planId, prefix } of prefixes) {
       await ocs.reloadPrefix(planId, prefix)
+      rates += 1
       await nextTurn()
     }
+  return rates
 }
 
 /** 415: another type. */

@@ -407,7 +407,7 @@ export class Ocs implements Charging, OcsPort {
   readonly reloadRates = (): Promise<void> => this.rates.reload()
   readonly reloadPrefix = (planId: number, prefix: string): Promise<void> =>
     this.rates.reloadPrefix(planId, prefix)
-  readonly reloadPlan = (planId: number): Promise<void> => this.rates.reloadPlan(planId)
+  readonly reloadPlan = (planId: number): Promise<number> => this.rates.reloadPlan(planId)
 
   readonly callsUnder = (brake: Brake): number =>
     countUnder(brake, this.#reservations.all(), this.exitCodes)

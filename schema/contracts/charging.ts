@@ -246,8 +246,8 @@ interface RatesPort {
   reloadRates(): Promise<void>
   /** As `reloadRates`, for one prefix of a plan. */
   reloadPrefix(planId: number, prefix: string): Promise<void>
-  /** As `reloadRates`, for one plan. */
-  reloadPlan(planId: number): Promise<void>
+  /** As `reloadRates`, for one plan. Resolves with the number of its rates. */
+  reloadPlan(planId: number): Promise<number>
 }
 
 export type DenialCode =

@@ -41,7 +41,7 @@ function findingOf(
     severity: isExpired ? 'critical' : days < URGENT_DAYS ? 'high' : 'medium',
     subject: `certificate ${use}`,
     what: isExpired
-      ? `the certificate of ${listeners[use]} has expired at ${timeToText(notAfter)}: peers refuse it.`
+      ? `the certificate of ${listeners[use]} expired at ${timeToText(notAfter)}: peers refuse it.`
       : `the certificate of ${listeners[use]} expires at ${timeToText(notAfter)}, in ${plural(days, 'day')}.`,
     firstAt: Math.min(at, notAfter),
     lastAt: at,

@@ -1,11 +1,11 @@
 /** Payments that need a person: they are not credited, or were taken back. They stay until their alert is resolved. */
 import { moneyToNumber } from '../../../schema/columns.ts'
-import { all } from '../../../schema/sql/query.ts'
+import { all, first } from '../../../schema/sql/query.ts'
 import type { AlertKind } from '../../../schema/tables/money.ts'
-import { exactMoneyText, quoted } from '../../http/clean-text.ts'
+import { exactMoneyText, plural, quoted } from '../../http/clean-text.ts'
 import type { AnomalyDeps, Finding, Span } from './finding.ts'
 
-/** The newest; `GET /billing/alerts` has all. */
+/** What is not credited, then the newest of the others; how many more there are is a finding, too. */
 const MAX_ALERTS = 20
 
 /** Alerts are the platform's: a payment without a customer has no tenant. */
@@ -14,14 +14,55 @@ export async function findPayments(
   { before }: Span,
 ): Promise<readonly Finding[]> {
   if (tenantId !== null || ocs === undefined) return []
-  const query = store.db
+  const open = store.db
     .selectFrom('billing_alert')
-    .selectAll()
     .where('resolved_at', 'is', null)
     .where('created_at', '<', before)
+  const query = open
+    .selectAll()
+    .orderBy((alert) => alert.case().when('kind', 'in', urgent).then(0).else(1).end())
     .orderBy('id', 'desc')
     .limit(MAX_ALERTS)
-  return (await all(store, query)).map(findingOf)
+  const shown = await all(store, query)
+  if (shown.length < MAX_ALERTS) return shown.map(findingOf)
+  const ids = shown.map(({ id }) => id)
+  const rest = open
+    .where('id', 'not in', ids)
+    .select(({ fn }) => [
+      fn.countAll<number>().as('count'),
+      fn.min('created_at').as('first_at'),
+      fn.max('created_at').as('last_at'),
+    ])
+  const left = await first(store, rest)
+  const isUrgent = shown.every(({ kind }) => urgent.includes(kind))
+  return [...shown.map(findingOf), ...findingOfRest(left, isUrgent)]
+}
+
+interface LeftOut {
+  readonly count: number
+  readonly first_at: number | null
+  readonly last_at: number | null
+}
+
+/** @param isUrgent urgent ones may be among them. */
+function findingOfRest(left: LeftOut | undefined, isUrgent: boolean): readonly Finding[] {
+  if (left === undefined || left.first_at === null || left.last_at === null) return []
+  const { count, first_at: firstAt, last_at: lastAt } = left
+  return [
+    {
+      kind: 'payment',
+      severity: isUrgent ? 'high' : 'low',
+      subject: 'payment alerts',
+      what: `${plural(count, 'more payment alert')} ${count === 1 ? 'is' : 'are'} open.`,
+      firstAt,
+      lastAt,
+      figures: { alerts: count },
+      evidence: [],
+      advice: 'The screen Payments and GET /billing/alerts have all: resolve what is settled.',
+      next: { tool: 'list_customers', arguments: {} },
+      firstStep: null,
+    },
+  ]
 }
 
 interface OpenAlert {
@@ -98,3 +139,8 @@ const meanings: Readonly<Record<AlertKind, Meaning>> = {
       'No further payment of the subscription comes. Tell the customer, or resolve the alert.',
   },
 }
+
+/** Money that came in and is in no wallet. */
+const urgent = (Object.keys(meanings) as AlertKind[]).filter(
+  (kind) => meanings[kind].severity === 'high',
+)

@@ -65,11 +65,12 @@ export class Rates {
     })
   }
 
-  /** Takes over the rates of one plan. */
-  reloadPlan(planId: number): Promise<void> {
+  /** Takes over the rates of one plan, and counts them. */
+  reloadPlan(planId: number): Promise<number> {
     return this.#parts.between(async () => {
-      const loaded = await this.#read(planId)
+      const { table: loaded, count } = await this.#read(planId)
       this.#change((table) => table.takePlan(planId, loaded))
+      return count
     })
   }
 
@@ -82,7 +83,7 @@ export class Rates {
     const changes: Change[] = []
     this.#changedMeanwhile = changes
     try {
-      const table = await this.#read()
+      const { table } = await this.#read()
       for (const change of changes) change(table)
       this.#table = table
       this.#isServing = true
@@ -92,14 +93,16 @@ export class Rates {
   }
 
   /** Of one plan, or of all. */
-  async #read(planId?: number): Promise<RateTable> {
+  async #read(planId?: number): Promise<{ readonly table: RateTable; readonly count: number }> {
     const table = new RateTable([], this.#exitCodes)
+    let count = 0
     for await (const slice of rateSlices(this.#store, planId)) {
       table.add(slice)
+      count += slice.length
       this.#note(slice)
       await this.#pause(this.#isServing)
     }
-    return table
+    return { table, count }
   }
 }
 

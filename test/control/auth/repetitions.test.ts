@@ -22,10 +22,18 @@ beforeAll(async () => {
   )
 })
 
-const send = (path: string, body: unknown) => {
+const send = (path: string, body: unknown, options: { token?: string } = {}) => {
   world.tick(100)
   const headers = { 'Idempotency-Key': `once ${path}`.replaceAll(' ', '-') }
-  return world.call('POST', path, body, { headers })
+  return world.call('POST', path, body, { headers, ...options })
+}
+
+async function customerToken(): Promise<string> {
+  const login = { email: 'own@customer.example', password: 'a long password' }
+  const made = await world.call('POST', '/api/v1/customers', { name: 'signed in', ...login })
+  expect(made.status).toBe(201)
+  const session = await world.request('/api/client/auth/login', { method: 'POST', body: login })
+  return session.data<{ token: string }>().token
 }
 
 /** They sign somebody in or out, load again, ask, or are known by what they report. */
@@ -48,12 +56,29 @@ test('whatever creates or moves something honours an Idempotency-Key; the rest r
   const unrepeatable = posts.filter(({ isRepeatable }) => !isRepeatable).map(({ path }) => path)
   expect(unrepeatable.toSorted()).toEqual(refusing)
   expect(posts.length - refusing.length).toBeGreaterThan(30)
+  const token = await customerToken()
   for (const path of refusing) {
-    const { status, code } = await send(path, {})
+    const isOfCustomer = path === '/api/client/auth/logout'
+    const { status, code } = await send(path, {}, isOfCustomer ? { token } : {})
     // The id of its event says what is a repetition.
     const isOfProvider = path === '/api/client/payments/webhook'
     expect([path, status, code === 'idempotency_not_supported']).toEqual([path, 400, !isOfProvider])
   }
+})
+
+test('a path or a credential that is wrong is told before an Idempotency-Key that is not honoured', async () => {
+  const headers = { 'Idempotency-Key': 'once' }
+  const post = (path: string, options: object) =>
+    world.request(path, { method: 'POST', body: {}, headers, ...options })
+  const missing = await world.call('POST', '/api/v1/nonexistent', {}, { headers })
+  expect([missing.status, missing.code]).toEqual([404, 'not_found'])
+  const readOnly = await world.call('POST', '/api/v1/audit', {}, { headers })
+  expect([readOnly.status, readOnly.headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS'])
+  const stranger = await post('/api/v1/rates/import', { token: 'wrong' })
+  expect([stranger.status, stranger.code]).toEqual([401, 'unauthorized'])
+  const reader = await world.key({ scopes: ['rates:read'] })
+  const other = await post('/api/v1/rates/import', { token: reader })
+  expect([other.status, other.code]).toEqual([403, 'insufficient_scope'])
 })
 
 const bodies: Readonly<Record<string, Json>> = {

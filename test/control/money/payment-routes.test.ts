@@ -560,6 +560,80 @@ test('what a person has settled by hand is credited by no later event: the payme
   expect([control.balance(), await control.alerts('?state=open')]).toEqual([25_000_000n, []])
 })
 
+test.each([
+  ['its charge', 'charge.refunded', { id: 'ch_r', amount: 2_500, amount_refunded: 2_500 }],
+  ['the refund', 'refund.created', { id: 're_r', amount: 2_500 }],
+])(
+  'a payment that %s says is refunded is credited by no later event, also once that is resolved',
+  async (_, kind, refund) => {
+    for (const firstOf of ['arrived', 'completed', null] as const) {
+      const control = await open()
+      const { arrived, completed, succeeded } = slowPayment('r', control.id)
+      const events = { arrived, completed }
+      if (firstOf !== null) await send(control, events[firstOf])
+      await send(control, event(kind, { ...refund, payment_intent: 'pi_r', currency: 'usd' }))
+      const [refunded] = await control.alerts('?state=open&kind=refund')
+      await control.call('POST', `/billing/alerts/${refunded?.id}/resolve`)
+      expect([firstOf, await outcomeOf(control, succeeded)]).toEqual([firstOf, 'alert'])
+      expect(control.balance()).toBe(0n)
+      const [alert] = await control.alerts('?state=open')
+      expect(alert).toMatchObject({
+        kind: 'resolved_before',
+        customer_id: control.id,
+        detail: '25.00 of it was refunded',
+        assignable: true,
+      })
+      const whole = await assign(control, alert?.id, { customer: 'acme' })
+      expect([whole.status, whole.code]).toEqual([409, 'payment_refunded'])
+      await assign(control, alert?.id, { customer: 'acme', amount: '5' })
+      expect(control.balance()).toBe(5_000_000n)
+      expect(await outcomeOf(control, succeeded)).toBe('duplicate')
+      expect(await control.ocs.check()).toEqual([])
+    }
+  },
+)
+
+test('of an invoice with many partial payments each one is known: none is credited again', async () => {
+  const control = await open()
+  const parts = Array.from({ length: 100 }, (_, index) => `pi_part_${index}`)
+  const metadata = { customer_id: String(control.id) }
+  const payments = { data: parts.map((payment_intent) => ({ payment: { payment_intent } })) }
+  // Its session has told of it before.
+  await send(
+    control,
+    event(
+      'checkout.session.completed',
+      unpaid({ payment_intent: null, invoice: 'in_1', metadata }),
+    ),
+  )
+  expect(await outcomeOf(control, event('invoice.paid', invoice({ payments })))).toBe('credited')
+  for (const id of parts) {
+    const part = intent({ id, latest_charge: null, metadata, amount_received: 25 })
+    expect(await outcomeOf(control, event('payment_intent.succeeded', part))).not.toBe('credited')
+  }
+  expect(control.balance()).toBe(25_000_000n)
+})
+
+test('a payment that a person has credited with another amount is compared with what was paid', async () => {
+  const control = await open()
+  const lost = event(
+    'payment_intent.succeeded',
+    intent({ currency: 'eur', amount_received: 1_000 }),
+  )
+  await send(control, lost)
+  const [alert] = await control.alerts('?state=open')
+  await assign(control, alert?.id, { customer: 'acme', amount: '11' })
+  const invoiced = { payment_intent: 'pi_1', currency: 'eur', amount_paid: 1_000 }
+  for (const each of [lost, event('invoice.paid', invoice(invoiced))])
+    expect(await outcomeOf(control, each)).toBe('duplicate')
+  expect([control.balance(), await control.alerts('?state=open')]).toEqual([11_000_000n, []])
+  const other = event('invoice.paid', invoice({ ...invoiced, amount_paid: 1_200 }))
+  expect(await outcomeOf(control, other)).toBe('alert')
+  expect(await control.alerts('?state=open')).toMatchObject([
+    { kind: 'amount_mismatch', detail: 'payment:pi_1 counts as paid with 10.00' },
+  ])
+})
+
 test('each new alert is an event, for webhooks and for who follows the stream, and a repetition is none', async () => {
   const control = await open()
   const body = { url: 'https://books.example/hook', events: ['payment.alert'] }
@@ -619,4 +693,21 @@ test('a payment that is not credited is a finding until it is, and only the plat
   expect(await found()).toMatchObject([
     { severity: 'medium', what: expect.stringContaining('is refunded') },
   ])
+})
+
+test('money that is not credited is shown before what was taken back, and what is left out is counted', async () => {
+  const control = await open()
+  await send(control, event('payment_intent.succeeded', intent()))
+  for (let index = 0; index < 25; index += 1)
+    await send(control, event('customer.subscription.deleted', { id: `sub_${index}` }))
+  control.tick(1_000)
+  const answer = await control.call('GET', '/anomalies?kinds=payment&limit=200')
+  const { findings, total } = answer.data<{ total: number; findings: { what: string }[] }>()
+  expect([findings.length, total]).toEqual([21, 21])
+  expect(findings[0]?.what).toContain('payment "pi_1" of 25.00 USD is not credited')
+  expect(findings.at(-1)).toMatchObject({
+    subject: 'payment alerts',
+    what: '6 more payment alerts are open.',
+    figures: { alerts: 6 },
+  })
 })

@@ -25,11 +25,14 @@ function onFile() {
   return { store, path }
 }
 
-function importsOf(deps: Pick<RateImportsDeps, 'store' | 'databaseUrl' | 'changes'>) {
+function importsOf(
+  deps: Pick<RateImportsDeps, 'store' | 'databaseUrl' | 'changes'> &
+    Partial<Pick<RateImportsDeps, 'schedule'>>,
+) {
   const imports = openRateImports({
+    schedule: () => () => undefined,
     ...deps,
     file,
-    schedule: () => () => undefined,
     log: () => undefined,
   })
   onTestFinished(() => imports.stop())
@@ -145,4 +148,32 @@ test('what the thread commits is not taken for the commit of another program, wh
   time.advance(1_000)
   await Promise.resolve()
   expect(reloads).toBe(2)
+})
+
+test('an import in the moment in which the idle thread stops has a thread of its own', async () => {
+  const { store } = onFile()
+  await planOf(store)
+  const time = new ManualTime(0)
+  const imports = importsOf({ store, schedule: time.schedule })
+  await imports.run(workOf('prefix,rate_per_minute\n49,0.10\n'))
+  time.advance(60_000)
+  const second = await imports.run(workOf('prefix,rate_per_minute\n44,0.10\n'))
+  expect(second.report).toMatchObject({ imported: 1 })
+  expect(await ratesIn(store)).toBe(2)
+})
+
+test('an import whose thread is stopped is rolled back, and is told to come again', async () => {
+  const { store } = onFile()
+  await planOf(store)
+  const imports = importsOf({ store })
+  const running = imports.run(workOf('prefix,rate_per_minute\n49,0.10\n'))
+  const refused = expect(running).rejects.toMatchObject({
+    status: 503,
+    code: 'import_interrupted',
+    headers: { 'Retry-After': '5' },
+  })
+  await Promise.resolve()
+  await imports.stop()
+  await refused
+  expect(await ratesIn(store)).toBe(0)
 })

@@ -459,3 +459,31 @@ test('a prefix has at most a thousand dated prices in a plan, through every door
       message: expect.stringContaining('at most 1000 prices'),
     })
 })
+
+test('an import is charged to its tenant by its rates, not by how long it waits for those of others', async () => {
+  const control = await openResources()
+  const { ocs } = control
+  const importedAs = async (tenant: string, reloadPlan: (planId: number) => Promise<number>) => {
+    await control.tenant(tenant)
+    const plan = { name: tenant, currency: 'EUR' }
+    expect((await control.callAs(tenant, 'POST', '/rate-plans', plan)).status).toBe(201)
+    Object.assign(ocs, { reloadPlan })
+    const imported = await control.request(
+      `/api/v1/rates/import?rate_plan=${tenant}&mode=replace`,
+      {
+        token: await control.key({ tenant_slug: tenant }),
+        method: 'POST',
+        body: 'prefix,rate_per_minute\n49,0.10\n',
+        headers: { 'content-type': 'text/csv' },
+      },
+    )
+    expect(imported.status).toBe(200)
+    return (await control.callAs(tenant, 'GET', '/rates')).status
+  }
+  const whileOthersLoad = () => {
+    control.tick(60_000)
+    return Promise.resolve(1)
+  }
+  expect(await importedAs('small', whileOthersLoad)).toBe(200)
+  expect(await importedAs('large', () => Promise.resolve(1_000_000))).toBe(429)
+})

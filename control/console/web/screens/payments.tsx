@@ -15,7 +15,7 @@ const reasons: Readonly<Record<BillingAlert['kind'], string>> = {
   unknown_customer: 'not credited: whose it is, is not known',
   currency_mismatch: 'not credited: the wallet has another currency',
   balance_out_of_range: 'not credited: the balance would be too large',
-  resolved_before: 'not credited: an earlier alert was resolved by hand',
+  resolved_before: 'not credited: an earlier alert was resolved by hand, or it was refunded',
   unreadable_event: 'its event cannot be read',
   amount_mismatch: 'credited, and told with another amount',
   refund: 'refunded',

@@ -76,7 +76,7 @@ test('a plan is taken over whole, whatever loads meanwhile, and one that is gone
   await set(2)
   await rates.reloadPlan(planId)
   expect([priceOf(early), priceOf(late)]).toEqual([2, 2])
-  let later: Promise<void> | undefined
+  let later: Promise<number> | undefined
   between.pause = async () => {
     if (later !== undefined) return
     await set(3)
