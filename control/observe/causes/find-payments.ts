@@ -18,12 +18,14 @@ export async function findPayments(
     .selectFrom('billing_alert')
     .where('resolved_at', 'is', null)
     .where('created_at', '<', before)
-  const query = open
-    .selectAll()
-    .orderBy((alert) => alert.case().when('kind', 'in', urgent).then(0).else(1).end())
-    .orderBy('id', 'desc')
-    .limit(MAX_ALERTS)
-  const shown = await all(store, query)
+  // One after the other: a list of both would have to be sorted.
+  const newest = open.selectAll().orderBy('id', 'desc')
+  const uncreditedAlerts = await all(store, newest.where('kind', 'in', urgent).limit(MAX_ALERTS))
+  const others = newest.where('kind', 'not in', urgent).limit(MAX_ALERTS - uncreditedAlerts.length)
+  const shown =
+    uncreditedAlerts.length < MAX_ALERTS
+      ? [...uncreditedAlerts, ...(await all(store, others))]
+      : uncreditedAlerts
   if (shown.length < MAX_ALERTS) return shown.map(findingOf)
   const ids = shown.map(({ id }) => id)
   const rest = open
