@@ -9,7 +9,7 @@ import { cents, paying, seedFor } from '../sipp/call-case.ts'
 import { realTimers } from '../support/only-process.ts'
 import { postgresProxy, type PostgresProxy } from '../support/postgres-proxy.ts'
 import { openPeer } from '../support/scripted-node.ts'
-import { SipPeer, sdp } from '../support/sip-peer.ts'
+import { type PeerMessage, SipPeer, sdp } from '../support/sip-peer.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { eventually, inOneOf, patientNodes } from '../support/waiting.ts'
 
@@ -100,7 +100,10 @@ describe.runIf(programs !== undefined || process.env['CI'] === 'true')('two node
 
   /** Dials again after a refusal, as the first moments after a failure may still refuse. Returns how to hang up. */
   const talk = async (index: number): Promise<() => Promise<void>> => {
-    const isRinging = (): boolean => callee.inbox.some(({ method }) => method === 'INVITE')
+    // A node that has started again asks in a dialog whether its party is still there.
+    const isNew = (message: PeerMessage): boolean =>
+      message.method === 'INVITE' && !message.get('To').includes(';tag=')
+    const isRinging = (): boolean => callee.inbox.some((message) => isNew(message))
     const { caller, leg } = await eventually(async () => {
       const call = await dial(at(index))
       const isRefused = (): boolean => call.caller.inbox.some(({ status }) => status >= 400)
@@ -108,7 +111,7 @@ describe.runIf(programs !== undefined || process.env['CI'] === 'true')('two node
       expect(isRinging()).toBe(true)
       return call
     })
-    callee.reply(await callee.next('INVITE'), 200, { tag: 'b', body: sdp('callee') })
+    callee.reply(await callee.next(isNew), 200, { tag: 'b', body: sdp('callee') })
     caller.learn(leg, await caller.next('200 INVITE'))
     caller.request('ACK', leg)
     await callee.next('ACK')
