@@ -47,7 +47,7 @@ export function customerOf(principal: Principal): CustomerPrincipal {
   throw new ApiError(403, 'insufficient_scope', 'This route is for customer sessions')
 }
 
-/** Of a payment provider: the id of the event says what is a repetition. */
+/** A payment provider repeats by its own means: the id of the event says what is a repetition. */
 const repeatedByItself: ReadonlySet<string> = new Set(['/api/client/payments/webhook'])
 
 /** A client that sends the key with a POST relies on it: where it would be ignored, nothing is done. */

@@ -267,7 +267,7 @@ const decisionView = ({ at, kind, what }: Decision, detail: Detail) => ({
   ),
 })
 
-/** What a decision says of the money of a customer of the platform. */
+/** Hides what a decision says of the money of a customer of the platform. */
 function withoutPrice(detail: Detail): Detail {
   const { ratePrefix: _p, grantedSeconds: _g, currency: _c, balance: _b, ...rest } = detail
   const { available: _a, denialText: text, ...others } = rest

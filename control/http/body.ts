@@ -72,7 +72,7 @@ async function collect(
   return Buffer.concat(chunks, length)
 }
 
-/** What is announced was counted before. */
+/** Counts the bytes of a body without a declared length; declared ones were counted before. */
 function takeUndeclared(budget: WorkBudget | undefined, bytes: number): void {
   if (budget === undefined) return
   if (budget.waitMs() > 0) throw budget.refusal()
@@ -171,7 +171,7 @@ export function parseJson(text: string, maxNames = MAX_NAMES): ParseResult {
   } catch {
     return { kind: 'problem', problem: { path: '', message: notJson } }
   }
-  // Of valid UTF-8, only an escape makes a NUL or half a surrogate pair (RFC 8259 §7).
+  // In valid UTF-8, only an escape makes a NUL or half a surrogate pair (RFC 8259 §7).
   if (shape.depth <= MAX_DEPTH && !text.includes('\\u')) return { kind: 'value', value }
   const problem = findProblem(value, 0)
   if (problem === undefined) return { kind: 'value', value }

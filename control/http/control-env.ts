@@ -14,7 +14,7 @@ export interface ControlEnv {
     correlationId: string
     /** Of the peer, or as a trusted proxy reports it; IPv4-mapped addresses as IPv4. */
     clientAddress: string
-    /** What the asker may take; undefined: it is not bounded. */
+    /** Budget of the asker; undefined: it is not bounded. */
     budget: WorkBudget | undefined
     /** Set by a successful login, for the audit trail. */
     loginActor: string
@@ -45,7 +45,7 @@ export function whenKnown<T>(value: T | Promise<T>, use: (value: T) => void): vo
   return value instanceof Promise ? value.then(use) : use(value)
 }
 
-/** Of `auth/idempotency.ts`. */
+/** Repeats stored answers; `auth/idempotency.ts` implements it. */
 export interface Repetitions {
   repeat(
     c: Context<ControlEnv>,

@@ -1,5 +1,5 @@
 /**
- * What one asker may take of this process: bytes of bodies, and milliseconds of the event loop, on which calls are set
+ * Bounds what one asker takes of this process: bytes of bodies, and milliseconds of the event loop, on which calls are set
  * up, too. A count of requests does not bound either: a body of 64 kB takes a hundred times the work of a small one.
  * Each process has budgets of its own, since it is the process that they protect.
  */

@@ -30,7 +30,7 @@ export const isMarked = (currency: string): boolean => currency.startsWith(PLATF
 export const unmarked = (currency: string): string =>
   isMarked(currency) ? currency.slice(PLATFORMS.length) : currency
 
-/** Of a sum in `call_sum`. */
+/** The same condition for a sum in `call_sum`. */
 export const hasOwnSum: RawBuilder<SqlBool> = sql`substr(currency, 1, 1) <> ${sql.lit(PLATFORMS)}`
 
 interface PricedRow {

@@ -30,7 +30,7 @@ import type { ReportDatabase } from './report-worker.ts'
 
 export interface ReportsDeps {
   readonly store: Store & MaybeLocal
-  /** Of the server that has the database; undefined: it is a file, or in memory. */
+  /** Address of the server that has the database; undefined: it is a file, or in memory. */
   readonly databaseUrl?: string | undefined
   /** Milliseconds of a clock that never jumps. */
   readonly now: () => number

@@ -7,7 +7,7 @@ import { Readable, pipeline } from 'node:stream'
 import { parse } from 'csv-parse'
 
 export interface CsvRecord {
-  /** Of the first line of the record; the header is line 1. */
+  /** Number of the first line of the record; the header is line 1. */
   readonly line: number
   readonly cells: readonly string[]
 }
@@ -32,7 +32,7 @@ const MAX_EMPTY_LINES = 100_000
 /** About a millisecond of work. */
 const PART_BYTES = 16_384
 
-/** What `csv-parse` says of its progress with each record. */
+/** Progress that `csv-parse` reports with each record. */
 interface Progress {
   readonly records: number
   readonly empty_lines: number

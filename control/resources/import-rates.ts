@@ -16,7 +16,7 @@ import { type NamedPlan, planFinder } from './rate-plan-reference.ts'
 export interface ImportWork {
   /** As it arrived. */
   readonly table: Uint8Array
-  /** Of lines that name none. */
+  /** Plan of the lines that name none. */
   readonly plan: NamedPlan
   readonly order: ImportOrder
   readonly scope: RequestScope

@@ -120,7 +120,7 @@ export const isOwnKey = (key: AppKey, principal: Principal): boolean =>
 export const isOfAgent = (principal: Principal): boolean =>
   principal.kind === 'key' && principal.scopeLabels.some((label) => label.startsWith('mcp:'))
 
-/** Of the scopes that a person approves, an effect names so many. */
+/** An effect names so many of the scopes that a person approves. */
 const MAX_NAMED = 20
 
 function scopesOf({ scopeLabels }: AppKey): string {

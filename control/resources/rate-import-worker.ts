@@ -73,7 +73,7 @@ async function onServer(url: string, work: ImportWork): Promise<ImportOutcome> {
   }
 }
 
-/** Of one statement: the longest counts the rates of a tenant. */
+/** Time limit of one statement: the longest counts the rates of a tenant. */
 const SERVER_MS = 30_000
 /** A wait for the write lock stops this thread alone. */
 const BUSY_MS = 5_000

@@ -195,7 +195,7 @@ class LineReader {
 const emptyPrefix =
   'is empty: the rate would price every number. Remove the line, or import with allow_default=true'
 
-/** What a person should know of rates that are valid. */
+/** Warns of rates that are valid and may be meant otherwise. */
 function warningsOf(rates: readonly NewRate[]): Pick<ImportReport, 'warnings'> {
   const count = rates.filter(({ prefix }) => prefix === '').length
   if (count === 0) return {}
@@ -289,7 +289,7 @@ export async function storeRates(
   })
 }
 
-/** What memory has to follow. */
+/** Rates that memory has to read again. */
 export interface ChangedRates {
   readonly plans: readonly number[]
   /** Undefined: there are many, or others were removed. */

@@ -16,13 +16,13 @@ import type { ImportDatabase, ThreadReply } from './rate-import-worker.ts'
 
 export interface RateImportsDeps {
   readonly store: Store & MaybeLocal
-  /** Of the server that has the database; undefined: it is a file, or in memory. */
+  /** Address of the server that has the database; undefined: it is a file, or in memory. */
   readonly databaseUrl?: string | undefined
   /** Learns what the thread has committed. */
   readonly changes?: Changes | undefined
   readonly schedule: Schedule
   readonly log: Log
-  /** Of the thread; absent: beside the bundle, where the program has one. */
+  /** Program of the thread; absent: beside the bundle, where the program has one. */
   readonly file?: URL
 }
 

@@ -51,7 +51,7 @@ export function mayFollow(way: DialogWay, deps: DialogWayDeps): boolean {
   return false
 }
 
-/** What a party may name. */
+/** Places that a party may name. */
 interface Reach {
   /** `own`: its own address. `outside`: what is not inside the platform. `any`: what is no gateway. */
   readonly next: 'own' | 'outside' | 'any'
@@ -172,7 +172,7 @@ function isAtParty(hop: string, way: DialogWay, { isOwnMachine }: DialogWayDeps)
   return isSame || !isOwnMachine(way.address)
 }
 
-/** What a name leads to is asked for when it has been looked up. */
+/** A name is judged when it has been looked up. */
 function leadsInside(hop: string, way: DialogWay, { isInner }: DialogWayDeps): boolean {
   const host = sipTarget(hop)?.host
   if (host === undefined) return true

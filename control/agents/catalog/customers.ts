@@ -365,7 +365,7 @@ export const setCustomerLimits = defineChange({
   },
 })
 
-/** Of a limit 0 means that there is none, and of the credit that there is none, either. */
+/** A limit of 0 means that there is none; a credit of 0, that nothing is granted. */
 function changesIn(before: CustomerLimits, after: CustomerLimits, currency: string): string {
   const owed = (micros: number): string => exactMoneyText(micros, currency)
   const count = (limit: number): string => (limit === 0 ? 'without a limit' : `${limit}`)

@@ -5,7 +5,7 @@ import type { AlertKind } from '../../../schema/tables/money.ts'
 import { exactMoneyText, plural, quoted } from '../../http/clean-text.ts'
 import type { AnomalyDeps, Finding, Span } from './finding.ts'
 
-/** What is not credited, then the newest of the others; how many more there are is a finding, too. */
+/** Uncredited payments come first, then the newest of the others; the rest is one finding. */
 const MAX_ALERTS = 20
 
 /** Alerts are the platform's: a payment without a customer has no tenant. */

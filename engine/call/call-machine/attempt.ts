@@ -273,7 +273,7 @@ export function redescribed(
   noteEarly(attempt, { tag, first, sdp, updates: updates + 1 })
 }
 
-/** Whose description a response has: the fork, and how often it has described itself anew. */
+/** Names the description of a response: the fork, and how often it has described itself anew. */
 function speakerOf(attempt: Attempt, { headers }: SipResponse): string {
   // Nearly every call: there is nothing to tell apart.
   if (attempt.early === undefined) return attempt.legId

@@ -131,12 +131,12 @@ export interface Attempt {
   readonly isOffering?: boolean
 }
 
-/** What a destination says of itself before its answer: each fork has a dialog of its own (RFC 3261 §12.1). */
+/** Descriptions that a destination gives before its answer: each fork has a dialog of its own (RFC 3261 §12.1). */
 export interface EarlyDialog {
   readonly tag: string
   /** Its answer to our offer. */
   readonly first: string
-  /** What holds now. */
+  /** Description that holds now. */
   readonly sdp: string
   /** How often it has described itself anew (RFC 3311). */
   readonly updates: number

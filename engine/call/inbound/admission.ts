@@ -58,7 +58,7 @@ export interface RoutePlan {
   readonly refusal?: Refusal | undefined
 }
 
-/** What a call that begins in some way may be for. */
+/** Rules for a call, by the way in which it begins. */
 interface WayRules {
   readonly emergency: 'dialled' | 'refused'
   /** Numbers of the tenant itself. */

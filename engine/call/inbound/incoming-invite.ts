@@ -125,7 +125,7 @@ function phoneHeaders(headers: Headers, from: Party, origin: ExtensionOrigin): H
   }
 }
 
-/** Whose phones an INVITE from there may tell to answer by themselves: its own, and those of whom it works for. */
+/** Tenants whose phones an INVITE from there may tell to answer by themselves: its own, and those that it works for. */
 function alertedBy(origin: Origin): IncomingInvite['alerts'] {
   switch (origin.kind) {
     case 'extension':
