@@ -26,7 +26,8 @@ const fileParam = z.strictObject({ file: z.string().max(50) })
 
 /**
  * @param app whose routes are described as they are mounted at the first request for the document.
- * @param files of the console, whose style the page of the reference has; undefined while it has not been built.
+ * @param files of the console, whose style the page of the reference has; undefined while it has
+ * not been built.
  */
 export function openApiRoutes(
   app: Pick<Hono<ControlEnv>, 'routes'>,

@@ -1,4 +1,7 @@
-/** SIP endpoints of our own on loopback: the PBX node and the caller of the demo, and the phone of a test call. */
+/**
+ * SIP endpoints of our own on loopback: the PBX node and the caller of the demo, and the phone of a
+ * test call.
+ */
 import type { Schedule } from '../schema/clock.ts'
 import type { Log } from '../schema/contracts/log.ts'
 import { createSipServer } from './sip-server/index.ts'
@@ -23,7 +26,8 @@ export interface EndpointListener {
 const onLoopback: EndpointListener = { protocol: 'udp', host: '127.0.0.1' }
 
 /**
- * An embedded SIP server of its own, with a user agent on it. `prepare` sets the handlers of requests.
+ * An embedded SIP server of its own, with a user agent on it. `prepare` sets the handlers of
+ * requests.
  *
  * @throws {ListenError} the address cannot be bound.
  */

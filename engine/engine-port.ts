@@ -1,4 +1,7 @@
-/** The engine as the API sees it: its times, which are those of the steady clock, become stamps here. */
+/**
+ * The engine as the API sees it: its times, which are those of the steady clock, become stamps
+ * here.
+ */
 import type { EnginePort, ProbedStatus } from '../schema/contracts/engine.ts'
 import type { Engine } from './engine.ts'
 import { noRecordings } from './media/recording/recordings.ts'

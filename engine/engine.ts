@@ -72,7 +72,10 @@ export interface EngineDeps {
   readonly disk?: Pick<Storage, 'problem'>
   /** A random number of the database. */
   readonly databaseId: string
-  /** Why a call that is taken now cannot be stored, or is not this node's to take; undefined: neither. */
+  /**
+   * Why a call that is taken now cannot be stored, or is not this node's to take; undefined:
+   * neither.
+   */
   readonly whyClosed: () => Unserved | undefined
   readonly charging: Charging
   /** This one. */
@@ -307,7 +310,8 @@ export class Engine {
   }
 
   /**
-   * Calls of the last run (`saved`) go on before the first packet is handled. `answers`: the last ones that it has given.
+   * Calls of the last run (`saved`) go on before the first packet is handled. `answers`: the last
+   * ones that it has given.
    *
    * @throws {ListenError} an address cannot be bound; nothing is bound then.
    * @throws {CertificateError} a file for TLS cannot be used.
@@ -340,7 +344,10 @@ export class Engine {
     return restored
   }
 
-  /** No other process of this installation has calls any more: what the last one has left at relays and on disks is finished. */
+  /**
+   * No other process of this installation has calls any more: what the last one has left at relays
+   * and on disks is finished.
+   */
   finishLast(): void {
     this.media?.deleteOrphans()
     void this.recordings?.resume()
@@ -353,8 +360,9 @@ export class Engine {
   }
 
   /**
-   * The process ends, and the next one has its sockets: answered calls go on there, as the journal has them. What is
-   * being set up comes to its end within `boundMs`, or is refused. From then on what arrives waits in the sockets.
+   * The process ends, and the next one has its sockets: answered calls go on there, as the journal
+   * has them. What is being set up comes to its end within `boundMs`, or is refused. From then on
+   * what arrives waits in the sockets.
    *
    * @returns the answers of the last seconds, for `start` of the next process.
    */
@@ -424,7 +432,10 @@ export class Engine {
     return this.#isReady ? this.#listening(this.#client.hostPorts) : []
   }
 
-  /** Where other nodes reach SIP of this one, once started: with the address that is shown where all are bound. */
+  /**
+   * Where other nodes reach SIP of this one, once started: with the address that is shown where all
+   * are bound.
+   */
   get reachedAt(): readonly SipListener[] {
     const shown = this.#isReady ? (this.#server?.listeners ?? []) : []
     return shown.map(({ protocol, address, port, advertisedHost }) => {
@@ -495,7 +506,10 @@ export class Engine {
   /** Connects a supervisor to a live call. Returns before any phone rings. */
   readonly spy: CallControl['spy'] = (request) => this.#control.spy(request)
 
-  /** What would happen to a call now. Nothing changes. Undefined: the source does not exist, or may not call. */
+  /**
+   * What would happen to a call now. Nothing changes. Undefined: the source does not exist, or may
+   * not call.
+   */
   simulate(request: SimulationRequest): Simulation | undefined {
     const { passedHeaders: passX } = this.#config
     const simulated = simulate(request, {
@@ -517,7 +531,9 @@ export class Engine {
       : simulated
   }
 
-  /** Of an extension: an operator has banned every address from which its phones have registered. */
+  /**
+   * Of an extension: an operator has banned every address from which its phones have registered.
+   */
   #isBanned(source: SimulatedSource, { origin }: Pick<Simulation, 'origin'>): boolean {
     if (source.kind === 'address')
       return origin.kind === 'unknown' && this.guard.isBanned(source.address)
@@ -532,7 +548,10 @@ export class Engine {
     )
   }
 
-  /** The trace of a live call, or of one that ended a moment ago; undefined: there is no trace of it. */
+  /**
+   * The trace of a live call, or of one that ended a moment ago; undefined: there is no trace of
+   * it.
+   */
   trace(callUuid: string): Promise<Trace | undefined> {
     const pause = (): Promise<void> => nextTurn()
     return traceOf(callUuid, { calls: this.calls, messages: this.#messages, pause })
@@ -598,7 +617,8 @@ export class Engine {
       isUrgent: (uri) => this.routing.isEmergencyNumber(calledOf(uri).number),
       allow: ALLOW,
       mayReach: this.#unpriced.mayReach,
-      // Of two targets of a name the second one has its turn before the call moves to another candidate.
+      // Of two targets of a name the second one has its turn before the call moves to another
+      // candidate.
       timers: { inviteSilenceMs: config.nodeTimeoutMs / 2 },
       onRefusedInvite: (invite) =>
         this.#control.inviteRefused({ ...invite, headers: headersOf(invite) }),

@@ -1,4 +1,7 @@
-/** Users that are not made through the API: by a command, and the first administrator at the first start. */
+/**
+ * Users that are not made through the API: by a command, and the first administrator at the first
+ * start.
+ */
 import { hashPassword } from '../control/auth/passwords.ts'
 import { UserStore } from '../control/auth/user-store.ts'
 import type { Store } from '../schema/open.ts'

@@ -1,4 +1,7 @@
-/** What of this process is loaded again when another process, or a command, has changed which tables. */
+/**
+ * What of this process is loaded again when another process, or a command, has changed which
+ * tables.
+ */
 import type {
   ChangedPayers,
   ChangedRouting,

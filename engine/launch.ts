@@ -15,8 +15,9 @@ const required = packageJson.engines.node.replace('>=', '')
 const bundled = findBundledNode()
 
 /**
- * V8 reads them when it starts (D133). Few scavenges meet a call that lives. With pretenuring, V8 puts objects that often
- * outlive one into the old generation, where what they refer to survives with them. Two threads scavenge slower than one.
+ * V8 reads them when it starts (D133). Few scavenges meet a call that lives. With pretenuring, V8
+ * puts objects that often outlive one into the old generation, where what they refer to survives
+ * with them. Two threads scavenge slower than one.
  */
 const heapFlags = [
   '--min-semi-space-size=16',
@@ -49,7 +50,10 @@ if (isAtLeast(required, process.versions.node)) {
   restartOn(bundled)
 }
 
-/** Packages that are not there, or were built for another Node. @throws {unknown} anything else, as it is. */
+/**
+ * Packages that are not there, or were built for another Node. @throws {unknown} anything else, as
+ * it is.
+ */
 function reportMissing(error: unknown): void {
   const { code = '', message = '' } = error as { readonly code?: string; readonly message?: string }
   if (!['ERR_MODULE_NOT_FOUND', 'MODULE_NOT_FOUND', 'ERR_DLOPEN_FAILED'].includes(code)) throw error
@@ -63,7 +67,10 @@ function reportMissing(error: unknown): void {
   process.exitCode = 1
 }
 
-/** Later starts need not parse the whole program (D133). Nothing is stored where this user may not write, or this Node cannot. */
+/**
+ * Later starts need not parse the whole program (D133). Nothing is stored where this user may not
+ * write, or this Node cannot.
+ */
 function keepCompiled(): void {
   nodeModule.enableCompileCache?.(fileURLToPath(new URL('.compiled', import.meta.url)))
 }
@@ -102,7 +109,10 @@ function isHeapChosen(): boolean {
   return words.some((word) => word.includes('-semi-space-size'))
 }
 
-/** The process keeps its id, its streams and what its environment says. Returns where the system cannot do that. */
+/**
+ * The process keeps its id, its streams and what its environment says. Returns where the system
+ * cannot do that.
+ */
 function restartInPlace(): void {
   const words = [process.execPath, ...heapFlags, ...process.execArgv, ...process.argv.slice(1)]
   const environment = { ...arenas, ...process.env }
@@ -110,8 +120,8 @@ function restartInPlace(): void {
 }
 
 /**
- * The launcher's end of the pipe closes with it, however it ends. Its ports and its database are free then, and answered
- * calls go on at the next start, as after `kill -9` of this process.
+ * The launcher's end of the pipe closes with it, however it ends. Its ports and its database are
+ * free then, and answered calls go on at the next start, as after `kill -9` of this process.
  */
 function endWithLauncher(): void {
   const descriptor = process.env[LAUNCHER_PIPE]
@@ -127,7 +137,10 @@ function endWithLauncher(): void {
   pipe.unref()
 }
 
-/** Runs the same command line there, passes signals on, and ends as it ends; it ends with this process, too. */
+/**
+ * Runs the same command line there, passes signals on, and ends as it ends; it ends with this
+ * process, too.
+ */
 function restartOn(node: string): void {
   // `execve` would close the pipe, so the flags of `restartInPlace` are given at once.
   const flags = isServer() && !isHeapChosen() ? heapFlags : []

@@ -19,14 +19,18 @@ const environment = { ...settingsFile, ...ownEnvironment }
 // The reader of a pipe may close it before the process ends.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
 
-// Node.js has no other way to V8's collector; a V8 without it changes nothing but the memory at rest.
+// Node.js has no other way to V8's collector; a V8 without it changes nothing but the memory at
+// rest.
 setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('globalThis.gc') as ((how: object) => void) | undefined
 setFlagsFromString('--no-expose-gc')
 
 const { timeOrigin } = performance
 
-/** Bytes. The collection would keep calls waiting for more than 0.2 s, and half of a large heap is not garbage. */
+/**
+ * Bytes. The collection would keep calls waiting for more than 0.2 s, and half of a large heap is
+ * not garbage.
+ */
 const MAX_HEAP_TO_RELEASE = 67_108_864
 
 const world: CommandContext = {
@@ -74,7 +78,8 @@ const world: CommandContext = {
     process.once('uncaughtException', end)
     process.once('unhandledRejection', end)
   },
-  // The usual kind of collection leaves 20 MB more, and a call costs a tenth more from then on (D133).
+  // The usual kind of collection leaves 20 MB more, and a call costs a tenth more from then on
+  // (D133).
   releaseMemory: () => {
     if (process.memoryUsage().heapUsed < MAX_HEAP_TO_RELEASE)
       collectGarbage?.({ type: 'major', execution: 'sync', flavor: 'last-resort' })
@@ -84,8 +89,8 @@ const world: CommandContext = {
 exit(await runCommandLine(process.argv.slice(2), world))
 
 /**
- * `process.exit` waits for V8's compiling threads. One that finds the heap full waits for a collection by this thread,
- * which would never come: the process would stand still for ever (D133).
+ * `process.exit` waits for V8's compiling threads. One that finds the heap full waits for a
+ * collection by this thread, which would never come: the process would stand still for ever (D133).
  */
 function exit(code: number): never {
   collectGarbage?.({ type: 'major', execution: 'sync', flavor: 'regular' })

@@ -75,9 +75,15 @@ export interface Platform {
   /** The database file; undefined: the database is on a server. */
   readonly local: LocalStore | undefined
   readonly engine: Engine
-  /** `sip=… api=… edge=…`, each in the form of its setting, and `console=` with the URL for a browser. */
+  /**
+   * `sip=… api=… edge=…`, each in the form of its setting, and `console=` with the URL for a
+   * browser.
+   */
   readonly addresses: string
-  /** Takes no new call; resolves when the live ones are over, `DRAIN_SECONDS` from now at the latest. */
+  /**
+   * Takes no new call; resolves when the live ones are over, `DRAIN_SECONDS` from now at the
+   * latest.
+   */
   drain(): Promise<void>
   /** The next process has the same sockets, and goes on with the live calls. `stop` follows. */
   leave(): Promise<void>
@@ -85,7 +91,10 @@ export interface Platform {
   reloadCertificates(): void
   /** Ends the live calls of a draining platform now. */
   forceStop(): void
-  /** Closes every port, writes what waits, closes the database. False: something could not be written; the log has it. */
+  /**
+   * Closes every port, writes what waits, closes the database. False: something could not be
+   * written; the log has it.
+   */
   stop(): Promise<boolean>
 }
 
@@ -180,7 +189,8 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
       onLogGone: () => void reports.restart(),
       onChange: (problem) => engine.storage.note(problem),
     })
-    // For a start that fails from here on. A stop ends it earlier, so that what waits can be written.
+    // For a start that fails from here on. A stop ends it earlier, so that what waits can be
+    // written.
     closers.push(stopWatch)
     const ocs = charging instanceof Ocs ? charging : undefined
     const backups = stores.local && scheduleBackups(stores.local, deps)

@@ -1,7 +1,7 @@
 /**
- * Calls that get no record: those of unknown sources, and those that overload turned away. Counted by minute,
- * whatever their number; of unknown sources a few are let through as samples, so that an operator can see
- * who tries what.
+ * Calls that get no record: those of unknown sources, and those that overload turned away. Counted
+ * by minute, whatever their number; of unknown sources a few are let through as samples, so that an
+ * operator can see who tries what.
  */
 import type { Schedule } from '../schema/clock.ts'
 import type { Log } from '../schema/contracts/log.ts'
@@ -78,8 +78,8 @@ export class RefusedCalls {
   }
 
   /**
-   * Stores what was counted. What the database does not take waits for the next time: calls of a server that fell
-   * silent while it stored them may so be counted twice.
+   * Stores what was counted. What the database does not take waits for the next time: calls of a
+   * server that fell silent while it stored them may so be counted twice.
    */
   flush(): Promise<void> {
     this.#enterMinute()

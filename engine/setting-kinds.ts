@@ -1,4 +1,6 @@
-/** The kinds of values that settings take: how their text is read, and how what is allowed is said. */
+/**
+ * The kinds of values that settings take: how their text is read, and how what is allowed is said.
+ */
 import { isIP, isIPv4 } from 'node:net'
 import { z } from 'zod'
 import { urlsOf } from '../schema/net/servers.ts'
@@ -17,7 +19,10 @@ export interface HostAndPort {
   readonly host: string
   /** 0: any free port. */
   readonly port: number
-  /** Not set, but found: the socket that the service manager has bound there (`socket-activation.ts`). */
+  /**
+   * Not set, but found: the socket that the service manager has bound there
+   * (`socket-activation.ts`).
+   */
   readonly descriptor?: number
 }
 

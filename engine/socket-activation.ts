@@ -1,7 +1,7 @@
 /**
- * Sockets that the service manager has bound and passes to the process: systemd's socket activation, sd_listen_fds(3).
- * They stay bound while the process restarts, so what arrives meanwhile waits in them. Linux only: which socket a
- * descriptor is stands in /proc.
+ * Sockets that the service manager has bound and passes to the process: systemd's socket
+ * activation, sd_listen_fds(3). They stay bound while the process restarts, so what arrives
+ * meanwhile waits in them. Linux only: which socket a descriptor is stands in /proc.
  */
 import { existsSync, readFileSync, readlinkSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import type { Log } from '../schema/contracts/log.ts'
@@ -18,7 +18,10 @@ export interface PassedSocket {
 /** SD_LISTEN_FDS_START */
 const FIRST_DESCRIPTOR = 3
 
-/** None unless `LISTEN_PID` names this process. @throws {WrongSetting} a descriptor is no UDP or TCP socket. */
+/**
+ * None unless `LISTEN_PID` names this process. @throws {WrongSetting} a descriptor is no UDP or TCP
+ * socket.
+ */
 export function readPassedSockets(environment: Environment, pid: number): readonly PassedSocket[] {
   const { LISTEN_PID, LISTEN_FDS } = environment
   if (LISTEN_PID !== String(pid)) return []
@@ -103,8 +106,8 @@ export function withPassedSockets(config: Config, sockets: readonly PassedSocket
 const COPIES_MS = 32_000
 
 /**
- * What the last process answered at its end, in a file next to the database: the next one finds copies of those requests
- * in its sockets. Without it, such a copy would be a new request.
+ * What the last process answered at its end, in a file next to the database: the next one finds
+ * copies of those requests in its sockets. Without it, such a copy would be a new request.
  */
 export class AnswersFile {
   readonly #path: string | undefined
@@ -123,7 +126,10 @@ export class AnswersFile {
     }
   }
 
-  /** They are taken once. Empty: the last process has left none, or ended long ago. `now`: milliseconds UTC. */
+  /**
+   * They are taken once. Empty: the last process has left none, or ended long ago. `now`:
+   * milliseconds UTC.
+   */
   take(now: number): readonly string[] {
     if (this.#path === undefined || !existsSync(this.#path)) return []
     const { mtimeMs } = statSync(this.#path)

@@ -1,5 +1,6 @@
 /**
- * Changes of state of nodes, gateways and registrations with carriers: since when something is down, and why. Written in batches, apart from calls. A change that cannot be stored waits.
+ * Changes of state of nodes, gateways and registrations with carriers: since when something is
+ * down, and why. Written in batches, apart from calls. A change that cannot be stored waits.
  */
 import type { Insertable } from 'kysely'
 import type { Cancel, Schedule } from '../schema/clock.ts'

@@ -1,4 +1,7 @@
-/** Call records: the record of an ended call, its stored form, and windows in which records are read. */
+/**
+ * Call records: the record of an ended call, its stored form, and windows in which records are
+ * read.
+ */
 import { sql } from 'kysely'
 import { toFlag } from './columns.ts'
 import type {
@@ -13,7 +16,9 @@ import type { Store } from './open.ts'
 import { first, prepare } from './sql/query.ts'
 import type { CdrTable, RefusedCallsTable } from './tables/calls.ts'
 
-/** One destination that was tried. Times in milliseconds UTC; status 0 when there was no response. */
+/**
+ * One destination that was tried. Times in milliseconds UTC; status 0 when there was no response.
+ */
 export interface Attempt {
   readonly destination: string
   readonly status: number
@@ -26,7 +31,10 @@ export interface Attempt {
 export interface MoneyLack {
   /** The cost of its first second, with connect fee and first increment. */
   readonly requiredMicros: number
-  /** Available in the wallet with its credit, or within the limit of the day. Negative: a debt. Rounded beyond 2^53. */
+  /**
+   * Available in the wallet with its credit, or within the limit of the day. Negative: a debt.
+   * Rounded beyond 2^53.
+   */
   readonly availableMicros: number
 }
 
@@ -53,13 +61,19 @@ export interface CallRecord {
   readonly denialText?: string | undefined
   readonly setId: number | null
   readonly node: string | null
-  /** The node of Tollgate that had the call. Absent: an earlier version began it, or another system reported it. */
+  /**
+   * The node of Tollgate that had the call. Absent: an earlier version began it, or another system
+   * reported it.
+   */
   readonly instance?: string | undefined
   readonly carrier: string | null
   readonly attempts: readonly Attempt[]
   /** Who may see it: the tenant of the payer, else of the source, else of the destination. */
   readonly tenantId: number | null
-  /** The payer is the platform's: the tenant does not see the price. Not stored: the customer says it. */
+  /**
+   * The payer is the platform's: the tenant does not see the price. Not stored: the customer says
+   * it.
+   */
   readonly isPaidByPlatform?: true
   readonly customerId: number | null
   readonly ratePrefix: string | null
@@ -76,8 +90,8 @@ export interface CallRecord {
 }
 
 /**
- * Returns the charged seconds of an answered call: rounded up to whole seconds, and at least one, so that
- * connect fee and first increment are always due (SPECIFICATION.md §13.1).
+ * Returns the charged seconds of an answered call: rounded up to whole seconds, and at least one,
+ * so that connect fee and first increment are always due (SPECIFICATION.md §13.1).
  */
 export const billedSeconds = (talkedMs: number): number => Math.max(1, Math.ceil(talkedMs / 1_000))
 
@@ -235,7 +249,10 @@ const direction = (stream: StreamQuality) => ({
   packets: stream.packets,
 })
 
-/** Records of a period, newest first, in windows of a bounded number: each is a statement of some milliseconds. */
+/**
+ * Records of a period, newest first, in windows of a bounded number: each is a statement of some
+ * milliseconds.
+ */
 type Readable = Pick<Store, 'db' | 'statements'>
 
 /** Selects the index by which records are read. */
@@ -266,7 +283,9 @@ export async function* windows(
   }
 }
 
-/** The start of the last of so many records from the end; records of one millisecond stay together. */
+/**
+ * The start of the last of so many records from the end; records of one millisecond stay together.
+ */
 async function startOf(
   store: Readable,
   { tenantId, customerId }: WindowScope,
@@ -308,8 +327,8 @@ export function addRefusedCalls(
 }
 
 /**
- * A UUID of version 7 (RFC 9562 §5.7): it begins with the time, so that the indexes of calls grow at their
- * end. With random ones each record changed a page of its own in two indexes.
+ * A UUID of version 7 (RFC 9562 §5.7): it begins with the time, so that the indexes of calls grow
+ * at their end. With random ones each record changed a page of its own in two indexes.
  *
  * @param random a UUID of version 4, from which the rest is taken.
  * @param now milliseconds UTC.

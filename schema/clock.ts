@@ -1,13 +1,13 @@
 /**
- * The two clocks. Durations use steady time: talk, grants, limits, windows, deadlines. The system clock may
- * be set at any time; it only dates what is stored, shown or agreed with other systems.
+ * The two clocks. Durations use steady time: talk, grants, limits, windows, deadlines. The system
+ * clock may be set at any time; it only dates what is stored, shown or agreed with other systems.
  */
 export interface Clocks {
   /** Milliseconds UTC of the system clock. */
   readonly now: () => number
   /**
-   * Milliseconds UTC at the start of the process plus the time passed since. Never set and never steps; it
-   * stops while the machine sleeps.
+   * Milliseconds UTC at the start of the process plus the time passed since. Never set and never
+   * steps; it stops while the machine sleeps.
    */
   readonly steadyNow: () => number
 }
@@ -20,7 +20,8 @@ export type Schedule = (work: () => void, delayMs: number) => Cancel
 export type Cancel = () => void
 
 /**
- * For deadlines such as the end of a token: neither a clock that was set back nor a machine that slept extends them.
+ * For deadlines such as the end of a token: neither a clock that was set back nor a machine that
+ * slept extends them.
  */
 export const latest = ({ now, steadyNow }: Clocks): number => Math.max(now(), steadyNow())
 
@@ -28,8 +29,8 @@ export const latest = ({ now, steadyNow }: Clocks): number => Math.max(now(), st
 export const earliest = ({ now, steadyNow }: Clocks): number => Math.min(now(), steadyNow())
 
 /**
- * The start of this machine by the steady clock of this process: processes since the same start can translate
- * each other's steady times, also when the system clock was set between them.
+ * The start of this machine by the steady clock of this process: processes since the same start can
+ * translate each other's steady times, also when the system clock was set between them.
  */
 export interface Boot {
   readonly id: string

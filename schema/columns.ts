@@ -3,16 +3,19 @@ import { type RawBuilder, sql, type ColumnType, type Generated } from 'kysely'
 import type { DtmfMode, MediaPolicy, MediaProfile } from './contracts/field-values.ts'
 
 /**
- * Money is stored in millionths of the currency unit, as 64-bit integers. A single amount (a price, a cost,
- * a top-up, a limit) is a safe integer in memory, up to nine billion units; sums (balances, reservations,
- * totals) are bigints.
+ * Money is stored in millionths of the currency unit, as 64-bit integers. A single amount (a price,
+ * a cost, a top-up, a limit) is a safe integer in memory, up to nine billion units; sums (balances,
+ * reservations, totals) are bigints.
  */
 const microsPerUnit = 1_000_000
 
 /** The largest single amount: nine billion units. */
 export const MAX_AMOUNT_UNITS = 9_000_000_000
 
-/** The largest balance, positive or negative: nine trillion units. Beyond it, 64 bits would overflow. */
+/**
+ * The largest balance, positive or negative: nine trillion units. Beyond it, 64 bits would
+ * overflow.
+ */
 export const MAX_SUM_MICROS = 9_000_000_000_000_000_000n
 
 /** Returns the JSON number nearest to an amount: exact to six decimals up to nine billion units. */
@@ -41,8 +44,8 @@ export const exactSum = (column: string): RawBuilder<string> =>
   sql<string>`CAST(${sql.ref(column)} AS TEXT)`
 
 /**
- * Returns the micro-units of a decimal text or JSON number. Undefined when it is not an amount, has more
- * than six decimals, or is too large to be exact.
+ * Returns the micro-units of a decimal text or JSON number. Undefined when it is not an amount, has
+ * more than six decimals, or is too large to be exact.
  */
 export function parseMoney(amount: string | number): number | undefined {
   if (typeof amount === 'number') return parseMoneyNumber(amount)
@@ -57,8 +60,8 @@ export function parseMoney(amount: string | number): number | undefined {
 function parseMoneyNumber(amount: number): number | undefined {
   const micros = Math.round(amount * microsPerUnit)
   if (!Number.isSafeInteger(micros)) return undefined
-  // The double nearest to a six-decimal amount survives the conversion to micro-units and back; other
-  // doubles have more decimals.
+  // The double nearest to a six-decimal amount survives the conversion to micro-units and back;
+  // other doubles have more decimals.
   return micros / microsPerUnit === amount ? micros + 0 : undefined
 }
 
@@ -103,7 +106,7 @@ export interface MediaRulesColumns {
 }
 
 /**
- * A sum of money. A plain SELECT returns a number that is rounded when large: read it with `exactSum`, and
- * write it as a bigint.
+ * A sum of money. A plain SELECT returns a number that is rounded when large: read it with
+ * `exactSum`, and write it as a bigint.
  */
 export type Sum = ColumnType<{ readonly isReadBy: 'exactSum' }, bigint | undefined, bigint>

@@ -1,6 +1,6 @@
 /**
- * Migrates a database to this program's schema, with checksums. On SQLite each migration is one transaction; on a
- * PostgreSQL server all of them are.
+ * Migrates a database to this program's schema, with checksums. On SQLite each migration is one
+ * transaction; on a PostgreSQL server all of them are.
  */
 import { createHash } from 'node:crypto'
 import { closeSync, openSync } from 'node:fs'
@@ -29,10 +29,12 @@ export interface MigrationReport extends PostgresReport {
 }
 
 /**
- * Applies the missing migrations. Safe to repeat and to interrupt: a migration and its mark are one transaction.
+ * Applies the missing migrations. Safe to repeat and to interrupt: a migration and its mark are one
+ * transaction.
  *
  * @param now milliseconds UTC, used as the time of application and in the copy's name.
- * @throws {DatabaseRefused} the database is newer, damaged, or was migrated by an unreleased or a modified program.
+ * @throws {DatabaseRefused} the database is newer, damaged, or was migrated by an unreleased or a
+ * modified program.
  */
 export function migrate(
   sqlite: Sqlite.Database,
@@ -68,7 +70,8 @@ export interface AppliedMigration {
 
 /**
  * @param applied oldest first.
- * @throws {DatabaseRefused} this program did not apply them: another version did, or a modified program.
+ * @throws {DatabaseRefused} this program did not apply them: another version did, or a modified
+ * program.
  */
 function refuseForeign(
   database: string,
@@ -106,7 +109,8 @@ const appliedOf = (sqlite: Sqlite.Database): AppliedMigration[] =>
 function copyBefore(sqlite: Sqlite.Database, version: number, now: number): string | null {
   if (sqlite.memory) return null
   const copy = `${sqlite.name}.v${version}-${new Date(now).toISOString().replaceAll(/[:.]/g, '')}`
-  // Readable by its owner only, like the database. SQLite writes into an empty file and keeps its mode.
+  // Readable by its owner only, like the database. SQLite writes into an empty file and keeps its
+  // mode.
   closeSync(openSync(copy, 'wx', 0o600))
   sqlite.prepare('VACUUM INTO ?').run(copy)
   return copy
@@ -145,7 +149,8 @@ const MIGRATION_LOCK = 0x70_11_6a_7e
 /**
  * @param name of the database, for the operator.
  * @param now milliseconds UTC, used as the time of application.
- * @throws {DatabaseRefused} it is newer, another program's, or was migrated by an unreleased or a modified program.
+ * @throws {DatabaseRefused} it is newer, another program's, or was migrated by an unreleased or a
+ * modified program.
  */
 export function migratePostgres(
   statements: PostgresStatements,
@@ -268,7 +273,10 @@ function wrongSchema(sqlite: Sqlite.Database): string[] {
   }
 }
 
-/** SQL by type and name. Statistics, the table of given ids and the indexes of constraints are SQLite's own. */
+/**
+ * SQL by type and name. Statistics, the table of given ids and the indexes of constraints are
+ * SQLite's own.
+ */
 function schemaOf(sqlite: Sqlite.Database): ReadonlyMap<string, string> {
   const rows = sqlite
     .prepare<[], { type: string; name: string; sql: string }>(

@@ -1,4 +1,7 @@
-/** Work that must not overlap itself, such as loads from the database. Requests during a run share the next run. */
+/**
+ * Work that must not overlap itself, such as loads from the database. Requests during a run share
+ * the next run.
+ */
 import { AsyncLocalStorage } from 'node:async_hooks'
 
 export class OneAtATime<T = void> {

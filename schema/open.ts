@@ -1,4 +1,7 @@
-/** Opens the database file. Rejects, without changing it, a file of another program or of a newer version. */
+/**
+ * Opens the database file. Rejects, without changing it, a file of another program or of a newer
+ * version.
+ */
 import {
   chmodSync,
   closeSync,
@@ -62,7 +65,9 @@ export type MaybeLocal = Pick<Store, 'statements'> & Partial<Pick<LocalStore, 's
 export interface OpenOptions {
   /** How long a statement waits for another process's write lock. Milliseconds, 0 or more. */
   readonly busyTimeoutMs?: number
-  /** 32 bytes as base64 or hexadecimal digits; absent when stored in a file next to the database. */
+  /**
+   * 32 bytes as base64 or hexadecimal digits; absent when stored in a file next to the database.
+   */
   readonly secretKey?: string | undefined
   /** Begins an empty database beside the files of one that is gone. */
   readonly isNew?: boolean | undefined
@@ -71,7 +76,8 @@ export interface OpenOptions {
 /**
  * Opens the database at `path`, or creates it (not its folder); `:memory:` works. Does not migrate.
  *
- * @throws {DatabaseRefused} the file is not a database, damaged, another program's, or newer than this program.
+ * @throws {DatabaseRefused} the file is not a database, damaged, another program's, or newer than
+ * this program.
  */
 export function openDatabase(path: string, options: OpenOptions = {}): LocalStore {
   const isFile = path !== ':memory:'
@@ -95,8 +101,8 @@ const TRACES = /^(?:\.key|\.lock|\.node|\.sums|-wal|\.calls-\d+(?:\.stopped)?)$/
 const MAX_NAMED = 5
 
 /**
- * A volume that is not mounted, or a database that was removed, is no first start: an empty platform with a new
- * administrator would take the place of the old one.
+ * A volume that is not mounted, or a database that was removed, is no first start: an empty
+ * platform with a new administrator would take the place of the old one.
  *
  * @throws {DatabaseRefused} files of a database are there without it, and `isNew` is false.
  */
@@ -144,8 +150,8 @@ export function createFolderOf(path: string): void {
 }
 
 /**
- * Closes the folder of the database at `path` to others if it is the program's own. Any other one may be shared, such as
- * /tmp.
+ * Closes the folder of the database at `path` to others if it is the program's own. Any other one
+ * may be shared, such as /tmp.
  *
  * @returns a warning if others may read the folder.
  */
@@ -161,14 +167,17 @@ export function closeFolderOf(path: string, isOwn: boolean): string | undefined 
 }
 
 /**
- * The database contains names and calls: only its owner may read it. SQLite gives its side files the same
- * mode.
+ * The database contains names and calls: only its owner may read it. SQLite gives its side files
+ * the same mode.
  */
 export function createPrivately(path: string): void {
   if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
 }
 
-/** Closes the database, its journals, its lock and its copies to others: a copy by hand may have other modes. */
+/**
+ * Closes the database, its journals, its lock and its copies to others: a copy by hand may have
+ * other modes.
+ */
 function makePrivate(path: string): void {
   const [folder, name] = [dirname(path), basename(path)]
   for (const each of readdirSync(folder)) {
@@ -223,7 +232,8 @@ function closeHandle(sqlite: Sqlite.Database): void {
   if (!sqlite.open) return
   try {
     sqlite.pragma('optimize')
-    // Statements are planned once: one that reads a small table whole would still do so when it has grown.
+    // Statements are planned once: one that reads a small table whole would still do so when it has
+    // grown.
     sqlite.exec(`DELETE FROM sqlite_stat1 WHERE CAST(stat AS INTEGER) < ${SMALL_TABLE_ROWS}`)
   } catch {
     // A full disk, or a lock of another process: the statistics stay unchanged.
@@ -232,8 +242,8 @@ function closeHandle(sqlite: Sqlite.Database): void {
 }
 
 /**
- * Reads the 100 bytes at the start of every SQLite file (sqlite.org/fileformat2.html §1.3), so that a
- * foreign file is rejected before SQLite can write to it.
+ * Reads the 100 bytes at the start of every SQLite file (sqlite.org/fileformat2.html §1.3), so that
+ * a foreign file is rejected before SQLite can write to it.
  */
 function refuseByHeader(path: string): void {
   if (!existsSync(path)) return
@@ -282,8 +292,8 @@ const firstLine = (text: string): string => text.split('\n', 1)[0] ?? ''
 // ---- a database that must not be changed -------------------------------------------------
 
 /**
- * Opens a database without changing any of its files, even after a crash: SQLite would checkpoint its write-ahead log
- * and remove it.
+ * Opens a database without changing any of its files, even after a crash: SQLite would checkpoint
+ * its write-ahead log and remove it.
  *
  * @param isServed whether another process has it open: its log is live, and is read in place.
  * @throws {DatabaseRefused} the file is not a database, or newer than this program.
@@ -305,7 +315,9 @@ export function openUnmodified(path: string, isServed: boolean): LocalStore {
   }
 }
 
-/** Opens the file under another name with a copy of its log, so that SQLite changes only the copy. */
+/**
+ * Opens the file under another name with a copy of its log, so that SQLite changes only the copy.
+ */
 function openCopy(path: string): LocalStore {
   const { folder, file } = linkIn(dirname(path), path) ?? copyIn(path)
   const remove = (): void => rmSync(folder, { recursive: true, force: true })

@@ -1,6 +1,7 @@
 /**
- * The addresses that gateways and nodes claim, and their owners: conflicts that the API rejects, and that a
- * start and `tollgate check` report. At recognition the platform's claim wins, then that of the older row.
+ * The addresses that gateways and nodes claim, and their owners: conflicts that the API rejects,
+ * and that a start and `tollgate check` report. At recognition the platform's claim wins, then that
+ * of the older row.
  */
 import { isIP } from 'node:net'
 import { sql } from 'kysely'
@@ -125,7 +126,10 @@ export async function storedClaims(store: Queried): Promise<StoredClaim[]> {
 /** Maximum lines; more add nothing. */
 const limit = 20
 
-/** Returns one line per row of a tenant that claims an address of another owner, and so does not get it. */
+/**
+ * Returns one line per row of a tenant that claims an address of another owner, and so does not get
+ * it.
+ */
 export async function brokenClaims(store: Queried): Promise<string[]> {
   return [
     ...(await lostSources(store)),
@@ -198,8 +202,8 @@ async function foreignNumbers(store: Queried): Promise<string[]> {
 }
 
 /**
- * Returns a few candidates: gateways with the host of a URI, and gateways of the platform and of this owner whose network may
- * contain it. `gatewayNamedBy` finds the one that the URI names.
+ * Returns a few candidates: gateways with the host of a URI, and gateways of the platform and of
+ * this owner whose network may contain it. `gatewayNamedBy` finds the one that the URI names.
  */
 export async function carrierGatewaysAt(
   store: Store,
@@ -236,7 +240,10 @@ export async function carrierGatewaysAt(
 
 const IPV4_BITS = 32
 
-/** The spellings of a host that a gateway may have: a name also with its final dot, IPv4 as four numbers. */
+/**
+ * The spellings of a host that a gateway may have: a name also with its final dot, IPv4 as four
+ * numbers.
+ */
 function spellingsOf(host: string | undefined): readonly string[] {
   if (host === undefined) return []
   const { family, words: [word = 0] = [] } = parseAddress(host) ?? {}

@@ -1,4 +1,6 @@
-/** Dockerfile and compose.yaml, read as Docker reads them: there is no Docker where the tests run. */
+/**
+ * Dockerfile and compose.yaml, read as Docker reads them: there is no Docker where the tests run.
+ */
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { parse } from 'yaml'

@@ -17,7 +17,9 @@ const sources = tree.filter((path) => /\.(?:ts|mjs|xml)$/.test(path))
 const textOf = new Map([...documents, ...sources].map((path) => [path, readFileSync(path, 'utf8')]))
 const read = (path: string): string => textOf.get(path) ?? ''
 
-/** The comments of a source, each on one line, or a document as a whole: where something is cited. */
+/**
+ * The comments of a source, each on one line, or a document as a whole: where something is cited.
+ */
 function proseOf(path: string): string {
   if (path.endsWith('.md') || path.endsWith('.xml')) return read(path)
   const found = read(path).matchAll(

@@ -1,6 +1,6 @@
 /**
- * The parts of GUIDE.md that are made from the program: commands, settings and denial codes. `npx vitest run --project unit
- * test/guide-reference.test.ts -u` writes them.
+ * The parts of GUIDE.md that are made from the program: commands, settings and denial codes. `npx
+ * vitest run --project unit test/guide-reference.test.ts -u` writes them.
  */
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -41,7 +41,9 @@ const endOf = (text: string): string => text.replace(/([^.])$/, '$1.')
 
 const escaped = (text: string): string => text.replaceAll('*', '\\*')
 
-/** Shorter than in `--help`: of numbers their bounds, of words all; a list says no more than that. */
+/**
+ * Shorter than in `--help`: of numbers their bounds, of words all; a list says no more than that.
+ */
 function allowedOf(allowed: string): string {
   if (/^(?:none, or )?a comma list of /.test(allowed)) return 'a list'
   if (/ or /.test(allowed) && /^[\w.]+(?: or [\w.]+)+$/.test(allowed)) return allowed

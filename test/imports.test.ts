@@ -4,7 +4,10 @@ import { expect, test } from 'vitest'
 import { codeOf, holds } from './support/source-files.ts'
 
 const onlyNode = /^node:/
-/** SIP grammar, pure: the second public door of the embedded server, for `engine`, `control` and `schema`. */
+/**
+ * SIP grammar, pure: the second public door of the embedded server, for `engine`, `control` and
+ * `schema`.
+ */
 const sipGrammar = 'engine/sip-server/message/index.ts'
 /** What passes between the SIP server and an application. */
 const applications = 'engine/sip-server/application.ts'
@@ -143,7 +146,10 @@ test('the console takes types of the server, and none of its code', () => {
   expect(statements.filter((each) => !/^(?:import|export) type\b/.test(each))).toEqual([])
 })
 
-/** The folders of `control`, lowest first. The files beside the folders join them: they stand above all. */
+/**
+ * The folders of `control`, lowest first. The files beside the folders join them: they stand above
+ * all.
+ */
 const controlLayers = [
   'http',
   'auth',

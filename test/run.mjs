@@ -1,10 +1,12 @@
 /**
- * `npm test`: what a developer needs, on SQLite. `npm test -- --all`, which `.ci/run` takes: PostgreSQL, browsers, media and
- * what measures, too. Further arguments are those of vitest: files, `-t name`, `--project name`.
+ * `npm test`: what a developer needs, on SQLite. `npm test -- --all`, which `.ci/run` takes:
+ * PostgreSQL, browsers, media and what measures, too. Further arguments are those of vitest: files,
+ * `-t name`, `--project name`.
  *
- * As root, in a container or CI, it installs the peer programs that these suites drive; elsewhere it names the command
- * that installs them. What cannot run is listed by name, and fails with CI=true. It prints how far it is, at the end what
- * ran and how long, and last the line `N passed, N failed`.
+ * As root, in a container or CI, it installs the peer programs that these suites drive; elsewhere
+ * it names the command that installs them. What cannot run is listed by name, and fails with
+ * CI=true. It prints how far it is, at the end what ran and how long, and last the line `N passed,
+ * N failed`.
  */
 import { spawnSync } from 'node:child_process'
 import {
@@ -23,12 +25,18 @@ import { RunSummary } from './support/run-summary.ts'
 /** The projects of vitest.config.ts that `npm test` leaves to `--all`. */
 const onlyWithAll = ['thorough', 'postgres', 'postgres-process', 'measuring']
 
-/** Run once more, on PostgreSQL, by the projects of vitest.config.ts whose names begin with postgres. */
+/**
+ * Run once more, on PostgreSQL, by the projects of vitest.config.ts whose names begin with
+ * postgres.
+ */
 const repeatedFolders = ['control', 'engine/charging', 'engine/registrar', 'process', 'sipp'].map(
   (folder) => under(`test/${folder}`),
 )
 
-/** Programs that are not from npm, the Debian packages that have them, and the test files that need them. */
+/**
+ * Programs that are not from npm, the Debian packages that have them, and the test files that need
+ * them.
+ */
 const peers = [
   { program: 'sipp', debianPackage: 'sip-tester', needs: under('test/sipp') },
   {
@@ -85,7 +93,10 @@ const conformance = {
 
 const isCi = process.env.CI === 'true'
 
-/** Debian puts kamailio where only root's PATH leads, and PostgreSQL's programs into a folder for each version. */
+/**
+ * Debian puts kamailio where only root's PATH leads, and PostgreSQL's programs into a folder for
+ * each version.
+ */
 const isInstalled = (program) =>
   run('sh', [
     '-c',
@@ -187,8 +198,8 @@ async function runVitest(words, excluded, summary) {
 }
 
 /**
- * Databases and other temporary files in memory, where the machine has it: PostgreSQL then copies its template in 86 ms
- * (disk: 700 ms) and starts in 1.4 s (4.7 s).
+ * Databases and other temporary files in memory, where the machine has it: PostgreSQL then copies
+ * its template in 86 ms (disk: 700 ms) and starts in 1.4 s (4.7 s).
  */
 function temporaryFolderInMemory() {
   const memory = '/dev/shm'

@@ -1,4 +1,7 @@
-/** What only the rim of the program may do: everything else is given its time, randomness and settings. */
+/**
+ * What only the rim of the program may do: everything else is given its time, randomness and
+ * settings.
+ */
 import { expect, test } from 'vitest'
 import { codeOf, holds } from './support/source-files.ts'
 

@@ -1,6 +1,6 @@
 /**
- * The tools over plain REST (SPECIFICATION.md §4.4), with the same checks, results and audit entries as over
- * MCP.
+ * The tools over plain REST (SPECIFICATION.md §4.4), with the same checks, results and audit
+ * entries as over MCP.
  */
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'

@@ -1,4 +1,6 @@
-/** Runs tools for MCP and REST: checks scopes and arguments, runs the tool, writes the audit entry. */
+/**
+ * Runs tools for MCP and REST: checks scopes and arguments, runs the tool, writes the audit entry.
+ */
 import type { Context } from 'hono'
 import { z } from 'zod'
 import type { Log } from '../../schema/contracts/log.ts'
@@ -30,7 +32,10 @@ export interface ToolCaller {
   readonly principal: Principal
   readonly address: string
   readonly correlationId: string
-  /** The other nodes of the installation, as the caller may ask them; undefined: there is none to ask. */
+  /**
+   * The other nodes of the installation, as the caller may ask them; undefined: there is none to
+   * ask.
+   */
   readonly peers?: PeerRequests | undefined
   /** Another node calls for the caller, and writes the audit entry. */
   readonly isNode?: boolean
@@ -83,7 +88,10 @@ export class Toolbox {
     }
   }
 
-  /** The result of a reading tool without arguments. Writes no audit entry, because the result is not shown. */
+  /**
+   * The result of a reading tool without arguments. Writes no audit entry, because the result is
+   * not shown.
+   */
   readUnaudited(name: string, principal: Principal): Promise<ToolAnswer> {
     const tool = this.#tools.get(name)
     if (tool?.listing.annotations.readOnlyHint !== true)

@@ -1,4 +1,7 @@
-/** Application keys (SPECIFICATION.md §2.1, §2.2): the form of their tokens, their states, and request bodies. */
+/**
+ * Application keys (SPECIFICATION.md §2.1, §2.2): the form of their tokens, their states, and
+ * request bodies.
+ */
 import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { parseNetwork } from '../../schema/net/ip-address.ts'
@@ -28,7 +31,9 @@ export const isAppKeyToken = (text: string): boolean => text.length <= 73 && tok
 
 export const keyPrefixOf = (token: string): string => token.slice(0, KEY_PREFIX_LENGTH)
 
-/** SHA-256 in base64; its bytes are the only stored form of a token. 0.3 µs, `createHash` 1.3 µs. */
+/**
+ * SHA-256 in base64; its bytes are the only stored form of a token. 0.3 µs, `createHash` 1.3 µs.
+ */
 export const hashToken = (token: string): string => hash('sha256', token, 'base64')
 
 /** A key as stored, without its token. Times in milliseconds UTC. */
@@ -43,7 +48,10 @@ export interface AppKey {
   readonly rateLimitRpm: number
   readonly expiresAt: number | null
   readonly isActive: boolean
-  /** Until it is resumed; `isActive` is what an administrator says of the key, and neither changes the other (D242). */
+  /**
+   * Until it is resumed; `isActive` is what an administrator says of the key, and neither changes
+   * the other (D242).
+   */
   readonly suspendedAt: number | null
   /** The actor, as in the audit log. */
   readonly suspendedBy: string | null

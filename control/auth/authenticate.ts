@@ -1,6 +1,6 @@
 /**
- * Who makes a request: its credential (SPECIFICATION.md §5.1, §5.2), whether from a header or from the
- * cookie of the console, and the address of the client behind proxies.
+ * Who makes a request: its credential (SPECIFICATION.md §5.1, §5.2), whether from a header or from
+ * the cookie of the console, and the address of the client behind proxies.
  */
 import { isIP } from 'node:net'
 import type { Context } from 'hono'
@@ -39,8 +39,8 @@ const judgeWith =
   }
 
 /**
- * Authenticates the request but never rejects it: routes decide (`requires.ts`), so that public routes stay
- * public and an unknown path is 404 for every client.
+ * Authenticates the request but never rejects it: routes decide (`requires.ts`), so that public
+ * routes stay public and an unknown path is 404 for every client.
  */
 export function authenticate(
   keys: KeyVerifier,
@@ -91,7 +91,9 @@ const MAX_JWT_LENGTH = 2_048
 const isJwt = (token: string): boolean =>
   token.length <= MAX_JWT_LENGTH && /^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)
 
-/** Over TLS. The prefix makes browsers refuse one that another host or an unencrypted page has set. */
+/**
+ * Over TLS. The prefix makes browsers refuse one that another host or an unencrypted page has set.
+ */
 const SECURE_NAME = '__Host-tollgate_session'
 const PLAIN_NAME = 'tollgate_session'
 
@@ -108,7 +110,10 @@ export function clearSessionCookie(c: Context<ControlEnv>): void {
   deleteCookie(c, secure ? SECURE_NAME : PLAIN_NAME, { ...attributes, secure })
 }
 
-/** TLS ends at a proxy; the browser says with which scheme it has loaded the page, or returns what it got there. */
+/**
+ * TLS ends at a proxy; the browser says with which scheme it has loaded the page, or returns what
+ * it got there.
+ */
 function isEncrypted(c: Context<ControlEnv>): boolean {
   const origin = requestHeader(c, 'origin')
   if (origin !== undefined) return origin.startsWith('https:')
@@ -116,10 +121,10 @@ function isEncrypted(c: Context<ControlEnv>): boolean {
 }
 
 /**
- * The session of the console: the token of a login in a cookie that no script can read. Browsers attach cookies to
- * requests of any page, so a cookie counts only in requests that the console's own origin has made.
- * `Authorization` of the request, or what its session cookie is worth as one. A header takes precedence: requests
- * with a key or a token are not changed by a cookie.
+ * The session of the console: the token of a login in a cookie that no script can read. Browsers
+ * attach cookies to requests of any page, so a cookie counts only in requests that the console's
+ * own origin has made. `Authorization` of the request, or what its session cookie is worth as one.
+ * A header takes precedence: requests with a key or a token are not changed by a cookie.
  *
  */
 export function authorizationOf(c: Context<ControlEnv>): string | undefined {
@@ -145,8 +150,8 @@ function cookieOf(cookies: string, name: string): string | undefined {
 }
 
 /**
- * `Sec-Fetch-Site` decides where browsers send it: on encrypted pages and on loopback. Elsewhere a request that
- * changes something must name its own origin.
+ * `Sec-Fetch-Site` decides where browsers send it: on encrypted pages and on loopback. Elsewhere a
+ * request that changes something must name its own origin.
  */
 export function isFromOwnPage(c: Context<ControlEnv>): boolean {
   const isHarmless = c.req.method === 'GET' || c.req.method === 'HEAD'
@@ -167,10 +172,10 @@ type AddressOf = (c: Context<ControlEnv>) => string
 const MAX_HOPS = 16
 
 /**
- * Determines the client's address behind proxies. Forwarding headers are trusted only as far as trusted
- * proxies wrote them: the walk starts at the peer and ends at the first address that is not a trusted
- * proxy. Addresses further left are unverified.
- * `trustedProxies`: CIDRs. Without any, the peer is the client.
+ * Determines the client's address behind proxies. Forwarding headers are trusted only as far as
+ * trusted proxies wrote them: the walk starts at the peer and ends at the first address that is not
+ * a trusted proxy. Addresses further left are unverified. `trustedProxies`: CIDRs. Without any, the
+ * peer is the client.
  */
 export function clientAddress(trustedProxies: readonly string[]): AddressOf {
   const peer: AddressOf = (c) => canonicalAddress(peerAddress(c))
@@ -189,7 +194,10 @@ export function clientAddress(trustedProxies: readonly string[]): AddressOf {
   }
 }
 
-/** Returns the rightmost untrusted address, or the last known one where the list ends or is unreadable. */
+/**
+ * Returns the rightmost untrusted address, or the last known one where the list ends or is
+ * unreadable.
+ */
 function walkBack(
   header: string,
   peer: string,
@@ -210,8 +218,8 @@ function walkBack(
 }
 
 /**
- * Parses `192.0.2.1`, `192.0.2.1:4711`, `2001:db8::1` or `[2001:db8::1]:4711`; undefined when not an
- * address.
+ * Parses `192.0.2.1`, `192.0.2.1:4711`, `2001:db8::1` or `[2001:db8::1]:4711`; undefined when not
+ * an address.
  */
 function withoutPort(text: string): string | undefined {
   const bracket = /^\[([^\]]*)\](?::\d+)?$/.exec(text)
@@ -221,8 +229,8 @@ function withoutPort(text: string): string | undefined {
 }
 
 /**
- * RFC 7239 §4: `for=192.0.2.60;proto=http`, `For="[2001:db8::1]:4711"`. Obfuscated identifiers are not
- * addresses.
+ * RFC 7239 §4: `for=192.0.2.60;proto=http`, `For="[2001:db8::1]:4711"`. Obfuscated identifiers are
+ * not addresses.
  */
 function forOf(element: string): string | undefined {
   const pair = element.split(';').find((each) => /^\s*for=/i.test(each))
@@ -238,8 +246,8 @@ interface RevalidatorDeps {
 }
 
 /**
- * Returns a check to repeat while the response to `c` lasts: resolves with false once its credential or
- * tenant is no longer valid, and never rejects.
+ * Returns a check to repeat while the response to `c` lasts: resolves with false once its
+ * credential or tenant is no longer valid, and never rejects.
  */
 export function revalidator(
   c: Context<ControlEnv>,

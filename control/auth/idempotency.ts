@@ -1,9 +1,10 @@
 /**
- * `Idempotency-Key` as Stripe implements it (SPECIFICATION.md §8): the first response is stored for 24 hours
- * and returned again; the same key with another body is a conflict; a repetition that arrives while the
- * first request is running waits for it. A secret that is shown once, such as a new token, is cut out of the response
- * before it is stored, and the repeated response says so. The stored response is encrypted with secrets that only its
- * caller can present again: the `Idempotency-Key` and, for a machine, its own token. The database contains neither.
+ * `Idempotency-Key` as Stripe implements it (SPECIFICATION.md §8): the first response is stored for
+ * 24 hours and returned again; the same key with another body is a conflict; a repetition that
+ * arrives while the first request is running waits for it. A secret that is shown once, such as a
+ * new token, is cut out of the response before it is stored, and the repeated response says so. The
+ * stored response is encrypted with secrets that only its caller can present again: the
+ * `Idempotency-Key` and, for a machine, its own token. The database contains neither.
  */
 import { createCipheriv, createDecipheriv, createHash, hkdfSync } from 'node:crypto'
 import type { Context, MiddlewareHandler } from 'hono'
@@ -60,8 +61,8 @@ interface RunningRequest {
 }
 
 /**
- * Honours `Idempotency-Key`. Runs after `requires` and `validate`, before the handler: a request rejected by those was not
- * carried out and may be repeated with the same key.
+ * Honours `Idempotency-Key`. Runs after `requires` and `validate`, before the handler: a request
+ * rejected by those was not carried out and may be repeated with the same key.
  */
 export function repeatable(options: RepeatableOptions = {}): MiddlewareHandler<ControlEnv> {
   const repeat: MiddlewareHandler<ControlEnv> = (c, next) =>
@@ -378,9 +379,10 @@ interface Claim extends Identity {
 }
 
 /**
- * Which node carries out a request with an `Idempotency-Key`, where several share a database: the one that claims it
- * first. A claim ends when the answer is stored, when the next run of its node begins (`registerNode`), or by itself when
- * its node has died for good: the outcome of the request is unknown then, as after a crash of a single process.
+ * Which node carries out a request with an `Idempotency-Key`, where several share a database: the
+ * one that claims it first. A claim ends when the answer is stored, when the next run of its node
+ * begins (`registerNode`), or by itself when its node has died for good: the outcome of the request
+ * is unknown then, as after a crash of a single process.
  */
 class IdempotentClaims {
   readonly #store: Store
@@ -391,7 +393,9 @@ class IdempotentClaims {
     this.#now = now
   }
 
-  /** Resolves with the hash of the request that another claim is for; undefined: this one is taken. */
+  /**
+   * Resolves with the hash of the request that another claim is for; undefined: this one is taken.
+   */
   async take(claim: Claim): Promise<Buffer | undefined> {
     const { db } = this.#store
     const { actor, operation, key_hash } = claim

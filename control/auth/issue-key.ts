@@ -1,6 +1,6 @@
 /**
- * Creates keys and rotates their tokens, for the API and for `tollgate key create`. A grantor can grant no
- * more than it has itself.
+ * Creates keys and rotates their tokens, for the API and for `tollgate key create`. A grantor can
+ * grant no more than it has itself.
  */
 import { parseNetwork } from '../../schema/net/ip-address.ts'
 import { overlap } from '../../schema/net/sip-target.ts'
@@ -35,7 +35,10 @@ export type Grantor = Pick<Principal, 'scopeLabels' | 'tenantId' | 'domain'> & {
   readonly ownKey: { readonly id: number; readonly limits: KeyLimits } | null
 }
 
-/** A person at the console of this machine, as the audit log calls it, and the owner of the keys that it makes. */
+/**
+ * A person at the console of this machine, as the audit log calls it, and the owner of the keys
+ * that it makes.
+ */
 export const consoleGrantor: Grantor & { readonly username: string } = {
   scopeLabels: ['*'],
   tenantId: null,
@@ -148,14 +151,17 @@ function refuseRotation(key: AppKey, grantor: Grantor, now: number): void {
 }
 
 /**
- * Resuming a key gives away what the key has: as for its tokens, one must have that, too. Who suspended it last may
- * always resume it.
+ * Resuming a key gives away what the key has: as for its tokens, one must have that, too. Who
+ * suspended it last may always resume it.
  */
 export function refuseResume(key: AppKey, principal: Principal): void {
   if (key.suspendedBy !== principal.actor) refuseWeaker(key, principal)
 }
 
-/** Whether the principal has all that the key has: callers that have less cannot resume what it has suspended. */
+/**
+ * Whether the principal has all that the key has: callers that have less cannot resume what it has
+ * suspended.
+ */
 export function isAsStrong(key: AppKey, principal: Principal): boolean {
   try {
     refuseWeaker(key, principal)
@@ -295,8 +301,8 @@ export const nameTaken = (): ApiError =>
 const person: KeyLimits = { rateLimitRpm: SESSION_RPM, expiresAt: null, allowedIps: [] }
 
 /**
- * Null for no limits. An admin session creates keys of any kind. So does a global key with every scope, no
- * expiry and no addresses: it could create an admin and continue as that user.
+ * Null for no limits. An admin session creates keys of any kind. So does a global key with every
+ * scope, no expiry and no addresses: it could create an admin and continue as that user.
  */
 function limitsOf(principal: Principal): KeyLimits | null {
   if (principal.kind !== 'key') return null
@@ -318,7 +324,9 @@ function refuseWider(wanted: KeyLimits, holder: KeyLimits | null): void {
   )
 }
 
-/** Throws 403 for a key with limits that a person would not have: it could continue as that person. */
+/**
+ * Throws 403 for a key with limits that a person would not have: it could continue as that person.
+ */
 export function refusePersonBy(principal: Principal): void {
   refuseWider(person, limitsOf(principal))
 }

@@ -104,7 +104,9 @@ export class KeyStore {
     return { keys: rows.map(toKey), total }
   }
 
-  /** Runs `work`, which reads and writes keys, in a transaction. All keys are read again afterwards. */
+  /**
+   * Runs `work`, which reads and writes keys, in a transaction. All keys are read again afterwards.
+   */
   async atomically<T>(work: () => Promise<T>): Promise<T> {
     const { onWrite } = this.#events
     try {
@@ -143,7 +145,10 @@ export class KeyStore {
     })
   }
 
-  /** Takes effect with the next request on this node, and within a second on the others; null: it is resumed. */
+  /**
+   * Takes effect with the next request on this node, and within a second on the others; null: it is
+   * resumed.
+   */
   setSuspension(
     key: AppKey,
     suspension: { readonly at: number; readonly by: string } | null,
@@ -152,7 +157,9 @@ export class KeyStore {
     return this.atomically(() => this.#set(key.id, columns))
   }
 
-  /** Permanent, and ends all tokens in their grace period. Safe to repeat: the first time is kept. */
+  /**
+   * Permanent, and ends all tokens in their grace period. Safe to repeat: the first time is kept.
+   */
   revoke(key: AppKey, now: number): Promise<AppKey> {
     return this.atomically(async () => {
       const changes = await execute(

@@ -1,7 +1,7 @@
 /**
- * Counts `request_count`, `last_used_at` and the requests of each day in memory; `flush` writes them at least once a
- * second and at shutdown (SPECIFICATION.md §4.6). Every authenticated request is a use, but only successful ones are
- * counted (SPECIFICATION.md §2.1).
+ * Counts `request_count`, `last_used_at` and the requests of each day in memory; `flush` writes
+ * them at least once a second and at shutdown (SPECIFICATION.md §4.6). Every authenticated request
+ * is a use, but only successful ones are counted (SPECIFICATION.md §2.1).
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type RawBuilder, sql } from 'kysely'
@@ -85,7 +85,9 @@ export class KeyUsage {
     this.#statements = usageStatements(store)
   }
 
-  /** Requests of the last sixty minutes, on all nodes; of the minute that goes on those of this one. */
+  /**
+   * Requests of the last sixty minutes, on all nodes; of the minute that goes on those of this one.
+   */
   async ofLastHour(keyId: number): Promise<number> {
     const first = minuteOf(this.#now()) - RETENTION_MINUTES + 1
     const query = this.#store.db
@@ -122,7 +124,8 @@ export class KeyUsage {
     for (const usage of this.#unstored) this.#counting.add(usage)
     await this.#storeMinutes()
     if (this.#unstored.size === 0) return
-    // Uses go on while they are written. In the same order on each node, so that none waits for another in a circle.
+    // Uses go on while they are written. In the same order on each node, so that none waits for
+    // another in a circle.
     const uses = [...this.#unstored]
       .map((usage) => ({ usage, requests: usage.requests, lastUsedAt: usage.lastUsedAt }))
       .toSorted((one, other) => one.usage.keyId - other.usage.keyId)
@@ -184,7 +187,10 @@ export class KeyUsage {
     })
   }
 
-  /** Also of days to come, which a clock that was ahead has left: a key has one row for each day that is shown. */
+  /**
+   * Also of days to come, which a clock that was ahead has left: a key has one row for each day
+   * that is shown.
+   */
   async #prune(today: number): Promise<void> {
     const others = this.#store.db
       .deleteFrom('application_key_day')
@@ -240,11 +246,17 @@ const usageStatements = (store: Store) => ({
 
 /** Of a key, in the database: the usual ones, and of the others the last seen. */
 const MAX_ADDRESSES = 200
-/** The usual ones: a flood of fresh addresses comes neither first nor, without requests that succeed, most. */
+/**
+ * The usual ones: a flood of fresh addresses comes neither first nor, without requests that
+ * succeed, most.
+ */
 const FIRST_SEEN = 40
 const MOST_USED = 60
 const RETENTION_HOURS = 31 * 24
-/** Names that are counted separately between two flushes, per key; further names are counted as `others`. */
+/**
+ * Names that are counted separately between two flushes, per key; further names are counted as
+ * `others`.
+ */
 const MAX_NAMES = 100
 const OTHERS = 'others'
 /** Rows that wait while the database is unavailable; further ones are not counted. */
@@ -332,8 +344,9 @@ function count(uses: Uses, isDenied: boolean, now: number): void {
 }
 
 /**
- * Where each key is used from, on which routes and with which outcome: counted in memory by the response, written once a
- * second. A request costs a few look-ups, and the counters are bounded per key. Several nodes add to the same rows.
+ * Where each key is used from, on which routes and with which outcome: counted in memory by the
+ * response, written once a second. A request costs a few look-ups, and the counters are bounded per
+ * key. Several nodes add to the same rows.
  */
 export class KeyActivity {
   readonly #store: Store
@@ -544,8 +557,9 @@ const activityStatements = (store: Store) => ({
 })
 
 /**
- * Has each response counted for the key that was presented, also where the key is not allowed from that address.
- * Before what may refuse the request. What another node asks for a client was counted there.
+ * Has each response counted for the key that was presented, also where the key is not allowed from
+ * that address. Before what may refuse the request. What another node asks for a client was counted
+ * there.
  */
 export function noteActivity(activity: KeyActivity): Step {
   return (c) => {

@@ -344,8 +344,8 @@ export function clientLoginRoutes(deps: LoginDeps) {
 type Login = Pick<CustomerLogin, 'is_active' | 'password_hash' | 'tenant_id'>
 
 /**
- * Always verifies at least this many passwords, so that timing does not reveal whether two tenants have the
- * name.
+ * Always verifies at least this many passwords, so that timing does not reveal whether two tenants
+ * have the name.
  */
 const LEAST_CHECKED = 2
 
@@ -353,9 +353,9 @@ const LEAST_CHECKED = 2
 const MAX_SLUG_LENGTH = 64
 
 /**
- * Returns the one of `known`, which all have this name, whose password matches. Throws when there is none
- * or the pair is locked. Checks the lock again after the slow check: of many attempts at once, only five
- * may learn whether they were right.
+ * Returns the one of `known`, which all have this name, whose password matches. Throws when there
+ * is none or the pair is locked. Checks the lock again after the slow check: of many attempts at
+ * once, only five may learn whether they were right.
  */
 async function check<Row extends Login>(
   c: Context<ControlEnv>,
@@ -377,7 +377,8 @@ async function check<Row extends Login>(
   for (let checked = known.length; checked < LEAST_CHECKED; checked += 1)
     await passwords.matches(password, null, asker)
   await guard.refuseLocked(pair, address, steadyNow())
-  // A password of a user with the same name is also a guess at the others; it must be counted for them too.
+  // A password of a user with the same name is also a guess at the others; it must be counted for
+  // them too.
   const lockedRows: Row[] = []
   for (const row of known.length > 1 ? known : [])
     if (await guard.isLocked(pairOfRow(row, name), address, steadyNow())) lockedRows.push(row)
@@ -469,8 +470,8 @@ const WINDOW_MS = 15 * 60_000
 const MAX_PAIRS = 20_000
 
 /**
- * Locks a pair of name and address after five failures in fifteen minutes (SPECIFICATION.md §4.2), on all nodes of
- * a database together.
+ * Locks a pair of name and address after five failures in fifteen minutes (SPECIFICATION.md §4.2),
+ * on all nodes of a database together.
  */
 export class LoginGuard {
   readonly #failures = recentlyUsed<string, RequestWindow>(MAX_PAIRS, (window) => window.close?.())
@@ -491,8 +492,8 @@ export class LoginGuard {
   }
 
   /**
-   * Counts a failure; rejects with 429 when the pair is locked already: of many attempts at once, only five may
-   * learn that they failed.
+   * Counts a failure; rejects with 429 when the pair is locked already: of many attempts at once,
+   * only five may learn that they failed.
    */
   async failed(name: string, address: string, now: number): Promise<void> {
     const window = this.#windowOf(name, address)

@@ -1,4 +1,7 @@
-/** Passwords of people: argon2id off the main thread, one at a time, with fair turns and bounded queues. */
+/**
+ * Passwords of people: argon2id off the main thread, one at a time, with fair turns and bounded
+ * queues.
+ */
 import { hash, hashSync, verify, verifySync } from '@node-rs/argon2'
 import { z } from 'zod'
 import { ApiError } from '../http/api-error.ts'
@@ -66,7 +69,9 @@ export class PasswordCheck {
     }
   }
 
-  /** Computes the dummy hash ahead, so that the first login of an unknown user is not twice as slow. */
+  /**
+   * Computes the dummy hash ahead, so that the first login of an unknown user is not twice as slow.
+   */
   async prepare(): Promise<void> {
     await (this.#dummy ??= hashPassword('no user has this password'))
   }

@@ -11,7 +11,10 @@ export interface KeyLimits {
 }
 
 interface Identity {
-  /** For audit and logs: `key:<uuid>`, `user:<username>` (of a tenant: `user:<slug>/<username>`), `customer:<id>`. */
+  /**
+   * For audit and logs: `key:<uuid>`, `user:<username>` (of a tenant: `user:<slug>/<username>`),
+   * `customer:<id>`.
+   */
   readonly actor: string
   /** As granted, wildcards included. */
   readonly scopeLabels: readonly string[]

@@ -31,9 +31,9 @@ export const SESSION_RPM = 600
 /** Requests without a valid credential. Tokens cannot be guessed, so this only stops floods. */
 const PER_ADDRESS = 12_000
 /**
- * Each request of a node to `/api/ocs` is one call of a customer: the `rate_limit_rpm` of its key would
- * reject calls. This limit, 20,000 per second, is more than one process can answer; it only bounds the
- * window.
+ * Each request of a node to `/api/ocs` is one call of a customer: the `rate_limit_rpm` of its key
+ * would reject calls. This limit, 20,000 per second, is more than one process can answer; it only
+ * bounds the window.
  */
 const PER_NODE = 1_200_000
 /** Passwords can be guessed. */
@@ -52,8 +52,8 @@ const MAX_CALLERS = 20_000
 const MAX_NODES = 100
 
 /**
- * Keys, sessions and logins are limited on all nodes of a database together. What protects the process, floods of
- * addresses and of other nodes' calls, is limited on each node.
+ * Keys, sessions and logins are limited on all nodes of a database together. What protects the
+ * process, floods of addresses and of other nodes' calls, is limited on each node.
  */
 export class RateLimits {
   readonly #windows: RequestWindows
@@ -148,8 +148,8 @@ export function rateLimit(
 }
 
 /**
- * Counts what a request holds besides itself, such as the other members of a batch; 429 when the window has no
- * room for all of them.
+ * Counts what a request holds besides itself, such as the other members of a batch; 429 when the
+ * window has no room for all of them.
  */
 export const countMembers =
   (limits: RateLimits, clocks: Clocks) =>
@@ -187,8 +187,8 @@ function bucketOf(c: Context<ControlEnv>, limits: RateLimits): Bucket {
 }
 
 /**
- * Sets the headers for what was rejected before it was a request (400, 408, 431), and counts a hit of its
- * address.
+ * Sets the headers for what was rejected before it was a request (400, 408, 431), and counts a hit
+ * of its address.
  */
 export function describeRefused(
   limits: RateLimits,
@@ -226,7 +226,9 @@ export const exceeded = (waitMs: number): ApiError =>
     headers: { 'Retry-After': String(Math.max(1, Math.ceil(waitMs / 1_000))) },
   })
 
-/** How many requests of a client are admitted. Times are those of one steady clock, in milliseconds. */
+/**
+ * How many requests of a client are admitted. Times are those of one steady clock, in milliseconds.
+ */
 export interface RequestWindow {
   readonly limit: number
   /** Counts a request unless the window is full: a denied one uses no quota. */
@@ -265,8 +267,9 @@ export class RequestWindows {
 type SharedKind = 'key' | 'session' | 'login' | 'failed login'
 
 /**
- * An exact rolling window: at most `limit` hits in any `windowMs` milliseconds. The time of each hit is
- * stored in a ring that grows up to the limit, so memory grows only with use. 0.13 µs per hit.
+ * An exact rolling window: at most `limit` hits in any `windowMs` milliseconds. The time of each
+ * hit is stored in a ring that grows up to the limit, so memory grows only with use. 0.13 µs per
+ * hit.
  */
 export class RateWindow implements RequestWindow {
   readonly #windowMs: number
@@ -318,7 +321,10 @@ export class RateWindow implements RequestWindow {
     return this.#count === 0 ? now : this.#hit(0) + this.#windowMs
   }
 
-  /** When the next hit will be admitted. After the limit was lowered, more than one hit must leave first. */
+  /**
+   * When the next hit will be admitted. After the limit was lowered, more than one hit must leave
+   * first.
+   */
   opensAt(now: number): number {
     this.#forget(now)
     return this.#count < this.#limit ? now : this.#hit(this.#count - this.#limit) + this.#windowMs
@@ -358,12 +364,15 @@ export class RateWindow implements RequestWindow {
 
 const INITIAL_CAPACITY = 16
 
-/** While the database is away, a node admits this part of the limit: 16 nodes together do not exceed it. */
+/**
+ * While the database is away, a node admits this part of the limit: 16 nodes together do not exceed
+ * it.
+ */
 const PART_ALONE = 1 / 16
 
 /**
- * A rolling window of requests that several nodes admit together: never more than the limit. The node counts its own
- * requests, and has a share of the limit for them.
+ * A rolling window of requests that several nodes admit together: never more than the limit. The
+ * node counts its own requests, and has a share of the limit for them.
  */
 class SharedWindow implements RequestWindow {
   readonly #hits: RateWindow

@@ -1,4 +1,6 @@
-/** The first handler of every route: decides who is admitted. Its notes are the table route → scope. */
+/**
+ * The first handler of every route: decides who is admitted. Its notes are the table route → scope.
+ */
 import type { Context, MiddlewareHandler } from 'hono'
 import type { CustomerPrincipal, Presented, Principal } from './principal.ts'
 import type { Scope } from './scopes.ts'
@@ -50,7 +52,9 @@ export function customerOf(principal: Principal): CustomerPrincipal {
 /** A payment provider repeats by its own means: the id of the event says what is a repetition. */
 const repeatedByItself: ReadonlySet<string> = new Set(['/api/client/payments/webhook'])
 
-/** A client that sends the key with a POST relies on it: where it would be ignored, nothing is done. */
+/**
+ * A client that sends the key with a POST relies on it: where it would be ignored, nothing is done.
+ */
 function refuseUnrepeatable(c: Context<ControlEnv>): void {
   const isSent = c.req.method === 'POST' && requestHeader(c, 'idempotency-key') !== undefined
   if (isSent && !isRepeatable(c) && !repeatedByItself.has(c.req.path))
@@ -108,10 +112,10 @@ const ofDomain: ReadonlySet<Scope> = new Set<Scope>([
 ])
 
 /**
- * Limits a credential that is bound to one SIP domain (SPECIFICATION.md §2.2, §5.5). Extensions, keys and
- * click-to-call have a domain; call records, carriers, money and the rest belong to the whole tenant and
- * would reveal the calls of its other domains.
- * Throws 403 for a scope that covers more than the principal's domain.
+ * Limits a credential that is bound to one SIP domain (SPECIFICATION.md §2.2, §5.5). Extensions,
+ * keys and click-to-call have a domain; call records, carriers, money and the rest belong to the
+ * whole tenant and would reveal the calls of its other domains. Throws 403 for a scope that covers
+ * more than the principal's domain.
  */
 export function refuseBeyondDomain(principal: Principal, scope: Scope): void {
   if (principal.domain === null || ofDomain.has(scope)) return
@@ -162,7 +166,10 @@ export const fieldsWhere = (
 ): readonly BeyondScope[] =>
   fields.flatMap(([isWritten, field, scopes]) => (isWritten ? [{ field, scopes }] : []))
 
-/** The scopes that undoing a write takes: those of its resource, and of the fields on the way there and back. */
+/**
+ * The scopes that undoing a write takes: those of its resource, and of the fields on the way there
+ * and back.
+ */
 export function scopesToUndo<View>(
   { scopes: held }: Principal,
   scope: Scope,

@@ -1,6 +1,6 @@
 /**
- * Scopes: the permissions of a credential, as `resource:action` labels (SPECIFICATION.md §5.9). A grant may use
- * `resource:*`, `*:read` or `*`; a route always requires one exact scope.
+ * Scopes: the permissions of a credential, as `resource:action` labels (SPECIFICATION.md §5.9). A
+ * grant may use `resource:*`, `*:read` or `*`; a route always requires one exact scope.
  */
 
 const resources = [
@@ -80,8 +80,8 @@ function covers(label: string, scope: Scope): boolean {
 }
 
 /**
- * Whether the holder of `holder` may grant `label`. A wildcard is compared as a wildcard, because it also
- * covers scopes that are added later.
+ * Whether the holder of `holder` may grant `label`. A wildcard is compared as a wildcard, because
+ * it also covers scopes that are added later.
  */
 export function mayGrant(holder: readonly string[], label: string): boolean {
   if (holder.includes('*') || holder.includes(label)) return true
@@ -92,7 +92,10 @@ export function mayGrant(holder: readonly string[], label: string): boolean {
 
 export type Role = 'admin' | 'operator' | 'auditor' | 'customer'
 
-/** A customer can access only its own wallet and call records under `/api/client/`; it has no scopes. */
+/**
+ * A customer can access only its own wallet and call records under `/api/client/`; it has no
+ * scopes.
+ */
 export const roleScopes: Readonly<Record<Role, readonly string[]>> = {
   admin: ['*'],
   operator: ['*:read', 'dispatcher:*', 'calls:*'],

@@ -1,6 +1,6 @@
 /**
- * Sessions of people. The token contains only the subject; role, tenant and active flag are read from the
- * row on each request, so that a change takes effect from the next one.
+ * Sessions of people. The token contains only the subject; role, tenant and active flag are read
+ * from the row on each request, so that a change takes effect from the next one.
  */
 import { createHmac, hash, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
@@ -56,9 +56,10 @@ export class Sessions {
   }
 
   /**
-   * A token that expires later, once less than half of the session is left; undefined when it is too early, or when
-   * the session has lasted as long as it may. All tokens of a session have one `jti`: its end is the end of all.
-   * Nothing is read again: a password that has changed since the request was authenticated ends this token, too.
+   * A token that expires later, once less than half of the session is left; undefined when it is
+   * too early, or when the session has lasted as long as it may. All tokens of a session have one
+   * `jti`: its end is the end of all. Nothing is read again: a password that has changed since the
+   * request was authenticated ends this token, too.
    */
   async renewed(
     { userId, jti, expiresAt, latestExpiresAt, passwordMark }: UserPrincipal,
@@ -183,7 +184,9 @@ export const rightsOf = (user: UserRow) => ({
 export const actorOfUser = ({ username, tenant_slug: slug }: UserRow): string =>
   slug === null ? `user:${username}` : `user:${slug}/${username}`
 
-/** An argon2id hash contains a random salt: part of its digest reveals nothing about the password. */
+/**
+ * An argon2id hash contains a random salt: part of its digest reveals nothing about the password.
+ */
 const fingerprint = (passwordHash: string): string =>
   hash('sha256', passwordHash, 'base64url').slice(0, 16)
 
@@ -209,8 +212,8 @@ const claimsForm = z.strictObject({
 export type Claims = z.output<typeof claimsForm>
 
 /**
- * JSON Web Tokens (RFC 7519) for people, HS256 only. The header is compared as constant text, so no token
- * can choose its algorithm. A synchronous HMAC takes 3 µs, WebCrypto 68 µs.
+ * JSON Web Tokens (RFC 7519) for people, HS256 only. The header is compared as constant text, so no
+ * token can choose its algorithm. A synchronous HMAC takes 3 µs, WebCrypto 68 µs.
  */
 export function signJwt(claims: Claims, secret: string): string {
   const payload = Buffer.from(JSON.stringify(claims)).toString('base64url')
@@ -218,8 +221,9 @@ export function signJwt(claims: Claims, secret: string): string {
 }
 
 /**
- * Returns the claims of a token that this service signed and that has not expired at `now` (milliseconds).
- * Rejects a token from the future: it was signed before the clock was set back and would live too long.
+ * Returns the claims of a token that this service signed and that has not expired at `now`
+ * (milliseconds). Rejects a token from the future: it was signed before the clock was set back and
+ * would live too long.
  */
 export function verifyJwt(token: string, secret: string, now: number): Claims | undefined {
   const [head, payload = '', signed = ''] = token.split('.')
@@ -240,7 +244,10 @@ const signature = (text: string, secret: string): Buffer =>
 const NAME = 'jwt_secret'
 const secretRef = { table: 'setting', column: 'value', row: NAME } as const
 
-/** Returns the configured secret, or one that is generated at the first start and stored in the database. */
+/**
+ * Returns the configured secret, or one that is generated at the first start and stored in the
+ * database.
+ */
 export async function jwtSecret(
   store: Store,
   configured: string | undefined,

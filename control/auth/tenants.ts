@@ -23,8 +23,9 @@ export const wrongTenant = (): ApiError =>
 const MAX_KNOWN = 10_000
 
 /**
- * Remembers tenants as `KeyVerifier` remembers tokens: a renamed or deactivated one takes effect from the next request on
- * this node, and on the others within a second. One that is not there is looked up each time.
+ * Remembers tenants as `KeyVerifier` remembers tokens: a renamed or deactivated one takes effect
+ * from the next request on this node, and on the others within a second. One that is not there is
+ * looked up each time.
  */
 export class TenantScope {
   readonly #statements: ReturnType<typeof prepareAll>
@@ -43,8 +44,8 @@ export class TenantScope {
   }
 
   /**
-   * Returns the principal as it acts under this header, or throws or rejects with 403 for a foreign tenant. A global one
-   * without the header needs no look-up.
+   * Returns the principal as it acts under this header, or throws or rejects with 403 for a foreign
+   * tenant. A global one without the header needs no look-up.
    */
   narrow(principal: Principal, slug: string | undefined): Principal | Promise<Principal> {
     const { tenantId } = principal
@@ -120,15 +121,17 @@ export function tenantScope(tenants: TenantScope): Step {
 }
 
 /**
- * Limits a request to the rows of its tenant and domain, and says who asks and when, and what DNS has said of
- * the written destinations: absent when it was not asked.
+ * Limits a request to the rows of its tenant and domain, and says who asks and when, and what DNS
+ * has said of the written destinations: absent when it was not asked.
  */
 export interface RequestScope extends Partial<DnsAnswers> {
   /** The only tenant whose rows exist; null for all tenants. */
   readonly tenantId: number | null
   /** The platform asks, in that tenant. */
   readonly isGlobal?: boolean
-  /** The only SIP domain of that tenant, for rows that have one; absent or null for all its domains. */
+  /**
+   * The only SIP domain of that tenant, for rows that have one; absent or null for all its domains.
+   */
   readonly domain?: string | null
   /** For the ledger and the audit: `key:<uuid>`, `user:<username>`, `seed`. */
   readonly actor: string

@@ -50,8 +50,8 @@ export class UserStore {
   }
 
   /**
-   * Returns the users with this name, global ones first; with `slug`, those of that tenant. Names are
-   * stored in lower case.
+   * Returns the users with this name, global ones first; with `slug`, those of that tenant. Names
+   * are stored in lower case.
    */
   byUsername(username: string, slug?: string): Promise<readonly UserRow[]> {
     const query = this.#rows()

@@ -1,6 +1,6 @@
 /**
- * Verifies a token (SPECIFICATION.md §5.4): 12-character prefix, SHA-256 compared with the stored hashes,
- * expiry and active flag. `rate-limit.ts` checks the quota afterwards.
+ * Verifies a token (SPECIFICATION.md §5.4): 12-character prefix, SHA-256 compared with the stored
+ * hashes, expiry and active flag. `rate-limit.ts` checks the quota afterwards.
  */
 import { timingSafeEqual } from 'node:crypto'
 import { networkCheck } from '../../schema/net/ip-address.ts'
@@ -14,8 +14,8 @@ import { RememberedRows } from '../http/remembered-rows.ts'
 const rejected: Presented = { kind: 'rejected' }
 
 /**
- * How long tokens are accepted from memory while the database server does not answer this node: a key that was revoked
- * on another node meanwhile is good here until then. Milliseconds.
+ * How long tokens are accepted from memory while the database server does not answer this node: a
+ * key that was revoked on another node meanwhile is good here until then. Milliseconds.
  */
 export const LONGEST_UNCONFIRMED_MS = 600_000
 
@@ -39,7 +39,10 @@ export class KeyVerifier {
   /** Unknown tokens, so that a client with a wrong token costs no database read per request. */
   readonly #unknown = recentlyUsed<string, true>(MAX_UNKNOWN)
 
-  /** @param unconfirmedMs the age of the last news of changes on other nodes; 0 where there are none. */
+  /**
+   * @param unconfirmedMs the age of the last news of changes on other nodes; 0 where there are
+   * none.
+   */
   constructor(keys: Pick<KeyStore, 'byId' | 'candidates'>, unconfirmedMs: () => number = () => 0) {
     this.#keys = keys
     this.#isCurrent = () => unconfirmedMs() < LONGEST_UNCONFIRMED_MS
@@ -47,8 +50,9 @@ export class KeyVerifier {
   }
 
   /**
-   * `token` has the form of a token. Expiry is checked at `now` on every request, cached or not. A cached token
-   * is verified at once, unless it may have been revoked long ago: then the database is asked.
+   * `token` has the form of a token. Expiry is checked at `now` on every request, cached or not. A
+   * cached token is verified at once, unless it may have been revoked long ago: then the database
+   * is asked.
    */
   verify(token: string, address: string, now: number): Presented | Promise<Presented> {
     const hash = hashToken(token)
@@ -58,7 +62,10 @@ export class KeyVerifier {
     return this.#lookUp(token, hash, address, now)
   }
 
-  /** Called before a write of a key resolves, so that a revocation takes effect from the next request. */
+  /**
+   * Called before a write of a key resolves, so that a revocation takes effect from the next
+   * request.
+   */
   clear(): void {
     this.#known.clear()
     this.#unknown.clear()

@@ -63,7 +63,10 @@ export function activeCallView(
 
 export type ActiveCallView = ReturnType<ReturnType<typeof activeCallView>>
 
-/** The cost if the call ended now; null when another OCS charges the call, or the price is not for the reader. */
+/**
+ * The cost if the call ended now; null when another OCS charges the call, or the price is not for
+ * the reader.
+ */
 function costOf(ocs: Platform['ocs'], callUuid: string, seconds: number): CostView {
   if (ocs === undefined) return { cost: null, cost_exact: null, currency: null, price: null }
   const { costMicros, currency, tariff } = ocs.costSoFar(callUuid, seconds)

@@ -279,9 +279,9 @@ const transferBody = transferFields.extend({ call_uuid: z.guid() })
 const callPath = z.strictObject({ uuid: z.guid() })
 
 /**
- * `POST /telephony/transfer`: transfers one party of an answered call. The other party stays connected
- * until the destination answers. A transferred phone pays for the new call as if it had sent REFER itself
- * (SPECIFICATION.md §12.2); otherwise the payer of the call continues to pay.
+ * `POST /telephony/transfer`: transfers one party of an answered call. The other party stays
+ * connected until the destination answers. A transferred phone pays for the new call as if it had
+ * sent REFER itself (SPECIFICATION.md §12.2); otherwise the payer of the call continues to pay.
  */
 function transferRoutes({ engine, others }: Pick<Platform, 'engine'> & WithOthers) {
   const atNode = atNodeOfCall({ engine, others })
@@ -364,7 +364,10 @@ function transferStartedOrThrow(result: TransferResult): string {
   }
 }
 
-/** Between the rows of a list. JSON texts have no line breaks inside, so a list is split without parsing it. */
+/**
+ * Between the rows of a list. JSON texts have no line breaks inside, so a list is split without
+ * parsing it.
+ */
 const ROW_SEPARATOR = ',\n'
 /** Rows between two turns of the event loop: about 5 ms. SIP shares the thread. */
 const MERGED_SLICE = 2_000

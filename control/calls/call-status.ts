@@ -1,6 +1,6 @@
 /**
- * `GET /pbx/calls/{uuid}`: the state of a live call, or the result of an ended one (SPECIFICATION.md
- * §12.2).
+ * `GET /pbx/calls/{uuid}`: the state of a live call, or the result of an ended one
+ * (SPECIFICATION.md §12.2).
  */
 import { Hono } from 'hono'
 import { sql } from 'kysely'
@@ -130,7 +130,8 @@ export function callStatusRoutes({
       const ended = engine.calls.recent(uuid) ?? (await recorded(store, uuid))
       if (ended !== undefined && isVisible(ended.tenantId, principal))
         return ok(c, endedView(ended, principal))
-      // The record of a call is there for all nodes; before that, the node of the call alone knows it.
+      // The record of a call is there for all nodes; before that, the node of the call alone knows
+      // it.
       const answer = ended === undefined ? await answerOfPeer(c, others) : undefined
       if (answer === undefined) throw notFound('call')
       return answer

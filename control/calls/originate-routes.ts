@@ -1,4 +1,7 @@
-/** Click-to-call (SPECIFICATION.md §4.1): rings the phones of the extension first, then calls the number. */
+/**
+ * Click-to-call (SPECIFICATION.md §4.1): rings the phones of the extension first, then calls the
+ * number.
+ */
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import { type OriginateResult, TEST_CALL_SECONDS } from '../../schema/contracts/calls.ts'
@@ -182,8 +185,8 @@ export async function sourceExtension(
 }
 
 /**
- * The tenant's own numbers: its numbers, those of its customers, and its extensions. A leading `+` is
- * ignored.
+ * The tenant's own numbers: its numbers, those of its customers, and its extensions. A leading `+`
+ * is ignored.
  */
 async function mayShow(store: Store, tenantId: number, number: string): Promise<boolean> {
   const digits = number.replace(/^\+/, '')
@@ -230,8 +233,8 @@ const testCallBody = originateBody.pick({
 })
 
 /**
- * `POST /routing/carriers/{id}/test-call`: click-to-call through the gateways of one carrier, for half a minute at most.
- * The call is charged and refused like any call of the extension.
+ * `POST /routing/carriers/{id}/test-call`: click-to-call through the gateways of one carrier, for
+ * half a minute at most. The call is charged and refused like any call of the extension.
  */
 export function testCallRoutes({
   store,
@@ -307,8 +310,8 @@ const placedCallBody = z.strictObject({
 })
 
 /**
- * `POST /telephony/test-call`: a call whose caller is Tollgate itself. It is routed, charged and recorded like a call of
- * `from`; nothing is heard.
+ * `POST /telephony/test-call`: a call whose caller is Tollgate itself. It is routed, charged and
+ * recorded like a call of `from`; nothing is heard.
  */
 export function placedCallRoutes({
   store,

@@ -1,6 +1,7 @@
 /**
- * The messages of a trace as a packet capture (libpcap's file format, raw IP packets). The trace has no packets: each
- * message becomes one UDP datagram, whatever carried it, and an address that the trace does not have is 0.0.0.0.
+ * The messages of a trace as a packet capture (libpcap's file format, raw IP packets). The trace
+ * has no packets: each message becomes one UDP datagram, whatever carried it, and an address that
+ * the trace does not have is 0.0.0.0.
  */
 import { parseHostPort } from '../../engine/sip-server/message/index.ts'
 import type { Trace, TraceMessage } from '../../schema/contracts/calls.ts'
@@ -85,7 +86,10 @@ function recordOf(message: TraceMessage, ends: EndpointPair): Buffer {
   return Buffer.concat([header, packet])
 }
 
-/** RFC 791 or RFC 8200, then RFC 768. Addresses of both families in one packet are written as IPv6 (RFC 4291 §2.5.5.2). */
+/**
+ * RFC 791 or RFC 8200, then RFC 768. Addresses of both families in one packet are written as IPv6
+ * (RFC 4291 §2.5.5.2).
+ */
 function packetOf(text: Buffer, { from, to }: EndpointPair): Buffer {
   const isMixed = from.address.length !== to.address.length
   const [source, target] = isMixed

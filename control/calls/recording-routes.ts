@@ -1,6 +1,6 @@
 /**
- * Recordings of calls: started and stopped while they are live, played and removed afterwards. Who plays one is in the
- * audit log (`control/app.ts` mounts it for this path).
+ * Recordings of calls: started and stopped while they are live, played and removed afterwards. Who
+ * plays one is in the audit log (`control/app.ts` mounts it for this path).
  */
 import { open } from 'node:fs/promises'
 import { type Context, Hono } from 'hono'

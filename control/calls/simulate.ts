@@ -219,7 +219,10 @@ interface NamedSource {
   readonly name: string
 }
 
-/** The extension that calls; the only trunk, for a number; or a program of the platform, which may name any payer. */
+/**
+ * The extension that calls; the only trunk, for a number; or a program of the platform, which may
+ * name any payer.
+ */
 async function usualSource(principal: Principal, from: string, store: Store) {
   const phones = await extensions(principal, store, from)
   const trunks = await carriers(principal, store)
@@ -292,7 +295,9 @@ async function carriers(
 const isVisible = ({ origin }: Simulation, { tenantId }: Principal): boolean =>
   tenantId === null || (origin.kind !== 'proxy' && origin.tenantIds.includes(tenantId))
 
-/** Hidden from tenants: costs of carriers, and resources of others that take no part in the call. */
+/**
+ * Hidden from tenants: costs of carriers, and resources of others that take no part in the call.
+ */
 async function viewOf(
   simulation: Simulation,
   at: number,
@@ -384,7 +389,9 @@ function marginOf(cost: CarrierCost | undefined, payment: Simulation['payment'])
 const decimalOrNull = (micros: number | null | undefined): string | null =>
   micros == null ? null : moneyToDecimal(micros)
 
-/** No code: no phone of the extension is registered. Details about a payer are for its tenant only. */
+/**
+ * No code: no phone of the extension is registered. Details about a payer are for its tenant only.
+ */
 const textOf = (
   { code, detail }: Extract<SimulatedVerdict, { readonly kind: 'refused' }>,
   isOwn: boolean,
@@ -399,7 +406,10 @@ const noPayment = {
   at: null,
 }
 
-/** The price needs `rates:read`. A tenant does not see who pays where that is no customer of its own. */
+/**
+ * The price needs `rates:read`. A tenant does not see who pays where that is no customer of its
+ * own.
+ */
 async function paymentView(
   { payment }: Simulation,
   at: number,

@@ -1,6 +1,6 @@
 /**
- * `POST /telephony/spy`: connects a supervisor to a live call. The node of the call does it, if its dispatcher set has
- * a `spy_uri`; a call whose media passes a relay can be listened to there, too.
+ * `POST /telephony/spy`: connects a supervisor to a live call. The node of the call does it, if its
+ * dispatcher set has a `spy_uri`; a call whose media passes a relay can be listened to there, too.
  */
 import { Hono } from 'hono'
 import { z } from 'zod'

@@ -1,6 +1,6 @@
 /**
- * `GET /calls/{uuid}/trace`: the SIP messages of a call, and the decisions between them; with `.pcap`, the messages as
- * a packet capture.
+ * `GET /calls/{uuid}/trace`: the SIP messages of a call, and the decisions between them; with
+ * `.pcap`, the messages as a packet capture.
  */
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
@@ -116,7 +116,10 @@ async function endOfRecord(
 }
 
 export function traceRoutes(deps: TraceDeps & WithOthers) {
-  /** `answer` with the trace, or the response of the node that has it, or `answer` with the result of `left`. */
+  /**
+   * `answer` with the trace, or the response of the node that has it, or `answer` with the result
+   * of `left`.
+   */
   const answered = async (
     c: Context<ControlEnv>,
     uuid: string,
@@ -202,7 +205,9 @@ export type TraceDeps = Pick<Platform, 'store' | 'ocs'> & {
   readonly engine: Pick<EnginePort, 'trace'>
 }
 
-/** The trace as a principal may see it. Undefined: it is not stored any more, or of another tenant. */
+/**
+ * The trace as a principal may see it. Undefined: it is not stored any more, or of another tenant.
+ */
 export async function findTrace(
   engine: TraceDeps['engine'],
   uuid: string,
@@ -213,7 +218,10 @@ export async function findTrace(
   return scopes.has('calls:control') ? trace : withoutTags(trace)
 }
 
-/** Hides the tags of dialogs, with which anybody can send requests in them. Equal tags get equal numbers. */
+/**
+ * Hides the tags of dialogs, with which anybody can send requests in them. Equal tags get equal
+ * numbers.
+ */
 function withoutTags(trace: Trace): Trace {
   const shown = new Map<string, string>()
   const hide = (_match: string, name: string, tag: string): string => {
@@ -227,7 +235,10 @@ function withoutTags(trace: Trace): Trace {
   return { ...trace, entries }
 }
 
-/** Also those in Replaces, Join and Target-Dialog, escaped as in a Refer-To, and in the dialog-info of a body. */
+/**
+ * Also those in Replaces, Join and Target-Dialog, escaped as in a Refer-To, and in the dialog-info
+ * of a body.
+ */
 const tags = /((?:;|%3B|[ \t])[ \t]*(?:[a-z]+-)?tag[ \t]*(?:=|%3D)[ \t]*["']?)([^;,>\s"'%&?]+)/gi
 
 export async function traceView(uuid: string, trace: Trace, principal: Principal, deps: TraceDeps) {
@@ -279,7 +290,10 @@ function withoutPrice(detail: Detail): Detail {
 const inSnakeCase = (name: string): string =>
   name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
 
-/** Carrier prices are hidden from tenants; name and money of a customer from users that may not see it. */
+/**
+ * Carrier prices are hidden from tenants; name and money of a customer from users that may not see
+ * it.
+ */
 async function detailFor(detail: Detail, principal: Principal, deps: TraceDeps): Promise<Detail> {
   const { prices, balance, available, ...others } = detail
   const customer = await customerOf(detail['customerId'], principal, deps)

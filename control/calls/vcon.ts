@@ -1,4 +1,7 @@
-/** A call that has ended as a vCon (draft-ietf-vcon-vcon-core, before: draft-ietf-vcon-vcon-container), unsigned. */
+/**
+ * A call that has ended as a vCon (draft-ietf-vcon-vcon-core, before:
+ * draft-ietf-vcon-vcon-container), unsigned.
+ */
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import type { Disposition } from '../../schema/contracts/field-values.ts'
@@ -116,7 +119,9 @@ const incomplete: Readonly<Record<Exclude<Disposition, 'ANSWERED'>, string>> = {
 /** The uuid of a call that a node reported may be any text. */
 const path = z.strictObject({ uuid: z.string().max(200) })
 
-/** `GET /calls/{uuid}/vcon`: everything known about an ended call, as one file for other programs. */
+/**
+ * `GET /calls/{uuid}/vcon`: everything known about an ended call, as one file for other programs.
+ */
 export function vconRoutes(deps: TraceDeps & WithOthers) {
   return new Hono<ControlEnv>().get(
     '/calls/:uuid/vcon',

@@ -124,8 +124,9 @@ export class AuditLog {
   }
 
   /**
-   * Stores waiting entries; called periodically. Resolves with false while the database cannot be written. An
-   * entry is stored twice when the connection to a database server broke before its answer.
+   * Stores waiting entries; called periodically. Resolves with false while the database cannot be
+   * written. An entry is stored twice when the connection to a database server broke before its
+   * answer.
    */
   flush(): Promise<boolean> {
     return this.#flushes.request()
@@ -322,10 +323,10 @@ export function digestOf(shown: unknown): string | null {
 export const mutatingMethods = ['POST', 'PUT', 'PATCH', 'DELETE'] as const
 
 /**
- * Writes one entry for every mutating request with a valid credential and for every login, whatever the
- * result: it is mounted before everything that may reject. It leaves out requests without a credential,
- * those over a rate limit, and failed logins beyond a few per minute, because any client could fill the
- * disk with them. `onOmitted` counts those logins.
+ * Writes one entry for every mutating request with a valid credential and for every login, whatever
+ * the result: it is mounted before everything that may reject. It leaves out requests without a
+ * credential, those over a rate limit, and failed logins beyond a few per minute, because any
+ * client could fill the disk with them. `onOmitted` counts those logins.
  */
 export function auditTrail(
   log: AuditLog,
@@ -335,7 +336,8 @@ export function auditTrail(
   const admits = anonymousLimit(steadyNow)
   return async (c, next) => {
     await next()
-    // Nodes report several times per call; call record, ledger and report say more than an entry would.
+    // Nodes report several times per call; call record, ledger and report say more than an entry
+    // would.
     if (c.req.path.startsWith('/api/ocs/')) return
     const principal = whoAsked(c)
     const digests = digestsOf(c)
@@ -388,7 +390,9 @@ function whoAsked(c: Context<ControlEnv>): Principal | undefined {
 const ENTRIES_A_MINUTE = 60
 const MINUTE_MS = 60_000
 
-/** Limits entries per minute for requests without a credential, because any client can send those. */
+/**
+ * Limits entries per minute for requests without a credential, because any client can send those.
+ */
 function anonymousLimit(steadyNow: () => number): () => boolean {
   let minute = -1
   let entries = 0

@@ -69,13 +69,19 @@ export class ChangeStore {
     return first(this.#store, query)
   }
 
-  /** The last changes of a target that stand, the last one first; with `after`, those that were made after it. */
+  /**
+   * The last changes of a target that stand, the last one first; with `after`, those that were made
+   * after it.
+   */
   lastMade({ kind, id }: Target, after = 0): Promise<readonly ChangeEntry[]> {
     const query = this.#ofTarget({ kind, id }).where('state', '=', 'made').where('id', '>', after)
     return all(this.#store, query)
   }
 
-  /** The last changes of a target before one of them, the last one first, but for those that were taken back. */
+  /**
+   * The last changes of a target before one of them, the last one first, but for those that were
+   * taken back.
+   */
   lastBefore(target: Target, before: number): Promise<readonly ChangeEntry[]> {
     const query = this.#ofTarget(target)
       .where('state', 'not in', ['undone', 'expired'])
@@ -151,8 +157,8 @@ export class ChangeStore {
   }
 
   /**
-   * The state before a pending change is another one than when it was entered. It is about no row, so its states are
-   * words, which do not count (`state-quota.ts`).
+   * The state before a pending change is another one than when it was entered. It is about no row,
+   * so its states are words, which do not count (`state-quota.ts`).
    */
   async rewrite({ change_id, ...entry }: NewChangeEntry): Promise<void> {
     const { effect, state_before, state_after } = entry
@@ -224,7 +230,10 @@ export const stateText = (state: Json | null): string | null =>
 export const stateIn = (text: string | null): Json | null =>
   text === null ? null : (JSON.parse(text) as Json)
 
-/** The last change that stands and is about the same as this state; with `after`, one that was made after it. */
+/**
+ * The last change that stands and is about the same as this state; with `after`, one that was made
+ * after it.
+ */
 export async function lastAbout(
   entries: ChangeStore,
   kind: RestorableKind | null,
@@ -246,8 +255,8 @@ const isAbout = (
   kind.isAbout(stateIn(after), state)
 
 /**
- * The state to which the end of a change leads: that before it. Where a temporary change had made that state, and its
- * time is over meanwhile, it is the state before that one, and so on.
+ * The state to which the end of a change leads: that before it. Where a temporary change had made
+ * that state, and its time is over meanwhile, it is the state before that one, and so on.
  */
 export async function stateAtEnd(
   entry: ChangeEntry,

@@ -1,7 +1,8 @@
 /**
- * The one way to change something, for tools and for requests of the API. A plan says what a change does, and its entry
- * is written with it. A dry run is a plan that ends there, a proposal is a plan that waits, and an undoing is a plan made
- * of an entry (`undo.ts`). A request that writes rows has no plan: its effect is read from their states before and after.
+ * The one way to change something, for tools and for requests of the API. A plan says what a change
+ * does, and its entry is written with it. A dry run is a plan that ends there, a proposal is a plan
+ * that waits, and an undoing is a plan made of an entry (`undo.ts`). A request that writes rows has
+ * no plan: its effect is read from their states before and after.
  */
 import { isDeepStrictEqual } from 'node:util'
 import type { Context } from 'hono'
@@ -47,24 +48,27 @@ import { timeOrNull } from '../http/view-fields.ts'
 export interface ChangeEffect {
   readonly target: Target
   /**
-   * The row to which the call's names lead, as `customer 7`, where the target does not say it: its id is new, or made of
-   * names. What a person approves is of this row only.
+   * The row to which the call's names lead, as `customer 7`, where the target does not say it: its
+   * id is new, or made of names. What a person approves is of this row only.
    */
   readonly row?: string
   /**
-   * The state of the target now and afterwards, as `restore` of the kind understands it, without secrets; null: it is not
-   * there. Equal: nothing changes.
+   * The state of the target now and afterwards, as `restore` of the kind understands it, without
+   * secrets; null: it is not there. Equal: nothing changes.
    */
   readonly before: Json | null
   readonly after: Json | null
   /**
-   * One sentence in our own words. Stored and given texts are in it only as `quoted` of `clean-text.ts` makes them:
-   * an agent and a person read it.
+   * One sentence in our own words. Stored and given texts are in it only as `quoted` of
+   * `clean-text.ts` makes them: an agent and a person read it.
    */
   readonly effect: string
   /** Who is affected now, such as live calls or requests per hour. */
   readonly affected: Readonly<Record<string, number>>
-  /** How it is undone: by `undo_change`, not at all, or, where it undoes a change, by making that one again. */
+  /**
+   * How it is undone: by `undo_change`, not at all, or, where it undoes a change, by making that
+   * one again.
+   */
   readonly undo: 'restores' | 'none' | 'repeats'
 }
 
@@ -75,8 +79,9 @@ export interface Plan<O> extends ChangeEffect {
   /** The tool's own fields of the answer of a dry run, and of a call that changes nothing. */
   readonly preview: O
   /**
-   * Makes the change, and resolves with the tool's own fields. Where the target is a row, it runs in the transaction
-   * that writes the entry: it waits for statements only, and may run again from its beginning.
+   * Makes the change, and resolves with the tool's own fields. Where the target is a row, it runs
+   * in the transaction that writes the entry: it waits for statements only, and may run again from
+   * its beginning.
    */
   readonly apply: () => Promise<O>
   /** What is known only once it is applied: the id of a new row, and the state as it is stored. */
@@ -250,8 +255,9 @@ interface Run<T> {
 }
 
 /**
- * Changes a row and notes it in one transaction; another target between two: the duties settle what a crash has left
- * between them (`undo.ts`). Then puts it into effect. Undefined: it could not go on, or there was nothing to do.
+ * Changes a row and notes it in one transaction; another target between two: the duties settle what
+ * a crash has left between them (`undo.ts`). Then puts it into effect. Undefined: it could not go
+ * on, or there was nothing to do.
  */
 export async function run<T>(
   deps: ChangeDeps,
@@ -292,9 +298,9 @@ export const changeUnderWay = (): ApiError =>
   )
 
 /**
- * The target already has the wanted state. If an earlier temporary change ends sooner than this order asks, a new change
- * replaces it, which leads back to the same state. The order never shortens it: a caller who may not undo the change could
- * otherwise let it expire.
+ * The target already has the wanted state. If an earlier temporary change ends sooner than this
+ * order asks, a new change replaces it, which leads back to the same state. The order never
+ * shortens it: a caller who may not undo the change could otherwise let it expire.
  */
 async function keepLonger<O>(
   { deps, order, entries }: ChangeContext,

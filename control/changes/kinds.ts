@@ -22,8 +22,9 @@ export interface ChangeDeps extends Pick<
 /** A kind of thing that can be brought back to the state it had. */
 export interface RestorableKind {
   /**
-   * Its state is in rows: it is read, restored and entered in one transaction, so `read`, `restore` and `admit` wait for
-   * statements only. Otherwise the entry is written before the change, and settled after it.
+   * Its state is in rows: it is read, restored and entered in one transaction, so `read`, `restore`
+   * and `admit` wait for statements only. Otherwise the entry is written before the change, and
+   * settled after it.
    */
   readonly isRow: boolean
   /** Null: it is not there. */
@@ -43,11 +44,18 @@ export interface RestorableKind {
   readonly nameOf?: (state: FieldState, deps: ChangeDeps) => Promise<string>
   /** The effect of undoing a creation, as a phrase; absent: "is removed: it was not there". */
   readonly uncreated?: string
-  /** Whether a thing with the first state has the state of a change. Absent: they are the same JSON. */
+  /**
+   * Whether a thing with the first state has the state of a change. Absent: they are the same JSON.
+   */
   readonly isSame?: (state: Json | null, ofChange: Json | null) => boolean
-  /** Whether two changes with these states are about the same. Absent: all changes of one thing are. */
+  /**
+   * Whether two changes with these states are about the same. Absent: all changes of one thing are.
+   */
   readonly isAbout?: (one: Json | null, other: Json | null) => boolean
-  /** Throws an `ApiError` unless the principal may bring it from one state to the other; the platform always may. */
+  /**
+   * Throws an `ApiError` unless the principal may bring it from one state to the other; the
+   * platform always may.
+   */
   readonly admit: (
     id: string,
     change: { readonly from: Json | null; readonly to: Json | null },
@@ -109,7 +117,9 @@ export function hasFields(whole: Json | null, wanted: Json | null): boolean {
   )
 }
 
-/** Whether two changes are about the same; one that adds or removes the thing is about all of it. */
+/**
+ * Whether two changes are about the same; one that adds or removes the thing is about all of it.
+ */
 export function shareFields(one: Json | null, other: Json | null): boolean {
   const [fields, others] = [fieldsOf(one), fieldsOf(other)]
   if (fields === null || others === null) return true

@@ -1,10 +1,11 @@
 /**
- * Bounds what the entries of changes hold of states, for each tenant and for the platform: the oldest states give way to
- * new ones. The entry itself stays, with who, what, when and why, and with the names of the fields.
+ * Bounds what the entries of changes hold of states, for each tenant and for the platform: the
+ * oldest states give way to new ones. The entry itself stays, with who, what, when and why, and
+ * with the names of the fields.
  *
- * A row of the table `setting` counts for each owner, in the transaction that writes the entry; each write that counts
- * lets go as much as it adds. The states of a temporary change are needed at its end: they never give way, and are counted
- * by number.
+ * A row of the table `setting` counts for each owner, in the transaction that writes the entry;
+ * each write that counts lets go as much as it adds. The states of a temporary change are needed at
+ * its end: they never give way, and are counted by number.
  */
 import { fieldsOf, type FieldState, type Json } from './kinds.ts'
 import { createHash } from 'node:crypto'
@@ -38,8 +39,8 @@ const limitsOfPlatform: StateLimits = { bytes: 64 * MIB, temporary: 16_384 }
 /** An entry has no less: so few give way to one. */
 const LEAST_BYTES = 512
 /**
- * An entry with less counts for this or for nothing, in proportion: writes of one owner that run at the same time seldom
- * meet at its row, where PostgreSQL lets one of them run again.
+ * An entry with less counts for this or for nothing, in proportion: writes of one owner that run at
+ * the same time seldom meet at its row, where PostgreSQL lets one of them run again.
  */
 const UNIT_BYTES = 4_096
 /** Entries that are read at once: they may have 64 kB each. */
@@ -66,8 +67,8 @@ export class StateQuota {
   }
 
   /**
-   * The entry as it is to be inserted by the transaction of the caller. Throws 409 for a temporary change when too many
-   * of the tenant wait for their end.
+   * The entry as it is to be inserted by the transaction of the caller. Throws 409 for a temporary
+   * change when too many of the tenant wait for their end.
    */
   async admit(entry: NewEntry): Promise<NewEntry> {
     const bytes = weightOf(entry)
@@ -206,7 +207,10 @@ function defaultLimits(tenantId: number | null): StateLimits {
 const nameOf = (owner: number | null): string =>
   owner === null ? 'change_states' : `change_states:${owner}`
 
-/** At the end of a change, the state before it is restored, also beneath one that was superseded (`stateAtEnd`). */
+/**
+ * At the end of a change, the state before it is restored, also beneath one that was superseded
+ * (`stateAtEnd`).
+ */
 const mustStay = ({ expires_at: expiresAt, state }: Pick<Entry, 'expires_at' | 'state'>): boolean =>
   expiresAt !== null && state !== 'undone' && state !== 'expired'
 
@@ -221,7 +225,10 @@ function weightOf({ change_id, ...states }: States & Pick<Entry, 'change_id'>): 
   return share < bytes / UNIT_BYTES ? UNIT_BYTES : 0
 }
 
-/** 0: it has no values that could give way. A word such as `inactive` is no longer than what would stand for it. */
+/**
+ * 0: it has no values that could give way. A word such as `inactive` is no longer than what would
+ * stand for it.
+ */
 function bytesOf({ state_before: before, state_after: after }: States): number {
   const texts = [before, after].filter((text) => text !== null && valuesIn(text) === 'kept')
   const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text ?? ''), 0)

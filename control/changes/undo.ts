@@ -1,7 +1,8 @@
 /**
- * Undoes a change: its target gets back the state that it had. Refused when the target was changed since, so that nothing
- * that was done later is lost. The platform undoes by itself the changes whose time is over, and settles those that a
- * process has left half made; each node polls, and one of them works on a change.
+ * Undoes a change: its target gets back the state that it had. Refused when the target was changed
+ * since, so that nothing that was done later is lost. The platform undoes by itself the changes
+ * whose time is over, and settles those that a process has left half made; each node polls, and one
+ * of them works on a change.
  */
 import { z } from 'zod'
 import { timeToText } from '../../schema/columns.ts'
@@ -40,7 +41,10 @@ export interface UndoOrder {
   readonly changeId: string
   readonly reason: string
   readonly isDryRun: boolean
-  /** Gets the undoing as a plan before it runs, and throws when it is not what a person has approved. */
+  /**
+   * Gets the undoing as a plan before it runs, and throws when it is not what a person has
+   * approved.
+   */
   readonly accept?: ChangeOrder['accept']
 }
 
@@ -54,7 +58,9 @@ export interface UndoneChange {
   readonly state: Json | null
 }
 
-/** Throws an `ApiError` unless the caller may see and undo the change, and nothing came after it. */
+/**
+ * Throws an `ApiError` unless the caller may see and undo the change, and nothing came after it.
+ */
 export async function undoChange(deps: ChangeDeps, order: UndoOrder): Promise<UndoneChange> {
   const { principal, changeId, isDryRun } = order
   const entries = new ChangeStore(deps.store)
@@ -144,7 +150,10 @@ async function restore(
   })
 }
 
-/** Reads the entry again, and throws unless it can be undone now. Undefined: it has been undone before. */
+/**
+ * Reads the entry again, and throws unless it can be undone now. Undefined: it has been undone
+ * before.
+ */
 async function undoable(
   { change_id: changeId }: ChangeEntry,
   { kind, entries, deps, admit, accept }: RestoreContext,
@@ -172,7 +181,10 @@ async function undoable(
   return { state }
 }
 
-/** A person approves it by this text, so it says what is taken back; that text has names in quotes already. */
+/**
+ * A person approves it by this text, so it says what is taken back; that text has names in quotes
+ * already.
+ */
 function effectOf(entry: ChangeEntry, kind: RestorableKind): string {
   const { change_id, tool, target_kind, target_id, effect, state_before } = entry
   const becomes =
@@ -224,7 +236,10 @@ const changedSince = (later: ChangeEntry | undefined): ApiError =>
 export const CHANGES_POLL_MS = 1_000
 /** Changes of one poll. */
 const BATCH = 20
-/** How long one waits that cannot be undone now, such as for another node of its set to be in service. */
+/**
+ * How long one waits that cannot be undone now, such as for another node of its set to be in
+ * service.
+ */
 const RETRY_MS = 60_000
 
 const PLATFORM = 'platform'
@@ -238,7 +253,10 @@ export interface ChangeDutiesDeps extends ChangeDeps {
 export class ChangeDuties {
   readonly #deps: ChangeDutiesDeps
   readonly #entries: ChangeStore
-  /** Changes that could not be undone, with the time of the next attempt: no more than fall due in `RETRY_MS`. */
+  /**
+   * Changes that could not be undone, with the time of the next attempt: no more than fall due in
+   * `RETRY_MS`.
+   */
   readonly #waiting = new Map<string, number>()
   #isBusy = false
   #isFailing = false
@@ -249,7 +267,9 @@ export class ChangeDuties {
     this.#entries = new ChangeStore(deps.store)
   }
 
-  /** Called before the first request, unless another process serves: claims of a dead process end. */
+  /**
+   * Called before the first request, unless another process serves: claims of a dead process end.
+   */
   begin(): Promise<void> {
     return this.#entries.endClaims()
   }
@@ -275,7 +295,10 @@ export class ChangeDuties {
     }
   }
 
-  /** Settles a change whose process has ended: the state of the target shows whether the change was made. */
+  /**
+   * Settles a change whose process has ended: the state of the target shows whether the change was
+   * made.
+   */
   async #settle(entry: ChangeEntry): Promise<void> {
     const kind = restorable(this.#deps.kinds, entry.target_kind)
     const isMade =

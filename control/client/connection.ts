@@ -1,4 +1,7 @@
-/** One request to the API: its credential, how long it may take, what is tried again, and how it fails. */
+/**
+ * One request to the API: its credential, how long it may take, what is tried again, and how it
+ * fails.
+ */
 
 export interface ConnectionOptions {
   /** Where the API is, such as `http://127.0.0.1:8080`. */
@@ -13,7 +16,10 @@ export interface ConnectionOptions {
   readonly retries?: number | undefined
   /** Instead of the global `fetch`. */
   readonly fetch?: ((url: string, init: RequestInit) => Promise<Response>) | undefined
-  /** Is given each answer: its headers have the rest of the rate limit, the change that was entered, and instances that did not answer. */
+  /**
+   * Is given each answer: its headers have the rest of the rate limit, the change that was entered,
+   * and instances that did not answer.
+   */
   readonly onAnswer?: ((answer: AnswerNote) => void) | undefined
 }
 

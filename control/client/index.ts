@@ -1,4 +1,7 @@
-/** `tollgate/client`: the control API for programs, in Node.js and in browsers, without dependencies. */
+/**
+ * `tollgate/client`: the control API for programs, in Node.js and in browsers, without
+ * dependencies.
+ */
 import { Connection, type ConnectionOptions, type RequestOptions } from './connection.ts'
 import { operations, type Operations } from './operations.ts'
 
@@ -104,7 +107,10 @@ export class Tollgate {
   }
 
   readonly keys = {
-    /** The answer has the token, once. Without one, the first answer was lost on its way: rotate the key. */
+    /**
+     * The answer has the token, once. Without one, the first answer was lost on its way: rotate the
+     * key.
+     */
     create: (body: Body<'createApplicationKey'>, options?: RequestOptions) =>
       this.request('createApplicationKey', { body }, options),
     get: (uuid: string, options?: RequestOptions) =>

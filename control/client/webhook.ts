@@ -34,7 +34,10 @@ export class WebhookError extends Error {
 const defaultToleranceSeconds = 300
 const shortestSecretBytes = 24
 
-/** Returns the event of a webhook that is signed with `secret`. @throws {WebhookError} for any other, {TypeError} for a secret that is none */
+/**
+ * Returns the event of a webhook that is signed with `secret`. @throws {WebhookError} for any
+ * other, {TypeError} for a secret that is none
+ */
 export async function verifyWebhook(received: ReceivedWebhook): Promise<WebhookEvent> {
   const { headers, secret, toleranceSeconds = defaultToleranceSeconds } = received
   const { now = Date.now() } = received
@@ -60,7 +63,8 @@ export async function verifyWebhook(received: ReceivedWebhook): Promise<WebhookE
     false,
     ['verify'],
   )
-  // Several while the secret is replaced. `verify` takes the same time wherever a signature differs.
+  // Several while the secret is replaced. `verify` takes the same time wherever a signature
+  // differs.
   for (const signature of signatures.split(' ').filter((each) => each.startsWith('v1,')))
     if (await crypto.subtle.verify('HMAC', key, fromBase64(signature.slice(3)), signed))
       return JSON.parse(new TextDecoder().decode(body)) as WebhookEvent

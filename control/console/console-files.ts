@@ -1,4 +1,7 @@
-/** The files of the console as `build.mjs` has made them, read once: the page, the guide, and assets, in three encodings. */
+/**
+ * The files of the console as `build.mjs` has made them, read once: the page, the guide, and
+ * assets, in three encodings.
+ */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -8,7 +11,10 @@ export interface ConsoleFiles {
   readonly page: string
   /** GUIDE.md as HTML. */
   readonly guide: Asset
-  /** By name, which contains a hash of the content; those of earlier builds too, for pages that are open (D321). */
+  /**
+   * By name, which contains a hash of the content; those of earlier builds too, for pages that are
+   * open (D321).
+   */
   readonly assets: ReadonlyMap<string, Asset>
 }
 

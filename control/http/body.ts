@@ -1,6 +1,7 @@
 /**
- * The bytes of a request body, read once and bounded; validation, signatures and idempotency share them. And JSON
- * from outside: malformed and too deeply nested documents are refused, and texts that cannot be stored.
+ * The bytes of a request body, read once and bounded; validation, signatures and idempotency share
+ * them. And JSON from outside: malformed and too deeply nested documents are refused, and texts
+ * that cannot be stored.
  */
 import type { Context } from 'hono'
 import { ApiError, type ErrorDetail } from './api-error.ts'
@@ -98,7 +99,9 @@ const tooLarge = (path: string): ApiError =>
     headers: { Connection: 'close' },
   })
 
-/** No resource nests deeper than five levels; recursion over stored JSON must not exhaust the stack. */
+/**
+ * No resource nests deeper than five levels; recursion over stored JSON must not exhaust the stack.
+ */
 const MAX_DEPTH = 32
 
 const tooDeep = `is nested deeper than ${MAX_DEPTH} levels`
@@ -118,7 +121,9 @@ function excessIn({ depth, names, lists }: Shape, most: number): string | undefi
 }
 
 interface Shape {
-  /** How many brackets are open at once, at most; it is not counted far beyond `MAX_PARSED_DEPTH`. */
+  /**
+   * How many brackets are open at once, at most; it is not counted far beyond `MAX_PARSED_DEPTH`.
+   */
   readonly depth: number
   readonly names: number
   readonly lists: number
@@ -160,7 +165,9 @@ type ParseResult =
 
 export const notJson = 'is not valid JSON'
 
-/** @param maxNames of members; a file of the operator, or an answer of a node, may have any number. */
+/**
+ * @param maxNames of members; a file of the operator, or an answer of a node, may have any number.
+ */
 export function parseJson(text: string, maxNames = MAX_NAMES): ParseResult {
   const shape = shapeOf(text)
   const excess = excessIn(shape, maxNames)
@@ -185,7 +192,9 @@ interface FoundProblem {
   readonly message: string
 }
 
-/** A path is put together for a problem alone: of all members it would take a hundred times as long. */
+/**
+ * A path is put together for a problem alone: of all members it would take a hundred times as long.
+ */
 function findProblem(value: unknown, depth: number): FoundProblem | undefined {
   if (typeof value === 'string') {
     const message = textProblem(value)
@@ -206,8 +215,8 @@ function findProblem(value: unknown, depth: number): FoundProblem | undefined {
 }
 
 /**
- * SQLite and C string functions end a text at NUL, and UTF-8 encoding turns half a surrogate pair into
- * U+FFFD: two different texts could look the same.
+ * SQLite and C string functions end a text at NUL, and UTF-8 encoding turns half a surrogate pair
+ * into U+FFFD: two different texts could look the same.
  */
 function textProblem(text: string): string | undefined {
   if (!unstorable.test(text)) return undefined

@@ -1,6 +1,7 @@
 /**
  * Cleans texts for people and language models. Names, numbers and reasons come from
- * untrusted parties: each text is bounded and contains nothing invisible and no terminal control sequence.
+ * untrusted parties: each text is bounded and contains nothing invisible and no terminal control
+ * sequence.
  */
 import { moneyToDecimal } from '../../schema/columns.ts'
 
@@ -10,9 +11,9 @@ const MAX_DEPTH = 8
 const MAX_MEMBERS = 1_000
 
 /**
- * Control, format (bidirectional marks, zero-width, tags), surrogate and private-use characters, line
- * separators, and characters without a glyph (fillers, the whole tag block), except the variation selectors
- * of emoji.
+ * Control, format (bidirectional marks, zero-width, tags), surrogate and private-use characters,
+ * line separators, and characters without a glyph (fillers, the whole tag block), except the
+ * variation selectors of emoji.
  */
 const unsafe =
   /(?![\ufe00-\ufe0f])[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu
@@ -68,7 +69,9 @@ function describeValue(value: unknown): unknown {
   return typeof value === 'object' && value !== null ? '[object]' : value
 }
 
-/** As far as a person who reads a finding looks. What a person approves is said by `exactMoneyText`. */
+/**
+ * As far as a person who reads a finding looks. What a person approves is said by `exactMoneyText`.
+ */
 export const moneyText = (micros: number, currency: string | null): string =>
   `${moneyToDecimal(Math.round(micros / 10_000) * 10_000)} ${currency ?? ''}`.trim()
 

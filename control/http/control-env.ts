@@ -1,4 +1,6 @@
-/** The context of requests to this API: its types, and the headers of Node's request and response. */
+/**
+ * The context of requests to this API: its types, and the headers of Node's request and response.
+ */
 import type { HttpBindings } from '@hono/node-server'
 import type { Context } from 'hono'
 import type { ApiAnswer } from './api-answer.ts'
@@ -28,7 +30,10 @@ export interface ControlEnv {
     repetitions: Repetitions
     /** Set when the stored answer to an `Idempotency-Key` was given again: nothing was done. */
     isReplayed: boolean
-    /** Set by routes that write their own audit entries, and for requests of other nodes, which write them. */
+    /**
+     * Set by routes that write their own audit entries, and for requests of other nodes, which
+     * write them.
+     */
     isAudited: boolean
     /** Set when another node of the installation makes the request, for a client or for itself. */
     nodeRequest: NodeRequest
@@ -37,10 +42,15 @@ export interface ControlEnv {
   }
 }
 
-/** A step that runs for every request before its route. It throws or rejects to refuse the request. */
+/**
+ * A step that runs for every request before its route. It throws or rejects to refuse the request.
+ */
 export type Step = (c: Context<ControlEnv>) => void | Promise<void>
 
-/** Uses a value at once, or when it is there: most requests are known from memory, and need not wait. */
+/**
+ * Uses a value at once, or when it is there: most requests are known from memory, and need not
+ * wait.
+ */
 export function whenKnown<T>(value: T | Promise<T>, use: (value: T) => void): void | Promise<void> {
   return value instanceof Promise ? value.then(use) : use(value)
 }
@@ -88,8 +98,8 @@ interface NodeRequest {
 }
 
 /**
- * These read and set headers on Node's request and response: they are parsed already, and a header set
- * with `c.header()` forces Hono to build a whole Response.
+ * These read and set headers on Node's request and response: they are parsed already, and a header
+ * set with `c.header()` forces Hono to build a whole Response.
  */
 export function requestHeader(c: Context<ControlEnv>, name: Lowercase<string>): string | undefined {
   const value = c.env.incoming.headers[name]

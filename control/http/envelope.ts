@@ -12,7 +12,9 @@ export interface PageMeta {
   readonly truncated?: true
 }
 
-/** `data`, or `never` for a promise, and for an object that has one: it would be written as `{}`. */
+/**
+ * `data`, or `never` for a promise, and for an object that has one: it would be written as `{}`.
+ */
 export type WithoutPromises<T> =
   T extends PromiseLike<unknown>
     ? never
@@ -47,8 +49,8 @@ const DEFAULT_LIMIT = 50
 const MAX_LIMIT = 200
 
 /**
- * The longest lists (audit, ledgers, call records, deliveries) end here, newest first: counting or skipping
- * more rows would delay calls. A narrower filter finds older entries.
+ * The longest lists (audit, ledgers, call records, deliveries) end here, newest first: counting or
+ * skipping more rows would delay calls. A narrower filter finds older entries.
  */
 export const MAX_LISTED = 100_000
 
@@ -56,8 +58,8 @@ export const MAX_LISTED = 100_000
 export const MAX_COUNTED = MAX_LISTED + 1
 
 /**
- * A number in a query: text on the wire, an integer in the document. Digits only, because `Number` would
- * also accept `1e3`, `0x10` and blanks.
+ * A number in a query: text on the wire, an integer in the document. Digits only, because `Number`
+ * would also accept `1e3`, `0x10` and blanks.
  */
 export const queryInteger = (digits: RegExp, message: string, minimum: number) =>
   z

@@ -26,7 +26,9 @@ export const reference = z.union([z.int().min(1), name], {
 })
 export type Reference = z.output<typeof reference>
 
-/** An amount of money: a JSON number or decimal text, at most six decimals; parsed as micro-units. */
+/**
+ * An amount of money: a JSON number or decimal text, at most six decimals; parsed as micro-units.
+ */
 export const money = (range: { readonly min?: number; readonly max?: number } = {}) =>
   z.union([z.string(), z.number()], { error: 'must be an amount' }).transform((amount, context) => {
     const micros = parseMoney(amount)
@@ -45,7 +47,9 @@ export const currency = z
   .string()
   .regex(/^[A-Z]{3}$/, 'must be three capital letters, such as "USD"')
 
-/** An RFC 3339 date-time, or a date, which is its first moment in UTC; parsed as milliseconds UTC. */
+/**
+ * An RFC 3339 date-time, or a date, which is its first moment in UTC; parsed as milliseconds UTC.
+ */
 export const time = z.string().transform(readTime).meta({ format: 'date-time' })
 
 /** The same in a query, where an unescaped `+` arrives as a space. */
@@ -69,8 +73,8 @@ export const port = z.int().min(1).max(65_535)
 const labels = /^(?!-)[a-z0-9-]{1,63}(?<!-)(?:\.(?!-)[a-z0-9-]{1,63}(?<!-))*$/
 
 /**
- * A host name, normalized to lower case without the final dot. A last label of digits, or of hexadecimal ones
- * after 0x, is an IPv4 address in another notation.
+ * A host name, normalized to lower case without the final dot. A last label of digits, or of
+ * hexadecimal ones after 0x, is an IPv4 address in another notation.
  */
 function isHostName(host: string): boolean {
   return host.length <= 253 && labels.test(host) && !/(?:^|\.)(?:\d+|0x[\da-f]*)$/.test(host)
@@ -110,7 +114,9 @@ export const domain = z
 const numberSpelling = /^[-+0-9*#.() ]*$/
 const maxSpellingLength = 128
 
-/** A telephone number in any notation, normalized; `least` and `most` bound its digits, `*` and `#`. */
+/**
+ * A telephone number in any notation, normalized; `least` and `most` bound its digits, `*` and `#`.
+ */
 export function phoneNumber(
   { least, most }: { readonly least: number; readonly most: number },
   message = `must be ${least} to ${most} digits, * or #`,

@@ -17,7 +17,9 @@ export const butPreflight =
   (c) =>
     c.req.method === 'OPTIONS' ? undefined : run(steps, c)
 
-/** Runs the steps as one middleware: a middleware that awaits each of them costs 5 % of a request. */
+/**
+ * Runs the steps as one middleware: a middleware that awaits each of them costs 5 % of a request.
+ */
 export const inOrder =
   (...steps: readonly Step[]): MiddlewareHandler<ControlEnv> =>
   (c, next) => {
@@ -42,7 +44,10 @@ function run(steps: readonly Step[], c: Context<ControlEnv>): Promise<void> | un
 /** Visible ASCII that needs no quoting in logs, because others read what the client chose. */
 const wellFormed = /^[\w.:/+=@-]{1,128}$/
 
-/** Echoes `X-Correlation-ID` or generates one. The response, the error envelope and the audit log carry it. */
+/**
+ * Echoes `X-Correlation-ID` or generates one. The response, the error envelope and the audit log
+ * carry it.
+ */
 export function correlationId(randomBytes: (size: number) => Buffer): Step {
   const newId = correlationIds(randomBytes)
   return (c) => {
@@ -103,9 +108,9 @@ export function securityHeaders(): Step {
 const harmless: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
 
 /**
- * The customer edge serves `/api/client/*` and `GET /health`. Everything else is 403, whether it exists or
- * not (SPECIFICATION.md §4.3), including CORS preflights. It checks the path as requested: aliases are
- * rejected.
+ * The customer edge serves `/api/client/*` and `GET /health`. Everything else is 403, whether it
+ * exists or not (SPECIFICATION.md §4.3), including CORS preflights. It checks the path as
+ * requested: aliases are rejected.
  */
 export function customerEdge(): Step {
   return (c) => {
@@ -128,8 +133,9 @@ const POLL_MS = 20
 const MAX_POLLS = 100
 
 /**
- * Waits while another process, such as `tollgate seed`, holds the write lock of an SQLite database. The wait is
- * asynchronous here; inside a handler it would stop every call. A database server has no such lock.
+ * Waits while another process, such as `tollgate seed`, holds the write lock of an SQLite database.
+ * The wait is asynchronous here; inside a handler it would stop every call. A database server has
+ * no such lock.
  */
 export function writeGate(store: MaybeLocal, schedule: Schedule): MiddlewareHandler<ControlEnv> {
   let unlocked: Promise<void> | undefined

@@ -1,4 +1,7 @@
-/** The HTTP server of an application: bounds slow and idle connections, and answers requests that no application sees. */
+/**
+ * The HTTP server of an application: bounds slow and idle connections, and answers requests that no
+ * application sees.
+ */
 import { errorBody } from './envelope.ts'
 import { getRequestListener } from '@hono/node-server'
 import type { Hono } from 'hono'
@@ -73,8 +76,8 @@ export interface Watch {
 }
 
 /**
- * Makes the HTTP server of an application, bound to no port yet. Every request takes this path: those of the
- * tests come through a connection in memory (`test/support/in-memory-http.ts`).
+ * Makes the HTTP server of an application, bound to no port yet. Every request takes this path:
+ * those of the tests come through a connection in memory (`test/support/in-memory-http.ts`).
  *
  * @param certificate undefined: plain HTTP.
  */
@@ -159,7 +162,10 @@ function openServer(
 
 const badRequest = new ApiError(400, 'bad_request', 'The request is invalid')
 
-/** Responds to requests that never reach the application with the envelope, then closes the connection. */
+/**
+ * Responds to requests that never reach the application with the envelope, then closes the
+ * connection.
+ */
 function refuse(socket: Socket, status: RefusedStatus, { refused, newId }: Watch): void {
   if (!socket.writable) {
     socket.destroy()
@@ -211,8 +217,9 @@ function statusOf(code: string | undefined): RefusedStatus {
 }
 
 /**
- * Limits the connections of one listener per address (per /64 network for IPv6). Without it, one client
- * could take all connections and send nothing. Proxies, which speak for many clients, are exempt.
+ * Limits the connections of one listener per address (per /64 network for IPv6). Without it, one
+ * client could take all connections and send nothing. Proxies, which speak for many clients, are
+ * exempt.
  */
 export class ConnectionLimit {
   readonly #max: number

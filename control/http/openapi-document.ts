@@ -1,6 +1,6 @@
 /**
- * Builds the OpenAPI 3.1 document. Paths, scopes and request bodies come from what the routes enforce
- * (`routeNotes`); summaries and responses from what they say with `describeRoute`.
+ * Builds the OpenAPI 3.1 document. Paths, scopes and request bodies come from what the routes
+ * enforce (`routeNotes`); summaries and responses from what they say with `describeRoute`.
  */
 import { z } from 'zod'
 import type { ErrorStatus } from './api-error.ts'
@@ -108,7 +108,10 @@ function operationObject(note: RouteNote, operation: Operation, schemas: Schemas
   }
 }
 
-/** A role name in a security requirement is the scope that the credential must have (OpenAPI 3.1 §4.8.30). */
+/**
+ * A role name in a security requirement is the scope that the credential must have (OpenAPI 3.1
+ * §4.8.30).
+ */
 function securityOf({ access }: RouteNote): Json[] {
   if (access === undefined || access.kind === 'public') return []
   if (access.kind === 'customer') return [{ session: [] }]

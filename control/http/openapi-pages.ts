@@ -1,6 +1,8 @@
 /** The HTML pages of the API: the front page, and the reference with its sign-in form. */
 
-/** Blocks external resources. Swagger UI needs inline styles, and `data:` images in its style sheet. */
+/**
+ * Blocks external resources. Swagger UI needs inline styles, and `data:` images in its style sheet.
+ */
 export const pagePolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -47,7 +49,9 @@ export const frontPage = (version: string): string => `<!doctype html>
 </html>
 `
 
-/** `GET /docs`; `style` and `icon`: addresses of the console's, absent while it has not been built. */
+/**
+ * `GET /docs`; `style` and `icon`: addresses of the console's, absent while it has not been built.
+ */
 export const docsPage = (
   style: string | undefined,
   icon: string | undefined,

@@ -34,7 +34,9 @@ export interface Operation {
   readonly answer: Answer
   /** A request for a range of its bytes gets 206. */
   readonly hasRanges?: boolean
-  /** `all`: about all nodes of the installation; `call`: about one call, on whichever node it is. */
+  /**
+   * `all`: about all nodes of the installation; `call`: about one call, on whichever node it is.
+   */
   readonly nodes?: 'all' | 'call'
   /** In addition to those that follow from access, schemas and method (`errors.ts`). */
   readonly refusals?: readonly ErrorStatus[]
@@ -56,7 +58,10 @@ interface Content {
 }
 
 export interface AnswerSchema {
-  /** In the envelope of SPECIFICATION.md §2.7, without or with page metadata; or bare (SPECIFICATION.md §4.1). */
+  /**
+   * In the envelope of SPECIFICATION.md §2.7, without or with page metadata; or bare
+   * (SPECIFICATION.md §4.1).
+   */
   readonly form: 'data' | 'list' | 'bare'
   readonly schema: z.ZodType
 }

@@ -1,6 +1,6 @@
 /**
- * One path for every operation: the aliases of SPECIFICATION.md §4.2 and §9 are mapped to the versioned path
- * before routing, so that scopes, limits and audit see a single name.
+ * One path for every operation: the aliases of SPECIFICATION.md §4.2 and §9 are mapped to the
+ * versioned path before routing, so that scopes, limits and audit see a single name.
  */
 import type { Result, Router } from 'hono/router'
 import { RegExpRouter } from 'hono/router/reg-exp-router'
@@ -39,9 +39,10 @@ function customerPath(path: string, start: number): string {
 }
 
 /**
- * A router that looks up paths without parameters in a table. Most requests are for one of those, and
- * Hono's router for ambiguous routes walks every pattern each time (1.5 µs, and garbage to collect). Such a
- * path is the same for every method: `GET /calls/originate` is 405, not a call named `originate`.
+ * A router that looks up paths without parameters in a table. Most requests are for one of those,
+ * and Hono's router for ambiguous routes walks every pattern each time (1.5 µs, and garbage to
+ * collect). Such a path is the same for every method: `GET /calls/originate` is 405, not a call
+ * named `originate`.
  */
 export class KnownPathsRouter<T> implements Router<T> {
   readonly name = 'KnownPathsRouter'

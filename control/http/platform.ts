@@ -51,7 +51,10 @@ interface ControlSettings {
   readonly mcpAllowedHosts: readonly string[]
   /** Where people reach this API; undefined: webhooks have no links. */
   readonly publicUrl?: string | undefined
-  /** CIDRs of the platform's own programs (trusted sources, edge proxies), which no tenant may claim. */
+  /**
+   * CIDRs of the platform's own programs (trusted sources, edge proxies), which no tenant may
+   * claim.
+   */
   readonly reservedNetworks: readonly string[]
   /** The addresses of this installation. */
   readonly ownPlaces: OwnNetwork
@@ -68,7 +71,9 @@ export interface LoopDelay {
   reset(): void
 }
 
-/** Returns a random UUID, version 4 (RFC 9562 §5.4). `randomBytes` must be cryptographically secure. */
+/**
+ * Returns a random UUID, version 4 (RFC 9562 §5.4). `randomBytes` must be cryptographically secure.
+ */
 export function newUuid(randomBytes: (size: number) => Buffer): string {
   const bytes = randomBytes(16)
   bytes.writeUInt8((bytes.readUInt8(6) & 0x0f) | 0x40, 6)

@@ -1,7 +1,10 @@
 import type { LRUCache } from 'lru-cache'
 import { recentlyUsed } from '../../schema/recently-used.ts'
 
-/** Rows that most requests need, in memory. Requests that need the same row at the same time share one look-up. */
+/**
+ * Rows that most requests need, in memory. Requests that need the same row at the same time share
+ * one look-up.
+ */
 export class RememberedRows<K extends string | number, V extends object> {
   readonly #known: LRUCache<K, V>
   readonly #isCurrent: () => boolean
@@ -27,7 +30,8 @@ export class RememberedRows<K extends string | number, V extends object> {
   }
 
   /**
-   * A row that was read before `clear` may be outdated: it is not cached, and later requests do not wait for it.
+   * A row that was read before `clear` may be outdated: it is not cached, and later requests do not
+   * wait for it.
    *
    * @param onMissing called for a row that is not there.
    */

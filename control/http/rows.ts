@@ -1,4 +1,6 @@
-/** Helpers for rows: search conditions, children of their parents, and writes in one transaction. */
+/**
+ * Helpers for rows: search conditions, children of their parents, and writes in one transaction.
+ */
 import { type AliasableExpression, type RawBuilder, type SelectQueryBuilder, sql } from 'kysely'
 import type { Store, Tables } from '../../schema/open.ts'
 import { all, first, transaction } from '../../schema/sql/query.ts'
@@ -7,7 +9,10 @@ import { ApiError } from './api-error.ts'
 import { likePattern } from './envelope.ts'
 import { matchesLike } from './text-match.ts'
 
-/** Matches rows with `part` in any of the columns, without regard to case; all rows without a search. */
+/**
+ * Matches rows with `part` in any of the columns, without regard to case; all rows without a
+ * search.
+ */
 export function contains(
   columns: readonly string[],
   part: string | undefined,
@@ -60,7 +65,10 @@ export function grouped<Row, Parent>(
   return groups
 }
 
-/** Runs `work` in one transaction. Throws 409 for a duplicate and for a row that is still referenced. */
+/**
+ * Runs `work` in one transaction. Throws 409 for a duplicate and for a row that is still
+ * referenced.
+ */
 export async function write<T>(store: Tables, work: () => Promise<T>): Promise<T> {
   try {
     return await transaction(store, work)

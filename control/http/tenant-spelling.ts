@@ -1,4 +1,6 @@
-/** The tenant of a body, a query or the arguments of a tool may be called `tenant` or `tenant_slug`. */
+/**
+ * The tenant of a body, a query or the arguments of a tool may be called `tenant` or `tenant_slug`.
+ */
 import { z } from 'zod'
 
 /** By the field that a schema has, and documents: what a client may write instead. */

@@ -1,6 +1,7 @@
 /**
- * Texts compared without regard to case, for all letters, the same in both databases: SQLite's `lower` and its LIKE know
- * ASCII only, and so does a server with the collation "C". So the letters that a search has are made small one by one.
+ * Texts compared without regard to case, for all letters, the same in both databases: SQLite's
+ * `lower` and its LIKE know ASCII only, and so does a server with the collation "C". So the letters
+ * that a search has are made small one by one.
  */
 import { type RawBuilder, sql } from 'kysely'
 
@@ -43,7 +44,10 @@ function variantsOf(letter: string): readonly string[] {
   return variants.get(letter) ?? []
 }
 
-/** About 1,400 letters, found in some milliseconds when the first text that is not ASCII is searched. */
+/**
+ * About 1,400 letters, found in some milliseconds when the first text that is not ASCII is
+ * searched.
+ */
 function allVariants(): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, string[]>()
   for (let code = 0x80; code <= LAST_CASED; code += 1) {

@@ -1,6 +1,6 @@
 /**
- * Validates requests with Zod: valid input is typed, invalid input is a 400 with a path for every problem.
- * Schemas are `z.strictObject`, so that unknown fields are rejected instead of ignored.
+ * Validates requests with Zod: valid input is typed, invalid input is a 400 with a path for every
+ * problem. Schemas are `z.strictObject`, so that unknown fields are rejected instead of ignored.
  */
 import type { Context, Env, Hono, MiddlewareHandler } from 'hono'
 import { matchedRoutes } from 'hono/route'
@@ -90,8 +90,8 @@ function withoutNul(values: Record<string, string>): Record<string, string> {
 const MAX_PROBLEMS = 100
 
 /**
- * Returns one detail per problem, for the first hundred. An unknown field is named itself, not only the
- * object that contains it; with `schema`, a similar known name is suggested.
+ * Returns one detail per problem, for the first hundred. An unknown field is named itself, not only
+ * the object that contains it; with `schema`, a similar known name is suggested.
  */
 export function problemsOf(error: z.ZodError, schema?: z.ZodType): ErrorDetail[] {
   return error.issues
@@ -169,9 +169,9 @@ export interface RouteNote extends HandlerNote {
 }
 
 /**
- * Notes of a route, kept with the middleware that enforces them: the scope it requires and the schemas it
- * validates. The OpenAPI document and the test that every route names its scope read these notes, so both
- * match what runs.
+ * Notes of a route, kept with the middleware that enforces them: the scope it requires and the
+ * schemas it validates. The OpenAPI document and the test that every route names its scope read
+ * these notes, so both match what runs.
  */
 const notes = new WeakMap<object, HandlerNote>()
 
@@ -191,8 +191,8 @@ export const isRepeatable = (c: Context): boolean =>
   matchedRoutes(c).some(({ handler }) => notes.get(handler)?.isRepeatable === true)
 
 /**
- * Returns every route of an app with the notes of all its handlers, without middleware mounted on every
- * path.
+ * Returns every route of an app with the notes of all its handlers, without middleware mounted on
+ * every path.
  */
 export function routeNotes(app: Pick<Hono, 'routes'>): RouteNote[] {
   const routes = new Map<string, RouteNote>()

@@ -1,7 +1,8 @@
 /**
- * Bounds what one asker takes of this process: bytes of bodies, and milliseconds of the event loop, on which calls are set
- * up, too. A count of requests does not bound either: a body of 64 kB takes a hundred times the work of a small one.
- * Each process has budgets of its own, since it is the process that they protect.
+ * Bounds what one asker takes of this process: bytes of bodies, and milliseconds of the event loop,
+ * on which calls are set up, too. A count of requests does not bound either: a body of 64 kB takes
+ * a hundred times the work of a small one. Each process has budgets of its own, since it is the
+ * process that they protect.
  */
 import { nextTick } from 'node:process'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
@@ -26,9 +27,9 @@ interface Share {
 const MIB = 1_048_576
 
 /**
- * `tenant`: all its keys and persons together, because it can make itself a thousand keys; a quarter of the loop leaves
- * calls three. `platform`: each credential by itself. `address`: who shows no valid credential. Two of the largest
- * tables of rates fit at once.
+ * `tenant`: all its keys and persons together, because it can make itself a thousand keys; a
+ * quarter of the loop leaves calls three. `platform`: each credential by itself. `address`: who
+ * shows no valid credential. Two of the largest tables of rates fit at once.
  */
 const shares = {
   tenant: {
@@ -95,7 +96,10 @@ export class WorkBudget {
     this.#restTimes = restTimes
   }
 
-  /** How long until there is room again; 0: there is. A request that is let in may take more than the rest. */
+  /**
+   * How long until there is room again; 0: there is. A request that is let in may take more than
+   * the rest.
+   */
   waitMs(): number {
     const now = this.#steadyNow()
     return Math.max(this.#workMs.waitMs(now), this.#bytes.waitMs(now))
@@ -130,8 +134,8 @@ export class WorkBudget {
   }
 
   /**
-   * Counts what the event loop does from here until nothing is left that need not wait. Resolves with it, in
-   * milliseconds.
+   * Counts what the event loop does from here until nothing is left that need not wait. Resolves
+   * with it, in milliseconds.
    */
   measure(): Promise<number> {
     const began = this.#steadyNow()
@@ -148,8 +152,8 @@ export class WorkBudget {
   }
 
   /**
-   * Resolves when the next body may be worked on: one in a turn of the event loop, and then a rest. Bodies that arrive
-   * together would else stop all calls for as long as they take together.
+   * Resolves when the next body may be worked on: one in a turn of the event loop, and then a rest.
+   * Bodies that arrive together would else stop all calls for as long as they take together.
    *
    * @throws {ApiError} 429: too many wait.
    */

@@ -44,7 +44,10 @@ export class AlertStore {
     this.#store = store
   }
 
-  /** Raises an alert inside the open transaction. Undefined: the event has raised one of this kind before. */
+  /**
+   * Raises an alert inside the open transaction. Undefined: the event has raised one of this kind
+   * before.
+   */
   async raise(alert: Alert, now: number): Promise<AlertView | undefined> {
     const row = {
       kind: alert.kind,
@@ -89,7 +92,10 @@ export class AlertStore {
     return (await first(this.#store, query)) !== undefined
   }
 
-  /** Who has resolved an alert of a payment without crediting it. Undefined: nobody has. @param platform no person. */
+  /**
+   * Who has resolved an alert of a payment without crediting it. Undefined: nobody has. @param
+   * platform no person.
+   */
   async resolverOf(references: readonly string[], platform: string): Promise<string | undefined> {
     const query = this.#store.db
       .selectFrom('billing_alert')
@@ -102,7 +108,9 @@ export class AlertStore {
     return (await first(this.#store, query))?.resolved_by ?? undefined
   }
 
-  /** Resolves the alerts of a payment that has been credited after all, or has another reason now. */
+  /**
+   * Resolves the alerts of a payment that has been credited after all, or has another reason now.
+   */
   async settle(references: readonly string[], by: string, now: number): Promise<void> {
     await execute(
       this.#store,

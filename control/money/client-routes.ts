@@ -1,6 +1,7 @@
 /**
- * The routes of a customer on the edge: wallet, ledger, calls and prices. Every query is bound to the customer
- * of the session; no field of a request can name another. Nodes, carriers and actors are not shown.
+ * The routes of a customer on the edge: wallet, ledger, calls and prices. Every query is bound to
+ * the customer of the session; no field of a request can name another. Nodes, carriers and actors
+ * are not shown.
  */
 import { Hono } from 'hono'
 import type { Selectable } from 'kysely'

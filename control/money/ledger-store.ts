@@ -1,4 +1,6 @@
-/** Ledger entries of a customer, as the API shows them. Written by `engine/charging/ledger` only. */
+/**
+ * Ledger entries of a customer, as the API shows them. Written by `engine/charging/ledger` only.
+ */
 import type { Selectable } from 'kysely'
 import { exactSum, moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
 import type { Store } from '../../schema/open.ts'

@@ -1,4 +1,7 @@
-/** Charging over HTTP for nodes with a key of scope `ocs`: answers without envelope (SPECIFICATION.md §2.7), mounted at `/api/ocs`. */
+/**
+ * Charging over HTTP for nodes with a key of scope `ocs`: answers without envelope
+ * (SPECIFICATION.md §2.7), mounted at `/api/ocs`.
+ */
 import { Hono } from 'hono'
 import { z } from 'zod'
 import type { CallRecord } from '../../schema/call-record.ts'
@@ -247,7 +250,9 @@ const cdrBody = z.object({
   unauthorized_by_ocs: z.boolean().optional(),
 })
 
-/** The record of a reported call; missing fields follow from `billsec` and the time of the report. */
+/**
+ * The record of a reported call; missing fields follow from `billsec` and the time of the report.
+ */
 function reportedRecord(body: z.output<typeof cdrBody>, now: number): CallRecord {
   const isAnswered = wasAnswered(body)
   // Nodes that round down, or to the nearest second, report short calls as 0.

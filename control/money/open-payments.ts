@@ -1,7 +1,8 @@
 /**
- * Payments that are not credited. Each of their events names the payment in its own way, and may say something that the
- * others do not: whose it is (a checkout session), or that the money has arrived (its payment intent). Events that share a
- * name are of one payment, in whatever order they come.
+ * Payments that are not credited. Each of their events names the payment in its own way, and may
+ * say something that the others do not: whose it is (a checkout session), or that the money has
+ * arrived (its payment intent). Events that share a name are of one payment, in whatever order they
+ * come.
  */
 import { DAY_MS } from '../../schema/clock.ts'
 import type { Store } from '../../schema/open.ts'
@@ -18,7 +19,10 @@ export interface OpenPayment {
 
 /** No method of payment takes as long: a payment without money is forgotten then. */
 const LONGEST_WAIT_MS = 90 * DAY_MS
-/** Names of one payment that are stored. An event has fewer than half, so that none of its own is left out. */
+/**
+ * Names of one payment that are stored. An event has fewer than half, so that none of its own is
+ * left out.
+ */
 const MAX_NAMES = 256
 
 export class OpenPayments {

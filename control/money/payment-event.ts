@@ -1,6 +1,6 @@
 /**
- * Parses a payment provider's event. The payload changes with the provider's versions, so only the few
- * fields that matter here are read.
+ * Parses a payment provider's event. The payload changes with the provider's versions, so only the
+ * few fields that matter here are read.
  */
 import { z } from 'zod'
 import { MAX_AMOUNT_UNITS } from '../../schema/columns.ts'
@@ -21,7 +21,9 @@ export interface Payment {
   readonly currency: string
 }
 
-/** A payment by a slow method, such as a direct debit: another event tells when the money arrives. */
+/**
+ * A payment by a slow method, such as a direct debit: another event tells when the money arrives.
+ */
 export type ExpectedPayment = Pick<Payment, 'references' | 'customer'>
 
 /** An event about an earlier payment or a subscription. */
@@ -125,8 +127,9 @@ const namesOfSession = ({ payment_intent, invoice, id: own }: Session) => [
 ]
 
 /**
- * An unpaid session uses a slow payment method. It alone says whose the payment is: Stripe copies neither its metadata nor
- * its reference to the payment intent, which follows when the money arrives.
+ * An unpaid session uses a slow payment method. It alone says whose the payment is: Stripe copies
+ * neither its metadata nor its reference to the payment intent, which follows when the money
+ * arrives.
  */
 const readSession = reader(session, (object) => {
   if (!object.amount_total || object.currency == null) return nothing
@@ -162,8 +165,8 @@ const intent = z.object({
 })
 
 /**
- * Identified by metadata only: the intent of an invoice has none, and in newer versions does not name the
- * invoice either, so an address alone would credit one payment twice.
+ * Identified by metadata only: the intent of an invoice has none, and in newer versions does not
+ * name the invoice either, so an address alone would credit one payment twice.
  */
 const readIntent = reader(intent, (object) =>
   paid(

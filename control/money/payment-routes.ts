@@ -131,7 +131,10 @@ const alertQuery = z.strictObject({
   customer_id: queryId.optional(),
 })
 
-/** Mounted under `/api/v1`. A payment without a customer has no tenant, so only a global credential sees alerts. */
+/**
+ * Mounted under `/api/v1`. A payment without a customer has no tenant, so only a global credential
+ * sees alerts.
+ */
 export function alertRoutes(deps: PaymentsDeps) {
   const { store, now } = deps
   const alerts = new AlertStore(store)
@@ -254,8 +257,8 @@ const maxHeaderLength = 4_096
 
 /**
  * Stripe's webhook signatures: `Stripe-Signature: t=<unix seconds>,v1=<hex>[,v1=…]`, each `v1` an
- * HMAC-SHA256 over `<t>.<body as received>` with the whole secret as key. During a rotation there are
- * several; one valid signature is enough.
+ * HMAC-SHA256 over `<t>.<body as received>` with the whole secret as key. During a rotation there
+ * are several; one valid signature is enough.
  *
  * @param now milliseconds UTC.
  */

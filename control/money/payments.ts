@@ -1,8 +1,8 @@
 /**
- * Credits what customers paid through a payment provider. Events arrive late, twice and in any order, and
- * one payment raises several. The transaction that credits stores the event and every name of the payment,
- * so a payment counts once. One that cannot be credited is told: as an alert, an event and a finding, until an event says
- * what it lacked, or a person says whose it is.
+ * Credits what customers paid through a payment provider. Events arrive late, twice and in any
+ * order, and one payment raises several. The transaction that credits stores the event and every
+ * name of the payment, so a payment counts once. One that cannot be credited is told: as an alert,
+ * an event and a finding, until an event says what it lacked, or a person says whose it is.
  */
 import { moneyToDecimal } from '../../schema/columns.ts'
 import type { OcsPort } from '../../schema/contracts/charging.ts'
@@ -38,8 +38,8 @@ export class Payments {
   }
 
   /**
-   * Handles an event, once, however often it comes: it is stored with what it has moved. When it resolves, the result
-   * is durable and the next authorization sees it.
+   * Handles an event, once, however often it comes: it is stored with what it has moved. When it
+   * resolves, the result is durable and the next authorization sees it.
    */
   async receive(event: PaymentEvent): Promise<PaymentOutcome> {
     // Unknown kinds are not stored: the provider has many.
@@ -213,7 +213,9 @@ export class Payments {
     })
   }
 
-  /** A payment has one open alert, whatever number of events tell of it: that of the latest reason. */
+  /**
+   * A payment has one open alert, whatever number of events tell of it: that of the latest reason.
+   */
   async #uncredited(event: PaymentEvent, facts: AlertFacts, { names }: PaidPayment) {
     if (await this.#alerts.isOpen(facts.kind, names)) return 'alert' as const
     await this.#alerts.settle(names, actor, this.#deps.now())
@@ -270,7 +272,10 @@ export class Payments {
     return this.#alert(event, { kind, customerId, reference, amountMicros, currency, detail })
   }
 
-  /** A refund names itself, its charge or its payment: whatever comes of the payment later has to find it. */
+  /**
+   * A refund names itself, its charge or its payment: whatever comes of the payment later has to
+   * find it.
+   */
   async #noteNames(names: OpenPayment['names']): Promise<void> {
     const customer = { idOrName: null, email: null }
     const payment = await this.#open.joined({ names, customer, paid: null })
@@ -294,7 +299,9 @@ export class Payments {
     return 'alert'
   }
 
-  /** An event that raised an alert is handled again when it is sent again: the cause may be gone. */
+  /**
+   * An event that raised an alert is handled again when it is sent again: the cause may be gone.
+   */
   async #isSettled(eventId: string): Promise<boolean> {
     const query = this.#deps.store.db
       .selectFrom('payment_event')
@@ -335,8 +342,9 @@ export class Payments {
   }
 
   /**
-   * A wrong id or name is not corrected by an address. Customers of several tenants may share a name or an
-   * address: only one that identifies a single customer counts, so no tenant attracts another's payments.
+   * A wrong id or name is not corrected by an address. Customers of several tenants may share a
+   * name or an address: only one that identifies a single customer counts, so no tenant attracts
+   * another's payments.
    */
   async #customerOf({ idOrName, email }: CustomerHint): Promise<number | undefined> {
     if (idOrName === null)

@@ -1,6 +1,7 @@
 /**
- * Admits requests of other nodes. They carry the caller's own credential, which is judged here as the caller's
- * request would be; that the node has counted, limited and audited the request is all that the token grants.
+ * Admits requests of other nodes. They carry the caller's own credential, which is judged here as
+ * the caller's request would be; that the node has counted, limited and audited the request is all
+ * that the token grants.
  */
 import type { Context } from 'hono'
 import type { Clocks } from '../../schema/clock.ts'

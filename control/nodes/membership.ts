@@ -35,7 +35,10 @@ const nodeView = z
   })
   .meta({ id: 'ProcessNode' })
 
-/** A node that is lost for longer is not named any more: the calls of its last run are over, or with a new one. */
+/**
+ * A node that is lost for longer is not named any more: the calls of its last run are over, or with
+ * a new one.
+ */
 const NAMED_MS = 3_600_000
 
 /** @param key of `Secrets.keyFor(NODE_KEY)`. */

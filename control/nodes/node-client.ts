@@ -208,7 +208,10 @@ async function wholeOf(incoming: IncomingMessage): Promise<Buffer> {
   return Buffer.concat(chunks, length)
 }
 
-/** `data` of the envelope. Undefined: it does not match the schema, as from a node with another version. */
+/**
+ * `data` of the envelope. Undefined: it does not match the schema, as from a node with another
+ * version.
+ */
 export function dataOf<S extends z.ZodType>(
   answer: PeerAnswer,
   schema: S,

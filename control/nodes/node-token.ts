@@ -1,7 +1,7 @@
 /**
- * The header by which nodes know each other's requests: AES-256-GCM under a key that only nodes have. It seals the
- * caller's credential, so that a program that took a node's address learns none, and it is bound to one node, one
- * moment, one method, one path and one body.
+ * The header by which nodes know each other's requests: AES-256-GCM under a key that only nodes
+ * have. It seals the caller's credential, so that a program that took a node's address learns none,
+ * and it is bound to one node, one moment, one method, one path and one body.
  */
 import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync } from 'node:crypto'
 import { z } from 'zod'

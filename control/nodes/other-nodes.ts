@@ -1,6 +1,6 @@
 /**
- * Asks the other nodes of the installation. A request of another node is answered by this node alone, so no request is
- * forwarded twice.
+ * Asks the other nodes of the installation. A request of another node is answered by this node
+ * alone, so no request is forwarded twice.
  */
 import type { Context } from 'hono'
 import type { Clocks, Schedule } from '../../schema/clock.ts'
@@ -96,7 +96,9 @@ export class PeerRequests {
     this.#nodes = nodes
   }
 
-  /** The same request, or another one, to every node. The response names those that did not answer. */
+  /**
+   * The same request, or another one, to every node. The response names those that did not answer.
+   */
   async all(request: Request): Promise<readonly PeerAnswer[]> {
     return this.#answersOf(await this.gather(request))
   }
@@ -116,14 +118,16 @@ export class PeerRequests {
   }
 
   /**
-   * The response of the first node that knows what the request is about; undefined: none does. 'unknown': none does,
-   * and a node that is alive did not say.
+   * The response of the first node that knows what the request is about; undefined: none does.
+   * 'unknown': none does, and a node that is alive did not say.
    */
   first(request: Request): Promise<PeerAnswer | 'unknown' | undefined> {
     return this.#first(this.#outgoing(request), isOfOwner)
   }
 
-  /** The answer of the first node that knows it; undefined: no node does. 'unknown' as in `first`. */
+  /**
+   * The answer of the first node that knows it; undefined: no node does. 'unknown' as in `first`.
+   */
   answered(question: Question): Promise<PeerAnswer | 'unknown' | undefined> {
     return this.#first(this.#nodes.questionOf(question), ({ status }) => status === 200)
   }

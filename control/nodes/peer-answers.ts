@@ -24,8 +24,8 @@ const passed = [
 const forwarded = ['accept', 'content-type'] as const
 
 /**
- * Before the handler of an action on a live call: the node that has the call does it, and its response is the
- * response. Stands after validation, of a body or a path that names the call.
+ * Before the handler of an action on a live call: the node that has the call does it, and its
+ * response is the response. Stands after validation, of a body or a path that names the call.
  */
 export function atNodeOfCall({
   others,
@@ -208,13 +208,16 @@ const WHOLE_MS = 4 * 3_600_000
 
 interface StreamOptions {
   readonly schedule: Schedule
-  /** Closes the connection of the reader, who then has fewer bytes than the `Content-Length` says. */
+  /**
+   * Closes the connection of the reader, who then has fewer bytes than the `Content-Length` says.
+   */
   readonly cut: () => void
 }
 
 /**
- * The body of a response that is read from a file, or from another node, as its reader takes it: no side can hold it open for ever.
- * Beyond these times, and when the source fails, the response is cut.
+ * The body of a response that is read from a file, or from another node, as its reader takes it: no
+ * side can hold it open for ever. Beyond these times, and when the source fails, the response is
+ * cut.
  */
 export const streamedBody = (source: Readable, how: StreamOptions): ReadableStream<Uint8Array> =>
   new ReadableStream<Uint8Array>(new BodySource(source, how), { highWaterMark: 0 })

@@ -66,10 +66,11 @@ interface ProbeDeps {
 }
 
 /**
- * `/livez`: the process responds. `/readyz`: it accepts calls; 503 during startup, while draining, when another
- * process has its name, and while the database or the journal of calls cannot be written. `database` says whether the server of it answers:
- * without it calls go on for a moment. Nodes whose settings differ are ready: such a setting is changed on one after the other. So is one
- * that misses the journal of its last run: calls of today are none of it.
+ * `/livez`: the process responds. `/readyz`: it accepts calls; 503 during startup, while draining,
+ * when another process has its name, and while the database or the journal of calls cannot be
+ * written. `database` says whether the server of it answers: without it calls go on for a moment.
+ * Nodes whose settings differ are ready: such a setting is changed on one after the other. So is
+ * one that misses the journal of its last run: calls of today are none of it.
  */
 export const probeRoutes = (
   engine: Pick<EnginePort, 'isReady' | 'isDraining'>,
@@ -156,7 +157,9 @@ export const keyHealthRoute = (version: string) =>
     (c) => ok(c, { status: 'ok', service: SERVICE, version }),
   )
 
-/** `GET /settings`: the settings of the process, without secrets. Only the platform may read them. */
+/**
+ * `GET /settings`: the settings of the process, without secrets. Only the platform may read them.
+ */
 export const settingsRoutes = ({ inForce }: Pick<Platform, 'inForce'>) =>
   new Hono<ControlEnv>().get(
     '/settings',

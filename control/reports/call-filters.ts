@@ -28,7 +28,9 @@ export type Grouping = (typeof groupings)[number]
 
 /** Groups that a filter may name, and that calls of a customer are summed by, too. */
 export type MemberDimension = 'caller' | 'callee_prefix' | 'node' | 'carrier' | 'denial_code'
-/** `rate_prefix`: the prefix that a call is charged by, of each customer. Anomalies are found by it. */
+/**
+ * `rate_prefix`: the prefix that a call is charged by, of each customer. Anomalies are found by it.
+ */
 export type Dimension = MemberDimension | 'customer' | 'minute' | 'tenant_minute' | 'rate_prefix'
 
 /** Digits of a called number that its group has, without a leading `+`. */
@@ -139,15 +141,18 @@ export interface CallSources {
   readonly steadyNow: () => number
 }
 
-/** The sums are in a file of their own: a transaction on them ends in one turn, and one process adds to them. */
+/**
+ * The sums are in a file of their own: a transaction on them ends in one turn, and one process adds
+ * to them.
+ */
 export const isInFile = ({ store, sums }: CallSources): boolean => sums !== store
 
 /** Of the tables in the file; one of another version is made again. */
 const VERSION = 2
 
 /**
- * Opens the sums of the database at `path`, which are made again out of the records when their file is missing, damaged
- * or of another version. `:memory:`: of a database in memory.
+ * Opens the sums of the database at `path`, which are made again out of the records when their file
+ * is missing, damaged or of another version. `:memory:`: of a database in memory.
  */
 export function openSums(path: string): Readable {
   const file = path === ':memory:' ? path : `${path}.sums`

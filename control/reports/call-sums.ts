@@ -31,7 +31,10 @@ export interface SumsReader extends RecordsReader {
   readonly pause: () => Promise<void>
 }
 
-/** Of one statement, however busy the period is: about 5 ms, in which SIP waits where there is no thread that reads. */
+/**
+ * Of one statement, however busy the period is: about 5 ms, in which SIP waits where there is no
+ * thread that reads.
+ */
 const MAX_RECORDS = 1_000
 
 /** Of the calls that began in the period. */

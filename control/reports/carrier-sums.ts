@@ -1,13 +1,16 @@
 /**
- * Sums the calls of each carrier in a period. Read out of `cdr_carrier_start` alone, which has no row for other
- * calls, in slices: a thread that makes reports can go on with others between them.
+ * Sums the calls of each carrier in a period. Read out of `cdr_carrier_start` alone, which has no
+ * row for other calls, in slices: a thread that makes reports can go on with others between them.
  */
 import { sql } from 'kysely'
 import type { Store } from '../../schema/open.ts'
 import { all, first } from '../../schema/sql/query.ts'
 import type { CdrFilter } from './cdr-store.ts'
 
-/** Of one direction. ASR and ACD as ITU-T E.425 and E.437 have them: seizures that were answered, and their mean length. */
+/**
+ * Of one direction. ASR and ACD as ITU-T E.425 and E.437 have them: seizures that were answered,
+ * and their mean length.
+ */
 export interface DirectionSums {
   readonly calls: number
   readonly answered: number
@@ -116,7 +119,8 @@ function slice(
     .where('start_stamp', '>=', start)
     .where('start_stamp', '<', end)
     .groupBy(['carrier', 'direction'])
-  // The plus keeps SQLite from the index of tenants, which has rows of calls without a carrier, too.
+  // The plus keeps SQLite from the index of tenants, which has rows of calls without a carrier,
+  // too.
   if (tenantId !== null) query = query.where(sql`+tenant_id`, '=', tenantId)
   return all(store, query)
 }

@@ -71,7 +71,10 @@ export function spellings(number: string): string[] {
   return [number, digits, `+${digits}`]
 }
 
-/** Stored as `sip:host:port;transport=udp`. The filter may end before the port or before the transport. */
+/**
+ * Stored as `sip:host:port;transport=udp`. The filter may end before the port or before the
+ * transport.
+ */
 export function onNode(column: RawBuilder<string>, node: string): RawBuilder<SqlBool> {
   const address = likePattern(node.toLowerCase().replace(/^sips?:/, '')).slice(1, -1)
   const patterns = [':%', ';%', ''].map((rest) => `sip:${address}${rest}`)

@@ -1,6 +1,6 @@
 /**
- * Call records of a period, ordered by start time. Everything is read in slices of a few milliseconds: a
- * report may cover millions of calls, and no read may block the database for long.
+ * Call records of a period, ordered by start time. Everything is read in slices of a few
+ * milliseconds: a report may cover millions of calls, and no read may block the database for long.
  */
 import { type Selectable, type SelectQueryBuilder, sql } from 'kysely'
 import type { Database } from '../../schema/database.ts'
@@ -11,7 +11,10 @@ import { type CdrMatch, matches } from './cdr-match.ts'
 import { hasOwnPrice, withoutPrice } from './own-prices.ts'
 import type { CdrTable, RefusalReason } from '../../schema/tables/calls.ts'
 
-/** The calls of a principal that started in a period. Times in milliseconds UTC; `before` is exclusive. */
+/**
+ * The calls of a principal that started in a period. Times in milliseconds UTC; `before` is
+ * exclusive.
+ */
 export interface CdrFilter {
   /** Null for all tenants. */
   readonly tenantId: number | null
@@ -171,8 +174,8 @@ export class CdrStore {
   }
 
   /**
-   * Counts whole minutes. Undefined when there are none, and with filters: these calls have no other
-   * fields, not even a tenant.
+   * Counts whole minutes. Undefined when there are none, and with filters: these calls have no
+   * other fields, not even a tenant.
    */
   async refused(): Promise<RefusedTotals | undefined> {
     const { tenantId, from, before, disposition, match } = this.#filter
@@ -298,8 +301,8 @@ function seenBy(
 }
 
 /**
- * JSON as the API shows it; null: there is none. Hexadecimal digits need no escape, and `||` is the same in every
- * database. Bench: `reports`.
+ * JSON as the API shows it; null: there is none. Hexadecimal digits need no escape, and `||` is the
+ * same in every database. Bench: `reports`.
  */
 export const recordingOfCall = sql<string | null>`(
   SELECT '{"duration":' || ((duration_ms + 500) / 1000) || ',"bytes":' || bytes || ',"sha256":"' || sha256 || '"}'

@@ -1,6 +1,6 @@
 /**
- * Call records as lines of text. Writes the fields of `viewOf` directly: a report of a day has a million
- * records, and an object for each would cost more than everything else. Bench: `reports`.
+ * Call records as lines of text. Writes the fields of `viewOf` directly: a report of a day has a
+ * million records, and an object for each would cost more than everything else. Bench: `reports`.
  */
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
 import { storedDenialText } from '../../schema/contracts/denials.ts'
@@ -110,8 +110,8 @@ export class CdrText {
   }
 
   /**
-   * `insertCallRecord` wrote the attempts, each ending in `,"startedAt":<ms>,"endedAt":<ms>}`. Inside a
-   * text these quotes would be escaped, so the ends are found without parsing.
+   * `insertCallRecord` wrote the attempts, each ending in `,"startedAt":<ms>,"endedAt":<ms>}`.
+   * Inside a text these quotes would be escaped, so the ends are found without parsing.
    */
   #attempts(json: string): string {
     let text = ''
@@ -176,8 +176,9 @@ const columns = [
 export const csvHeader = `${columns.join(',')}\r\n`
 
 /**
- * RFC 4180. Text that a spreadsheet would run as a formula is prefixed, because callers choose names. Some
- * spreadsheets take a semicolon as the end of a cell, and full-width characters as ASCII.
+ * RFC 4180. Text that a spreadsheet would run as a formula is prefixed, because callers choose
+ * names. Some spreadsheets take a semicolon as the end of a cell, and full-width characters as
+ * ASCII.
  */
 function csvCell(value: string): string {
   if (plain.test(value)) return value

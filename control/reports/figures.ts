@@ -2,9 +2,9 @@
 import { sql } from 'kysely'
 
 /**
- * How the figures of two rows become one, in the order of the columns of `call_sum`. Denied: not answered, because the
- * platform refused them; failed: neither refused by the platform nor busy, cancelled or without an answer. `pdd_ms` is the
- * sum of the post-dial delays of `pdd_calls` calls.
+ * How the figures of two rows become one, in the order of the columns of `call_sum`. Denied: not
+ * answered, because the platform refused them; failed: neither refused by the platform nor busy,
+ * cancelled or without an answer. `pdd_ms` is the sum of the post-dial delays of `pdd_calls` calls.
  */
 export const foldOf = {
   calls: 'sum',
@@ -75,7 +75,10 @@ export const folded = (row: FiguresOfRow) =>
 /** The figures of a group of calls. */
 export interface Figures extends Record<Exclude<FigureColumn, 'cost_micros' | 'dearest'>, number> {
   cost_micros: bigint
-  /** 10^18 and the cost of the most expensive call, `-`, the id of its record: the greatest text. Empty: all were free. */
+  /**
+   * 10^18 and the cost of the most expensive call, `-`, the id of its record: the greatest text.
+   * Empty: all were free.
+   */
   dearest: string
 }
 

@@ -1,8 +1,9 @@
 /**
- * Compares a period with the past, in the same way for every kind: its value against the values of the 14 days before, or
- * of the same hours on them. A value is unusual if it is at least the floor, several times the mean, and clearly above the
- * greatest of those days: a busy Monday after two quiet Sundays is not. Floors are absolute, so that small installations
- * are not noisy. A subject without a past has a greater floor.
+ * Compares a period with the past, in the same way for every kind: its value against the values of
+ * the 14 days before, or of the same hours on them. A value is unusual if it is at least the floor,
+ * several times the mean, and clearly above the greatest of those days: a busy Monday after two
+ * quiet Sundays is not. Floors are absolute, so that small installations are not noisy. A subject
+ * without a past has a greater floor.
  */
 import { moneyText, plural } from '../http/clean-text.ts'
 import type { CallSum } from './call-sums.ts'
@@ -83,7 +84,9 @@ export class Comparison {
   }
 }
 
-/** Only samples of the calls of unknown sources have records; `refused_calls` counts all of them. */
+/**
+ * Only samples of the calls of unknown sources have records; `refused_calls` counts all of them.
+ */
 export const SAMPLED = 'unknown_source'
 
 /** Gives the sums of calls to `taker`. */
@@ -233,7 +236,10 @@ interface RefusalCounts {
   past: number[]
 }
 
-/** Compares the refused calls of a period with the days before. First all of the period, then the past. */
+/**
+ * Compares the refused calls of a period with the days before. First all of the period, then the
+ * past.
+ */
 class Refusals {
   readonly #refused = new Map<string, RefusalCounts>()
 
@@ -338,7 +344,9 @@ interface Total extends CostCounts {
   readonly prefixes: Map<string | null, CostCounts>
 }
 
-/** Compares the spending of a period with the days before. First all of the period, then the past. */
+/**
+ * Compares the spending of a period with the days before. First all of the period, then the past.
+ */
 class Spending {
   /** One for each currency. */
   readonly #totals = new Map<number, Total[]>()

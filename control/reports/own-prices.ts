@@ -1,11 +1,14 @@
 /**
- * A tenant sees the calls of its extensions, domains and carriers. Those that a customer of the platform pays have no price
- * for it.
+ * A tenant sees the calls of its extensions, domains and carriers. Those that a customer of the
+ * platform pays have no price for it.
  */
 import { type RawBuilder, sql, type SqlBool } from 'kysely'
 import { storedDenialText } from '../../schema/contracts/denials.ts'
 
-/** Of a row of `cdr`: whether its tenant may see what it costs. A customer with records cannot be removed. */
+/**
+ * Of a row of `cdr`: whether its tenant may see what it costs. A customer with records cannot be
+ * removed.
+ */
 export const hasOwnPrice: RawBuilder<SqlBool> = sql`NOT EXISTS (
   SELECT 1 FROM customer WHERE customer.id = cdr.customer_id
     AND (customer.tenant_id IS NULL OR customer.tenant_id <> cdr.tenant_id)

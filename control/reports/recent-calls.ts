@@ -23,7 +23,9 @@ interface RecentDeps {
   readonly now: () => number
 }
 
-/** By the name of a carrier, or the SIP URI of a node; undefined: too many reports are in progress. */
+/**
+ * By the name of a carrier, or the SIP URI of a node; undefined: too many reports are in progress.
+ */
 export async function recentCalls(
   { reports, now }: RecentDeps,
   groupBy: 'carrier' | 'node',

@@ -1,6 +1,6 @@
 /**
- * A report as bytes, produced in pieces on demand. Each piece takes a few milliseconds, so that other work
- * can run between them.
+ * A report as bytes, produced in pieces on demand. Each piece takes a few milliseconds, so that
+ * other work can run between them.
  */
 import { serialize } from 'node:v8'
 import type { SqlValue } from '../../schema/sql/statements.ts'

@@ -1,7 +1,8 @@
 /**
- * `GET /reports/cdrs` (SPECIFICATION.md §4.1): the calls that started in a period, in the bare shape, with
- * totals of all matching records; or as CSV or NDJSON of any length, chosen by `format` or `Accept`.
- * `GET /reports/carriers`: what calls came to by carrier. `GET /reports/calls`: by customer, destination, node …
+ * `GET /reports/cdrs` (SPECIFICATION.md §4.1): the calls that started in a period, in the bare
+ * shape, with totals of all matching records; or as CSV or NDJSON of any length, chosen by `format`
+ * or `Accept`. `GET /reports/carriers`: what calls came to by carrier. `GET /reports/calls`: by
+ * customer, destination, node …
  */
 import { requestScope } from '../auth/tenants.ts'
 import { Hono } from 'hono'

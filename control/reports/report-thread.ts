@@ -1,4 +1,7 @@
-/** Runs reports in the thread of `report-worker.ts`: the first one starts it, and the next one after it has ended. */
+/**
+ * Runs reports in the thread of `report-worker.ts`: the first one starts it, and the next one after
+ * it has ended.
+ */
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import type { Log } from '../../schema/contracts/log.ts'
@@ -25,8 +28,8 @@ class ThreadEnded extends Error {
 /** Reports are produced in pieces; needing more memory than this would be a bug. */
 const MAX_HEAP_MB = 256
 /**
- * Pieces of a report requested at once. With one, the thread would idle after each until this thread, which
- * serves calls, requests the next.
+ * Pieces of a report requested at once. With one, the thread would idle after each until this
+ * thread, which serves calls, requests the next.
  */
 const REQUESTED_AHEAD = 3
 

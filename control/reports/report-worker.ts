@@ -1,7 +1,7 @@
 /**
- * The thread that produces reports, with connections of its own that only read: calls do not wait for it. No
- * read spans two pieces, so that a slow reader does not pin an old snapshot of the database. The thread also writes the
- * daily totals, which with SQLite are a file of its own.
+ * The thread that produces reports, with connections of its own that only read: calls do not wait
+ * for it. No read spans two pieces, so that a slow reader does not pin an old snapshot of the
+ * database. The thread also writes the daily totals, which with SQLite are a file of its own.
  */
 import { setPriority } from 'node:os'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -42,7 +42,10 @@ export interface PieceReply {
 /** A lower priority than the calls. On Linux it applies to this thread only. */
 if (process.platform === 'linux') setPriority(0, 2)
 
-/** Statements of one node that the server works on at the same time; adding to the sums takes one for seconds. */
+/**
+ * Statements of one node that the server works on at the same time; adding to the sums takes one
+ * for seconds.
+ */
 const CONNECTIONS = 3
 
 const sources = openSources(workerData as ReportDatabase)

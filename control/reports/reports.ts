@@ -1,6 +1,6 @@
 /**
- * Runs reports in a thread of their own, where the program has one. Reports of an in-memory database run in
- * this thread, piece by piece.
+ * Runs reports in a thread of their own, where the program has one. Reports of an in-memory
+ * database run in this thread, piece by piece.
  */
 import { existsSync } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'

@@ -1,8 +1,9 @@
 /**
- * Adds records to the daily totals, slice by slice, each with the watermark in one transaction: after a crash it goes on
- * where the last slice ended. A slice is copied into a table of the connection, grouped there by every dimension, and
- * added to the sums of its days. One node of several does it at a time. On a server, ids may be committed out of order:
- * those that are missing among others are looked for again until no transaction can bring them any more.
+ * Adds records to the daily totals, slice by slice, each with the watermark in one transaction:
+ * after a crash it goes on where the last slice ended. A slice is copied into a table of the
+ * connection, grouped there by every dimension, and added to the sums of its days. One node of
+ * several does it at a time. On a server, ids may be committed out of order: those that are missing
+ * among others are looked for again until no transaction can bring them any more.
  */
 import { type RawBuilder, sql, type SqlBool } from 'kysely'
 import { type Cancel, DAY_MS, type Schedule } from '../../schema/clock.ts'
@@ -32,7 +33,10 @@ import { figureColumns, type FiguresOfRow, foldOf, ofCostChange, ofRecord } from
 export interface RollUpRequest {
   /** Milliseconds UTC. */
   readonly now: number
-  /** Sums of days that ended before are removed, as the records of these days are; undefined: none is. */
+  /**
+   * Sums of days that ended before are removed, as the records of these days are; undefined: none
+   * is.
+   */
   readonly retainedFrom: number | undefined
   /** Fewer records than these are left for later; undefined: none is. */
   readonly least?: number | undefined
@@ -94,7 +98,8 @@ async function* addSlice(
 ): AsyncGenerator<void, number, undefined> {
   const { store, sums } = sources
   const inFile = isInFile(sources)
-  // A transaction on a file ends in one turn of the event loop. Its slice is grouped before, in several turns.
+  // A transaction on a file ends in one turn of the event loop. Its slice is grouped before, in
+  // several turns.
   const grouped = inFile
     ? yield* groupSlice(sources, await watermarkOf(sources), ofFile)
     : undefined
@@ -137,7 +142,10 @@ interface SliceSize {
   readonly pages: number
 }
 
-/** A group is written once for a slice, so that a large one has less to write for each of its records. */
+/**
+ * A group is written once for a slice, so that a large one has less to write for each of its
+ * records.
+ */
 const ofFile: SliceSize = { page: 8_000, pages: 5 }
 const ofServer: SliceSize = { page: 40_000, pages: 1 }
 
@@ -209,9 +217,9 @@ const sliceColumns = [...keyColumns, ...memberColumns, 'currency', ...figureColu
 type Row = readonly [changeId: number, id: number, ...values: SqlValue[]]
 
 /**
- * Records, and changes of the costs of others, in one statement, so that both are seen as they were at one moment. While
- * more changes wait than are read at a time, they come first: a record that is read with all changes of its cost must not
- * leave one of them for later, which would count twice.
+ * Records, and changes of the costs of others, in one statement, so that both are seen as they were
+ * at one moment. While more changes wait than are read at a time, they come first: a record that is
+ * read with all changes of its cost must not leave one of them for later, which would count twice.
  */
 async function readPage(
   { store }: CallSources,
@@ -350,8 +358,8 @@ async function isCrowded(sums: CallSources['sums']): Promise<boolean> {
 }
 
 /**
- * New members are ordered by cost, then by calls. Members beyond the limit are merged into the others, so that callers
- * with random numbers cannot make the totals grow.
+ * New members are ordered by cost, then by calls. Members beyond the limit are merged into the
+ * others, so that callers with random numbers cannot make the totals grow.
  */
 const boundGroups = `UPDATE call_part SET member = '${OTHERS}'
   WHERE (${scopeColumns}, member) IN (
@@ -393,7 +401,9 @@ interface Gap {
   readonly noticedAt: number
 }
 
-/** Of ids that were missing, those that still are; and those that are missing among the new ones. */
+/**
+ * Of ids that were missing, those that still are; and those that are missing among the new ones.
+ */
 async function keepGaps(
   sums: CallSources['sums'],
   known: Watermark,
@@ -443,7 +453,10 @@ export async function watermarkOf(sources: CallSources): Promise<Watermark> {
 
 const empty: Watermark = { upTo: 0, lastUuid: '', changesUpTo: 0, gapsAfter: 0, gaps: [] }
 
-/** A file of sums may lie beside a database that was restored: the ids of its records are of other calls. */
+/**
+ * A file of sums may lie beside a database that was restored: the ids of its records are of other
+ * calls.
+ */
 async function isOfThisDatabase(sources: CallSources, id: number, uuid: string): Promise<boolean> {
   if (!isInFile(sources) || id === 0) return true
   return (await uuidOf(sources.store, id)) === uuid
@@ -527,7 +540,10 @@ export async function behind(sources: CallSources): Promise<number> {
   return Math.max(0, (row?.id ?? 0) - (state?.records_up_to ?? 0))
 }
 
-/** Adds records to the daily totals at intervals, and logs progress when there are many, such as after an upgrade. */
+/**
+ * Adds records to the daily totals at intervals, and logs progress when there are many, such as
+ * after an upgrade.
+ */
 export interface RollUpDeps {
   readonly schedule: Schedule
   /** Milliseconds UTC. */
@@ -542,7 +558,10 @@ export interface RollUpDeps {
 const INTERVAL_MS = 10_000
 /** A group is written once for all records that are added together: with fewer, each costs more. */
 const LEAST_RECORDS = 40_000
-/** Fewer records per step are added then, too: each record that is not rolled up costs every summary about 3 us. */
+/**
+ * Fewer records per step are added then, too: each record that is not rolled up costs every summary
+ * about 3 us.
+ */
 const LONGEST_WAIT_MS = 600_000
 /** Between two steps of many. */
 const BUSY_MS = 100

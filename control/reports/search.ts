@@ -1,6 +1,6 @@
 /**
- * Finds records of a period: the newest, or the most expensive. Reads a bounded number of windows of records, at the times
- * of calls that may match.
+ * Finds records of a period: the newest, or the most expensive. Reads a bounded number of windows
+ * of records, at the times of calls that may match.
  */
 import { sql, type SqlBool } from 'kysely'
 import { all } from '../../schema/sql/query.ts'

@@ -1,6 +1,6 @@
 /**
- * Sums the calls of a period by group. Whole days come from the daily totals, where these have the groups; the rest, and
- * new records, come from the records, newest first and for a second at most.
+ * Sums the calls of a period by group. Whole days come from the daily totals, where these have the
+ * groups; the rest, and new records, come from the records, newest first and for a second at most.
  */
 import { type RawBuilder, sql } from 'kysely'
 import { DAY_MS } from '../../schema/clock.ts'
@@ -75,7 +75,10 @@ export interface SummedGroups {
   readonly others: GroupSum | undefined
 }
 
-/** How long one question may read records, and how many windows of them it may read however long they take. */
+/**
+ * How long one question may read records, and how many windows of them it may read however long
+ * they take.
+ */
 const MAX_READ_MS = 1_000
 const LEAST_WINDOWS = 10
 /** Groups in memory; the calls of further groups are counted as `others`. */
@@ -148,8 +151,9 @@ async function daysOf(
 const MAX_ATTEMPTS = 4
 
 /**
- * The totals at one moment, with new records. Undefined: the totals do not have the groups. A file is read in several
- * turns of the thread, and additions in between are noticed; a server reads in one transaction.
+ * The totals at one moment, with new records. Undefined: the totals do not have the groups. A file
+ * is read in several turns of the thread, and additions in between are noticed; a server reads in
+ * one transaction.
  */
 async function* readDailyTotals(
   sources: CallSources,

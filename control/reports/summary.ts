@@ -245,7 +245,10 @@ type Filters = Partial<Record<MemberDimension, string | undefined>> & {
   readonly disposition?: CallFilters['disposition']
 }
 
-/** The filters, and the tenant whose calls are meant. Throws 400 for a name that the reader cannot see. */
+/**
+ * The filters, and the tenant whose calls are meant. Throws 400 for a name that the reader cannot
+ * see.
+ */
 export async function filtersOf(
   given: Filters,
   store: Store,

@@ -1,7 +1,8 @@
 /**
- * Finds unusual calls of a period, in the thread of reports. In a period of a day or more, the last 24 hours are read from
- * the records and compared with the daily totals of the 14 days (UTC) before; each earlier day of the period is compared
- * likewise. A shorter period is compared with the same hours of the days before, out of the records.
+ * Finds unusual calls of a period, in the thread of reports. In a period of a day or more, the last
+ * 24 hours are read from the records and compared with the daily totals of the 14 days (UTC)
+ * before; each earlier day of the period is compared likewise. A shorter period is compared with
+ * the same hours of the days before, out of the records.
  */
 import { sql, type SqlBool } from 'kysely'
 import { DAY_MS } from '../../schema/clock.ts'
@@ -43,12 +44,18 @@ export interface RefusedCalls extends RefusalFinding {
   readonly groups: readonly CallGroup[]
 }
 
-/** The greatest findings of a day in spending, and as many in refusals: each reads thousands of records. */
+/**
+ * The greatest findings of a day in spending, and as many in refusals: each reads thousands of
+ * records.
+ */
 const MAX_OF_DAY = 50
 const SAMPLES = 5
 /** Records of one statement: about 50 ms of the thread. */
 const WINDOW = 20_000
-/** More calls in the two days (UTC) of a period are not read one by one: the sums of these days are compared. */
+/**
+ * More calls in the two days (UTC) of a period are not read one by one: the sums of these days are
+ * compared.
+ */
 const MAX_READ = 1_000_000
 /** More calls than this in a period below a day are compared with fewer days. */
 const BUSY_CALLS = 50_000
@@ -70,7 +77,9 @@ export async function* unusualCalls(
   return findings
 }
 
-/** A part of the period: the last 24 hours, or a day (UTC), that is compared with days before it. */
+/**
+ * A part of the period: the last 24 hours, or a day (UTC), that is compared with days before it.
+ */
 interface Part {
   /** Undefined: it was read from the records. */
   readonly day: number | undefined

@@ -61,7 +61,10 @@ const oneBan = z.strictObject({ source: z.string().min(1).max(60) })
 
 export function banRoutes(deps: ChangeDeps) {
   const { guard } = deps.engine
-  /** Records a change of an operator's ban. A ban that the guard set itself is not a change of an operator. */
+  /**
+   * Records a change of an operator's ban. A ban that the guard set itself is not a change of an
+   * operator.
+   */
   const entered = async (
     c: Context<ControlEnv>,
     { reason, ...state }: NewState & { readonly reason: string | null },
@@ -227,7 +230,8 @@ export const sipBanKind: RestorableKind = {
 }
 
 /**
- * The end of an operator's ban in milliseconds UTC; undefined: there is none. Bans that the guard set itself do not count.
+ * The end of an operator's ban in milliseconds UTC; undefined: there is none. Bans that the guard
+ * set itself do not count.
  */
 const bannedUntil = (source: string, { engine }: Pick<ChangeDeps, 'engine'>): number | undefined =>
   engine.guard.bans().find((ban) => ban.source === source && ban.reason === 'operator')?.until

@@ -1,6 +1,6 @@
 /**
- * A tenant cannot delete or rename a customer or an extension with a spend guard of the platform: a spend guard belongs
- * to the row, so a new row of the same name would be without it.
+ * A tenant cannot delete or rename a customer or an extension with a spend guard of the platform: a
+ * spend guard belongs to the row, so a new row of the same name would be without it.
  */
 import type { RequestScope } from '../auth/tenants.ts'
 import type { Store, Tables } from '../../schema/open.ts'
@@ -8,8 +8,9 @@ import { first } from '../../schema/sql/query.ts'
 import { ApiError } from '../http/api-error.ts'
 
 /**
- * Throws 409 while a spend guard of the platform is on the row, unless the platform asks. Runs in the transaction that
- * deletes or renames the row, so that a guard of another node is either seen or refused.
+ * Throws 409 while a spend guard of the platform is on the row, unless the platform asks. Runs in
+ * the transaction that deletes or renames the row, so that a guard of another node is either seen
+ * or refused.
  */
 export async function refuseBraked(
   store: Store,
@@ -42,9 +43,9 @@ export interface CustomerFilter {
 }
 
 /**
- * Throws 409 while a guard of the platform covers calls of these customers, unless the platform asks: another price,
- * currency or payer would change the amount that the guard counts. Runs in the transaction of the change. `caps`: blocks
- * do not count amounts.
+ * Throws 409 while a guard of the platform covers calls of these customers, unless the platform
+ * asks: another price, currency or payer would change the amount that the guard counts. Runs in the
+ * transaction of the change. `caps`: blocks do not count amounts.
  */
 export async function refuseUncounted(
   store: Tables,
@@ -94,8 +95,8 @@ export async function refuseOtherPayer(
 }
 
 /**
- * Throws 409 where a tenant on which the platform has set a cap adds a customer that the cap would not count: in another
- * currency, or by a plan of the tenant's own that no customer of it has yet.
+ * Throws 409 where a tenant on which the platform has set a cap adds a customer that the cap would
+ * not count: in another currency, or by a plan of the tenant's own that no customer of it has yet.
  */
 export async function refuseUncountedCustomer(
   store: Store,

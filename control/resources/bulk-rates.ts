@@ -1,6 +1,6 @@
 /**
- * Writes many rates by few statements: those of an import, and those of a seed file. One by one they would hold
- * the write lock for seconds, and no call could be journalled meanwhile.
+ * Writes many rates by few statements: those of an import, and those of a seed file. One by one
+ * they would hold the write lock for seconds, and no call could be journalled meanwhile.
  */
 import type { RequestScope } from '../auth/tenants.ts'
 import type { Store, Tables } from '../../schema/open.ts'
@@ -13,7 +13,10 @@ import { resolve } from './references.ts'
 import { sql } from 'kysely'
 import { rateColumns, rateDocument, type RateBody, rateBody, type SeedRateBody } from './rates.ts'
 
-/** Writes the rates inside the open transaction. Undefined: nothing is written; writing one by one finds the fault. */
+/**
+ * Writes the rates inside the open transaction. Undefined: nothing is written; writing one by one
+ * finds the fault.
+ */
 type WriteRates = (scope: RequestScope) => Promise<RateCounts | undefined>
 
 interface RateCounts {
@@ -96,7 +99,10 @@ function withoutTwins(
 const keyOf = (rate: Pick<NewRate, 'prefix' | 'effective_from_at'>): string =>
   `${rate.prefix} ${rate.effective_from_at}`
 
-/** Merges the rates of one plan with stored fields that the file does not name. Undefined: a merged rate is not valid. */
+/**
+ * Merges the rates of one plan with stored fields that the file does not name. Undefined: a merged
+ * rate is not valid.
+ */
 async function withStored(
   store: Store,
   planId: number,
@@ -117,7 +123,10 @@ async function withStored(
   }
 }
 
-/** The stored rates of a plan with fields other than their price; the other rates have no fields to merge. */
+/**
+ * The stored rates of a plan with fields other than their price; the other rates have no fields to
+ * merge.
+ */
 const notPlain = ({ db }: Store, planId: number) =>
   db
     .selectFrom('rate')
@@ -135,7 +144,10 @@ const notPlain = ({ db }: Store, planId: number) =>
       ]),
     )
 
-/** The plan ids by placeholder. Undefined: a plan does not exist, or two references name the same plan. */
+/**
+ * The plan ids by placeholder. Undefined: a plan does not exist, or two references name the same
+ * plan.
+ */
 async function resolved(
   store: Store,
   plans: ReadonlyMap<Reference, number>,
@@ -179,7 +191,10 @@ const columns = [...identity, ...terms]
 /** Rows of one statement; more rows are not faster. */
 const MAX_ROWS = 100
 
-/** As the index has them: three times as fast to write. Rates that are in order already cost one comparison each. */
+/**
+ * As the index has them: three times as fast to write. Rates that are in order already cost one
+ * comparison each.
+ */
 const inOrder = <Rate extends NewRate>(rates: readonly Rate[]): Rate[] =>
   rates.toSorted(
     (a, b) =>
@@ -187,8 +202,8 @@ const inOrder = <Rate extends NewRate>(rates: readonly Rate[]): Rate[] =>
   )
 
 /**
- * Prepares the statements that insert or replace rates, none of which is there twice. They run inside the open
- * transaction, and resolve with the number of new and changed rows.
+ * Prepares the statements that insert or replace rates, none of which is there twice. They run
+ * inside the open transaction, and resolve with the number of new and changed rows.
  */
 export function ratesToPut(store: Tables, rates: readonly NewRate[]): () => Promise<number> {
   const ordered = inOrder(rates)

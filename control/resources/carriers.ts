@@ -1,4 +1,7 @@
-/** Carriers: trunks with their gateways (SPECIFICATION.md §4.7 and §10.1). Unchanged gateways keep their id. */
+/**
+ * Carriers: trunks with their gateways (SPECIFICATION.md §4.7 and §10.1). Unchanged gateways keep
+ * their id.
+ */
 import {
   exampleMedia,
   exampleTime,
@@ -479,7 +482,10 @@ async function refuseWithoutCredentials({ body: { auth: given }, before, deps }:
     throw badReference('auth.password', `is required with auth "${given.type}"`)
 }
 
-/** Least-cost routing compares plain numbers, so carriers that may meet in a route must share a currency. */
+/**
+ * Least-cost routing compares plain numbers, so carriers that may meet in a route must share a
+ * currency.
+ */
 async function refuseOtherCurrency({ before, tenantId, columns, deps }: CarrierWriting) {
   const planId = columns['rate_plan_id']
   if (typeof planId !== 'number') return
@@ -511,8 +517,8 @@ async function sealedPassword(store: Store, id: number): Promise<string | null> 
 }
 
 /**
- * Absent, the stored one stays, with any kind of auth: only null clears it. It is encrypted for its row, so the row is
- * written first.
+ * Absent, the stored one stays, with any kind of auth: only null clears it. It is encrypted for its
+ * row, so the row is written first.
  */
 async function putPassword(id: number, { body: { auth: given }, deps }: CarrierWriting) {
   const { password } = given

@@ -28,7 +28,10 @@ export const json = (column: string): Column => ({
   write: (value) => ({ [column]: value == null ? null : JSON.stringify(value) }),
 })
 
-/** A list of names. It is null in its column while it is empty, or while it is null: `empty` is what is shown then. */
+/**
+ * A list of names. It is null in its column while it is empty, or while it is null: `empty` is what
+ * is shown then.
+ */
 export const names = (column: string, empty: readonly string[] | null): Column => ({
   read: (row) => {
     const text = row[column]

@@ -1,6 +1,6 @@
 /**
- * Comma-separated values (RFC 4180), read record by record in memory that does not grow with the table, with a turn of
- * the event loop after each part of it.
+ * Comma-separated values (RFC 4180), read record by record in memory that does not grow with the
+ * table, with a turn of the event loop after each part of it.
  */
 import { isUtf8 } from 'node:buffer'
 import { Readable, pipeline } from 'node:stream'
@@ -39,7 +39,8 @@ interface Progress {
 }
 
 /**
- * Skips empty lines; LF and CRLF end a line. The header says whether `;`, a tab or `,` separates the cells.
+ * Skips empty lines; LF and CRLF end a line. The header says whether `;`, a tab or `,` separates
+ * the cells.
  *
  * @param pause gives other work a turn.
  * @throws {CsvProblem} while it is read.
@@ -79,7 +80,9 @@ export async function* csvRecords(
   }
 }
 
-/** Parts of the table. Ends with a problem when no record ends, or nothing comes but empty lines. */
+/**
+ * Parts of the table. Ends with a problem when no record ends, or nothing comes but empty lines.
+ */
 async function* partsOf(
   bytes: Buffer,
   progress: () => Progress,

@@ -1,4 +1,7 @@
-/** Customers: payers of calls, with their numbers, limits and wallets (SPECIFICATION.md §13). Money moves through the ledger only. */
+/**
+ * Customers: payers of calls, with their numbers, limits and wallets (SPECIFICATION.md §13). Money
+ * moves through the ledger only.
+ */
 import { exampleTime, count, decimal, moment } from '../http/view-fields.ts'
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
@@ -35,7 +38,9 @@ export interface WalletFigures {
   readonly creditMicros: number
   /** Held for live calls. */
   readonly reservedMicros: bigint
-  /** The amount that the customer's last call lacked the money for; 0: it was not refused for money. */
+  /**
+   * The amount that the customer's last call lacked the money for; 0: it was not refused for money.
+   */
   readonly refusedMicros: number
 }
 
@@ -51,7 +56,9 @@ export const refusedMicros = sql<number | null>`(
   SELECT CASE WHEN denial_code = 'insufficient_funds' THEN required_micros END FROM cdr
   WHERE cdr.customer_id = customer.id ORDER BY start_stamp DESC LIMIT 1)`
 
-/** `isBalanceLow` in SQL over rows of `customer` and `wallet`, without reservations for live calls. */
+/**
+ * `isBalanceLow` in SQL over rows of `customer` and `wallet`, without reservations for live calls.
+ */
 const hasLowBalance: RawBuilder<boolean> = sql<boolean>`(
   wallet.balance_micros < customer.low_balance_micros
   OR wallet.balance_micros + customer.credit_limit_micros <= 0
@@ -225,7 +232,10 @@ export const customers: Definition<typeof customerBody, typeof view> = {
   },
 }
 
-/** Setting a price needs the scope of prices or of money; a login shows wallet and calls, so it needs theirs. */
+/**
+ * Setting a price needs the scope of prices or of money; a login shows wallet and calls, so it
+ * needs theirs.
+ */
 function worthMoney({ given, before, after }: WrittenRow<CustomerView>): readonly BeyondScope[] {
   const login = ['wallets:read', 'cdrs:read'] as const
   const setsPassword = typeof given['password'] === 'string'

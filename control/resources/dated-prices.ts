@@ -1,6 +1,6 @@
 /**
- * How many prices with different starts a prefix may have in a plan. All of them are in memory, and a look-up may read
- * those that are over, so this bounds a call, whoever writes the prices.
+ * How many prices with different starts a prefix may have in a plan. All of them are in memory, and
+ * a look-up may read those that are over, so this bounds a call, whoever writes the prices.
  */
 import type { Tables } from '../../schema/open.ts'
 import { all, first } from '../../schema/sql/query.ts'
@@ -10,7 +10,10 @@ import { quoted } from '../http/clean-text.ts'
 /** A new price each week for nineteen years. */
 const MAX_DATED_PRICES = 1_000
 
-/** Throws 409 when `write`, which runs in a transaction, leaves more than these plans may have, and more than before. */
+/**
+ * Throws 409 when `write`, which runs in a transaction, leaves more than these plans may have, and
+ * more than before.
+ */
 export async function refuseDatedPrices<T>(
   store: Tables,
   plans: readonly number[],

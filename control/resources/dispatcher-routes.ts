@@ -102,7 +102,9 @@ interface OfSets {
   readonly withOthers: ReturnType<typeof withCallsOfPeers>
 }
 
-/** The nodes of one set: a node is a part of its set, so a write of a node is a change of the set. */
+/**
+ * The nodes of one set: a node is a part of its set, so a write of a node is a change of the set.
+ */
 function nodeRoutes(deps: DispatcherDeps, { sets, show, withOthers }: OfSets) {
   const { now, engine, others } = deps
   const read = requires('dispatcher:read')

@@ -1,6 +1,6 @@
 /**
- * Dispatcher sets and their nodes (SPECIFICATION.md §2.6, §4.7 and §8). An update keeps the ids and operator states
- * of unchanged nodes, so that live calls and probe state keep their node.
+ * Dispatcher sets and their nodes (SPECIFICATION.md §2.6, §4.7 and §8). An update keeps the ids and
+ * operator states of unchanged nodes, so that live calls and probe state keep their node.
  */
 import { z } from 'zod'
 import { timeToText, toFlag } from '../../schema/columns.ts'
@@ -56,8 +56,8 @@ const nodeRows = {
 } as const
 
 /**
- * SPECIFICATION.md §2.6: failover, round robin, weight, random, Call-ID hash. HTML forms send text; a
- * pattern accepts it, because client generators would give 8 and "8" of two enums the same name.
+ * SPECIFICATION.md §2.6: failover, round robin, weight, random, Call-ID hash. HTML forms send text;
+ * a pattern accepts it, because client generators would give 8 and "8" of two enums the same name.
  */
 const algorithms =
   'must be 8 (failover), 4 (round robin), 9 (weight), 6 (random) or 0 (Call-ID hash)'
@@ -517,8 +517,8 @@ const isInService = ({ is_enabled, operator_state }: MemberState): boolean =>
   is_enabled && operator_state === 'active'
 
 /**
- * SPECIFICATION.md §3.2: a set always has a node in service; removing the last one is rejected. A node whose name
- * DNS does not know is not in service, but a set without any may still be changed.
+ * SPECIFICATION.md §3.2: a set always has a node in service; removing the last one is rejected. A
+ * node whose name DNS does not know is not in service, but a set without any may still be changed.
  */
 function refuseEmptySet(
   before: readonly MemberState[],
@@ -561,8 +561,8 @@ const memberOf = (row: Row): MemberState => ({
 })
 
 /**
- * A name is unique among the sets that the writer sees: a tenant's among its own (enforced by the index), one
- * written by the platform among all (SPECIFICATION.md §2.6).
+ * A name is unique among the sets that the writer sees: a tenant's among its own (enforced by the
+ * index), one written by the platform among all (SPECIFICATION.md §2.6).
  */
 async function refuseTakenName(
   store: Store,

@@ -1,6 +1,6 @@
 /**
- * `/pbx/extensions`: accounts of phones. Responses have the bare shapes of SPECIFICATION.md §4.1 instead of the
- * envelope; errors have the envelope.
+ * `/pbx/extensions`: accounts of phones. Responses have the bare shapes of SPECIFICATION.md §4.1
+ * instead of the envelope; errors have the envelope.
  */
 import { Hono } from 'hono'
 import { z } from 'zod'
@@ -142,7 +142,10 @@ export function extensionRoutes(deps: ChangeDeps) {
     )
 }
 
-/** The fields of SPECIFICATION.md §4.1, and no others. `user_agent` is empty while no phone is registered. */
+/**
+ * The fields of SPECIFICATION.md §4.1, and no others. `user_agent` is empty while no phone is
+ * registered.
+ */
 const shapeOf = (view: ExtensionView, { status, userAgent }: ExtensionStatus) => ({
   id: view.id,
   extension: view.extension,

@@ -1,4 +1,7 @@
-/** Extensions: accounts of phones (SPECIFICATION.md §2.3 and §8). Passwords are stored only as digest secrets. */
+/**
+ * Extensions: accounts of phones (SPECIFICATION.md §2.3 and §8). Passwords are stored only as
+ * digest secrets.
+ */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { Store } from '../../schema/open.ts'
@@ -21,8 +24,8 @@ export const extensionNumber = z
   .regex(/^(?:[0-9*#]{2,20}|\+[0-9*#]{1,19})$/, 'must be 2 to 20 digits, *, # or a leading +')
 
 /**
- * Extensions and AI agents share the numbers of their tenant, so that a number has one destination. Throws 409
- * when the other kind has this number in this tenant. `tenantId` null for the platform.
+ * Extensions and AI agents share the numbers of their tenant, so that a number has one destination.
+ * Throws 409 when the other kind has this number in this tenant. `tenantId` null for the platform.
  */
 export async function refuseTakenNumber(
   store: Store,
@@ -176,7 +179,10 @@ export const extensions: Definition<typeof body, typeof view> = {
     return isNewSecret(id, secrets.sha256, store)
   },
   removing: ({ id }, scope, { store }) => refuseBraked(store, 'extension', id, scope),
-  /** Updates the phones and the payer of the number. Phones with the old password lose their registration. */
+  /**
+   * Updates the phones and the payer of the number. Phones with the old password lose their
+   * registration.
+   */
   async follow({ engine, ocs }, { id }) {
     await engine.registrations.changed([id])
     await ocs?.reloadCustomers({ of: 'extension', ids: [id] })
@@ -212,7 +218,10 @@ const isRenamed = (before: ExtensionView, number: string, home: Home): boolean =
 
 const payerIn = ({ customer_id: id }: Row) => ({ customer_id: typeof id === 'number' ? id : null })
 
-/** The secrets A1 of HTTP digest, one per hash (RFC 8760, RFC 7616 §3.4.2). The realm is the extension's domain. */
+/**
+ * The secrets A1 of HTTP digest, one per hash (RFC 8760, RFC 7616 §3.4.2). The realm is the
+ * extension's domain.
+ */
 export function digestSecrets(user: string, realm: string, password: string) {
   const hashed = (algorithm: string) =>
     createHash(algorithm).update(`${user}:${realm}:${password}`, 'utf8').digest('hex')
@@ -230,8 +239,9 @@ interface Home {
 }
 
 /**
- * Returns the domain that the writer is bound to, or that the body names, or else the only one of the tenant; without a
- * tenant, the only one at all. Throws 400, and 403 for a domain that the writer may not use.
+ * Returns the domain that the writer is bound to, or that the body names, or else the only one of
+ * the tenant; without a tenant, the only one at all. Throws 400, and 403 for a domain that the
+ * writer may not use.
  */
 async function homeOf(
   store: Store,

@@ -1,6 +1,6 @@
 /**
- * Rejects destinations that are a carrier's gateway, which only priced routes may use (SPECIFICATION.md
- * §10.2).
+ * Rejects destinations that are a carrier's gateway, which only priced routes may use
+ * (SPECIFICATION.md §10.2).
  */
 import { isIP } from 'node:net'
 import type { Selectable } from 'kysely'
@@ -43,9 +43,10 @@ export interface WrittenDestination {
 }
 
 /**
- * Throws 409 for the first destination at a gateway, by address, network or name, or by the DNS result of
- * its name (`scope.gatewayLedTo`). A name that DNS did not resolve in time is accepted, as in a seed file,
- * which has no engine to ask; it is checked again for each call. `tenantId` is the owner of the row.
+ * Throws 409 for the first destination at a gateway, by address, network or name, or by the DNS
+ * result of its name (`scope.gatewayLedTo`). A name that DNS did not resolve in time is accepted,
+ * as in a seed file, which has no engine to ask; it is checked again for each call. `tenantId` is
+ * the owner of the row.
  */
 export async function refuseGateways(
   store: Store,
@@ -75,8 +76,8 @@ export async function refuseGateways(
 }
 
 /**
- * The reverse check for a carrier: throws 409 when one of its new gateways is an existing destination of
- * the same owner. Destinations of other owners remain, but calls no longer go there.
+ * The reverse check for a carrier: throws 409 when one of its new gateways is an existing
+ * destination of the same owner. Destinations of other owners remain, but calls no longer go there.
  */
 export async function refuseReachedGateways(
   store: Store,
@@ -147,10 +148,10 @@ export const nodeUri = ({
   `sip:${hostPort(host, internal_port)};transport=${transport}`
 
 /**
- * Throws 409 for the first destination that is no single host (multicast, broadcast, unspecified), that a SIP listener of
- * this installation would receive, and for the
- * first one of a tenant that leads to loopback, to link-local addresses or into the machine's own networks.
- * Names count by the addresses of the DNS lookup for this request (`scope.addressesOf`).
+ * Throws 409 for the first destination that is no single host (multicast, broadcast, unspecified),
+ * that a SIP listener of this installation would receive, and for the first one of a tenant that
+ * leads to loopback, to link-local addresses or into the machine's own networks. Names count by the
+ * addresses of the DNS lookup for this request (`scope.addressesOf`).
  */
 export function refuseOwnAddresses(
   destinations: readonly WrittenDestination[],
@@ -224,12 +225,16 @@ export const reservedBy = ({
 })
 
 /**
- * The shortest prefixes that a tenant credential may write. Sources within a carrier's network are never
- * banned, and no other tenant may have an address there: a tenant could claim half of the internet.
+ * The shortest prefixes that a tenant credential may write. Sources within a carrier's network are
+ * never banned, and no other tenant may have an address there: a tenant could claim half of the
+ * internet.
  */
 const LEAST_PREFIX = { 4: 24, 6: 48 } as const
 
-/** Throws 409 at `path(index)` when an address of `claims`, for a row of `owner`, belongs to another owner. */
+/**
+ * Throws 409 at `path(index)` when an address of `claims`, for a row of `owner`, belongs to another
+ * owner.
+ */
 export async function refuseForeignAddresses(
   store: Store,
   owner: { readonly tenantId: number | null; readonly scope: RequestScope },

@@ -233,7 +233,10 @@ function refuseForeign(
 
 type Setter = Pick<Principal, 'tenantId' | 'isGlobal'>
 
-/** The tenant that owns a guard set by this principal; null: the platform, also when it acts in a tenant. */
+/**
+ * The tenant that owns a guard set by this principal; null: the platform, also when it acts in a
+ * tenant.
+ */
 const setterOf = ({ tenantId, isGlobal = false }: Setter): number | null =>
   isGlobal ? null : tenantId
 

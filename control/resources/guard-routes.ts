@@ -1,4 +1,6 @@
-/** `/spend-guards`: brakes on calls to a prefix. The tools `set_spend_guard` and others do the same. */
+/**
+ * `/spend-guards`: brakes on calls to a prefix. The tools `set_spend_guard` and others do the same.
+ */
 import type { ChangeDeps } from '../changes/kinds.ts'
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'

@@ -94,7 +94,9 @@ export class GuardStore {
     return first(this.#store, query.selectAll('spend_guard').select(names))
   }
 
-  /** The guard in force that `setBy` has set for these calls; a new guard of `setBy` replaces it. */
+  /**
+   * The guard in force that `setBy` has set for these calls; a new guard of `setBy` replaces it.
+   */
   present(brake: Brake, setBy: number | null, at: number) {
     const query = this.#rows()
       .where(`spend_guard.${brake.scope}_id`, '=', brake.scopeId)
@@ -253,7 +255,10 @@ interface GuardReader {
   readonly ocs?: Pick<OcsPort, 'exitCodes'> | undefined
 }
 
-/** The uuids of the guards that covered the call, longest prefix first, as far as the caller may see them. */
+/**
+ * The uuids of the guards that covered the call, longest prefix first, as far as the caller may see
+ * them.
+ */
 export async function guardsOfCall(
   call: StoppedCall,
   { store, principal, ocs }: GuardReader,
@@ -327,7 +332,9 @@ function spending(name: string, costs: ReadonlyMap<string, number>): Record<stri
   )
 }
 
-/** The cost of answered calls. Calls are summed by number, because a prefix has several spellings. */
+/**
+ * The cost of answered calls. Calls are summed by number, because a prefix has several spellings.
+ */
 async function costSince(
   brake: Brake,
   { from, before }: Window,

@@ -46,7 +46,9 @@ export const guardBody = z.strictObject({
   end_live_calls: z.boolean().default(false).describe('True: ends answered calls within 5 s.'),
 })
 
-/** Returns a prefix in the form that is stored. Throws 400 for a prefix that is only an exit code. */
+/**
+ * Returns a prefix in the form that is stored. Throws 400 for a prefix that is only an exit code.
+ */
 export function storedPrefix(given: string, exitCodes: ExitCodes | undefined): string {
   const stored = normalPrefix(given, exitCodes)
   if (stored !== undefined) return stored

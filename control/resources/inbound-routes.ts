@@ -108,8 +108,8 @@ export const inboundRoutes: Definition<typeof body, typeof view> = {
 }
 
 /**
- * Resolves the target of a body, as far as the writer can see it; the route's current target stays allowed.
- * Returns a set's number, `<extension>@<domain>` or an agent's id. Throws 400.
+ * Resolves the target of a body, as far as the writer can see it; the route's current target stays
+ * allowed. Returns a set's number, `<extension>@<domain>` or an agent's id. Throws 400.
  */
 async function targetOf({
   body: route,

@@ -27,9 +27,9 @@ export interface KeyPlanDeps extends Pick<ChangeDeps, 'keys' | 'now'> {
 export type KeyPlan = Plan<{ readonly key: AppKey }>
 
 /**
- * A suspended key is rejected from its next request until it is resumed. When a caller that could resume the key
- * suspends it again, the suspension becomes that caller's. Another caller would only gain the right to resume it, so
- * nothing changes.
+ * A suspended key is rejected from its next request until it is resumed. When a caller that could
+ * resume the key suspends it again, the suspension becomes that caller's. Another caller would only
+ * gain the right to resume it, so nothing changes.
  */
 export async function planSuspension(
   key: AppKey,

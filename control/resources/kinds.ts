@@ -60,7 +60,9 @@ function refuseWithoutCharging({ ocs }: ChangeDeps): void {
     throw new ApiError(503, 'charging_elsewhere', 'Another system charges the calls')
 }
 
-/** Resources as kinds of changes: their state is the body that would write them, without secrets. */
+/**
+ * Resources as kinds of changes: their state is the body that would write them, without secrets.
+ */
 type AnyResource = ResourceStore<z.ZodObject, z.ZodObject>
 
 /** @param admitUse throws an `ApiError` where the resource cannot be written at all. */

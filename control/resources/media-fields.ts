@@ -1,4 +1,6 @@
-/** The fields of carriers, sets, extensions, tenants and agents about media (SPECIFICATION.md §4.7). */
+/**
+ * The fields of carriers, sets, extensions, tenants and agents about media (SPECIFICATION.md §4.7).
+ */
 import { z } from 'zod'
 import { codecNames, knownCodec } from '../../schema/rules/media.ts'
 import type { ErrorDetail } from '../http/api-error.ts'
@@ -45,8 +47,8 @@ export const mediaFields = {
 export const mediaColumns = { codecs: names('codecs', null) }
 
 /**
- * The fields that need a media relay when there is none. A stored value may stay: each start logs it, and the other
- * fields of its resource can be changed.
+ * The fields that need a media relay when there is none. A stored value may stay: each start logs
+ * it, and the other fields of its resource can be changed.
  */
 export function withoutRelay(
   body: Row,

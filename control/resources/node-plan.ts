@@ -110,7 +110,9 @@ async function affectedBy(
   }
 }
 
-/** Nodes of dispatcher sets: the state that an operator set. Their id is `<set_id>/<destination>`. */
+/**
+ * Nodes of dispatcher sets: the state that an operator set. Their id is `<set_id>/<destination>`.
+ */
 export const nodeTargetId = (setId: number, destination: string): string =>
   `${setId}/${destination}`
 
@@ -158,8 +160,8 @@ function stateRefusal(
 }
 
 /**
- * The operator's state comes from the table, because another node may have just stored it. The result of probes is in
- * the memory of each node.
+ * The operator's state comes from the table, because another node may have just stored it. The
+ * result of probes is in the memory of each node.
  */
 async function readNodeState(id: string, { engine, store }: ChangeDeps): Promise<NodeState | null> {
   const { setId, destination } = parsedId(id)

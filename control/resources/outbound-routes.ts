@@ -108,8 +108,8 @@ async function check(writing: Writing<typeof body, typeof view>): Promise<undefi
   refusePlatformOnly(scope, route.emergency && before?.emergency !== true, 'emergency')
   if (columns['carrier_id'] === null && route.mode !== 'block')
     throw badReference('carrier', 'is required unless mode is "block"')
-  // Emergency calls use no wallet, and calls over a platform carrier are priced by the dialled number:
-  // neither may be sent as another number.
+  // Emergency calls use no wallet, and calls over a platform carrier are priced by the dialled
+  // number: neither may be sent as another number.
   const isFree = route.emergency && before?.emergency === true
   const isLocked = isFree || (await isOfPlatform(deps.store, columns['carrier_id']))
   if (scope.tenantId !== null && isLocked)

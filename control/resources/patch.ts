@@ -1,14 +1,14 @@
 /**
- * PATCH: an absent field keeps its value, null clears it or restores its default, and an object is merged member by
- * member; a list is replaced (RFC 7396, SPECIFICATION.md §4.5).
+ * PATCH: an absent field keeps its value, null clears it or restores its default, and an object is
+ * merged member by member; a list is replaced (RFC 7396, SPECIFICATION.md §4.5).
  */
 import { z } from 'zod'
 import { badRequest } from '../http/api-error.ts'
 import { problemsOf } from '../http/validate.ts'
 
 /**
- * The schema of a PATCH: every field of the body except those of `except`; none required, none with a
- * default, also in objects of the body.
+ * The schema of a PATCH: every field of the body except those of `except`; none required, none with
+ * a default, also in objects of the body.
  */
 export function patchOf(body: z.ZodObject, except: readonly string[] = []): z.ZodObject {
   const fields = Object.entries(shapeOf(body))
@@ -38,8 +38,8 @@ function objectOf(type: z.core.$ZodType): z.ZodObject | undefined {
 
 /**
  * Returns the whole body after a PATCH, both already validated. A reference replaces its other form
- * (`carrier`, `carrier_id`). Throws 400 for null in a required field, and for an object that is not valid once it is
- * merged.
+ * (`carrier`, `carrier_id`). Throws 400 for null in a required field, and for an object that is not
+ * valid once it is merged.
  */
 export function patched<Body extends z.ZodObject>(
   body: Body,
@@ -63,8 +63,8 @@ const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**
- * RFC 7396 §2. The schema of the object fills in the default of a member that null has removed. One that may be null is
- * null: a secret that no document shows would stay if it were absent.
+ * RFC 7396 §2. The schema of the object fills in the default of a member that null has removed. One
+ * that may be null is null: a secret that no document shows would stay if it were absent.
  */
 function mergedObject(
   members: z.ZodObject,

@@ -1,4 +1,6 @@
-/** Presets for AI voice services: fields that are filled in when a carrier or an agent is created. */
+/**
+ * Presets for AI voice services: fields that are filled in when a carrier or an agent is created.
+ */
 import { z } from 'zod'
 import type { MediaColumns } from '../../schema/rules/media.ts'
 
@@ -16,7 +18,10 @@ interface PresetFields extends Pick<MediaColumns, 'media_profile' | 'dtmf'> {
   readonly strip_headers: string[]
 }
 
-/** Headers about the caller and earlier networks. From has the caller; an AI service needs nothing more. */
+/**
+ * Headers about the caller and earlier networks. From has the caller; an AI service needs nothing
+ * more.
+ */
 const identities = [
   'P-Asserted-Identity',
   'Remote-Party-ID',
@@ -33,7 +38,8 @@ const common = { media_profile: 'srtp', dtmf: 'rfc4733', strip_headers: identiti
 const presets: Readonly<Record<Preset, PresetFields>> = {
   // Takes TLS and SRTP only, and prefers Opus.
   'ai-openai': { ...common, strip_headers: [...identities], codecs: ['opus', 'PCMU', 'PCMA'] },
-  // Has no Opus on the SIP side (livekit/sip 281), and drops INVITEs with P-Charging-Vector (livekit/sip 251).
+  // Has no Opus on the SIP side (livekit/sip 281), and drops INVITEs with P-Charging-Vector
+  // (livekit/sip 251).
   'ai-livekit': { ...common, strip_headers: [...identities], codecs: ['G722', 'PCMU', 'PCMA'] },
   'ai-generic': {
     ...common,

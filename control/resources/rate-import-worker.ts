@@ -1,6 +1,6 @@
 /**
- * The thread that imports rates, with a connection of its own that is open as long as an import. Calls go on: they are
- * in the journal, and are stored when the import has ended.
+ * The thread that imports rates, with a connection of its own that is open as long as an import.
+ * Calls go on: they are in the journal, and are stored when the import has ended.
  */
 import { setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
@@ -92,9 +92,10 @@ async function onFile(path: string, work: ImportWork): Promise<ImportOutcome> {
 }
 
 /**
- * Tells the main thread of its transaction, which would else take it for that of another program, and read every table
- * again. What others have committed before is read first. What they commit between the end of this transaction and the
- * lock after it is seen by the version of the data; then the main thread reads every table.
+ * Tells the main thread of its transaction, which would else take it for that of another program,
+ * and read every table again. What others have committed before is read first. What they commit
+ * between the end of this transaction and the lock after it is seen by the version of the data;
+ * then the main thread reads every table.
  */
 function toldOf(statements: SqliteStatements, sqlite: Sqlite.Database): Tables['statements'] {
   const versionOf = (): unknown => sqlite.pragma('data_version', { simple: true })

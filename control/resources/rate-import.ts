@@ -1,4 +1,6 @@
-/** `POST /rates/import`: imports a table of rates, all or nothing, and reports each invalid line. */
+/**
+ * `POST /rates/import`: imports a table of rates, all or nothing, and reports each invalid line.
+ */
 import type { RequestScope } from '../auth/tenants.ts'
 import { refuseUncounted } from './braked.ts'
 import { fromFlag, moneyToDecimal } from '../../schema/columns.ts'
@@ -124,7 +126,10 @@ const ownBody = rateBody.pick({ prefix: true, description: true })
 /** Terms in memory at once. */
 const maxTerms = 10_000
 
-/** Parses the lines of one table. Most lines repeat the terms of another; equal terms are checked once. */
+/**
+ * Parses the lines of one table. Most lines repeat the terms of another; equal terms are checked
+ * once.
+ */
 class LineReader {
   readonly #header: readonly string[]
   readonly #planOf: PlanOf
@@ -252,8 +257,8 @@ class DryRun extends Error {
 }
 
 /**
- * Stores the rates, all or nothing: a rate with the same plan, prefix and start is replaced. `replace` also
- * removes the other rates of these plans.
+ * Stores the rates, all or nothing: a rate with the same plan, prefix and start is replaced.
+ * `replace` also removes the other rates of these plans.
  */
 export async function storeRates(
   store: Tables,

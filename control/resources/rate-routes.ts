@@ -212,12 +212,15 @@ export function rateRoutes(deps: RateDeps) {
     .route('/', resourceRoutes(deps, rates, { filters: planQuery }))
 }
 
-/** Of the event loop. The clock would count the rests between slices, and waits for rates of others, too. */
+/**
+ * Of the event loop. The clock would count the rests between slices, and waits for rates of others,
+ * too.
+ */
 const WORK_MS_PER_RATE = 0.005
 
 /**
- * A few prefixes by themselves: a plan may have a hundred thousand. Resolves with the number of rates that are taken
- * over.
+ * A few prefixes by themselves: a plan may have a hundred thousand. Resolves with the number of
+ * rates that are taken over.
  */
 async function follow(ocs: OcsPort, { plans, prefixes }: ChangedRates): Promise<number> {
   let rates = 0
@@ -240,7 +243,9 @@ function refuseOtherType(c: Context<ControlEnv>): void {
 
 const exportSlice = 1_000
 
-/** Streams header and lines, a slice at a time: a large plan neither fills memory nor delays calls. */
+/**
+ * Streams header and lines, a slice at a time: a large plan neither fills memory nor delays calls.
+ */
 function exported(
   pageAfter: (id: number) => Promise<readonly RateRow[]>,
 ): ReadableStream<Uint8Array> {

@@ -189,8 +189,8 @@ export interface RateRow extends Selectable<RateTable> {
 }
 
 /**
- * Rates of a plan with an id above `after`, in the order of ids: it may read those of all plans, so it runs
- * inside `readApart`.
+ * Rates of a plan with an id above `after`, in the order of ids: it may read those of all plans, so
+ * it runs inside `readApart`.
  */
 export function ratesAfter(
   store: Store,
@@ -198,7 +198,8 @@ export function ratesAfter(
   after: number,
   limit: number,
 ): Promise<RateRow[]> {
-  // The plus keeps the databases from the index of the plan, which is in another order: each page would sort them all.
+  // The plus keeps the databases from the index of the plan, which is in another order: each page
+  // would sort them all.
   const isOfPlan = sql<boolean>`+rate.rate_plan_id = ${planId}`
   const query = store.db
     .selectFrom('rate')

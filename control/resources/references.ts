@@ -26,8 +26,8 @@ const referenceIn = (spelling: unknown): Reference | null =>
   typeof spelling === 'string' || typeof spelling === 'number' ? spelling : null
 
 /**
- * The owner of the referring row. A tenant can refer to its own and to platform rows; `any` for rows
- * without a tenant.
+ * The owner of the referring row. A tenant can refer to its own and to platform rows; `any` for
+ * rows without a tenant.
  */
 export interface Owner {
   readonly tenantId: number | null | 'any'
@@ -41,9 +41,10 @@ interface Candidate {
 }
 
 /**
- * Returns the id of a reference, of a set its number. A name matches the tenant's own row before the platform's.
- * Rows that the writer cannot see do not exist for it, except the current one (`current`), so that a tenant can
- * change the rest of the row. Throws 400 at `path`, which is the kind unless it is given.
+ * Returns the id of a reference, of a set its number. A name matches the tenant's own row before
+ * the platform's. Rows that the writer cannot see do not exist for it, except the current one
+ * (`current`), so that a tenant can change the rest of the row. Throws 400 at `path`, which is the
+ * kind unless it is given.
  */
 export async function resolve(
   store: Tables,
@@ -84,7 +85,10 @@ const isVisible = ({ tenant_id }: Candidate, { scope: { tenantId } }: Owner): bo
 /** Names to compare a wrong one with: a table may have a hundred thousand. */
 const MAX_NAMES = 500
 
-/** Names that the writer sees: those with the same beginning, which an index finds, and the first ones. */
+/**
+ * Names that the writer sees: those with the same beginning, which an index finds, and the first
+ * ones.
+ */
 async function namesLike(
   store: Tables,
   kind: Exclude<Referable, 'dispatcher_set'>,
@@ -109,7 +113,10 @@ export interface ReferenceName {
   readonly reference: Reference
 }
 
-/** Chooses from `rows`, which all match the name or id, the one that the reference means. Throws 400. */
+/**
+ * Chooses from `rows`, which all match the name or id, the one that the reference means. Throws
+ * 400.
+ */
 export function chosen<Row extends Candidate>(
   rows: readonly Row[],
   { path, noun, reference }: ReferenceName,
@@ -161,7 +168,9 @@ export async function tenantOf(
 export const badReference = (path: string, message: string): ApiError =>
   badRequest('The body is invalid', [{ path, message }])
 
-/** Runs `work` for a body as given: an error about its `carrier_id` has that path, not `carrier`. */
+/**
+ * Runs `work` for a body as given: an error about its `carrier_id` has that path, not `carrier`.
+ */
 export async function inTermsOf<T>(
   given: Readonly<Record<string, unknown>>,
   work: () => Promise<T>,

@@ -1,7 +1,7 @@
 /**
- * A resource is one definition: its body, its view, its columns, its references, and its checks. From it come
- * the rows (here), the five routes (`resource-routes.ts`), the seed file (`seed.ts`), undo (`kinds/`) and the
- * OpenAPI document.
+ * A resource is one definition: its body, its view, its columns, its references, and its checks.
+ * From it come the rows (here), the five routes (`resource-routes.ts`), the seed file (`seed.ts`),
+ * undo (`kinds/`) and the OpenAPI document.
  */
 import { type Compilable, type RawBuilder, sql } from 'kysely'
 import type { z } from 'zod'
@@ -55,11 +55,17 @@ export interface ResourceDeps {
   readonly reservedOf: (customerId: number) => bigint
   /** Whether DNS does not know the name of a dispatcher node. */
   readonly isUnresolvable: (nodeId: number) => boolean
-  /** After each write of a tenant, also one that failed: meanwhile others may have read what was not committed. */
+  /**
+   * After each write of a tenant, also one that failed: meanwhile others may have read what was not
+   * committed.
+   */
   readonly tenantsChanged: () => void
 }
 
-/** Without `reserved` no address is refused; without `hasMediaRelay` no media field is accepted that needs one. */
+/**
+ * Without `reserved` no address is refused; without `hasMediaRelay` no media field is accepted that
+ * needs one.
+ */
 export type ResourceOptions = Pick<ResourceDeps, 'store'> & Partial<ResourceDeps>
 
 /** Rows below a row, shown as a list in one of its fields. */
@@ -116,14 +122,20 @@ export interface Definition<Body extends z.ZodObject, View extends z.ZodObject> 
   readonly onlyAtCreation?: readonly string[]
   /** Fields of the body without a column of their own: `check` and `written` see to them. */
   readonly unstored?: readonly string[]
-  /** Fields of the body that a document leaves out, because they are shown in another way than written. */
+  /**
+   * Fields of the body that a document leaves out, because they are shown in another way than
+   * written.
+   */
   readonly writeOnly?: readonly string[]
   /** Where a field is not the column of its name. */
   readonly columns?: Readonly<Record<string, Column>>
   /** `customer`: the body has `customer` or `customer_id`, the row `customer_id`, the view both. */
   readonly references?: Readonly<Record<string, Referable>>
   readonly children?: Readonly<Record<string, Children>>
-  /** Joins in addition to those of the tenant and the references, and the columns selected from them. */
+  /**
+   * Joins in addition to those of the tenant and the references, and the columns selected from
+   * them.
+   */
   readonly joins?: RawBuilder<unknown>
   readonly selected?: RawBuilder<unknown>
   /** The column with the tenant of a row; absent: `tenant_id`. */
@@ -152,7 +164,10 @@ export interface Definition<Body extends z.ZodObject, View extends z.ZodObject> 
   unsupported?(body: z.output<Body>): readonly (ErrorDetail | false)[]
   /** The tenant of a row; absent: the one that the body names, or the writer's. */
   tenantOf?(body: z.output<Body>, scope: RequestScope, deps: ResourceDeps): Promise<number | null>
-  /** Before the row is written. Returns columns in addition to those of the body. Throws an `ApiError`. */
+  /**
+   * Before the row is written. Returns columns in addition to those of the body. Throws an
+   * `ApiError`.
+   */
   check?(writing: Writing<Body, View>): Promise<Row | undefined>
   /** After the row was written, in its transaction: children, secrets, money. */
   written?(id: number, writing: Writing<Body, View>): Promise<void>
@@ -181,11 +196,17 @@ export interface Definition<Body extends z.ZodObject, View extends z.ZodObject> 
   destinations?(body: z.output<Body>): readonly string[]
   /** Whether a body contains a secret, shown by no response, that differs from the stored one. */
   isNewSecret?(id: number, body: z.output<Body>, deps: ResourceDeps): Promise<boolean>
-  /** Computes the slow hash of a body's password off the event loop; without it, the write computes it. */
+  /**
+   * Computes the slow hash of a body's password off the event loop; without it, the write computes
+   * it.
+   */
   hashSecret?(body: z.output<Body>): Promise<string | undefined>
 }
 
-/** The rows of a resource. Every rejection is an `ApiError` whose details contain the path in the body. */
+/**
+ * The rows of a resource. Every rejection is an `ApiError` whose details contain the path in the
+ * body.
+ */
 export class ResourceStore<Body extends z.ZodObject, View extends z.ZodObject> {
   readonly definition: Definition<Body, View>
   protected readonly deps: ResourceDeps
@@ -249,8 +270,8 @@ export class ResourceStore<Body extends z.ZodObject, View extends z.ZodObject> {
   }
 
   /**
-   * Returns a row as a body that would write it, without secrets and fields of creation, so that an update is
-   * the document with some fields replaced.
+   * Returns a row as a body that would write it, without secrets and fields of creation, so that an
+   * update is the document with some fields replaced.
    */
   async document(scope: RequestScope, id: number): Promise<z.output<Body> | undefined> {
     const row = await this.#row(scope, id)
@@ -506,8 +527,8 @@ const noDeps = {
   tenantsChanged: () => undefined,
 }
 
-// A definition names its columns as texts, so its rows have the types of its schemas by the tests that validate
-// every response, not by the compiler.
+// A definition names its columns as texts, so its rows have the types of its schemas by the tests
+// that validate every response, not by the compiler.
 function asShown<View extends z.ZodObject>(fields: unknown): ViewOf<View> {
   return fields as ViewOf<View>
 }

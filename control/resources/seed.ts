@@ -1,6 +1,7 @@
 /**
- * `tollgate seed FILE.json`: loads a file of resources into the database, all or nothing. Safe to repeat:
- * an element is found by its name and replaces the stored row; a rate keeps what the file does not name of it.
+ * `tollgate seed FILE.json`: loads a file of resources into the database, all or nothing. Safe to
+ * repeat: an element is found by its name and replaces the stored row; a rate keeps what the file
+ * does not name of it.
  */
 import type { RequestScope } from '../auth/tenants.ts'
 import { z } from 'zod'
@@ -52,7 +53,10 @@ export type SeedReport = Readonly<
   >
 >
 
-/** The file cannot be applied, and nothing was written. `message` is one line that names the element. */
+/**
+ * The file cannot be applied, and nothing was written. `message` is one line that names the
+ * element.
+ */
 export class SeedRefused extends Error {
   override readonly name = 'SeedRefused'
   /** One line per problem: `carriers[2].gateways[0].port: …`. */
@@ -104,7 +108,8 @@ export async function applySeed(text: string, ports: SeedPorts): Promise<SeedRep
     now,
     ...(await lookedUp(elements, writers, ports)),
   }
-  // Large rate tables too are prepared now and only written under the lock. `checked` has validated them.
+  // Large rate tables too are prepared now and only written under the lock. `checked` has validated
+  // them.
   const putRates = manyRates(store, elements.rates as readonly unknown[] as readonly SeedRateBody[])
   const apply = async (section: Section): Promise<SeedReport[Section]> =>
     (section === 'rates' ? await refusedAt('rates', async () => putRates?.(scope)) : undefined) ??
@@ -343,8 +348,8 @@ interface JsonProblem {
 }
 
 /**
- * Returns the first problem of a text that `JSON.parse` rejects (RFC 8259), which does not always name it. Bounded: reads
- * each character once.
+ * Returns the first problem of a text that `JSON.parse` rejects (RFC 8259), which does not always
+ * name it. Bounded: reads each character once.
  */
 function jsonProblem(text: string): JsonProblem {
   const { at, message } = firstProblem(text)

@@ -69,7 +69,10 @@ export async function childrenOf(
   return grouped(await all<Row>(store, compiled(store, query)), (row) => row[parent])
 }
 
-/** Replaces the rows below a row. Those with the same key keep their other columns, such as their id. */
+/**
+ * Replaces the rows below a row. Those with the same key keep their other columns, such as their
+ * id.
+ */
 export async function putChildren(
   store: Store,
   child: ChildTable,

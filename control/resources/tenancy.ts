@@ -21,7 +21,9 @@ export async function refuseForeignDomain(
     throw badReference('domain', 'is not a domain of this tenant')
 }
 
-/** Whether a number is in a number block of the tenant, and in no smaller block of another tenant. */
+/**
+ * Whether a number is in a number block of the tenant, and in no smaller block of another tenant.
+ */
 export async function ownsNumber(store: Store, tenantId: number, number: string): Promise<boolean> {
   const digits = number.replace(/^\+/, '')
   const starts = Array.from({ length: Math.min(digits.length, 20) }, (_, index) =>
@@ -36,8 +38,8 @@ export async function ownsNumber(store: Store, tenantId: number, number: string)
 }
 
 /**
- * Customers' numbers decide who pays for calls of platform trunks, and click-to-call shows them: a tenant
- * credential can assign only its tenant's numbers, and those already assigned (`before`).
+ * Customers' numbers decide who pays for calls of platform trunks, and click-to-call shows them: a
+ * tenant credential can assign only its tenant's numbers, and those already assigned (`before`).
  */
 export async function refuseForeignNumbers(
   store: Store,

@@ -1,4 +1,6 @@
-/** Tenants: organisations with their SIP domains and numbers. Only global credentials write them. */
+/**
+ * Tenants: organisations with their SIP domains and numbers. Only global credentials write them.
+ */
 import { exampleMedia, exampleTime, mediaView, moment } from '../http/view-fields.ts'
 import { z } from 'zod'
 import { ApiError } from '../http/api-error.ts'
@@ -85,7 +87,10 @@ export const tenants: Definition<typeof body, typeof view> = {
     store.statements.afterCommit(tenantsChanged)
   },
   failed: ({ tenantsChanged }) => tenantsChanged(),
-  /** Charging and routing follow the numbers and domains of the tenant, and whether its customers may call. */
+  /**
+   * Charging and routing follow the numbers and domains of the tenant, and whether its customers
+   * may call.
+   */
   async follow({ engine, ocs }, { id }) {
     await engine.reloadRouting({ of: 'tenant', ids: [id] })
     await ocs?.reloadCustomers({ of: 'tenant', ids: [id] })

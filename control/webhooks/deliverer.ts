@@ -1,7 +1,7 @@
 /**
- * Delivers waiting events at least once. Every endpoint and every tenant has its own limit of concurrent
- * requests, so that slow or dead receivers delay only their own deliveries. Calls never wait for a
- * delivery.
+ * Delivers waiting events at least once. Every endpoint and every tenant has its own limit of
+ * concurrent requests, so that slow or dead receivers delay only their own deliveries. Calls never
+ * wait for a delivery.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { type Clocks, latest, type Schedule } from '../../schema/clock.ts'
@@ -17,7 +17,10 @@ export type Complete = (endpoint: EndpointRow, body: string) => Promise<string>
 export interface DelivererDeps extends Clocks {
   /** The name under which it takes deliveries. */
   readonly node: string
-  /** How long after a search the next one begins at the latest: other processes write events, and may die. */
+  /**
+   * How long after a search the next one begins at the latest: other processes write events, and
+   * may die.
+   */
   readonly longestSleepMs: number
   readonly deliveries: DeliveryStore
   readonly writes: WriteQueue
@@ -36,7 +39,10 @@ export interface DelivererDeps extends Clocks {
   readonly log: Log
 }
 
-/** Concurrent requests: per endpoint, of the platform's endpoints, of one tenant's, and of all tenants'. */
+/**
+ * Concurrent requests: per endpoint, of the platform's endpoints, of one tenant's, and of all
+ * tenants'.
+ */
 const maxPerEndpoint = 16
 const maxOfPlatform = 64
 const maxPerTenant = 32
@@ -93,8 +99,9 @@ export class Deliverer {
   }
 
   /**
-   * Sends the unfinished deliveries of the last run again. Its clock may have been ahead, and deliveries must not wait
-   * for that time. None is taken before: its claim would be released with theirs.
+   * Sends the unfinished deliveries of the last run again. Its clock may have been ahead, and
+   * deliveries must not wait for that time. None is taken before: its claim would be released with
+   * theirs.
    */
   #bringForward(): void {
     const { deliveries, writes, steadyNow, node } = this.#deps
@@ -148,7 +155,10 @@ export class Deliverer {
     }, delayMs)
   }
 
-  /** One search at a time: two could find the same delivery. The first tenant rotates with every turn. */
+  /**
+   * One search at a time: two could find the same delivery. The first tenant rotates with every
+   * turn.
+   */
   async #sendDue(): Promise<void> {
     this.#isSearching = true
     try {

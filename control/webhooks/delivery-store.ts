@@ -1,4 +1,7 @@
-/** Deliveries as rows: due ones, each of which one process takes (`prepareTake`), results, and expiry. */
+/**
+ * Deliveries as rows: due ones, each of which one process takes (`prepareTake`), results, and
+ * expiry.
+ */
 import { type ExpressionBuilder, type Selectable, sql } from 'kysely'
 import type { Database } from '../../schema/database.ts'
 import type { WebhookDeliveryTable, WebhookEventTable } from '../../schema/tables/changes.ts'
@@ -69,15 +72,17 @@ export class DeliveryStore {
     return this.#statements.take({ endpointId, ...claim }, limit, busy)
   }
 
-  /** When the next delivery of each endpoint is due that no process has taken, in milliseconds UTC. */
+  /**
+   * When the next delivery of each endpoint is due that no process has taken, in milliseconds UTC.
+   */
   async nextTimes(now: number): Promise<ReadonlyMap<number, number>> {
     const found = await this.#statements.next.all({ now })
     return new Map(found.flatMap(({ id, at }) => (at === null ? [] : [[id, at]])))
   }
 
   /**
-   * Runs in the caller's transaction. An accepted delivery stays so; a failure of one that another process has
-   * taken meanwhile changes nothing.
+   * Runs in the caller's transaction. An accepted delivery stays so; a failure of one that another
+   * process has taken meanwhile changes nothing.
    */
   async record(attempt: Attempt, node: string): Promise<void> {
     const { record, recordFailed } = this.#statements
@@ -148,8 +153,8 @@ export class DeliveryStore {
   }
 
   /**
-   * Examines `limit` events after `after`. Deletes those created before `before`, and those up to `upTo`
-   * without a waiting delivery. Returns where to continue; 0 at the end.
+   * Examines `limit` events after `after`. Deletes those created before `before`, and those up to
+   * `upTo` without a waiting delivery. Returns where to continue; 0 at the end.
    */
   async prune(
     after: number,

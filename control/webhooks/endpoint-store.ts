@@ -134,7 +134,9 @@ export class EndpointStore {
     return (await execute(this.#store, query)) > 0
   }
 
-  /** Deletes removed endpoints and at most `limit` of their deliveries. Returns whether any remain. */
+  /**
+   * Deletes removed endpoints and at most `limit` of their deliveries. Returns whether any remain.
+   */
   async sweep(limit: number): Promise<boolean> {
     const { db } = this.#store
     const removed = db

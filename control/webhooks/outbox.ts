@@ -1,6 +1,6 @@
 /**
- * The outbox of events. Events are written in the transaction that makes them true, so that an event is
- * sent if and only if it happened.
+ * The outbox of events. Events are written in the transaction that makes them true, so that an
+ * event is sent if and only if it happened.
  */
 import type { Selectable } from 'kysely'
 import type { WebhookEventTable } from '../../schema/tables/changes.ts'

@@ -34,7 +34,9 @@ export type Send = (
 
 /** From the request to the end of the response, including DNS and connection. */
 const defaultTimeoutMs = 10_000
-/** The part of a response body that is stored for people; and how long it may take after the status. */
+/**
+ * The part of a response body that is stored for people; and how long it may take after the status.
+ */
 const maxExcerptBytes = 500
 const excerptWaitMs = 1_000
 /** The rest of it is discarded; a long one closes the connection. */
@@ -112,7 +114,10 @@ export class Sender {
 const notStale = (sent: SendResult | { readonly kind: 'stale' }): SendResult =>
   sent.kind === 'stale' ? { kind: 'failed', reason: 'connection closed by the receiver' } : sent
 
-/** Gives it once, after a moment at most: the status alone is an answer, whatever becomes of the body. */
+/**
+ * Gives it once, after a moment at most: the status alone is an answer, whatever becomes of the
+ * body.
+ */
 function startOf(
   response: http.IncomingMessage,
   schedule: Schedule,
@@ -143,7 +148,10 @@ function retryAfter({ headers }: http.IncomingMessage): number | undefined {
   return seconds !== undefined && /^\d{1,6}$/.test(seconds) ? Number(seconds) * 1_000 : undefined
 }
 
-/** Why an endpoint may not have this URL; undefined when it may. Names are checked when they are resolved. */
+/**
+ * Why an endpoint may not have this URL; undefined when it may. Names are checked when they are
+ * resolved.
+ */
 export function problemOfUrl(text: string, allowPrivate: boolean): string | undefined {
   if (!URL.canParse(text)) return 'must be a URL'
   const url = new URL(text)
@@ -165,10 +173,11 @@ const isLocalName = (host: string): boolean =>
 export type Resolve = (host: string) => Promise<readonly LookupAddress[]>
 
 /**
- * Restricts the targets of webhooks. Creating an endpoint must not give access to internal networks, so
- * private and special addresses are rejected: as literals when the endpoint is written, and as DNS results
- * at every connection, because a name can change between check and use.
- * The `lookup` of a connection: returns only addresses that were checked. One private result rejects all.
+ * Restricts the targets of webhooks. Creating an endpoint must not give access to internal
+ * networks, so private and special addresses are rejected: as literals when the endpoint is
+ * written, and as DNS results at every connection, because a name can change between check and use.
+ * The `lookup` of a connection: returns only addresses that were checked. One private result
+ * rejects all.
  */
 export function guardedLookup(resolve: Resolve, allowPrivate: boolean): LookupFunction {
   const judged = async (host: string): Promise<Addresses | Error> => {

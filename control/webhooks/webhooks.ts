@@ -1,6 +1,6 @@
 /**
- * Accounting webhooks (SPECIFICATION.md §6.2): events of calls, money, nodes and keys, sent to endpoints
- * and signed as Standard Webhooks.
+ * Accounting webhooks (SPECIFICATION.md §6.2): events of calls, money, nodes and keys, sent to
+ * endpoints and signed as Standard Webhooks.
  */
 import { type Clocks, earliest, type Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
@@ -93,7 +93,9 @@ export class Webhooks {
     this.#outbox = new Outbox({ ...deps, onWrite: () => this.#deliverer.wake() })
   }
 
-  /** For calls and money: the code that makes an event true writes it here, in its own transaction. */
+  /**
+   * For calls and money: the code that makes an event true writes it here, in its own transaction.
+   */
   get sink(): EventSink {
     return this.#outbox
   }
@@ -152,8 +154,8 @@ export class Webhooks {
   }
 
   /**
-   * Removes an endpoint. Its waiting deliveries are deleted in batches: there may be a million. Resolves with false when
-   * the endpoint was removed before.
+   * Removes an endpoint. Its waiting deliveries are deleted in batches: there may be a million.
+   * Resolves with false when the endpoint was removed before.
    */
   async remove(endpointId: number): Promise<boolean> {
     if (!(await this.endpoints.remove(endpointId, this.#deps.now()))) return false

@@ -1,4 +1,7 @@
-/** The thread that copies the database, with a connection of its own that can only read: calls do not wait for it. */
+/**
+ * The thread that copies the database, with a connection of its own that can only read: calls do
+ * not wait for it.
+ */
 import { setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import Sqlite from 'better-sqlite3'

@@ -60,7 +60,9 @@ export class ScheduledBackups {
     void this.#make().finally(() => (this.#isRunning = false))
   }
 
-  /** Of a backup that never succeeded, the age counts from 1970, so that an alert on the age fires. */
+  /**
+   * Of a backup that never succeeded, the age counts from 1970, so that an alert on the age fires.
+   */
   telemetry(): Readonly<Record<string, number>> {
     const age = this.#deps.now() - (this.#succeededAt ?? 0)
     return {

@@ -39,7 +39,9 @@ export interface ActiveCallsDeps {
   readonly wallNow: () => number
   readonly deadlines: Deadlines
   readonly charging: Pick<Charging, 'alive' | 'running'>
-  /** Why this node takes no calls: it cannot store them, or may not. Absent: it always takes calls. */
+  /**
+   * Why this node takes no calls: it cannot store them, or may not. Absent: it always takes calls.
+   */
   readonly whyClosed?: () => Unserved | undefined
   readonly onEvent: (event: CallEvent) => void
   /** How many ended calls stay in memory. */
@@ -60,9 +62,14 @@ export type CallEvent = { readonly tenantId: number | null } & (
   | { readonly type: 'call.ended'; readonly record: CallRecord }
 )
 
-/** The journal learns this often that this process runs: so much of a call is not charged if it ends in a crash. */
+/**
+ * The journal learns this often that this process runs: so much of a call is not charged if it ends
+ * in a crash.
+ */
 const BEAT_MS = 1_000
-/** The OCS learns every so many beats which calls are live; at most 10 s by the charging contract. */
+/**
+ * The OCS learns every so many beats which calls are live; at most 10 s by the charging contract.
+ */
 const BEATS_OF_ALL = 5
 const DRAIN_POLL_MS = 500
 
@@ -154,12 +161,18 @@ export class ActiveCalls {
     if (this.#calls.get(callUuid)?.callIds.includes(callId)) this.#byLeg.add(callId, callUuid)
   }
 
-  /** The call that has a leg with this Call-ID; with `findsEndedLegs`, also one that had it a moment ago. */
+  /**
+   * The call that has a leg with this Call-ID; with `findsEndedLegs`, also one that had it a moment
+   * ago.
+   */
   uuidOf(callId: string): string | undefined {
     return this.#byLeg.uuidOf(callId)
   }
 
-  /** Continues a restored call. False: its leg was connected to a leg of another call, which was not restored. */
+  /**
+   * Continues a restored call. False: its leg was connected to a leg of another call, which was not
+   * restored.
+   */
   resume(saved: saving.SavedCall): boolean {
     const call = this.#calls.get(saved.callUuid)
     if (call) this.counts.move(call, nowhere, call.place)
@@ -205,7 +218,10 @@ export class ActiveCalls {
     return undefined
   }
 
-  /** Returns the party of this dialog. Of a dialog with a called party only the Call-ID is known before the answer. */
+  /**
+   * Returns the party of this dialog. Of a dialog with a called party only the Call-ID is known
+   * before the answer.
+   */
   partyIn({
     callId,
     localTag,
@@ -230,8 +246,8 @@ export class ActiveCalls {
   }
 
   /**
-   * Returns the unanswered call of this INVITE. Only the SIP server knows our own tag in such a dialog; the Call-ID and
-   * the tag of the caller identify it. Scans all calls.
+   * Returns the unanswered call of this INVITE. Only the SIP server knows our own tag in such a
+   * dialog; the Call-ID and the tag of the caller identify it. Scans all calls.
    */
   unanswered(callId: string, callerTag: string): LiveCall | undefined {
     for (const call of this.#calls.values()) {
@@ -385,8 +401,8 @@ export class ActiveCalls {
   }
 
   /**
-   * Refuses new calls at once, lets live ones continue until `deadlineMs` (by the steady clock), then
-   * hangs them up. Resolves when every call is over and its record is stored.
+   * Refuses new calls at once, lets live ones continue until `deadlineMs` (by the steady clock),
+   * then hangs them up. Resolves when every call is over and its record is stored.
    */
   async drain(deadlineMs: number): Promise<void> {
     this.#isDraining = true
@@ -525,7 +541,10 @@ class CallCounts {
     return this.#agents.get(agentId)?.size ?? 0
   }
 
-  /** The carrier that the call comes from has admitted it: it counts there at once, although it is not tried anywhere yet. */
+  /**
+   * The carrier that the call comes from has admitted it: it counts there at once, although it is
+   * not tried anywhere yet.
+   */
   arrived(call: LiveCall, carrierId: number): void {
     this.#arrived.set(call.start.callUuid, carrierId)
     addTo(this.#carriers, carrierId, call)
@@ -549,7 +568,9 @@ class CallCounts {
     removeFrom(this.#carriers, arrivedFrom, call)
   }
 
-  /** A callee that a transfer has taken out of the call does not count any more where the call went. */
+  /**
+   * A callee that a transfer has taken out of the call does not count any more where the call went.
+   */
   calleeLeft(call: LiveCall): void {
     const { nodeId, carrierId, agentId } = call.place
     removeFrom(this.#nodes, nodeId, call)
@@ -618,7 +639,10 @@ export class RecentCalls {
   readonly #maxCalls: number
   /** By uuid. */
   readonly #calls = new Map<string, EndedCall>()
-  /** In the order in which they ended, a ring. To find its first entry a `Map` passes over all that were deleted. */
+  /**
+   * In the order in which they ended, a ring. To find its first entry a `Map` passes over all that
+   * were deleted.
+   */
   readonly #order: string[] = []
   #first = 0
   #next = 0
@@ -737,7 +761,10 @@ class UnstoredCalls {
     this.#ended.add(start.callUuid)
   }
 
-  /** Whether a call may wait for its record to be stored: of the calls refused because nothing can be stored, only some. */
+  /**
+   * Whether a call may wait for its record to be stored: of the calls refused because nothing can
+   * be stored, only some.
+   */
   mayWait({ start }: LiveCall, denialCode: string | null): boolean {
     if (denialCode === null || !unserved.has(denialCode)) return true
     const { callUuid } = start

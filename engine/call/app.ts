@@ -215,7 +215,10 @@ function refuseRequest(request: ReceivedRequest, answer: Answer, calls: Unanswer
   return respond(answer, 405, undefined, { headers: { Allow: ALLOW } })
 }
 
-/** The dialog was ours a moment ago, or will be: to an early one 481 would be its end (RFC 5057 §5.3). */
+/**
+ * The dialog was ours a moment ago, or will be: to an early one 481 would be its end (RFC 5057
+ * §5.3).
+ */
 function refuseInDialog(
   { method, headers, body }: ReceivedRequest,
   answer: Answer,
@@ -230,8 +233,8 @@ function refuseInDialog(
 // An INVITE until its call is dialled: identified, validated, authorized, routed.
 
 /**
- * Handles one INVITE outside any dialog. A challenge leaves no record, and neither do most calls of unknown
- * sources, which could fill the disk.
+ * Handles one INVITE outside any dialog. A challenge leaves no record, and neither do most calls of
+ * unknown sources, which could fill the disk.
  */
 function handleInvite(request: ReceivedRequest, answer: Answer, deps: CallDeps): void {
   const replacement = deps.otherNodes?.read(request)

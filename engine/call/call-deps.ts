@@ -30,8 +30,8 @@ export interface CallDeps extends RouteDeps {
   /** Watches the INVITE of a call that has begun: a CANCEL reaches its leg from now on. */
   readonly receive: Legs['receive']
   /**
-   * A request is refused because its source is unknown. True: a refused call gets a record, as a sample. `domain`: the
-   * domain that the request names, if no tenant has it.
+   * A request is refused because its source is unknown. True: a refused call gets a record, as a
+   * sample. `domain`: the domain that the request names, if no tenant has it.
    */
   readonly onUnknownSource: (source: ReturnType<typeof sourceOf>, domain?: string) => boolean
   readonly newUuid: () => string

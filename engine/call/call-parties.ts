@@ -25,8 +25,8 @@ export function partiesOf(call: LiveCall): CallParties {
 }
 
 /**
- * Which party of the call sends a request outside of it, with the Call-ID of its own leg; undefined: neither, so
- * that no stranger and no other tenant speaks for one.
+ * Which party of the call sends a request outside of it, with the Call-ID of its own leg;
+ * undefined: neither, so that no stranger and no other tenant speaks for one.
  */
 export function sideOf(
   parties: CallParties,

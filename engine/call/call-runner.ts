@@ -1,6 +1,6 @@
 /**
- * Performs the commands of the call machine and returns events to it. The only place where live calls
- * meet the SIP side, the OCS, routing, the dispatcher and the clock.
+ * Performs the commands of the call machine and returns events to it. The only place where live
+ * calls meet the SIP side, the OCS, routing, the dispatcher and the clock.
  */
 import type { Quality, SavedEntry } from '../../schema/contracts/charging.ts'
 import type { CallDeps } from './call-deps.ts'
@@ -39,11 +39,16 @@ export interface CallRunnerDeps
   readonly filter: HeaderFilter
   readonly routing: Pick<Routing, 'admitCarrierCall' | 'admitAgentCall'>
   readonly dispatcher: Pick<Dispatcher, 'admitCall' | 'reportOutcome'>
-  /** Reports the health of a carrier's gateway, as a live INVITE has shown it (SPECIFICATION.md §10.4). */
+  /**
+   * Reports the health of a carrier's gateway, as a live INVITE has shown it (SPECIFICATION.md
+   * §10.4).
+   */
   readonly onGatewayOutcome: (gatewayId: number, outcome: 'answered' | 'failed') => void
   /** Another node of the installation does not respond to an INVITE. */
   readonly onNodeSilent?: ((name: string) => void) | undefined
-  /** Whether this run of another node is over, as far as is known. Absent: there is no other node. */
+  /**
+   * Whether this run of another node is over, as far as is known. Absent: there is no other node.
+   */
   readonly isHolderLost?: ((holder: HolderRun) => boolean) | undefined
   /** Performs commands that need routing: a REFER, a 3xx, an answered source of click-to-call. */
   readonly requests: (request: CallRequest) => void
@@ -184,8 +189,9 @@ export class CallRunner {
   }
 
   /**
-   * Sends nothing about the end of an answered call before the end is in the journal. After a crash in between the call
-   * would continue, and be charged, without its parties. `waiting`: how many ends have to be in the journal.
+   * Sends nothing about the end of an answered call before the end is in the journal. After a crash
+   * in between the call would continue, and be charged, without its parties. `waiting`: how many
+   * ends have to be in the journal.
    */
   #end(event: MachineEvent, commands: readonly Command[], waiting: number): void {
     const postponed: Command[] = []
@@ -322,7 +328,10 @@ export class CallRunner {
     this.#deps.charging.begun(dialledCall(call))
   }
 
-  /** The call counts at its destination from the turn of the event loop in which `roomTaken` is dispatched. */
+  /**
+   * The call counts at its destination from the turn of the event loop in which `roomTaken` is
+   * dispatched.
+   */
   #takeRoom({ callUuid, destination }: CommandOf<'takeRoom'>): void {
     const { isEmergency = false } = this.#deps.calls.call(callUuid)?.dialing ?? {}
     const report = (isTaken: boolean): void =>
@@ -389,7 +398,10 @@ export class CallRunner {
     }
   }
 
-  /** Resolves when the record is stored and the call forgotten. `safe` is called once, when no crash can lose the end. */
+  /**
+   * Resolves when the record is stored and the call forgotten. `safe` is called once, when no crash
+   * can lose the end.
+   */
   async #store(callUuid: string, end: End, safe = (): void => undefined): Promise<void> {
     const { calls, charging, now, log } = this.#deps
     const call = calls.call(callUuid)
@@ -397,7 +409,8 @@ export class CallRunner {
     this.#storing.add(callUuid)
     this.#inJournal.delete(callUuid)
     const record = callRecord(call, end, now())
-    // A caller that calls again now must not find the limits taken by a call that waits for the disk.
+    // A caller that calls again now must not find the limits taken by a call that waits for the
+    // disk.
     calls.ended(call)
     if (!calls.unstored.mayWait(call, record.denialCode)) {
       this.#storing.delete(callUuid)
@@ -557,7 +570,10 @@ class SavedCalls {
     this.#deps = deps
   }
 
-  /** The saved state of a call for the journal. Undefined: the call is not stable, or its server is another process. */
+  /**
+   * The saved state of a call for the journal. Undefined: the call is not stable, or its server is
+   * another process.
+   */
   textOf(callUuid: string): string | undefined {
     const saved = this.#deps.calls.saved(callUuid, (legId) => this.#sipOf(legId))
     return saved && JSON.stringify(saved)
@@ -583,7 +599,10 @@ class SavedCalls {
     for (const callUuid of this.#affectedBy(event)) this.#save(callUuid)
   }
 
-  /** After a transfer a leg exchanges media with one of another call, and both calls become stable at once. */
+  /**
+   * After a transfer a leg exchanges media with one of another call, and both calls become stable
+   * at once.
+   */
   #affectedBy(event: MachineEvent): readonly string[] {
     if ('callUuid' in event) return [event.callUuid]
     if (!('legId' in event)) return []
@@ -594,7 +613,10 @@ class SavedCalls {
     return partner === undefined || partner.callUuid === own ? [own] : [own, partner.callUuid]
   }
 
-  /** Saves all calls for the next process. Returns the calls that it cannot continue, because they are not stable. */
+  /**
+   * Saves all calls for the next process. Returns the calls that it cannot continue, because they
+   * are not stable.
+   */
   saveAll(): readonly string[] {
     return this.#deps.calls
       .list()
@@ -627,7 +649,10 @@ class SavedCalls {
     })
   }
 
-  /** To be called before the first packet. Each call continues, or is closed as of its last sign of life. */
+  /**
+   * To be called before the first packet. Each call continues, or is closed as of its last sign of
+   * life.
+   */
   restore(entries: readonly SavedEntry[]): Restored {
     const { calls, dispatch } = this.#deps
     const restored = entries.flatMap((entry) => this.#restored(entry) ?? [])
@@ -653,13 +678,19 @@ class SavedCalls {
     }
   }
 
-  /** Saved before: after another crash the next question must have a higher CSeq than this one (RFC 3261 §12.2.1.1). */
+  /**
+   * Saved before: after another crash the next question must have a higher CSeq than this one (RFC
+   * 3261 §12.2.1.1).
+   */
   #ask(callUuid: string): void {
     this.#save(callUuid)
     this.#deps.dispatch({ type: 'ask', callUuid })
   }
 
-  /** Undefined: the call cannot continue, and is closed. A fault in one call does not affect the others. */
+  /**
+   * Undefined: the call cannot continue, and is closed. A fault in one call does not affect the
+   * others.
+   */
   #restored(entry: SavedEntry): SavedCall | undefined {
     const { charging, log } = this.#deps
     const { callUuid } = entry
@@ -694,7 +725,10 @@ class SavedCalls {
     return charging.resume(saved.callUuid) ? undefined : 'it can no longer be charged'
   }
 
-  /** Sends BYE to the parties of a call that cannot continue, as far as their dialogs could be restored. */
+  /**
+   * Sends BYE to the parties of a call that cannot continue, as far as their dialogs could be
+   * restored.
+   */
   #release(saved: SavedCall): void {
     const { calls, signalling } = this.#deps
     calls.forgetSaved(saved)
@@ -705,7 +739,10 @@ class SavedCalls {
   }
 }
 
-/** Converts the times of a saved leg to the steady clock of this process, and adds the last SDP sent to its peer. */
+/**
+ * Converts the times of a saved leg to the steady clock of this process, and adds the last SDP sent
+ * to its peer.
+ */
 function shifted(leg: SavedLeg, shiftMs: number, lastSdpSent: string): SavedLeg {
   const { dialog } = leg
   if (dialog?.session === undefined) return leg

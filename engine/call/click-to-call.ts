@@ -1,6 +1,6 @@
 /**
- * Click-to-call: the phones of an extension ring first; the one that is picked up is connected to a number. A test call is
- * the same with a phone of our own.
+ * Click-to-call: the phones of an extension ring first; the one that is picked up is connected to a
+ * number. A test call is the same with a phone of our own.
  */
 import {
   type OriginateRequest,

@@ -9,7 +9,10 @@ export type Schedule = (act: () => void, delayMs: number) => () => void
 
 export interface Deadline {
   readonly slot: Slot
-  /** Cleared when it is cancelled or has passed: V8 may hold the deadline for a while (`ReleasingMap`). */
+  /**
+   * Cleared when it is cancelled or has passed: V8 may hold the deadline for a while
+   * (`ReleasingMap`).
+   */
   act: (() => void) | undefined
   /** Its neighbours in the slot. */
   before: Deadline | undefined
@@ -44,7 +47,9 @@ export class Deadlines {
     this.#lastSlot = Math.floor(deps.now() / TICK_MS)
   }
 
-  /** Calls `act` at `timeMs` (by the steady clock) or up to a tick later, unless cancelled before. */
+  /**
+   * Calls `act` at `timeMs` (by the steady clock) or up to a tick later, unless cancelled before.
+   */
   at(timeMs: number, act: () => void): Deadline {
     if (this.#slots.size === 0) this.#lastSlot = Math.floor(this.#deps.now() / TICK_MS)
     const slot = this.#slotOf(Math.max(Math.ceil(timeMs / TICK_MS), this.#lastSlot + 1))

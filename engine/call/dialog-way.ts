@@ -1,7 +1,8 @@
 /**
- * Decides whether requests of a call follow the Contact and the Record-Route that a party has given (RFC 3261 §12.2.1.1).
- * A party names no place by them that it could not call otherwise (SECURITY.md): a phone is reached where it is, and
- * nobody names the gateway of a carrier that is not its own, or a place inside the platform.
+ * Decides whether requests of a call follow the Contact and the Record-Route that a party has given
+ * (RFC 3261 §12.2.1.1). A party names no place by them that it could not call otherwise
+ * (SECURITY.md): a phone is reached where it is, and nobody names the gateway of a carrier that is
+ * not its own, or a place inside the platform.
  */
 import { isIP } from 'node:net'
 import { sipTarget } from '../../schema/net/sip-target.ts'
@@ -53,7 +54,9 @@ export function mayFollow(way: DialogWay, deps: DialogWayDeps): boolean {
 
 /** Places that a party may name. */
 interface Reach {
-  /** `own`: its own address. `outside`: what is not inside the platform. `any`: what is no gateway. */
+  /**
+   * `own`: its own address. `outside`: what is not inside the platform. `any`: what is no gateway.
+   */
   readonly next: 'own' | 'outside' | 'any'
   /** The owners whose view of gateways counts. */
   readonly senders: readonly Sender[]

@@ -1,7 +1,7 @@
 /**
- * Call forwarding by a phone's 3xx. Inside a tenant the same call is routed again. To the outside a call of its
- * own is dialled, on the account of the extension that forwards: each has its own record, payer and leg, and both end
- * together, as after a transfer.
+ * Call forwarding by a phone's 3xx. Inside a tenant the same call is routed again. To the outside a
+ * call of its own is dialled, on the account of the extension that forwards: each has its own
+ * record, payer and leg, and both end together, as after a transfer.
  */
 import { isIP } from 'node:net'
 import type { CallDeps } from './call-deps.ts'
@@ -35,7 +35,9 @@ const MAX_FORWARDS = 5
 /** A call forwarded to the outside may come back by a carrier that counts no hops. */
 const MAX_UNANSWERED = 10
 
-/** Returns the forward that a 3xx of an extension's phone asks for. Undefined: it is not followed. */
+/**
+ * Returns the forward that a 3xx of an extension's phone asks for. Undefined: it is not followed.
+ */
 export function forwardBy(call: LiveCall, headers: Headers, deps: CallDeps): Forward | undefined {
   const { dialing } = call
   const { current } = dialing ?? {}

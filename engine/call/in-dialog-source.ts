@@ -1,7 +1,7 @@
 /**
- * Checks requests in a call that do not come from the address of their party (RFC 3261 §22, §26.1.4): whoever has read
- * Call-ID and tags could have sent them. They are admitted from another address of the same party, or with the password
- * of the phone. All others are refused.
+ * Checks requests in a call that do not come from the address of their party (RFC 3261 §22,
+ * §26.1.4): whoever has read Call-ID and tags could have sent them. They are admitted from another
+ * address of the same party, or with the password of the phone. All others are refused.
  */
 import type { PhoneAnswer, Registrar } from '../registrar/registrar.ts'
 import type { Origin } from '../routing/recognition.ts'
@@ -84,7 +84,9 @@ function isSameParty(one: Origin, other: Origin): boolean {
   return one.tenantIds.some((tenantId) => other.tenantIds.includes(tenantId))
 }
 
-/** The carrier or the set that was called may answer from an address that it takes no calls from. */
+/**
+ * The carrier or the set that was called may answer from an address that it takes no calls from.
+ */
 function isCalledParty(
   { call, side }: { readonly call: LiveCall; readonly side: Side },
   sender: Origin,

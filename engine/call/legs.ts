@@ -22,7 +22,10 @@ export interface InviteFacts {
   readonly callee: Callee
 }
 
-/** An event of a leg, an INVITE that a gate has withheld, or the end of a call whose answer it cannot pass. */
+/**
+ * An event of a leg, an INVITE that a gate has withheld, or the end of a call whose answer it
+ * cannot pass.
+ */
 export type GateEvent =
   | LegEventData
   | Extract<MachineEvent, { readonly type: 'withheld' }>

@@ -1,11 +1,14 @@
 /**
- * Bodies as call control sees them: the session description alone. Where a message has it beside other parts (RFC 2046
- * §5.1, RFC 5621), the rest travels with the headers, and both are put together again as the message leaves: byte for
- * byte, but for the description. Pure.
+ * Bodies as call control sees them: the session description alone. Where a message has it beside
+ * other parts (RFC 2046 §5.1, RFC 5621), the rest travels with the headers, and both are put
+ * together again as the message leaves: byte for byte, but for the description. Pure.
  */
 import type { Headers } from './signalling.ts'
 
-/** Holds what was around the description, as JSON. A name on the wire ends at its colon, so no peer can send this one. */
+/**
+ * Holds what was around the description, as JSON. A name on the wire ends at its colon, so no peer
+ * can send this one.
+ */
 export const PARTS = ':parts'
 
 /** All parts of a body, nested ones included. */
@@ -33,14 +36,20 @@ export interface Described {
   readonly body: string
 }
 
-/** Whether a body is a description as it should be, or none: nearly every one is, and needs no second look. */
+/**
+ * Whether a body is a description as it should be, or none: nearly every one is, and needs no
+ * second look.
+ */
 export const isPlain = (body: string): boolean => body === '' || body.startsWith('v=0\r\n')
 
 /** The methods whose messages carry offers and answers. */
 export const describes = (method: string | undefined): boolean =>
   method === 'INVITE' || method === 'UPDATE' || method === 'ACK' || method === 'PRACK'
 
-/** The description of a message, and its headers with the rest. A body that cannot be read is left as it is. */
+/**
+ * The description of a message, and its headers with the rest. A body that cannot be read is left
+ * as it is.
+ */
 export function described(headers: Headers, body: string): Described {
   if (isPlain(body)) return { headers, body }
   const type = headers['content-type'] ?? ''
@@ -131,7 +140,9 @@ interface Part {
   readonly contentAt: number
   readonly contentEnd: number
   readonly type: string
-  /** Nested parts that say the same in several ways (RFC 2046 §5.1.4): the outermost such container. */
+  /**
+   * Nested parts that say the same in several ways (RFC 2046 §5.1.4): the outermost such container.
+   */
   readonly alternative: Container | undefined
 }
 
@@ -273,7 +284,9 @@ const headerPatterns: Readonly<Record<string, RegExp>> = {
   'content-transfer-encoding': /^content-transfer-encoding[ \t]*:((?:[^\r\n]|\r?\n[ \t])*)/im,
 }
 
-/** The session description: the first, and of several that say the same the last (RFC 2046 §5.1.4). */
+/**
+ * The session description: the first, and of several that say the same the last (RFC 2046 §5.1.4).
+ */
 function choose(leaves: readonly Part[]): Part | undefined {
   const first = leaves.find(isSession)
   return first?.alternative ? first.alternative.parts.findLast(isSession) : first

@@ -1,4 +1,7 @@
-/** Session descriptions: their streams (RFC 4566 §5), and third-party call control (RFC 3725 §4, RFC 3264). Pure. */
+/**
+ * Session descriptions: their streams (RFC 4566 §5), and third-party call control (RFC 3725 §4, RFC
+ * 3264). Pure.
+ */
 import { isIP } from 'node:net'
 
 /** The answer to an offer that lets no media flow: every stream goes nowhere. */
@@ -47,9 +50,9 @@ function silenced([media = '', ...attributes]: readonly string[]): string[] {
 }
 
 /**
- * Whether two parties agree that got each other's descriptions one after the other: `offered` is the first
- * party's as sent to the second, `answered` the answer, and `final` the first party's reply to that. Where `final`
- * differs from `offered`, the second party needs another re-INVITE.
+ * Whether two parties agree that got each other's descriptions one after the other: `offered` is
+ * the first party's as sent to the second, `answered` the answer, and `final` the first party's
+ * reply to that. Where `final` differs from `offered`, the second party needs another re-INVITE.
  */
 export function agrees(offered: string, answered: string, final: string): boolean {
   const [offers, answers, finals] = [streamsOf(offered), streamsOf(answered), streamsOf(final)]
@@ -65,8 +68,8 @@ export function agrees(offered: string, answered: string, final: string): boolea
 }
 
 /**
- * What a party has been offered, as the answer to an offer of its own (RFC 3264 §6): the same, without what it does not
- * offer. `last` was sent to it last. Undefined: no stream is left.
+ * What a party has been offered, as the answer to an offer of its own (RFC 3264 §6): the same,
+ * without what it does not offer. `last` was sent to it last. Undefined: no stream is left.
  */
 export function asAnswer(own: string, offer: string, last: string): string | undefined {
   const [offered, streams, sections] = [streamsOf(offer), streamsOf(own), mediaSections(own)]
@@ -112,7 +115,10 @@ function answeringDirection(offered: string, own: string): string {
   return receives ? 'recvonly' : 'inactive'
 }
 
-/** Whether two descriptions have the same streams, wherever they lead: the same codecs in the same directions. */
+/**
+ * Whether two descriptions have the same streams, wherever they lead: the same codecs in the same
+ * directions.
+ */
 export function isAlike(one: string, other: string): boolean {
   const [ones, others] = [streamsOf(one), streamsOf(other)]
   const isSame = (stream: Stream, at: number): boolean => {
@@ -169,7 +175,8 @@ export function streamsOf(sdp: string): readonly Stream[] {
 const directionLine = /^a=(?:sendrecv|sendonly|recvonly|inactive)$/
 
 /**
- * RFC 3264 §8.4, and the older way of a null address. Audio counts before video; refused streams do not count.
+ * RFC 3264 §8.4, and the older way of a null address. Audio counts before video; refused streams do
+ * not count.
  */
 export function isHold(sdp: string): boolean {
   // Most descriptions have none of these.
@@ -188,8 +195,9 @@ const nullAddress = /^IN IP(?:4 0\.0\.0\.0|6 ::)$/
 const originLine = /^o=(\S+ \S+) (\d+) ([^\r\n]*)/m
 
 /**
- * Returns `next` as the description after `last` in one dialog: with the origin of `last` and its next version, or the
- * same version where nothing else differs. A description without a readable o= line is left unchanged.
+ * Returns `next` as the description after `last` in one dialog: with the origin of `last` and its
+ * next version, or the same version where nothing else differs. A description without a readable o=
+ * line is left unchanged.
  */
 export function continued(last: string, next: string): string {
   const [before, after] = [originLine.exec(last), originLine.exec(next)]
@@ -210,7 +218,10 @@ function replaced(sdp: string, { index, 0: { length } }: RegExpExecArray, by: st
 /** An IP version, as `c=` has it (RFC 4566 §5.7). */
 export type Family = 'IP4' | 'IP6'
 
-/** The IP versions of each stream (ANAT has two, RFC 4092), and of its candidates (RFC 8839 §5.1) and alternatives (RFC 6947). */
+/**
+ * The IP versions of each stream (ANAT has two, RFC 4092), and of its candidates (RFC 8839 §5.1)
+ * and alternatives (RFC 6947).
+ */
 export function familiesIn(
   sdp: string,
   streams: readonly Stream[] = streamsOf(sdp),

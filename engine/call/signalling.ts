@@ -1,8 +1,9 @@
 /** Events from the SIP side and commands to it, as plain values; `user-agent/` implements them. */
 
 /**
- * Header values by lower-case name, except `X-…`, `P-…` (but not `P-Asserted-…`) and `Diversion`, which keep the
- * sender's spelling. Repeated headers are one value, joined with commas. Without Via and Content-Length.
+ * Header values by lower-case name, except `X-…`, `P-…` (but not `P-Asserted-…`) and `Diversion`,
+ * which keep the sender's spelling. Repeated headers are one value, joined with commas. Without Via
+ * and Content-Length.
  */
 export type Headers = Record<string, string>
 
@@ -55,7 +56,10 @@ export type LegEventData = { readonly legId: string } &
   (
     | { readonly type: 'sent'; readonly callId: string; readonly heldMs?: number }
     | { readonly type: 'provisional'; readonly response: SipResponse }
-    /** Before its answer the called side has described itself anew (RFC 3311), in the dialog with this tag. */
+    /**
+     * Before its answer the called side has described itself anew (RFC 3311), in the dialog with
+     * this tag.
+     */
     | { readonly type: 'redescribed'; readonly tag: string; readonly sdp: string }
     | { readonly type: 'answered'; readonly response: SipResponse; readonly dialog: DialogIds }
     /** The INVITE had no offer: this one waits for our ACK. */
@@ -123,7 +127,9 @@ export interface Credentials {
 
 export type LegCommandOf<T extends LegCommand['type']> = Extract<LegCommand, { readonly type: T }>
 
-/** The leg whose peer a session description describes. Undefined: it is our own, or there is none. */
+/**
+ * The leg whose peer a session description describes. Undefined: it is our own, or there is none.
+ */
 export type SdpOwner = string | undefined
 
 /** Commands for the peer of a leg. */

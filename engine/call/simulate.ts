@@ -1,6 +1,6 @@
 /**
- * Simulates a call: passes an invented INVITE to the functions that decide about real ones (`inbound/`), without any
- * effect. Answers of nodes, codecs and packets are not simulated.
+ * Simulates a call: passes an invented INVITE to the functions that decide about real ones
+ * (`inbound/`), without any effect. Answers of nodes, codecs and packets are not simulated.
  */
 import type { AuthorizationRequest, Forecast } from '../../schema/contracts/charging.ts'
 import {
@@ -126,7 +126,9 @@ interface Decision {
   readonly payment: SimulatedPayment
 }
 
-/** The order of `connect` in `app.ts` and of `admission.ts`: planned, validated, authorized, routed. */
+/**
+ * The order of `connect` in `app.ts` and of `admission.ts`: planned, validated, authorized, routed.
+ */
 function decide(
   request: SimulationRequest,
   invite: IncomingInvite,
@@ -325,7 +327,10 @@ function idOf(destination: Destination): number {
   return destination.kind === 'node' ? destination.nodeId : 0
 }
 
-/** The fractions of multiples of the golden ratio: they fill [0, 1) evenly, and always in the same way. */
+/**
+ * The fractions of multiples of the golden ratio: they fill [0, 1) evenly, and always in the same
+ * way.
+ */
 function evenDraws(): () => number {
   let point = 0
   return () => {
@@ -341,7 +346,10 @@ export interface ForeseenDialing {
   readonly end: End | undefined
 }
 
-/** Tries the destinations as `call-machine/dialing.ts` does, up to the first INVITE that would be sent. */
+/**
+ * Tries the destinations as `call-machine/dialing.ts` does, up to the first INVITE that would be
+ * sent.
+ */
 function foreseeDialing(
   destinations: readonly Destination[],
   shares: ReadonlyMap<Destination, number>,

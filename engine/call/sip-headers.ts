@@ -1,7 +1,8 @@
 /**
- * SIP headers as calls use them: those that pass from one leg to the other, caller and callee, and those of our
- * responses. Only headers listed here pass. Headers that belong to a leg (Via, Route, Record-Route, Contact,
- * credentials) or reveal equipment behind us (User-Agent, Server, Organization, Warning) never do.
+ * SIP headers as calls use them: those that pass from one leg to the other, caller and callee, and
+ * those of our responses. Only headers listed here pass. Headers that belong to a leg (Via, Route,
+ * Record-Route, Contact, credentials) or reveal equipment behind us (User-Agent, Server,
+ * Organization, Warning) never do.
  */
 import { PARTS } from './multipart.ts'
 import type { Answer, Headers } from './signalling.ts'
@@ -73,8 +74,9 @@ export function withoutClaims(passed: Headers): Headers {
 }
 
 /**
- * With these a phone is told to answer by itself, and where to fetch its ring tone and its picture. RFC 3261 §20.4 and
- * §20.9 warn of both, and RFC 5373 §6 wants to know who asks: they reach a phone only in an INVITE of its own tenant.
+ * With these a phone is told to answer by itself, and where to fetch its ring tone and its picture.
+ * RFC 3261 §20.4 and §20.9 warn of both, and RFC 5373 §6 wants to know who asks: they reach a phone
+ * only in an INVITE of its own tenant.
  */
 const alertHeaders: readonly string[] = namesIn('alert-info call-info')
 
@@ -92,7 +94,10 @@ export function withoutHeaders(headers: Headers, names: readonly string[] = []):
 }
 
 export interface HeaderRules {
-  /** Which `X-…` headers pass, by lower-case names: they may reveal anything about equipment behind us. */
+  /**
+   * Which `X-…` headers pass, by lower-case names: they may reveal anything about equipment behind
+   * us.
+   */
   readonly passX: ReadonlySet<string>
   /** Our host and port. */
   readonly ownHost: () => string
@@ -189,7 +194,10 @@ function namesIn(...lines: readonly string[]): string[] {
   return lines.flatMap((line) => line.split(' '))
 }
 
-/** Methods that we take, in and out of dialogs: in every answer that names them (RFC 3261 §8.2.1, §11.2). */
+/**
+ * Methods that we take, in and out of dialogs: in every answer that names them (RFC 3261 §8.2.1,
+ * §11.2).
+ */
 export const ALLOW =
   'INVITE, ACK, CANCEL, BYE, OPTIONS, REGISTER, PRACK, UPDATE, INFO, MESSAGE, NOTIFY, REFER, PUBLISH'
 
@@ -218,7 +226,10 @@ export function respond(
 export interface Party {
   /** Unquoted, without line breaks; empty when there is none. */
   readonly name: string
-  /** User part of a SIP URI: the number, or the text of the URI, still escaped; empty when there is none. */
+  /**
+   * User part of a SIP URI: the number, or the text of the URI, still escaped; empty when there is
+   * none.
+   */
   readonly user: string
   /** Host and port; empty for `tel:`. */
   readonly host: string
@@ -262,8 +273,9 @@ export function partyOf(value: string): Party {
 }
 
 /**
- * The party in a header that may have several values, over several lines: RFC 3325 §9.1 allows one sip and one tel URI in any
- * order. The number that is known everywhere is meant, else the first number, else the first name.
+ * The party in a header that may have several values, over several lines: RFC 3325 §9.1 allows one
+ * sip and one tel URI in any order. The number that is known everywhere is meant, else the first
+ * number, else the first name.
  */
 export function numberedPartyOf(value: string): Party {
   const first = partyOf(value)

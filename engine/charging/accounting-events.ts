@@ -1,4 +1,7 @@
-/** Events for accounting webhooks, in the API's spelling. They are written in the transaction that makes them true. */
+/**
+ * Events for accounting webhooks, in the API's spelling. They are written in the transaction that
+ * makes them true.
+ */
 import type { OpenCall } from '../../schema/journal/call-journal.ts'
 import { bothDirections, type CallRecord, worstOf } from '../../schema/call-record.ts'
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'

@@ -1,6 +1,7 @@
 /**
- * Calls that must not be lost, for either OCS: the journal until they are stored, then records, written in groups. Where
- * another server may take over without the last commits, the journal keeps them for a while longer.
+ * Calls that must not be lost, for either OCS: the journal until they are stored, then records,
+ * written in groups. Where another server may take over without the last commits, the journal keeps
+ * them for a while longer.
  */
 import type {
   DialledCall,
@@ -108,8 +109,8 @@ export class CallRecords {
   }
 
   /**
-   * Stores what waits, for no quality any more. Resolves with the records that neither the database nor the journal has.
-   * Forgets none from then on: the next start does.
+   * Stores what waits, for no quality any more. Resolves with the records that neither the database
+   * nor the journal has. Forgets none from then on: the next start does.
    */
   async stop(): Promise<readonly CallRecord[]> {
     for (const addNow of this.#unmeasured) addNow()
@@ -213,8 +214,8 @@ export class CallRecords {
   }
 
   /**
-   * Stores an answered call; its event follows. Once this resolves with true, no crash can lose the call; false:
-   * it is not stored.
+   * Stores an answered call; its event follows. Once this resolves with true, no crash can lose the
+   * call; false: it is not stored.
    */
   answered(
     call: OpenCall,
@@ -244,8 +245,9 @@ export class CallRecords {
   }
 
   /**
-   * Queues an ended call. Rejects only when the database can never store this record. With `terms` the journal has
-   * the end meanwhile, so that it may wait. Resolves with what `committed` was given.
+   * Queues an ended call. Rejects only when the database can never store this record. With `terms`
+   * the journal has the end meanwhile, so that it may wait. Resolves with what `committed` was
+   * given.
    */
   queue(
     call: EndedCall,
@@ -305,7 +307,10 @@ export function toLeftCalls({ toClose, saved }: OpenCalls): RecoveredCalls {
 const hasState = (entry: JournalEntry): entry is SavedCall =>
   entry.kind === 'cut' && entry.state !== undefined
 
-/** The clock of another boot may have been ahead of this one: a sign of life is never later than now. */
+/**
+ * The clock of another boot may have been ahead of this one: a sign of life is never later than
+ * now.
+ */
 function notAhead(call: SavedCall, nowMs: number): SavedCall {
   const { answeredMs, shiftMs } = call.state
   const aheadMs = Math.max(0, answeredMs + call.talkedMs - nowMs)

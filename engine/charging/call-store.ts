@@ -1,6 +1,6 @@
 /**
- * Stores ended calls, each once, whatever is repeated: its record, its debit, its events, in one transaction. Until that
- * is committed, the journal has the call.
+ * Stores ended calls, each once, whatever is repeated: its record, its debit, its events, in one
+ * transaction. Until that is committed, the journal has the call.
  */
 import type { CallRecord } from '../../schema/call-record.ts'
 import type { OutgoingEvent } from '../../schema/contracts/engine.ts'
@@ -21,15 +21,23 @@ export interface CallStoreDeps extends BatchDeps {
   readonly schedule: Schedule
   /** Nothing is lost meanwhile. */
   readonly onFailure: (error: unknown, waiting: number) => void
-  /** Records wait for these wallets, which another transaction has locked; none: they wait no more. */
+  /**
+   * Records wait for these wallets, which another transaction has locked; none: they wait no more.
+   */
   readonly onLockedWallets?: (ids: readonly number[]) => void
-  /** Events of calls are lost. Called for the first of an outage, and for those that wait when the process ends. */
+  /**
+   * Events of calls are lost. Called for the first of an outage, and for those that wait when the
+   * process ends.
+   */
   readonly onLostEvents?: (count: number) => void
 }
 
 /** The journal has what waits, so that it is written in few, large batches. */
 const RECORD_WAIT_MS = 100
-/** The newest of more events are dropped: they tell of calls that go on, and of calls that were refused. */
+/**
+ * The newest of more events are dropped: they tell of calls that go on, and of calls that were
+ * refused.
+ */
 const MAX_EVENTS = 20_000
 
 interface QueuedCall extends QueuedWrite<StoredCall> {
@@ -110,7 +118,9 @@ export class CallStore {
     return areStored.every(Boolean)
   }
 
-  /** Stores what waits; events that cannot be are lost. Resolves with the records that cannot be. */
+  /**
+   * Stores what waits; events that cannot be are lost. Resolves with the records that cannot be.
+   */
   async stop(): Promise<readonly CallRecord[]> {
     await this.flush()
     this.#isLosing = false

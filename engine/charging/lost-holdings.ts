@@ -1,7 +1,8 @@
 /**
- * What becomes of live calls when others have taken what this process held for them: it was asleep, paused or cut off for
- * so long that its shares were freed (D183). It asks anew. A call whose grant has passed by the clock of the server ends,
- * and so does one for which nothing more is there; the others go on. No call costs more than what was obtained anew.
+ * What becomes of live calls when others have taken what this process held for them: it was asleep,
+ * paused or cut off for so long that its shares were freed (D183). It asks anew. A call whose grant
+ * has passed by the clock of the server ends, and so does one for which nothing more is there; the
+ * others go on. No call costs more than what was obtained anew.
  */
 import type { Schedule } from '../../schema/clock.ts'
 import type { RevokedCall } from '../../schema/contracts/charging.ts'

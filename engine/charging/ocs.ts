@@ -1,10 +1,10 @@
 /**
- * The online charging system (OCS) of this process: which calls may start, for how long, and what they
- * cost. Call control asks it through `Charging`, the API and nodes through `OcsPort`.
+ * The online charging system (OCS) of this process: which calls may start, for how long, and what
+ * they cost. Call control asks it through `Charging`, the API and nodes through `OcsPort`.
  *
- * Decisions are made in memory, and memory follows the database: a balance changes after the commit that
- * changed it. Reservations for live calls come on top: the journal has them next to the state of a call, and
- * they are made again before this process answers anyone.
+ * Decisions are made in memory, and memory follows the database: a balance changes after the commit
+ * that changed it. Reservations for live calls come on top: the journal has them next to the state
+ * of a call, and they are made again before this process answers anyone.
  */
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import type { CallRecord } from '../../schema/call-record.ts'
@@ -76,7 +76,10 @@ export interface OcsDeps {
   readonly unknownCaller: 'deny' | 'allow'
   /** What is dialled in place of `+`; absent: the installation names none. */
   readonly exitCodes?: ExitCodes | undefined
-  /** A call that cannot be decided, because this process is cut off from what others share, is refused or allowed. */
+  /**
+   * A call that cannot be decided, because this process is cut off from what others share, is
+   * refused or allowed.
+   */
   readonly failMode?: 'closed' | 'open'
   /** Takes the events of accounting webhooks; absent: none are written. */
   readonly events?: EventSink
@@ -103,7 +106,10 @@ const nothingLeft: HeldLeft = {
   left: { recoveredCalls: 0, unansweredCalls: 0, saved: [] },
 }
 
-/** Calls get three quarters of the event loop while rates are taken over: a slice takes about a millisecond. */
+/**
+ * Calls get three quarters of the event loop while rates are taken over: a slice takes about a
+ * millisecond.
+ */
 const REST_MS = 3
 
 const betweenSlices = (isServing: boolean): Promise<void> =>
@@ -220,7 +226,9 @@ export class Ocs implements Charging, OcsPort {
     })
   }
 
-  /** Settles the calls that the last run left open and that cannot go on, then begins housekeeping. */
+  /**
+   * Settles the calls that the last run left open and that cannot go on, then begins housekeeping.
+   */
   async start(): Promise<RecoveredCalls> {
     const { ended, left } = this.#left
     this.#left = nothingLeft
@@ -242,7 +250,10 @@ export class Ocs implements Charging, OcsPort {
     this.money?.readAgain()
   }
 
-  /** What is left holds from here on: a call that goes on its grant, one that is over its cost, until that is stored. */
+  /**
+   * What is left holds from here on: a call that goes on its grant, one that is over its cost,
+   * until that is stored.
+   */
   #hold(left: OpenCalls): HeldLeft {
     for (const call of left.saved) holdGrant(call, this.#books(), this.#deps.now())
     const ended = left.toClose.map((entry) => chargeLeft(entry, this.#books()))
@@ -337,7 +348,10 @@ export class Ocs implements Charging, OcsPort {
     ]
   }
 
-  /** Others have taken what this process held for live calls. Resolves when `alive` says which of them end. */
+  /**
+   * Others have taken what this process held for live calls. Resolves when `alive` says which of
+   * them end.
+   */
   loseHoldings(fenced: Fenced): Promise<void> {
     return this.#lost.lose(fenced)
   }
@@ -420,7 +434,9 @@ export class Ocs implements Charging, OcsPort {
     await this.reloadSpendGuards()
   }
 
-  /** Returns one line per fault in the books: ledgers against balances, and balances against memory. */
+  /**
+   * Returns one line per fault in the books: ledgers against balances, and balances against memory.
+   */
   async check(): Promise<string[]> {
     return [...(await wrongBalancesIn(this.#deps.store)), ...(await this.#customers.differences())]
   }
@@ -493,8 +509,8 @@ function statsOf({ customers, reservations, sums, stored, verdicts }: Counted): 
 }
 
 /**
- * Returns the calls that must end: their customer is inactive now, or a spend guard ends those that were live when it was
- * set. Each of `callUuids` has given a sign of life at `now`.
+ * Returns the calls that must end: their customer is inactive now, or a spend guard ends those that
+ * were live when it was set. Each of `callUuids` has given a sign of life at `now`.
  */
 function revokedAmong(
   callUuids: readonly string[],

@@ -1,4 +1,7 @@
-/** Writes an audit entry for a command that changes something. The actor is the console of the machine. */
+/**
+ * Writes an audit entry for a command that changes something. The actor is the console of the
+ * machine.
+ */
 import { AuditLog } from '../../control/changes/audit.ts'
 import type { Store } from '../../schema/open.ts'
 import type { CommandContext } from './command.ts'

@@ -84,8 +84,8 @@ export interface Command {
   /** The options have another form, which `details` describes. */
   readonly readsItsWords?: true
   /**
-   * Whether the command creates a missing database: `always`, or only with `--create`, which creates the folder of the
-   * file, too. Absent: the database must exist.
+   * Whether the command creates a missing database: `always`, or only with `--create`, which
+   * creates the folder of the file, too. Absent: the database must exist.
    */
   readonly createsDatabase?: 'always' | 'with --create'
   /** Printed below the options by `--help`. */

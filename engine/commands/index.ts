@@ -1,4 +1,7 @@
-/** `tollgate <command>`: finds the command, reads its options, runs it, and says in one line why it failed. */
+/**
+ * `tollgate <command>`: finds the command, reads its options, runs it, and says in one line why it
+ * failed.
+ */
 import { parseArgs } from 'node:util'
 import packageJson from '../../package.json' with { type: 'json' }
 import { createFolderOf } from '../../schema/open.ts'
@@ -88,7 +91,10 @@ async function dispatch(words: readonly string[], context: CommandContext): Prom
   return command.run(input, { ...context, isNewDatabase })
 }
 
-/** Only for commands that may create a database: for others, a missing folder is a typing error, or a disk that is not mounted. */
+/**
+ * Only for commands that may create a database: for others, a missing folder is a typing error, or
+ * a disk that is not mounted.
+ */
 function makeFolder(
   { createsDatabase }: Command,
   { options }: Input,

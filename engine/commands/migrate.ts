@@ -97,7 +97,9 @@ async function move(path: string, context: CommandContext): Promise<ExitCode> {
   }
 }
 
-/** @throws {DatabaseRefused} it is of another version, damaged, or calls of it are not stored yet. */
+/**
+ * @throws {DatabaseRefused} it is of another version, damaged, or calls of it are not stored yet.
+ */
 function refuseUnready({ sqlite }: LocalStore, path: string): void {
   const [fault] = findDamage(sqlite)
   if (fault !== undefined) throw new DatabaseRefused(`cannot move database ${path}: ${fault}`)

@@ -77,8 +77,9 @@ interface RemovedSecrets {
 }
 
 /**
- * Removes the encrypted texts from the database and uses the current key, or a new one. Users must log in
- * again. All or nothing. No other process may have the database open, because it has the old key.
+ * Removes the encrypted texts from the database and uses the current key, or a new one. Users must
+ * log in again. All or nothing. No other process may have the database open, because it has the old
+ * key.
  *
  * @param newSecret for each webhook endpoint; its own, until it is rotated.
  * @param now milliseconds UTC.

@@ -38,7 +38,10 @@ export interface SideServices {
 
 const none = (): SideServices => ({ dismiss: () => undefined, finish: () => undefined })
 
-/** Serves until a signal; `startSideServices` is called when everything listens. 1: not everything could be stored. */
+/**
+ * Serves until a signal; `startSideServices` is called when everything listens. 1: not everything
+ * could be stored.
+ */
 export async function runPlatform(
   context: CommandContext,
   startSideServices: (platform: Platform) => SideServices = none,
@@ -131,7 +134,9 @@ const STOP_SECONDS = 30
 /** How long a cancelled start may take to end in order. */
 const START_MS = 1_000
 
-/** A start may wait for a drachtio-server that never answers: then the end of the process undoes it. */
+/**
+ * A start may wait for a drachtio-server that never answers: then the end of the process undoes it.
+ */
 async function giveUp(
   starting: Promise<Platform | undefined>,
   context: CommandContext,

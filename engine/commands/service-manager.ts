@@ -1,6 +1,7 @@
 /**
- * Tells the service manager that started the process (systemd, by `NOTIFY_SOCKET`) how it is: sd_notify(3).
- * Node.js has no Unix datagrams, so systemd-notify sends them, started by one small shell (D138).
+ * Tells the service manager that started the process (systemd, by `NOTIFY_SOCKET`) how it is:
+ * sd_notify(3). Node.js has no Unix datagrams, so systemd-notify sends them, started by one small
+ * shell (D138).
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import type { Log } from '../../schema/contracts/log.ts'
@@ -10,7 +11,10 @@ import type { CommandContext } from './command.ts'
 export interface ServiceManager {
   /** The start waits, and says so again within this time. */
   starting(status: string, withinMs: number): void
-  /** Everything is served. From now on the watchdog, if there is one, is notified while the event loop runs. */
+  /**
+   * Everything is served. From now on the watchdog, if there is one, is notified while the event
+   * loop runs.
+   */
   ready(): void
   /** Settings are read again; `ready` follows. */
   reloading(): void

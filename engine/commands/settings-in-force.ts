@@ -7,7 +7,10 @@ import { type Setting, settings } from '../settings.ts'
 import type { SettingInForce } from '../../schema/contracts/engine.ts'
 import { nearMiss } from '../../schema/rules/names.ts'
 
-/** `fromFile`: names whose value is that of `.env`. An empty text counts as not set, as `readConfig` has it. */
+/**
+ * `fromFile`: names whose value is that of `.env`. An empty text counts as not set, as `readConfig`
+ * has it.
+ */
 export const settingsInForce = (
   environment: Environment,
   fromFile: readonly string[],
@@ -41,8 +44,8 @@ const withoutPassword = (value: string): string => value.replace(/(:\/\/)[^/?#]*
 const otherCommands = ['TOLLGATE_URL', 'TOLLGATE_KEY']
 
 /**
- * What is set and does nothing, one line each: a name that is almost a setting, wherever it stands, and any other name in
- * `.env` that is none. They stop nothing: the environment is shared.
+ * What is set and does nothing, one line each: a name that is almost a setting, wherever it stands,
+ * and any other name in `.env` that is none. They stop nothing: the environment is shared.
  */
 export function settingNotes(
   environment: Environment,

@@ -1,4 +1,7 @@
-/** Why a start or a command failed, as one sentence for the operator that names the setting to change. */
+/**
+ * Why a start or a command failed, as one sentence for the operator that names the setting to
+ * change.
+ */
 import type { Config } from '../config.ts'
 import { formatHostAndPort, type HostAndPort } from '../setting-kinds.ts'
 import { settings } from '../settings.ts'

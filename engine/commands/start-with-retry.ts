@@ -1,6 +1,7 @@
 /**
- * A start waits for its database server. Calls of the last run wait in the journal on this disk: a restart of the
- * machine while the server is away must not leave them there until an operator comes.
+ * A start waits for its database server. Calls of the last run wait in the journal on this disk: a
+ * restart of the machine while the server is away must not leave them there until an operator
+ * comes.
  */
 import { correlationIds } from '../../control/http/front.ts'
 import { serveWaiting } from '../../control/http/http-server.ts'
@@ -102,7 +103,9 @@ function pause(
   })
 }
 
-/** Without the port the start still waits. A port that the system chooses is printed when it serves. */
+/**
+ * Without the port the start still waits. A port that the system chooses is printed when it serves.
+ */
 async function answerMeanwhile({
   address,
   certificate,

@@ -1,7 +1,7 @@
 /**
- * The five balancing algorithms of SPECIFICATION.md §2.6. Each is prepared once per snapshot from the
- * active nodes and then orders them for one call: the chosen node first, the rest in the order in
- * which the call moves on. Pure: everything that varies comes in with the `OrderedCall`.
+ * The five balancing algorithms of SPECIFICATION.md §2.6. Each is prepared once per snapshot from
+ * the active nodes and then orders them for one call: the chosen node first, the rest in the order
+ * in which the call moves on. Pure: everything that varies comes in with the `OrderedCall`.
  */
 import { hash } from 'node:crypto'
 
@@ -88,7 +88,9 @@ function digestOf(text: string): Digest {
   return { high: digest.readUInt32BE(0), low: digest.readUInt32BE(4) }
 }
 
-/** One MD5 per call, not one per node: the node's digest is mixed in. 53 bits, so ties hardly exist. */
+/**
+ * One MD5 per call, not one per node: the node's digest is mixed in. 53 bits, so ties hardly exist.
+ */
 function score(call: Digest, node: Digest): number {
   const high = mix(call.high ^ mix(node.high ^ call.low))
   const low = mix(call.low ^ mix(node.low ^ high))
@@ -202,7 +204,10 @@ export function smoothCycle(weights: readonly number[]): Uint16Array {
   return cycle
 }
 
-/** Appends the entries in a random order in which each next one is drawn in proportion to its weight. */
+/**
+ * Appends the entries in a random order in which each next one is drawn in proportion to its
+ * weight.
+ */
 function drawByWeight<Item>(
   entries: readonly Entry<Item>[],
   { random }: OrderedCall,
@@ -230,7 +235,10 @@ function greatestCommonDivisor(one: number, other: number): number {
   return other === 0 ? one : greatestCommonDivisor(other, one % other)
 }
 
-/** The parts add up to 1, unless there is no entry. Full nodes are left out before: the others share as if alone. */
+/**
+ * The parts add up to 1, unless there is no entry. Full nodes are left out before: the others share
+ * as if alone.
+ */
 export function firstShares<Item>(
   code: AlgorithmCode,
   entries: readonly Entry<Item>[],

@@ -118,7 +118,9 @@ function buildNode({ setId, tenantId }: SetRecord, record: NodeRecord, state: No
   return { record, destination, state, candidate: record.maxCalls > 0 ? limited : candidate }
 }
 
-/** Host, port and transport of a node ⇄ `sip:<host>:<port>;transport=udp` (SPECIFICATION.md §2.6). */
+/**
+ * Host, port and transport of a node ⇄ `sip:<host>:<port>;transport=udp` (SPECIFICATION.md §2.6).
+ */
 export type Transport = 'udp' | 'tcp' | 'tls'
 
 export interface Destination {
@@ -138,8 +140,8 @@ export function formatDestination({ host, port, transport }: Destination): strin
 
 /**
  * Reads what an operator wrote. Any case, the port defaults to 5060, the transport to UDP
- * (SPECIFICATION.md §2.6). Undefined when it is not the SIP URI of a host: other scheme, a user part,
- * an unknown transport.
+ * (SPECIFICATION.md §2.6). Undefined when it is not the SIP URI of a host: other scheme, a user
+ * part, an unknown transport.
  */
 export function parseDestination(text: string): Destination | undefined {
   if (text.length > MAX_LENGTH) return undefined

@@ -1,6 +1,6 @@
 /**
- * Chooses the backend node of a call: the facade over sets, probes and algorithms. Answers come from
- * snapshots in memory; the database is read at `reload` and written when an operator decides.
+ * Chooses the backend node of a call: the facade over sets, probes and algorithms. Answers come
+ * from snapshots in memory; the database is read at `reload` and written when an operator decides.
  */
 import type { Schedule } from '../../schema/clock.ts'
 import type {
@@ -143,7 +143,10 @@ export class Dispatcher {
     return set ? this.#inOrder(set, { turn, callId, random }) : []
   }
 
-  /** The share of calls that each node of a set would get first now, and the reason why others get none. */
+  /**
+   * The share of calls that each node of a set would get first now, and the reason why others get
+   * none.
+   */
   selection(setId: number): readonly SelectedNode[] {
     const set = this.#sets.get(setId)
     return set ? selectionOf(set, (node) => this.#isFull(node)) : []
@@ -159,7 +162,10 @@ export class Dispatcher {
     return this.#limit.isReached(nodeId, maxCalls)
   }
 
-  /** Asked before each attempt: false when the node has reached its `max_calls`; else the call is to be counted there in this turn. */
+  /**
+   * Asked before each attempt: false when the node has reached its `max_calls`; else the call is to
+   * be counted there in this turn.
+   */
   admitCall(nodeId: number): boolean | Promise<boolean> {
     const { nodes = [] } = this.#setOf(nodeId) ?? {}
     const node = nodes.find(({ record }) => record.nodeId === nodeId)
@@ -178,7 +184,10 @@ export class Dispatcher {
     return active.length > 0 && active.every((node) => this.#isFull(node))
   }
 
-  /** The voicemail of a tenant's PBX: of the tenant's own sets before common ones, the lowest set id first. */
+  /**
+   * The voicemail of a tenant's PBX: of the tenant's own sets before common ones, the lowest set id
+   * first.
+   */
   voicemailOf(tenantId: number): string | undefined {
     const records = [...this.#sets.values()]
       .map(({ record }) => record)
@@ -202,12 +211,18 @@ export class Dispatcher {
     return this.#sets.get(setId)?.record
   }
 
-  /** The node that sends from this address and port, the platform's before tenants'; see `NodeDirectory`. */
+  /**
+   * The node that sends from this address and port, the platform's before tenants'; see
+   * `NodeDirectory`.
+   */
   nodeAt(address: string, port: number): NodeReference | undefined {
     return this.#directory.nodeAt(address, port)
   }
 
-  /** The result of a live INVITE to a node (SPECIFICATION.md §10.4): silence, 503 or transport error is `failed`. */
+  /**
+   * The result of a live INVITE to a node (SPECIFICATION.md §10.4): silence, 503 or transport error
+   * is `failed`.
+   */
   reportOutcome(nodeId: number, outcome: 'answered' | 'failed'): void {
     this.#targets.reportCall(nodeId, outcome)
   }
@@ -234,7 +249,8 @@ export class Dispatcher {
     state: NodeState,
     by?: string,
   ): Promise<SetStateResult> {
-    // One decision after the other: of two nodes one stays in service, and each load sees the stored decision.
+    // One decision after the other: of two nodes one stays in service, and each load sees the
+    // stored decision.
     return this.#reloads.between(() => this.#setState(setId, destination, state, by))
   }
 
@@ -266,7 +282,10 @@ export class Dispatcher {
     return node && { ...node, isLastInService: this.isLastInService(node.nodeId) }
   }
 
-  /** Whether removing this node would leave its set without a node in service (SPECIFICATION.md §3.2: 409). */
+  /**
+   * Whether removing this node would leave its set without a node in service (SPECIFICATION.md
+   * §3.2: 409).
+   */
   isLastInService(nodeId: number): boolean {
     const set = this.#setOf(nodeId)
     return set !== undefined && isLastInService(this.#nodesInSet(set), nodeId)
@@ -343,8 +362,8 @@ interface NodeInSet {
 
 /**
  * Whether taking this node out (maintenance, removal) would leave no node in service. A `probing`
- * node is in service: it comes back by itself, unless DNS does not know its name. A node in maintenance can
- * never be the last one.
+ * node is in service: it comes back by itself, unless DNS does not know its name. A node in
+ * maintenance can never be the last one.
  */
 export function isLastInService(nodes: readonly NodeInSet[], nodeId: number): boolean {
   const inService = nodes.filter(({ state, isUnresolvable }) => {

@@ -31,10 +31,15 @@ const MIN_REFRESH_MS = 5_000
 const MAX_REFRESH_MS = 3_600_000
 const RETRY_MS = 5_000
 
-/** How long a look-up waits for all its names; a name without an answer by then has no addresses. */
+/**
+ * How long a look-up waits for all its names; a name without an answer by then has no addresses.
+ */
 const LOOK_UP_MS = 1_000
 
-/** Names that are asked for at once by all look-ups: a set of 100 nodes, and its two URIs. Of more nothing is found. */
+/**
+ * Names that are asked for at once by all look-ups: a set of 100 nodes, and its two URIs. Of more
+ * nothing is found.
+ */
 const MAX_LOOK_UPS = 128
 
 /** Answers without an address in a row after which a name counts as unresolvable. */
@@ -103,8 +108,8 @@ export class HostAddresses implements HostDirectory {
   }
 
   /**
-   * The addresses of names that are not watched: DNS is asked once, for a bounded time. Names without an
-   * answer get those of `addressesOf`.
+   * The addresses of names that are not watched: DNS is asked once, for a bounded time. Names
+   * without an answer get those of `addressesOf`.
    */
   async lookUp(hosts: readonly string[]): Promise<(host: string) => readonly string[]> {
     const names = hosts.filter((host) => isIP(host) === 0).map((host) => host.toLowerCase())
@@ -178,9 +183,9 @@ const MAX_SRV_RECORDS = 16
 const UNKNOWN_TTL_MS = 60_000
 
 /**
- * DNS first, for the TTL; then the system's resolver, for the hosts file. A name that begins with an
- * underscore is one of SRV records (RFC 2782): the addresses of their targets count. Most domains
- * have none, which is no failure.
+ * DNS first, for the TTL; then the system's resolver, for the hosts file. A name that begins with
+ * an underscore is one of SRV records (RFC 2782): the addresses of their targets count. Most
+ * domains have none, which is no failure.
  * @param servers those that the SIP server asks, too; none: the system's
  */
 export function hostResolver(servers: readonly string[] = []): ResolveHost {

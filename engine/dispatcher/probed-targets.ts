@@ -1,7 +1,7 @@
 /**
  * The state of every probed destination: takes probe results, outcomes of live calls and operators'
- * decisions, and reports changes of state. It knows destinations, not dispatcher sets, so that a second
- * instance probes the gateways of carriers.
+ * decisions, and reports changes of state. It knows destinations, not dispatcher sets, so that a
+ * second instance probes the gateways of carriers.
  */
 import type { Schedule } from '../../schema/clock.ts'
 import { afterCall, afterProbe, type Health, newHealth, type OperatorState } from './node-health.ts'
@@ -72,9 +72,9 @@ export class ProbedTargets {
   }
 
   /**
-   * Replaces the targets. One with the same id and destination keeps its health, unless the decision of the operator
-   * has changed meanwhile; every other starts anew. Returns the changes of state, for the caller to report once its own
-   * tables are new.
+   * Replaces the targets. One with the same id and destination keeps its health, unless the
+   * decision of the operator has changed meanwhile; every other starts anew. Returns the changes of
+   * state, for the caller to report once its own tables are new.
    */
   watch(targets: readonly ProbedTarget[]): readonly ProbedStateChange[] {
     const before = this.#watched
@@ -116,7 +116,10 @@ export class ProbedTargets {
     if (outcome === 'failed') this.#prober.probeNow(id)
   }
 
-  /** The operator's decision takes effect at once; a probe follows, so that a wrong one is soon noticed. */
+  /**
+   * The operator's decision takes effect at once; a probe follows, so that a wrong one is soon
+   * noticed.
+   */
   setState(id: number, state: NodeState, by?: string): void {
     const watched = this.#watched.get(id)
     if (!watched) return

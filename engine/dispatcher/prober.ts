@@ -1,7 +1,7 @@
 /**
- * When OPTIONS are sent (SPECIFICATION.md §11). Each target has a fixed slot in the interval, so the schedule
- * does not drift and the load is spread. A probe is one OPTIONS and, if that is silent for
- * half of the timeout, a second one: either answer counts. Probes of one target never overlap.
+ * When OPTIONS are sent (SPECIFICATION.md §11). Each target has a fixed slot in the interval, so
+ * the schedule does not drift and the load is spread. A probe is one OPTIONS and, if that is silent
+ * for half of the timeout, a second one: either answer counts. Probes of one target never overlap.
  *
  * With interval 500, timeout 400 and 3 failures, a node that dies right after it answered is out
  * after 3 × 500 + 400 = 1900 ms, because two probes never start further apart than the interval.
@@ -13,12 +13,15 @@ export type ProbeResult =
   | { readonly kind: 'answered'; readonly status: number; readonly reason: string }
   | { readonly kind: 'silence' }
   | { readonly kind: 'transport-error'; readonly reason: string }
-  /** The OPTIONS did not leave, for no fault of the destination: our SIP server is unreachable. No verdict. */
+  /**
+   * The OPTIONS did not leave, for no fault of the destination: our SIP server is unreachable. No
+   * verdict.
+   */
   | { readonly kind: 'unsent' }
 
 /**
- * Sends one OPTIONS, whose final answer is of interest for `timeoutMs`. `done` is called at most once, perhaps at once, or
- * later than that.
+ * Sends one OPTIONS, whose final answer is of interest for `timeoutMs`. `done` is called at most
+ * once, perhaps at once, or later than that.
  */
 export type SendProbe = (
   destination: string,
@@ -50,7 +53,10 @@ export interface ProberDeps {
   readonly schedule: Schedule
   readonly sendProbe: SendProbe
   readonly onVerdict: (id: number, verdict: Verdict) => void
-  /** How long an answer that has arrived may wait to be read, while we are busy. Default: not at all. */
+  /**
+   * How long an answer that has arrived may wait to be read, while we are busy. Default: not at
+   * all.
+   */
   readonly lagMs?: (() => number) | undefined
 }
 
@@ -58,8 +64,8 @@ export interface ProberDeps {
 const GOLDEN_RATIO = 0.618_033_988_749_895
 
 /**
- * Targets in one slot are probed together, so that they share their timers and the wake-ups of the process
- * (`npm run bench -- probes`).
+ * Targets in one slot are probed together, so that they share their timers and the wake-ups of the
+ * process (`npm run bench -- probes`).
  */
 const SLOT_MS = 50
 
@@ -75,7 +81,10 @@ export class Prober {
     this.#deps = deps
   }
 
-  /** Replaces the targets. A target with the same destination and settings keeps its slot and its probe. */
+  /**
+   * Replaces the targets. A target with the same destination and settings keeps its slot and its
+   * probe.
+   */
   watch(targets: readonly ProbeTarget[]): void {
     const wanted = new Map(targets.map((target) => [target.id, target]))
     for (const [id, loop] of this.#loops) {
@@ -176,13 +185,19 @@ class Round {
   }
 }
 
-/** A timer or an answer this late means that the process itself is slow, not that the node is silent. */
+/**
+ * A timer or an answer this late means that the process itself is slow, not that the node is
+ * silent.
+ */
 const STALL_MS = 20
 
 /** A node is not blamed for so much delay of this process; a slower process cannot probe. */
 const MAX_DOUBT_MS = 3_000
 
-/** Probes that begin together: at most two OPTIONS and one verdict for each. They share their timers. */
+/**
+ * Probes that begin together: at most two OPTIONS and one verdict for each. They share their
+ * timers.
+ */
 class Volley {
   readonly #loops: readonly ProbeLoop[]
   readonly #deps: ProberDeps

@@ -9,7 +9,10 @@ import { isAlgorithmCode } from './algorithms.ts'
 import type { NodeRecord, ProbeSettings, SetRecord, StatusRange } from './destination-set.ts'
 import type { OperatorState } from './node-health.ts'
 
-/** All sets with their enabled nodes, by set id. A disabled node does not exist for calls and probes. */
+/**
+ * All sets with their enabled nodes, by set id. A disabled node does not exist for calls and
+ * probes.
+ */
 export async function loadSets(store: Store): Promise<readonly SetRecord[]> {
   const enabled = store.db.selectFrom('dispatcher_node').selectAll().where('is_enabled', '=', 1)
   const nodes = await all(store, enabled.orderBy('id'))
@@ -20,8 +23,8 @@ export async function loadSets(store: Store): Promise<readonly SetRecord[]> {
 }
 
 /**
- * Stores the decision of an operator, which survives restarts. Resolves with false, and stores nothing, when no other node of
- * the set would stay in service (SPECIFICATION.md §3.2).
+ * Stores the decision of an operator, which survives restarts. Resolves with false, and stores
+ * nothing, when no other node of the set would stay in service (SPECIFICATION.md §3.2).
  */
 export async function saveOperatorState(
   store: Store,

@@ -1,7 +1,8 @@
 /**
- * Admits or drops each packet before it is decoded. Floods are cut to a rate, scanners get no answer, guessers are
- * banned for a while. Carriers and nodes are never shut out. The source
- * of a datagram may be forged: it counts against sources that have proved nothing, and never against others.
+ * Admits or drops each packet before it is decoded. Floods are cut to a rate, scanners get no
+ * answer, guessers are banned for a while. Carriers and nodes are never shut out. The source of a
+ * datagram may be forged: it counts against sources that have proved nothing, and never against
+ * others.
  */
 import type { LRUCache } from 'lru-cache'
 import type { Log } from '../../schema/contracts/log.ts'
@@ -23,7 +24,10 @@ interface GuardDeps {
   readonly now: () => number
   /** Carriers, nodes and trusted networks. */
   readonly isExempt: IsKnown
-  /** Whether a node announces this address: it is not banned for calls without a token, which may be forged. */
+  /**
+   * Whether a node announces this address: it is not banned for calls without a token, which may be
+   * forged.
+   */
   readonly isNode?: (address: string) => boolean
   readonly log: Log
   readonly flood?: Partial<BucketLimits>
@@ -54,12 +58,17 @@ const BAN_MS = 600_000
 const addressFailures = { max: 20, windowMs: 60_000, maxKeys: 20_000 }
 /** Wrong passwords for one account from one address: further ones are not even checked. */
 const userFailures = { max: 10, windowMs: 300_000, maxKeys: 20_000 }
-/** Accounts of one address and port that have shown their passwords, such as the lines of a phone. */
+/**
+ * Accounts of one address and port that have shown their passwords, such as the lines of a phone.
+ */
 const MAX_FLOW_USERS = 16
 /** Calls from a source that is unknown. */
 const unknownCalls = { max: 30, windowMs: 60_000, maxKeys: 20_000 }
 
-/** By an operator; for packets that only the source itself can have sent; for datagrams, whose source may be forged. */
+/**
+ * By an operator; for packets that only the source itself can have sent; for datagrams, whose
+ * source may be forged.
+ */
 export type BanKind = 'operator' | 'proven' | 'claimed'
 
 /** A ban that this process has decided on. */
@@ -143,14 +152,18 @@ export class Guard {
     return false
   }
 
-  /** A wrong password for an account (`user@domain`), given with a nonce that this very address was sent. */
+  /**
+   * A wrong password for an account (`user@domain`), given with a nonce that this very address was
+   * sent.
+   */
   authFailed(source: PacketSource, user: string): void {
     const now = this.#deps.now()
     const key = sourceKey(source.address)
     this.#ownFailures.add(`${key} ${source.port} ${user}`, now)
     if (this.#userFailures.add(`${key} ${user}`, now))
       this.#notices.report('wrong passwords: no more are checked', { source: key, user }, now)
-    // A phone that turns to guessing loses what it has proved; the others behind its address do not.
+    // A phone that turns to guessing loses what it has proved; the others behind its address do
+    // not.
     if (this.#flowFailures.add(`${key} ${source.port}`, now)) this.#proven.forget(key, source.port)
     if (this.#addressFailures.add(key, now)) this.#detected('proven', key, 'password_guessing', now)
   }
@@ -171,9 +184,10 @@ export class Guard {
   }
 
   /**
-   * Answers as to a wrong password, whatever the password: after too many wrong ones for this account, and
-   * at a banned address for accounts that had not proved to be there before. An address and port that has shown the
-   * password of the account answers for its own wrong ones alone.
+   * Answers as to a wrong password, whatever the password: after too many wrong ones for this
+   * account, and at a banned address for accounts that had not proved to be there before. An
+   * address and port that has shown the password of the account answers for its own wrong ones
+   * alone.
    */
   isLockedOut({ address, port }: PacketSource, user: string): boolean {
     const now = this.#deps.now()
@@ -203,7 +217,10 @@ export class Guard {
     return key
   }
 
-  /** A request in a call was refused because it comes from another address than its party. No ban: a party may have moved. */
+  /**
+   * A request in a call was refused because it comes from another address than its party. No ban: a
+   * party may have moved.
+   */
   refusedInCall({ address }: PacketSource, method: string, call: string | undefined): void {
     const fields = { source: sourceKey(address), method, call }
     const message =
@@ -211,7 +228,10 @@ export class Guard {
     this.#notices.report(message, fields, this.#deps.now())
   }
 
-  /** The Contact or Record-Route of a party is not followed: it names a place that the party may not. */
+  /**
+   * The Contact or Record-Route of a party is not followed: it names a place that the party may
+   * not.
+   */
   wayNotFollowed({ address }: Pick<PacketSource, 'address'>, to: string, call: string | undefined) {
     const fields = { to: to.slice(0, MAX_SHOWN), call }
     this.#notices.reportOnce(notices.way, sourceKey(address), this.#deps.now(), fields)
@@ -459,8 +479,8 @@ class Failures {
 }
 
 /**
- * Remembers for a second whether a source is a carrier, a node or trusted: each packet asks, and a busy source sends
- * thousands.
+ * Remembers for a second whether a source is a carrier, a node or trusted: each packet asks, and a
+ * busy source sends thousands.
  */
 type IsKnown = (address: string, port: number) => boolean
 
@@ -567,8 +587,8 @@ const LINES_A_MINUTE = 20
 const MINUTE_MS = 60_000
 
 /**
- * Logs strangers: each source once in a while, and a bounded number of lines a minute, because a stranger may write four
- * billion addresses on its packets.
+ * Logs strangers: each source once in a while, and a bounded number of lines a minute, because a
+ * stranger may write four billion addresses on its packets.
  */
 class Notices {
   readonly #log: Log
@@ -603,8 +623,9 @@ class Notices {
   }
 }
 
-// Sources that have answered a nonce with a right password: what is sent to them reaches them, so their
-// address is no forgery. Only a password makes an entry, so a flood of forged sources evicts none.
+// Sources that have answered a nonce with a right password: what is sent to them reaches them, so
+// their address is no forgery. Only a password makes an entry, so a flood of forged sources evicts
+// none.
 
 /** One address and port, with packets of its own to spend. */
 interface ProvenFlow {

@@ -1,7 +1,8 @@
 /**
- * Bans that hold on all nodes of a database. A node decides on those in its memory, which follows the table. Those of
- * operators are stored before they are confirmed; those that a node decides on hold there at once, and spread at a
- * bounded rate: a stranger may write many addresses on its packets.
+ * Bans that hold on all nodes of a database. A node decides on those in its memory, which follows
+ * the table. Those of operators are stored before they are confirmed; those that a node decides on
+ * hold there at once, and spread at a bounded rate: a stranger may write many addresses on its
+ * packets.
  */
 import type { Details } from '../../schema/changes/changes.ts'
 import type { Cancel, Schedule } from '../../schema/clock.ts'
@@ -34,7 +35,10 @@ const ENDED = 'tollgate_operator_ban_ended'
 /** Bans of this time are one statement. */
 const GROUP_MS = 100
 const RETRY_MS = 1_000
-/** Bans of each kind that this node spreads: so many at once, and so many a second. The rest hold here alone. */
+/**
+ * Bans of each kind that this node spreads: so many at once, and so many a second. The rest hold
+ * here alone.
+ */
 const BURST = 100
 const SPREAD = { packetsPerSecond: 10, burst: BURST }
 const CLEANING_MS = 60_000
@@ -77,16 +81,23 @@ export class SharedBans {
     deps.guard.onBan((ban) => this.#spread(ban))
   }
 
-  /** By an operator. Resolves when it is stored; it holds here then, and on all nodes within a second. */
+  /**
+   * By an operator. Resolves when it is stored; it holds here then, and on all nodes within a
+   * second.
+   */
   async ban(address: string, durationMs: number): Promise<void> {
     const source = sourceOf(address)
     await this.#store([{ kind: 'operator', source, reason: 'operator', durationMs }])
     this.#deps.guard.ban(address, durationMs)
-    // A ban ends a moment later here than in the table, whose rows would not show that it is stored.
+    // A ban ends a moment later here than in the table, whose rows would not show that it is
+    // stored.
     this.#deps.guard.noteStored('operator', source)
   }
 
-  /** Takes an address, or a source as it is listed. False: no node had banned it, as far as is known. */
+  /**
+   * Takes an address, or a source as it is listed. False: no node had banned it, as far as is
+   * known.
+   */
   async unban(given: string): Promise<boolean> {
     const source = sourceOf(given)
     const stored = await this.#statements.lift.all([source])
@@ -103,7 +114,10 @@ export class SharedBans {
     this.#deps.notices.notify(ENDED, source)
   }
 
-  /** Takes over the stored bans: all, or those that have changed, by a payload of the triggers of the table. */
+  /**
+   * Takes over the stored bans: all, or those that have changed, by a payload of the triggers of
+   * the table.
+   */
   async reload(changes: Details = 'all'): Promise<void> {
     if (changes === 'all') return this.#readFrom(0)
     if (changes.has(ADDED)) await this.#readFrom(this.#horizon)

@@ -4,7 +4,9 @@ import type { Description, SdpProfile } from './description.ts'
 import type { NgDictionary, Relay } from './relay/relays.ts'
 import type { MediaRules } from '../../schema/contracts/field-values.ts'
 
-/** Two legs that exchange media through a relay. The ng call-id is `id`, the tags are the legs' ids. */
+/**
+ * Two legs that exchange media through a relay. The ng call-id is `id`, the tags are the legs' ids.
+ */
 export interface MediaSession {
   readonly id: string
   readonly relay: Relay
@@ -16,7 +18,10 @@ export interface MediaSession {
 export interface MediaObserver {
   /** Both sides have an answer, and the call is answered. */
   connected?(session: MediaSession): void
-  /** The session is deleted. `values`: the answer of the relay, with the statistics. Undefined: there was no answer. */
+  /**
+   * The session is deleted. `values`: the answer of the relay, with the statistics. Undefined:
+   * there was no answer.
+   */
   closed?(session: MediaSession, values: NgDictionary | undefined): void
 }
 
@@ -30,8 +35,8 @@ export interface CallMedia {
   sessionsOf(callUuid: string): readonly MediaSession[]
   observe(observer: MediaObserver): void
   /**
-   * Returns the deleted sessions of an ended call with their statistics, after 500 ms at the latest. Undefined: there were
-   * none.
+   * Returns the deleted sessions of an ended call with their statistics, after 500 ms at the
+   * latest. Undefined: there were none.
    */
   closedSessions(callUuid: string): Promise<readonly ClosedSession[]> | undefined
 }
@@ -40,7 +45,10 @@ export interface CallMedia {
 export interface MediaParty {
   readonly rules: MediaRules
   readonly isOnWebSocket: boolean
-  /** The source address of its packets, if it is behind NAT: media is sent there instead of the address in its SDP. */
+  /**
+   * The source address of its packets, if it is behind NAT: media is sent there instead of the
+   * address in its SDP.
+   */
   readonly natAddress: string | undefined
   /** The IP versions of its media, as it says or as its address for SIP shows; empty: unknown. */
   readonly families: readonly Family[]
@@ -48,7 +56,10 @@ export interface MediaParty {
   readonly description: Description | undefined
 }
 
-/** The profile for the answerer: that of its own SDP, else of its rule, else of its transport, else of the offer. */
+/**
+ * The profile for the answerer: that of its own SDP, else of its rule, else of its transport, else
+ * of the offer.
+ */
 export function profileToward(answerer: MediaParty, offered: SdpProfile): SdpProfile {
   if (answerer.description) return answerer.description.profile
   if (answerer.rules.profile !== 'auto') return answerer.rules.profile

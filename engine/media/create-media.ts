@@ -51,7 +51,10 @@ export interface Media {
   readonly gate: LegGate
   readonly calls: CallMedia
   readonly listening: Listening
-  /** Deletes the sessions of calls that were not restored. No other process of this installation may have calls. */
+  /**
+   * Deletes the sessions of calls that were not restored. No other process of this installation may
+   * have calls.
+   */
   deleteOrphans(): void
   /** Receives the reports of digits in RTP. */
   readonly digits: RelayDigits
@@ -131,13 +134,17 @@ export function createMedia(
 }
 
 /**
- * Returns the prefix of the names of all sessions of an installation, by which it deletes its old sessions at a start.
- * Other containers at the same relay may have the same names and paths, and copies of a database the same id.
+ * Returns the prefix of the names of all sessions of an installation, by which it deletes its old
+ * sessions at a start. Other containers at the same relay may have the same names and paths, and
+ * copies of a database the same id.
  */
 export const prefixOf = (host: string, databasePath: string, databaseId: string): string =>
   hash('sha1', JSON.stringify([host, databasePath, databaseId]), 'hex').slice(0, 12)
 
-/** Warns at a start without relays of stored media rules that need one: one line for each kind of resource. */
+/**
+ * Warns at a start without relays of stored media rules that need one: one line for each kind of
+ * resource.
+ */
 export async function noteRulesWithoutRelay(store: Store, log: Log): Promise<void> {
   for (const [table, noun] of tables) {
     const columns = ['media', 'media_profile', 'codecs', 'dtmf'] as const

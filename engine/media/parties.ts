@@ -22,12 +22,17 @@ export interface PartyFacts {
   /** Undefined: not looked up yet. */
   readonly rules: MediaRules | undefined
   readonly isOnWebSocket: boolean
-  /** The source address of its SIP messages. Undefined: they come from a proxy, or none has come yet. */
+  /**
+   * The source address of its SIP messages. Undefined: they come from a proxy, or none has come
+   * yet.
+   */
   readonly address: string | undefined
   readonly isBehindProxy: boolean
   /** Where its REGISTER came from, when its Contact names another, private address. */
   readonly boundBehindNat: string | undefined
-  /** The IP version by which it is called. Absent: a name leads to it, or others pass its calls on. */
+  /**
+   * The IP version by which it is called. Absent: a name leads to it, or others pass its calls on.
+   */
   readonly family?: Family | undefined
 }
 
@@ -52,7 +57,8 @@ export class Parties {
   /**
    * The rules of a caller are looked up later, when it is identified.
    *
-   * @param isOtherNode it has proved to be a node of the installation, and so is not itself a party of the call.
+   * @param isOtherNode it has proved to be a node of the installation, and so is not itself a party
+   * of the call.
    */
   caller({ protocol, sourceAddress, headers }: Source, isOtherNode = false): PartyFacts {
     const isBehindProxy = headers['record-route'] !== undefined

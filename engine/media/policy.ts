@@ -8,7 +8,10 @@ import type { MediaPolicy, MediaRules } from '../../schema/contracts/field-value
 
 export type MediaDecision =
   | { readonly kind: 'bypass' }
-  /** `isRequired`: without a relay there is no call; otherwise the description passes unchanged then. */
+  /**
+   * `isRequired`: without a relay there is no call; otherwise the description passes unchanged
+   * then.
+   */
   | { readonly kind: 'relay'; readonly isRequired: boolean; readonly why: RelayReason }
 
 export type RelayReason =
@@ -115,8 +118,9 @@ type OfferedCodecs =
     }
 
 /**
- * Both allow lists count; that of the answerer also defines the order. An offerer without a codec on both lists
- * may use what it offers. An offer of which the answerer may have nothing passes where the relay cannot transcode.
+ * Both allow lists count; that of the answerer also defines the order. An offerer without a codec
+ * on both lists may use what it offers. An offer of which the answerer may have nothing passes
+ * where the relay cannot transcode.
  */
 export function offeredCodecs(offerer: MediaParty, answerer: MediaParty): OfferedCodecs {
   const offered = offerer.description?.codecs ?? []
@@ -159,14 +163,20 @@ export function getsEvents(from: MediaParty, to: MediaParty): boolean {
   return to.rules.dtmf === 'rfc4733' && from.description?.hasTelephoneEvents === false
 }
 
-/** Whether events in the RTP of the other party become INFO to this one. If it has described events itself, it gets those. */
+/**
+ * Whether events in the RTP of the other party become INFO to this one. If it has described events
+ * itself, it gets those.
+ */
 export const getsInfo = ({ rules, description }: MediaParty): boolean =>
   rules.dtmf === 'info' && description?.hasTelephoneEvents !== true
 
 /** RFC 3551: the names of G.711. */
 const decoded = ['PCMA', 'PCMU']
 
-/** Limits a party to codecs that can be recorded, in its own order. If it has none of them, the relay transcodes. */
+/**
+ * Limits a party to codecs that can be recorded, in its own order. If it has none of them, the
+ * relay transcodes.
+ */
 export function inRecordedCodecs(party: MediaParty): MediaParty {
   const { rules } = party
   const own = (rules.codecs ?? []).filter((name) => decoded.includes(name.toUpperCase()))

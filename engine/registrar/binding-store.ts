@@ -1,6 +1,7 @@
 /**
- * Bindings in the database. A REGISTER is answered after its group is committed, so that a restart loses no confirmed
- * binding. Nodes that share a database notify each other of extensions whose bindings have changed.
+ * Bindings in the database. A REGISTER is answered after its group is committed, so that a restart
+ * loses no confirmed binding. Nodes that share a database notify each other of extensions whose
+ * bindings have changed.
  */
 import { type Selectable, sql } from 'kysely'
 import type { Schedule } from '../../schema/clock.ts'
@@ -36,7 +37,9 @@ export interface BindingChange {
   readonly removed: readonly string[]
 }
 
-/** `gone`: its extension is. `late`: the database has not taken it in time, and it is not stored. */
+/**
+ * `gone`: its extension is. `late`: the database has not taken it in time, and it is not stored.
+ */
 export type WriteResult = 'stored' | 'gone' | 'late'
 
 export interface StoredBinding {
@@ -130,7 +133,8 @@ export class BindingStore {
     )
     this.#removeExpired = prepare(store, (db, param) => {
       const expired = db.deleteFrom('binding').where('expires_at', '<=', param('now'))
-      // The clock of a node may be ahead of the others: what they hold is there for as long as the server says.
+      // The clock of a node may be ahead of the others: what they hold is there for as long as the
+      // server says.
       const serverNow = sql<number>`extract(epoch FROM clock_timestamp()) * 1000`
       return store.statements.isShared ? expired.where('expires_at', '<=', serverNow) : expired
     })
@@ -149,8 +153,9 @@ export class BindingStore {
   }
 
   /**
-   * Removes a binding whose connection is closed, unless its phone has registered again since, here or at another node.
-   * A server of many phones may close all of their connections at once: those of a moment are one write.
+   * Removes a binding whose connection is closed, unless its phone has registered again since, here
+   * or at another node. A server of many phones may close all of their connections at once: those
+   * of a moment are one write.
    */
   removeClosed(extensionId: number, { contact, node, source, registeredAt }: Binding): void {
     this.#begins(extensionId)
@@ -183,8 +188,8 @@ export class BindingStore {
   }
 
   /**
-   * Every binding of some extensions that still exist, unless it has expired. The clock may have been set back since
-   * it was written: none lives longer than from now on.
+   * Every binding of some extensions that still exist, unless it has expired. The clock may have
+   * been set back since it was written: none lives longer than from now on.
    */
   async loadOf(extensionIds: readonly number[], now: number): Promise<readonly StoredBinding[]> {
     const found: StoredBinding[] = []
@@ -207,7 +212,10 @@ export class BindingStore {
     for await (const rows of slicesOf(after)) yield [...new Set(rows.map(({ id }) => id))]
   }
 
-  /** As `loadOf`, of all extensions from `first` to `last`. Ranges need no statistics to be read by their indexes. */
+  /**
+   * As `loadOf`, of all extensions from `first` to `last`. Ranges need no statistics to be read by
+   * their indexes.
+   */
   async loadBetween(first: number, last: number, now: number): Promise<StoredBinding[]> {
     const query = this.#query(now)
       .where('extension_id', '>=', first)

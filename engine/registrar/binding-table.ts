@@ -221,7 +221,10 @@ export class BindingTable {
     return !this.#deps.isOwn(binding) && binding.expiresAt - now <= CHECK_AHEAD_MS + TICK_MS
   }
 
-  /** The second of the next check: after the binding expires; for one of another node also a while before. */
+  /**
+   * The second of the next check: after the binding expires; for one of another node also a while
+   * before.
+   */
   #dueOf(binding: Binding): number {
     const before = secondOf(binding.expiresAt - CHECK_AHEAD_MS)
     if (before > this.#second && !this.#deps.isOwn(binding)) return before

@@ -1,6 +1,6 @@
 /**
- * Changes the bindings of one extension by a REGISTER: RFC 3261 §10.3 steps 6 to 8. Pure: the present
- * bindings and a request go in, the new ones or a refusal come out.
+ * Changes the bindings of one extension by a REGISTER: RFC 3261 §10.3 steps 6 to 8. Pure: the
+ * present bindings and a request go in, the new ones or a refusal come out.
  */
 import { type Contact, type Contacts, isSameUri, contactUri } from './contact.ts'
 import { detachString, hostPort } from '../sip-server/message/index.ts'
@@ -27,7 +27,9 @@ export interface Binding {
   readonly path: readonly string[]
   readonly userAgent: string
   readonly source: Source
-  /** The node that has the way to the phone: the connection, or the socket that a NAT lets answer. */
+  /**
+   * The node that has the way to the phone: the connection, or the socket that a NAT lets answer.
+   */
   readonly node: string
   /** Milliseconds UTC, of the last REGISTER. */
   readonly registeredAt: number
@@ -58,8 +60,9 @@ interface BindingLimits {
 }
 
 /**
- * Nodes that share a database get no notice of a usual refresh: they read a binding of another node again so long
- * before it expires by their own clocks. Of a later refresh they get a notice, as of a change.
+ * Nodes that share a database get no notice of a usual refresh: they read a binding of another node
+ * again so long before it expires by their own clocks. Of a later refresh they get a notice, as of
+ * a change.
  */
 export const CHECK_AHEAD_MS = 5_000
 const ANNOUNCED_REFRESH_MS = CHECK_AHEAD_MS + 2_000
@@ -91,7 +94,10 @@ type RegistrationResult =
       readonly headers: Readonly<Record<string, string>>
     }
 
-/** `isReachable`: whether a binding leads to a phone now; one that does not makes room for others first. */
+/**
+ * `isReachable`: whether a binding leads to a phone now; one that does not makes room for others
+ * first.
+ */
 export function register(
   present: readonly Binding[],
   request: Registration,
@@ -182,8 +188,9 @@ interface UpdateRules {
 }
 
 /**
- * RFC 3261 §10.3 leaves it to us how many there may be. The phone that is here now must work, so an older binding makes
- * room for it: first one that leads to no phone any more, then the one that was refreshed the longest time ago.
+ * RFC 3261 §10.3 leaves it to us how many there may be. The phone that is here now must work, so an
+ * older binding makes room for it: first one that leads to no phone any more, then the one that was
+ * refreshed the longest time ago.
  */
 function lastOf(
   bindings: readonly Binding[],
@@ -295,7 +302,10 @@ export interface ContactTarget {
    * address that the phone's REGISTER came from, or the connection on which it came.
    */
   readonly nextHop: string | undefined
-  /** The URI to which another node of ours forwards requests by `routes`; absent: the routes are those of its Path. */
+  /**
+   * The URI to which another node of ours forwards requests by `routes`; absent: the routes are
+   * those of its Path.
+   */
   readonly lastHop?: string
   /** The name of that node, and its run. */
   readonly holder?: string
@@ -304,7 +314,10 @@ export interface ContactTarget {
   readonly q: number
   readonly source: Source
   readonly isOnWebSocket?: true
-  /** The source address of its REGISTER, when its Contact names another, private address; none behind a proxy. */
+  /**
+   * The source address of its REGISTER, when its Contact names another, private address; none
+   * behind a proxy.
+   */
   readonly natAddress?: string
 }
 
@@ -349,8 +362,9 @@ export function isReachedByContact({ contact, source }: Binding): boolean {
 }
 
 /**
- * A stream is called over the connection that the phone registered on, or not at all: the port that it
- * came from is not listened on. (A real drachtio-server does not know that parameter, and tries.)
+ * A stream is called over the connection that the phone registered on, or not at all: the port that
+ * it came from is not listened on. (A real drachtio-server does not know that parameter, and
+ * tries.)
  */
 export function uriOf({ protocol, address, port }: Source): string {
   const way = protocol === 'udp' ? '' : ';connection=registered'

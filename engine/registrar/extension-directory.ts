@@ -1,6 +1,7 @@
 /**
- * Extensions and domains for registrar and calls. All are in memory, so that neither a REGISTER nor an
- * INVITE waits for the database; who writes them calls `changed` or `reloadTenants` before it answers.
+ * Extensions and domains for registrar and calls. All are in memory, so that neither a REGISTER nor
+ * an INVITE waits for the database; who writes them calls `changed` or `reloadTenants` before it
+ * answers.
  */
 import { Buckets } from '../../schema/buckets.ts'
 import { fromFlag, type Flag } from '../../schema/columns.ts'

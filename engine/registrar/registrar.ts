@@ -1,6 +1,6 @@
 /**
- * The registrar (RFC 3261 §10.3): who an extension's phone is, and where it can be reached. Requests
- * and answers are plain data; `engine/call/app.ts` joins them to the SIP server.
+ * The registrar (RFC 3261 §10.3): who an extension's phone is, and where it can be reached.
+ * Requests and answers are plain data; `engine/call/app.ts` joins them to the SIP server.
  */
 import type { Schedule } from '../../schema/clock.ts'
 import type { RegisteredExtension } from './binding-table.ts'
@@ -65,7 +65,10 @@ export interface RegistrarDeps extends RegistrationsDeps {
   readonly secret: Buffer
   /** How long a nonce is good. */
   readonly nonceSeconds: number
-  /** The protection against guessing, of accounts (`user@domain`); `isLockedOut` answers like a wrong password. */
+  /**
+   * The protection against guessing, of accounts (`user@domain`); `isLockedOut` answers like a
+   * wrong password.
+   */
   readonly guard: {
     isLockedOut(source: Source, user: string): boolean
     authFailed(source: Source, user: string): void
@@ -75,9 +78,15 @@ export interface RegistrarDeps extends RegistrationsDeps {
   }
   /** Reports a wrong password of a phone of this tenant. */
   readonly onWrongPassword: (failure: WrongPassword) => void
-  /** How phones are reached that have registered at other nodes; absent: every node reaches them alike. */
+  /**
+   * How phones are reached that have registered at other nodes; absent: every node reaches them
+   * alike.
+   */
   readonly hop?: Pick<PhoneHop, 'targetOf' | 'isReachable'> | undefined
-  /** Whether it is a proxy of ours for phones of this tenant; a tenant's nodes, which it writes itself, are none. */
+  /**
+   * Whether it is a proxy of ours for phones of this tenant; a tenant's nodes, which it writes
+   * itself, are none.
+   */
   readonly isProxy: (source: Source, tenantId: number) => boolean
 }
 
@@ -157,9 +166,9 @@ export class Registrar {
   }
 
   /**
-   * Authenticates the sender of an INVITE (or another request outside dialogs). A phone has to prove the number in
-   * From by digest, or in P-Preferred-Identity when From is anonymous. `mustExist` leaves alone what
-   * only looks like one of our extensions.
+   * Authenticates the sender of an INVITE (or another request outside dialogs). A phone has to
+   * prove the number in From by digest, or in P-Preferred-Identity when From is anonymous.
+   * `mustExist` leaves alone what only looks like one of our extensions.
    */
   authenticate(request: PhoneRequest, mustExist = false): Caller {
     const { headers } = request
@@ -179,8 +188,8 @@ export class Registrar {
   }
 
   /**
-   * The answer to a request in a call of this extension; undefined: it comes from where a phone of it has registered, or
-   * with its password.
+   * The answer to a request in a call of this extension; undefined: it comes from where a phone of
+   * it has registered, or with its password.
    */
   challengeInCall(request: PhoneRequest, { domain, extension }: Home): PhoneAnswer | undefined {
     const { headers, source } = request
@@ -218,8 +227,9 @@ export class Registrar {
   }
 
   /**
-   * The phones of an extension that can be reached, the preferred ones first; none when it is not registered. One that
-   * has registered at another node is reached through that node, while it lives.
+   * The phones of an extension that can be reached, the preferred ones first; none when it is not
+   * registered. One that has registered at another node is reached through that node, while it
+   * lives.
    */
   contactsOf(domain: string, extension: string): readonly ContactTarget[] {
     const { hop } = this.#deps
@@ -229,7 +239,9 @@ export class Registrar {
       .toSorted((a, b) => b.q - a.q)
   }
 
-  /** Of the phones that a call would reach now: the connections of a node that is gone are closed. */
+  /**
+   * Of the phones that a call would reach now: the connections of a node that is gone are closed.
+   */
   statusOf(domain: string, extension: string): ExtensionStatus {
     const bindings = this.bindingsOf({ domain: domain.toLowerCase(), extension }).filter(
       this.#isReachable,
@@ -265,7 +277,10 @@ export class Registrar {
     return this.#registrations.end(domain.toLowerCase(), extension, contact)
   }
 
-  /** These extensions were written or deleted. Phones with an old password are not reachable any more. */
+  /**
+   * These extensions were written or deleted. Phones with an old password are not reachable any
+   * more.
+   */
   async changed(extensionIds: readonly number[]): Promise<void> {
     await this.#directory.changed(extensionIds)
     await this.#registrations.endOutdated(this.#isOutdated, extensionIds)
@@ -437,8 +452,8 @@ interface BatchDeps<Item> {
 }
 
 /**
- * Collects items, and works on all that came within `waitMs` of the first one together, in order; at once when
- * there are many. To wake up for each item would cost more than the work.
+ * Collects items, and works on all that came within `waitMs` of the first one together, in order;
+ * at once when there are many. To wake up for each item would cost more than the work.
  */
 class Batch<Item> {
   readonly #deps: BatchDeps<Item>
@@ -544,11 +559,15 @@ function callerIn(value: string | undefined): Identity | undefined {
   return identity && { ...identity, user: numberOrText(identity.user) }
 }
 
-/** The identity that a request claims. RFC 3325 §6: a phone that hides its number tells only its own server. */
+/**
+ * The identity that a request claims. RFC 3325 §6: a phone that hides its number tells only its own
+ * server.
+ */
 function claimedBy(headers: RequestHeaders): Identity | undefined {
   const claimed = callerIn(headerNamed(headers, 'from'))
   if (claimed?.domain !== ANONYMOUS_HOST) return claimed
-  // RFC 3325 §9.2: one sip and one tel URI, in any order; only the first of them names a user at a domain.
+  // RFC 3325 §9.2: one sip and one tel URI, in any order; only the first of them names a user at a
+  // domain.
   for (const value of splitList(headerNamed(headers, 'p-preferred-identity') ?? '')) {
     const preferred = callerIn(value)
     if (preferred !== undefined) return preferred
@@ -562,9 +581,10 @@ const pathOf = (header: string | undefined): readonly string[] =>
   header === undefined ? [] : splitList(header).slice(0, MAX_PATH)
 
 /**
- * Whether the next proxy of a Path is the very host that has sent it; by address, names say nothing. RFC 3327 §5.3 leaves
- * it to the registrar which Path to trust. It says where calls to a phone are sent, with a Request-URI that the phone has
- * chosen: a phone that named a carrier's address there could send calls to that carrier in our name, without a payer.
+ * Whether the next proxy of a Path is the very host that has sent it; by address, names say
+ * nothing. RFC 3327 §5.3 leaves it to the registrar which Path to trust. It says where calls to a
+ * phone are sent, with a Request-URI that the phone has chosen: a phone that named a carrier's
+ * address there could send calls to that carrier in our name, without a payer.
  */
 export function leadsBack(
   [next]: readonly string[],
@@ -574,6 +594,7 @@ export function leadsBack(
   if (next?.startsWith('<') !== true || !next.endsWith('>')) return false
   const uri = parseUri(parseNameAddr(next)?.uri ?? '')
   if (uri?.host.toLowerCase() !== address.toLowerCase() || uri.headers.length > 0) return false
-  // RFC 3261 §19.1.1: `maddr` stands in the place of the host; an escaped name could be read as that.
+  // RFC 3261 §19.1.1: `maddr` stands in the place of the host; an escaped name could be read as
+  // that.
   return [...uri.params.keys()].every((name) => name !== 'maddr' && /^[\w.-]+$/.test(name))
 }

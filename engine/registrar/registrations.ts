@@ -1,6 +1,6 @@
 /**
- * Registered phones in memory, as they are stored, those of other nodes of the same database too. The change of a
- * REGISTER takes effect here at once, and at other nodes when they have read it.
+ * Registered phones in memory, as they are stored, those of other nodes of the same database too.
+ * The change of a REGISTER takes effect here at once, and at other nodes when they have read it.
  */
 import type { Schedule, Cancel } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
@@ -83,8 +83,9 @@ export class Registrations {
   }
 
   /**
-   * Replaces all bindings in memory by the stored ones, a slice at a time, and tells `onStored` of each. `isStart`: no
-   * connection of this node is there yet, and no phone is kept alive before all are read.
+   * Replaces all bindings in memory by the stored ones, a slice at a time, and tells `onStored` of
+   * each. `isStart`: no connection of this node is there yet, and no phone is kept alive before all
+   * are read.
    */
   async load(onStored: (stored: StoredBinding) => void, isStart = false): Promise<void> {
     if (isStart) this.#table.hold()
@@ -120,13 +121,15 @@ export class Registrations {
     return this.#table.bindingsOf(domain, extension)
   }
 
-  /** In a database that no other node uses, every binding is: this node may have had another name. */
+  /**
+   * In a database that no other node uses, every binding is: this node may have had another name.
+   */
   readonly isOwn = ({ node }: Binding): boolean =>
     this.#deps.notices === undefined || node === this.#deps.node
 
   /**
-   * Sets the bindings of an extension as a REGISTER has changed them. They take effect here at once. Resolves when they
-   * are durable, or will not be: then the former ones are back.
+   * Sets the bindings of an extension as a REGISTER has changed them. They take effect here at
+   * once. Resolves when they are durable, or will not be: then the former ones are back.
    */
   async change(
     registered: RegisteredExtension,
@@ -149,8 +152,9 @@ export class Registrations {
   }
 
   /**
-   * Its phones are not reachable any more, here and at other nodes. With `contact`, this one phone until it registers
-   * again. Resolves when that is stored, or after a bounded time, with false when there is none.
+   * Its phones are not reachable any more, here and at other nodes. With `contact`, this one phone
+   * until it registers again. Resolves when that is stored, or after a bounded time, with false
+   * when there is none.
    */
   async end(domain: string, extension: string, contact?: string): Promise<boolean> {
     const registered = this.#table.find(domain, extension)
@@ -168,8 +172,8 @@ export class Registrations {
   }
 
   /**
-   * A connection to this node is closed. The phones that have registered over it are not reached by any other: the
-   * registrar removes the bindings of flows that have failed (RFC 5626 §5.3, §6).
+   * A connection to this node is closed. The phones that have registered over it are not reached by
+   * any other: the registrar removes the bindings of flows that have failed (RFC 5626 §5.3, §6).
    */
   connectionClosed(source: Source): void {
     if (this.#isStopped) return
@@ -187,8 +191,8 @@ export class Registrations {
   }
 
   /**
-   * Ends bindings of this node whose password has changed. Those of another node end there, and are read again here.
-   * Resolves when that is stored, or after a bounded time.
+   * Ends bindings of this node whose password has changed. Those of another node end there, and are
+   * read again here. Resolves when that is stored, or after a bounded time.
    *
    * @param extensionIds absent: all.
    */
@@ -270,9 +274,10 @@ export class Registrations {
 const isSame = (one: Source, other: Source): boolean =>
   one.port === other.port && one.address === other.address && one.protocol === other.protocol
 
-// Bindings that other nodes have changed: their extensions are read again. The extension of a notice is read at once,
-// as a call for the phone may come next; those of notices within a moment after that are read together. After a gap all
-// extensions are read, a slice at a time, and extensions of new notices come first.
+// Bindings that other nodes have changed: their extensions are read again. The extension of a
+// notice is read at once, as a call for the phone may come next; those of notices within a moment
+// after that are read together. After a gap all extensions are read, a slice at a time, and
+// extensions of new notices come first.
 
 /** Notices between nodes that share a database. */
 interface Notices {

@@ -1,6 +1,6 @@
 /**
- * Counts wrong passwords of phones by hour, extension and source. The guard acts at once and forgets; these counts are
- * for later reports. Names that no extension has are not stored.
+ * Counts wrong passwords of phones by hour, extension and source. The guard acts at once and
+ * forgets; these counts are for later reports. Names that no extension has are not stored.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Cancel, Schedule } from '../../schema/clock.ts'

@@ -64,7 +64,10 @@ export class Agents {
     return this.#decide(this.#active(agentId))
   }
 
-  /** Asked before each attempt; true: the call is to be counted there in this turn of the event loop. */
+  /**
+   * Asked before each attempt; true: the call is to be counted there in this turn of the event
+   * loop.
+   */
   admit(agentId: number): boolean | Promise<boolean> {
     return this.#limit.admit(agentId, this.#active(agentId)?.maxCalls ?? 0)
   }
@@ -74,8 +77,8 @@ export class Agents {
   }
 
   /**
-   * Returns the agent of a number or name: the tenant's, or the platform's. A caller of no tenant reaches a
-   * tenant's agent too, by a number that belongs to this tenant.
+   * Returns the agent of a number or name: the tenant's, or the platform's. A caller of no tenant
+   * reaches a tenant's agent too, by a number that belongs to this tenant.
    */
   dialled(number: string, tenantId: number | null): AgentDecision | undefined {
     const agents = this.#dialled.of(number.toLowerCase())

@@ -1,6 +1,7 @@
 /**
  * `max_calls` and `max_cps` of carriers. Live calls are counted by call control; starts are
- * remembered for one second. Where other nodes count against the same limits, this one has a share of each.
+ * remembered for one second. Where other nodes count against the same limits, this one has a share
+ * of each.
  */
 import type { Share } from '../../schema/contracts/limits.ts'
 import type { SharedCounting } from '../shares/call-limit.ts'
@@ -52,7 +53,10 @@ export class CarrierLimits {
     return starts?.mayAdmit(maxCps) === false ? 'max_cps' : undefined
   }
 
-  /** Counts a start if a call may begin; it is live in this turn of the event loop. May have to ask other nodes. */
+  /**
+   * Counts a start if a call may begin; it is live in this turn of the event loop. May have to ask
+   * other nodes.
+   */
   admit(carrier: LimitedCarrier): boolean | Promise<boolean> {
     if (this.isReached(carrier)) return false
     const { calls, starts } = this.#sharesOf(carrier)

@@ -1,4 +1,7 @@
-/** Finds the carrier's gateway that a URI leads to, by name too: from tables in memory, without a look-up. */
+/**
+ * Finds the carrier's gateway that a URI leads to, by name too: from tables in memory, without a
+ * look-up.
+ */
 import {
   type CarrierGateway,
   isGatewayAddress,
@@ -50,8 +53,8 @@ export class GatewayGuard {
   }
 
   /**
-   * The gateway to which a request with this next hop would go; undefined: to none. By the addresses of
-   * names when this table was made: a change of addresses needs a new table.
+   * The gateway to which a request with this next hop would go; undefined: to none. By the
+   * addresses of names when this table was made: a change of addresses needs a new table.
    */
   behind(uri: string, sender: Sender): CarrierGateway | undefined {
     const question = `${sender} ${uri}`
@@ -63,7 +66,9 @@ export class GatewayGuard {
     return gateway
   }
 
-  /** The same by addresses that were looked up for it, and undefined for a URI that cannot be read. */
+  /**
+   * The same by addresses that were looked up for it, and undefined for a URI that cannot be read.
+   */
   ledTo(uri: string, sender: Sender, addressesOf: AddressesOf): CarrierGateway | undefined {
     return sipTarget(uri) === undefined ? undefined : this.#find(uri, sender, addressesOf)
   }

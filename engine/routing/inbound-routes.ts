@@ -1,4 +1,7 @@
-/** The target of a call from a trunk: called number prefix or domain → dispatcher set, extension or agent. */
+/**
+ * The target of a call from a trunk: called number prefix or domain → dispatcher set, extension or
+ * agent.
+ */
 import { type ExitCodes, internationalPrefix } from '../../schema/rules/numbers.ts'
 import { PrefixTable, type Tenancy } from './tenancy.ts'
 import type { InboundRouteRecord, InboundTarget } from './routing-records.ts'
@@ -61,7 +64,9 @@ export class InboundRoutes {
     return best?.route.target
   }
 
-  /** Whether the call is the route's to take. `admits` has compared its domain with the called one. */
+  /**
+   * Whether the call is the route's to take. `admits` has compared its domain with the called one.
+   */
   #isOwn(
     { tenantId, domain }: InboundRouteRecord,
     caller: InboundCaller,

@@ -1,6 +1,7 @@
 /**
- * The routes of a called number, in order (SPECIFICATION.md §10.2): the customer's before the tenant's
- * before global ones, longest prefix, lower priority number, then drawn by weight; or by price.
+ * The routes of a called number, in order (SPECIFICATION.md §10.2): the customer's before the
+ * tenant's before global ones, longest prefix, lower priority number, then drawn by weight; or by
+ * price.
  */
 import { Buckets } from '../../schema/buckets.ts'
 import {
@@ -78,7 +79,9 @@ export class OutboundRoutes {
     return this.#emergencies.of(digitsOf(calledNumber)).length > 0
   }
 
-  /** Whether a route, of whatever customer, speaks for a number that a caller of this tenant dials. */
+  /**
+   * Whether a route, of whatever customer, speaks for a number that a caller of this tenant dials.
+   */
   knows(calledNumber: string, tenantId: number | null): boolean {
     const digits = digitsOf(calledNumber)
     for (const routes of this.#table.matching(calledNumber))
@@ -90,8 +93,9 @@ export class OutboundRoutes {
   }
 
   /**
-   * The route that blocks a number that gateways would get; undefined: there is none. A block of every number limits
-   * only dialled numbers. So does one of every number with `+`, unless all digits that are sent were dialled.
+   * The route that blocks a number that gateways would get; undefined: there is none. A block of
+   * every number limits only dialled numbers. So does one of every number with `+`, unless all
+   * digits that are sent were dialled.
    */
   blockOf(
     caller: OutboundCaller,
@@ -186,7 +190,8 @@ const isWithCode = (prefix: string, exitCodes: ExitCodes): boolean =>
 
 /**
  * The number as a route sends it. Stripping and prepending work on the digits, so a leading `+` is
- * dropped by either; `prepend` may bring it back. A route that is written with an exit code counts its digits, too.
+ * dropped by either; `prepend` may bring it back. A route that is written with an exit code counts
+ * its digits, too.
  */
 export function rewriteByRoute(
   { prefix, strip, prepend }: OutboundRouteRecord,
@@ -208,7 +213,10 @@ export interface GatewayCandidate {
   readonly carrierId: number
   readonly carrierName: string
   readonly routeName: string
-  /** Of a least-cost route: the price that it is ordered by. Null: unknown; undefined: another kind of route. */
+  /**
+   * Of a least-cost route: the price that it is ordered by. Null: unknown; undefined: another kind
+   * of route.
+   */
   readonly price?: CarrierPrice | null
   /** `sip:<host>:<port>;transport=udp`: where to send, without the number. */
   readonly uri: string
@@ -261,8 +269,8 @@ export interface CarrierPrice {
 type PriceOf = (route: OutboundRouteRecord) => CarrierPrice | undefined
 
 /**
- * Routes of one prefix, ordered by preference: those with mode `lcr` change places among each other,
- * the cheapest first, and stand together where the first of them stood. Equal prices keep
+ * Routes of one prefix, ordered by preference: those with mode `lcr` change places among each
+ * other, the cheapest first, and stand together where the first of them stood. Equal prices keep
  * their order; a route without a price comes last.
  */
 export function leastCostFirst(
@@ -332,7 +340,9 @@ export const passedGateway = (
   why: PassedOver['why'],
 ): PassedOver => ({ kind: 'gateway', name, uri: gatewayUri(gateway), carrierId, tenantId, why })
 
-/** Order among equals of a carrier or a route: lower priority number first, then drawn by weight. */
+/**
+ * Order among equals of a carrier or a route: lower priority number first, then drawn by weight.
+ */
 interface Preference {
   readonly priority: number
   readonly weight: number

@@ -96,7 +96,8 @@ const machineAddresses = (): readonly string[] => [
 export const ownMachineCheck = (): ((address: string) => boolean) =>
   networkCheck(machineAddresses())
 
-// Hosts in a Request-URI that mean this installation, and foreign domains that phones may call by DNS.
+// Hosts in a Request-URI that mean this installation, and foreign domains that phones may call by
+// DNS.
 
 interface DialledDomainsDeps {
   readonly advertisedHost: string | undefined

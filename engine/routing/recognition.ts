@@ -1,6 +1,7 @@
 /**
- * Recognizes senders by address (SPECIFICATION.md §10.1): a carrier, a node, a proxy of ours, or a trusted network.
- * Sources of the platform come before those of a tenant, because a tenant may write any address.
+ * Recognizes senders by address (SPECIFICATION.md §10.1): a carrier, a node, a proxy of ours, or a
+ * trusted network. Sources of the platform come before those of a tenant, because a tenant may
+ * write any address.
  */
 import { isIP } from 'node:net'
 import {
@@ -86,7 +87,8 @@ export class Recognition {
     if (tenantIds) return tenantIds.length > 0 ? { kind: 'proxy', tenantIds } : unknown
     const isTrusted = this.#trusted.has(address)
     const own = this.#ofTenants.find(address, port)
-    // The owner of a name may point it to any address, also to those of the platform's own programs.
+    // The owner of a name may point it to any address, also to those of the platform's own
+    // programs.
     if (own && !(isTrusted && isNamed(own.gateway))) return carrierOrigin(own)
     if (node && !(isTrusted && node.isNamed)) return nodeOrigin(node)
     return isTrusted ? trusted : unknown
@@ -110,8 +112,8 @@ export class Recognition {
   }
 
   /**
-   * Whether a tenant's gateway is at an address of the platform's: its calls would go to a carrier that
-   * the platform pays, or come back from a node as the platform's own.
+   * Whether a tenant's gateway is at an address of the platform's: its calls would go to a carrier
+   * that the platform pays, or come back from a node as the platform's own.
    */
   leadsToPlatform(gateway: GatewayRecord): boolean {
     if (this.#deps.hosts.version !== this.#builtVersion) this.#build()
@@ -217,7 +219,9 @@ const gatewaysThatCall = ({
 }: CarrierRecord): readonly GatewayRecord[] =>
   isActive && direction !== 'out' ? gateways.filter(({ isInbound }) => isInbound) : []
 
-/** The addresses of gateways, for calls in both directions, whether or not the gateways are in use. */
+/**
+ * The addresses of gateways, for calls in both directions, whether or not the gateways are in use.
+ */
 class GatewayNetworks {
   readonly #table: NetworkTable<GatewayRecord>
 
@@ -313,7 +317,9 @@ export type Origin =
   | CarrierOrigin
   | NodeOrigin
   | ProxyOrigin
-  /** A phone that has authenticated; never the answer of `recognize`, which knows addresses alone. */
+  /**
+   * A phone that has authenticated; never the answer of `recognize`, which knows addresses alone.
+   */
   | ExtensionOrigin
   | { readonly kind: 'unknown' }
 
@@ -337,7 +343,9 @@ interface CarrierOrigin {
   readonly inboundSetId: number | null
 }
 
-/** A proxy that authenticates the users of some tenants (`EDGE_PROXIES`): a trunk of these tenants. */
+/**
+ * A proxy that authenticates the users of some tenants (`EDGE_PROXIES`): a trunk of these tenants.
+ */
 interface ProxyOrigin {
   readonly kind: 'proxy'
   /** The tenants that it serves; never empty. */

@@ -10,7 +10,10 @@ export interface GatewayRecord {
   readonly gatewayId: number
   /** Address or host name. */
   readonly host: string
-  /** The port for calls, and of UDP packets that are recognized. 0: calls go to 5060, packets of any port are recognized. */
+  /**
+   * The port for calls, and of UDP packets that are recognized. 0: calls go to 5060, packets of any
+   * port are recognized.
+   */
   readonly port: number
   readonly transport: Transport
   /** Prefix length of the network around `host` that is recognized as this gateway. */
@@ -178,7 +181,9 @@ export function gatewayUri(gateway: GatewayAddress): string {
   return `sip:${hostPort(host, port)};transport=${transport}`
 }
 
-/** The names behind which the addresses of a gateway stand: its host, and where its SRV records are. */
+/**
+ * The names behind which the addresses of a gateway stand: its host, and where its SRV records are.
+ */
 export function gatewayNames(gateway: GatewayAddress): readonly string[] {
   const { host, transport } = gateway
   return isByRecords(gateway) ? [host, `${srvPrefix[transport]}.${host}`] : [host]

@@ -1,6 +1,7 @@
 /**
- * Recognizes callers and chooses destinations (SPECIFICATION.md §10.1 and §10.2): the facade over sources, inbound and
- * outbound routes. Answers come from tables in memory, which follow the rows that change.
+ * Recognizes callers and chooses destinations (SPECIFICATION.md §10.1 and §10.2): the facade over
+ * sources, inbound and outbound routes. Answers come from tables in memory, which follow the rows
+ * that change.
  */
 import { isIP } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -82,7 +83,9 @@ export class Routing {
   /** Gateways of some carrier may get another number than the one that is dialled. */
   #hasRewritingCarrier = false
 
-  /** @throws {RangeError} when `trustedSources` or `edgeProxies` holds a text that is no network. */
+  /**
+   * @throws {RangeError} when `trustedSources` or `edgeProxies` holds a text that is no network.
+   */
   constructor(deps: RoutingDeps) {
     this.#deps = deps
     this.#reloads = new OneAtATime(() => this.#reloadAll())
@@ -93,7 +96,10 @@ export class Routing {
     this.#agents = new Agents([], this.#agentLimit, () => false)
   }
 
-  /** Takes over what is stored now; undefined: all of it, of which there is nothing before. Live calls are not touched. */
+  /**
+   * Takes over what is stored now; undefined: all of it, of which there is nothing before. Live
+   * calls are not touched.
+   */
   reload(changed?: ChangedRouting): Promise<void> {
     if (changed === undefined) return this.#reloads.request()
     return this.#reloads.between(async () => this.#take(await this.#deps.load(changed), changed))
@@ -107,7 +113,10 @@ export class Routing {
     for (const _ of this.#replacing(records));
   }
 
-  /** Builds new tables, a slice at a time, while calls use the present ones; the last step replaces all at once. */
+  /**
+   * Builds new tables, a slice at a time, while calls use the present ones; the last step replaces
+   * all at once.
+   */
   *#replacing(records: RoutingRecords): Generator<void> {
     const { carriers, gateways, agents, problems } = records
     const { exitCodes, onProblem } = this.#deps
@@ -207,8 +216,8 @@ export class Routing {
   }
 
   /**
-   * The carrier at whose gateway a request with this next hop would arrive; undefined: at none. Only a
-   * `GatewayCandidate` may go there, as only its call is priced.
+   * The carrier at whose gateway a request with this next hop would arrive; undefined: at none.
+   * Only a `GatewayCandidate` may go there, as only its call is priced.
    */
   gatewayBehind(uri: string, sender: Sender): string | undefined {
     this.#followHosts()
@@ -228,7 +237,10 @@ export class Routing {
     return this.#gateways.of(carrierId).some(({ host }) => plainHost(host) === target.host)
   }
 
-  /** Asks DNS, for a second at most, where URIs lead that are about to be written; see `gatewayBehind`. */
+  /**
+   * Asks DNS, for a second at most, where URIs lead that are about to be written; see
+   * `gatewayBehind`.
+   */
   async lookUp(uris: readonly string[]): Promise<DnsAnswers> {
     const addressesOf = await this.#deps.hosts.lookUp(uris.flatMap(namesIn))
     return {
@@ -241,8 +253,9 @@ export class Routing {
   }
 
   /**
-   * Whether requests for a host name may go to an address that it was resolved to: a gateway answers to
-   * the names of its carrier only, and one of the platform to no name of a tenant's carrier.
+   * Whether requests for a host name may go to an address that it was resolved to: a gateway
+   * answers to the names of its carrier only, and one of the platform to no name of a tenant's
+   * carrier.
    */
   mayReach(host: string, address: string, port: number): boolean {
     this.#followHosts()
@@ -271,17 +284,19 @@ export class Routing {
     return international(number, this.#deps.exitCodes)
   }
 
-  /** The user of our Contact, which a carrier that we register with may call instead of a number. */
+  /**
+   * The user of our Contact, which a carrier that we register with may call instead of a number.
+   */
   registeredUser(origin: Origin): string | undefined {
     const carrier = origin.kind === 'carrier' ? this.#carriers.get(origin.carrierId) : undefined
     return carrier?.auth.type === 'register' ? (carrier.auth.username ?? undefined) : undefined
   }
 
   /**
-   * The target of a call from outside or from a node: the carrier's own set, an inbound route, or else the
-   * default set. `none`: an unknown source, or there is no set at all. `tenantId` is the tenant of the
-   * phone or node that calls, `payer` the tenant of the customer that pays: its default set takes calls
-   * without a route.
+   * The target of a call from outside or from a node: the carrier's own set, an inbound route, or
+   * else the default set. `none`: an unknown source, or there is no set at all. `tenantId` is the
+   * tenant of the phone or node that calls, `payer` the tenant of the customer that pays: its
+   * default set takes calls without a route.
    */
   inboundTarget(
     origin: Origin,
@@ -315,14 +330,16 @@ export class Routing {
     return this.#outbound.isEmergencyNumber(calledNumber)
   }
 
-  /** Whether an outbound route may take a number that a caller of this tenant dials, for any payer. */
+  /**
+   * Whether an outbound route may take a number that a caller of this tenant dials, for any payer.
+   */
   knowsNumber(calledNumber: string, tenantId: number | null): boolean {
     return !isName(calledNumber) && this.#outbound.knows(this.dialledNumber(calledNumber), tenantId)
   }
 
   /**
-   * The numbers by which a call is priced and guarded, of what gateways would get of the one that a caller dials. Empty:
-   * that one alone.
+   * The numbers by which a call is priced and guarded, of what gateways would get of the one that a
+   * caller dials. Empty: that one alone.
    */
   sentNumbers(dialled: string, caller: OutboundCaller): readonly string[] {
     if (isName(dialled) || !(this.#hasRewritingCarrier || this.#outbound.isRewriting)) return []
@@ -339,8 +356,9 @@ export class Routing {
   }
 
   /**
-   * The gateways for a call to the outside, in order: none for a name. `tenantId` opens the routes that a tenant
-   * shares among its customers and extensions. `onlyCarrierId`: routes to other carriers are as if they were not there.
+   * The gateways for a call to the outside, in order: none for a name. `tenantId` opens the routes
+   * that a tenant shares among its customers and extensions. `onlyCarrierId`: routes to other
+   * carriers are as if they were not there.
    */
   outboundCandidates(
     customerId: number | null,
@@ -406,15 +424,18 @@ export class Routing {
     return this.#deps.trustedSources.length > 0 ? { kind: 'trusted' } : undefined
   }
 
-  /** A carrier as the source of a call, by its first gateway that may call; undefined: it may not call. */
+  /**
+   * A carrier as the source of a call, by its first gateway that may call; undefined: it may not
+   * call.
+   */
   carrierOrigin(carrierId: number): Origin | undefined {
     return this.#recognition.carrierOrigin(carrierId)
   }
 
   /**
    * Asked once for each call from a carrier and before each attempt to one: false when the carrier
-   * has reached `max_calls` or `max_cps` (503 with `Retry-After`); else the call is counted. It may take a tenth of a
-   * second where other nodes have to be asked.
+   * has reached `max_calls` or `max_cps` (503 with `Retry-After`); else the call is counted. It may
+   * take a tenth of a second where other nodes have to be asked.
    */
   admitCarrierCall(carrierId: number, isEmergency = false): boolean | Promise<boolean> {
     const carrier = this.#carriers.get(carrierId)
@@ -429,7 +450,10 @@ export class Routing {
     return this.#agents.admit(agentId)
   }
 
-  /** The live calls of carriers and agents are counted without being asked for, such as those of the last run. */
+  /**
+   * The live calls of carriers and agents are counted without being asked for, such as those of the
+   * last run.
+   */
   noteCalls(): void {
     for (const carrier of this.#carriers.values()) this.#limits.noteCalls(carrier)
     for (const { agentId, maxCalls } of this.#agents.all()) this.#agentLimit.note(agentId, maxCalls)

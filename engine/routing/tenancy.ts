@@ -42,8 +42,8 @@ export class Tenancy {
   }
 
   /**
-   * Of nested blocks the smallest decides, so that a part of one may belong to another tenant. Two blocks may be one
-   * with an exit code: it belongs to the older tenant.
+   * Of nested blocks the smallest decides, so that a part of one may belong to another tenant. Two
+   * blocks may be one with an exit code: it belongs to the older tenant.
    */
   ownerOf(number: string): number | undefined {
     const [owners] = this.#numbers.matching(number)

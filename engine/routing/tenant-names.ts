@@ -49,7 +49,9 @@ export class TenantNames {
     this.#deps = deps
   }
 
-  /** The sets without what this machine may not call for a tenant; names wait for their resolution. */
+  /**
+   * The sets without what this machine may not call for a tenant; names wait for their resolution.
+   */
   sets<Row extends SetDestinations>(records: readonly Row[]): readonly Row[] {
     const all = records.flatMap(({ nodes, voicemailUri, spyUri, isByTenant }) => [
       ...nodes,

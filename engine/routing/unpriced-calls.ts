@@ -1,6 +1,6 @@
 /**
- * Calls that would reach a carrier's gateway without a price, and names that would lead requests of tenants inside the
- * platform: the former are counted, few are logged.
+ * Calls that would reach a carrier's gateway without a price, and names that would lead requests of
+ * tenants inside the platform: the former are counted, few are logged.
  */
 import type { Log } from '../../schema/contracts/log.ts'
 import type { Sender } from '../../schema/rules/gateways.ts'
@@ -15,7 +15,10 @@ export interface UnpricedCallsDeps {
   readonly log: Log
 }
 
-/** One line for a destination in a minute, however often it is called: the log must not fill the disk. */
+/**
+ * One line for a destination in a minute, however often it is called: the log must not fill the
+ * disk.
+ */
 const QUIET_MS = 60_000
 const TO_GATEWAY = 'a destination leads to the gateway of a carrier: its calls are refused'
 const INSIDE =
@@ -45,7 +48,10 @@ export class UnpricedCalls {
     return carrier
   }
 
-  /** For the SIP server, which has looked up a name; `peer`: the address of the party that has given it in a call. */
+  /**
+   * For the SIP server, which has looked up a name; `peer`: the address of the party that has given
+   * it in a call.
+   */
   readonly mayReach = (
     name: string,
     { address, port }: { readonly address: string; readonly port: number },

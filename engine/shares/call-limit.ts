@@ -1,6 +1,7 @@
 /**
- * `max_calls` of AI agents, or of the nodes of dispatcher sets: how many calls each may have at once. Live calls are
- * counted by call control. Where other nodes count against the same limits, this one has a share of each.
+ * `max_calls` of AI agents, or of the nodes of dispatcher sets: how many calls each may have at
+ * once. Live calls are counted by call control. Where other nodes count against the same limits,
+ * this one has a share of each.
  */
 import type { Schedule } from '../../schema/clock.ts'
 import type { Share, Shares } from '../../schema/contracts/limits.ts'
@@ -31,8 +32,8 @@ export class CallLimit {
   }
 
   /**
-   * Whether a call begins; it is counted as a live one in this turn of the event loop. Where other nodes have to be
-   * asked, that takes a tenth of a second at most.
+   * Whether a call begins; it is counted as a live one in this turn of the event loop. Where other
+   * nodes have to be asked, that takes a tenth of a second at most.
    */
   admit(id: number, maxCalls: number): boolean | Promise<boolean> {
     if (this.isReached(id, maxCalls)) return false

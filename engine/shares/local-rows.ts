@@ -1,4 +1,7 @@
-/** Shares of the one process of an SQLite database: nobody else has any, and what is used outlives a restart. */
+/**
+ * Shares of the one process of an SQLite database: nobody else has any, and what is used outlives a
+ * restart.
+ */
 import type { Store } from '../../schema/open.ts'
 import { execute } from '../../schema/sql/query.ts'
 import type { ShareTable } from '../../schema/database.ts'

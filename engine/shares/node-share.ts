@@ -1,4 +1,7 @@
-/** This node's share of one resource: what it may use without asking, and the calls that wait for more. */
+/**
+ * This node's share of one resource: what it may use without asking, and the calls that wait for
+ * more.
+ */
 import type { Schedule, Cancel } from '../../schema/clock.ts'
 import { noHold, type Hold, type Share } from '../../schema/contracts/limits.ts'
 import type { ShareTable } from '../../schema/database.ts'
@@ -9,9 +12,15 @@ export interface ShareKind {
   readonly kind: ShareTable['kind']
   /** What is used in so many seconds is held ahead. */
   readonly aheadSeconds: number
-  /** The second that has begun counts, too: many come at once, and none of them should ask by itself. */
+  /**
+   * The second that has begun counts, too: many come at once, and none of them should ask by
+   * itself.
+   */
   readonly isBursty?: true
-  /** How long a call waits for a server that answers others: their transactions hold what this one needs. */
+  /**
+   * How long a call waits for a server that answers others: their transactions hold what this one
+   * needs.
+   */
   readonly busyWaitMs: number
   /** What is not needed for so many polls (one a second) is given back. Absent: for ten. */
   readonly idlePolls?: number
@@ -66,7 +75,10 @@ export class NodeShare implements Share {
   /** Never more than what is stored. */
   #amount = 0
   #stored: StoredShare = nothingStored
-  /** What the request that is under way, or the answer of which is lost, needs. Undefined: there is none. */
+  /**
+   * What the request that is under way, or the answer of which is lost, needs. Undefined: there is
+   * none.
+   */
   #requested: { readonly limit: number; need: number } | undefined
   /** Infinity: the database knows it. */
   #limit: number
@@ -124,7 +136,10 @@ export class NodeShare implements Share {
     return this.#amount - this.#used() - this.#promised
   }
 
-  /** So much was used. `more`: what is free apart from what is counted. More is asked for before a call has to wait for it. */
+  /**
+   * So much was used. `more`: what is free apart from what is counted. More is asked for before a
+   * call has to wait for it.
+   */
   begun(amount: number, more = 0): void {
     this.#started += amount
     const isLow = (this.free + more) * 2 < this.#ahead
@@ -198,12 +213,16 @@ export class NodeShare implements Share {
     return { resource: this.resource, limit: this.#limit, used, base, extra, version }
   }
 
-  /** Lets calls go on for which there is enough. Returns how much others wait for that other nodes may give back. */
+  /**
+   * Lets calls go on for which there is enough. Returns how much others wait for that other nodes
+   * may give back.
+   */
   stored(answer: Omit<ShareAnswer, 'resource'>): number {
     this.#isAnswered = true
     this.elsewhere = answer.elsewhere
     this.isOfDay = answer.isOfDay
-    // Otherwise calls have spent of it meanwhile, and what they held counts twice until that is known here.
+    // Otherwise calls have spent of it meanwhile, and what they held counts twice until that is
+    // known here.
     const isWhole = answer.version <= this.#stored.version + 1
     if (answer.version > this.#stored.version) this.#stored = answer
     const { amount } = this.#stored
@@ -246,8 +265,9 @@ export class NodeShare implements Share {
   }
 
   /**
-   * Another node needs so much. Of what is not used here it gets as much, or half; where both have too little for a call
-   * that waits, the one with the lesser name keeps its part. False: nothing is left.
+   * Another node needs so much. Of what is not used here it gets as much, or half; where both have
+   * too little for a call that waits, the one with the lesser name keeps its part. False: nothing
+   * is left.
    */
   give(amount: number, isLesser: boolean): boolean {
     const { free } = this
@@ -341,7 +361,10 @@ export class NodeShare implements Share {
     return { isGiven: true, isKnown: true, end }
   }
 
-  /** An operator has changed the limit. What was granted under a greater one is void, as other nodes hold a part of it. */
+  /**
+   * An operator has changed the limit. What was granted under a greater one is void, as other nodes
+   * hold a part of it.
+   */
   follow(limit: number): void {
     if (limit === this.#limit) return
     const isLess = limit < this.#limit
@@ -360,17 +383,25 @@ const atMost = (amount: number): number => Math.min(amount, Number.MAX_SAFE_INTE
 
 // ---- how long a call waits for the answer of a database -----------------------------------------
 
-// Time in which this process stands still counts as one part of the wait: it has not asked, or the answer is there
-// unread.
+// Time in which this process stands still counts as one part of the wait: it has not asked, or the
+// answer is there unread.
 
 /** So long for a database that has not answered at all: a caller waits rather than hears 503. */
 export const UNANSWERED_WAIT_MS = 500
 const PART_MS = 25
-/** A part that took longer counts so much: a process that is slow all the time does not hold its callers for long. */
+/**
+ * A part that took longer counts so much: a process that is slow all the time does not hold its
+ * callers for long.
+ */
 const LONGEST_PART_MS = 100
-/** The end of a wait: a late event loop runs timers first, and then reads the answer that is there. */
+/**
+ * The end of a wait: a late event loop runs timers first, and then reads the answer that is there.
+ */
 const LAST_MS = 10
-/** Nothing waits for longer, whatever stands still: a caller that heard nothing else has repeated its INVITE four times. */
+/**
+ * Nothing waits for longer, whatever stands still: a caller that heard nothing else has repeated
+ * its INVITE four times.
+ */
 const LONGEST_WAIT_MS = 5_000
 
 interface Clock {
@@ -379,7 +410,10 @@ interface Clock {
   readonly schedule: Schedule
 }
 
-/** Calls `giveUp` after `atMostMs` of waiting, which may become less or more meanwhile; the returned function cancels it. */
+/**
+ * Calls `giveUp` after `atMostMs` of waiting, which may become less or more meanwhile; the returned
+ * function cancels it.
+ */
 function waitForAnswer(
   { now, schedule }: Clock,
   atMostMs: () => number,

@@ -1,11 +1,12 @@
 /**
- * What several nodes draw from: the money of a wallet, the rest of a cap, the calls that a customer, a carrier or an agent
- * may have at once or begin in a second, the requests that a client may make in a minute. Each node holds a share and
- * decides on it in memory. Where the share is too small, a call waits a moment for more, which other nodes may have to
- * give back.
+ * What several nodes draw from: the money of a wallet, the rest of a cap, the calls that a
+ * customer, a carrier or an agent may have at once or begin in a second, the requests that a client
+ * may make in a minute. Each node holds a share and decides on it in memory. Where the share is too
+ * small, a call waits a moment for more, which other nodes may have to give back.
  *
- * Always: the shares of a resource are no more than there is, and the share in memory is no more than the stored one.
- * What is given back is not used from before it is stored; what is taken is used after.
+ * Always: the shares of a resource are no more than there is, and the share in memory is no more
+ * than the stored one. What is given back is not used from before it is stored; what is taken is
+ * used after.
  */
 import type { Cancel, Schedule } from '../../schema/clock.ts'
 import type { RequestShares, Shares } from '../../schema/contracts/limits.ts'
@@ -23,9 +24,15 @@ import { type ShareOwner, ShareRows, type ShareStore, type StoredShare } from '.
 export interface ShareMembers extends ShareOwner {
   /** False: others may take the node for gone, and what it holds. */
   readonly canHold: () => boolean
-  /** Changes when others have taken what was held, and this process may hold again. Absent: it does not. */
+  /**
+   * Changes when others have taken what was held, and this process may hold again. Absent: it does
+   * not.
+   */
   readonly run?: () => number
-  /** Whether others have taken what is held here is known in a moment only: the machine may have been asleep. */
+  /**
+   * Whether others have taken what is held here is known in a moment only: the machine may have
+   * been asleep.
+   */
   readonly mayHaveSlept?: () => boolean
   /** How many nodes are alive. */
   readonly size: () => number
@@ -73,7 +80,10 @@ export const requestShares: ShareKind = {
   busyWaitMs: 500,
 }
 
-/** What calls reserve in half of the time without a database is held ahead: most give the greater part back. */
+/**
+ * What calls reserve in half of the time without a database is held ahead: most give the greater
+ * part back.
+ */
 export const walletShares = (awaySeconds = 10): ShareKind => ({
   kind: 'wallet',
   aheadSeconds: awaySeconds / 2,
@@ -86,11 +96,17 @@ const GROUP_MS = 2
 const ASK_AGAIN_MS = 20
 /** After a failure, while a call waits. */
 const TRY_AGAIN_MS = 50
-/** An exchange that takes longer may wait for rows: meanwhile the server is asked whether it is there. */
+/**
+ * An exchange that takes longer may wait for rows: meanwhile the server is asked whether it is
+ * there.
+ */
 const LATE_MS = 200
 const POLL_MS = 1_000
 const POLLS_PER_RELEASE = 5
-/** Limits are stored again: a server that took over may have lost the last of them. For wallets that is noticed. */
+/**
+ * Limits are stored again: a server that took over may have lost the last of them. For wallets that
+ * is noticed.
+ */
 const POLLS_PER_REPETITION = 10
 /** A minute: no statement is under way for so long. */
 const POLLS_PER_SWEEP = 60
@@ -113,7 +129,10 @@ export class NodeShares implements Shares, RequestShares {
   /** Those that hold, use or want something. */
   readonly #active = new Map<string, NodeShare>()
   readonly #wanting = new Set<NodeShare>()
-  /** Another transaction has locked their rows: only their own calls wait for them. No more than `AT_ONCE`. */
+  /**
+   * Another transaction has locked their rows: only their own calls wait for them. No more than
+   * `AT_ONCE`.
+   */
   readonly #locked = new Set<NodeShare>()
   #lookedAt = -Infinity
   /** Those of the request that is under way. */
@@ -128,7 +147,10 @@ export class NodeShares implements Shares, RequestShares {
   #run: number | undefined
   /** No other process of this node goes on. */
   #isAlone = false
-  /** When these are stored, rows of other processes of this node are to be removed. Undefined: none are. */
+  /**
+   * When these are stored, rows of other processes of this node are to be removed. Undefined: none
+   * are.
+   */
   #unstored: Set<NodeShare> | undefined
   #polls = 0
   #soonAt = 0
@@ -189,8 +211,8 @@ export class NodeShares implements Shares, RequestShares {
   }
 
   /**
-   * No other process of this node has calls any more, and those that go on are counted here: what the others held is
-   * free when that is stored.
+   * No other process of this node has calls any more, and those that go on are counted here: what
+   * the others held is free when that is stored.
    */
   async alone(): Promise<void> {
     this.#isAlone = true
@@ -198,7 +220,9 @@ export class NodeShares implements Shares, RequestShares {
     await this.#work.request()
   }
 
-  /** Others have taken what was held here. Resolves when the database has been asked for it anew. */
+  /**
+   * Others have taken what was held here. Resolves when the database has been asked for it anew.
+   */
   async holdAnew(): Promise<void> {
     this.#mayHold()
     await this.#work.request()
@@ -215,7 +239,10 @@ export class NodeShares implements Shares, RequestShares {
     this.#storeAll()
   }
 
-  /** What is deducted in the transaction of the caller, which has locked the wallet, is held in memory until it ends. */
+  /**
+   * What is deducted in the transaction of the caller, which has locked the wallet, is held in
+   * memory until it ends.
+   */
   async spend(resource: string, spent: number): Promise<void> {
     const left = await this.#rows.spend(resource, spent)
     if (left === undefined) throw new Error(`${this.#kind.kind} ${resource} has no share here`)
@@ -223,8 +250,8 @@ export class NodeShares implements Shares, RequestShares {
   }
 
   /**
-   * The database has committed what calls have spent. `beyond`: resources of which they have spent more than was held
-   * for it; others hold of the same.
+   * The database has committed what calls have spent. `beyond`: resources of which they have spent
+   * more than was held for it; others hold of the same.
    */
   settled(shares: readonly SpentShare[], beyond: readonly string[] = []): void {
     for (const { resource, spent, ...left } of shares)
@@ -235,7 +262,10 @@ export class NodeShares implements Shares, RequestShares {
     )
   }
 
-  /** Gives back what is not used. Calls that go on in another process stay counted until that says `alone`. */
+  /**
+   * Gives back what is not used. Calls that go on in another process stay counted until that says
+   * `alone`.
+   */
   async stop(): Promise<void> {
     for (const cancel of this.#cancelNotices) cancel()
     this.#cancelPoll()
@@ -314,7 +344,10 @@ export class NodeShares implements Shares, RequestShares {
     return (this.#locked.size === 0 ? wanting : wanting.filter(isFree)).slice(0, AT_ONCE)
   }
 
-  /** A statement has waited too long at a locked row: the rows that are locked now are left out of the next one. */
+  /**
+   * A statement has waited too long at a locked row: the rows that are locked now are left out of
+   * the next one.
+   */
   async #leaveOutLocked(shares: readonly NodeShare[]): Promise<void> {
     try {
       const locked = await this.#rows.locked(shares.map(({ resource }) => resource))
@@ -363,7 +396,10 @@ export class NodeShares implements Shares, RequestShares {
     }
   }
 
-  /** After a time in which others may have taken what this node holds, each share is stored again before it is used. */
+  /**
+   * After a time in which others may have taken what this node holds, each share is stored again
+   * before it is used.
+   */
   #mayHold(): boolean {
     const { canHold, run } = this.#deps.members
     const mayHold = canHold()
@@ -389,7 +425,10 @@ export class NodeShares implements Shares, RequestShares {
     return this.#wanting.size > 0 || this.#unstored !== undefined
   }
 
-  /** Others may have this node's shares: nothing is stored and nothing is freed, but nothing is forgotten. */
+  /**
+   * Others may have this node's shares: nothing is stored and nothing is freed, but nothing is
+   * forgotten.
+   */
   #putOff(): void {
     if (this.#waiting > 0) for (const share of this.#wanting) share.refuse()
     if (this.#isWorkLeft) this.#soon(UNHELD_MS)

@@ -1,4 +1,7 @@
-/** What nodes that share something tell each other. A notice that is lost delays a call, and nothing else. */
+/**
+ * What nodes that share something tell each other. A notice that is lost delays a call, and nothing
+ * else.
+ */
 import type { ShareTable } from '../../schema/database.ts'
 
 export interface Notices {

@@ -10,7 +10,10 @@ export interface ShareRequest {
   readonly resource: string
   /** Of all nodes together. Infinity: the database knows it. */
   readonly limit: number
-  /** What is used here: as much is stored, whatever the limit; of a wallet as much of it as was stored. */
+  /**
+   * What is used here: as much is stored, whatever the limit; of a wallet as much of it as was
+   * stored.
+   */
   readonly used: number
   /** What is wanted at least. */
   readonly base: number
@@ -55,7 +58,10 @@ export interface ShareStore {
     isAlone: boolean,
     now: number,
   ): Promise<readonly ShareAnswer[]>
-  /** What is spent of a wallet, which the caller has locked. Undefined: nothing of it is stored here. */
+  /**
+   * What is spent of a wallet, which the caller has locked. Undefined: nothing of it is stored
+   * here.
+   */
   spend(resource: string, amount: number): Promise<StoredShare | undefined>
   /** Asks for nothing, and waits for no row. Never rejects. */
   isServerThere(): Promise<boolean>
@@ -68,15 +74,15 @@ export interface ShareStore {
   /** Removes rows of this process of which nothing has been used since the last time. */
   sweep(): Promise<void>
   /**
-   * Frees what a node had that is gone for good. That it is gone was read a moment ago: if it is back, it has registered
-   * before it holds anything.
+   * Frees what a node had that is gone for good. That it is gone was read a moment ago: if it is
+   * back, it has registered before it holds anything.
    */
   release(node: NodeIdentity): Promise<void>
 }
 
 /**
- * A statement waits for so long at a locked wallet. Then it ends without having changed anything, and leaves out the
- * wallets that are locked: others must not wait for them.
+ * A statement waits for so long at a locked wallet. Then it ends without having changed anything,
+ * and leaves out the wallets that are locked: others must not wait for them.
  */
 const LOCK_WAIT_MS = 200
 

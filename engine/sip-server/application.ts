@@ -1,6 +1,7 @@
 /**
  * Events and commands between the SIP core and an application, as values. An
- * application of this process takes them as they are; `wire/` writes them for one that is connected by TCP.
+ * application of this process takes them as they are; `wire/` writes them for one that is connected
+ * by TCP.
  */
 import type { Flow } from './flow.ts'
 import type { SipMessage } from './message/message.ts'
@@ -97,7 +98,9 @@ export interface AuthenticatedEvent {
   readonly localHostports: readonly string[]
 }
 
-/** A moment of a call, for applications that keep records. `time` in milliseconds since the epoch. */
+/**
+ * A moment of a call, for applications that keep records. `time` in milliseconds since the epoch.
+ */
 export type CallDetail = {
   /** `network`: `text` was received. `application`: it was sent. */
   readonly source: 'network' | 'application'
@@ -130,11 +133,16 @@ export type AppEvent =
   /** The last word on a `proxy` command. */
   | { readonly kind: 'forwarding-done'; readonly commandId: string }
   | { readonly kind: 'ok' | 'pong'; readonly commandId: string }
-  /** The command breaks the protocol: wrong secret, unreadable, not allowed yet. The connection ends. */
+  /**
+   * The command breaks the protocol: wrong secret, unreadable, not allowed yet. The connection
+   * ends.
+   */
   | { readonly kind: 'breach'; readonly commandId: string; readonly problem: string }
   | { readonly kind: 'detail'; readonly detail: CallDetail }
 
-/** A message as an application writes it: few headers. What is the stack's own is added or replaced. */
+/**
+ * A message as an application writes it: few headers. What is the stack's own is added or replaced.
+ */
 export interface AppMessage {
   readonly kind: 'request' | 'response'
   readonly method: string
@@ -162,8 +170,9 @@ export interface SipCommand {
   /** Undefined: it cannot be read. */
   readonly message: AppMessage | undefined
   /**
-   * Of a final response to a request outside dialogs: its sender has proved nothing, and may have written the address of
-   * another (RFC 3261 §26.3.2.4). It is sent once, without state; by UDP it is at most twice as long as the request.
+   * Of a final response to a request outside dialogs: its sender has proved nothing, and may have
+   * written the address of another (RFC 3261 §26.3.2.4). It is sent once, without state; by UDP it
+   * is at most twice as long as the request.
    */
   readonly toStranger?: boolean
 }
@@ -222,8 +231,9 @@ export interface ApplicationLink {
   /** Ends the connection at once: nothing more is handed over. Safe to repeat. */
   close(): void
   /**
-   * Sends one OPTIONS to `target` without events. `done` is called once, from the event loop, also after `close`.
-   * False: nothing was sent, because the target is no address by UDP. Absent: the server has no pings.
+   * Sends one OPTIONS to `target` without events. `done` is called once, from the event loop, also
+   * after `close`. False: nothing was sent, because the target is no address by UDP. Absent: the
+   * server has no pings.
    */
   readonly ping?: (target: string, done: PingDone) => boolean
   /** Absent for a server in another process: its dialogs outlive this process by themselves. */
@@ -236,9 +246,15 @@ export interface SavedDialogs {
   saveDialog(dialogId: string): SavedDialog | undefined
   /** A received INVITE outside dialogs that has no final response yet. */
   saveInvite(transactionId: string): SavedInvite | undefined
-  /** To be called before the first packet. False: nothing is restored: its listener is gone, or the value is damaged. */
+  /**
+   * To be called before the first packet. False: nothing is restored: its listener is gone, or the
+   * value is damaged.
+   */
   restoreDialog(saved: SavedDialog): boolean
-  /** Opens its server transaction again, without any response; returns the event that the application got for it. */
+  /**
+   * Opens its server transaction again, without any response; returns the event that the
+   * application got for it.
+   */
   restoreInvite(saved: SavedInvite): RequestEvent | undefined
 }
 

@@ -55,10 +55,16 @@ const world: ProgramWorld = {
   },
 }
 
-/** V8 reads them when it starts: short scavenges, and a heap that stays near what lives. Calls cost a fifth less. */
+/**
+ * V8 reads them when it starts: short scavenges, and a heap that stays near what lives. Calls cost
+ * a fifth less.
+ */
 const heapFlags = ['--max-semi-space-size=16', '--heap-growing-percent=60']
 
-/** The process keeps its id, its streams and what its environment says. Returns where the system cannot do that. */
+/**
+ * The process keeps its id, its streams and what its environment says. Returns where the system
+ * cannot do that.
+ */
 function restartWithHeapFlags(): void {
   const words = [...process.execArgv, process.env['NODE_OPTIONS'] ?? '']
   const isChosen = words.some((word) => word.includes('-semi-space-size'))

@@ -32,8 +32,8 @@ export interface DriverOptions {
   readonly schedule: (work: () => void, delayMs: number) => () => void
   readonly log: Log
   /**
-   * Asked for each packet, a datagram before it is decoded; false drops it in silence. Asked for each
-   * new connection with an empty packet.
+   * Asked for each packet, a datagram before it is decoded; false drops it in silence. Asked for
+   * each new connection with an empty packet.
    */
   readonly admit: (source: Flow, packet: Buffer | string) => boolean
 }
@@ -42,12 +42,15 @@ export interface DriverOptions {
 const maxDelayMs = 2_147_483_647
 
 /**
- * Under load a deadline is due every millisecond, most of them ends of transactions. A wake-up is a turn of the event
- * loop: those of 10 ms share one.
+ * Under load a deadline is due every millisecond, most of them ends of transactions. A wake-up is a
+ * turn of the event loop: those of 10 ms share one.
  */
 const pauseMs = 10
 
-/** Messages that may wait between the start and the end of the restore: a few seconds of a busy server. */
+/**
+ * Messages that may wait between the start and the end of the restore: a few seconds of a busy
+ * server.
+ */
 const maxHeld = 20_000
 const maxHeldCharacters = 32 * 1_024 * 1_024
 /** Messages of those that have waited, handled in one turn of the event loop. */
@@ -57,8 +60,8 @@ const turn = 50
 const pauseAfterFailureMs = 1_000
 
 /**
- * Feeds the core one event at a time and performs what it wants done after each. An exception in the
- * core ends that event, is logged, and goes no further: one packet must not end the server.
+ * Feeds the core one event at a time and performs what it wants done after each. An exception in
+ * the core ends that event, is logged, and goes no further: one packet must not end the server.
  */
 export class Driver<Core extends DrivenCore> {
   readonly #core: Core
@@ -99,7 +102,9 @@ export class Driver<Core extends DrivenCore> {
     this.#held ??= []
   }
 
-  /** Handles the messages that have waited, in their order; later ones are handled at once again. */
+  /**
+   * Handles the messages that have waited, in their order; later ones are handled at once again.
+   */
   release(): void {
     const held = this.#held
     if (held === undefined || this.#isStopped) return
@@ -229,8 +234,8 @@ export class Driver<Core extends DrivenCore> {
   }
 
   /**
-   * Moves the wake-up only when the deadline came nearer. Most deadlines are withdrawn: a wake-up that
-   * finds nothing due is cheaper than setting a timer for every packet.
+   * Moves the wake-up only when the deadline came nearer. Most deadlines are withdrawn: a wake-up
+   * that finds nothing due is cheaper than setting a timer for every packet.
    */
   #arm(): void {
     const deadline = this.#core.nextDeadline()

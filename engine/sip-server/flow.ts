@@ -11,12 +11,17 @@ export interface Listener {
   /** Bound address and port. */
   readonly address: string
   readonly port: number
-  /** Address and port in Via and Contact; the bound ones unless an external address is configured. */
+  /**
+   * Address and port in Via and Contact; the bound ones unless an external address is configured.
+   */
   readonly advertisedHost: string
   readonly advertisedPort: number
   /** Other hosts that mean this listener. */
   readonly names?: readonly string[]
-  /** Whether an address is in the local network of this listener: then requests to it leave from here. */
+  /**
+   * Whether an address is in the local network of this listener: then requests to it leave from
+   * here.
+   */
   readonly isLocal?: (address: string) => boolean
   /** The same socket as its local network sees it, which is shown the bound address. */
   readonly inside?: Listener
@@ -47,7 +52,10 @@ export interface Flow {
   readonly returnPort?: number
   /** The name that `address` was looked up for: by TLS the peer's certificate has to show it. */
   readonly hostName?: string
-  /** Opening a connection may take no longer: there is another target. Default: the transport's limit. */
+  /**
+   * Opening a connection may take no longer: there is another target. Default: the transport's
+   * limit.
+   */
   readonly connectMs?: number
 }
 
@@ -57,7 +65,10 @@ export interface HopQuestion {
   readonly host: string
   /** 0: none was given. */
   readonly port: number
-  /** The protocol by `transport=`, by a port, or for want of a choice; undefined: by NAPTR and SRV records. */
+  /**
+   * The protocol by `transport=`, by a port, or for want of a choice; undefined: by NAPTR and SRV
+   * records.
+   */
   readonly protocol: Protocol | undefined
   /** `sips`: TLS or nothing. */
   readonly isSecure: boolean

@@ -1,6 +1,6 @@
 /**
- * Metrics in Prometheus' text format. Names are those of drachtio-server, so that its dashboards go on; metrics that it
- * does not have begin with `sip_server_`.
+ * Metrics in Prometheus' text format. Names are those of drachtio-server, so that its dashboards go
+ * on; metrics that it does not have begin with `sip_server_`.
  */
 import { createServer, type Server } from 'node:http'
 import type { CallTimesByDirection, Histogram, TrafficTotals } from './core/traffic.ts'
@@ -80,7 +80,10 @@ const durations = ({ inbound, outbound }: CallTimesByDirection): string[] => [
   histogram('drachtio_call_pdd_seconds_out', 'Sent calls until they ring', outbound.ringing),
 ]
 
-/** Counters of Sofia in drachtio-server, some with `total` in the name although they are gauges there. */
+/**
+ * Counters of Sofia in drachtio-server, some with `total` in the name although they are gauges
+ * there.
+ */
 function messages({ faulty, repeatedOut, ...traffic }: TrafficTotals): string[] {
   const requestsIn = sumOf(traffic.requestsIn.values()) + faulty.unreadableRequests
   const unreadable = faulty.unreadable - faulty.unreadableRequests

@@ -35,7 +35,10 @@ export interface NewRequest {
   get(name: string): string | undefined
 }
 
-/** An INVITE that begins a call, and that the server has refused by itself: much of it may be unreadable. */
+/**
+ * An INVITE that begins a call, and that the server has refused by itself: much of it may be
+ * unreadable.
+ */
 export interface RefusedInvite extends NewRequest {
   readonly status: number
   readonly reason: string
@@ -49,7 +52,10 @@ export interface RefusedInvite extends NewRequest {
 export type RequestRoute =
   /** One of the connected applications that authenticated with it takes it. */
   | { readonly tag: string }
-  /** An application that the server connects to for this request: `tcp://host:port`, `tls://host:port` (`srf.listen`). */
+  /**
+   * An application that the server connects to for this request: `tcp://host:port`,
+   * `tls://host:port` (`srf.listen`).
+   */
   | { readonly uri: string }
   | { readonly reject: { readonly status: number; readonly reason?: string | undefined } }
   /** 302 with these Contacts. */
@@ -69,7 +75,10 @@ export interface ProxyRoute {
   readonly finalTimeoutMs: number | undefined
 }
 
-/** A request whose first Route is an address of this server with a user part: a flow token (RFC 5626 §5.1). */
+/**
+ * A request whose first Route is an address of this server with a user part: a flow token (RFC 5626
+ * §5.1).
+ */
 export interface TokenRequest {
   readonly token: string
   readonly method: string
@@ -87,11 +96,17 @@ export type TokenVerdict =
   | { readonly kind: 'refused'; readonly status: number; readonly reason: string }
   | {
       readonly kind: 'forwarded'
-      /** A SIP URI; `connection=registered`: by the connection that a phone has registered over, or not at all. */
+      /**
+       * A SIP URI; `connection=registered`: by the connection that a phone has registered over, or
+       * not at all.
+       */
       readonly nextHop: string
       /** Stays in the dialog, by these tokens in Record-Route. */
       readonly recordRoute?: RecordRouteTokens | undefined
-      /** The answer is 408 when nothing at all comes back for so long. Milliseconds; absent: as long as a transaction lives. */
+      /**
+       * The answer is 408 when nothing at all comes back for so long. Milliseconds; absent: as long
+       * as a transaction lives.
+       */
       readonly patienceMs?: number | undefined
     }
 
@@ -113,7 +128,10 @@ export interface DialogOfPeer {
   readonly port: number
 }
 
-/** The way to the peer of a dialog as the peer has given it, by its Contact and the Record-Route of its messages. */
+/**
+ * The way to the peer of a dialog as the peer has given it, by its Contact and the Record-Route of
+ * its messages.
+ */
 export interface WayToPeer extends DialogOfPeer {
   /** Of the flow by which the peer has sent. */
   readonly protocol: Protocol
@@ -131,7 +149,10 @@ export interface Refusal {
   readonly lines?: string
 }
 
-/** Who refreshes a session whose caller wants a timer and leaves it to us (RFC 4028 §9); `none`: no timer. */
+/**
+ * Who refreshes a session whose caller wants a timer and leaves it to us (RFC 4028 §9); `none`: no
+ * timer.
+ */
 export type Refresher = 'none' | 'uac' | 'uas'
 
 /** How far a source is trusted. */
@@ -155,8 +176,8 @@ export interface TlsOptions {
    */
   readonly clientCertificates?: 'off' | 'optional' | 'required' | undefined
   /**
-   * Whether a server that we connect to must show a valid certificate for the name (or address) that
-   * was asked for. Default: true; false only within networks that are trusted anyhow.
+   * Whether a server that we connect to must show a valid certificate for the name (or address)
+   * that was asked for. Default: true; false only within networks that are trusted anyhow.
    */
   readonly verifyServers?: boolean | undefined
 }
@@ -170,7 +191,10 @@ export interface CaptureOptions {
   readonly agentId: number
   /** The authenticate key. */
   readonly password?: string | undefined
-  /** The id under which it shows the messages of a Call-ID as one call; undefined: they belong to none. */
+  /**
+   * The id under which it shows the messages of a Call-ID as one call; undefined: they belong to
+   * none.
+   */
   readonly correlationOf?: (callId: string) => string | undefined
   /** For stamps. Milliseconds since the epoch; default: the clock of the server. */
   readonly now?: () => number
@@ -183,8 +207,8 @@ export interface WebSocketOptions {
 
 export interface SipServerOptions {
   /**
-   * Addresses to bind, at least one. Port 0: one that is free. IPv6 without brackets. `tls` and `wss`
-   * need `tls` below.
+   * Addresses to bind, at least one. Port 0: one that is free. IPv6 without brackets. `tls` and
+   * `wss` need `tls` below.
    */
   readonly listen: readonly {
     readonly protocol: Protocol
@@ -192,7 +216,10 @@ export interface SipServerOptions {
     readonly port: number
     /** In place of the one for all listeners, below. */
     readonly advertisedHost?: string | undefined
-    /** Networks, such as `10.0.0.0/16`: they are reached from this listener, and see its bound address. */
+    /**
+     * Networks, such as `10.0.0.0/16`: they are reached from this listener, and see its bound
+     * address.
+     */
     readonly localNets?: readonly string[] | undefined
     /** Other host names and addresses that mean this listener: nothing is sent there. */
     readonly names?: readonly string[] | undefined
@@ -200,8 +227,8 @@ export interface SipServerOptions {
     readonly descriptor?: number
   }[]
   /**
-   * The address in Via and Contact of every listener. Default: the bound one; for `0.0.0.0` and `::`
-   * the first address of the machine that is not internal, or else loopback.
+   * The address in Via and Contact of every listener. Default: the bound one; for `0.0.0.0` and
+   * `::` the first address of the machine that is not internal, or else loopback.
    */
   readonly advertisedHost?: string
   readonly tls?: TlsOptions
@@ -223,8 +250,8 @@ export interface SipServerOptions {
   /** TCP keep-alive of applications; 0: none. Seconds. Default: 45. */
   readonly adminKeepAliveSeconds?: number | undefined
   /**
-   * By UDP a peer behind NAT gets the requests of its dialog where it sent from; false: at its Contact. Default:
-   * true.
+   * By UDP a peer behind NAT gets the requests of its dialog where it sent from; false: at its
+   * Contact. Default: true.
    */
   readonly detectsNat?: boolean | undefined
   /** The secret that applications must present. */
@@ -232,8 +259,8 @@ export interface SipServerOptions {
   /** RFC 3261 Table 4; milliseconds. Default: the RFC's. */
   readonly timers?: Partial<Timers>
   /**
-   * Shortest session interval in seconds (Min-SE, RFC 4028 §5): a request below gets 422. Default: 90,
-   * the least that the RFC allows.
+   * Shortest session interval in seconds (Min-SE, RFC 4028 §5): a request below gets 422. Default:
+   * 90, the least that the RFC allows.
    */
   readonly minSessionSeconds?: number
   /** Default: 20 000 unanswered requests, 40 000 dialogs. */
@@ -248,67 +275,75 @@ export interface SipServerOptions {
    */
   readonly dnsServers?: readonly string[]
   /**
-   * Asked for each address that a host name was looked up to; false leaves it out, as if the name did not
-   * lead there. `peer`: the address of the peer that has given the name in a dialog. Default: a name may lead anywhere.
+   * Asked for each address that a host name was looked up to; false leaves it out, as if the name
+   * did not lead there. `peer`: the address of the peer that has given the name in a dialog.
+   * Default: a name may lead anywhere.
    */
   readonly mayReach?: (host: string, target: HopTarget, peer?: string) => boolean
   /** Default: silent. */
   readonly log?: Log
   /**
-   * Asked for each datagram before it is decoded, and for each message of a stream; false drops it in
-   * silence. Asked for each new connection too, with an empty packet; false closes it. Default: admits
-   * all.
+   * Asked for each datagram before it is decoded, and for each message of a stream; false drops it
+   * in silence. Asked for each new connection too, with an empty packet; false closes it. Default:
+   * admits all.
    */
   readonly admit?: (source: Flow, packet: Buffer | string) => boolean
   /**
-   * How far a source is trusted; asked for each new connection, and under overload for each new call.
-   * `known`: a peer that speaks for many, whose connections `connectionsPerAddress` does not limit.
-   * `stranger`: gets no connection once a listener is three quarters full, and under overload no call.
-   * Default: all are `proven`, which is in between.
+   * How far a source is trusted; asked for each new connection, and under overload for each new
+   * call. `known`: a peer that speaks for many, whose connections `connectionsPerAddress` does not
+   * limit. `stranger`: gets no connection once a listener is three quarters full, and under
+   * overload no call. Default: all are `proven`, which is in between.
    */
   readonly sourceStatus?: (source: Flow) => SourceStatus
-  /** Connections that one address, or one IPv6 network of /64, may have to a listener. Default: 256. */
+  /**
+   * Connections that one address, or one IPv6 network of /64, may have to a listener. Default: 256.
+   */
   readonly connectionsPerAddress?: number
   /**
-   * Asked for each new request, now or later. Undefined, and by default: an application that asked for its
-   * method. A promise that fails answers 480.
+   * Asked for each new request, now or later. Undefined, and by default: an application that asked
+   * for its method. A promise that fails answers 480.
    */
   readonly routeRequest?: ((request: NewRequest) => RouteAnswer) | undefined
   /**
-   * The methods in `Allow` of a 405 of the server's own, such as `INVITE, ACK, BYE`. Default: those that applications have
-   * asked for, and those of dialogs.
+   * The methods in `Allow` of a 405 of the server's own, such as `INVITE, ACK, BYE`. Default: those
+   * that applications have asked for, and those of dialogs.
    */
   readonly allow?: string | undefined
   /** Asked for each new request before `routeRequest`. Undefined, and by default: it goes on. */
   readonly screen?: ((request: NewRequest) => Screening | undefined) | undefined
   /**
-   * Asked for each request in a dialog that comes from none of the addresses by which its peer is known: who has read
-   * Call-ID and tags may have sent it. Undefined, and by default: it is let in.
+   * Asked for each request in a dialog that comes from none of the addresses by which its peer is
+   * known: who has read Call-ID and tags may have sent it. Undefined, and by default: it is let in.
    */
   readonly admitInDialog?:
     ((request: NewRequest, dialog: DialogOfPeer) => Refusal | undefined) | undefined
   /**
-   * Asked for each way to a peer that is not just the address by which it has sent; of dialogs of an application in this
-   * process. False: the requests of the dialog go there, whatever Contact and Record-Route say. Undefined, and by
-   * default: they are followed.
+   * Asked for each way to a peer that is not just the address by which it has sent; of dialogs of
+   * an application in this process. False: the requests of the dialog go there, whatever Contact
+   * and Record-Route say. Undefined, and by default: they are followed.
    */
   readonly mayFollow?: ((way: WayToPeer) => boolean) | undefined
   /**
-   * Asked for each request with a flow token, before `screen`. Undefined, and by default: its Route means nothing.
-   * A forwarded request has no other Route left, and no application hears of it.
+   * Asked for each request with a flow token, before `screen`. Undefined, and by default: its Route
+   * means nothing. A forwarded request has no other Route left, and no application hears of it.
    */
   readonly readToken?: ((request: TokenRequest) => TokenVerdict | undefined) | undefined
   /**
-   * Told of each INVITE that begins a call and is refused because it is malformed, or asks for what no call has; of its
-   * copies, too. Not of one that its sender repeats in another form (422). Default: nobody is.
+   * Told of each INVITE that begins a call and is refused because it is malformed, or asks for what
+   * no call has; of its copies, too. Not of one that its sender repeats in another form (422).
+   * Default: nobody is.
    */
   readonly onRefusedInvite?: ((invite: RefusedInvite) => void) | undefined
   /**
-   * Told when a connection is closed over which a phone has registered: it is called over no other one (RFC 5626 §5.3).
-   * Told after the 2xx to a REGISTER, too, whose connection is closed by then. Default: nobody is.
+   * Told when a connection is closed over which a phone has registered: it is called over no other
+   * one (RFC 5626 §5.3). Told after the 2xx to a REGISTER, too, whose connection is closed by then.
+   * Default: nobody is.
    */
   readonly onRegisteredFlowClosed?: ((flow: Flow) => void) | undefined
-  /** Where requests outside dialogs go that name no next hop by themselves: a SIP URI. Default: to their Request-URI. */
+  /**
+   * Where requests outside dialogs go that name no next hop by themselves: a SIP URI. Default: to
+   * their Request-URI.
+   */
   readonly outboundProxy?: string | undefined
   /** Default: `none`. */
   readonly defaultRefresher?: Refresher | undefined
@@ -320,8 +355,9 @@ export interface SipServerOptions {
    */
   readonly graceMs?: number
   /**
-   * Under overload new calls get 503, except for those to a Request-URI for which this is true; asked
-   * only about a call that would be refused. `urn:service:sos` is always let in. Default: none.
+   * Under overload new calls get 503, except for those to a Request-URI for which this is true;
+   * asked only about a call that would be refused. `urn:service:sos` is always let in. Default:
+   * none.
    */
   readonly isUrgent?: (requestUri: string) => boolean
 }
@@ -335,7 +371,9 @@ export const serverVersion = 'v0.9.99-tollgate'
 /** Limits of the ports that applications connect to. */
 export interface AdminLimits {
   readonly maxClients: number
-  /** Bytes that may wait for an application that does not read; beyond, its connection is closed. */
+  /**
+   * Bytes that may wait for an application that does not read; beyond, its connection is closed.
+   */
   readonly maxBufferedBytes: number
   /** TCP keep-alive; 0: none. Milliseconds; default: 45 000. */
   readonly keepAliveMs?: number
@@ -343,7 +381,10 @@ export interface AdminLimits {
   readonly handshakeMs?: number
   /** Time for the first whole frame. Milliseconds; default: 10 000. */
   readonly firstFrameMs?: number
-  /** Time for which an application may read nothing while data waits for it. Milliseconds; default: 10 000. */
+  /**
+   * Time for which an application may read nothing while data waits for it. Milliseconds; default:
+   * 10 000.
+   */
   readonly unreadMs?: number
 }
 

@@ -1,6 +1,6 @@
 /**
- * Refuses new calls while what arrives waits too long: measures ten times a second, and says of each
- * new call whether there is room for it. Requests inside dialogs are never asked about.
+ * Refuses new calls while what arrives waits too long: measures ten times a second, and says of
+ * each new call whether there is room for it. Requests inside dialogs are never asked about.
  */
 import type { Flow, Listener } from './flow.ts'
 import type { SipMessage } from './message/message.ts'
@@ -34,7 +34,9 @@ export interface Load {
 
 const periodMs = 100
 
-/** Nothing is refused for so long after a start: code that has just been loaded is slow at first. */
+/**
+ * Nothing is refused for so long after a start: code that has just been loaded is slow at first.
+ */
 const warmUpMs = 5_000
 
 /** The interval of log lines during overload. Milliseconds. */
@@ -143,9 +145,9 @@ function ownAddress(address: string): string {
 }
 
 /**
- * The same number from 0 up to 1 for each copy of an INVITE, another one when the caller tries again
- * with the next CSeq: no caller is let in by repeating, and none is shut out for good. FNV-1a, and
- * the last step of MurmurHash3 so that similar Call-IDs are spread as well.
+ * The same number from 0 up to 1 for each copy of an INVITE, another one when the caller tries
+ * again with the next CSeq: no caller is let in by repeating, and none is shut out for good.
+ * FNV-1a, and the last step of MurmurHash3 so that similar Call-IDs are spread as well.
  */
 function drawOf({ callId, cseq }: SipMessage): number {
   let hash = 0x811c9dc5 ^ (cseq?.number ?? 0)
@@ -156,20 +158,22 @@ function drawOf({ callId, cseq }: SipMessage): number {
 }
 
 /**
- * The share of new calls that is let in: a control loop that holds the delay of waiting datagrams near a
- * target, instead of letting a queue grow in which every call grows too old (RFC 7339 §5 in its
- * loss-based form, but decided here and not by the sender). Pure: delays go in, a share comes out.
+ * The share of new calls that is let in: a control loop that holds the delay of waiting datagrams
+ * near a target, instead of letting a queue grow in which every call grows too old (RFC 7339 §5 in
+ * its loss-based form, but decided here and not by the sender). Pure: delays go in, a share comes
+ * out.
  */
 
 /**
- * A delay that stays beyond this is overload. After T1, 500 ms, every sender repeats its unanswered requests, and
- * repetitions make the server collapse; up to then a queue is only a burst. Milliseconds.
+ * A delay that stays beyond this is overload. After T1, 500 ms, every sender repeats its unanswered
+ * requests, and repetitions make the server collapse; up to then a queue is only a burst.
+ * Milliseconds.
  */
 const engageMs = 400
 
 /**
- * The delay that the control loop aims at while calls are refused. It leaves OPTIONS of ours, which wait like all
- * others, in time. Milliseconds.
+ * The delay that the control loop aims at while calls are refused. It leaves OPTIONS of ours, which
+ * wait like all others, in time. Milliseconds.
  */
 const targetMs = 200
 
@@ -246,14 +250,19 @@ const sum = (values: readonly number[]): number => values.reduce((total, value) 
 
 /**
  * How long a datagram waits until it is read. Under overload the event loop itself turns quickly: a
- * turn reads a few datagrams, and thousands wait in the kernel's buffer, where the process cannot see them. So a
- * datagram of our own is sent through the same queue ten times a second, and its age is the delay.
+ * turn reads a few datagrams, and thousands wait in the kernel's buffer, where the process cannot
+ * see them. So a datagram of our own is sent through the same queue ten times a second, and its age
+ * is the delay.
  */
 
-/** No SIP message begins so; neither does a keep-alive of a NAT binding that holds only such bytes. */
+/**
+ * No SIP message begins so; neither does a keep-alive of a NAT binding that holds only such bytes.
+ */
 const mark = 0x01
 
-/** The kernel has dropped a datagram that was not read by then: its buffer is full. Milliseconds. */
+/**
+ * The kernel has dropped a datagram that was not read by then: its buffer is full. Milliseconds.
+ */
 const lostAfterMs = 2_000
 
 /** One queue: a socket of ours. */

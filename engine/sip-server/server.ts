@@ -1,4 +1,6 @@
-/** An embedded SIP server that speaks the drachtio protocol: core, sockets and applications, joined. */
+/**
+ * An embedded SIP server that speaks the drachtio protocol: core, sockets and applications, joined.
+ */
 import { performance } from 'node:perf_hooks'
 import type { Application, ApplicationLink, SavedDialogs } from './application.ts'
 import { Capture } from './capture/capture.ts'
@@ -41,13 +43,14 @@ import type { Transport, TransportCallbacks } from './transport/transport.ts'
 
 export interface StartOptions {
   /**
-   * Messages from the network wait for `release`, within bounds, so that dialogs can be restored before. Default:
-   * nothing waits.
+   * Messages from the network wait for `release`, within bounds, so that dialogs can be restored
+   * before. Default: nothing waits.
    */
   readonly isHeld?: boolean
   /**
-   * The process before this one has crashed: for 32 s its INVITEs are ended at callees that answer them, with CANCEL,
-   * or ACK and BYE, if this is true for their source. Default: such responses are dropped.
+   * The process before this one has crashed: for 32 s its INVITEs are ended at callees that answer
+   * them, with CANCEL, or ACK and BYE, if this is true for their source. Default: such responses
+   * are dropped.
    */
   readonly endsOrphanedInvitesOf?: (source: Flow) => boolean
   /** The `answers` of the process before this one. Default: none. */
@@ -255,14 +258,16 @@ export class SipServer {
     }
   }
 
-  /** After a start that is held: handles the messages that have come meanwhile, and then all others. */
+  /**
+   * After a start that is held: handles the messages that have come meanwhile, and then all others.
+   */
   release(): void {
     this.#driver.release()
   }
 
   /**
-   * The next process has the same sockets. From now on requests by UDP that begin something are dropped: they are
-   * repeated, and the next process takes them.
+   * The next process has the same sockets. From now on requests by UDP that begin something are
+   * dropped: they are repeated, and the next process takes them.
    */
   dropNew(): void {
     this.#dropsNew = true
@@ -278,7 +283,9 @@ export class SipServer {
     for (const transport of this.#transports.values()) transport.stopReading()
   }
 
-  /** The answers of the last seconds as texts, for copies of requests that the next process reads. */
+  /**
+   * The answers of the last seconds as texts, for copies of requests that the next process reads.
+   */
   answers(): readonly string[] {
     const { now = monotonicNow } = this.#options
     return this.#core.saved.answers(now())
@@ -321,7 +328,10 @@ export class SipServer {
     this.#opener.reloadCertificates()
   }
 
-  /** File of our certificate, and until when it is valid (milliseconds UTC); undefined: there is none. */
+  /**
+   * File of our certificate, and until when it is valid (milliseconds UTC); undefined: there is
+   * none.
+   */
   get certificate() {
     return this.#opener.certificate
   }

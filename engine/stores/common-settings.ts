@@ -1,6 +1,7 @@
 /**
- * Settings that all nodes of an installation must have alike: with two values a call has two prices, is admitted by one
- * node and refused by the other, or one node removes what the other keeps. Lists are compared without their order.
+ * Settings that all nodes of an installation must have alike: with two values a call has two
+ * prices, is admitted by one node and refused by the other, or one node removes what the other
+ * keeps. Lists are compared without their order.
  */
 import { createHmac } from 'node:crypto'
 import type { CommonSettings } from '../../schema/nodes/settings-of-nodes.ts'

@@ -1,6 +1,7 @@
 /**
- * Reports to webhooks and readers of events that a node is lost, is back, or was fenced. All nodes that live see it;
- * the row of the first one that writes it is the claim, and the delivery is stored in its transaction.
+ * Reports to webhooks and readers of events that a node is lost, is back, or was fenced. All nodes
+ * that live see it; the row of the first one that writes it is the claim, and the delivery is
+ * stored in its transaction.
  */
 import type { EngineHappening, EventSink } from '../../schema/contracts/engine.ts'
 import type { Log } from '../../schema/contracts/log.ts'
@@ -150,7 +151,8 @@ export class LostNodes {
       if (state !== 'serving' && state !== 'draining') continue
       const isBack = this.#lost.delete(name)
       if (isBack) log('info', 'another node sends heartbeats again', { node: name, address })
-      // It may have come back while no other node was there to report it: its next loss would not be reported, either.
+      // It may have come back while no other node was there to report it: its next loss would not
+      // be reported, either.
       if (!isBack && this.#seen.has(name)) continue
       this.#seen.add(name)
       tell({ type: 'node.recovered', node: name, address, epoch })

@@ -12,7 +12,9 @@ export function nodeNameOf({ node }: Pick<Config, 'node'>, hostName: string): st
   )
 }
 
-/** @param api where the API listens; a socket of all addresses is reached by the name of the host. */
+/**
+ * @param api where the API listens; a socket of all addresses is reached by the name of the host.
+ */
 export function nodeUrlOf(
   { node, apiTls }: Pick<Config, 'node' | 'apiTls'>,
   { host, port }: HostAndPort,
@@ -44,7 +46,8 @@ export function nodeSipUriOf(
 const MAX_ADDRESSES = 32
 
 /**
- * From where SIP requests of this node come: a socket of all addresses sends from any that the machine has.
+ * From where SIP requests of this node come: a socket of all addresses sends from any that the
+ * machine has.
  *
  * @param ofMachine those that others see.
  */

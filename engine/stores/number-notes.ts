@@ -1,4 +1,7 @@
-/** What stored rates and routes do not hold, or hold twice, because of how international numbers are dialled. */
+/**
+ * What stored rates and routes do not hold, or hold twice, because of how international numbers are
+ * dialled.
+ */
 import { sql } from 'kysely'
 import type { Log } from '../../schema/contracts/log.ts'
 import type { Store } from '../../schema/open.ts'
@@ -110,8 +113,9 @@ const beginsWithCode = (codes: ExitCodes) =>
   )})`
 
 /**
- * `0044` and `44` are one prefix with `EXIT_CODES=00`: the rate table takes the one that costs the caller more. A statement
- * for each spelling: with several in one, PostgreSQL compares each prefix of a plan with all of them.
+ * `0044` and `44` are one prefix with `EXIT_CODES=00`: the rate table takes the one that costs the
+ * caller more. A statement for each spelling: with several in one, PostgreSQL compares each prefix
+ * of a plan with all of them.
  */
 async function sameStarts(store: Queried, exitCodes: ExitCodes): Promise<readonly string[]> {
   const lines = new Set<string>()
@@ -131,7 +135,8 @@ async function sameStarts(store: Queried, exitCodes: ExitCodes): Promise<readonl
 
 /** Prefixes that begin with the code, and are in their plan with `start` in its place, too. */
 function pairsOf({ db }: Queried, code: string, start: string) {
-  // Once each: with a thousand rates of each spelling, one to come after the other, there are a million pairs of rates.
+  // Once each: with a thousand rates of each spelling, one to come after the other, there are a
+  // million pairs of rates.
   const codedPrefixes = db
     .selectFrom('rate')
     .select(['rate_plan_id', 'prefix'])

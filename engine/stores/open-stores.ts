@@ -5,7 +5,9 @@ import { openFile } from './file-stores.ts'
 import { openServer } from './server-stores.ts'
 import type { Stores, StoresDeps } from './stores.ts'
 
-/** @throws {DatabaseRefused} the database cannot be used, or another process serves it as this node. */
+/**
+ * @throws {DatabaseRefused} the database cannot be used, or another process serves it as this node.
+ */
 export function openStores(deps: StoresDeps): Promise<Stores> {
   const { databasePath, databaseUrl } = deps.config
   const isOwn = databasePath === settings.databasePath.whenUnset

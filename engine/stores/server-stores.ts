@@ -1,4 +1,7 @@
-/** A PostgreSQL server that several processes share. On the disk of this one are only the journal and its lock. */
+/**
+ * A PostgreSQL server that several processes share. On the disk of this one are only the journal
+ * and its lock.
+ */
 import { realpathSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { ServerChanges } from '../../schema/changes/changes.ts'

@@ -28,8 +28,8 @@ export function membersOf(
 }
 
 /**
- * Limits that count on all nodes together, of calls or of requests: what is held of them is its own for longer than
- * money.
+ * Limits that count on all nodes together, of calls or of requests: what is held of them is its own
+ * for longer than money.
  */
 export const limitsOf = (
   kind: ShareKind,

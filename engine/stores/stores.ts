@@ -1,4 +1,6 @@
-/** Where this process stores: an SQLite file, or a PostgreSQL server that several processes share. */
+/**
+ * Where this process stores: an SQLite file, or a PostgreSQL server that several processes share.
+ */
 import type { Cancel, Clocks, Schedule, Boot } from '../../schema/clock.ts'
 import type { Changes } from '../../schema/changes/changes.ts'
 import type { Unserved } from '../../schema/contracts/calls.ts'
@@ -34,8 +36,9 @@ export interface Stores {
   /** Of the journal of calls. Where the database is a file, that is its own. */
   readonly disk: Storage
   /**
-   * The clocks of what crosses processes that share a database, such as tokens, sessions and registrations: of the server,
-   * which both are. Those of this process, where the database is a file.
+   * The clocks of what crosses processes that share a database, such as tokens, sessions and
+   * registrations: of the server, which both are. Those of this process, where the database is a
+   * file.
    */
   readonly clocks: Clocks
   /** A random number of the database. */
@@ -44,7 +47,10 @@ export interface Stores {
   readonly isJournalLost: boolean
   /** With what the last run has left. */
   openJournal(): CallJournal
-  /** Why a call that is taken now cannot be stored, or is not this node's to take; undefined: neither. */
+  /**
+   * Why a call that is taken now cannot be stored, or is not this node's to take; undefined:
+   * neither.
+   */
   whyClosed(): Unserved | undefined
   /** Calls are served from now on: nothing may stop the event loop. */
   serving(): void
@@ -65,11 +71,20 @@ export interface WatchDeps {
 
 /** What this process tells of itself. */
 export interface OwnNode extends NodesPort {
-  /** What this run of the node holds of wallets is its own: no other node has taken it back. By the steady clock. */
+  /**
+   * What this run of the node holds of wallets is its own: no other node has taken it back. By the
+   * steady clock.
+   */
   isHoldingMoney(): boolean
-  /** No other node takes this one for gone: what it holds of limits is its own. Longer than what it holds of wallets. */
+  /**
+   * No other node takes this one for gone: what it holds of limits is its own. Longer than what it
+   * holds of wallets.
+   */
   isHolding(): boolean
-  /** The clock of the machine went on while the steady one did not: whether this run is fenced is known after a heartbeat. */
+  /**
+   * The clock of the machine went on while the steady one did not: whether this run is fenced is
+   * known after a heartbeat.
+   */
   mayHaveSlept(): boolean
   /** Calls `handler` each time that this run finds itself fenced. */
   onFenced(handler: (fenced: Fenced) => void): void

@@ -12,7 +12,10 @@ import {
 
 /** The account at a carrier. */
 export interface Account {
-  /** Destinations of REGISTER, the preferred one first: `sip:<host>:<port>;transport=udp`. Never empty. */
+  /**
+   * Destinations of REGISTER, the preferred one first: `sip:<host>:<port>;transport=udp`. Never
+   * empty.
+   */
   readonly registrars: readonly string[]
   readonly username: string
   readonly password: string
@@ -44,7 +47,10 @@ export type RegisterResult =
   /** It was not sent: our SIP server is unreachable, which says nothing about the carrier. */
   | { readonly kind: 'unsent' }
 
-/** Sends one REGISTER, answers challenges, and waits a bounded time for the final answer. Never rejects. */
+/**
+ * Sends one REGISTER, answers challenges, and waits a bounded time for the final answer. Never
+ * rejects.
+ */
 export type SendRegister = (request: RegisterRequest) => Promise<RegisterResult>
 
 export interface RegistrationDeps {
@@ -102,7 +108,9 @@ export class CarrierRegistration {
     this.#on('end')
   }
 
-  /** Ends the registration. Resolves when the carrier has answered the last REGISTER, or was silent. */
+  /**
+   * Ends the registration. Resolves when the carrier has answered the last REGISTER, or was silent.
+   */
   async end(): Promise<void> {
     this.#cancelDue()
     this.#cancelLapse()
@@ -357,10 +365,11 @@ export function retryAfterMs(
 }
 
 /**
- * The seconds that the carrier granted: the `expires` of our Contact in its answer, the Expires header, or else the
- * requested ones, which a registrar may only shorten (RFC 3261 §10.2.4, §10.3 step 7). The answer lists the bindings of
- * others, too: ours is the one whose URI equals the sent one (§19.1.4). A NAT or a proxy may have rewritten it beyond
- * recognition: then the binding that ends first counts, of those with our user name if there are any.
+ * The seconds that the carrier granted: the `expires` of our Contact in its answer, the Expires
+ * header, or else the requested ones, which a registrar may only shorten (RFC 3261 §10.2.4, §10.3
+ * step 7). The answer lists the bindings of others, too: ours is the one whose URI equals the sent
+ * one (§19.1.4). A NAT or a proxy may have rewritten it beyond recognition: then the binding that
+ * ends first counts, of those with our user name if there are any.
  */
 export function grantedSecondsOf(
   answer: { readonly contact: string | undefined; readonly expires: string | undefined },

@@ -1,4 +1,7 @@
-/** Memory follows the database: what depends on a table is loaded again when another process has changed that table. */
+/**
+ * Memory follows the database: what depends on a table is loaded again when another process has
+ * changed that table.
+ */
 import type { Cancel, Schedule } from '../clock.ts'
 import type { Log } from '../contracts/log.ts'
 import type { LocalStore } from '../open.ts'
@@ -32,7 +35,9 @@ export const topics = [
 
 export type Topic = (typeof topics)[number]
 
-/** Which part of a topic has changed, such as ids of rows or a prefix of the rates; `all`: unknown. */
+/**
+ * Which part of a topic has changed, such as ids of rows or a prefix of the rates; `all`: unknown.
+ */
 export type Details = ReadonlySet<string> | 'all'
 
 export interface Follower {
@@ -48,15 +53,22 @@ export interface Follower {
 
 export interface Changes {
   /**
-   * `reload` is called within a second after another process has committed, and perhaps after commits of this one.
-   * After changes may have been missed, all followers load everything within a few seconds, one after the other.
-   * Changes during a reload cause another one. A reload that fails is repeated.
+   * `reload` is called within a second after another process has committed, and perhaps after
+   * commits of this one. After changes may have been missed, all followers load everything within a
+   * few seconds, one after the other. Changes during a reload cause another one. A reload that
+   * fails is repeated.
    */
   follow(follower: Follower): Cancel
-  /** Reports changes since this was opened, and from now on. Call `follow`, and load the data, before. */
+  /**
+   * Reports changes since this was opened, and from now on. Call `follow`, and load the data,
+   * before.
+   */
   start(): Promise<void>
   stop(): Promise<void>
-  /** Reports what others have committed so far. A thread of this process has the write lock of an SQLite file. */
+  /**
+   * Reports what others have committed so far. A thread of this process has the write lock of an
+   * SQLite file.
+   */
   readForeign(): void
   /** Does not report what was committed since: a thread of this process has, and nobody else. */
   passOver(): void
@@ -113,8 +125,9 @@ export class Followers {
   }
 
   /**
-   * Changes may have been missed: after `delayMs` the followers load everything, one after the other in the order in
-   * which they began to follow. A change that is reported to a waiting follower is read at once.
+   * Changes may have been missed: after `delayMs` the followers load everything, one after the
+   * other in the order in which they began to follow. A change that is reported to a waiting
+   * follower is read at once.
    */
   changedAll(delayMs = 0): void {
     for (const state of this.#followers) this.#unsure.add(state)
@@ -243,7 +256,10 @@ class FollowerState {
 
 // ---- an SQLite file ----------------------------------------------------------------------
 
-/** SQLite reports that another process, such as a command, has committed, but not which rows have changed. */
+/**
+ * SQLite reports that another process, such as a command, has committed, but not which rows have
+ * changed.
+ */
 const FILE_POLL_MS = 250
 
 export class FileChanges extends Followers implements Changes {
@@ -311,8 +327,8 @@ function foreignWrites({ sqlite }: Pick<LocalStore, 'sqlite'>): () => boolean {
 
 // ---- a PostgreSQL database ---------------------------------------------------------------
 
-// Triggers tell its changes with NOTIFY and write them to `change_counter`, which is read every second, should a notice
-// be lost.
+// Triggers tell its changes with NOTIFY and write them to `change_counter`, which is read every
+// second, should a notice be lost.
 
 export interface ServerChangesDeps extends FollowersDeps {
   readonly notices: ServerNotices
@@ -322,15 +338,21 @@ export interface ServerChangesDeps extends FollowersDeps {
 
 const CHANNEL = 'tollgate_changes'
 const SERVER_POLL_MS = 1_000
-/** The counter keeps its rows so long. A process that has not polled for half of it loads everything. */
+/**
+ * The counter keeps its rows so long. A process that has not polled for half of it loads
+ * everything.
+ */
 const RETENTION_MS = 600_000
 const POLLS_PER_CLEANING = 300
-/** A gap concerns all nodes at once, and each reads everything: each starts at a random moment within this time. */
+/**
+ * A gap concerns all nodes at once, and each reads everything: each starts at a random moment
+ * within this time.
+ */
 const SPREAD_MS = 2_000
 
 /**
- * `horizon` is the oldest transaction that may still be under way: all before it are seen. Numbers of transactions
- * fit a float, and a bigint arrives as text.
+ * `horizon` is the oldest transaction that may still be under way: all before it are seen. Numbers
+ * of transactions fit a float, and a bigint arrives as text.
  */
 const pollQuery = `
   SELECT s.horizon, s.at, c.version, c.topic, c.detail

@@ -76,7 +76,9 @@ export interface OriginateRequest {
   readonly autoAnswer: boolean
   /** How long the extension's phones ring. */
   readonly ringMs: number
-  /** A test call: it goes to the gateways of this carrier only, and ends after `TEST_CALL_SECONDS`. */
+  /**
+   * A test call: it goes to the gateways of this carrier only, and ends after `TEST_CALL_SECONDS`.
+   */
   readonly testedCarrierId?: number
 }
 
@@ -110,7 +112,9 @@ export type OriginateResult =
 export interface TransferRequest {
   readonly callUuid: string
   readonly destination: string
-  /** The transferee: it is connected to the destination; the other party leaves when that answers. */
+  /**
+   * The transferee: it is connected to the destination; the other party leaves when that answers.
+   */
   readonly moved: 'caller' | 'callee'
 }
 
@@ -221,7 +225,9 @@ export type TraceEntry =
 export interface LegPeer {
   /** Whether it sent or received the INVITE; null: the trace has no INVITE of the leg. */
   readonly role: 'caller' | 'called' | null
-  /** The name of a carrier, an extension or an agent; otherwise as in the INVITE. Null: not known. */
+  /**
+   * The name of a carrier, an extension or an agent; otherwise as in the INVITE. Null: not known.
+   */
   readonly name: string | null
   /** `address:port` of the source of its first message; null: the trace has no message of it. */
   readonly address: string | null

@@ -1,7 +1,8 @@
 /**
- * A call's view of the online charging system (OCS): authorize before a call is set up, extend before its grant runs out,
- * report when it has ended. `engine/charging/ocs.ts` implements it in process, `engine/charging/external/` over HTTP. Every
- * expected outcome of a network or a wallet is a value: nothing here throws.
+ * A call's view of the online charging system (OCS): authorize before a call is set up, extend
+ * before its grant runs out, report when it has ended. `engine/charging/ocs.ts` implements it in
+ * process, `engine/charging/external/` over HTTP. Every expected outcome of a network or a wallet
+ * is a value: nothing here throws.
  */
 import type { CallRecord, MoneyLack } from '../call-record.ts'
 import type { ChangedPayers } from '../changes/changes.ts'
@@ -33,9 +34,9 @@ export interface AuthorizationRequest {
   /** The customer of the call's source (a carrier, an extension); null: From may name one. */
   readonly customerId: number | null
   /**
-   * Set: the payer must belong to this tenant, or to one of these (`payer_of_other_tenant`), and From names
-   * customers of these only. A `customerId` may also be a customer of the platform, which has set it. An
-   * external OCS knows no tenants.
+   * Set: the payer must belong to this tenant, or to one of these (`payer_of_other_tenant`), and
+   * From names customers of these only. A `customerId` may also be a customer of the platform,
+   * which has set it. An external OCS knows no tenants.
    */
   readonly payerTenantId?: number | readonly number[] | null
   /** False: From names no payer (`no_payer` without `customerId`). Default: true. */
@@ -47,8 +48,8 @@ export interface AuthorizationRequest {
   /** `callee` is a user name: it has the price of the empty prefix. */
   readonly isName?: boolean
   /**
-   * The numbers by which the call of this payer is priced and guarded, of what gateways would get; empty: `callee` alone.
-   * Absent: it goes to no gateway, or only another OCS decides.
+   * The numbers by which the call of this payer is priced and guarded, of what gateways would get;
+   * empty: `callee` alone. Absent: it goes to no gateway, or only another OCS decides.
    */
   readonly sentAs?: (customerId: number | null, tenantId: number | null) => readonly string[]
   /** Milliseconds UTC. The rate in force then is the call's rate to its end. */
@@ -65,7 +66,10 @@ export interface Account {
   readonly isUnauthorizedByOcs: boolean
 }
 
-/** The payer's money at the time of the decision: shown in the call's trace, never charged. Rounded beyond 2^53. */
+/**
+ * The payer's money at the time of the decision: shown in the call's trace, never charged. Rounded
+ * beyond 2^53.
+ */
 export interface Funds {
   readonly balanceMicros: number
   /** Balance plus credit, minus the reservations of calls. */
@@ -94,7 +98,10 @@ export type Verdict =
       /** The subject of its sentence (`denialText`). */
       readonly detail?: string | undefined
     }
-  /** No answer, and the fail mode is `closed`; `by`: the reason why the OCS of this process refused the call. */
+  /**
+   * No answer, and the fail mode is `closed`; `by`: the reason why the OCS of this process refused
+   * the call.
+   */
   | { readonly kind: 'unreachable'; readonly retryAfterSeconds: number; readonly by?: Guard }
 
 /** The answer that `authorize` would give; nothing is reserved or counted. */
@@ -149,62 +156,72 @@ export interface Charging {
   /** Reserves the first part of a call. Safe to repeat: a known `callUuid` gets the same answer. */
   authorize(request: AuthorizationRequest): Promise<Verdict>
   /**
-   * Asks for more than `usedSeconds` before the grant runs out. Denied: nothing is added, and the call may
-   * use up its grant. Safe to repeat: the same request again adds nothing.
+   * Asks for more than `usedSeconds` before the grant runs out. Denied: nothing is added, and the
+   * call may use up its grant. Safe to repeat: the same request again adds nothing.
    */
   extend(callUuid: string, usedSeconds: number): Promise<Extension>
   /**
-   * A call begins to be dialled: a crash before its answer gives it a record (`FAILED`). Written within 10 ms;
-   * the call does not wait for it.
+   * A call begins to be dialled: a crash before its answer gives it a record (`FAILED`). Written
+   * within 10 ms; the call does not wait for it.
    */
   begun(call: DialledCall): void
   /**
-   * Stores a call that is about to be answered. Resolves with true when no crash can lose it: only then may
-   * the caller get the answer. False: not stored within `JOURNAL_WAIT_MS`, and not later. Never rejects.
+   * Stores a call that is about to be answered. Resolves with true when no crash can lose it: only
+   * then may the caller get the answer. False: not stored within `JOURNAL_WAIT_MS`, and not later.
+   * Never rejects.
    *
-   * @param state the state with which call control continues after a crash: JSON in one line, without tabs.
+   * @param state the state with which call control continues after a crash: JSON in one line,
+   * without tabs.
    */
   answered(call: OpenCall, state?: string): Promise<boolean>
   /** Replaces the state of an answered call, within 10 ms. */
   changed(callUuid: string, state: string): void
   /**
-   * Continues an answered call of the last run: its reservation is made again, at the price of its start.
-   * False: there is no such call.
+   * Continues an answered call of the last run: its reservation is made again, at the price of its
+   * start. False: there is no such call.
    */
   resume(callUuid: string): boolean
   /** Closes an answered call of the last run at its last heartbeat. */
   abandon(callUuid: string): void
   /**
-   * Notes that these answered calls were alive at `nowMs`; called at least every 10 s. Returns those that must
-   * end now, because their customer was deactivated.
+   * Notes that these answered calls were alive at `nowMs`; called at least every 10 s. Returns
+   * those that must end now, because their customer was deactivated.
    */
   alive(callUuids: readonly string[], nowMs: number): readonly RevokedCall[]
   /**
-   * Notes that this process runs, since `sinceMs`; called every second while there are calls. After a crash its calls
-   * were alive until then: those that began since `sinceMs`, or were named by `alive` since.
+   * Notes that this process runs, since `sinceMs`; called every second while there are calls. After
+   * a crash its calls were alive until then: those that began since `sinceMs`, or were named by
+   * `alive` since.
    */
   running(nowMs: number, sinceMs: number): void
   /**
-   * Settles an ended call: stores its record, debits its cost and removes its journal entry in one transaction,
-   * and releases its reservation. Resolves when that is durable. Safe to repeat: one record per `callUuid`.
+   * Settles an ended call: stores its record, debits its cost and removes its journal entry in one
+   * transaction, and releases its reservation. Resolves when that is durable. Safe to repeat: one
+   * record per `callUuid`.
    *
    * @param safe called once: when no crash can lose the end, or after `JOURNAL_WAIT_MS`.
-   * @param quality of the call's media, where it is known in a moment: the journal has the end at once, the database
-   * waits for it. A crash in between loses the quality alone.
+   * @param quality of the call's media, where it is known in a moment: the journal has the end at
+   * once, the database waits for it. A crash in between loses the quality alone.
    */
   report(record: CallRecord, safe?: () => void, quality?: Quality): Promise<void>
 }
 
 /**
- * The online charging system (OCS) of this process as the API sees it, as plain data: customers and their
- * money, rates, and charging for nodes. `engine/charging/ocs.ts` implements it.
+ * The online charging system (OCS) of this process as the API sees it, as plain data: customers and
+ * their money, rates, and charging for nodes. `engine/charging/ocs.ts` implements it.
  */
 export interface OcsPort extends NodeCharging, MoneyPort, RatesPort {
-  /** The cost of a live call if it ended after `seconds` of talk. Free calls: 0, no currency and no tariff. */
+  /**
+   * The cost of a live call if it ended after `seconds` of talk. Free calls: 0, no currency and no
+   * tariff.
+   */
   costSoFar(callUuid: string, seconds: number): CostSoFar
   /** Takes over spend guards as they are stored now, for calls that start once it resolves. */
   reloadSpendGuards(): Promise<void>
-  /** The prefixes dialled in place of `+`, as spend guards compare numbers; undefined: the installation names none. */
+  /**
+   * The prefixes dialled in place of `+`, as spend guards compare numbers; undefined: the
+   * installation names none.
+   */
   readonly exitCodes: ExitCodes | undefined
   /** How many live calls of this process such a guard would cover. */
   callsUnder(brake: Brake): number
@@ -217,8 +234,8 @@ interface NodeCharging {
   authorizeForNode(request: AuthorizationRequest): Promise<NodeVerdict>
   extendForNode(callUuid: string, usedSeconds: number): Promise<NodeExtension>
   /**
-   * Settles a node's report; `body` is the report itself, stored for audit. Resolves when it is durable, or with
-   * `unstored` when that takes too long: the node may report again.
+   * Settles a node's report; `body` is the report itself, stored for audit. Resolves when it is
+   * durable, or with `unstored` when that takes too long: the node may report again.
    */
   reportFromNode(record: CallRecord, body: string): Promise<ReportAnswer>
 }
@@ -226,15 +243,16 @@ interface NodeCharging {
 interface MoneyPort {
   readonly ledger: LedgerPort
   /**
-   * Moves money, in the transaction of the caller or in one of its own: the next authorization after its commit sees
-   * it. Safe to repeat by kind and reference. A deduction always has a transaction of its own.
+   * Moves money, in the transaction of the caller or in one of its own: the next authorization
+   * after its commit sees it. Safe to repeat by kind and reference. A deduction always has a
+   * transaction of its own.
    */
   move(move: MoneyMove): Promise<MoneyMoveResult>
   /** Undefined: there is no such customer. */
   balanceOf(customerId: number): Balance | undefined
   /**
-   * Takes over customers, numbers and balances as they are stored now; undefined: all of them. Reservations of live
-   * calls stay. Resolves when they apply.
+   * Takes over customers, numbers and balances as they are stored now; undefined: all of them.
+   * Reservations of live calls stay. Resolves when they apply.
    */
   reloadCustomers(changed?: ChangedPayers): Promise<void>
 }
@@ -316,7 +334,10 @@ export type ReportAnswer =
   /** The database cannot store it at present. */
   | { readonly kind: 'unstored' }
 
-/** The only way to move money: an append-only entry and the wallet's balance, in the caller's transaction. */
+/**
+ * The only way to move money: an append-only entry and the wallet's balance, in the caller's
+ * transaction.
+ */
 export interface LedgerPort {
   post(entry: LedgerEntry): Promise<unknown>
   /** Ends the depletion of a customer's wallet: a higher credit limit leaves something to spend. */

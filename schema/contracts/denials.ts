@@ -1,7 +1,7 @@
 /**
- * Why the platform refuses and ends calls. Each `denial_code` has one sentence with the reason and advice. The sentence is made
- * when the call is refused, stored with its record, and shown everywhere. Tenants and peers of calls read it, so it must not
- * mention other tenants.
+ * Why the platform refuses and ends calls. Each `denial_code` has one sentence with the reason and
+ * advice. The sentence is made when the call is refused, stored with its record, and shown
+ * everywhere. Tenants and peers of calls read it, so it must not mention other tenants.
  */
 import type { DenialCode, Guard } from './charging.ts'
 
@@ -317,8 +317,8 @@ const foreign = (code: string): Denial => ({
 const MAX_DETAIL = 300
 
 /**
- * The sentence of a denial. `detail` names what this call is about, such as the limit or the prefix; a tenant reads it in
- * the records of its own calls.
+ * The sentence of a denial. `detail` names what this call is about, such as the limit or the
+ * prefix; a tenant reads it in the records of its own calls.
  */
 export function denialText(code: string, detail?: string): string {
   const { why, advice } = denialOf(code)
@@ -333,7 +333,10 @@ export const storedDenialText = (code: string | null, text: string | null): stri
 /** Tools for an agent; null: none helps. */
 export const toolsFor = (code: string): string | null => denialOf(code).tools ?? null
 
-/** The Warning header (RFC 3261 §20.43) for a known caller. Undefined: the caller gets the status alone. */
+/**
+ * The Warning header (RFC 3261 §20.43) for a known caller. Undefined: the caller gets the status
+ * alone.
+ */
 export function denialWarning(code: string): string | undefined {
   const { why, isSecret } = denialOf(code)
   return isSecret ? undefined : `399 tollgate "${code}: ${why}"`

@@ -58,7 +58,10 @@ export interface Ban {
   readonly dropped: number
 }
 
-/** An account whose passwords are not checked at an address for a while: too many were wrong. Times as those of `Ban`. */
+/**
+ * An account whose passwords are not checked at an address for a while: too many were wrong. Times
+ * as those of `Ban`.
+ */
 export interface AccountLock {
   readonly source: string
   /** `user@domain`, as the phone has named it. */
@@ -88,7 +91,9 @@ export interface EnginePort {
   tell(happening: ApiHappening & { readonly tenantId: number | null }): void
   /** Of a live call, or one that ended a moment ago; undefined: there is no such call. */
   trace(callUuid: string): Promise<Trace | undefined>
-  /** Simulates a call now; nothing changes. Undefined: its source does not exist, or may not call. */
+  /**
+   * Simulates a call now; nothing changes. Undefined: its source does not exist, or may not call.
+   */
   simulate(request: SimulationRequest): Simulation | undefined
   /** Click-to-call. Resolves before any phone rings; `calls` shows how the call goes on. */
   originate(request: OriginateRequest): Promise<OriginateResult>
@@ -101,8 +106,8 @@ export interface EnginePort {
   readonly registrations: RegistrationsPort
   readonly trunks: TrunksPort
   /**
-   * Reads carriers, routes, tenants and domains from the database again; undefined: all of them. Resolves when they
-   * apply.
+   * Reads carriers, routes, tenants and domains from the database again; undefined: all of them.
+   * Resolves when they apply.
    */
   reloadRouting(changed?: ChangedRouting): Promise<void>
   /** Asks DNS, for a second at most, to which addresses and gateways SIP URIs lead. */
@@ -202,24 +207,30 @@ export interface EventsPort {
   readonly epoch: number
   /** Sequence of the newest event; 0: none yet. */
   readonly last: number
-  /** Sequence of this tenant's (null: the platform's) newest event that was dropped; 0: none was. */
+  /**
+   * Sequence of this tenant's (null: the platform's) newest event that was dropped; 0: none was.
+   */
   forgotten(tenantId: number | null): number
   /** The events after `sequence` that are still in memory, oldest first. */
   after(sequence: number): readonly EngineEvent[]
 }
 
 /**
- * Dispatcher sets, their nodes, and the status of what is probed. Times are milliseconds by the steady clock
- * inside the engine, and UTC through `EnginePort`.
+ * Dispatcher sets, their nodes, and the status of what is probed. Times are milliseconds by the
+ * steady clock inside the engine, and UTC through `EnginePort`.
  */
 
-/** `active`: may be chosen. `probing`: failed, tried again. `inactive`: taken out by an operator. */
+/**
+ * `active`: may be chosen. `probing`: failed, tried again. `inactive`: taken out by an operator.
+ */
 export type NodeState = 'active' | 'probing' | 'inactive'
 
 /** The status of a destination by its probes (OPTIONS). */
 export interface ProbedStatus {
   readonly state: NodeState
-  /** Smoothed round trip of the probes, to a tenth of a millisecond; null before the first answer. */
+  /**
+   * Smoothed round trip of the probes, to a tenth of a millisecond; null before the first answer.
+   */
   readonly latencyMs: number | null
   /** Status 0: no answer, `reason` says why. Null: not probed yet. */
   readonly lastProbe: {
@@ -272,13 +283,16 @@ export interface DispatcherPort {
   ): Promise<SetStateResult>
   /** DNS has no address for the node's name: probes alone do not bring it back. */
   isUnresolvable(nodeId: number): boolean
-  /** Reads sets and nodes from the database again; live calls are not touched. Resolves when they apply. */
+  /**
+   * Reads sets and nodes from the database again; live calls are not touched. Resolves when they
+   * apply.
+   */
   reload(): Promise<void>
 }
 
 /**
- * Registrations of phones here, and of this platform with carriers. Times are milliseconds by the steady
- * clock inside the engine, and UTC through `EnginePort`.
+ * Registrations of phones here, and of this platform with carriers. Times are milliseconds by the
+ * steady clock inside the engine, and UTC through `EnginePort`.
  */
 export interface ExtensionStatus {
   readonly status: 'registered' | 'unregistered'
@@ -299,13 +313,13 @@ export interface ExtensionStatus {
 export interface RegistrationsPort {
   statusOf(domain: string, extension: string): ExtensionStatus
   /**
-   * Removes the bindings of an extension at all nodes, or the one with this contact URI. Resolves with false when there
-   * is none.
+   * Removes the bindings of an extension at all nodes, or the one with this contact URI. Resolves
+   * with false when there is none.
    */
   end(domain: string, extension: string, contact?: string): Promise<boolean>
   /**
-   * These extensions were written or deleted, and that is committed: it takes effect before this resolves. Phones that
-   * have registered with another password are not reachable any more.
+   * These extensions were written or deleted, and that is committed: it takes effect before this
+   * resolves. Phones that have registered with another password are not reachable any more.
    */
   changed(extensionIds: readonly number[]): Promise<void>
 }
@@ -371,7 +385,10 @@ export interface SettingInForce {
 
 export interface SettingsInForce {
   readonly settings: readonly SettingInForce[]
-  /** Remarks for the operator, one line each: settings without effect, listeners that do not encrypt. */
+  /**
+   * Remarks for the operator, one line each: settings without effect, listeners that do not
+   * encrypt.
+   */
   readonly notes: readonly string[]
 }
 
@@ -415,7 +432,10 @@ export interface OutgoingEvent {
 export interface EventSink {
   /** Whether an endpoint selects this event; false: it need not be built. */
   wants(type: EventType, tenantId: number | null): boolean
-  /** Writes events inside the transaction of the caller, by a few statements. They exist if and only if that commits. */
+  /**
+   * Writes events inside the transaction of the caller, by a few statements. They exist if and only
+   * if that commits.
+   */
   writeAll(events: readonly OutgoingEvent[]): Promise<void>
 }
 
@@ -527,8 +547,8 @@ export interface SimulatedCandidate {
 }
 
 /**
- * `fixed`: always this one. `turn`: the next call's; others come first in turn. `drawn`: one of several, by chance.
- * `call_id`: that of this Call-ID.
+ * `fixed`: always this one. `turn`: the next call's; others come first in turn. `drawn`: one of
+ * several, by chance. `call_id`: that of this Call-ID.
  */
 export type CandidateOrder = 'fixed' | 'turn' | 'drawn' | 'call_id'
 

@@ -1,4 +1,6 @@
-/** The values that fields of calls, call records and ledger entries may have, in the API's spelling. */
+/**
+ * The values that fields of calls, call records and ledger entries may have, in the API's spelling.
+ */
 
 export const directions = ['inbound', 'outbound', 'internal'] as const
 export type Direction = (typeof directions)[number]
@@ -35,18 +37,24 @@ export const entryKinds = ['topup', 'debit', 'adjust', 'refund'] as const
 export type EntryKind = (typeof entryKinds)[number]
 
 /**
- * Whether a relay stands between the parties: `bypass`, only where media could not flow otherwise; `prefer`, when a
- * relay is alive; `anchor`, always: without a relay the call is refused.
+ * Whether a relay stands between the parties: `bypass`, only where media could not flow otherwise;
+ * `prefer`, when a relay is alive; `anchor`, always: without a relay the call is refused.
  */
 export type MediaPolicy = 'bypass' | 'prefer' | 'anchor'
 
-/** How a party sends media: `auto`, as its own SDP says; RTP; SRTP with keys in SDP (SDES); DTLS-SRTP with ICE. */
+/**
+ * How a party sends media: `auto`, as its own SDP says; RTP; SRTP with keys in SDP (SDES);
+ * DTLS-SRTP with ICE.
+ */
 export type MediaProfile = 'auto' | 'rtp' | 'srtp' | 'webrtc'
 
 /** How a party takes digits: RFC 4733 events in RTP, or SIP INFO; `auto`: as they come. */
 export type DtmfMode = 'auto' | 'rfc4733' | 'info'
 
-/** Rules of a carrier, a dispatcher set, an extension, a tenant or an agent for the media of its calls. */
+/**
+ * Rules of a carrier, a dispatcher set, an extension, a tenant or an agent for the media of its
+ * calls.
+ */
 export interface MediaRules {
   /** null: inherited, from the tenant of an extension, then from the setting `MEDIA_POLICY`. */
   readonly policy: MediaPolicy | null

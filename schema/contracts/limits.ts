@@ -3,11 +3,13 @@
 /** This node's share of a limit. The shares of all nodes never exceed the limit. */
 export interface Share {
   /**
-   * Whether one more call may begin here now. `limit` is that of all nodes together, `own` the room that the call already
-   * holds (`Hold`).
+   * Whether one more call may begin here now. `limit` is that of all nodes together, `own` the room
+   * that the call already holds (`Hold`).
    */
   admits(limit: number, own?: number): boolean
-  /** Whether one more call may begin here, now or after other nodes return room. Changes nothing. */
+  /**
+   * Whether one more call may begin here, now or after other nodes return room. Changes nothing.
+   */
   mayAdmit(limit: number): boolean
   /** False: the database did not answer the last request, so the use of other nodes is unknown. */
   readonly isAnswered: boolean
@@ -58,7 +60,10 @@ export const guardPeriods = ['duration', 'day'] as const
 /** A cap is for the whole time of the guard, or for each day (UTC). */
 export type GuardPeriod = (typeof guardPeriods)[number]
 
-/** The name of a cap's amount in the period that begins then (milliseconds UTC), the same on all nodes. */
+/**
+ * The name of a cap's amount in the period that begins then (milliseconds UTC), the same on all
+ * nodes.
+ */
 export const capResource = (guardUuid: string, periodStart: number): string =>
   `${guardUuid} ${periodStart}`
 
@@ -73,7 +78,10 @@ export interface Brake {
   readonly scopeId: number
   /** In the form of `normalPrefix`. */
   readonly prefix: string
-  /** Set for the scope `extension`: a PBX or a proxy of the tenant sends its calls under this number. */
+  /**
+   * Set for the scope `extension`: a PBX or a proxy of the tenant sends its calls under this
+   * number.
+   */
   readonly extension: { readonly number: string; readonly tenantId: number } | null
 }
 

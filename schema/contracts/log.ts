@@ -1,4 +1,7 @@
-/** Writes one line of the log. The SIP server, which stands by itself, declares the same in its `options.ts`. */
+/**
+ * Writes one line of the log. The SIP server, which stands by itself, declares the same in its
+ * `options.ts`.
+ */
 export type Log = (
   level: 'debug' | 'info' | 'warn' | 'error',
   message: string,

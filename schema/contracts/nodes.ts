@@ -15,16 +15,25 @@ export interface NodeStatus extends NodeIdentity {
   /** Milliseconds UTC. */
   readonly startedAt: number
   readonly heartbeatAt: number
-  /** How far the clock of its machine is ahead of the database server's, in whole seconds; 0 within two seconds. */
+  /**
+   * How far the clock of its machine is ahead of the database server's, in whole seconds; 0 within
+   * two seconds.
+   */
   readonly clockDifferenceMs: number
   /** The process that answers. */
   readonly isThis: boolean
 }
 
-/** `fenced`: another process has taken its name for good. `unheard`: the database server does not answer the node. */
+/**
+ * `fenced`: another process has taken its name for good. `unheard`: the database server does not
+ * answer the node.
+ */
 export type NodeCondition = 'valid' | 'unheard' | 'fenced'
 
-/** What a process finds that was fenced: it was paused, cut off or asleep, and others have what it held. */
+/**
+ * What a process finds that was fenced: it was paused, cut off or asleep, and others have what it
+ * held.
+ */
 export interface Fenced {
   /** How long its steady clock stood still: the machine was asleep. */
   readonly stoodStillMs: number
@@ -36,13 +45,19 @@ export interface NodesPort {
   readonly identity: NodeIdentity
   /** Ordered by name. From memory: the result of the last heartbeat. */
   list(): readonly NodeStatus[]
-  /** By the name of a node: settings that must be the same on all nodes, and differ from those of another live node. */
+  /**
+   * By the name of a node: settings that must be the same on all nodes, and differ from those of
+   * another live node.
+   */
   readonly differingSettings: ReadonlyMap<string, readonly string[]>
   /** The condition of this process. */
   readonly condition: NodeCondition
   /** Milliseconds since the last heartbeat of this process; 0 on SQLite. */
   readonly heartbeatAgeMs: number
-  /** How far the clock of this machine is ahead of the database server's, as measured last; 0 on SQLite. */
+  /**
+   * How far the clock of this machine is ahead of the database server's, as measured last; 0 on
+   * SQLite.
+   */
   readonly clockDifferenceMs: number
 }
 
@@ -50,7 +65,10 @@ export interface NodesPort {
 export interface NodeIdentity {
   /** `NODE_NAME`: one process of an installation has it at a time. */
   readonly name: string
-  /** Grows with each start under this name; 0 on SQLite, which one process serves. A higher one has taken over. */
+  /**
+   * Grows with each start under this name; 0 on SQLite, which one process serves. A higher one has
+   * taken over.
+   */
   readonly epoch: number
 }
 

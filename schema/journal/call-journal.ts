@@ -1,4 +1,7 @@
-/** The records of the journal of calls (schema/journal/), as they are written and as the next start reads them. */
+/**
+ * The records of the journal of calls (schema/journal/), as they are written and as the next start
+ * reads them.
+ */
 import type { CallRecord } from '../call-record.ts'
 
 /** The fields of a call record that are known at the answer. */
@@ -59,7 +62,10 @@ export interface SavedGrant {
   readonly isLastGrant: boolean
   /** The extension that calls; absent: the source is not an extension. */
   readonly extensionId?: number | undefined
-  /** The tenant of the call's source, for spend guards; null: it has none. Absent: another version has saved it. */
+  /**
+   * The tenant of the call's source, for spend guards; null: it has none. Absent: another version
+   * has saved it.
+   */
   readonly sourceTenantId?: number | null | undefined
   /** False: the calling number names no payer. Absent: it may. */
   readonly mayNamePayer?: false | undefined
@@ -107,5 +113,8 @@ export interface RestorableState extends SavedState {
 /** How long an answered call waits for its line; then it is rejected. */
 export const JOURNAL_WAIT_MS = 2_000
 
-/** The row of `setting` that says that there is a journal; on a server, with the name of the node behind it. */
+/**
+ * The row of `setting` that says that there is a journal; on a server, with the name of the node
+ * behind it.
+ */
 export const JOURNAL_OPEN = 'journal open'

@@ -1,6 +1,7 @@
 /**
- * Lines that survive a crash, in numbered files next to the database. A line is durable when `append` calls back without an
- * error. Each append is one synchronous write (`O_DSYNC`), off the main thread.
+ * Lines that survive a crash, in numbered files next to the database. A line is durable when
+ * `append` calls back without an error. Each append is one synchronous write (`O_DSYNC`), off the
+ * main thread.
  */
 import {
   close,
@@ -30,8 +31,9 @@ export interface JournalFile {
   /** Bytes in the file that is written to. */
   readonly size: number
   /**
-   * One call at a time, also with `appendReserved`; the bytes of the lines do not change until `done`. After an error the
-   * caller appends the same lines again, possibly with more after them. So much room stays behind them on the disk.
+   * One call at a time, also with `appendReserved`; the bytes of the lines do not change until
+   * `done`. After an error the caller appends the same lines again, possibly with more after them.
+   * So much room stays behind them on the disk.
    */
   append(lines: Buffer, done: (error: unknown) => void, reservedBytes?: number): void
   /** The same for lines that have their room already: a full disk takes them. */
@@ -41,7 +43,10 @@ export interface JournalFile {
   /** Later lines go to a new file. */
   startNew(): void
   removeOlder(): void | Promise<void>
-  /** `mark`: the next start reads the files, and after their lines one that says that the process has stopped. */
+  /**
+   * `mark`: the next start reads the files, and after their lines one that says that the process
+   * has stopped.
+   */
   close(rest: 'remove' | 'keep' | 'mark'): void | Promise<void>
 }
 
@@ -60,7 +65,10 @@ export interface DamagedLine {
   readonly isTorn: boolean
 }
 
-/** The bytes of a line with its checksum, so that a torn or damaged one is noticed. `text` has no line break. */
+/**
+ * The bytes of a line with its checksum, so that a torn or damaged one is noticed. `text` has no
+ * line break.
+ */
 export const checked = (text: string): Buffer => new LineBuffer(0).add(text)
 
 /** Lines one behind the other, in memory that is used again. */
@@ -81,7 +89,10 @@ export class LineBuffer {
     return this.#bytes.subarray(0, this.#length)
   }
 
-  /** Adds a line with its checksum, and returns its bytes. Several parts are written one by one: joined they would be copied. */
+  /**
+   * Adds a line with its checksum, and returns its bytes. Several parts are written one by one:
+   * joined they would be copied.
+   */
   add(...parts: readonly string[]): Buffer {
     const start = this.#length
     let end = start + CHECKSUM_LENGTH
@@ -230,7 +241,10 @@ export class JournalFiles implements JournalFile {
     return this.#write(this.#file, lines, done)
   }
 
-  /** Writes zeros up to there, piece by piece. A disk that is full refuses them, and no line is torn. */
+  /**
+   * Writes zeros up to there, piece by piece. A disk that is full refuses them, and no line is
+   * torn.
+   */
   #makeRoom(file: number, upTo: number, done: (error: unknown) => void): void {
     if (upTo <= this.#room) return done(undefined)
     return writeAll(file, zeros, this.#room, (error) => {
@@ -420,7 +434,10 @@ export interface JournalFilesId {
   readonly databaseId: string
 }
 
-/** A mark in the database while there is a journal, so that a start after a crash notices missing files. */
+/**
+ * A mark in the database while there is a journal, so that a start after a crash notices missing
+ * files.
+ */
 export class JournalMark {
   readonly #store: Readable
   readonly #name: string
@@ -431,7 +448,10 @@ export class JournalMark {
     this.#name = node === undefined ? JOURNAL_OPEN : `${JOURNAL_OPEN} ${node}`
   }
 
-  /** The file with this number has lines on the disk. Without an answer of the database there is no mark. */
+  /**
+   * The file with this number has lines on the disk. Without an answer of the database there is no
+   * mark.
+   */
   async set(number: number): Promise<void> {
     const value = String(number)
     const query = this.#store.db
@@ -456,7 +476,9 @@ export class JournalMark {
     return loss !== undefined
   }
 
-  /** Describes why the journal of the last run is lost. Undefined: it is there, or there was none. */
+  /**
+   * Describes why the journal of the last run is lost. Undefined: it is there, or there was none.
+   */
   async loss({ path, databaseId }: JournalFilesId): Promise<string | undefined> {
     const query = this.#store.db
       .selectFrom('setting')

@@ -1,7 +1,8 @@
 /**
- * The journal of calls, so that a crash loses none. It has the start of each call, its answer, the state with which it
- * continues, its last heartbeat and its end, until the database has its record. It is a file, because a caller waits for
- * the line of the answer (D130). Lines that come while one write goes on are the next one.
+ * The journal of calls, so that a crash loses none. It has the start of each call, its answer, the
+ * state with which it continues, its last heartbeat and its end, until the database has its record.
+ * It is a file, because a caller waits for the line of the answer (D130). Lines that come while one
+ * write goes on are the next one.
  */
 import {
   type DialledCall,
@@ -30,20 +31,26 @@ const ANSWER_WAIT_MS = 0
 const OTHER_WAIT_MS = 10
 const RETRY_MS = 100
 /**
- * The end of `JOURNAL_WAIT_MS`, on a timer of its own: a process that stood still runs timers first, and only then the
- * callback of a write that has ended meanwhile.
+ * The end of `JOURNAL_WAIT_MS`, on a timer of its own: a process that stood still runs timers
+ * first, and only then the callback of a write that has ended meanwhile.
  */
 const LAST_WAIT_MS = 250
-/** When the file is larger than this, and than twice the lines of open calls, these are written to a new file. */
+/**
+ * When the file is larger than this, and than twice the lines of open calls, these are written to a
+ * new file.
+ */
 const FILE_BYTES = 4 * 1024 * 1024
 /**
- * Room for the ends of open calls, which is written ahead: on a full disk no call begins, and those that go on end in
- * it. A small part while a new file takes over what is open: the older ones are still there.
+ * Room for the ends of open calls, which is written ahead: on a full disk no call begins, and those
+ * that go on end in it. A small part while a new file takes over what is open: the older ones are
+ * still there.
  */
 const RESERVED_BYTES = 64 * 1024
 const RESERVED_BYTES_OF_CALL = 2 * 1024
 const MOST_RESERVED_BYTES = 4 * 1024 * 1024
-/** Bytes of open calls that each write moves to the new file, and the time between two such writes. */
+/**
+ * Bytes of open calls that each write moves to the new file, and the time between two such writes.
+ */
 const MOVED_BYTES = 256 * 1024
 const MOVE_WAIT_MS = 1
 
@@ -111,7 +118,9 @@ export class CallJournal {
       this.#deps.log('error', 'journal: a file of another database is kept aside', { file: name })
   }
 
-  /** The state of a call that the line names is dropped: the call may have changed or ended since. */
+  /**
+   * The state of a call that the line names is dropped: the call may have changed or ended since.
+   */
   #leaveOut({ text, isTorn, ...place }: DamagedLine, open: OpenCalls): void {
     const callUuids = callsIn(text)
     const fields = { ...place, callUuid: callUuids.join(' ') }
@@ -150,8 +159,8 @@ export class CallJournal {
   }
 
   /**
-   * Once this resolves with true, no crash can lose the call; false: it was not written in time, and is
-   * forgotten. Safe to repeat. `answeredMs` is steady time.
+   * Once this resolves with true, no crash can lose the call; false: it was not written in time,
+   * and is forgotten. Safe to repeat. `answeredMs` is steady time.
    */
   answered(
     call: OpenCall,
@@ -217,7 +226,10 @@ export class CallJournal {
     this.#writeWithin(OTHER_WAIT_MS)
   }
 
-  /** The record and what it costs, until `gone`. `safe` is called when no crash can lose it, or after 2 s. */
+  /**
+   * The record and what it costs, until `gone`. `safe` is called when no crash can lose it, or
+   * after 2 s.
+   */
   ended(record: CallRecord, terms: EndTerms, safe?: () => void): void {
     const line = this.#next.add(toText({ ended: record, terms }))
     this.#open.note(record.callUuid, 'ended', line)
@@ -226,7 +238,10 @@ export class CallJournal {
     this.#writeWithin(OTHER_WAIT_MS)
   }
 
-  /** The database has the record. The end stays until `gone`, because the server may lose the record. False: there is no end. */
+  /**
+   * The database has the record. The end stays until `gone`, because the server may lose the
+   * record. False: there is no end.
+   */
   keepEnd(callUuid: string): boolean {
     return this.#open.keepEnd(callUuid)
   }
@@ -246,7 +261,8 @@ export class CallJournal {
   /**
    * Stops writing. Lines of calls that are not stored stay for the next start.
    *
-   * @param hasServed every call has ended with this process, whatever the disk has taken of it: none goes on.
+   * @param hasServed every call has ended with this process, whatever the disk has taken of it:
+   * none goes on.
    */
   async close(hasServed: boolean): Promise<void> {
     this.#isClosed = true
@@ -334,7 +350,9 @@ export class CallJournal {
     })
   }
 
-  /** The ends that the failed writes have, and those since, into the room that is reserved for them. */
+  /**
+   * The ends that the failed writes have, and those since, into the room that is reserved for them.
+   */
   #writeEnds(then: () => void): void {
     const calls = this.#open.addEnds(this.#ends, this.#lastDurable)
     if (calls.length === 0) return then()
@@ -362,7 +380,10 @@ export class CallJournal {
     this.#toMove = this.#open.values()
   }
 
-  /** Adds lines of open calls that are in older files, some with each write; after the last, those files can go. */
+  /**
+   * Adds lines of open calls that are in older files, some with each write; after the last, those
+   * files can go.
+   */
   #addMoved(): void {
     const most = this.#next.length + MOVED_BYTES
     while (this.#toMove !== undefined && this.#next.length < most) {

@@ -141,8 +141,8 @@ export class OpenCalls {
   }
 
   /**
-   * The process that began at `since` runs. With it live the calls that it has had answered, and those of earlier
-   * processes that have given a sign of life since.
+   * The process that began at `since` runs. With it live the calls that it has had answered, and
+   * those of earlier processes that have given a sign of life since.
    */
   noteRunning(at: number, since: number): void {
     const last = this.#processes.at(-1)
@@ -237,7 +237,10 @@ const isThere = ({ length }: StoredLine): boolean => length > 0
 
 // ---- the lines: their form, and by whose clock their times are ---------------------------
 
-/** Lines that are JSON. `boot` identifies the steady clock of the times of a line. The first field names the call. */
+/**
+ * Lines that are JSON. `boot` identifies the steady clock of the times of a line. The first field
+ * names the call.
+ */
 export type Line =
   /** `callUuid` is the first field of a call: a damaged line is named by it. */
   | { readonly begun: DialledCall }
@@ -276,8 +279,8 @@ interface StateHead {
 }
 
 /**
- * Adds a state, as a line of its own, so that damage to it costs the state alone. The text follows the head as it is: as one
- * of its values it would be escaped and read a second time.
+ * Adds a state, as a line of its own, so that damage to it costs the state alone. The text follows
+ * the head as it is: as one of its values it would be escaped and read a second time.
  */
 export function addState(
   buffer: LineBuffer,
@@ -297,7 +300,10 @@ function readStateLine(text: string): { readonly head: StateHead; readonly text:
 
 const isStateLine = (text: string): boolean => text.startsWith('{"saved":')
 
-/** The uuids of the calls that the heads of a damaged line, or of lines that damage has joined, name. */
+/**
+ * The uuids of the calls that the heads of a damaged line, or of lines that damage has joined,
+ * name.
+ */
 export function callsIn(damaged: string): readonly string[] {
   const heads = damaged.replaceAll(/\t.*?(?=[\da-f]{8} \{"|$)/gs, '')
   const found = heads.matchAll(/"(?:callUuid|gone|saved)":"([^"]*)"/g)
@@ -306,7 +312,10 @@ export function callsIn(damaged: string): readonly string[] {
 
 export const bootText = ({ id, at }: Boot): string => `${id.slice(0, 8)} ${at}`
 
-/** Milliseconds to add to times of the process that wrote `from`. After a reboot 0: both are near UTC. */
+/**
+ * Milliseconds to add to times of the process that wrote `from`. After a reboot 0: both are near
+ * UTC.
+ */
 function shiftMs(from: string | undefined, to: string | undefined): number {
   if (from === undefined || to === undefined) return 0
   const [fromId, fromAt] = from.split(' ')
@@ -317,8 +326,9 @@ function shiftMs(from: string | undefined, to: string | undefined): number {
 // ---- their memory ------------------------------------------------------------------------
 
 /**
- * Memory for the lines of open calls, outside the heap, that is used again. As strings, or as buffers of their own, they
- * would be half of what lives as long as a call: V8 copies that twice, and marks it all the more often (D130).
+ * Memory for the lines of open calls, outside the heap, that is used again. As strings, or as
+ * buffers of their own, they would be half of what lives as long as a call: V8 copies that twice,
+ * and marks it all the more often (D130).
  */
 
 /** A line at the start of `slot`. */

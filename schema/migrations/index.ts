@@ -1,6 +1,6 @@
 /**
- * Every migration, oldest first. Both databases run the same list. The first one makes the tables, by subject; whatever
- * comes later is a migration of its own.
+ * Every migration, oldest first. Both databases run the same list. The first one makes the tables,
+ * by subject; whatever comes later is a migration of its own.
  */
 import * as access from './first/access.ts'
 import * as calls from './first/calls.ts'

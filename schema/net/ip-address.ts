@@ -111,7 +111,10 @@ const groupsOf = (text: string) =>
 const wordOf = (bytes: readonly number[]) =>
   bytes.reduce((word, byte) => ((word << 8) | byte) >>> 0, 0)
 
-/** Whether an address is private and not the one that a packet came from. Addresses of one machine lead to each other. */
+/**
+ * Whether an address is private and not the one that a packet came from. Addresses of one machine
+ * lead to each other.
+ */
 export const isHiddenFrom = (address: string, source: string): boolean =>
   address !== source && isPrivate(address) && !(isLoopback(address) && isLoopback(source))
 
@@ -132,8 +135,8 @@ const isPrivate = networkCheck([
 ])
 
 /**
- * IANA special-purpose registries (RFC 6890 and its updates) with multicast; of IPv6 the documentation ranges and the ranges
- * that embed an IPv4 address.
+ * IANA special-purpose registries (RFC 6890 and its updates) with multicast; of IPv6 the
+ * documentation ranges and the ranges that embed an IPv4 address.
  */
 const isSpecial = networkCheck([
   '0.0.0.0/8',
@@ -172,9 +175,9 @@ export function canonicalAddress(address: string): string {
 }
 
 /**
- * Returns an IPv4 address itself, or the /64 network of an IPv6 address, because one host may take every
- * address of its /64. For addresses in the canonical form. The SIP server, which stands by itself, has the
- * same rule in its `transport/sources.ts`.
+ * Returns an IPv4 address itself, or the /64 network of an IPv6 address, because one host may take
+ * every address of its /64. For addresses in the canonical form. The SIP server, which stands by
+ * itself, has the same rule in its `transport/sources.ts`.
  */
 export function sourceKey(address: string): string {
   if (!address.includes(':')) return address

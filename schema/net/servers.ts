@@ -41,15 +41,17 @@ export class Hosts {
   }
 }
 
-/** With several hosts, writes are always required; with one host, only if this attribute says so. */
+/**
+ * With several hosts, writes are always required; with one host, only if this attribute says so.
+ */
 const ATTRIBUTE = 'target_session_attrs'
 /** Other values of libpq would allow servers that store nothing. */
 const ATTRIBUTES = ['any', 'primary', 'read-write']
 
 /**
- * The servers that a URL names, as programs of PostgreSQL read it: `postgres://user@one:5432,two:5432/database`, or the
- * same list in `host` and `port` behind the question mark. One URL for each host, in that order. Undefined: it is not a
- * URL of PostgreSQL.
+ * The servers that a URL names, as programs of PostgreSQL read it:
+ * `postgres://user@one:5432,two:5432/database`, or the same list in `host` and `port` behind the
+ * question mark. One URL for each host, in that order. Undefined: it is not a URL of PostgreSQL.
  */
 export function urlsOf(url: string): readonly string[] | undefined {
   const [, start, authority, rest] =

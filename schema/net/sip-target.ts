@@ -1,4 +1,6 @@
-/** The destination of a SIP URI: host, port and transport, parsed alike by control plane and engine. */
+/**
+ * The destination of a SIP URI: host, port and transport, parsed alike by control plane and engine.
+ */
 import { isIP } from 'node:net'
 import { agree, type Network, parseAddress } from './ip-address.ts'
 import { parseHostPort, plainHost, readUri } from '../../engine/sip-server/message/index.ts'
@@ -32,14 +34,14 @@ export function sipTarget(value: string): SipTarget | undefined {
 }
 
 /**
- * RFC 3261 §25.1: the last label of a name is not a number. Some parsers read `203.0.28935`, `0xcb007107`
- * and `203.0.113.007` as addresses.
+ * RFC 3261 §25.1: the last label of a name is not a number. Some parsers read `203.0.28935`,
+ * `0xcb007107` and `203.0.113.007` as addresses.
  */
 const isName = /^(?!(?:.*\.)?(?:\d+|0x[\da-f]*)$)[\w.-]+$/
 
 /**
- * Returns the names that determine the addresses of a target: its host, and its SRV names (RFC 3263 §4.2).
- * None for an address.
+ * Returns the names that determine the addresses of a target: its host, and its SRV names (RFC 3263
+ * §4.2). None for an address.
  */
 export function namesBehind({ host, port, transport, isSecure }: SipTarget): readonly string[] {
   if (isIP(host) !== 0) return []
@@ -82,7 +84,10 @@ export function locationOf({ host, netmask }: Omit<Place, 'ports'>): Location {
   return { address, prefixLength: Math.min(netmask, address.family === 4 ? 32 : 128) }
 }
 
-/** Whether two places have an address in common, as far as can be known: names are compared as names. */
+/**
+ * Whether two places have an address in common, as far as can be known: names are compared as
+ * names.
+ */
 export function overlap(one: Location, other: Location): boolean {
   if ('name' in one || 'name' in other)
     return 'name' in one && 'name' in other && one.name === other.name

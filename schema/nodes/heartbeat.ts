@@ -1,7 +1,7 @@
 /**
- * A node writes every second that it lives, and reads the rows of the others. While its writes succeed, and for a set time
- * after the last one, its shares of wallets are its own. Then it grants nothing, because another node may have taken the
- * shares back.
+ * A node writes every second that it lives, and reads the rows of the others. While its writes
+ * succeed, and for a set time after the last one, its shares of wallets are its own. Then it grants
+ * nothing, because another node may have taken the shares back.
  */
 import type { Cancel, Schedule } from '../clock.ts'
 import type { Log } from '../contracts/log.ts'
@@ -20,12 +20,17 @@ import type { NodeTable } from '../database.ts'
 
 export interface HeartbeatDeps {
   readonly identity: NodeIdentity
-  /** Identifies the disk. Absent: a process that was fenced does not come back for its live calls. */
+  /**
+   * Identifies the disk. Absent: a process that was fenced does not come back for its live calls.
+   */
   readonly installId?: string
   /** Of the API. */
   readonly address: string
   readonly version: string
-  /** How long the node grants while the server is unreachable. Milliseconds; absent: for the time to live. */
+  /**
+   * How long the node grants while the server is unreachable. Milliseconds; absent: for the time to
+   * live.
+   */
   readonly offlineMs?: number
   /** A connection that waits for no other statements. */
   readonly connection: Pick<ServerNotices, 'query'>
@@ -33,7 +38,10 @@ export interface HeartbeatDeps {
   readonly settings: { readonly differing: NodesPort['differingSettings'] }
   /** Milliseconds by the steady clock. */
   readonly now: () => number
-  /** The clock of the machine, in milliseconds UTC, and the one that it is compared with. Absent: they are not. */
+  /**
+   * The clock of the machine, in milliseconds UTC, and the one that it is compared with. Absent:
+   * they are not.
+   */
   readonly clocks?: { readonly ofMachine: () => number; readonly ofServer: ServerClock }
   readonly schedule: Schedule
   readonly log: Log
@@ -47,7 +55,10 @@ const CLOCK_STEP_MS = 1_000
 const isOff = (differenceMs: number): boolean => Math.abs(differenceMs) > CLOCK_TOLERANCE_MS
 
 const BEAT_MS = 1_000
-/** The time to live, and a minute for clocks and timers. A node that is silent for longer is gone once its longest grant ends. */
+/**
+ * The time to live, and a minute for clocks and timers. A node that is silent for longer is gone
+ * once its longest grant ends.
+ */
 export const GONE_MS = HEARTBEAT_TTL_MS + 60_000
 /** A node stops using its shares of limits before others treat it as gone. */
 const HOLDING_MS = GONE_MS - 10_000
@@ -63,7 +74,10 @@ const noteClock = `INSERT INTO setting (name, value) VALUES ('${CLOCK_OF_NODE}' 
   ON CONFLICT (name) DO UPDATE SET value = excluded.value`
 const forgetClock = `DELETE FROM setting WHERE name = '${CLOCK_OF_NODE}' || $1`
 
-/** Writes the heartbeat and lists all nodes. A separate list in the same statement would show the old row of this node. */
+/**
+ * Writes the heartbeat and lists all nodes. A separate list in the same statement would show the
+ * old row of this node.
+ */
 const beat = `WITH own AS (
     UPDATE node SET state = $3, live_calls = $4, address = $5, version = $6, sip_uri = $7, sip_addresses = $8,
       longest_grant_seconds = greatest(longest_grant_seconds, $9),
@@ -81,8 +95,9 @@ const fenceGone = `UPDATE node SET epoch = epoch + 1, state = 'stopped'
     AND heartbeat_at + longest_grant_seconds * 1000 < extract(epoch FROM clock_timestamp()) * 1000 - $1`
 
 /**
- * A fenced process comes back under its name, for its live calls: nobody else has the name, and what it held was freed.
- * Its epoch is a new one, so that nothing of it is freed again for the earlier silence.
+ * A fenced process comes back under its name, for its live calls: nobody else has the name, and
+ * what it held was freed. Its epoch is a new one, so that nothing of it is freed again for the
+ * earlier silence.
  */
 const comeBack = `UPDATE node SET epoch = epoch + 1, state = 'draining',
     heartbeat_at = floor(extract(epoch FROM clock_timestamp()) * 1000)
@@ -146,12 +161,18 @@ export class Heartbeat implements NodesPort {
     return this.#deps.settings.differing
   }
 
-  /** Whether the shares of wallets belong to this run of the node: no other node has taken them back. */
+  /**
+   * Whether the shares of wallets belong to this run of the node: no other node has taken them
+   * back.
+   */
   isHoldingMoney(): boolean {
     return (!this.#isFenced || this.#isBack) && this.#silentMs < this.#offlineMs
   }
 
-  /** Whether the shares of limits belong to this node. While the database is unreachable, calls go on within them. */
+  /**
+   * Whether the shares of limits belong to this node. While the database is unreachable, calls go
+   * on within them.
+   */
   isHolding(): boolean {
     return (!this.#isFenced || this.#isBack) && this.#silentMs < HOLDING_MS + this.#extraMs
   }
@@ -161,7 +182,10 @@ export class Heartbeat implements NodesPort {
     return this.#silentMs < this.#offlineMs ? 'valid' : 'unheard'
   }
 
-  /** The steady clock stands still while the machine sleeps: what others may have done meanwhile is known after a beat. */
+  /**
+   * The steady clock stands still while the machine sleeps: what others may have done meanwhile is
+   * known after a beat.
+   */
   get #silentMs(): number {
     return Math.max(this.heartbeatAgeMs, this.#wallNow() - this.#beatWallAt)
   }
@@ -213,7 +237,9 @@ export class Heartbeat implements NodesPort {
     this.#countCalls = count
   }
 
-  /** How long a grant of this process may last. The next heartbeat stores it; it never decreases. */
+  /**
+   * How long a grant of this process may last. The next heartbeat stores it; it never decreases.
+   */
   grantsFor(longestSeconds: () => number): void {
     this.#longestGrantSeconds = longestSeconds
   }
@@ -279,8 +305,8 @@ export class Heartbeat implements NodesPort {
   }
 
   /**
-   * Warns when the clock of this machine differs from the server's, once for each time that it begins to. Returns for how
-   * long the steady clock has stood still.
+   * Warns when the clock of this machine differs from the server's, once for each time that it
+   * begins to. Returns for how long the steady clock has stood still.
    */
   #compareClocks(rows: readonly Row[], asked: { sentAt: number; answeredAt: number }): number {
     const { clocks, log } = this.#deps
@@ -315,7 +341,10 @@ export class Heartbeat implements NodesPort {
     this.#beatWallAt = Math.max(this.#beatWallAt, sentWallAt)
   }
 
-  /** Another process has the name, or others have freed what this one held: it was paused, cut off or asleep. */
+  /**
+   * Another process has the name, or others have freed what this one held: it was paused, cut off
+   * or asleep.
+   */
   async #fence(stoodStillMs: number): Promise<void> {
     this.#isFenced = true
     this.#isBack = false
@@ -344,7 +373,9 @@ export class Heartbeat implements NodesPort {
     this.#onFenced({ stoodStillMs, mayHold: this.#isBack })
   }
 
-  /** The heartbeat is sent every second, so it notices a failing server before other statements do. */
+  /**
+   * The heartbeat is sent every second, so it notices a failing server before other statements do.
+   */
   #note(isWorking: boolean): void {
     const { storage } = this.#deps
     if (isWorking) storage.working(this)

@@ -1,6 +1,6 @@
 /**
- * The processes that share a database, by their names. Times are those of the database server, so that the clocks of
- * machines need not agree.
+ * The processes that share a database, by their names. Times are those of the database server, so
+ * that the clocks of machines need not agree.
  */
 import { existsSync, linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { type Selectable, sql } from 'kysely'
@@ -18,24 +18,33 @@ export interface NewNode {
   readonly installId: string
   readonly address: string
   readonly version: string
-  /** How long the node grants while the server is unreachable. Milliseconds; absent: for the time to live. */
+  /**
+   * How long the node grants while the server is unreachable. Milliseconds; absent: for the time to
+   * live.
+   */
   readonly offlineMs?: number
 }
 
 /** A node that is silent for longer is `lost`: it may be dead. Milliseconds. */
 export const HEARTBEAT_TTL_MS = 10_000
-/** Followed by the name of a node: its row of `setting` with the settings that all nodes compare. */
+/**
+ * Followed by the name of a node: its row of `setting` with the settings that all nodes compare.
+ */
 export const SETTINGS_OF_NODE = 'settings of node '
-/** Followed by the name of a node: by how many milliseconds its clock is ahead of the server's, beyond the tolerance. */
+/**
+ * Followed by the name of a node: by how many milliseconds its clock is ahead of the server's,
+ * beyond the tolerance.
+ */
 export const CLOCK_OF_NODE = 'clock of node '
 /** Rows of nodes that are silent for longer are removed: a name may never be used again. */
 const FORGOTTEN_MS = 30 * 86_400_000
 
 /**
- * Registers the process under its name with the next epoch, which fences the process that had the name. Safe to repeat:
- * an unused epoch does no harm.
+ * Registers the process under its name with the next epoch, which fences the process that had the
+ * name. Safe to repeat: an unused epoch does no harm.
  *
- * @throws {DatabaseRefused} a process with another disk has the name, and its last heartbeat is recent.
+ * @throws {DatabaseRefused} a process with another disk has the name, and its last heartbeat is
+ * recent.
  */
 export function registerNode(store: Store, node: NewNode): Promise<NodeIdentity> {
   const { name, installId, address, version, offlineMs = HEARTBEAT_TTL_MS } = node
@@ -71,7 +80,10 @@ export function registerNode(store: Store, node: NewNode): Promise<NodeIdentity>
   })
 }
 
-/** Otherwise a client that repeats a request with the same `Idempotency-Key` would get "in progress" for minutes. */
+/**
+ * Otherwise a client that repeats a request with the same `Idempotency-Key` would get "in progress"
+ * for minutes.
+ */
 async function endRequestsOf(store: Store, run: NodeIdentity): Promise<void> {
   const claims = store.db.deleteFrom('idempotent_claim')
   await execute(
@@ -81,8 +93,8 @@ async function endRequestsOf(store: Store, run: NodeIdentity): Promise<void> {
 }
 
 /**
- * Removes notes about nodes that no longer exist: they would grow with each name. A node that returns counts its epochs from
- * 1 again, and an old note would suppress its events.
+ * Removes notes about nodes that no longer exist: they would grow with each name. A node that
+ * returns counts its epochs from 1 again, and an old note would suppress its events.
  */
 async function removeNotes(store: Store): Promise<void> {
   const notes = (prefix: string) =>
@@ -116,7 +128,8 @@ function refuseAlive(
   now: number,
 ): void {
   const silentMs = now - beatAt
-  // So long it may grant from its shares of wallets, which the next process of this name takes over.
+  // So long it may grant from its shares of wallets, which the next process of this name takes
+  // over.
   const aliveMs = Math.max(HEARTBEAT_TTL_MS, offlineMs)
   if (state === 'stopped' || silentMs >= aliveMs) return
   const seconds = Math.ceil((aliveMs - silentMs) / 1_000)
@@ -148,8 +161,8 @@ export async function servingNodes(statements: Statements): Promise<readonly str
 }
 
 /**
- * The id of a disk: a random number in a file next to the journal of calls. Two processes with one node name have the same
- * number only if one runs after the other.
+ * The id of a disk: a random number in a file next to the journal of calls. Two processes with one
+ * node name have the same number only if one runs after the other.
  */
 const ID = /^[0-9a-f]{32}$/
 

@@ -1,9 +1,13 @@
 /**
- * The clock of the database server, which all processes that share it have in common, as the steady clock of this process
- * continues it between two answers. The clock of a machine may differ from it by minutes.
+ * The clock of the database server, which all processes that share it have in common, as the steady
+ * clock of this process continues it between two answers. The clock of a machine may differ from it
+ * by minutes.
  */
 
-/** What one answer of the server says about its clock. Steady times of this process, and the server's time between them. */
+/**
+ * What one answer of the server says about its clock. Steady times of this process, and the
+ * server's time between them.
+ */
 export interface ServerTime {
   readonly sentAt: number
   readonly answeredAt: number
@@ -28,8 +32,8 @@ export class ServerClock {
   readonly now = (): number => this.#steadyNow() + this.#offsetMs
 
   /**
-   * Corrects the clock by as little as the answer demands. Returns for how long the steady clock has stood still, or less:
-   * the machine was asleep. Negative: it was ahead.
+   * Corrects the clock by as little as the answer demands. Returns for how long the steady clock
+   * has stood still, or less: the machine was asleep. Negative: it was ahead.
    */
   note({ sentAt, answeredAt, serverAt }: ServerTime): number {
     const before = this.#offsetMs

@@ -1,6 +1,7 @@
 /**
- * Settings that must be the same on all nodes. Each node writes its settings to a row of the database and compares those of
- * the live nodes. A difference is logged, not refused: operators change such a setting on one node after the other.
+ * Settings that must be the same on all nodes. Each node writes its settings to a row of the
+ * database and compares those of the live nodes. A difference is logged, not refused: operators
+ * change such a setting on one node after the other.
  */
 import type { Cancel, Schedule } from '../clock.ts'
 import type { Log } from '../contracts/log.ts'

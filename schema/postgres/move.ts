@@ -1,6 +1,6 @@
 /**
- * Copies a database from SQLite to a PostgreSQL server: all of it in one transaction, or nothing. Before it is
- * committed, the rows of every table and the sum of every amount are compared.
+ * Copies a database from SQLite to a PostgreSQL server: all of it in one transaction, or nothing.
+ * Before it is committed, the rows of every table and the sum of every amount are compared.
  */
 import type Sqlite from 'better-sqlite3'
 import { DatabaseRefused } from '../sql/failure.ts'
@@ -47,7 +47,9 @@ export function moveToServer(
   })
 }
 
-/** Referenced tables come first. Tables that a server's processes write for each other are left out. */
+/**
+ * Referenced tables come first. Tables that a server's processes write for each other are left out.
+ */
 function inOrder(source: Sqlite.Database): readonly string[] {
   const waiting = new Set(
     texts(

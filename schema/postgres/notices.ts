@@ -1,6 +1,7 @@
 /**
- * Notices between processes that share a PostgreSQL database: LISTEN and NOTIFY, on a separate connection that is opened
- * again when it breaks. Notices sent meanwhile are lost, so handlers are called after each gap.
+ * Notices between processes that share a PostgreSQL database: LISTEN and NOTIFY, on a separate
+ * connection that is opened again when it breaks. Notices sent meanwhile are lost, so handlers are
+ * called after each gap.
  */
 import pg from 'pg'
 import type { Cancel, Schedule } from '../clock.ts'
@@ -38,7 +39,10 @@ export class ServerNotices {
     this.#hosts = new Hosts(deps.url)
   }
 
-  /** Connects. Resolves when all channels are listened to, or after the first failure, and then keeps trying. */
+  /**
+   * Connects. Resolves when all channels are listened to, or after the first failure, and then
+   * keeps trying.
+   */
   async start(): Promise<void> {
     await this.#connect()
   }
@@ -75,7 +79,10 @@ export class ServerNotices {
     return () => void this.#onGap.delete(handler)
   }
 
-  /** Notifies all processes, soon. Without a connection the notice is lost: callers must tolerate that. */
+  /**
+   * Notifies all processes, soon. Without a connection the notice is lost: callers must tolerate
+   * that.
+   */
   notify(channel: string, payload: string): void {
     if (this.#client === undefined) return
     this.#send(this.#client, 'SELECT pg_notify($1, $2)', [channel, payload]).catch(ignored)

@@ -140,7 +140,10 @@ async function migrateAt(
   }
 }
 
-/** Turns an error of the server, such as a wrong password, into a refusal that names the database. Returns other errors unchanged. */
+/**
+ * Turns an error of the server, such as a wrong password, into a refusal that names the database.
+ * Returns other errors unchanged.
+ */
 export function refusalOf(name: string, error: unknown): unknown {
   const isOfServer = error instanceof DatabaseUnavailable || error instanceof pg.DatabaseError
   if (!isOfServer) return error
@@ -179,7 +182,10 @@ export const queryBuilder = (): Kysely<Database> =>
 /** Longer than a round trip through any network that a node can work with. */
 const ANSWER_MS = 3_000
 
-/** Whether a retry may succeed. False: a person has to repair something first, such as a wrong password. */
+/**
+ * Whether a retry may succeed. False: a person has to repair something first, such as a wrong
+ * password.
+ */
 export function isServerUnavailable(error: unknown): boolean {
   const cause = error instanceof DatabaseRefused ? error.cause : error
   if (cause instanceof DatabaseUnavailable && isUnreadableFile(cause.cause)) return false

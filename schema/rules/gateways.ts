@@ -1,6 +1,6 @@
 /**
- * The source of a carrier gateway's calls: network and port. The engine recognizes calls by it, and the API
- * rejects ambiguous ones, so both agree (SPECIFICATION.md §10.1).
+ * The source of a carrier gateway's calls: network and port. The engine recognizes calls by it, and
+ * the API rejects ambiguous ones, so both agree (SPECIFICATION.md §10.1).
  */
 import { isIP } from 'node:net'
 import {
@@ -34,8 +34,9 @@ export function recognizedPort({
 }
 
 /**
- * Returns the network that is recognized as the gateway; undefined when `address` is not an address. A host
- * name covers single addresses: a mask around whatever it resolves to would admit unknown sources.
+ * Returns the network that is recognized as the gateway; undefined when `address` is not an
+ * address. A host name covers single addresses: a mask around whatever it resolves to would admit
+ * unknown sources.
  */
 export function recognizedNetwork(
   { host, netmask }: Pick<GatewaySource, 'host' | 'netmask'>,
@@ -50,8 +51,9 @@ export function recognizedNetwork(
 }
 
 /**
- * Whether the same call could come from either without a preference. Networks of different size do not
- * conflict, because the smaller one wins; nor do a port and any port. A host name is compared as a name.
+ * Whether the same call could come from either without a preference. Networks of different size do
+ * not conflict, because the smaller one wins; nor do a port and any port. A host name is compared
+ * as a name.
  */
 export function isAmbiguous(one: GatewaySource, other: GatewaySource): boolean {
   return identityOf(one) === identityOf(other)
@@ -67,8 +69,8 @@ function identityOf(gateway: GatewaySource): string {
 }
 
 /**
- * Whether a request would reach a carrier's gateway. Only priced routes may call a gateway, because any
- * other path would be free. The API rejects what the engine would reject.
+ * Whether a request would reach a carrier's gateway. Only priced routes may call a gateway, because
+ * any other path would be free. The API rejects what the engine would reject.
  */
 export interface CarrierGateway extends GatewaySource {
   /** Name of its carrier. */
@@ -77,12 +79,14 @@ export interface CarrierGateway extends GatewaySource {
   readonly tenantId: number | null
 }
 
-/** The owner of the agent, set or phone that sends the request: a tenant, the platform, or unknown. */
+/**
+ * The owner of the agent, set or phone that sends the request: a tenant, the platform, or unknown.
+ */
 export type Sender = number | 'platform' | 'unknown'
 
 /**
- * Returns the gateway at the DNS addresses of a URI; undefined when there is none, or DNS did not answer in
- * time.
+ * Returns the gateway at the DNS addresses of a URI; undefined when there is none, or DNS did not
+ * answer in time.
  */
 export type GatewayLookup = (uri: string, sender: Sender) => CarrierGateway | undefined
 
@@ -96,8 +100,9 @@ export interface DnsAnswers {
 export const senderOf = (tenantId: number | null): Sender => tenantId ?? 'platform'
 
 /**
- * Gateway names of the platform and of the sender's tenant count, and those of other tenants too: their
- * carriers would charge them. For the platform, names of tenants do not count: no tenant may restrict it.
+ * Gateway names of the platform and of the sender's tenant count, and those of other tenants too:
+ * their carriers would charge them. For the platform, names of tenants do not count: no tenant may
+ * restrict it.
  */
 export const isNamed = (
   { host, tenantId }: CarrierGateway,
@@ -128,10 +133,10 @@ export function gatewayNamedBy(
 }
 
 /**
- * Whether the address of a target belongs to the gateway at `gatewayAddress`. For carriers of the platform
- * and of the sender's tenant, the whole network counts at any port, because a carrier has several. For
- * carriers of other tenants only the exact address and port do, so that no tenant can make nodes and phones
- * of others unreachable.
+ * Whether the address of a target belongs to the gateway at `gatewayAddress`. For carriers of the
+ * platform and of the sender's tenant, the whole network counts at any port, because a carrier has
+ * several. For carriers of other tenants only the exact address and port do, so that no tenant can
+ * make nodes and phones of others unreachable.
  */
 export function isGatewayAddress(
   gateway: CarrierGateway,
@@ -174,11 +179,15 @@ export function wantedPort({ host, port, transport, isSecure }: SipTarget): numb
 }
 
 /**
- * The addresses and listeners of this installation. No node or gateway may be one of its SIP listeners, and no address of a
- * tenant may lead to a network that only this machine reaches. Read again for each check: interfaces and nodes change.
+ * The addresses and listeners of this installation. No node or gateway may be one of its SIP
+ * listeners, and no address of a tenant may lead to a network that only this machine reaches. Read
+ * again for each check: interfaces and nodes change.
  */
 export interface OwnNetwork {
-  /** Addresses of this machine with the lengths of their networks, and addresses of other nodes: CIDRs. */
+  /**
+   * Addresses of this machine with the lengths of their networks, and addresses of other nodes:
+   * CIDRs.
+   */
   readonly networks: () => readonly string[]
   /** SIP listeners of this and of other nodes. */
   readonly listeners: () => readonly OwnListener[]
@@ -198,9 +207,9 @@ export interface OwnListener {
 export const nowhere: OwnNetwork = { networks: () => [], listeners: () => [], allowed: [] }
 
 /**
- * Returns a check whether an address belongs to the machine or leads nowhere from outside: loopback,
- * link-local, multicast, and the machine's private networks. Of a public network only the machine's own
- * address counts: everyone reaches the others. An address that cannot be read counts.
+ * Returns a check whether an address belongs to the machine or leads nowhere from outside:
+ * loopback, link-local, multicast, and the machine's private networks. Of a public network only the
+ * machine's own address counts: everyone reaches the others. An address that cannot be read counts.
  */
 export function innerCheck({ networks, allowed }: OwnNetwork): (address: string) => boolean {
   const inner = [...ALWAYS_INNER, ...networks().map(ownPart)].flatMap(networkOf)
@@ -252,7 +261,10 @@ function ownPart(cidr: string): string {
   return isPrivate(address) ? cidr : address
 }
 
-/** NAT64 (RFC 6052, RFC 8215), SIIT (RFC 7915), IPv4-compatible (RFC 4291 §2.5.5.1): the last word; 6to4 (RFC 3056): behind the prefix. */
+/**
+ * NAT64 (RFC 6052, RFC 8215), SIIT (RFC 7915), IPv4-compatible (RFC 4291 §2.5.5.1): the last word;
+ * 6to4 (RFC 3056): behind the prefix.
+ */
 function embeddedIpv4({ family, words }: IpAddress): readonly IpAddress[] {
   if (family === 4) return []
   const [one = 0, two = 0, three = 0, four = 0] = words
@@ -263,7 +275,10 @@ function embeddedIpv4({ family, words }: IpAddress): readonly IpAddress[] {
   return one >>> 16 === 0x2002 ? [{ family: 4, words: [in6to4] }] : []
 }
 
-/** Whether requests for a target would arrive at a SIP listener of this installation, by its name or its addresses. */
+/**
+ * Whether requests for a target would arrive at a SIP listener of this installation, by its name or
+ * its addresses.
+ */
 export function isOwnListener(
   target: SipTarget,
   addresses: readonly string[],

@@ -1,4 +1,7 @@
-/** Media rules as they are stored and inherited, codecs, files of recordings, and supervision by PBX nodes. Pure. */
+/**
+ * Media rules as they are stored and inherited, codecs, files of recordings, and supervision by PBX
+ * nodes. Pure.
+ */
 import type { DtmfMode, MediaPolicy, MediaProfile, MediaRules } from '../contracts/field-values.ts'
 
 export interface MediaColumns {
@@ -78,7 +81,10 @@ const byLowerCase = new Map(codecNames.map((name) => [name.toLowerCase(), name])
 
 const callUuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-/** The file of a call's recording. Undefined: no call of ours has such a uuid, and no other text reaches a path. */
+/**
+ * The file of a call's recording. Undefined: no call of ours has such a uuid, and no other text
+ * reaches a path.
+ */
 export const recordingFile = (uuid: string): string | undefined =>
   callUuid.test(uuid) ? `${uuid}.wav` : undefined
 
@@ -97,8 +103,8 @@ export interface SpyValues {
 }
 
 /**
- * The URI at which the PBX nodes of a dispatcher set connect a supervisor to one of their calls: a SIP URI
- * with placeholders, such as `sip:spy-{mode}-{call_uuid}@{node}`. The PBX mixes the media.
+ * The URI at which the PBX nodes of a dispatcher set connect a supervisor to one of their calls: a
+ * SIP URI with placeholders, such as `sip:spy-{mode}-{call_uuid}@{node}`. The PBX mixes the media.
  */
 export const renderSpyUri = (template: string, values: SpyValues): string =>
   template.replace(/\{(call_uuid|mode|side|node)\}/g, (_all, name: keyof SpyValues) => values[name])

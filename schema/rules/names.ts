@@ -30,12 +30,15 @@ function closeNames(wrong: string, names: Iterable<string>): readonly string[] {
     .slice(0, MAX_OFFERED)
 }
 
-/** In lower case, because a wrong case is the commonest mistake, and without the parameters of a URI, which are often omitted. */
+/**
+ * In lower case, because a wrong case is the commonest mistake, and without the parameters of a
+ * URI, which are often omitted.
+ */
 const plain = (name: string): string => name.trim().toLowerCase().replace(/;.*/, '')
 
 /**
- * Returns the name of `known` that `word` misspells: at most two letters differ, or a part is missing or
- * added.
+ * Returns the name of `known` that `word` misspells: at most two letters differ, or a part is
+ * missing or added.
  */
 export function nearMiss(word: string, known: Iterable<string>): string | undefined {
   if (word.length > MAX_LENGTH) return undefined
@@ -59,7 +62,10 @@ function hasOtherEnd(one: string, other: string): boolean {
   return short.includes('_') && long.startsWith(`${short}_`)
 }
 
-/** Edit distance: inserted, deleted and replaced letters, and swapped neighbours (optimal string alignment). */
+/**
+ * Edit distance: inserted, deleted and replaced letters, and swapped neighbours (optimal string
+ * alignment).
+ */
 function slipsBetween(one: string, other: string): number {
   if (Math.abs(one.length - other.length) > MAX_SLIPS) return Infinity
   let before: number[] = []

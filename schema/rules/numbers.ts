@@ -1,17 +1,19 @@
 /** Telephone numbers: their normal form, rules that rewrite them, prefixes and exit codes. Pure. */
 
 /**
- * The normal form of a telephone number: an optional `+`, then `0-9`, `*` and `#`, 64 characters at most.
- * Price, block, route, limits and records use only this form, so that different notations of a number are
- * the same number.
+ * The normal form of a telephone number: an optional `+`, then `0-9`, `*` and `#`, 64 characters at
+ * most. Price, block, route, limits and records use only this form, so that different notations of
+ * a number are the same number.
  */
 export interface ReadNumber {
   /**
-   * `number`: `text` is in normal form. `name`: it contains a letter, like a user name. `malformed`:
-   * neither, such as `++1`, `1+2`, full-width digits, or only separators.
+   * `number`: `text` is in normal form. `name`: it contains a letter, like a user name.
+   * `malformed`: neither, such as `++1`, `1+2`, full-width digits, or only separators.
    */
   readonly kind: 'number' | 'name' | 'malformed'
-  /** The normal form; or else the original text without control characters, cut at 64 characters. */
+  /**
+   * The normal form; or else the original text without control characters, cut at 64 characters.
+   */
   readonly text: string
 }
 
@@ -19,7 +21,9 @@ const MAX_NUMBER_LENGTH = 64
 /** With separators and escapes. A longer text is malformed without being parsed. */
 const MAX_SPELLING_LENGTH = 128
 
-/** Parses a number in human notation: visual separators (RFC 3966 §5.1.1) and spaces are ignored. */
+/**
+ * Parses a number in human notation: visual separators (RFC 3966 §5.1.1) and spaces are ignored.
+ */
 export function readNumber(text: string): ReadNumber {
   if (isNumber(text)) return { kind: 'number', text }
   if (text.length > MAX_SPELLING_LENGTH) return { kind: 'malformed', text: printable(text) }
@@ -29,8 +33,9 @@ export function readNumber(text: string): ReadNumber {
 }
 
 /**
- * Parses the user part of a SIP URI or the number of a tel URI. Parameters after the first `;` (RFC 3966
- * §3: `phone-context`, `ext`, `isub`, `npdi` …) are not part of the number; escapes are decoded once.
+ * Parses the user part of a SIP URI or the number of a tel URI. Parameters after the first `;` (RFC
+ * 3966 §3: `phone-context`, `ext`, `isub`, `npdi` …) are not part of the number; escapes are
+ * decoded once.
  */
 export function readUserPart(user: string): ReadNumber {
   if (isNumber(user)) return { kind: 'number', text: user }
@@ -71,9 +76,9 @@ const printable = (text: string): string =>
     .slice(0, MAX_NUMBER_LENGTH)
 
 /**
- * Rules that rewrite a telephone number, as carriers store them: the first matching rule replaces its match
- * with `replace`. `match` is a small subset of JavaScript's regular expressions, chosen so that no rule
- * takes longer than a millisecond on any number.
+ * Rules that rewrite a telephone number, as carriers store them: the first matching rule replaces
+ * its match with `replace`. `match` is a small subset of JavaScript's regular expressions, chosen
+ * so that no rule takes longer than a millisecond on any number.
  */
 export interface NumberRule {
   readonly match: string
@@ -97,7 +102,10 @@ const maxWays = 50_000
 const token =
   /(?<open>\((?:\?:)?)|(?<close>\))|(?<alternative>\|)|(?:\\[d+*#.^$?]|\[\^?(?:\\d|[0-9A-Za-z*#+_.-])+\]|[0-9A-Za-z#_@.-])(?<quantifier>[?*+]|\{\d{1,2}(?:,\d{0,2})?\})?/y
 
-/** Returns the problem of a rule, or undefined. `match` may contain groups, but no nested or repeated ones. */
+/**
+ * Returns the problem of a rule, or undefined. `match` may contain groups, but no nested or
+ * repeated ones.
+ */
 export function numberRuleProblem({ match, replace }: NumberRule): string | undefined {
   if (match === '') return 'match is empty'
   if (match.length > maxRuleLength || replace.length > maxRuleLength)
@@ -215,9 +223,10 @@ function rewritten(number: string, found: RegExpExecArray, replace: string): str
 const MAX_PREFIX_LENGTH = 20
 
 /**
- * Returns the digits of a prefix as it was written, or why it is none. A prefix is `+`, digits (with `*` and `#`) and
- * spaces. Whatever else stands in a number for the eye means something in a table: `447-449` is a range, `44792.0` a
- * number of a spreadsheet, and `44(0)20` has a digit that nobody dials. Without those signs each would be another prefix.
+ * Returns the digits of a prefix as it was written, or why it is none. A prefix is `+`, digits
+ * (with `*` and `#`) and spaces. Whatever else stands in a number for the eye means something in a
+ * table: `447-449` is a range, `44792.0` a number of a spreadsheet, and `44(0)20` has a digit that
+ * nobody dials. Without those signs each would be another prefix.
  */
 export function readPrefix(
   spelling: string,
@@ -243,10 +252,11 @@ function prefixProblem(plain: string): string {
 }
 
 /**
- * The stored form of a prefix of called numbers that a spend guard brakes. A price may differ between two spellings of a
- * number; what a guard covers does not: `+1900`, `001900`, `01900`, `1 900` and `*31#1900` all begin with `1900`. A
- * prefix with one leading zero, such as `0900`, is a national one, and covers numbers that are dialled with a zero. Exit
- * codes are left out, too: those of the installation, or where it names none, the usual ones.
+ * The stored form of a prefix of called numbers that a spend guard brakes. A price may differ
+ * between two spellings of a number; what a guard covers does not: `+1900`, `001900`, `01900`, `1
+ * 900` and `*31#1900` all begin with `1900`. A prefix with one leading zero, such as `0900`, is a
+ * national one, and covers numbers that are dialled with a zero. Exit codes are left out, too:
+ * those of the installation, or where it names none, the usual ones.
  *
  * Empty: all numbers. Undefined: it is no prefix, or only zeros, which say nothing.
  */
@@ -272,13 +282,19 @@ export function coversNumber(prefix: string, number: string, exitCodes?: ExitCod
   )
 }
 
-/** A stored prefix as it is compared: it may have been stored before the installation had these exit codes. */
+/**
+ * A stored prefix as it is compared: it may have been stored before the installation had these exit
+ * codes.
+ */
 export function comparedPrefix(prefix: string, exitCodes?: ExitCodes): string {
   const significant = internationalPrefix(prefix, exitCodes)
   return significant === ANY_INTERNATIONAL ? prefix : significant
 }
 
-/** The digits that a number may stand for, to compare with prefixes: one text for nearly every number, a few for odd beginnings. */
+/**
+ * The digits that a number may stand for, to compare with prefixes: one text for nearly every
+ * number, a few for odd beginnings.
+ */
 export function spellingsOf(number: string, exitCodes = usualExitCodes): readonly string[] {
   const digits = withoutPlus(number)
   if (!/^[0*#]/.test(digits) && !exitCodes.some((code) => digits.startsWith(code))) return [digits]
@@ -323,23 +339,28 @@ const withoutZeros = (digits: string, code = ''): string =>
   digits.slice(code.length).replace(/^0+/, '')
 
 /**
- * Exit codes: what is dialled in place of `+`, such as `00` in Europe and `011` in North America. Which digits are one
- * depends on the place: `0114` is +4 in Denver, and Sheffield in London. So an installation names its own (`EXIT_CODES`),
- * and a number that begins with one of them becomes the number with `+`, before it is priced, blocked, routed or counted.
- * The longest is first.
+ * Exit codes: what is dialled in place of `+`, such as `00` in Europe and `011` in North America.
+ * Which digits are one depends on the place: `0114` is +4 in Denver, and Sheffield in London. So an
+ * installation names its own (`EXIT_CODES`), and a number that begins with one of them becomes the
+ * number with `+`, before it is priced, blocked, routed or counted. The longest is first.
  */
 export type ExitCodes = readonly string[]
 
 /**
- * The exit codes of spend guards where the installation names none: `00` (recommended by ITU-T E.164), `0011` of
- * Australia, `011` of North America, and `810` of Russia and its neighbours.
+ * The exit codes of spend guards where the installation names none: `00` (recommended by ITU-T
+ * E.164), `0011` of Australia, `011` of North America, and `810` of Russia and its neighbours.
  */
 export const usualExitCodes: ExitCodes = ['0011', '011', '810', '00']
 
-/** A shorter number is an extension or a service of the place, and no country code begins with 0. */
+/**
+ * A shorter number is an extension or a service of the place, and no country code begins with 0.
+ */
 const INTERNATIONAL = /^[1-9][0-9]{4}[0-9*#]*$/
 
-/** A number in the normal form, with `+` in place of an exit code, also of one that was dialled again and again. */
+/**
+ * A number in the normal form, with `+` in place of an exit code, also of one that was dialled
+ * again and again.
+ */
 export function international(number: string, exitCodes: ExitCodes | undefined): string {
   if (exitCodes === undefined) return number
   // No country code begins with 0: behind a plus, such a code is one all the same.
@@ -354,7 +375,10 @@ export function international(number: string, exitCodes: ExitCodes | undefined):
 /** The meaning of a prefix that is only an exit code: every number with a `+`. */
 export const ANY_INTERNATIONAL = '+'
 
-/** Returns the form in which a stored prefix compares with results of `international`; without a leading `+`. */
+/**
+ * Returns the form in which a stored prefix compares with results of `international`; without a
+ * leading `+`.
+ */
 export function internationalPrefix(prefix: string, exitCodes: ExitCodes | undefined): string {
   const digits = withoutPlus(prefix)
   const code = exitCodes === undefined ? '' : exitCodeOf(digits, exitCodes)
@@ -365,8 +389,9 @@ export function internationalPrefix(prefix: string, exitCodes: ExitCodes | undef
 }
 
 /**
- * How long a prefix is that means every number with a `+`, in a number that has passed `international`: 0 behind a plus, else
- * the code that the number still begins with, such as `000441632960000`. Undefined: it begins with none.
+ * How long a prefix is that means every number with a `+`, in a number that has passed
+ * `international`: 0 behind a plus, else the code that the number still begins with, such as
+ * `000441632960000`. Undefined: it begins with none.
  */
 export function codeLength(number: string, exitCodes: ExitCodes = []): number | undefined {
   const digits = number.startsWith('+0') ? number.slice(1) : number
@@ -376,9 +401,9 @@ export function codeLength(number: string, exitCodes: ExitCodes = []): number | 
 }
 
 /**
- * The numbers by which a call is priced, blocked and guarded, of which a gateway gets `sent` in place of `dialled`. Digits in
- * front of the whole dialled number may complete it, or be a carrier's own: both count. A code with `*` or `#` is a carrier's
- * own, and says nothing.
+ * The numbers by which a call is priced, blocked and guarded, of which a gateway gets `sent` in
+ * place of `dialled`. Digits in front of the whole dialled number may complete it, or be a
+ * carrier's own: both count. A code with `*` or `#` is a carrier's own, and says nothing.
  */
 export function countedNumbers(
   sent: string,

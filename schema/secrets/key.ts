@@ -1,4 +1,7 @@
-/** The encryption of secrets, and its key in a file next to the database: a copy of one is useless without the other. */
+/**
+ * The encryption of secrets, and its key in a file next to the database: a copy of one is useless
+ * without the other.
+ */
 import {
   generateKeySync,
   createCipheriv,
@@ -42,8 +45,8 @@ export function readKeyFile(path: string): string | undefined {
 }
 
 /**
- * Writes a new key, readable by its owner only. It is on the disk before anything is encrypted with it, and
- * complete when it gets its name. If another process was first, its key stays.
+ * Writes a new key, readable by its owner only. It is on the disk before anything is encrypted with
+ * it, and complete when it gets its name. If another process was first, its key stays.
  */
 export function createKeyFile(path: string): void {
   const unfinished = `${path}.${process.pid}`
@@ -74,7 +77,10 @@ function syncFolder(path: string): void {
   }
 }
 
-/** The setting that is encrypted at the first use of the key: a key that cannot decrypt it is a wrong key. */
+/**
+ * The setting that is encrypted at the first use of the key: a key that cannot decrypt it is a
+ * wrong key.
+ */
 export const KEY_MARK = 'secret_key_mark'
 const markPlace: SecretLocation = { table: 'setting', column: 'value', row: KEY_MARK }
 
@@ -171,8 +177,8 @@ export class SecretBox {
   }
 
   /**
-   * A nonce must never be used for two different texts. As a keyed hash of the text and its place it cannot
-   * be (RFC 8452 does the same), even with a bad source of randomness.
+   * A nonce must never be used for two different texts. As a keyed hash of the text and its place
+   * it cannot be (RFC 8452 does the same), even with a bad source of randomness.
    */
   #nonceFor(where: Buffer, text: string): Buffer {
     const hash = createHmac('sha256', this.#nonceKey).update(where).update('\0').update(text)

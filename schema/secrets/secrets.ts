@@ -30,7 +30,10 @@ const columns = [
 export interface Secrets {
   /** @throws {DatabaseRefused} the key is missing, or belongs to another database. */
   seal(place: SecretLocation, text: string): string
-  /** Undefined when damaged or moved from another row. A text from before encryption is returned as it is. */
+  /**
+   * Undefined when damaged or moved from another row. A text from before encryption is returned as
+   * it is.
+   */
   open(place: SecretLocation, stored: string): string | undefined
   /**
    * Returns 32 bytes for one purpose: the same in every process that has the key.
@@ -74,8 +77,8 @@ export class LocalSecrets implements Secrets {
   }
 
   /**
-   * Checks the key, and encrypts texts that an earlier version stored in clear. Returns their number. Safe to
-   * repeat. Call it after `migrate`.
+   * Checks the key, and encrypts texts that an earlier version stored in clear. Returns their
+   * number. Safe to repeat. Call it after `migrate`.
    *
    * @throws {DatabaseRefused} the key is missing, or belongs to another database.
    */
@@ -93,7 +96,10 @@ export class LocalSecrets implements Secrets {
     return count
   }
 
-  /** Returns why the secrets cannot be read with the current key; undefined when they can. Changes nothing. */
+  /**
+   * Returns why the secrets cannot be read with the current key; undefined when they can. Changes
+   * nothing.
+   */
   problem(): string | undefined {
     return keyProblem(this.#mark(), this.#keyText(), this.keySource)
   }
@@ -165,7 +171,8 @@ export interface ServerKey {
 /**
  * Takes the key, and makes one where none was ever used. Call it after the migrations.
  *
- * @throws {DatabaseRefused} the key is missing, or another one than the database was first used with.
+ * @throws {DatabaseRefused} the key is missing, or another one than the database was first used
+ * with.
  */
 export async function openServerSecrets(
   statements: Statements,

@@ -1,4 +1,7 @@
-/** The reasons of failed statements, the same for every database, and of databases that are not used. */
+/**
+ * The reasons of failed statements, the same for every database, and of databases that are not
+ * used.
+ */
 
 export type Failure =
   /** Another row has the same values in a unique index. */
@@ -25,11 +28,17 @@ export class DatabaseUnavailable extends Error {
   override readonly name = 'DatabaseUnavailable'
 }
 
-/** A file that the URL names, such as the CA of `sslrootcert`. The missing socket of a server that is down is not such a file. */
+/**
+ * A file that the URL names, such as the CA of `sslrootcert`. The missing socket of a server that
+ * is down is not such a file.
+ */
 export const isUnreadableFile = (error: unknown): boolean =>
   error instanceof Error && 'syscall' in error && error.syscall === 'open'
 
-/** Undefined for errors that do not come from the database, and for those that a caller cannot act on. */
+/**
+ * Undefined for errors that do not come from the database, and for those that a caller cannot act
+ * on.
+ */
 export function failureOf(error: unknown): Failure | undefined {
   if (error instanceof DatabaseUnavailable) return { kind: 'unavailable' }
   const code = codeOf(error)
@@ -44,7 +53,10 @@ export function failureOf(error: unknown): Failure | undefined {
 /** The server ended the statement: it took longer than a statement may. */
 export const isTimedOut = (error: unknown): boolean => codeOf(error) === '57014'
 
-/** The name of an SQLite error, such as `SQLITE_FULL`, or the five characters of PostgreSQL; empty for other errors. */
+/**
+ * The name of an SQLite error, such as `SQLITE_FULL`, or the five characters of PostgreSQL; empty
+ * for other errors.
+ */
 const codeOf = (error: unknown): string =>
   error instanceof Error && 'code' in error ? String(error.code) : ''
 
@@ -92,7 +104,9 @@ export class DatabaseRefused extends Error {
   override readonly name = 'DatabaseRefused'
 }
 
-/** SQLite's `application_id` of a database of this program: "toll". Unreleased versions wrote none. */
+/**
+ * SQLite's `application_id` of a database of this program: "toll". Unreleased versions wrote none.
+ */
 export const APPLICATION_ID = 0x74_6f_6c_6c
 
 export const unreleased = (database: string): DatabaseRefused =>

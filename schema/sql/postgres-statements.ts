@@ -18,7 +18,9 @@ export interface PostgresOptions {
   readonly connections?: number
   /** How long to wait for a connection. Milliseconds. */
   readonly connectTimeoutMs?: number
-  /** How long a statement may take; also how long a transaction may stay without one. Milliseconds. */
+  /**
+   * How long a statement may take; also how long a transaction may stay without one. Milliseconds.
+   */
   readonly statementTimeoutMs?: number
 }
 
@@ -33,14 +35,18 @@ type Isolation = 'serializable' | 'queued' | 'read committed'
 
 /** The work of a transaction starts so often at most, when others change the rows that it reads. */
 const MAX_ATTEMPTS = 20
-/** After so many attempts such transactions queue: on all nodes together, one of them runs at a time. */
+/**
+ * After so many attempts such transactions queue: on all nodes together, one of them runs at a
+ * time.
+ */
 const FREE_ATTEMPTS = 3
 /** The number of the advisory lock of that queue. */
 const QUEUE_LOCK = 0x70_11_6a_80
 
 /**
- * A transaction is serializable: what it reads is still true when it writes, whatever others do meanwhile. If
- * it is not, PostgreSQL refuses it, and its work runs again. A statement outside a transaction is one by itself.
+ * A transaction is serializable: what it reads is still true when it writes, whatever others do
+ * meanwhile. If it is not, PostgreSQL refuses it, and its work runs again. A statement outside a
+ * transaction is one by itself.
  */
 export class PostgresStatements implements Statements {
   readonly isShared = true
@@ -129,7 +135,8 @@ export class PostgresStatements implements Statements {
 
   /** Runs `work` in one transaction, while no other one on the server has this lock; once. */
   exclusively<T>(lock: number, work: () => Promise<T>): Promise<T> {
-    // Each statement sees everything committed before it began, including the work of the last owner of the lock.
+    // Each statement sees everything committed before it began, including the work of the last
+    // owner of the lock.
     return this.#attempt(async () => {
       await this.execute(`SELECT pg_advisory_xact_lock(${lock})`)
       return work()
@@ -144,7 +151,10 @@ export class PostgresStatements implements Statements {
       : this.#inside(current, { text: sql }))
   }
 
-  /** Breaks all connections: running and later statements fail, and none waits for an unreachable server. */
+  /**
+   * Breaks all connections: running and later statements fail, and none waits for an unreachable
+   * server.
+   */
   cut(): void {
     this.#isCut = true
     for (const { connection } of this.#clients) connection.stream.destroy()
@@ -265,8 +275,9 @@ const isPoolFull = (error: unknown): boolean =>
   error instanceof Error && error.message === 'timeout exceeded when trying to connect'
 
 /**
- * Whether the work may succeed when it runs again. When two transactions find a name free and write it, PostgreSQL reports a
- * conflict or a duplicate row to the later one, depending on the locks. Its second run reads the row of the other.
+ * Whether the work may succeed when it runs again. When two transactions find a name free and write
+ * it, PostgreSQL reports a conflict or a duplicate row to the later one, depending on the locks.
+ * Its second run reads the row of the other.
  */
 function mayPass(error: unknown, attempt: number): boolean {
   const kind = failureOf(error)?.kind
@@ -278,7 +289,8 @@ const broken = new WeakSet<pg.PoolClient>()
 
 function breakIfLost(client: pg.PoolClient, error: unknown): void {
   // 0A000: its prepared statements are of an earlier schema.
-  // 25006: the server is a standby since a failover; the next connection may reach the one that took over.
+  // 25006: the server is a standby since a failover; the next connection may reach the one that
+  // took over.
   const isStale = error instanceof pg.DatabaseError && /^(?:0A000|25006)$/.test(error.code ?? '')
   if (isStale || failureOf(error)?.kind === 'unavailable') broken.add(client)
 }
@@ -294,7 +306,9 @@ async function send<R extends pg.QueryResultRow>(
   }
 }
 
-/** An error that the server did not send is one of the connection, unless a value could not be read. */
+/**
+ * An error that the server did not send is one of the connection, unless a value could not be read.
+ */
 function asUnavailable(error: unknown): unknown {
   if (error instanceof pg.DatabaseError || error instanceof RangeError) return error
   const reason = error instanceof Error ? error.message : String(error)
@@ -309,7 +323,9 @@ function describeFailure(error: unknown): string {
     : 'the database server does not answer'
 }
 
-/** Texts of PostgreSQL cannot have U+0000; half of a pair becomes U+FFFD, too, as UTF-8 has none. */
+/**
+ * Texts of PostgreSQL cannot have U+0000; half of a pair becomes U+FFFD, too, as UTF-8 has none.
+ */
 const storable = (value: SqlValue): SqlValue =>
   typeof value === 'string' && value.includes('\0') ? value.replaceAll('\0', '\uFFFD') : value
 
@@ -340,8 +356,9 @@ const asText = (text: string): string => text
 const ignored = (): void => undefined
 
 /**
- * The names of statements that a server keeps prepared: those that are used repeatedly. A server keeps each name on each
- * connection for good, so their number is bounded, and a text that comes once gets none.
+ * The names of statements that a server keeps prepared: those that are used repeatedly. A server
+ * keeps each name on each connection for good, so their number is bounded, and a text that comes
+ * once gets none.
  */
 const MAX_NAMES = 400
 const MAX_COUNTED = 1_000
@@ -375,7 +392,10 @@ export class StatementNames {
 /** U+0000 and unpaired surrogates: PostgreSQL's texts cannot contain them. They become U+FFFD. */
 const unstorable = /\0|[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/g
 
-/** Serializes without a replacer function if it can: the replacer would take longer than all the rest. */
+/**
+ * Serializes without a replacer function if it can: the replacer would take longer than all the
+ * rest.
+ */
 function jsonRows(rows: readonly Row[]): string {
   const text = JSON.stringify(rows)
   return /\\u(?:0000|d[89a-f])/.test(text) ? JSON.stringify(rows, storableValue) : text

@@ -12,7 +12,9 @@ export function all<R>(store: Queried, query: Compilable<R>): Promise<R[]> {
   return read(store, query, (statement: PreparedStatement<R>, values) => statement.all(values))
 }
 
-/** Resolves with each row as an array, in the order of the selected columns: twice as fast to read. */
+/**
+ * Resolves with each row as an array, in the order of the selected columns: twice as fast to read.
+ */
 export async function rawRows<V>(store: Queried, query: Compilable): Promise<V[]> {
   // The caller knows the selected columns.
   return (await read(store, query, (statement, values) => statement.arrays(values))) as V[]
@@ -22,7 +24,9 @@ export function first<R>(store: Queried, query: Compilable<R>): Promise<R | unde
   return read(store, query, (statement: PreparedStatement<R>, values) => statement.get(values))
 }
 
-/** Runs an INSERT, UPDATE or DELETE without `returning`. Resolves with the number of affected rows. */
+/**
+ * Runs an INSERT, UPDATE or DELETE without `returning`. Resolves with the number of affected rows.
+ */
 export function execute<R>({ statements }: Queried, query: Compilable<R>): Promise<number> {
   const { sql, parameters } = query.compile()
   return statements.prepare(sql).run(parameters.map(toSqlValue))
@@ -38,7 +42,10 @@ export async function insert(
   return row.id
 }
 
-/** Runs `work` in a transaction; a rejection rolls it back. Inside another transaction it is a savepoint. */
+/**
+ * Runs `work` in a transaction; a rejection rolls it back. Inside another transaction it is a
+ * savepoint.
+ */
 export function transaction<T>(store: Queried, work: () => Promise<T>): Promise<T> {
   return withoutThread(() => store.statements.transaction(work))
 }
@@ -61,8 +68,9 @@ function read<R, T>(
 export type Param<P> = <K extends keyof P & string>(name: K) => P[K]
 
 /**
- * Frequent statements: built and typed by Kysely once, then prepared once. A run takes 4 µs on SQLite; 80 µs when Kysely
- * builds and executes the query each time, and 45 µs when it executes one that was compiled before.
+ * Frequent statements: built and typed by Kysely once, then prepared once. A run takes 4 µs on
+ * SQLite; 80 µs when Kysely builds and executes the query each time, and 45 µs when it executes one
+ * that was compiled before.
  */
 export interface Prepared<P, R> {
   get(values: P): Promise<R | undefined>
@@ -72,8 +80,8 @@ export interface Prepared<P, R> {
 }
 
 /**
- * Prepares a query whose variable parts are `param('name')`; a parameter is exactly one value. Prepared inside `readApart`,
- * it always runs in the reading thread.
+ * Prepares a query whose variable parts are `param('name')`; a parameter is exactly one value.
+ * Prepared inside `readApart`, it always runs in the reading thread.
  */
 export function prepare<P extends { readonly [name in keyof P]: SqlValue }, R>(
   store: Pick<Store, 'statements' | 'db'>,
@@ -148,8 +156,9 @@ export function setReadingThread(statements: Statements, thread: ReadingThread):
 }
 
 /**
- * Runs `work`, which only reads, with its statements in the reading thread, so that calls do not wait for long reads. The
- * statements see committed rows. Inside a transaction, or in a process without that thread, they run as everywhere else.
+ * Runs `work`, which only reads, with its statements in the reading thread, so that calls do not
+ * wait for long reads. The statements see committed rows. Inside a transaction, or in a process
+ * without that thread, they run as everywhere else.
  */
 export function readApart<T>(
   { statements }: { readonly statements: Statements },
@@ -188,7 +197,8 @@ export type Outcome<T> =
   { readonly kind: 'done'; readonly result: T } | { readonly kind: 'elsewhere' }
 
 /**
- * Runs `work` in a transaction, unless another node is doing the same work. The lock ends with the node that has it.
+ * Runs `work` in a transaction, unless another node is doing the same work. The lock ends with the
+ * node that has it.
  *
  * @param begin `lockedTransaction` for work that sees commits of others meanwhile.
  */
@@ -228,11 +238,13 @@ interface DueRows<Row> extends Compilable<Row> {
 }
 
 /**
- * Prepares what takes at most `limit` rows that are due, longest overdue first, without those in `busy`, on which this
- * process is at work. Each row goes to one process: on a server it gets a claim, which ends by itself should the process
- * die. An SQLite database has one process, which only reads.
+ * Prepares what takes at most `limit` rows that are due, longest overdue first, without those in
+ * `busy`, on which this process is at work. Each row goes to one process: on a server it gets a
+ * claim, which ends by itself should the process die. An SQLite database has one process, which
+ * only reads.
  *
- * @param due selects `key` and `next_attempt_at` of rows that are due and without a claim of another process.
+ * @param due selects `key` and `next_attempt_at` of rows that are due and without a claim of
+ * another process.
  */
 export function prepareTake<
   P extends { readonly [name in keyof P]: SqlValue },
@@ -289,7 +301,10 @@ export async function* inSlices<T>(items: readonly T[]): AsyncGenerator<readonly
   }
 }
 
-/** Conditions on texts that mean the same in SQLite and PostgreSQL. Upper and lower case are different. */
+/**
+ * Conditions on texts that mean the same in SQLite and PostgreSQL. Upper and lower case are
+ * different.
+ */
 export const startsWith = (text: Expression<string>, start: string): RawBuilder<boolean> =>
   sql<boolean>`substr(${text}, 1, length(${start})) = ${start}`
 

@@ -7,23 +7,30 @@ export interface Statements {
   /** Prepares a statement for many rows: a server gets them at once, SQLite ten at a time. */
   prepareRows<R>(text: RowsText): (rows: readonly Row[]) => Promise<R[]>
   /**
-   * Runs `work` in a serializable transaction; a rejection rolls it back. Inside another transaction it is a savepoint;
-   * savepoints of one transaction must not overlap. `work` waits for statements only. A database server may roll back and
-   * run `work` again. A failed statement ends its transaction or savepoint.
+   * Runs `work` in a serializable transaction; a rejection rolls it back. Inside another
+   * transaction it is a savepoint; savepoints of one transaction must not overlap. `work` waits for
+   * statements only. A database server may roll back and run `work` again. A failed statement ends
+   * its transaction or savepoint.
    */
   transaction<T>(work: () => Promise<T>): Promise<T>
   /**
-   * Runs `work` after the caller's transaction is committed, such as to wake up readers: at once outside a transaction,
-   * never after a rollback. `work` must not throw.
+   * Runs `work` after the caller's transaction is committed, such as to wake up readers: at once
+   * outside a transaction, never after a rollback. `work` must not throw.
    */
   afterCommit(work: () => void): void
-  /** Tells all processes of the database, once the transaction of the caller is committed; of SQLite there is one. */
+  /**
+   * Tells all processes of the database, once the transaction of the caller is committed; of SQLite
+   * there is one.
+   */
   notify(channel: string, payload: string): Promise<void>
-  /** Several processes may serve from this database, so the memory of one process decides nothing. */
+  /**
+   * Several processes may serve from this database, so the memory of one process decides nothing.
+   */
   readonly isShared: boolean
   /**
-   * As `transaction`, but read committed: others may change rows that it has read and not locked. For frequent work that
-   * adds, replaces by key, or locks rows first, always in the same order. It runs again only after a deadlock.
+   * As `transaction`, but read committed: others may change rows that it has read and not locked.
+   * For frequent work that adds, replaces by key, or locks rows first, always in the same order. It
+   * runs again only after a deadlock.
    */
   lockedTransaction<T>(work: () => Promise<T>): Promise<T>
 }
@@ -42,7 +49,9 @@ export interface RowsText {
   readonly table: string
   readonly columns: readonly string[]
   readonly sql: string
-  /** `sql` selects from one other table: locks the selected rows until the end of the transaction. */
+  /**
+   * `sql` selects from one other table: locks the selected rows until the end of the transaction.
+   */
   readonly locks?: true
 }
 
@@ -60,8 +69,8 @@ export function toSqlValue(value: unknown): SqlValue {
 }
 
 /**
- * The transaction of a statement: the one in which its caller runs, however deep the call. Work that outlives the
- * transaction in which it started, such as a timer, runs outside it.
+ * The transaction of a statement: the one in which its caller runs, however deep the call. Work
+ * that outlives the transaction in which it started, such as a timer, runs outside it.
  */
 export interface Transaction {
   isOver: boolean

@@ -1,4 +1,7 @@
-/** Makes a consistent copy of a database, which gets its name only when it is complete and on the disk. */
+/**
+ * Makes a consistent copy of a database, which gets its name only when it is complete and on the
+ * disk.
+ */
 import { closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Sqlite from 'better-sqlite3'
@@ -9,7 +12,8 @@ import type { LocalStore } from '../open.ts'
 export function copyDatabase({ sqlite }: { readonly sqlite: Sqlite.Database }, file: string): void {
   const unfinished = `${file}.unfinished`
   rmSync(unfinished, { force: true })
-  // Readable by its owner only, like the database. SQLite writes into an empty file and keeps its mode.
+  // Readable by its owner only, like the database. SQLite writes into an empty file and keeps its
+  // mode.
   closeSync(openSync(unfinished, 'wx', 0o600))
   try {
     // Unlike SQLite's online backup, this does not restart when another process writes.
@@ -50,9 +54,9 @@ export const timeName = (now: number): string =>
   new Date(now).toISOString().replaceAll(/[-:]|\.\d+/g, '')
 
 /**
- * Saves a database whose file was removed or replaced while it was open: writes the data of the handle to a new file next
- * to the old one and returns its path. Call it before the
- * handle is closed: closing loses the data.
+ * Saves a database whose file was removed or replaced while it was open: writes the data of the
+ * handle to a new file next to the old one and returns its path. Call it before the handle is
+ * closed: closing loses the data.
  */
 export function saveLostDatabase(store: LocalStore, now: number): string {
   const path = `${store.sqlite.name}.saved-${timeName(now)}`

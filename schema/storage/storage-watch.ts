@@ -1,6 +1,6 @@
 /**
- * Detects that nothing can be stored: commits that have failed for two seconds, a database file that is no
- * longer the opened one, or a missing write-ahead log.
+ * Detects that nothing can be stored: commits that have failed for two seconds, a database file
+ * that is no longer the opened one, or a missing write-ahead log.
  */
 import { existsSync, realpathSync, statSync } from 'node:fs'
 import type { Schedule } from '../clock.ts'
@@ -11,13 +11,18 @@ import { POLL_MS, FailureTimer, type StorageProblem } from './storage.ts'
 export interface StorageWatchDeps {
   readonly store: LocalStore
   readonly schedule: Schedule
-  /** The write-ahead log was removed; other readers of the database in this process should close it. */
+  /**
+   * The write-ahead log was removed; other readers of the database in this process should close it.
+   */
   readonly onLogGone: () => void
   /** Called when nothing can be stored, and with undefined when it works again. */
   readonly onChange: (problem: StorageProblem | undefined) => void
 }
 
-/** How often a test row is written on a quiet system, so that a full disk is detected before the next call. */
+/**
+ * How often a test row is written on a quiet system, so that a full disk is detected before the
+ * next call.
+ */
 const POLLS_PER_TRIAL = 20
 const trial =
   "INSERT INTO setting (name, value) VALUES ('storage_trial', ?) ON CONFLICT DO UPDATE SET value = excluded.value"
@@ -71,7 +76,10 @@ export class StorageWatch {
       sqlite.pragma(`query_only = ${missing ? 'ON' : 'OFF'}`)
   }
 
-  /** A removed log is still open here: its content is checkpointed into the database, which gets a new log. */
+  /**
+   * A removed log is still open here: its content is checkpointed into the database, which gets a
+   * new log.
+   */
   #hasNewLog({ path }: WatchedFile): boolean {
     const { sqlite } = this.#deps.store
     if (path === sqlite.name || existsSync(path)) return false

@@ -1,6 +1,6 @@
 /**
- * Whether writes are durable. Groups report their commits; `storage-watch.ts` checks the files and the
- * time. Code that starts something that must be stored checks `problem` first.
+ * Whether writes are durable. Groups report their commits; `storage-watch.ts` checks the files and
+ * the time. Code that starts something that must be stored checks `problem` first.
  */
 import { failureOf } from '../sql/failure.ts'
 
@@ -17,7 +17,9 @@ export class Storage {
   #isDeclared = false
   /** The files are not the opened ones. */
   fileProblem: StorageProblem | undefined
-  /** A thread of this process has the write lock of the file, for seconds: what waits is no failure. */
+  /**
+   * A thread of this process has the write lock of the file, for seconds: what waits is no failure.
+   */
   isLockedHere = false
   readonly #code: 'commits_fail' | 'server_unavailable'
 
@@ -81,7 +83,10 @@ export function retryDelayMs(error: unknown, failures: number): number {
   return delaysMs[Math.min(failures, delaysMs.length - 1)] ?? lockedDelayMs
 }
 
-/** Whether a failure is reported: the first in a row, the second, the fourth and so on. `failures` includes this one. */
+/**
+ * Whether a failure is reported: the first in a row, the second, the fourth and so on. `failures`
+ * includes this one.
+ */
 export function isNews(error: unknown, failures: number): boolean {
   const isPowerOfTwo = (failures & (failures - 1)) === 0
   return isPowerOfTwo && (!isLocked(error) || failures >= failuresOfALongLock)

@@ -1,7 +1,7 @@
 /**
- * Groups many small writes into one transaction: one commit per group instead of one per write. A group is written
- * when the first of its writes has waited as long as it may, or immediately when full. While the database cannot be
- * written, writes wait, up to a bound.
+ * Groups many small writes into one transaction: one commit per group instead of one per write. A
+ * group is written when the first of its writes has waited as long as it may, or immediately when
+ * full. While the database cannot be written, writes wait, up to a bound.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Schedule } from '../clock.ts'
@@ -17,17 +17,21 @@ export interface WriteQueueDeps<W, R> {
   /** Writes that may wait; those beyond are refused. 100,000 unless given. */
   readonly maxWaiting?: number
   /**
-   * Writes a group, in a transaction. Only statements, without side effects: it runs again when its group is retried,
-   * also when the answer to a COMMIT is lost and the group was stored. What it reads may be changed by others before it
-   * writes, unless it locks the rows. Resolves with what is called after the commit, and returns a result for each.
+   * Writes a group, in a transaction. Only statements, without side effects: it runs again when its
+   * group is retried, also when the answer to a COMMIT is lost and the group was stored. What it
+   * reads may be changed by others before it writes, unless it locks the rows. Resolves with what
+   * is called after the commit, and returns a result for each.
    */
   readonly run: (group: readonly W[]) => Promise<() => readonly R[]>
-  /** Present where other processes may lock the rows that writes change: such a row delays its own writes only. */
+  /**
+   * Present where other processes may lock the rows that writes change: such a row delays its own
+   * writes only.
+   */
   readonly rows?: LockableRows<W> | undefined
   /**
-   * Called when a group could not be written and will be retried, though not for every attempt: after the first
-   * failure, the second, the fourth and so on. Also for a write that is refused without a `refused` of its own,
-   * and for what a `done` throws.
+   * Called when a group could not be written and will be retried, though not for every attempt:
+   * after the first failure, the second, the fourth and so on. Also for a write that is refused
+   * without a `refused` of its own, and for what a `done` throws.
    */
   readonly onFailure: (error: unknown, waiting: number) => void
 }
@@ -36,8 +40,8 @@ export interface QueuedWrite<R> {
   /** Called once, after the commit, in the order of the writes. */
   readonly done?: (result: R) => void
   /**
-   * Called when this write is not stored and never will be: it violates a constraint, or too many wait
-   * (`QueueFull`). Absent: `onFailure` is called.
+   * Called when this write is not stored and never will be: it violates a constraint, or too many
+   * wait (`QueueFull`). Absent: `onFailure` is called.
    */
   readonly refused?: (error: unknown) => void
   /** How long the write may wait for others; 10 ms unless given. */
@@ -52,7 +56,10 @@ export interface LockableRows<W> {
   readonly of: (write: W) => number | undefined
   /** Those that another transaction has locked now. Waits for none. */
   readonly locked: (rows: readonly number[]) => Promise<ReadonlySet<number>>
-  /** Called when writes begin to wait for rows, with all that are locked then, and when none does any more. */
+  /**
+   * Called when writes begin to wait for rows, with all that are locked then, and when none does
+   * any more.
+   */
   readonly onChange: (rows: readonly number[]) => void
 }
 
@@ -103,7 +110,10 @@ export class WriteQueue<W extends QueuedWrite<R> = Write, R = unknown> {
     this.#maxWaiting = deps.maxWaiting ?? 100_000
   }
 
-  /** Queues a write for the next group. The returned function removes it, unless it is being written or stored. */
+  /**
+   * Queues a write for the next group. The returned function removes it, unless it is being written
+   * or stored.
+   */
   add(write: W): () => void {
     if (this.waiting >= this.#maxWaiting) {
       this.#refuse(write, new QueueFull(`${this.waiting} writes wait for the database`))
@@ -197,8 +207,8 @@ export class WriteQueue<W extends QueuedWrite<R> = Write, R = unknown> {
   }
 
   /**
-   * Writes left over by a full group have waited enough: only calls are served in between. Newer writes wait as long as they
-   * may, because small groups cost as many statements as large ones.
+   * Writes left over by a full group have waited enough: only calls are served in between. Newer
+   * writes wait as long as they may, because small groups cost as many statements as large ones.
    */
   #restWaitMs(left: number): number {
     if (left > 0 || this.#waiting.length >= groupRows) return 1
@@ -231,8 +241,9 @@ export class WriteQueue<W extends QueuedWrite<R> = Write, R = unknown> {
   }
 
   /**
-   * A group has waited too long for a row: the writes of rows that are locked now wait apart, and the others are written
-   * next. False: no row is locked any more, or it is not known which ones are.
+   * A group has waited too long for a row: the writes of rows that are locked now wait apart, and
+   * the others are written next. False: no row is locked any more, or it is not known which ones
+   * are.
    */
   async #setApart(): Promise<boolean> {
     const { rows } = this.#deps

@@ -84,7 +84,10 @@ interface JwtDenylistTable {
   expires_at: number
 }
 
-/** The node that carries out a request with an `Idempotency-Key`, when several nodes may receive it at once. */
+/**
+ * The node that carries out a request with an `Idempotency-Key`, when several nodes may receive it
+ * at once.
+ */
 interface IdempotentClaimTable {
   actor: string
   operation: string
@@ -114,7 +117,10 @@ interface IdempotentAnswerTable {
 export interface AuditEntryTable {
   id: Id
   at: number
-  /** `key:<uuid>`, `user:<username>`, `user:<tenant>/<username>`, `customer:<id>`, `anonymous`, `console`, or `platform`. */
+  /**
+   * `key:<uuid>`, `user:<username>`, `user:<tenant>/<username>`, `customer:<id>`, `anonymous`,
+   * `console`, or `platform`.
+   */
   actor: string
   /** For a key: its name and the start of its token, at that time. */
   actor_name: string | null
@@ -122,7 +128,10 @@ export interface AuditEntryTable {
   tenant_id: number | null
   /** `console` for a command. */
   address: string
-  /** Method and route, such as `PATCH /api/v1/application-keys/:uuid`, `tool <name>`, or `command <name>`. */
+  /**
+   * Method and route, such as `PATCH /api/v1/application-keys/:uuid`, `tool <name>`, or `command
+   * <name>`.
+   */
   action: string
   /** The path as requested, or the arguments of the tool. */
   target: string

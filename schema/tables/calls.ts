@@ -67,7 +67,10 @@ export interface CdrTable {
   /** Only for a call refused for money: the cost of its first seconds, and the available money. */
   required_micros: number | null
   available_micros: number | null
-  /** The sentence of its `denial_code`; null: it has no code, or an earlier version wrote the record. */
+  /**
+   * The sentence of its `denial_code`; null: it has no code, or an earlier version wrote the
+   * record.
+   */
   denial_text: string | null
   /** The node of Tollgate that had the call; null: recorded by an earlier version. */
   instance: string | null
@@ -103,7 +106,10 @@ interface CallSumTable {
   /** The call records that were stored first and last. */
   first_id: number
   last_id: number
-  /** The most expensive call: 10^18 plus its cost in micro-units, `-`, the id of its record; empty: all were free. */
+  /**
+   * The most expensive call: 10^18 plus its cost in micro-units, `-`, the id of its record; empty:
+   * all were free.
+   */
   dearest: string
 }
 

@@ -16,8 +16,8 @@ export interface ChangeTables {
 }
 
 /**
- * `pending`: it is being made. `unconfirmed`: the process ended while it was made, and nothing says whether it was.
- * `superseded`: its time ran out after a later change of the same target.
+ * `pending`: it is being made. `unconfirmed`: the process ended while it was made, and nothing says
+ * whether it was. `superseded`: its time ran out after a later change of the same target.
  */
 export const changeStates = [
   'pending',
@@ -90,7 +90,10 @@ export interface ChangeProposalTable {
   risk: 'low' | 'medium' | 'high'
   /** SHA-256, base64url, of the plan that a person is shown. */
   plan_digest: string
-  /** The target of the arguments when the proposal was shown, such as `customer 7`; null: an earlier version showed it. */
+  /**
+   * The target of the arguments when the proposal was shown, such as `customer 7`; null: an earlier
+   * version showed it.
+   */
   target: Defaulted<string | null>
   /** Grows each time the shown plan changes. */
   revision: Defaulted<number>
@@ -134,7 +137,10 @@ export interface StateChangeTable {
 
 export type StateChangeKind = 'node' | 'gateway' | 'registration'
 
-/** Addresses from which a key was used. At most `MAX_ADDRESSES` per key: `control/auth/key-usage.ts`. */
+/**
+ * Addresses from which a key was used. At most `MAX_ADDRESSES` per key:
+ * `control/auth/key-usage.ts`.
+ */
 export interface KeyAddressTable {
   application_key_id: number
   address: string

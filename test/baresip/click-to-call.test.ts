@@ -1,4 +1,7 @@
-/** Click-to-call between real phones: audio both ways, hold, hang-up by the API, and what the API tells of it. */
+/**
+ * Click-to-call between real phones: audio both ways, hold, hang-up by the API, and what the API
+ * tells of it.
+ */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Baresip } from '../support/baresip.ts'
 import { domain, passwordOf, twoPhones } from '../support/two-phones.ts'

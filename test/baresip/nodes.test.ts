@@ -1,6 +1,7 @@
 /**
- * Real phones on two nodes of one PostgreSQL database: a phone that has registered at one node is called through either,
- * by each transport; a node is killed, and its phones are reached again where they register next.
+ * Real phones on two nodes of one PostgreSQL database: a phone that has registered at one node is
+ * called through either, by each transport; a node is killed, and its phones are reached again
+ * where they register next.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { PostgresStatements } from '../../schema/sql/postgres-statements.ts'
@@ -149,7 +150,10 @@ describe.runIf(hasPostgres)('phones of two nodes', () => {
     await Promise.all([caller.hearsMore(), called.hearsMore()])
   }
 
-  /** A node that has just started is known to the others when they have read its heartbeat: within two seconds. */
+  /**
+   * A node that has just started is known to the others when they have read its heartbeat: within
+   * two seconds.
+   */
   async function canCall(caller: Baresip): Promise<{ dialled: number }> {
     let dialled = 0
     await eventually(async () => {

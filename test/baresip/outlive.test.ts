@@ -1,4 +1,7 @@
-/** Two real phones talk, and the process between them is killed: they hear each other, hold, transfer and hang up. */
+/**
+ * Two real phones talk, and the process between them is killed: they hear each other, hold,
+ * transfer and hang up.
+ */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { Baresip } from '../support/baresip.ts'
 import { transferSaved } from '../support/saved-transfer.ts'

@@ -42,7 +42,10 @@ async function phone(user: string, options: Partial<BaresipOptions> = {}): Promi
   return started
 }
 
-/** `caller` dials, the other side answers by itself; both hear the other's tone; the caller hangs up. */
+/**
+ * `caller` dials, the other side answers by itself; both hear the other's tone; the caller hangs
+ * up.
+ */
 async function talk(caller: Baresip, number: string, callee: Baresip): Promise<void> {
   await caller.command('dial', `sip:${number}@${own.domain}`)
   await Promise.all([caller.next('CALL_ESTABLISHED'), callee.next('CALL_ESTABLISHED')])
@@ -109,7 +112,8 @@ async function ear(): Promise<{ readonly port: number; readonly heard: () => num
   return { port: socket.address().port, heard: () => packets }
 }
 
-// baresip takes each answer as it comes: first that of the 200, which repeats the first one, then the re-INVITE.
+// baresip takes each answer as it comes: first that of the 200, which repeats the first one, then
+// the re-INVITE.
 test('a phone talks to the fork that has answered, not to the one that only rang', async () => {
   const { tollgate, domain } = own
   const one = await phone('101')

@@ -1,6 +1,7 @@
 /**
- * Authenticated `GET /api/v1/health` over keep-alive connections on loopback, each of which asks again as soon as it is
- * answered. What counts is the CPU time of the program, because bench and program share the machine.
+ * Authenticated `GET /api/v1/health` over keep-alive connections on loopback, each of which asks
+ * again as soon as it is answered. What counts is the CPU time of the program, because bench and
+ * program share the machine.
  */
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { percentile, spread } from './load/figures.ts'

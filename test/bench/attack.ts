@@ -1,4 +1,7 @@
-/** The attack families of the tests, for longer and from another seed. One verdict each; exit code 1 when one got through. */
+/**
+ * The attack families of the tests, for longer and from another seed. One verdict each; exit code 1
+ * when one got through.
+ */
 import { attackByBodies } from './load/body-attack.ts'
 import { attacks } from '../support/attacks/index.ts'
 import { type Attack, startWorld } from '../support/attacks/world.ts'

@@ -1,6 +1,6 @@
 /**
- * Where the CPU time of a billed call goes: a profile of the started program under SIPp's calls, added up
- * by part.
+ * Where the CPU time of a billed call goes: a profile of the started program under SIPp's calls,
+ * added up by part.
  */
 import { freePort } from '../support/free-port.ts'
 import { freshDatabase, hasPostgres } from '../support/postgres.ts'

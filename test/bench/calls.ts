@@ -1,15 +1,19 @@
 /**
- * The cost of a billed call. SIPp callers and three SIPp nodes around started processes; their CPU time
- * is read from the operating system, so it does not depend on what else runs. Tollgate and its peer, both
- * warmed up alike, take turns at each rate; the figures are medians with their spread.
+ * The cost of a billed call. SIPp callers and three SIPp nodes around started processes; their CPU
+ * time is read from the operating system, so it does not depend on what else runs. Tollgate and its
+ * peer, both warmed up alike, take turns at each rate; the figures are medians with their spread.
  *
- * Tried without gain, µs a call: in turns at 500/s, which scatter by 6 %, or two programs at the same moments at
- * 250/s each (above 2,000), whose difference scatters by 1 %.
- * - `sendto` by FFI (koffi) in place of dgram, alone 5.5 beside 10.5 a datagram: 1,782 beside 1,660; `sendmmsg` is no cheaper on loopback
- * - sockets read again only after 1 or 3 ms, which makes a third fewer wake-ups: 1,656 and 1,693 beside 1,789, and a later 200
+ * Tried without gain, µs a call: in turns at 500/s, which scatter by 6 %, or two programs at the
+ * same moments at 250/s each (above 2,000), whose difference scatters by 1 %.
+ * - `sendto` by FFI (koffi) in place of dgram, alone 5.5 beside 10.5 a datagram: 1,782 beside
+ *   1,660; `sendmmsg` is no cheaper on loopback
+ * - sockets read again only after 1 or 3 ms, which makes a third fewer wake-ups: 1,656 and 1,693
+ *   beside 1,789, and a later 200
  * - `--single-threaded-gc`: as cheap as the flags of D133, but each marking stops calls for 100 ms
- * - V8 with larger inlining budgets, without Maglev, in large pages: 2,248 and 2,267 beside 2,231 and 2,261; 1,758 beside 1,687
- * - replies of the SIP server to call control as microtasks in place of turns of the event loop: 2,355 beside 2,306
+ * - V8 with larger inlining budgets, without Maglev, in large pages: 2,248 and 2,267 beside 2,231
+ *   and 2,261; 1,758 beside 1,687
+ * - replies of the SIP server to call control as microtasks in place of turns of the event loop:
+ *   2,355 beside 2,306
  */
 import { PostgresStatements } from '../../schema/sql/postgres-statements.ts'
 import { freshDatabase, hasPostgres } from '../support/postgres.ts'
@@ -159,7 +163,8 @@ async function takeTurns(
   note: (contestant: Contestant, result: LoadResult) => void,
 ): Promise<Turns> {
   const taken = new Map<string, Turn[]>()
-  // A process runs for months. The first calls are compiled while they run: they belong to no figure.
+  // A process runs for months. The first calls are compiled while they run: they belong to no
+  // figure.
   for (const each of contestants) note(each, await place(each, WARM_UP_RATE, warmup))
   console.log(
     '  rate  turn  success  retrans  setup p50/p99 ms  loop lag p50/p99/max ms  CPU µs/call',
@@ -270,7 +275,10 @@ const books = `
 
 type Books = Readonly<Record<'answered' | 'charged' | 'debits' | 'difference', number>>
 
-/** A figure counts only if every call was recorded and charged: however short one is, it costs a second. */
+/**
+ * A figure counts only if every call was recorded and charged: however short one is, it costs a
+ * second.
+ */
 function reportBooks(where: string, row: Books | undefined, succeeded: number): void {
   const isRight =
     row !== undefined &&
@@ -289,7 +297,9 @@ async function checkMoneyOnServer(url: string, succeeded: number): Promise<void>
   await statements.close()
 }
 
-/** Past the highest clean rate calls outlive SIPp by the 32 s after which a missing ACK ends them. */
+/**
+ * Past the highest clean rate calls outlive SIPp by the 32 s after which a missing ACK ends them.
+ */
 async function checkMoney(tollgate: TollgateProcess, succeeded: number): Promise<void> {
   await eventually(() => {
     if (tollgate.countUnstored() > 0) throw new Error('calls go on')

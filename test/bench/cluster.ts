@@ -1,7 +1,7 @@
 /**
- * Three nodes and a PostgreSQL server, each on a machine of its own (a network namespace), under a load of calls while
- * nodes are killed and paused, links are cut and the server is restarted. At the end wallets, ledger, records and what
- * the callers have seen must fit together.
+ * Three nodes and a PostgreSQL server, each on a machine of its own (a network namespace), under a
+ * load of calls while nodes are killed and paused, links are cut and the server is restarted. At
+ * the end wallets, ledger, records and what the callers have seen must fit together.
  */
 import { once } from 'node:events'
 import { setTimeout as later } from 'node:timers/promises'

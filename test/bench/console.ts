@@ -1,12 +1,15 @@
 /**
  * The console in Chromium, and what open consoles cost the server.
  *
- * - First render: a new browser context, so nothing is cached; from the navigation to the first paint with content,
+ * - First render: a new browser context, so nothing is cached; from the navigation to the first
+ *   paint with content,
  *   and to the heading of the screen, on loopback. Of the sign-in page, and of the live calls with a session.
- * - Frames: intervals between animation frames while a list of real live calls is scrolled by 40 pixels a frame, and
+ * - Frames: intervals between animation frames while a list of real live calls is scrolled by 40
+ *   pixels a frame, and
  *   calls begin and end. Chromium has no screen and draws in software, on the cores that the server and the callers
  *   use as well: what is late here need not be late on a desk.
- * - Server: ten open pages, two with the session of one user, while calls come and go. CPU time of the server (as the
+ * - Server: ten open pages, two with the session of one user, while calls come and go. CPU time of
+ *   the server (as the
  *   operating system counts it) in slices with and without these pages, alternated; both have the same calls.
  */
 import type { Browser, BrowserContext } from 'playwright-core'

@@ -1,10 +1,12 @@
 /**
- * What anchoring costs. Two programs have the same steady load at the same time: one without RTPENGINE, and one with a
- * real rtpengine, whose calls are anchored in every second slice (a rule of their set is changed between slices, so
- * that it is one process that is compared with itself). CPU is what the scheduler counts. A slice of the one is
- * compared with the same slice of the other, which was on the same machine in the same moment, and a slice with
- * anchored calls with its neighbour. Calls are counted as the programs have: a slice in which they took fewer than were
- * placed says nothing, and is left out. The relay is another process: its CPU is told, and is in no difference.
+ * What anchoring costs. Two programs have the same steady load at the same time: one without
+ * RTPENGINE, and one with a real rtpengine, whose calls are anchored in every second slice (a rule
+ * of their set is changed between slices, so that it is one process that is compared with itself).
+ * CPU is what the scheduler counts. A slice of the one is compared with the same slice of the
+ * other, which was on the same machine in the same moment, and a slice with anchored calls with its
+ * neighbour. Calls are counted as the programs have: a slice in which they took fewer than were
+ * placed says nothing, and is left out. The relay is another process: its CPU is told, and is in no
+ * difference.
  */
 import { RtpEngine } from '../support/rtpengine.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'

@@ -79,7 +79,10 @@ function ofCore(): void {
 
 const MS_PER_CALL = 1_000 / 800
 
-/** Both legs of a bridged call, seven messages in and seven out, and nothing of them kept by the rig. */
+/**
+ * Both legs of a bridged call, seven messages in and seven out, and nothing of them kept by the
+ * rig.
+ */
 function placeCall(server: VirtualServer, number: number, isHungUp: boolean): void {
   const [callId, fromTag] = [`c${number}@203.0.113.7`, `f${number}`]
   const of = (method: string, cseq: number, toTag?: string, body?: string): string =>

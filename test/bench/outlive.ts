@@ -1,7 +1,7 @@
 /**
- * Calls that outlive the process. SIPp holds calls while others come and go; the process is killed with
- * SIGKILL at random moments and started again at once. After the last kill each held call must still be put
- * on hold by either side and be hung up, and its record must have its real duration.
+ * Calls that outlive the process. SIPp holds calls while others come and go; the process is killed
+ * with SIGKILL at random moments and started again at once. After the last kill each held call must
+ * still be put on hold by either side and be hung up, and its record must have its real duration.
  */
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
@@ -271,8 +271,8 @@ const textOf = (notes: Notes, stored: StoredCall | undefined): string =>
   `${[...notes].map(([what, at]) => `${what} ${at}`).join(', ')}; ${JSON.stringify(stored ?? {})}`
 
 /**
- * Once, and for the time that both sides talked. Where the process was away when a call was answered or hung
- * up, one side saw it later than the other: anything in between is right.
+ * Once, and for the time that both sides talked. Where the process was away when a call was
+ * answered or hung up, one side saw it later than the other: anything in between is right.
  */
 const isBilled =
   (records: ReadonlyMap<string, StoredCall>, crashes?: Crashes) =>
@@ -294,12 +294,18 @@ interface Crashes {
   readonly clockOffsetMs: number
 }
 
-/** A BYE that comes so soon after a start may be the copy of an earlier one, and parties are asked meanwhile (D322). */
+/**
+ * A BYE that comes so soon after a start may be the copy of an earlier one, and parties are asked
+ * meanwhile (D322).
+ */
 const DOUBT_MS = 4_000
 /** The journal hears of the process every second. */
 const BEAT_MS = 1_000
 
-/** A call that is hung up while the process is away, or before its parties are heard, ends when it was seen last. */
+/**
+ * A call that is hung up while the process is away, or before its parties are heard, ends when it
+ * was seen last.
+ */
 function surelyHeard(answered: number, bye: number, { kills, clockOffsetMs }: Crashes): number {
   const isNear = kills.some(({ at, servedAt }) => {
     const hungUp = bye + clockOffsetMs

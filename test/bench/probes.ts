@@ -1,6 +1,6 @@
 /**
- * What one probe of a node costs: the started program at rest with many nodes, beside the same program with
- * three, in turns. Each probe is an OPTIONS and its answer.
+ * What one probe of a node costs: the started program at rest with many nodes, beside the same
+ * program with three, in turns. Each probe is an OPTIONS and its answer.
  */
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { spread } from './load/figures.ts'

@@ -1,6 +1,7 @@
 /**
- * The report of one day out of ten in a large database, from the program itself, while calls go through
- * it: first byte, seconds per 100,000 rows, and how late the calls' event loop was meanwhile.
+ * The report of one day out of ten in a large database, from the program itself, while calls go
+ * through it: first byte, seconds per 100,000 rows, and how late the calls' event loop was
+ * meanwhile.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { request as ask, type IncomingMessage } from 'node:http'

@@ -1,4 +1,7 @@
-/** Restarts under load: the program ends and starts again and again on sockets that outlive it, while SIPp places calls. */
+/**
+ * Restarts under load: the program ends and starts again and again on sockets that outlive it,
+ * while SIPp places calls.
+ */
 import { setTimeout as pause } from 'node:timers/promises'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { rowsOfAbsences } from './load/away.ts'

@@ -1,6 +1,7 @@
 /**
- * Three nodes that draw from one limit, one wallet, one cap or one window of requests on PostgreSQL, and want half as
- * much again as there is: what they use of it, how long those wait that must ask, and what that costs the database.
+ * Three nodes that draw from one limit, one wallet, one cap or one window of requests on
+ * PostgreSQL, and want half as much again as there is: what they use of it, how long those wait
+ * that must ask, and what that costs the database.
  */
 import { setTimeout as later } from 'node:timers/promises'
 import { capShares } from '../../engine/charging/guards/caps.ts'

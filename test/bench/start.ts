@@ -1,4 +1,7 @@
-/** Starts of an installation with many customers and registered phones: when it takes calls, and whether it stands still. */
+/**
+ * Starts of an installation with many customers and registered phones: when it takes calls, and
+ * whether it stands still.
+ */
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -61,7 +64,9 @@ const seed = {
 const numbered = (name: string, most: number): string =>
   `${name} (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM ${name} WHERE i < ${most})`
 
-/** SQL of both databases. Every source is on loopback: keep-alives of phones behind NAT go there. */
+/**
+ * SQL of both databases. Every source is on loopback: keep-alives of phones behind NAT go there.
+ */
 const rowsOf = (customers: number, extensionsOfTenant: number, isBehindNat: boolean) => [
   `WITH RECURSIVE ${numbered('n', customers)}
    INSERT INTO customer (name, rate_plan_id, created_at, updated_at)

@@ -1,6 +1,6 @@
 /**
- * The official conformance suite of MCP against the running program. It knows no credentials, so that
- * a proxy of this test adds the key. `test/run.mjs` installs it apart from the project.
+ * The official conformance suite of MCP against the running program. It knows no credentials, so
+ * that a proxy of this test adds the key. `test/run.mjs` installs it apart from the project.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

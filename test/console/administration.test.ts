@@ -1,4 +1,7 @@
-/** What operators administer in the console: phones, keys, webhooks, bans, carriers, the audit log, settings. */
+/**
+ * What operators administer in the console: phones, keys, webhooks, bans, carriers, the audit log,
+ * settings.
+ */
 import type { Page } from 'playwright-core'
 import Stripe from 'stripe'
 import { expect, test } from 'vitest'

@@ -1,4 +1,7 @@
-/** Each screen of the console as axe sees it: WCAG 2.2 AA, light and dark, wide and as narrow as a phone. */
+/**
+ * Each screen of the console as axe sees it: WCAG 2.2 AA, light and dark, wide and as narrow as a
+ * phone.
+ */
 import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
@@ -71,7 +74,10 @@ test('axe finds nothing on any screen, and none is wider than a phone', async ()
 /** Good is less than 0.1 in all of a visit (Cumulative Layout Shift); this is for one screen. */
 const MOST_SHIFT = 0.02
 
-/** Chromium does not count what moves in the half second after a click; the screens open there, so this does. */
+/**
+ * Chromium does not count what moves in the half second after a click; the screens open there, so
+ * this does.
+ */
 const watchJumps = `{
   window.shifts = []
   new PerformanceObserver((list) => shifts.push(...list.getEntries())).observe({ type: 'layout-shift', buffered: true })

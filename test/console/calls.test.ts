@@ -1,4 +1,7 @@
-/** Calls in the console: live ones, those that have ended, and one of them. The tests share one program. */
+/**
+ * Calls in the console: live ones, those that have ended, and one of them. The tests share one
+ * program.
+ */
 import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
 import { beforeAll, expect, test } from 'vitest'

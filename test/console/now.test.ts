@@ -69,7 +69,9 @@ interface Finding {
   readonly first_step: object | null
 }
 
-/** A client of MCP is told of them by one question, in few bytes, with calls or keys as evidence. */
+/**
+ * A client of MCP is told of them by one question, in few bytes, with calls or keys as evidence.
+ */
 async function agentFinds(planted: string): Promise<void> {
   const [, url = '', key = ''] = /MCP (\S+)\/mcp key (\S+)$/.exec(planted) ?? []
   const answer = await fetch(`${url}/api/v1/mcp/tools/find_anomalies`, {

@@ -1,4 +1,6 @@
-/** A stranger at a console with a trunk: a tenant, its user and key, and a softphone that calls out. */
+/**
+ * A stranger at a console with a trunk: a tenant, its user and key, and a softphone that calls out.
+ */
 import { expect, onTestFinished, test } from 'vitest'
 import { Baresip } from '../support/baresip.ts'
 import { formsOf, openBrowser, openConsole, row } from '../support/console-browser.ts'

@@ -1,4 +1,7 @@
-/** A new system in a browser: brought to its first call through the page alone; and calls that are only simulated. */
+/**
+ * A new system in a browser: brought to its first call through the page alone; and calls that are
+ * only simulated.
+ */
 import { expect, onTestFinished, test } from 'vitest'
 import { openBrowser, openConsole } from '../support/console-browser.ts'
 import { admin } from '../support/console-rig.ts'

@@ -1,4 +1,7 @@
-/** A stranger at an empty console: a trunk that registers, a rate deck from a file, a route, and a call over it. */
+/**
+ * A stranger at an empty console: a trunk that registers, a rate deck from a file, a route, and a
+ * call over it.
+ */
 import { createHash } from 'node:crypto'
 import { expect, onTestFinished, test } from 'vitest'
 import { formsOf, openBrowser, openConsole, row } from '../support/console-browser.ts'
@@ -18,7 +21,10 @@ const caller = '12025550100'
 const deck = ['prefix,description,rate_per_minute', '49,Germany,0.60', '4915,Germany mobile,0.90']
 const wrongDeck = [deck[0], deck[1], '4915,Germany mobile,cheap', '44x,United Kingdom,0.01']
 
-/** Answers each REGISTER as a registrar that wants the password (RFC 2617 §3.2.2 without qop), until the peer is closed. */
+/**
+ * Answers each REGISTER as a registrar that wants the password (RFC 2617 §3.2.2 without qop), until
+ * the peer is closed.
+ */
 async function register(registrar: SipPeer, isOver: () => boolean): Promise<void> {
   const nonce = 'c0ffee'
   const { username, password, realm } = account

@@ -1,4 +1,7 @@
-/** What holds for every body, list and address that the OpenAPI document has, and what no schema can say. */
+/**
+ * What holds for every body, list and address that the OpenAPI document has, and what no schema can
+ * say.
+ */
 import { beforeAll, expect, test } from 'vitest'
 import { documentOf } from '../support/documented.ts'
 import { problemsOf } from '../support/json-schema.ts'

@@ -1,4 +1,7 @@
-/** What ends in time does so whatever the machine's clock is set to, and limits go by what was measured. */
+/**
+ * What ends in time does so whatever the machine's clock is set to, and limits go by what was
+ * measured.
+ */
 import { expect, test } from 'vitest'
 import { Retention } from '../../control/observe/retention/retention.ts'
 import { earliest } from '../../schema/clock.ts'

@@ -76,10 +76,11 @@ test('the statements of every list are seen', () => {
 })
 
 test('no list sorts: each is read in the order of an index, as far as the page', () => {
-  // A sum for each carrier is no list: its groups are few, and a thread reads the records in slices.
+  // A sum for each carrier is no list: its groups are few, and a thread reads the records in
+  // slices.
   const isSorted = (step: string) => step.includes('TEMP B-TREE') && !step.endsWith('GROUP BY')
-  // What is unusual of keys and of wrong passwords in a period is a report, of at most 2,000 rows an hour. A tenant has
-  // at most a thousand spend guards, in three indexes.
+  // What is unusual of keys and of wrong passwords in a period is a report, of at most 2,000 rows
+  // an hour. A tenant has at most a thousand spend guards, in three indexes.
   const isBounded = ({ who, sql }: (typeof plans)[number]) =>
     /from "(?:api_hour|wrong_password)"/.test(sql) ||
     (who === 'tenant' && /from "spend_guard"/.test(sql))

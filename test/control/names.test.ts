@@ -1,4 +1,7 @@
-/** What one tenant calls its things is nothing to the others: neither refused, nor told, nor mixed up. */
+/**
+ * What one tenant calls its things is nothing to the others: neither refused, nor told, nor mixed
+ * up.
+ */
 import { expect, test } from 'vitest'
 import { seedFile } from '../../engine/commands/seed.ts'
 import { execute } from '../../schema/sql/query.ts'

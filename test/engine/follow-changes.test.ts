@@ -1,4 +1,7 @@
-/** Several nodes on one PostgreSQL: an edit costs each of them the rows that it has changed, however many there are. */
+/**
+ * Several nodes on one PostgreSQL: an edit costs each of them the rows that it has changed, however
+ * many there are.
+ */
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { Ocs } from '../../engine/charging/ocs.ts'
 import type { Engine } from '../../engine/engine.ts'

@@ -33,7 +33,8 @@ onSqlite('file')(
   async () => {
     const clone = cloneHere()
     build(clone)
-    // The next build finds other binaries than its own: it has to replace what the server has mapped.
+    // The next build finds other binaries than its own: it has to replace what the server has
+    // mapped.
     changeBinaries(clone)
     const program = startProgram(['serve'], {}, clone, join(clone, 'dist/main.js'))
     const [, password = ''] = /password (\S+)/.exec(await program.line(/^created user admin/)) ?? []

@@ -169,7 +169,8 @@ test('of 800 concurrent requests none that begins after the revocation gets in',
   const revoking = await open()
   revoking.write(requestText('DELETE', `/api/v1/application-keys/${uuid}`, admin))
   expect((await revoking.answer()).status).toBe(200)
-  // From here on each request is sent after the revocation was answered; earlier ones may still run.
+  // From here on each request is sent after the revocation was answered; earlier ones may still
+  // run.
   const after = ask(20)
   const statuses = new Set((await Promise.all(after)).map(({ status }) => status))
   expect(statuses).toEqual(new Set([401]))

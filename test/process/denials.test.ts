@@ -1,4 +1,5 @@
-// A refused caller, its operator and an agent read the same reason, also after a restart; a wrong domain is no wrong password.
+// A refused caller, its operator and an agent read the same reason, also after a restart; a wrong
+// domain is no wrong password.
 import { beforeAll, afterAll, expect, onTestFinished, test } from 'vitest'
 import { DigestPhone } from '../support/digest-phone.ts'
 import { type PeerMessage, SipPeer } from '../support/sip-peer.ts'

@@ -1,6 +1,7 @@
 /**
- * A phone names other places in a call than its own: a carrier's gateway, a program on the machine of Tollgate, a name
- * that leads there. Whatever message names it, nothing goes there; the call goes on with the phone where it is.
+ * A phone names other places in a call than its own: a carrier's gateway, a program on the machine
+ * of Tollgate, a name that leads there. Whatever message names it, nothing goes there; the call
+ * goes on with the phone where it is.
  */
 import { createServer, type Server } from 'node:net'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'

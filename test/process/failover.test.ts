@@ -1,4 +1,7 @@
-/** A standby takes over from the PostgreSQL server of a node that lives, without what was committed last. */
+/**
+ * A standby takes over from the PostgreSQL server of a node that lives, without what was committed
+ * last.
+ */
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -1,6 +1,6 @@
 /**
- * A carrier's gateway is reached by priced routes only. Everything else that can name a place to call is
- * pointed at one here, on raw sockets: no INVITE may arrive there that no wallet pays for.
+ * A carrier's gateway is reached by priced routes only. Everything else that can name a place to
+ * call is pointed at one here, on raw sockets: no INVITE may arrive there that no wallet pays for.
  */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Listener } from '../../engine/sip-server/index.ts'
@@ -100,7 +100,8 @@ beforeAll(async () => {
     DRAIN_SECONDS: '0',
   })
   token = await tollgate.createKey('--name', 'ops', '--scopes', '*')
-  // The carrier comes after all that leads to it: what is refused when it is written was written before.
+  // The carrier comes after all that leads to it: what is refused when it is written was written
+  // before.
   const carrier = {
     name: 'north',
     direction: 'out',

@@ -1,4 +1,7 @@
-/** The commands of GUIDE.md, run one after the other by a shell against a fresh start, as a reader would. */
+/**
+ * The commands of GUIDE.md, run one after the other by a shell against a fresh start, as a reader
+ * would.
+ */
 import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'

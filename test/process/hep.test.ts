@@ -1,4 +1,7 @@
-/** Copies of SIP messages for Homer (`HEP_SERVER`): whole calls, by their uuid, and calls that do not mind. */
+/**
+ * Copies of SIP messages for Homer (`HEP_SERVER`): whole calls, by their uuid, and calls that do
+ * not mind.
+ */
 import { expect, onTestFinished, test } from 'vitest'
 import { paying, seedFor } from '../sipp/call-case.ts'
 import { Authority, loopbackNames } from '../support/certificates.ts'

@@ -1,4 +1,7 @@
-/** A phone with an old password, beside a phone of the same extension with the right one, behind one address. */
+/**
+ * A phone with an old password, beside a phone of the same extension with the right one, behind one
+ * address.
+ */
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { DigestPhone } from '../support/digest-phone.ts'
 import { sdp } from '../support/sip-peer.ts'

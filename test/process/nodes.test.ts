@@ -98,7 +98,10 @@ describe.runIf(programs !== undefined || process.env['CI'] === 'true')('two node
     return { caller, leg }
   }
 
-  /** Dials again after a refusal, as the first moments after a failure may still refuse. Returns how to hang up. */
+  /**
+   * Dials again after a refusal, as the first moments after a failure may still refuse. Returns how
+   * to hang up.
+   */
   const talk = async (index: number): Promise<() => Promise<void>> => {
     // A node that has started again asks in a dialog whether its party is still there.
     const isNew = (message: PeerMessage): boolean =>

@@ -1,4 +1,6 @@
-/** Two instances of one PostgreSQL, on machines whose clocks are odd: one is ahead, or was asleep. */
+/**
+ * Two instances of one PostgreSQL, on machines whose clocks are odd: one is ahead, or was asleep.
+ */
 import { resolve } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { cents, paying, seedFor } from '../sipp/call-case.ts'

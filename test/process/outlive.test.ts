@@ -1,4 +1,7 @@
-/** Calls go on over `kill -9`: whatever a party, or an operator, does with a call still works, and it is paid once. */
+/**
+ * Calls go on over `kill -9`: whatever a party, or an operator, does with a call still works, and
+ * it is paid once.
+ */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
@@ -50,7 +53,10 @@ const journalled = (tollgate: TollgateProcess, text: string, count = 1): Promise
     expect(new Set(calls).size).toBe(count)
   })
 
-/** Waits until the ACK of each caller is in the journal: without it the next process hears the caller by a second one. */
+/**
+ * Waits until the ACK of each caller is in the journal: without it the next process hears the
+ * caller by a second one.
+ */
 const acknowledged = (tollgate: TollgateProcess): Promise<void> =>
   eventually(() => {
     const states = new Map<string | undefined, string>()

@@ -1,4 +1,7 @@
-/** The package as npm publishes it: installed in an empty folder without a network, by someone without a clone. */
+/**
+ * The package as npm publishes it: installed in an empty folder without a network, by someone
+ * without a clone.
+ */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
@@ -250,7 +253,8 @@ test('its metadata let npm publish it with provenance, and other systems get the
     repository: { type: 'git', url: expect.stringMatching(/^git\+https:.*\.git$/) as string },
     engines: { node: '>=22.12' },
   })
-  // npm does not complete what is bundled: the binaries of other systems are named beside it, in the same version.
+  // npm does not complete what is bundled: the binaries of other systems are named beside it, in
+  // the same version.
   const { optionalDependencies } = manifestOf(join(installed, 'node_modules/@node-rs/argon2'))
   for (const [name, version] of Object.entries(manifest.optionalDependencies))
     expect(optionalDependencies[name]).toBe(version)

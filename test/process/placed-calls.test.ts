@@ -1,4 +1,7 @@
-/** Calls that Tollgate itself makes (`POST /telephony/test-call`), to a PBX node of `tollgate test-pbx`. */
+/**
+ * Calls that Tollgate itself makes (`POST /telephony/test-call`), to a PBX node of `tollgate
+ * test-pbx`.
+ */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { afterAll, beforeAll, expect, test } from 'vitest'

@@ -1,4 +1,7 @@
-/** The built program under a service manager, as systemd would start it with `Type=notify` and `WatchdogSec=`. */
+/**
+ * The built program under a service manager, as systemd would start it with `Type=notify` and
+ * `WatchdogSec=`.
+ */
 import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'

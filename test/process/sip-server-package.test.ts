@@ -1,4 +1,7 @@
-/** The package as it would be published: installed alone, without a network, it serves an unmodified drachtio-srf application. */
+/**
+ * The package as it would be published: installed alone, without a network, it serves an unmodified
+ * drachtio-srf application.
+ */
 import { execFileSync, spawn } from 'node:child_process'
 import { copyFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'

@@ -1,4 +1,7 @@
-/** The program on the sockets of a service manager, as systemd passes them: nothing that comes while it restarts is lost. */
+/**
+ * The program on the sockets of a service manager, as systemd passes them: nothing that comes while
+ * it restarts is lost.
+ */
 import { spawn } from 'node:child_process'
 import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
@@ -89,7 +92,8 @@ test('no request by UDP is lost, and none is answered twice, over two restarts',
     sendMore()
     await tollgate.restart()
   }
-  // As every sender does with what is not answered after T1: the process that ends drops what begins something.
+  // As every sender does with what is not answered after T1: the process that ends drops what
+  // begins something.
   await eventually(() => {
     const unanswered = [...sent.keys()].filter((number) => !answers.has(`options-${number}`))
     for (const number of unanswered) send(number)

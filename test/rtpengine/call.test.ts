@@ -1,4 +1,7 @@
-/** Calls of real phones through a real relay: media flows while they hold, transfer, crash and restart. */
+/**
+ * Calls of real phones through a real relay: media flows while they hold, transfer, crash and
+ * restart.
+ */
 import { expect, onTestFinished, test } from 'vitest'
 import { isDictionary } from '../../engine/media/relay/bencode.ts'
 import type { NgValue } from '../../engine/media/relay/relays.ts'

@@ -1,6 +1,6 @@
 /**
- * Descriptions through a real relay: a party learns neither who the other one is, nor of a codec that it did not offer;
- * other parts of a body, odd lines and another IP version are no obstacle.
+ * Descriptions through a real relay: a party learns neither who the other one is, nor of a codec
+ * that it did not offer; other parts of a body, odd lines and another IP version are no obstacle.
  */
 import { onTestFinished, test, expect } from 'vitest'
 import { paying, seedFor } from '../sipp/call-case.ts'
@@ -31,7 +31,10 @@ const described = (name: string, format: string): string =>
 
 const plain = (name: string, format: string): Content => ({ body: described(name, format) })
 
-/** A call through the relay whose caller takes one codec, and whose node answers with another; to the end. */
+/**
+ * A call through the relay whose caller takes one codec, and whose node answers with another; to
+ * the end.
+ */
 const call = (offered: string, answered: string) =>
   callWith(plain('alice', offered), plain('bob', answered))
 

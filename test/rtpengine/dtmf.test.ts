@@ -1,4 +1,7 @@
-/** Digits between a party that sends RFC 4733 events and one that speaks SIP INFO, through a real relay. */
+/**
+ * Digits between a party that sends RFC 4733 events and one that speaks SIP INFO, through a real
+ * relay.
+ */
 import { expect, onTestFinished, test } from 'vitest'
 import { Baresip } from '../support/baresip.ts'
 import { freePort } from '../support/free-port.ts'

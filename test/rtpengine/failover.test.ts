@@ -1,6 +1,6 @@
 /**
- * A relay is lost in mid-call: signalling goes on, and new calls use the other one. That this takes less than a second
- * is shown in virtual time, by test/engine/media/relay.
+ * A relay is lost in mid-call: signalling goes on, and new calls use the other one. That this takes
+ * less than a second is shown in virtual time, by test/engine/media/relay.
  */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { paying, seedFor } from '../sipp/call-case.ts'

@@ -28,7 +28,9 @@ async function ask(command: NgDictionary & { readonly command: string }): Promis
   return typeof sdp === 'string' ? sdp : ''
 }
 
-/** What the answerer is offered, and what the offerer gets for the answer that `answer` makes of it. */
+/**
+ * What the answerer is offered, and what the offerer gets for the answer that `answer` makes of it.
+ */
 async function exchanged(
   [from, offer]: readonly [MediaParty, string],
   to: MediaParty,

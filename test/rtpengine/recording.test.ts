@@ -1,4 +1,7 @@
-/** Calls between two phones that rtpengine captures, and what becomes of them: heard, on demand, after a crash. */
+/**
+ * Calls between two phones that rtpengine captures, and what becomes of them: heard, on demand,
+ * after a crash.
+ */
 import { mkdirSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'

@@ -1,4 +1,7 @@
-/** A supervisor listens to a call of two phones, which no PBX has: the relay lets it hear both, or one. */
+/**
+ * A supervisor listens to a call of two phones, which no PBX has: the relay lets it hear both, or
+ * one.
+ */
 import { expect, onTestFinished, test } from 'vitest'
 import { Baresip } from '../support/baresip.ts'
 import { RtpEngine } from '../support/rtpengine.ts'

@@ -1,4 +1,7 @@
-/** A phone in a browser (DTLS-SRTP, ICE) and a desk phone on plain RTP: the relay speaks with each as it can. */
+/**
+ * A phone in a browser (DTLS-SRTP, ICE) and a desk phone on plain RTP: the relay speaks with each
+ * as it can.
+ */
 import { beforeEach, expect, onTestFinished, test } from 'vitest'
 import { Baresip } from '../support/baresip.ts'
 import { BrowserPhone } from '../support/browser-phone.ts'

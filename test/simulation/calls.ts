@@ -1,4 +1,6 @@
-/** One simulated world: two stacks, some calls between them, and what must hold when all is quiet. */
+/**
+ * One simulated world: two stacks, some calls between them, and what must hold when all is quiet.
+ */
 import { seededRandom } from '../support/seeded-random.ts'
 import { Party } from './party.ts'
 import { VirtualNetwork } from './virtual-network.ts'

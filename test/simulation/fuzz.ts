@@ -1,6 +1,7 @@
 /**
- * Messages of a real call, bent: lines dropped, doubled, swapped, cut, filled with what parsers dislike.
- * Each round throws some at a stack in the middle of a call and then looks whether it still works.
+ * Messages of a real call, bent: lines dropped, doubled, swapped, cut, filled with what parsers
+ * dislike. Each round throws some at a stack in the middle of a call and then looks whether it
+ * still works.
  */
 import {
   requestOf,
@@ -142,7 +143,10 @@ const fromApp = (transactionId: string, dialogId: string, random: Random): reado
   `sip||${random() < 0.5 ? dialogId : ''}\r\n${sip('ACK sip:b@192.0.2.20 SIP/2.0', [])}`,
 ]
 
-/** Bends `messages` messages; answers what went wrong: an exception, a table that stays full, a dead call. */
+/**
+ * Bends `messages` messages; answers what went wrong: an exception, a table that stays full, a dead
+ * call.
+ */
 export function fuzz(seed: number, messages: number): readonly string[] {
   const random = seededRandom(seed)
   const server = new VirtualServer()

@@ -54,7 +54,9 @@ export class Party implements StreamHost {
   readonly unacknowledged = new Set<string>()
   /** Calls that were refused because no PRACK came. */
   unheard = 0
-  /** Dialogs in which media were described before the answer: by this side reliably, to this side. */
+  /**
+   * Dialogs in which media were described before the answer: by this side reliably, to this side.
+   */
   readonly described = new Set<string>()
   readonly heardDescription = new Set<string>()
   readonly #awaited = new Map<string, (reply: WireEvent) => void>()
@@ -140,7 +142,9 @@ export class Party implements StreamHost {
     })
   }
 
-  /** One in five neither acknowledges the answer nor does anything else: the stack ends the call. */
+  /**
+   * One in five neither acknowledges the answer nor does anything else: the stack ends the call.
+   */
   #answered(dialogId: string, talk: Talk): void {
     this.views.set(dialogId, 'talking')
     if (this.#chance(0.2)) return

@@ -73,7 +73,9 @@ const setOf = (ports: readonly number[]) => ({
 
 /** What a case has of its own in a program that it shares with others. */
 export interface SharedCase extends Case, Judged, Talking {
-  /** What its calls are placed with: the number that leads to its nodes, and that of its customer. */
+  /**
+   * What its calls are placed with: the number that leads to its nodes, and that of its customer.
+   */
   readonly options: SippOptions
   readonly customer: string
   /** Of its customer. */
@@ -91,7 +93,10 @@ interface SharedOptions extends Pick<CaseOptions, 'nodes'> {
   readonly customer?: object
   /** How its nodes are probed, if not as `environment` says. */
   readonly probe?: object
-  /** For a case that stops or freezes nodes, or asks what they complained of: the same scenario is otherwise one node for all. */
+  /**
+   * For a case that stops or freezes nodes, or asks what they complained of: the same scenario is
+   * otherwise one node for all.
+   */
   readonly ownNodes?: boolean
   /** Of nodes that the file starts itself, in a `beforeAll` of before; they come first. */
   readonly ports?: () => readonly number[]
@@ -100,9 +105,10 @@ interface SharedOptions extends Pick<CaseOptions, 'nodes'> {
 type SippOptions = Parameters<typeof callWith>[2] & object
 
 /**
- * One program for the cases of a file or a `describe`: a start takes longer than a call. Each case has a number that is called, a
- * customer with a wallet, and a set of nodes of its own, and its Call-IDs end with its tag, so that no case sees what another did.
- * `environment` is beside `patientNodes`.
+ * One program for the cases of a file or a `describe`: a start takes longer than a call. Each case
+ * has a number that is called, a customer with a wallet, and a set of nodes of its own, and its
+ * Call-IDs end with its tag, so that no case sees what another did. `environment` is beside
+ * `patientNodes`.
  */
 export function shareProgram<Name extends string>(
   cases: Readonly<Record<Name, SharedOptions>>,
@@ -223,8 +229,8 @@ const untilTalking = (source: Talking): Promise<void> =>
   eventually(() => expect(source.openCalls()).toHaveLength(1))
 
 /**
- * Places a call (`inbound/caller-is-hung-up.xml`) that goes on, however slow the machine is, until the
- * returned function hangs it up from the API.
+ * Places a call (`inbound/caller-is-hung-up.xml`) that goes on, however slow the machine is, until
+ * the returned function hangs it up from the API.
  */
 export async function holdCall(
   tollgate: TollgateProcess,
@@ -270,8 +276,8 @@ export const attemptsOf = (call: { readonly attempts: string }): number[] =>
 export const cents = (count: number): number => count * 10_000
 
 /**
- * An answered call that lasted so many seconds, or more when the machine stood still, and whose every
- * second is paid: what it cost, in micro-units.
+ * An answered call that lasted so many seconds, or more when the machine stood still, and whose
+ * every second is paid: what it cost, in micro-units.
  */
 export function expectPaid(call: StoredCall | undefined, atLeastSeconds: number): number {
   const { billsec = 0, cost_micros: cost = 0 } = call ?? {}

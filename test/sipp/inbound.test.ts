@@ -100,7 +100,8 @@ test('a CANCEL that races the answer ends the call once, whichever wins', async 
   const own = caseOf('races')
   const calls = 20
   const result = await place(own, 'inbound/cancel-races-answer.xml', { calls, rate: 20 })
-  // SIPp remarks on what arrives in the moment in which it sends; what counts is that every call ended.
+  // SIPp remarks on what arrives in the moment in which it sends; what counts is that every call
+  // ended.
   expect(result.exitCode).toBe(0)
   const records = await own.waitForCalls(calls)
   expect(records).toHaveLength(calls)

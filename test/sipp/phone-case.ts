@@ -1,6 +1,6 @@
 /**
- * Phones and a carrier: SIPp registers a port for an extension, answers there, and calls from there.
- * Loopback is not trusted: a source that is not a phone, node or carrier is unknown.
+ * Phones and a carrier: SIPp registers a port for an extension, answers there, and calls from
+ * there. Loopback is not trusted: a source that is not a phone, node or carrier is unknown.
  */
 import { freePort } from '../support/free-port.ts'
 import { callWith, failWith, SippNode, type SippResult } from '../support/sipp.ts'

@@ -1,4 +1,7 @@
-/** Phones from outside: they register, are called, call each other and the world; books and wallets checked. */
+/**
+ * Phones from outside: they register, are called, call each other and the world; books and wallets
+ * checked.
+ */
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { callWith, SippNode } from '../support/sipp.ts'
 import { eventually } from '../support/waiting.ts'

@@ -1,6 +1,7 @@
 /**
- * Cases with carriers: gateways played by SIPp, and a caller that stands for a PBX node (by its port), so that its calls go
- * out. They share one program; each has numbers, a customer, carriers and routes of its own.
+ * Cases with carriers: gateways played by SIPp, and a caller that stands for a PBX node (by its
+ * port), so that its calls go out. They share one program; each has numbers, a customer, carriers
+ * and routes of its own.
  */
 import { afterAll, beforeAll } from 'vitest'
 import { freePort } from '../support/free-port.ts'

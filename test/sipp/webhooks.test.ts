@@ -1,4 +1,7 @@
-/** Accounting webhooks beside live calls: a dead receiver delays no other, and a crash loses no event. */
+/**
+ * Accounting webhooks beside live calls: a dead receiver delays no other, and a crash loses no
+ * event.
+ */
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import { onTestFinished, expect, test } from 'vitest'

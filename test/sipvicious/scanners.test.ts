@@ -1,4 +1,6 @@
-/** SIPVicious, the scanner that every SIP server on the internet meets: under its name, and without. */
+/**
+ * SIPVicious, the scanner that every SIP server on the internet meets: under its name, and without.
+ */
 import { execFile } from 'node:child_process'
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
@@ -20,8 +22,9 @@ const seed = {
 }
 
 /**
- * Of each scanner one, as the tests run beside each other: the scanners wait for most of their time. Not that of Tollgate, as SIPVicious
- * takes it: those of nodes of the platform are not shut out.
+ * Of each scanner one, as the tests run beside each other: the scanners wait for most of their
+ * time. Not that of Tollgate, as SIPVicious takes it: those of nodes of the platform are not shut
+ * out.
  */
 const addresses = {
   named: '127.0.0.4',
@@ -99,7 +102,10 @@ async function run(
   })
 }
 
-/** A scanner gives up after two seconds of silence: it scans again where the machine stood still for so long. */
+/**
+ * A scanner gives up after two seconds of silence: it scans again where the machine stood still for
+ * so long.
+ */
 async function untilHeard(scan: () => Promise<boolean>): Promise<void> {
   for (let scans = 0; scans < 5; scans += 1) if (await scan()) return
   throw new Error('the scanner heard nothing')

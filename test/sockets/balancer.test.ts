@@ -1,4 +1,7 @@
-/** The example that forwards calls to several nodes, on a server that speaks drachtio-server's protocol. */
+/**
+ * The example that forwards calls to several nodes, on a server that speaks drachtio-server's
+ * protocol.
+ */
 import { spawn } from 'node:child_process'
 import { createSocket } from 'node:dgram'
 import { readFileSync, writeFileSync } from 'node:fs'

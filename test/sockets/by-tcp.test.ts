@@ -1,4 +1,7 @@
-/** Call control connected as an application on another machine would be: by TCP, with the library's own framing. */
+/**
+ * Call control connected as an application on another machine would be: by TCP, with the library's
+ * own framing.
+ */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { traceOf } from '../../engine/call/trace/trace.ts'
 import { type CallRig, startCallRig, talk } from '../support/call-rig.ts'

@@ -1,4 +1,7 @@
-/** Call control on drachtio-servers elsewhere, which a scripted peer stands for (engine/sip-server/wire/README.md). */
+/**
+ * Call control on drachtio-servers elsewhere, which a scripted peer stands for
+ * (engine/sip-server/wire/README.md).
+ */
 import type { Log } from '../../schema/contracts/log.ts'
 import { openServer } from '../support/call-world.ts'
 import { afterEach, expect, test } from 'vitest'

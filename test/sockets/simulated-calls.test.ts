@@ -1,6 +1,7 @@
 /**
- * Seeded random installations, and calls from each kind of source: what is simulated of a call is what becomes of it
- * a moment later, and to simulate changes nothing. The whole engine, without its process, on real sockets.
+ * Seeded random installations, and calls from each kind of source: what is simulated of a call is
+ * what becomes of it a moment later, and to simulate changes nothing. The whole engine, without its
+ * process, on real sockets.
  */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'

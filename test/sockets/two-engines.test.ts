@@ -1,6 +1,6 @@
 /**
- * Two whole engines on one database, as nodes of one installation: a phone registers at the one, with its password, and
- * is called at the other. Real sockets; each node has an address of its own.
+ * Two whole engines on one database, as nodes of one installation: a phone registers at the one,
+ * with its password, and is called at the other. Real sockets; each node has an address of its own.
  */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'

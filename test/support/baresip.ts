@@ -78,8 +78,8 @@ export class Baresip {
   }
 
   /**
-   * Waits until the phone is registered. Asked rather than listened for: a phone that starts fast has
-   * registered before a listener can be attached.
+   * Waits until the phone is registered. Asked rather than listened for: a phone that starts fast
+   * has registered before a listener can be attached.
    */
   async registered(): Promise<void> {
     const deadline = Date.now() + patienceMs
@@ -102,7 +102,10 @@ export class Baresip {
     }
   }
 
-  /** Media packets of the present call, so far: the phone counts them by source, and a tone of the relay is one. */
+  /**
+   * Media packets of the present call, so far: the phone counts them by source, and a tone of the
+   * relay is one.
+   */
   async received(): Promise<number> {
     const sources = [...(await this.command('audio_debug')).matchAll(/rcvd=(\d+)/g)]
     return sources.reduce((sum, [, count]) => sum + Number(count), 0)
@@ -134,8 +137,9 @@ export class Baresip {
   }
 
   /**
-   * How much of what it has heard in the last half second is this tone: 0 to 1. This version of baresip writes nothing
-   * down any more once the direction of its media has changed (hold): `hearsMore` tells then whether it hears.
+   * How much of what it has heard in the last half second is this tone: 0 to 1. This version of
+   * baresip writes nothing down any more once the direction of its media has changed (hold):
+   * `hearsMore` tells then whether it hears.
    */
   shareOf(hz: number): number {
     return shareInLastDump(this.#folder, hz)

@@ -1,4 +1,7 @@
-/** A database (with TEST_DATABASE=postgres one on a server) with a rate plan and customers, and an OCS on it, in virtual time. */
+/**
+ * A database (with TEST_DATABASE=postgres one on a server) with a rate plan and customers, and an
+ * OCS on it, in virtual time.
+ */
 import type { CallRecord } from '../../schema/call-record.ts'
 import type { OpenCall } from '../../schema/journal/call-journal.ts'
 import type { RateTable, CustomerTable } from '../../schema/tables/tenants.ts'
@@ -128,7 +131,10 @@ export async function topUp(ocs: Ocs, customerId: number, amountMicros: number):
   await ocs.move({ customerId, kind: 'topup', amountMicros, ref, actor: 'test', note: null })
 }
 
-/** An OCS with customer 1, called `+15550001`, who has `balanceMicros` and the golden and plain rates. */
+/**
+ * An OCS with customer 1, called `+15550001`, who has `balanceMicros` and the golden and plain
+ * rates.
+ */
 export async function customerWith(
   balanceMicros: number,
   terms: Partial<Insertable<CustomerTable>> = {},

@@ -1,6 +1,6 @@
 /**
- * The page of a phone in a browser: JsSIP, a microphone that is a tone, and ears that know how loud a tone is.
- * `browser-phone.ts` bundles it and calls what `globalThis.phone` has.
+ * The page of a phone in a browser: JsSIP, a microphone that is a tone, and ears that know how loud
+ * a tone is. `browser-phone.ts` bundles it and calls what `globalThis.phone` has.
  */
 import { UA, WebSocketInterface } from 'jssip'
 
@@ -37,7 +37,8 @@ globalThis.phone = {
   async answer() {
     while (arrived.length === 0) await new Promise((resolve) => setTimeout(resolve, 20))
     session = arrived.shift()
-    // An INVITE without an offer, as in click-to-call: otherwise JsSIP asks for no microphone, and offers nothing.
+    // An INVITE without an offer, as in click-to-call: otherwise JsSIP asks for no microphone, and
+    // offers nothing.
     const rtcOfferConstraints = { offerToReceiveAudio: true }
     session.answer({ mediaConstraints: constraints, rtcOfferConstraints })
     listen()

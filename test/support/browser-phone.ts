@@ -1,6 +1,6 @@
 /**
- * A phone in a browser: Chromium (Debian: chromium) without a display, with JsSIP in its page, driven by the DevTools protocol.
- * Its microphone is a file with a tone.
+ * A phone in a browser: Chromium (Debian: chromium) without a display, with JsSIP in its page,
+ * driven by the DevTools protocol. Its microphone is a file with a tone.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'

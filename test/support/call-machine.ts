@@ -1,4 +1,7 @@
-/** The machine of calls without anything around it: events in, commands out, its timers on a clock that a test moves. */
+/**
+ * The machine of calls without anything around it: events in, commands out, its timers on a clock
+ * that a test moves.
+ */
 import { handle } from '../../engine/call/call-machine/machine.ts'
 import { beginInvitedCall } from '../../engine/call/call-machine/call.ts'
 import type {
@@ -106,7 +109,10 @@ export class CallMachine {
     return call
   }
 
-  /** A call that an INVITE with an offer has begun, and that may go on. Returns the leg of its caller. */
+  /**
+   * A call that an INVITE with an offer has begun, and that may go on. Returns the leg of its
+   * caller.
+   */
   invited(grantedSeconds: number | null = null, callUuid = 'u', offer?: string): string {
     const leg = beginInvitedCall(
       this.world,

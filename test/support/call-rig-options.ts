@@ -55,7 +55,10 @@ export interface CallRigOptions {
   readonly dnsServers?: readonly string[]
   /** Instead of the server that is started here: drachtio servers elsewhere. */
   readonly servers?: readonly ServerAddress[]
-  /** The process that was killed before: this one has its network, its clock, its port and what was saved. */
+  /**
+   * The process that was killed before: this one has its network, its clock, its port and what was
+   * saved.
+   */
   readonly after?: LastRun
   /** Another process on the same network, with the same clock. */
   readonly beside?: Pick<LastRun, 'time' | 'world'>

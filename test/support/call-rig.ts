@@ -1,8 +1,8 @@
 /**
  * Call control on the embedded server, with scripted peers as callers and nodes, on a network and a
- * clock in memory. Routing, dispatcher and charging are answers that a test sets; time stands until a
- * test moves it. Only applications and drachtio servers by TCP need sockets: then SIP runs on sockets,
- * too, and its timers by the real clock.
+ * clock in memory. Routing, dispatcher and charging are answers that a test sets; time stands until
+ * a test moves it. Only applications and drachtio servers by TCP need sockets: then SIP runs on
+ * sockets, too, and its timers by the real clock.
  */
 import type { Log } from '../../schema/contracts/log.ts'
 import { expect } from 'vitest'

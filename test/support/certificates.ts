@@ -1,4 +1,6 @@
-/** Certificates made at run time with the `openssl` program: an authority, and what it has signed. */
+/**
+ * Certificates made at run time with the `openssl` program: an authority, and what it has signed.
+ */
 import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,7 @@
-/** Writes `control/client/operations.ts` from the OpenAPI document: a type for each schema, and the table of operations. */
+/**
+ * Writes `control/client/operations.ts` from the OpenAPI document: a type for each schema, and the
+ * table of operations.
+ */
 import { format, resolveConfig } from 'prettier'
 
 interface Schema {

@@ -1,4 +1,7 @@
-/** Commands of `tollgate` on the database of a program, in this process: one of its own takes 0.7 s of a core. */
+/**
+ * Commands of `tollgate` on the database of a program, in this process: one of its own takes 0.7 s
+ * of a core.
+ */
 import { randomBytes, randomUUID } from 'node:crypto'
 import type { Command, Input } from '../../engine/commands/command.ts'
 import { keyCreate } from '../../engine/commands/key-create.ts'

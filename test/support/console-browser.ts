@@ -1,6 +1,6 @@
 /**
- * The console in a browser: Chromium (Debian: chromium) driven by Playwright. What the page complains about, such as a
- * violation of its policy, fails the test that asks for it.
+ * The console in a browser: Chromium (Debian: chromium) driven by Playwright. What the page
+ * complains about, such as a violation of its policy, fails the test that asks for it.
  */
 import axe from 'axe-core'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
@@ -117,7 +117,8 @@ export async function openConsole(
     async inaccessible() {
       // What axe says of a page does not depend on the database: it says it in the run on SQLite.
       if (isOnPostgres) return []
-      // Through the debugger: the policy of the page allows no foreign script. Once for each loading of the page.
+      // Through the debugger: the policy of the page allows no foreign script. Once for each
+      // loading of the page.
       if (await page.evaluate(`typeof axe === 'undefined'`)) await page.evaluate(axe.source)
       const found = await page.evaluate(
         `axe.run(document, { runOnly: ${JSON.stringify(tags)} }).then(({ violations }) =>

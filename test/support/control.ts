@@ -1,4 +1,6 @@
-/** The control API in a test: real SQLite in memory, a clock that the test moves, an engine of data. */
+/**
+ * The control API in a test: real SQLite in memory, a clock that the test moves, an engine of data.
+ */
 import { newKeyBody } from '../../control/auth/app-key.ts'
 import { consoleGrantor, issueKey } from '../../control/auth/issue-key.ts'
 import { onlyNode } from './only-node.ts'

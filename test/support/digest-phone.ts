@@ -1,4 +1,7 @@
-/** A phone on a raw socket that knows its password and does nothing by itself; shares no code with Tollgate. */
+/**
+ * A phone on a raw socket that knows its password and does nothing by itself; shares no code with
+ * Tollgate.
+ */
 import { hash } from 'node:crypto'
 import { sdp, SipPeer, type Content, type Leg, type PeerMessage } from './sip-peer.ts'
 import type { Listener } from '../../engine/sip-server/index.ts'
@@ -72,7 +75,10 @@ export class DigestPhone {
     return this.register([...headers, `Authorization: ${this.credentials('REGISTER')}`])
   }
 
-  /** An INVITE with password to a number, of its domain if no other, challenged before; the leg of its call. */
+  /**
+   * An INVITE with password to a number, of its domain if no other, challenged before; the leg of
+   * its call.
+   */
   async call(
     number: string,
     at = this.account.domain,

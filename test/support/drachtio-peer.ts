@@ -1,6 +1,7 @@
 /**
- * A drachtio-server that does only what a test tells it to, and otherwise what the real one does: it keeps 100 back, takes
- * and gives one response for each request in a dialog, and says NOK in the real one's words. It shares no code with ours.
+ * A drachtio-server that does only what a test tells it to, and otherwise what the real one does:
+ * it keeps 100 back, takes and gives one response for each request in a dialog, and says NOK in the
+ * real one's words. It shares no code with ours.
  */
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -16,7 +17,9 @@ interface Command {
   readonly id: string
   /** `authenticate`, `route`, `sip`, … */
   readonly type: string
-  /** What it is about: a secret, a verb, or the transaction that a response or a CANCEL belongs to. */
+  /**
+   * What it is about: a secret, a verb, or the transaction that a response or a CANCEL belongs to.
+   */
   readonly subject: string
   readonly dialogId: string
   readonly sip: string
@@ -326,7 +329,8 @@ export class DrachtioPeer {
       `To: ${headerOf(asked, 'To').replace(/;tag=.*/, '')};tag=ours`,
       `Call-ID: ${headerOf(asked, 'Call-ID')}`,
       `CSeq: ${headerOf(asked, 'CSeq')}`,
-      // A caller may require reliability: without the application's word its responses have no Contact.
+      // A caller may require reliability: without the application's word its responses have no
+      // Contact.
       ...(status >= 200 || isReliable ? ['Contact: <sip:198.51.100.10:5060>'] : []),
       '',
       bodyOf(sip),

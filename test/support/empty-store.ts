@@ -1,10 +1,16 @@
-/** Databases with this program's schema and nothing in them: migrated once in a worker, copied for each test. */
+/**
+ * Databases with this program's schema and nothing in them: migrated once in a worker, copied for
+ * each test.
+ */
 import { existsSync, writeFileSync } from 'node:fs'
 import Sqlite from 'better-sqlite3'
 import { migrate } from '../../schema/migrate.ts'
 import { openDatabase, storeOn, type LocalStore } from '../../schema/open.ts'
 
-/** In memory, or a file at `path`, as `migrate` would make it at `now`. A file that is there is opened as it is. */
+/**
+ * In memory, or a file at `path`, as `migrate` would make it at `now`. A file that is there is
+ * opened as it is.
+ */
 export function emptyStore(now = 0, path = ':memory:'): LocalStore {
   if (existsSync(path)) return openDatabase(path)
   image ??= migratedImage()

@@ -1,4 +1,6 @@
-/** What the engine shows of a call, of a node and of a call that was traced; of each a plain one. */
+/**
+ * What the engine shows of a call, of a node and of a call that was traced; of each a plain one.
+ */
 import type { ActiveCall, Trace } from '../../schema/contracts/calls.ts'
 import type { NodeStatus } from '../../schema/contracts/engine.ts'
 

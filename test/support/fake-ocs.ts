@@ -12,7 +12,9 @@ export interface SeenRequest {
 
 export type Behaviour =
   | { readonly kind: 'answer'; readonly status: number; readonly body?: unknown }
-  /** Writes these bytes in place of an answer, and closes the connection, or keeps it open for good. */
+  /**
+   * Writes these bytes in place of an answer, and closes the connection, or keeps it open for good.
+   */
   | { readonly kind: 'write'; readonly bytes: string; readonly isClosed: boolean }
   /** Takes the request and never answers. */
   | { readonly kind: 'hang' }

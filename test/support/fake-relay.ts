@@ -1,4 +1,6 @@
-/** A relay behind the socket of the ng client: it answers as the test says, at once or when told to. */
+/**
+ * A relay behind the socket of the ng client: it answers as the test says, at once or when told to.
+ */
 import { decodeBencode, encodeBencode, isDictionary } from '../../engine/media/relay/bencode.ts'
 import type { NgSocket, NgSocketEvents } from '../../engine/media/relay/ng-client.ts'
 import type { NgDictionary } from '../../engine/media/relay/relays.ts'

@@ -4,9 +4,10 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:net'
 
 /**
- * Above 10080, the last one to which `fetch` refuses to go (https://fetch.spec.whatwg.org/#port-blocking);
- * below those that a kernel hands out by itself, to `bind(0)` and to outgoing connections (from 32768
- * on Linux): one of these would often be gone again before the test has bound it.
+ * Above 10080, the last one to which `fetch` refuses to go
+ * (https://fetch.spec.whatwg.org/#port-blocking); below those that a kernel hands out by itself, to
+ * `bind(0)` and to outgoing connections (from 32768 on Linux): one of these would often be gone
+ * again before the test has bound it.
  */
 const firstPort = 10_500
 const portsPerProcess = 1_000
@@ -15,10 +16,14 @@ const shares = 22
 /** The next three belong to it as well: SIPp uses some for media. */
 const step = 4
 
-/** How many ports a process gives before the first comes again: all of its share but the claim's. */
+/**
+ * How many ports a process gives before the first comes again: all of its share but the claim's.
+ */
 const portsGiven = portsPerProcess / step - 1
 
-/** The process's own ports, from the first one on: no other process of this or another run has them. */
+/**
+ * The process's own ports, from the first one on: no other process of this or another run has them.
+ */
 let ownPorts: Promise<number> | undefined
 let given = process.hrtime()[1] % portsGiven
 
@@ -31,7 +36,10 @@ export async function freePort(): Promise<number> {
   throw new Error(`no port from ${claimed} on is free for both UDP and TCP`)
 }
 
-/** Listens on the first port of a share as long as this process lives: that is the claim to the others. */
+/**
+ * Listens on the first port of a share as long as this process lives: that is the claim to the
+ * others.
+ */
 async function claimShare(): Promise<number> {
   for (let attempt = 0; attempt < shares; attempt++) {
     const first = firstPort + ((process.pid + attempt) % shares) * portsPerProcess

@@ -1,4 +1,7 @@
-/** A Homer of this test: reads HEP version 3 by UDP or TLS, as "HEP/EEP Network Protocol Specification" describes it. */
+/**
+ * A Homer of this test: reads HEP version 3 by UDP or TLS, as "HEP/EEP Network Protocol
+ * Specification" describes it.
+ */
 import { readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import { createServer } from 'node:tls'

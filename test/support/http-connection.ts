@@ -1,4 +1,6 @@
-/** HTTP/1.1 as bytes on one connection: what a client library would not let a test or a bench send. */
+/**
+ * HTTP/1.1 as bytes on one connection: what a client library would not let a test or a bench send.
+ */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 

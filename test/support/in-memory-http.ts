@@ -1,6 +1,6 @@
 /**
- * Requests to the API through a connection in memory. They pass everything that a request on a port passes:
- * node's parser, `control/http/http-server.ts`, the middleware and the answer.
+ * Requests to the API through a connection in memory. They pass everything that a request on a port
+ * passes: node's parser, `control/http/http-server.ts`, the middleware and the answer.
  */
 import { request as httpRequest, type IncomingMessage, type Server } from 'node:http'
 import { type Duplex, duplexPair, Readable } from 'node:stream'
@@ -73,7 +73,8 @@ function responseOf(incoming: IncomingMessage, method: string): Response {
   for (let at = 0; at < rawHeaders.length; at += 2)
     headers.append(rawHeaders[at] ?? '', rawHeaders[at + 1] ?? '')
   const isEmpty = method === 'HEAD' || status === 204 || status === 304
-  // A reader that does not read holds up its connection, as one at the other end of a network would.
+  // A reader that does not read holds up its connection, as one at the other end of a network
+  // would.
   const strategy = new ByteLengthQueuingStrategy({ highWaterMark: 16_384 })
   if (!isEmpty) return new Response(Readable.toWeb(incoming, { strategy }), { status, headers })
   incoming.resume()

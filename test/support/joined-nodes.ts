@@ -1,4 +1,7 @@
-/** Several nodes of one installation: one database, an engine and an API each, joined by HTTP in memory. */
+/**
+ * Several nodes of one installation: one database, an engine and an API each, joined by HTTP in
+ * memory.
+ */
 import { Agent, type ClientRequestArgs, type Server } from 'node:http'
 import { type Duplex, duplexPair } from 'node:stream'
 import type { ControlDeps } from '../../control/app.ts'
@@ -107,7 +110,8 @@ export async function joinNodes(
       const progress = { isThere: false }
       const watched = answer.finally(() => (progress.isThere = true))
       void watched.catch(() => undefined)
-      // Nodes that answer do so without time: only when nothing moves does it pass. A database server takes real time.
+      // Nodes that answer do so without time: only when nothing moves does it pass. A database
+      // server takes real time.
       for (let turns = 0, since = performance.now(); !progress.isThere; turns += 1) {
         await turn()
         await control.store.settled()

@@ -1,4 +1,6 @@
-/** The part of JSON Schema 2020-12 that the OpenAPI document uses; an unknown keyword is an error. */
+/**
+ * The part of JSON Schema 2020-12 that the OpenAPI document uses; an unknown keyword is an error.
+ */
 
 type Json = Readonly<Record<string, unknown>>
 

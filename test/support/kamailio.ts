@@ -1,4 +1,7 @@
-/** Kamailio as a stateful proxy that stays in the dialog (Record-Route), on loopback and unprivileged. */
+/**
+ * Kamailio as a stateful proxy that stays in the dialog (Record-Route), on loopback and
+ * unprivileged.
+ */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -15,7 +18,10 @@ const path = `${process.env['PATH'] ?? ''}:/usr/sbin`
 const PATIENCE_MS = 5_000
 
 interface KamailioOptions {
-  /** Where it sends new requests: `sip:127.0.0.1:5060;transport=udp`. Absent: `configuration` says it. */
+  /**
+   * Where it sends new requests: `sip:127.0.0.1:5060;transport=udp`. Absent: `configuration` says
+   * it.
+   */
   readonly nextHop?: string
   /** Instead of the usual one; it has `folder` for files of its own. */
   readonly configuration?: (port: number, folder: string) => string

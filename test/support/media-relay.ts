@@ -1,6 +1,6 @@
 /**
- * A relay of media as the gate sees it: it puts itself into descriptions as rtpengine does, and complains of what
- * rtpengine would refuse or what would leave it with something.
+ * A relay of media as the gate sees it: it puts itself into descriptions as rtpengine does, and
+ * complains of what rtpengine would refuse or what would leave it with something.
  */
 import type { NgAnswer, NgDictionary, NgRequest, Relay } from '../../engine/media/relay/relays.ts'
 

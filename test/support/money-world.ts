@@ -1,7 +1,7 @@
 /**
- * Money is neither made nor lost, whatever happens in whatever order: calls that start, go on, end, are
- * reported twice, top-ups, and crashes that forget everything but the database and the journal. After a crash
- * answered calls are resumed or abandoned.
+ * Money is neither made nor lost, whatever happens in whatever order: calls that start, go on, end,
+ * are reported twice, top-ups, and crashes that forget everything but the database and the journal.
+ * After a crash answered calls are resumed or abandoned.
  */
 import fc from 'fast-check'
 import Sqlite from 'better-sqlite3'

@@ -1,4 +1,7 @@
-/** Setup of the suites that run in memory: whatever opens a socket fails with the name of what it did. */
+/**
+ * Setup of the suites that run in memory: whatever opens a socket fails with the name of what it
+ * did.
+ */
 import { Socket as Datagrams } from 'node:dgram'
 import { Server, Socket } from 'node:net'
 

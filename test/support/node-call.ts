@@ -52,7 +52,10 @@ export async function anotherCall(
   return { tollgate, api, caller, leg, node, invite }
 }
 
-/** An INVITE of `from` as it comes to `to`; one that is refused instead fails at once, with the reason. */
+/**
+ * An INVITE of `from` as it comes to `to`; one that is refused instead fails at once, with the
+ * reason.
+ */
 export async function inviteFrom(from: SipPeer, to: SipPeer): Promise<PeerMessage> {
   const refusal = await eventually(() => {
     const found = from.inbox.find(({ status }) => status >= 300)
@@ -83,7 +86,9 @@ export async function answered(call: RingingCall): Promise<TalkingCall> {
   return { ...call, nodeLeg: node.calledLeg(invite, 'b') }
 }
 
-/** The program has started again, and asks both parties of each call whether they are still there. */
+/**
+ * The program has started again, and asks both parties of each call whether they are still there.
+ */
 export async function stillThere(...calls: readonly TalkingCall[]): Promise<void> {
   for (const { caller, node, leg, nodeLeg } of calls)
     for (const [peer, { callId }] of [

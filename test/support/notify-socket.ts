@@ -1,4 +1,7 @@
-/** What systemd is for a service: a Unix datagram socket. Node.js has none; perl, which is always there in Debian, has. */
+/**
+ * What systemd is for a service: a Unix datagram socket. Node.js has none; perl, which is always
+ * there in Debian, has.
+ */
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'

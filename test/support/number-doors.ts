@@ -1,6 +1,6 @@
 /**
- * Every door by which a number comes in, on one database: what a call to it, or of it, would cost, who
- * would pay, and where it would go. Only sockets are missing.
+ * Every door by which a number comes in, on one database: what a call to it, or of it, would cost,
+ * who would pay, and where it would go. Only sockets are missing.
  */
 import { seedFile } from '../../engine/commands/seed.ts'
 import { inviteFor } from '../../engine/call/dialing/outgoing-invite.ts'

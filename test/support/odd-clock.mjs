@@ -1,7 +1,7 @@
 /**
- * Clocks of a process as odd machines have them, loaded before the program: `CLOCK_AHEAD_MS` is the error of the system
- * clock, and with `CLOCK_SLEEPS` the steady clock stands still while the process is stopped, as `CLOCK_MONOTONIC` does
- * while a machine sleeps.
+ * Clocks of a process as odd machines have them, loaded before the program: `CLOCK_AHEAD_MS` is the
+ * error of the system clock, and with `CLOCK_SLEEPS` the steady clock stands still while the
+ * process is stopped, as `CLOCK_MONOTONIC` does while a machine sleeps.
  */
 const aheadMs = Number(process.env.CLOCK_AHEAD_MS ?? 0)
 const wallNow = Date.now.bind(Date)

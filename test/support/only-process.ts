@@ -16,7 +16,10 @@ let runs = 0
 /** Requests that are asked together wait so long. */
 const GROUP_MS = 10
 
-/** In virtual time: what waits for others that are to be asked with it waits no longer, as no time would pass meanwhile. */
+/**
+ * In virtual time: what waits for others that are to be asked with it waits no longer, as no time
+ * would pass meanwhile.
+ */
 export const hurried =
   (schedule: Schedule): Schedule =>
   (work, delayMs) => {

@@ -1,4 +1,7 @@
-/** Closes the databases that a test has opened on a server, when it ends; those of its file, when that ends. */
+/**
+ * Closes the databases that a test has opened on a server, when it ends; those of its file, when
+ * that ends.
+ */
 import { afterAll, afterEach, beforeEach } from 'vitest'
 import { dropDatabases } from './reused-database.ts'
 import { openedStores } from './test-store.ts'

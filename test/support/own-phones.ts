@@ -14,7 +14,10 @@ export interface OwnPhones {
   bindings(): readonly { readonly source_protocol: string }[]
 }
 
-/** One program for the tests of a file, of which there are so many; each asks for its part of it once. */
+/**
+ * One program for the tests of a file, of which there are so many; each asks for its part of it
+ * once.
+ */
 export function sharePhones(
   tests: number,
   environment: Readonly<Record<string, string>> = {},

@@ -53,14 +53,20 @@ function leavesOf(schema: Json, path: string, document: Json): [path: string, sc
   return inner.some(([each]) => each !== path) ? inner : [[path, schema]]
 }
 
-/** The address of the tenant's own row: each is the third of its kind, after the canary's and the platform's. */
+/**
+ * The address of the tenant's own row: each is the third of its kind, after the canary's and the
+ * platform's.
+ */
 export const ownPath = (path: string, ownKey: string): string =>
   path
     .replace('{nodeId}', '3')
     .replace('{uuid}', ownKey)
     .replace('{id}', /users|extensions|webhooks|tenants/.test(path) ? '2' : '3')
 
-/** One row of each kind for the canary, for the platform, and for the tenant whose key is tried; the key's uuid. */
+/**
+ * One row of each kind for the canary, for the platform, and for the tenant whose key is tried; the
+ * key's uuid.
+ */
 export async function fillOwned({
   call,
   callAs,

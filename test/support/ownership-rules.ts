@@ -1,4 +1,6 @@
-/** The rule for each field that a tenant's key may write: "Who owns what" of GUIDE.md, as a table. */
+/**
+ * The rule for each field that a tenant's key may write: "Who owns what" of GUIDE.md, as a table.
+ */
 
 export type Body = Readonly<Record<string, unknown>>
 
@@ -6,7 +8,10 @@ export type Body = Readonly<Record<string, unknown>>
 export const plain = 'plain'
 /** Only the platform's credentials may write it: 403. */
 export const platform = 'platform'
-/** Bodies that name something of another tenant, of the platform, or not assigned to the tenant: each is refused. */
+/**
+ * Bodies that name something of another tenant, of the platform, or not assigned to the tenant:
+ * each is refused.
+ */
 type Rule = typeof plain | typeof platform | readonly Body[]
 
 /** What others own, all with this word in it. */
@@ -232,7 +237,8 @@ export const operations: Readonly<Record<string, Operations>> = {
     rules: {
       ...tenant,
       sip_uri: foreign('sip_uri', ...gatewayUris),
-      // Of the platform's callers, those to a listed number only: test/engine/routing/agents.test.ts.
+      // Of the platform's callers, those to a listed number only:
+      // test/engine/routing/agents.test.ts.
       ...plains('name', 'extension', 'description', 'max_calls', 'is_active'),
       ...voice,
     },

@@ -1,6 +1,7 @@
 /**
- * Sockets as systemd passes them to a service: bound and listening, and nobody reads them but the program that is
- * started with them. Node.js reads what it binds, so a process of its own binds them, and hands them over unread.
+ * Sockets as systemd passes them to a service: bound and listening, and nobody reads them but the
+ * program that is started with them. Node.js reads what it binds, so a process of its own binds
+ * them, and hands them over unread.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

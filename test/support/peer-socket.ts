@@ -27,7 +27,9 @@ export interface PeerSocket {
 /** Where peers live. */
 export interface PeerNetwork {
   open(listener: Listener, receive: Receive, options: PeerOptions): Promise<PeerSocket>
-  /** Calls `giveUp` when what is waited for does not come any more; the returned function cancels. */
+  /**
+   * Calls `giveUp` when what is waited for does not come any more; the returned function cancels.
+   */
   whenSilent(giveUp: () => void): () => void
 }
 
@@ -74,7 +76,8 @@ async function openUdp(
   return {
     host,
     port: socket.address().port,
-    // From another address than the server's, if the test says so; a server on all addresses has ours too.
+    // From another address than the server's, if the test says so; a server on all addresses has
+    // ours too.
     send: (text) =>
       socket.send(text, listener.port, isAny(listener.address) ? host : listener.address),
     hangUp: () => undefined,

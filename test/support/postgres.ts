@@ -1,6 +1,7 @@
 /**
- * A PostgreSQL server for the tests of one run: started by the first test that asks, shared by all workers, and
- * gone with the run. With `TEST_DATABASE_URL`, that of a server on which databases may be made, it is used instead.
+ * A PostgreSQL server for the tests of one run: started by the first test that asks, shared by all
+ * workers, and gone with the run. With `TEST_DATABASE_URL`, that of a server on which databases may
+ * be made, it is used instead.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import {
@@ -155,8 +156,9 @@ async function startServer(lock: string): Promise<void> {
 }
 
 /**
- * A call is refused where the server does not say in a tenth of a second what its wallet has. The answer takes a
- * millisecond, in which the server waits for no test: where the system allows that, which it does to root.
+ * A call is refused where the server does not say in a tenth of a second what its wallet has. The
+ * answer takes a millisecond, in which the server waits for no test: where the system allows that,
+ * which it does to root.
  */
 function ahead(start: () => void): void {
   const usual = getPriority()

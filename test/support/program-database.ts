@@ -1,4 +1,7 @@
-/** The database of a started program: a file in its folder, or, with TEST_DATABASE=postgres, one on a server. */
+/**
+ * The database of a started program: a file in its folder, or, with TEST_DATABASE=postgres, one on
+ * a server.
+ */
 import { onTestFinished } from 'vitest'
 import { isOnPostgres } from './on-sqlite.ts'
 import { freshDatabase } from './postgres.ts'
@@ -9,7 +12,9 @@ export interface ProgramDatabase {
   drop(): Promise<void>
 }
 
-/** @param environment what the test tells the program: one with a database of its own gets no other. */
+/**
+ * @param environment what the test tells the program: one with a database of its own gets no other.
+ */
 export async function programDatabase(
   environment: Readonly<Record<string, string>>,
 ): Promise<ProgramDatabase> {
@@ -18,7 +23,10 @@ export async function programDatabase(
   return { settings: { DATABASE_URL: url, SECRET_KEY, NODE_NAME: 'sbc-1' }, drop }
 }
 
-/** The settings of a database that is gone after the test; `path`: of a file, or of those that a node has beside one on a server. */
+/**
+ * The settings of a database that is gone after the test; `path`: of a file, or of those that a
+ * node has beside one on a server.
+ */
 export async function settingsOfDatabase(path: string): Promise<Record<string, string>> {
   const { settings, drop } = await programDatabase({})
   onTestFinished(drop)

@@ -1,12 +1,18 @@
 import { resolve } from 'node:path'
 
-/** What the built program gets of this process, and V8's code of it: to compile it takes 0.15 s of a core at each start. */
+/**
+ * What the built program gets of this process, and V8's code of it: to compile it takes 0.15 s of a
+ * core at each start.
+ */
 export const programEnvironment = {
   PATH: process.env['PATH'] ?? '',
   NODE_COMPILE_CACHE: resolve('node_modules/.compile-cache'),
 }
 
-/** With them, and the allocator's setting, the program does not start itself anew (`engine/launch.ts`): one start of Node less. */
+/**
+ * With them, and the allocator's setting, the program does not start itself anew
+ * (`engine/launch.ts`): one start of Node less.
+ */
 export const asRestarted = {
   flags: [
     '--min-semi-space-size=16',

@@ -1,7 +1,11 @@
 /**
- * The tests of the built program run on SQLite, and those that are named here with the reason on PostgreSQL as well.
+ * The tests of the built program run on SQLite, and those that are named here with the reason on
+ * PostgreSQL as well.
  */
-/** Paths, and what the database makes different. What several nodes do is tried on a server of their own. */
+/**
+ * Paths, and what the database makes different. What several nodes do is tried on a server of their
+ * own.
+ */
 export const onBothDatabases: Readonly<Record<string, string>> = {
   'test/process/denials.test.ts': 'each reason is stored, and read again after a restart',
   'test/process/disk-full.test.ts': 'on a server, only the journal of calls is on the disk',

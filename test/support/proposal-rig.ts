@@ -1,4 +1,7 @@
-/** The platform of `tools-rig.ts` with an agent that may propose, and people of both tenants who decide. */
+/**
+ * The platform of `tools-rig.ts` with an agent that may propose, and people of both tenants who
+ * decide.
+ */
 import type { ProposalView } from '../../control/agents/proposals/proposal-store.ts'
 import type { Answer, ControlOptions } from './control.ts'
 import { openToolRig, type ToolRig } from './tools-rig.ts'
@@ -6,7 +9,9 @@ import { openToolRig, type ToolRig } from './tools-rig.ts'
 export interface ProposalRig extends ToolRig {
   /** The token of a key of tenant acme with `*:read` and `mcp:propose`. */
   readonly agent: string
-  /** Sessions: an administrator and an operator of the platform, an administrator of each tenant. */
+  /**
+   * Sessions: an administrator and an operator of the platform, an administrator of each tenant.
+   */
   readonly people: Readonly<Record<'admin' | 'operator' | 'acme' | 'other', string>>
   propose(tool: string, given: object, token?: string): Promise<Answer>
   /** One that must succeed. */

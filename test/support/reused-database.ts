@@ -1,6 +1,6 @@
 /**
- * PostgreSQL databases for the tests of one worker. To empty one takes 10 ms, to make one takes a second, and its
- * connections know its tables already: so each is emptied and used again.
+ * PostgreSQL databases for the tests of one worker. To empty one takes 10 ms, to make one takes a
+ * second, and its connections know its tables already: so each is emptied and used again.
  */
 import { openStore, type ServerStore } from '../../schema/postgres/open.ts'
 import type { PostgresStatements } from '../../schema/sql/postgres-statements.ts'

@@ -1,4 +1,7 @@
-/** Media relays: rtpengine in user space, on loopback and unprivileged, with a folder of its own for recordings. */
+/**
+ * Media relays: rtpengine in user space, on loopback and unprivileged, with a folder of its own for
+ * recordings.
+ */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
@@ -24,7 +27,10 @@ const SLOWER = 10
 
 /** Above the ports that the kernel and other tests use. */
 const mediaPorts = { first: 61_000, end: 65_500 }
-/** Of one relay: two must not have one in common, since rtpengine binds also what another rtpengine has bound. */
+/**
+ * Of one relay: two must not have one in common, since rtpengine binds also what another rtpengine
+ * has bound.
+ */
 const SHARE = 500
 
 interface Share {

@@ -1,4 +1,7 @@
-/** When a crash ends no call of a transfer any more: its two calls are in the journal as parties of each other. */
+/**
+ * When a crash ends no call of a transfer any more: its two calls are in the journal as parties of
+ * each other.
+ */
 import { expect } from 'vitest'
 import type { TollgateProcess } from './tollgate-process.ts'
 import { eventually } from './waiting.ts'

@@ -1,7 +1,8 @@
 /**
- * `npm run screenshots [-- <seconds of calls first>]`: pictures of every screen of the menu, light and dark, wide and as narrow as a
- * phone, into `folder`, which is not in git; and those of the README into `readmeFolder`. The demo runs, its user signs
- * in as the demo prints it, and Chromium (Debian: chromium) takes them.
+ * `npm run screenshots [-- <seconds of calls first>]`: pictures of every screen of the menu, light
+ * and dark, wide and as narrow as a phone, into `folder`, which is not in git; and those of the
+ * README into `readmeFolder`. The demo runs, its user signs in as the demo prints it, and Chromium
+ * (Debian: chromium) takes them.
  */
 import { spawn } from 'node:child_process'
 import { mkdirSync, rmSync, statSync } from 'node:fs'

@@ -9,7 +9,10 @@ export interface WithNode {
   readonly tollgate: TollgateProcess
 }
 
-/** `seedFor` gets the node's port; `environment` is beside `patientNodes`. Everything is stopped when the test is over. */
+/**
+ * `seedFor` gets the node's port; `environment` is beside `patientNodes`. Everything is stopped
+ * when the test is over.
+ */
 export async function startWithNode(
   seedFor: (ports: readonly number[]) => object,
   environment: Record<string, string> = {},

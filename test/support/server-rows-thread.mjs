@@ -1,4 +1,7 @@
-/** The thread of `server-rows.ts`. A connection stays for the next question: to open one costs the server a process. */
+/**
+ * The thread of `server-rows.ts`. A connection stays for the next question: to open one costs the
+ * server a process.
+ */
 import { parentPort } from 'node:worker_threads'
 import pg from 'pg'
 

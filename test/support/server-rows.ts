@@ -1,6 +1,6 @@
 /**
- * Rows of a PostgreSQL database at once, as better-sqlite3 reads those of a file: a thread asks the server while this
- * one waits.
+ * Rows of a PostgreSQL database at once, as better-sqlite3 reads those of a file: a thread asks the
+ * server while this one waits.
  */
 import { type MessagePort, MessageChannel, receiveMessageOnPort, Worker } from 'node:worker_threads'
 import { patienceMs } from './waiting.ts'

@@ -1,4 +1,7 @@
-/** One node on a database in which other nodes have `elsewhere` of everything: it answers when the test says so. */
+/**
+ * One node on a database in which other nodes have `elsewhere` of everything: it answers when the
+ * test says so.
+ */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ShareKind } from '../../engine/shares/node-share.ts'
 import { limitShares, NodeShares } from '../../engine/shares/node-shares.ts'

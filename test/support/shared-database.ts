@@ -43,7 +43,10 @@ export const eachDatabase: readonly {
     : []),
 ]
 
-/** A process that ManualTime moves: `settled` resolves once no statement of it runs, and none follows. */
+/**
+ * A process that ManualTime moves: `settled` resolves once no statement of it runs, and none
+ * follows.
+ */
 export function settling<S extends Store>(
   store: S,
 ): { readonly store: S; readonly settled: () => Promise<void> } {

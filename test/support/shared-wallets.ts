@@ -1,4 +1,7 @@
-/** Several OCS, each as a process of its own, on one PostgreSQL: what they tell each other may be late or lost. */
+/**
+ * Several OCS, each as a process of its own, on one PostgreSQL: what they tell each other may be
+ * late or lost.
+ */
 import { setTimeout as later } from 'node:timers/promises'
 import type { Insertable } from 'kysely'
 import { onTestFinished } from 'vitest'
@@ -243,8 +246,8 @@ export class SharedWallets {
 }
 
 /**
- * Processes that spend from the wallet of one customer, whose calls to 1555 cost 0.001 a second. Everything ends with the
- * test.
+ * Processes that spend from the wallet of one customer, whose calls to 1555 cost 0.001 a second.
+ * Everything ends with the test.
  */
 export async function sharedWallet(terms: Partial<Insertable<CustomerTable>> = {}) {
   const shared = await SharedWallets.open(() => 0.5)
@@ -268,7 +271,10 @@ export async function sharedWallet(terms: Partial<Insertable<CustomerTable>> = {
     shared,
     customerId,
     topUp: ({ ocs }: Node, micros: number) => topUp(ocs, customerId, micros),
-    /** The connections of the node are there: a busy machine may take longer for them than a call waits. */
+    /**
+     * The connections of the node are there: a busy machine may take longer for them than a call
+     * waits.
+     */
     async node(name: string, options: Parameters<SharedWallets['node']>[1] = {}): Promise<Node> {
       const node = await shared.node(name, options)
       const connect = () => node.store.statements.prepare('SELECT pg_sleep(0.02)').all([])

@@ -1,6 +1,6 @@
 /**
- * A SIP endpoint on a raw socket, or on a virtual network, that does only what a test tells it to. It shares no code with the
- * server: its own few lines read and write SIP.
+ * A SIP endpoint on a raw socket, or on a virtual network, that does only what a test tells it to.
+ * It shares no code with the server: its own few lines read and write SIP.
  */
 import type { Listener } from '../../engine/sip-server/index.ts'
 import {
@@ -95,7 +95,9 @@ export class SipPeer {
   readonly #network: PeerNetwork
   /** The way back of each received request. */
   readonly #answers = new WeakMap<PeerMessage, (text: string) => void>()
-  /** What has come, with what it was answered; undefined: whatever comes again is told to the test. */
+  /**
+   * What has come, with what it was answered; undefined: whatever comes again is told to the test.
+   */
   #answered: Map<string, string> | undefined
   /** ACKs of this peer, by the answers that they acknowledge. */
   readonly #acks = new Map<string, string>()
@@ -204,7 +206,9 @@ export class SipPeer {
     }
   }
 
-  /** Sends a request in the leg. CANCEL and ACK keep the number; CANCEL keeps the branch as well. */
+  /**
+   * Sends a request in the leg. CANCEL and ACK keep the number; CANCEL keeps the branch as well.
+   */
   request(method: string, leg: Leg, content: Content = {}): string {
     if (method !== 'ACK' && method !== 'CANCEL') leg.cseq++
     if (method !== 'CANCEL') leg.branch = unique('z9hG4bK')
@@ -236,7 +240,10 @@ export class SipPeer {
     leg.uri = /<([^>]+)>/.exec(answer.get('Contact'))?.[1] ?? leg.uri
   }
 
-  /** Requests of this method are answered so, however late they come; the test does not hear of them. */
+  /**
+   * Requests of this method are answered so, however late they come; the test does not hear of
+   * them.
+   */
   always(method: string, status: number, content: Answer = {}): void {
     this.#always.set(method, [status, content])
     for (const message of this.inbox.splice(0))

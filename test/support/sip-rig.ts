@@ -30,8 +30,8 @@ export interface Rig {
 }
 
 /**
- * Short, so that the whole life of a transaction takes 64·T1 = 640 ms; long enough that a busy machine
- * that stands still for half of that does not make a silent peer of itself.
+ * Short, so that the whole life of a transaction takes 64·T1 = 640 ms; long enough that a busy
+ * machine that stands still for half of that does not make a silent peer of itself.
  */
 export const fastTimers = { t1Ms: 10, t2Ms: 80, t4Ms: 50, applicationMs: 3_000 }
 

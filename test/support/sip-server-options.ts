@@ -1,4 +1,7 @@
-/** What tests of the options of the SIP server share: the program with some of them, an application, a question. */
+/**
+ * What tests of the options of the SIP server share: the program with some of them, an application,
+ * a question.
+ */
 import { onTestFinished } from 'vitest'
 import { SipServerProgram } from './sip-server-program.ts'
 import { connectByTcp, type Srf } from './srf.ts'

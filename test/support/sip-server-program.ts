@@ -1,4 +1,7 @@
-/** The program of the SIP server on real sockets, in this process: its words, files and variables are those of a test. */
+/**
+ * The program of the SIP server on real sockets, in this process: its words, files and variables
+ * are those of a test.
+ */
 import { onTestFinished } from 'vitest'
 import type { Listener } from '../../engine/sip-server/index.ts'
 import { runProgram, type ProgramWorld } from '../../engine/sip-server/program/program.ts'

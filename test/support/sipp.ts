@@ -25,7 +25,10 @@ interface TracedMessage {
   readonly text: string
 }
 
-/** Of all calls of a caller. A test that goes as it should takes a part of it, also where the machine stands still. */
+/**
+ * Of all calls of a caller. A test that goes as it should takes a part of it, also where the
+ * machine stands still.
+ */
 const PATIENCE_SECONDS = 90
 
 interface SippOptions {
@@ -72,7 +75,10 @@ export async function traceCall(
   return result
 }
 
-/** Places a call that cannot go as the scenario says; gives up when SIPp has complained of what it got instead. */
+/**
+ * Places a call that cannot go as the scenario says; gives up when SIPp has complained of what it
+ * got instead.
+ */
 export async function failWith(
   complaint: RegExp,
   scenario: string,
@@ -222,9 +228,10 @@ function isBound(port: number, transport: 'udp' | 'tcp'): boolean {
 }
 
 /**
- * SIPp remarks on an answer or an ACK that arrives between two messages which it sends in a row, and on what comes
- * again when a call is over: on a busy machine either side repeats itself before the other was heard. Each repeated
- * answer to an INVITE has an ACK of its own (RFC 3261 §13.2.2.4), which may be the last one that arrives.
+ * SIPp remarks on an answer or an ACK that arrives between two messages which it sends in a row,
+ * and on what comes again when a call is over: on a busy machine either side repeats itself before
+ * the other was heard. Each repeated answer to an INVITE has an ACK of its own (RFC 3261
+ * §13.2.2.4), which may be the last one that arrives.
  */
 const harmless = [
   /while sending \(index \d+\), received '(?:SIP\/2\.0 \d\d\d|ACK) /,

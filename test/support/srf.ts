@@ -73,7 +73,9 @@ interface B2buaOptions {
   readonly proxyRequestHeaders?: readonly string[]
 }
 
-/** What came of `proxyRequest`: the final answers of each destination in the order of their coming. */
+/**
+ * What came of `proxyRequest`: the final answers of each destination in the order of their coming.
+ */
 interface ProxyResults {
   readonly connected: boolean
   readonly finalStatus?: number
@@ -203,7 +205,10 @@ export const connectInProcess: Connector = async (server, options = {}, prepare)
   return connected
 }
 
-/** Joins the caller to `uri`: the end of one leg ends the other. A call that fails has told its caller. */
+/**
+ * Joins the caller to `uri`: the end of one leg ends the other. A call that fails has told its
+ * caller.
+ */
 export async function bridge(
   srf: Srf,
   request: SrfRequest,
@@ -276,7 +281,9 @@ function keySocket(): Socket {
   })
 }
 
-/** Everything that drachtio-srf still keeps for requests and dialogs. All 0 when nothing goes on. */
+/**
+ * Everything that drachtio-srf still keeps for requests and dialogs. All 0 when nothing goes on.
+ */
 export function bookkeeping(srf: Srf): Record<string, number> {
   const sizes: Record<string, number> = {
     dialogs: srf._dialogs.size,

@@ -1,4 +1,7 @@
-/** A second PostgreSQL server that follows another one asynchronously, and takes over when the test says so. */
+/**
+ * A second PostgreSQL server that follows another one asynchronously, and takes over when the test
+ * says so.
+ */
 import { spawn, spawnSync } from 'node:child_process'
 import { chownSync, mkdirSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,4 +1,7 @@
-/** What a test reads from a store and changes in it, in SQL that both databases know; parameters are `?`. */
+/**
+ * What a test reads from a store and changes in it, in SQL that both databases know; parameters are
+ * `?`.
+ */
 import type { LocalStore, Store } from '../../schema/open.ts'
 import { PostgresStatements } from '../../schema/sql/postgres-statements.ts'
 import type { PreparedStatement, SqlValue, Statements } from '../../schema/sql/statements.ts'

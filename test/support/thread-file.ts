@@ -8,8 +8,9 @@ import { afterAll } from 'vitest'
 const modules = fileURLToPath(new URL('../../node_modules', import.meta.url))
 
 /**
- * The source of a thread as JavaScript. Node removes types by WebAssembly, and when a thread of a process with others
- * does so, V8 sometimes ends the process with "Check failed: jit_page.has_value()" (nodejs/node#64500).
+ * The source of a thread as JavaScript. Node removes types by WebAssembly, and when a thread of a
+ * process with others does so, V8 sometimes ends the process with "Check failed:
+ * jit_page.has_value()" (nodejs/node#64500).
  */
 export async function threadFile(source: URL): Promise<URL> {
   const folder = mkdtempSync(join(modules, '.thread-'))

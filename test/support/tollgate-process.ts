@@ -1,6 +1,7 @@
 /**
- * The program as a user runs it: its own process, a database (a file; with TEST_DATABASE=postgres one on a server),
- * real ports of 127.0.0.1. What happened is read from the database, as an operator would with `sqlite3` or `psql`.
+ * The program as a user runs it: its own process, a database (a file; with TEST_DATABASE=postgres
+ * one on a server), real ports of 127.0.0.1. What happened is read from the database, as an
+ * operator would with `sqlite3` or `psql`.
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'

@@ -32,8 +32,8 @@ export function toneWav(hz: number, { rate = 48_000, seconds = 1 } = {}): Buffer
 }
 
 /**
- * One channel of a WAV file of 16 bits. The lengths in its head are not asked: who writes the file may not
- * have finished.
+ * One channel of a WAV file of 16 bits. The lengths in its head are not asked: who writes the file
+ * may not have finished.
  */
 export function wavSound(file: Buffer, channel = 0): Sound {
   const channels = file.readUInt16LE(22)
@@ -54,8 +54,9 @@ const lastOf = ({ rate, samples }: Sound, seconds: number): Sound => ({
 const WINDOW_SECONDS = 0.05
 
 /**
- * How much of a sound is this tone (Goertzel): 0 to 1, where 1 is the tone alone. Silence has none. Each window counts by
- * itself: where a busy machine leaves a packet out, the phase of the tone jumps.
+ * How much of a sound is this tone (Goertzel): 0 to 1, where 1 is the tone alone. Silence has none.
+ * Each window counts by itself: where a busy machine leaves a packet out, the phase of the tone
+ * jumps.
  */
 export function shareOf(hz: number, { rate, samples }: Sound): number {
   const coefficient = 2 * Math.cos((2 * Math.PI * hz) / rate)
@@ -78,7 +79,9 @@ export function shareOf(hz: number, { rate, samples }: Sound): number {
 /** Media comes every 20 ms: a file that grows no more since then is silence. */
 const SILENT_MS = 300
 
-/** What baresip's `sndfile` has written last in a folder: the tone's share of the last half second. */
+/**
+ * What baresip's `sndfile` has written last in a folder: the tone's share of the last half second.
+ */
 export function shareInLastDump(folder: string, hz: number): number {
   const [newest] = readdirSync(folder)
     .filter((name) => /^dump-.*-dec\.wav$/.test(name))

@@ -1,4 +1,7 @@
-/** A platform with something of everything for the tools to see: two tenants, a call, records, money. */
+/**
+ * A platform with something of everything for the tools to see: two tenants, a call, records,
+ * money.
+ */
 import type { Insertable } from 'kysely'
 import { execute } from '../../schema/sql/query.ts'
 import type { DispatcherPort, NodeStatus } from '../../schema/contracts/engine.ts'
@@ -82,7 +85,10 @@ export async function forgetChanges({ store }: Pick<TestControl, 'store'>): Prom
   await runSql(store, "DELETE FROM setting WHERE name LIKE 'change_states%'")
 }
 
-/** The engine's sets: set 1 as it is stored, and a set without an owner. What operators set is stored, as the engine does. */
+/**
+ * The engine's sets: set 1 as it is stored, and a set without an owner. What operators set is
+ * stored, as the engine does.
+ */
 function controlNodes({ engine, store }: TestControl): void {
   const states = new Map<string, NodeStatus['state']>()
   const node = (nodeId: number, host: string): NodeStatus => {

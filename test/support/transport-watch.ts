@@ -5,7 +5,10 @@ import { Signal } from './waiting.ts'
 
 export interface TransportWatch {
   readonly callbacks: TransportCallbacks
-  /** Such as `message <Call-ID> on <connection>`, `failed <reference>: <reason>`, `closed <connection>`. */
+  /**
+   * Such as `message <Call-ID> on <connection>`, `failed <reference>: <reason>`, `closed
+   * <connection>`.
+   */
   readonly events: readonly string[]
   /** Where each message came from. */
   readonly flows: readonly Flow[]

@@ -1,6 +1,7 @@
 /**
- * Two nodes of one installation on one network, in memory unless a phone comes by TCP: calls begin at `a`, and phones have registered at `b`. Each is
- * call control on its own SIP server; both see the same bindings.
+ * Two nodes of one installation on one network, in memory unless a phone comes by TCP: calls begin
+ * at `a`, and phones have registered at `b`. Each is call control on its own SIP server; both see
+ * the same bindings.
  */
 import type { Binding } from '../../engine/registrar/bindings.ts'
 import { OtherNodes } from '../../engine/call/transfer/other-nodes.ts'

@@ -1,4 +1,7 @@
-/** Calls through the program between two scripted parties, which go on with them, or hang up, while it is not there. */
+/**
+ * Calls through the program between two scripted parties, which go on with them, or hang up, while
+ * it is not there.
+ */
 import { setTimeout as pause } from 'node:timers/promises'
 import { seededRandom } from './seeded-random.ts'
 import { type Leg, type PeerMessage, sdp, SipPeer } from './sip-peer.ts'
@@ -95,7 +98,10 @@ export class UnattendedCalls {
     this.#calls.push({ leaving, legs, answeredAt, gone: new Set(), endedAt: Infinity })
   }
 
-  /** Answers what comes in the calls: as the party of a call that goes on, or of one that it does not know any more. */
+  /**
+   * Answers what comes in the calls: as the party of a call that goes on, or of one that it does
+   * not know any more.
+   */
   async #serve(side: Side): Promise<void> {
     const peer = this.#peers[side]
     while (!this.#isOver) {
@@ -155,7 +161,10 @@ export class UnattendedCalls {
     }
   }
 
-  /** The program is there again. Those that nobody has ended end after a while; resolves when all are stored. */
+  /**
+   * The program is there again. Those that nobody has ended end after a while; resolves when all
+   * are stored.
+   */
   async sums(tollgate: TollgateProcess): Promise<Sums> {
     await pause(LASTING_MS)
     const lasting = this.#calls.filter(({ leaving }) => leaving === 'nobody')

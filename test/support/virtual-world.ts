@@ -1,7 +1,7 @@
 /**
- * A network and a clock in memory, on which call control, the SIP server and scripted peers run as on
- * loopback: datagrams arrive in order, one to a turn of the event loop. Nothing sleeps: a wait ends
- * when nothing moves any more.
+ * A network and a clock in memory, on which call control, the SIP server and scripted peers run as
+ * on loopback: datagrams arrive in order, one to a turn of the event loop. Nothing sleeps: a wait
+ * ends when nothing moves any more.
  */
 import type { Machine } from '../../engine/sip-server/index.ts'
 import { boundListener } from '../../engine/sip-server/transport/transport.ts'

@@ -8,15 +8,21 @@ import { once, type EventEmitter } from 'node:events'
 export const patienceMs = 20_000
 
 /**
- * Settings of the program for a test that is not about silence: a node, a gateway or a relay that stands still with the
- * machine for seconds is waited for.
+ * Settings of the program for a test that is not about silence: a node, a gateway or a relay that
+ * stands still with the machine for seconds is waited for.
  */
 export const patientNodes = { NODE_TIMEOUT_MS: '20000', PROBE_FAILURES: '100' } as const
 
-/** For a test in which a node falls silent: it is given up, and another one that stands still for a moment is not. */
+/**
+ * For a test in which a node falls silent: it is given up, and another one that stands still for a
+ * moment is not.
+ */
 export const watchedNodes = { NODE_TIMEOUT_MS: '5000', PROBE_FAILURES: '9' } as const
 
-/** What `check` gives, as soon as it throws no more; asked ever less often, and once more when the time is over. */
+/**
+ * What `check` gives, as soon as it throws no more; asked ever less often, and once more when the
+ * time is over.
+ */
 export async function eventually<T>(
   check: () => T | Promise<T>,
   withinMs = patienceMs,
@@ -35,8 +41,8 @@ export async function eventually<T>(
 }
 
 /**
- * For what has to take place within a time: the machine may stand still at one attempt, so only one of them has to keep
- * to it. Each gets its number, from 1 on.
+ * For what has to take place within a time: the machine may stand still at one attempt, so only one
+ * of them has to keep to it. Each gets its number, from 1 on.
  */
 export async function inOneOf(
   attempts: number,
@@ -57,7 +63,10 @@ export const turnOfEventLoop = (): Promise<void> => new Promise((resolve) => set
 export const emitted = (emitter: EventEmitter, name: string): Promise<readonly unknown[]> =>
   once(emitter, name)
 
-/** Resolves when a socket has closed; that the other side reset it while something was written is one way to close. */
+/**
+ * Resolves when a socket has closed; that the other side reset it while something was written is
+ * one way to close.
+ */
 export const closed = (socket: EventEmitter): Promise<void> =>
   new Promise((resolve) => {
     socket.on('error', () => undefined)

@@ -1,4 +1,6 @@
-/** Statements of a test that lets time pass: it goes on when none of them runs, and none follows. */
+/**
+ * Statements of a test that lets time pass: it goes on when none of them runs, and none follows.
+ */
 import type { PreparedStatement, Row, RowsText, Statements } from '../../schema/sql/statements.ts'
 import { turnOfEventLoop } from './waiting.ts'
 

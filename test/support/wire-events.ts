@@ -1,8 +1,13 @@
-/** The payloads of a drachtio server by the names of their fields. It shares no code with the server that writes them. */
+/**
+ * The payloads of a drachtio server by the names of their fields. It shares no code with the server
+ * that writes them.
+ */
 
 /** Fields that a payload does not have are empty. */
 export interface WireEvent {
-  /** `sip`: a message; `response`: the reply to a command; `cdr:attempt`, `cdr:start`, `cdr:stop`. */
+  /**
+   * `sip`: a message; `response`: the reply to a command; `cdr:attempt`, `cdr:start`, `cdr:stop`.
+   */
   readonly kind: string
   /** The command that a reply is for, and `OK`, `NO` or `NOK`. */
   readonly commandId: string

@@ -1,4 +1,6 @@
-/** The API and the customer edge by HTTPS: served, renewed, reported, and refused when it cannot be. */
+/**
+ * The API and the customer edge by HTTPS: served, renewed, reported, and refused when it cannot be.
+ */
 import { copyFileSync, readFileSync, writeFileSync } from 'node:fs'
 import { Agent, request } from 'node:https'
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'

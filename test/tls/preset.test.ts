@@ -1,4 +1,7 @@
-/** A carrier with the preset of an AI voice service, as it looks from its side: TLS, SRTP, codecs, and what it does not see. */
+/**
+ * A carrier with the preset of an AI voice service, as it looks from its side: TLS, SRTP, codecs,
+ * and what it does not see.
+ */
 import { expect, onTestFinished, test } from 'vitest'
 import { paying, seedFor } from '../sipp/call-case.ts'
 import { Authority, loopbackNames } from '../support/certificates.ts'
@@ -85,7 +88,10 @@ async function start(carrier: object, environment: Record<string, string> = {}) 
   return { tollgate, relay, gateway, node }
 }
 
-/** A call with all requests and responses that carry something over; answers with what the service has got. */
+/**
+ * A call with all requests and responses that carry something over; answers with what the service
+ * has got.
+ */
 async function call({ tollgate, relay, gateway, node }: Awaited<ReturnType<typeof start>>) {
   const got: PeerMessage[] = []
   const next = async (wanted: string): Promise<PeerMessage> => {

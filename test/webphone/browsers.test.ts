@@ -1,4 +1,6 @@
-/** Two phones in browsers: JsSIP in Chromium over WSS. Their media is their own, DTLS-SRTP with ICE. */
+/**
+ * Two phones in browsers: JsSIP in Chromium over WSS. Their media is their own, DTLS-SRTP with ICE.
+ */
 import { expect, onTestFinished, test } from 'vitest'
 import { BrowserPhone } from '../support/browser-phone.ts'
 import { Authority, loopbackNames } from '../support/certificates.ts'

@@ -146,7 +146,9 @@ export const addNumber = defineChange({
 
 const bare = (number: string): string => number.replace(/^\+/, '')
 
-/** A tenant gives only its own numbers: a dry run and a proposal say so, and not only the approval. */
+/**
+ * A tenant gives only its own numbers: a dry run and a proposal say so, and not only the approval.
+ */
 async function refuseForeign(number: string, { store, principal }: ToolUse): Promise<void> {
   const { tenantId } = principal
   if (tenantId !== null && !(await ownsNumber(store, tenantId, number)))

@@ -58,7 +58,8 @@ export const listActiveCalls = defineTool({
       .filter(
         (call) => isVisible(call, use) && (state === undefined || liveStateOf(call) === state),
       )
-    // Each instance shows those after the cursor; which of them come first is seen when all have answered.
+    // Each instance shows those after the cursor; which of them come first is seen when all have
+    // answered.
     const own = calls
       .map((call) => liveCallView(call, steadyNow()))
       .filter((call) => placeOf(call) > cursor)

@@ -1,4 +1,7 @@
-/** Tools for dispatcher sets and nodes (SPECIFICATION.md §2.6, §3.2): their state now, and since when. */
+/**
+ * Tools for dispatcher sets and nodes (SPECIFICATION.md §2.6, §3.2): their state now, and since
+ * when.
+ */
 import { z } from 'zod'
 import type { NodeStatus, SetStatus } from '../../../schema/contracts/engine.ts'
 import { ApiError } from '../../http/api-error.ts'

@@ -1,4 +1,7 @@
-/** Tools for application keys (SPECIFICATION.md §2.1, §2.2): list them, masked, read the activity of one, suspend one and resume it. */
+/**
+ * Tools for application keys (SPECIFICATION.md §2.1, §2.2): list them, masked, read the activity of
+ * one, suspend one and resume it.
+ */
 import { z } from 'zod'
 import { didYouMean } from '../../../schema/rules/names.ts'
 import type { Plan } from '../../changes/change.ts'

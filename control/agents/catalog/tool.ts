@@ -50,7 +50,10 @@ export interface ToolDeps
   readonly pause: Pause
 }
 
-/** One call of a tool: the dependencies and the caller. Each query is limited to the principal's tenant. */
+/**
+ * One call of a tool: the dependencies and the caller. Each query is limited to the principal's
+ * tenant.
+ */
 export interface ToolUse extends ToolDeps {
   readonly principal: Principal
   /** The other nodes of the installation; undefined: there is none to ask. */
@@ -130,8 +133,8 @@ export interface Tool {
   readonly scopes: readonly Scope[]
   readonly listing: ToolListing
   /**
-   * Validates the arguments, runs the tool, and returns only the fields of the output schema. Throws
-   * `ApiError`.
+   * Validates the arguments, runs the tool, and returns only the fields of the output schema.
+   * Throws `ApiError`.
    */
   readonly use: (given: unknown, use: ToolUse) => Promise<ToolData>
 }
@@ -193,8 +196,8 @@ function listingOf<I extends z.ZodObject, O extends z.ZodObject>(
 }
 
 /**
- * Removes what carries no information: a model reads every word. JSON Schema 2020-12 is the protocol's
- * default.
+ * Removes what carries no information: a model reads every word. JSON Schema 2020-12 is the
+ * protocol's default.
  */
 function schemaOf(schema: z.ZodObject, io: 'input' | 'output'): JsonSchema {
   const { $schema: _, ...json } = z.toJSONSchema(schema, {
@@ -215,8 +218,8 @@ export interface ChangeUse extends ToolUse {
   /** Milliseconds UTC; null: until it is undone. */
   readonly expiresAt: number | null
   /**
-   * How long the change lasts, as the end of a clause, such as ` for 24 h`; empty: until it is undone. An effect says it so:
-   * the time of its end would be another when a person approves it.
+   * How long the change lasts, as the end of a clause, such as ` for 24 h`; empty: until it is
+   * undone. An effect says it so: the time of its end would be another when a person approves it.
    */
   readonly lasting: string
 }
@@ -231,8 +234,8 @@ interface ChangeSpec<I extends z.ZodObject, O extends z.ZodObject> extends Omit<
   /** The change takes a duration, after which the platform undoes it. */
   readonly expires?: true
   /**
-   * Returns the effect of the call. Throws an `ApiError` that says what to do next. It changes nothing: a dry run ends
-   * with it, and a call may run it twice.
+   * Returns the effect of the call. Throws an `ApiError` that says what to do next. It changes
+   * nothing: a dry run ends with it, and a call may run it twice.
    */
   readonly plan: (
     input: z.output<I>,

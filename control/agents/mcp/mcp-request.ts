@@ -1,4 +1,7 @@
-/** Reads a request to `/mcp` before the SDK does: its subscriptions, and whether it begins a session. */
+/**
+ * Reads a request to `/mcp` before the SDK does: its subscriptions, and whether it begins a
+ * session.
+ */
 import { isIP } from 'node:net'
 import { isInitializeRequest } from '@modelcontextprotocol/server'
 import type { Context, MiddlewareHandler } from 'hono'
@@ -17,11 +20,17 @@ interface McpRequest {
   readonly members: number
   /** For the SDK. */
   readonly request: Request
-  /** The resources that `subscriptions/listen` asks for; undefined: it is another request, or none that the SDK takes. */
+  /**
+   * The resources that `subscriptions/listen` asks for; undefined: it is another request, or none
+   * that the SDK takes.
+   */
   readonly wanted: readonly string[] | undefined
   /** A client of 2025 begins. */
   readonly isInitialize: boolean
-  /** Of a client of 2025 that has begun; undefined: it does without, as all clients of 2026-07-28 do. */
+  /**
+   * Of a client of 2025 that has begun; undefined: it does without, as all clients of 2026-07-28
+   * do.
+   */
   readonly sessionId: string | undefined
 }
 
@@ -36,8 +45,8 @@ const listen = z.looseObject({
 const FIRST_WITHOUT_SESSIONS = '2026-07-28'
 
 /**
- * @throws {ApiError} 413: the body is too large, or a batch has too many members. The SDK counts it only when it
- * is whole in memory here.
+ * @throws {ApiError} 413: the body is too large, or a batch has too many members. The SDK counts it
+ * only when it is whole in memory here.
  */
 export async function mcpRequest(c: Context): Promise<McpRequest> {
   const { raw } = c.req
@@ -84,8 +93,8 @@ function messageIn(bytes: Buffer): unknown {
 const loopback: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '::1'])
 
 /**
- * Rejects with 403 a `Host` that is not an address (an address cannot be rebound), localhost or one of
- * `names`, and an `Origin` on another machine than this one or this host.
+ * Rejects with 403 a `Host` that is not an address (an address cannot be rebound), localhost or one
+ * of `names`, and an `Origin` on another machine than this one or this host.
  */
 export function ownPages(names: readonly string[]): MiddlewareHandler<ControlEnv> {
   const allowed = new Set(names.map((name) => name.toLowerCase()))

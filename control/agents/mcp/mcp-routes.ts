@@ -1,4 +1,6 @@
-/** `/mcp`: Streamable HTTP for MCP clients of both protocol eras; those of 2025 may have a session. */
+/**
+ * `/mcp`: Streamable HTTP for MCP clients of both protocol eras; those of 2025 may have a session.
+ */
 import {
   createMcpHandler,
   INVALID_PARAMS,
@@ -63,7 +65,8 @@ export function mcpRoutes(deps: McpRoutesDeps) {
       return mcpServer({
         version,
         protocolVersion: requestInfo?.headers.get('mcp-protocol-version') ?? undefined,
-        // A request of 2025 without a session is answered, and then nothing connects us with its client.
+        // A request of 2025 without a session is answered, and then nothing connects us with its
+        // client.
         notifies: era === 'modern' || session !== undefined,
         subscriptions: session === undefined ? undefined : subscriptionsOf(session, caller, deps),
         list: () => toolbox.list(),

@@ -7,9 +7,14 @@ export interface ToolResource {
   readonly name: string
   readonly title: string
   readonly description: string
-  /** The tool whose data it is; reading it requires the same scopes and writes the same audit entry. */
+  /**
+   * The tool whose data it is; reading it requires the same scopes and writes the same audit entry.
+   */
   readonly tool: string
-  /** The part of the data whose changes are notified; undefined: the resource cannot be subscribed to. */
+  /**
+   * The part of the data whose changes are notified; undefined: the resource cannot be subscribed
+   * to.
+   */
   readonly watched?: (data: ToolData) => unknown
   /** The poll interval for subscribers. */
   readonly everyMs?: number

@@ -1,6 +1,6 @@
 /**
- * One MCP server over a tool host (specification of 2026-07-28, and of 2025-11-25 and before). It is built
- * for every HTTP request, so everything it lists is prepared once per process.
+ * One MCP server over a tool host (specification of 2026-07-28, and of 2025-11-25 and before). It
+ * is built for every HTTP request, so everything it lists is prepared once per process.
  */
 import {
   type CallToolResult,
@@ -182,8 +182,8 @@ const hasStructuredContent = (protocolVersion: string | undefined): boolean =>
   (protocolVersion ?? '') >= FIRST_STRUCTURED
 
 /**
- * `text`: the client reads text only, or an older protocol. `both`: a result that cannot be asked for again, because
- * that would make the change again.
+ * `text`: the client reads text only, or an older protocol. `both`: a result that cannot be asked
+ * for again, because that would make the change again.
  */
 export type ResultForm = 'structured' | 'text' | 'both'
 
@@ -280,8 +280,8 @@ function firstSentences(whole: string): string {
 }
 
 /**
- * Types, allowed words and what is required. The instructions of the server describe what several tools take, and the
- * refusal of a wrong value says what is allowed.
+ * Types, allowed words and what is required. The instructions of the server describe what several
+ * tools take, and the refusal of a wrong value says what is allowed.
  */
 function argumentsOf(schema: JsonSchema): Json {
   const required = new Set(Array.isArray(schema['required']) ? schema['required'] : [])

@@ -1,6 +1,7 @@
 /**
- * Sessions of the protocols of 2025 (Streamable HTTP, Session Management). A session is only what its client has
- * subscribed to: each request is answered for itself, on any node, whether it names a session or not.
+ * Sessions of the protocols of 2025 (Streamable HTTP, Session Management). A session is only what
+ * its client has subscribed to: each request is answered for itself, on any node, whether it names
+ * a session or not.
  */
 import type { Store } from '../../../schema/open.ts'
 import { all, execute, first } from '../../../schema/sql/query.ts'
@@ -39,7 +40,10 @@ export class McpSessions {
     this.#randomBytes = randomBytes
   }
 
-  /** Undefined: the limit is reached, or the database cannot be written. The client then works without a session. */
+  /**
+   * Undefined: the limit is reached, or the database cannot be written. The client then works
+   * without a session.
+   */
   async open({ actor, tenantId }: Owner): Promise<string | undefined> {
     const session_id = newUuid(this.#randomBytes)
     try {
@@ -67,7 +71,10 @@ export class McpSessions {
     await execute(this.#store, db.deleteFrom('mcp_session').where('session_id', '=', id))
   }
 
-  /** The stream of this name takes the place of any other one of the session, on whichever node that is. */
+  /**
+   * The stream of this name takes the place of any other one of the session, on whichever node that
+   * is.
+   */
   async read(id: string, reader: string): Promise<void> {
     const update = this.#store.db.updateTable('mcp_session').set({ reader })
     await execute(this.#store, update.where('session_id', '=', id))

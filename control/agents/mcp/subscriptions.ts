@@ -1,17 +1,24 @@
 /**
- * Streams that say that a resource has changed, so that the client reads it again: those of `subscriptions/listen` (MCP of
- * 2026-07-28), and those of sessions. Each stream covers the rows that its credential sees. The resources are polled,
- * because nodes, anomalies and proposals change on any node of the platform.
+ * Streams that say that a resource has changed, so that the client reads it again: those of
+ * `subscriptions/listen` (MCP of 2026-07-28), and those of sessions. Each stream covers the rows
+ * that its credential sees. The resources are polled, because nodes, anomalies and proposals change
+ * on any node of the platform.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { ServerEvent, ServerEventBus } from '@modelcontextprotocol/server'
 import { ApiError } from '../../http/api-error.ts'
 
-/** How often to call `poll`: the maximum delay of a notification, and how long a stream may outlive its credential. */
+/**
+ * How often to call `poll`: the maximum delay of a notification, and how long a stream may outlive
+ * its credential.
+ */
 export const POLL_MS = 2_000
 
 export const MAX_STREAMS = 256
-/** Limits per credential and per tenant, so that neither takes all streams. Clients of 2025 open one each. */
+/**
+ * Limits per credential and per tenant, so that neither takes all streams. Clients of 2025 open one
+ * each.
+ */
 const MAX_OF_CREDENTIAL = 16
 const MAX_OF_TENANT = 64
 /** Notifications that a reader may leave unread; more means that it does not read. */
@@ -29,7 +36,10 @@ export interface Subscriber {
   readonly isStillAdmitted: () => Promise<boolean>
   /** The resources that are watched now; undefined: the stream ends. Never rejects. */
   readonly watched: () => Promise<readonly WatchedUri[] | undefined>
-  /** A text that changes when the resource changes for the subscriber; undefined: it cannot be read now. */
+  /**
+   * A text that changes when the resource changes for the subscriber; undefined: it cannot be read
+   * now.
+   */
   readonly versionOf: (uri: string) => Promise<string | undefined>
   /** Stores the version that the client knows, for its next stream. Never rejects. */
   readonly noteSeen?: (uri: string, version: string) => Promise<void>
@@ -81,7 +91,8 @@ export class Subscriptions implements ServerEventBus {
   }
 
   /**
-   * Runs the request that opens a stream; its response ends as soon as the subscriber is not admitted any more.
+   * Runs the request that opens a stream; its response ends as soon as the subscriber is not
+   * admitted any more.
    *
    * @throws {ApiError} 429 or 503: too many streams.
    */
@@ -162,7 +173,10 @@ export class Subscriptions implements ServerEventBus {
   /** Required of a bus: nothing is for all streams. */
   publish(): void {}
 
-  /** Ends the streams of credentials that have lost their permission, and notifies the others of changes. */
+  /**
+   * Ends the streams of credentials that have lost their permission, and notifies the others of
+   * changes.
+   */
   async poll(): Promise<void> {
     if (this.#isPolling) return
     this.#isPolling = true

@@ -1,7 +1,8 @@
 /**
- * Links with which a person decides on a proposal. A link is made when its webhook is sent, and stored nowhere: it is
- * signed with a key that follows from the secret of sessions. It acts for the user who has switched it on at the
- * endpoint, and is worth nothing once that user, the endpoint or the proposal is gone.
+ * Links with which a person decides on a proposal. A link is made when its webhook is sent, and
+ * stored nowhere: it is signed with a key that follows from the secret of sessions. It acts for the
+ * user who has switched it on at the endpoint, and is worth nothing once that user, the endpoint or
+ * the proposal is gone.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import type { Store } from '../../../schema/open.ts'

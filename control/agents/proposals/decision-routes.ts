@@ -1,4 +1,7 @@
-/** `/decide`: the link of a webhook. GET only shows, because mail programs follow links; POST decides. */
+/**
+ * `/decide`: the link of a webhook. GET only shows, because mail programs follow links; POST
+ * decides.
+ */
 import { createHash } from 'node:crypto'
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'

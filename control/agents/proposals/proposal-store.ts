@@ -1,4 +1,6 @@
-/** Proposals as rows. Only this store writes them; each change of state is one conditional UPDATE. */
+/**
+ * Proposals as rows. Only this store writes them; each change of state is one conditional UPDATE.
+ */
 import type { Insertable, Selectable } from 'kysely'
 import { timeToText } from '../../../schema/columns.ts'
 import type { Store } from '../../../schema/open.ts'

@@ -1,7 +1,7 @@
 /**
- * Proposals of agents and what people decide. A decision is made by one conditional UPDATE; the change itself is made
- * after it, under the proposal's id, which its entry in the log of changes names. So the outcome is known after a crash,
- * and no second decision makes the change again.
+ * Proposals of agents and what people decide. A decision is made by one conditional UPDATE; the
+ * change itself is made after it, under the proposal's id, which its entry in the log of changes
+ * names. So the outcome is known after a crash, and no second decision makes the change again.
  */
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
@@ -51,12 +51,17 @@ export interface NewProposal {
   readonly expiresInSeconds: number
 }
 
-/** Open proposals of one credential, and of one tenant or the platform. A person reads each of them. */
+/**
+ * Open proposals of one credential, and of one tenant or the platform. A person reads each of them.
+ */
 const MAX_OPEN_OF_ACTOR = 20
 const MAX_OPEN_OF_TENANT = 100
 /** Characters. */
 const MAX_ARGUMENTS = 8_192
-/** No request takes so long: an approved change without an outcome by then is one of a process that has ended. */
+/**
+ * No request takes so long: an approved change without an outcome by then is one of a process that
+ * has ended.
+ */
 const LONGEST_CHANGE_MS = 120_000
 
 export class Proposals {
@@ -93,7 +98,10 @@ export class Proposals {
     return proposalView(isOver ? { ...row, state: 'expired' } : row)
   }
 
-  /** Stores a proposal; an open one of the same change by the same credential is returned again, as things are now. */
+  /**
+   * Stores a proposal; an open one of the same change by the same credential is returned again, as
+   * things are now.
+   */
   async propose(
     { tool: name, arguments: written, reason: words, expiresInSeconds }: NewProposal,
     tool: Proposable,
@@ -168,8 +176,9 @@ export class Proposals {
   }
 
   /**
-   * Makes the change as it was shown under `revision`. Rejects with 409 `changed_since` when it would have another
-   * effect now, which the proposal then shows, and with 409 `target_changed` when a name leads to something else now.
+   * Makes the change as it was shown under `revision`. Rejects with 409 `changed_since` when it
+   * would have another effect now, which the proposal then shows, and with 409 `target_changed`
+   * when a name leads to something else now.
    */
   async approve(
     uuid: string,
@@ -233,8 +242,8 @@ export class Proposals {
   }
 
   /**
-   * Ends expired proposals, and notes the outcome of changes whose process has ended before it could. Called
-   * periodically, on every node.
+   * Ends expired proposals, and notes the outcome of changes whose process has ended before it
+   * could. Called periodically, on every node.
    */
   async tick(): Promise<void> {
     const { store, now } = this.#deps
@@ -252,7 +261,10 @@ export class Proposals {
     }
   }
 
-  /** The proposal, if it is open and the decider may decide on it. Throws 404 when the decider may not see it. */
+  /**
+   * The proposal, if it is open and the decider may decide on it. Throws 404 when the decider may
+   * not see it.
+   */
   async #decidable(uuid: string, { principal }: Decider): Promise<ProposalRow> {
     const row = await this.#rows.find(uuid, principal.tenantId)
     if (row === undefined) throw notFound('Proposal')
@@ -307,7 +319,10 @@ const noDecision = {
   failure: null,
 } as const
 
-/** Counts of who is affected change all the time: they are shown, and only the risk that follows is compared. */
+/**
+ * Counts of who is affected change all the time: they are shown, and only the risk that follows is
+ * compared.
+ */
 function shownOf(plan: ChangeEffect): ProposedEffect {
   const risk = riskOf(plan.undo === 'restores', plan.affected)
   const effect = cleanText(plan.effect, MAX_EFFECT)
@@ -335,8 +350,8 @@ const digestOf = (value: unknown): string =>
   createHash('sha256').update(JSON.stringify(value)).digest('base64url')
 
 /**
- * The arguments as they are stored, shown and used: in one order, without what the proposal itself says. Text that
- * would not be shown as it is, such as a token, is refused.
+ * The arguments as they are stored, shown and used: in one order, without what the proposal itself
+ * says. Text that would not be shown as it is, such as a token, is refused.
  */
 function argumentsIn(written: NewProposal['arguments']): Readonly<Record<string, unknown>> {
   const { dry_run: _, reason: __, ...own } = written
@@ -391,7 +406,8 @@ export interface Proposable {
   /**
    * Changes nothing. Throws an `ApiError` where the tool would refuse.
    *
-   * @param peers the other nodes, one of which may have the target of the change; undefined: this process is alone.
+   * @param peers the other nodes, one of which may have the target of the change; undefined: this
+   * process is alone.
    */
   readonly plan: (
     given: Arguments,
@@ -421,7 +437,9 @@ export interface Decider {
 
 export type Risk = 'low' | 'medium' | 'high'
 
-/** More than so many calls or requests at a time are high risk, even where the change can be undone. */
+/**
+ * More than so many calls or requests at a time are high risk, even where the change can be undone.
+ */
 const MANY = 100
 
 /** Other figures say what is left, or describe what surrounds the target. */
@@ -429,8 +447,8 @@ const isOfAffected = (name: string): boolean =>
   /^(live_calls|calls|requests)/.test(name) && !name.endsWith('_of_set')
 
 /**
- * High: it cannot be undone, or more than a hundred calls or requests are affected. Medium: some are affected now. Low:
- * it can be undone, and none is affected now.
+ * High: it cannot be undone, or more than a hundred calls or requests are affected. Medium: some
+ * are affected now. Low: it can be undone, and none is affected now.
  */
 export function riskOf(isReversible: boolean, affected: Readonly<Record<string, number>>): Risk {
   const counts = Object.entries(affected).flatMap(([name, count]) =>

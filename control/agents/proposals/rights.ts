@@ -1,5 +1,6 @@
 /**
- * Who may propose, and who may decide: a person, or a program that is no agent, with the rights that the change takes.
+ * Who may propose, and who may decide: a person, or a program that is no agent, with the rights
+ * that the change takes.
  */
 import type { Principal } from '../../auth/principal.ts'
 import { lackOf, refuseBeyondDomain } from '../../auth/requires.ts'
@@ -28,7 +29,10 @@ export function refuseAgent(principal: Principal, proposedBy: string): void {
     throw new ApiError(403, 'own_proposal', 'Another person must decide on your own proposal')
 }
 
-/** The scopes that the change itself takes. A person who approves holds them; being an agent is not one of them. */
+/**
+ * The scopes that the change itself takes. A person who approves holds them; being an agent is not
+ * one of them.
+ */
 export const scopesToApprove = (scopes: readonly Scope[]): readonly Scope[] =>
   scopes.filter((scope) => !isOfAgents(scope))
 
@@ -43,8 +47,8 @@ export function refuseUnentitled(
 }
 
 /**
- * The scopes that a proposal takes instead: those that read what the change writes. Each resource has one; what is done
- * to recordings is read as what is done to their calls.
+ * The scopes that a proposal takes instead: those that read what the change writes. Each resource
+ * has one; what is done to recordings is read as what is done to their calls.
  */
 const scopesToPropose = (scopes: readonly Scope[]): readonly Scope[] => [
   ...new Set(scopesToApprove(scopes).map(readingScope)),
@@ -60,8 +64,8 @@ export function refuseBlind(principal: Principal, tool: string, scopes: readonly
 }
 
 /**
- * For the dry run of a proposal: as if a credential that may read could write. Some tools check scopes themselves, such as
- * `undo_change` at those of the change that it undoes.
+ * For the dry run of a proposal: as if a credential that may read could write. Some tools check
+ * scopes themselves, such as `undo_change` at those of the change that it undoes.
  */
 export const asIfEntitled = (principal: Principal): Principal => ({
   ...principal,
@@ -84,8 +88,8 @@ export interface ProposerDeps {
 }
 
 /**
- * Throws 409 for a proposal of a key that was revoked, suspended or has expired since, or of a user who was removed:
- * the proposal may be the reason for that.
+ * Throws 409 for a proposal of a key that was revoked, suspended or has expired since, or of a user
+ * who was removed: the proposal may be the reason for that.
  */
 export async function refuseLostProposer(actor: string, deps: ProposerDeps): Promise<void> {
   const labels = actor.startsWith('key:')

@@ -1,4 +1,6 @@
-/** The search of the guide: sections without the words are hidden, in the text and in the contents. */
+/**
+ * The search of the guide: sections without the words are hidden, in the text and in the contents.
+ */
 import { applyTheme } from './app/theme.ts'
 
 applyTheme()

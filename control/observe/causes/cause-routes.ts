@@ -1,4 +1,7 @@
-/** Routes for people who look for causes: anomalies, trunks, failures, the history of a node, the activity of a key. */
+/**
+ * Routes for people who look for causes: anomalies, trunks, failures, the history of a node, the
+ * activity of a key.
+ */
 import { setImmediate } from 'node:timers/promises'
 import { Hono } from 'hono'
 import { z } from 'zod'

@@ -8,7 +8,9 @@ import type { AnomalyDeps, Finding, Remedy } from './finding.ts'
 /** The newest ones: about 5 ms. */
 const MAX_CHANGES = 1_000
 
-/** Findings with the change that deals with them, if there is one that was made after they began. */
+/**
+ * Findings with the change that deals with them, if there is one that was made after they began.
+ */
 export async function withHandling(
   deps: AnomalyDeps,
   findings: readonly Finding[],

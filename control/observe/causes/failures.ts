@@ -1,4 +1,6 @@
-/** The failures of a period: calls by disposition, and failed requests of the API by route and key. */
+/**
+ * The failures of a period: calls by disposition, and failed requests of the API by route and key.
+ */
 import { sql } from 'kysely'
 import { z } from 'zod'
 import { DAY_MS, HOUR_MS } from '../../../schema/clock.ts'

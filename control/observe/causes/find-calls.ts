@@ -416,7 +416,10 @@ function atCapacity(
   }
 }
 
-/** What the first call lacked, and what the customer has now; its wallet is shown only to who may know it. */
+/**
+ * What the first call lacked, and what the customer has now; its wallet is shown only to who may
+ * know it.
+ */
 function shortage(deps: AnomalyDeps, customer: Customer | undefined, samples: Samples) {
   const live = customer === undefined ? undefined : deps.ocs?.balanceOf(customer.id)
   const required = samples[0]?.required ?? null

@@ -5,7 +5,9 @@ import { plural } from '../../http/clean-text.ts'
 import type { AnomalyDeps, Finding } from './finding.ts'
 
 const DAY_MS = 86_400_000
-/** Renewal runs 30 days before the end in most places: one that is so near has failed for two weeks. */
+/**
+ * Renewal runs 30 days before the end in most places: one that is so near has failed for two weeks.
+ */
 const SOON_DAYS = 14
 const URGENT_DAYS = 3
 

@@ -31,7 +31,10 @@ interface Pair {
   readonly last_at: number
 }
 
-/** One finding for each tenant. Its statements add up every hour of an attack: they run inside `readApart`. */
+/**
+ * One finding for each tenant. Its statements add up every hour of an attack: they run inside
+ * `readApart`.
+ */
 export async function findGuessing(deps: AnomalyDeps, span: Span): Promise<readonly Finding[]> {
   const counted = grouped(await pairsIn(deps, span), ({ tenant_id }) => tenant_id)
   const many = [...counted].filter(([, pairs]) => sumOf(pairs) >= FEW)
@@ -220,7 +223,10 @@ function listing(counts: ReadonlyMap<string, number>, noun: string, nouns: strin
   return `${counts.size} ${nouns}: ${named.join(', ')}${more}`
 }
 
-/** How many of these are addresses of phones, nodes or carriers; those of others are told to the platform alone. */
+/**
+ * How many of these are addresses of phones, nodes or carriers; those of others are told to the
+ * platform alone.
+ */
 async function knownAmong(
   { store, tenantId }: AnomalyDeps,
   ownerId: number,

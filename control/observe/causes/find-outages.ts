@@ -87,7 +87,10 @@ interface Outages {
   reason: string
 }
 
-/** How often each was found out of service; a node of the platform that sees the same counts for itself. */
+/**
+ * How often each was found out of service; a node of the platform that sees the same counts for
+ * itself.
+ */
 async function outagesOf(
   { store, tenantId }: AnomalyDeps,
   kind: 'node' | 'gateway',

@@ -1,4 +1,7 @@
-/** Payments that need a person: they are not credited, or were taken back. They stay until their alert is resolved. */
+/**
+ * Payments that need a person: they are not credited, or were taken back. They stay until their
+ * alert is resolved.
+ */
 import { moneyToNumber } from '../../../schema/columns.ts'
 import { all, first } from '../../../schema/sql/query.ts'
 import type { AlertKind } from '../../../schema/tables/money.ts'

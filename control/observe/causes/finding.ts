@@ -84,9 +84,13 @@ export interface Call {
 /** Which changes in force deal with a finding. */
 export interface Remedy {
   readonly kind: ChangeKind
-  /** Targets, each of which must have such a change; absent: one change of any target of the kind. */
+  /**
+   * Targets, each of which must have such a change; absent: one change of any target of the kind.
+   */
   readonly ids?: readonly string[]
-  /** Whether the state after a change deals with it; undefined: the change is about something else. */
+  /**
+   * Whether the state after a change deals with it; undefined: the change is about something else.
+   */
   readonly fits: (after: Json | null) => boolean | undefined
   /** It lasts until now, whether or not the change deals with it. */
   readonly isState?: true

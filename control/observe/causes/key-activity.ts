@@ -160,7 +160,10 @@ async function addressesOf(store: Reader, keyId: number, { from, before, limit }
   )
 }
 
-/** The hours of the key in the period: a busy key has tens of thousands of rows, so the database sums them. */
+/**
+ * The hours of the key in the period: a busy key has tens of thousands of rows, so the database
+ * sums them.
+ */
 const hoursOf = (store: Reader, keyId: number, { from, before }: HistoryQuery) =>
   store.db
     .selectFrom('api_hour')

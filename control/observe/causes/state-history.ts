@@ -112,7 +112,10 @@ function changesIn({ store, tenantId }: HistoryReader, kind: StateChangeKind) {
   return own.orderBy('at', 'desc').orderBy('id', 'desc')
 }
 
-/** Returns whether a tenant may know who acted: staff and keys of the platform have no names for tenants. */
+/**
+ * Returns whether a tenant may know who acted: staff and keys of the platform have no names for
+ * tenants.
+ */
 async function ownActors({ store, tenantId }: HistoryReader, rows: readonly Row[]) {
   if (tenantId === null) return () => true
   const uuids = rows.flatMap(({ actor }) => (actor?.startsWith('key:') ? [actor.slice(4)] : []))
@@ -141,7 +144,10 @@ const changeView = (
   seen_by: observer,
 })
 
-/** The history of a node of a dispatcher set: causes of its state changes, the operators behind them, and since when it is out. */
+/**
+ * The history of a node of a dispatcher set: causes of its state changes, the operators behind
+ * them, and since when it is out.
+ */
 export const nodeHistoryOf = z.strictObject({
   node: z.strictObject({
     id: z.int(),

@@ -1,4 +1,7 @@
-/** The events of this node as other nodes follow them: one line each, and an empty one while nothing happens. */
+/**
+ * The events of this node as other nodes follow them: one line each, and an empty one while nothing
+ * happens.
+ */
 import type { EngineEvent, EventsPort } from '../../../schema/contracts/engine.ts'
 import type { PriceSource } from '../../calls/active-call-view.ts'
 import {
@@ -12,7 +15,10 @@ import {
 } from './event-view.ts'
 import type { PeerEvents, PeerLog } from './peer-events.ts'
 
-/** More nodes than that are no installation; each has one, and a second one while it is started anew. */
+/**
+ * More nodes than that are no installation; each has one, and a second one while it is started
+ * anew.
+ */
 const MAX_FOLLOWERS = 256
 /** Unread bytes of one follower. */
 const MAX_BACKLOG = 8_388_608
@@ -38,7 +44,10 @@ export class EventFeed {
     this.#beatAt = now()
   }
 
-  /** `after`: the last event that the follower has. The stream goes on there if the log reaches back so far, otherwise from now on. */
+  /**
+   * `after`: the last event that the follower has. The stream goes on there if the log reaches back
+   * so far, otherwise from now on.
+   */
   open(after: string | undefined): ReadableStream<Uint8Array> | undefined {
     if (this.#followers.size >= MAX_FOLLOWERS) return undefined
     this.flush()
@@ -101,7 +110,10 @@ export interface MissedEvents {
   readonly position: Position
   /** Every node of the position could be asked. */
   readonly isComplete: boolean
-  /** The events of a log that the reader lacks, up to the last one sent to the other readers. No `await` may follow before these are sent. */
+  /**
+   * The events of a log that the reader lacks, up to the last one sent to the other readers. No
+   * `await` may follow before these are sent.
+   */
   of(node: string, log: PeerLog): { readonly events: readonly SharedEvent[]; isComplete: boolean }
 }
 

@@ -1,7 +1,7 @@
 /**
- * Sends the engine's events, and those of the other nodes, to many readers. Events are collected for a moment and written
- * once per tenant.
- * A reader that does not keep up is disconnected: it must not delay calls.
+ * Sends the engine's events, and those of the other nodes, to many readers. Events are collected
+ * for a moment and written once per tenant. A reader that does not keep up is disconnected: it must
+ * not delay calls.
  */
 import type { EngineEvent, EventsPort } from '../../../schema/contracts/engine.ts'
 import type { PriceSource } from '../../calls/active-call-view.ts'
@@ -92,8 +92,8 @@ export class EventHub {
   }
 
   /**
-   * Opens a stream, or returns which limit is reached. `lastId` is the last event that the reader received.
-   * The stream closes as soon as `isStillAdmitted` resolves with false.
+   * Opens a stream, or returns which limit is reached. `lastId` is the last event that the reader
+   * received. The stream closes as soon as `isStillAdmitted` resolves with false.
    */
   open(
     { tenantId, actor }: ReaderOwner,

@@ -1,4 +1,7 @@
-/** `GET /events`: events of calls, nodes and phones, as a stream (server-sent events) or as a JSON list. */
+/**
+ * `GET /events`: events of calls, nodes and phones, as a stream (server-sent events) or as a JSON
+ * list.
+ */
 import { type Context, Hono, type MiddlewareHandler } from 'hono'
 import { z } from 'zod'
 import type { ActiveCall } from '../../../schema/contracts/calls.ts'
@@ -166,7 +169,10 @@ export function eventRoutes(
 /** Maximum length of the list; the newest events. */
 const LISTED = 1_000
 
-/** The events after `after`; all stored events of nodes that it does not name. Oldest first by the clocks of the nodes. */
+/**
+ * The events after `after`; all stored events of nodes that it does not name. Oldest first by the
+ * clocks of the nodes.
+ */
 async function listOfAll(
   peers: PeerRequests,
   after: string | undefined,

@@ -121,8 +121,9 @@ function eventView(event: EngineEvent, ocs: PriceSource | undefined) {
 }
 
 /**
- * Where a reader of events is. One node's log is named by an id, `<epoch>-<sequence>`. With several nodes an id has one
- * for each of them, `<node>/<id>,<node>/<id>`, so that a reader goes on at any node, behind what it has of each.
+ * Where a reader of events is. One node's log is named by an id, `<epoch>-<sequence>`. With several
+ * nodes an id has one for each of them, `<node>/<id>,<node>/<id>`, so that a reader goes on at any
+ * node, behind what it has of each.
  */
 
 /** The id of the last event by node. */
@@ -171,7 +172,10 @@ export const sharedEvent = z.strictObject({
   isPricedByPlatform: z.literal(true).optional(),
 })
 
-/** An event of a node. Only the node of a call knows its price, so the node of the event makes `data`. */
+/**
+ * An event of a node. Only the node of a call knows its price, so the node of the event makes
+ * `data`.
+ */
 export type SharedEvent = z.output<typeof sharedEvent>
 
 /** The first line of a stream: its log, and behind which event it goes on. */
@@ -197,7 +201,10 @@ export const shared = (event: EngineEvent, ocs: PriceSource | undefined): Shared
   ...(hasHiddenPrice(event) && { isPricedByPlatform: true }),
 })
 
-/** The events of a log after `id` that a tenant (null: all tenants) may see; `id` undefined: all stored ones. */
+/**
+ * The events of a log after `id` that a tenant (null: all tenants) may see; `id` undefined: all
+ * stored ones.
+ */
 export function partOf(
   events: EventsPort,
   {

@@ -119,7 +119,10 @@ export class PeerEvents {
     })
   }
 
-  /** Follows new nodes, gives up silent ones, forgets those that are gone. Called as often as readers are written to. */
+  /**
+   * Follows new nodes, gives up silent ones, forgets those that are gone. Called as often as
+   * readers are written to.
+   */
   tick(): void {
     if (this.#listener === undefined) return
     const now = this.#now()
@@ -233,7 +236,9 @@ async function* linesOf(
   }
 }
 
-/** Stored events of each node, for readers that reconnect. Older ones are requested from the node. */
+/**
+ * Stored events of each node, for readers that reconnect. Older ones are requested from the node.
+ */
 const MAX_EVENTS = 5_000
 
 /** The events of another node since this one follows it. */

@@ -1,7 +1,8 @@
 /**
- * Deletes call records, audit entries, changes and proposals past their retention period, in small batches: SIP shares the
- * thread, and a batch takes two milliseconds. Records of calls from unknown sources, which cost nothing,
- * are deleted earlier. Ledger entries stay for ever, and so do reports that an external OCS has not received.
+ * Deletes call records, audit entries, changes and proposals past their retention period, in small
+ * batches: SIP shares the thread, and a batch takes two milliseconds. Records of calls from unknown
+ * sources, which cost nothing, are deleted earlier. Ledger entries stay for ever, and so do reports
+ * that an external OCS has not received.
  */
 import { sql } from 'kysely'
 import { DAY_MS } from '../../../schema/clock.ts'
@@ -55,7 +56,10 @@ export class Retention {
     this.#statements = prepareAll(deps.store)
   }
 
-  /** Deletes one batch of each kind, if due and the last one is deleted; called every `RETENTION_STEP_MS`. */
+  /**
+   * Deletes one batch of each kind, if due and the last one is deleted; called every
+   * `RETENTION_STEP_MS`.
+   */
   async step(): Promise<void> {
     const now = this.#deps.now()
     if (now < this.#restsUntil || this.#isBusy) return
@@ -272,7 +276,9 @@ function prepareAll(store: Store) {
 export const RECORDING_RETENTION_STEP_MS = 60_000
 /** More than calls can produce in a minute. */
 const RECORDINGS_BATCH = 1_000
-/** A node whose disk had the file has not come back for so long: its row is removed by another one. */
+/**
+ * A node whose disk had the file has not come back for so long: its row is removed by another one.
+ */
 const LOST_DAYS = 30
 
 export interface RecordingRetentionDeps {

@@ -311,7 +311,9 @@ export const metrics: readonly Metric[] = [
   ),
 ]
 
-/** Further counters of the engine, under their own names: `sip_dialogs` → `tollgate_sip_dialogs`. */
+/**
+ * Further counters of the engine, under their own names: `sip_dialogs` → `tollgate_sip_dialogs`.
+ */
 const engineMetrics = ({ engine }: TelemetryView): readonly Metric[] =>
   Object.entries(engine).map(([name, value]) => {
     const type = name.endsWith('_total') ? 'counter' : 'gauge'
@@ -324,7 +326,10 @@ const engineMetrics = ({ engine }: TelemetryView): readonly Metric[] =>
 
 type Members = Pick<NodesPort, 'list' | 'differingSettings'>
 
-/** The nodes that share the database, as this one hears of them: it reports those that answer no more. */
+/**
+ * The nodes that share the database, as this one hears of them: it reports those that answer no
+ * more.
+ */
 const memberMetrics = (members: Members): readonly Metric[] => [
   gauge(
     'tollgate_platform_node_state',
@@ -375,7 +380,8 @@ export async function prometheusText(
   ]) {
     const found = read(view)
     const values = typeof found === 'number' ? [{ value: found, labels: {} }] : (found ?? [])
-    // The registry asks for the samples alone: histograms are summed already, and nothing is counted twice.
+    // The registry asks for the samples alone: histograms are summed already, and nothing is
+    // counted twice.
     const get = async () => ({ name, help, type, values })
     registry.registerMetric(Object.assign(new Gauge({ name, help, registers: [] }), { get }))
   }

@@ -1,4 +1,7 @@
-/** The telemetry of all nodes as one view: totals are sums, and what is about a process is listed by node. */
+/**
+ * The telemetry of all nodes as one view: totals are sums, and what is about a process is listed by
+ * node.
+ */
 import type { z } from 'zod'
 import { moneyToDecimal } from '../../../schema/columns.ts'
 import { dataOf } from '../../nodes/node-client.ts'

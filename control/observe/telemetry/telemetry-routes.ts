@@ -101,8 +101,8 @@ export const telemetryRoutes = (
     )
 
 /**
- * Mounted at the root. It requires a key like everything else: an exception for loopback would also admit
- * what a proxy on this machine forwards.
+ * Mounted at the root. It requires a key like everything else: an exception for loopback would also
+ * admit what a proxy on this machine forwards.
  */
 export const metricsRoute = (
   telemetry: Pick<Telemetry, 'read'>,

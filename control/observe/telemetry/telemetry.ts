@@ -396,7 +396,9 @@ function figuresOfFile(sqlite: Sqlite.Database): Figures {
   }
 }
 
-/** Wraps `read`: returns its last result while the database is unavailable, without asking it again. */
+/**
+ * Wraps `read`: returns its last result while the database is unavailable, without asking it again.
+ */
 export function lastKnown<T>(
   { storage }: Pick<Store, 'storage'>,
   first: T,
@@ -443,8 +445,8 @@ interface NodeLatencies {
 }
 
 /**
- * The last ten minutes, so that a chart is full when it is opened: the counts of each five seconds, and the latency of
- * each node. A sample takes some microseconds, and calls do nothing for it.
+ * The last ten minutes, so that a chart is full when it is opened: the counts of each five seconds,
+ * and the latency of each node. A sample takes some microseconds, and calls do nothing for it.
  */
 class History {
   readonly #samples: HistoryView['samples'] = []
@@ -528,8 +530,8 @@ class RouteRequests {
 }
 
 /**
- * Counts responses by route and status class. A request costs two look-ups: its route is noted before the
- * handler runs, its status when the response is sent.
+ * Counts responses by route and status class. A request costs two look-ups: its route is noted
+ * before the handler runs, its status when the response is sent.
  */
 class ApiRequests {
   /** By method, then route; as many as the program has routes. */

@@ -1,6 +1,6 @@
 /**
- * One INVITE to one destination, by `attemptTable`: a node, a gateway, an agent, a phone, a domain. It reports its
- * end by `attemptOver`, and its answer by `calleeAnswered` or `pickedUp`.
+ * One INVITE to one destination, by `attemptTable`: a node, a gateway, an agent, a phone, a domain.
+ * It reports its end by `attemptOver`, and its answer by `calleeAnswered` or `pickedUp`.
  */
 import { tagOf } from '../../sip-server/message/index.ts'
 import { cause, reasonHeader, type End } from '../cdr/end-reason.ts'
@@ -133,8 +133,8 @@ export function stepAttempt(
   if (next === undefined) return false
   attempt.state = next.to
   const { legId, holder } = attempt
-  // A node that has sent any response is reachable: later silence is the phone's. If our own SIP server cannot send the
-  // request, the node may be well.
+  // A node that has sent any response is reachable: later silence is the phone's. If our own SIP
+  // server cannot send the request, the node may be well.
   const isUnreachable = attempt.status === 0 && event === 'silence' && !isConnectionLost(result)
   if (holder !== undefined && isUnreachable) ctx.commands.push({ type: 'nodeSilent', name: holder })
   const { callUuid } = call.start
@@ -300,7 +300,8 @@ function onRejected(ctx: StepContext, call: Call, attempt: Attempt, response: Si
   noteResponse(attempt, response)
   const { status, reason, headers } = response
   const passed = passedAnswer(ctx, call, attempt, response)
-  // Whatever else a refusal says is for us: another destination may follow, and it may speak of equipment behind us.
+  // Whatever else a refusal says is for us: another destination may follow, and it may speak of
+  // equipment behind us.
   delete passed[PARTS]
   const result = rejected(status, reason, passed, attempt.state === 'early')
   if (status >= 600 && attempt.isBranch && call.dialing?.purpose === 'destination')
@@ -349,8 +350,9 @@ function onAnswered(
 }
 
 /**
- * RFC 3262 §5: a callee that has answered our offer reliably does not do so again in the 200, or says the same, whatever
- * its UPDATE has said since. The caller got the answer unreliably, and must find it in the 200 (RFC 3261 §13.3.1).
+ * RFC 3262 §5: a callee that has answered our offer reliably does not do so again in the 200, or
+ * says the same, whatever its UPDATE has said since. The caller got the answer unreliably, and must
+ * find it in the 200 (RFC 3261 §13.3.1).
  */
 function descriptionIn(attempt: Attempt, { headers, body }: SipResponse): string {
   if (attempt.early === undefined) return body ?? ''
@@ -401,7 +403,9 @@ export function attemptTimedOut(ctx: StepContext, call: Call, attempt: Attempt):
   return void stepAttempt(ctx, call, attempt, isNode ? 'probe' : 'wait')
 }
 
-/** A silent node that answers OPTIONS may be slow to ring: it gets more time, but not without limit. */
+/**
+ * A silent node that answers OPTIONS may be slow to ring: it gets more time, but not without limit.
+ */
 export function probed(ctx: StepContext, attempt: Attempt, isThere: boolean): void {
   if (!isThere || attempt.state !== 'probing') return
   const at = attempt.startedAt + ctx.timing.nodeProgressTimeoutMs

@@ -1,4 +1,6 @@
-/** One call by `callTable`: what each step does, and how a call is answered, forwarded and ended. */
+/**
+ * One call by `callTable`: what each step does, and how a call is answered, forwarded and ended.
+ */
 import {
   cause,
   failure,
@@ -27,7 +29,10 @@ import { type Call, type Leg, type World, type Calling, nowhere } from './state.
 import { completeReplacement, transferSignal } from './transfer.ts'
 import type { CallStart } from '../inbound/incoming-invite.ts'
 
-/** Makes one step of a call. `end` is why it is over, where the step leads there and no other end was first. */
+/**
+ * Makes one step of a call. `end` is why it is over, where the step leads there and no other end
+ * was first.
+ */
 export function advance(ctx: StepContext, call: Call, event: CallEvent, end?: End): void {
   const next = callTable[call.phase][event]
   if (next === undefined) return
@@ -71,7 +76,10 @@ function perform(ctx: StepContext, call: Call, action: CallAction): void {
   }
 }
 
-/** Ends a call in whatever it is doing. The first end counts: crossing BYEs, or a hang-up that meets an answer. */
+/**
+ * Ends a call in whatever it is doing. The first end counts: crossing BYEs, or a hang-up that meets
+ * an answer.
+ */
 export function stop(ctx: StepContext, call: Call, end: End): void {
   if (call.end) return
   call.end = end
@@ -80,7 +88,10 @@ export function stop(ctx: StepContext, call: Call, end: End): void {
   advance(ctx, call, 'stop')
 }
 
-/** The record ends with the last packet. On hold no party has to send any, and an emergency call is never cut. */
+/**
+ * The record ends with the last packet. On hold no party has to send any, and an emergency call is
+ * never cut.
+ */
 export function mediaLost(ctx: StepContext, call: Call, lastPacketAt: number): void {
   if (call.phase !== 'answered' || call.display === 'HELD' || call.isEmergency) return
   stop(ctx, call, mediaTimeout(lastPacketAt))

@@ -1,6 +1,7 @@
 /**
- * The calling side of a call until its answer: an INVITE that came in, a phone that was rung first, the party of
- * another call that is transferred here, or the caller of a call that was forwarded here.
+ * The calling side of a call until its answer: an INVITE that came in, a phone that was rung first,
+ * the party of another call that is transferred here, or the caller of a call that was forwarded
+ * here.
  */
 import { denialWarning } from '../../../schema/contracts/denials.ts'
 import { cutStatus, failure, reasonHeader, type End } from '../cdr/end-reason.ts'
@@ -26,8 +27,8 @@ import type { Call, Calling, Leg, ReinviteResult, Side, World } from './state.ts
 type Source = Extract<Calling, { readonly kind: 'source' }>
 
 /**
- * Before its ACK a phone repeats the 200, and its user cannot hang up (RFC 3261 §15). So the ACK does not wait longer for
- * the called side.
+ * Before its ACK a phone repeats the 200, and its user cannot hang up (RFC 3261 §15). So the ACK
+ * does not wait longer for the called side.
  */
 const SOURCE_WAIT_MS = 2_000
 
@@ -89,7 +90,9 @@ export function progress(ctx: StepContext, call: Call, response: Progress, heade
   }
 }
 
-/** The called side has answered, and the journal knows of it. `callerTaken` or `callerGone` follows. */
+/**
+ * The called side has answered, and the journal knows of it. `callerTaken` or `callerGone` follows.
+ */
 export function acceptCaller(ctx: StepContext, call: Call): void {
   const { calling, answering, start } = call
   const { callUuid } = start
@@ -169,7 +172,9 @@ export function refuseCaller(ctx: StepContext, call: Call, end: End): void {
   }
 }
 
-/** The final response to the caller's INVITE. After a CANCEL the SIP server has sent 487 already. */
+/**
+ * The final response to the caller's INVITE. After a CANCEL the SIP server has sent 487 already.
+ */
 function responseTo(
   end: End,
   retryAfterSeconds: number,
@@ -212,8 +217,9 @@ function responseToTransferor(end: End): { readonly status: number; readonly rea
 }
 
 /**
- * A phone of click-to-call is picked up. RFC 3725: its offer goes to the called side, whose answer goes back in
- * the ACK (flow I). When that takes long, the ACK has no media, and a re-INVITE follows with it.
+ * A phone of click-to-call is picked up. RFC 3725: its offer goes to the called side, whose answer
+ * goes back in the ACK (flow I). When that takes long, the ACK has no media, and a re-INVITE
+ * follows with it.
  */
 export function startSource(
   ctx: StepContext,
@@ -257,7 +263,10 @@ function stopSourceTimer({ commands }: StepContext, { start: { callUuid } }: Cal
   commands.push({ type: 'stopTimer', timer: { kind: 'source', callUuid } })
 }
 
-/** Sends the phone the SDP of the called side. If another offer is under way, this follows its answer. */
+/**
+ * Sends the phone the SDP of the called side. If another offer is under way, this follows its
+ * answer.
+ */
 function moveSource(ctx: StepContext, leg: Leg, source: Source): void {
   if (isOffering(leg)) return
   source.sentSdp = source.remoteSdp
@@ -299,7 +308,9 @@ export function sourceMoved(
   else reconcileSource(ctx, call)
 }
 
-/** If the phone's last answer differs from the offer to the called side, a re-INVITE passes it on. */
+/**
+ * If the phone's last answer differs from the offer to the called side, a re-INVITE passes it on.
+ */
 export function reconcileSource(ctx: StepContext, { calling, legs, end }: Call): void {
   const leg = ctx.world.legs.get(calling.kind === 'source' ? (calling.legId ?? '') : '')
   const callee = leg && peerOf(ctx, leg)
@@ -328,8 +339,8 @@ function releaseSource(ctx: StepContext, call: Call, source: Source, end: End): 
 }
 
 /**
- * A caller has got the description of the callee with a re-INVITE. If its answer differs from what the callee was offered,
- * the callee gets it. Without an answer the two do not hear each other.
+ * A caller has got the description of the callee with a re-INVITE. If its answer differs from what
+ * the callee was offered, the callee gets it. Without an answer the two do not hear each other.
  */
 export function callerMoved(ctx: StepContext, calleeId: string, result: ReinviteResult): void {
   const callee = legOf(ctx.world, calleeId)
@@ -415,7 +426,10 @@ export function closeLegs(ctx: StepContext, call: Call): void {
   }
 }
 
-/** Ends the calls that the legs of an ended call are connected to, as if their own party had ended them. */
+/**
+ * Ends the calls that the legs of an ended call are connected to, as if their own party had ended
+ * them.
+ */
 export function endPeers(ctx: StepContext, call: Call): void {
   const { end } = call
   if (end === undefined) return

@@ -1,6 +1,7 @@
 /**
- * Dialing: destinations tried one after the other, the phones of an extension at the same time (RFC 3261
- * §16.7). Trunks, nodes, phones, transfer targets and the source of click-to-call are all dialled here.
+ * Dialing: destinations tried one after the other, the phones of an extension at the same time (RFC
+ * 3261 §16.7). Trunks, nodes, phones, transfer targets and the source of click-to-call are all
+ * dialled here.
  */
 import { noCandidate, reasonHeader, refused, type End, type Refusal } from '../cdr/end-reason.ts'
 import type { PhoneCandidate } from '../dialing/outgoing-invite.ts'
@@ -186,7 +187,10 @@ function startCurrent(ctx: StepContext, call: Call): void {
   return ringPhones(ctx, call, current)
 }
 
-/** Rings the phones of an extension. Without phones the call ends at once, as if none were reachable. */
+/**
+ * Rings the phones of an extension. Without phones the call ends at once, as if none were
+ * reachable.
+ */
 function ringPhones(
   ctx: StepContext,
   call: Call,
@@ -228,7 +232,8 @@ export function giveUpAttempts(ctx: StepContext, call: Call, end: End): void {
   if (dialing === undefined) return
   stopRingTimer(ctx, call)
   const isSource = dialing.purpose === 'source'
-  // RFC 3326: a phone counts a call as missed unless the CANCEL says that it was completed elsewhere.
+  // RFC 3326: a phone counts a call as missed unless the CANCEL says that it was completed
+  // elsewhere.
   const cancelHeaders =
     end.kind === 'cancelled' && end.reason && !isSource ? { Reason: end.reason } : givenUp
   const headers = end.kind === 'cut' ? { Reason: reasonHeader(end) } : cancelHeaders
@@ -305,8 +310,8 @@ export function forwardDecided(
 const MAX_SEARCHES = 3
 
 /**
- * Nothing comes back through the node of ours through which the phone is called: the phones are called where they are now,
- * or the attempt has failed.
+ * Nothing comes back through the node of ours through which the phone is called: the phones are
+ * called where they are now, or the attempt has failed.
  */
 export function lostHolder(ctx: StepContext, call: Call, attempt: Attempt): void {
   const { dialing } = call

@@ -1,7 +1,8 @@
 /**
- * Calls of the last process, until their parties are heard. Either may have hung up while no process was there, and
- * has sent its BYE to nobody. Each is asked in its dialog; one that does not know it (481) or is silent ends the call
- * at the last moment at which it was known to go on, as does everything else that ends it meanwhile (`cdr/cdr.ts`).
+ * Calls of the last process, until their parties are heard. Either may have hung up while no
+ * process was there, and has sent its BYE to nobody. Each is asked in its dialog; one that does not
+ * know it (481) or is silent ends the call at the last moment at which it was known to go on, as
+ * does everything else that ends it meanwhile (`cdr/cdr.ts`).
  */
 import { cause, type End } from '../cdr/end-reason.ts'
 import type { LegEventData } from '../signalling.ts'
@@ -21,21 +22,26 @@ export const endedUnseen: End = {
 
 /** Who cannot be asked now, or has not been heard, is asked again after this time. */
 const ASK_AGAIN_MS = 4_000
-/** A peer that could not be asked for so long is gone: longer than a phone takes to connect again. */
+/**
+ * A peer that could not be asked for so long is gone: longer than a phone takes to connect again.
+ */
 const ASKED_FOR_MS = 64_000
 /**
- * A call that is in doubt for so long ends, whatever is under way in it: nothing of it is charged meanwhile. The last
- * question is answered by then, or has timed out (64·T1, RFC 3261 §17.1.2.2).
+ * A call that is in doubt for so long ends, whatever is under way in it: nothing of it is charged
+ * meanwhile. The last question is answered by then, or has timed out (64·T1, RFC 3261 §17.1.2.2).
  */
 const IN_DOUBT_MS = ASKED_FOR_MS + 32_000
 
 /**
- * A request by UDP is repeated every 4 s at the latest (T2 of RFC 3261 §17.1.2.2). One that comes for the first time
- * later than that was not sent before this process was there.
+ * A request by UDP is repeated every 4 s at the latest (T2 of RFC 3261 §17.1.2.2). One that comes
+ * for the first time later than that was not sent before this process was there.
  */
 const COPIES_MS = 4_000
 
-/** Asks the parties of a call that have not been heard, again and again until the call goes on or is over. */
+/**
+ * Asks the parties of a call that have not been heard, again and again until the call goes on or is
+ * over.
+ */
 export function askParties(ctx: StepContext, call: Call): void {
   // A party that has not been heard may have left since.
   settle(ctx, call)
@@ -86,14 +92,18 @@ function isSignOfLife({ now, world }: StepContext, leg: Leg, event: LegEventData
 }
 
 /**
- * Refusals of a party that has the dialog, and that keep it (RFC 5057 §5.1). Others may come from a proxy, or be our
- * own, like the 503 for a request that did not leave (RFC 3261 §8.1.3.1): the party is asked again.
+ * Refusals of a party that has the dialog, and that keep it (RFC 5057 §5.1). Others may come from a
+ * proxy, or be our own, like the 503 for a request that did not leave (RFC 3261 §8.1.3.1): the
+ * party is asked again.
  */
 const ofParty: ReadonlySet<number> = new Set([
   401, 405, 406, 407, 415, 420, 422, 486, 488, 491, 501, 600, 603, 606,
 ])
 
-/** The party does not know the dialog (RFC 3261 §12.2.2), does not answer, or is nowhere (RFC 5057 §5.1). */
+/**
+ * The party does not know the dialog (RFC 3261 §12.2.2), does not answer, or is nowhere (RFC 5057
+ * §5.1).
+ */
 const gone: ReadonlySet<number> = new Set([404, 408, 410, 481, 604])
 
 function heard(ctx: StepContext, leg: Leg): void {

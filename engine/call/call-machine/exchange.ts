@@ -12,8 +12,9 @@ type Relayed = Extract<Purpose, { readonly kind: 'relayed' }>
 type Request = Extract<LegEventData, { readonly type: 'request' }>
 
 /**
- * A drachtio-server reports only the first response to a request in a dialog: after a provisional one the
- * final one is lost. Longer than the embedded server waits for it (RFC 3261 §16.6, timer C).
+ * A drachtio-server reports only the first response to a request in a dialog: after a provisional
+ * one the final one is lost. Longer than the embedded server waits for it (RFC 3261 §16.6, timer
+ * C).
  */
 const MAX_RINGING_MS = 200_000
 
@@ -159,8 +160,8 @@ function relay(
 }
 
 /**
- * Never two at once, whether re-INVITE (RFC 3261 §14) or UPDATE (RFC 3311 §5.2); a re-INVITE without offer is
- * acknowledged end to end.
+ * Never two at once, whether re-INVITE (RFC 3261 §14) or UPDATE (RFC 3311 §5.2); a re-INVITE
+ * without offer is acknowledged end to end.
  */
 function relayOffer(ctx: StepContext, from: Leg, to: Leg, request: Request): void {
   const { requestId, method, headers, body } = request
@@ -328,7 +329,9 @@ function noteMedia(
   signals.push({ type: 'media', exchangeId: from.exchangeId, isHeld })
 }
 
-/** RFC 4028 §7.4: a session refresh between that peer and us. The other peer may not support UPDATE. */
+/**
+ * RFC 4028 §7.4: a session refresh between that peer and us. The other peer may not support UPDATE.
+ */
 const isBareRefresh = ({ headers, body }: Request): boolean =>
   !body &&
   headers['session-expires'] !== undefined &&

@@ -1,4 +1,6 @@
-/** Which ends of an attempt lead to the next destination, and what the caller gets in the end. Pure. */
+/**
+ * Which ends of an attempt lead to the next destination, and what the caller gets in the end. Pure.
+ */
 import { noCandidate, type End } from '../cdr/end-reason.ts'
 import { withoutPhone } from '../dialing/outgoing-invite.ts'
 import { listedStatus } from '../sip-headers.ts'
@@ -6,7 +8,10 @@ import type { AttemptResult } from './state.ts'
 
 type Rejected = AttemptResult & { readonly kind: 'rejected' }
 
-/** The node cannot serve the call, but another may (SPECIFICATION.md §10.4). A 4xx or 6xx is the called side's decision. */
+/**
+ * The node cannot serve the call, but another may (SPECIFICATION.md §10.4). A 4xx or 6xx is the
+ * called side's decision.
+ */
 export function movesOn(status: number): boolean {
   return status === 408 || status === 500 || (status >= 502 && status <= 504)
 }
@@ -65,7 +70,10 @@ const unavailable: AttemptResult & Rejected = {
   isFinal: true,
 }
 
-/** A phone was called through a node of ours that is gone. Anything that another phone says counts more. */
+/**
+ * A phone was called through a node of ours that is gone. Anything that another phone says counts
+ * more.
+ */
 export const holderLost: AttemptResult & Rejected = {
   kind: 'rejected',
   status: 503,
@@ -107,7 +115,10 @@ export function bestOf(results: readonly AttemptResult[]): AttemptResult {
   return { kind: 'withheld', end: { ...withheld.end, status, reason } }
 }
 
-/** A phone that needs TLS, and one at another node that a message is too large for. No phone learns where gateways are. */
+/**
+ * A phone that needs TLS, and one at another node that a message is too large for. No phone learns
+ * where gateways are.
+ */
 const isShownToCaller: ReadonlySet<number> = new Set([480, 513])
 
 const isWithoutRelay = (result: AttemptResult): boolean =>
@@ -128,7 +139,10 @@ function rankOf(result: Rejected): number {
   return status < 500 ? 2 : 0
 }
 
-/** Voicemail takes the call when phones are absent, silent, busy or forward nowhere, not when the callee declined. */
+/**
+ * Voicemail takes the call when phones are absent, silent, busy or forward nowhere, not when the
+ * callee declined.
+ */
 export function isUntaken(result: AttemptResult): boolean {
   if (result.kind === 'withheld') return true
   if (result.kind !== 'rejected') return false

@@ -1,4 +1,7 @@
-/** Keeps a call within its grant: requests an extension in time, and ends the call when there is none. */
+/**
+ * Keeps a call within its grant: requests an extension in time, and ends the call when there is
+ * none.
+ */
 import { cause, type End } from '../cdr/end-reason.ts'
 import type { StepContext } from './protocol.ts'
 import type { Call, Doubt } from './state.ts'
@@ -34,7 +37,10 @@ export function resumeGrant(ctx: StepContext, call: Call): void {
   commands.push({ type: 'extend', callUuid, grantedSeconds: Math.ceil(usedMs / 1_000) })
 }
 
-/** Nobody is asked to pay for more of a call of the last process before its parties are heard (`doubt.ts`). */
+/**
+ * Nobody is asked to pay for more of a call of the last process before its parties are heard
+ * (`doubt.ts`).
+ */
 export function isPutOff(call: Call): boolean {
   if (call.doubt === undefined || call.doubt.isAsking === true || isLimited(call)) return false
   call.doubt.isUnpaid = true
@@ -56,8 +62,8 @@ export function goOn(ctx: StepContext, call: Call): void {
 }
 
 /**
- * The parties are heard, but the grant has run out meanwhile. Nothing beyond it is reserved: should the call end before
- * it gets more, it ends with its grant.
+ * The parties are heard, but the grant has run out meanwhile. Nothing beyond it is reserved: should
+ * the call end before it gets more, it ends with its grant.
  */
 export function waitsForGrant(ctx: StepContext, call: Call, doubt: Doubt): boolean {
   const { grantedSeconds, answeredAt } = call
@@ -104,7 +110,10 @@ const NO_MORE = 'insufficient_funds'
 /** The OCS has not answered: the record must not blame the funds. */
 const UNANSWERED = 'ocs_unreachable'
 
-/** Limits the call to `maxSeconds`, whatever the payer has. Both fields are saved: the limit survives a restart. */
+/**
+ * Limits the call to `maxSeconds`, whatever the payer has. Both fields are saved: the limit
+ * survives a restart.
+ */
 export function limitGrant(call: Call, maxSeconds: number): void {
   call.grantedSeconds = Math.min(call.grantedSeconds ?? maxSeconds, maxSeconds)
   call.grantDenial = TIME_LIMIT
@@ -113,7 +122,10 @@ export function limitGrant(call: Call, maxSeconds: number): void {
 const isLimited = ({ grantDenial }: Pick<Call, 'grantDenial'>): boolean =>
   grantDenial === TIME_LIMIT
 
-/** The grant has run out. Both legs get the Reason for missing funds, whatever the cause (SPECIFICATION.md §13.2). */
+/**
+ * The grant has run out. Both legs get the Reason for missing funds, whatever the cause
+ * (SPECIFICATION.md §13.2).
+ */
 export function grantEnd(call: Call): End {
   const { grantDenial: code = UNANSWERED } = call
   return { kind: 'cut', by: 'system', code, cause: isLimited(call) ? cause.normal : cause.noCredit }

@@ -1,4 +1,7 @@
-/** The legs of calls: each a dialog by `legTable`, with the last descriptions sent and received (RFC 3264). */
+/**
+ * The legs of calls: each a dialog by `legTable`, with the last descriptions sent and received (RFC
+ * 3264).
+ */
 import { continued, isAlike, isEqual, silentAnswer } from '../sdp.ts'
 import { withoutHeaders } from '../sip-headers.ts'
 import type { SdpOwner, DialogIds, Headers, LegEventData } from '../signalling.ts'
@@ -103,7 +106,10 @@ function forget(ctx: StepContext, leg: Leg): void {
   ctx.commands.push({ type: 'forgetLeg', legId: leg.id })
 }
 
-/** Sends CANCEL or BYE once, as soon as it is allowed. Answers that the peer waits for go out before. */
+/**
+ * Sends CANCEL or BYE once, as soon as it is allowed. Answers that the peer waits for go out
+ * before.
+ */
 export function closeLeg(ctx: StepContext, leg: Leg | undefined, headers: Headers): void {
   if (leg === undefined || isClosing(leg)) return
   endSubscription(ctx, leg, 487, 'Request Terminated')
@@ -136,7 +142,8 @@ export function respondProvisionally(
   if (leg.state !== 'incoming') return
   let description = body || undefined
   if (leg.isReliable === true) {
-    // RFC 3262 §5: our offer would be answered in the PRACK, and a second answer contradicts the first.
+    // RFC 3262 §5: our offer would be answered in the PRACK, and a second answer contradicts the
+    // first.
     if (isWithoutOffer) return
     if (leg.hasAnsweredReliably === true) description = undefined
     leg.hasAnsweredReliably = leg.hasAnsweredReliably === true || description !== undefined
@@ -160,8 +167,8 @@ export function respondProvisionally(
 }
 
 /**
- * The answer in the 200 to a caller: what it was told first. Where another fork has answered, or the called side has moved
- * by UPDATE, a re-INVITE follows (`moveCaller`).
+ * The answer in the 200 to a caller: what it was told first. Where another fork has answered, or
+ * the called side has moved by UPDATE, a re-INVITE follows (`moveCaller`).
  */
 export function firstAnswer(leg: Leg, { sdp, by }: Pick<Answering, 'sdp' | 'by'>): string {
   const { told } = leg
@@ -170,7 +177,9 @@ export function firstAnswer(leg: Leg, { sdp, by }: Pick<Answering, 'sdp' | 'by'>
   return told.sdp
 }
 
-/** The relay that the caller was told of leads to whoever has answered, if the codecs are the same. */
+/**
+ * The relay that the caller was told of leads to whoever has answered, if the codecs are the same.
+ */
 export function notedRelay(leg: Leg, callee: Leg | undefined): void {
   if (leg.told && callee && isAlike(leg.told.sdp, callee.media)) leg.owesMove = undefined
 }
@@ -182,7 +191,10 @@ export function moveCaller(ctx: StepContext, leg: Leg, callee: Leg | undefined):
   reinvite(ctx, leg, { offer: callee.media, sdpOwner: callee.id, tries: 1, step: 'answered' })
 }
 
-/** Returns the SDP as it has to be sent to the peer (RFC 3264 §8), and notes it as the last one sent. */
+/**
+ * Returns the SDP as it has to be sent to the peer (RFC 3264 §8), and notes it as the last one
+ * sent.
+ */
 export function describeTo(leg: Leg, description: string | undefined): string | undefined {
   if (!description) return undefined
   leg.lastSdpSent = leg.hasOwnOrigin ? continued(leg.lastSdpSent, description) : description
@@ -216,7 +228,10 @@ export function sendRequest(
   return transactionId
 }
 
-/** An INVITE or an offer of ours is under way in the dialog, or the answer to one of its peer's is owed. */
+/**
+ * An INVITE or an offer of ours is under way in the dialog, or the answer to one of its peer's is
+ * owed.
+ */
 export const isOffering = ({ pending, owedAnswer, awaitedAck }: Leg): boolean =>
   owedAnswer !== undefined || awaitedAck !== undefined || Object.values(pending).some(isOffer)
 
@@ -247,7 +262,10 @@ const gone: ReinviteResult = {
 }
 const noOffer: ReinviteResult = { kind: 'refused', status: 488, reason: 'Not Acceptable Here' }
 
-/** Sends a re-INVITE with other media (RFC 3725, RFC 3261 §14); the signal `reinvited` has the result. */
+/**
+ * Sends a re-INVITE with other media (RFC 3725, RFC 3261 §14); the signal `reinvited` has the
+ * result.
+ */
 export function reinvite(ctx: StepContext, leg: Leg | undefined, wanted: Reinvite): void {
   if (leg === undefined || isClosing(leg)) return report(ctx, wanted, gone)
   const isRelaying = ctx.world.exchanges.get(leg.exchangeId ?? '')?.inviting !== undefined
@@ -270,7 +288,10 @@ function tryAgain(ctx: StepContext, leg: Leg, wanted: Reinvite): void {
   ctx.commands.push({ type: 'startTimer', timer, at: ctx.now + waitMs })
 }
 
-/** Whether the transfer has failed, or the parties have come to another agreement: the media is no longer needed. */
+/**
+ * Whether the transfer has failed, or the parties have come to another agreement: the media is no
+ * longer needed.
+ */
 function isObsolete(
   { world }: StepContext,
   { transferId, step, sdpOwner = '', offer }: Reinvite,
@@ -332,7 +353,10 @@ function report(
   if (transferId !== undefined) signals.push({ type: 'reinvited', transferId, step, result })
 }
 
-/** Answers the offer in the 2xx to a re-INVITE; without an answer of the other side, so that no media flows. */
+/**
+ * Answers the offer in the 2xx to a re-INVITE; without an answer of the other side, so that no
+ * media flows.
+ */
 export function answerOwed(ctx: StepContext, leg: Leg, answer: string, sdpOwner?: SdpOwner): void {
   const transactionId = leg.owedAnswer
   if (transactionId === undefined) return

@@ -1,6 +1,6 @@
 /**
- * Call control without I/O: `(world, event, inputs) → commands`. One event is handled whole, with all that
- * follows from it; then the commands are performed, and may bring the next event.
+ * Call control without I/O: `(world, event, inputs) → commands`. One event is handled whole, with
+ * all that follows from it; then the commands are performed, and may bring the next event.
  */
 import * as legs from './leg.ts'
 import { type End, cause, failure } from '../cdr/end-reason.ts'

@@ -66,7 +66,10 @@ export type MachineEvent =
     }
   /** The OPTIONS to a silent node is answered, or not. */
   | { readonly type: 'probed'; readonly legId: string; readonly isThere: boolean }
-  /** The node of ours through which a phone is called is gone, or has started anew: nothing comes back through it. */
+  /**
+   * The node of ours through which a phone is called is gone, or has started anew: nothing comes
+   * back through it.
+   */
   | { readonly type: 'holderLost'; readonly legId: string }
   /** Where the phones of the extension are now. */
   | {
@@ -133,7 +136,9 @@ export interface BasicTransferPlan {
   readonly isReferred: boolean
 }
 
-/** The transferor joins the two parties that it talks to, each in a call of its own (RFC 5589 §7). */
+/**
+ * The transferor joins the two parties that it talks to, each in a call of its own (RFC 5589 §7).
+ */
 export interface AttendedPlan {
   readonly transferor: string
   readonly transferee: string
@@ -148,7 +153,10 @@ export interface ReplacementPlan {
   readonly partner: string
 }
 
-/** The caller of a call replaces the caller of another one that still rings, when that one is answered. */
+/**
+ * The caller of a call replaces the caller of another one that still rings, when that one is
+ * answered.
+ */
 export interface EarlyReplacementPlan {
   readonly callUuid: string
   readonly ringing: string
@@ -310,7 +318,9 @@ export interface MachineInputs {
 
 /** The present state of the SIP server. */
 export interface SipServerState {
-  /** How long a received message may wait to be read, because this process is busy. Milliseconds. */
+  /**
+   * How long a received message may wait to be read, because this process is busy. Milliseconds.
+   */
   readonly lagMs: number
   /** The server passes on the 100 to our INVITE. */
   readonly reportsTrying: boolean

@@ -1,6 +1,7 @@
 /**
- * An answered call as plain values, with which the next process continues it. Only a stable call can be saved. A call is stable when its callee has answered and its caller is about to get the 200, or when it
- * is answered and no request, offer or transfer is under way.
+ * An answered call as plain values, with which the next process continues it. Only a stable call
+ * can be saved. A call is stable when its callee has answered and its caller is about to get the
+ * 200, or when it is answered and no request, offer or transfer is under way.
  */
 import type { OpenCall } from '../../../schema/journal/call-journal.ts'
 import type { Account } from '../../../schema/contracts/charging.ts'
@@ -13,7 +14,10 @@ export const SAVED_VERSION = 1
 /** The saved SIP state of a leg. */
 type SavedSip = object
 
-/** Without the fields that the journal stores itself: the two parties, the payer, the attempts. Defaults are absent. */
+/**
+ * Without the fields that the journal stores itself: the two parties, the payer, the attempts.
+ * Defaults are absent.
+ */
 type SavedFields = Pick<
   Call,
   | 'stampOffsetMs'
@@ -67,11 +71,17 @@ export interface SavedCall {
   readonly legs: readonly SavedLeg[]
   /** The legs that exchange media: one of them may belong to another call. */
   readonly exchange?: Pick<Exchange, 'id' | 'legs'> | undefined
-  /** Session descriptions, each stored once: the same one may be received from one peer and sent to another. */
+  /**
+   * Session descriptions, each stored once: the same one may be received from one peer and sent to
+   * another.
+   */
   readonly texts: readonly string[]
 }
 
-/** Undefined: it is not stable, or the SIP side cannot save a leg. `now` is the time of the answer that is about to go out. */
+/**
+ * Undefined: it is not stable, or the SIP side cannot save a leg. `now` is the time of the answer
+ * that is about to go out.
+ */
 export function saveCall(
   world: World,
   call: Call,
@@ -174,7 +184,10 @@ function savedFields(call: Call, answeredAt: number | null): SavedFields {
   }
 }
 
-/** The identity of the reached party. The rest of a destination serves dialing, and may contain a password. */
+/**
+ * The identity of the reached party. The rest of a destination serves dialing, and may contain a
+ * password.
+ */
 function identityOf(destination: Call['destination']): Call['destination'] {
   switch (destination?.kind) {
     case 'extension': {
@@ -225,8 +238,9 @@ function indexOf(texts: string[], text: string): number {
 const hasNoPeer = (sip: SavedSip): boolean => 'listens' in sip
 
 /**
- * Adds a call to the world as it was saved; `opened` is what the journal has of its answer. `shiftMs` is added to its
- * times, which another process wrote by its steady clock. Its legs are not connected yet (`connectSaved`).
+ * Adds a call to the world as it was saved; `opened` is what the journal has of its answer.
+ * `shiftMs` is added to its times, which another process wrote by its steady clock. Its legs are
+ * not connected yet (`connectSaved`).
  */
 export function restoreCall(
   world: World,
@@ -324,7 +338,10 @@ function accountOf(opened: OpenCall): Account | null {
   return { customerId, tenantId, ratePrefix, currency, isUnauthorizedByOcs }
 }
 
-/** Connects the legs of a restored call. False: the leg of another call that it was connected to was not restored. */
+/**
+ * Connects the legs of a restored call. False: the leg of another call that it was connected to was
+ * not restored.
+ */
 export function connectSaved(world: World, { exchange }: SavedCall): boolean {
   if (exchange === undefined) return true
   const legs = exchange.legs.map((legId) => world.legs.get(legId))

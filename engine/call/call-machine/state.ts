@@ -1,5 +1,6 @@
 /**
- * The state of all live calls as plain values: any part of it can be written as JSON and read back. Only the modules of this folder write it; all others see it as `Readonly`.
+ * The state of all live calls as plain values: any part of it can be written as JSON and read back.
+ * Only the modules of this folder write it; all others see it as `Readonly`.
  */
 import type { Attempt as AttemptRecord, CallRecord } from '../../../schema/call-record.ts'
 import type { CallState, CallTransfer } from '../../../schema/contracts/calls.ts'
@@ -38,7 +39,10 @@ export const nowhere: CallPlace = {
   agentId: null,
 }
 
-/** The most notes of one call: a phone may report every few seconds, and request transfers again and again. */
+/**
+ * The most notes of one call: a phone may report every few seconds, and request transfers again and
+ * again.
+ */
 export const MAX_NOTES = 100
 
 /** A decision about a call, for its trace. */
@@ -56,7 +60,10 @@ export type Note = {
 
 /** Who calls, until the answer. */
 export type Calling =
-  /** An INVITE that was received. `replacedBy`: the transfer by which another party replaces the caller. */
+  /**
+   * An INVITE that was received. `replacedBy`: the transfer by which another party replaces the
+   * caller.
+   */
   | { readonly kind: 'invite'; readonly legId: string; replacedBy?: string }
   /** A phone that was rung first (RFC 3725). */
   | {
@@ -131,7 +138,10 @@ export interface Attempt {
   readonly isOffering?: boolean
 }
 
-/** Descriptions that a destination gives before its answer: each fork has a dialog of its own (RFC 3261 §12.1). */
+/**
+ * Descriptions that a destination gives before its answer: each fork has a dialog of its own (RFC
+ * 3261 §12.1).
+ */
 export interface EarlyDialog {
   readonly tag: string
   /** Its answer to our offer. */
@@ -188,7 +198,10 @@ export interface Call {
   readonly start: CallStart
   /** The node of Tollgate that has it. */
   readonly instance: string
-  /** Added to a time of the call it gives milliseconds UTC, by the machine's clock when the call began. */
+  /**
+   * Added to a time of the call it gives milliseconds UTC, by the machine's clock when the call
+   * began.
+   */
   readonly stampOffsetMs: number
   phase: CallPhase
   display: CallState
@@ -264,7 +277,10 @@ export interface Call {
   legCount: number
 }
 
-/** A call of the last process whose parties have not been heard since (`doubt.ts`). Times by the steady clock. */
+/**
+ * A call of the last process whose parties have not been heard since (`doubt.ts`). Times by the
+ * steady clock.
+ */
 export interface Doubt {
   /** When it was known to go on, for the last time: if it has ended, its record ends there. */
   aliveAt: number
@@ -338,7 +354,10 @@ export interface Leg {
   isReliable?: boolean | undefined
   /** An answer to its offer has gone out reliably. */
   hasAnsweredReliably?: boolean | undefined
-  /** The first answer to the offer of its INVITE, which counts for the caller (RFC 3261 §13.2.1), and whose it is. */
+  /**
+   * The first answer to the offer of its INVITE, which counts for the caller (RFC 3261 §13.2.1),
+   * and whose it is.
+   */
   told?: { readonly by: string | undefined; readonly sdp: string } | undefined
   /** The called side is not who was told, or has moved: a re-INVITE follows the ACK. */
   owesMove?: boolean | undefined
@@ -388,7 +407,10 @@ export interface Transfer {
   state: TransferState
   /** The leg that leaves; of a replacement, the leg that is replaced. */
   readonly transferor: string
-  /** The leg that gets another peer; of an early replacement known when the ringing call is answered. */
+  /**
+   * The leg that gets another peer; of an early replacement known when the ringing call is
+   * answered.
+   */
   transferee: string
   /** Attended: the transferor's second leg, and the party that it consulted. */
   readonly consulting?: string
@@ -445,7 +467,10 @@ export interface SourcePhones {
   readonly maxSeconds?: number
 }
 
-/** The call that is dialled when a phone of the source is picked up. `route` undefined: it depends on the payer. */
+/**
+ * The call that is dialled when a phone of the source is picked up. `route` undefined: it depends
+ * on the payer.
+ */
 export interface PendingDial {
   readonly invite: IncomingInvite
   readonly route?: Route

@@ -1,6 +1,6 @@
 /**
- * The state machines of a call as tables, in the manner of RFC 3261's figures: call, attempt, leg, offer and answer,
- * transfer.
+ * The state machines of a call as tables, in the manner of RFC 3261's figures: call, attempt, leg,
+ * offer and answer, transfer.
  */
 
 /** An event without an entry changes nothing. */
@@ -42,7 +42,10 @@ export type CallEvent =
   | 'callerGone'
   /** No destination has answered. */
   | 'exhausted'
-  /** For any reason. The time of the record is now, or, where the media has stopped, that of the last packet. */
+  /**
+   * For any reason. The time of the record is now, or, where the media has stopped, that of the
+   * last packet.
+   */
   | 'stop'
 
 export type CallAction =
@@ -185,8 +188,8 @@ export const attemptTable: Table<AttemptState, AttemptEvent, AttemptAction> = {
 }
 
 /**
- * One dialog of a call, from its INVITE to its BYE (RFC 3261 §12-15). A leg that is closed before its dialog
- * allows it is `cancelling` (we sent the INVITE) or `closing` (a BYE has to wait: §15).
+ * One dialog of a call, from its INVITE to its BYE (RFC 3261 §12-15). A leg that is closed before
+ * its dialog allows it is `cancelling` (we sent the INVITE) or `closing` (a BYE has to wait: §15).
  */
 export type LegState =
   /** INVITE received, no final response yet. */
@@ -330,9 +333,9 @@ export const legTable: Table<LegState, LegEvent, LegAction> = {
 }
 
 /**
- * Offer and answer between two legs (RFC 3264, RFC 6337): at most one re-INVITE, or UPDATE with an offer, is under
- * way, in either direction (RFC 3261 §14, RFC 3311 §5.2). A transfer pauses the exchange first, and sends each leg its
- * new media itself.
+ * Offer and answer between two legs (RFC 3264, RFC 6337): at most one re-INVITE, or UPDATE with an
+ * offer, is under way, in either direction (RFC 3261 §14, RFC 3311 §5.2). A transfer pauses the
+ * exchange first, and sends each leg its new media itself.
  */
 export type ExchangeState =
   | 'stable'
@@ -387,9 +390,9 @@ export const exchangeTable: Table<ExchangeState, ExchangeEvent, ExchangeAction> 
 }
 
 /**
- * Transfers (RFC 5589, RFC 3725). In a `basic` transfer a new call is made for the transferee; `attended`
- * joins two calls of the transferor; in a `replacement` an INVITE with Replaces takes the place of a party, in an `early`
- * one that of the caller of a call that still rings.
+ * Transfers (RFC 5589, RFC 3725). In a `basic` transfer a new call is made for the transferee;
+ * `attended` joins two calls of the transferor; in a `replacement` an INVITE with Replaces takes
+ * the place of a party, in an `early` one that of the caller of a call that still rings.
  */
 export type TransferState =
   /** The new call rings, or the INVITE of its caller is being checked. */

@@ -1,6 +1,6 @@
 /**
- * Transfers by `transferTable` (RFC 5589, RFC 3725, RFC 3891). Each call has its own record and account;
- * calls whose legs are connected end together.
+ * Transfers by `transferTable` (RFC 5589, RFC 3725, RFC 3891). Each call has its own record and
+ * account; calls whose legs are connected end together.
  */
 import type { CallTransfer } from '../../../schema/contracts/calls.ts'
 import { offeringLeg, callOf, connectParties, legOf, oppositeSide } from './calling.ts'
@@ -147,7 +147,10 @@ function respondToWaiting(
   )
 }
 
-/** The called party of the ringing call has answered: a re-INVITE gives it the media of the caller that waits. */
+/**
+ * The called party of the ringing call has answered: a re-INVITE gives it the media of the caller
+ * that waits.
+ */
 function calleeOfEarly(ctx: StepContext, transfer: Transfer, callee: SdpOwner): void {
   transfer.transferee = callee ?? ''
   const leg = legOf(ctx.world, callee)
@@ -276,7 +279,8 @@ function reconcile(ctx: StepContext, transfer: Transfer): void {
   const transferee = legOf(ctx.world, transfer.transferee)
   const isReplacement = transfer.kind === 'replacement' || transfer.kind === 'early'
   if (isReplacement || !reached || !transferee) return
-  // Two phones behind NAT may describe the same place: only what the transferee has offered itself counts.
+  // Two phones behind NAT may describe the same place: only what the transferee has offered itself
+  // counts.
   const newCall = ctx.world.calls.get(transfer.newCall ?? '')
   const isItsOffer = newCall === undefined || offeringLeg(ctx, newCall) === transferee.id
   if (isItsOffer && agrees(transfer.offered, reached.media, transferee.media)) return
@@ -376,7 +380,8 @@ function callStopped(ctx: StepContext, transfer: Transfer, callUuid: string): vo
   const { kind, newCall = '', state } = transfer
   if (isSettled(transfer)) return undefined
   if (kind === 'attended') return refused(ctx, transfer, requestTerminated)
-  // The waiting caller gets the same final response as the caller of the ringing call, whose status is not known here yet.
+  // The waiting caller gets the same final response as the caller of the ringing call, whose status
+  // is not known here yet.
   if (kind === 'early' && callUuid !== newCall) {
     for (const gone of new Set([callUuid, transfer.ringing ?? '']))
       ctx.signals.push({ type: 'callerGone', callUuid: gone })

@@ -6,9 +6,10 @@ import type { LiveCall } from '../call-machine/state.ts'
 import { type End, denialTextOf, summarize } from './end-reason.ts'
 
 /**
- * The record of a call that is over. `now` is a time of the steady clock, as the times of the call; the record has
- * milliseconds UTC. An end may have a time of its own, before now. A call of the last process that ends before its
- * parties are heard ends when it was known to go on for the last time.
+ * The record of a call that is over. `now` is a time of the steady clock, as the times of the call;
+ * the record has milliseconds UTC. An end may have a time of its own, before now. A call of the
+ * last process that ends before its parties are heard ends when it was known to go on for the last
+ * time.
  */
 export function callRecord(call: LiveCall, end: End, now: number): CallRecord {
   const { start, account, place, answeredAt, stampOffsetMs, doubt } = call
@@ -57,7 +58,10 @@ export function callRecord(call: LiveCall, end: End, now: number): CallRecord {
 
 type OwnedCall = Pick<LiveCall, 'account' | 'origin' | 'destination'>
 
-/** The tenant that may see a call: its payer's, else that of its source, else of where it goes. Null: none. */
+/**
+ * The tenant that may see a call: its payer's, else that of its source, else of where it goes.
+ * Null: none.
+ */
 export const tenantOfCall = ({ account, origin, destination }: OwnedCall): number | null =>
   account?.tenantId ?? tenantOfSource(origin) ?? tenantOfDestination(destination)
 
@@ -112,7 +116,10 @@ export function openCall(call: LiveCall, answeredAt: number): OpenCall {
   }
 }
 
-/** The journal entry of a call that is dialled. It has no answer: `answeredAt` is only a placeholder. */
+/**
+ * The journal entry of a call that is dialled. It has no answer: `answeredAt` is only a
+ * placeholder.
+ */
 export const dialledCall = (call: LiveCall): DialledCall => openCall(call, call.start.startedAt)
 
 /** An attempt with stamps, for records and traces. */
@@ -126,8 +133,8 @@ export const stamped = (attempt: Attempt, { stampOffsetMs }: LiveCall): Attempt 
       }
 
 /**
- * Never more than was granted, except for the first second: the cut comes a moment after the grant has
- * run out, and that moment is ours to pay for.
+ * Never more than was granted, except for the first second: the cut comes a moment after the grant
+ * has run out, and that moment is ours to pay for.
  */
 const chargedSeconds = (talkedMs: number, grantedSeconds: number): number =>
   Math.max(1, Math.min(billedSeconds(talkedMs), Math.floor(grantedSeconds)))

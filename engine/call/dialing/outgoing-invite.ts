@@ -29,7 +29,9 @@ export interface PhoneCandidate {
   readonly routes: readonly string[]
   /** Undefined: by the routes, or else the Request-URI. */
   readonly nextHop: string | undefined
-  /** If `routes` lead to another node of ours: the address to which that node forwards the request. */
+  /**
+   * If `routes` lead to another node of ours: the address to which that node forwards the request.
+   */
   readonly lastHop?: string
   /** The name of that node, and its run. */
   readonly holder?: string
@@ -128,8 +130,8 @@ export interface OutgoingCall {
   /** The transferor (RFC 3892), as we know it; undefined: there is none, or it asks for privacy. */
   readonly referredBy?: Party | undefined
   /**
-   * The tenants whose phones the caller may tell to answer by themselves (RFC 5373 §6); `all`: those of the whole
-   * installation. Undefined: it is a stranger to all phones.
+   * The tenants whose phones the caller may tell to answer by themselves (RFC 5373 §6); `all`:
+   * those of the whole installation. Undefined: it is a stranger to all phones.
    */
   readonly alerts?: 'all' | readonly number[] | undefined
   /** User part of the Request-URI. */
@@ -223,8 +225,8 @@ function replacingInvite(
 }
 
 /**
- * To a phone, or to the voicemail of one: both know the caller in its domain, if it has one, or else in
- * their own.
+ * To a phone, or to the voicemail of one: both know the caller in its domain, if it has one, or
+ * else in their own.
  */
 function insideInvite(
   candidate: PhoneCandidate | VoicemailCandidate,
@@ -307,7 +309,8 @@ function withoutReliability(headers: Headers): void {
   if (supported) headers['supported'] = supported.join(', ')
 }
 
-// Withholds INVITEs: to a carrier without a price, for `sips:` without TLS, and too large ones for another node.
+// Withholds INVITEs: to a carrier without a price, for `sips:` without TLS, and too large ones for
+// another node.
 
 /** The carrier at whose gateway a request with this next hop would arrive; undefined: at none. */
 export type GatewayBehind = (uri: string, sender: Sender) => string | undefined
@@ -366,8 +369,9 @@ function unpricedCarrier(
 }
 
 /**
- * The carrier at whose gateway a request for a phone could arrive. The first proxy of a Path sends it on to the
- * next one, the last one to the Contact: the phone has chosen all of them but the first.
+ * The carrier at whose gateway a request for a phone could arrive. The first proxy of a Path sends
+ * it on to the next one, the last one to the Contact: the phone has chosen all of them but the
+ * first.
  */
 export function gatewayBehindPhone(
   { uri, routes, nextHop, lastHop }: Pick<PhoneCandidate, 'uri' | 'routes' | 'nextHop' | 'lastHop'>,
@@ -398,8 +402,9 @@ function isByTls(hop: string): boolean {
 }
 
 /**
- * For messages between nodes. All of their calls share a few connections, and a message that the other node cannot read
- * ends such a connection (64 kB, to which each node adds headers of its own).
+ * For messages between nodes. All of their calls share a few connections, and a message that the
+ * other node cannot read ends such a connection (64 kB, to which each node adds headers of its
+ * own).
  */
 const MAX_BYTES = 16_384
 /** Counts bytes only if the number of characters comes near the limit. */
@@ -413,7 +418,10 @@ const isTooLarge = (headers: Headers, body = ''): boolean => {
 /** RFC 3261 §21.5.7. */
 const tooLarge = refused(513, 'Message Too Large', 'message_too_large')
 
-/** The caller gets the same in both cases: by its Contact a phone shall not learn where gateways are. */
+/**
+ * The caller gets the same in both cases: by its Contact a phone shall not learn where gateways
+ * are.
+ */
 export const withoutPhone = ({ leadsToGateway }: { readonly leadsToGateway?: true }): Refusal => {
   const code = leadsToGateway === true ? 'unpriced_gateway' : 'extension_unregistered'
   return refused(480, 'Temporarily Unavailable', code)
@@ -426,7 +434,10 @@ const insecure = refused(480, 'Temporarily Unavailable', 'sips_needs_tls', {
   Warning: '380 tollgate "SIPS Not Allowed"',
 })
 
-/** Without relays: nobody would hear an offer of the other IP version. The text is parsed only where it may be one. */
+/**
+ * Without relays: nobody would hear an offer of the other IP version. The text is parsed only where
+ * it may be one.
+ */
 export function withheldByVersion(
   candidate: Callee,
   { body = '' }: Pick<OutgoingCall, 'body'>,
@@ -441,8 +452,9 @@ export function withheldByVersion(
 const apart = refused(488, 'Not Acceptable Here', 'no_common_ip_version')
 
 /**
- * The IP version of the media of a party, as far as the address by which it is called tells: who is called by IPv6 nearly
- * always has IPv4, too. Undefined: so it is, a name leads to it, others pass the call on, or it is a browser.
+ * The IP version of the media of a party, as far as the address by which it is called tells: who is
+ * called by IPv6 nearly always has IPv4, too. Undefined: so it is, a name leads to it, others pass
+ * the call on, or it is a browser.
  */
 export function familyOf(callee: Callee): Family | undefined {
   switch (callee.kind) {

@@ -65,7 +65,10 @@ interface WayRules {
   readonly inside: 'dialled' | 'refused'
 }
 
-/** Every way in which a call to a number begins. A person dials in the first three; the others have dialled by themselves. */
+/**
+ * Every way in which a call to a number begins. A person dials in the first three; the others have
+ * dialled by themselves.
+ */
 export const ways = {
   invite: { emergency: 'dialled', inside: 'dialled' },
   'click-to-call': { emergency: 'dialled', inside: 'dialled' },
@@ -80,8 +83,9 @@ export const ways = {
 export type WayToCall = keyof typeof ways
 
 /**
- * The questions that each call to a number answers before it is admitted, in whatever way it begins: whether calls are
- * taken, and what the number is. `admit` asks the rest: who pays, for what, and with which guards.
+ * The questions that each call to a number answers before it is admitted, in whatever way it
+ * begins: whether calls are taken, and what the number is. `admit` asks the rest: who pays, for
+ * what, and with which guards.
  */
 export function planCall(way: WayToCall, invite: IncomingInvite, deps: PlanDeps): RoutePlan {
   const rules: WayRules = ways[way]
@@ -119,7 +123,9 @@ function planRoute(invite: IncomingInvite, deps: RouteDeps): RoutePlan {
   return { isEmergency: false, route, tenantId }
 }
 
-/** Admits a call, after authorization unless it is free. Returns the end of a call that is refused. */
+/**
+ * Admits a call, after authorization unless it is free. Returns the end of a call that is refused.
+ */
 export async function admit(
   call: LiveCall,
   invite: IncomingInvite,
@@ -164,7 +170,10 @@ export function admitFree(
   calls.started(call)
 }
 
-/** Authorizes and dials a call. `shown`: the INVITE as the called side gets it. Resolves with a refusal. */
+/**
+ * Authorizes and dials a call. `shown`: the INVITE as the called side gets it. Resolves with a
+ * refusal.
+ */
 export async function admitAndDial(
   call: LiveCall,
   invite: IncomingInvite,
@@ -369,7 +378,8 @@ export function rejectionFor(
   if (unknownPart !== undefined) return unsupportedBody(unknownPart)
   // An INVITE that takes the place of a party (RFC 3891) calls no number.
   if (headers['replaces'] !== undefined) return undefined
-  // Trunks may call a name. A phone or node calls the names of its tenant's agents and extensions only.
+  // Trunks may call a name. A phone or node calls the names of its tenant's agents and extensions
+  // only.
   const isCallable = irregular === 'name' && (isRouted || !isOurSide(origin))
   return isCallable ? undefined : wrongNumber(calledNumber, irregular)
 }
@@ -378,7 +388,10 @@ export function rejectionFor(
 const unsupportedBody = (type: string): End =>
   refused(415, UNSUPPORTED, 'unsupported_body', { Accept: ACCEPTED_TYPES }, type)
 
-/** RFC 6432: 41 is a temporary failure. Other reasons pass by themselves; this one an operator has to mend. */
+/**
+ * RFC 6432: 41 is a temporary failure. Other reasons pass by themselves; this one an operator has
+ * to mend.
+ */
 const why = (closed: ClosedCode): Headers =>
   closed === 'node_fenced' ? { Reason: 'Q.850;cause=41;text="Node Fenced"' } : {}
 
@@ -388,7 +401,10 @@ export const carrierFull = (
   limit: string | undefined,
 ): End => refused(503, 'Service Unavailable', 'carrier_limit', retryAfter(deps), limit)
 
-/** Refuses a called party that is not a number: it could not be priced, blocked and routed by its digits. */
+/**
+ * Refuses a called party that is not a number: it could not be priced, blocked and routed by its
+ * digits.
+ */
 function wrongNumber(number: string, irregular: Irregular | undefined): End | undefined {
   if (number === '') return refused(484, 'Address Incomplete', 'no_number')
   if (irregular === undefined) return undefined
@@ -396,7 +412,8 @@ function wrongNumber(number: string, irregular: Irregular | undefined): End | un
   return refused(status, reason, irregular === 'name' ? 'unknown_name' : 'malformed_number')
 }
 
-// Identifies the caller (SPECIFICATION.md §10.1): a phone by its password, any other source by its address.
+// Identifies the caller (SPECIFICATION.md §10.1): a phone by its password, any other source by its
+// address.
 
 export interface IdentifyDeps {
   readonly routing: Pick<Routing, 'recognize'>
@@ -407,7 +424,10 @@ export type Identification =
   | {
       readonly kind: 'origin'
       readonly origin: Origin
-      /** A phone with a right password that may not call like this: known, although its origin is not. */
+      /**
+       * A phone with a right password that may not call like this: known, although its origin is
+       * not.
+       */
       readonly isAuthenticated?: true
       /** The domain that a stranger names, which no tenant has. */
       readonly unknownDomain?: string | undefined
@@ -447,8 +467,9 @@ export const isUnproven = (identified: Identification): boolean =>
     : identified.origin.kind === 'unknown' && identified.isAuthenticated !== true
 
 /**
- * Whether a request that comes from a tenant's node or carrier names an extension of another tenant: a tenant
- * may write the address of a phone that is not its own, and would get the calls of that phone.
+ * Whether a request that comes from a tenant's node or carrier names an extension of another
+ * tenant: a tenant may write the address of a phone that is not its own, and would get the calls of
+ * that phone.
  */
 function isPhoneOfOthers(
   { headers }: SipRequest,
@@ -470,7 +491,8 @@ export function originOf(record: Omit<ExtensionOrigin, 'kind'>): ExtensionOrigin
 export function respondToPhone(answer: Answer, { status, reason, headers }: PhoneAnswer): void {
   const lines: Headers = {}
   for (const [name, value] of Object.entries(headers))
-    // The library would join several values with commas, which RFC 3261 §7.3.1 forbids for challenges.
+    // The library would join several values with commas, which RFC 3261 §7.3.1 forbids for
+    // challenges.
     lines[name] = typeof value === 'string' ? value : value.join(`\r\n${name}: `)
   respond(answer, status, reason, { headers: lines })
 }

@@ -87,8 +87,9 @@ export function readInvite(
 
 /**
  * A carrier that we register with sends to our Contact (RFC 3261 §16.5); the dialled number is in
- * P-Called-Party-ID (RFC 7315 §4.2), else in To. To of a diverted call names the diverting party: a Contact that
- * is a number takes precedence. Without a number in either, the registered user name is accepted.
+ * P-Called-Party-ID (RFC 7315 §4.2), else in To. To of a diverted call names the diverting party: a
+ * Contact that is a number takes precedence. Without a number in either, the registered user name
+ * is accepted.
  */
 function calledParty({ uri, headers }: SipRequest, registeredUser: string | undefined): Party {
   const called = calledOf(uri)
@@ -125,7 +126,10 @@ function phoneHeaders(headers: Headers, from: Party, origin: ExtensionOrigin): H
   }
 }
 
-/** Tenants whose phones an INVITE from there may tell to answer by themselves: its own, and those that it works for. */
+/**
+ * Tenants whose phones an INVITE from there may tell to answer by themselves: its own, and those
+ * that it works for.
+ */
 function alertedBy(origin: Origin): IncomingInvite['alerts'] {
   switch (origin.kind) {
     case 'extension':
@@ -172,8 +176,9 @@ export function hopsLeftOf(headers: Headers): number {
 export const SPIED = 'spy:'
 
 /**
- * Whether this is the call of a supervisor: only calls of the API have this source, and only a supervisor's call has this
- * destination. Only the supervisor may hear it: it is not recorded, and nobody may replace the supervisor.
+ * Whether this is the call of a supervisor: only calls of the API have this source, and only a
+ * supervisor's call has this destination. Only the supervisor may hear it: it is not recorded, and
+ * nobody may replace the supervisor.
  */
 export const isOfSupervisor = ({ sourceAddress, calledNumber }: CallStart): boolean =>
   sourceAddress === 'api' && calledNumber.startsWith(SPIED)

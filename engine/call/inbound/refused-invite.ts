@@ -1,7 +1,8 @@
 /**
- * INVITEs that the SIP server has refused by itself, because they are malformed or ask for what no call has. One of a
- * known source has a record, like each of its calls (SPECIFICATION.md §12.3): nobody could find out else why they fail.
- * A source that sends many has some: they come past overload and the bound on calls.
+ * INVITEs that the SIP server has refused by itself, because they are malformed or ask for what no
+ * call has. One of a known source has a record, like each of its calls (SPECIFICATION.md §12.3):
+ * nobody could find out else why they fail. A source that sends many has some: they come past
+ * overload and the bound on calls.
  */
 import type { Origin } from '../../routing/routing.ts'
 import type { CallDeps } from '../call-deps.ts'
@@ -31,9 +32,13 @@ const COPIES_MS = 32_000
 const MAX_REMEMBERED = 1_000
 
 const MINUTE_MS = 60_000
-/** Records a minute of one source: the calls that it makes are refused without a look at the load. */
+/**
+ * Records a minute of one source: the calls that it makes are refused without a look at the load.
+ */
 const MAX_RECORDS_A_MINUTE = 60
-/** A network of a carrier may send from more addresses; those beyond have no record in that minute. */
+/**
+ * A network of a carrier may send from more addresses; those beyond have no record in that minute.
+ */
 const MAX_SOURCES = 1_000
 
 export class RefusedInvites {

@@ -114,7 +114,10 @@ export interface InnerRoute {
   readonly tenantId: number | null
 }
 
-/** The route of a call from a phone or node to an extension or agent of its tenant. Undefined: any other call. */
+/**
+ * The route of a call from a phone or node to an extension or agent of its tenant. Undefined: any
+ * other call.
+ */
 export function innerRoute(question: RouteQuestion, deps: RouteDeps): InnerRoute | undefined {
   const { origin, calledNumber, domain } = question
   const tenantId = tenantOf(origin, deps)
@@ -127,7 +130,8 @@ export function innerRoute(question: RouteQuestion, deps: RouteDeps): InnerRoute
     return { route, tenantId: extension.tenantId }
   }
   if (!isOurSide(origin)) return undefined
-  // The same answer for every number, and for an unknown domain: callers cannot probe other tenants.
+  // The same answer for every number, and for an unknown domain: callers cannot probe other
+  // tenants.
   const owner = origin.kind === 'extension' ? deps.registrar.tenantOf(domain) : undefined
   if (isForeign(owner ?? null, tenantId))
     return { route: refused('outbound', 404, 'Not Found', 'foreign_domain'), tenantId }
@@ -196,14 +200,17 @@ const isNumber = (called: string): boolean => /^\+?[\d*#]+$/.test(called)
 const about = (kind: 'extension' | 'number', called: string): string | undefined =>
   isNumber(called) ? `${kind} ${called}` : undefined
 
-/** Whether a route leads a number of our own side to the outside, or DNS the domain that was dialled. */
+/**
+ * Whether a route leads a number of our own side to the outside, or DNS the domain that was
+ * dialled.
+ */
 export const isKnownOutside = (question: RouteQuestion, deps: RouteDeps): boolean =>
   foreignDomain(question, deps) !== undefined ||
   deps.routing.knowsNumber(question.calledNumber, tenantOf(question.origin, deps))
 
 /**
- * The foreign domain that a phone dials; undefined: it dials one of ours. In requests of a carrier or node the
- * host is only an address; a phone that dials a domain means it.
+ * The foreign domain that a phone dials; undefined: it dials one of ours. In requests of a carrier
+ * or node the host is only an address; a phone that dials a domain means it.
  */
 function foreignDomain({ origin, domain }: RouteQuestion, deps: RouteDeps): string | undefined {
   if (origin.kind !== 'extension' || domain === '') return undefined
@@ -226,11 +233,17 @@ export function servedTenant(origin: Origin, account: Account | null): number | 
   return payer !== undefined && origin.tenantIds.includes(payer) ? payer : null
 }
 
-/** Whether a resource of one tenant is out of reach for a caller of another. Null: it belongs to all. */
+/**
+ * Whether a resource of one tenant is out of reach for a caller of another. Null: it belongs to
+ * all.
+ */
 const isForeign = (owner: number | null, tenant: number | null): boolean =>
   owner !== null && tenant !== null && owner !== tenant
 
-/** A trunk's call goes in; a phone's or a node's goes out where a route knows the number (SPECIFICATION.md §10.2). */
+/**
+ * A trunk's call goes in; a phone's or a node's goes out where a route knows the number
+ * (SPECIFICATION.md §10.2).
+ */
 export function routeCall(
   question: RouteQuestion,
   account: Account | null,
@@ -321,7 +334,10 @@ function inward(
   }
 }
 
-/** The route to the extension or agent with this name. Undefined: there is none, or a number is called. */
+/**
+ * The route to the extension or agent with this name. Undefined: there is none, or a number is
+ * called.
+ */
 function namedRoute(
   { calledNumber, domain }: RouteQuestion,
   tenant: number | null,
@@ -360,7 +376,10 @@ function setRoute(
 const ownerOf = (setId: number, { dispatcher }: RouteDeps): number | null =>
   dispatcher.setRecord(setId)?.tenantId ?? null
 
-/** For a set of another tenant: the same answer as for an unknown number, so that callers cannot probe other tenants. */
+/**
+ * For a set of another tenant: the same answer as for an unknown number, so that callers cannot
+ * probe other tenants.
+ */
 const asUnknown = (direction: CallRecord['direction'], calledNumber: string): End =>
   direction === 'inbound' ? { ...noCandidate, detail: NO_SET } : nowhere(calledNumber)
 
@@ -411,9 +430,9 @@ export interface ExtensionDestination {
 }
 
 /**
- * The extension that a phone or a node dials. Undefined: it dials something else. Such a call is not
- * charged. A phone may call its own domain by whatever name leads here; the name
- * of another domain of ours means that one's extension.
+ * The extension that a phone or a node dials. Undefined: it dials something else. Such a call is
+ * not charged. A phone may call its own domain by whatever name leads here; the name of another
+ * domain of ours means that one's extension.
  */
 export function innerExtension(
   origin: Origin,
@@ -454,7 +473,8 @@ export function extensionAt(
   const { domain, extension, tenantId, isVoicemailEnabled } = record
   const voicemail = isVoicemailEnabled ? deps.voicemailOf(tenantId) : undefined
   const contacts = deps.registrar.contactsOf(domain, extension)
-  // A Contact that leads to a gateway is not a phone: neither calls nor messages go there without a price.
+  // A Contact that leads to a gateway is not a phone: neither calls nor messages go there without a
+  // price.
   const phones = contacts.flatMap((contact) => {
     const phone = { ...phoneAt(contact), extension, domain, tenantId }
     return gatewayBehindPhone(phone, tenantId, deps.gatewayBehind) === undefined ? [phone] : []

@@ -1,6 +1,6 @@
 /**
- * The called leg of a supervisor who listens has no dialog: this file answers its INVITE with the audio of the mixer. All
- * other legs belong to the user agent.
+ * The called leg of a supervisor who listens has no dialog: this file answers its INVITE with the
+ * audio of the mixer. All other legs belong to the user agent.
  */
 import type { ListenerCandidate, MonitoredCall } from '../dialing/outgoing-invite.ts'
 import type { Legs } from '../legs.ts'
@@ -11,7 +11,10 @@ import { type Stream, streamsOf } from '../sdp.ts'
 export interface Listening {
   /** The relay that has the media of the call. Undefined: no relay has it. */
   relayOf(callUuid: string): string | undefined
-  /** Returns the address of the mixer. Undefined: listening is not possible now. `lost`: the mixer has failed. */
+  /**
+   * Returns the address of the mixer. Undefined: listening is not possible now. `lost`: the mixer
+   * has failed.
+   */
   open(id: string, listened: MonitoredCall, lost: () => void): Promise<Endpoint | undefined>
   play(id: string, target: AudioTarget | undefined): void
   close(id: string): void
@@ -40,7 +43,10 @@ export class ListeningLegs implements Legs {
     this.#listeners.has(legId) ? { listens: true } : this.#legs.save(legId)
   readonly answerBye: Legs['answerBye'] = (legId) => this.#legs.answerBye(legId)
 
-  /** The mixer has ended with the last process: so does the call of the supervisor, once all calls are restored. */
+  /**
+   * The mixer has ended with the last process: so does the call of the supervisor, once all calls
+   * are restored.
+   */
   readonly restore: Legs['restore'] = (legId, saved, credentials) => {
     if (saved.listens === undefined) return this.#legs.restore(legId, saved, credentials)
     this.#listeners.set(legId, { endpoint: undefined })
@@ -88,7 +94,8 @@ export class ListeningLegs implements Legs {
   async #open(legId: string, { listened }: ListenerCandidate, offer: string): Promise<void> {
     const listener: Listener = { endpoint: undefined }
     this.#listeners.set(legId, listener)
-    // The first supervisor starts the mixer's thread, which takes seconds on a loaded machine: 100 stops the timer of silence.
+    // The first supervisor starts the mixer's thread, which takes seconds on a loaded machine: 100
+    // stops the timer of silence.
     queueMicrotask(() => {
       const response = responseOf(100, 'Trying', undefined, '')
       if (this.#listeners.get(legId) === listener)
@@ -113,7 +120,10 @@ export class ListeningLegs implements Legs {
     return this.#emit({ type: 'answered', legId, response, dialog })
   }
 
-  /** Answers hold, resume and refresh of the supervisor's phone. Other requests get 200 and have no effect. */
+  /**
+   * Answers hold, resume and refresh of the supervisor's phone. Other requests get 200 and have no
+   * effect.
+   */
   #answer(
     { legId, transactionId, method, body, noAck }: LegCommandOf<'request'>,
     { endpoint }: Listener,
@@ -152,8 +162,9 @@ const responseOf = (
   peer: string,
 ): SipResponse => ({ status, reason, headers: {}, body, peer })
 
-// Session descriptions for supervisors: G.711 (RFC 3264). Media from the supervisor's phone is accepted and
-// dropped: a phone behind NAT has to send before media reaches it, and a phone that may not send shows a call on hold.
+// Session descriptions for supervisors: G.711 (RFC 3264). Media from the supervisor's phone is
+// accepted and dropped: a phone behind NAT has to send before media reaches it, and a phone that
+// may not send shows a call on hold.
 
 export interface Endpoint {
   readonly address: string

@@ -1,7 +1,7 @@
 /**
- * A supervisor joins a live call: the phones of an extension ring, and the one that answers is connected to the node of
- * the call, or to the audio from its media relay. The call of the supervisor is not charged, and ends with the supervised
- * call.
+ * A supervisor joins a live call: the phones of an extension ring, and the one that answers is
+ * connected to the node of the call, or to the audio from its media relay. The call of the
+ * supervisor is not charged, and ends with the supervised call.
  */
 import { partyOfNumber } from '../sip-headers.ts'
 import { escapeUser } from '../../sip-server/message/index.ts'

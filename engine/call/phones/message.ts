@@ -1,6 +1,6 @@
 /**
- * Text messages between registered phones of one tenant (RFC 3428, page mode). Nothing is stored or charged, and nothing
- * leaves for a carrier.
+ * Text messages between registered phones of one tenant (RFC 3428, page mode). Nothing is stored or
+ * charged, and nothing leaves for a carrier.
  */
 import {
   ANONYMOUS_HOST,
@@ -170,7 +170,10 @@ export class Messages {
   }
 }
 
-/** Returns the headers for a phone. From names the authenticated extension, whatever the sender wrote. */
+/**
+ * Returns the headers for a phone. From names the authenticated extension, whatever the sender
+ * wrote.
+ */
 function headersFor(phone: PhoneCandidate, request: SipRequest, origin: ExtensionOrigin): Headers {
   const from = partyOf(request.headers['from'] ?? '')
   const headers: Headers = {
@@ -197,8 +200,8 @@ function sizeOf({ uri, headers, body }: SipRequest): number {
 }
 
 /**
- * RFC 3261 §16.7 step 6: the decision of a person has precedence over the limits of a device. The sender does not see
- * challenges and other responses that concern only us.
+ * RFC 3261 §16.7 step 6: the decision of a person has precedence over the limits of a device. The
+ * sender does not see challenges and other responses that concern only us.
  */
 function worstOf(refusals: readonly number[]): number {
   const declined = refusals.find((status) => status >= 600)

@@ -26,7 +26,8 @@ export async function traceOf(callUuid: string, deps: TraceDeps): Promise<Trace 
   const story = deps.calls.story(callUuid)
   if (story === undefined) return undefined
   const { tenantId, isPaidByPlatform, stampOffsetMs } = story
-  // A call that began here has its uuid in the place of the Call-ID of an INVITE that nobody has sent.
+  // A call that began here has its uuid in the place of the Call-ID of an INVITE that nobody has
+  // sent.
   const legs = story.legs.filter((callId) => callId !== callUuid)
   const startedAt = story.startedAt - stampOffsetMs
   const isComplete = deps.messages.since <= startedAt
@@ -104,7 +105,9 @@ const shown = ({ balanceMicros, availableMicros }: Funds) => ({
   available: moneyToDecimal(availableMicros),
 })
 
-/** The price of one minute for each carrier of a least-cost route, in their order. Null: not known. */
+/**
+ * The price of one minute for each carrier of a least-cost route, in their order. Null: not known.
+ */
 const pricesOf = (candidates: readonly Destination[]) =>
   candidates.flatMap((candidate) => {
     if (candidate.kind !== 'gateway' || candidate.price === undefined) return []
@@ -210,8 +213,9 @@ const withoutDefaultPort = (hostPort: string): string =>
 
 const orNull = (text: string): string | null => (text === '' ? null : text)
 
-// The last SIP messages between server and call control, received and sent. During a call they are only copied into one
-// block of memory outside the garbage-collected heap. They are parsed for a trace.
+// The last SIP messages between server and call control, received and sent. During a call they are
+// only copied into one block of memory outside the garbage-collected heap. They are parsed for a
+// trace.
 
 interface LoggedMessage {
   /** Milliseconds UTC. */
@@ -298,7 +302,10 @@ export class MessageLog {
     return this.#times[this.#oldest % this.#slots] ?? 0
   }
 
-  /** Returns the messages of these Call-IDs, oldest first. `pause` lets calls continue between two slices. */
+  /**
+   * Returns the messages of these Call-IDs, oldest first. `pause` lets calls continue between two
+   * slices.
+   */
   async find(
     callIds: readonly string[],
     from: number,
@@ -310,7 +317,8 @@ export class MessageLog {
         this.#search(callId, start, hits)
         await pause()
       }
-    // A hit may have been overwritten by another message since the search: the text is checked again.
+    // A hit may have been overwritten by another message since the search: the text is checked
+    // again.
     const candidates = this.#at(
       hits.toSorted((a, b) => a - b),
       from,

@@ -17,8 +17,9 @@ export interface Identity {
 type CallerFacts = Pick<LiveCall, 'origin' | 'start' | 'account'>
 
 /**
- * Undefined: the party may not start calls here. A carrier may not: its customers could call everywhere at the expense of
- * the parties that they have called. A supervisor in its own call may not either: only that phone may hear it.
+ * Undefined: the party may not start calls here. A carrier may not: its customers could call
+ * everywhere at the expense of the parties that they have called. A supervisor in its own call may
+ * not either: only that phone may hear it.
  */
 export function identityOf(
   call: CallerFacts & Pick<LiveCall, 'destination'>,

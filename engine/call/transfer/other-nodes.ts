@@ -1,4 +1,7 @@
-/** Attended transfers across the nodes of the installation: which nodes may have a dialog, and requests of other nodes. */
+/**
+ * Attended transfers across the nodes of the installation: which nodes may have a dialog, and
+ * requests of other nodes.
+ */
 import { hkdfSync } from 'node:crypto'
 import { headerNamed, parseReplaces, type Replaces } from '../../sip-server/message/index.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
@@ -117,9 +120,10 @@ export class OtherNodes {
 const textOf = ({ callId, toTag, fromTag, isEarlyOnly }: Replaces): string =>
   `${callId};to-tag=${toTag};from-tag=${fromTag}${isEarlyOnly ? ';early-only' : ''}`
 
-// The token proves to another node who has asked for an attended transfer between calls of two nodes. Only nodes can read
-// and write tokens: they are encrypted and authenticated with a key that is derived from SECRET_KEY, and bound to the node
-// that reads them and to the dialog that is replaced.
+// The token proves to another node who has asked for an attended transfer between calls of two
+// nodes. Only nodes can read and write tokens: they are encrypted and authenticated with a key that
+// is derived from SECRET_KEY, and bound to the node that reads them and to the dialog that is
+// replaced.
 
 interface TransferToken {
   /** Who has both calls, as `partyKeyOf` names it. */
@@ -128,7 +132,10 @@ interface TransferToken {
   readonly issuer: string
   /** Milliseconds UTC. */
   readonly issuedAt: number
-  /** How many transfers, one after the other, have led to it: a loop of machines may lead across nodes. */
+  /**
+   * How many transfers, one after the other, have led to it: a loop of machines may lead across
+   * nodes.
+   */
   readonly transfersBefore: number
   /** That node records the call of the transferee, and so the two parties from now on. */
   readonly isRecorded: boolean

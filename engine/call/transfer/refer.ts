@@ -127,10 +127,10 @@ function semiAttended(
 }
 
 /**
- * An attended transfer whose other call another node has (RFC 5589 §7.3): this node calls that one for the transferee,
- * with Replaces, and there the transferee takes the place of the transferor. Each of the two calls keeps its record and
- * its account on its node. The call between the nodes has a record of its own on both, and is free, because it calls no
- * destination.
+ * An attended transfer whose other call another node has (RFC 5589 §7.3): this node calls that one
+ * for the transferee, with Replaces, and there the transferee takes the place of the transferor.
+ * Each of the two calls keeps its record and its account on its node. The call between the nodes
+ * has a record of its own on both, and is free, because it calls no destination.
  */
 export interface AttendedTransfer {
   readonly transferor: LiveLeg

@@ -1,6 +1,6 @@
 /**
- * INVITE with Replaces (RFC 3891): the caller replaces a party of a call. No destination is called and nothing is
- * charged: the replaced party's call continues, on its own account.
+ * INVITE with Replaces (RFC 3891): the caller replaces a party of a call. No destination is called
+ * and nothing is charged: the replaced party's call continues, on its own account.
  */
 import { parseReplaces, hostPort, tagOf } from '../../sip-server/message/index.ts'
 import type { CallDeps } from '../call-deps.ts'
@@ -74,9 +74,9 @@ function tenantOf({ callUuid, side }: LiveLeg, deps: CallDeps): number | null {
   return origin?.kind === 'extension' ? origin.tenantId : null
 }
 
-// INVITE with Replaces (RFC 3891) of another node, by which it finishes an attended transfer: its caller takes the place
-// of the transferor in a call of this node. As on one node, both calls must have the same party, and neither
-// charges anything for it. A refused INVITE has no record.
+// INVITE with Replaces (RFC 3891) of another node, by which it finishes an attended transfer: its
+// caller takes the place of the transferor in a call of this node. As on one node, both calls must
+// have the same party, and neither charges anything for it. A refused INVITE has no record.
 
 export function replaceForOtherNode(
   request: ReceivedRequest,
@@ -110,7 +110,9 @@ interface Rejection {
   readonly reason?: string
 }
 
-/** RFC 3891 §3, in its order, and D49: who has called may have its place taken while the call rings. */
+/**
+ * RFC 3891 §3, in its order, and D49: who has called may have its place taken while the call rings.
+ */
 function partyOfReplacement(
   replacement: ReplacementRequest,
   deps: CallDeps,
@@ -140,7 +142,9 @@ function callerToReplace(call: LiveCall, { party }: ReplacementRequest): Replace
   return offer === undefined ? { status: 488 } : { call, owner }
 }
 
-/** Begins the call of the other node: its caller is the other node, its callee the party that stays. */
+/**
+ * Begins the call of the other node: its caller is the other node, its callee the party that stays.
+ */
 function begin(
   request: ReceivedRequest,
   { answered, call: its, owner }: ReplacedParty,

@@ -1,7 +1,7 @@
 /**
- * A blind transfer: Tollgate calls the transfer target for the transferee (RFC 5589 §6). The new call has its own
- * record, on the account of the transferor; the transferee's call continues with its own record, because its leg
- * is still charged.
+ * A blind transfer: Tollgate calls the transfer target for the transferee (RFC 5589 §6). The new
+ * call has its own record, on the account of the transferor; the transferee's call continues with
+ * its own record, because its leg is still charged.
  */
 import type { TransferRequest, TransferResult } from '../../../schema/contracts/calls.ts'
 import type { CallDeps } from '../call-deps.ts'
@@ -150,8 +150,8 @@ function referredBy({ referrer }: TransferPlan, { client }: CallDeps): Party | u
 }
 
 /**
- * Inside a tenant the target sees the transferee. Outside it sees the transferor: carriers refuse numbers of
- * other parties.
+ * Inside a tenant the target sees the transferee. Outside it sees the transferor: carriers refuse
+ * numbers of other parties.
  */
 export function presented(
   { transferee: { callUuid, side } }: TransferPlan,

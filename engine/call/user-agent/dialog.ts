@@ -7,7 +7,10 @@ import type { RequestListener, RequestParts, ReceivedRequest } from './requests.
 export type Acknowledge = (body: string | undefined) => void
 
 export interface DialogListener {
-  /** `isOurs`: the server sent it, because an ACK or a refresh is missing. `answer` sends the 200 that it waits for. */
+  /**
+   * `isOurs`: the server sent it, because an ACK or a refresh is missing. `answer` sends the 200
+   * that it waits for.
+   */
   readonly onBye: (headers: Headers, isOurs: boolean, answer: () => void) => void
   readonly onAck: (body: string | undefined) => void
   readonly onRequest: (request: ReceivedRequest) => void

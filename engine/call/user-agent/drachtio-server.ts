@@ -1,6 +1,7 @@
 /**
- * This process as an application of a drachtio-server elsewhere, by drachtio-srf: commands of call control become its
- * calls, and its callbacks become events. A connection that is lost, or whose server is silent, is opened again.
+ * This process as an application of a drachtio-server elsewhere, by drachtio-srf: commands of call
+ * control become its calls, and its callbacks become events. A connection that is lost, or whose
+ * server is silent, is opened again.
  */
 import type { EventEmitter } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -186,7 +187,10 @@ class DrachtioConnection implements ApplicationLink {
     if (this.#socket) this.#srf?.disconnect()
   }
 
-  /** Each connection has its own instance of the library: no state is left over, and the reconnects of the library lose TLS. */
+  /**
+   * Each connection has its own instance of the library: no state is left over, and the reconnects
+   * of the library lose TLS.
+   */
   open(Library: new () => Srf): void {
     if (this.#isClosed) return
     const { host, port, secret } = this.#server
@@ -253,8 +257,8 @@ class DrachtioConnection implements ApplicationLink {
   }
 
   /**
-   * After 15 to 20 s without a byte the server counts as unavailable, whatever TCP still acknowledges: the connection is
-   * closed, with all its dialogs.
+   * After 15 to 20 s without a byte the server counts as unavailable, whatever TCP still
+   * acknowledges: the connection is closed, with all its dialogs.
    */
   #pinging(socket: Socket, ping: () => void): () => void {
     const { schedule, log } = this.#options
@@ -346,7 +350,9 @@ class DrachtioConnection implements ApplicationLink {
     })
   }
 
-  /** After a CANCEL without final response a drachtio-server reports nothing more about the INVITE. */
+  /**
+   * After a CANCEL without final response a drachtio-server reports nothing more about the INVITE.
+   */
   #cancel(commandId: string, transactionId: string, parts: Parts): void {
     const invite = this.#invites.get(transactionId)
     this.#invites.delete(transactionId)

@@ -1,4 +1,7 @@
-/** Connects the legs of call control to the user agent: its callbacks become events, commands become its calls. */
+/**
+ * Connects the legs of call control to the user agent: its callbacks become events, commands become
+ * its calls.
+ */
 import { ReleasingMap } from '../../sip-server/message/index.ts'
 import type {
   Credentials,
@@ -64,8 +67,8 @@ export class LegSignalling {
   #requestCount = 0
 
   /**
-   * `emit` is called in the very event of the server: a BYE may be the next one. `onByeHeaders` gets those of each BYE
-   * from a peer, before its event, and those of each answer to ours.
+   * `emit` is called in the very event of the server: a BYE may be the next one. `onByeHeaders`
+   * gets those of each BYE from a peer, before its event, and those of each answer to ours.
    */
   constructor(
     userAgent: UserAgent,
@@ -144,8 +147,8 @@ export class LegSignalling {
   }
 
   /**
-   * RFC 3311 §5.2: an offer of the called side before its answer. What it was offered itself stands, as far as it goes
-   * together with that; the caller hears of the new description.
+   * RFC 3311 §5.2: an offer of the called side before its answer. What it was offered itself
+   * stands, as far as it goes together with that; the caller hears of the new description.
    */
   #updated(legId: string, handles: Handles, update: ReceivedRequest): void {
     const { body: offer, headers, fromTag: tag } = update
@@ -223,9 +226,9 @@ export class LegSignalling {
   }
 
   /**
-   * A refresh of the session (RFC 4028 §7.4), which a peer without the dialog refuses with 481: UPDATE where it takes
-   * that, else a re-INVITE with the last description. To OPTIONS many answer 200 without a look at the dialog: it is
-   * for the rest.
+   * A refresh of the session (RFC 4028 §7.4), which a peer without the dialog refuses with 481:
+   * UPDATE where it takes that, else a re-INVITE with the last description. To OPTIONS many answer
+   * 200 without a look at the dialog: it is for the rest.
    */
   #ask(dialog: Dialog | undefined, { legId, transactionId }: LegCommandOf<'ask'>): void {
     const { session } = dialog?.link.saved?.saveDialog(dialog.id) ?? {}
@@ -327,7 +330,10 @@ export class LegSignalling {
 
 // Restores the dialogs and unanswered INVITEs of the last process.
 
-/** A leg as plain JSON values: its confirmed dialog, or its received INVITE that is unanswered, with the offer. */
+/**
+ * A leg as plain JSON values: its confirmed dialog, or its received INVITE that is unanswered, with
+ * the offer.
+ */
 export interface SavedLeg {
   readonly dialog?: SavedDialog
   readonly invite?: SavedInvite

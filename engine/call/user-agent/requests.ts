@@ -59,7 +59,10 @@ export class ReceivedRequest implements SipRequest, Answer {
   #body: string | undefined
   #headers: Headers | undefined
   #finalResponseSent = false
-  /** The sender is unauthenticated: the final response is short, and sent once without state (RFC 3261 §26.3.2.4). */
+  /**
+   * The sender is unauthenticated: the final response is short, and sent once without state (RFC
+   * 3261 §26.3.2.4).
+   */
   isFromStranger = false
   /** Called at a CANCEL. */
   onCancel: ((headers: Headers) => void) | undefined
@@ -163,7 +166,10 @@ export function headersOf(message: Pick<Message, 'forEach'>): Headers {
   return headers
 }
 
-/** Lower-case copies of known names: making one for each header costs more than the rest of this function. */
+/**
+ * Lower-case copies of known names: making one for each header costs more than the rest of this
+ * function.
+ */
 const keys = new Map<string, string>()
 
 function keyOf(name: string): string {
@@ -195,7 +201,8 @@ export const problemOf = (reply: AppEvent): string =>
 export const messageOf = (error: unknown): string =>
   error instanceof Error ? error.message : String(error)
 
-// A request of ours until its final response: sent, perhaps challenged and sent again, perhaps cancelled.
+// A request of ours until its final response: sent, perhaps challenged and sent again, perhaps
+// cancelled.
 
 export interface RequestParts {
   readonly method: string
@@ -277,7 +284,10 @@ export class OutgoingRequest {
     else update.send(488, undefined, {})
   }
 
-  /** A challenge that can be answered is: the request goes out once more, and another response will come. */
+  /**
+   * A challenge that can be answered is: the request goes out once more, and another response will
+   * come.
+   */
   answered(event: ResponseEvent): void {
     const response = responseOf(event)
     const again = this.#answerTo(response, event)
@@ -315,7 +325,10 @@ export class OutgoingRequest {
   }
 }
 
-/** DNS may lead to another server the next time: the answer goes to the server that has challenged us. */
+/**
+ * DNS may lead to another server the next time: the answer goes to the server that has challenged
+ * us.
+ */
 function nextHopAgain({ nextHop, uri, dialogId }: RequestParts, challenger: string): string {
   if (dialogId !== '' || isAddress.test(nextHop || uri)) return nextHop
   const transport = /;transport=([^;>\s]+)/i.exec(nextHop) ?? /;transport=([^;>\s]+)/i.exec(uri)
@@ -345,8 +358,9 @@ interface Challenge {
 }
 
 /**
- * The second challenge of a status counts as a refusal, or a server that repeats it would be answered for ever. A stale
- * nonce is renewed once. A proxy (407) and the server behind it (401) may both ask.
+ * The second challenge of a status counts as a refusal, or a server that repeats it would be
+ * answered for ever. A stale nonce is renewed once. A proxy (407) and the server behind it (401)
+ * may both ask.
  */
 export class Challenges {
   readonly #credentials: Credentials

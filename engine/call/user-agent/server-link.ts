@@ -333,7 +333,8 @@ export class ServerLink implements Application, DialogLink, RequestLink, Respons
       case 'breach':
       case 'authenticated':
         return this.#replied(event.commandId, event)
-      // No command waits for the other replies; the rest is for proxies and for applications that store call details.
+      // No command waits for the other replies; the rest is for proxies and for applications that
+      // store call details.
       case 'ok':
       case 'pong':
       case 'forwarded':
@@ -381,7 +382,9 @@ export class ServerLink implements Application, DialogLink, RequestLink, Respons
     invite?.onCancel?.(headers)
   }
 
-  /** RFC 3311 §5.2: UPDATE before the INVITE is answered. True: it was one, and it has its response. */
+  /**
+   * RFC 3311 §5.2: UPDATE before the INVITE is answered. True: it was one, and it has its response.
+   */
   #updatesEarly(update: ReceivedRequest): boolean {
     const { callId, body } = update
     const isToInvite = this.#invites.has(callId)
@@ -416,13 +419,16 @@ export class ServerLink implements Application, DialogLink, RequestLink, Respons
   }
 }
 
-// Checks that no other application takes calls at a drachtio-server, which distributes calls to all its applications in
-// turn. Its protocol does not show them: INVITEs that we send to the server must come back to us.
+// Checks that no other application takes calls at a drachtio-server, which distributes calls to all
+// its applications in turn. Its protocol does not show them: INVITEs that we send to the server
+// must come back to us.
 
 /** Calls that come in between may hide another application from one or two of them. */
 const KNOCKS = 5
 
-/** The server refuses with this before it knows our handlers; so does an application that drains. */
+/**
+ * The server refuses with this before it knows our handlers; so does an application that drains.
+ */
 const UNAVAILABLE = 503
 
 const USER = 'tollgate-alone-'
@@ -467,7 +473,9 @@ export class SoleCheck {
     this.#log = log
   }
 
-  /** True: it is such an INVITE, ours or another application's, which is over when it is refused. */
+  /**
+   * True: it is such an INVITE, ours or another application's, which is over when it is refused.
+   */
   takes({ uri, headers }: SipRequest): boolean {
     if (!this.#isWatching || !uri.startsWith(`sip:${USER}`)) return false
     if (this.#expected.delete(uri.slice('sip:'.length, uri.indexOf('@')))) return true
@@ -507,7 +515,10 @@ export class SoleCheck {
   }
 }
 
-/** The UDP addresses of the server: by its own name for itself, and by the address at which we reach it. */
+/**
+ * The UDP addresses of the server: by its own name for itself, and by the address at which we reach
+ * it.
+ */
 function udpAddressesOf(host: string, hostPorts: readonly string[]): UdpAddress[] {
   const first = hostPorts.map(parseListener).find(({ protocol }) => protocol === 'udp')
   if (first === undefined) return []
@@ -602,7 +613,9 @@ export interface SipListener {
   readonly port: number
 }
 
-/** Reads a listener of a drachtio-server, such as `udp/192.0.2.1:5060` or `tcp/[2001:db8::1]:5060`. */
+/**
+ * Reads a listener of a drachtio-server, such as `udp/192.0.2.1:5060` or `tcp/[2001:db8::1]:5060`.
+ */
 export function parseListener(text: string): SipListener {
   const [, protocol = 'udp', host = text, port = '5060'] =
     /^(\w+)\/\[?([^\]]*)\]?:(\d+)$/.exec(text) ?? []

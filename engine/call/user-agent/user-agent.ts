@@ -1,6 +1,7 @@
 /**
- * Sends and receives SIP for call control, by the SIP server of this process or by drachtio-servers. Handlers and
- * listeners are called at once, so that a new dialog has its listener before the next message.
+ * Sends and receives SIP for call control, by the SIP server of this process or by
+ * drachtio-servers. Handlers and listeners are called at once, so that a new dialog has its
+ * listener before the next message.
  */
 import type { Log } from '../../../schema/contracts/log.ts'
 import type { Schedule } from '../deadlines.ts'
@@ -114,14 +115,14 @@ export class UserAgent {
   #admit: ((request: SipRequest) => boolean) | undefined
   readonly #sessionSeconds: number
   /**
-   * How long a received answer may wait to be read, because this process is busy. Shorter silence proves nothing.
-   * Milliseconds.
+   * How long a received answer may wait to be read, because this process is busy. Shorter silence
+   * proves nothing. Milliseconds.
    */
   readonly lagMs: () => number
 
   /**
-   * `onMessage` sees what passes between a server and us, before it is handled. `sessionSeconds`: how
-   * long a leg may go without a sign of life (RFC 4028); 0: for ever.
+   * `onMessage` sees what passes between a server and us, before it is handled. `sessionSeconds`:
+   * how long a leg may go without a sign of life (RFC 4028); 0: for ever.
    */
   constructor(
     log: Log,
@@ -152,14 +153,17 @@ export class UserAgent {
     return this.#links.some((link) => !link.isInProcess)
   }
 
-  /** The server of this process, which takes dialogs up again; those of a server elsewhere outlive us by themselves. */
+  /**
+   * The server of this process, which takes dialogs up again; those of a server elsewhere outlive
+   * us by themselves.
+   */
   get restorer(): ServerLink | undefined {
     return this.#links.find(({ saved }) => saved !== undefined)
   }
 
   /**
-   * Whether the server passes on the 100 to our INVITE. A drachtio-server does not: a node that is slow to ring then looks
-   * like a dead one.
+   * Whether the server passes on the 100 to our INVITE. A drachtio-server does not: a node that is
+   * slow to ring then looks like a dead one.
    */
   get reportsTrying(): boolean {
     return this.#links.every((link) => link.reportsTrying)
@@ -192,7 +196,8 @@ export class UserAgent {
   }
 
   /**
-   * Resolves with the first available server, or when one refuses us. Unavailable servers are tried again and again.
+   * Resolves with the first available server, or when one refuses us. Unavailable servers are tried
+   * again and again.
    */
   connect(connection: Connection): Promise<Connected> {
     if (connection.kind === 'in-process') return this.#connectInProcess(connection)
@@ -305,8 +310,8 @@ export class UserAgent {
   }
 
   /**
-   * One OPTIONS outside any dialog, to `nextHop` whatever is registered under `uri`. `done` gets its
-   * final answer, at most once. The returned function tells whether a server has taken it.
+   * One OPTIONS outside any dialog, to `nextHop` whatever is registered under `uri`. `done` gets
+   * its final answer, at most once. The returned function tells whether a server has taken it.
    */
   sendOptions(uri: string, done: (end: RequestEnd) => void, nextHop = uri): () => boolean {
     const headers = { To: `<${withoutUriParams(uri)}>` }
@@ -315,12 +320,17 @@ export class UserAgent {
     return sendRequest(this.#towards(nextHop, undefined), outside, done)
   }
 
-  /** As `sendOptions` at a tenth of the cost, if the server supports it: to an address by UDP. False: it was not sent. */
+  /**
+   * As `sendOptions` at a tenth of the cost, if the server supports it: to an address by UDP.
+   * False: it was not sent.
+   */
   ping(target: string, done: PingDone): boolean {
     return this.#links[0]?.isConnected === true && this.#ping?.(target, done) === true
   }
 
-  /** `done` gets the final answer, at most once; `onSent` the text of the request as it has left. */
+  /**
+   * `done` gets the final answer, at most once; `onSent` the text of the request as it has left.
+   */
   send(
     { method, uri, nextHop = '', headers, body = '', credentials, near }: RequestToSend,
     done: (end: RequestEnd) => void,
@@ -407,7 +417,10 @@ const ignore = (): void => undefined
 /** The oldest are forgotten: calls to them go by any server, until they register again. */
 const MAX_PHONES = 100_000
 
-/** With several servers: the one that has the connection of a phone, or the way back through its NAT. */
+/**
+ * With several servers: the one that has the connection of a phone, or the way back through its
+ * NAT.
+ */
 class PhoneServers {
   /** By `host:port`, as in the URI of a next hop. */
   readonly #links = new Map<string, object>()
@@ -428,15 +441,15 @@ class PhoneServers {
   }
 }
 
-// Session timers (RFC 4028): each leg has its own, which the SIP server runs. So a call also ends when a party vanishes
-// without BYE.
+// Session timers (RFC 4028): each leg has its own, which the SIP server runs. So a call also ends
+// when a party vanishes without BYE.
 
 interface SessionTimers {
   /** How long a leg may go without a sign of life; 0: for ever. */
   readonly seconds: number
   /**
-   * We refresh unless the peer insists. A real drachtio-server does not confirm refreshes of the peer,
-   * which would take it for a call without a timer.
+   * We refresh unless the peer insists. A real drachtio-server does not confirm refreshes of the
+   * peer, which would take it for a call without a timer.
    */
   readonly isOurPart: boolean
 }
@@ -445,8 +458,9 @@ interface SessionTimers {
 const LEAST_SECONDS = 90
 
 /**
- * Asks for a session in an INVITE. `least`: the callee's Min-SE. A callee that challenges us might challenge
- * each refresh, for which the SIP server has no credentials: the callee is to refresh itself.
+ * Asks for a session in an INVITE. `least`: the callee's Min-SE. A callee that challenges us might
+ * challenge each refresh, for which the SIP server has no credentials: the callee is to refresh
+ * itself.
  */
 export function askForSession(
   headers: Headers,
@@ -490,7 +504,9 @@ export function grantSession(request: Headers, headers: Headers, timers: Session
   if (refresher === 'uac') headers['require'] = 'timer'
 }
 
-/** The Min-SE of a 422, if it is more than our interval. Undefined: a second INVITE would fail, too. */
+/**
+ * The Min-SE of a 422, if it is more than our interval. Undefined: a second INVITE would fail, too.
+ */
 export function leastOf(refusal: Headers, { seconds }: SessionTimers): number | undefined {
   const least = parseMinSE(refusal['min-se'] ?? '')
   return least !== undefined && least > seconds ? least : undefined
@@ -502,7 +518,8 @@ const hasTimer = (options: string | undefined): boolean =>
 const withTimer = (options: string | undefined): string =>
   options === undefined || options === '' ? 'timer' : `${options}, timer`
 
-// The user agent client: an INVITE until its dialog begins, other requests until their final response.
+// The user agent client: an INVITE until its dialog begins, other requests until their final
+// response.
 
 /** How an INVITE that we sent ended. */
 export type UacEnd =
@@ -529,7 +546,10 @@ export interface PendingOffer {
   abandon(): void
 }
 
-/** The end of a request outside any dialog. `isUnsent`: the SIP server was unavailable; the destination may be well. */
+/**
+ * The end of a request outside any dialog. `isUnsent`: the SIP server was unavailable; the
+ * destination may be well.
+ */
 export type RequestEnd = SipResponse | { readonly reason: string; readonly isUnsent?: true }
 
 interface UacHandlers {
@@ -545,7 +565,10 @@ interface UacHandlers {
 const unsent: RequestEnd = { reason: NOT_CONNECTED, isUnsent: true }
 const lostEnd: UacEnd = { kind: 'not-sent', reason: NOT_CONNECTED, isConnectionLost: true }
 
-/** `done` gets the final answer, at most once. The returned function tells whether the server has taken it. */
+/**
+ * `done` gets the final answer, at most once. The returned function tells whether the server has
+ * taken it.
+ */
 function sendRequest(
   link: ServerLink | undefined,
   parts: RequestParts,

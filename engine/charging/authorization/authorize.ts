@@ -60,7 +60,10 @@ export type CapsBy =
   /** What it holds. Whether there is more is not known. */
   | 'unreachable'
 
-/** The share of this process in the wallet is too small for a whole grant, or that in a limit for the call: ask, then decide again. */
+/**
+ * The share of this process in the wallet is too small for a whole grant, or that in a limit for
+ * the call: ask, then decide again.
+ */
 export interface Short {
   readonly kind: 'short'
   readonly payer: Customer
@@ -101,7 +104,9 @@ const withoutPayer = {
   isTrusted: false,
 } as const
 
-/** Decides a new call and reserves its first grant. A known call uuid gets its reservation again. */
+/**
+ * Decides a new call and reserves its first grant. A known call uuid gets its reservation again.
+ */
 export function authorize(
   request: AuthorizationRequest,
   books: Books,
@@ -165,7 +170,8 @@ function decide(
   if (books.reservations.size >= maxOpenCalls) return refusedBy('too_many_calls')
   const named = payerOf(request, books.customers)
   const isForeign = named !== undefined && !mayPay(named, request)
-  // Whose number is in From is nobody's to learn: one of another tenant's customer is like one of nobody.
+  // Whose number is in From is nobody's to learn: one of another tenant's customer is like one of
+  // nobody.
   if (isForeign && request.customerId !== null) return denied('payer_of_other_tenant', undefined)
   const payer = isForeign ? undefined : named
   if (payer !== undefined) return decidePayer(request, payer, books, now, resources)
@@ -250,8 +256,9 @@ function decidePayer(
 }
 
 /**
- * The payer's rate for a call: of the numbers that gateways may get the most expensive, as it may be sent to each of them. A block
- * of the number that was dialled holds, too. Undefined: one of them has no price, and neither has the dialled one.
+ * The payer's rate for a call: of the numbers that gateways may get the most expensive, as it may
+ * be sent to each of them. A block of the number that was dialled holds, too. Undefined: one of
+ * them has no price, and neither has the dialled one.
  */
 export function rateOfCall(
   payer: Customer,
@@ -270,8 +277,8 @@ export function rateOfCall(
 }
 
 /**
- * The payer's rate for a number, in force at `at` (milliseconds UTC). A rate in another currency than
- * the wallet's does not apply.
+ * The payer's rate for a number, in force at `at` (milliseconds UTC). A rate in another currency
+ * than the wallet's does not apply.
  */
 export function rateOf(
   { terms }: Customer,
@@ -348,8 +355,8 @@ export type Extension =
   | { readonly kind: 'denied'; readonly code: DenialCode }
 
 /**
- * Lets a call go on past `usedSeconds`. Denied: nothing is added, and the call may use up what it has.
- * Safe to repeat: the same request again adds nothing.
+ * Lets a call go on past `usedSeconds`. Denied: nothing is added, and the call may use up what it
+ * has. Safe to repeat: the same request again adds nothing.
  */
 export function extend(
   callUuid: string,
@@ -447,13 +454,15 @@ function leftWithin(
 const leastOf = (meters: readonly Meter[]): Meter | undefined =>
   meters.toSorted((a, b) => a.freeMicros - b.freeMicros)[0]
 
-/** Whole seconds since the answer; the longest possible at once where more talk costs nothing more. */
+/**
+ * Whole seconds since the answer; the longest possible at once where more talk costs nothing more.
+ */
 const grant = (affordable: number, target: number, maxSeconds: number): number =>
   affordable === Infinity ? maxSeconds : Math.min(affordable, target, maxSeconds)
 
 /**
- * What this call may cost in all; `reservedMicros` of it is reserved for it already. A debt counts as an
- * empty wallet: a call that costs nothing is free for debtors too.
+ * What this call may cost in all; `reservedMicros` of it is reserved for it already. A debt counts
+ * as an empty wallet: a call that costs nothing is free for debtors too.
  */
 function budgetOf(payer: Customer, reservedMicros: number, funds: bigint, now: number): number {
   const today = payer.dailyBudgetMicros(now) ?? funds

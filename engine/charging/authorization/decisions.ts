@@ -1,4 +1,7 @@
-/** Decides calls in memory. Where other processes spend from the same wallet, a call may wait a moment for more of it. */
+/**
+ * Decides calls in memory. Where other processes spend from the same wallet, a call may wait a
+ * moment for more of it.
+ */
 import type { AuthorizationRequest } from '../../../schema/contracts/charging.ts'
 import { type Hold, noHold } from '../../../schema/contracts/limits.ts'
 import type { HeldRoom } from '../customers/customer.ts'
@@ -170,7 +173,10 @@ function verdictOf(authorization: Authorization): string {
   return authorization.kind === 'denied' ? authorization.code : authorization.kind
 }
 
-/** What was obtained for a call is its own until this turn of the event loop, in which it is decided. */
+/**
+ * What was obtained for a call is its own until this turn of the event loop, in which it is
+ * decided.
+ */
 function onceMore<By>({ by, hold }: Obtained<By>): By | 'ask' {
   hold.end()
   return hold.isGiven ? 'ask' : by

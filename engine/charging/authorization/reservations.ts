@@ -1,4 +1,7 @@
-/** What live calls may still cost. In memory; of an answered call the journal has a copy (saved-grant.ts). */
+/**
+ * What live calls may still cost. In memory; of an answered call the journal has a copy
+ * (saved-grant.ts).
+ */
 import type { CostSoFar } from '../../../schema/contracts/charging.ts'
 import type { Tariff } from '../../../schema/journal/call-journal.ts'
 import type { Customer } from '../customers/customer.ts'
@@ -25,7 +28,10 @@ export interface Reservation {
   readonly resumedAtSeconds?: number
   /** Steady time of its answer. Absent: it rings. */
   readonly answeredAt?: number
-  /** Others have taken what was held for it: it is paid from what was obtained anew. Absent: they have not. */
+  /**
+   * Others have taken what was held for it: it is paid from what was obtained anew. Absent: they
+   * have not.
+   */
   readonly isTakenAway?: true
   /** What was asked about it, for spend guards. Absent: none brakes it. */
   readonly asked?: Guardable
@@ -68,8 +74,8 @@ const graceMs = 10 * 60_000
 const longestSilenceMs = 12 * 60 * 60_000
 
 /**
- * The table of open calls. Only this table changes the reserved money and the open calls of customers,
- * so both are always the sums over it.
+ * The table of open calls. Only this table changes the reserved money and the open calls of
+ * customers, so both are always the sums over it.
  */
 export class Reservations {
   readonly #entries = new ReleasingMap<string, Entry>()
@@ -200,7 +206,8 @@ export class Reservations {
   }
 
   /**
-   * There is a new cap: what live calls may have left of their grants counts on it. `metersOf`: the caps of a call.
+   * There is a new cap: what live calls may have left of their grants counts on it. `metersOf`: the
+   * caps of a call.
    */
   countLive(metersOf: (asked: Guardable, payer: Customer) => readonly Meter[]): void {
     for (const entry of this.#entries.values()) {
@@ -243,7 +250,10 @@ function expiry({ grantedSeconds }: Pick<Reservation, 'grantedSeconds'>, now: nu
 
 const freeCall: CostSoFar = { costMicros: 0, currency: null, tariff: null }
 
-/** Returns what a live call would cost if it ended now. @param reservation undefined: nothing is reserved for it. */
+/**
+ * Returns what a live call would cost if it ended now. @param reservation undefined: nothing is
+ * reserved for it.
+ */
 export function costSoFar(reservation: Reservation | undefined, seconds: number): CostSoFar {
   const { tariff, grantedSeconds } = reservation ?? {}
   if (!tariff || grantedSeconds === undefined) return freeCall

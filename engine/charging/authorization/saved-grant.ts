@@ -1,4 +1,7 @@
-/** What is reserved for a call, in the journal next to its state: made again when the call is resumed. */
+/**
+ * What is reserved for a call, in the journal next to its state: made again when the call is
+ * resumed.
+ */
 import type { SavedGrant } from '../../../schema/journal/call-journal.ts'
 import type { SavedCall } from '../call-records.ts'
 import { Customer } from '../customers/customer.ts'
@@ -33,8 +36,8 @@ function sentOf({ sentAs }: Guardable, payer: Customer | undefined): readonly st
 }
 
 /**
- * Reserves again what the call held, whatever its payer may spend now. One whose payer has been removed is
- * revoked at its next sign of life, as of an inactive customer.
+ * Reserves again what the call held, whatever its payer may spend now. One whose payer has been
+ * removed is revoked at its next sign of life, as of an inactive customer.
  */
 export function holdGrant(
   { callUuid, call, tariff, state: { grant } }: SavedCall,

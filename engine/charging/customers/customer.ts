@@ -69,9 +69,9 @@ const dayMs = 86_400_000
 export const startOfDay = (now: number): number => now - (now % dayMs)
 
 /**
- * The balance is the one that the database has committed; what live calls may still cost is reserved on
- * top. No call reserves more than `availableMicros`, so debits and reservations together stay within what
- * was paid in plus the credit limit.
+ * The balance is the one that the database has committed; what live calls may still cost is
+ * reserved on top. No call reserves more than `availableMicros`, so debits and reservations
+ * together stay within what was paid in plus the credit limit.
  */
 export class Customer {
   terms: Terms
@@ -107,8 +107,8 @@ export class Customer {
   }
 
   /**
-   * The database has committed a posting, which has left this balance. `entryId` grows with each posting of a wallet:
-   * a balance before the one in memory changes nothing.
+   * The database has committed a posting, which has left this balance. `entryId` grows with each
+   * posting of a wallet: a balance before the one in memory changes nothing.
    */
   posted(balanceMicros: bigint, entryId: number): void {
     this.#hasMoved = true
@@ -133,14 +133,17 @@ export class Customer {
     this.#hasMoved = true
   }
 
-  /** What is read from now on is not older than the balance in memory, unless that moves meanwhile. */
+  /**
+   * What is read from now on is not older than the balance in memory, unless that moves meanwhile.
+   */
   beginLoad(): void {
     this.#hasMoved = false
   }
 
   /**
-   * Takes over what was read since `beginLoad`. A balance that has moved meanwhile stays: it is the one after the
-   * last commit, and what was read may be the one before. So does the wallet, which may not have been there.
+   * Takes over what was read since `beginLoad`. A balance that has moved meanwhile stays: it is the
+   * one after the last commit, and what was read may be the one before. So does the wallet, which
+   * may not have been there.
    */
   take(terms: Terms, balanceMicros: bigint): void {
     const { walletId, currency } = this.terms
@@ -214,7 +217,8 @@ export class Customer {
   /**
    * Counts a new call if there is room for it.
    *
-   * @param held when other nodes have been asked: what came of it. Only without it the answer may be `ask`.
+   * @param held when other nodes have been asked: what came of it. Only without it the answer may
+   * be `ask`.
    */
   admit(now: number, held?: HeldRoom, counting: Counting = 'all'): Room {
     const { maxConcurrentCalls, maxCps } = this.terms
@@ -251,7 +255,8 @@ export class Customer {
   }
 
   /**
-   * Holds room for one call, and asks other nodes where there is none here; waits a tenth of a second at most.
+   * Holds room for one call, and asks other nodes where there is none here; waits a tenth of a
+   * second at most.
    *
    * @param isCounted its start counts already.
    */

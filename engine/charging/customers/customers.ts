@@ -42,8 +42,8 @@ export class Customers {
   }
 
   /**
-   * The customer that has this calling number (with or without `+`), else the customer of the extension
-   * in one of `tenants`. A customer found by number may belong to another tenant.
+   * The customer that has this calling number (with or without `+`), else the customer of the
+   * extension in one of `tenants`. A customer found by number may belong to another tenant.
    */
   byNumber(caller: string, tenants: Tenants = null): Customer | undefined {
     const numbers = this.#numbers
@@ -83,8 +83,8 @@ export class Customers {
   }
 
   /**
-   * Takes over what is stored now: there are none before. Reservations and counts of live calls stay. Undefined: of all
-   * customers and extensions.
+   * Takes over what is stored now: there are none before. Reservations and counts of live calls
+   * stay. Undefined: of all customers and extensions.
    */
   reload(changed?: ChangedPayers): Promise<void> {
     if (changed === undefined) return this.#reloads.request()
@@ -181,7 +181,10 @@ export class Customers {
     return maxDailySpendMicros > 0 && known === 0
   }
 
-  /** A debit while the ledger is read may be in what was read, or not: it is read again, or else counted twice. */
+  /**
+   * A debit while the ledger is read may be in what was read, or not: it is read again, or else
+   * counted twice.
+   */
   async #spendingOf({ customerId, walletId }: Terms): Promise<Spending> {
     const { store, now } = this.#deps
     const debited = (): bigint => this.#customers.get(customerId)?.debitedMicros ?? 0n
@@ -293,7 +296,9 @@ const extensionsAfter = (store: Store, after: number): Promise<OwnedExtension[]>
 
 const PAGE = 1_000
 
-/** What was debited from a wallet since midnight UTC, in micro-units. Reads only entries since then. */
+/**
+ * What was debited from a wallet since midnight UTC, in micro-units. Reads only entries since then.
+ */
 async function loadSpending(store: Store, walletId: number, now: number): Promise<bigint> {
   const newestFirst = store.db
     .selectFrom('ledger_entry')
@@ -314,7 +319,10 @@ async function loadSpending(store: Store, walletId: number, now: number): Promis
   }
 }
 
-/** Who pays for calls of which number: the calling numbers of customers, and the extensions of tenants. */
+/**
+ * Who pays for calls of which number: the calling numbers of customers, and the extensions of
+ * tenants.
+ */
 export interface OwnedNumber {
   /** As it is stored: rows of earlier versions may not have the normal form. */
   readonly number: string
@@ -328,7 +336,8 @@ class OwnedNumbers {
 
   ownerOf(number: string): number | undefined {
     const owners = this.#byNumber.of(number)
-    // The normal form counts before another spelling, and of two owners the one that was stored last.
+    // The normal form counts before another spelling, and of two owners the one that was stored
+    // last.
     return (owners.findLast((each) => each.number === number) ?? owners[0])?.customer_id
   }
 
@@ -355,8 +364,8 @@ class OwnedExtensions {
   readonly #byNumber = new Buckets<string, OwnedExtension>()
 
   /**
-   * Extensions of several domains, or (null) of several tenants, may share a number: if they have different customers,
-   * or one has none, the number has none.
+   * Extensions of several domains, or (null) of several tenants, may share a number: if they have
+   * different customers, or one has none, the number has none.
    */
   ownerOf(extension: string, tenantId: number | null): number | undefined {
     const sharers = this.#byNumber.of(keyOf(extension, tenantId))

@@ -1,7 +1,7 @@
 /**
- * CDRs that an external OCS has not acknowledged yet. They are rows, written in the transaction of the call
- * record and deleted after the OCS answered 200. None is lost while the OCS is away; one that arrives twice
- * is charged once, because it has the uuid of its call.
+ * CDRs that an external OCS has not acknowledged yet. They are rows, written in the transaction of
+ * the call record and deleted after the OCS answered 200. None is lost while the OCS is away; one
+ * that arrives twice is charged once, because it has the uuid of its call.
  */
 import { sql } from 'kysely'
 import type { CallRecord } from '../../../schema/call-record.ts'
@@ -34,7 +34,10 @@ const rowBackOff = { firstMs: 1_000, longestMs: 10 * 60_000 } as const
 /** While the OCS does not answer, one row at a time probes it. */
 const silenceBackOff = { firstMs: 200, longestMs: 30_000 } as const
 
-/** A row that a process has taken is left to it for so long, where several share the outbox: if it ends for good. */
+/**
+ * A row that a process has taken is left to it for so long, where several share the outbox: if it
+ * ends for good.
+ */
 const CLAIM_MS = 60_000
 /** While the database does not answer. */
 const UNREAD_RETRY_MS = 1_000
@@ -64,8 +67,8 @@ export class CdrOutbox {
   }
 
   /**
-   * What the last run of this node had taken is sent again. Its clock may have been ahead: reports do not wait for its
-   * times. Nothing is taken before: its claim would be released with theirs.
+   * What the last run of this node had taken is sent again. Its clock may have been ahead: reports
+   * do not wait for its times. Nothing is taken before: its claim would be released with theirs.
    */
   #bringForward(): void {
     const now = this.#deps.now()
@@ -93,7 +96,10 @@ export class CdrOutbox {
     await this.#statements.release.run({ node: this.#deps.node })
   }
 
-  /** To be called after a commit that has added to the outbox. Sends what is due, up to the limit in flight. */
+  /**
+   * To be called after a commit that has added to the outbox. Sends what is due, up to the limit in
+   * flight.
+   */
   wake(): void {
     if (!this.#isRunning || (this.#silences > 0 && this.#cancelWakeUp !== undefined)) return
     this.#send()
@@ -186,7 +192,9 @@ export class CdrOutbox {
     this.#write(callUuid, () => this.#statements.postpone.run({ callUuid, at, error }))
   }
 
-  /** The row is in flight until its new state is committed, so that no delivery reads the old one. */
+  /**
+   * The row is in flight until its new state is committed, so that no delivery reads the old one.
+   */
   #write(callUuid: string, run: () => Promise<unknown>): void {
     this.#deps.writes.add({
       run,

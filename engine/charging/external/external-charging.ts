@@ -1,4 +1,7 @@
-/** Charging by an external OCS (`OCS_URL`): requests over HTTP, CDRs through an outbox that survives restarts. */
+/**
+ * Charging by an external OCS (`OCS_URL`): requests over HTTP, CDRs through an outbox that survives
+ * restarts.
+ */
 import type { DialledCall, JournalEntry, OpenCall } from '../../../schema/journal/call-journal.ts'
 import type { CallRecord } from '../../../schema/call-record.ts'
 import type { Schedule } from '../../../schema/clock.ts'
@@ -48,7 +51,9 @@ export interface ExternalChargingDeps {
 const retryAfterSeconds = 5
 /** With fail mode `open`, a call goes on for this long when its extension gets no answer. */
 const blindGrantSeconds = 60
-/** Uuids of denied calls are remembered until their CDR is stored, at most this many, the newest. */
+/**
+ * Uuids of denied calls are remembered until their CDR is stored, at most this many, the newest.
+ */
 const maxDenied = 50_000
 
 export class ExternalCharging implements Charging {
@@ -79,7 +84,10 @@ export class ExternalCharging implements Charging {
     this.#records = new CallRecords(this.#calls, deps.journal, deps.keeping)
   }
 
-  /** Closes the calls that the last run left open and that cannot go on, and resumes delivery of CDRs. */
+  /**
+   * Closes the calls that the last run left open and that cannot go on, and resumes delivery of
+   * CDRs.
+   */
   async start(): Promise<RecoveredCalls> {
     const left = await this.#records.leftOpen(this.#deps.now())
     for (const entry of left.toClose) void this.#close(entry)
@@ -114,7 +122,10 @@ export class ExternalCharging implements Charging {
     }
   }
 
-  /** Writes what waits; undelivered CDRs stay in the outbox. Resolves with what neither the database nor the journal has. */
+  /**
+   * Writes what waits; undelivered CDRs stay in the outbox. Resolves with what neither the database
+   * nor the journal has.
+   */
   async stop(): Promise<readonly unknown[]> {
     this.#outbox.stop()
     this.#client.close()
@@ -207,8 +218,8 @@ export class ExternalCharging implements Charging {
   }
 
   report(record: CallRecord, safe?: () => void, quality?: Quality): Promise<void> {
-    // The OCS needs no CDR of a call that it denied. A call that it did not answer may hold a reservation.
-    // It never authorized a free call, and must not charge it.
+    // The OCS needs no CDR of a call that it denied. A call that it did not answer may hold a
+    // reservation. It never authorized a free call, and must not charge it.
     const isAccepted = !this.#denied.delete(record.callUuid) || record.answeredAt !== null
     return this.#store(record, isAccepted && record.isFree !== true, { safe, quality })
   }

@@ -17,7 +17,10 @@ export interface OcsClientOptions {
 }
 
 export type HttpAnswer =
-  /** `body` is the parsed JSON; undefined: there is none, or, of a status other than 200, it did not come. */
+  /**
+   * `body` is the parsed JSON; undefined: there is none, or, of a status other than 200, it did not
+   * come.
+   */
   | { readonly kind: 'answered'; readonly status: number; readonly body: unknown }
   /** Refused, timed out, or a 200 that was cut off: the request may have arrived, or not. */
   | { readonly kind: 'silence'; readonly reason: string }
@@ -26,7 +29,9 @@ const maxConnections = 64
 /** Further requests are not queued: the OCS could not answer them in time. */
 const maxPending = 1_000
 const maxBodyBytes = 64 * 1024
-/** The body of a refusal may name its code: it is waited for no longer than this after the status. */
+/**
+ * The body of a refusal may name its code: it is waited for no longer than this after the status.
+ */
 const refusalBodyMs = 100
 
 export class OcsClient {
@@ -64,8 +69,8 @@ export class OcsClient {
     this.#pending += 1
     try {
       const attempt = await this.#exchange(method, path, json)
-      // The peer may close an idle connection just as it is used again: that is not the OCS's answer.
-      // Every request here is safe to repeat.
+      // The peer may close an idle connection just as it is used again: that is not the OCS's
+      // answer. Every request here is safe to repeat.
       return attempt === 'stale' ? notStale(await this.#exchange(method, path, json)) : attempt
     } finally {
       this.#pending -= 1
@@ -133,7 +138,10 @@ const notStale = (answer: HttpAnswer | 'stale'): HttpAnswer =>
 const isReset = (error: Error): boolean =>
   'code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE')
 
-/** Of a status other than 200 the status is the answer, whatever becomes of its body (SPECIFICATION.md §7). */
+/**
+ * Of a status other than 200 the status is the answer, whatever becomes of its body
+ * (SPECIFICATION.md §7).
+ */
 function collect(
   response: http.IncomingMessage,
   schedule: Schedule,
@@ -181,7 +189,10 @@ export interface Grant {
   readonly grantedSeconds: number
 }
 
-/** Reads a 200 to authorize. The OCS may be of another make: only the status is certain. Undefined: the body says that the call is not authorized. */
+/**
+ * Reads a 200 to authorize. The OCS may be of another make: only the status is certain. Undefined:
+ * the body says that the call is not authorized.
+ */
 export function readGrant(body: unknown, customerId: number | null): Grant | undefined {
   const answer = fields(body)
   if (answer.authorized === false) return undefined

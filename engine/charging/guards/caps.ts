@@ -1,7 +1,8 @@
 /**
- * What the processes of an installation may spend within caps. Each has a share of a cap in each period of it: what its
- * calls have spent and hold. The shares are never more than the cap, and so the sum of all grants; what calls have not
- * spent goes back within a second. A share outlives its process: what that held when it died counts as spent.
+ * What the processes of an installation may spend within caps. Each has a share of a cap in each
+ * period of it: what its calls have spent and hold. The shares are never more than the cap, and so
+ * the sum of all grants; what calls have not spent goes back within a second. A share outlives its
+ * process: what that held when it died counts as spent.
  */
 import { capResource, type Hold, type SpendGuard } from '../../../schema/contracts/limits.ts'
 import type { Store } from '../../../schema/open.ts'

@@ -1,6 +1,6 @@
 /**
- * What this process may grant within a cap, in one period of it: its share, a part of which is held for calls, spent by
- * calls, or free. Nothing is granted that was not taken before.
+ * What this process may grant within a cap, in one period of it: its share, a part of which is held
+ * for calls, spent by calls, or free. Nothing is granted that was not taken before.
  */
 import {
   capResource,
@@ -92,7 +92,10 @@ export function freeOn(meters: readonly Meter[]): number {
   return least
 }
 
-/** The call may cost more, or less than before. More counts on `meters`; what is not used returns to where it was taken. */
+/**
+ * The call may cost more, or less than before. More counts on `meters`; what is not used returns to
+ * where it was taken.
+ */
 export function recount(
   counted: Counted[],
   meters: readonly Meter[],

@@ -1,6 +1,7 @@
 /**
- * Spend guards on the call path: whether a call is blocked, and on which caps it counts. Without a guard a call asks one
- * flag; with any number of them it looks up its payer, its extension and its tenants.
+ * Spend guards on the call path: whether a call is blocked, and on which caps it counts. Without a
+ * guard a call asks one flag; with any number of them it looks up its payer, its extension and its
+ * tenants.
  */
 import type { AuthorizationRequest } from '../../../schema/contracts/charging.ts'
 import { OneAtATime } from '../../../schema/one-at-a-time.ts'
@@ -62,7 +63,10 @@ export class SpendGuards {
     if (caps.some(({ guardUuid }) => !before.has(guardUuid))) onNewCap()
   }
 
-  /** Undefined: no guard covers the call. A call without a payer spends nothing, and no cap counts it. */
+  /**
+   * Undefined: no guard covers the call. A call without a payer spends nothing, and no cap counts
+   * it.
+   */
   of(call: Guardable, payer: Payer | undefined): Guarded | undefined {
     if (this.#table.isEmpty || call.isEmergencyNumber === true) return undefined
     const guards = this.#table.covering(facts(call, payer), this.#deps.wallNow())
@@ -187,7 +191,10 @@ class GuardTable {
     }
   }
 
-  /** Those that cover a call and have not expired at `at` (milliseconds UTC); of each scope the longest prefix first. */
+  /**
+   * Those that cover a call and have not expired at `at` (milliseconds UTC); of each scope the
+   * longest prefix first.
+   */
   covering(call: GuardedCall, at: number): readonly SpendGuard[] {
     const { customer, extension, tenant } = this.#scopes
     const sets: Prefixes[] = []

@@ -1,6 +1,6 @@
 /**
- * The only way money moves: one append-only entry, and the wallet's balance with it. `settlement/` writes the debits
- * of calls with statements of its own.
+ * The only way money moves: one append-only entry, and the wallet's balance with it. `settlement/`
+ * writes the debits of calls with statements of its own.
  */
 import { sql } from 'kysely'
 import { exactSum, fromFlag, toFlag } from '../../../schema/columns.ts'
@@ -81,7 +81,10 @@ async function find(
   )
 }
 
-/** A move of money waits for so long at a wallet that another transaction has locked: it holds a connection meanwhile. */
+/**
+ * A move of money waits for so long at a wallet that another transaction has locked: it holds a
+ * connection meanwhile.
+ */
 const LOCK_WAIT_MS = 1_000
 
 /** An UPDATE locks the row on every database, and returns what was committed last. */

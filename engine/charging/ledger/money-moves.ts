@@ -38,8 +38,8 @@ export class MoneyMoves {
   }
 
   /**
-   * Moves money, in the transaction of the caller or in one of its own. Memory follows its commit. Creates the wallet
-   * of a customer that has none.
+   * Moves money, in the transaction of the caller or in one of its own. Memory follows its commit.
+   * Creates the wallet of a customer that has none.
    */
   async move(move: MoneyMove): Promise<MoneyMoveResult> {
     if (move.amountMicros === 0 || (move.amountMicros < 0 && move.kind !== 'adjust'))

@@ -7,8 +7,8 @@ import type { PricePart, Quote, Rate } from '../../../schema/contracts/charging.
 export const MAX_COST_MICROS = MAX_AMOUNT_UNITS * 1_000_000
 
 /**
- * The price of `seconds` of talk: connect fee + first increment + each further increment begun. Their sum is exact,
- * and is rounded up once, to the plan's decimals. 0 seconds cost nothing.
+ * The price of `seconds` of talk: connect fee + first increment + each further increment begun.
+ * Their sum is exact, and is rounded up once, to the plan's decimals. 0 seconds cost nothing.
  *
  * @param seconds whole seconds from answer to end, 0 and up.
  */
@@ -21,8 +21,9 @@ export function costMicros(tariff: Tariff, seconds: number): number {
 }
 
 /**
- * The least price of an answered call: connect fee and first increment. Prices are per minute and seconds are charged,
- * so sums are exact in sixtieths of a micro-unit. A sum beyond 2^53 is inexact, and is computed again as BigInt.
+ * The least price of an answered call: connect fee and first increment. Prices are per minute and
+ * seconds are charged, so sums are exact in sixtieths of a micro-unit. A sum beyond 2^53 is
+ * inexact, and is computed again as BigInt.
  */
 const baseSixtieths = (tariff: Tariff): number =>
   60 * tariff.connectFeeMicros + tariff.firstIncrementSeconds * tariff.firstRatePerMinuteMicros
@@ -57,8 +58,9 @@ function divideUp(dividend: number, divisor: number): number {
 }
 
 /**
- * The parts of a price before it is rounded to the plan's decimals; their seconds are those that are charged. A part may
- * end within a micro-unit: what is rounded up there is taken off the next one, so their sum is that of the exact parts.
+ * The parts of a price before it is rounded to the plan's decimals; their seconds are those that
+ * are charged. A part may end within a micro-unit: what is rounded up there is taken off the next
+ * one, so their sum is that of the exact parts.
  */
 function priceParts(tariff: Tariff, seconds: number): readonly PricePart[] {
   if (seconds <= 0) return []
@@ -79,8 +81,8 @@ function priceParts(tariff: Tariff, seconds: number): readonly PricePart[] {
 const quantumMicros = (tariff: Tariff): number => 10 ** (6 - tariff.decimals)
 
 /**
- * The most whole seconds whose price is within `budgetMicros` (at most `MAX_COST_MICROS`). 0: not even the
- * first second; Infinity: the tariff charges nothing more.
+ * The most whole seconds whose price is within `budgetMicros` (at most `MAX_COST_MICROS`). 0: not
+ * even the first second; Infinity: the tariff charges nothing more.
  */
 export function affordableSeconds(tariff: Tariff, budgetMicros: number): number {
   if (budgetMicros < 0) return 0

@@ -11,14 +11,17 @@ import {
 import { costMicros } from './price.ts'
 
 /**
- * Finds the longest prefix by one map look-up per prefix length of the plan, about 15 at most: 0.3 µs in a
- * plan of 100,000 rates, without the memory of a trie.
+ * Finds the longest prefix by one map look-up per prefix length of the plan, about 15 at most: 0.3
+ * µs in a plan of 100,000 rates, without the memory of a trie.
  */
 export class RateTable {
   readonly #plans = new Map<number, Plan>()
   readonly #exitCodes: ExitCodes | undefined
 
-  /** @param rates of any number of plans, in any order. `exitCodes`: a prefix may begin with one of them. */
+  /**
+   * @param rates of any number of plans, in any order. `exitCodes`: a prefix may begin with one of
+   * them.
+   */
   constructor(rates: Iterable<Rate> = [], exitCodes?: ExitCodes) {
     this.#exitCodes = exitCodes
     this.add(rates)
@@ -35,8 +38,8 @@ export class RateTable {
   }
 
   /**
-   * The rate with the longest prefix of `number` that is in force at `at` (milliseconds UTC). A leading
-   * `+` is ignored in numbers and in prefixes; the empty prefix matches every number.
+   * The rate with the longest prefix of `number` that is in force at `at` (milliseconds UTC). A
+   * leading `+` is ignored in numbers and in prefixes; the empty prefix matches every number.
    */
   find(planId: number, number: string, at: number): Rate | undefined {
     const called = international(number, this.#exitCodes)
@@ -91,7 +94,10 @@ class Plan {
       this.#lengths = [...this.#lengths, length].toSorted((a, b) => b - a)
   }
 
-  /** @param abroad how long a prefix for all numbers abroad is in this one; undefined: it is none of them. */
+  /**
+   * @param abroad how long a prefix for all numbers abroad is in this one; undefined: it is none of
+   * them.
+   */
   find(digits: string, abroad: number | undefined, at: number): Rate | undefined {
     let abroadAt = abroad ?? -1
     for (const length of this.#lengths) {
@@ -108,7 +114,10 @@ class Plan {
   }
 }
 
-/** The rates of one prefix of a plan, the latest beginning first: sorted once, searched by bisection. */
+/**
+ * The rates of one prefix of a plan, the latest beginning first: sorted once, searched by
+ * bisection.
+ */
 class PricesOfPrefix {
   #rates: Rate[] = []
   /** The prefix as the first of them has it. */
@@ -171,8 +180,9 @@ class PricesOfPrefix {
 }
 
 /**
- * `0044` and `44` are one prefix where `00` is an exit code. Of each spelling the newest rate counts; of those a blocked one
- * holds, else the dearer: a block does not open, and no call gets cheaper, because the setting was made.
+ * `0044` and `44` are one prefix where `00` is an exit code. Of each spelling the newest rate
+ * counts; of those a blocked one holds, else the dearer: a block does not open, and no call gets
+ * cheaper, because the setting was made.
  */
 function dearestSpelling(rates: readonly Rate[]): Rate | undefined {
   const spellings = new Map<string, Rate>()
@@ -183,7 +193,10 @@ function dearestSpelling(rates: readonly Rate[]): Rate | undefined {
   return [...spellings.values()].toSorted(dearestFirst)[0]
 }
 
-/** The newest first; of two with one beginning (`44` and `+44`) the dearer, whatever the order in which they are read. */
+/**
+ * The newest first; of two with one beginning (`44` and `+44`) the dearer, whatever the order in
+ * which they are read.
+ */
 const inOrder = (a: Rate, b: Rate): number => beginning(b) - beginning(a) || dearestFirst(a, b)
 
 /** Finite: the difference of two infinities is no number. */

@@ -1,4 +1,6 @@
-/** The rate table in force. Follows the database whole or by one plan, in slices, or by one prefix. */
+/**
+ * The rate table in force. Follows the database whole or by one plan, in slices, or by one prefix.
+ */
 import type { Selectable } from 'kysely'
 import { fromFlag } from '../../../schema/columns.ts'
 import { OneAtATime } from '../../../schema/one-at-a-time.ts'
@@ -51,7 +53,10 @@ export class Rates {
       this.#longestGrantSeconds = Math.max(this.#longestGrantSeconds, grantLength(tariff))
   }
 
-  /** Takes over the rates as they are stored now: there are none before. 100,000 of them take about half a second. */
+  /**
+   * Takes over the rates as they are stored now: there are none before. 100,000 of them take about
+   * half a second.
+   */
   reload(): Promise<void> {
     return this.#whole.request()
   }

@@ -1,7 +1,8 @@
 /**
- * Settles a batch of ended calls inside the transaction of its queue: records, debits, reports and events. Safe to repeat,
- * also when the answer to a COMMIT is lost: a record has a unique call uuid, a debit a unique reference, and a call that
- * has a record is not charged again. It changes no memory.
+ * Settles a batch of ended calls inside the transaction of its queue: records, debits, reports and
+ * events. Safe to repeat, also when the answer to a COMMIT is lost: a record has a unique call
+ * uuid, a debit a unique reference, and a call that has a record is not charged again. It changes
+ * no memory.
  */
 import { type CallRecord, toColumns } from '../../../schema/call-record.ts'
 import type { ReportAnswer } from '../../../schema/contracts/charging.ts'
@@ -63,9 +64,15 @@ export interface BatchDeps {
   readonly events: AccountingEvents
   /** Absent: no event is written. */
   readonly sink?: EventSink | undefined
-  /** Calls are paid from what this process holds of wallets. Absent: no other process draws from them. */
+  /**
+   * Calls are paid from what this process holds of wallets. Absent: no other process draws from
+   * them.
+   */
   readonly owner?: ShareOwner | undefined
-  /** What a commit has taken of the shares of this process, and the wallets that have paid more than was held for it. */
+  /**
+   * What a commit has taken of the shares of this process, and the wallets that have paid more than
+   * was held for it.
+   */
   readonly onSettled?: (spent: readonly SpentShare[], beyond: readonly string[]) => void
 }
 
@@ -160,8 +167,9 @@ export class BatchWriter {
   }
 
   /**
-   * Returns the calls that had no record: a debit of one cannot come from another process from then on. In the order of
-   * their uuids: two processes that store the same calls do not wait for each other.
+   * Returns the calls that had no record: a debit of one cannot come from another process from then
+   * on. In the order of their uuids: two processes that store the same calls do not wait for each
+   * other.
    */
   async #insertRecords(calls: readonly BatchCall[]): Promise<readonly BatchCall[]> {
     const rows = calls.map(({ call: { record, charge } }) => {
@@ -181,7 +189,10 @@ export class BatchWriter {
     )
   }
 
-  /** All that a call may have been paid from: what a lost answer has changed is seen again. By their ids, in this order. */
+  /**
+   * All that a call may have been paid from: what a lost answer has changed is seen again. By their
+   * ids, in this order.
+   */
   async #lockWallets(calls: readonly EndedCall[]): Promise<ReadonlyMap<number, Wallet>> {
     const ids = new Set<number>()
     for (const call of calls) {
@@ -193,8 +204,8 @@ export class BatchWriter {
   }
 
   /**
-   * Answers reports of calls that have a record. Returns those that are not charged yet. After the lock: what another
-   * process has charged is seen.
+   * Answers reports of calls that have a record. Returns those that are not charged yet. After the
+   * lock: what another process has charged is seen.
    */
   async #reportedAgain(again: readonly BatchCall[]): Promise<readonly BatchCall[]> {
     const reported = again.filter(({ answer }) => answer === undefined)
@@ -287,8 +298,9 @@ export class BatchWriter {
   }
 
   /**
-   * What calls have cost is taken from the share that it was promised from; what that does not have, from the wallet
-   * alone. The next process of this node may have taken the share over. Returns what was spent of each share.
+   * What calls have cost is taken from the share that it was promised from; what that does not
+   * have, from the wallet alone. The next process of this node may have taken the share over.
+   * Returns what was spent of each share.
    */
   async #takeFromShares(wallets: readonly Wallet[]): Promise<readonly SpentShare[]> {
     const { owner } = this.#deps

@@ -31,12 +31,15 @@ export function chargeOf(record: CallRecord, books: Books): Charge {
   return isFree ? noCharge : chargeUnreserved(record, books)
 }
 
-/** Cutting a call takes a moment: this many seconds past the grant cost no more than the wallet has. */
+/**
+ * Cutting a call takes a moment: this many seconds past the grant cost no more than the wallet has.
+ */
 const cutOffSeconds = 2
 
 /**
- * Charges a call that was authorized here, at the price of its start. A duration far beyond the grant (the
- * call should have been cut and was not) is charged in full, even below the credit limit.
+ * Charges a call that was authorized here, at the price of its start. A duration far beyond the
+ * grant (the call should have been cut and was not) is charged in full, even below the credit
+ * limit.
  */
 function chargeReserved(
   reservation: Reservation,
@@ -72,7 +75,10 @@ interface Missing {
   readonly amountMicros: bigint
 }
 
-/** What has to be obtained so that a call is charged in full. Undefined: it is now, or nothing more can be obtained. */
+/**
+ * What has to be obtained so that a call is charged in full. Undefined: it is now, or nothing more
+ * can be obtained.
+ */
 export function missingFor(
   { callUuid, billsec }: CallRecord,
   { reservations }: Books,
@@ -89,7 +95,10 @@ export function missingFor(
     : undefined
 }
 
-/** Charges at the rate in force when the call started. Without a customer or a rate it costs nothing. */
+/**
+ * Charges at the rate in force when the call started. Without a customer or a rate it costs
+ * nothing.
+ */
 function chargeUnreserved(
   { customerId, callerNumber, calledNumber, startedAt, billsec }: CallRecord,
   { customers, rates }: Books,
@@ -122,6 +131,7 @@ export function chargeLeft(entry: JournalEntry, books: Books): EndedLeft {
     const price = costMicros(tariff, record.billsec)
     return { record, charge: { payer, tariff, costMicros: price, isOutOfFunds: false } }
   }
-  // Answered without a price and a payer, it is free: the caller it shows may be a customer's number.
+  // Answered without a price and a payer, it is free: the caller it shows may be a customer's
+  // number.
   return { record, charge: record.customerId === null ? noCharge : chargeOf(record, books) }
 }

@@ -1,6 +1,6 @@
 /**
- * Charges calls that end. Where several processes spend from one wallet, a call that was cut off may cost more than this
- * one holds, and less than the wallet has: it waits a moment for the rest.
+ * Charges calls that end. Where several processes spend from one wallet, a call that was cut off
+ * may cost more than this one holds, and less than the wallet has: it waits a moment for the rest.
  */
 import type { CallRecord } from '../../../schema/call-record.ts'
 import type { Books } from '../authorization/authorize.ts'
@@ -24,8 +24,9 @@ export class Charges {
   }
 
   /**
-   * Calls `settle` with what the call costs: at once, or when the share is large enough, or cannot be in time. Until
-   * then the journal has the call as it was before its end: after a crash it goes on, and no party has got a BYE.
+   * Calls `settle` with what the call costs: at once, or when the share is large enough, or cannot
+   * be in time. Until then the journal has the call as it was before its end: after a crash it goes
+   * on, and no party has got a BYE.
    */
   of<T>(record: CallRecord, settle: (charge: Charge) => Promise<T>): Promise<T> {
     const { books, canHold, uncertain } = this.#deps

@@ -36,8 +36,8 @@ export function answerAgain({ billsec }: CallRecord, accepted: AcceptedReport): 
 }
 
 /**
- * The answer to a call that has a record of the engine. Undefined: it is not charged yet, because the node that
- * reports it and its OCS share this database.
+ * The answer to a call that has a record of the engine. Undefined: it is not charged yet, because
+ * the node that reports it and its OCS share this database.
  */
 export function answerRecorded(
   { billsec }: CallRecord,

@@ -1,4 +1,7 @@
-/** Turns an ended call into its record, its ledger entry and its debit, once; memory follows the commit. */
+/**
+ * Turns an ended call into its record, its ledger entry and its debit, once; memory follows the
+ * commit.
+ */
 import type { EndTerms } from '../../../schema/journal/call-journal.ts'
 import type { CallRecord } from '../../../schema/call-record.ts'
 import type { Quality, ReportAnswer } from '../../../schema/contracts/charging.ts'
@@ -25,8 +28,8 @@ export class Settlement {
   }
 
   /**
-   * Stores a call; resolves when it is durable. A call that is already stored changes nothing. Rejects only when the
-   * database can never store this record.
+   * Stores a call; resolves when it is durable. A call that is already stored changes nothing.
+   * Rejects only when the database can never store this record.
    */
   async settle(
     record: CallRecord,

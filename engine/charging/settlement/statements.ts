@@ -104,7 +104,9 @@ export function settlementStatements({ statements }: Pick<Store, 'statements'>) 
     ),
     insertOutgoing: insert('cdr_outbox', outboxColumns, 'ON CONFLICT (call_uuid) DO NOTHING'),
     insertEntries: insert<EntryRow>('ledger_entry', entryColumns, 'RETURNING id, ref'),
-    /** A wallet that stays locked fails the batch, which holds the others meanwhile: no long wait. */
+    /**
+     * A wallet that stays locked fails the batch, which holds the others meanwhile: no long wait.
+     */
     lockWallets: statements.prepareRows<WalletRow>({
       table: 'wallet',
       columns: ['id'],

@@ -1,4 +1,7 @@
-/** `tollgate demo --nodes N`: nodes that share a temporary PostgreSQL server, with demo calls through all of them. */
+/**
+ * `tollgate demo --nodes N`: nodes that share a temporary PostgreSQL server, with demo calls
+ * through all of them.
+ */
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -4,7 +4,9 @@ export const callerNumber = (index: number): string => `+1555010${index}`
 /** The user in From of `sipp -sn uac`, which calls the name `service`. */
 const SIPP = 'sipp'
 
-/** A seed file: one customer with a wallet, a price and `count` numbers, and one set of PBX nodes. */
+/**
+ * A seed file: one customer with a wallet, a price and `count` numbers, and one set of PBX nodes.
+ */
 export const demoSeed = (nodePorts: readonly number[], count: number): string =>
   JSON.stringify({
     rate_plans: [{ name: 'demo', currency: 'USD' }],

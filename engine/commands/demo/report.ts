@@ -4,7 +4,10 @@ import { all } from '../../../schema/sql/query.ts'
 import type { CommandContext } from '../command.ts'
 
 const POLL_MS = 200
-/** Several nodes store records at the same time: one with a lower number may be seen after a higher one. */
+/**
+ * Several nodes store records at the same time: one with a lower number may be seen after a higher
+ * one.
+ */
 const LATE = 100
 
 /**

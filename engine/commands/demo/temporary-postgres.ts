@@ -1,4 +1,7 @@
-/** A temporary PostgreSQL server: it has its data and its only socket in one folder, and stops with its owner. */
+/**
+ * A temporary PostgreSQL server: it has its data and its only socket in one folder, and stops with
+ * its owner.
+ */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { chownSync, existsSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
@@ -8,7 +11,10 @@ import pg from 'pg'
 import type { Schedule } from '../../../schema/clock.ts'
 import type { CommandContext } from '../command.ts'
 
-/** Debian's packages, Homebrew's, those of the PostgreSQL project for Red Hat, and Fedora's: `<place>/<version>/bin`, or `<place>/bin`. */
+/**
+ * Debian's packages, Homebrew's, those of the PostgreSQL project for Red Hat, and Fedora's:
+ * `<place>/<version>/bin`, or `<place>/bin`.
+ */
 const FOLDERS = ['/usr/lib/postgresql', '/opt/homebrew/opt', '/usr/local/opt', '/usr']
 const OLDEST = 15
 const START_MS = 30_000
@@ -160,8 +166,8 @@ const script = `while kill -0 "$1" 2>/dev/null && kill -0 "$2" 2>/dev/null; do s
   [ -z "$4" ] || rm -rf "$4"`
 
 /**
- * Sends `signal` to the child when its owner is gone, and then removes `folder`. A process of its own watches: an owner
- * that is killed has no time to do it.
+ * Sends `signal` to the child when its owner is gone, and then removes `folder`. A process of its
+ * own watches: an owner that is killed has no time to do it.
  */
 export function endWith(
   ownerPid: number,

@@ -10,7 +10,10 @@ import { type Command, type Input, type CommandContext, WrongUsage } from '../co
 import { type ApiAccess, apiToolHost } from './api-tool-host.ts'
 import { UpdateStreams } from './update-streams.ts'
 
-/** For clients that start a program instead of opening a connection. Standard output is the protocol's. */
+/**
+ * For clients that start a program instead of opening a connection. Standard output is the
+ * protocol's.
+ */
 export const mcp: Command = {
   name: 'mcp',
   summary: 'Connects an MCP client on standard input and output to a running tollgate.',
@@ -51,8 +54,8 @@ function serverOf(host: ToolHost, updates: UpdateStreams, onerror: (error: unkno
 }
 
 /**
- * The SDK answers `subscriptions/listen` by itself, and sends each stream what it has asked for; here is only seen what
- * is listened to. It is watched before that answer, until the client ends.
+ * The SDK answers `subscriptions/listen` by itself, and sends each stream what it has asked for;
+ * here is only seen what is listened to. It is watched before that answer, until the client ends.
  */
 function watchListeners(
   transport: StdioServerTransport,

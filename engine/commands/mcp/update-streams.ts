@@ -1,6 +1,6 @@
 /**
- * What a client on standard input has subscribed to: for each resource a stream of the running process
- * (`subscriptions/listen`), which tells when it has changed.
+ * What a client on standard input has subscribed to: for each resource a stream of the running
+ * process (`subscriptions/listen`), which tells when it has changed.
  */
 import {
   CLIENT_CAPABILITIES_META_KEY,
@@ -69,7 +69,9 @@ export class UpdateStreams implements ResourceSubscriptions {
     this.#streams.clear()
   }
 
-  /** Reads streams of a resource, one after the other, until the client does not want it any more. */
+  /**
+   * Reads streams of a resource, one after the other, until the client does not want it any more.
+   */
   async #follow(uri: string, ended: AbortSignal, first: UpdateStream): Promise<void> {
     let stream: UpdateStream | undefined = first
     let retryMs = FIRST_RETRY_MS

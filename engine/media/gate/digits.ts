@@ -1,4 +1,7 @@
-/** Digits of calls on a relay: as SIP INFO, as events in RTP that relays report, and from one to the other. */
+/**
+ * Digits of calls on a relay: as SIP INFO, as events in RTP that relays report, and from one to the
+ * other.
+ */
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { isIPv6 } from 'node:net'
@@ -16,7 +19,10 @@ export interface Digit {
 /** Milliseconds: for digits without a duration, and the bounds of the relay. */
 const duration = { default: 160, least: 40, most: 5_000 }
 
-/** The digit of an INFO: `application/dtmf-relay` or `application/dtmf`. Undefined: the body is none, or of another kind. */
+/**
+ * The digit of an INFO: `application/dtmf-relay` or `application/dtmf`. Undefined: the body is
+ * none, or of another kind.
+ */
 export function digitIn(headers: Headers, body: string | undefined): Digit | undefined {
   const type = /^application\/dtmf(-relay)?\s*(?:;|$)/i.exec(headers['content-type'] ?? '')
   if (type === null || body === undefined) return undefined
@@ -64,7 +70,9 @@ export const playOf = ({ id }: Session, from: string, { code, durationMs }: Digi
   duration: durationMs,
 })
 
-/** One RFC 4733 event in RTP, as rtpengine reports it (`--dtmf-log-dest`): JSON, one datagram each. */
+/**
+ * One RFC 4733 event in RTP, as rtpengine reports it (`--dtmf-log-dest`): JSON, one datagram each.
+ */
 export interface RelayDigit {
   /** The ng call-id. */
   readonly session: string
@@ -161,7 +169,10 @@ const STALE_MS = 4_000
 const MAX_WAITING = 32
 const mark = 'digit!'
 
-/** Sends the digits that a relay has found in the RTP of one party as INFO to the other, one after the other. */
+/**
+ * Sends the digits that a relay has found in the RTP of one party as INFO to the other, one after
+ * the other.
+ */
 export class InfoDigits {
   readonly #deps: InfoDigitsDeps
   /** By the leg that gets the INFO. */

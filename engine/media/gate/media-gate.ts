@@ -1,6 +1,7 @@
 /**
- * Stands between call control and its legs: passes an SDP from one leg to the other through a relay first, if their media
- * needs one. Commands for a leg wait in their order until the relay has answered.
+ * Stands between call control and its legs: passes an SDP from one leg to the other through a relay
+ * first, if their media needs one. Commands for a leg wait in their order until the relay has
+ * answered.
  */
 import { callUuidOf } from '../../call/call-machine/leg.ts'
 import { refused } from '../../call/cdr/end-reason.ts'
@@ -280,7 +281,10 @@ export class MediaGate implements Legs {
     return undefined
   }
 
-  /** A digit in INFO that the other party takes in its RTP; where the relay cannot play it, it passes as it is. */
+  /**
+   * A digit in INFO that the other party takes in its RTP; where the relay cannot play it, it
+   * passes as it is.
+   */
   #isPlayed(leg: MediaLeg, event: ReceivedInfo): boolean {
     const digit = event.method === 'INFO' ? digitIn(event.headers, event.body) : undefined
     const { current: session } = leg

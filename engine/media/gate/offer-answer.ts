@@ -1,4 +1,7 @@
-/** Which commands carry a session description, and whether it is an offer or an answer (RFC 3264). Pure. */
+/**
+ * Which commands carry a session description, and whether it is an offer or an answer (RFC 3264).
+ * Pure.
+ */
 import { silentAnswer } from '../../call/sdp.ts'
 import type { LegCommand } from '../../call/signalling.ts'
 import { type MediaLeg, otherLeg, type RelayResult, type Session } from './session.ts'
@@ -98,7 +101,10 @@ export function withDescription<C extends LegCommand>(command: C, sdp: string | 
   return 'sdp' in command ? { ...command, sdp: sdp ?? '' } : { ...command, body: sdp }
 }
 
-/** The command with an SDP without media, for the streams of `sdp`: the SDP of the peer cannot be sent. */
+/**
+ * The command with an SDP without media, for the streams of `sdp`: the SDP of the peer cannot be
+ * sent.
+ */
 export const silenced = (command: Describing, sdp: string): LegCommand => ({
   ...withDescription(command, sdp === '' ? undefined : silentAnswer(sdp)),
   sdpOwner: undefined,
@@ -129,8 +135,8 @@ export function answerOf(
 }
 
 /**
- * As rtpengine reads it: 10.5 refuses lines that are none and `c=in ip4`, and writes a wrong `m=` where two blanks are
- * together.
+ * As rtpengine reads it: 10.5 refuses lines that are none and `c=in ip4`, and writes a wrong `m=`
+ * where two blanks are together.
  */
 function tidied(sdp: string): string {
   if (!isUntidy.test(sdp)) return sdp
@@ -153,7 +159,10 @@ export const deleteOf = (id: string): NgRequest => ({
   'delete-delay': 0,
 })
 
-/** The answer has the statistics: rtpengine returns them only for a tag. Both tags exist once both sides have an answer. */
+/**
+ * The answer has the statistics: rtpengine returns them only for a tag. Both tags exist once both
+ * sides have an answer.
+ */
 export const deleteWithStatistics = ({ id, legs }: Pick<Session, 'id' | 'legs'>): NgRequest => ({
   ...deleteOf(id),
   'from-tag': legs[0],
@@ -170,8 +179,9 @@ export function rewrittenIn(answer: NgAnswer): RelayResult {
 }
 
 /**
- * Whoever is behind a relay is not named by its description: user name of o=, subject, information, page, address and
- * number of its session (RFC 4566 §5.2 to §5.6). rtpengine replaces addresses alone.
+ * Whoever is behind a relay is not named by its description: user name of o=, subject, information,
+ * page, address and number of its session (RFC 4566 §5.2 to §5.6). rtpengine replaces addresses
+ * alone.
  */
 function withoutNames(sdp: string): string {
   const media = sdp.indexOf('\nm=')

@@ -105,7 +105,10 @@ export class Offers {
     this.#relay({ leg, other, sdp, flags, finish }, usable, new Set())
   }
 
-  /** The relay has answered: performs this step and those that have waited for it. If the leg is over, nothing happens. */
+  /**
+   * The relay has answered: performs this step and those that have waited for it. If the leg is
+   * over, nothing happens.
+   */
   #finish(leg: MediaLeg, step: Step, run: () => void): void {
     step.isReady = true
     step.run = run
@@ -144,8 +147,8 @@ export class Offers {
   }
 
   /**
-   * Whether a body that no relay can read must not pass. In an emergency call it may: the INVITE contains the location of
-   * the caller and the SDP (RFC 6442).
+   * Whether a body that no relay can read must not pass. In an emergency call it may: the INVITE
+   * contains the location of the caller and the SDP (RFC 6442).
    */
   mustRelay(leg: MediaLeg, otherId: string): boolean {
     const { legs, calls } = this.#deps
@@ -286,7 +289,8 @@ export class Offers {
   /** Asks the relay to convert the answer of `leg` for the other leg. */
   #ask(leg: MediaLeg, session: Session, sdp: string): void {
     const { sessions, legs } = this.#deps
-    // The relay has this SDP as an offer: the early media of click-to-call is offered to the other leg.
+    // The relay has this SDP as an offer: the early media of click-to-call is offered to the other
+    // leg.
     if (session.offer?.from === leg.id) return
     const before = session.answer
     const isRepeated = before?.from === leg.id && before.sdp === sdp
@@ -297,7 +301,8 @@ export class Offers {
     const [offerer, answerer] = [this.#partyWith(other, offered), this.#partyWith(leg, sdp)]
     const answer: Answer = { from: leg.id, sdp, outcome: undefined, waiting: [] }
     session.answer = answer
-    // To a second answer, such as the 200 of another phone, rtpengine 10.5 applies the codecs of the first.
+    // To a second answer, such as the 200 of another phone, rtpengine 10.5 applies the codecs of
+    // the first.
     if (before?.from === leg.id)
       sessions.ask(session, offerOf(session, other.id, offered, offerFlags(offerer, answerer)))
     const request = answerOf(session, leg.id, sdp, answerFlags(offerer, answerer))
@@ -406,7 +411,10 @@ export function offerFlags(offerer: MediaParty, answerer: MediaParty): NgDiction
   }
 }
 
-/** The answerer's description goes to the party whose offer it answers, in the profile of that offer. */
+/**
+ * The answerer's description goes to the party whose offer it answers, in the profile of that
+ * offer.
+ */
 export function answerFlags(offerer: MediaParty, answerer: MediaParty): NgDictionary {
   const offered = offerer.description?.profile ?? 'rtp'
   return { ...common(answerer, convertsDigits(offerer, answerer)), ...ofAnswer[offered] }
@@ -415,7 +423,8 @@ export function answerFlags(offerer: MediaParty, answerer: MediaParty): NgDictio
 function common({ natAddress }: Pick<MediaParty, 'natAddress'>, hasDigits: boolean): NgDictionary {
   const family = natAddress?.includes(':') ? 'IP6' : 'IP4'
   const flags = [
-    // The relay learns the source of a party's packets for some seconds; then packets of strangers are dropped.
+    // The relay learns the source of a party's packets for some seconds; then packets of strangers
+    // are dropped.
     'strict source',
     ...(hasDigits ? ['inject DTMF'] : []),
     // `media address` has no effect in 10.5.
@@ -436,7 +445,10 @@ const protocols: Readonly<Record<SdpProfile, string>> = {
   webrtc: 'UDP/TLS/RTP/SAVPF',
 }
 
-/** RFC 4568 suites without encryption, or that no phone has: left out, an offer still fits into one datagram. */
+/**
+ * RFC 4568 suites without encryption, or that no phone has: left out, an offer still fits into one
+ * datagram.
+ */
 const refusedSuites = [
   'no-NULL_HMAC_SHA1_80',
   'no-NULL_HMAC_SHA1_32',

@@ -58,8 +58,8 @@ export function restoreMedia(
 const originLine = /^o=(\S+ \S+) (\d+) ([^\r\n]*)/m
 
 /**
- * Returns `sdp` as it is sent to the peer of a leg: with the version after the last SDP sent (RFC 3264 §8). The ports of a
- * relay differ between sessions, so versions are counted here.
+ * Returns `sdp` as it is sent to the peer of a leg: with the version after the last SDP sent (RFC
+ * 3264 §8). The ports of a relay differ between sessions, so versions are counted here.
  */
 export function nextFor(leg: MediaLeg, sdp: string): string {
   const last = leg.hasOwnVersions ? lastOf(leg) : undefined
@@ -69,7 +69,10 @@ export function nextFor(leg: MediaLeg, sdp: string): string {
   return next.sdp
 }
 
-/** The fingerprint of the last SDP sent to a leg: computed only if it is saved or followed by another SDP. */
+/**
+ * The fingerprint of the last SDP sent to a leg: computed only if it is saved or followed by
+ * another SDP.
+ */
 function lastOf(leg: MediaLeg): SdpFingerprint | undefined {
   if (leg.lastSdpSent !== '') leg.lastSent ??= nextSdp(undefined, leg.lastSdpSent).lastSent
   return leg.lastSent

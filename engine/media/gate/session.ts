@@ -86,7 +86,10 @@ export interface MediaLeg {
   facts: PartyFacts
   /** The session of its last agreement. */
   current: Session | undefined
-  /** The session of an unanswered offer to the leg, and the carrier of the answer: `invite`, `ack`, or a transaction of ours. */
+  /**
+   * The session of an unanswered offer to the leg, and the carrier of the answer: `invite`, `ack`,
+   * or a transaction of ours.
+   */
   offered: Session | undefined
   offeredIn: 'invite' | 'ack' | (string & {})
   /** The leg is that of a received INVITE with an offer. */
@@ -101,7 +104,9 @@ export interface MediaLeg {
   lastSdpSent: string
   /** The fingerprint of that SDP; undefined until it is needed. */
   lastSent: SdpFingerprint | undefined
-  /** A relay has changed an SDP for the leg: the versions of its SDPs are counted here from now on. */
+  /**
+   * A relay has changed an SDP for the leg: the versions of its SDPs are counted here from now on.
+   */
   hasOwnVersions: boolean
   /** The leg with which it exchanged media at a relay, and which is over. */
   lostPeer: string | undefined

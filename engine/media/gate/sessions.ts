@@ -1,4 +1,7 @@
-/** The sessions at the relays: by the calls whose legs they join, from the first request to the answer of `delete`. */
+/**
+ * The sessions at the relays: by the calls whose legs they join, from the first request to the
+ * answer of `delete`.
+ */
 import type { ActiveCalls } from '../../call/active-calls.ts'
 import { callUuidOf } from '../../call/call-machine/leg.ts'
 import type { CallMedia, ClosedSession, MediaObserver } from '../call-media.ts'
@@ -124,8 +127,8 @@ export class Sessions implements CallMedia {
   }
 
   /**
-   * Those that were closed since the last tick of the timers, together: the relay and this process wake up once for all
-   * of them, which is most of what a request costs.
+   * Those that were closed since the last tick of the timers, together: the relay and this process
+   * wake up once for all of them, which is most of what a request costs.
    */
   readonly deleteClosed = (): void => {
     for (const session of this.#closing.splice(0)) this.#delete(session)
@@ -137,7 +140,8 @@ export class Sessions implements CallMedia {
     this.ask(session, request, (answer) => {
       this.#deleted(session, answer.kind === 'ok' ? answer.values : undefined)
       if (answer.kind === 'timeout') this.#deleteLater(session, DELETE_TRIES)
-      // The last process may have subscribed to it: the relay then keeps a session that is deleted by a tag.
+      // The last process may have subscribed to it: the relay then keeps a session that is deleted
+      // by a tag.
       else if (!this.#isOfThisProcess(session.id))
         this.#deps.ask(session.relay, deleteOf(session.id), ignore)
     })
@@ -226,7 +230,10 @@ export class Sessions implements CallMedia {
   }
 }
 
-/** This number of names fits into one datagram. rtpengine lists them in an order of its own: deleted ones make room for others. */
+/**
+ * This number of names fits into one datagram. rtpengine lists them in an order of its own: deleted
+ * ones make room for others.
+ */
 const PAGE = 800
 /** The most pages of one pass. */
 const MAX_PAGES = 200

@@ -1,6 +1,7 @@
 /**
- * Ends answered calls whose media at a relay has stopped: no packet from either party for `timeoutMs`, and no hold. Each call
- * is polled once in that time: next when its last packet would be too old.
+ * Ends answered calls whose media at a relay has stopped: no packet from either party for
+ * `timeoutMs`, and no hold. Each call is polled once in that time: next when its last packet would
+ * be too old.
  */
 import type { Deadline, Deadlines } from '../../call/deadlines.ts'
 import type { LiveCall } from '../../call/call-machine/state.ts'
@@ -35,7 +36,10 @@ interface Watch {
   packets: number
   /** The time of the last poll, or of the pairing. */
   polledAt: number
-  /** The last time at which media was present or not expected: the pairing, the last known packet, a hold. */
+  /**
+   * The last time at which media was present or not expected: the pairing, the last known packet, a
+   * hold.
+   */
   activeAt: number
   /** When its sessions last existed. Infinite: they are lost. */
   knownAt: number
@@ -65,8 +69,8 @@ export class MediaTimeout {
   readonly #deps: MediaTimeoutDeps
   readonly #watches = new ReleasingMap<string, Watch>()
   /**
-   * By relay: the least age of a packet by our clock, which is the delay of the clock of the relay. Packets are never
-   * younger, so that a call may live too long, but never too short.
+   * By relay: the least age of a packet by our clock, which is the delay of the clock of the relay.
+   * Packets are never younger, so that a call may live too long, but never too short.
    */
   readonly #behindMs = new Map<string, number>()
 
@@ -146,7 +150,8 @@ export class MediaTimeout {
     const isGone = activities.every((activity) => activity.isGone)
     const isSame = isGone || packets === watch.packets
     const lastAt = Math.max(...activities.map((activity) => activity.lastAt))
-    // Packets have come since the last poll. If the times contradict that, a clock was set: its delay is learnt anew.
+    // Packets have come since the last poll. If the times contradict that, a clock was set: its
+    // delay is learnt anew.
     const activeAt = packets > watch.packets ? Math.max(lastAt, watch.polledAt) : lastAt
     if (activeAt > lastAt + CLOCK_ERROR_MS)
       for (const { relay } of sessions) this.#behindMs.delete(relay.name)
@@ -163,7 +168,10 @@ export class MediaTimeout {
     return onLost(callUuid, charge === 'end' ? now() : watch.activeAt)
   }
 
-  /** By a hold, or in the INVITE. Such a call continues and is charged, or its caller would have minutes for nothing. */
+  /**
+   * By a hold, or in the INVITE. Such a call continues and is charged, or its caller would have
+   * minutes for nothing.
+   */
   #isSilenceExpected({ display }: LiveCall, sessions: readonly MediaSession[]): boolean {
     const legs = sessions.flatMap((session) => session.legs)
     return display === 'HELD' || legs.some((id) => isHold(this.#deps.calls.leg(id)?.media ?? ''))

@@ -1,7 +1,7 @@
 /**
- * Quality reports of phones, for the directions that no relay has measured: in BYE, in the answer to it, or by PUBLISH
- * (RFC 6035). A record waits only for phones that have reported before, half a second at most. Later reports are only in the
- * trace of the call.
+ * Quality reports of phones, for the directions that no relay has measured: in BYE, in the answer
+ * to it, or by PUBLISH (RFC 6035). A record waits only for phones that have reported before, half a
+ * second at most. Later reports are only in the trace of the call.
  */
 import type { Quality } from '../../../schema/contracts/charging.ts'
 import type { CallQuality, StreamQuality } from '../../../schema/contracts/field-values.ts'
@@ -61,7 +61,10 @@ export class PhoneReports {
     else if (legId === callee) this.take(parties, 'callee', stream, undefined)
   }
 
-  /** `local`: the stream that the party has received; `remote`: the stream that its peer has received, if known. */
+  /**
+   * `local`: the stream that the party has received; `remote`: the stream that its peer has
+   * received, if known.
+   */
   take(
     { callUuid, peers }: CallParties,
     by: Side,
@@ -120,8 +123,9 @@ function bounded<T extends Map<string, unknown> | Set<string>>(
   return entries
 }
 
-// The RTP statistics that a phone writes into BYE or into its answer: `X-RTP-Stat` (AVM, AudioCodes, Poly, baresip, Snom) and
-// `P-RTP-Stat` (Cisco, Yealink, TelcoBridges). `NAME=value` between commas or semicolons; undocumented names are ignored.
+// The RTP statistics that a phone writes into BYE or into its answer: `X-RTP-Stat` (AVM,
+// AudioCodes, Poly, baresip, Snom) and `P-RTP-Stat` (Cisco, Yealink, TelcoBridges). `NAME=value`
+// between commas or semicolons; undocumented names are ignored.
 
 /** A longer value is no statistic. */
 const MAX_LENGTH = 1_000
@@ -130,7 +134,10 @@ const MAX_JITTER_MS = 60_000
 
 const names = new Set(['X-RTP-STAT', 'P-RTP-STAT'])
 
-/** Reads the headers of a BYE or of its answer. Undefined: there is no report. Repeated headers count once. */
+/**
+ * Reads the headers of a BYE or of its answer. Undefined: there is no report. Repeated headers
+ * count once.
+ */
 export function readRtpStat(headers: Readonly<Record<string, string>>): StreamQuality | undefined {
   for (const name in headers)
     if (name.length === 10 && names.has(name.toUpperCase())) return readValue(headers[name] ?? '')

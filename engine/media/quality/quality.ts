@@ -78,7 +78,9 @@ export function measuredQuality(
     ?.then((sessions) => combined(sessions, { caller, callee }))
 }
 
-/** If a call had several sessions, the one with the most packets of a party counts for that party. */
+/**
+ * If a call had several sessions, the one with the most packets of a party counts for that party.
+ */
 function combined(
   sessions: readonly ClosedSession[],
   legs: LiveCall['legs'],
@@ -103,7 +105,8 @@ function tagsOf([first, second]: readonly [string, string], legs: LiveCall['legs
 const longest = (streams: readonly (StreamQuality | null)[]): StreamQuality | null =>
   streams.reduce((most, each) => ((each?.packets ?? 0) > (most?.packets ?? 0) ? each : most), null)
 
-// PUBLISH with a voice quality report (RFC 6035 §4, RFC 3903): from a party of the call that it is about, or refused.
+// PUBLISH with a voice quality report (RFC 6035 §4, RFC 3903): from a party of the call that it is
+// about, or refused.
 
 interface PublishDeps {
   readonly routing: IdentifyDeps['routing']

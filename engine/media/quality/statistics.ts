@@ -1,8 +1,9 @@
 /**
  * Reads the statistics in a relay's answer to `query` or `delete`.
  *
- * rtpengine stores a receiver report under the SSRC of its sender. The report is about the stream that this party receives,
- * and so about the stream of the other one. A phone without RTCP sends no reports.
+ * rtpengine stores a receiver report under the SSRC of its sender. The report is about the stream
+ * that this party receives, and so about the stream of the other one. A phone without RTCP sends no
+ * reports.
  */
 import type { CallQuality, StreamQuality } from '../../../schema/contracts/field-values.ts'
 import { dictionaryOf, listOf } from '../relay/bencode.ts'
@@ -69,9 +70,9 @@ function lossOf(report: NgDictionary, packets: number): number | null {
 }
 
 /**
- * When the relay has taken the last packet of media from either party, in seconds UTC by its clock, and how many it has
- * taken in all: of video and fax (UDPTL), too. Both are 0 if none has come: a stream without packets has the time at which
- * it was opened.
+ * When the relay has taken the last packet of media from either party, in seconds UTC by its clock,
+ * and how many it has taken in all: of video and fax (UDPTL), too. Both are 0 if none has come: a
+ * stream without packets has the time at which it was opened.
  */
 export function lastPacketOf(values: NgDictionary, tags: readonly string[]) {
   const streams = tags

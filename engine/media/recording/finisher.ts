@@ -1,6 +1,6 @@
 /**
- * Converts the captures of ended calls to files, one after the other. Captures are removed when the file and its row are
- * safe: any step may be repeated, by this process or by the next one.
+ * Converts the captures of ended calls to files, one after the other. Captures are removed when the
+ * file and its row are safe: any step may be repeated, by this process or by the next one.
  */
 import { readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -133,7 +133,9 @@ export class Finisher {
     return undefined
   }
 
-  /** A retry would change nothing. The captures stay as orphans, so that a person can inspect them. */
+  /**
+   * A retry would change nothing. The captures stay as orphans, so that a person can inspect them.
+   */
   async #giveUp(
     { callUuid, tenantId, tracks }: UnfinishedRecording,
     result: Unconverted,
@@ -248,7 +250,10 @@ export class RecordingStore {
     return (await this.#statements.end.get({ callUuid }))?.end_stamp
   }
 
-  /** Notes in the record of the call that it has no recording. Resolves with false while that record is not stored. */
+  /**
+   * Notes in the record of the call that it has no recording. Resolves with false while that record
+   * is not stored.
+   */
   async fail(callUuid: string, error: RecordingError): Promise<boolean> {
     return (await this.#statements.fail.run({ callUuid, error })) > 0
   }

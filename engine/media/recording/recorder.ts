@@ -1,6 +1,6 @@
 /**
- * Starts and stops recordings at the relay during calls. A failure is logged and costs the recording: no call waits for it or
- * ends by it.
+ * Starts and stops recordings at the relay during calls. A failure is logged and costs the
+ * recording: no call waits for it or ends by it.
  */
 import type { Schedule } from '../../../schema/clock.ts'
 import type {
@@ -238,7 +238,10 @@ export class Recorder {
     return started
   }
 
-  /** False: the relay does not record. The track is noted before: a crash leaves no capture without a note. */
+  /**
+   * False: the relay does not record. The track is noted before: a crash leaves no capture without
+   * a note.
+   */
   async #started(recording: Recording, session: MediaSession): Promise<boolean> {
     const { callUuid, tracks, intended, halted } = recording
     if (!isRecordedIn(recording, session)) {
@@ -275,7 +278,9 @@ export class Recorder {
     return result === 'ok'
   }
 
-  /** The relay endpoints to which each party sends its media. Undefined: the relay has not answered. */
+  /**
+   * The relay endpoints to which each party sends its media. Undefined: the relay has not answered.
+   */
   async #trackOf(callUuid: string, session: MediaSession): Promise<RecordedTrack | undefined> {
     const { id: sessionId, relay, legs } = session
     const answer = await relay.request({ command: 'query', 'call-id': sessionId })
@@ -406,7 +411,8 @@ function endpointsOf(tag: NgValue | undefined): readonly RelayEndpoint[] {
 
 /**
  * The recording tone for both parties: 0.2 s of 1400 Hz (ITU-T E.180 supplement 2), as a WAV.
- * Text of the ng protocol is UTF-8: with 7 bits per sample, and these lengths, each byte is one character of ASCII.
+ * Text of the ng protocol is UTF-8: with 7 bits per sample, and these lengths, each byte is one
+ * character of ASCII.
  */
 
 const RATE = 8_000
@@ -440,8 +446,8 @@ const short = (value: number): string => character(value) + character(value >> 8
 
 const long = (value: number): string => short(value & 0xffff) + short(value >>> 16)
 
-// Notes of unfinished recordings, one file for each call, so that the next process finishes them after a crash. A note that
-// cannot be written costs the recording, never the call.
+// Notes of unfinished recordings, one file for each call, so that the next process finishes them
+// after a crash. A note that cannot be written costs the recording, never the call.
 
 interface RecordedTrack extends Track {
   /** `host:port` of the relay. */

@@ -256,8 +256,9 @@ export type ExtensionAt = (
 ) => { readonly callRecording?: CallRecording } | undefined
 
 /**
- * The recording setting of a call, known when its destination is dialled. The call of a supervisor is never recorded: the
- * supervised parties may have chosen not to be recorded. A call that another node records is not recorded twice.
+ * The recording setting of a call, known when its destination is dialled. The call of a supervisor
+ * is never recorded: the supervised parties may have chosen not to be recorded. A call that another
+ * node records is not recorded twice.
  */
 export function recordingWish(
   call: Pick<LiveCall, 'start' | 'origin' | 'destination' | 'dialing'>,
@@ -279,13 +280,16 @@ function extensionOf(uri: string, extensionAt: ExtensionAt) {
 }
 
 /**
- * The strongest setting counts: an extension decides about its own calls, whatever the other party has set. A call without
- * extensions is never recorded.
+ * The strongest setting counts: an extension decides about its own calls, whatever the other party
+ * has set. A call without extensions is never recorded.
  */
 export function recordingOf(wishes: readonly (CallRecording | undefined)[]): CallRecording {
   if (wishes.includes('always')) return 'always'
   return wishes.includes('on_demand') ? 'on_demand' : 'never'
 }
 
-/** Only what goes through a relay can be recorded, and a call cannot be moved there when it is answered. */
+/**
+ * Only what goes through a relay can be recorded, and a call cannot be moved there when it is
+ * answered.
+ */
 export const needsRelay = (recording: CallRecording): boolean => recording !== 'never'

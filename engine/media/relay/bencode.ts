@@ -1,6 +1,6 @@
 /**
- * Bencode (BEP 3) as the ng protocol uses it: strings are UTF-8 text, and the keys of a dictionary stand in any
- * order, as rtpengine writes them.
+ * Bencode (BEP 3) as the ng protocol uses it: strings are UTF-8 text, and the keys of a dictionary
+ * stand in any order, as rtpengine writes them.
  */
 import { isAscii } from 'node:buffer'
 import type { NgDictionary, NgValue } from './relays.ts'
@@ -32,8 +32,8 @@ export function encodeBencode(value: NgValue): string {
 }
 
 /**
- * One value from `start` to the end of the bytes; undefined: they are something else. Dictionaries are without the
- * entries whose keys are in `skippedKeys`, which saves most of the time.
+ * One value from `start` to the end of the bytes; undefined: they are something else. Dictionaries
+ * are without the entries whose keys are in `skippedKeys`, which saves most of the time.
  */
 export function decodeBencode(
   bytes: Buffer,
@@ -73,8 +73,9 @@ function encodeKey(key: string): string {
 const encodeText = (text: string): string => `${Buffer.byteLength(text)}:${text}`
 
 /**
- * Each method gives undefined where the bytes are malformed. They are read as one string, a character for a byte: its
- * parts cost less than as many strings out of the buffer, and statistics have hundreds.
+ * Each method gives undefined where the bytes are malformed. They are read as one string, a
+ * character for a byte: its parts cost less than as many strings out of the buffer, and statistics
+ * have hundreds.
  */
 class Reader {
   readonly #bytes: Buffer

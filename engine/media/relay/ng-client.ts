@@ -1,6 +1,7 @@
 /**
- * Requests to one relay by the ng protocol: a datagram is a cookie, a space, and a dictionary in bencode. A request is
- * repeated with the same cookie, and the relay answers a repetition from its memory, so that nothing is done twice.
+ * Requests to one relay by the ng protocol: a datagram is a cookie, a space, and a dictionary in
+ * bencode. A request is repeated with the same cookie, and the relay answers a repetition from its
+ * memory, so that nothing is done twice.
  */
 import { createSocket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
@@ -23,7 +24,10 @@ export interface NgSocketEvents {
 
 interface NgClientDeps {
   readonly open: (events: NgSocketEvents) => NgSocket
-  /** Never the same again for this relay, in other processes either: relays know requests by their cookies alone. */
+  /**
+   * Never the same again for this relay, in other processes either: relays know requests by their
+   * cookies alone.
+   */
   readonly newCookie: () => string
   readonly now: () => number
   readonly schedule: Schedule
@@ -180,10 +184,16 @@ export interface RelayAddress {
   readonly port: number
 }
 
-/** Answers to `delete` have some kilobytes each, and hundreds may come between two turns of the event loop. */
+/**
+ * Answers to `delete` have some kilobytes each, and hundreds may come between two turns of the
+ * event loop.
+ */
 const RECEIVE_BUFFER_BYTES = 2 * 1024 * 1024
 
-/** A connected socket: the kernel drops datagrams from other addresses, and reports at once if nothing listens there. */
+/**
+ * A connected socket: the kernel drops datagrams from other addresses, and reports at once if
+ * nothing listens there.
+ */
 export function openNgSocket({ address, port }: RelayAddress, events: NgSocketEvents): NgSocket {
   const family = isIPv6(address) ? 6 : 4
   const socket = createSocket({
@@ -200,7 +210,8 @@ export function openNgSocket({ address, port }: RelayAddress, events: NgSocketEv
       try {
         socket.send(datagram)
       } catch {
-        // The socket is not connected yet, or closed: the request is repeated, or ends by its timeout.
+        // The socket is not connected yet, or closed: the request is repeated, or ends by its
+        // timeout.
       }
     },
     close: () => {

@@ -160,7 +160,10 @@ export function createRelays(
 
 // One relay: its requests, its state and its counters.
 
-/** The relay answers, for the first time or again; it no longer answers; it has restarted, and its sessions are lost. */
+/**
+ * The relay answers, for the first time or again; it no longer answers; it has restarted, and its
+ * sessions are lost.
+ */
 type RelayChange = 'answers' | 'silent' | 'restarted'
 
 interface MonitoredRelayDeps
@@ -169,7 +172,10 @@ interface MonitoredRelayDeps
   readonly onChange: (change: RelayChange) => void
 }
 
-/** A relay is pinged after this silence, and has 600 ms to answer: a dead one is noticed within a second. */
+/**
+ * A relay is pinged after this silence, and has 600 ms to answer: a dead one is noticed within a
+ * second.
+ */
 const PING_AFTER_MS = 200
 const FIGURES_EVERY_MS = 5_000
 /** Then a name that has no address counts as silent. */
@@ -264,7 +270,10 @@ class MonitoredRelay implements Relay {
     return new Promise((resolve) => this.ask(command, resolve))
   }
 
-  /** Asks a relay that is silent for a sign of life. Called several times a second, with the addresses of its host. */
+  /**
+   * Asks a relay that is silent for a sign of life. Called several times a second, with the
+   * addresses of its host.
+   */
   check(addresses: readonly string[]): void {
     this.#follow(addresses)
     const now = this.#deps.now()
@@ -362,7 +371,10 @@ class MonitoredRelay implements Relay {
   }
 }
 
-/** Reads an answer to `statistics`. `sessionsSoFar`: since the start of the relay. Undefined: this version has other figures. */
+/**
+ * Reads an answer to `statistics`. `sessionsSoFar`: since the start of the relay. Undefined: this
+ * version has other figures.
+ */
 function figuresOf(values: NgDictionary) {
   const { statistics } = values
   if (!isDictionary(statistics)) return undefined

@@ -1,7 +1,8 @@
 /**
- * Supervisors who listen: each has a mixer, to which the relay of the supervised call sends both parties (`subscribe
- * request`, `subscribe answer`). The call and its legs do not notice it. When the call gets another session, after a
- * transfer or on another relay, the mixer is subscribed there.
+ * Supervisors who listen: each has a mixer, to which the relay of the supervised call sends both
+ * parties (`subscribe request`, `subscribe answer`). The call and its legs do not notice it. When
+ * the call gets another session, after a transfer or on another relay, the mixer is subscribed
+ * there.
  */
 import type {
   AudioTarget,
@@ -35,7 +36,10 @@ interface Listener extends MonitoredCall {
 export class Listening implements ListeningPort {
   readonly #deps: ListeningDeps
   readonly #listeners = new Map<string, Listener>()
-  /** Subscribed sessions: if they are deleted by the tag of a party, the relay keeps the subscriptions. */
+  /**
+   * Subscribed sessions: if they are deleted by the tag of a party, the relay keeps the
+   * subscriptions.
+   */
   readonly #subscribed = new Set<string>()
 
   constructor(deps: ListeningDeps) {
@@ -105,7 +109,9 @@ export class Listening implements ListeningPort {
     return listener.work
   }
 
-  /** Moves a listener to the present session of its call. Deleted sessions have no subscriptions. */
+  /**
+   * Moves a listener to the present session of its call. Deleted sessions have no subscriptions.
+   */
   async #moveNow(listener: Listener): Promise<void> {
     const { id, session: before } = listener
     const session = listener.isClosed ? undefined : this.#sessionOf(listener.callUuid)
@@ -124,7 +130,10 @@ export class Listening implements ListeningPort {
     this.#deps.mixers.setSources(id, sources)
   }
 
-  /** Which of the two is this side of the call: after a transfer the other one may be of another call. */
+  /**
+   * Which of the two is this side of the call: after a transfer the other one may be of another
+   * call.
+   */
   #legOf({ legs }: MediaSession, callUuid: string, side: Exclude<SpySide, 'both'>) {
     const { calls } = this.#deps
     const own = legs.find((legId) => calls.leg(legId)?.callUuid === callUuid)
@@ -132,7 +141,10 @@ export class Listening implements ListeningPort {
     return isOwn ? own : legs.find((legId) => legId !== own)
   }
 
-  /** Subscribes a mixer, and returns the source addresses of the relay: behind NAT its SDP names another address. */
+  /**
+   * Subscribes a mixer, and returns the source addresses of the relay: behind NAT its SDP names
+   * another address.
+   */
   async #subscribe(
     { id, callUuid, side, endpoint }: Listener,
     session: MediaSession,

@@ -1,4 +1,6 @@
-/** Mixes two parties to one stream of G.711. Each has a jitter buffer; then the samples are added. */
+/**
+ * Mixes two parties to one stream of G.711. Each has a jitter buffer; then the samples are added.
+ */
 import { decoderOf, encode, type G711, readRtp } from '../recording/audio/rtp.ts'
 
 /** 20 ms. */

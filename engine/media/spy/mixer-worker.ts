@@ -1,4 +1,7 @@
-/** The thread that mixes audio for supervisors. One socket for each receives from the relay and sends the mix. */
+/**
+ * The thread that mixes audio for supervisors. One socket for each receives from the relay and
+ * sends the mix.
+ */
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { isIPv6 } from 'node:net'

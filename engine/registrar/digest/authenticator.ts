@@ -1,6 +1,6 @@
 /**
- * Authenticates the sender of a request by digest. An unknown user costs the same work and gets the same answer as a
- * wrong password, so that an answer does not tell which extensions exist.
+ * Authenticates the sender of a request by digest. An unknown user costs the same work and gets the
+ * same answer as a wrong password, so that an answer does not tell which extensions exist.
  */
 import {
   type Algorithm,
@@ -17,7 +17,9 @@ import { recentlyUsed } from '../../../schema/recently-used.ts'
 
 interface AuthenticatorDeps {
   readonly directory: Pick<ExtensionDirectory, 'find'>
-  /** At least 32 random bytes of this process, hexadecimal: after a restart every nonce is stale. */
+  /**
+   * At least 32 random bytes of this process, hexadecimal: after a restart every nonce is stale.
+   */
   readonly secret: string
   readonly nonceLifetimeMs: number
   /** Milliseconds UTC. */
@@ -129,13 +131,16 @@ const plain: readonly Algorithm[] = ['MD5']
 /** Linphone's phones; baresip from 3.11; PJSUA from 2.11. */
 const readsSeveral =
   /^(linphone|baresip v(3\.(1[1-9]|[2-9]\d)|[4-9]|[1-9]\d)|pjsua v(2\.(1[1-9]|[2-9]\d)|[3-9]))/i
-/** JsSIP and SIP.js; FreeSWITCH and whatever else is made of Sofia-SIP; baresip and PJSUA as they were before. */
+/**
+ * JsSIP and SIP.js; FreeSWITCH and whatever else is made of Sofia-SIP; baresip and PJSUA as they
+ * were before.
+ */
 const failsWithSeveral =
   /jssip|sip\.js|freeswitch|sofia|^baresip v?([0-2]\.|3\.\d\b|3\.10)|pjsua v?([01]\.|2\.\d\b|2\.10)/i
 
 /**
- * A phone that has left so many unanswered gets MD5 alone. A phone that nothing is known of may be made of Sofia-SIP, and
- * gives up at its first challenge: it registers with the next.
+ * A phone that has left so many unanswered gets MD5 alone. A phone that nothing is known of may be
+ * made of Sofia-SIP, and gives up at its first challenge: it registers with the next.
  */
 const UNANSWERED = { known: 3, unknown: 1 } as const
 
@@ -150,13 +155,14 @@ interface Client {
 }
 
 /**
- * Chooses the digest algorithms for a phone, one challenge each (RFC 8760 §2.4). A phone that is known to read
- * several challenges: the strongest first. One that is known to fail with several: MD5 alone. All others:
- * MD5 first, because who reads one challenge only takes the first one.
+ * Chooses the digest algorithms for a phone, one challenge each (RFC 8760 §2.4). A phone that is
+ * known to read several challenges: the strongest first. One that is known to fail with several:
+ * MD5 alone. All others: MD5 first, because who reads one challenge only takes the first one.
  *
- * There is no order that all would take. SIPp 3.6 ends its test at a first challenge with SHA-256; PJSIP before
- * 2.11 gives up at any; JsSIP and SIP.js take the last one; Sofia-SIP, and libre before 3.11, fail with any second
- * challenge for one realm. MD5 first weakens nothing: a client that knows the password may always answer with it.
+ * There is no order that all would take. SIPp 3.6 ends its test at a first challenge with SHA-256;
+ * PJSIP before 2.11 gives up at any; JsSIP and SIP.js take the last one; Sofia-SIP, and libre
+ * before 3.11, fail with any second challenge for one realm. MD5 first weakens nothing: a client
+ * that knows the password may always answer with it.
  */
 class PhoneAlgorithms {
   /** Challenges in a row that stayed unanswered, by phone; the least recently challenged first. */

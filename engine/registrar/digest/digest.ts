@@ -44,7 +44,9 @@ export function credentialsFor(realm: string, header: string | undefined): Crede
   return undefined
 }
 
-/** The fields of each `Digest` in a header, by names in small letters: credentials, or challenges. */
+/**
+ * The fields of each `Digest` in a header, by names in small letters: credentials, or challenges.
+ */
 export function* digestFields(header: string): Generator<ReadonlyMap<string, string>> {
   if (header.length > MAX_HEADER) return
   for (const start of header.matchAll(/(?:^|,)\s*Digest\s+/gi))

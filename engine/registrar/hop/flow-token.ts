@@ -1,7 +1,8 @@
 /**
- * Flow tokens (RFC 5626 §5.1): data about a phone that a node sends to another one, or to itself, in a Route.
- * Only nodes can read and make one: it is encrypted and authenticated with a key that is derived from SECRET_KEY.
- * Each is bound to the node that reads it, and to the phone's Contact or to the Call-ID. Pure.
+ * Flow tokens (RFC 5626 §5.1): data about a phone that a node sends to another one, or to itself,
+ * in a Route. Only nodes can read and make one: it is encrypted and authenticated with a key that
+ * is derived from SECRET_KEY. Each is bound to the node that reads it, and to the phone's Contact
+ * or to the Call-ID. Pure.
  */
 import { hkdfSync } from 'node:crypto'
 import { SecretBox } from '../../../schema/secrets/key.ts'
@@ -13,7 +14,9 @@ export interface Home {
   readonly extension: string
 }
 
-/** Asks the node that holds the flow of a phone to send it a request. For the phone's Contact alone. */
+/**
+ * Asks the node that holds the flow of a phone to send it a request. For the phone's Contact alone.
+ */
 export interface CallToken extends Home {
   readonly kind: 'call'
   /** The node that has made it: no other one may use it. */
@@ -72,7 +75,10 @@ export class FlowTokens {
     return prefixes[scope] + bytes.toString('base64url')
   }
 
-  /** `none`: the text does not look like a token. Undefined: it is forged, damaged, or for another use. */
+  /**
+   * `none`: the text does not look like a token. Undefined: it is forged, damaged, or for another
+   * use.
+   */
   read(text: string, use: TokenUse): FlowToken | 'none' | undefined {
     const scope = scopeOf(text)
     if (scope === undefined) return 'none'

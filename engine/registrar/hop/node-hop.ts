@@ -52,7 +52,10 @@ export interface KnownNode {
   readonly name: string
   /** A SIP URI without a user, by which other nodes reach it; null: by none. */
   readonly sipUri: string | null
-  /** Addresses that its requests may come from, besides that of its SIP URI; some may be unreachable for other nodes. */
+  /**
+   * Addresses that its requests may come from, besides that of its SIP URI; some may be unreachable
+   * for other nodes.
+   */
   readonly addresses: readonly string[]
   /** Its heartbeat is recent. */
   readonly isAlive: boolean
@@ -86,9 +89,15 @@ interface Suspicion {
 
 /** Every packet of a stranger asks whether it comes from a node. */
 const REFRESH_MS = 500
-/** A node may have died after a heartbeat that is read here later: one of so much later proves that it lives. */
+/**
+ * A node may have died after a heartbeat that is read here later: one of so much later proves that
+ * it lives.
+ */
 const PROOF_MS = 2_500
-/** After so long a suspected node is tried again: without the database server there are no heartbeats. */
+/**
+ * After so long a suspected node is tried again: without the database server there are no
+ * heartbeats.
+ */
 const SUSPECT_MS = 10_000
 /** A token proves for so long that its source is a node. */
 const PROVEN_MS = 600_000
@@ -121,10 +130,11 @@ export class PeerNodes {
   }
 
   /**
-   * Whether only requests of a node come from this address: that of another node's SIP URI, or one that a node announces
-   * and from where it has shown a token lately. A machine announces addresses of containers and tunnels, too, by which
-   * strangers may come here; and an address that several nodes announce identifies none. This node sends itself nothing:
-   * a request from its own address was sent, or passed on, by another program of the machine.
+   * Whether only requests of a node come from this address: that of another node's SIP URI, or one
+   * that a node announces and from where it has shown a token lately. A machine announces addresses
+   * of containers and tunnels, too, by which strangers may come here; and an address that several
+   * nodes announce identifies none. This node sends itself nothing: a request from its own address
+   * was sent, or passed on, by another program of the machine.
    */
   has(address: string): boolean {
     this.#follow()
@@ -135,7 +145,10 @@ export class PeerNodes {
     )
   }
 
-  /** Whether a node announces this address; that of our own SIP URI counts only if another node announces it, too. */
+  /**
+   * Whether a node announces this address; that of our own SIP URI counts only if another node
+   * announces it, too.
+   */
   isAnnounced(address: string): boolean {
     this.#follow()
     const source = canonicalAddress(address)
@@ -156,8 +169,8 @@ export class PeerNodes {
   }
 
   /**
-   * Whether this run of a node is over, or silent for so long that it may be dead. That it did not answer one request does
-   * not count: what it has passed on may go on.
+   * Whether this run of a node is over, or silent for so long that it may be dead. That it did not
+   * answer one request does not count: what it has passed on may go on.
    */
   isLost(name: string, run: number | undefined): boolean {
     const known = this.#deps.nodes().find((node) => node.name === name)

@@ -1,12 +1,14 @@
 /**
- * Phones across nodes. A phone behind NAT, or on a stream, is reached only from the node that holds its flow. Another
- * node sends requests for it there, with a flow token as Route, and the holder forwards them as an edge proxy does
- * (RFC 5626 §5.3). The node that sends has authorized the call, and charges and records it; the holder does none of it.
+ * Phones across nodes. A phone behind NAT, or on a stream, is reached only from the node that holds
+ * its flow. Another node sends requests for it there, with a flow token as Route, and the holder
+ * forwards them as an edge proxy does (RFC 5626 §5.3). The node that sends has authorized the call,
+ * and charges and records it; the holder does none of it.
  *
- * A stranger, or a phone, gains nothing by a token that it has seen. The token of a call is never shown to a phone;
- * it lives for a minute, leads to one Contact, and is taken from the address of the node alone that has made it. Those
- * in a dialog lead to that node's SIP port or to that phone, whatever else the request says, and only for one Call-ID.
- * Tokens of dialogs have no end: a route set never changes (RFC 3261 §12.2), and the longest call must be able to end.
+ * A stranger, or a phone, gains nothing by a token that it has seen. The token of a call is never
+ * shown to a phone; it lives for a minute, leads to one Contact, and is taken from the address of
+ * the node alone that has made it. Those in a dialog lead to that node's SIP port or to that phone,
+ * whatever else the request says, and only for one Call-ID. Tokens of dialogs have no end: a route
+ * set never changes (RFC 3261 §12.2), and the longest call must be able to end.
  */
 import { hostPort } from '../../sip-server/message/index.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
@@ -112,7 +114,10 @@ export class PhoneHop {
     return this.#deps.peer(holder)?.isAlive === true
   }
 
-  /** How a phone is called from here; undefined: not at all, for the node that holds its flow is gone. */
+  /**
+   * How a phone is called from here; undefined: not at all, for the node that holds its flow is
+   * gone.
+   */
   targetOf(binding: Binding, home: Home): ContactTarget | undefined {
     const target = targetOf(binding)
     const { node: holder, contact: uri, path } = binding
@@ -164,7 +169,10 @@ export class PhoneHop {
     }
   }
 
-  /** Outside dialogs. The binding is looked up again: the phone may have left, or its password been changed. */
+  /**
+   * Outside dialogs. The binding is looked up again: the phone may have left, or its password been
+   * changed.
+   */
   #begin(token: CallToken, request: HopRequest): HopVerdict | undefined {
     const { issuer, issuedAt, domain, extension } = token
     const age = this.#deps.wallNow() - issuedAt
@@ -198,8 +206,8 @@ export class PhoneHop {
   }
 
   /**
-   * From the address of the phone when the dialog began, or where it has registered since. A node without a heartbeat may
-   * go on with its calls: it gets the request all the same.
+   * From the address of the phone when the dialog began, or where it has registered since. A node
+   * without a heartbeat may go on with its calls: it gets the request all the same.
    */
   #toNode(token: ToNodeToken, request: HopRequest): HopVerdict | undefined {
     if (!request.isInDialog) return undefined

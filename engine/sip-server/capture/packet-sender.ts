@@ -1,4 +1,6 @@
-/** Sends packets by UDP or TLS to a server that may be unreachable or slow, without waiting for it. */
+/**
+ * Sends packets by UDP or TLS to a server that may be unreachable or slow, without waiting for it.
+ */
 import { createSocket, type Socket } from 'node:dgram'
 import { lookup } from 'node:dns'
 import { isIP } from 'node:net'

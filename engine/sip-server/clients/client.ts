@@ -41,7 +41,10 @@ export class Clients {
     return this.#byId.size
   }
 
-  /** @param clientId the id that the core has chosen for an application that this server has connected to */
+  /**
+   * @param clientId the id that the core has chosen for an application that this server has
+   * connected to
+   */
   add(client: Client, clientId = ++this.#lastId): number {
     this.#byId.set(clientId, client)
     this.#callbacks.connected(clientId, client.isInProcess)
@@ -83,10 +86,13 @@ export class Clients {
   }
 }
 
-// An application in the same process: events and commands are handed over as they are. Towards the application
-// always later, never inside a call that it made: it may register what it waits for after `send`.
+// An application in the same process: events and commands are handed over as they are. Towards the
+// application always later, never inside a call that it made: it may register what it waits for
+// after `send`.
 
-/** An application that speaks the drachtio protocol, one payload at a time, without length prefix. */
+/**
+ * An application that speaks the drachtio protocol, one payload at a time, without length prefix.
+ */
 export interface InProcessClient {
   onPayload(payload: string): void
   onClose(): void

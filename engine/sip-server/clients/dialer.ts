@@ -31,7 +31,9 @@ interface ApplicationAddress {
   readonly port: number
 }
 
-/** `tcp://host:port`, `tls://host:port` or `host:port[;transport=tcp|tls]`; the port is mandatory. */
+/**
+ * `tcp://host:port`, `tls://host:port` or `host:port[;transport=tcp|tls]`; the port is mandatory.
+ */
 function addressOf(uri: string): ApplicationAddress | undefined {
   const parts =
     /^(?:(tcp|tls):\/\/)?(\[[^\]]+\]|[^:/;[\]]+):(\d{1,5})(?:;transport=(tcp|tls))?$/i.exec(uri)

@@ -144,7 +144,9 @@ interface TcpClientOptions {
   readonly keepAliveMs?: number | undefined
   /** A connection that has not sent one whole frame by then is no application. Default: 10 s. */
   readonly firstFrameMs?: number | undefined
-  /** A connection is dropped that reads nothing for so long while data waits for it. Default: 10 s. */
+  /**
+   * A connection is dropped that reads nothing for so long while data waits for it. Default: 10 s.
+   */
   readonly unreadMs?: number | undefined
   /** The unit of frame lengths that the application expects. Default: bytes. */
   readonly frameLength?: FrameLength | undefined

@@ -1,7 +1,7 @@
 /**
- * The headers of an application, sorted into those that the stack decides on and those that pass unchanged.
- * Via, Record-Route, Route, RSeq and Content-Length of an application are dropped: they are the
- * stack's. Outside dialogs `request-writer.ts` reads its Route.
+ * The headers of an application, sorted into those that the stack decides on and those that pass
+ * unchanged. Via, Record-Route, Route, RSeq and Content-Length of an application are dropped: they
+ * are the stack's. Outside dialogs `request-writer.ts` reads its Route.
  */
 import type { AppMessage } from '../application.ts'
 import { capitalized, splitList } from '../message/headers.ts'
@@ -29,7 +29,9 @@ export interface AppHeaders {
   lines: string
 }
 
-/** `localhost` is what the placeholder of that name stands for: host and port of the listener used. */
+/**
+ * `localhost` is what the placeholder of that name stands for: host and port of the listener used.
+ */
 export function sortAppHeaders(message: AppMessage, localhost: string): Readonly<AppHeaders> {
   const sorted: AppHeaders = {
     from: undefined,

@@ -100,7 +100,10 @@ export class SipCore {
       this.#orphanedInvites.receive(message, flow, now)
   }
 
-  /** Ends INVITEs of a crashed process at callees that answer them, if the function is true for their source. */
+  /**
+   * Ends INVITEs of a crashed process at callees that answer them, if the function is true for
+   * their source.
+   */
   endOrphanedInvites(isToBeEnded: (source: Flow) => boolean, now: number): void {
     this.#orphanedInvites.end(isToBeEnded, now)
   }
@@ -149,12 +152,17 @@ export class SipCore {
     this.#parts.applications.connected(clientId, isInProcess)
   }
 
-  /** `routeRequest` has answered; undefined: an application that asked for the method gets the request. */
+  /**
+   * `routeRequest` has answered; undefined: an application that asked for the method gets the
+   * request.
+   */
   routed(transactionId: string, route: RequestRoute | undefined, now: number): void {
     this.#requests.routed(transactionId, route, now)
   }
 
-  /** An application of this process has handled the event of a request, and could have answered it. */
+  /**
+   * An application of this process has handled the event of a request, and could have answered it.
+   */
   handled(clientId: number, transactionId: string, now: number): void {
     this.#responder.handled(clientId, transactionId, now)
   }

@@ -1,7 +1,8 @@
 /**
- * Dialogs whose stream has ended with the process before this one. Their peer comes back by itself (a phone
- * registers again), or gets OPTIONS over a new connection. A dialog whose peer cannot be reached within a minute
- * ends, and its application gets an event as for a session that has expired.
+ * Dialogs whose stream has ended with the process before this one. Their peer comes back by itself
+ * (a phone registers again), or gets OPTIONS over a new connection. A dialog whose peer cannot be
+ * reached within a minute ends, and its application gets an event as for a session that has
+ * expired.
  */
 import type { CoreParts } from './parts.ts'
 import { sessionExpired } from './request-writer.ts'
@@ -51,7 +52,8 @@ class LostFlow implements ClientUser {
     if (dialog.state === 'terminated' || dialog.isFlowBound) return
     const hop = writer.hopInDialog(dialog)
     if ('flow' in hop && hop.flow.connectionId !== 0) return
-    // A long deadline comes up to a quarter of a second early: set again to the same time, it is due at once, for ever.
+    // A long deadline comes up to a quarter of a second early: set again to the same time, it is
+    // due at once, for ever.
     if (this.#endsAt - now < ABOUT_MS) return this.#end(now)
     this.checkAt(now + CHECK_INTERVAL_MS, now)
     if ('problem' in hop) return
@@ -91,9 +93,9 @@ class LostFlow implements ClientUser {
   }
 }
 
-// Applications whose connection was lost. Requests that they had not answered are refused at once. Their calls go
-// on for a grace period, since the media does not pass through them; then the calls end, because no
-// application could end them any more.
+// Applications whose connection was lost. Requests that they had not answered are refused at once.
+// Their calls go on for a grace period, since the media does not pass through them; then the calls
+// end, because no application could end them any more.
 
 interface LostParts extends CoreParts {
   readonly inbound: InboundRequests
@@ -143,7 +145,10 @@ export class LostApplications {
         localBye.send(dialog, 'Application gone', 'silent', now)
   }
 
-  /** 480 where the application was connected to for this request, and did not come (wire/README.md §2). */
+  /**
+   * 480 where the application was connected to for this request, and did not come (wire/README.md
+   * §2).
+   */
   #refuseUnanswered(clientId: number, wasConnected: boolean, now: number): void {
     const { inbound, responder } = this.#parts
     for (const request of inbound.ofClient(clientId))
@@ -152,7 +157,10 @@ export class LostApplications {
       else responder.answer(request, 480, 'Temporarily Unavailable', '', now)
   }
 
-  /** Its INVITEs are cancelled; an answer that it has not acknowledged is, so that the callee does not wait. */
+  /**
+   * Its INVITEs are cancelled; an answer that it has not acknowledged is, so that the callee does
+   * not wait.
+   */
   #settleOwn(clientId: number, now: number): void {
     const { outbound, dialogs } = this.#parts
     for (const request of outbound.ofClient(clientId)) {

@@ -1,6 +1,6 @@
 /**
- * Finds the next hop of a request: the connection that its target has registered over, an address, or the
- * addresses that DNS has for a name (RFC 3263). Targets that failed lately are tried last.
+ * Finds the next hop of a request: the connection that its target has registered over, an address,
+ * or the addresses that DNS has for a name (RFC 3263). Targets that failed lately are tried last.
  */
 import { isIP } from 'node:net'
 import { bareUri } from '../dialog/dialog.ts'
@@ -131,7 +131,10 @@ export class HopFinder {
     return this.#resolving.size
   }
 
-  /** §18.1.1: a large request tries TCP before UDP, unless the transport was asked for or TCP failed lately. */
+  /**
+   * §18.1.1: a large request tries TCP before UDP, unless the transport was asked for or TCP failed
+   * lately.
+   */
   tcpFirst(target: string, text: string, flows: readonly Flow[], now: number): readonly Flow[] {
     if (target === '' || !isLarge(text) || hopOf(target)?.isExplicit === true) return flows
     return flows.flatMap((flow) => [...this.#byTcp(flow, now), flow])
@@ -173,7 +176,9 @@ export class HopFinder {
 
 export const byConnection = (flow: Flow): NextHop => ({ flow, question: undefined, target: '' })
 
-/** The flows that lead elsewhere: a target that has said no would say it by another transport, too. */
+/**
+ * The flows that lead elsewhere: a target that has said no would say it by another transport, too.
+ */
 export const elsewhere = (flows: readonly Flow[], { address, port }: Flow): readonly Flow[] =>
   flows.filter((other) => other.address !== address || other.port !== port)
 
@@ -253,8 +258,9 @@ function secured(transport: string, isSecure: boolean): Protocol {
 }
 
 /**
- * The listener from which `address` is reached: same protocol and family; among those the one in whose
- * local network it is, then the one that shares most leading octets with it. A host name that is not looked up yet fits any family.
+ * The listener from which `address` is reached: same protocol and family; among those the one in
+ * whose local network it is, then the one that shares most leading octets with it. A host name that
+ * is not looked up yet fits any family.
  */
 function chooseListener(
   listeners: readonly Listener[],
@@ -372,8 +378,8 @@ export const transportParam = ({ protocol }: Listener): string =>
   protocol === 'udp' ? '' : `;transport=${protocol}`
 
 /**
- * A URI by which this listener is reached. `isSecure`: what it is for was asked for with `sips`, and must
- * stay so (RFC 3261 §8.1.1.8, §12.1.1, §16.6 step 4), which says TLS by itself.
+ * A URI by which this listener is reached. `isSecure`: what it is for was asked for with `sips`,
+ * and must stay so (RFC 3261 §8.1.1.8, §12.1.1, §16.6 step 4), which says TLS by itself.
  */
 export function ownUri(listener: Listener, user: string, isSecure: boolean): string {
   const place = (user === '' ? '' : `${user}@`) + advertised(listener)

@@ -14,7 +14,10 @@ import { flattened, type SipMessage } from '../message/message.ts'
 import { parseAppMessage } from '../message/parse.ts'
 
 export type Output =
-  /** Send one SIP message. A failure comes back as `SipCore.sendFailed` with the same `reference`, if there is one. */
+  /**
+   * Send one SIP message. A failure comes back as `SipCore.sendFailed` with the same `reference`,
+   * if there is one.
+   */
   | {
       readonly kind: 'send'
       readonly text: string
@@ -44,7 +47,10 @@ export type Output =
 
 export class Outbox {
   readonly #traffic: Traffic
-  /** From `#next` up to `#end`. As long as it has been before: a new array for each transition costs more. */
+  /**
+   * From `#next` up to `#end`. As long as it has been before: a new array for each transition costs
+   * more.
+   */
   readonly #outputs: (Output | undefined)[] = []
   #next = 0
   #end = 0
@@ -83,7 +89,8 @@ export class Outbox {
   }
 }
 
-// Events for applications. Each goes to the application that has the transaction, the dialog or the command.
+// Events for applications. Each goes to the application that has the transaction, the dialog or the
+// command.
 
 /** The command that an answer quotes. */
 export interface CommandRef {
@@ -110,7 +117,10 @@ export class ApplicationEvents {
     this.#outbox = outbox
   }
 
-  /** A request from the network; a text: a CANCEL that was made here in place of one. `isNew`: it begins something. */
+  /**
+   * A request from the network; a text: a CANCEL that was made here in place of one. `isNew`: it
+   * begins something.
+   */
   request(
     clientId: number,
     passed: MessageIds,
@@ -185,7 +195,9 @@ export class ApplicationEvents {
     })
   }
 
-  /** The application's request has left. `sent`: of one whose responses will carry `transactionId`. */
+  /**
+   * The application's request has left. `sent`: of one whose responses will carry `transactionId`.
+   */
   requestSent(
     { clientId, id: commandId }: CommandRef,
     transactionId: string,
@@ -392,8 +404,8 @@ export class Applications {
   }
 
   /**
-   * Asking twice changes nothing: drachtio-srf repeats all its verbs whenever one is added. One that
-   * was connected to for the sake of one request gets no other one.
+   * Asking twice changes nothing: drachtio-srf repeats all its verbs whenever one is added. One
+   * that was connected to for the sake of one request gets no other one.
    */
   addRoute(clientId: number, verb: string): void {
     const application = this.#applications.get(clientId)
@@ -414,8 +426,9 @@ export class Applications {
   }
 
   /**
-   * The application that gets a new request; without a route, any that asked for its method, in turn.
-   * `unwanted`: none asked for the method; `not-connected`: those that it is meant for are not connected.
+   * The application that gets a new request; without a route, any that asked for its method, in
+   * turn. `unwanted`: none asked for the method; `not-connected`: those that it is meant for are
+   * not connected.
    */
   choose(
     method: string,

@@ -30,11 +30,20 @@ export interface CoreOptions extends Pick<
   readonly limits: CallLimits
   /** The shortest session interval that is accepted (Min-SE, RFC 4028 §5). */
   readonly minSessionSeconds: number
-  /** Asked for each INVITE that is no copy of one: true refuses it, if it begins a call. Default: never. */
+  /**
+   * Asked for each INVITE that is no copy of one: true refuses it, if it begins a call. Default:
+   * never.
+   */
   readonly refusesCall?: (invite: SipMessage, source: Flow) => boolean
-  /** Whether the connection of a flow is still there; asked when a phone has registered over it. Default: it is. */
+  /**
+   * Whether the connection of a flow is still there; asked when a phone has registered over it.
+   * Default: it is.
+   */
   readonly isConnected?: (flow: Flow) => boolean
-  /** How long the calls of an application go on after its connection was lost. Default: they end at once. */
+  /**
+   * How long the calls of an application go on after its connection was lost. Default: they end at
+   * once.
+   */
   readonly graceMs?: number | undefined
   /** The secret that applications must quote. */
   readonly secret: string

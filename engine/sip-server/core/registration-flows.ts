@@ -1,6 +1,6 @@
 /**
- * Phones that registered over a connection are called over it (wire/README.md §5.2, RFC 5626 §5.3): a
- * 2xx to REGISTER or SUBSCRIBE binds the sender's Contact to the connection for the granted time.
+ * Phones that registered over a connection are called over it (wire/README.md §5.2, RFC 5626 §5.3):
+ * a 2xx to REGISTER or SUBSCRIBE binds the sender's Contact to the connection for the granted time.
  */
 import type { AppMessage } from '../application.ts'
 import { isReliable, type Flow, type Protocol } from '../flow.ts'
@@ -37,8 +37,8 @@ export class RegistrationFlows implements TimerTarget<'sweep'> {
   }
 
   /**
-   * Takes note of an application's 2xx to `request`, which came by `flow`. False: nothing can be sent there any more,
-   * because the phone has closed its connection while it waited.
+   * Takes note of an application's 2xx to `request`, which came by `flow`. False: nothing can be
+   * sent there any more, because the phone has closed its connection while it waited.
    */
   accepted(request: SipMessage, response: AppMessage, flow: Flow, now: number): boolean {
     if (request.method !== 'REGISTER' && request.method !== 'SUBSCRIBE') return true

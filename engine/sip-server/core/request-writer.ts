@@ -119,7 +119,9 @@ export class RequestWriter {
     return { sent, contact, body, ...hop, sessionSeconds: session.seconds }
   }
 
-  /** A request in a dialog by its number, an application's or our own; `rest` is not of the dialog. */
+  /**
+   * A request in a dialog by its number, an application's or our own; `rest` is not of the dialog.
+   */
   numbered(dialog: Dialog, method: string, cseq: number, flow: Flow, rest: OwnFields): SentRequest {
     const { uri, routes } = dialog.nextRequestRoute()
     return compose({
@@ -139,7 +141,9 @@ export class RequestWriter {
     })
   }
 
-  /** The flow of a request that cannot wait for a look-up; if one is needed, the dialog's own flow. */
+  /**
+   * The flow of a request that cannot wait for a look-up; if one is needed, the dialog's own flow.
+   */
   flowInDialog(dialog: Dialog): Flow {
     const hop = this.hopInDialog(dialog)
     return 'problem' in hop || hop.question !== undefined ? dialog.flow : hop.flow
@@ -173,14 +177,18 @@ export class RequestWriter {
       if (!this.#judgeWay(dialog)) return byConnection(dialog.flow)
       if ('question' in hop && hop.question !== undefined)
         return { ...hop, question: { ...hop.question, peer: flow.address } }
-      // Contact and Record-Route of a peer elsewhere give no access to addresses that only this machine may reach.
+      // Contact and Record-Route of a peer elsewhere give no access to addresses that only this
+      // machine may reach.
       if ('flow' in hop && isInward(hop.flow.address, flow.address)) return byConnection(flow)
     }
     if ('flow' in hop && hop.question === undefined) dialog.rememberNextHop(hop.flow)
     return hop
   }
 
-  /** Contact and Record-Route are words of the peer. False: from now on its requests go to where it has sent from. */
+  /**
+   * Contact and Record-Route are words of the peer. False: from now on its requests go to where it
+   * has sent from.
+   */
   #judgeWay(dialog: Dialog): boolean {
     const { mayFollow } = this.#ways
     if (mayFollow === undefined || dialog.isWayJudged) return true
@@ -276,7 +284,10 @@ export function viaOf(listener: Listener, branch: string): string {
   return `SIP/2.0/${protocol.toUpperCase()} ${advertised(listener)}${rport};branch=${branch}`
 }
 
-/** A bare number is a user of this server; URI headers and `method` have no place in a Request-URI (§19.1.5). */
+/**
+ * A bare number is a user of this server; URI headers and `method` have no place in a Request-URI
+ * (§19.1.5).
+ */
 function requestUri(uri: string, localhost: string): string {
   if (!/^[a-z][a-z0-9+.-]*:/i.test(uri)) return `sip:${uri}@${localhost}`
   const bare = uri.includes('?') ? uri.slice(0, uri.indexOf('?')) : uri
@@ -290,8 +301,8 @@ function withoutParameters(uri: string): string {
 }
 
 /**
- * §8.1.1.8 and §12.2.1.1: what can form a dialog or move its target carries a Contact; OPTIONS may (§11.1), and servers exist
- * that answer to the Contact alone.
+ * §8.1.1.8 and §12.2.1.1: what can form a dialog or move its target carries a Contact; OPTIONS may
+ * (§11.1), and servers exist that answer to the Contact alone.
  */
 const hasContact = (method: string): boolean =>
   method === 'INVITE' ||

@@ -1,6 +1,6 @@
 /**
- * Dialogs and answers that outlive this process. Saving is on the path of each call: plain object literals, nothing
- * parsed. Values to restore were read from a file: each field is checked.
+ * Dialogs and answers that outlive this process. Saving is on the path of each call: plain object
+ * literals, nothing parsed. Values to restore were read from a file: each field is checked.
  */
 import type { RequestEvent, SavedDialog, SavedFlow, SavedInvite } from '../application.ts'
 import { Dialog, dialogId } from '../dialog/dialog.ts'
@@ -15,10 +15,16 @@ import { mergeKeyOf, type InboundRequests } from './uas/inbound-request.ts'
 import { completeVias, requestText } from './app-headers.ts'
 import type { Responder } from './uas/responder.ts'
 
-/** Requests of ours since the dialog was saved, its refreshes among them, have used up fewer numbers than this. */
+/**
+ * Requests of ours since the dialog was saved, its refreshes among them, have used up fewer numbers
+ * than this.
+ */
 const CSEQ_STEP = 10_000
 
-/** Copies of a request by UDP are 4 s apart at most, unless they are of an INVITE (RFC 3261 §17.1.2.2). */
+/**
+ * Copies of a request by UDP are 4 s apart at most, unless they are of an INVITE (RFC 3261
+ * §17.1.2.2).
+ */
 const COPIES_MS = 10_000
 
 interface SavedAnswer extends Omit<AnsweredRequest, 'flow'> {
@@ -38,7 +44,10 @@ export class SavedState {
     this.#parts = parts
   }
 
-  /** The answers of the last seconds as texts: a copy that the next process reads gets the same answer. */
+  /**
+   * The answers of the last seconds as texts: a copy that the next process reads gets the same
+   * answer.
+   */
   answers(now: number): readonly string[] {
     const answers: string[] = []
     for (const { flow, ...answered } of this.#parts.transactions.answered(now - COPIES_MS)) {

@@ -1,7 +1,7 @@
 /**
- * Session timers (RFC 4028): begun and renewed with what passes in a dialog. A refresh that is our part is an
- * UPDATE where the peer takes it, else a re-INVITE that changes nothing (§7.4, §10). The application
- * gets no event of it, unless the peer is gone.
+ * Session timers (RFC 4028): begun and renewed with what passes in a dialog. A refresh that is our
+ * part is an UPDATE where the peer takes it, else a re-INVITE that changes nothing (§7.4, §10). The
+ * application gets no event of it, unless the peer is gone.
  */
 import type { SavedSession } from '../application.ts'
 import type { CoreParts } from './parts.ts'
@@ -33,8 +33,8 @@ export class SessionTimers {
   }
 
   /**
-   * A request that refreshes was answered with 2xx. `peer` is the peer's part of it; `localSdp` is what we
-   * said of our media, '' for nothing new. Without terms the session has no timer.
+   * A request that refreshes was answered with 2xx. `peer` is the peer's part of it; `localSdp` is
+   * what we said of our media, '' for nothing new. Without terms the session has no timer.
    */
   refreshed(
     dialog: Dialog,
@@ -50,8 +50,9 @@ export class SessionTimers {
   }
 
   /**
-   * A session of the process before this one, for its whole interval. Our refresh comes when it was due. One that is
-   * overdue, or was perhaps made after the dialog was saved, comes within an eighth, and not all of them at once.
+   * A session of the process before this one, for its whole interval. Our refresh comes when it was
+   * due. One that is overdue, or was perhaps made after the dialog was saved, comes within an
+   * eighth, and not all of them at once.
    */
   resumed(dialog: Dialog, saved: SavedSession, now: number): void {
     const { seconds, isOurs, isAgreed, localSdp, takesUpdate: takes, minSeconds, dueAt } = saved
@@ -182,9 +183,10 @@ class Refresh implements ClientUser {
   }
 
   /**
-   * §10: what would be refused again is not repeated. A challenge is one for the application, which has
-   * the credentials: a request of its own still renews the session, as does one of the peer. Without
-   * either a BYE ends it before the peer counts it as expired, and the application gets an event.
+   * §10: what would be refused again is not repeated. A challenge is one for the application, which
+   * has the credentials: a request of its own still renews the session, as does one of the peer.
+   * Without either a BYE ends it before the peer counts it as expired, and the application gets an
+   * event.
    */
   #refusedForNow(status: number, now: number): void {
     const isNew = this.#session.refused(status)
@@ -198,7 +200,10 @@ class Refresh implements ClientUser {
     this.#parts.localBye.send(this.#dialog, sessionExpired, 'notify', now)
   }
 
-  /** RFC 3261 §14.1: in steps of 10 ms. The owner of the Call-ID waits longer than the other side can. */
+  /**
+   * RFC 3261 §14.1: in steps of 10 ms. The owner of the Call-ID waits longer than the other side
+   * can.
+   */
   #glareBackOffMs(): number {
     const [least, steps] =
       this.#dialog.role === 'uac' ? ([2_100, 191] as const) : ([0, 201] as const)

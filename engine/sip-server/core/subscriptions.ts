@@ -1,4 +1,7 @@
-/** Dialogs that a subscription holds open (RFC 6665): they end when it does, or when it is not renewed. */
+/**
+ * Dialogs that a subscription holds open (RFC 6665): they end when it does, or when it is not
+ * renewed.
+ */
 import type { AppMessage } from '../application.ts'
 import type { OutboundRequest, OutboundRequests } from './uac/outbound-request.ts'
 import { type DialogTable, Dialog } from '../dialog/dialog.ts'

@@ -32,7 +32,10 @@ const methods = (
   'PUBLISH'
 ).split(' ')
 
-/** Methods that this server understands; all others are counted together, so that their number is bounded. */
+/**
+ * Methods that this server understands; all others are counted together, so that their number is
+ * bounded.
+ */
 export const knownMethods: ReadonlySet<string> = new Set(methods)
 
 const statusLine = 'SIP/2.0 '
@@ -101,8 +104,8 @@ function countResponse(
 }
 
 /**
- * How long calls take until they ring and until they are answered, as histograms. A call is an INVITE
- * outside dialogs; what refuses it is no answer.
+ * How long calls take until they ring and until they are answered, as histograms. A call is an
+ * INVITE outside dialogs; what refuses it is no answer.
  */
 
 /** Upper bounds in seconds, those of drachtio-server. */
@@ -111,7 +114,9 @@ const untilAnswered = [1, 3, 6, 10, 15, 20, 30, 60]
 
 export class Histogram {
   readonly bounds: readonly number[]
-  /** Observations up to each bound and above the one before; the last are those above all bounds. */
+  /**
+   * Observations up to each bound and above the one before; the last are those above all bounds.
+   */
   readonly counts: number[]
   sum = 0
 

@@ -1,6 +1,6 @@
 /**
- * The table of transactions: matches what comes in (RFC 3261 §17.1.3, §17.2.3), and starts new ones. An ended transaction
- * that waits for copies alone is an entry of a cache.
+ * The table of transactions: matches what comes in (RFC 3261 §17.1.3, §17.2.3), and starts new
+ * ones. An ended transaction that waits for copies alone is an entry of a cache.
  */
 import type { Outbox } from './outbox.ts'
 import { type Flow, isReliable, type Listener } from '../flow.ts'
@@ -45,7 +45,10 @@ export class Transactions implements TransactionContext {
   /** Client transactions on streams by the peer whose answer they wait for. */
   readonly #byPeer = new Map<string, Set<ClientTransaction>>()
   readonly #servers = new ReleasingMap<string, ServerTransaction>()
-  /** Answered requests by the key of their transaction: our tag, and perhaps flow and text of the response for copies. */
+  /**
+   * Answered requests by the key of their transaction: our tag, and perhaps flow and text of the
+   * response for copies.
+   */
   readonly #responses: RetransmitCache
   /** ACKs of failure responses, by branch: flow and text. */
   readonly #acks: RetransmitCache
@@ -137,7 +140,10 @@ export class Transactions implements TransactionContext {
     this.#add(key, new NonInviteClientTransaction(sent, key, flow, user, this, now))
   }
 
-  /** RFC 3261 §9.1: the INVITE itself ends with 487. `lines` holds whole header lines such as Reason. */
+  /**
+   * RFC 3261 §9.1: the INVITE itself ends with 487. `lines` holds whole header lines such as
+   * Reason.
+   */
   cancel(invite: SentRequest, flow: Flow, lines: string, now: number): void {
     const request = { ...invite, method: 'CANCEL', text: cancelOf(invite, lines) }
     this.sendUnattended(request, clientKey(invite.branch, 'CANCEL'), flow, now)
@@ -197,7 +203,10 @@ export class Transactions implements TransactionContext {
     return this.#servers.get(key)
   }
 
-  /** Answers a copy of a request whose transaction exists, or has ended within 64·T1. False: the request is no copy. */
+  /**
+   * Answers a copy of a request whose transaction exists, or has ended within 64·T1. False: the
+   * request is no copy.
+   */
   repeated(key: string, now: number): boolean {
     const transaction = this.#servers.get(key)
     if (transaction) {
@@ -213,7 +222,9 @@ export class Transactions implements TransactionContext {
     return true
   }
 
-  /** Our tag in the responses to the INVITE with that key. Undefined: there was none within 64·T1. */
+  /**
+   * Our tag in the responses to the INVITE with that key. Undefined: there was none within 64·T1.
+   */
   tagOfInvite(key: string): string | undefined {
     const transaction = this.#servers.get(key)
     if (transaction instanceof InviteServerTransaction) return transaction.toTag
@@ -231,7 +242,9 @@ export class Transactions implements TransactionContext {
     this.#servers.get(reference)?.transportFailed(now)
   }
 
-  /** Nothing can come back for requests that went out on this connection, or that were to open it. */
+  /**
+   * Nothing can come back for requests that went out on this connection, or that were to open it.
+   */
   connectionClosed(flow: Flow, now: number): void {
     for (const transaction of [...(this.#byPeer.get(peerOf(flow)) ?? [])]) {
       const { connectionId, hostName } = transaction.flow
@@ -326,12 +339,16 @@ export class FlowTexts {
   }
 }
 
-// Unique names for dialogs, transactions and requests of this server, unguessable where a peer must not guess them.
+// Unique names for dialogs, transactions and requests of this server, unguessable where a peer must
+// not guess them.
 
 export class Identifiers {
   /** An unguessable token of letters and digits: tags and Call-IDs. */
   readonly token: () => string
-  /** Distinguishes the ids of this process from those of one before it, which an application may still quote. */
+  /**
+   * Distinguishes the ids of this process from those of one before it, which an application may
+   * still quote.
+   */
   readonly #run: string
   #last = 0
 
@@ -361,7 +378,9 @@ export class Identifiers {
   }
 }
 
-/** FNV-1a, 32 bits: equal for equal texts, evenly spread for others; no secret is safe behind it. */
+/**
+ * FNV-1a, 32 bits: equal for equal texts, evenly spread for others; no secret is safe behind it.
+ */
 export function hashOf(text: string): number {
   let hash = 0x811c9dc5
   for (let i = 0; i < text.length; i++)

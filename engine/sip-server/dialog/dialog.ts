@@ -1,6 +1,6 @@
 /**
- * One dialog as one side sees it: RFC 3261 §12. Identifiers, sequence numbers, route set and targets,
- * and which requests are pending in it. Its state changes only here. It sends no messages.
+ * One dialog as one side sees it: RFC 3261 §12. Identifiers, sequence numbers, route set and
+ * targets, and which requests are pending in it. Its state changes only here. It sends no messages.
  */
 import { type Conflict, PendingRequests } from './pending-requests.ts'
 import type { Reliable1xx, Reliable2xx } from './reliable-responses.ts'
@@ -62,7 +62,10 @@ export class Dialog {
   #hasEarlyAnswer = false
   /** As UAC: RSeq of the last reliable provisional response for which no PRACK has gone out. */
   #unacknowledgedRSeq: number | undefined
-  /** Early dialogs of other branches of the same INVITE, by their lower-case tag; all have the same id. */
+  /**
+   * Early dialogs of other branches of the same INVITE, by their lower-case tag; all have the same
+   * id.
+   */
   #branches: Map<string, Dialog> | undefined
   #answeredInvite: AnsweredInvite | undefined
   #reliable2xx: Reliable2xx | undefined
@@ -119,7 +122,10 @@ export class Dialog {
     this.#moveTarget(remoteTarget)
   }
 
-  /** Ends the dialog: stops its timers and refuses commands that wait. `DialogTable.remove` calls it. */
+  /**
+   * Ends the dialog: stops its timers and refuses commands that wait. `DialogTable.remove` calls
+   * it.
+   */
   end(): void {
     this.#state = 'terminated'
     this.#answeredInvite = undefined
@@ -146,7 +152,10 @@ export class Dialog {
     return this.#localCseq
   }
 
-  /** §12.2.2: a request with a number below the last one is out of order. Equal numbers belong to ACK. */
+  /**
+   * §12.2.2: a request with a number below the last one is out of order. Equal numbers belong to
+   * ACK.
+   */
   acceptsCseq(number: number): boolean {
     if (number < this.#remoteCseq) return false
     this.#remoteCseq = number
@@ -161,7 +170,10 @@ export class Dialog {
     this.#contact = contact
   }
 
-  /** §12.2.1.2 and §12.2.2: target refresh requests and their 2xx, which came by `flow`, move the remote target. */
+  /**
+   * §12.2.1.2 and §12.2.2: target refresh requests and their 2xx, which came by `flow`, move the
+   * remote target.
+   */
   refreshTarget(message: SipMessage, flow: Flow): void {
     const target = message.contact?.uri ?? this.#remoteTarget
     if (target === this.#remoteTarget) return
@@ -187,8 +199,8 @@ export class Dialog {
   }
 
   /**
-   * Its peer may not name them: requests go to where it has sent from, which `uri` names. Where its connection is gone it
-   * may come back over another.
+   * Its peer may not name them: requests go to where it has sent from, which `uri` names. Where its
+   * connection is gone it may come back over another.
    */
   returnByFlow(uri: string): void {
     const { listener, connectionId } = this.#flow
@@ -201,7 +213,10 @@ export class Dialog {
     this.#isFlowBound = !isLost
   }
 
-  /** The Contact of a peer that is not followed while its connection is gone: a phone may register it over a new one. */
+  /**
+   * The Contact of a peer that is not followed while its connection is gone: a phone may register
+   * it over a new one.
+   */
   get namedTarget(): string | undefined {
     return this.#namedTarget
   }
@@ -243,7 +258,9 @@ export class Dialog {
     this.#nextHop = flow
   }
 
-  /** Whether this is the address of the flow, of the next hop, of the remote target, or of a route. */
+  /**
+   * Whether this is the address of the flow, of the next hop, of the remote target, or of a route.
+   */
   isPeerAt(address: string): boolean {
     if (this.#flow.address === address || this.#nextHop?.address === address) return true
     const places = [this.#remoteTarget, ...this.#routeSet]
@@ -399,7 +416,9 @@ export class Dialog {
     this.#branches = undefined
   }
 
-  /** The early dialog that a request of the application means, by its To tag or by its PRACK's RSeq. */
+  /**
+   * The early dialog that a request of the application means, by its To tag or by its PRACK's RSeq.
+   */
   branchFor(toTag: string, rseq: number | undefined): Dialog {
     const named = this.branchOf(toTag)
     if (named || rseq === undefined) return named ?? this
@@ -429,11 +448,16 @@ export class Dialog {
 /** §12.2.2, RFC 3311 §5.2, RFC 6665 §4.4.1. */
 const refreshesTarget = new Set(['INVITE', 'UPDATE', 'SUBSCRIBE', 'NOTIFY'])
 
-/** Whether a method may begin a subscription outside a dialog: SUBSCRIBE, and REFER by implication (RFC 3515 §2.4.4). */
+/**
+ * Whether a method may begin a subscription outside a dialog: SUBSCRIBE, and REFER by implication
+ * (RFC 3515 §2.4.4).
+ */
 export const isSubscribing = (method: string): boolean =>
   method === 'SUBSCRIBE' || method === 'REFER'
 
-/** The id that drachtio applications know: Call-ID and the tag of the party that sent the INVITE. */
+/**
+ * The id that drachtio applications know: Call-ID and the tag of the party that sent the INVITE.
+ */
 export const dialogId = (callId: string, inviterTag: string): string =>
   `${callId};from-tag=${inviterTag}`
 
@@ -462,7 +486,9 @@ interface DialogStart extends RouteToPeer {
   readonly state?: 'early' | 'confirmed'
   readonly clientId: number
   readonly callId: string
-  /** Header values that name the two parties, each with its tag; `remote` may lack one (RFC 2543). */
+  /**
+   * Header values that name the two parties, each with its tag; `remote` may lack one (RFC 2543).
+   */
   readonly local: string
   readonly remote: string
   readonly localTag: string
@@ -474,7 +500,9 @@ interface DialogStart extends RouteToPeer {
   readonly contact: string
 }
 
-/** Route sets: RFC 3261 §12.2.1.1 in dialogs, §8.1.2 outside, §16.6 step 6 for forwarded requests. */
+/**
+ * Route sets: RFC 3261 §12.2.1.1 in dialogs, §8.1.2 outside, §16.6 step 6 for forwarded requests.
+ */
 interface RoutedRequest {
   readonly uri: string
   readonly routes: readonly string[]
@@ -483,8 +511,8 @@ interface RoutedRequest {
 }
 
 /**
- * Request-URI, Route and next hop of a request for `uri`. A strict router that comes next stands in the
- * Request-URI; then `uri` goes to the end of the Route.
+ * Request-URI, Route and next hop of a request for `uri`. A strict router that comes next stands in
+ * the Request-URI; then `uri` goes to the end of the Route.
  */
 export function routeBy(routeSet: readonly string[], uri: string): RoutedRequest {
   const [first, ...rest] = routeSet
@@ -502,7 +530,8 @@ export function bareUri(value: string): string {
   return value.slice(open + 1, close === -1 ? undefined : close)
 }
 
-// All dialogs, found by the id that applications quote and by what a request from the network carries.
+// All dialogs, found by the id that applications quote and by what a request from the network
+// carries.
 
 export class DialogTable {
   readonly #byId = new ReleasingMap<string, Dialog>()
@@ -515,7 +544,8 @@ export class DialogTable {
 
   /** Ends the dialog. */
   remove(dialog: Dialog): void {
-    // A later dialog may have taken the same id: an INVITE that an upstream proxy forked and that came twice.
+    // A later dialog may have taken the same id: an INVITE that an upstream proxy forked and that
+    // came twice.
     if (this.#byId.get(dialog.id) === dialog) this.#byId.delete(dialog.id)
     if (this.#byLocalTag.get(dialog.key) === dialog) this.#byLocalTag.delete(dialog.key)
     dialog.end()
@@ -581,7 +611,10 @@ export const sessionExpiresOf = (message: SipMessage): SessionExpires | undefine
 /** The shortest interval that a request accepts; 0: any. */
 export const minSeOf = (message: SipMessage): number => parseMinSE(message.get('Min-SE') ?? '') ?? 0
 
-/** A proxy may add `Session-Expires` for a sender that does not know the extension; only `Supported` or `Require` shows that it does. */
+/**
+ * A proxy may add `Session-Expires` for a sender that does not know the extension; only `Supported`
+ * or `Require` shows that it does.
+ */
 export const knowsTimer = (message: SipMessage): boolean =>
   parseOptionTags([...message.all('Supported'), ...message.all('Require')]).includes('timer')
 
@@ -596,7 +629,8 @@ interface SessionSettings {
 
 /**
  * The terms of our 2xx to `request`. `given` is what the application wants, `current` what holds;
- * without either, a peer that does not name the refresher gets a session timer only by `defaultRefresher`.
+ * without either, a peer that does not name the refresher gets a session timer only by
+ * `defaultRefresher`.
  */
 export function termsOfAnswer(
   request: SipMessage,
@@ -613,7 +647,8 @@ export function termsOfAnswer(
   const seconds = Math.min(wanted?.seconds ?? offered?.seconds ?? current?.seconds ?? most, most)
   const isAgreed = knowsTimer(request)
   const least = Math.max(minSeconds, isAgreed ? minSeOf(request) : 0)
-  // §9, Table 2: the side that the request names; a peer that does not know the extension cannot refresh.
+  // §9, Table 2: the side that the request names; a peer that does not know the extension cannot
+  // refresh.
   const ours = isLeftToUs ? defaultRefresher : current?.isOurs ? 'uas' : 'uac'
   const refresher = offered?.refresher ?? wanted?.refresher ?? ours
   return { seconds: Math.max(seconds, least), isOurs: !isAgreed || refresher === 'uas', isAgreed }

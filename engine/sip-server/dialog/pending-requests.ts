@@ -1,10 +1,12 @@
 /**
- * The requests of a dialog that have no final response yet: one INVITE at a time (RFC 3261 §14), one UPDATE
- * at a time, and one offer at a time whatever carries it (RFC 3311 §5).
+ * The requests of a dialog that have no final response yet: one INVITE at a time (RFC 3261 §14),
+ * one UPDATE at a time, and one offer at a time whatever carries it (RFC 3311 §5).
  */
 import type { SipMessage } from '../message/message.ts'
 
-/** Why a request must wait: both sides have sent one (491), or the peer's own is unanswered (500). */
+/**
+ * Why a request must wait: both sides have sent one (491), or the peer's own is unanswered (500).
+ */
 export type Conflict = 'glare' | 'try-later'
 
 /** A command of the application that has to wait. */
@@ -53,8 +55,8 @@ export class PendingRequests {
   }
 
   /**
-   * Why a request of the peer must wait; undefined: it need not. In an early dialog the first INVITE is
-   * pending as well; `unanswered` is our role in it while its offer has no answer.
+   * Why a request of the peer must wait; undefined: it need not. In an early dialog the first
+   * INVITE is pending as well; `unanswered` is our role in it while its offer has no answer.
    */
   conflictOf(
     request: SipMessage,

@@ -27,7 +27,10 @@ interface HeldAnswer {
   refuse(): void
 }
 
-/** RFC 3262 §3: more would only fill memory, as the later ones are not sent before the first is acknowledged. */
+/**
+ * RFC 3262 §3: more would only fill memory, as the later ones are not sent before the first is
+ * acknowledged.
+ */
 const MAX_WAITING = 16
 
 export class Reliable1xx {
@@ -108,7 +111,9 @@ export class Reliable1xx {
     held?.send(now)
   }
 
-  /** The INVITE has its final answer: no response is repeated any more, and none that waits is sent. */
+  /**
+   * The INVITE has its final answer: no response is repeated any more, and none that waits is sent.
+   */
   stop(): void {
     this.#isOver = true
     this.#stopTimers()

@@ -70,7 +70,10 @@ export class SessionTimer {
     return this.#minSeconds
   }
 
-  /** 422: lengthens the interval to what the peer takes; false: the peer asks for nothing new (§7.4). */
+  /**
+   * 422: lengthens the interval to what the peer takes; false: the peer asks for nothing new
+   * (§7.4).
+   */
   lengthen(minSeconds: number, now: number): boolean {
     if (minSeconds <= this.#minSeconds) return false
     this.#minSeconds = minSeconds
@@ -85,7 +88,9 @@ export class SessionTimer {
     if (this.#terms.isOurs) this.retry(refreshInMs, now)
   }
 
-  /** Notes the refusal of a refresh; false: the same refusal came before, since the last refresh. */
+  /**
+   * Notes the refusal of a refresh; false: the same refusal came before, since the last refresh.
+   */
   refused(status: number): boolean {
     const isNew = this.#refusedWith !== status
     this.#refusedWith = status
@@ -149,8 +154,8 @@ export class SessionTimer {
 }
 
 /**
- * The session description in a body of ours: all of it, or a part of several (RFC 2046 §5.1.1), where the line break before
- * the next delimiter is no line of its own.
+ * The session description in a body of ours: all of it, or a part of several (RFC 2046 §5.1.1),
+ * where the line break before the next delimiter is no line of its own.
  */
 function descriptionIn(body: string): string {
   if (body === '' || body.startsWith('v=0')) return body

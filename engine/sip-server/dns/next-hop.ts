@@ -72,7 +72,8 @@ export class NextHopResolver {
       this.#addressesOf(host, protocol, port === 0 ? defaultPort(protocol) : port)
     // A name without a dot is one of this machine or network: no domain, so no records of a domain.
     if (port !== 0 || !host.includes('.')) return byAddress()
-    // Asked for together: most hosts have neither of the former, and would be waited for three times.
+    // Asked for together: most hosts have neither of the former, and would be waited for three
+    // times.
     const [records, addresses] = await Promise.all([this.#byRecords(question), byAddress()])
     return records ?? addresses
   }

@@ -1,19 +1,23 @@
-/** Records as this machine sees them: its hosts file, and its DNS servers or those that were set. */
+/**
+ * Records as this machine sees them: its hosts file, and its DNS servers or those that were set.
+ */
 import { ADDRCONFIG } from 'node:dns'
 import { lookup, Resolver } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { errorCode } from '../errors.ts'
 import { type Dns, type DnsAnswer, maxTtlMs } from './next-hop.ts'
 
-/** `node:dns` does not tell the time to live of NAPTR and SRV records, nor that of the hosts file. */
+/**
+ * `node:dns` does not tell the time to live of NAPTR and SRV records, nor that of the hosts file.
+ */
 const assumedTtlMs = 30_000
 
 /** A name without an answer by then counts as not found. */
 const patienceMs = 5_000
 
 /**
- * @param servers addresses, with `:port` where it is not 53; none: the system's, and the hosts file,
- * which counts before them
+ * @param servers addresses, with `:port` where it is not 53; none: the system's, and the hosts
+ * file, which counts before them
  */
 export function systemDns(servers: readonly string[]): Dns {
   const resolver = new Resolver({ timeout: 1_000, tries: 2 })

@@ -34,9 +34,10 @@ export class NameAddr {
 }
 
 /**
- * Reads one `name-addr` or `addr-spec` with its parameters. Without angle brackets everything from the
- * first `;` belongs to the header, and the URI may hold neither comma nor question mark (§20). A display name that
- * breaks the grammar is dropped: gateways exist that write such names, and the address is clear without it.
+ * Reads one `name-addr` or `addr-spec` with its parameters. Without angle brackets everything from
+ * the first `;` belongs to the header, and the URI may hold neither comma nor question mark (§20).
+ * A display name that breaks the grammar is dropped: gateways exist that write such names, and the
+ * address is clear without it.
  */
 export const parseNameAddr = (value: string): NameAddr | undefined =>
   parseExactly(value) ?? parseNameless(value)
@@ -78,8 +79,8 @@ export function parseAnsweredTo(value: string): NameAddr | undefined {
 }
 
 /**
- * Preference of a contact in thousandths, 0 to 1000 (RFC 3261 §20.10 `q`). The highest where none is given,
- * or one that is no `qvalue`.
+ * Preference of a contact in thousandths, 0 to 1000 (RFC 3261 §20.10 `q`). The highest where none
+ * is given, or one that is no `qvalue`.
  */
 export function qValueOf({ params }: Pick<NameAddr, 'params'>): number {
   const q = params.get('q') ?? ''
@@ -111,7 +112,10 @@ export function tagOf(value = ''): string {
 
 /** Wider than `*(token LWS)`: unquoted UTF-8 and brackets are common and do no harm. */
 const unquotedName = /^[^",;:@<>\\]*$/
-/** A scheme, and nothing that no URI holds unescaped (RFC 3986 §2): blanks, controls, quotes, brackets. */
+/**
+ * A scheme, and nothing that no URI holds unescaped (RFC 3986 §2): blanks, controls, quotes,
+ * brackets.
+ */
 const absoluteUri = /^[A-Za-z][\w+.-]*:[^\0-\x20\x7f"<>]+$/
 
 function inAngles(value: string, open: number, displayName: string): NameAddr | undefined {
@@ -155,7 +159,9 @@ export interface Via {
 
 const slash = 0x2f
 
-/** Reads one Via value; blanks may stand around its slashes and its colon. `undefined`: unreadable. */
+/**
+ * Reads one Via value; blanks may stand around its slashes and its colon. `undefined`: unreadable.
+ */
 export function parseVia(value: string): Via | undefined {
   const protocolAt = afterVersion(value)
   if (protocolAt === -1) return undefined
@@ -177,8 +183,8 @@ export function parseVia(value: string): Via | undefined {
 }
 
 /**
- * Position of the transport after `SIP / 2.0 /`; -1 when the value does not start so. Another version is
- * read as well, so that a 505 finds its way back.
+ * Position of the transport after `SIP / 2.0 /`; -1 when the value does not start so. Another
+ * version is read as well, so that a 505 finds its way back.
  */
 function afterVersion(value: string): number {
   if (value.startsWith('SIP/2.0/')) return skipBlanks(value, 8)
@@ -252,7 +258,10 @@ export interface RAck {
   readonly cseq: CSeq
 }
 
-/** RFC 3262 §7.2: `776656 1 INVITE`. Text behind the method is ignored: callers exist that repeat it. */
+/**
+ * RFC 3262 §7.2: `776656 1 INVITE`. Text behind the method is ignored: callers exist that repeat
+ * it.
+ */
 export function parseRAck(value: string): RAck | undefined {
   const match = /^(\d{1,10})[ \t]+(\d+[ \t]+[^ \t]+)(?:[ \t]|$)/.exec(value)
   const rseq = parseNumber(match?.[1] ?? '', 2 ** 32 - 1)
@@ -261,8 +270,8 @@ export function parseRAck(value: string): RAck | undefined {
 }
 
 /**
- * A longer session counts as one of a day: RFC 4028 knows no maximum, and a peer that asks for a hundred years would have a call
- * go on for ever when its other side has vanished.
+ * A longer session counts as one of a day: RFC 4028 knows no maximum, and a peer that asks for a
+ * hundred years would have a call go on for ever when its other side has vanished.
  */
 const MAX_SESSION_SECONDS = 86_400
 
@@ -283,7 +292,10 @@ export function parseSessionExpires(value: string): SessionExpires | undefined {
   }
 }
 
-/** RFC 3261 §20.33: seconds, behind which a comment and parameters may stand: `18000 (lunch);duration=3600`. */
+/**
+ * RFC 3261 §20.33: seconds, behind which a comment and parameters may stand: `18000
+ * (lunch);duration=3600`.
+ */
 export function parseRetryAfter(value: string): number | undefined {
   const [, digits = ''] = /^[ \t]*(\d{1,10})(?:[ \t(;]|$)/.exec(value) ?? []
   return parseNumber(digits, 2 ** 32 - 1)
@@ -342,9 +354,9 @@ export function parseReplaces(value: string): Replaces | undefined {
   return { callId, toTag, fromTag, isEarlyOnly: params.has('early-only') }
 }
 
-// Readers of addresses that may break the grammar: identities, diversions and targets come from peers of all
-// kinds, and a strange spelling is no reason to refuse a call. Every function takes one pass
-// over its text and returns a value for any input.
+// Readers of addresses that may break the grammar: identities, diversions and targets come from
+// peers of all kinds, and a strange spelling is no reason to refuse a call. Every function takes
+// one pass over its text and returns a value for any input.
 
 /** Reads the first name-addr or addr-spec of a header value. Parts that cannot be read are ''. */
 export function readAddress(value: string): { readonly displayName: string; readonly uri: string } {
@@ -458,7 +470,10 @@ export function parseUri(text: string): Uri | undefined {
   return scheme === 'sip' || scheme === 'sips' ? parseSip(scheme, text, colon + 1) : undefined
 }
 
-/** Printable, no separators of a header, every `%` an escape. Wider than the RFC: `#` is a dialled key. */
+/**
+ * Printable, no separators of a header, every `%` an escape. Wider than the RFC: `#` is a dialled
+ * key.
+ */
 const userPart = /^(?:[^\0-\x20\x7f"<>@%[\]\\^`{|}]|%[\da-f]{2})*$/i
 /** RFC 3261 `pvalue`, `pname`, `hname`, `hvalue`, with the characters of each allowed in all. */
 const parameterPart = /^(?:[^\0-\x20\x7f"<>@%\\^`{|};?]|%[\da-f]{2})*$/i
@@ -593,7 +608,10 @@ const plainEscapes = (text: string): string =>
     return /[\w.!~*'()-]/.test(character) ? character : escape.toUpperCase()
   })
 
-/** Hosts and ports as they stand in a SIP URI, a Via or a list of listeners (RFC 3261 §25.1 `hostport`). */
+/**
+ * Hosts and ports as they stand in a SIP URI, a Via or a list of listeners (RFC 3261 §25.1
+ * `hostport`).
+ */
 interface HostPort {
   /** A name, an IPv4 address, or an IPv6 address without brackets. */
   readonly host: string
@@ -608,7 +626,9 @@ export const bracketed = (host: string): string => (host.includes(':') ? `[${hos
 export const withoutBrackets = (host: string): string =>
   host.startsWith('[') && host.endsWith(']') ? host.slice(1, -1) : host
 
-/** A host as it is compared: in small letters, without brackets and without the final dot of a name. */
+/**
+ * A host as it is compared: in small letters, without brackets and without the final dot of a name.
+ */
 export const plainHost = (host: string): string =>
   withoutBrackets(host.toLowerCase()).replace(/\.$/, '')
 

@@ -3,7 +3,9 @@
  * Everything here takes one pass over its text and answers a value for any input.
  */
 
-/** RFC 3261 §7.3.3 and the registry's later compact forms (RFC 3515, 3892, 3841, 4028, 4474, 6665). */
+/**
+ * RFC 3261 §7.3.3 and the registry's later compact forms (RFC 3515, 3892, 3841, 4028, 4474, 6665).
+ */
 const compactForms: Readonly<Record<string, string>> = {
   a: 'Accept-Contact',
   b: 'Referred-By',
@@ -41,7 +43,9 @@ const otherNames =
 
 const knownNames = [...otherNames.split(' '), ...Object.values(compactForms)]
 
-/** Spelling as usually seen on the wire → canonical name. Fixed size: unknown names are not added. */
+/**
+ * Spelling as usually seen on the wire → canonical name. Fixed size: unknown names are not added.
+ */
 const canonicalNames = new Map<string, string>([
   ...knownNames.map((name) => [name, name] as const),
   ...knownNames.map((name) => [name.toLowerCase(), name] as const),
@@ -61,8 +65,8 @@ for (const name of knownNames)
   (namesByShape[shape(name.length, name.charCodeAt(0))] ??= []).push(name)
 
 /**
- * `knownName` of a stretch of a text. A name in its usual spelling is compared where it stands: cutting
- * it out and looking it up costs 80 ns, this 20, and a call has a hundred of them.
+ * `knownName` of a stretch of a text. A name in its usual spelling is compared where it stands:
+ * cutting it out and looking it up costs 80 ns, this 20, and a call has a hundred of them.
  */
 export function knownNameAt(text: string, start: number, end: number): string | undefined {
   const candidates = namesByShape[shape(end - start, text.charCodeAt(start))]
@@ -73,7 +77,8 @@ export function knownNameAt(text: string, start: number, end: number): string | 
 
 /**
  * How a name that is not known here leaves when an application wrote it in small letters alone, as
- * drachtio-srf does in responses: `P-Charge-Info`. One that begins with `x-` stays, as in drachtio-server.
+ * drachtio-srf does in responses: `P-Charge-Info`. One that begins with `x-` stays, as in
+ * drachtio-server.
  */
 export function capitalized(name: string): string {
   const first = name.charCodeAt(0)
@@ -119,7 +124,9 @@ export function skipBlanks(text: string, from: number): number {
   return at
 }
 
-/** Without surrounding spaces and tabs. Other white space is content in SIP, so this is not `trim`. */
+/**
+ * Without surrounding spaces and tabs. Other white space is content in SIP, so this is not `trim`.
+ */
 export function trimBlanks(text: string): string {
   const start = skipBlanks(text, 0)
   let end = text.length
@@ -179,8 +186,9 @@ export function splitList(value: string): readonly string[] {
 
 /**
  * Reads `;name[=value]…` from a position to the end. Names are lower case, quoted values resolved,
- * a parameter without value is ''. Empty parameters (`;;`) are only noted: whether they are tolerable is
- * the business of `checkRequest`. `undefined`: something else stands there, or a name stands there twice.
+ * a parameter without value is ''. Empty parameters (`;;`) are only noted: whether they are
+ * tolerable is the business of `checkRequest`. `undefined`: something else stands there, or a name
+ * stands there twice.
  */
 export function parseParams(text: string, from: number): Params | undefined {
   let at = skipBlanks(text, from)
@@ -219,8 +227,8 @@ function endOfWord(text: string, from: number): number {
 }
 
 /**
- * Parameters of a header or a URI, by their names in lower case. A list: nearly every value has one or two, which a
- * Map takes five times as much memory for.
+ * Parameters of a header or a URI, by their names in lower case. A list: nearly every value has one
+ * or two, which a Map takes five times as much memory for.
  */
 interface Param {
   readonly name: string
@@ -228,7 +236,9 @@ interface Param {
   next: Param | undefined
 }
 
-/** Beyond, names are looked up in a set: a message of nothing but parameters must not take seconds. */
+/**
+ * Beyond, names are looked up in a set: a message of nothing but parameters must not take seconds.
+ */
 const MAX_LISTED = 16
 
 export class Params {

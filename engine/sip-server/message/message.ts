@@ -42,8 +42,8 @@ export interface HeaderIndex {
 }
 
 /**
- * One SIP message. The text is the message; lines are indexed once, values are cut out when they are
- * used, and those that every layer uses are cached. Absent and unreadable both read `undefined`
+ * One SIP message. The text is the message; lines are indexed once, values are cut out when they
+ * are used, and those that every layer uses are cached. Absent and unreadable both read `undefined`
  * (or ''): `checkRequest` is where the difference matters.
  */
 export class SipMessage {
@@ -56,7 +56,9 @@ export class SipMessage {
   readonly reason: string
   readonly text: string
   readonly bodyStart: number
-  /** No folded line and no compact name: the header part of `text` suits an application as it is. */
+  /**
+   * No folded line and no compact name: the header part of `text` suits an application as it is.
+   */
   readonly hasPlainHeaders: boolean
   /** The headers in order. */
   readonly lines: readonly HeaderLine[]
@@ -101,7 +103,9 @@ export class SipMessage {
     return this.#first(name) !== undefined
   }
 
-  /** Where the first value of a header begins in the text; -1 without one. Canonical spelling only. */
+  /**
+   * Where the first value of a header begins in the text; -1 without one. Canonical spelling only.
+   */
   positionOf(name: string): number {
     for (const line of this.lines) if (line.name === name) return line.valueStart
     return -1
@@ -129,7 +133,9 @@ export class SipMessage {
     for (const line of this.lines) visit(line.name, this.#value(line))
   }
 
-  /** All headers in order: known names canonical and long, unknown ones as sent; values unfolded. */
+  /**
+   * All headers in order: known names canonical and long, unknown ones as sent; values unfolded.
+   */
   entries(): readonly (readonly [string, string])[] {
     return this.lines.map((line) => [line.name, this.#value(line)] as const)
   }
@@ -198,7 +204,8 @@ export class SipMessage {
   #first(name: string): HeaderLine | undefined {
     for (const line of this.lines) if (line.name === name) return line
     const wanted = knownName(name)
-    // Lines have the canonical spelling of a name that is known; another one keeps that of its sender.
+    // Lines have the canonical spelling of a name that is known; another one keeps that of its
+    // sender.
     if (wanted === name) return undefined
     return this.lines.find((line) => isNamed(line, wanted ?? name))
   }
@@ -265,7 +272,10 @@ export const hasEscapedBytes = (text: string): boolean => escaped.test(text)
 
 const escapeBase = 0xdc00
 
-/** Bytes that are not UTF-8 as the letters of Latin-1 that they mostly are; its control characters as U+FFFD. */
+/**
+ * Bytes that are not UTF-8 as the letters of Latin-1 that they mostly are; its control characters
+ * as U+FFFD.
+ */
 export const escapedAsLatin1 = (text: string): string =>
   text.replace(/[\uDC80-\uDCFF]/gu, (character) => {
     const byte = character.charCodeAt(0) - escapeBase
@@ -314,10 +324,10 @@ function encodeEscaped(text: string): Buffer {
 }
 
 /**
- * Returns a flat copy of a text that outlives the message from which it was cut. V8 represents a part of
- * a string as a view that keeps the whole string alive, and a sum as a tree of its parts. Reading a character
- * near the end of a sum makes V8 flatten it; what is left is one string. Costs about 50 ns; without it an ended
- * call held 12 kB instead of 4 (`npm run bench -- memory`).
+ * Returns a flat copy of a text that outlives the message from which it was cut. V8 represents a
+ * part of a string as a view that keeps the whole string alive, and a sum as a tree of its parts.
+ * Reading a character near the end of a sum makes V8 flatten it; what is left is one string. Costs
+ * about 50 ns; without it an ended call held 12 kB instead of 4 (`npm run bench -- memory`).
  */
 export const detachString = (text: string): string =>
   text.length < longEnough ? text : flattened(text.charAt(0) + text.slice(1))
@@ -405,18 +415,23 @@ export const composeResponse = (
   body = '',
 ): ComposedMessage => new ComposedMessage('response', ['', ''], [status, reason], headers, body)
 
-/** Header values and URIs as this side writes them, and replacements inside values that it passes on. */
+/**
+ * Header values and URIs as this side writes them, and replacements inside values that it passes
+ * on.
+ */
 
 /** RFC 3323 §4.1.1.3: the host of a From that does not say who calls. */
 export const ANONYMOUS_HOST = 'anonymous.invalid'
 
-/** A display name and a URI as a header value; the name is quoted so that it cannot end its quotes. */
+/**
+ * A display name and a URI as a header value; the name is quoted so that it cannot end its quotes.
+ */
 export const formatNameAddr = (displayName: string, uri: string): string =>
   displayName === '' ? `<${uri}>` : `"${displayName.replace(/["\\]/g, '\\$&')}" <${uri}>`
 
 /**
- * A text as the user part of a SIP URI: what may not stand there is escaped (RFC 3261 §25.1), escapes that
- * it has are kept.
+ * A text as the user part of a SIP URI: what may not stand there is escaped (RFC 3261 §25.1),
+ * escapes that it has are kept.
  */
 export function escapeUser(text: string): string {
   if (/^[\w\-.!~*'()&=+$,;?/%]*$/.test(text)) return text
@@ -425,13 +440,18 @@ export function escapeUser(text: string): string {
   return encodeURIComponent(text.replace(/\p{Surrogate}/gu, '\ufffd'))
 }
 
-/** A URI as From or To: parameters say how to get there, which has no place in them (RFC 3261 §19.1.1). */
+/**
+ * A URI as From or To: parameters say how to get there, which has no place in them (RFC 3261
+ * §19.1.1).
+ */
 export function withoutUriParams(uri: string): string {
   const parameters = uri.startsWith('tel:') ? -1 : uri.indexOf(';', uri.indexOf('@') + 1)
   return parameters === -1 ? uri : uri.slice(0, parameters)
 }
 
-/** A header value with another user part in each URI in angle brackets, and in one that begins it. */
+/**
+ * A header value with another user part in each URI in angle brackets, and in one that begins it.
+ */
 export const replaceUsers = (value: string, replace: (user: string) => string): string =>
   value
     .replace(inSip, (_all, scheme: string, user: string) => scheme + replace(user))

@@ -1,8 +1,9 @@
 /** Addresses that are those of no single host: of a group, of a whole network, or of nobody. */
 
 /**
- * RFC 1122 §3.2.1.3, RFC 5771, RFC 1112 §4 and RFC 4291 §2.5.2, §2.7; of IPv4 also mapped (RFC 4291 §2.5.5.2) and behind
- * NAT64 (RFC 6052). False for a name: its addresses are asked about when they are known. IPv6 without brackets.
+ * RFC 1122 §3.2.1.3, RFC 5771, RFC 1112 §4 and RFC 4291 §2.5.2, §2.7; of IPv4 also mapped (RFC 4291
+ * §2.5.5.2) and behind NAT64 (RFC 6052). False for a name: its addresses are asked about when they
+ * are known. IPv6 without brackets.
  */
 export function isNoHost(host: string): boolean {
   const octet = firstOctetOf(host)

@@ -27,13 +27,15 @@ export interface MalformedMessage {
   readonly kind: 'malformed'
   readonly status: number
   readonly reason: string
-  /** Enough to answer by. `undefined`: a response, an ACK, or nothing that an answer could follow. */
+  /**
+   * Enough to answer by. `undefined`: a response, an ACK, or nothing that an answer could follow.
+   */
   readonly message: SipMessage | undefined
 }
 
 /**
- * Reads one whole message (RFC 3261 §7). Line breaks before it and octets after its Content-Length are
- * cut off (§7.5, §18.3). MalformedMessage is only what prevents reading.
+ * Reads one whole message (RFC 3261 §7). Line breaks before it and octets after its Content-Length
+ * are cut off (§7.5, §18.3). MalformedMessage is only what prevents reading.
  */
 export function parseMessage(received: string): SipMessage | MalformedMessage {
   const text = withoutLeadingBreaks(received)
@@ -54,9 +56,10 @@ export function parseMessage(received: string): SipMessage | MalformedMessage {
 }
 
 /**
- * Some senders end every line with a bare line feed, which drachtio-server and others take. Nothing of
- * that passes on: from here on the lines end as they should. One that ends only some lines so may hide a
- * header from who reads strictly on the way to us: that stays malformed. `undefined`: not such a text.
+ * Some senders end every line with a bare line feed, which drachtio-server and others take. Nothing
+ * of that passes on: from here on the lines end as they should. One that ends only some lines so
+ * may hide a header from who reads strictly on the way to us: that stays malformed. `undefined`:
+ * not such a text.
  */
 function withCarriageReturns(text: string): string | undefined {
   const end = text.indexOf('\n\n')
@@ -72,9 +75,9 @@ export function endsLinesWithLineFeeds(received: string): boolean {
 }
 
 /**
- * RFC 3261 §8.2.2: what is wrong in a header that is not needed is no reason to refuse the message. Many write
- * a display name, a Subject, a Server or a reason phrase in Latin-1. What has to come back to them byte
- * for byte is another matter.
+ * RFC 3261 §8.2.2: what is wrong in a header that is not needed is no reason to refuse the message.
+ * Many write a display name, a Subject, a Server or a reason phrase in Latin-1. What has to come
+ * back to them byte for byte is another matter.
  */
 function isRoutedByEscapedBytes(message: SipMessage): boolean {
   const { uri } = message
@@ -84,9 +87,9 @@ function isRoutedByEscapedBytes(message: SipMessage): boolean {
 const comesBack = ['Via', 'Call-ID', 'CSeq', 'Contact', 'Route', 'Record-Route']
 
 /**
- * Reads what a drachtio application sends: few headers, any spelling, bare line feeds, no blank line
- * at the end of a message without body; its Content-Length is no measure, and a line that is no
- * header is left out. `undefined`: no start line.
+ * Reads what a drachtio application sends: few headers, any spelling, bare line feeds, no blank
+ * line at the end of a message without body; its Content-Length is no measure, and a line that is
+ * no header is left out. `undefined`: no start line.
  */
 export function parseAppMessage(received: string): SipMessage | undefined {
   const text = withoutLeadingBreaks(received)
@@ -110,7 +113,9 @@ function endOfLine(text: string, from: number): number {
   return end > from && text.charCodeAt(end - 1) === carriageReturn ? end - 1 : end
 }
 
-/** RFC 3261 §7.1, §7.2: exactly one space between the parts; only the reason phrase may hold more. */
+/**
+ * RFC 3261 §7.1, §7.2: exactly one space between the parts; only the reason phrase may hold more.
+ */
 function parseStartLine(line: string): StartLine | undefined {
   if (/^SIP\//i.test(line)) return parseStatusLine(line)
   const methodEnd = line.indexOf(' ')
@@ -230,7 +235,9 @@ function withoutExtraOctets(message: SipMessage, start: StartLine, index: Header
   return new SipMessage(message.text.slice(0, index.bodyStart) + shortened, start, index)
 }
 
-/** An answer needs a Via to follow; a response and an ACK are never answered (RFC 3261 §8.1.3, §17). */
+/**
+ * An answer needs a Via to follow; a response and an ACK are never answered (RFC 3261 §8.1.3, §17).
+ */
 function malformed(text: string, line: string, index: HeaderIndex, flaw: string): MalformedMessage {
   const isResponse = /^SIP\//i.test(line)
   const [, method = '', uri = ''] = /^([^ ]*) *([^ ]*)/.exec(line) ?? []
@@ -245,9 +252,9 @@ function malformed(text: string, line: string, index: HeaderIndex, flaw: string)
   }
 }
 
-// Faults of readable messages, and the answers to faulty requests. Only fields that the stack itself acts
-// on are checked: a malformed Date or Subject is no reason to refuse a
-// call (RFC 3261 §8.2.2, §16.3). A 405, 415, 420 or 483 is the answer of the layers above.
+// Faults of readable messages, and the answers to faulty requests. Only fields that the stack
+// itself acts on are checked: a malformed Date or Subject is no reason to refuse a call (RFC 3261
+// §8.2.2, §16.3). A 405, 415, 420 or 483 is the answer of the layers above.
 
 interface Refusal {
   readonly status: number
@@ -255,8 +262,8 @@ interface Refusal {
 }
 
 /**
- * The answer to a request that must not be processed; `undefined` when it may. An ACK is judged too:
- * the caller drops it instead of answering.
+ * The answer to a request that must not be processed; `undefined` when it may. An ACK is judged
+ * too: the caller drops it instead of answering.
  */
 export function checkRequest(message: SipMessage, protocol: Protocol): Refusal | undefined {
   if (!isVersion2(message)) return { status: 505, reason: 'Version Not Supported' }
@@ -343,7 +350,10 @@ function isGood(message: SipMessage, name: keyof typeof addressOf): boolean {
 const isAddress = (address: NameAddr | undefined): address is NameAddr =>
   address !== undefined && (address.parsedUri !== undefined || !/^sips?:/i.test(address.uri))
 
-/** `;;`, `,,` and separators at the end: RFC 4475 §3.1.2.1. `first` is the first element, as it was read. */
+/**
+ * `;;`, `,,` and separators at the end: RFC 4475 §3.1.2.1. `first` is the first element, as it was
+ * read.
+ */
 function hasEmptyPart(value: string, first: { readonly params: Params } | undefined): boolean {
   if (first !== undefined && !value.includes(',')) return first.params.hasEmpty
   return splitOutside(value, ',').some(
@@ -383,8 +393,9 @@ const areAddresses = (values: readonly string[]): boolean =>
   })
 
 /**
- * RFC 3261 §18.3: a datagram may leave Content-Length out, as may a WebSocket frame (RFC 7118 §5); a
- * stream may not. Octets too many are cut off by the parser, octets too few cannot be made up for.
+ * RFC 3261 §18.3: a datagram may leave Content-Length out, as may a WebSocket frame (RFC 7118 §5);
+ * a stream may not. Octets too many are cut off by the parser, octets too few cannot be made up
+ * for.
  */
 function flawInLength(message: SipMessage, protocol: Protocol): string | undefined {
   const value = message.get('Content-Length')
@@ -398,7 +409,9 @@ function flawInLength(message: SipMessage, protocol: Protocol): string | undefin
 const isTooLarge = (message: SipMessage): boolean =>
   (parseContentLength(message.get('Content-Length') ?? '') ?? 0) > maxMessageBytes
 
-/** Headers without which a method means nothing: RFC 3262 §7.2, 3515 §2.1, 6665 §8.2.1, 3261 §20.15. */
+/**
+ * Headers without which a method means nothing: RFC 3262 §7.2, 3515 §2.1, 6665 §8.2.1, 3261 §20.15.
+ */
 const needed: ReadonlyMap<string, string> = new Map([
   ['PRACK', 'RAck'],
   ['REFER', 'Refer-To'],

@@ -1,8 +1,8 @@
 /**
- * A map for what lives briefly, such as calls. V8 gives a `Map` from which entries are deleted a new table
- * again and again, and a former table keeps what it held. Once such a table is old, it takes each value, and
- * all that the value refers to, into the old generation, until that is collected (`npm run bench --
- * releasing-map`, D133).
+ * A map for what lives briefly, such as calls. V8 gives a `Map` from which entries are deleted a
+ * new table again and again, and a former table keeps what it held. Once such a table is old, it
+ * takes each value, and all that the value refers to, into the old generation, until that is
+ * collected (`npm run bench -- releasing-map`, D133).
  */
 export class ReleasingMap<Key, Value> {
   readonly #boxes = new Map<Key, Box<Value>>()

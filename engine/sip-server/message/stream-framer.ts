@@ -1,7 +1,9 @@
 import { decodeMessage } from './message.ts'
 import { parseContentLength } from './fields.ts'
 
-/** Messages from a stream. After `unframeable` nothing more comes: the connection has to be closed. */
+/**
+ * Messages from a stream. After `unframeable` nothing more comes: the connection has to be closed.
+ */
 export type Frame =
   /** One whole message as text. */
   | { readonly kind: 'message'; readonly text: string }
@@ -33,9 +35,9 @@ const endOfBareHeader = Buffer.from('\n\n')
 const nothing = Buffer.alloc(0)
 
 /**
- * Cuts a byte stream into SIP messages by Content-Length (RFC 3261 §18.3). Each byte is searched once
- * and copied at most a fixed number of times however the stream is cut, and no more than one message
- * is ever held.
+ * Cuts a byte stream into SIP messages by Content-Length (RFC 3261 §18.3). Each byte is searched
+ * once and copied at most a fixed number of times however the stream is cut, and no more than one
+ * message is ever held.
  */
 export class StreamFramer {
   readonly #maxBytes: number
@@ -164,7 +166,10 @@ export class StreamFramer {
 
 const contentLengthLine = /\r\n(?:content-length|l)[ \t]*:([^\r\n]*(?:\r\n[ \t][^\r\n]*)*)/gi
 
-/** RFC 3261 §20.14 over a header part; several must agree, or a receiver behind us could cut elsewhere. */
+/**
+ * RFC 3261 §20.14 over a header part; several must agree, or a receiver behind us could cut
+ * elsewhere.
+ */
 function contentLength(headerPart: string): number | Unframeable {
   let length: number | undefined
   for (const [, value = ''] of headerPart.matchAll(contentLengthLine)) {

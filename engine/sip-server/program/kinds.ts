@@ -1,4 +1,6 @@
-/** The kinds of values that options take: how their text is read, and how what is allowed is said. */
+/**
+ * The kinds of values that options take: how their text is read, and how what is allowed is said.
+ */
 import { isIP, isIPv4 } from 'node:net'
 import { isApplicationUri } from '../clients/dialer.ts'
 import type { Protocol } from '../flow.ts'

@@ -1,6 +1,6 @@
 /**
- * Every option of this program: its own, and those of drachtio-server that have an effect here. The parser, `--help`,
- * the table of the README and the tests are made from it.
+ * Every option of this program: its own, and those of drachtio-server that have an effect here. The
+ * parser, `--help`, the table of the README and the tests are made from it.
  */
 import {
   applicationUri,

@@ -101,7 +101,10 @@ async function serve(read: () => Settings, world: ProgramWorld): Promise<void> {
   await output.flush()
 }
 
-/** Applies the options that may change while the program runs; a file that cannot be read changes nothing. */
+/**
+ * Applies the options that may change while the program runs; a file that cannot be read changes
+ * nothing.
+ */
 function reload(
   read: () => Settings,
   atStart: Settings,

@@ -26,7 +26,8 @@ const maxDepth = 16
 const maxElements = 10_000
 
 /**
- * No document type, and so no entities but those of XML itself: nothing in a file can make it larger.
+ * No document type, and so no entities but those of XML itself: nothing in a file can make it
+ * larger.
  * @throws OptionError
  */
 export function readXml(xml: string): Element {

@@ -1,6 +1,7 @@
 /**
- * Request handlers: an HTTP server is asked what becomes of each new request, with GET, or with POST and the request
- * as body. Its answer is JSON: reject, redirect, proxy, or route to an application.
+ * Request handlers: an HTTP server is asked what becomes of each new request, with GET, or with
+ * POST and the request as body. Its answer is JSON: reject, redirect, proxy, or route to an
+ * application.
  */
 import { Agent as HttpAgent, request as httpRequest } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
@@ -136,7 +137,9 @@ const firstQuestion = ({ url, httpMethod }: RequestHandler, request: NewRequest)
   body: httpMethod === 'post' ? request.text : undefined,
 })
 
-/** The body of the answer, whatever its status; of a redirection that of the place where it leads. */
+/**
+ * The body of the answer, whatever its status; of a redirection that of the place where it leads.
+ */
 async function ask(first: Question, how: How): Promise<string> {
   let question = first
   for (let followed = 0; followed <= maxRedirections; followed += 1) {
@@ -148,7 +151,10 @@ async function ask(first: Question, how: How): Promise<string> {
   throw new Error('too many redirections')
 }
 
-/** 301, 302 and 303 make a GET of a POST, as drachtio-server does; 307 and 308 repeat it (RFC 9110 §15.4). */
+/**
+ * 301, 302 and 303 make a GET of a POST, as drachtio-server does; 307 and 308 repeat it (RFC 9110
+ * §15.4).
+ */
 function redirected({ url, body }: Question, { status, location }: Answer): Question | undefined {
   if (location === undefined || ![301, 302, 303, 307, 308].includes(status)) return undefined
   if (!URL.canParse(location, url.href)) throw new Error('a redirection to no URL')
@@ -161,7 +167,9 @@ function redirected({ url, body }: Question, { status, location }: Answer): Ques
   return { url: target, body: status < 307 ? undefined : body }
 }
 
-/** A kept-alive connection may end while a question is on its way: the question is asked once more. */
+/**
+ * A kept-alive connection may end while a question is on its way: the question is asked once more.
+ */
 async function exchange(question: Question, how: How): Promise<Answer> {
   try {
     return await send(question, how)
@@ -207,8 +215,8 @@ function send({ url, body }: Question, { agents, signal }: How): Promise<Answer>
 }
 
 /**
- * The URL with what is known of the request, under the names of drachtio-server. The caller chooses the parameters of
- * the Request-URI: one with a name that is in use already is left out.
+ * The URL with what is known of the request, under the names of drachtio-server. The caller chooses
+ * the parameters of the Request-URI: one with a name that is in use already is left out.
  */
 export function questionUrl(url: string, request: NewRequest): string {
   const uri = parseUri(request.uri)
@@ -233,7 +241,9 @@ export function questionUrl(url: string, request: NewRequest): string {
   return `${url.replace(/\/$/, '')}/?${question}`
 }
 
-/** Names that a handler may take for the same one, such as `Source.Address` and `source_address[]`. */
+/**
+ * Names that a handler may take for the same one, such as `Source.Address` and `source_address[]`.
+ */
 const comparable = (name: string): string =>
   name
     .replace(/\[.*/s, '')

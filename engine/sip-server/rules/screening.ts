@@ -1,4 +1,7 @@
-/** New requests that no application hears of: of spammers, probes, and registrations without a domain. Pure. */
+/**
+ * New requests that no application hears of: of spammers, probes, and registrations without a
+ * domain. Pure.
+ */
 import { unwatchFile, watchFile } from 'node:fs'
 import { BlockList, isIP, isIPv4, isIPv6, SocketAddress } from 'node:net'
 import { OptionError } from '../errors.ts'
@@ -87,7 +90,9 @@ export function readDenyList(text: string): DenyList {
   return { addresses, networks, wrong }
 }
 
-/** In the spelling of a socket (RFC 5952). One with a zone stays as it is: its zone would be lost. */
+/**
+ * In the spelling of a socket (RFC 5952). One with a zone stays as it is: its zone would be lost.
+ */
 function canonical(address: string): string {
   if (!isIPv6(address) || address.includes('%')) return address
   return unmapped(new SocketAddress({ address, family: 'ipv6' }).address)

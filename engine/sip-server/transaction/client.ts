@@ -1,7 +1,8 @@
 /**
  * INVITE client transaction: RFC 3261 §17.1.1 with the Accepted state of RFC 6026 §7.2, in which
- * every copy of a 2xx, also of another branch, still reaches the user, which acknowledges it, or ends the transaction
- * and answers copies by itself. In place of its state Completed the context has the ACK until timer D would fire.
+ * every copy of a 2xx, also of another branch, still reaches the user, which acknowledges it, or
+ * ends the transaction and answers copies by itself. In place of its state Completed the context
+ * has the ACK until timer D would fire.
  */
 import { type Flow, isReliable } from '../flow.ts'
 import type { SipMessage } from '../message/message.ts'
@@ -164,8 +165,8 @@ export class InviteClientTransaction extends Transaction<State, Event, Action, C
 }
 
 /**
- * Non-INVITE client transaction: RFC 3261 §17.1.2. It has no state Completed, which only absorbs copies of the
- * response: one that belongs to no transaction is dropped all the same.
+ * Non-INVITE client transaction: RFC 3261 §17.1.2. It has no state Completed, which only absorbs
+ * copies of the response: one that belongs to no transaction is dropped all the same.
  */
 type NonInviteState = 'trying' | 'proceeding' | 'terminated'
 type NonInviteTimer = 'timerE' | 'timerF'

@@ -14,7 +14,10 @@ export type Table<State extends string, Event extends string, Action extends str
   Record<State, Readonly<Partial<Record<Event, Step<State, Action>>>>>
 >
 
-/** RFC 3261 §17.1.1.1 and Table 4; every other transaction timer is derived from these. Milliseconds. */
+/**
+ * RFC 3261 §17.1.1.1 and Table 4; every other transaction timer is derived from these.
+ * Milliseconds.
+ */
 export interface Timers {
   /** Round-trip estimate: first retransmission; 64·T1 ends a transaction. */
   readonly t1Ms: number
@@ -24,13 +27,17 @@ export interface Timers {
   readonly t1x64Ms?: number | undefined
   /** How long a message may live in the network. */
   readonly t4Ms: number
-  /** Timer C (§16.6): an INVITE without a final answer is cancelled this long after its last provisional. */
+  /**
+   * Timer C (§16.6): an INVITE without a final answer is cancelled this long after its last
+   * provisional.
+   */
   readonly cMs: number
   /** A request that the application has not answered ends with 480 (INVITE) or 500 after this. */
   readonly applicationMs: number
   /**
-   * How long the first target of an INVITE may be silent while there is another one; each further one half as long as the one
-   * before, so that several silent ones are left within twice this time. Default: as with other requests.
+   * How long the first target of an INVITE may be silent while there is another one; each further
+   * one half as long as the one before, so that several silent ones are left within twice this
+   * time. Default: as with other requests.
    */
   readonly inviteSilenceMs?: number
 }
@@ -46,7 +53,8 @@ export const defaultTimers: Timers = {
 /**
  * How long a target may be silent while there is another one (RFC 3263 §4.3): four copies by UDP.
  *
- * @param silent how many targets were silent before. An answer takes a round trip: T1 is a cautious estimate of two.
+ * @param silent how many targets were silent before. An answer takes a round trip: T1 is a cautious
+ * estimate of two.
  */
 export function silenceMs(
   { t1Ms, inviteSilenceMs }: Timers,

@@ -1,6 +1,7 @@
 /**
- * INVITE server transaction: RFC 3261 §17.2.1. Retransmitting a 2xx is the dialog's work, so the state Accepted of
- * RFC 6026 §7.1 only absorbs repeated INVITEs: the context has its key until timer L would fire.
+ * INVITE server transaction: RFC 3261 §17.2.1. Retransmitting a 2xx is the dialog's work, so the
+ * state Accepted of RFC 6026 §7.1 only absorbs repeated INVITEs: the context has its key until
+ * timer L would fire.
  */
 import { type Flow, isReliable } from '../flow.ts'
 import {
@@ -153,8 +154,8 @@ export class InviteServerTransaction extends RespondingTransaction<State, Event,
 }
 
 /**
- * Non-INVITE server transaction: RFC 3261 §17.2.2. Its state Completed is an entry of the cache of the context until
- * timer J would fire.
+ * Non-INVITE server transaction: RFC 3261 §17.2.2. Its state Completed is an entry of the cache of
+ * the context until timer J would fire.
  */
 type NonInviteState = 'trying' | 'proceeding' | 'terminated'
 type NonInviteEvent = 'request' | 'send1xx' | 'sendFinal' | 'abandon' | 'transportError'
@@ -214,10 +215,11 @@ export class NonInviteServerTransaction extends RespondingTransaction<
   }
 }
 
-// Texts by their keys, each for the same time, outside the garbage-collected heap. The rest of a transaction has to
-// be found for 64·T1. As objects these rests were two thirds of the heap at 700 calls/s, which V8 copied twice and
-// marked (`npm run bench -- memory`). The bytes lie in blocks in the order of their age, so that a block is given back
-// when its last text has expired; a hash table with open addresses leads to them.
+// Texts by their keys, each for the same time, outside the garbage-collected heap. The rest of a
+// transaction has to be found for 64·T1. As objects these rests were two thirds of the heap at 700
+// calls/s, which V8 copied twice and marked (`npm run bench -- memory`). The bytes lie in blocks in
+// the order of their age, so that a block is given back when its last text has expired; a hash
+// table with open addresses leads to them.
 
 /** A longer text gets a block of its own. */
 const BLOCK_BYTES = 262_144
@@ -253,11 +255,15 @@ export class RetransmitCache implements ExpiringEntries {
   /** Numbers of the oldest entry and of the next. */
   #oldest = 0
   #next = 0
-  /** Place of an entry plus one, found from its hash on; 0: free. Half of them at least are free. */
+  /**
+   * Place of an entry plus one, found from its hash on; 0: free. Half of them at least are free.
+   */
   #slots = new Uint32Array(FEWEST * 2)
   #size = 0
 
-  /** `seed` is random: the keys come from strangers, who must not choose what meets in one place. */
+  /**
+   * `seed` is random: the keys come from strangers, who must not choose what meets in one place.
+   */
   constructor(deadlines: Deadlines, lifetimeMs: number, seed: number) {
     this.#lifetimeMs = lifetimeMs
     this.#seed = seed
@@ -274,7 +280,10 @@ export class RetransmitCache implements ExpiringEntries {
       : this.#expiries[this.#oldest & (this.#capacity - 1)]
   }
 
-  /** Replaces a former text of the key. `message` ends the text: as a part of a sum it would be copied first. */
+  /**
+   * Replaces a former text of the key. `message` ends the text: as a part of a sum it would be
+   * copied first.
+   */
   add(key: string, text: string, now: number, message = ''): void {
     const hash = this.#hashOf(key)
     const former = this.#slotOf(key, hash)
@@ -447,5 +456,8 @@ export class RetransmitCache implements ExpiringEntries {
   }
 }
 
-/** Has characters beyond Latin-1, such as those that stand for bytes that are not UTF-8 (`message/message.ts`). */
+/**
+ * Has characters beyond Latin-1, such as those that stand for bytes that are not UTF-8
+ * (`message/message.ts`).
+ */
 const wide = /[^\0-\xff]/

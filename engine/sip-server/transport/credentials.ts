@@ -1,4 +1,6 @@
-/** Our certificate and the trusted CA certificates, from PEM files that may be renewed while we run. */
+/**
+ * Our certificate and the trusted CA certificates, from PEM files that may be renewed while we run.
+ */
 import { constants, X509Certificate } from 'node:crypto'
 import { readFileSync, unwatchFile, watchFile } from 'node:fs'
 import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls'
@@ -88,7 +90,10 @@ export class Credentials {
   readonly #changed = (): void => this.reload()
 }
 
-/** The exchange of keys by RSA, or by DH that is not ephemeral: who gets the key later reads what was recorded. */
+/**
+ * The exchange of keys by RSA, or by DH that is not ephemeral: who gets the key later reads what
+ * was recorded.
+ */
 const withoutForwardSecrecy = ':!kRSA:!kDH:!kECDH'
 
 function settingsFrom({

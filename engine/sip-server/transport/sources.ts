@@ -15,7 +15,10 @@ export interface SourcesOptions {
   readonly opened: () => number
 }
 
-/** The part of a listener that strangers may fill: the rest is reserved for peers that have proved themselves. */
+/**
+ * The part of a listener that strangers may fill: the rest is reserved for peers that have proved
+ * themselves.
+ */
 const STRANGERS_PART = 0.75
 
 export class Sources {
@@ -72,7 +75,10 @@ export class Sources {
   }
 }
 
-/** An IPv4 address, or the /64 network of an IPv6 address: a host that has one of its addresses has them all. */
+/**
+ * An IPv4 address, or the /64 network of an IPv6 address: a host that has one of its addresses has
+ * them all.
+ */
 export function networkOf(address: string): string {
   if (!address.includes(':') || address.includes('.')) return address
   const [start = '', end] = address.split('::')

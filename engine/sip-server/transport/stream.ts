@@ -220,7 +220,9 @@ export class Connection {
   /** Messages to send once the connection is open, and their size. */
   readonly #waiting: { readonly text: string; readonly reference: string }[] = []
   #waitingBytes = 0
-  /** Until it can be used, or its first or a begun message is whole: dripping bytes gains no time. */
+  /**
+   * Until it can be used, or its first or a begun message is whole: dripping bytes gains no time.
+   */
   #patience: NodeJS.Timeout | undefined
   #failure: string | undefined
   #waitingPongs = 0
@@ -262,7 +264,8 @@ export class Connection {
       return
     }
     if (this.#established) return this.#write(text, reference)
-    // Not given to the socket: a peer that has not proved its name must not get it, and the socket would take it as sent.
+    // Not given to the socket: a peer that has not proved its name must not get it, and the socket
+    // would take it as sent.
     this.#waiting.push({ text, reference })
     this.#waitingBytes += text.length
   }
@@ -363,8 +366,8 @@ class Connections {
   }
 
   /**
-   * Reuse of a connection, opened by either side (RFC 3261 §18.1.1, §18.2.2). With a name only one that
-   * was opened for the same name; without it, one that was accepted or opened without.
+   * Reuse of a connection, opened by either side (RFC 3261 §18.1.1, §18.2.2). With a name only one
+   * that was opened for the same name; without it, one that was accepted or opened without.
    */
   byRemote(address: string, port: number, hostName?: string): Connection | undefined {
     return this.#byRemote.get(remoteKey(address, port, hostName))

@@ -87,7 +87,9 @@ class TlsWire implements Wire {
     return socket
   }
 
-  /** Without verification a name proves nothing, so one connection serves all names of an address. */
+  /**
+   * Without verification a name proves nothing, so one connection serves all names of an address.
+   */
   nameFor({ hostName }: Flow): string | undefined {
     return this.#verifies ? hostName?.toLowerCase() : undefined
   }

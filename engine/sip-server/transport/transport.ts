@@ -9,10 +9,11 @@ import type { BindAddress } from './listen.ts'
 export interface Transport {
   readonly listener: Listener
   /**
-   * Sends one SIP message. Never throws; a failure comes back later as `sendFailed`, of a datagram only where there is
-   * a `reference`. On a stream, a flow with a `connectionId` names that connection and no other: once it is closed,
-   * sending on it fails, unless there is a `returnPort`. Without an id, a connection to the same address and port
-   * is used again or opened; a WebSocket is never opened (RFC 7118 §4).
+   * Sends one SIP message. Never throws; a failure comes back later as `sendFailed`, of a datagram
+   * only where there is a `reference`. On a stream, a flow with a `connectionId` names that
+   * connection and no other: once it is closed, sending on it fails, unless there is a
+   * `returnPort`. Without an id, a connection to the same address and port is used again or opened;
+   * a WebSocket is never opened (RFC 7118 §4).
    */
   send(text: string, flow: Flow, reference: string): void
   /** Closes the connection of a flow; nothing for UDP. */
@@ -23,7 +24,10 @@ export interface Transport {
   stop(): Promise<void>
   /** Open connections; 0 for UDP. */
   readonly connections: number
-  /** Reads nothing and accepts no connection any more. What is sent, and the connections there are, go on. */
+  /**
+   * Reads nothing and accepts no connection any more. What is sent, and the connections there are,
+   * go on.
+   */
   stopReading(): void
 }
 
@@ -31,7 +35,9 @@ export interface Transport {
 export interface TransportCallbacks {
   /** One datagram, not yet decoded. */
   readonly datagram: (bytes: Buffer, flow: Flow) => void
-  /** Whether a peer that connects is served; asked before TLS, and before the connection has a flow. */
+  /**
+   * Whether a peer that connects is served; asked before TLS, and before the connection has a flow.
+   */
   readonly accepts: (source: Flow) => boolean
   readonly sourceStatus: (source: Flow) => SourceStatus
   /** A peer that connected was refused. */
@@ -85,8 +91,8 @@ export const localAddressOf = ({ address }: Listener): { readonly localAddress?:
   address === '0.0.0.0' || address === '::' ? {} : { localAddress: address }
 
 /**
- * Peers cannot answer to `0.0.0.0`: a socket bound to all interfaces shows the first one that is not
- * internal, or else the loopback address.
+ * Peers cannot answer to `0.0.0.0`: a socket bound to all interfaces shows the first one that is
+ * not internal, or else the loopback address.
  */
 function usableAddress(address: string): string {
   if (address !== '0.0.0.0' && address !== '::') return address

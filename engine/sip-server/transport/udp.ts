@@ -63,7 +63,8 @@ class UdpTransport implements Transport {
   }
 
   send(text: string, flow: Flow, reference: string): void {
-    // Each callback is a tick of its own: for the four messages of a call that need none that took 2 %.
+    // Each callback is a tick of its own: for the four messages of a call that need none that took
+    // 2 %.
     const done =
       reference === ''
         ? undefined
@@ -117,8 +118,8 @@ function isKeepAlive(bytes: Buffer): boolean {
 }
 
 /**
- * The flows of the peers of one UDP socket: one object for each peer instead of one for each datagram, since
- * transactions keep the flow of their request for half a minute.
+ * The flows of the peers of one UDP socket: one object for each peer instead of one for each
+ * datagram, since transactions keep the flow of their request for half a minute.
  */
 const maxPeers = 10_000
 

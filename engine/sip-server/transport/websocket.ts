@@ -325,15 +325,18 @@ const isSameOrigin = (one: string, other: string): boolean =>
   one.toLowerCase() === other.toLowerCase()
 
 /**
- * Ends the connection with a plain answer, in both directions: a socket that was taken from Node's HTTP
- * server is under none of its timeouts, and a peer that leaves its side open would keep it open.
+ * Ends the connection with a plain answer, in both directions: a socket that was taken from Node's
+ * HTTP server is under none of its timeouts, and a peer that leaves its side open would keep it
+ * open.
  */
 function refuse(socket: Duplex, { status, reason }: Refusal): void {
   socket.once('finish', () => socket.destroy())
   socket.end(`HTTP/1.1 ${status} ${reason}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`)
 }
 
-/** There is nothing here but SIP: RFC 9110 §15.5.22, and 404 for requests that cannot be upgraded. */
+/**
+ * There is nothing here but SIP: RFC 9110 §15.5.22, and 404 for requests that cannot be upgraded.
+ */
 function answerPlainRequest(request: IncomingMessage, response: ServerResponse): void {
   const isUpgradable = request.method === 'GET'
   response.writeHead(isUpgradable ? 426 : 404, {

@@ -2,7 +2,10 @@
 import type { AppCommand } from '../application.ts'
 import { parseAppMessage } from '../message/parse.ts'
 
-/** Reads one wire payload from an application. A payload that cannot be read is a value with its reason. */
+/**
+ * Reads one wire payload from an application. A payload that cannot be read is a value with its
+ * reason.
+ */
 export function decodeCommand(payload: string): AppCommand {
   const endOfLeader = payload.indexOf('\r\n')
   const leader = endOfLeader === -1 ? payload : payload.slice(0, endOfLeader)

@@ -1,6 +1,6 @@
 /**
- * Events as wire payloads for an application. The positions of all fields are defined here alone. `id` is a fresh id of
- * the server, `commandId` that of the command answered.
+ * Events as wire payloads for an application. The positions of all fields are defined here alone.
+ * `id` is a fresh id of the server, `commandId` that of the command answered.
  */
 import type {
   AppEvent,
@@ -56,7 +56,10 @@ export function encodeEvent(event: AppEvent, id: string): string {
   }
 }
 
-/** The first fields of an answer to a command; `OK`, `NO` (a breach of the protocol) or `NOK` (not possible) follows. */
+/**
+ * The first fields of an answer to a command; `OK`, `NO` (a breach of the protocol) or `NOK` (not
+ * possible) follows.
+ */
 const answer = ({ commandId }: { readonly commandId: string }, id: string): string =>
   `${id}|response|${commandId}|`
 

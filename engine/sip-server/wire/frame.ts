@@ -1,7 +1,7 @@
 /**
  * Framing of the drachtio protocol on a byte stream: `<decimal length>#<payload>`, where the length
- * counts the bytes of the payload in UTF-8. That is how every drachtio-srf writes; before 5.0 it reads
- * by characters, as drachtio-server wrote until 2024.
+ * counts the bytes of the payload in UTF-8. That is how every drachtio-srf writes; before 5.0 it
+ * reads by characters, as drachtio-server wrote until 2024.
  */
 
 /** The unit of the length of frames for an application: characters are code points. */
@@ -36,7 +36,8 @@ export function encodeFrame(payload: string, counting: FrameLength = 'bytes'): s
 
 /**
  * Takes a stream apart again, however it was cut. A payload that lies in one chunk is decoded where
- * it is; one that does not is gathered in a buffer of exactly its size, so each byte is copied at most once.
+ * it is; one that does not is gathered in a buffer of exactly its size, so each byte is copied at
+ * most once.
  */
 export class FrameReader {
   /** Length read so far; digits are still expected while `#gathering` is absent. */

@@ -111,8 +111,8 @@ CREATE INDEX cdr_outbox_claimed ON cdr_outbox (claimed_by) WHERE claimed_by IS N
 `
 
 /**
- * Sums of call records by day, in SQLite's words. With SQLite they are a file beside the database, which a thread of its
- * own fills, so that no call waits.
+ * Sums of call records by day, in SQLite's words. With SQLite they are a file beside the database,
+ * which a thread of its own fills, so that no call waits.
  */
 export const sumTables = `
 CREATE TABLE call_sum (

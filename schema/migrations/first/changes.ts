@@ -1,4 +1,7 @@
-/** What was changed, by whom and why; sessions of agents; accounting webhooks: endpoints, events and deliveries. */
+/**
+ * What was changed, by whom and why; sessions of agents; accounting webhooks: endpoints, events and
+ * deliveries.
+ */
 import { noteAnyChange } from './nodes.ts'
 
 export const sql = `

@@ -1,4 +1,7 @@
-/** Settings of the database, its nodes, what they share (limits, money and bans), and notices of changes. */
+/**
+ * Settings of the database, its nodes, what they share (limits, money and bans), and notices of
+ * changes.
+ */
 export const sql = `
 -- Values that the program generated and must keep, such as the secret of its tokens.
 CREATE TABLE setting (
@@ -201,7 +204,10 @@ export const noteAnyChange = (table: string, columns?: string): string => `
 CREATE TRIGGER note_change AFTER INSERT OR DELETE OR UPDATE${columns === undefined ? '' : ` OF ${columns}`}
   ON "${table}" FOR EACH STATEMENT EXECUTE FUNCTION note_change();`
 
-/** A trigger that notifies nodes of the values of `column` in the changed rows, so that they read only these. */
+/**
+ * A trigger that notifies nodes of the values of `column` in the changed rows, so that they read
+ * only these.
+ */
 export const noteEachRow = (table: string, column: string): string => `
 CREATE TRIGGER note_insert AFTER INSERT ON ${table} REFERENCING NEW TABLE AS changed
   FOR EACH STATEMENT EXECUTE FUNCTION note_changed_rows('${column}');

@@ -1,4 +1,7 @@
-/** Parties that hang up while no process is there: what their calls are charged, beside what they talked. */
+/**
+ * Parties that hang up while no process is there: what their calls are charged, beside what they
+ * talked.
+ */
 import { setTimeout as pause } from 'node:timers/promises'
 import { TollgateProcess } from '../../support/tollgate-process.ts'
 import { type Leaving, nothingLeft, UnattendedCalls } from '../../support/unattended-calls.ts'
@@ -15,7 +18,10 @@ interface Absence {
   /** For each absence. */
   readonly calls: number
   readonly ways: readonly Leaving[]
-  /** By `kill -9`; or in order, with the sockets of a service manager, in which what comes meanwhile waits. */
+  /**
+   * By `kill -9`; or in order, with the sockets of a service manager, in which what comes meanwhile
+   * waits.
+   */
   readonly end: 'kill' | 'restart'
 }
 

@@ -1,6 +1,6 @@
 /**
- * Sends bodies to routes as fast as the keys of one tenant may, until its parent says "stop". In a process of its own, so
- * that it delays no clock. Answers with how often each status came.
+ * Sends bodies to routes as fast as the keys of one tenant may, until its parent says "stop". In a
+ * process of its own, so that it delays no clock. Answers with how often each status came.
  */
 import { Agent, request } from 'node:http'
 

@@ -1,6 +1,7 @@
 /**
- * The charging server that the peer asks: plain node:http, wallets in memory, kept connections, as little as the job allows.
- * GET /api/ocs/authorize answers 200 or 402; POST /api/ocs/cdr debits one unit for each second that has begun, at least one.
+ * The charging server that the peer asks: plain node:http, wallets in memory, kept connections, as
+ * little as the job allows. GET /api/ocs/authorize answers 200 or 402; POST /api/ocs/cdr debits one
+ * unit for each second that has begun, at least one.
  */
 import { createServer } from 'node:http'
 

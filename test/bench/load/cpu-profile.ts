@@ -5,7 +5,9 @@ import WebSocket from 'ws'
 
 /** One line of a profile: the time that a function took itself. */
 export interface Share {
-  /** Path in the project, `node_modules/…`, `node:…`, or a name in parentheses for V8's own work. */
+  /**
+   * Path in the project, `node_modules/…`, `node:…`, or a name in parentheses for V8's own work.
+   */
   readonly file: string
   readonly name: string
   readonly micros: number

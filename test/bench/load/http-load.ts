@@ -1,6 +1,6 @@
 /**
- * HTTP clients that cost next to nothing: prepared bytes go out, and of an answer only its status and
- * its end are looked at. So the server is measured, and not the client.
+ * HTTP clients that cost next to nothing: prepared bytes go out, and of an answer only its status
+ * and its end are looked at. So the server is measured, and not the client.
  */
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'

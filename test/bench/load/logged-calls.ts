@@ -1,4 +1,7 @@
-/** SIPp callers whose scenario logs what happens, as `<what> <Call-ID> <ms>`: what each call has seen. */
+/**
+ * SIPp callers whose scenario logs what happens, as `<what> <Call-ID> <ms>`: what each call has
+ * seen.
+ */
 import { type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'

@@ -1,4 +1,6 @@
-/** How late the event loop of a started program is: what a datagram waits that comes at any moment. */
+/**
+ * How late the event loop of a started program is: what a datagram waits that comes at any moment.
+ */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

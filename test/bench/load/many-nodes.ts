@@ -1,6 +1,7 @@
 /**
- * Nodes that ring and answer at once, and answer OPTIONS, each at a port of its own, all in one process:
- * SIPp has a process for every port. Started with the number of nodes, it says their ports.
+ * Nodes that ring and answer at once, and answer OPTIONS, each at a port of its own, all in one
+ * process: SIPp has a process for every port. Started with the number of nodes, it says their
+ * ports.
  */
 import { fork } from 'node:child_process'
 import { createSocket } from 'node:dgram'

@@ -1,4 +1,6 @@
-/** What the benches of calls provision: one customer who pays for every call, and one set of nodes. */
+/**
+ * What the benches of calls provision: one customer who pays for every call, and one set of nodes.
+ */
 
 /** The customer's number. */
 export const caller = '15550001111'
@@ -8,7 +10,9 @@ const NODES_IN_SET = 100
 /** Priorities end at 100. */
 const PRIORITIES = 90
 
-/** A seed; calls go to the nodes at these ports of 127.0.0.1, in turn: to the first hundred of them. */
+/**
+ * A seed; calls go to the nodes at these ports of 127.0.0.1, in turn: to the first hundred of them.
+ */
 export const oneCustomer = (nodePorts: readonly number[], algorithm = 4, perMinute = '0.01') => ({
   rate_plans: [{ name: 'load', currency: 'USD' }],
   rates: [{ rate_plan: 'load', prefix: '1', rate_per_minute: perMinute }],

@@ -1,4 +1,6 @@
-/** The words behind the name of a bench, `rate=300`: what is given, and otherwise what `usual` says. */
+/**
+ * The words behind the name of a bench, `rate=300`: what is given, and otherwise what `usual` says.
+ */
 export function optionsOf<Name extends string>(
   words: readonly string[],
   usual: Readonly<Record<Name, string>>,

@@ -20,8 +20,8 @@ function ticksOf(pid: number): number {
 }
 
 /**
- * The same by the scheduler's clock, to the nanosecond: for slices of a second or two. A thread that has ended counts
- * nothing any more.
+ * The same by the scheduler's clock, to the nanosecond: for slices of a second or two. A thread
+ * that has ended counts nothing any more.
  */
 export const exactCpuMicros = (pid: number): number =>
   readdirSync(`/proc/${pid}/task`).reduce((sum, task) => sum + runMicros(pid, task), 0)

@@ -1,6 +1,6 @@
 /**
- * Single calls beside a load, timed by the clock of this process in nanoseconds: SIPp's clock moves in steps of 4 ms.
- * Each call is hung up as soon as it is answered.
+ * Single calls beside a load, timed by the clock of this process in nanoseconds: SIPp's clock moves
+ * in steps of 4 ms. Each call is hung up as soon as it is answered.
  */
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'

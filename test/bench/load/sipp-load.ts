@@ -34,7 +34,8 @@ export function spawnSipp(options: SippOptions): ChildProcess {
   const { scenario, words = '', port, cwd = tmpdir(), address = '127.0.0.1' } = options
   const { command = (...all) => all as [string, ...string[]] } = options
   const place = ['-i', address, '-p', String(port), '-sf', join(import.meta.dirname, scenario)]
-  // `-aa` answers UPDATE with 200: each start of the program asks whether the parties are still there.
+  // `-aa` answers UPDATE with 200: each start of the program asks whether the parties are still
+  // there.
   const common = ['-aa', '-nostdin', '-buff_size', '4194304', '-watchdog_major_threshold', '60000']
   const [program, ...rest] = command(
     'sipp',

@@ -1,6 +1,6 @@
 /**
- * Loaded into a started program before its own code (`--import`): at SIGWINCH it writes how late the event loop
- * has been since the last SIGWINCH into the file that LOOP_LAG_FILE names.
+ * Loaded into a started program before its own code (`--import`): at SIGWINCH it writes how late
+ * the event loop has been since the last SIGWINCH into the file that LOOP_LAG_FILE names.
  */
 import { renameSync, writeFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'

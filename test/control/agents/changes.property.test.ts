@@ -1,6 +1,7 @@
 /**
- * What holds for every tool that changes something: a dry run changes nothing, the call is in the audit log with its
- * reason and change_id, and undo_change brings every table back to what it was. A new tool needs an example here.
+ * What holds for every tool that changes something: a dry run changes nothing, the call is in the
+ * audit log with its reason and change_id, and undo_change brings every table back to what it was.
+ * A new tool needs an example here.
  */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
@@ -148,7 +149,10 @@ async function dump({ rig }: World, without = beside): Promise<Readonly<Record<s
   return tables
 }
 
-/** A spend guard that is not set any more explains the calls that it refused; what changes hold is counted. */
+/**
+ * A spend guard that is not set any more explains the calls that it refused; what changes hold is
+ * counted.
+ */
 const isHistory = (table: string, { ended_at, name }: Readonly<Record<string, unknown>>) =>
   (table === 'spend_guard' && ended_at !== null) ||
   (table === 'setting' && String(name).startsWith('change_states'))

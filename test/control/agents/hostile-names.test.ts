@@ -1,4 +1,7 @@
-/** Names and numbers that strangers chose stand in sentences of ours only as quoted strings, and never in a description. */
+/**
+ * Names and numbers that strangers chose stand in sentences of ours only as quoted strings, and
+ * never in a description.
+ */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { allTools } from '../../../control/agents/catalog/index.ts'

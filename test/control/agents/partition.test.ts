@@ -45,7 +45,8 @@ test(
       for (const given of attempts) {
         const { text, status } = await rig.tool(name, given, foreign)
         if (status === 429) rig.tick(60_000)
-        // What a refusal quotes was in the arguments, and so was what the tenant's own audit log has.
+        // What a refusal quotes was in the arguments, and so was what the tenant's own audit log
+        // has.
         const shown = status === 200 && name !== 'search_audit' ? text : ''
         expect([
           name,

@@ -1,4 +1,7 @@
-/** A credential reaches no further than it was made to: neither by the keys and users that it makes, nor by a field. */
+/**
+ * A credential reaches no further than it was made to: neither by the keys and users that it makes,
+ * nor by a field.
+ */
 import { expect, test } from 'vitest'
 import { openResources } from '../../support/resources.ts'
 import { startOfTime } from '../../support/control.ts'
@@ -155,7 +158,10 @@ const phone = {
   tenant: 'acme',
 }
 
-/** Path, what the key holds, the least that it lacks, a body that is allowed, and what it may not add. */
+/**
+ * Path, what the key holds, the least that it lacks, a body that is allowed, and what it may not
+ * add.
+ */
 const hook = { url: 'https://a.example/', events: ['key.revoked'] }
 const carrier = { name: 'a', gateways }
 const route = { name: 'a', carrier: 'loop' }

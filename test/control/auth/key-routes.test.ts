@@ -248,7 +248,8 @@ test('a key that is given more scopes at the same time is not handed out by one 
     request(path, { token: root, method: 'PATCH', body: { scopes: ['*'] } }),
     request(`${path}/rotate`, { token: poor, body: {} }),
   ])
-  // A server decides which was first: a token that is handed out before is one of a key with few scopes.
+  // A server decides which was first: a token that is handed out before is one of a key with few
+  // scopes.
   const { scopes } = rotated.status === 201 ? rotated.data<{ scopes: readonly string[] }>() : {}
   const isFirst = [200, 201, undefined, ['cdrs:read']]
   const isLast = [200, 403, 'scope_escalation', undefined]

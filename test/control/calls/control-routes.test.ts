@@ -1,4 +1,7 @@
-/** Calls that the API makes, moves and lets supervisors into: what the engine is asked, and how it refuses. */
+/**
+ * Calls that the API makes, moves and lets supervisors into: what the engine is asked, and how it
+ * refuses.
+ */
 import { beforeEach, expect, test } from 'vitest'
 import { openControl, type TestControl } from '../../support/control.ts'
 import { activeCall } from '../../support/engine-views.ts'

@@ -1,4 +1,7 @@
-/** What people change through the API is in the list of changes as what tools change is, and is undone as that. */
+/**
+ * What people change through the API is in the list of changes as what tools change is, and is
+ * undone as that.
+ */
 import { expect, test } from 'vitest'
 import type { Answer } from '../../support/control.ts'
 import { readColumn, readRows } from '../../support/stored.ts'

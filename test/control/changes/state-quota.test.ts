@@ -1,4 +1,7 @@
-/** What changes hold of states is bounded: the oldest give way, and who changed what, when and why stays. */
+/**
+ * What changes hold of states is bounded: the oldest give way, and who changed what, when and why
+ * stays.
+ */
 import { describe, expect, test } from 'vitest'
 import { ChangeStore, type NewChangeEntry } from '../../../control/changes/change-store.ts'
 import { StateQuota } from '../../../control/changes/state-quota.ts'

@@ -1,4 +1,7 @@
-/** Currencies of small units, such as VND and IDR: sums beyond 2^53 micro-units stay exact, everywhere. */
+/**
+ * Currencies of small units, such as VND and IDR: sums beyond 2^53 micro-units stay exact,
+ * everywhere.
+ */
 import fc from 'fast-check'
 import Stripe from 'stripe'
 import { expect, test } from 'vitest'

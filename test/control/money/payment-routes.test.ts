@@ -1,4 +1,6 @@
-/** Payments over the front door: signed by Stripe's own library, seen in wallet, ledger and alerts. */
+/**
+ * Payments over the front door: signed by Stripe's own library, seen in wallet, ledger and alerts.
+ */
 import fc from 'fast-check'
 import Stripe from 'stripe'
 import { expect, test } from 'vitest'

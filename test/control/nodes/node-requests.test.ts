@@ -116,7 +116,8 @@ test.each([
   const forged = { 'X-Tollgate-Node': tokenFor(active, { authorization, ...made }, how) }
   const alone = await b.request(active, { headers: forged })
   expect([alone.status, alone.headers.get('x-tollgate-node')]).toEqual([401, null])
-  // With a credential of its own it is the request of a client: limited, counted, and from its own address.
+  // With a credential of its own it is the request of a client: limited, counted, and from its own
+  // address.
   const limited = await b.request(active, { headers: forged, token: key })
   expect(limited.headers.get('x-ratelimit-limit')).toBe('5')
 })

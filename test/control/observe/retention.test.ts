@@ -314,7 +314,8 @@ describe.runIf(hasPostgres)('retention of several nodes', () => {
       Promise.all(
         ['cdr', 'audit_entry'].map((table) => readValue(store, `SELECT count(*) FROM ${table}`)),
       )
-    // A server that many tests use may refuse a connection: the node then tries again after a second.
+    // A server that many tests use may refuse a connection: the node then tries again after a
+    // second.
     await eventually(async () => {
       at += 2_000
       await Promise.all(nodes.map((node) => node.step()))

@@ -4,7 +4,10 @@ import { openReportRig, reportPath, uuidOf } from '../../support/report-rig.ts'
 
 const period = 'start_date=2026-01-01T00:00:00Z&end_date=2026-01-02T00:00:00Z'
 
-/** One call of acme that the platform's customer pays, one that its own pays, one of beta, one of no tenant. */
+/**
+ * One call of acme that the platform's customer pays, one that its own pays, one of beta, one of no
+ * tenant.
+ */
 async function open() {
   const rig = await openReportRig()
   const root = await rig.key()

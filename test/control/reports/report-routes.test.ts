@@ -238,7 +238,9 @@ test('a tenant sees what its own calls came to', async () => {
   expect(found).toMatchObject([{ carrier: 'telco', outbound: { calls: 1 } }])
 })
 
-/** The n-th stored call (1, 2 …) is the one with this difference; `uuids` are those of an answer. */
+/**
+ * The n-th stored call (1, 2 …) is the one with this difference; `uuids` are those of an answer.
+ */
 async function openWith(...calls: readonly Partial<CallRecord>[]) {
   const rig = await openReportRig()
   for (const [n, call] of calls.entries()) await rig.store({ startedAt: startOfTime + n, ...call })

@@ -19,7 +19,10 @@ import { threadFile } from '../../support/thread-file.ts'
 import { runScript, runSql } from '../../support/stored.ts'
 import { eventually } from '../../support/waiting.ts'
 
-/** Speaks as `report-worker.ts` does; its reports are what their format says, or as long as their page. */
+/**
+ * Speaks as `report-worker.ts` does; its reports are what their format says, or as long as their
+ * page.
+ */
 const stub = `
 import { parentPort, workerData } from 'node:worker_threads'
 const left = new Map()

@@ -1,4 +1,7 @@
-/** How records come into the kept sums: once each, whatever happens meanwhile, and never too many groups. */
+/**
+ * How records come into the kept sums: once each, whatever happens meanwhile, and never too many
+ * groups.
+ */
 import { existsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'

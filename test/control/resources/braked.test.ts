@@ -1,4 +1,7 @@
-/** A spend guard of the platform, and the deletion of what it brakes, at the same moment on two nodes. */
+/**
+ * A spend guard of the platform, and the deletion of what it brakes, at the same moment on two
+ * nodes.
+ */
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { customers } from '../../../control/resources/customers.ts'
 import { extensions } from '../../../control/resources/extensions.ts'

@@ -145,7 +145,8 @@ test('a carrier is refused where its owner has calls go without a price, in the 
   expect(
     (await call('PATCH', `/routing/carriers/${id}`, { gateways: carrier.gateways })).status,
   ).toBe(409)
-  // A tenant's own agent is no reason to refuse the platform's carrier: calls do not go there any more.
+  // A tenant's own agent is no reason to refuse the platform's carrier: calls do not go there any
+  // more.
   const squatter = { ...agent, sip_uri: 'sip:1@192.0.2.200' }
   expect((await callAs('acme', 'POST', '/telephony/ai-agents', squatter)).status).toBe(201)
   const squatted = { name: 'east', gateways: [{ host: '192.0.2.200' }] }

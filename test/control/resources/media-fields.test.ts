@@ -1,4 +1,6 @@
-/** Media rules of carriers, sets, extensions, tenants and agents, at the door and in the database. */
+/**
+ * Media rules of carriers, sets, extensions, tenants and agents, at the door and in the database.
+ */
 import { afterEach, expect, test, beforeEach } from 'vitest'
 import { openResources, type TestResources } from '../../support/resources.ts'
 

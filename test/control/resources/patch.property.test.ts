@@ -1,4 +1,7 @@
-/** PATCH of every resource against RFC 7396: what is absent stays, at any depth, and above all a secret. */
+/**
+ * PATCH of every resource against RFC 7396: what is absent stays, at any depth, and above all a
+ * secret.
+ */
 import fc from 'fast-check'
 import { beforeAll, expect, test } from 'vitest'
 import { documentOf } from '../../support/documented.ts'
@@ -213,7 +216,9 @@ function merged(target: unknown, patch: unknown, blank: unknown): unknown {
   return result
 }
 
-/** A list of objects may show more of each, such as its id; an object shows null for what it lacks. */
+/**
+ * A list of objects may show more of each, such as its id; an object shows null for what it lacks.
+ */
 function shows(actual: unknown, expected: unknown): boolean {
   if (Array.isArray(expected))
     return (

@@ -1,4 +1,7 @@
-/** Every door by which the prefix of numbers comes in reads it in one way: digits with spaces, or not at all. */
+/**
+ * Every door by which the prefix of numbers comes in reads it in one way: digits with spaces, or
+ * not at all.
+ */
 import { expect, test } from 'vitest'
 import { SeedRefused } from '../../../control/resources/seed.ts'
 import { seedFile } from '../../../engine/commands/seed.ts'

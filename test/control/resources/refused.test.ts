@@ -1,4 +1,7 @@
-/** What no schema says of a body: fields that depend on others, on what is stored, or on how SIP reads them. */
+/**
+ * What no schema says of a body: fields that depend on others, on what is stored, or on how SIP
+ * reads them.
+ */
 import { beforeAll, expect, test } from 'vitest'
 import { fillOwned } from '../../support/owned-world.ts'
 import { operations } from '../../support/ownership-rules.ts'

@@ -1,4 +1,6 @@
-/** The life of a row of each resource: its address, its entries in the list of changes, and its end. */
+/**
+ * The life of a row of each resource: its address, its entries in the list of changes, and its end.
+ */
 import { expect, test } from 'vitest'
 import type { Answer } from '../../support/control.ts'
 import { openToolRig } from '../../support/tools-rig.ts'

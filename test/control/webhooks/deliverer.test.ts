@@ -22,7 +22,9 @@ interface Request {
   readonly at: number
 }
 
-/** Receivers `https://<name>.example`, each with a way to answer; those of `tenants` by their place. */
+/**
+ * Receivers `https://<name>.example`, each with a way to answer; those of `tenants` by their place.
+ */
 async function open(
   names: readonly string[],
   tenants: readonly (number | null)[] = [],

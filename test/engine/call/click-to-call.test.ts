@@ -1,4 +1,6 @@
-/** What the phone of click-to-call says of its media is offered to the called side, if it can be. */
+/**
+ * What the phone of click-to-call says of its media is offered to the called side, if it can be.
+ */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { OriginateRequest } from '../../../schema/contracts/calls.ts'
 import { startCallRig, type CallRig } from '../../support/call-rig.ts'

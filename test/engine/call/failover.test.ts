@@ -203,7 +203,10 @@ test('an answer without Contact fails the call with 502, and the node is hung up
   await rig.idle()
 })
 
-/** Each node takes so many calls at once; those of `full` have them, which is known when they are asked. */
+/**
+ * Each node takes so many calls at once; those of `full` have them, which is known when they are
+ * asked.
+ */
 async function dialLimited(...full: readonly number[]) {
   rig = await startCallRig()
   const caller = await rig.caller()

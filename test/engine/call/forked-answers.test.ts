@@ -1,6 +1,7 @@
 /**
- * What the called side says of its media before its answer: several forks (RFC 3261 §12.1, §13.2.1), and UPDATE (RFC 3311).
- * The caller has one dialog, in which the first answer counts; it learns of another one by a re-INVITE after its ACK.
+ * What the called side says of its media before its answer: several forks (RFC 3261 §12.1,
+ * §13.2.1), and UPDATE (RFC 3311). The caller has one dialog, in which the first answer counts; it
+ * learns of another one by a re-INVITE after its ACK.
  */
 import { afterEach, expect, test } from 'vitest'
 import { type CallRig, startCallRig } from '../../support/call-rig.ts'

@@ -1,4 +1,6 @@
-/** Calls that the last process has left: their parties may have hung up while no process was there. */
+/**
+ * Calls that the last process has left: their parties may have hung up while no process was there.
+ */
 import { afterEach, describe, expect, test } from 'vitest'
 import { type CallRig, granted, startCallRig, type Talk, talk } from '../../support/call-rig.ts'
 import { sdp, type SipPeer } from '../../support/sip-peer.ts'

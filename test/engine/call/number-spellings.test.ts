@@ -1,4 +1,5 @@
-// No spelling of a number is cheaper or more allowed than its plain form, by whatever door it comes in.
+// No spelling of a number is cheaper or more allowed than its plain form, by whatever door it comes
+// in.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { openDoors, type Verdict } from '../../support/number-doors.ts'

@@ -1,4 +1,5 @@
-// A call is priced, blocked and guarded by what its gateways get, whatever routes and carriers make of the dialled number.
+// A call is priced, blocked and guarded by what its gateways get, whatever routes and carriers make
+// of the dialled number.
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { openDoors, type Verdict } from '../../support/number-doors.ts'

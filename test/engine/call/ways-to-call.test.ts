@@ -1,4 +1,7 @@
-/** Each way in which a call begins asks each question: what may not be called in one way may not be in another. */
+/**
+ * Each way in which a call begins asks each question: what may not be called in one way may not be
+ * in another.
+ */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { ways, type WayToCall } from '../../../engine/call/inbound/admission.ts'
 import type { OutboundDecision } from '../../../engine/routing/routing.ts'
@@ -28,7 +31,10 @@ const outside = (isEmergency = false): OutboundDecision => {
   }
 }
 
-/** Begins a call to `number` after `ask`; resolves when it is under way, or with what the API was told. */
+/**
+ * Begins a call to `number` after `ask`; resolves when it is under way, or with what the API was
+ * told.
+ */
 type Begin = (number: string, ask: () => void) => Promise<object | undefined>
 
 async function ring(
@@ -139,7 +145,10 @@ test.each(cases)('%s: it is asked %s', async (way, question) => {
   if (!isUnforwarded && !isAskedLater(way, code)) expect(codes(told)).toContain(code)
 })
 
-/** The route of a charged call of the API is chosen when its phone is picked up: its record has the code when it ends. */
+/**
+ * The route of a charged call of the API is chosen when its phone is picked up: its record has the
+ * code when it ends.
+ */
 const isAskedLater = (way: WayToCall, code: string): boolean =>
   (way === 'click-to-call' || way === 'test call') &&
   (code === 'destination_blocked' || code === 'carrier_limit')

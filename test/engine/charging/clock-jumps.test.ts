@@ -1,4 +1,7 @@
-/** Money goes by what was measured, whatever the machine's clock is set to; entries are dated by that clock. */
+/**
+ * Money goes by what was measured, whatever the machine's clock is set to; entries are dated by
+ * that clock.
+ */
 import { expect, test } from 'vitest'
 import { customerWith, endedCall, ocsOn, openCall, question, start } from '../../support/books.ts'
 import { readColumn, readRows } from '../../support/stored.ts'

@@ -53,7 +53,9 @@ export const sampleSet = (
 
 export const uriOf = (nodeId: number): string => `sip:192.0.2.${nodeId}:5060;transport=udp`
 
-/** A network of nodes that answer OPTIONS after a round trip, until they die or a packet is lost. */
+/**
+ * A network of nodes that answer OPTIONS after a round trip, until they die or a packet is lost.
+ */
 export class SimulatedNodes {
   readonly #clock: VirtualClock
   readonly roundTripMs = 2

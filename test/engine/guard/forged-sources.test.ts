@@ -1,4 +1,7 @@
-/** The source of a datagram can be forged: what that costs the forger, and what it does not cost others. */
+/**
+ * The source of a datagram can be forged: what that costs the forger, and what it does not cost
+ * others.
+ */
 import { expect, test } from 'vitest'
 import { Guard } from '../../../engine/guard/guard.ts'
 

@@ -39,7 +39,8 @@ function after(present: readonly Binding[], ...from: Parameters<typeof request>)
 const secondsOf = (bindings: readonly Binding[]): number[] =>
   bindings.map(({ expiresAt }) => (expiresAt - now) / 1_000)
 
-// RFC 3261 §10.2.1.1: the parameter of the Contact goes before the header, the header before the default.
+// RFC 3261 §10.2.1.1: the parameter of the Contact goes before the header, the header before the
+// default.
 test.each([
   ['<sip:a@h>', undefined, 3_600],
   ['<sip:a@h>', 600, 600],

@@ -1,4 +1,6 @@
-/** How soon a node knows what phones do at another one, and what it does when the database is away. */
+/**
+ * How soon a node knows what phones do at another one, and what it does when the database is away.
+ */
 import { expect, test } from 'vitest'
 import { execute } from '../../../schema/sql/query.ts'
 import { turnOfEventLoop } from '../../support/waiting.ts'

@@ -34,7 +34,10 @@ const statusAt = ({ registrar }: World, extension = '101') =>
     .contacts.map(({ uri, node }) => `${uri} at ${node}`)
     .toSorted()
 
-/** Lets the node read what others have told. Little time passes, so that nothing expires on a busy machine. */
+/**
+ * Lets the node read what others have told. Little time passes, so that nothing expires on a busy
+ * machine.
+ */
 async function follows(world: World, check: () => void): Promise<void> {
   await eventually(() => {
     world.time.advance(5)

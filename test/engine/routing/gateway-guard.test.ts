@@ -99,7 +99,8 @@ test.each<[string, Sender, boolean]>([
   // Its own carrier, in its whole network and at any port.
   ['sip:203.0.113.9', acme, true],
   ['sip:203.0.113.7:5099', acme, true],
-  // That of another tenant: its very place, for which its carrier would charge it, and nothing beside.
+  // That of another tenant: its very place, for which its carrier would charge it, and nothing
+  // beside.
   ['sip:203.0.113.7', rival, true],
   ['sip:203.0.113.7:5099', rival, false],
   ['sip:203.0.113.9', rival, false],

@@ -1,4 +1,7 @@
-/** `OCS_FAIL_MODE` where a node is cut off from the wallets that it shares: what it does not know is no denial. */
+/**
+ * `OCS_FAIL_MODE` where a node is cut off from the wallets that it shares: what it does not know is
+ * no denial.
+ */
 import { describe, expect, test } from 'vitest'
 import { question } from '../../support/books.ts'
 import { hasPostgres } from '../../support/postgres.ts'

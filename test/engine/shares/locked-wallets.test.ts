@@ -71,7 +71,8 @@ test.runIf(hasPostgres)(
       )
     expect(new Set(kinds)).toEqual(new Set(['granted']))
     expect((await balances()).slice(1)).toEqual(ids.slice(1).map(() => 900_000n))
-    // Its own call was refused, as nobody knows what it may spend: it is not told that it has no money.
+    // Its own call was refused, as nobody knows what it may spend: it is not told that it has no
+    // money.
     expect(await locked).toMatchObject({ kind: 'unreachable' })
     await unlock()
     await eventually(async () => expect((await authorize(a, 'afterwards', 0)).kind).toBe('granted'))

@@ -1,4 +1,7 @@
-/** What a node asks of the database for its shares, and when: the database answers when the test says so. */
+/**
+ * What a node asks of the database for its shares, and when: the database answers when the test
+ * says so.
+ */
 import { expect, test } from 'vitest'
 import { shareDatabase } from '../../support/share-database.ts'
 

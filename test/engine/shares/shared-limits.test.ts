@@ -54,7 +54,9 @@ class Carrier {
     return [...this.nodes.values()].reduce((sum, { calls }) => sum + calls, 0)
   }
 
-  /** Of the same name as one that was killed: it is started again, with these calls of the last run. */
+  /**
+   * Of the same name as one that was killed: it is started again, with these calls of the last run.
+   */
   async node(name: string, calls = 0, url = this.url): Promise<Node> {
     const store = await openStore(url, { ...noSecrets, now: 0, connections: 3 })
     const timers = new EndingTimers()

@@ -1,6 +1,6 @@
 /**
- * Money is neither made nor lost by several processes that spend from the same wallets: random calls, moves and crashes,
- * in real time on one PostgreSQL.
+ * Money is neither made nor lost by several processes that spend from the same wallets: random
+ * calls, moves and crashes, in real time on one PostgreSQL.
  */
 import { describe, expect, test } from 'vitest'
 import { endedCall, openCall, plainRate, question } from '../../support/books.ts'
@@ -141,7 +141,10 @@ class World {
     })
   }
 
-  /** `kill -9`: its journal and its shares are there for the next process of this name, and others ask for money meanwhile. */
+  /**
+   * `kill -9`: its journal and its shares are there for the next process of this name, and others
+   * ask for money meanwhile.
+   */
   async crash(name: string): Promise<void> {
     const node = this.#nodes.get(name)
     await node?.kill()

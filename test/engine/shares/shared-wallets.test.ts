@@ -1,4 +1,7 @@
-/** Several processes spend from one wallet on one PostgreSQL: each call has one record and one debit, whatever breaks. */
+/**
+ * Several processes spend from one wallet on one PostgreSQL: each call has one record and one
+ * debit, whatever breaks.
+ */
 import { describe, expect, test } from 'vitest'
 import type { OutgoingEvent } from '../../../schema/contracts/engine.ts'
 import { question } from '../../support/books.ts'

@@ -1,4 +1,7 @@
-/** Calls, proxies and subscriptions of an unmodified drachtio-srf through the server, against peers on raw sockets. */
+/**
+ * Calls, proxies and subscriptions of an unmodified drachtio-srf through the server, against peers
+ * on raw sockets.
+ */
 import { afterEach, describe, expect, test } from 'vitest'
 import { deferred } from '../../support/deferred.ts'
 import { sdp } from '../../support/sip-peer.ts'
@@ -38,7 +41,9 @@ const inDialog = (dialog: SrfDialog, method: string): Promise<readonly [SrfReque
 
 const lasting = new Set(['applications', 'clients', 'connections'])
 
-/** Every table of the server that belongs to calls, and every map of drachtio-srf, is empty again. */
+/**
+ * Every table of the server that belongs to calls, and every map of drachtio-srf, is empty again.
+ */
 async function nothingLeft({ server, srf }: Rig): Promise<void> {
   const left = () => {
     const sizes = Object.entries({ ...server.stats(), ...bookkeeping(srf) })

@@ -1,4 +1,6 @@
-/** The server from outside: its ports, the control messages of the drachtio protocol, its limits. */
+/**
+ * The server from outside: its ports, the control messages of the drachtio protocol, its limits.
+ */
 import { connect, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { createSipServer, ListenError, type SipServer } from '../../../engine/sip-server/index.ts'

@@ -1,4 +1,6 @@
-/** Files that a crash cut off, or whose bits have changed: what is whole counts, the rest is named. */
+/**
+ * Files that a crash cut off, or whose bits have changed: what is whole counts, the rest is named.
+ */
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'

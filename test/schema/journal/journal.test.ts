@@ -185,7 +185,8 @@ test('times are translated to the clock of the next process, by the start of the
   const unshifted = { answeredMs: start, shiftMs: 0 }
   for (const boot of [{ id: 'two', at: start }, undefined])
     expect(first.left(boot)).toMatchObject([{ talkedMs: 3_000, state: unshifted }])
-  // Its lines are moved as they are, and its heartbeats are by the clock of the process that goes on with it.
+  // Its lines are moved as they are, and its heartbeats are by the clock of the process that goes
+  // on with it.
   first.file.startNew()
   const second = journalOn(first.file, sameBoot)
   second.journal.alive(['a'], start + 3_600_000 + 9_000)

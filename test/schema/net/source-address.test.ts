@@ -17,7 +17,10 @@ test.each([
 const group = fc.oneof(fc.constant(0), fc.integer({ min: 0, max: 0xffff }))
 const groups = (length: number) => fc.array(group, { minLength: length, maxLength: length })
 
-/** One of the spellings of RFC 4291 §2.2: case, leading zeros, `::` for one run of zeros or none, IPv4 at the end. */
+/**
+ * One of the spellings of RFC 4291 §2.2: case, leading zeros, `::` for one run of zeros or none,
+ * IPv4 at the end.
+ */
 function spelled(
   address: readonly number[],
   {

@@ -1,4 +1,7 @@
-/** Virtual time: what is to happen, in its order; what is due at the same time happens in the order of its entry. */
+/**
+ * Virtual time: what is to happen, in its order; what is due at the same time happens in the order
+ * of its entry.
+ */
 
 interface Entry {
   readonly at: number

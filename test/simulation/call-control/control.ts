@@ -1,6 +1,7 @@
 /**
- * What surrounds the machine of calls: who calls, where calls may go, what the OCS and the journal say, what the
- * API and the rights of the parties allow. All of it random, none of it what the real ones could not do.
+ * What surrounds the machine of calls: who calls, where calls may go, what the OCS and the journal
+ * say, what the API and the rights of the parties allow. All of it random, none of it what the real
+ * ones could not do.
  */
 import type { Command, MachineEvent } from '../../../engine/call/call-machine/protocol.ts'
 import { oppositeSide, partnerOf } from '../../../engine/call/call-machine/calling.ts'
@@ -323,7 +324,9 @@ export class Control extends CallBeginnings {
     return this.#takeRinging(callUuid, ringing)
   }
 
-  /** As an INVITE of another node does: it takes the place of the caller when the call is answered. */
+  /**
+   * As an INVITE of another node does: it takes the place of the caller when the call is answered.
+   */
   #takeRinging(callUuid: string, ringing: Call): void {
     this.#admitFree(callUuid)
     this.emit({ type: 'replaceEarly', callUuid, ringing: ringing.start.callUuid })

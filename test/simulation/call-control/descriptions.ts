@@ -1,4 +1,7 @@
-/** Session descriptions: what a peer says of itself, and whether what it is told makes one history (RFC 3264 §8). */
+/**
+ * Session descriptions: what a peer says of itself, and whether what it is told makes one history
+ * (RFC 3264 §8).
+ */
 import type { Chance } from './chance.ts'
 
 const directions = ['sendrecv', 'sendrecv', 'sendonly', 'inactive', 'recvonly'] as const
@@ -32,7 +35,10 @@ export class OwnDescriptions {
   }
 }
 
-/** Who describes itself there, by the label of the stream (RFC 4574); undefined: Tollgate, so that no media flows. */
+/**
+ * Who describes itself there, by the label of the stream (RFC 4574); undefined: Tollgate, so that
+ * no media flows.
+ */
 export const describedIn = (sdp: string): string | undefined => /^a=label:(\S+)/m.exec(sdp)?.[1]
 
 const origin = /^o=(\S+ \S+) (\d+) ([^\r\n]*)/m
@@ -42,8 +48,8 @@ export class ToldDescriptions {
   #last: string | undefined
 
   /**
-   * Returns what is wrong. `isOwn`: Tollgate makes the versions, which then grow by exactly one; else they are
-   * the other peer's, some of whose descriptions never came as far as here.
+   * Returns what is wrong. `isOwn`: Tollgate makes the versions, which then grow by exactly one;
+   * else they are the other peer's, some of whose descriptions never came as far as here.
    */
   complaint(sdp: string, isOwn: boolean): string | undefined {
     const before = this.#last

@@ -1,6 +1,7 @@
 /**
- * One simulated history: the machine of calls with random peers and conditions, in virtual time. After every
- * step its world is written as JSON and read back. What must hold is checked as it happens, and at the end.
+ * One simulated history: the machine of calls with random peers and conditions, in virtual time.
+ * After every step its world is written as JSON and read back. What must hold is checked as it
+ * happens, and at the end.
  */
 import { handle } from '../../../engine/call/call-machine/machine.ts'
 import { forgetCall } from '../../../engine/call/call-machine/call.ts'
@@ -284,7 +285,9 @@ class History implements Line, Scene {
     return peer.perform({ ...command, ...question, type: 'request', sdpOwner: undefined })
   }
 
-  /** Nothing for a call after its record, nothing for a leg after its end but what its peer is owed. */
+  /**
+   * Nothing for a call after its record, nothing for a leg after its end but what its peer is owed.
+   */
   #checkOrder(command: Command): void {
     const { type } = command
     if ('callUuid' in command && this.#stored.has(command.callUuid))

@@ -1,6 +1,7 @@
 /**
- * The media gate between the machine and the peers of a history, with two relays that check what they are asked. In
- * some histories nothing goes wrong with them: then the media of all that talk to each other has to flow.
+ * The media gate between the machine and the peers of a history, with two relays that check what
+ * they are asked. In some histories nothing goes wrong with them: then the media of all that talk
+ * to each other has to flow.
  */
 import type { GateEvent, InviteFacts, Legs } from '../../../engine/call/legs.ts'
 import type { LegCommand, LegEventData } from '../../../engine/call/signalling.ts'
@@ -43,7 +44,10 @@ export class SimulatedMedia {
   readonly #told = new Map<string, string>()
   /** What a leg was told before it was offered something else, by the transaction. */
   readonly #before = new Map<string, string>()
-  /** Calls that began at a phone of ours, and those with a party that has refused what it was to be told. */
+  /**
+   * Calls that began at a phone of ours, and those with a party that has refused what it was to be
+   * told.
+   */
   readonly #sources = new Set<string>()
   readonly #refusing = new Set<string>()
   #emit: (event: LegEventData) => void = none

@@ -1,6 +1,6 @@
 /**
- * The SIP server and the peer behind one leg, in a dialog: what a user agent may do at any time, with messages on
- * their way in both directions, and the rules for what it is told.
+ * The SIP server and the peer behind one leg, in a dialog: what a user agent may do at any time,
+ * with messages on their way in both directions, and the rules for what it is told.
  */
 import type { LegCommand, LegEventData, SipResponse } from '../../../engine/call/signalling.ts'
 import type { Line } from './line.ts'

@@ -28,7 +28,10 @@ const smuggled = (key: string): readonly string[] => {
 
 const FENCE = 'GET /health HTTP/1.1\r\nHost: x\r\nX-Correlation-Id: the-fence\r\n\r\n'
 
-/** Everything that comes back on one connection before the answer to a last request; some texts take it for a body. */
+/**
+ * Everything that comes back on one connection before the answer to a last request; some texts take
+ * it for a body.
+ */
 async function exchange(port: number, text: string): Promise<string> {
   const socket = connect(port, '127.0.0.1')
   let received = ''

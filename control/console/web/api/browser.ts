@@ -22,7 +22,10 @@ export const freshId = (): string =>
     .map((byte) => byte.toString(16).padStart(2, '0'))
     .join('')
 
-/** Does `work` whenever the page is visible, and ends it when it is not, until the returned function is called. */
+/**
+ * Does `work` whenever the page is visible, and ends it when it is not, until the returned function
+ * is called.
+ */
 export function whileVisible(work: () => () => void): () => void {
   let end: (() => void) | undefined
   const look = (): void => {

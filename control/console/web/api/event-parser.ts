@@ -1,4 +1,7 @@
-/** Reads server-sent events (HTML Living Standard, "Server-sent events") out of the pieces in which they arrive. */
+/**
+ * Reads server-sent events (HTML Living Standard, "Server-sent events") out of the pieces in which
+ * they arrive.
+ */
 
 export interface StreamEvent {
   readonly id: string

@@ -11,7 +11,10 @@ export interface StreamReader {
   readonly onSignedOut: () => void
 }
 
-/** The event that tells a reader that it has missed others, so that everything shown is loaded again. */
+/**
+ * The event that tells a reader that it has missed others, so that everything shown is loaded
+ * again.
+ */
 export const gap: StreamEvent = { id: '', type: 'stream.gap', data: '{}' }
 
 const FIRST_WAIT_MS = 1_000
@@ -50,7 +53,8 @@ export function openEventStream(reader: StreamReader, lastId: string | undefined
     const status = await readOnce(abort, knownId, onOpen, onEvent).catch(() => undefined)
     if (isOver) return
     if (status === 401) return reader.onSignedOut()
-    // A stream that was open has ended as planned, or with the connection: the next one may come soon.
+    // A stream that was open has ended as planned, or with the connection: the next one may come
+    // soon.
     if (state === 'live') waitMs = FIRST_WAIT_MS
     become('lost')
     cancelRetry = after(waitMs, () => void connect())

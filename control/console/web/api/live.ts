@@ -1,6 +1,6 @@
 /**
- * The events of the platform for all screens. And which nodes of the platform did not answer: the screens lack their
- * part.
+ * The events of the platform for all screens. And which nodes of the platform did not answer: the
+ * screens lack their part.
  */
 import { computed, signal } from '@preact/signals'
 import { after } from './browser.ts'

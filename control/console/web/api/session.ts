@@ -14,7 +14,10 @@ export const session = signal<Session>({ kind: 'unknown' })
 /** An answer within the last half hour of a session renews it. */
 const RENEW_MS = 600_000
 
-/** Keeps the session of a page in use, and follows changes of its user, until the returned function is called. */
+/**
+ * Keeps the session of a page in use, and follows changes of its user, until the returned function
+ * is called.
+ */
 export const keepSession = (): (() => void) => every(RENEW_MS, () => void askAgain())
 
 async function askAgain(): Promise<void> {
@@ -60,7 +63,10 @@ export function sessionEnded(): void {
   if (session.value.kind === 'signed-in') session.value = { kind: 'signed-out', isExpired: true }
 }
 
-/** Whether the user may do what needs this scope. The server decides; this hides what it would refuse. */
+/**
+ * Whether the user may do what needs this scope. The server decides; this hides what it would
+ * refuse.
+ */
 export const may = (scope: string): boolean =>
   session.value.kind === 'signed-in' && session.value.user.permissions.includes(scope)
 

@@ -1,7 +1,7 @@
 /**
- * One event stream for all tabs of a user. A browser opens six connections to a server: a stream for each tab would leave
- * the seventh none. The tab that holds the lock reads the stream and passes it to the others; when it goes, the next one
- * goes on behind the last event.
+ * One event stream for all tabs of a user. A browser opens six connections to a server: a stream
+ * for each tab would leave the seventh none. The tab that holds the lock reads the stream and
+ * passes it to the others; when it goes, the next one goes on behind the last event.
  */
 import { whileVisible } from './browser.ts'
 import type { StreamEvent } from './event-parser.ts'
@@ -15,8 +15,8 @@ type Message =
   | { readonly kind: 'question' }
 
 /**
- * Reads the stream that all tabs with this `name` share until the returned function is called. A page that the browser
- * keeps for its back button holds no connection meanwhile.
+ * Reads the stream that all tabs with this `name` share until the returned function is called. A
+ * page that the browser keeps for its back button holds no connection meanwhile.
  */
 export function shareEventStream(name: string, reader: StreamReader): () => void {
   const locks = navigator.locks as LockManager | undefined
@@ -37,7 +37,10 @@ export function shareEventStream(name: string, reader: StreamReader): () => void
   }
 }
 
-/** Browsers have locks on https:// and loopback only: elsewhere each tab reads for itself, while it is visible. */
+/**
+ * Browsers have locks on https:// and loopback only: elsewhere each tab reads for itself, while it
+ * is visible.
+ */
 function readWhileVisible(reader: StreamReader): () => void {
   let lastId: string | undefined
   const onEvent = (event: StreamEvent): void => {

@@ -1,4 +1,7 @@
-/** The side menu: the screens in their groups. On phones it is a popover, which the browser opens, closes and focuses. */
+/**
+ * The side menu: the screens in their groups. On phones it is a popover, which the browser opens,
+ * closes and focuses.
+ */
 import { useEffect, useRef } from 'preact/hooks'
 import { pathOf } from '../parts/address.ts'
 import { groups, type Screen } from './screens.tsx'

@@ -36,7 +36,10 @@ export type Group = (typeof groups)[number]
 export interface Screen {
   readonly name: string
   readonly title: string
-  /** Under which heading of the menu it stands, in the order of this table; absent: on top, without a heading. */
+  /**
+   * Under which heading of the menu it stands, in the order of this table; absent: on top, without
+   * a heading.
+   */
   readonly group?: Group
   /** A user without it does not see the screen. */
   readonly scope: string

@@ -83,7 +83,8 @@ function Content({ title, children }: { title: string; children: preact.Componen
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
     document.title = `${title} · Tollgate`
-    // A screen reader says where a link has led; not at the first screen, where the page itself is read.
+    // A screen reader says where a link has led; not at the first screen, where the page itself is
+    // read.
     if (document.activeElement !== document.body) heading.current?.focus()
   }, [title])
   return (

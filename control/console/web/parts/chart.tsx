@@ -1,4 +1,7 @@
-/** A line or bars over time, drawn by uPlot on a canvas; the text above it has the figures for screen readers. */
+/**
+ * A line or bars over time, drawn by uPlot on a canvas; the text above it has the figures for
+ * screen readers.
+ */
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import uPlot from 'uplot'

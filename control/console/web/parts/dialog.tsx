@@ -1,4 +1,6 @@
-/** A question before something is changed. The browser keeps the focus inside, and Escape closes it. */
+/**
+ * A question before something is changed. The browser keeps the focus inside, and Escape closes it.
+ */
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'

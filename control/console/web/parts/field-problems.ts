@@ -40,7 +40,10 @@ export function placed(
 /** Of the element that shows what is wrong with a field. */
 export const problemId = (name: string): string => `problem-${name}`
 
-/** `customer_id` is said of the field `customer`, and of a list what is said of a part that has no field. */
+/**
+ * `customer_id` is said of the field `customer`, and of a list what is said of a part that has no
+ * field.
+ */
 function fieldNamed(form: HTMLFormElement, path: string): string | undefined {
   const parts = path.split('.')
   const wider = parts.map((_, index) => parts.slice(0, parts.length - index).join('.'))

@@ -1,4 +1,7 @@
-/** A table of things of the API with what may be done to them: each action asks in a dialog, one at a time. */
+/**
+ * A table of things of the API with what may be done to them: each action asks in a dialog, one at
+ * a time.
+ */
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import type { Answer } from '../api/api.ts'
@@ -153,7 +156,10 @@ export function ListScreen<Row>({ path, events, ...props }: ListScreenProps<Row>
   return <List {...props} rows={data.value} problem={problem.value} reload={reload} />
 }
 
-/** Shows one resource of the API; before it is loaded a notice, and the reason when it cannot be loaded. */
+/**
+ * Shows one resource of the API; before it is loaded a notice, and the reason when it cannot be
+ * loaded.
+ */
 export function Loaded<T>({
   of: { data, problem },
   children,

@@ -1,4 +1,6 @@
-/** The screen of a resource from one description: its list, and forms to create, change and delete. */
+/**
+ * The screen of a resource from one description: its list, and forms to create, change and delete.
+ */
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { getAll, getRows, send, type Answer } from '../api/api.ts'

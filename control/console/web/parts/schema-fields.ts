@@ -41,7 +41,8 @@ export interface FormField {
 export type Row = Readonly<Record<string, unknown>>
 
 /**
- * The fields that a form can show, in the order of the schema; those of an object by their names with dots.
+ * The fields that a form can show, in the order of the schema; those of an object by their names
+ * with dots.
  *
  * @param names only these, in this order.
  */
@@ -99,7 +100,10 @@ function fieldOf(name: string, schema: FieldSchema): FormField | undefined {
 const wordsOf = (description: string | undefined): string | undefined =>
   description?.replaceAll('`', '').replaceAll(/\b(?:Null|Absent)\b/g, 'Empty')
 
-/** `anyOf` with null, at any depth, as one schema; of several spellings the one that lists its values, or the last. */
+/**
+ * `anyOf` with null, at any depth, as one schema; of several spellings the one that lists its
+ * values, or the last.
+ */
 function withoutNull(schema: FieldSchema): { plain: FieldSchema; isNullable: boolean } {
   const { anyOf, type } = schema
   if (anyOf === undefined) {
@@ -159,7 +163,9 @@ export function fieldText({ name, kind, initial }: FormField, row: Row | undefin
   return typeof id === 'number' ? `#${id}` : shown(kind, valueAt(row, name))
 }
 
-/** The rows of a list as the form shows them at first: the first one of a required list is blank. */
+/**
+ * The rows of a list as the form shows them at first: the first one of a required list is blank.
+ */
 export function rowsOf(row: Row | undefined, name: string): readonly Row[] {
   const value = row && valueAt(row, name)
   return Array.isArray(value) ? (value as readonly Row[]) : []

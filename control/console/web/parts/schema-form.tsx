@@ -1,4 +1,6 @@
-/** Forms drawn from the schema of the API: the writable fields with their bounds and descriptions. */
+/**
+ * Forms drawn from the schema of the API: the writable fields with their bounds and descriptions.
+ */
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useRef } from 'preact/hooks'
@@ -366,7 +368,10 @@ const sources: Readonly<Record<string, Source>> = {
 /** More are typed, not chosen. */
 const MAX_CHOICES = 200
 
-/** A choice among the rows of another resource; where they are many, or not to be seen, its name is typed. */
+/**
+ * A choice among the rows of another resource; where they are many, or not to be seen, its name is
+ * typed.
+ */
 function Reference({ field, name, text, described, row, source }: InputProps & { source: Source }) {
   const { path, id = 'id' } = source
   const rows = useResource(path, () => getRows<Row>(`${path}?limit=${MAX_CHOICES}`))

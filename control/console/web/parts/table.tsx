@@ -1,4 +1,6 @@
-/** A table of any number of rows, of which only those in sight exist; its state is in the address. */
+/**
+ * A table of any number of rows, of which only those in sight exist; its state is in the address.
+ */
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks'

@@ -1,13 +1,13 @@
 /**
- * Text of strangers as it may be shown: bounded, and without characters that cannot be seen or that reorder the text
- * around them, such as U+202E, which lets one number look like another.
+ * Text of strangers as it may be shown: bounded, and without characters that cannot be seen or that
+ * reorder the text around them, such as U+202E, which lets one number look like another.
  */
 
 const MAX_LENGTH = 200
 
 /**
- * Controls, formats (bidirectional controls of UAX #9, zero-width characters, tags), lone surrogates, separators of
- * lines, variation selectors, and the letters that have no shape.
+ * Controls, formats (bidirectional controls of UAX #9, zero-width characters, tags), lone
+ * surrogates, separators of lines, variation selectors, and the letters that have no shape.
  */
 const invisible =
   /\p{Cc}|\p{Cf}|\p{Cs}|\p{Zl}|\p{Zp}|\p{Variation_Selector}|\u{34f}|\u{115f}|\u{1160}|\u{3164}|\u{ffa0}/gu

@@ -53,7 +53,10 @@ export function auditText(entry: Told): string {
     : `${who} could not ${deedOf(entry, false)}${why}`
 }
 
-/** `The key "crm" is created.` → ` created the key "crm"`; other effects are a sentence of their own. */
+/**
+ * `The key "crm" is created.` → ` created the key "crm"`; other effects are a sentence of their
+ * own.
+ */
 function doneText(effect: string): string {
   const [, subject, verb] = /^The (.+) is (created|removed)\.$/s.exec(effect) ?? []
   return subject === undefined ? `: ${effect}` : ` ${verb} the ${subject}`

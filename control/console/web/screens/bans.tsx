@@ -1,4 +1,7 @@
-/** Banned sources of SIP, and accounts that are locked at a source: the reason, since when and until when. */
+/**
+ * Banned sources of SIP, and accounts that are locked at a source: the reason, since when and until
+ * when.
+ */
 import { send } from '../api/api.ts'
 import { may } from '../api/session.ts'
 import type { Ban } from '../api/views.ts'

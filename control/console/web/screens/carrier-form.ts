@@ -1,4 +1,7 @@
-/** How a carrier is made, changed and deleted: its addresses, its registration, who pays, what it costs. */
+/**
+ * How a carrier is made, changed and deleted: its addresses, its registration, who pays, what it
+ * costs.
+ */
 import type { Carrier } from '../api/views.ts'
 import type { Noun, Use } from '../parts/resource-screen.tsx'
 import type { Row } from '../parts/schema-fields.ts'

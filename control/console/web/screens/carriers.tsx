@@ -1,4 +1,6 @@
-/** Carriers: whether they take calls now, the figures of past calls, and a test call through one. */
+/**
+ * Carriers: whether they take calls now, the figures of past calls, and a test call through one.
+ */
 import { useSignal } from '@preact/signals'
 import { get, send } from '../api/api.ts'
 import { may } from '../api/session.ts'

@@ -61,7 +61,9 @@ export const ChangesScreen = () => (
   />
 )
 
-/** The server refuses it where something came later, and where the user may not make such a change. */
+/**
+ * The server refuses it where something came later, and where the user may not make such a change.
+ */
 const undo = ({ change_id, effect, before }: Change): Action => ({
   text: 'Undo',
   title: 'Undo this change?',

@@ -1,4 +1,7 @@
-/** Charts of the last day or week by hour, and what calls came to by carrier, customer, node or destination. */
+/**
+ * Charts of the last day or week by hour, and what calls came to by carrier, customer, node or
+ * destination.
+ */
 import { useSignal } from '@preact/signals'
 import { now } from '../api/browser.ts'
 import { may } from '../api/session.ts'

@@ -1,4 +1,6 @@
-/** One customer: the wallet, the ledger as a bank statement, the prices, and a link to the calls. */
+/**
+ * One customer: the wallet, the ledger as a bank statement, the prices, and a link to the calls.
+ */
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { send } from '../api/api.ts'

@@ -1,4 +1,7 @@
-/** Why the platform has refused or ended a call, in a few words: for lists and counts. The record has the sentence with the advice. */
+/**
+ * Why the platform has refused or ended a call, in a few words: for lists and counts. The record
+ * has the sentence with the advice.
+ */
 
 const phrases: Readonly<Partial<Record<string, string>>> = {
   insufficient_funds: 'the wallet had too little money',

@@ -1,4 +1,7 @@
-/** A finding of `/anomalies` for people: its title, its text in their time zone, and links to evidence and to the next step. */
+/**
+ * A finding of `/anomalies` for people: its title, its text in their time zone, and links to
+ * evidence and to the next step.
+ */
 import type { Finding } from '../api/views.ts'
 import { pathOf } from '../parts/address.ts'
 import { clockText, plural, shortAddress, sinceText } from '../parts/format.ts'

@@ -1,4 +1,7 @@
-/** What is wrong now: findings with since when, evidence and the next step; below them, why calls were refused. */
+/**
+ * What is wrong now: findings with since when, evidence and the next step; below them, why calls
+ * were refused.
+ */
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { get, type Answer } from '../api/api.ts'

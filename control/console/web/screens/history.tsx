@@ -1,4 +1,6 @@
-/** Calls that have ended: searched in the records of the server, and exported as they were searched. */
+/**
+ * Calls that have ended: searched in the records of the server, and exported as they were searched.
+ */
 import { useSignal } from '@preact/signals'
 import { getBare } from '../api/api.ts'
 import type { CallRecord, CallReport } from '../api/views.ts'
@@ -102,7 +104,8 @@ const columnsFor = ({ names, isToday, hasMos }: Shown): readonly ShownColumn<Cal
 ]
 
 export function HistoryScreen() {
-  // The period ends when the screen opens, or is searched again: the export then has the rows that are shown.
+  // The period ends when the screen opens, or is searched again: the export then has the rows that
+  // are shown.
   const openedAt = useSignal(now())
   const words = reportQuery(address.value.query, openedAt.value)
   const page = `limit=${PAGE_ROWS}&page=${pageNumber(address.value.query['page'])}`

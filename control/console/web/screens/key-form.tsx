@@ -1,4 +1,7 @@
-/** How a key is made and changed: what it may do, of which tenant it is, from where and how long it is valid. */
+/**
+ * How a key is made and changed: what it may do, of which tenant it is, from where and how long it
+ * is valid.
+ */
 import { useSignal } from '@preact/signals'
 import { session } from '../api/session.ts'
 import type { ApplicationKey, WithToken } from '../api/views.ts'
@@ -112,7 +115,10 @@ const actions: Readonly<Record<string, string>> = {
   propose: 'propose changes',
 }
 
-/** `calls` with `calls:read`, `calls:write` … in the order of the API; those that the user may give away. */
+/**
+ * `calls` with `calls:read`, `calls:write` … in the order of the API; those that the user may give
+ * away.
+ */
 function bySubject(labels: readonly string[]): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, string[]>()
   for (const label of labels) {
@@ -125,7 +131,10 @@ function bySubject(labels: readonly string[]): ReadonlyMap<string, readonly stri
 const everything = '*'
 const reading = '*:read'
 
-/** A checkbox for each scope; `chosen` are those of the key, of which some may be wider than a checkbox. */
+/**
+ * A checkbox for each scope; `chosen` are those of the key, of which some may be wider than a
+ * checkbox.
+ */
 function Scopes({ chosen }: { chosen: readonly string[] }) {
   const held = session.value.kind === 'signed-in' ? session.value.user.permissions : []
   const isAdmin = held.includes('keys:write') && held.includes('users:write')

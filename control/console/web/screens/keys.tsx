@@ -1,4 +1,7 @@
-/** Application keys: who uses them, rotated, suspended and revoked; and what one may do, from where, how often. */
+/**
+ * Application keys: who uses them, rotated, suspended and revoked; and what one may do, from where,
+ * how often.
+ */
 import { send } from '../api/api.ts'
 import { may } from '../api/session.ts'
 import type { ApplicationKey, KeyUsage, WithToken } from '../api/views.ts'

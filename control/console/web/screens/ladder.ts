@@ -1,4 +1,6 @@
-/** The lines of a ladder diagram: who has sent each message to which party, in the order of time. */
+/**
+ * The lines of a ladder diagram: who has sent each message to which party, in the order of time.
+ */
 import type { CallTrace, TraceDecision, TraceMessage } from '../api/views.ts'
 
 /** Columns: the caller, the platform, then each other party in the order in which it appears. */

@@ -144,7 +144,10 @@ function fieldsOf(uuid: string, data: LiveEvent['data']): Partial<ActiveCall> {
 const textOf = (value: unknown): string | undefined =>
   typeof value === 'string' ? value : undefined
 
-/** Connect fee, first increment, each further increment begun: an exact sum, rounded up once to the plan's decimals. */
+/**
+ * Connect fee, first increment, each further increment begun: an exact sum, rounded up once to the
+ * plan's decimals.
+ */
 export function costMicros(price: CallPrice, seconds: number): bigint {
   if (seconds <= 0) return 0n
   const [first, step] = [BigInt(price.first_increment), BigInt(price.increment)]

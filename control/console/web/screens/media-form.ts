@@ -1,4 +1,7 @@
-/** The fields about media, which carriers, sets, extensions, tenants and AI agents share, in the words of forms. */
+/**
+ * The fields about media, which carriers, sets, extensions, tenants and AI agents share, in the
+ * words of forms.
+ */
 export const mediaForm = {
   names: ['media', 'media_profile', 'codecs', 'dtmf'],
   labels: {

@@ -1,4 +1,7 @@
-/** Payments that need a person: those that are not credited, which are assigned here, and those that were taken back. */
+/**
+ * Payments that need a person: those that are not credited, which are assigned here, and those that
+ * were taken back.
+ */
 import { send } from '../api/api.ts'
 import { may } from '../api/session.ts'
 import type { BillingAlert } from '../api/views.ts'

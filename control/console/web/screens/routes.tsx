@@ -1,4 +1,7 @@
-/** Outbound routes: which carrier takes a call; and inbound routes: where a call from a carrier goes. */
+/**
+ * Outbound routes: which carrier takes a call; and inbound routes: where a call from a carrier
+ * goes.
+ */
 import type { InboundRoute, OutboundRoute } from '../api/views.ts'
 import { figureColumn, textColumn } from '../parts/columns.tsx'
 import { ResourceScreen, type Noun } from '../parts/resource-screen.tsx'

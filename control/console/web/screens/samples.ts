@@ -3,7 +3,10 @@ import type { TelemetryHistory } from '../api/views.ts'
 
 type Sample = TelemetryHistory['samples'][number]
 
-/** A ratio, a delay and a sum of money are those of the last minute at each point: five seconds have too few calls. */
+/**
+ * A ratio, a delay and a sum of money are those of the last minute at each point: five seconds have
+ * too few calls.
+ */
 const MINUTE_SECONDS = 60
 
 interface Series {

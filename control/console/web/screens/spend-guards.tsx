@@ -1,4 +1,7 @@
-/** Spend guards, which stop or cap calls to a prefix: the present ones with the use of each cap, and a new one. */
+/**
+ * Spend guards, which stop or cap calls to a prefix: the present ones with the use of each cap, and
+ * a new one.
+ */
 import { send } from '../api/api.ts'
 import { may } from '../api/session.ts'
 import type { SpendGuard } from '../api/views.ts'

@@ -1,4 +1,7 @@
-/** From an empty system to a first call: the present state by the API, and steps that show their requests. */
+/**
+ * From an empty system to a first call: the present state by the API, and steps that show their
+ * requests.
+ */
 import { signal, useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { getBare, getRows, send, type Answer, type Rows } from '../api/api.ts'
@@ -205,7 +208,10 @@ function PlacedCall({ uuid }: { uuid: string }) {
   )
 }
 
-/** One after the other; the first that fails ends them. What is there already is no failure: a step may be repeated. */
+/**
+ * One after the other; the first that fails ends them. What is there already is no failure: a step
+ * may be repeated.
+ */
 async function sendAll(requests: ReturnType<Step['requests']>): Promise<Answer<unknown>> {
   let last: Answer<unknown> = { kind: 'ok', data: undefined, meta: undefined }
   for (const [index, { method, path, body }] of requests.entries()) {

@@ -1,4 +1,7 @@
-/** The ledger of a customer as a bank statement: one month, with the balance before and after each entry. */
+/**
+ * The ledger of a customer as a bank statement: one month, with the balance before and after each
+ * entry.
+ */
 import { useEffect } from 'preact/hooks'
 import { get, getRows, type Answer } from '../api/api.ts'
 import type { Customer, LedgerEntry } from '../api/views.ts'

@@ -27,7 +27,10 @@ export const BY_SOUTHERN = '3315'
 /** Numbers of the support set. */
 export const SUPPORT = '1555030'
 
-/** A node of the platform is never at the address of a carrier's gateway: calls to that have a price. */
+/**
+ * A node of the platform is never at the address of a carrier's gateway: calls to that have a
+ * price.
+ */
 export const GATEWAY_HOST = '127.0.0.2'
 
 /** From where passwords are guessed. */

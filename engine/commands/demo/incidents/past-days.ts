@@ -22,7 +22,10 @@ const usual: readonly {
   { customer: 'stark', to: `${BY_SOUTHERN}5512345`, carrier: 'southern' },
 ]
 
-/** Records of calls, and the use of the key that leaks later, from the address that it has always had. */
+/**
+ * Records of calls, and the use of the key that leaks later, from the address that it has always
+ * had.
+ */
 export async function storePastDays(
   store: Store,
   keyName: string,

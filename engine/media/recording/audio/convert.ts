@@ -1,6 +1,6 @@
 /**
- * Converts the captures of a call to one WAV: caller left, callee right, 8 kHz, 16 bit. Streams, in constant memory. Writes
- * a temporary file, syncs and renames it: there is never half a file.
+ * Converts the captures of a call to one WAV: caller left, callee right, 8 kHz, 16 bit. Streams, in
+ * constant memory. Writes a temporary file, syncs and renames it: there is never half a file.
  */
 import * as fs from 'node:fs'
 import { createHash } from 'node:crypto'
@@ -235,8 +235,9 @@ function syncFolder(folder: string): void {
   }
 }
 
-// Puts the audio of two parties at its time, in order and in bounded memory (pure). Packets come late and out of order:
-// the last seconds are held, and passed to `write` when no packet can belong there.
+// Puts the audio of two parties at its time, in order and in bounded memory (pure). Packets come
+// late and out of order: the last seconds are held, and passed to `write` when no packet can belong
+// there.
 
 /** 0: left, the caller. 1: right, the callee. */
 type Channel = 0 | 1
@@ -303,8 +304,8 @@ export class Timeline {
   }
 
   /**
-   * RFC 3550 §5.1: the time between packets of one sender is that of their timestamps, not of their arrival, unless the
-   * sender has paused or restarted.
+   * RFC 3550 §5.1: the time between packets of one sender is that of their timestamps, not of their
+   * arrival, unless the sender has paused or restarted.
    */
   #frameOf({ channel, ssrc, timestamp, isMarked, arrival }: Piece): number {
     const key = `${channel}:${ssrc}`
@@ -358,8 +359,9 @@ export function wavHeader(frames: number, channels: number): Buffer {
   return header
 }
 
-// The UDP datagrams of a capture file, piece by piece (pure). The file comes from outside, and may end in the middle of a
-// packet: rtpengine was killed, or the disk was full. Reading ends at the damage.
+// The UDP datagrams of a capture file, piece by piece (pure). The file comes from outside, and may
+// end in the middle of a packet: rtpengine was killed, or the disk was full. Reading ends at the
+// damage.
 
 interface CapturedDatagram {
   /** Milliseconds UTC by the clock of the relay, with fractions. */

@@ -57,7 +57,9 @@ const aLaw = Int16Array.from({ length: 256 }, (_, byte) => {
 /** PCMU or PCMA, by static payload type (RFC 3551 §6). */
 export type G711 = 0 | 8
 
-/** The code with the nearest value, by the upper 14 bits of the sample. Louder samples are clipped. */
+/**
+ * The code with the nearest value, by the upper 14 bits of the sample. Louder samples are clipped.
+ */
 export function encode(payloadType: G711, sample: number): number {
   const bounded = Math.max(-32_768, Math.min(32_767, sample))
   return encoders[payloadType][(bounded + 32_768) >> 2] ?? 0

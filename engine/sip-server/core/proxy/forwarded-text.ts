@@ -85,7 +85,10 @@ export function forwardedResponse(response: SipMessage, lines = ''): string | un
   return text + lines + contentLengthLine(body) + body
 }
 
-/** The destinations of a forwarded request, those of redirections included (RFC 3261 §16.5, §16.7 step 4). */
+/**
+ * The destinations of a forwarded request, those of redirections included (RFC 3261 §16.5, §16.7
+ * step 4).
+ */
 export interface Target {
   /** Request-URI. */
   readonly uri: string

@@ -1,12 +1,12 @@
 /**
  * Our entries in the route sets of calls that we forward. Each is sealed for its call, so that a
- * Route with our address does not make an open relay of this server: only a party that was given it in
- * a Record-Route can use it, and only for that call.
+ * Route with our address does not make an open relay of this server: only a party that was given it
+ * in a Record-Route can use it, and only for that call.
  *
  * A seal has no age. The route set of a dialog never changes (RFC 3261 §12.2), and we keep no state
- * that would show how long the call lasts: one that expires would cut the longest calls off from their
- * BYE. What it is good for afterwards is little: requests with a To tag and the Call-ID of a call that
- * an application has let its owner place, until this process ends and its key with it.
+ * that would show how long the call lasts: one that expires would cut the longest calls off from
+ * their BYE. What it is good for afterwards is little: requests with a To tag and the Call-ID of a
+ * call that an application has let its owner place, until this process ends and its key with it.
  */
 import { flowTo, type HopFinder, hopOf, namesOneOf, ownUri } from '../next-hop.ts'
 import type { Target } from './forwarded-text.ts'
@@ -70,8 +70,9 @@ export class OwnRoutes {
 
 /**
  * Routes with a flow token (RFC 5626 §5.1, §5.3): our address, and in its user part a text of which
- * `SipServerOptions.readToken` knows where a request with it goes. What else the sender has written as Route
- * is not followed: the token alone says the next hop, so that a party that holds one reaches nothing else by it.
+ * `SipServerOptions.readToken` knows where a request with it goes. What else the sender has written
+ * as Route is not followed: the token alone says the next hop, so that a party that holds one
+ * reaches nothing else by it.
  */
 interface TokenTarget {
   readonly target: Target
@@ -126,8 +127,8 @@ export class TokenRoutes {
 }
 
 /**
- * A forwarded request grows by headers of ours. All requests between two servers share a connection, which ends with a
- * message that the other server cannot read (64 kB).
+ * A forwarded request grows by headers of ours. All requests between two servers share a
+ * connection, which ends with a message that the other server cannot read (64 kB).
  */
 const MAX_CHARACTERS = 16_384
 /** RFC 3261 §21.5.7. */

@@ -1,6 +1,6 @@
 /**
- * Forwards requests: by the `proxy` command of an application, those of calls that it forwarded before
- * and stayed in (RFC 3261 §16), and those with a flow token (RFC 5626 §5.3).
+ * Forwards requests: by the `proxy` command of an application, those of calls that it forwarded
+ * before and stayed in (RFC 3261 §16), and those with a flow token (RFC 5626 §5.3).
  */
 import { bareUri, routeBy } from '../../dialog/dialog.ts'
 import type { Flow } from '../../flow.ts'
@@ -115,7 +115,10 @@ export class Proxy {
     })
   }
 
-  /** The ACK of a 2xx, if it follows our Record-Route. It is not answered, so it needs no transaction. */
+  /**
+   * The ACK of a 2xx, if it follows our Record-Route. It is not answered, so it needs no
+   * transaction.
+   */
   forwardAck(ack: SipMessage, viasOf: () => Vias, source: Flow, now: number): void {
     const step = this.nextStep(ack, source)
     if (step?.kind !== 'forward') return
@@ -154,7 +157,8 @@ export class Proxy {
     const { callId } = request
     const routes = [...request.list('Route')]
     let { uri } = request
-    // §16.4: a strict router before us has put our entry into the Request-URI and the target behind.
+    // §16.4: a strict router before us has put our entry into the Request-URI and the target
+    // behind.
     const last = routes.at(-1)
     if (last !== undefined && ownRoutes.read(uri, callId)) {
       uri = bareUri(last)

@@ -101,7 +101,9 @@ export class ResponseContext {
     this.#next(now)
   }
 
-  /** Any response but 100; after a final one only copies of a 2xx, and 2xx of branches further on. */
+  /**
+   * Any response but 100; after a final one only copies of a 2xx, and 2xx of branches further on.
+   */
   onBranchResponse(branch: ProxyBranch, response: SipMessage, flow: Flow, now: number): void {
     const { status } = response
     if (status < 200) {
@@ -124,7 +126,10 @@ export class ResponseContext {
     this.#next(now)
   }
 
-  /** Called once for a branch that ends without a final answer: 408 after silence, 503 when it cannot be sent. */
+  /**
+   * Called once for a branch that ends without a final answer: 408 after silence, 503 when it
+   * cannot be sent.
+   */
   onBranchFailure(branch: ProxyBranch, status: 408 | 503, now: number): void {
     const attempt = this.#active.get(branch)
     this.#active.delete(branch)
@@ -138,7 +143,9 @@ export class ResponseContext {
     this.#next(now)
   }
 
-  /** §16.7 step 5: every 2xx to an INVITE goes back at once, copies and those of other branches too. */
+  /**
+   * §16.7 step 5: every 2xx to an INVITE goes back at once, copies and those of other branches too.
+   */
   #accepted(response: SipMessage, now: number): void {
     const isFirst = !this.#isAnswered
     this.#isAnswered = true
@@ -157,7 +164,9 @@ export class ResponseContext {
     else this.#waiting.push(...further)
   }
 
-  /** More destinations, or, when there are none and no branch is left to wait for, the best answer. */
+  /**
+   * More destinations, or, when there are none and no branch is left to wait for, the best answer.
+   */
   #next(now: number): void {
     while (this.#waiting.length > 0 && (this.#options.isParallel || this.#isIdle)) {
       const target = this.#waiting.shift()
@@ -418,7 +427,9 @@ class ProxyBranch implements ClientUser, TimedCall {
     this.#fail(408, now)
   }
 
-  /** §16.7 step 2: an INVITE that rings for ever is cancelled, counted from its last provisional. */
+  /**
+   * §16.7 step 2: an INVITE that rings for ever is cancelled, counted from its last provisional.
+   */
   #ringing(now: number): void {
     if (!this.#isOver) {
       this.#timers.timerC?.cancel()

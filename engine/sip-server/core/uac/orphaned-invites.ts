@@ -1,6 +1,7 @@
 /**
- * After a crash, callees still ring. Their responses to an INVITE of the process before this one show them: who rings
- * gets CANCEL, who answers gets ACK and BYE. These requests go back to the source of the response, at a bounded rate.
+ * After a crash, callees still ring. Their responses to an INVITE of the process before this one
+ * show them: who rings gets CANCEL, who answers gets ACK and BYE. These requests go back to the
+ * source of the response, at a bounded rate.
  */
 import type { CoreParts } from '../parts.ts'
 import { viaOf, otherBranch } from '../request-writer.ts'
@@ -105,9 +106,9 @@ export class OrphanedInvites {
 }
 
 /**
- * §18.1.2: the first Via is ours, as this listener shows itself, with a branch as it is made here. Another one follows if
- * the process before this one only passed the INVITE on: whoever sent it gives that call up, and does not hear of the
- * answer.
+ * §18.1.2: the first Via is ours, as this listener shows itself, with a branch as it is made here.
+ * Another one follows if the process before this one only passed the INVITE on: whoever sent it
+ * gives that call up, and does not hear of the answer.
  */
 function isAnswerToUs(response: SipMessage, { listener }: Flow): boolean {
   const { via } = response
@@ -171,7 +172,8 @@ function dialogOf(response: SipMessage, flow: Flow, localCseq: number): Dialog {
     localCseq,
     remoteCseq: -1,
     contact: '',
-    // The way to the phone of a call that was passed on is its flow: the routes lead from there to us.
+    // The way to the phone of a call that was passed on is its flow: the routes lead from there to
+    // us.
     routeSet: response.list('Via').length > 1 ? [] : response.list('Record-Route').toReversed(),
     remoteTarget: contact?.uri ?? to?.uri ?? '',
     flow,
@@ -179,8 +181,8 @@ function dialogOf(response: SipMessage, flow: Flow, localCseq: number): Dialog {
   })
 }
 
-// INVITEs whose 2xx is acknowledged, as texts: for 64·T1 a copy of the 2xx gets its ACK again, and a 2xx of another
-// branch an ACK and a BYE (RFC 3261 §13.2.2.4).
+// INVITEs whose 2xx is acknowledged, as texts: for 64·T1 a copy of the 2xx gets its ACK again, and
+// a 2xx of another branch an ACK and a BYE (RFC 3261 §13.2.2.4).
 
 /** The first lines; the ACK follows. None of them has a line break. */
 const LINES = 9

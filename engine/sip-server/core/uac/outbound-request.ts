@@ -1,4 +1,6 @@
-/** One request of an application, until its final response; an INVITE also until its ACK is settled. */
+/**
+ * One request of an application, until its final response; an INVITE also until its ACK is settled.
+ */
 import {
   dialogId as dialogIdOf,
   dialogKey,
@@ -198,7 +200,9 @@ export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite {
     this.#dialog = dialog
   }
 
-  /** Chooses the first of `flows`; the others are for failures. None: the request cannot be sent. */
+  /**
+   * Chooses the first of `flows`; the others are for failures. None: the request cannot be sent.
+   */
   aim(flows: readonly Flow[]): void {
     const first = flows[0]
     this.#hasTarget = first !== undefined
@@ -250,7 +254,9 @@ export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite {
     this.#failLocally(487, 'Request Terminated', now)
   }
 
-  /** §9.1: not before a provisional response; until then it is held, and the INVITE not repeated. */
+  /**
+   * §9.1: not before a provisional response; until then it is held, and the INVITE not repeated.
+   */
   cancel(lines: string, now: number): void {
     if (this.#wasCancelled) return
     this.#wasCancelled = true
@@ -316,7 +322,8 @@ export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite {
     this.#hasFinal = true
     this.#timerC?.cancel()
     this.#timerC = undefined
-    // The callee of a cancelled INVITE may never answer: without this limit its transaction would stay for ever.
+    // The callee of a cancelled INVITE may never answer: without this limit its transaction would
+    // stay for ever.
     if (this.#transaction?.state !== 'proceeding') this.#cancelTimeout?.cancel()
     this.#silence?.cancel()
     this.#parts.requests.remove(this)
@@ -375,8 +382,8 @@ export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite {
 }
 
 /**
- * The user of an attempt that was given up for the next target (RFC 3263 §4.3). The application gets no event; a
- * target that begins to ring is cancelled, one that answers gets ACK and BYE.
+ * The user of an attempt that was given up for the next target (RFC 3263 §4.3). The application
+ * gets no event; a target that begins to ring is cancelled, one that answers gets ACK and BYE.
  */
 function abandonedAttempt(
   transactions: Transactions,
@@ -444,7 +451,10 @@ export class RequestSender {
     this.#launch(command, composed, dialog, now)
   }
 
-  /** The ACK of a 2xx: end to end, in the dialog, with the number of its INVITE (RFC 3261 §13.2.2.4). */
+  /**
+   * The ACK of a 2xx: end to end, in the dialog, with the number of its INVITE (RFC 3261
+   * §13.2.2.4).
+   */
   ack(command: RequestCommand, message: AppMessage, now: number): void {
     const { events, ids, dialogs } = this.#parts
     const dialog = this.#dialogOf(command)
@@ -485,7 +495,10 @@ export class RequestSender {
     return dialog?.clientId === clientId ? dialog : undefined
   }
 
-  /** The application cannot know of a refresh of the stack's own (RFC 4028): its re-INVITE comes next. */
+  /**
+   * The application cannot know of a refresh of the stack's own (RFC 4028): its re-INVITE comes
+   * next.
+   */
   #holdOrRefuse(dialog: Dialog, command: RequestCommand, message: AppMessage): void {
     const refuse = (): void =>
       this.#parts.events.refuse(command, 'a re-INVITE is already in progress in this dialog')

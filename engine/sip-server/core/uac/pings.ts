@@ -1,7 +1,8 @@
 /**
- * OPTIONS that ask whether a target is there (RFC 3261 §11), for applications that ask thousands of times a second.
- * The trick of the bench `probes`: one is text out of a template; the transaction begins when the answer is
- * late (Timer E); and of a response in the usual form no more is read than shows what it answers.
+ * OPTIONS that ask whether a target is there (RFC 3261 §11), for applications that ask thousands of
+ * times a second. The trick of the bench `probes`: one is text out of a template; the transaction
+ * begins when the answer is late (Timer E); and of a response in the usual form no more is read
+ * than shows what it answers.
  */
 import type { Flow } from '../../flow.ts'
 import { composeRequest, type SipMessage } from '../../message/message.ts'
@@ -11,7 +12,10 @@ import type { ClientFailure, ClientUser, Deadline } from '../../transaction/mach
 import type { CoreParts } from '../parts.ts'
 import type { ComposedRequest } from '../request-writer.ts'
 
-/** The request to one target: what stands before the branch, up to the end of the Call-ID, and behind that. */
+/**
+ * The request to one target: what stands before the branch, up to the end of the Call-ID, and
+ * behind that.
+ */
 interface Template {
   readonly flow: Flow
   readonly toBranch: string
@@ -53,7 +57,10 @@ export class Pings {
     return true
   }
 
-  /** Whether a received text answers one of them in the usual form; all others pass the checks of every response. */
+  /**
+   * Whether a received text answers one of them in the usual form; all others pass the checks of
+   * every response.
+   */
   takes(text: string): boolean {
     if (this.#open.size === 0) return false
     const [, status, reason = '', branch = ''] = usualForm.exec(text) ?? []
@@ -105,7 +112,10 @@ export class Pings {
     this.answered(ping.done, answer)
   }
 
-  /** A target that needs a listener or a connection may have one later; one that needs more than a ping never changes. */
+  /**
+   * A target that needs a listener or a connection may have one later; one that needs more than a
+   * ping never changes.
+   */
   #prepare(target: string): void {
     const composed = this.#parts.writer.outOfDialog(target, composeRequest('OPTIONS', target, {}))
     if ('problem' in composed || composed.target === '') return

@@ -43,7 +43,10 @@ export class ResponseReceiver implements OutboundUser {
     this.#endIfGone(outbound, status, now)
   }
 
-  /** A response that no peer sent: the application must get exactly one final answer (RFC 3261 §8.1.3.1). */
+  /**
+   * A response that no peer sent: the application must get exactly one final answer (RFC 3261
+   * §8.1.3.1).
+   */
   onLocalFailure(outbound: OutboundRequest, status: number, reason: string, now: number): void {
     const { sent, flow, transactionId, dialogId, dialog } = outbound
     const text =
@@ -57,7 +60,10 @@ export class ResponseReceiver implements OutboundUser {
     this.#endIfGone(outbound, status, now)
   }
 
-  /** Timer M: the application has not acknowledged the answer; the peer still waits, so ACK and BYE go out. */
+  /**
+   * Timer M: the application has not acknowledged the answer; the peer still waits, so ACK and BYE
+   * go out.
+   */
   onTerminated(outbound: OutboundRequest, now: number): void {
     const { dialog } = outbound
     if (outbound.sent.method !== 'INVITE' || dialog === undefined) return
@@ -68,8 +74,9 @@ export class ResponseReceiver implements OutboundUser {
   }
 
   /**
-   * §8.1.3.4: Trying is between the hops and forms no dialog. As from drachtio-server, an application by TCP
-   * does not get it. One in this process gets it for a new INVITE: it moves on from destinations that are silent.
+   * §8.1.3.4: Trying is between the hops and forms no dialog. As from drachtio-server, an
+   * application by TCP does not get it. One in this process gets it for a new INVITE: it moves on
+   * from destinations that are silent.
    */
   #trying(outbound: OutboundRequest, response: SipMessage, flow: Flow, now: number): void {
     if (!outbound.isCall || outbound.hasFinal) return
@@ -86,7 +93,10 @@ export class ResponseReceiver implements OutboundUser {
     this.#deliver(outbound, response, outbound.dialogId, flow, now)
   }
 
-  /** A 2xx to an INVITE: the first one counts, its copies are acknowledged again, other branches ended. */
+  /**
+   * A 2xx to an INVITE: the first one counts, its copies are acknowledged again, other branches
+   * ended.
+   */
   #answer(outbound: OutboundRequest, response: SipMessage, flow: Flow, now: number): void {
     const which = outbound.noteAnswer(response.toTag)
     if (which === 'copy') return outbound.repeatAck()
@@ -182,7 +192,9 @@ export class ResponseReceiver implements OutboundUser {
   }
 }
 
-/** A provisional response with a tag. Other branches get an early dialog each, under the same id. */
+/**
+ * A provisional response with a tag. Other branches get an early dialog each, under the same id.
+ */
 function formEarlyDialog(
   dialogs: DialogTable,
   outbound: OutboundRequest,

@@ -57,13 +57,18 @@ export interface InboundParts extends CoreParts {
   readonly onTrying: (inbound: InboundRequest, now: number) => void
 }
 
-/** Requests that wait for an answer, and those outside dialogs until their transaction has ended. */
+/**
+ * Requests that wait for an answer, and those outside dialogs until their transaction has ended.
+ */
 export class InboundRequests {
   /** By the id that the application quotes. */
   readonly #byId = new ReleasingMap<string, InboundRequest>()
   /** By server transaction: where a CANCEL goes. */
   readonly #byKey = new ReleasingMap<string, InboundRequest>()
-  /** Server transactions by Call-ID, From tag and CSeq: a request may come by two ways (RFC 3261 §8.2.2.2). */
+  /**
+   * Server transactions by Call-ID, From tag and CSeq: a request may come by two ways (RFC 3261
+   * §8.2.2.2).
+   */
   readonly #merged = new Map<string, string>()
   /** The same for answered requests. */
   readonly #mergedBefore: RetransmitCache
@@ -126,8 +131,8 @@ export class InboundRequests {
   }
 
   /**
-   * A forwarded request may come back with another Request-URI, as a spiral (§6): not for the same, which
-   * would go round for ever (§16.3 step 4).
+   * A forwarded request may come back with another Request-URI, as a spiral (§6): not for the same,
+   * which would go round for ever (§16.3 step 4).
    */
   addSpiral(merge: string, uri: string, transactionKey: string): string {
     const key = flattened(spiralKey(merge, uri))
@@ -140,7 +145,10 @@ export class InboundRequests {
     if (this.#merged.get(key) === transactionKey) this.#merged.delete(key)
   }
 
-  /** Its transaction is over: for as long as a copy may come by the same way, one may come by another. */
+  /**
+   * Its transaction is over: for as long as a copy may come by the same way, one may come by
+   * another.
+   */
   keepMerge(key: string, transactionKey: string, now: number): void {
     this.forgetMerge(key, transactionKey)
     this.#mergedBefore.add(key, transactionKey, now)
@@ -197,7 +205,9 @@ export class InboundRequest implements TimedCall {
   readonly #applicationTimer: Deadline<Timer>
   #tryingTimer: Deadline<Timer> | undefined
 
-  /** `clientId` is the application that has to answer, 0 for none; `dialog` the one that it came in. */
+  /**
+   * `clientId` is the application that has to answer, 0 for none; `dialog` the one that it came in.
+   */
   constructor(
     parts: InboundParts,
     { request, vias, key, mergeKey, flow, toTag }: Arrival,
@@ -304,8 +314,9 @@ export class InboundRequest implements TimedCall {
   }
 
   /**
-   * The request has its final response. RFC 3261 §8.2.2.2 speaks of ongoing transactions: a refused one is over, and
-   * a proxy that tries its destinations one after the other may come back to this server by another one.
+   * The request has its final response. RFC 3261 §8.2.2.2 speaks of ongoing transactions: a refused
+   * one is over, and a proxy that tries its destinations one after the other may come back to this
+   * server by another one.
    */
   answered(status: number, now: number): void {
     this.#finished()
@@ -332,7 +343,10 @@ export class InboundRequest implements TimedCall {
   }
 }
 
-/** The user of the server transaction. It outlives a refused INVITE, whose transaction waits for the ACK. */
+/**
+ * The user of the server transaction. It outlives a refused INVITE, whose transaction waits for the
+ * ACK.
+ */
 class ServerEnd implements ServerUser {
   toTag: string
   readonly #parts: InboundParts
@@ -375,7 +389,8 @@ class ServerEnd implements ServerUser {
   }
 }
 
-// Why a readable request is rejected before an application sees it: RFC 3261 §8.2.2.3, §8.2.3 and §14.2.
+// Why a readable request is rejected before an application sees it: RFC 3261 §8.2.2.3, §8.2.3 and
+// §14.2.
 
 export const noSuchCall: Refusal = { status: 481, reason: 'Call/Transaction Does Not Exist' }
 export const tooManyHops: Refusal = { status: 483, reason: 'Too Many Hops' }
@@ -397,7 +412,9 @@ const understood: ReadonlySet<string> = new Set(
   ).split(' '),
 )
 
-/** The answer to a request outside or inside a dialog; never asked for ACK and CANCEL (§8.2.2.3). */
+/**
+ * The answer to a request outside or inside a dialog; never asked for ACK and CANCEL (§8.2.2.3).
+ */
 export function rejectionFor(request: SipMessage, minSessionSeconds: number): Refusal | undefined {
   return (
     unknownExtension(request) ??
@@ -418,7 +435,8 @@ function shortSession(request: SipMessage, minSeconds: number): Refusal | undefi
 }
 
 function unknownExtension(request: SipMessage): Refusal | undefined {
-  // A new INVITE is a call: its application judges what it asks, and keeps the record of the refusal.
+  // A new INVITE is a call: its application judges what it asks, and keeps the record of the
+  // refusal.
   const isCall = request.method === 'INVITE' && request.toTag === ''
   if (isCall || !request.has('Require')) return undefined
   const unknown = parseOptionTags(request.all('Require')).filter((tag) => !understood.has(tag))
@@ -433,7 +451,10 @@ function unknownEncoding(request: SipMessage): Refusal | undefined {
   return unsupported('Accept-Encoding: identity\r\n')
 }
 
-/** A session is described in SDP, alone or with other parts, unless the body may be ignored (§20.11). */
+/**
+ * A session is described in SDP, alone or with other parts, unless the body may be ignored
+ * (§20.11).
+ */
 function unknownBody(request: SipMessage): Refusal | undefined {
   if (request.method !== 'INVITE' || !request.hasBody) return undefined
   const type = trimBlanks((request.get('Content-Type') ?? '').split(';', 1)[0] ?? '').toLowerCase()

@@ -1,4 +1,7 @@
-/** Requests from the network: copies, CANCEL, requests in dialogs, and new ones, which go to an application. */
+/**
+ * Requests from the network: copies, CANCEL, requests in dialogs, and new ones, which go to an
+ * application.
+ */
 import type { ApplicationRoute } from '../outbox.ts'
 import { serverKey } from '../transactions.ts'
 import type { Proxy } from '../proxy/proxy.ts'
@@ -53,8 +56,8 @@ export class RequestReceiver {
     if (transactions.repeated(key, now)) return
 
     const arrival = arrivalOf(request, via, key, source)
-    // RFC 3261 §21.5.4, before anything is looked at that a refusal does not need. A caller that obeyed a longer
-    // time would leave us idle as soon as a part of the load is refused.
+    // RFC 3261 §21.5.4, before anything is looked at that a refusal does not need. A caller that
+    // obeyed a longer time would leave us idle as soon as a part of the load is refused.
     if (method === 'INVITE' && this.#refusesCall(arrival, now))
       return void responder.refuse(arrival, unavailable(1))
     const fault = checkRequest(request, source.listener.protocol)
@@ -150,7 +153,10 @@ export class RequestReceiver {
     return unavailable(5)
   }
 
-  /** A request of a call that was forwarded, and in which this server stayed, or one with a flow token. */
+  /**
+   * A request of a call that was forwarded, and in which this server stayed, or one with a flow
+   * token.
+   */
   #forward(arrival: Arrival, now: number): boolean {
     const { proxy, responder, requests, options } = this.#parts
     const { request, source } = arrival
@@ -277,8 +283,8 @@ const arrivalOf = (request: SipMessage, via: Via, key: string, source: Flow): Ar
 
 /**
  * RFC 3261 §18.2.2 and RFC 3581 §4: the same connection; by UDP the source address, and the source
- * port where `rport` asks for it, else the port of the Via. `maddr` does not count: a sender that names another host, or
- * a group, would have our answers, and their copies, sent there.
+ * port where `rport` asks for it, else the port of the Via. `maddr` does not count: a sender that
+ * names another host, or a group, would have our answers, and their copies, sent there.
  */
 function returnFlow(via: Via, source: Flow): Flow {
   const { listener, address, connectionId } = source
@@ -299,7 +305,8 @@ function receiveCancel(parts: InDialogParts, arrival: Arrival, via: Via, now: nu
   const { request: cancel, vias, flow } = arrival
   const inviteKey = keyOfInvite(parts, cancel, via)
   const inviteTag = transactions.tagOfInvite(inviteKey)
-  // A CANCEL cannot be challenged (§22.1): from another address than that of the INVITE it is not the caller's.
+  // A CANCEL cannot be challenged (§22.1): from another address than that of the INVITE it is not
+  // the caller's.
   const from = transactions.server(inviteKey)?.flow.address ?? flow.address
   if (inviteTag === undefined || from !== flow.address)
     return void responder.refuse(arrival, noSuchCall)
@@ -332,8 +339,8 @@ function answer(
 }
 
 /**
- * §9.1 wants the very Via of the INVITE. A phone behind NAT that has learned its public address from
- * `rport` may write that one: branch, Call-ID, From tag and number still identify the INVITE.
+ * §9.1 wants the very Via of the INVITE. A phone behind NAT that has learned its public address
+ * from `rport` may write that one: branch, Call-ID, From tag and number still identify the INVITE.
  */
 function keyOfInvite(
   { transactions, requests }: InDialogParts,
@@ -347,15 +354,18 @@ function keyOfInvite(
 }
 
 /**
- * INVITEs that were refused without a transaction, for 64·T1. A copy that comes when there is room again must not ring
- * for a caller that has its 503 by then, or has given up. A flood is refused by this, so it keeps hashes alone, in a
- * table of fixed size: 0.2 µs for each INVITE, and no object. One INVITE in some hundred millions is refused because its
- * hash is that of another one.
+ * INVITEs that were refused without a transaction, for 64·T1. A copy that comes when there is room
+ * again must not ring for a caller that has its 503 by then, or has given up. A flood is refused by
+ * this, so it keeps hashes alone, in a table of fixed size: 0.2 µs for each INVITE, and no object.
+ * One INVITE in some hundred millions is refused because its hash is that of another one.
  */
 
 /** A power of two. */
 const GROUPS = 65_536
-/** Places where a hash may be: 524,288 INVITEs in all, in 4 MB. Beyond, the oldest of a group gives way. */
+/**
+ * Places where a hash may be: 524,288 INVITEs in all, in 4 MB. Beyond, the oldest of a group gives
+ * way.
+ */
 const PLACES = 8
 
 export class RefusedInvites {
@@ -427,8 +437,8 @@ export class InDialogRequests {
   }
 
   /**
-   * For a failure an ACK belongs to the transaction, for a 2xx to the dialog (§17, §13). It is never
-   * answered, whatever is wrong with it.
+   * For a failure an ACK belongs to the transaction, for a 2xx to the dialog (§17, §13). It is
+   * never answered, whatever is wrong with it.
    */
   ack(ack: SipMessage, key: string, flow: Flow, now: number): void {
     const { transactions, dialogs, proxy, events } = this.#parts
@@ -482,7 +492,8 @@ export class InDialogRequests {
 
   #rejectionIn(dialog: Dialog, request: SipMessage, now: number): Refusal | undefined {
     const { method } = request
-    // §15: the called side must not end what it has not answered; the application knows of no dialog.
+    // §15: the called side must not end what it has not answered; the application knows of no
+    // dialog.
     if (method === 'BYE' && dialog.state === 'early' && dialog.role === 'uac') return noSuchCall
     // §12.2.2: an older number is out of order.
     if (!dialog.acceptsCseq(request.cseq?.number ?? 0))
@@ -516,8 +527,8 @@ export class InDialogRequests {
   }
 
   /**
-   * §15.1.2: a BYE in an early dialog ends its INVITE, too. For the application, which has no dialog
-   * yet, its caller has given up.
+   * §15.1.2: a BYE in an early dialog ends its INVITE, too. For the application, which has no
+   * dialog yet, its caller has given up.
    */
   #endEarly(dialog: Dialog, bye: SipMessage, now: number): void {
     const { requests, dialogs, events, responder } = this.#parts
@@ -545,7 +556,10 @@ export class InDialogRequests {
     return true
   }
 
-  /** The application of the dialog has gone: the peer may end it, and hears that it cannot be changed. */
+  /**
+   * The application of the dialog has gone: the peer may end it, and hears that it cannot be
+   * changed.
+   */
   #answerOrphan(dialog: Dialog, arrival: Arrival): void {
     const { responder, dialogs } = this.#parts
     const isBye = arrival.request.method === 'BYE'

@@ -90,7 +90,10 @@ export class Responder {
       this.answer(inbound, 180, 'Ringing', '', now)
   }
 
-  /** An application of this process has seen the INVITE. The caller hears of it within 200 ms (RFC 3261 §17.2.1). */
+  /**
+   * An application of this process has seen the INVITE. The caller hears of it within 200 ms (RFC
+   * 3261 §17.2.1).
+   */
   handled(clientId: number, transactionId: string, now: number): void {
     const inbound = this.#parts.requests.find(transactionId, clientId)
     if (inbound === undefined || inbound.isTrying || inbound.wasAnswered) return
@@ -98,7 +101,10 @@ export class Responder {
     else inbound.tryWithin(TRYING_MS, now)
   }
 
-  /** The same for a restored INVITE, whose caller has got 100 from the process before this one: nothing is sent. */
+  /**
+   * The same for a restored INVITE, whose caller has got 100 from the process before this one:
+   * nothing is sent.
+   */
   resume(
     arrival: Arrival,
     clientId: number,
@@ -139,7 +145,10 @@ export class Responder {
     else this.#send(answer, now)
   }
 
-  /** The final response of an application to a sender that has proved nothing: see `SipCommand.toStranger`. */
+  /**
+   * The final response of an application to a sender that has proved nothing: see
+   * `SipCommand.toStranger`.
+   */
   answerStranger(command: ResponseCommand, message: AppMessage, now: number): void {
     const { events, requests, outbox } = this.#parts
     const inbound = requests.find(command.transactionId, command.clientId)
@@ -252,8 +261,8 @@ export class Responder {
   }
 
   /**
-   * RFC 3261 §8.2.7: a refusal that keeps no state. Returns what was sent: nothing to an ACK, which is never answered,
-   * or to a request that is too short.
+   * RFC 3261 §8.2.7: a refusal that keeps no state. Returns what was sent: nothing to an ACK, which
+   * is never answered, or to a request that is too short.
    */
   refuse(
     { request, vias, flow }: Pick<Arrival, 'request' | 'vias' | 'flow'>,
@@ -265,7 +274,10 @@ export class Responder {
     return text ?? ''
   }
 
-  /** The INVITE has ended without its application, which gets an event as if its caller had given up. */
+  /**
+   * The INVITE has ended without its application, which gets an event as if its caller had given
+   * up.
+   */
   reportGivenUp(inbound: InboundRequest, reason: string, now: number): void {
     const { transaction, transactionId, dialogId, clientId } = inbound
     const text = cancelText(inbound.request, reason)
@@ -351,12 +363,15 @@ export class Responder {
   }
 }
 
-/** By UDP a sender may have written the address of another, which must not get much more bytes than were sent in its name. */
+/**
+ * By UDP a sender may have written the address of another, which must not get much more bytes than
+ * were sent in its name.
+ */
 const MAX_ANSWER_FACTOR = 2
 
 /**
- * Its tag is the same for every copy of the request (§8.2.7). The last header lines are left out when it would be too long;
- * undefined: the answer is too long even then.
+ * Its tag is the same for every copy of the request (§8.2.7). The last header lines are left out
+ * when it would be too long; undefined: the answer is too long even then.
  */
 function boundedAnswer(
   request: SipMessage,
@@ -410,8 +425,8 @@ const hasDialogId = ({ isInitial, request: { method } }: InboundRequest): boolea
   !isInitial || method === 'INVITE' || isSubscribing(method)
 
 /**
- * By UDP, a peer whose own Via names another address than the one its packets come from sits behind NAT, and
- * its Contact leads nowhere (RFC 3581, RFC 5626).
+ * By UDP, a peer whose own Via names another address than the one its packets come from sits behind
+ * NAT, and its Contact leads nowhere (RFC 3581, RFC 5626).
  */
 function isBehindNat(request: SipMessage, flow: Flow, routeSet: readonly string[]): boolean {
   const via = request.via

@@ -1,10 +1,15 @@
-/** Whether the books of a cluster are right: wallets, ledger, shares and records, beside what the callers have seen. */
+/**
+ * Whether the books of a cluster are right: wallets, ledger, shares and records, beside what the
+ * callers have seen.
+ */
 import type { PostgresStatements } from '../../../../schema/sql/postgres-statements.ts'
 import type { Row } from '../rows.ts'
 
 const BELOW_LIMIT = 'wallets below their limit'
 
-/** Each gives one row for each fault. Sums are texts: they may be greater than numbers are exact. */
+/**
+ * Each gives one row for each fault. Sums are texts: they may be greater than numbers are exact.
+ */
 const faultsOfBooks = {
   'wallets whose balance is not the sum of their ledger': `
     SELECT w.id::text AS id, w.balance_micros::text AS seen,

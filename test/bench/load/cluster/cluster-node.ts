@@ -74,7 +74,10 @@ export class ClusterNode {
     }, withinMs)
   }
 
-  /** Resolves when it is ready for the first time. From then on it is started again whenever it ends. */
+  /**
+   * Resolves when it is ready for the first time. From then on it is started again whenever it
+   * ends.
+   */
   async start(): Promise<void> {
     this.#isWanted = true
     void this.#keepRunning()

@@ -1,4 +1,7 @@
-/** A PostgreSQL server on a machine of its own, with its own defaults: what it has committed outlives it. */
+/**
+ * A PostgreSQL server on a machine of its own, with its own defaults: what it has committed
+ * outlives it.
+ */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { appendFileSync, chownSync, closeSync, mkdirSync, openSync, readFileSync } from 'node:fs'

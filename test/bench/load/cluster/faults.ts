@@ -36,7 +36,9 @@ interface FaultOptions {
   readonly kinds: readonly FaultKind[]
 }
 
-/** None lasts longer than `durationMs`. One node has one fault at a time, and so has the database. */
+/**
+ * None lasts longer than `durationMs`. One node has one fault at a time, and so has the database.
+ */
 export function planFaults(options: FaultOptions): readonly Fault[] {
   const { seed, nodes, durationMs, everyMs, kinds } = options
   const random = seededRandom(seed)

@@ -1,6 +1,7 @@
 /**
- * Machines of a network inside this one: network namespaces at one switch, whose links can be cut. Needs root. They and
- * all that runs in them are gone with the process that made them, however it ends.
+ * Machines of a network inside this one: network namespaces at one switch, whose links can be cut.
+ * Needs root. They and all that runs in them are gone with the process that made them, however it
+ * ends.
  */
 import { spawn, spawnSync } from 'node:child_process'
 
@@ -104,7 +105,9 @@ export class Network {
   }
 }
 
-/** Arguments: a folder, or nothing, and namespaces. Programs get two seconds to end by themselves. */
+/**
+ * Arguments: a folder, or nothing, and namespaces. Programs get two seconds to end by themselves.
+ */
 const removal = `folder=$1; shift
   pids() { for name; do ip netns pids "$name" 2>/dev/null; done; }
   all=$(pids "$@")

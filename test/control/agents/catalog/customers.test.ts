@@ -142,7 +142,9 @@ const failed: CarrierRegistrationStatus = {
   lastAnswer: { at: 0, status: 403, reason: 'Forbidden' },
 }
 
-/** Gateways 1 and 2 of `fine`, 3 and 4 of `half`, 5 of `gone` of acme, 6 of `shy`, 7 of `unknown`. */
+/**
+ * Gateways 1 and 2 of `fine`, 3 and 4 of `half`, 5 of `gone` of acme, 6 of `shy`, 7 of `unknown`.
+ */
 async function openedTrunks() {
   const rig = await openToolRig()
   const make = (name: string, hosts: readonly string[], more = {}) =>

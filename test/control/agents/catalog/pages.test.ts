@@ -1,4 +1,7 @@
-/** The cursors of listings: every row comes once, and the answers say how many there are and which is the last. */
+/**
+ * The cursors of listings: every row comes once, and the answers say how many there are and which
+ * is the last.
+ */
 import { expect, test } from 'vitest'
 import type { Trace } from '../../../../schema/contracts/calls.ts'
 import { addBinding, openToolRig, storeRecord, type ToolRig } from '../../../support/tools-rig.ts'

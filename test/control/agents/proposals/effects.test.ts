@@ -8,7 +8,10 @@ import { liveCall } from '../../../support/tools-rig.ts'
 import { openProposalRig, type ProposalRig } from '../../../support/proposal-rig.ts'
 
 interface Case {
-  /** The arguments, each with what the effect says of it; null: it names the target only, or costs and grants nothing. */
+  /**
+   * The arguments, each with what the effect says of it; null: it names the target only, or costs
+   * and grants nothing.
+   */
   readonly fields: Readonly<Record<string, readonly [given: unknown, shown: string | null]>>
   /** Makes the target. Fields whose value is known only then. */
   readonly before?: (rig: ProposalRig) => Promise<Readonly<Record<string, unknown>>>

@@ -1,4 +1,6 @@
-/** What a person approves is done to the row that was shown, however names are given away meanwhile. */
+/**
+ * What a person approves is done to the row that was shown, however names are given away meanwhile.
+ */
 import { expect, test } from 'vitest'
 import type { DispatcherPort } from '../../../../schema/contracts/engine.ts'
 import { drain, openProposalRig, type ProposalRig } from '../../../support/proposal-rig.ts'

@@ -10,7 +10,9 @@ const hour = 3_600_000
 
 const day = 24 * hour
 
-/** A month of quiet: 40 calls a day of customer 1, some refused, one key at work in office hours. */
+/**
+ * A month of quiet: 40 calls a day of customer 1, some refused, one key at work in office hours.
+ */
 async function openQuiet() {
   const rig = await openToolRig()
   await runSql(rig.store, 'DELETE FROM cdr')

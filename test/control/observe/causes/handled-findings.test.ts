@@ -1,4 +1,7 @@
-/** Findings of what was done by hand and of limits, and findings that a change in force deals with, over REST. */
+/**
+ * Findings of what was done by hand and of limits, and findings that a change in force deals with,
+ * over REST.
+ */
 import { expect, test } from 'vitest'
 import type { AnomaliesView } from '../../../../control/observe/causes/find-anomalies.ts'
 import { runSql } from '../../../support/stored.ts'

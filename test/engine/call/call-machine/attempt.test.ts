@@ -1,4 +1,6 @@
-/** What an attempt that comes to nothing says about the node of the installation to which it goes. */
+/**
+ * What an attempt that comes to nothing says about the node of the installation to which it goes.
+ */
 import { expect, test } from 'vitest'
 import type { OtherNodeCandidate } from '../../../../engine/call/dialing/outgoing-invite.ts'
 import { CallMachine, response } from '../../../support/call-machine.ts'
@@ -11,7 +13,9 @@ const otherNode: OtherNodeCandidate = {
   replaces: 'c;to-tag=t;from-tag=f',
 }
 
-/** An INVITE for another node is being sent; tells of which nodes it is said that they are silent. */
+/**
+ * An INVITE for another node is being sent; tells of which nodes it is said that they are silent.
+ */
 function asked() {
   const machine = new CallMachine()
   machine.invited(null, 'u', 'offer')

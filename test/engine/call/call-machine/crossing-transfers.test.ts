@@ -17,7 +17,10 @@ const types = (commands: readonly Command[]) => commands.map(({ type }) => type)
 const stored = (commands: readonly Command[]) =>
   commands.flatMap((command) => (command.type === 'store' ? [command.callUuid] : []))
 
-/** The callee of call `u` refers the caller to a party that has answered; the journal of that call `t` is written. */
+/**
+ * The callee of call `u` refers the caller to a party that has answered; the journal of that call
+ * `t` is written.
+ */
 function transferring() {
   const machine = new CallMachine()
   const { caller, callee } = machine.answered(null, node)

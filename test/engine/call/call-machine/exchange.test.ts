@@ -170,7 +170,8 @@ test('an INVITE without offer: the callee offers, the ACK of the caller answers'
   await rig.idle()
 })
 
-// RFC 3261 §14.1: the owner of the Call-ID waits longer, so the second attempt of one side gets through.
+// RFC 3261 §14.1: the owner of the Call-ID waits longer, so the second attempt of one side gets
+// through.
 test('both ends change the session at the same time: 491 for both, and their next attempts succeed', async () => {
   rig = await startCallRig()
   const { caller, node, leg, nodeLeg } = await talk(rig)

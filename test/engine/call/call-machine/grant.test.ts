@@ -5,7 +5,9 @@ import { candidate } from '../../../support/call-rig.ts'
 
 type Answer = (usedSeconds: number) => number | string | undefined
 
-/** A call answered at 0 with a grant. `extend` answers with the new grant, a denial, or not at all. */
+/**
+ * A call answered at 0 with a grant. `extend` answers with the new grant, a denial, or not at all.
+ */
 function start(grantedSeconds: number | null, extend: Answer) {
   const machine = new CallMachine()
   machine.answered(grantedSeconds, candidate(1, 5_060))

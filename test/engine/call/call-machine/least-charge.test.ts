@@ -1,4 +1,7 @@
-/** An answered call is never free, whichever party ends it and however soon. Time is frozen: it lasts 0 ms. */
+/**
+ * An answered call is never free, whichever party ends it and however soon. Time is frozen: it
+ * lasts 0 ms.
+ */
 import { afterEach, expect, test } from 'vitest'
 import {
   type CallRig,

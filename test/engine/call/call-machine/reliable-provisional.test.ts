@@ -90,7 +90,8 @@ test('reliable on the called side, too: each is acknowledged on its own leg', as
   await rig.record()
 })
 
-// RFC 3262 §5: a called side that has answered reliably leaves the description out of its 200; Sofia-SIP does.
+// RFC 3262 §5: a called side that has answered reliably leaves the description out of its 200;
+// Sofia-SIP does.
 test('a caller without 100rel gets the earlier description in the 200', async () => {
   rig = await startCallRig()
   const { caller, node, leg, invite } = await dial(rig)

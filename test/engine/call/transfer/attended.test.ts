@@ -1,4 +1,6 @@
-/** Attended transfer: REFER with Replaces connects the other parties of the transferor's two calls. */
+/**
+ * Attended transfer: REFER with Replaces connects the other parties of the transferor's two calls.
+ */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { type CallRig, startCallRig } from '../../../support/call-rig.ts'
 import { sdp, type Leg, type SipPeer, type PeerMessage } from '../../../support/sip-peer.ts'

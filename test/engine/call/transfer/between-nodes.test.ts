@@ -1,4 +1,7 @@
-/** Attended transfers whose two calls are on different nodes (RFC 5589 §7.3), on two nodes in memory. */
+/**
+ * Attended transfers whose two calls are on different nodes (RFC 5589 §7.3), on two nodes in
+ * memory.
+ */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { sdp, type Leg, type PeerMessage, type SipPeer } from '../../../support/sip-peer.ts'
 import {
@@ -154,7 +157,8 @@ test('the count of transfers passes between the nodes', async () => {
   expect(['uuid-1', 'uuid-2'].map((id) => nodes.b.calls.call(id)?.transfersBefore)).toContain(9)
 })
 
-// Semi-attended transfers whose two calls are on different nodes: the second one still rings, at node b.
+// Semi-attended transfers whose two calls are on different nodes: the second one still rings, at
+// node b.
 
 interface Ringing {
   /** The transferor talks to X at node a. */
@@ -228,7 +232,8 @@ test.each(['', ';early-only'])(
     await nodes.a.advance(5_000)
     first.a.reply(await first.a.next('BYE'), 200)
     await hangUp(y, yLeg, x)
-    // Who has called pays for both calls; what connects the nodes is free, and has a record on each.
+    // Who has called pays for both calls; what connects the nodes is free, and has a record on
+    // each.
     for (const rig of [nodes.a, nodes.b]) {
       expect(await recordsOf(rig, 2)).toMatchObject([
         { disposition: 'ANSWERED', customerId: 7 },

@@ -1,4 +1,7 @@
-/** A transfer between nodes, through a media relay: the node that asks speaks for the transferee, not for the transferor. */
+/**
+ * A transfer between nodes, through a media relay: the node that asks speaks for the transferee,
+ * not for the transferor.
+ */
 import { expect, test } from 'vitest'
 import { OtherNodes } from '../../../../engine/call/transfer/other-nodes.ts'
 import type { SipRequest } from '../../../../engine/call/signalling.ts'

@@ -6,7 +6,10 @@ import { startCallRig } from '../../../support/call-rig.ts'
 
 const stranger = '<sip:12025550100@198.51.100.99:5060>'
 
-/** Returns for how many seconds we believe to be registered. `listed` gets our Contact, without its brackets. */
+/**
+ * Returns for how many seconds we believe to be registered. `listed` gets our Contact, without its
+ * brackets.
+ */
 async function granted(listed: (own: string) => readonly string[]): Promise<number> {
   const rig = await startCallRig()
   onTestFinished(() => rig.stop())

@@ -1,4 +1,7 @@
-/** Legs that outlive the process: saved as JSON, restored by a user agent on a new server at the same port. */
+/**
+ * Legs that outlive the process: saved as JSON, restored by a user agent on a new server at the
+ * same port.
+ */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { LegCommand, LegEventData } from '../../../../engine/call/signalling.ts'
 import { LegSignalling, type SavedLeg } from '../../../../engine/call/user-agent/leg-signalling.ts'

@@ -154,9 +154,12 @@ test('another call does not take the part of a cap that one has obtained', async
   expect(await last).toMatchObject({ kind: 'denied', code: 'spend_guard' })
 })
 
-// ---- where other nodes count against the limits of a customer ------------------------------------
+// ---- where other nodes count against the limits of a customer ----
 
-/** A share in which there is no room: the limit is reached, or (not heard) what others use is unknown. */
+/**
+ * A share in which there is no room: the limit is reached, or (not heard) what others use is
+ * unknown.
+ */
 const full = (isAnswered: boolean): Share => ({
   isAnswered,
   elsewhere: 0,

@@ -1,4 +1,7 @@
-/** Loads that take a while meet settlements and money moves: memory never falls behind what is committed. */
+/**
+ * Loads that take a while meet settlements and money moves: memory never falls behind what is
+ * committed.
+ */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'

@@ -1,4 +1,7 @@
-/** An OCS of another make, on real sockets: it answers, goes away, comes back, and refuses. Time is virtual. */
+/**
+ * An OCS of another make, on real sockets: it answers, goes away, comes back, and refuses. Time is
+ * virtual.
+ */
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { ExternalCharging } from '../../../../engine/charging/external/external-charging.ts'

@@ -18,7 +18,10 @@ import { addGuard, capOf, takenOf } from '../../../support/spend-guards.ts'
 const oneUnit = 1_000_000
 const day = 86_400_000
 
-/** What a call or an extension is told: by the database server at once, else when a moment has passed. */
+/**
+ * What a call or an extension is told: by the database server at once, else when a moment has
+ * passed.
+ */
 async function told<T>({ store, passUntil }: Books, answer: Promise<T>): Promise<T> {
   const progress = { isOver: false }
   void answer.finally(() => (progress.isOver = true))

@@ -51,7 +51,10 @@ function exactCost(tariff: Tariff, seconds: number): bigint {
   return ceil(exactSixtieths(tariff, seconds), 60n * quantum) * quantum
 }
 
-/** Connect fee, first increment and further increments, in sixtieths of a micro-unit: nothing is rounded. */
+/**
+ * Connect fee, first increment and further increments, in sixtieths of a micro-unit: nothing is
+ * rounded.
+ */
 function exactSixtieths(tariff: Tariff, seconds: number): bigint {
   const first = BigInt(tariff.firstIncrementSeconds)
   const increment = BigInt(tariff.incrementSeconds)

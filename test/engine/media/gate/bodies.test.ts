@@ -1,4 +1,7 @@
-/** Descriptions beside other parts, and such as the world writes them: the relay takes part in them as in plain ones. */
+/**
+ * Descriptions beside other parts, and such as the world writes them: the relay takes part in them
+ * as in plain ones.
+ */
 import { expect, test } from 'vitest'
 import { startCallRig, talk } from '../../../support/call-rig.ts'
 import { placeIn, startMediaRig } from '../../../support/media-rig.ts'

@@ -134,9 +134,13 @@ test('a call whose process is killed goes on with its session', async () => {
   await rig.idle()
 })
 
-// Relays that say nothing hold an INVITE: neither the phone nor the node that has its flow is blamed for that time.
+// Relays that say nothing hold an INVITE: neither the phone nor the node that has its flow is
+// blamed for that time.
 
-/** A call for a phone of node b, which three relays hold for 1.8 s: longer than a node may be silent. */
+/**
+ * A call for a phone of node b, which three relays hold for 1.8 s: longer than a node may be
+ * silent.
+ */
 async function heldCall(policy: 'anchor' | 'prefer') {
   let later: (act: () => void, ms: number) => unknown = () => undefined
   const relays = [1, 2, 3].map(

@@ -1,4 +1,7 @@
-/** Every way in which two parties come to talk: what each sends to the place that it was told of reaches the other. */
+/**
+ * Every way in which two parties come to talk: what each sends to the place that it was told of
+ * reaches the other.
+ */
 import { beforeEach, expect, test } from 'vitest'
 import { talk } from '../../../support/call-rig.ts'
 import { startMediaRig, type MediaRig } from '../../../support/media-rig.ts'

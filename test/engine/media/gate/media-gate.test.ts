@@ -1,4 +1,6 @@
-/** A plain call through a relay: what each side is told, and what is left when something goes wrong. */
+/**
+ * A plain call through a relay: what each side is told, and what is left when something goes wrong.
+ */
 import { expect, test } from 'vitest'
 import { placeIn, startMediaRig } from '../../../support/media-rig.ts'
 import { sdp } from '../../../support/sip-peer.ts'

@@ -61,7 +61,10 @@ test('a session of the last process, to which that may have subscribed, is delet
 
 const PAGE = 800
 
-/** A relay that lists its first sessions, as rtpengine does, and what a start does about those of a crash. */
+/**
+ * A relay that lists its first sessions, as rtpengine does, and what a start does about those of a
+ * crash.
+ */
 function open(names: readonly string[]) {
   const left = new Set(names)
   const time = new ManualTime(0)

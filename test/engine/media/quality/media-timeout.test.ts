@@ -9,7 +9,10 @@ import { ManualTime } from '../../../support/manual-time.ts'
 
 const start = 1_800_000_000_000
 
-/** An answered call through a relay whose clock is `aheadMs` ahead of ours, and what a test makes of it. */
+/**
+ * An answered call through a relay whose clock is `aheadMs` ahead of ours, and what a test makes of
+ * it.
+ */
 function openCall({ aheadMs = 0, timeoutMs = 60_000, isChargedToEnd = false } = {}) {
   const clock = { aheadMs }
   const time = new ManualTime(start)

@@ -113,7 +113,9 @@ test('neither another extension nor another carrier speaks for a party', async (
   expect((await rig.record()).quality).toBeUndefined()
 })
 
-/** An answered call whose sessions have ended, by the packets that came from the party of each leg. */
+/**
+ * An answered call whose sessions have ended, by the packets that came from the party of each leg.
+ */
 async function measured(sessionsOf: (caller: string, callee: string) => object[] | undefined) {
   const machine = new CallMachine()
   const { caller, callee } = machine.answered(null, candidate(1, 5_060))

@@ -1,4 +1,7 @@
-/** The answers in `test/vectors/rtpengine/statistics.jsonl` are those of rtpengine 10.5.3.5, `--mos=LQ`. */
+/**
+ * The answers in `test/vectors/rtpengine/statistics.jsonl` are those of rtpengine 10.5.3.5,
+ * `--mos=LQ`.
+ */
 import { readFileSync } from 'node:fs'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'

@@ -11,7 +11,10 @@ const offeredTo = async (userAgent: string, protocol = 'udp'): Promise<(string |
   return challenges.map((value) => /algorithm=([\w-]+)/.exec(value)?.[1])
 }
 
-/** JsSIP and SIP.js take the last challenge; Sofia-SIP fails with any second one, as PJSIP and libre did. */
+/**
+ * JsSIP and SIP.js take the last challenge; Sofia-SIP fails with any second one, as PJSIP and libre
+ * did.
+ */
 const failing = ['MD5']
 const reading = ['SHA-256', 'MD5']
 /** A client that reads one challenge only takes the first. */

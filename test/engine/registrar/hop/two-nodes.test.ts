@@ -1,4 +1,7 @@
-/** Calls for phones that have registered at another node, on two nodes in memory: SIP from end to end. */
+/**
+ * Calls for phones that have registered at another node, on two nodes in memory: SIP from end to
+ * end.
+ */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import {
   home,

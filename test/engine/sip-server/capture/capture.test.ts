@@ -1,4 +1,7 @@
-/** What Homer gets of a server: each message of each transport, both ways, with its addresses and what carried it. */
+/**
+ * What Homer gets of a server: each message of each transport, both ways, with its addresses and
+ * what carried it.
+ */
 import { readFileSync } from 'node:fs'
 import { isIPv6 } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'

@@ -1,4 +1,7 @@
-/** The address that a peer is shown: behind NAT, and with `sips` (RFC 3261 §8.1.1.8, §12.1.1, §16.6 step 4). */
+/**
+ * The address that a peer is shown: behind NAT, and with `sips` (RFC 3261 §8.1.1.8, §12.1.1, §16.6
+ * step 4).
+ */
 import { expect, test } from 'vitest'
 import type { Listener } from '../../../../engine/sip-server/flow.ts'
 import { boundListener } from '../../../../engine/sip-server/transport/transport.ts'

@@ -1,4 +1,7 @@
-/** Which application gets a request, what becomes of one that none gets, and the calls of an application that has gone. */
+/**
+ * Which application gets a request, what becomes of one that none gets, and the calls of an
+ * application that has gone.
+ */
 import { expect, test } from 'vitest'
 import type { NewRequest, RequestRoute } from '../../../../engine/sip-server/index.ts'
 import {

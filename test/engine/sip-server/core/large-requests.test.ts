@@ -1,4 +1,7 @@
-/** RFC 3261 §18.1.1: what is larger than 1300 bytes goes by TCP where the peer has it, forwarded requests, too. */
+/**
+ * RFC 3261 §18.1.1: what is larger than 1300 bytes goes by TCP where the peer has it, forwarded
+ * requests, too.
+ */
 import { expect, test } from 'vitest'
 import {
   header,

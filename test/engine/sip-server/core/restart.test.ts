@@ -1,4 +1,7 @@
-/** Dialogs and INVITEs that outlive the core: saved as JSON, restored in another one, which ends what it does not know. */
+/**
+ * Dialogs and INVITEs that outlive the core: saved as JSON, restored in another one, which ends
+ * what it does not know.
+ */
 import { expect, test } from 'vitest'
 import type { SavedDialog, SavedInvite } from '../../../../engine/sip-server/application.ts'
 import {

@@ -1,4 +1,7 @@
-/** Session timers of calls that an application answers, and of those that it makes: RFC 4028 §7, §9, §10. */
+/**
+ * Session timers of calls that an application answers, and of those that it makes: RFC 4028 §7, §9,
+ * §10.
+ */
 import { expect, test } from 'vitest'
 import { acknowledge, invited, respond } from '../../../support/caller.ts'
 import {

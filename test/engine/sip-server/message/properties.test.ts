@@ -105,7 +105,9 @@ test('no damage to a torture message makes anything throw', () => {
 
 const fields = 'Via From To CSeq Contact Call-ID X Content-Length Reason'.split(' ')
 
-/** Shapes that make careless parsers quadratic, each about 60 KB: some seconds, instead of some ms. */
+/**
+ * Shapes that make careless parsers quadratic, each about 60 KB: some seconds, instead of some ms.
+ */
 test.each([
   ['blanks', ' '.repeat(60_000) + 'x'],
   ['blank continuation lines', '\r\n '.repeat(20_000)],

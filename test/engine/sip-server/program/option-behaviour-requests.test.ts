@@ -1,4 +1,7 @@
-/** The options of applications, handlers, blacklists and timers from outside, as those of option-behaviour.test.ts. */
+/**
+ * The options of applications, handlers, blacklists and timers from outside, as those of
+ * option-behaviour.test.ts.
+ */
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { connect, createServer as createTcpServer, type AddressInfo } from 'node:net'
@@ -60,7 +63,8 @@ test.runIf(process.platform === 'linux').each([
   const program = await start(`${base} ${words}`)
   await application(program)
   const port = program.adminAddress.port.toString(16).toUpperCase().padStart(4, '0')
-  // Columns of /proc/net/tcp: local and remote address, state (1: established), queues, timer (2: keep-alive) and when.
+  // Columns of /proc/net/tcp: local and remote address, state (1: established), queues, timer (2:
+  // keep-alive) and when.
   const line = new RegExp(`0100007F:${port} \\S+ 01 \\S+ (\\d\\d):(\\w+)`)
   const [, timer = '', left = ''] = line.exec(readFileSync('/proc/net/tcp', 'utf8')) ?? []
   expect(timer).toBe(seconds === 0 ? '00' : '02')

@@ -1,4 +1,7 @@
-/** The options of TLS from outside, as those of option-behaviour.test.ts: clients and servers of `node:tls` on real sockets. */
+/**
+ * The options of TLS from outside, as those of option-behaviour.test.ts: clients and servers of
+ * `node:tls` on real sockets.
+ */
 import { readFileSync } from 'node:fs'
 import { createServer as createHttpsServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
@@ -29,7 +32,10 @@ const pemOf = ({ certFile, keyFile }: Certificate) => ({
   key: readFileSync(keyFile),
 })
 
-/** How a client fares: undefined, it is refused; else what was agreed, and the answer to its request. */
+/**
+ * How a client fares: undefined, it is refused; else what was agreed, and the answer to its
+ * request.
+ */
 async function served(port: number, options: ConnectionOptions = {}) {
   const socket: TLSSocket = connect({ host: '127.0.0.1', port, ca, ...options })
   onTestFinished(() => void socket.destroy())
@@ -75,7 +81,8 @@ test('ciphers: a client with none of the list is refused, one with one is served
   const by = (ciphers: string) => served(port, { ciphers, maxVersion: 'TLSv1.2' })
   expect(await by(forbidden)).toBeUndefined()
   expect(await by(allowed)).toMatchObject({ cipher: 'TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384' })
-  // Suites of TLS 1.3 are another list of OpenSSL: it is spoken all the same, unless the list names some.
+  // Suites of TLS 1.3 are another list of OpenSSL: it is spoken all the same, unless the list names
+  // some.
   const modern = { minVersion: 'TLSv1.3', ciphers: 'TLS_AES_128_GCM_SHA256' } as const
   expect(await served(port, modern)).toMatchObject({ cipher: 'TLS_AES_128_GCM_SHA256' })
   const named = await start(`--tls-cipherlist TLS_AES_256_GCM_SHA384:${allowed}`)

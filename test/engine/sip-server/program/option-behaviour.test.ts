@@ -1,6 +1,7 @@
 /**
- * Every option that is supported does what its row says, seen from outside: the program on real sockets. The names before
- * the colon of a title are those of the rows; requests and TLS have files of their own beside this one.
+ * Every option that is supported does what its row says, seen from outside: the program on real
+ * sockets. The names before the colon of a title are those of the rows; requests and TLS have files
+ * of their own beside this one.
  */
 import { readFileSync } from 'node:fs'
 import { expect, onTestFinished, test } from 'vitest'

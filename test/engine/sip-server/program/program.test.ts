@@ -1,4 +1,7 @@
-/** The program as a whole, on real sockets, and what holds at once when it reads its configuration again. */
+/**
+ * The program as a whole, on real sockets, and what holds at once when it reads its configuration
+ * again.
+ */
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'

@@ -1,4 +1,7 @@
-/** The tables of the four transactions of RFC 3261 §17, their deadlines, and the texts that are sent again. */
+/**
+ * The tables of the four transactions of RFC 3261 §17, their deadlines, and the texts that are sent
+ * again.
+ */
 import { describe, expect, test } from 'vitest'
 import fc from 'fast-check'
 import { inviteClient, nonInviteClient } from '../../../../engine/sip-server/transaction/client.ts'

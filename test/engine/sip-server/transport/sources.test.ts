@@ -21,7 +21,9 @@ test.each([
   expect(networkOf(address)).toBe(network)
 })
 
-/** A listener with twenty places, four of them for one address, eight for one that speaks for many. */
+/**
+ * A listener with twenty places, four of them for one address, eight for one that speaks for many.
+ */
 function listening(sourceStatusOf: (address: string) => SourceStatus = () => 'proven') {
   const counts = { refused: 0 }
   const limits = {

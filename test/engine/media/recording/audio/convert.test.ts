@@ -14,8 +14,8 @@ import { temporaryFolder } from '../../../../support/temporary-folder.ts'
 import '../../../../support/property-seed.ts'
 
 /**
- * rtpengine 10.5.3.5 has written it: 0.5 s of talk (440 Hz from the caller in A-law, 1000 Hz from the callee in µ-law), a
- * digit and an RTCP packet; recording stopped for 0.3 s; 0.4 s of talk.
+ * rtpengine 10.5.3.5 has written it: 0.5 s of talk (440 Hz from the caller in A-law, 1000 Hz from
+ * the callee in µ-law), a digit and an RTCP packet; recording stopped for 0.3 s; 0.4 s of talk.
  */
 const vectors = new URL('../../../../vectors/recording/', import.meta.url).pathname
 const talk = JSON.parse(readFileSync(join(vectors, 'talk.json'), 'utf8')) as {

@@ -1,4 +1,7 @@
-/** What the application hands on to destinations, and the dialogs in which the server stays: RFC 3261 §16. */
+/**
+ * What the application hands on to destinations, and the dialogs in which the server stays: RFC
+ * 3261 §16.
+ */
 import { expect, test } from 'vitest'
 import { invited } from '../../../../support/caller.ts'
 import {
@@ -261,7 +264,10 @@ test('a request that comes back for another URI is a new one; for the same it we
   expect(sentBack(same, 'late')).toEqual([loop])
 })
 
-/** A call that was forwarded and answered, in which the server stays; its Record-Route values, the nearest to the callee first. */
+/**
+ * A call that was forwarded and answered, in which the server stays; its Record-Route values, the
+ * nearest to the callee first.
+ */
 function forwardedCall(from = caller) {
   const server = new VirtualServer()
   const via = `SIP/2.0/${from === tcpCaller ? 'TCP' : 'UDP'} 203.0.113.7:5060;branch=z9hG4bK-INVITE-1`

@@ -25,7 +25,10 @@ const startLines = (messages: readonly SentMessage[]): string[] =>
 
 const routeWith = (token: string): string => `Route: <sip:${token}@198.51.100.10:5060;lr>`
 
-/** A server that has a phone's connection, and knows two tokens: one leads to the phone, one to the caller. */
+/**
+ * A server that has a phone's connection, and knows two tokens: one leads to the phone, one to the
+ * caller.
+ */
 function edge(verdictOf?: (request: TokenRequest) => TokenVerdict | undefined) {
   const asked: TokenRequest[] = []
   const known: Record<string, TokenVerdict> = {

@@ -1,4 +1,7 @@
-/** Calls that an application makes: RFC 3261 §9.1, §12, §13.2, §17.1. An INVITE that several branches answer has an early dialog for each. */
+/**
+ * Calls that an application makes: RFC 3261 §9.1, §12, §13.2, §17.1. An INVITE that several
+ * branches answer has an early dialog for each.
+ */
 import { expect, test } from 'vitest'
 import { answer, called, calleeSdp, dialogIdOf, invite } from '../../../../support/callee.ts'
 import {

@@ -1,4 +1,7 @@
-/** RFC 3263 §4.3: a target that fails is replaced by the next one before the application hears of it. */
+/**
+ * RFC 3263 §4.3: a target that fails is replaced by the next one before the application hears of
+ * it.
+ */
 import { expect, test } from 'vitest'
 import type { HopTarget } from '../../../../../engine/sip-server/flow.ts'
 import {

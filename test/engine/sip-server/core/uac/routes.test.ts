@@ -1,4 +1,7 @@
-/** Where requests of the application go: peers behind NAT, an outbound proxy, strict routers (RFC 3261 §8.1.2), copied Routes. */
+/**
+ * Where requests of the application go: peers behind NAT, an outbound proxy, strict routers (RFC
+ * 3261 §8.1.2), copied Routes.
+ */
 import { expect, test } from 'vitest'
 import type { Flow } from '../../../../../engine/sip-server/flow.ts'
 import {

@@ -1,4 +1,7 @@
-/** Calls that come in: RFC 3261 §9.2, §12, §13.3, §15, §17.2. Requests in their dialogs that others send. */
+/**
+ * Calls that come in: RFC 3261 §9.2, §12, §13.3, §15, §17.2. Requests in their dialogs that others
+ * send.
+ */
 import { expect, test } from 'vitest'
 import type { DialogOfPeer } from '../../../../../engine/sip-server/index.ts'
 import { acknowledge, answered, invited, respond } from '../../../../support/caller.ts'

@@ -40,7 +40,8 @@ const having = (line: string): string => {
 const invite = (line: string): string =>
   requestOf('INVITE', { body: sdp }).replace(/^Contact:.*$/m, line)
 
-// RFC 3261 §8.1.1 and §20: what every request has, once, and readable. `message/parse.test.ts` has every case.
+// RFC 3261 §8.1.1 and §20: what every request has, once, and readable. `message/parse.test.ts` has
+// every case.
 test.each([
   ['no To', without('To')],
   ['two From', requestOf('OPTIONS', { extra: ['From: <sip:mallory@203.0.113.7>;tag=f2'] })],

@@ -1,4 +1,6 @@
-/** Display names that break the grammar, in every method and by every transport (RFC 4475 §3.1.2.6). */
+/**
+ * Display names that break the grammar, in every method and by every transport (RFC 4475 §3.1.2.6).
+ */
 import { expect, test } from 'vitest'
 import { caller, sdp, sip, tcpCaller, VirtualServer } from '../../../../support/sip-core.ts'
 

@@ -1,4 +1,7 @@
-/** Requests that are refused, under overload too, and answers to senders that may have written the address of another. */
+/**
+ * Requests that are refused, under overload too, and answers to senders that may have written the
+ * address of another.
+ */
 import { expect, test } from 'vitest'
 import { RefusedInvites } from '../../../../../engine/sip-server/core/uas/receive-request.ts'
 import { composeResponse } from '../../../../../engine/sip-server/message/index.ts'
