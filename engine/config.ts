@@ -242,8 +242,10 @@ function refuseFileSettings(
 ): void {
   if (drachtio.servers !== undefined)
     throw new WrongSetting(
-      'DRACHTIO_URL is set beside DATABASE_URL; allowed is one of them: a node reaches phones of another one by the embedded server only. ' +
-        'Unset DRACHTIO_URL, and put drachtio-server in front of the nodes (GUIDE.md, "In front of several nodes")',
+      'DRACHTIO_URL is set beside DATABASE_URL; allowed is one of them: a node reaches ' +
+        'phones of another one by the embedded server only. ' +
+        'Unset DRACHTIO_URL, and put drachtio-server in front of the nodes (GUIDE.md, "In ' +
+        'front of several nodes")',
     )
   if (backup.folder !== undefined)
     throw new WrongSetting(

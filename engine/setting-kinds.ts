@@ -209,7 +209,8 @@ export const httpUrl: Kind<string> = {
 export const drachtioUrls: Kind<readonly DrachtioAddress[]> = {
   schema: z.string().transform(orIssue((value) => listOf(value, parseDrachtioUrl))),
   allowed:
-    'a comma list of drachtio://:secret@host:port, with TLS drachtios://…, and ?ca=file for an authority',
+    'a comma list of drachtio://:secret@host:port, with TLS drachtios://…, and ?ca=file ' +
+    'for an authority',
 }
 
 export interface HepServer extends HostAndPort {

@@ -82,7 +82,8 @@ export const settings = {
     'SIP_TLS_CERT',
     pemFile,
     '–',
-    'The PEM file of the certificate for tls and wss. It may hold the chain. A change, and SIGHUP, reload it.',
+    'The PEM file of the certificate for tls and wss. It may hold the chain. A change, and ' +
+      'SIGHUP, reload it.',
   ),
   sipTlsKey: unset('SIP_TLS_KEY', pemFile, '–', 'The PEM file of the private key.'),
   sipTlsChain: unset(
@@ -137,7 +138,8 @@ export const settings = {
     'API_TLS_CERT',
     pemFile,
     'plain HTTP',
-    'The PEM file of the certificate of the API and the console. It may hold the chain. A change, and SIGHUP, reload it.',
+    'The PEM file of the certificate of the API and the console. It may hold the chain. A ' +
+      'change, and SIGHUP, reload it.',
   ),
   apiTlsKey: unset('API_TLS_KEY', pemFile, '–', 'The PEM file of its private key.'),
   publicUrl: unset(
@@ -163,13 +165,15 @@ export const settings = {
     'HTTP_CONNECTIONS_PER_ADDRESS',
     wholeNumber(1, 4_096),
     '256',
-    'How many connections one address (IPv6: one /64 network) may have to the API, and to the edge. More get 503.',
+    'How many connections one address (IPv6: one /64 network) may have to the API, and to ' +
+      'the edge. More get 503.',
   ),
   trustedProxies: withDefault(
     'TRUSTED_PROXIES',
     addressRanges,
     'none',
-    'Proxies whose X-Forwarded-For and Forwarded headers are believed. They have no limit of connections.',
+    'Proxies whose X-Forwarded-For and Forwarded headers are believed. They have no limit ' +
+      'of connections.',
   ),
   mcpAllowedHosts: unset(
     'MCP_ALLOWED_HOSTS',
@@ -201,7 +205,8 @@ export const settings = {
     'JOURNAL_KEEP_SECONDS',
     zeroOr(1, 3_600, 's'),
     '60',
-    'How long the journal keeps stored calls, which a standby that takes over may lack. 0: not at all.',
+    'How long the journal keeps stored calls, which a standby that takes over may lack. 0: ' +
+      'not at all.',
   ),
   nodeName: unset(
     'NODE_NAME',
@@ -233,7 +238,8 @@ export const settings = {
     'DRACHTIO_LISTEN',
     hostAndPort,
     'no',
-    'The address at which other drachtio applications connect to the embedded server. Needs DRACHTIO_SECRET.',
+    'The address at which other drachtio applications connect to the embedded server. ' +
+      'Needs DRACHTIO_SECRET.',
   ),
   drachtioSecret: hidden(
     unset('DRACHTIO_SECRET', secret, '–', 'The secret that those applications must present.'),
@@ -242,13 +248,15 @@ export const settings = {
     'TRUSTED_SOURCES',
     addressRanges,
     '127.0.0.0/8,::1/128',
-    'Sources whose From names the payer: they may spend any wallet. List only programs of this machine.',
+    'Sources whose From names the payer: they may spend any wallet. List only programs of ' +
+      'this machine.',
   ),
   edgeProxies: withDefault(
     'EDGE_PROXIES',
     edgeProxyRules,
     'none',
-    'Proxies that authenticate users of some tenants. From names customers of these tenants, and Path is trusted.',
+    'Proxies that authenticate users of some tenants. From names customers of these ' +
+      'tenants, and Path is trusted.',
   ),
   tenantNetworks: withDefault(
     'TENANT_NETWORKS',
@@ -260,7 +268,8 @@ export const settings = {
     'OCS_URL',
     httpUrl,
     'charging in this process',
-    'An external charging system. It must answer GET {url}/api/ocs/authorize and POST {url}/api/ocs/cdr.',
+    'An external charging system. It must answer GET {url}/api/ocs/authorize and POST ' +
+      '{url}/api/ocs/cdr.',
   ),
   ocsToken: hidden(unset('OCS_TOKEN', secret, '–', 'The bearer token for OCS_URL.')),
   ocsTimeoutMs: withDefault(
@@ -273,7 +282,8 @@ export const settings = {
     'OCS_FAIL_MODE',
     oneOf('closed', 'open'),
     'closed',
-    'What happens when charging (OCS_URL, or PostgreSQL) does not answer. closed: 503. open: the call passes.',
+    'What happens when charging (OCS_URL, or PostgreSQL) does not answer. closed: 503. ' +
+      'open: the call passes.',
   ),
   unknownCaller: withDefault(
     'UNKNOWN_CALLER',
@@ -285,7 +295,8 @@ export const settings = {
     'EXIT_CODES',
     exitCodes,
     'none; spend guards take 00, 0011, 011 and 810 for such codes',
-    'What callers dial in place of +, such as 00. A number that begins with one counts as the number with + for prices, blocks and routes.',
+    'What callers dial in place of +, such as 00. A number that begins with one counts as ' +
+      'the number with + for prices, blocks and routes.',
   ),
   nodeTimeoutMs: withDefault(
     'NODE_TIMEOUT_MS',
@@ -297,7 +308,8 @@ export const settings = {
     'NODE_PROGRESS_TIMEOUT_MS',
     wholeNumber(100, 60_000, 'ms'),
     '6000',
-    'With DRACHTIO_URL: how long a node that answers OPTIONS may take to ring before the next one is tried.',
+    'With DRACHTIO_URL: how long a node that answers OPTIONS may take to ring before the ' +
+      'next one is tried.',
   ),
   ringTimeoutSeconds: withDefault(
     'RING_TIMEOUT_SECONDS',
@@ -321,7 +333,8 @@ export const settings = {
     'SIP_SESSION_EXPIRES_SECONDS',
     zeroOr(90, 86_400, 's'),
     '1800',
-    'The session timer of each leg. A party that vanishes is noticed after about half of it. 0: none.',
+    'The session timer of each leg. A party that vanishes is noticed after about half of ' +
+      'it. 0: none.',
   ),
   probeIntervalMs: withDefault(
     'PROBE_INTERVAL_MS',
@@ -357,19 +370,22 @@ export const settings = {
     'RTPENGINE',
     relayAddresses,
     'none',
-    'The media relays (rtpengine, protocol ng). A relay of weight 0 is used when no other one answers.',
+    'The media relays (rtpengine, protocol ng). A relay of weight 0 is used when no other ' +
+      'one answers.',
   ),
   mediaPolicy: withDefault(
     'MEDIA_POLICY',
     oneOf('bypass', 'prefer', 'anchor'),
     'bypass',
-    'When media goes through a relay, for parties that do not say. bypass: only where it could not flow otherwise. prefer: when one answers. anchor: always.',
+    'When media goes through a relay, for parties that do not say. bypass: only where it ' +
+      'could not flow otherwise. prefer: when one answers. anchor: always.',
   ),
   mediaDtmfListen: unset(
     'MEDIA_DTMF_LISTEN',
     hostAndPort,
     'digits in RTP do not become INFO',
-    'The address to which relays report digits in RTP (--dtmf-log-dest). Parties with dtmf "info" get them as INFO.',
+    'The address to which relays report digits in RTP (--dtmf-log-dest). Parties with dtmf ' +
+      '"info" get them as INFO.',
   ),
   recordingsPath: unset(
     'RECORDINGS_PATH',
@@ -393,13 +409,15 @@ export const settings = {
     'RECORDING_REQUIRED',
     oneOf('on', 'off'),
     'off',
-    'Whether a call that must be recorded is refused (503) when no relay answers. Emergency calls go on.',
+    'Whether a call that must be recorded is refused (503) when no relay answers. ' +
+      'Emergency calls go on.',
   ),
   mediaTimeoutSeconds: withDefault(
     'MEDIA_TIMEOUT_SECONDS',
     zeroOr(5, 86_400, 's'),
     '60',
-    'How long an answered call through a relay may be without RTP from either party, unless it is on hold. 0: never ends it.',
+    'How long an answered call through a relay may be without RTP from either party, ' +
+      'unless it is on hold. 0: never ends it.',
   ),
   mediaTimeoutCharge: withDefault(
     'MEDIA_TIMEOUT_CHARGE',
@@ -473,7 +491,8 @@ export const settings = {
     'BACKUP_DIR',
     text(1, 1_000),
     'no backups',
-    'The folder of automatic backups of the SQLite file. They do not hold its key. Use another disk.',
+    'The folder of automatic backups of the SQLite file. They do not hold its key. Use ' +
+      'another disk.',
   ),
   backupIntervalHours: withDefault(
     'BACKUP_INTERVAL_HOURS',
@@ -486,7 +505,8 @@ export const settings = {
     'TRACE_MEMORY_MB',
     wholeNumber(1, 2_048, 'MB'),
     '32',
-    'Memory for the SIP messages of call traces. 32 MB hold 11 s of 200 calls/s, or 18 min of 2 calls/s.',
+    'Memory for the SIP messages of call traces. 32 MB hold 11 s of 200 calls/s, or 18 min ' +
+      'of 2 calls/s.',
   ),
   hepServer: unset(
     'HEP_SERVER',

@@ -277,9 +277,11 @@ function withoutField(body: string, name: 'token' | 'secret'): string {
 
 const omitted = {
   token:
-    'The token was in the first answer to this Idempotency-Key only, and is not stored. Rotate the key for a new one',
+    'The token was in the first answer to this Idempotency-Key only, and is not stored. ' +
+    'Rotate the key for a new one',
   secret:
-    'The secret was in the first answer to this Idempotency-Key only, and is not stored with it. Rotate it for a new one',
+    'The secret was in the first answer to this Idempotency-Key only, and is not stored ' +
+    'with it. Rotate it for a new one',
 } as const
 
 const nothing = (): Promise<void> => Promise.resolve()
@@ -322,7 +324,8 @@ function replay(c: Context<ControlEnv>, stored: StoredAnswer, operation: Operati
   if (opened === undefined)
     throw conflict(
       'idempotency_answer_sealed',
-      'The request was carried out, but its response was not stored, or only the token that made the request may read it',
+      'The request was carried out, but its response was not stored, or only the token ' +
+        'that made the request may read it',
     )
   c.set('isReplayed', true)
   const headers = { ...opened.headers, 'Idempotency-Replayed': 'true' }

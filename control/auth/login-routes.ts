@@ -174,7 +174,8 @@ export function loginRoutes(deps: LoginDeps) {
         id: 'getSession',
         tag: 'Sessions',
         summary:
-          'Get the user of this session; null without a session. Renews a session by cookie of which less than half is left.',
+          'Get the user of this session; null without a session. Renews a session by ' +
+          'cookie of which less than half is left.',
         answer: data(z.strictObject({ profile: profileView.nullable() }), { profile: null }),
       }),
       openToAll(),
@@ -210,7 +211,8 @@ export function loginRoutes(deps: LoginDeps) {
         id: 'changeOwnPassword',
         tag: 'Sessions',
         summary:
-          'Change the own password. It ends all sessions of the user but this one, which goes on with a new token: in the cookie of the console, else in the answer.',
+          'Change the own password. It ends all sessions of the user but this one, which ' +
+          'goes on with a new token: in the cookie of the console, else in the answer.',
         body: { old_password: 'correct horse', new_password: 'battery staple' },
         answer: data(
           z.strictObject({

@@ -61,7 +61,8 @@ function refuseUnrepeatable(c: Context<ControlEnv>): void {
     throw new ApiError(
       400,
       'idempotency_not_supported',
-      'This operation does not honour Idempotency-Key: nothing was done. Send it without the header',
+      'This operation does not honour Idempotency-Key: nothing was done. Send it without ' +
+        'the header',
     )
 }
 

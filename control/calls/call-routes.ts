@@ -42,7 +42,8 @@ const price = z
     decimals: count.describe('To which the price is rounded up.'),
   })
   .describe(
-    'Connect fee, first increment, then each further increment begun. Null when the call is free, or another OCS charges it.',
+    'Connect fee, first increment, then each further increment begun. Null when the call ' +
+      'is free, or another OCS charges it.',
   )
   .meta({ id: 'CallPrice' })
 

@@ -41,12 +41,14 @@ const candidate = z.strictObject({
   carrier_price_exact: decimal
     .nullable()
     .describe(
-      'What a call of one minute costs by this carrier. Null: it has no price for the number, or the credential is of a tenant.',
+      'What a call of one minute costs by this carrier. Null: it has no price for the ' +
+        'number, or the credential is of a tenant.',
     ),
   margin_exact: decimal
     .nullable()
     .describe(
-      'What is left of the price of one minute after that cost; below zero: a loss. Null: one of both is not known, or they differ in currency.',
+      'What is left of the price of one minute after that cost; below zero: a loss. Null: ' +
+        'one of both is not known, or they differ in currency.',
     ),
 })
 
@@ -151,7 +153,8 @@ export const simulateBody = z.strictObject({
   at: time
     .optional()
     .describe(
-      'Charges the call at the rates in force then. All else is as it is now. Refused for a call that asks no rate.',
+      'Charges the call at the rates in force then. All else is as it is now. Refused for ' +
+        'a call that asks no rate.',
     ),
 })
 

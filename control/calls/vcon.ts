@@ -130,7 +130,8 @@ export function vconRoutes(deps: TraceDeps & WithOthers) {
       tag: 'Calls',
       nodes: 'all',
       summary:
-        'Get an ended call as a vCon (draft-ietf-vcon-vcon-core): parties, dialog, media quality, call record and SIP trace',
+        'Get an ended call as a vCon (draft-ietf-vcon-vcon-core): parties, dialog, media ' +
+        'quality, call record and SIP trace',
       answer: bare(vconView, {
         vcon: '0.4.0',
         uuid: exampleCallUuid,

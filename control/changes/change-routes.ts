@@ -76,7 +76,8 @@ const exampleChange = {
   target_id: '1/sip:10.0.0.5:5060;transport=udp',
   reason: 'one-way audio',
   effect:
-    'Node "sip:10.0.0.5:5060;transport=udp" of set 1 goes from active to inactive: its live calls continue, and it gets no new ones.',
+    'Node "sip:10.0.0.5:5060;transport=udp" of set 1 goes from active to inactive: its ' +
+    'live calls continue, and it gets no new ones.',
   before: 'active',
   after: 'inactive',
   is_reversible: true,

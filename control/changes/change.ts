@@ -294,7 +294,8 @@ export const UNDER_WAY = 'change_under_way'
 export const changeUnderWay = (): ApiError =>
   conflict(
     UNDER_WAY,
-    'Another change of the same target is under way. Nothing was changed: look at its state again, then retry',
+    'Another change of the same target is under way. Nothing was changed: look at its ' +
+      'state again, then retry',
   )
 
 /**

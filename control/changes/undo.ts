@@ -219,7 +219,8 @@ function whyLost(entry: ChangeEntry): string {
 const unconfirmed = (): ApiError =>
   conflict(
     'not_confirmed',
-    'The process ended while it made this change, and the target does not have its state. Nothing was changed',
+    'The process ended while it made this change, and the target does not have its state. ' +
+      'Nothing was changed',
   )
 
 const CHANGED_SINCE = 'changed_since'
@@ -228,7 +229,8 @@ const changedSince = (later: ChangeEntry | undefined): ApiError =>
   conflict(
     CHANGED_SINCE,
     later === undefined
-      ? 'The target no longer has the state that this change gave it. Nothing was changed: look at it, and set the state that you want'
+      ? 'The target no longer has the state that this change gave it. Nothing was changed: ' +
+          'look at it, and set the state that you want'
       : `The target has since been changed by change ${later.change_id} (${later.tool}). Nothing was changed: undo that change first, or set the state that you want`,
   )
 

@@ -66,7 +66,8 @@ export function correlationIds(randomBytes: (size: number) => Buffer): () => str
 }
 
 const allowedHeaders =
-  'Content-Type, Authorization, X-API-Key, X-Customer-ID, X-Correlation-ID, X-Tenant-Slug, Idempotency-Key'
+  'Content-Type, Authorization, X-API-Key, X-Customer-ID, X-Correlation-ID, X-Tenant-Slug, ' +
+  'Idempotency-Key'
 
 const exposedHeaders =
   'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, RateLimit-Policy, RateLimit, ' +

@@ -209,7 +209,8 @@ const integer = { type: 'integer', minimum: 0 }
 const commonHeaders = {
   'X-Correlation-ID': {
     description:
-      'Identifies the request in logs; quote it when reporting a problem. Taken from the request, or generated.',
+      'Identifies the request in logs; quote it when reporting a problem. Taken from the ' +
+      'request, or generated.',
     schema: { type: 'string' },
   },
   'X-RateLimit-Limit': {
@@ -235,7 +236,8 @@ const commonHeaders = {
   Location: { description: 'Path of the created resource.', schema: { type: 'string' } },
   UnreachableNodes: {
     description:
-      'Nodes of the installation that were not heard, separated by commas: what they know is missing. Absent when all were heard.',
+      'Nodes of the installation that were not heard, separated by commas: what they know ' +
+      'is missing. Absent when all were heard.',
     schema: { type: 'string' },
     example: 'node-b, node-c',
   },
@@ -353,7 +355,9 @@ const errors: Readonly<Record<ErrorStatus, ErrorText>> = {
   },
   403: {
     name: 'Forbidden',
-    when: 'The credential lacks the required scope, or belongs to another tenant, domain or IP address.',
+    when:
+      'The credential lacks the required scope, or belongs to another tenant, domain or IP ' +
+      'address.',
     code: 'insufficient_scope',
   },
   404: {

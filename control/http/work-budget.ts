@@ -115,7 +115,8 @@ export class WorkBudget {
     return new ApiError(
       429,
       'rate_limited',
-      'The requests of this credential, or of its tenant, were too large or took too long: send smaller ones, or fewer',
+      'The requests of this credential, or of its tenant, were too large or took too long: ' +
+        'send smaller ones, or fewer',
       {
         headers: {
           'Retry-After': String(seconds),

@@ -234,7 +234,9 @@ const cdrBody = z.object({
     .min(0)
     .max(31_536_000)
     .describe(
-      'Seconds from answer to end. 0: not answered, unless there is an answer stamp, the disposition ANSWERED or, without a disposition, a 2xx status. An answered call is charged one second at least.',
+      'Seconds from answer to end. 0: not answered, unless there is an answer stamp, the ' +
+        'disposition ANSWERED or, without a disposition, a 2xx status. An answered call is ' +
+        'charged one second at least.',
     ),
   customer_id: z.number().int().positive().nullish(),
   call_id: z.string().max(256).optional(),

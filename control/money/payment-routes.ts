@@ -211,7 +211,8 @@ const assignBody = z.strictObject({
   amount: money({ min: 0.000001 })
     .optional()
     .describe(
-      'Amount to credit, in the currency of the wallet. Absent: that of the payment, which needs the same currency and no refund.',
+      'Amount to credit, in the currency of the wallet. Absent: that of the payment, which ' +
+        'needs the same currency and no refund.',
     ),
 })
 

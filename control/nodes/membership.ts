@@ -30,7 +30,8 @@ const nodeView = z
     differing_settings: z
       .array(z.string())
       .describe(
-        'Settings that must be the same on all nodes, and in which this one differs from another that lives.',
+        'Settings that must be the same on all nodes, and in which this one differs from ' +
+          'another that lives.',
       ),
   })
   .meta({ id: 'ProcessNode' })

@@ -195,7 +195,8 @@ const pooled = { keepAlive: true, maxSockets: MAX_SOCKETS, timeout: IDLE_MS, noD
 const streaming = { ...pooled, maxSockets: 80 }
 
 const stranger =
-  'the server there is not this node, has another SECRET_KEY, or its clock differs by more than 30 s'
+  'the server there is not this node, has another SECRET_KEY, or its clock differs by more ' +
+  'than 30 s'
 
 async function wholeOf(incoming: IncomingMessage): Promise<Buffer> {
   const chunks: Buffer[] = []

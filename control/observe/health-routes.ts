@@ -94,7 +94,8 @@ export const probeRoutes = (
         id: 'getReadiness',
         tag: 'System',
         summary:
-          'Check that this node accepts calls. Returns 503 during startup, while draining, while storage fails, and when another process has its name.',
+          'Check that this node accepts calls. Returns 503 during startup, while draining, ' +
+          'while storage fails, and when another process has its name.',
         answer: data(
           z.strictObject({
             status: z.literal('ready'),

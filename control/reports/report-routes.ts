@@ -110,7 +110,8 @@ const callRecord: z.ZodType<CdrView> = z
       .string()
       .nullable()
       .describe(
-        'Node of this platform that had the call. Null when an earlier version recorded it, or another system reported it.',
+        'Node of this platform that had the call. Null when an earlier version recorded ' +
+          'it, or another system reported it.',
       ),
     carrier: z.string().nullable(),
     attempts: z.array(attempt),
@@ -137,7 +138,8 @@ const reportView = z
       .strictObject({ unknown_source: count, overload: count })
       .optional()
       .describe(
-        'Calls of the period that were refused without a record. Absent when there are none, when a filter is set, and for tenant credentials.',
+        'Calls of the period that were refused without a record. Absent when there are ' +
+          'none, when a filter is set, and for tenant credentials.',
       ),
     records: z.array(callRecord),
     truncated: z
@@ -246,7 +248,8 @@ export function reportRoutes({
         id: 'summarizeCalls',
         tag: 'Calls',
         summary:
-          'Count the calls of a period of 100 days at most by customer, tenant, caller, first digits of the called number, node, carrier, denial code, minute or hour',
+          'Count the calls of a period of 100 days at most by customer, tenant, caller, ' +
+          'first digits of the called number, node, carrier, denial code, minute or hour',
         answer: data(summary.meta({ id: 'CallSummary' }), {
           start: exampleTime,
           end: '2026-01-02T00:00:00.000Z',

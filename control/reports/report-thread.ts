@@ -137,7 +137,8 @@ const tooLong = (): ApiError =>
   new ApiError(
     503,
     'search_too_long',
-    'The database server ended the search, because it took too long: ask for a shorter period, or with more filters',
+    'The database server ended the search, because it took too long: ask for a shorter ' +
+      'period, or with more filters',
   )
 
 /** While one is sent, another one runs. */

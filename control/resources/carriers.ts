@@ -59,7 +59,8 @@ const gatewayBody = z
       .max(65_535)
       .default(0)
       .describe(
-        '0: use the SRV records of the host, else port 5060 (5061 for TLS), and accept calls from any port.',
+        '0: use the SRV records of the host, else port 5060 (5061 for TLS), and accept ' +
+          'calls from any port.',
       ),
     transport: transport.default('udp'),
     netmask: z
@@ -122,7 +123,8 @@ const auth = z.strictObject({
     .enum(['ip', 'digest', 'register'])
     .default('ip')
     .describe(
-      'How the platform authenticates to the carrier: by IP address, by digest, or by registration.',
+      'How the platform authenticates to the carrier: by IP address, by digest, or by ' +
+        'registration.',
     ),
   username: userName.nullish().describe('Required for `digest` and `register`.'),
   password: text(128)

@@ -132,7 +132,8 @@ const spyUri = z
   .refine((template) => template.includes('{call_uuid}'), 'must contain {call_uuid}')
   .refine(
     (template) => sipUri.safeParse(renderSpyUri(template, exampleSpy)).success,
-    'must be a SIP URI such as "sip:spy-{mode}-{call_uuid}@{node}", with no other placeholder but {side}',
+    'must be a SIP URI such as "sip:spy-{mode}-{call_uuid}@{node}", with no other ' +
+      'placeholder but {side}',
   )
 
 const exampleSpy: SpyValues = {
@@ -152,12 +153,14 @@ const body = z.strictObject({
   voicemail_uri: sipUri
     .nullish()
     .describe(
-      'Receives calls that no phone of the tenant answers. The tenant’s set with the lowest number counts.',
+      'Receives calls that no phone of the tenant answers. The tenant’s set with the ' +
+        'lowest number counts.',
     ),
   spy_uri: spyUri
     .nullish()
     .describe(
-      'SIP URI at which a supervisor joins a call. Must contain {call_uuid}; may contain {mode}, {side} and {node}.',
+      'SIP URI at which a supervisor joins a call. Must contain {call_uuid}; may contain ' +
+        '{mode}, {side} and {node}.',
     ),
   ...mediaFields,
 })

@@ -61,7 +61,8 @@ const body = z.strictObject({
   domain: domain
     .nullish()
     .describe(
-      'Absent: the domain of the key, or the only one of the tenant; required where it has several.',
+      'Absent: the domain of the key, or the only one of the tenant; required where it has ' +
+        'several.',
     ),
   customer: reference.nullish().describe('The customer that pays for its calls.'),
   customer_id: reference.nullish(),

@@ -227,7 +227,8 @@ function refuseForeign(
   throw new ApiError(
     403,
     'platform_only',
-    'The platform has set this spend guard. Nothing was changed: only the platform can change or remove it',
+    'The platform has set this spend guard. Nothing was changed: only the platform can ' +
+      'change or remove it',
   )
 }
 

@@ -70,7 +70,8 @@ const exampleChange = {
   changed: true,
   change_id: '9a7f1a6e-4a63-4d4c-9e55-2f6f0f5d9a11',
   effect:
-    'Calls of customer "acme" to numbers that begin with "1900" may cost 5.00 USD in all until 2026-01-01T08:00:00.000Z; beyond, they are refused or ended.',
+    'Calls of customer "acme" to numbers that begin with "1900" may cost 5.00 USD in all ' +
+    'until 2026-01-01T08:00:00.000Z; beyond, they are refused or ended.',
   affected: { live_calls: 2, calls_last_hour: 15, spent_last_hour: 16.5 },
   previous_state: null,
   expires_at: '2026-01-01T08:00:00.000Z',
@@ -182,7 +183,8 @@ export function guardRoutes(deps: ChangeDeps & WithOthers & { readonly ocs: OcsP
         id: 'setSpendGuard',
         tag: 'Spend guards',
         summary:
-          'Stop (block) or limit (cap) calls to a prefix, from the next call on all nodes. Repeating it changes nothing.',
+          'Stop (block) or limit (cap) calls to a prefix, from the next call on all nodes. ' +
+          'Repeating it changes nothing.',
         body: {
           customer: 'acme',
           prefix: '1900',

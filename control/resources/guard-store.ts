@@ -185,7 +185,8 @@ export class GuardStore {
     if (total >= (setBy === null ? MAX_IN_ALL : MAX_OF_TENANT))
       throw conflict(
         'too_many_spend_guards',
-        'There are too many spend guards. Set one on a shorter prefix instead, which covers the longer ones',
+        'There are too many spend guards. Set one on a shorter prefix instead, which ' +
+          'covers the longer ones',
       )
   }
 

@@ -35,7 +35,8 @@ export const guardBody = z.strictObject({
   extension: reference.optional().describe('Id, or as in "101@acme.example".'),
   tenant: reference.optional().describe('Id or slug: all calls of its customers and phones.'),
   prefix: prefix.describe(
-    'First digits of called numbers, with spaces or without; "" for all. Leading 0, 00, + and exit codes are the same.',
+    'First digits of called numbers, with spaces or without; "" for all. Leading 0, 00, + ' +
+      'and exit codes are the same.',
   ),
   action: z.enum(guardActions).describe('block: no call. cap: calls may cost amount in all.'),
   amount: money().optional().describe('Of a cap, in the currency of the payer.'),

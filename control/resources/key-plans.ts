@@ -108,7 +108,8 @@ export function refuseOwnKey(key: AppKey, principal: Principal, isConfirmed: boo
   if (isConfirmed || !isOwnKey(key, principal)) return
   throw conflict(
     'confirm_self',
-    'This request uses this very key: its next request would be rejected. Nothing was changed: set confirm_self to true if you want that',
+    'This request uses this very key: its next request would be rejected. Nothing was ' +
+      'changed: set confirm_self to true if you want that',
   )
 }
 
@@ -222,7 +223,8 @@ function refuseOwn(key: AppKey, principal: Principal): void {
   if (principal.kind === 'key' && principal.keyId === key.id)
     throw conflict(
       'confirm_self',
-      'This request uses this very key: its next request would be rejected. Nothing was changed: revoke the key instead if you want that',
+      'This request uses this very key: its next request would be rejected. Nothing was ' +
+        'changed: revoke the key instead if you want that',
     )
 }
 

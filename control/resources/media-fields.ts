@@ -35,7 +35,8 @@ export const mediaFields = {
     .refine((given) => new Set(given).size === given.length, 'contains a duplicate codec')
     .nullish()
     .describe(
-      'The only audio codecs, the preferred first; the relay transcodes where the other party has none of them. Null: all.',
+      'The only audio codecs, the preferred first; the relay transcodes where the other ' +
+        'party has none of them. Null: all.',
     ),
   dtmf: z
     .enum(['auto', 'rfc4733', 'info'])

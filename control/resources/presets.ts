@@ -8,7 +8,8 @@ export const preset = z
   .enum(['ai-openai', 'ai-livekit', 'ai-generic'])
   .optional()
   .describe(
-    'Fills in the fields for an AI voice service that have their default: TLS, SRTP, codecs, DTMF and headers to strip.',
+    'Fills in the fields for an AI voice service that have their default: TLS, SRTP, ' +
+      'codecs, DTMF and headers to strip.',
   )
 
 export type Preset = NonNullable<z.output<typeof preset>>

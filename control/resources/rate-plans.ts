@@ -55,7 +55,8 @@ export const ratePlans: Definition<typeof body, typeof view> = {
     throw new ApiError(
       409,
       'in_use',
-      'The plan has rates, which would be lost. Nothing was changed: delete the plan if that is wanted',
+      'The plan has rates, which would be lost. Nothing was changed: delete the plan if ' +
+        'that is wanted',
     )
   },
   described: {

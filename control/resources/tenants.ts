@@ -32,7 +32,8 @@ const body = z.strictObject({
     .refine(isUnique, 'contains a duplicate number')
     .default([])
     .describe(
-      'Numbers of the tenant, or prefixes of number blocks. The tenant may route calls to them from platform carriers.',
+      'Numbers of the tenant, or prefixes of number blocks. The tenant may route calls to ' +
+        'them from platform carriers.',
     ),
   ...mediaFields,
 })

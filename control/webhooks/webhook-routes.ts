@@ -54,7 +54,8 @@ const withSecret = endpointFields
       .string()
       .optional()
       .describe(
-        'The signing secret. Shown only in this response: absent when an Idempotency-Key repeats it.',
+        'The signing secret. Shown only in this response: absent when an Idempotency-Key ' +
+          'repeats it.',
       ),
     secret_omitted: z.string().optional().describe('Why a repeated response has no secret.'),
   })

@@ -199,7 +199,8 @@ function namesIn(...lines: readonly string[]): string[] {
  * §11.2).
  */
 export const ALLOW =
-  'INVITE, ACK, CANCEL, BYE, OPTIONS, REGISTER, PRACK, UPDATE, INFO, MESSAGE, NOTIFY, REFER, PUBLISH'
+  'INVITE, ACK, CANCEL, BYE, OPTIONS, REGISTER, PRACK, UPDATE, INFO, MESSAGE, NOTIFY, ' +
+  'REFER, PUBLISH'
 
 /** The status, or what RFC 3261 §8.1.3.2 reads for one that is not registered: x00 of its class. */
 export function listedStatus(status: number): number {

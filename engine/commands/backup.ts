@@ -41,8 +41,10 @@ export const restore: Command = {
   createsDatabase: 'always',
   details: () =>
     [
-      'Refuses while the database is served. Refuses a FILE that is damaged, of a newer version, of another program or with another',
-      'schema. Does not change FILE. Uses FILE.key if it exists and the present key does not open the secrets.',
+      'Refuses while the database is served. Refuses a FILE that is damaged, of a newer ' +
+        'version, of another program or with another',
+      'schema. Does not change FILE. Uses FILE.key if it exists and the present key does ' +
+        'not open the secrets.',
     ].join('\n'),
   run: async ({ argument: file }, context) => {
     refuseServer(context, 'restore a PostgreSQL database with pg_restore, while no node serves')

@@ -32,9 +32,12 @@ export const migrateCommand: Command = {
   },
   details: () =>
     [
-      'With --from, one transaction copies all of FILE, or nothing; try again after a failure. FILE must have the schema of',
-      'this program, and no process may serve it. Before the commit, the command compares the number of rows of every',
-      'table and the sum of every amount. The spending of today still counts for daily limits. The key of the secrets',
+      'With --from, one transaction copies all of FILE, or nothing; try again after a ' +
+        'failure. FILE must have the schema of',
+      'this program, and no process may serve it. Before the commit, the command compares ' +
+        'the number of rows of every',
+      'table and the sum of every amount. The spending of today still counts for daily ' +
+        'limits. The key of the secrets',
       'stays the same.',
     ].join('\n'),
   run: async ({ options }, context) => {

@@ -16,8 +16,10 @@ export const secretsReset: Command = {
   summary: 'Deletes the secrets whose key is lost, and lists what to enter again.',
   details: () =>
     [
-      'Carriers lose their passwords, and webhook endpoints their secrets. The command switches both off, and ends all',
-      'sessions. It copies the database first: restore the copy when you find the key. It refuses when the present key is',
+      'Carriers lose their passwords, and webhook endpoints their secrets. The command ' +
+        'switches both off, and ends all',
+      'sessions. It copies the database first: restore the copy when you find the key. It ' +
+        'refuses when the present key is',
       'right, and while the database is served.',
     ].join('\n'),
   run: async (_input, context) => {

@@ -14,7 +14,8 @@ export const seed: Command = {
   name: 'seed',
   argument: 'FILE.json',
   summary:
-    'Creates and updates what a file describes, all or nothing. It may run again, also beside serve.',
+    'Creates and updates what a file describes, all or nothing. It may run again, also ' +
+    'beside serve.',
   createsDatabase: 'with --create',
   options: newDatabase,
   run: async ({ argument: file, options }, context) => {

@@ -11,7 +11,8 @@ export const testPbx: Command = {
   summary: 'Serves a PBX node on loopback that answers every call. For first calls.',
   options: { port: { value: 'PORT', meaning: `The UDP port of 127.0.0.1; ${PORT} when absent.` } },
   details: () =>
-    'It rings for 300 ms, answers, and sends no sound. Numbers that end in 9 are busy. Ctrl-C stops it.',
+    'It rings for 300 ms, answers, and sends no sound. Numbers that end in 9 are busy. ' +
+    'Ctrl-C stops it.',
   run: async ({ options }, context) => {
     const port = Number(options['port'] ?? PORT)
     if (!Number.isInteger(port) || port < 1 || port > 65_535)

@@ -381,7 +381,8 @@ const notices = {
   scanner: 'a scanner meets silence',
   way: 'the Contact or Record-Route of a party is not followed: requests go to where it sends from',
   domain:
-    'a request names a SIP domain that no tenant has, so no password was checked: if it is a phone, give it the domain of its tenant, or give this domain to a tenant',
+    'a request names a SIP domain that no tenant has, so no password was checked: if it is ' +
+    'a phone, give it the domain of its tenant, or give this domain to a tenant',
 } as const
 
 function flowOf(

@@ -46,7 +46,8 @@ interface Counted {
 }
 
 const INSTEAD =
-  'set it to what is dialled in place of +, such as 00 or 011, or to none where nothing is (/guide#setting-exit_codes)'
+  'set it to what is dialled in place of +, such as 00 or 011, or to none where nothing is ' +
+  '(/guide#setting-exit_codes)'
 
 /** `44` does not hold what is dialled as `0044…`, and `0044` does not hold `+44…` (D267). */
 async function withoutExitCodes(store: Queried): Promise<readonly string[]> {

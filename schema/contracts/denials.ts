@@ -19,7 +19,8 @@ const denials = {
     why: 'The customer has too little money for the call',
     advice: 'top up the wallet, or raise its credit limit',
     tools:
-      'get_customer_balance shows the balance. set_customer_limits lets it owe more for a while; a person can top up the wallet.',
+      'get_customer_balance shows the balance. set_customer_limits lets it owe more for a ' +
+      'while; a person can top up the wallet.',
   },
   customer_inactive: {
     why: 'The customer, or its tenant, is inactive',
@@ -134,7 +135,8 @@ const denials = {
     why: 'No destination is in service, or none has answered in time',
     advice: 'check that its PBX nodes or gateways answer OPTIONS',
     tools:
-      'The attempts of the record name the destinations: get_dispatcher_status shows PBX nodes, list_trunks carriers and their gateways.',
+      'The attempts of the record name the destinations: get_dispatcher_status shows PBX ' +
+      'nodes, list_trunks carriers and their gateways.',
   },
   node_limit: {
     why: 'Every node of the dispatcher set has reached its max_calls',
@@ -145,7 +147,8 @@ const denials = {
     why: 'A route takes the number, but no gateway of its carriers can take the call',
     advice: 'check that the carriers are active and their gateways answer',
     tools:
-      'list_trunks shows the carriers and their gateways, list_routes the routes. set_trunk_state puts a carrier into service.',
+      'list_trunks shows the carriers and their gateways, list_routes the routes. ' +
+      'set_trunk_state puts a carrier into service.',
   },
   no_route: {
     why: 'No outbound route takes the number, and no extension has it',
@@ -162,7 +165,9 @@ const denials = {
     advice: 'wait until a call ends, or raise max_calls',
   },
   unknown_source: {
-    why: 'The source of the call is no carrier, no node, no trusted address and no registered phone',
+    why:
+      'The source of the call is no carrier, no node, no trusted address and no registered ' +
+      'phone',
     advice: 'add its address as a gateway of a carrier, or let the phone register',
     isSecret: true,
   },

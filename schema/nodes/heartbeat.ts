@@ -351,7 +351,8 @@ export class Heartbeat implements NodesPort {
     this.stop()
     this.#deps.log(
       'error',
-      'node: another process has taken over its name: no new calls are taken here; when the live ones are over, stop this process',
+      'node: another process has taken over its name: no new calls are taken here; when ' +
+        'the live ones are over, stop this process',
       { ...this.identity },
     )
     const { identity } = this

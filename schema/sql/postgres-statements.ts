@@ -319,7 +319,8 @@ function describeFailure(error: unknown): string {
   if (isUnreadableFile(error)) return 'a file that DATABASE_URL names cannot be read'
   const code = error instanceof Error && 'code' in error ? String(error.code) : ''
   return /CERT|^UNABLE_TO_/.test(code)
-    ? 'the certificate of the database server is not accepted (sslrootcert in DATABASE_URL names the file with its CA)'
+    ? 'the certificate of the database server is not accepted (sslrootcert in DATABASE_URL ' +
+        'names the file with its CA)'
     : 'the database server does not answer'
 }
 

@@ -24,7 +24,8 @@ export const addRate = defineChange({
   title: 'Add a rate',
   description:
     'Adds a rate, for calls refused with no_rate. Give rate_plan, or a customer to use its plan. ' +
-    'It holds from the next call; undo_change removes it. Ask a person for the price, or let propose_change ask.',
+    'It holds from the next call; undo_change removes it. Ask a person for the price, or ' +
+    'let propose_change ask.',
   effect: 'changes',
   reason: 'required',
   expires: true,
@@ -100,7 +101,8 @@ export const addNumber = defineChange({
   name: 'add_number',
   title: 'Add a number to a customer',
   description:
-    'Gives a calling number to a customer. For calls that are refused with unknown_caller: the customer pays for them. ' +
+    'Gives a calling number to a customer. For calls that are refused with unknown_caller: ' +
+    'the customer pays for them. ' +
     'It holds from the next call; undo_change takes the number back.',
   effect: 'changes',
   reason: 'required',
@@ -153,7 +155,8 @@ async function refuseForeign(number: string, { store, principal }: ToolUse): Pro
   const { tenantId } = principal
   if (tenantId !== null && !(await ownsNumber(store, tenantId, number)))
     throw badRequest(
-      'The number is in no number block of the tenant: the platform assigns these. Nothing was changed',
+      'The number is in no number block of the tenant: the platform assigns these. Nothing ' +
+        'was changed',
     )
 }
 

@@ -116,7 +116,8 @@ export const hangUpCall = defineChange({
   name: 'hangup_call',
   title: 'Hang up a call',
   description:
-    'Hangs up one live call on both legs. This cannot be undone. With dry_run true, it only returns the call that would end. ' +
+    'Hangs up one live call on both legs. This cannot be undone. With dry_run true, it ' +
+    'only returns the call that would end. ' +
     'Do a dry run first, and have a person confirm it.',
   effect: 'destroys',
   reason: 'optional',
@@ -148,8 +149,10 @@ export const simulateCall = defineTool({
   title: 'Simulate a call',
   description:
     'Tells what would happen to a call now, without placing it. ' +
-    'Payer, price, cost and margin, verdict, destinations in order, and why not others; without source it chooses one. ' +
-    'Use it to find a cause, and before and after a change. explain_call explains a call that was placed.',
+    'Payer, price, cost and margin, verdict, destinations in order, and why not others; ' +
+    'without source it chooses one. ' +
+    'Use it to find a cause, and before and after a change. explain_call explains a call ' +
+    'that was placed.',
   effect: 'reads',
   scopes: ['calls:read'],
   input: simulateBody,
@@ -218,7 +221,8 @@ export const getCallLadder = defineTool({
   title: 'SIP ladder of a call',
   description:
     'Returns the SIP messages and decisions of one call. In order, with milliseconds. ' +
-    'Of live calls, and of calls that ended a moment ago. text true has the messages in full, without secrets.',
+    'Of live calls, and of calls that ended a moment ago. text true has the messages in ' +
+    'full, without secrets.',
   effect: 'reads',
   isAboutCall: true,
   scopes: ['calls:read'],

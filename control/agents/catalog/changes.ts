@@ -25,8 +25,10 @@ export const undoChange = defineTool({
   name: 'undo_change',
   title: 'Undo a change',
   description:
-    'Brings back the state before a change. What it created is removed for good. list_changes has the change_id. Refused with ' +
-    'changed_since when something changed the same target later, and with not_reversible for what cannot be undone. Repeating ' +
+    'Brings back the state before a change. What it created is removed for good. ' +
+    'list_changes has the change_id. Refused with ' +
+    'changed_since when something changed the same target later, and with not_reversible ' +
+    'for what cannot be undone. Repeating ' +
     'it has no effect. Needs the scopes of the tool that made the change, too.',
   effect: 'destroys',
   scopes: [],
@@ -72,8 +74,10 @@ export const listChanges = defineTool({
   name: 'list_changes',
   title: 'List changes',
   description:
-    'Lists the changes in force, with change_id. Newest first: who made what, why, and until when; undo_change takes one back. ' +
-    'state all has also those that were undone or have expired. search_audit also has what was refused.',
+    'Lists the changes in force, with change_id. Newest first: who made what, why, and ' +
+    'until when; undo_change takes one back. ' +
+    'state all has also those that were undone or have expired. search_audit also has what ' +
+    'was refused.',
   effect: 'reads',
   scopes: ['audit:read'],
   input: z.strictObject({
@@ -143,7 +147,8 @@ export const proposeChange = defineTool({
   name: 'propose_change',
   title: 'Propose a change',
   description:
-    'Asks a person to make a change. Give the tool that would make it and its arguments: the answer tells effect, risk and undo, as a dry run does. ' +
+    'Asks a person to make a change. Give the tool that would make it and its arguments: ' +
+    'the answer tells effect, risk and undo, as a dry run does. ' +
     'Nothing changes until a person approves; list_proposals tells what became of it. ' +
     'Also requires the scopes that read what the tool changes.',
   effect: 'proposes',
@@ -207,7 +212,9 @@ export const searchAudit = defineTool({
   name: 'search_audit',
   title: 'Search the audit log',
   description:
-    'Finds changes through the API and calls of tools, newest first. Each says who did what from which address, and whether it was refused. changes_only leaves out what only read.',
+    'Finds changes through the API and calls of tools, newest first. Each says who did ' +
+    'what from which address, and whether it was refused. changes_only leaves out what ' +
+    'only read.',
   effect: 'reads',
   scopes: ['audit:read'],
   input: z.strictObject({

@@ -33,7 +33,8 @@ export const getCustomerBalance = defineTool({
   name: 'get_customer_balance',
   title: 'Get the balance of a customer',
   description:
-    'Returns the balance and the limits of a customer. With the amount reserved for its live calls, and the amount available. ' +
+    'Returns the balance and the limits of a customer. With the amount reserved for its ' +
+    'live calls, and the amount available. ' +
     'list_customers shows several; get_ledger what moved it; set_customer_limits sets limits.',
   effect: 'reads',
   scopes: ['wallets:read'],
@@ -83,7 +84,8 @@ export const lookupRate = defineTool({
   title: 'Look up the price of a call',
   description:
     'Returns the rate for a number, and the price of a call. Part by part, for a given duration. ' +
-    'Give the rate plan, or a customer to use its rate plan. Prefer simulate_call for a call: it also says who pays, and whether it goes through.',
+    'Give the rate plan, or a customer to use its rate plan. Prefer simulate_call for a ' +
+    'call: it also says who pays, and whether it goes through.',
   effect: 'reads',
   scopes: ['rates:read'],
   input: z.strictObject({
@@ -117,7 +119,8 @@ export const lookupRate = defineTool({
         404,
         'no_rate',
         'The rate plan has no rate for this number: calls to it are refused. ' +
-          'Check that the number has the same format as the rates (usually with country code, without +)',
+          'Check that the number has the same format as the rates (usually with country ' +
+          'code, without +)',
       )
     return { number, at: timeToText(at), rate_plan_id: planId, ...explanation(quote, duration) }
   },
@@ -186,7 +189,8 @@ export const listCustomers = defineTool({
   name: 'list_customers',
   title: 'List customers',
   description:
-    'Lists customers by name, with balance and available money. low_balance shows those whose next call would be refused, or who are below their threshold.',
+    'Lists customers by name, with balance and available money. low_balance shows those ' +
+    'whose next call would be refused, or who are below their threshold.',
   effect: 'reads',
   readsMuch: true,
   scopes: ['customers:read', 'wallets:read'],
@@ -235,7 +239,9 @@ export const getLedger = defineTool({
   name: 'get_ledger',
   title: 'Get the ledger of a customer',
   description:
-    'Lists what moved the balance of a customer in a period, newest first. Debits of calls (ref is the call_uuid), top-ups, refunds and adjustments with actor and note. Sums are of the entries shown.',
+    'Lists what moved the balance of a customer in a period, newest first. Debits of calls ' +
+    '(ref is the call_uuid), top-ups, refunds and adjustments with actor and note. Sums ' +
+    'are of the entries shown.',
   effect: 'reads',
   readsMuch: true,
   scopes: ['wallets:read'],
@@ -304,7 +310,8 @@ export const setCustomerLimits = defineChange({
   title: 'Set the limits of a customer',
   description:
     'Changes the credit, calls at once and daily spend of a customer. ' +
-    'It moves no money. Give a duration: a person tops up meanwhile. get_customer_balance shows the balance.',
+    'It moves no money. Give a duration: a person tops up meanwhile. get_customer_balance ' +
+    'shows the balance.',
   effect: 'destroys',
   reason: 'required',
   expires: true,

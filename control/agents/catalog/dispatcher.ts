@@ -53,8 +53,10 @@ export const getDispatcherStatus = defineTool({
   name: 'get_dispatcher_status',
   title: 'Dispatcher status',
   description:
-    'Returns the PBX nodes of one dispatcher set, or of all. With state, latency, live calls and their limit, and how many calls of the last hour were answered. ' +
-    'A probing node has failed OPTIONS and gets no calls until it answers again. An inactive one was taken out of service by an operator.',
+    'Returns the PBX nodes of one dispatcher set, or of all. With state, latency, live ' +
+    'calls and their limit, and how many calls of the last hour were answered. ' +
+    'A probing node has failed OPTIONS and gets no calls until it answers again. An ' +
+    'inactive one was taken out of service by an operator.',
   effect: 'reads',
   scopes: ['dispatcher:read'],
   input: z.strictObject({
@@ -112,7 +114,8 @@ export const listSbcEndpoints = defineTool({
   name: 'list_sbc_endpoints',
   title: 'List SBC endpoints',
   description:
-    'Lists the addresses of the nodes of all dispatcher sets. Prefer get_dispatcher_status, which also has their state.',
+    'Lists the addresses of the nodes of all dispatcher sets. Prefer ' +
+    'get_dispatcher_status, which also has their state.',
   effect: 'reads',
   scopes: ['dispatcher:read'],
   input: z.strictObject(pageInput(MAX_ROWS, MAX_ROWS)),
@@ -173,9 +176,12 @@ export const setDispatcherState = defineChange({
   name: 'set_dispatcher_state',
   title: 'Set the state of a node',
   description:
-    'Takes a node out of service, or back. inactive: live calls continue, no new calls; active: in service; probing: ' +
-    'in service after successful probes. Takes effect from the next INVITE. The last active node of a set cannot be taken out. ' +
-    'Do a dry run first. undo_change brings the previous state back, and so does the end of duration.',
+    'Takes a node out of service, or back. inactive: live calls continue, no new calls; ' +
+    'active: in service; probing: ' +
+    'in service after successful probes. Takes effect from the next INVITE. The last ' +
+    'active node of a set cannot be taken out. ' +
+    'Do a dry run first. undo_change brings the previous state back, and so does the end ' +
+    'of duration.',
   effect: 'destroys',
   reason: 'optional',
   expires: true,

@@ -31,7 +31,8 @@ export const setSpendGuard = defineChange({
     'Stops (block) or limits (cap) spending on numbers with a prefix. ' +
     'Of a customer, an extension or a tenant, from the next call, on all instances. ' +
     'Emergency calls go on. Live calls go on, and count on a cap, unless end_live_calls is true. ' +
-    'The first step against an expensive destination: do a dry run, set it with a duration, and tell a person. remove_spend_guard or undo_change takes it off.',
+    'The first step against an expensive destination: do a dry run, set it with a ' +
+    'duration, and tell a person. remove_spend_guard or undo_change takes it off.',
   effect: 'changes',
   reason: 'required',
   expires: true,
@@ -58,7 +59,8 @@ export const listSpendGuards = defineTool({
   name: 'list_spend_guards',
   title: 'List spend guards',
   description:
-    'Lists the spend guards and what was used of each cap. The newest first. Give customer, extension or tenant for those of one.',
+    'Lists the spend guards and what was used of each cap. The newest first. Give ' +
+    'customer, extension or tenant for those of one.',
   effect: 'reads',
   scopes: ['guard:read'],
   input: guardQuestion.extend({
@@ -80,7 +82,8 @@ export const listBans = defineTool({
   name: 'list_bans',
   title: 'List bans',
   description:
-    'Lists the addresses whose SIP packets are dropped, and accounts that are locked at an address after wrong passwords. ' +
+    'Lists the addresses whose SIP packets are dropped, and accounts that are locked at an ' +
+    'address after wrong passwords. ' +
     'With why, since when, until when; ban_address bans one.',
   effect: 'reads',
   scopes: ['guard:read'],
@@ -127,8 +130,10 @@ export const banAddress = defineChange({
   name: 'ban_address',
   title: 'Ban an address',
   description:
-    'Drops all SIP packets of an address. On all instances: for one that guesses passwords or scans. ' +
-    'A day, unless duration says otherwise. Carriers and nodes are heard all the same. Phones behind the same address are not heard.',
+    'Drops all SIP packets of an address. On all instances: for one that guesses passwords ' +
+    'or scans. ' +
+    'A day, unless duration says otherwise. Carriers and nodes are heard all the same. ' +
+    'Phones behind the same address are not heard.',
   effect: 'destroys',
   reason: 'required',
   expires: true,

@@ -54,7 +54,8 @@ export const listSbcApiKeys = defineTool({
   name: 'list_sbc_api_keys',
   title: 'List SBC API keys',
   description:
-    'Lists the application keys of the SBC (tokens start with sbc_live_). With scopes, expiry, usage and limit of requests. ' +
+    'Lists the application keys of the SBC (tokens start with sbc_live_). With scopes, ' +
+    'expiry, usage and limit of requests. ' +
     'Use it to audit keys, and to find the uuid for suspend_api_key.',
   effect: 'reads',
   scopes: ['keys:read'],
@@ -110,7 +111,8 @@ export const listApiKeys = defineTool({
   name: 'list_api_keys',
   title: 'List tenant API keys',
   description:
-    'Lists the application keys of tenants (tokens start with ak_ or bill_). With masked secrets. ' +
+    'Lists the application keys of tenants (tokens start with ak_ or bill_). With masked ' +
+    'secrets. ' +
     'list_sbc_api_keys lists SBC keys.',
   effect: 'reads',
   scopes: ['keys:read'],
@@ -135,7 +137,8 @@ export const getApiKeyStatus = defineTool({
   title: 'Get the status of a tenant API key',
   description:
     'Returns the state of one tenant key. Prefix, scopes, creation, expiry and last use. ' +
-    'Give key_id (from list_api_keys) or the exact name. Prefer list_api_keys, which shows the same of several.',
+    'Give key_id (from list_api_keys) or the exact name. Prefer list_api_keys, which shows ' +
+    'the same of several.',
   effect: 'reads',
   scopes: ['keys:read'],
   input: z.strictObject({
@@ -176,7 +179,8 @@ export const revokeSbcApiKey = defineChange({
   name: 'revoke_sbc_api_key',
   title: 'Revoke an SBC API key',
   description:
-    'Revokes one SBC application key permanently. Its requests are rejected from now on, and this cannot be undone. ' +
+    'Revokes one SBC application key permanently. Its requests are rejected from now on, ' +
+    'and this cannot be undone. ' +
     'Prefer suspend_api_key, which can be undone. Repeating it has no effect. ' +
     'It may be the key of this request: a warning says so. ' +
     'Look up the key with list_sbc_api_keys first, do a dry run, and have a person confirm it.',
@@ -233,8 +237,10 @@ export const suspendApiKey = defineChange({
   name: 'suspend_api_key',
   title: 'Suspend an API key',
   description:
-    'Takes one application key out of use. Its requests are rejected from now on, on all instances. ' +
-    'resume_api_key, undo_change or the end of duration brings it back. The first step for a key that may have leaked. ' +
+    'Takes one application key out of use. Its requests are rejected from now on, on all ' +
+    'instances. ' +
+    'resume_api_key, undo_change or the end of duration brings it back. The first step for ' +
+    'a key that may have leaked. ' +
     'list_sbc_api_keys and list_api_keys show keys.',
   effect: 'changes',
   reason: 'required',
@@ -253,7 +259,8 @@ export const resumeApiKey = defineChange({
   name: 'resume_api_key',
   title: 'Resume an API key',
   description:
-    'Takes a suspended application key into use again. A key that an administrator made inactive stays so. ' +
+    'Takes a suspended application key into use again. A key that an administrator made ' +
+    'inactive stays so. ' +
     'Who did not suspend the key needs all that the key has.',
   effect: 'changes',
   reason: 'required',
@@ -295,7 +302,8 @@ export const getKeyActivity = defineTool({
   name: 'get_key_activity',
   title: 'Activity of a key',
   description:
-    'Tells what an application key did. Addresses, routes, refused attempts, changes, requests per hour. ' +
+    'Tells what an application key did. Addresses, routes, refused attempts, changes, ' +
+    'requests per hour. ' +
     'Use it when a key may have leaked; suspend_api_key stops a key until resume_api_key.',
   effect: 'reads',
   readsMuch: true,

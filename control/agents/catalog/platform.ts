@@ -33,8 +33,12 @@ export const findAnomalies = defineTool({
   title: 'Find anomalies',
   description:
     'Finds what is unusual in a period, the worst first: start here. ' +
-    'Against the 14 days before (less than a day: their same hours): spending, new or expensive destinations, empty wallets, missing rates, limits that refuse calls, unknown callers, use of keys, nodes, trunks, registrations, certificates. ' +
-    'Each finding says what, since when and how much, with evidence, advice, the tool to ask next, and a first step that can be undone. Those that a change deals with are marked with it.',
+    'Against the 14 days before (less than a day: their same hours): spending, new or ' +
+    'expensive destinations, empty wallets, missing rates, limits that refuse calls, ' +
+    'unknown callers, use of keys, nodes, trunks, registrations, certificates. ' +
+    'Each finding says what, since when and how much, with evidence, advice, the tool to ' +
+    'ask next, and a first step that can be undone. Those that a change deals with are ' +
+    'marked with it.',
   effect: 'reads',
   scopes: ['cdrs:read'],
   input: z.strictObject({
@@ -98,8 +102,10 @@ export const getTelemetry = defineTool({
   name: 'get_telemetry',
   title: 'Telemetry',
   description:
-    'Returns the health of the platform. Live calls, success rates, PBX nodes, event-loop lag and charging verdicts. ' +
-    'With start or end also what happened in that period: calls by denial, and requests of the API that failed, by route and key. ' +
+    'Returns the health of the platform. Live calls, success rates, PBX nodes, event-loop ' +
+    'lag and charging verdicts. ' +
+    'With start or end also what happened in that period: calls by denial, and requests of ' +
+    'the API that failed, by route and key. ' +
     'A tenant credential sees only its own calls and nodes.',
   effect: 'reads',
   scopes: ['metrics:read'],
@@ -186,7 +192,8 @@ export const listInstances = defineTool({
   name: 'list_instances',
   title: 'List instances',
   description:
-    'Lists the instances of Tollgate: the processes that share its database. get_dispatcher_status lists the PBX nodes.',
+    'Lists the instances of Tollgate: the processes that share its database. ' +
+    'get_dispatcher_status lists the PBX nodes.',
   effect: 'reads',
   scopes: ['metrics:read'],
   input: z.strictObject(pageInput(MAX_ROWS, MAX_ROWS)),

@@ -84,8 +84,10 @@ export const searchCdrs = defineTool({
   name: 'search_cdrs',
   title: 'Search call records',
   description:
-    'Finds calls that started in a period, newest or dearest first. If the result has a cursor, there may be older calls: ' +
-    'call again with the cursor and the same arguments. format brief is short; summarize_calls counts calls by group, ' +
+    'Finds calls that started in a period, newest or dearest first. If the result has a ' +
+    'cursor, there may be older calls: ' +
+    'call again with the cursor and the same arguments. format brief is short; ' +
+    'summarize_calls counts calls by group, ' +
     'explain_call explains one call.',
   effect: 'reads',
   readsMuch: true,
@@ -176,7 +178,8 @@ export const getCall = defineTool({
   name: 'get_call',
   title: 'Get a call',
   description:
-    'Returns one call by its uuid, live or ended. Prefer explain_call, which also says why it ended so.',
+    'Returns one call by its uuid, live or ended. Prefer explain_call, which also says why ' +
+    'it ended so.',
   effect: 'reads',
   scopes: ['calls:read', 'cdrs:read'],
   input: z.strictObject({ call_uuid: callUuid }),
@@ -203,9 +206,12 @@ export const summarizeCalls = defineTool({
   name: 'summarize_calls',
   title: 'Summarize calls',
   description:
-    'Counts the calls of a period by group. Each has answered, denied, failed, ASR, exact cost, and call uuids as evidence. ' +
-    'Use it before search_cdrs. callee_prefix groups by the first 4 digits of the called number. Grouping with one filter, ' +
-    'or with customer, covers months; other filters read records, newest first, for a second: complete says so.',
+    'Counts the calls of a period by group. Each has answered, denied, failed, ASR, exact ' +
+    'cost, and call uuids as evidence. ' +
+    'Use it before search_cdrs. callee_prefix groups by the first 4 digits of the called ' +
+    'number. Grouping with one filter, ' +
+    'or with customer, covers months; other filters read records, newest first, for a ' +
+    'second: complete says so.',
   effect: 'reads',
   scopes: ['cdrs:read'],
   input: summaryInput,
@@ -218,8 +224,11 @@ export const explainCall = defineTool({
   name: 'explain_call',
   title: 'Explain a call',
   description:
-    'Explains the outcome of one call. Who ended or refused it, and what each destination answered. ' +
-    'Also what it cost at which rate, what was unusual against the past of its customer, and what to check next; of a call refused for money, what it needed and what there was.',
+    'Explains the outcome of one call. Who ended or refused it, and what each destination ' +
+    'answered. ' +
+    'Also what it cost at which rate, what was unusual against the past of its customer, ' +
+    'and what to check next; of a call refused for money, what it needed and what there ' +
+    'was.',
   effect: 'reads',
   readsMuch: true,
   isAboutCall: true,

@@ -37,7 +37,8 @@ export const listRoutes = defineTool({
   name: 'list_routes',
   title: 'List routes',
   description:
-    'Lists outbound or inbound routes. Outbound: which carrier takes a number; inbound: which set, extension or agent. ' +
+    'Lists outbound or inbound routes. Outbound: which carrier takes a number; inbound: ' +
+    'which set, extension or agent. ' +
     'simulate_call tells which route a call would take.',
   effect: 'reads',
   readsMuch: true,

@@ -18,7 +18,8 @@ export const listTrunks = defineTool({
   title: 'List trunks',
   description:
     'Lists carriers, those that are down first: since when and why. ' +
-    'With registration, gateways, live calls and their limits, the answered part of the calls of the last hour, and the last failure.',
+    'With registration, gateways, live calls and their limits, the answered part of the ' +
+    'calls of the last hour, and the last failure.',
   effect: 'reads',
   scopes: ['carriers:read'],
   input: z.strictObject({
@@ -47,8 +48,10 @@ export const setTrunkState = defineChange({
   name: 'set_trunk_state',
   title: 'Set the state of a trunk',
   description:
-    'Takes a carrier out of service, or back. inactive: calls take the next route, live calls go on. ' +
-    'Takes effect from the next INVITE. list_trunks shows carriers; simulate_call shows what a call would do then.',
+    'Takes a carrier out of service, or back. inactive: calls take the next route, live ' +
+    'calls go on. ' +
+    'Takes effect from the next INVITE. list_trunks shows carriers; simulate_call shows ' +
+    'what a call would do then.',
   effect: 'destroys',
   reason: 'required',
   expires: true,

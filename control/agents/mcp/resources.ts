@@ -47,7 +47,8 @@ export const resources: readonly ToolResource[] = [
     name: 'proposals',
     title: 'Proposals',
     description:
-      'Proposed changes, and what people decided. Can be subscribed to: says when one is made or decided.',
+      'Proposed changes, and what people decided. Can be subscribed to: says when one is ' +
+      'made or decided.',
     tool: 'list_proposals',
     watched: fieldsOf('proposals', 'proposal_id', 'state'),
   },

@@ -151,7 +151,8 @@ export function proposalRoutes(proposals: Proposals, others: OtherNodes | undefi
         id: 'approveProposal',
         tag: 'Proposals',
         summary:
-          'Make the proposed change. Requires the scopes of its tool, and a person or a key without scopes of mcp.',
+          'Make the proposed change. Requires the scopes of its tool, and a person or a ' +
+          'key without scopes of mcp.',
         body: { revision: 1, note: 'seen with the customer' },
         answer: data(proposal, approved),
         refusals: [409, 422],

@@ -361,7 +361,8 @@ function argumentsIn(written: NewProposal['arguments']): Readonly<Record<string,
     throw badRequest(`The arguments exceed ${MAX_ARGUMENTS} characters`)
   if (text === JSON.stringify(clean(given))) return given
   throw badRequest(
-    'The arguments contain a secret, a text of more than 512 characters or a text that cannot be shown: name the target by its id',
+    'The arguments contain a secret, a text of more than 512 characters or a text that ' +
+      'cannot be shown: name the target by its id',
   )
 }
 
@@ -378,7 +379,8 @@ function refuseOtherTarget({ target: shown }: ProposalRow, { target }: ProposedE
 const changedSince = (): ApiError =>
   conflict(
     'changed_since',
-    'The change would have another effect now than the one that you saw. Nothing changed: read the proposal again before you decide',
+    'The change would have another effect now than the one that you saw. Nothing changed: ' +
+      'read the proposal again before you decide',
   )
 
 const decidedBefore = ({ state, decided_by }: ProposalRow): ApiError =>

@@ -23,7 +23,8 @@ export function refuseAgent(principal: Principal, proposedBy: string): void {
     throw new ApiError(
       403,
       'person_required',
-      'Only a person, or a key without any scope of mcp, decides on proposals: sign in, or use another key',
+      'Only a person, or a key without any scope of mcp, decides on proposals: sign in, or ' +
+        'use another key',
     )
   if (principal.actor === proposedBy)
     throw new ApiError(403, 'own_proposal', 'Another person must decide on your own proposal')
@@ -99,7 +100,8 @@ export async function refuseLostProposer(actor: string, deps: ProposerDeps): Pro
   if (expandScopes(labels).has(needed)) return
   throw conflict(
     'proposer_not_valid',
-    'The credential of this proposal has become invalid, or may no longer propose: refuse the proposal, or make the change yourself',
+    'The credential of this proposal has become invalid, or may no longer propose: refuse ' +
+      'the proposal, or make the change yourself',
   )
 }
 

@@ -95,7 +95,8 @@ export function causeRoutes(
         id: 'findAnomalies',
         tag: 'System',
         summary:
-          'Find what is unusual in a period against the 14 days before; of less than a day, against the same hours of them. Kinds need the scopes of what they show.',
+          'Find what is unusual in a period against the 14 days before; of less than a ' +
+          'day, against the same hours of them. Kinds need the scopes of what they show.',
         answer: data(anomaliesShown, {
           start: exampleTime,
           end: exampleTime,
@@ -110,13 +111,16 @@ export function causeRoutes(
               kind: 'destination',
               severity: 'critical',
               subject: 'customer 7',
-              what: 'customer 7 "acme" spent 16.50 USD on 15 calls to 881, never on the days before: 99 % of all that it spent.',
+              what:
+                'customer 7 "acme" spent 16.50 USD on 15 calls to 881, never on the days ' +
+                'before: 99 % of all that it spent.',
               first_at: exampleTime,
               last_at: exampleTime,
               figures: { cost: 16.5 },
               evidence: ['6f9619ff-8b86-4d01-b42d-00cf4fc964ff'],
               advice:
-                'Check whether a sample call is legitimate. If it is not, set a spend guard on the prefix, and find the phone or trunk that sent the call.',
+                'Check whether a sample call is legitimate. If it is not, set a spend ' +
+                'guard on the prefix, and find the phone or trunk that sent the call.',
               next: {
                 tool: 'explain_call',
                 arguments: { call_uuid: '6f9619ff-8b86-4d01-b42d-00cf4fc964ff' },
@@ -163,7 +167,8 @@ export function causeRoutes(
         id: 'listTrunks',
         tag: 'Routing',
         summary:
-          'List carriers as trunks: registration, gateways, since when they are down and why. Troubled ones first.',
+          'List carriers as trunks: registration, gateways, since when they are down and ' +
+          'why. Troubled ones first.',
         answer: data(trunksShown, {
           trunks: [
             {
@@ -218,7 +223,8 @@ export function causeRoutes(
         id: 'getFailures',
         tag: 'System',
         summary:
-          'Get what failed in a period: calls by denial code, and requests of the API by route and key',
+          'Get what failed in a period: calls by denial code, and requests of the API by ' +
+          'route and key',
         answer: data(failuresShown, {
           start: exampleTime,
           end: exampleTime,
@@ -302,7 +308,8 @@ export function causeRoutes(
         id: 'getKeyActivity',
         tag: 'Keys',
         summary:
-          'Get what a key did: addresses, routes, refused attempts, changes. Requires audit:read, too.',
+          'Get what a key did: addresses, routes, refused attempts, changes. Requires ' +
+          'audit:read, too.',
         answer: data(keyActivity, {
           uuid: '6f9619ff-8b86-4d01-b42d-00cf4fc964ff',
           name: 'reports',

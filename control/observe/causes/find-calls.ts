@@ -90,7 +90,8 @@ function carrierFinding(found: UnusualCalls['carriers'][number], ids: CarrierIds
     figures: { calls, asr_percent: asrPercent, usual_asr_percent: usualPercent },
     evidence: uuidsOf(samples),
     advice:
-      'Look at the answers of the carrier in a sample call, and ask the carrier. Until then, let its calls take the next route.',
+      'Look at the answers of the carrier in a sample call, and ask the carrier. Until ' +
+      'then, let its calls take the next route.',
     next: explained(samples, { tool: 'list_trunks', arguments: { search: carrier } }),
     firstStep: id === undefined ? null : withoutCarrier(id, 'few of its calls are answered'),
     ...(id !== undefined && {
@@ -149,7 +150,8 @@ function moneyFinding(found: UnusualCalls['money'][number], customers: Customers
     figures: { cost: costMicros / 1e6 },
     evidence: uuidsOf(samples),
     advice:
-      'Check whether a sample call is legitimate. If it is not, set a spend guard on the prefix, and find the phone or trunk that sent the call.',
+      'Check whether a sample call is legitimate. If it is not, set a spend guard on the ' +
+      'prefix, and find the phone or trunk that sent the call.',
     next: explained(samples, { tool: 'get_ledger', arguments: { customer: customerId } }),
     firstStep: {
       tool: 'set_spend_guard',
@@ -231,8 +233,10 @@ function refusalFinding(deps: AnomalyDeps, found: RefusedCalls, known: Known, sp
           customer === undefined
             ? askWhoPays
             : isForDay
-              ? 'Ask the customer whether the calls are legitimate. If they are, raise its daily limit.'
-              : 'Let a person top up the wallet; meanwhile a credit limit with a duration lets the customer call.',
+              ? 'Ask the customer whether the calls are legitimate. If they are, raise its ' +
+                'daily limit.'
+              : 'Let a person top up the wallet; meanwhile a credit limit with a duration ' +
+                'lets the customer call.',
         firstStep:
           isOver || customer === undefined ? null : moreMoney(customer, samples[0], isForDay),
         remedy: {
@@ -302,7 +306,8 @@ function missingRate(
     what: `${refused}: no rate for numbers that begin with ${numbers}.`,
     advice: isOfOther
       ? askWhoPays
-      : 'Ask a person for the price: add_rate adds a rate to the plan, or propose_change proposes it.',
+      : 'Ask a person for the price: add_rate adds a rate to the plan, or propose_change ' +
+        'proposes it.',
     next: isOfOther ? explained(samples, lookUp) : lookUp,
     remedy: {
       kind: 'rate',
@@ -326,10 +331,12 @@ function unknownCallers({ groups, samples, code }: RefusedCalls, refused: string
     what: `${refused}: of the first, ${sources.join(', ')}${caller}.`,
     advice:
       code === 'unknown_source'
-        ? 'If the source is a carrier, add its address as a gateway. If it is a stranger, leave it: the guard bans scanners by itself.'
+        ? 'If the source is a carrier, add its address as a gateway. If it is a stranger, ' +
+          'leave it: the guard bans scanners by itself.'
         : code === 'no_payer'
           ? 'Set the customer of the carrier from which these calls come.'
-          : 'If the number is a customer’s, give it to the customer: add_number does, or propose_change proposes it.',
+          : 'If the number is a customer’s, give it to the customer: add_number does, or ' +
+            'propose_change proposes it.',
     next: explained(samples, { tool: 'search_cdrs', arguments: { disposition: 'FAILED' } }),
     ...(code === 'unknown_caller' && {
       remedy: {

@@ -192,11 +192,15 @@ async function guessingFinding(
 function adviceOf(hasEntered: boolean, isLikelyTypo: boolean): string {
   if (isLikelyTypo)
     return hasEntered
-      ? 'The usual cause is a typo in a phone, which somebody has corrected. If nobody has, change the password of the extension that has registered from there, then ban the address.'
-      : 'The usual cause is a typo in a phone: correct the password there. A ban of its address is lifted under Bans.'
+      ? 'The usual cause is a typo in a phone, which somebody has corrected. If nobody has, ' +
+          'change the password of the extension that has registered from there, then ban the ' +
+          'address.'
+      : 'The usual cause is a typo in a phone: correct the password there. A ban of its ' +
+          'address is lifted under Bans.'
   return hasEntered
     ? 'Change the password of the extension that has registered from there, then ban the addresses.'
-    : 'Ban the addresses, and see that the passwords are long. If it was a typo in a phone, correct it there; a ban of its address is lifted under Bans.'
+    : 'Ban the addresses, and see that the passwords are long. If it was a typo in a phone, ' +
+        'correct it there; a ban of its address is lifted under Bans.'
 }
 
 const nameOf = ({ extension, domain }: Pair): string =>

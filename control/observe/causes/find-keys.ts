@@ -83,7 +83,8 @@ async function findingOf(
     lastAt,
     figures: found.figures,
     advice:
-      'Ask the owner of the key. If it is not the owner, suspend the key: resume_api_key brings it back.',
+      'Ask the owner of the key. If it is not the owner, suspend the key: resume_api_key ' +
+      'brings it back.',
     remedy: {
       kind: 'api_key',
       ids: [uuid],

@@ -47,7 +47,9 @@ function clockFindings({ nodes, tenantId }: AnomalyDeps, { from, before }: Span)
         figures: { clock_difference_seconds: seconds },
         evidence: [],
         advice:
-          'Synchronize the clock of the machine (NTP). Until then times in its log and in its records differ from those of other instances; registrations, sessions and requests between instances go by the server.',
+          'Synchronize the clock of the machine (NTP). Until then times in its log and in ' +
+          'its records differ from those of other instances; registrations, sessions and ' +
+          'requests between instances go by the server.',
         next: { tool: 'list_instances', arguments: {} },
         firstStep: null,
       },
@@ -156,7 +158,8 @@ async function nodeFinding(
       what: `${it} was taken out of service by hand at ${textOf(at)}${who}; ${remaining}.`,
       evidence: await callsOf(deps, set.setId, { from: at, before }),
       advice:
-        'Ask the operator who took it out. After the maintenance, put it back into service with set_dispatcher_state.',
+        'Ask the operator who took it out. After the maintenance, put it back into service ' +
+        'with set_dispatcher_state.',
       firstStep: {
         tool: 'set_dispatcher_state',
         arguments: {
@@ -182,7 +185,8 @@ async function nodeFinding(
     advice: `Check the machine and the network of the node: it does not answer OPTIONS or calls. ${
       others.length === 0
         ? 'The set has no other node in service: its calls are refused.'
-        : 'If you take it out of service, callers do not wait for it: calls go to the other nodes at once.'
+        : 'If you take it out of service, callers do not wait for it: calls go to the other ' +
+          'nodes at once.'
     }`,
     firstStep:
       others.length === 0 || state === 'inactive'
@@ -275,7 +279,8 @@ async function troubledTrunk(
     evidence: uuidsOf(samples),
     advice: isUnregistered
       ? 'Check the user name, the password and the registrar of the carrier, or ask the carrier.'
-      : 'Ask the carrier, and check the network to its gateway; until it answers, let its calls take the next route.',
+      : 'Ask the carrier, and check the network to its gateway; until it answers, let its ' +
+        'calls take the next route.',
     firstStep: withoutCarrier(
       id,
       isUnregistered ? 'its registration fails' : 'its gateway is down',

@@ -113,12 +113,14 @@ interface Meaning {
 }
 
 const assignIt =
-  'A person assigns it to its customer on the screen Payments, or by POST /billing/alerts/{id}/assign. An event that says whose it is ends it, too.'
+  'A person assigns it to its customer on the screen Payments, or by POST ' +
+  '/billing/alerts/{id}/assign. An event that says whose it is ends it, too.'
 
 const uncredited: Meaning = { severity: 'high', what: 'is not credited', advice: assignIt }
 
 const takenBack =
-  'The wallet is unchanged: a person adjusts it where that is due, and resolves the alert on the screen Payments.'
+  'The wallet is unchanged: a person adjusts it where that is due, and resolves the alert ' +
+  'on the screen Payments.'
 
 const meanings: Readonly<Record<AlertKind, Meaning>> = {
   unknown_customer: uncredited,

@@ -204,7 +204,8 @@ export const metrics: readonly Metric[] = [
   ),
   counter(
     'tollgate_billing_authorizations_total',
-    'Charging verdicts: granted, the denial code, or the guard that has refused a call that could not be decided.',
+    'Charging verdicts: granted, the denial code, or the guard that has refused a call ' +
+      'that could not be decided.',
     ({ billing }) =>
       Object.entries(billing?.verdicts ?? {}).map(([verdict, value]) => ({
         value,
@@ -349,7 +350,8 @@ const memberMetrics = (members: Members): readonly Metric[] => [
   ),
   gauge(
     'tollgate_platform_node_differing_settings',
-    'Settings of each node that must be the same on all, and differ from those of another node that lives.',
+    'Settings of each node that must be the same on all, and differ from those of another ' +
+      'node that lives.',
     () =>
       members.list().map(({ name }) => ({
         value: members.differingSettings.get(name)?.length ?? 0,

@@ -90,7 +90,8 @@ export const telemetryRoutes = (
         id: 'getNodeHistory',
         tag: 'System',
         summary:
-          'Get the latencies of nodes in the last ten minutes. A tenant credential sees its own nodes.',
+          'Get the latencies of nodes in the last ten minutes. A tenant credential sees ' +
+          'its own nodes.',
         answer: data(nodeHistoryView.meta({ id: 'NodeHistory' }), {
           interval_seconds: 5,
           nodes: [{ node_id: 1, latencies_ms: [2.1, 2.4, null] }],

@@ -31,7 +31,8 @@ export function nodeCountOf(text: string): number {
 
 const install =
   'demo --nodes needs PostgreSQL 15 or newer on this machine, and starts one of its own: ' +
-  'apt install postgresql (Debian, Ubuntu), dnf install postgresql-server (Fedora), brew install postgresql (macOS)'
+  'apt install postgresql (Debian, Ubuntu), dnf install postgresql-server (Fedora), brew ' +
+  'install postgresql (macOS)'
 
 /**
  * Returns after a signal to stop, with everything stopped and removed.

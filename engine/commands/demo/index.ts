@@ -21,7 +21,8 @@ export const demo: Command = {
     nodes: {
       value: 'N',
       meaning:
-        'Runs N nodes (2 to 9) on one PostgreSQL server, which it starts itself. PostgreSQL must be installed.',
+        'Runs N nodes (2 to 9) on one PostgreSQL server, which it starts itself. ' +
+        'PostgreSQL must be installed.',
     },
     incidents: {
       meaning: 'Plants eleven faults for an AI agent to find, and prints the URL of MCP and a key.',

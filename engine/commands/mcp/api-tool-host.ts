@@ -120,7 +120,10 @@ const statuses = [
 
 function adviceOn(status: number, message: string): string {
   if (status === 401)
-    return 'Tollgate refuses the key of this program: it is unknown, expired or revoked. Ask an administrator for another; trying again will not help'
+    return (
+      'Tollgate refuses the key of this program: it is unknown, expired or revoked. Ask an ' +
+      'administrator for another; trying again will not help'
+    )
   if (status === 429) return `${message}: wait a minute, then go on more slowly`
   return message
 }

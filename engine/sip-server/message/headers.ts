@@ -32,7 +32,8 @@ const compactForms: Readonly<Record<string, string>> = {
 const otherNames =
   'Accept Accept-Encoding Accept-Language Alert-Info Allow Answer-Mode Authentication-Info ' +
   'Authorization Call-Info Content-Disposition Content-ID Content-Language CSeq Date Diversion ' +
-  'Error-Info Expires Feature-Caps Flow-Timer Geolocation History-Info In-Reply-To Info-Package Join ' +
+  'Error-Info Expires Feature-Caps Flow-Timer Geolocation History-Info In-Reply-To ' +
+  'Info-Package Join ' +
   'Max-Breadth Max-Forwards MIME-Version Min-Expires Min-SE Organization P-Access-Network-Info ' +
   'P-Asserted-Identity P-Associated-URI P-Called-Party-ID P-Charging-Vector P-Early-Media ' +
   'P-Preferred-Identity P-Visited-Network-ID Path Priority Privacy Proxy-Authenticate ' +

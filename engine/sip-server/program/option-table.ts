@@ -66,7 +66,8 @@ export const optionTable = {
   // The program itself.
   file: row(
     text,
-    'configuration file; default: /etc/drachtio.conf.xml, if there is one and --listen is not given',
+    'configuration file; default: /etc/drachtio.conf.xml, if there is one and --listen is ' +
+      'not given',
     { option: 'file', short: 'f', value: 'FILE', environment: ['DRACHTIO_CONFIG_FILE_PATH'] },
   ),
   noConfig: row(flag, 'no configuration file is read', { option: 'noconfig' }),

@@ -111,7 +111,8 @@ export const carrierNoun: Noun<Carrier> = {
       'auth.expires': 'Empty: 3600.',
       payer: '',
       customer:
-        'Its wallet is charged. None: calls from it are refused, unless the setting UNKNOWN_CALLER allows them.',
+        'Its wallet is charged. None: calls from it are refused, unless the setting ' +
+        'UNKNOWN_CALLER allows them.',
       inbound_set: 'None: the inbound routes decide.',
       rate_plan:
         'What the carrier charges: for the margin, and for routes to the cheapest carrier.',

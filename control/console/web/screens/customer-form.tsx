@@ -57,7 +57,8 @@ export const customerNoun = (): Noun<Customer> => ({
   scope: 'customers',
   about: '',
   effect:
-    'Its numbers and its wallet are gone. A customer with calls or payments cannot be deleted: set “May call” off instead.',
+    'Its numbers and its wallet are gone. A customer with calls or payments cannot be ' +
+    'deleted: set “May call” off instead.',
   nameOf: ({ name }) => name,
   uses: [
     use('/pbx/extensions/details', 'extension', 'extension'),

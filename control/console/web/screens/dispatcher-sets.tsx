@@ -19,7 +19,8 @@ const noun: Noun<DispatcherSet> = {
   many: 'Dispatcher sets',
   scope: 'dispatcher',
   about:
-    'A set is a group of PBX nodes, or other SIP servers, that take the same calls. Carriers and inbound routes send calls to a set.',
+    'A set is a group of PBX nodes, or other SIP servers, that take the same calls. ' +
+    'Carriers and inbound routes send calls to a set.',
   effect: 'Its nodes get no new calls. Calls in progress go on.',
   nameOf: ({ endpoint_name }) => endpoint_name,
   uses: [

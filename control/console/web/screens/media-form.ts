@@ -12,7 +12,8 @@ export const mediaForm = {
   },
   hints: {
     media:
-      'Whether sound passes a relay. The stronger wish of the two parties counts. It needs the setting RTPENGINE.',
+      'Whether sound passes a relay. The stronger wish of the two parties counts. It needs ' +
+      'the setting RTPENGINE.',
     codecs: 'One a line, the preferred one first. Empty: all.',
     strip_headers: 'One a line. They are not sent to it.',
   },

@@ -20,7 +20,8 @@ const plan: Noun<RatePlan> = {
   many: 'Rate plans',
   scope: 'rates',
   about:
-    'A rate plan is a list of prices in one currency. The plan of a customer says what its calls cost; the plan of a carrier says what the carrier charges.',
+    'A rate plan is a list of prices in one currency. The plan of a customer says what its ' +
+    'calls cost; the plan of a carrier says what the carrier charges.',
   effect: 'All its rates are deleted, too. It cannot be undone.',
   nameOf: ({ name }) => name,
   uses: [

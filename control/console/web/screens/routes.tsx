@@ -26,7 +26,8 @@ const outbound: Noun<OutboundRoute> = {
   many: 'Outbound routes',
   scope: 'routes',
   about:
-    'A call to a number goes over the routes with the longest matching prefix: first the one with the lowest priority; if its carrier fails, the next one.',
+    'A call to a number goes over the routes with the longest matching prefix: first the ' +
+    'one with the lowest priority; if its carrier fails, the next one.',
   effect: 'Calls to its prefix take other routes, or are refused if there is none.',
   nameOf: ({ name }) => name,
   columns: [
@@ -55,7 +56,9 @@ const outbound: Noun<OutboundRoute> = {
     },
     hints: {
       prefix: 'The start of the called number, without +. Empty: every number.',
-      mode: 'Routes to the cheapest carrier are tried in the order of the prices in the rate plans of their carriers.',
+      mode:
+        'Routes to the cheapest carrier are tried in the order of the prices in the rate ' +
+        'plans of their carriers.',
       carrier: '',
       customer: 'None: the calls of all customers.',
       weight: 'Among routes of the same priority, a higher weight gets more calls.',
@@ -87,7 +90,8 @@ const inbound: Noun<InboundRoute> = {
   many: 'Inbound routes',
   scope: 'routes',
   about:
-    'A call from a carrier goes to the target of the first route that matches: the lowest priority first, then the longest prefix.',
+    'A call from a carrier goes to the target of the first route that matches: the lowest ' +
+    'priority first, then the longest prefix.',
   effect: 'Its calls go to other routes, or are refused if there is none.',
   nameOf: ({ name }) => name,
   columns: [

@@ -49,7 +49,8 @@ export const steps: readonly Step[] = [
     title: 'Add a PBX node',
     action: 'Add the node',
     about:
-      'A PBX or another SIP server that takes the calls. If you have none yet, run this beside Tollgate; it answers every call:',
+      'A PBX or another SIP server that takes the calls. If you have none yet, run this ' +
+      'beside Tollgate; it answers every call:',
     command: 'npx tollgate test-pbx',
     screen: 'nodes',
     fields: [
@@ -101,7 +102,8 @@ export const steps: readonly Step[] = [
     title: 'Make the first call',
     action: 'Call',
     about:
-      'Tollgate calls in the name of the customer, and hangs up five seconds after the answer. The call is routed, charged and recorded like any other.',
+      'Tollgate calls in the name of the customer, and hangs up five seconds after the ' +
+      'answer. The call is routed, charged and recorded like any other.',
     fields: [
       {
         name: 'from',

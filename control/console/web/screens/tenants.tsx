@@ -17,7 +17,8 @@ const noun: Noun<Tenant> = {
   many: 'Tenants',
   scope: 'tenants',
   about:
-    'A tenant is an organisation with its own phones, customers and users, which see nothing of other tenants. Its phones register with one of its SIP domains.',
+    'A tenant is an organisation with its own phones, customers and users, which see ' +
+    'nothing of other tenants. Its phones register with one of its SIP domains.',
   effect: 'Its domains and numbers are free for others. It cannot be undone.',
   nameOf: ({ slug }) => slug,
   uses: [
@@ -58,7 +59,8 @@ const noun: Noun<Tenant> = {
       name: 'Empty: the short name.',
       domains: 'One a line, such as acme.example. Phones register with it.',
       numbers:
-        'One a line: numbers, or the start of a block of numbers. The tenant may route calls to them.',
+        'One a line: numbers, or the start of a block of numbers. The tenant may route ' +
+        'calls to them.',
     },
     words: mediaForm.words,
   },

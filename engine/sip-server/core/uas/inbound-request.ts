@@ -407,7 +407,8 @@ export const unavailable = (seconds: number): Refusal => ({
  */
 const understood: ReadonlySet<string> = new Set(
   (
-    '100rel timer replaces norefersub path outbound gruu from-change histinfo privacy tdialog join ' +
+    '100rel timer replaces norefersub path outbound gruu from-change histinfo privacy ' +
+    'tdialog join ' +
     'eventlist answermode resource-priority geolocation siprec record-aware'
   ).split(' '),
 )
