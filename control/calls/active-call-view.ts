@@ -1,6 +1,6 @@
 /** A live call as the API shows it: the five fields of SPECIFICATION.md §2.5 first. */
 import type { Tariff } from '../../schema/journal/call-journal.ts'
-import { billedSeconds } from '../../schema/call-record.ts'
+import { billedSeconds } from '../../schema/records/call-record.ts'
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
 import type { ActiveCall } from '../../schema/contracts/calls.ts'
 import type { NodeState } from '../../schema/contracts/engine.ts'

@@ -2,7 +2,7 @@
  * Helpers for rows: search conditions, children of their parents, and writes in one transaction.
  */
 import { type AliasableExpression, type RawBuilder, type SelectQueryBuilder, sql } from 'kysely'
-import type { Store, Tables } from '../../schema/open.ts'
+import type { Store, Tables } from '../../schema/sqlite/open.ts'
 import { all, first, transaction } from '../../schema/sql/query.ts'
 import { failureOf, type Unique } from '../../schema/sql/failure.ts'
 import { ApiError } from './api-error.ts'

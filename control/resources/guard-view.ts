@@ -9,7 +9,7 @@ import {
   guardPeriods,
   guardScopes,
 } from '../../schema/contracts/limits.ts'
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/sqlite/open.ts'
 import { type ExitCodes, normalPrefix, readPrefix } from '../../schema/rules/numbers.ts'
 import { all, first, readApart } from '../../schema/sql/query.ts'
 import type { RequestScope } from '../auth/tenants.ts'

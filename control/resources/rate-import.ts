@@ -4,7 +4,7 @@
 import type { RequestScope } from '../auth/tenants.ts'
 import { refuseUncounted } from './braked.ts'
 import { fromFlag, moneyToDecimal } from '../../schema/columns.ts'
-import type { Tables } from '../../schema/open.ts'
+import type { Tables } from '../../schema/sqlite/open.ts'
 import { execute, first } from '../../schema/sql/query.ts'
 import { ApiError, type ErrorDetail } from '../http/api-error.ts'
 import { problemsOf } from '../http/validate.ts'

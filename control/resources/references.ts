@@ -1,6 +1,6 @@
 /** Resolves references between resources by id or by name, in REST bodies and in seed files. */
 import { type RequestScope } from '../auth/tenants.ts'
-import type { Store, Tables } from '../../schema/open.ts'
+import type { Store, Tables } from '../../schema/sqlite/open.ts'
 import { all, first } from '../../schema/sql/query.ts'
 import { didYouMean } from '../../schema/rules/names.ts'
 import { ApiError, badRequest } from '../http/api-error.ts'

@@ -3,7 +3,7 @@
  * makes them true.
  */
 import type { OpenCall } from '../../schema/journal/call-journal.ts'
-import { bothDirections, type CallRecord, worstOf } from '../../schema/call-record.ts'
+import { bothDirections, type CallRecord, worstOf } from '../../schema/records/call-record.ts'
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
 import type { AuthorizationRequest, MoneyMove } from '../../schema/contracts/charging.ts'
 import { denialText, storedDenialText } from '../../schema/contracts/denials.ts'

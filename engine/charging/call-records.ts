@@ -18,7 +18,7 @@ import type { CallQuality } from '../../schema/contracts/field-values.ts'
 import type { OutgoingEvent } from '../../schema/contracts/engine.ts'
 import type { CallJournal } from '../../schema/journal/journal.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
-import type { CallRecord } from '../../schema/call-record.ts'
+import type { CallRecord } from '../../schema/records/call-record.ts'
 import type { CallStore } from './call-store.ts'
 import type { EndedCall, StoredCall } from './settlement/batch.ts'
 

@@ -8,11 +8,11 @@ import {
   databaseId,
   JournalMark,
 } from '../../schema/journal/journal-file.ts'
-import { migrate } from '../../schema/migrate.ts'
+import { migrate } from '../../schema/migrations/migrate.ts'
 import { OnlyNode } from '../../schema/nodes/heartbeat.ts'
-import { openDatabase, type LocalStore } from '../../schema/open.ts'
-import { brokenClaims } from '../../schema/ownership.ts'
-import { saveLostDatabase } from '../../schema/storage/copy.ts'
+import { openDatabase, type LocalStore } from '../../schema/sqlite/open.ts'
+import { brokenClaims } from '../../schema/rules/ownership.ts'
+import { saveLostDatabase } from '../../schema/sqlite/copy.ts'
 import { StorageWatch } from '../../schema/storage/storage-watch.ts'
 import { lockForServing } from '../serving-lock.ts'
 import { nodeNameOf, nodeUrlOf } from './node-place.ts'

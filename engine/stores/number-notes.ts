@@ -4,7 +4,7 @@
  */
 import { sql } from 'kysely'
 import type { Log } from '../../schema/contracts/log.ts'
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/sqlite/open.ts'
 import {
   exitCodeOf,
   type ExitCodes,

@@ -4,8 +4,8 @@
  */
 import type { Cancel, Schedule } from '../clock.ts'
 import type { Log } from '../contracts/log.ts'
-import type { LocalStore } from '../open.ts'
-import type { ServerNotices } from '../postgres/notices.ts'
+import type { LocalStore } from '../sqlite/open.ts'
+import type { ServerNotices } from './server-notices.ts'
 
 /** Tables whose rows processes keep in memory. */
 export const topics = [

@@ -1,5 +1,5 @@
 /** Live calls, calls that ended a moment ago, and what the API may do to calls. */
-import type { CallRecord } from '../call-record.ts'
+import type { CallRecord } from '../records/call-record.ts'
 import type { Direction } from './field-values.ts'
 import type { SpyMode, SpySide } from '../rules/media.ts'
 

@@ -4,7 +4,7 @@
  * process, `engine/charging/external/` over HTTP. Every expected outcome of a network or a wallet
  * is a value: nothing here throws.
  */
-import type { CallRecord, MoneyLack } from '../call-record.ts'
+import type { CallRecord, MoneyLack } from '../records/call-record.ts'
 import type { ChangedPayers } from '../changes/changes.ts'
 import type { CallQuality, EntryKind } from './field-values.ts'
 import type { Brake } from './limits.ts'

@@ -2,7 +2,7 @@
  * The records of the journal of calls (schema/journal/), as they are written and as the next start
  * reads them.
  */
-import type { CallRecord } from '../call-record.ts'
+import type { CallRecord } from '../records/call-record.ts'
 
 /** The fields of a call record that are known at the answer. */
 export type OpenCall = Omit<

@@ -19,10 +19,10 @@ import {
 } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { crc32 } from 'node:zlib'
-import { sync } from '../storage/copy.ts'
+import { sync } from '../sqlite/copy.ts'
 import type { Log } from '../contracts/log.ts'
 import { JOURNAL_OPEN } from './call-journal.ts'
-import type { LocalStore, Store } from '../open.ts'
+import type { LocalStore, Store } from '../sqlite/open.ts'
 import { execute, first } from '../sql/query.ts'
 
 export interface JournalFile {

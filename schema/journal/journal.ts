@@ -13,7 +13,7 @@ import {
   type SavedState,
   type Tariff,
 } from './call-journal.ts'
-import type { CallRecord } from '../call-record.ts'
+import type { CallRecord } from '../records/call-record.ts'
 import type { Boot, Schedule } from '../clock.ts'
 import type { Log } from '../contracts/log.ts'
 import {

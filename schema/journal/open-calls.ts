@@ -10,7 +10,7 @@ import type {
   SavedState,
   Tariff,
 } from './call-journal.ts'
-import type { CallRecord } from '../call-record.ts'
+import type { CallRecord } from '../records/call-record.ts'
 import { checked, type LineBuffer, textOf } from './journal-file.ts'
 import type { Boot } from '../clock.ts'
 

@@ -9,11 +9,11 @@ import {
   replaceWithNoncontingentExpression,
 } from 'kysely'
 import pg from 'pg'
-import type { Database } from '../database.ts'
+import type { Database } from '../tables/database.ts'
 import { type Migration, migrations, newestVersion } from '../migrations/index.ts'
 import { servingNodes } from '../nodes/node-registry.ts'
-import type { Store } from '../open.ts'
-import { migratePostgres, type PostgresReport, versionOf } from '../migrate.ts'
+import type { Store } from '../sqlite/open.ts'
+import { migratePostgres, type PostgresReport, versionOf } from '../migrations/migrate.ts'
 import { urlsOf } from '../net/servers.ts'
 import { openServerSecrets, type ServerKey } from '../secrets/secrets.ts'
 import {

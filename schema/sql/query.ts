@@ -2,8 +2,8 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Compilable, type Expression, type Kysely, type RawBuilder, sql } from 'kysely'
-import type { Database } from '../database.ts'
-import type { Store } from '../open.ts'
+import type { Database } from '../tables/database.ts'
+import type { Store } from '../sqlite/open.ts'
 import { type PreparedStatement, type SqlValue, type Statements, toSqlValue } from './statements.ts'
 
 type Queried = Pick<Store, 'statements'>

@@ -9,7 +9,7 @@ import { followForCharging, followForEngine } from '../../engine/follow-changes.
 import { ExtensionDirectory } from '../../engine/registrar/extension-directory.ts'
 import { loadRouting } from '../../engine/routing/routing-store.ts'
 import { ServerChanges } from '../../schema/changes/changes.ts'
-import { ServerNotices } from '../../schema/postgres/notices.ts'
+import { ServerNotices } from '../../schema/changes/server-notices.ts'
 import { SLICE } from '../../schema/sql/query.ts'
 import type { SqlValue, Statements } from '../../schema/sql/statements.ts'
 import { EndingTimers } from '../support/ending-timers.ts'

@@ -7,7 +7,7 @@ import fc from 'fast-check'
 import Sqlite from 'better-sqlite3'
 import { expect } from 'vitest'
 import type { Tariff } from '../../schema/journal/call-journal.ts'
-import { storeOn, type Store } from '../../schema/open.ts'
+import { storeOn, type Store } from '../../schema/sqlite/open.ts'
 import { costMicros } from '../../engine/charging/pricing/price.ts'
 import {
   addCustomer,

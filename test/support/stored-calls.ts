@@ -1,6 +1,6 @@
 /** Records of calls in any database, without an OCS. */
-import { type CallCost, type CallRecord, toColumns } from '../../schema/call-record.ts'
-import type { Store } from '../../schema/open.ts'
+import { type CallCost, type CallRecord, toColumns } from '../../schema/records/call-record.ts'
+import type { Store } from '../../schema/sqlite/open.ts'
 import { execute } from '../../schema/sql/query.ts'
 
 export async function storeCall(store: Store, record: CallRecord, cost: CallCost): Promise<void> {

@@ -3,7 +3,7 @@
  */
 import type { Insertable, Selectable } from 'kysely'
 import { timeToText } from '../../../schema/columns.ts'
-import type { Store } from '../../../schema/open.ts'
+import type { Store } from '../../../schema/sqlite/open.ts'
 import { all, execute, first, readApart } from '../../../schema/sql/query.ts'
 import type { ChangeProposalTable, ProposalState } from '../../../schema/tables/changes.ts'
 import type { Json } from '../../changes/kinds.ts'

@@ -1,5 +1,5 @@
 /** May this call start, and may it go on? Decides in memory; every answer is a value. */
-import type { MoneyLack } from '../../../schema/call-record.ts'
+import type { MoneyLack } from '../../../schema/records/call-record.ts'
 import { moneyToDecimal } from '../../../schema/columns.ts'
 import type {
   AuthorizationRequest,

@@ -2,7 +2,7 @@
 import { Buckets } from '../../../schema/buckets.ts'
 import { exactSum, fromFlag } from '../../../schema/columns.ts'
 import { OneAtATime } from '../../../schema/one-at-a-time.ts'
-import type { Store } from '../../../schema/open.ts'
+import type { Store } from '../../../schema/sqlite/open.ts'
 import { all, inSlices, slicesOf, SLICE } from '../../../schema/sql/query.ts'
 import { Customer, type SharedWith, startOfDay, type Terms } from './customer.ts'
 import type { ChangedPayers } from '../../../schema/changes/changes.ts'

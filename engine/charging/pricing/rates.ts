@@ -4,7 +4,7 @@
 import type { Selectable } from 'kysely'
 import { fromFlag } from '../../../schema/columns.ts'
 import { OneAtATime } from '../../../schema/one-at-a-time.ts'
-import type { Store } from '../../../schema/open.ts'
+import type { Store } from '../../../schema/sqlite/open.ts'
 import { all } from '../../../schema/sql/query.ts'
 import type { RateTable as RateColumns } from '../../../schema/tables/tenants.ts'
 import { grantLength } from './price.ts'

@@ -1,5 +1,5 @@
 import { exactSum, moneyToDecimal } from '../../../schema/columns.ts'
-import type { Store } from '../../../schema/open.ts'
+import type { Store } from '../../../schema/sqlite/open.ts'
 import { all } from '../../../schema/sql/query.ts'
 import type { CommandContext } from '../command.ts'
 

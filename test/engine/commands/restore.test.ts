@@ -14,7 +14,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { runCommandLine } from '../../../engine/commands/index.ts'
 import { lockForServing } from '../../../engine/serving-lock.ts'
 import { JournalMark } from '../../../schema/journal/journal-file.ts'
-import { openDatabase } from '../../../schema/open.ts'
+import { openDatabase } from '../../../schema/sqlite/open.ts'
 import { fakeWorld } from './fake-world.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 

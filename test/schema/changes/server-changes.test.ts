@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { topics, type Details, type Topic, ServerChanges } from '../../../schema/changes/changes.ts'
-import { ServerNotices } from '../../../schema/postgres/notices.ts'
+import { ServerNotices } from '../../../schema/changes/server-notices.ts'
 import { PostgresStatements } from '../../../schema/sql/postgres-statements.ts'
 import { freshDatabase, hasPostgres } from '../../support/postgres.ts'
 import { eventually } from '../../support/waiting.ts'

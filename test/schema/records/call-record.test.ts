@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { worstOf } from '../../schema/call-record.ts'
+import { worstOf } from '../../../schema/records/call-record.ts'
 
 const caller = {
   mos: 4.4,

@@ -21,19 +21,19 @@ import {
 import { basename, dirname, join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { Kysely, SqliteDialect } from 'kysely'
-import type { Database } from './database.ts'
-import { newestVersion } from './migrations/index.ts'
+import type { Database } from '../tables/database.ts'
+import { newestVersion } from '../migrations/index.ts'
 import {
   APPLICATION_ID,
   asRefusal,
   DatabaseRefused,
   refuseNewer,
   unreleased,
-} from './sql/failure.ts'
-import { LocalSecrets, type Secrets } from './secrets/secrets.ts'
-import { SqliteStatements } from './sql/sqlite-statements.ts'
-import type { Statements } from './sql/statements.ts'
-import { Storage } from './storage/storage.ts'
+} from '../sql/failure.ts'
+import { LocalSecrets, type Secrets } from '../secrets/secrets.ts'
+import { SqliteStatements } from '../sql/sqlite-statements.ts'
+import type { Statements } from '../sql/statements.ts'
+import { Storage } from '../storage/storage.ts'
 import { tmpdir } from 'node:os'
 
 /** A database of either kind, as the engine and the API use it. */

@@ -5,8 +5,8 @@
  */
 import { isIP } from 'node:net'
 import { sql } from 'kysely'
-import { fromFlag } from './columns.ts'
-import { parseAddress } from './net/ip-address.ts'
+import { fromFlag } from '../columns.ts'
+import { parseAddress } from '../net/ip-address.ts'
 import {
   isSameSource,
   type Location,
@@ -14,10 +14,10 @@ import {
   overlap,
   type Place,
   sipTarget,
-} from './net/sip-target.ts'
-import type { Store } from './open.ts'
-import type { CarrierGateway } from './rules/gateways.ts'
-import { all } from './sql/query.ts'
+} from '../net/sip-target.ts'
+import type { Store } from '../sqlite/open.ts'
+import type { CarrierGateway } from './gateways.ts'
+import { all } from '../sql/query.ts'
 
 /** A destination of calls, and possibly a source. */
 export interface Claim extends Place {

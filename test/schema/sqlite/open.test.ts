@@ -11,11 +11,11 @@ import {
 import { dirname, join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { expect, test } from 'vitest'
-import { lockForServing } from '../../engine/serving-lock.ts'
-import { migrate } from '../../schema/migrate.ts'
-import { closeFolderOf, createFolderOf, openDatabase } from '../../schema/open.ts'
-import { DatabaseRefused } from '../../schema/sql/failure.ts'
-import { temporaryFolder } from '../support/temporary-folder.ts'
+import { lockForServing } from '../../../engine/serving-lock.ts'
+import { migrate } from '../../../schema/migrations/migrate.ts'
+import { closeFolderOf, createFolderOf, openDatabase } from '../../../schema/sqlite/open.ts'
+import { DatabaseRefused } from '../../../schema/sql/failure.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
 
 const folder = temporaryFolder()
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { brokenClaims } from '../../schema/ownership.ts'
-import { openResources } from '../support/resources.ts'
-import { runSql } from '../support/stored.ts'
+import { brokenClaims } from '../../../schema/rules/ownership.ts'
+import { openResources } from '../../support/resources.ts'
+import { runSql } from '../../support/stored.ts'
 
 /** Two tenants, and what the platform has written for them before there were rules. */
 async function world() {

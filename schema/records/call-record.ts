@@ -3,7 +3,7 @@
  * read.
  */
 import { sql } from 'kysely'
-import { toFlag } from './columns.ts'
+import { toFlag } from '../columns.ts'
 import type {
   CallQuality,
   Direction,
@@ -11,10 +11,10 @@ import type {
   HangupParty,
   MosSource,
   StreamQuality,
-} from './contracts/field-values.ts'
-import type { Store } from './open.ts'
-import { first, prepare } from './sql/query.ts'
-import type { CdrTable, RefusedCallsTable } from './tables/calls.ts'
+} from '../contracts/field-values.ts'
+import type { Store } from '../sqlite/open.ts'
+import { first, prepare } from '../sql/query.ts'
+import type { CdrTable, RefusedCallsTable } from '../tables/calls.ts'
 
 /**
  * One destination that was tried. Times in milliseconds UTC; status 0 when there was no response.

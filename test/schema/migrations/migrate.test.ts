@@ -3,11 +3,11 @@ import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { migrate, migratePostgres } from '../../schema/migrate.ts'
-import { migrations } from '../../schema/migrations/index.ts'
-import { PostgresStatements } from '../../schema/sql/postgres-statements.ts'
-import { freshDatabase, hasPostgres } from '../support/postgres.ts'
-import { temporaryFolder } from '../support/temporary-folder.ts'
+import { migrate, migratePostgres } from '../../../schema/migrations/migrate.ts'
+import { migrations } from '../../../schema/migrations/index.ts'
+import { PostgresStatements } from '../../../schema/sql/postgres-statements.ts'
+import { freshDatabase, hasPostgres } from '../../support/postgres.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
 
 const folder = temporaryFolder()
 const first = { version: 1, name: 'one', sql: 'CREATE TABLE one (a TEXT) STRICT;' }

@@ -6,7 +6,7 @@ import { closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { JOURNAL_OPEN } from '../journal/call-journal.ts'
-import type { LocalStore } from '../open.ts'
+import type { LocalStore } from './open.ts'
 
 /** An interrupted copy never looks complete. Writers continue meanwhile. */
 export function copyDatabase({ sqlite }: { readonly sqlite: Sqlite.Database }, file: string): void {

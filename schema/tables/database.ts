@@ -3,14 +3,14 @@
  * milliseconds UTC (`…_at`, `…_stamp`), money is integer micro-units (`…_micros`), booleans are
  * 0 or 1, JSON is text. `migrations/` creates exactly these tables.
  */
-import type { AccessTables } from './tables/access.ts'
-import type { CallTables } from './tables/calls.ts'
-import type { ChangeTables } from './tables/changes.ts'
-import type { MoneyTables } from './tables/money.ts'
-import type { RoutingTables } from './tables/routing.ts'
-import type { TenantTables } from './tables/tenants.ts'
+import type { AccessTables } from './access.ts'
+import type { CallTables } from './calls.ts'
+import type { ChangeTables } from './changes.ts'
+import type { MoneyTables } from './money.ts'
+import type { RoutingTables } from './routing.ts'
+import type { TenantTables } from './tenants.ts'
 import type { Generated } from 'kysely'
-import type { Defaulted } from './columns.ts'
+import type { Defaulted } from '../columns.ts'
 
 export interface Database
   extends AccessTables, CallTables, ChangeTables, MoneyTables, RoutingTables, TenantTables {

@@ -5,16 +5,16 @@
 import { createHash } from 'node:crypto'
 import { closeSync, openSync } from 'node:fs'
 import Sqlite from 'better-sqlite3'
-import { forPostgres, type Migration, migrations, newestVersion } from './migrations/index.ts'
+import { forPostgres, type Migration, migrations, newestVersion } from './index.ts'
 import {
   APPLICATION_ID,
   asRefusal,
   DatabaseRefused,
   refuseNewer,
   unreleased,
-} from './sql/failure.ts'
-import type { PostgresStatements } from './sql/postgres-statements.ts'
-import type { LocalStore, Store } from './open.ts'
+} from '../sql/failure.ts'
+import type { PostgresStatements } from '../sql/postgres-statements.ts'
+import type { LocalStore, Store } from '../sqlite/open.ts'
 
 export interface PostgresReport {
   readonly from: number
