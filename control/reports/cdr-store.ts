@@ -4,7 +4,7 @@
  */
 import { type Selectable, type SelectQueryBuilder, sql } from 'kysely'
 import type { Database } from '../../schema/tables/database.ts'
-import type { Store } from '../../schema/sqlite/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { all, first, rawRows } from '../../schema/sql/query.ts'
 import type { Principal } from '../auth/principal.ts'
 import { type CdrMatch, matches } from './cdr-match.ts'

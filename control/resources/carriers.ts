@@ -20,7 +20,7 @@ import type { EnginePort } from '../../schema/contracts/engine.ts'
 import { gatewayClaim } from '../../schema/rules/ownership.ts'
 import { isAmbiguous } from '../../schema/rules/gateways.ts'
 import { maxNumberRules, maxRuleLength, numberRuleProblem } from '../../schema/rules/numbers.ts'
-import type { Store } from '../../schema/sqlite/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { all, execute, first } from '../../schema/sql/query.ts'
 import { ApiError, type ErrorDetail } from '../http/api-error.ts'
 import {

@@ -6,7 +6,7 @@ import { type ExpressionBuilder, type Selectable, sql } from 'kysely'
 import type { Database } from '../../schema/tables/database.ts'
 import type { WebhookDeliveryTable, WebhookEventTable } from '../../schema/tables/changes.ts'
 import { timeToText } from '../../schema/columns.ts'
-import type { Store } from '../../schema/sqlite/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import {
   all,
   type Claim,

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { join, parse } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { Log } from '../../schema/contracts/log.ts'
-import type { LocalStore } from '../../schema/sqlite/open.ts'
+import type { LocalStore } from '../../schema/storage/store.ts'
 import { copyDatabase, timeName } from '../../schema/sqlite/copy.ts'
 import type { BackupOrder } from './backup-worker.ts'
 

@@ -7,9 +7,9 @@
  * of a call, and they are made again before this process answers anyone.
  */
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
-import type { CallRecord } from '../../schema/records/call-record.ts'
+import type { CallRecord, DialledCall, OpenCall } from '../../schema/contracts/call-record.ts'
 import type { Fenced } from '../../schema/contracts/nodes.ts'
-import type { ChangedPayers } from '../../schema/changes/changes.ts'
+import type { ChangedPayers } from '../../schema/contracts/changed-rows.ts'
 import { wrongBalancesIn } from '../../schema/migrations/migrate.ts'
 import type { Schedule } from '../../schema/clock.ts'
 import type {
@@ -32,14 +32,15 @@ import type {
   ReportAnswer,
   RevokedCall,
   Verdict,
+  ExitCodes,
 } from '../../schema/contracts/charging.ts'
 import type { Brake, Shares } from '../../schema/contracts/limits.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import type { EventSink } from '../../schema/contracts/engine.ts'
-import type { DialledCall, OpenCall, SavedState } from '../../schema/journal/call-journal.ts'
+import type { SavedState } from '../../schema/journal/call-journal.ts'
 import type { CallJournal } from '../../schema/journal/journal.ts'
-import type { Store } from '../../schema/sqlite/open.ts'
-import { type ExitCodes, international } from '../../schema/rules/numbers.ts'
+import type { Store } from '../../schema/storage/store.ts'
+import { international } from '../../schema/rules/numbers.ts'
 import { NodeShares, type ShareMembers, walletShares } from '../shares/node-shares.ts'
 import { AccountingEvents } from './accounting-events.ts'
 import type { Books } from './authorization/authorize.ts'

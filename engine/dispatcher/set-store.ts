@@ -2,7 +2,7 @@
 import type { Selectable } from 'kysely'
 import { fromFlag } from '../../schema/columns.ts'
 import type { Database } from '../../schema/tables/database.ts'
-import type { Store } from '../../schema/sqlite/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { all, execute } from '../../schema/sql/query.ts'
 import { mediaRulesOf } from '../../schema/rules/media.ts'
 import { isAlgorithmCode } from './algorithms.ts'

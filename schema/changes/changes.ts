@@ -4,7 +4,7 @@
  */
 import type { Cancel, Schedule } from '../clock.ts'
 import type { Log } from '../contracts/log.ts'
-import type { LocalStore } from '../sqlite/open.ts'
+import type { LocalStore } from '../storage/store.ts'
 import type { ServerNotices } from './server-notices.ts'
 
 /** Tables whose rows processes keep in memory. */
@@ -73,18 +73,6 @@ export interface Changes {
   /** Does not report what was committed since: a thread of this process has, and nobody else. */
   passOver(): void
 }
-
-/** Rows that were written or removed, by which memory follows the database. */
-export interface ChangedRows<Kind extends string> {
-  readonly of: Kind
-  readonly ids: readonly number[]
-}
-
-export type ChangedRouting = ChangedRows<
-  'tenant' | 'carrier' | 'outbound_route' | 'inbound_route' | 'agent' | 'dispatcher_set'
->
-
-export type ChangedPayers = ChangedRows<'customer' | 'extension' | 'tenant'>
 
 export interface FollowersDeps {
   readonly schedule: Schedule

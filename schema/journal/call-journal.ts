@@ -2,36 +2,8 @@
  * The records of the journal of calls (schema/journal/), as they are written and as the next start
  * reads them.
  */
-import type { CallRecord } from '../records/call-record.ts'
-
-/** The fields of a call record that are known at the answer. */
-export type OpenCall = Omit<
-  CallRecord,
-  | 'answeredAt'
-  | 'endedAt'
-  | 'billsec'
-  | 'disposition'
-  | 'sipCode'
-  | 'hangupCause'
-  | 'hangupBy'
-  | 'isRecovered'
-> & { readonly answeredAt: number }
-
-/** A call before its answer. */
-export type DialledCall = Omit<OpenCall, 'answeredAt'>
-
-/** The price at the start of a call: later changes of the rate do not affect the call. */
-export interface Tariff {
-  readonly prefix: string
-  readonly currency: string
-  readonly connectFeeMicros: number
-  readonly firstIncrementSeconds: number
-  readonly firstRatePerMinuteMicros: number
-  readonly incrementSeconds: number
-  readonly ratePerMinuteMicros: number
-  /** Decimals to which a price is rounded up, 0 to 6. */
-  readonly decimals: number
-}
+import type { CallRecord, OpenCall, DialledCall } from '../contracts/call-record.ts'
+import type { Tariff } from '../contracts/charging.ts'
 
 /** Decisions at the end of a call. */
 export interface EndTerms {

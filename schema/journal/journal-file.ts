@@ -19,11 +19,11 @@ import {
 } from 'node:fs'
 import { basename, dirname } from 'node:path'
 import { crc32 } from 'node:zlib'
-import { sync } from '../sqlite/copy.ts'
+import { sync } from '../storage/sync.ts'
 import type { Log } from '../contracts/log.ts'
 import { JOURNAL_OPEN } from './call-journal.ts'
-import type { LocalStore, Store } from '../sqlite/open.ts'
-import { execute, first } from '../sql/query.ts'
+import type { LocalStore } from '../storage/store.ts'
+import { execute, first, type Tables } from '../sql/query.ts'
 
 export interface JournalFile {
   /** Returns the lines of earlier runs, oldest first. */
@@ -426,8 +426,6 @@ export class MemoryFile implements JournalFile {
 
 // ---- the mark in the database ------------------------------------------------------------
 
-type Readable = Pick<Store, 'db' | 'statements'>
-
 export interface JournalFilesId {
   /** The start of the names of the files. */
   readonly path: string
@@ -439,11 +437,11 @@ export interface JournalFilesId {
  * files.
  */
 export class JournalMark {
-  readonly #store: Readable
+  readonly #store: Tables
   readonly #name: string
 
   /** @param node absent: the database is a file, and has one process. */
-  constructor(store: Readable, node?: string) {
+  constructor(store: Tables, node?: string) {
     this.#store = store
     this.#name = node === undefined ? JOURNAL_OPEN : `${JOURNAL_OPEN} ${node}`
   }
@@ -503,7 +501,7 @@ export const databaseId = ({ sqlite }: Pick<LocalStore, 'sqlite'>): string =>
   String(sqlite.prepare("SELECT value FROM setting WHERE name = 'database_id'").pluck().get())
 
 /** The same for a database of either kind. */
-export async function databaseIdOf(store: Pick<Store, 'statements' | 'db'>): Promise<string> {
+export async function databaseIdOf(store: Tables): Promise<string> {
   const query = store.db.selectFrom('setting').select('value').where('name', '=', 'database_id')
   return (await first(store, query))?.value ?? ''
 }

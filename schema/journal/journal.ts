@@ -4,16 +4,14 @@
  * It is a file, because a caller waits for the line of the answer (D130). Lines that come while one
  * write goes on are the next one.
  */
+import type { DialledCall, OpenCall, CallRecord } from '../contracts/call-record.ts'
 import {
-  type DialledCall,
   type EndTerms,
   JOURNAL_WAIT_MS,
   type JournalEntry,
-  type OpenCall,
   type SavedState,
-  type Tariff,
 } from './call-journal.ts'
-import type { CallRecord } from '../records/call-record.ts'
+import type { Tariff } from '../contracts/charging.ts'
 import type { Boot, Schedule } from '../clock.ts'
 import type { Log } from '../contracts/log.ts'
 import {

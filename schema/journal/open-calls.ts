@@ -3,14 +3,12 @@ import { ReleasingMap } from '../../engine/sip-server/message/index.ts'
 import type {
   JournalEntry,
   RestorableState,
-  DialledCall,
   EndTerms,
-  OpenCall,
   SavedGrant,
   SavedState,
-  Tariff,
 } from './call-journal.ts'
-import type { CallRecord } from '../records/call-record.ts'
+import type { DialledCall, OpenCall, CallRecord } from '../contracts/call-record.ts'
+import type { Tariff } from '../contracts/charging.ts'
 import { checked, type LineBuffer, textOf } from './journal-file.ts'
 import type { Boot } from '../clock.ts'
 

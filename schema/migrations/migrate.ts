@@ -14,7 +14,8 @@ import {
   unreleased,
 } from '../sql/failure.ts'
 import type { PostgresStatements } from '../sql/postgres-statements.ts'
-import type { LocalStore, Store } from '../sqlite/open.ts'
+import type { LocalStore } from '../storage/store.ts'
+import type { Tables } from '../sql/query.ts'
 
 export interface PostgresReport {
   readonly from: number
@@ -306,7 +307,7 @@ const wrongBalances = (store: Pick<LocalStore, 'sqlite'>): string[] =>
 /** The same on any database. */
 export async function wrongBalancesIn({
   statements,
-}: Pick<Store, 'statements'>): Promise<string[]> {
+}: Pick<Tables, 'statements'>): Promise<string[]> {
   return (await statements.prepare<WrongBalance>(wrongBalance).all([])).map(describeBalance)
 }
 

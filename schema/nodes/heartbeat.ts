@@ -16,7 +16,7 @@ import { CLOCK_OF_NODE, HEARTBEAT_TTL_MS } from './node-registry.ts'
 import { CLOCK_TOLERANCE_MS, type ServerClock } from './server-clock.ts'
 import type { ServerNotices } from '../changes/server-notices.ts'
 import type { Storage } from '../storage/storage.ts'
-import type { NodeTable } from '../tables/database.ts'
+import type { NodeTable } from '../tables/installation.ts'
 
 export interface HeartbeatDeps {
   readonly identity: NodeIdentity

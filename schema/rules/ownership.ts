@@ -15,9 +15,8 @@ import {
   type Place,
   sipTarget,
 } from '../net/sip-target.ts'
-import type { Store } from '../sqlite/open.ts'
-import type { CarrierGateway } from './gateways.ts'
-import { all } from '../sql/query.ts'
+import type { CarrierGateway } from '../contracts/gateways.ts'
+import { all, type Tables } from '../sql/query.ts'
 
 /** A destination of calls, and possibly a source. */
 export interface Claim extends Place {
@@ -28,8 +27,6 @@ export interface Claim extends Place {
   /** The peer authenticates with user and password, so its addresses may be shared. */
   readonly hasCredentials: boolean
 }
-
-type Queried = Pick<Store, 'statements' | 'db'>
 
 export interface StoredClaim extends Claim {
   readonly id: number
@@ -90,7 +87,7 @@ export function nodeClaim(node: NodeParts): Claim {
 }
 
 /** Returns the claims of all gateways and nodes: carriers first, older rows first. */
-export async function storedClaims(store: Queried): Promise<StoredClaim[]> {
+export async function storedClaims(store: Tables): Promise<StoredClaim[]> {
   const { db } = store
   const gateways = db
     .selectFrom('carrier_gateway as gateway')
@@ -130,7 +127,7 @@ const limit = 20
  * Returns one line per row of a tenant that claims an address of another owner, and so does not get
  * it.
  */
-export async function brokenClaims(store: Queried): Promise<string[]> {
+export async function brokenClaims(store: Tables): Promise<string[]> {
   return [
     ...(await lostSources(store)),
     ...(await foreignDomains(store)),
@@ -138,7 +135,7 @@ export async function brokenClaims(store: Queried): Promise<string[]> {
   ].slice(0, limit)
 }
 
-async function lostSources(store: Queried): Promise<string[]> {
+async function lostSources(store: Tables): Promise<string[]> {
   const sources = (await storedClaims(store)).filter(({ isSource }) => isSource)
   return sources
     .filter(({ tenantId }) => tenantId !== null)
@@ -160,7 +157,7 @@ const isBefore = (other: StoredClaim, own: StoredClaim): boolean =>
 const titleOf = ({ kind, name, host }: StoredClaim): string =>
   `${kind} ${host} of ${kind === 'gateway' ? 'carrier' : 'set'} ${JSON.stringify(name)}`
 
-async function foreignDomains(store: Queried): Promise<string[]> {
+async function foreignDomains(store: Tables): Promise<string[]> {
   const routes = store.db
     .selectFrom('inbound_route')
     .leftJoin('tenant_domain', 'tenant_domain.domain', 'inbound_route.domain')
@@ -180,7 +177,7 @@ async function foreignDomains(store: Queried): Promise<string[]> {
   )
 }
 
-async function foreignNumbers(store: Queried): Promise<string[]> {
+async function foreignNumbers(store: Tables): Promise<string[]> {
   const owned = await all(store, store.db.selectFrom('tenant_number').selectAll())
   const routes = store.db
     .selectFrom('inbound_route')
@@ -206,7 +203,7 @@ async function foreignNumbers(store: Queried): Promise<string[]> {
  * this owner whose network may contain it. `gatewayNamedBy` finds the one that the URI names.
  */
 export async function carrierGatewaysAt(
-  store: Store,
+  store: Tables,
   uris: readonly string[],
   tenantId: number | null,
 ): Promise<CarrierGateway[]> {

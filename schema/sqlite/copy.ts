@@ -2,11 +2,12 @@
  * Makes a consistent copy of a database, which gets its name only when it is complete and on the
  * disk.
  */
-import { closeSync, fsyncSync, openSync, renameSync, rmSync } from 'node:fs'
+import { closeSync, openSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { JOURNAL_OPEN } from '../journal/call-journal.ts'
-import type { LocalStore } from './open.ts'
+import type { LocalStore } from '../storage/store.ts'
+import { sync } from '../storage/sync.ts'
 
 /** An interrupted copy never looks complete. Writers continue meanwhile. */
 export function copyDatabase({ sqlite }: { readonly sqlite: Sqlite.Database }, file: string): void {
@@ -36,16 +37,6 @@ function forgetJournal(file: string): void {
     if (!isEmpty) copy.prepare('DELETE FROM setting WHERE name = ?').run(JOURNAL_OPEN)
   } finally {
     copy.close()
-  }
-}
-
-/** Returns when a file, or a folder with its names, is on the disk. */
-export function sync(path: string): void {
-  const file = openSync(path, 'r')
-  try {
-    fsyncSync(file)
-  } finally {
-    closeSync(file)
   }
 }
 

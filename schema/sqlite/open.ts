@@ -30,37 +30,11 @@ import {
   refuseNewer,
   unreleased,
 } from '../sql/failure.ts'
-import { LocalSecrets, type Secrets } from '../secrets/secrets.ts'
+import { LocalSecrets } from '../secrets/secrets.ts'
 import { SqliteStatements } from '../sql/sqlite-statements.ts'
-import type { Statements } from '../sql/statements.ts'
 import { Storage } from '../storage/storage.ts'
 import { tmpdir } from 'node:os'
-
-/** A database of either kind, as the engine and the API use it. */
-export interface Store {
-  /** Runs statements. */
-  readonly statements: Statements
-  /** Builds and types queries; does not run them. */
-  readonly db: Kysely<Database>
-  /** Encrypts the texts that must not be stored in clear. */
-  readonly secrets: Secrets
-  /** Whether writes succeed. */
-  readonly storage: Storage
-}
-
-/** What queries need of a store. */
-export type Tables = Pick<Store, 'statements' | 'db'>
-
-/** An SQLite database in this process. */
-export interface LocalStore extends Store {
-  /** The only handle of the process. */
-  readonly sqlite: Sqlite.Database
-  readonly secrets: LocalSecrets
-  close(): void
-}
-
-/** A store with the SQLite handle, if it has one. */
-export type MaybeLocal = Pick<Store, 'statements'> & Partial<Pick<LocalStore, 'sqlite'>>
+import type { LocalStore } from '../storage/store.ts'
 
 export interface OpenOptions {
   /** How long a statement waits for another process's write lock. Milliseconds, 0 or more. */

@@ -4,7 +4,7 @@
  */
 import { existsSync, realpathSync, statSync } from 'node:fs'
 import type { Schedule } from '../clock.ts'
-import type { LocalStore } from '../sqlite/open.ts'
+import type { LocalStore } from './store.ts'
 import { runEach, WriteQueue } from './write-queue.ts'
 import { POLL_MS, FailureTimer, type StorageProblem } from './storage.ts'
 

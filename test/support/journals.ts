@@ -3,7 +3,7 @@ import { CallJournal } from '../../schema/journal/journal.ts'
 import type { Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import { MemoryFile } from '../../schema/journal/journal-file.ts'
-import type { LocalStore, Store } from '../../schema/sqlite/open.ts'
+import type { LocalStore, Store } from '../../schema/storage/store.ts'
 
 const ofMemory = new WeakMap<object, MemoryFile>()
 const byPath = new Map<string, MemoryFile>()

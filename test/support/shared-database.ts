@@ -1,6 +1,7 @@
 /** A database on a server that several processes share: each `open` is one of them. */
 import { onTestFinished } from 'vitest'
-import { type Store, openDatabase } from '../../schema/sqlite/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
+import { openDatabase } from '../../schema/sqlite/open.ts'
 import { migrate } from '../../schema/migrations/migrate.ts'
 import { openStore, type ServerStore } from '../../schema/postgres/open.ts'
 import { freshDatabase, hasPostgres } from './postgres.ts'

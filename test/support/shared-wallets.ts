@@ -8,14 +8,14 @@ import { onTestFinished } from 'vitest'
 import type { CustomerTable } from '../../schema/tables/tenants.ts'
 import { MemoryFile } from '../../schema/journal/journal-file.ts'
 import { CallJournal } from '../../schema/journal/journal.ts'
-import type { Store } from '../../schema/sqlite/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { openStore } from '../../schema/postgres/open.ts'
 import { all } from '../../schema/sql/query.ts'
 import { Ocs } from '../../engine/charging/ocs.ts'
 import type { NodeIdentity } from '../../schema/contracts/nodes.ts'
 import { limitShares, NodeShares, type ShareMembers } from '../../engine/shares/node-shares.ts'
 import type { EventSink } from '../../schema/contracts/engine.ts'
-import type { CallRecord } from '../../schema/records/call-record.ts'
+import type { CallRecord } from '../../schema/contracts/call-record.ts'
 import {
   addCustomer,
   addPlan,

@@ -2,7 +2,7 @@
  * The state of all live calls as plain values: any part of it can be written as JSON and read back.
  * Only the modules of this folder write it; all others see it as `Readonly`.
  */
-import type { Attempt as AttemptRecord, CallRecord } from '../../../schema/records/call-record.ts'
+import type { Attempt as AttemptRecord, CallRecord } from '../../../schema/contracts/call-record.ts'
 import type { CallState, CallTransfer } from '../../../schema/contracts/calls.ts'
 import type { Account, Verdict } from '../../../schema/contracts/charging.ts'
 import type { AttemptState, CallPhase, ExchangeState, LegState, TransferState } from './tables.ts'

@@ -1,10 +1,11 @@
 /** Converts a call to its record. */
-import type { DialledCall, OpenCall } from '../../../schema/journal/call-journal.ts'
 import {
+  type DialledCall,
+  type OpenCall,
   type Attempt,
   billedSeconds,
   type CallRecord,
-} from '../../../schema/records/call-record.ts'
+} from '../../../schema/contracts/call-record.ts'
 import { recordOf } from '../call-machine/dialing.ts'
 import type { LiveCall } from '../call-machine/state.ts'
 import { type End, denialTextOf, summarize } from './end-reason.ts'

@@ -1,5 +1,5 @@
 /** The records of calls that a crash interrupted. */
-import { billedSeconds, type CallRecord } from '../../../schema/records/call-record.ts'
+import { billedSeconds, type CallRecord } from '../../../schema/contracts/call-record.ts'
 import type { CutCall, UnansweredCall } from '../../../schema/journal/call-journal.ts'
 
 /** It ended at its last heartbeat and lasted at least a second. */

@@ -3,7 +3,7 @@
  * commit.
  */
 import type { EndTerms } from '../../../schema/journal/call-journal.ts'
-import type { CallRecord } from '../../../schema/records/call-record.ts'
+import type { CallRecord } from '../../../schema/contracts/call-record.ts'
 import type { Quality, ReportAnswer } from '../../../schema/contracts/charging.ts'
 import type { Reservations } from '../authorization/reservations.ts'
 import type { CallRecords, Following } from '../call-records.ts'

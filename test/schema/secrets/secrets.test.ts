@@ -2,7 +2,8 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from '
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { migrate } from '../../../schema/migrations/migrate.ts'
-import { openDatabase, type OpenOptions, type LocalStore } from '../../../schema/sqlite/open.ts'
+import { openDatabase, type OpenOptions } from '../../../schema/sqlite/open.ts'
+import type { LocalStore } from '../../../schema/storage/store.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
 const folder = temporaryFolder()

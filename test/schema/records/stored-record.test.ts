@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { worstOf } from '../../../schema/records/call-record.ts'
+import { worstOf } from '../../../schema/records/stored-record.ts'
 
 const caller = {
   mos: 4.4,
