@@ -54,7 +54,7 @@ const map: Readonly<Record<string, Rule>> = {
   // An application of its own: it knows the server by its protocol alone.
   'engine/sip-server/example': { folders: [], packages: /^drachtio-srf$/ },
   // The sans-IO layers look downwards only, and at no package: no socket, timer, clock or random.
-  'engine/sip-server/message': { folders: sipBasics, packages: /^(node:buffer|sip-status)$/ },
+  'engine/sip-server/message': { folders: [], packages: /^(node:buffer|sip-status)$/ },
   'engine/sip-server/transaction': {
     folders: [...sipBasics, ...sipServer('message')],
     packages: /^$/,

@@ -13,9 +13,8 @@ import {
   type HopQuestion,
   type HopTarget,
   type Listener,
-  type Protocol,
 } from '../flow.ts'
-import { byteLength, detachString, type SipMessage } from '../message/message.ts'
+import { type Protocol, byteLength, detachString, type SipMessage } from '../message/message.ts'
 import { hostPort, parseUri } from '../message/fields.ts'
 import { isNoHost } from '../message/no-host.ts'
 import type { Identifiers } from './transactions.ts'

@@ -1,5 +1,6 @@
 /** The addresses of a host name: RFC 3263 §4, NAPTR → SRV → A and AAAA. */
-import { defaultPort, type HopQuestion, type HopTarget, isInward, type Protocol } from '../flow.ts'
+import { defaultPort, type HopQuestion, type HopTarget, isInward } from '../flow.ts'
+import type { Protocol } from '../message/message.ts'
 
 /** Addresses of one next hop that are tried. */
 const maxTargets = 16
