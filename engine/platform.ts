@@ -16,7 +16,7 @@ import { openRateImports, type RateImports } from '../control/resources/rate-imp
 import { type ControlServer, startControl } from '../control/server.ts'
 import { LOOP_RESOLUTION_MS } from '../control/observe/telemetry/telemetry.ts'
 import { Webhooks } from '../control/webhooks/webhooks.ts'
-import type { CallJournal } from '../schema/journal/journal.ts'
+import type { CallJournal } from '../schema/journal/call-journal.ts'
 import type { Boot, Clocks, Schedule } from '../schema/clock.ts'
 import type { Log } from '../schema/contracts/log.ts'
 import type { Changes } from '../schema/changes/changes.ts'

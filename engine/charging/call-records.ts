@@ -9,7 +9,7 @@ import type {
   EndTerms,
   JournalEntry,
   SavedState,
-} from '../../schema/journal/call-journal.ts'
+} from '../../schema/journal/journal-entries.ts'
 import type {
   Tariff,
   RecoveredCalls,
@@ -19,7 +19,7 @@ import type {
 import type { Cancel, Schedule } from '../../schema/clock.ts'
 import type { CallQuality } from '../../schema/contracts/field-values.ts'
 import type { OutgoingEvent } from '../../schema/contracts/engine.ts'
-import type { CallJournal } from '../../schema/journal/journal.ts'
+import type { CallJournal } from '../../schema/journal/call-journal.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import type { CallStore } from './call-store.ts'
 import type { EndedCall, StoredCall } from './settlement/batch.ts'

@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs'
-import { JOURNAL_OPEN } from '../../schema/journal/call-journal.ts'
+import { JOURNAL_OPEN } from '../../schema/journal/journal-entries.ts'
 import { journalFiles } from '../../schema/journal/journal-file.ts'
 import { migratePostgres, findDamage } from '../../schema/migrations/migrate.ts'
 import { moveToServer } from '../../schema/postgres/move.ts'

@@ -10,7 +10,8 @@ import { type Command, type CommandContext, WrongUsage } from './command.ts'
 import { refuseServer } from './with-store.ts'
 import { sql, type SqlBool } from 'kysely'
 import { all, execute, transaction } from '../../schema/sql/query.ts'
-import { KEY_MARK, sealedPrefix } from '../../schema/secrets/key.ts'
+import { KEY_MARK } from '../../schema/secrets/key.ts'
+import { sealedPrefix } from '../../schema/secrets/secret-box.ts'
 
 export const secretsReset: Command = {
   name: 'secrets reset',

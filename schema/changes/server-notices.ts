@@ -6,7 +6,7 @@
 import pg from 'pg'
 import type { Cancel, Schedule } from '../clock.ts'
 import type { Log } from '../contracts/log.ts'
-import { Hosts } from '../net/servers.ts'
+import { Hosts } from '../net/hosts.ts'
 
 export interface NoticesDeps {
   readonly url: string

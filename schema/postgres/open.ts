@@ -15,7 +15,7 @@ import { servingNodes } from '../nodes/node-registry.ts'
 import type { Tables } from '../sql/query.ts'
 import type { Store } from '../storage/store.ts'
 import { migratePostgres, type PostgresReport, versionOf } from '../migrations/migrate.ts'
-import { urlsOf } from '../net/servers.ts'
+import { urlsOf } from '../net/hosts.ts'
 import { openServerSecrets, type ServerKey } from '../secrets/secrets.ts'
 import {
   DatabaseUnavailable,

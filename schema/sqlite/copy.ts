@@ -5,7 +5,7 @@
 import { closeSync, openSync, renameSync, rmSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Sqlite from 'better-sqlite3'
-import { JOURNAL_OPEN } from '../journal/call-journal.ts'
+import { JOURNAL_OPEN } from '../journal/journal-entries.ts'
 import type { LocalStore } from '../storage/store.ts'
 import { sync } from '../storage/sync.ts'
 

@@ -30,7 +30,7 @@ import {
   refuseNewer,
   unreleased,
 } from '../sql/failure.ts'
-import { LocalSecrets } from '../secrets/secrets.ts'
+import { LocalSecrets } from '../secrets/local-secrets.ts'
 import { SqliteStatements } from '../sql/sqlite-statements.ts'
 import { Storage } from '../storage/storage.ts'
 import { tmpdir } from 'node:os'

@@ -1,6 +1,7 @@
 /** An open database as the engine and the API use it. */
 import type Sqlite from 'better-sqlite3'
-import type { LocalSecrets, Secrets } from '../secrets/secrets.ts'
+import type { LocalSecrets } from '../secrets/local-secrets.ts'
+import type { Secrets } from '../secrets/secrets.ts'
 import type { Tables } from '../sql/query.ts'
 import type { Storage } from './storage.ts'
 

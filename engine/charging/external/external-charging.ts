@@ -3,10 +3,10 @@
  * restarts.
  */
 import type { DialledCall, OpenCall, CallRecord } from '../../../schema/contracts/call-record.ts'
-import type { JournalEntry } from '../../../schema/journal/call-journal.ts'
+import type { JournalEntry } from '../../../schema/journal/journal-entries.ts'
 import type { Schedule } from '../../../schema/clock.ts'
 import { recoveredRecord, unansweredRecord } from '../settlement/left-calls.ts'
-import type { CallJournal } from '../../../schema/journal/journal.ts'
+import type { CallJournal } from '../../../schema/journal/call-journal.ts'
 import type { Store } from '../../../schema/storage/store.ts'
 import { runEach, WriteQueue } from '../../../schema/storage/write-queue.ts'
 import { AccountingEvents } from '../accounting-events.ts'

@@ -1,5 +1,5 @@
 /** What an ended call costs, and who pays. */
-import type { JournalEntry } from '../../../schema/journal/call-journal.ts'
+import type { JournalEntry } from '../../../schema/journal/journal-entries.ts'
 import type { Tariff } from '../../../schema/contracts/charging.ts'
 import type { CallRecord } from '../../../schema/contracts/call-record.ts'
 import { recoveredRecord, unansweredRecord } from './left-calls.ts'

@@ -2,7 +2,7 @@
 import { afterEach, describe, expect, test } from 'vitest'
 import { Guard } from '../../../engine/guard/guard.ts'
 import { SharedBans } from '../../../engine/guard/shared-bans.ts'
-import { ServerChanges } from '../../../schema/changes/changes.ts'
+import { ServerChanges } from '../../../schema/changes/server-changes.ts'
 import { openStore } from '../../../schema/postgres/open.ts'
 import { ServerNotices } from '../../../schema/changes/server-notices.ts'
 import { freshDatabase, hasPostgres } from '../../support/postgres.ts'

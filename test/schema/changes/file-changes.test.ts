@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { FileChanges } from '../../../schema/changes/changes.ts'
+import { FileChanges } from '../../../schema/changes/file-changes.ts'
 import { openDatabase } from '../../../schema/sqlite/open.ts'
 import type { LocalStore } from '../../../schema/storage/store.ts'
 import { ManualTime } from '../../support/manual-time.ts'

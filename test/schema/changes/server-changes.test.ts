@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { topics, type Details, type Topic, ServerChanges } from '../../../schema/changes/changes.ts'
+import { topics, type Details, type Topic } from '../../../schema/changes/changes.ts'
+import { ServerChanges } from '../../../schema/changes/server-changes.ts'
 import { ServerNotices } from '../../../schema/changes/server-notices.ts'
 import { PostgresStatements } from '../../../schema/sql/postgres-statements.ts'
 import { freshDatabase, hasPostgres } from '../../support/postgres.ts'

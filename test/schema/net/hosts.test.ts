@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Hosts, urlsOf } from '../../../schema/net/servers.ts'
+import { Hosts, urlsOf } from '../../../schema/net/hosts.ts'
 
 const two = 'postgres://u:p%2Cq@one:5432,two:5433/tollgate?target_session_attrs=read-write'
 

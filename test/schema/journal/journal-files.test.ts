@@ -1,7 +1,8 @@
 import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { checked, JournalFiles } from '../../../schema/journal/journal-file.ts'
+import { checked } from '../../../schema/journal/line-buffer.ts'
+import { JournalFiles } from '../../../schema/journal/journal-files.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
 const folder = temporaryFolder()
