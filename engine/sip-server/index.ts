@@ -8,7 +8,7 @@ export type {
   TokenRequest,
   TokenVerdict,
 } from './options.ts'
-export type { InProcessClient, InProcessLink } from './clients/client.ts'
+export type { InProcessClient, InProcessLink } from './clients/in-process.ts'
 export type { Machine } from './machine.ts'
 export type { Load } from './overload.ts'
 export type { Flow, Listener } from './flow.ts'

@@ -17,7 +17,7 @@ import {
 import { type Protocol, byteLength, detachString, type SipMessage } from '../message/message.ts'
 import { hostPort, parseUri } from '../message/fields.ts'
 import { isNoHost } from '../message/no-host.ts'
-import type { Identifiers } from './transactions.ts'
+import type { Identifiers } from './identifiers.ts'
 import type { Outbox } from './outbox.ts'
 import type { Target } from './proxy/forwarded-text.ts'
 import type { RegistrationFlows } from './registration-flows.ts'

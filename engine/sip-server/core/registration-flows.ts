@@ -6,7 +6,7 @@ import type { AppMessage } from '../application.ts'
 import { isReliable, type Flow } from '../flow.ts'
 import type { Protocol, SipMessage } from '../message/message.ts'
 import { type NameAddr, parseNameAddr, parseUri, sameUri } from '../message/fields.ts'
-import type { Deadline, Deadlines, TimerTarget } from '../transaction/machine.ts'
+import type { Deadline, Deadlines, TimerTarget } from '../transaction/deadlines.ts'
 
 /** A connection that phones have registered over. */
 interface Connection {
