@@ -8,10 +8,11 @@ export type {
   TokenRequest,
   TokenVerdict,
 } from './options.ts'
-export type { InProcessClient, InProcessLink } from './clients/client.ts'
+export type { InProcessClient, InProcessLink } from './clients/in-process.ts'
 export type { Machine } from './machine.ts'
 export type { Load } from './overload.ts'
-export type { Flow, Listener, Protocol } from './flow.ts'
+export type { Flow, Listener } from './flow.ts'
+export type { Protocol } from './message/message.ts'
 export { Credentials } from './transport/credentials.ts'
 export { CertificateError, ListenError, OptionError } from './errors.ts'
 export { programHelp, runProgram, type ProgramWorld } from './program/program.ts'

@@ -4,13 +4,13 @@
 import { performance } from 'node:perf_hooks'
 import type { Application, ApplicationLink, SavedDialogs } from './application.ts'
 import { Capture } from './capture/capture.ts'
+import { Clients } from './clients/clients.ts'
 import {
-  Clients,
   connectApplication,
   connectInProcess,
   type InProcessClient,
   type InProcessLink,
-} from './clients/client.ts'
+} from './clients/in-process.ts'
 import { Dialer } from './clients/dialer.ts'
 import { AdminListener, type AdminOptions } from './clients/listener.ts'
 import { SipCore } from './core/core.ts'

@@ -5,7 +5,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import { checked } from '../../schema/journal/journal-file.ts'
+import { checked } from '../../schema/journal/line-buffer.ts'
 import { cents, paying, seedFor } from '../sipp/call-case.ts'
 import {
   agreeing,

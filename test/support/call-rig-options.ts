@@ -1,5 +1,5 @@
 /** What a rig of call control is started with. */
-import type { OpenCall } from '../../schema/journal/call-journal.ts'
+import type { OpenCall } from '../../schema/contracts/call-record.ts'
 import type { Schedule } from '../../schema/clock.ts'
 import type { OtherNodes } from '../../engine/call/transfer/other-nodes.ts'
 import type { ActiveCalls } from '../../engine/call/active-calls.ts'

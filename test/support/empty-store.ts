@@ -4,8 +4,9 @@
  */
 import { existsSync, writeFileSync } from 'node:fs'
 import Sqlite from 'better-sqlite3'
-import { migrate } from '../../schema/migrate.ts'
-import { openDatabase, storeOn, type LocalStore } from '../../schema/open.ts'
+import { migrate } from '../../schema/migrations/migrate.ts'
+import { openDatabase, storeOn } from '../../schema/sqlite/open.ts'
+import type { LocalStore } from '../../schema/storage/store.ts'
 
 /**
  * In memory, or a file at `path`, as `migrate` would make it at `now`. A file that is there is

@@ -1,6 +1,6 @@
 /** Spend guards as they are stored. */
 import type { Insertable } from 'kysely'
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { execute } from '../../schema/sql/query.ts'
 import { start } from './books.ts'
 import type { SpendGuardTable } from '../../schema/tables/money.ts'

@@ -9,7 +9,7 @@ import {
 import { rollUp } from '../../control/reports/roll-up.ts'
 import { type Summary, summaryOf } from '../../control/reports/summary.ts'
 import type { SummaryRequest } from '../../control/reports/summarize.ts'
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { execute } from '../../schema/sql/query.ts'
 import type { CdrTable } from '../../schema/tables/calls.ts'
 

@@ -12,7 +12,7 @@ import type { OtherNodeCandidate } from '../dialing/outgoing-invite.ts'
 import { sourceOf } from '../inbound/admission.ts'
 import type { SipRequest } from '../signalling.ts'
 import { TRANSFER_TOKEN } from '../sip-headers.ts'
-import { SecretBox } from '../../../schema/secrets/key.ts'
+import { SecretBox } from '../../../schema/secrets/secret-box.ts'
 
 export interface OtherNodesDeps {
   /** The name of this node. */

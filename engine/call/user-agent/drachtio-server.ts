@@ -17,7 +17,7 @@ import type {
   MessageFlow,
 } from '../../sip-server/application.ts'
 import { parseAppMessage, reasonPhrase, type SipMessage } from '../../sip-server/message/index.ts'
-import type { Schedule } from '../deadlines.ts'
+import type { Schedule } from '../../../schema/clock.ts'
 import { messageOf } from './requests.ts'
 import type { ServerAddress } from './server-link.ts'
 

@@ -1,6 +1,6 @@
 /** The dispatcher's OPTIONS, sent by call control. */
 import type { ProbeResult, SendProbe } from '../../dispatcher/prober.ts'
-import type { Schedule } from '../deadlines.ts'
+import type { Schedule } from '../../../schema/clock.ts'
 import type { RequestEnd, UserAgent } from './user-agent.ts'
 import { escapeUser, formatNameAddr, parseAppMessage } from '../../sip-server/message/index.ts'
 import type { SendRegister } from '../../trunks/carrier-registration.ts'

@@ -33,7 +33,7 @@ import {
   type RequestListener,
   type RequestParts,
 } from './requests.ts'
-import type { Schedule } from '../deadlines.ts'
+import type { Schedule } from '../../../schema/clock.ts'
 import { createSocket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
 

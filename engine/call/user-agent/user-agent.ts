@@ -4,7 +4,7 @@
  * listener before the next message.
  */
 import type { Log } from '../../../schema/contracts/log.ts'
-import type { Schedule } from '../deadlines.ts'
+import type { Schedule } from '../../../schema/clock.ts'
 import type {
   Answer,
   Credentials,

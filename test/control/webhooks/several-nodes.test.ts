@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { SendResult } from '../../../control/webhooks/sender.ts'
 import type { OutgoingEvent } from '../../../schema/contracts/engine.ts'
-import type { Store } from '../../../schema/open.ts'
+import type { Store } from '../../../schema/storage/store.ts'
 import { all, transaction } from '../../../schema/sql/query.ts'
 import { start } from '../../support/books.ts'
 import { deferred } from '../../support/deferred.ts'

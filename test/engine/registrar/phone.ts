@@ -5,7 +5,7 @@ import {
   type RegistrarDeps,
   Registrar,
 } from '../../../engine/registrar/registrar.ts'
-import type { Store } from '../../../schema/open.ts'
+import type { Store } from '../../../schema/storage/store.ts'
 import { execute, insert } from '../../../schema/sql/query.ts'
 import { localDatabase } from '../../support/shared-database.ts'
 import { isOnPostgres } from '../../support/on-sqlite.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { GatewayGuard } from '../../../engine/routing/gateway-guard.ts'
-import type { CarrierGateway, Sender } from '../../../schema/rules/gateways.ts'
+import type { CarrierGateway, Sender } from '../../../schema/contracts/gateways.ts'
 import { gatewayNames, gatewayUri } from '../../../engine/routing/routing-records.ts'
 
 const gateway = (fields: Partial<CarrierGateway>): CarrierGateway => ({

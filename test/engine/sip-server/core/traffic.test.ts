@@ -1,6 +1,6 @@
 /** What is counted, and what those hear who keep records (wire/README.md §3.1). */
 import { expect, test } from 'vitest'
-import type { Histogram } from '../../../../engine/sip-server/core/traffic.ts'
+import type { Histogram } from '../../../../engine/sip-server/core/histogram.ts'
 import { answered, invited, respond, acknowledge } from '../../../support/caller.ts'
 import { callee, requestOf, responseOf, sdp, VirtualServer } from '../../../support/sip-core.ts'
 import { answer, calleeSdp, invite } from '../../../support/callee.ts'

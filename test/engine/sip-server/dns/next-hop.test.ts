@@ -1,14 +1,13 @@
 /** RFC 3263 §4.1 and §4.2: which records are asked, what they mean, and how long they are known. */
 import { expect, test } from 'vitest'
-import {
-  type NaptrRecord,
-  NextHopResolver,
-  type SrvRecord,
-  srvOrder,
-  CachedDns,
-  type Dns,
-  type DnsAnswer,
-} from '../../../../engine/sip-server/dns/next-hop.ts'
+import type {
+  NaptrRecord,
+  SrvRecord,
+  Dns,
+  DnsAnswer,
+} from '../../../../engine/sip-server/dns/dns.ts'
+import { NextHopResolver, srvOrder } from '../../../../engine/sip-server/dns/next-hop.ts'
+import { CachedDns } from '../../../../engine/sip-server/dns/cached-dns.ts'
 import type { HopQuestion, HopTarget } from '../../../../engine/sip-server/flow.ts'
 import { seededRandom } from '../../../support/seeded-random.ts'
 

@@ -5,16 +5,10 @@
 import { describe, expect, test } from 'vitest'
 import fc from 'fast-check'
 import { inviteClient, nonInviteClient } from '../../../../engine/sip-server/transaction/client.ts'
-import {
-  inviteServer,
-  nonInviteServer,
-  RetransmitCache,
-} from '../../../../engine/sip-server/transaction/server.ts'
-import {
-  type Table,
-  Deadlines,
-  type Deadline,
-} from '../../../../engine/sip-server/transaction/machine.ts'
+import { inviteServer, nonInviteServer } from '../../../../engine/sip-server/transaction/server.ts'
+import { RetransmitCache } from '../../../../engine/sip-server/transaction/retransmit-cache.ts'
+import type { Table } from '../../../../engine/sip-server/transaction/machine.ts'
+import { Deadlines, type Deadline } from '../../../../engine/sip-server/transaction/deadlines.ts'
 
 const machines: [string, Table<string, string, string>, string][] = [
   ['INVITE client', inviteClient, 'calling'],
