@@ -79,7 +79,7 @@ const threads = await build({
   // Its binary is a package of its own for each system.
   external: ['@node-rs/argon2'],
 })
-const [launcher, program, library, client, consoleFiles] = await Promise.all([
+const [launcher, program, library, consoleFiles] = await Promise.all([
   // An old Node must be able to run it, to report that it is too old.
   build({
     ...common,
@@ -95,19 +95,12 @@ const [launcher, program, library, client, consoleFiles] = await Promise.all([
   }),
   // A file of its own, which few need.
   build({ ...forNode, entryPoints: ['drachtio-srf'] }),
-  build({
-    ...common,
-    entryPoints: { 'client/index': 'control/client/index.ts' },
-    platform: 'neutral',
-    target: 'es2022',
-    sourcemap: false,
-  }),
   buildConsole('dist/console'),
 ])
 
 /** Files of dist/ of this build. What names others comes after them. */
 const current = new Set()
-for (const { path, contents } of [threads, library, client].flatMap((each) => each.outputFiles))
+for (const { path, contents } of [threads, library].flatMap((each) => each.outputFiles))
   install(path, contents)
 for (const name of ['swagger-ui.css', 'swagger-ui-bundle.js'])
   install(`dist/docs/${name}`, readFileSync(`${folderOf('swagger-ui-dist')}/${name}`))

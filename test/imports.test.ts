@@ -99,6 +99,7 @@ const map: Readonly<Record<string, Rule>> = {
   control: { folders: ['schema', sipGrammar], packages: /^/ },
   // Runs in other programs and in browsers: it knows the API alone.
   'control/client': { folders: [], packages: /^$/ },
+  'control/client/build.mjs': { folders: ['test/support'], packages: /^(node:|esbuild$)/ },
   // Runs in browsers: it knows the API alone, and its types.
   'control/console/web': inBrowser(''),
   'control/console/web/api': inBrowser(),

@@ -179,7 +179,9 @@ function findMissingPeers(files) {
 }
 
 function build() {
-  const built = run('node', ['build.mjs'], { stdio: ['ignore', 'inherit', 'inherit'] })
+  const built = run('npm', ['run', '--silent', 'build'], {
+    stdio: ['ignore', 'inherit', 'inherit'],
+  })
   return built.status === 0
 }
 
