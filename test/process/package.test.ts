@@ -265,7 +265,7 @@ test('it holds what it needs, and no sources, tests or maps', () => {
 test('its metadata let npm publish it with provenance, and other systems get their binaries', () => {
   const manifest = manifestOf(installed)
   expect(manifest).not.toHaveProperty('private')
-  expect(manifest).not.toHaveProperty('devDependencies')
+  for (const name of ['devDependencies', 'scripts']) expect(manifest).not.toHaveProperty(name)
   expect(Object.keys(manifest.dependencies)).toEqual(manifest.bundleDependencies)
   expect(manifest).toMatchObject({
     publishConfig: { access: 'public', provenance: true },
