@@ -1,5 +1,5 @@
 /**
- * The text of `operations.ts` of the client library, from the OpenAPI document: a type for each
+ * The text of `control/client/operations.ts`, from the OpenAPI document: a type for each
  * schema, and the table of operations.
  */
 
