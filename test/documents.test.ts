@@ -137,6 +137,28 @@ test('every file that a comment names is there, as a path from its folder or one
   expect(wrong).toEqual([])
 })
 
+test('CONTRIBUTING.md answers where things are decided with names that stand in the files', () => {
+  const [, section = ''] = read('CONTRIBUTING.md').split('## Where is it decided?')
+  const answers =
+    section
+      .split('\n## ')[0]
+      ?.split('\n')
+      .filter((line) => line.startsWith('- ')) ?? []
+  expect(answers.length).toBeGreaterThanOrEqual(20)
+  const named = /((?:`\w+`(?:, | and )?)+) in `([\w/.-]+\.tsx?)`/g
+  const wrong = answers.flatMap((line) => {
+    const places = [...line.matchAll(named)]
+    if (places.length > 2) return [`more than two look-ups: ${line}`]
+    if (places.length === 0 && !line.endsWith(' the next section.')) return [`no name: ${line}`]
+    return places.flatMap(([, names = '', path = '']) =>
+      [...names.matchAll(/\w+/g)]
+        .filter(([name]) => name !== 'and' && !new RegExp(`\\b${name}\\b`).test(read(path)))
+        .map(([name]) => `CONTRIBUTING.md: ${name} is not in ${path}`),
+    )
+  })
+  expect(wrong).toEqual([])
+})
+
 test('each example of test/README.md is a test that is run', () => {
   const blocks = [...read('test/README.md').matchAll(/```ts\n([\s\S]*?)\n```/g)]
   expect(blocks.length).toBeGreaterThan(3)
