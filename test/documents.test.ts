@@ -1,4 +1,4 @@
-/** What sources and documents cite is there, and what documents promise is in the code. */
+/** Citations of sources and documents exist, and promises of documents are in the code. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-/** What package.json says of the product is true, and tools that read it see what runs. */
+/** The manifest is true, and tools that read it see what runs. */
 import { execFile, execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'

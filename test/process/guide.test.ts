@@ -17,7 +17,7 @@ const folder = temporaryFolder()
 const isNotTried = (block: string): boolean =>
   /^(?:git |npm |apt |docker |mkdir -p \/opt\/|npx tollgate backup |[A-Z_]+=)/.test(block)
 
-/** What the examples are refused with, because no phone is registered and no call lives. */
+/** The refusals of the examples, because no phone is registered and no call lives. */
 const expectedRefusals = ['extension_unregistered', 'not_found', 'not_found']
 
 test('every command of the guide is right', async () => {

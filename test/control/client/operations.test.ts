@@ -1,4 +1,4 @@
-/** What control/client/build.mjs writes from the API's document. */
+/** The types that control/client/build.mjs writes from the API's document. */
 import { spawnSync } from 'node:child_process'
 import { copyFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
