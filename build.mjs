@@ -1,6 +1,7 @@
 /**
- * Bundles the program into dist/, which starts four times faster than the sources, and the console into dist/console/.
- * A Tollgate that runs from this folder never notices (D321): it has files of dist/ mapped, and starts threads from it.
+ * Bundles the program into dist/, which starts four times faster than the sources, and the console
+ * into dist/console/. A Tollgate that runs from this folder never notices (D321): it has files of
+ * dist/ mapped, and starts threads from it.
  */
 import {
   mkdirSync,
@@ -39,7 +40,8 @@ const common = {
   platform: 'node',
   format: 'esm',
   sourcemap: true,
-  // A megabyte less of comments, some of them not ASCII: V8 keeps such a source as 16-bit characters.
+  // A megabyte less of comments, some of them not ASCII: V8 keeps such a source as 16-bit
+  // characters.
   minifyWhitespace: true,
   lineLimit: 160,
 }
@@ -65,7 +67,10 @@ const drachtioSrfBeside = {
     onResolve({ filter: /^drachtio-srf$/ }, () => ({ path: './drachtio-srf.js', external: true })),
 }
 
-/** Each thread needs its own file, with a hash in its name: a server starts the threads of its own build. */
+/**
+ * Each thread needs its own file, with a hash in its name: a server starts the threads of its own
+ * build.
+ */
 const threads = await build({
   ...forNode,
   entryPoints: {
@@ -114,7 +119,10 @@ for (const { path, contents } of launcher.outputFiles)
   install(path, contents, path.endsWith('.js') ? 0o755 : undefined)
 removeEarlier()
 
-/** A file that is equal stays; any other gets another inode: what has the old one mapped or open goes on with it. */
+/**
+ * A file that is equal stays; any other gets another inode: what has the old one mapped or open
+ * goes on with it.
+ */
 function install(path, contents, mode = 0o644) {
   const place = path.slice(path.lastIndexOf('dist/'))
   current.add(place)
@@ -142,8 +150,9 @@ function withThreadNames(contents) {
 }
 
 /**
- * Threads and assets of earlier builds stay for a while: for servers that run, and for pages that are open. The package
- * is without them. The time of such a file is that of the first build without it.
+ * Threads and assets of earlier builds stay for a while: for servers that run, and for pages that
+ * are open. The package is without them. The time of such a file is that of the first build without
+ * it.
  */
 function removeEarlier() {
   const day = 24 * 60 * 60 * 1_000
@@ -188,7 +197,10 @@ function folderOf(name) {
   return dirname(createRequire(import.meta.url).resolve(`${name}/package.json`))
 }
 
-/** The page, the guide, and their assets with hashes in their names, compressed once instead of for each request. */
+/**
+ * The page, the guide, and their assets with hashes in their names, compressed once instead of for
+ * each request.
+ */
 async function buildConsole(folder) {
   const { outputFiles } = await build({
     entryPoints: {
