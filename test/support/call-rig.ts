@@ -108,13 +108,13 @@ export async function startCallRig(options: CallRigOptions = {}) {
   const outcomes: [number, string][] = []
   const strangers: string[] = []
   const silent: string[] = []
-  /** What the journal has of calls that go on. */
+  /** The calls that go on, as the journal has them. */
   const saved = new Map<string, string>(after?.saved)
   const abandoned: string[] = []
   const unsafe: (() => void)[] = []
   const faults: unknown[] = []
   const warnings: unknown[] = []
-  /** What the ports answer; a test may change it at any time. */
+  /** The answers of the ports; a test may change it at any time. */
   const answers = {
     authorize: (): Promise<Verdict> => Promise.resolve(granted(60)),
     extend: (): Promise<Extension> => Promise.resolve({ kind: 'denied', code: 'limit' }),
@@ -131,7 +131,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     fullNodes: new Set<number>(),
     inbound: { kind: 'set', setId: 1 } as InboundTarget,
     caller: { kind: 'stranger' } as Caller,
-    /** By `number@domain`. */
+    /** The extensions by `number@domain`. */
     extensions: new Map<string, ExtensionRecord>(),
     contacts: new Map<string, ContactTarget[]>(),
     /** Whether the journal has taken a call that is answered. */
@@ -142,7 +142,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     /** When a record is stored. */
     stored: (): Promise<void> => Promise.resolve(),
     voicemail: undefined as string | undefined,
-    /** Of every set. */
+    /** The spy URI of every set. */
     spyUri: null as string | null,
     agent: undefined as AgentDecision | undefined,
     /** Whether a call of an unknown source gets a record. */
