@@ -1,9 +1,8 @@
-/** The dispatcher's OPTIONS, sent by call control. */
-import type { ProbeResult, SendProbe } from '../../dispatcher/prober.ts'
 import type { Schedule } from '../../../schema/clock.ts'
 import type { RequestEnd, UserAgent } from './user-agent.ts'
 import { escapeUser, formatNameAddr, parseAppMessage } from '../../sip-server/message/index.ts'
 import type { SendRegister } from '../../trunks/carrier-registration.ts'
+import type { ProbeResult, SendProbe } from '../../dispatcher/probe-loop.ts'
 
 /** The longest extension of a timeout while this process is busy. */
 const MAX_EXTRA_MS = 3_000
