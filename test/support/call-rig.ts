@@ -12,7 +12,7 @@ import { mayFollow } from '../../engine/call/dialog-way.ts'
 import { createQuality } from '../../engine/media/quality/quality.ts'
 import { Deadlines } from '../../engine/call/deadlines.ts'
 import { ALLOW } from '../../engine/call/sip-headers.ts'
-import { headersOf } from '../../engine/call/user-agent/requests.ts'
+import { headersOf } from '../../engine/call/user-agent/received-request.ts'
 import { UserAgent } from '../../engine/call/user-agent/user-agent.ts'
 import { MessageLog } from '../../engine/call/trace/trace.ts'
 import type {

@@ -1,6 +1,6 @@
 /** What the rig of call control stands on: memory or sockets, and the link to the application. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { connectToServer } from '../../engine/call/user-agent/drachtio-server.ts'
+import { connectToServer } from '../../engine/call/user-agent/drachtio/connection.ts'
 import type { OpenServer } from '../../engine/call/user-agent/user-agent.ts'
 import type { AppEvent, Application } from '../../engine/sip-server/application.ts'
 import type { Machine } from '../../engine/sip-server/index.ts'

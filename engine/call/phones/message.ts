@@ -22,7 +22,7 @@ import {
   unsupportedOptions,
 } from '../sip-headers.ts'
 import type { Answer, Headers, SipRequest } from '../signalling.ts'
-import type { ReceivedRequest } from '../user-agent/requests.ts'
+import type { ReceivedRequest } from '../user-agent/received-request.ts'
 import type { RequestEnd } from '../user-agent/user-agent.ts'
 import { innerExtension } from '../inbound/route.ts'
 import { identify, isUnproven, respondToPhone, sourceOf } from '../inbound/admission.ts'

@@ -1,7 +1,7 @@
 /** An INVITE dialog on one SIP server (RFC 3261 §12). The server handles its wire format. */
 import type { ResponseEvent, SavedDialogs } from '../../sip-server/application.ts'
 import type { Credentials, DialogIds, Headers, SipResponse } from '../signalling.ts'
-import type { RequestListener, RequestParts, ReceivedRequest } from './requests.ts'
+import type { RequestListener, RequestParts, ReceivedRequest } from './received-request.ts'
 
 /** Sends the ACK of an INVITE. */
 export type Acknowledge = (body: string | undefined) => void

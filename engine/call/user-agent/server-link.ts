@@ -32,7 +32,7 @@ import {
   type RequestLink,
   type RequestListener,
   type RequestParts,
-} from './requests.ts'
+} from './received-request.ts'
 import type { Schedule } from '../deadlines.ts'
 import { createSocket } from 'node:dgram'
 import { isIPv6 } from 'node:net'

@@ -20,7 +20,7 @@ import {
   type ReceivedRequest,
   type OutgoingRequest,
   type RequestParts,
-} from './requests.ts'
+} from './received-request.ts'
 import {
   type OnMessage,
   type RequestHandler,
@@ -31,7 +31,7 @@ import {
   SoleCheck,
   NOT_CONNECTED,
 } from './server-link.ts'
-import type { RemoteApplication } from './drachtio-server.ts'
+import type { RemoteApplication } from './drachtio/connection.ts'
 import type {
   Application,
   ApplicationLink,

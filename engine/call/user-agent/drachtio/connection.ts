@@ -7,7 +7,7 @@ import type { EventEmitter } from 'node:events'
 import { readFileSync } from 'node:fs'
 import type { Socket } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
-import type { Log } from '../../../schema/contracts/log.ts'
+import type { Log } from '../../../../schema/contracts/log.ts'
 import type {
   AppCommand,
   AppEvent,
@@ -15,11 +15,11 @@ import type {
   Application,
   ApplicationLink,
   MessageFlow,
-} from '../../sip-server/application.ts'
-import { parseAppMessage, reasonPhrase, type SipMessage } from '../../sip-server/message/index.ts'
-import type { Schedule } from '../deadlines.ts'
-import { messageOf } from './requests.ts'
-import type { ServerAddress } from './server-link.ts'
+} from '../../../sip-server/application.ts'
+import { parseAppMessage, reasonPhrase, type SipMessage } from '../../../sip-server/message/index.ts'
+import type { Schedule } from '../../deadlines.ts'
+import { messageOf } from '../received-request.ts'
+import type { ServerAddress } from '../server-link.ts'
 
 /** Call control, as it is called for each connection. */
 export interface RemoteApplication extends Application {
