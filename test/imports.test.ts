@@ -87,7 +87,7 @@ const map: Readonly<Record<string, Rule>> = {
     packages: onlyNode,
   },
   // Only a drachtio-server elsewhere is spoken to by the library.
-  'engine/call/user-agent/drachtio/connection.ts': {
+  'engine/call/user-agent/drachtio': {
     folders: ['engine/call', 'schema', sipGrammar, applications],
     packages: /^(node:|drachtio-srf$)/,
   },

@@ -1,5 +1,5 @@
 /** The door of the embedded SIP server. */
-export { createSipServer, type SipServer, type StartOptions } from './server.ts'
+export { createSipServer, type SipServer } from './server.ts'
 export type {
   DialogOfPeer,
   NewRequest,
@@ -8,11 +8,11 @@ export type {
   TokenRequest,
   TokenVerdict,
 } from './options.ts'
-export type { InProcessClient, InProcessLink } from './clients/client.ts'
+export type { InProcessClient, InProcessLink } from './clients/in-process.ts'
 export type { Machine } from './machine.ts'
 export type { Load } from './overload.ts'
 export type { Flow, Listener, Protocol } from './flow.ts'
 export { Credentials } from './transport/credentials.ts'
 export { CertificateError, ListenError, OptionError } from './errors.ts'
 export { programHelp, runProgram, type ProgramWorld } from './program/program.ts'
-export type { Application, ApplicationLink } from './application.ts'
+export type { SipPort, SipPortUser, StartOptions } from './application.ts'

@@ -2,16 +2,12 @@
  * An embedded SIP server that speaks the drachtio protocol: core, sockets and applications, joined.
  */
 import { performance } from 'node:perf_hooks'
-import type { Application, ApplicationLink, SavedDialogs } from './application.ts'
+import type { SipPort, SipService, StartOptions } from './application.ts'
 import { Capture } from './capture/capture.ts'
-import {
-  Clients,
-  connectApplication,
-  connectInProcess,
-  type InProcessClient,
-  type InProcessLink,
-} from './clients/client.ts'
+import { Clients } from './clients/client.ts'
 import { Dialer } from './clients/dialer.ts'
+import { EmbeddedPort } from './clients/embedded-port.ts'
+import { connectInProcess, type InProcessClient, type InProcessLink } from './clients/in-process.ts'
 import { AdminListener, type AdminOptions } from './clients/listener.ts'
 import { SipCore } from './core/core.ts'
 import { NextHopResolver } from './dns/next-hop.ts'
@@ -41,22 +37,6 @@ import type { BoundAddress } from './transport/listen.ts'
 import { TransportOpener } from './transport/open.ts'
 import type { Transport, TransportCallbacks } from './transport/transport.ts'
 
-export interface StartOptions {
-  /**
-   * Messages from the network wait for `release`, within bounds, so that dialogs can be restored
-   * before. Default: nothing waits.
-   */
-  readonly isHeld?: boolean
-  /**
-   * The process before this one has crashed: for 32 s its INVITEs are ended at callees that answer
-   * them, with CANCEL, or ACK and BYE, if this is true for their source. Default: such responses
-   * are dropped.
-   */
-  readonly endsOrphanedInvitesOf?: (source: Flow) => boolean
-  /** The `answers` of the process before this one. Default: none. */
-  readonly answers?: readonly string[]
-}
-
 /** @param machine instead of sockets and the real clock */
 export const createSipServer = (options: SipServerOptions, machine?: Machine): SipServer =>
   new SipServer(options, machine ?? thisMachine)
@@ -81,7 +61,7 @@ function measureLoop(): () => number {
   }
 }
 
-export class SipServer {
+export class SipServer implements SipService {
   readonly #options: SipServerOptions
   readonly #machine: Machine
   readonly #core: SipCore
@@ -296,29 +276,12 @@ export class SipServer {
     this.#driver.stop()
   }
 
-  /** Connects an application of this process; after the start. */
-  connectApplication(application: Application): ApplicationLink {
-    return connectApplication(this.#clients, application, {
-      savedDialogs: (clientId) => this.#savedDialogs(clientId),
-      ping: (target, done) =>
-        this.#driver.run('ping', (core, now) => core.ping(target, done, now)) === true,
-    })
+  /** A port for call control of this process, which opens it after the start. */
+  createPort(): SipPort {
+    return new EmbeddedPort(this.#clients, this.#driver, this.#core.saved, () => this.#listeners)
   }
 
-  #savedDialogs(clientId: number): SavedDialogs {
-    const driver = this.#driver
-    const { saved } = this.#core
-    return {
-      saveDialog: (id) => saved.saveDialog(clientId, id),
-      saveInvite: (id) => saved.saveInvite(clientId, id),
-      restoreDialog: (dialog) =>
-        driver.run('restore', (_, now) => saved.restoreDialog(clientId, dialog, now)) === true,
-      restoreInvite: (invite) =>
-        driver.run('restore', (_, now) => saved.restoreInvite(clientId, invite, now)),
-    }
-  }
-
-  /** The same for one that speaks the drachtio protocol. */
+  /** Connects an application of this process that speaks the drachtio protocol; after the start. */
   connectInProcess(client: InProcessClient): InProcessLink {
     return connectInProcess(this.#clients, client)
   }

@@ -1,7 +1,7 @@
 /**
- * This process as an application of a drachtio-server elsewhere, by drachtio-srf: commands of call
- * control become its calls, and its callbacks become events. A connection that is lost, or whose
- * server is silent, is opened again.
+ * One connection to a drachtio-server elsewhere, by drachtio-srf: what call control sends becomes
+ * calls of the library, and its callbacks become events. A connection that is lost, or whose server
+ * is silent, is opened again.
  */
 import type { EventEmitter } from 'node:events'
 import { readFileSync } from 'node:fs'
@@ -9,26 +9,59 @@ import type { Socket } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
 import type { Log } from '../../../../schema/contracts/log.ts'
 import type {
-  AppCommand,
-  AppEvent,
   AppMessage,
-  Application,
-  ApplicationLink,
   MessageFlow,
+  RequestWay,
+  SentReply,
+  SipPortEvent,
+  SipSender,
 } from '../../../sip-server/application.ts'
-import { parseAppMessage, reasonPhrase, type SipMessage } from '../../../sip-server/message/index.ts'
+import {
+  parseAppMessage,
+  reasonPhrase,
+  type SipMessage,
+} from '../../../sip-server/message/index.ts'
 import type { Schedule } from '../../deadlines.ts'
 import { messageOf } from '../received-request.ts'
-import type { ServerAddress } from '../server-link.ts'
+import {
+  type Acknowledge,
+  type Callback,
+  loadLibrary,
+  type Parts,
+  type RawMessage,
+  type ServerMessage,
+  type Srf,
+  type SrfRequest,
+  type SrfResponse,
+} from './library.ts'
 
-/** Call control, as it is called for each connection. */
-export interface RemoteApplication extends Application {
-  /** Methods of requests that it takes, in lower case. */
-  readonly verbs: readonly string[]
-  readonly onOpen: (link: ApplicationLink) => void
+/** Where a drachtio-server takes applications. */
+export interface ServerAddress {
+  readonly host: string
+  readonly port: number
+  readonly secret: string
+  /** Undefined: without TLS. */
+  readonly tls?: TlsTrust | undefined
 }
 
-export interface DrachtioOptions {
+/** Which authorities the server's certificate must be signed by. */
+interface TlsTrust {
+  /** PEM file of one authority or several; undefined: those that Node.js knows. */
+  readonly caFile: string | undefined
+}
+
+/** The user of a connection, which is called for each time that it is made. */
+export interface ConnectionUser {
+  /** Methods of requests that it takes, in lower case. */
+  readonly methods: readonly string[]
+  readonly onConnected: (version: string) => void
+  readonly onRefused: (reason: string) => void
+  readonly onEvent: (event: SipPortEvent, sender: SipSender | undefined) => void
+  /** The connection was lost, with all its dialogs. */
+  readonly onLost: () => void
+}
+
+export interface ConnectionDeps {
   readonly schedule: Schedule
   /** Milliseconds. */
   readonly now: () => number
@@ -45,122 +78,26 @@ const MAX_BUFFERED_BYTES = 16_777_216
 /** The shown length of an unreadable message. */
 const SHOWN = 80
 
-/**
- * Connects `application` to the server at `place`, until the returned `close`.
- * @throws {Error} the file of the authorities cannot be read.
- */
-export function connectToServer(
-  server: ServerAddress,
-  application: RemoteApplication,
-  options: DrachtioOptions,
-): { close(): void } {
-  const connection = new DrachtioConnection(server, application, options)
-  void loadLibrary().then((library) => library && connection.open(library))
-  return connection
-}
-
-// ---- the used part of drachtio-srf 5.0, whose own types lack most of it ----
-
-interface RawMessage {
-  /** The whole message as the server wrote it. */
-  readonly raw: string
-}
-
-interface ServerMessage extends RawMessage {
-  readonly source: 'network' | 'application'
-  readonly source_address: string
-  readonly source_port: number
-  readonly protocol: string
-  readonly stackTxnId: string
-  /** Absent on a request that has just been sent. */
-  readonly stackDialogId?: string
-}
-
-interface Parts {
-  readonly headers: Record<string, string>
-  readonly body: string
-}
-
-/** `error` is the server's reason as text, or an error of the library. */
-type Callback<T> = (error: unknown, result?: T) => void
-
-/** ACK of a final response, or PRACK of a reliable one. */
-type Acknowledge = (parts: Parts, done: Callback<RawMessage>) => void
-
-interface SrfRequest extends ServerMessage {
-  on(event: 'response', listener: (response: SrfResponse, acknowledge: Acknowledge) => void): void
-  on(event: 'update', listener: (request: SrfRequest, response: SrfResponse) => void): void
-  on(event: 'cancel', listener: (cancel: RawMessage) => void): void
-  cancel(parts: Parts, done: Callback<SrfRequest>): void
-}
-
-interface SrfResponse extends ServerMessage {
-  status: number
-  reason: string
-  readonly agent: {
-    sendResponse(response: SrfResponse, parts: Parts, done: Callback<RawMessage>): void
-  }
-  /** @throws {Error} for a status that is not in its table. */
-  send(status: number, reason: string, parts: Parts, done: Callback<RawMessage>): void
-}
-
-interface Srf extends EventEmitter {
-  /** `wp` is not documented: it gives access to the socket and to received messages. */
-  readonly app: {
-    readonly client: {
-      readonly wp: EventEmitter & { send(socket: Socket, message: string): string }
-    }
-  }
-  use(handler: (request: SrfRequest, response: SrfResponse) => void): void
-  use(verb: string, handler: () => void): void
-  connect(
-    options: Pick<ServerAddress, 'host' | 'port' | 'secret'> & {
-      readonly tls?: ConnectionOptions
-      readonly reconnect: { readonly maxAttempts: number }
-    },
-    connected: (
-      error: unknown,
-      hostPorts: string,
-      version: string | null,
-      localHostPorts: string | null,
-    ) => void,
-  ): void
-  request(
-    uri: string,
-    request: Parts & {
-      readonly method: string
-      /** The next hop; empty: the request URI decides. */
-      readonly proxy: string
-      readonly stackDialogId: string
-    },
-    done: Callback<SrfRequest>,
-  ): void
-  disconnect(): void
-}
-
-/** Processes with a server of their own never load it. */
-async function loadLibrary(): Promise<(new () => Srf) | undefined> {
-  const { default: library }: { readonly default: unknown } = await import('drachtio-srf')
-  return isSrf(library) ? library : undefined
-}
-
-const isSrf = (library: unknown): library is new () => Srf => typeof library === 'function'
-
 /** The error of drachtio-srf for a closed socket. The event `close` follows. */
 const isGone = (error: unknown): boolean =>
   error instanceof Error && 'code' in error && error.code === 'ESOCKETDESTROYED'
 
 const ignore = (): void => undefined
 
-class DrachtioConnection implements ApplicationLink {
+export class DrachtioConnection {
+  /** Ids of dialogs and transactions begin with it; empty for the only server. */
+  readonly name: string
   readonly #server: ServerAddress
   readonly #tls: ConnectionOptions | undefined
-  readonly #application: RemoteApplication
-  readonly #options: DrachtioOptions
+  readonly #user: ConnectionUser
+  readonly #deps: ConnectionDeps
   #srf: Srf | undefined
   #socket: Socket | undefined
-  /** The answer to `authenticate`, which drachtio-srf has sent. */
-  #welcome: Extract<AppEvent, { readonly kind: 'authenticated' | 'breach' }> | undefined
+  #isReady = false
+  #hostPorts: readonly string[] = []
+  #isTollgate = false
+  /** Those who wait for a reply. */
+  readonly #waiting = new Set<SipSender>()
   /** Received requests that have no final response, by transaction. */
   readonly #received = new Map<string, SrfResponse>()
   /** Sent INVITEs that can be cancelled, by transaction. */
@@ -172,13 +109,39 @@ class DrachtioConnection implements ApplicationLink {
   #cancelRetry = ignore
   #isClosed = false
 
-  constructor(server: ServerAddress, application: RemoteApplication, options: DrachtioOptions) {
+  /**
+   * Connects to the server, until `close`.
+   * @throws {Error} the file of the authorities cannot be read.
+   */
+  constructor(name: string, server: ServerAddress, user: ConnectionUser, deps: ConnectionDeps) {
     const { tls } = server
+    this.name = name
     this.#server = server
     // The authorities are read once, at the start.
     this.#tls = tls && (tls.caFile === undefined ? {} : { ca: readFileSync(tls.caFile) })
-    this.#application = application
-    this.#options = options
+    this.#user = user
+    this.#deps = deps
+    void loadLibrary().then((library) => library && this.#open(library))
+  }
+
+  /** The server has authenticated us. */
+  get isReady(): boolean {
+    return this.#isReady
+  }
+
+  /** Advertised addresses of the server. Empty before the first connection. */
+  get hostPorts(): readonly string[] {
+    return this.#hostPorts
+  }
+
+  /** The server is one of ours, in another process. */
+  get isTollgate(): boolean {
+    return this.#isTollgate
+  }
+
+  /** How many requests and responses wait for their reply. */
+  get unconfirmed(): number {
+    return this.#waiting.size
   }
 
   close(): void {
@@ -191,16 +154,17 @@ class DrachtioConnection implements ApplicationLink {
    * Each connection has its own instance of the library: no state is left over, and the reconnects
    * of the library lose TLS.
    */
-  open(Library: new () => Srf): void {
+  #open(Library: new () => Srf): void {
     if (this.#isClosed) return
     const { host, port, secret } = this.#server
     const srf = new Library()
     const tls = this.#tls && { tls: this.#tls }
     srf.use((request, response) => this.#onRequest(request, response))
-    for (const verb of this.#application.verbs) srf.use(verb, ignore)
+    for (const method of this.#user.methods) srf.use(method, ignore)
     srf.on('error', ({ message: error }: Error) => this.#onFailure(error))
-    srf.connect({ host, port, secret, ...tls, reconnect: { maxAttempts: 1 } }, (error, ...about) =>
-      this.#onAuthenticated(error, about),
+    srf.connect(
+      { host, port, secret, ...tls, reconnect: { maxAttempts: 1 } },
+      (error, hostPorts, version) => this.#onAuthenticated(error, hostPorts, version ?? ''),
     )
     this.#srf = srf
     const { wp } = srf.app.client
@@ -218,7 +182,7 @@ class DrachtioConnection implements ApplicationLink {
       stopPinging()
       this.#onClose()
       if (this.#isClosed) return
-      this.#cancelRetry = this.#options.schedule(() => this.open(Library), RETRY_MS)
+      this.#cancelRetry = this.#deps.schedule(() => this.#open(Library), RETRY_MS)
     })
   }
 
@@ -226,34 +190,25 @@ class DrachtioConnection implements ApplicationLink {
     this.#failures += 1
     // A server may be unavailable for days: only the 1st, 2nd, 4th, 8th … attempt is logged.
     if ((this.#failures & (this.#failures - 1)) === 0)
-      this.#options.log('warn', 'drachtio server unreachable', { error })
+      this.#deps.log('warn', 'drachtio server unreachable', { error })
   }
 
-  #onAuthenticated(
-    error: unknown,
-    [hostPorts, version, local]: readonly [string, string | null, string | null],
-  ): void {
-    const commandId = ''
+  #onAuthenticated(error: unknown, hostPorts: string, version: string): void {
     this.#failures = 0
-    this.#welcome =
-      error === null
-        ? {
-            kind: 'authenticated',
-            commandId,
-            hostports: hostPorts.split(','),
-            version: version ?? '',
-            localHostports: (local ?? '').split(','),
-          }
-        : { kind: 'breach', commandId, problem: messageOf(error) }
-    this.#application.onOpen(this)
+    if (error !== null) return this.#user.onRefused(messageOf(error))
+    this.#isReady = true
+    this.#isTollgate = version.includes('tollgate')
+    this.#hostPorts = hostPorts.split(',')
+    return this.#user.onConnected(version)
   }
 
   #onClose(): void {
-    const wasOpen = this.#welcome !== undefined
+    const wasReady = this.#isReady
     this.#socket = undefined
-    this.#welcome = undefined
+    this.#isReady = false
+    this.#waiting.clear()
     for (const table of [this.#received, this.#invites, this.#unacknowledged]) table.clear()
-    if (wasOpen) this.#application.onClose()
+    if (wasReady) this.#user.onLost()
   }
 
   /**
@@ -261,7 +216,7 @@ class DrachtioConnection implements ApplicationLink {
    * acknowledges: the connection is closed, with all its dialogs.
    */
   #pinging(socket: Socket, ping: () => void): () => void {
-    const { schedule, log } = this.#options
+    const { schedule, log } = this.#deps
     const { host, port } = this.#server
     let read = 0
     let silentPings = 0
@@ -280,55 +235,59 @@ class DrachtioConnection implements ApplicationLink {
     return () => cancel()
   }
 
-  // ---- commands of call control ----
+  // ---- what call control sends ----
 
-  send({ id, command }: AppCommand): void {
-    const welcome = this.#welcome
-    const [srf, socket] = [this.#srf, this.#socket]
-    if (welcome === undefined || srf === undefined || socket === undefined) return
-    if (command?.kind === 'authenticate')
-      queueMicrotask(() => this.#application.onEvent({ ...welcome, commandId: id }))
-    if (command?.kind !== 'sip' || command.message === undefined) return
-    const { message } = command
-    const headers: Record<string, string> = {}
-    // The library has one value for each name: a second one becomes a line of its own in it.
-    message.forEach((name, value) => {
-      headers[name] = name in headers ? `${headers[name]}\r\n${name}: ${value}` : value
-    })
-    const parts = { headers, body: message.body }
-    if (message.kind === 'response') this.#respond(id, command.transactionId, message, parts)
-    else if (message.method === 'ACK' || message.method === 'PRACK')
-      this.#acknowledge(id, command.dialogId, parts)
-    else if (message.method === 'CANCEL') this.#cancel(id, command.transactionId, parts)
-    else
+  request(message: AppMessage, way: RequestWay, sender: SipSender | undefined): boolean {
+    const srf = this.#srf
+    if (!this.#isReady || srf === undefined) return false
+    const { method, uri } = message
+    const parts = partsOf(message)
+    if (method === 'ACK' || method === 'PRACK') this.#acknowledge(way.dialogId, parts)
+    else {
+      if (sender) this.#waiting.add(sender)
+      const stackDialogId = way.dialogId.slice(this.name.length)
       srf.request(
-        message.uri,
-        {
-          ...parts,
-          method: message.method,
-          proxy: command.routeUrl,
-          stackDialogId: command.dialogId,
-        },
-        this.#onSent(id),
+        uri,
+        { ...parts, method, proxy: way.nextHop, stackDialogId },
+        this.#onSent(sender),
       )
-    if (socket.writableLength > MAX_BUFFERED_BYTES) socket.destroy(new Error('it does not read'))
+    }
+    this.#dropIfFull()
+    return true
   }
 
-  #respond(
-    commandId: string,
-    transactionId: string,
-    { status, reason }: Pick<AppMessage, 'status' | 'reason'>,
-    parts: Parts,
-  ): void {
+  /**
+   * After a CANCEL without final response a drachtio-server reports nothing more about the INVITE.
+   */
+  cancel(transactionId: string, message: AppMessage): void {
+    const invite = this.#invites.get(transactionId)
+    this.#invites.delete(transactionId)
+    invite?.cancel(partsOf(message), this.#onSent(undefined))
+    this.#dropIfFull()
+  }
+
+  respond(transactionId: string, message: AppMessage, sender: SipSender | undefined): boolean {
+    if (!this.#isReady) return false
+    if (sender) this.#waiting.add(sender)
     const response = this.#received.get(transactionId)
-    if (response === undefined) return this.#refuse(commandId, 'the transaction is over')
-    if (status >= 200) this.#received.delete(transactionId)
+    if (response === undefined) this.#refuse(sender, 'the transaction is over')
+    else {
+      if (message.status >= 200) this.#received.delete(transactionId)
+      this.#send(response, message, sender)
+      this.#dropIfFull()
+    }
+    return true
+  }
+
+  #send(response: SrfResponse, message: AppMessage, sender: SipSender | undefined): void {
+    const { status, reason } = message
+    const parts = partsOf(message)
     const done: Callback<RawMessage> = (error, sent) => {
-      const message = sent && this.#read(sent.raw)
-      if (message === undefined) return this.#refuse(commandId, error)
-      const { stackDialogId: dialogId = '' } = response
-      const details = { ...this.#detailsOf(response, message), commandId, dialogId }
-      return this.#emit({ kind: 'response-sent', ...details, localTag: message.toTag })
+      const written = sent && this.#read(sent.raw)
+      if (written === undefined) return this.#refuse(sender, error)
+      const dialogId = this.#idOf(response.stackDialogId)
+      const details = { ...this.#detailsOf(response, written), dialogId }
+      return this.#reply({ kind: 'response-sent', ...details, localTag: written.toTag }, sender)
     }
     try {
       return response.send(status, reason, parts, done)
@@ -339,46 +298,48 @@ class DrachtioConnection implements ApplicationLink {
     }
   }
 
-  #acknowledge(commandId: string, dialogId: string, parts: Parts): void {
+  #acknowledge(dialogId: string, parts: Parts): void {
     const [acknowledge, response] = this.#unacknowledged.get(dialogId) ?? []
     this.#unacknowledged.delete(dialogId)
     acknowledge?.(parts, (error, sent) => {
       const message = sent && this.#read(sent.raw)
-      if (message === undefined || response === undefined) return this.#refuse(commandId, error)
-      const details = { ...this.#detailsOf(response, message), commandId, sent: undefined }
-      return this.#emit({ kind: 'request-sent', ...details })
+      if (message === undefined || response === undefined) return this.#refuse(undefined, error)
+      const details = { ...this.#detailsOf(response, message), sent: undefined }
+      return this.#reply({ kind: 'request-sent', ...details }, undefined)
     })
   }
 
-  /**
-   * After a CANCEL without final response a drachtio-server reports nothing more about the INVITE.
-   */
-  #cancel(commandId: string, transactionId: string, parts: Parts): void {
-    const invite = this.#invites.get(transactionId)
-    this.#invites.delete(transactionId)
-    invite?.cancel(parts, this.#onSent(commandId))
-  }
-
-  readonly #onSent =
-    (commandId: string): Callback<SrfRequest> =>
-    (error, request) => {
+  #onSent(sender: SipSender | undefined): Callback<SrfRequest> {
+    return (error, request) => {
       const message = request && this.#read(request.raw)
-      if (request === undefined || message === undefined) return this.#refuse(commandId, error)
+      if (request === undefined || message === undefined) return this.#refuse(sender, error)
       const { method, uri, callId, cseq } = message
-      const details = { ...this.#detailsOf(request, message), commandId }
+      const details = this.#detailsOf(request, message)
       if (method === 'CANCEL')
-        return this.#emit({ kind: 'request-sent', ...details, sent: undefined })
-      if (method === 'INVITE') this.#invites.set(request.stackTxnId, request)
+        return this.#reply({ kind: 'request-sent', ...details, sent: undefined }, sender)
+      if (method === 'INVITE') this.#invites.set(details.transactionId, request)
       request.on('response', (response, acknowledge) => this.#onResponse(response, acknowledge))
       request.on('update', (update, response) => this.#onRequest(update, response))
       const sent = { method, uri, callId, from: message.get('From') ?? '', cseq: cseq?.number ?? 0 }
-      return this.#emit({ kind: 'request-sent', ...details, sent })
+      return this.#reply({ kind: 'request-sent', ...details, sent }, sender)
     }
+  }
+
+  #dropIfFull(): void {
+    const socket = this.#socket
+    if (socket && socket.writableLength > MAX_BUFFERED_BYTES)
+      socket.destroy(new Error('it does not read'))
+  }
 
   /** Reports the reason of the server, unless the connection has just closed. */
-  #refuse(commandId: string, error: unknown): void {
-    if (isGone(error)) return
-    this.#emit({ kind: 'refused', commandId, problem: messageOf(error) })
+  #refuse(sender: SipSender | undefined, error: unknown): void {
+    if (!isGone(error)) this.#reply({ kind: 'refused', problem: messageOf(error) }, sender)
+  }
+
+  /** Who has waited on a connection that was lost meanwhile gets no reply. */
+  #reply(reply: SentReply, sender: SipSender | undefined): void {
+    const waits = sender !== undefined && this.#waiting.delete(sender)
+    this.#user.onEvent(reply, waits ? sender : undefined)
   }
 
   // ---- events from the server ----
@@ -421,13 +382,13 @@ class DrachtioConnection implements ApplicationLink {
     const protocol = protocols.find((known) => known === transport.toLowerCase()) ?? 'udp'
     const own = { address, port, advertisedHost: address, advertisedPort: port }
     return {
-      transactionId: ids.stackTxnId,
-      dialogId: ids.stackDialogId ?? '',
+      transactionId: this.#idOf(ids.stackTxnId),
+      dialogId: this.#idOf(ids.stackDialogId),
       text: message.text,
       message,
       came: message.text,
       flow: { address, port, listener: { protocol, ...own } },
-      now: this.#options.now(),
+      now: this.#deps.now(),
     }
   }
 
@@ -439,12 +400,26 @@ class DrachtioConnection implements ApplicationLink {
   }
 
   #unreadable(error: string): void {
-    this.#options.log('error', 'a SIP message could not be handled', { error })
+    this.#deps.log('error', 'a SIP message could not be handled', { error })
   }
 
-  #emit(event: AppEvent): void {
-    this.#application.onEvent(event)
+  /** Empty for what belongs to no dialog. */
+  #idOf(id = ''): string {
+    return id === '' ? '' : this.name + id
   }
+
+  #emit(event: SipPortEvent): void {
+    this.#user.onEvent(event, undefined)
+  }
+}
+
+/** The library has one value for each name: a second one becomes a line of its own in it. */
+function partsOf(message: AppMessage): Parts {
+  const headers: Record<string, string> = {}
+  message.forEach((name, value) => {
+    headers[name] = name in headers ? `${headers[name]}\r\n${name}: ${value}` : value
+  })
+  return { headers, body: message.body }
 }
 
 const protocols: readonly MessageFlow['listener']['protocol'][] = ['udp', 'tcp', 'tls', 'ws', 'wss']

@@ -1,6 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { Clients, connectApplication } from '../../../../engine/sip-server/clients/client.ts'
+import { Clients } from '../../../../engine/sip-server/clients/client.ts'
+import { connectApplication } from '../../../../engine/sip-server/clients/in-process.ts'
 
 const named = (commandId: string) => ({ kind: 'ok', commandId }) as const
 const asking = (id: string) => ({ id, command: { kind: 'ping' } }) as const
