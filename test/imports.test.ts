@@ -88,7 +88,7 @@ const map: Readonly<Record<string, Rule>> = {
   },
   // Only a drachtio-server elsewhere is spoken to by the library.
   'engine/call/user-agent/drachtio': {
-    folders: ['engine/call', 'schema', sipGrammar, applications],
+    folders: ['engine/call', 'schema', sipGrammar, applications, ...sipServer('index.ts')],
     packages: /^(node:|drachtio-srf$)/,
   },
   // Stands between call control and its legs: call control does not know of it.

@@ -2,7 +2,7 @@
  * What passes between a SIP server and its applications. Call control of this process has a
  * `SipPort`; an application elsewhere sends commands and gets events, which `wire/` writes as text.
  */
-import type { Flow, Listener } from './flow.ts'
+import type { Flow } from './flow.ts'
 import type { SipMessage } from './message/message.ts'
 import type { SentRequest } from './transaction/machine.ts'
 import type { SessionTerms } from './dialog/session-timer.ts'
@@ -340,58 +340,6 @@ export interface SipPort {
    * once, from the event loop, also after `close`. False: nothing was sent.
    */
   ping(target: string, done: PingDone): boolean
-}
-
-export interface StartOptions {
-  /**
-   * Messages from the network wait for `release`, within bounds, so that dialogs can be restored
-   * before. Default: nothing waits.
-   */
-  readonly isHeld?: boolean
-  /**
-   * The process before this one has crashed: for 32 s its INVITEs are ended at callees that answer
-   * them, with CANCEL, or ACK and BYE, if this is true for their source. Default: such responses
-   * are dropped.
-   */
-  readonly endsOrphanedInvitesOf?: (source: Flow) => boolean
-  /** The `answers` of the process before this one. Default: none. */
-  readonly answers?: readonly string[]
-}
-
-/** SIP of a process, as whoever starts and stops the process sees it. */
-export interface SipService {
-  /** Our listeners, in the order of the options; empty before the start, and if there are none. */
-  readonly listeners: readonly Listener[]
-  readonly load: { readonly lagMs: number; readonly share: number }
-  /** How many requests wait for their final response. */
-  readonly unansweredCount: number
-  /** Peers that wanted to connect and might not, since the start. */
-  readonly refusedConnections: number
-  /** New calls that got 503, by overload or because there were too many, since the start. */
-  readonly refusedCalls: number
-  /** Messages taken so far although their lines end with bare line feeds. */
-  readonly withLineFeeds: number
-  /** Packets for Homer since the start; undefined: there are none. */
-  readonly captured: { readonly sent: number; readonly dropped: number } | undefined
-  /** Our certificate, and until when it is valid (milliseconds UTC); undefined: there is none. */
-  readonly certificate: { readonly file: string; readonly notAfter: number } | undefined
-  createPort(): SipPort
-  /** Before the port is opened. */
-  start(options?: StartOptions): Promise<void>
-  /** After a start that is held: handles the messages that have come meanwhile. */
-  release(): void
-  /** The next process has the same sockets: what begins something is left to it. */
-  dropNew(): void
-  /** Nothing is read or accepted any more: packets and connections wait in the sockets. */
-  stopReading(): void
-  /** Answers of the last seconds, for copies of requests that the next process reads. */
-  answers(): readonly string[]
-  /** Nothing happens any more. */
-  silence(): void
-  stop(): Promise<void>
-  reloadCertificates(): void
-  /** Sizes of every table. Those of calls return to 0 when the calls are over. */
-  stats(): Readonly<Record<string, number>>
 }
 
 /** Saves dialogs of an application as JSON values, and restores them in the next process. */

@@ -2,7 +2,7 @@
  * An embedded SIP server that speaks the drachtio protocol: core, sockets and applications, joined.
  */
 import { performance } from 'node:perf_hooks'
-import type { SipPort, SipService, StartOptions } from './application.ts'
+import type { SipPort } from './application.ts'
 import { Capture } from './capture/capture.ts'
 import { Clients } from './clients/client.ts'
 import { Dialer } from './clients/dialer.ts'
@@ -37,6 +37,22 @@ import type { BoundAddress } from './transport/listen.ts'
 import { TransportOpener } from './transport/open.ts'
 import type { Transport, TransportCallbacks } from './transport/transport.ts'
 
+export interface StartOptions {
+  /**
+   * Messages from the network wait for `release`, within bounds, so that dialogs can be restored
+   * before. Default: nothing waits.
+   */
+  readonly isHeld?: boolean
+  /**
+   * The process before this one has crashed: for 32 s its INVITEs are ended at callees that answer
+   * them, with CANCEL, or ACK and BYE, if this is true for their source. Default: such responses
+   * are dropped.
+   */
+  readonly endsOrphanedInvitesOf?: (source: Flow) => boolean
+  /** The `answers` of the process before this one. Default: none. */
+  readonly answers?: readonly string[]
+}
+
 /** @param machine instead of sockets and the real clock */
 export const createSipServer = (options: SipServerOptions, machine?: Machine): SipServer =>
   new SipServer(options, machine ?? thisMachine)
@@ -61,7 +77,7 @@ function measureLoop(): () => number {
   }
 }
 
-export class SipServer implements SipService {
+export class SipServer {
   readonly #options: SipServerOptions
   readonly #machine: Machine
   readonly #core: SipCore
@@ -394,3 +410,26 @@ export class SipServer implements SipService {
     return this.#machine.bind?.(address, callbacks) ?? this.#opener.open(address, callbacks)
   }
 }
+
+/** SIP of a process, as whoever starts and stops the process sees it. */
+export type SipService = Pick<
+  SipServer,
+  | 'answers'
+  | 'captured'
+  | 'certificate'
+  | 'createPort'
+  | 'dropNew'
+  | 'listeners'
+  | 'load'
+  | 'refusedCalls'
+  | 'refusedConnections'
+  | 'release'
+  | 'reloadCertificates'
+  | 'silence'
+  | 'start'
+  | 'stats'
+  | 'stop'
+  | 'stopReading'
+  | 'unansweredCount'
+  | 'withLineFeeds'
+>

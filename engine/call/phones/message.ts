@@ -160,7 +160,10 @@ export class Messages {
       const { uri, nextHop } = phone
       const headers = headersFor(phone, request, origin)
       const { body } = request
-      client.send({ method: 'MESSAGE', uri, nextHop, headers, body, near: request.transactionId }, onEnd)
+      client.send(
+        { method: 'MESSAGE', uri, nextHop, headers, body, near: request.transactionId },
+        onEnd,
+      )
     }
   }
 

@@ -1,5 +1,5 @@
 /** SIP by drachtio-servers elsewhere, which run by themselves. */
-import type { SipService } from '../../../sip-server/application.ts'
+import type { SipService } from '../../../sip-server/index.ts'
 import { DrachtioServers, type DrachtioServersDeps } from './drachtio-servers.ts'
 
 const nothing = (): void => undefined
@@ -8,7 +8,7 @@ const nothing = (): void => undefined
 export const drachtioService = (deps: DrachtioServersDeps): SipService => ({
   createPort: () => new DrachtioServers(deps),
   listeners: [],
-  load: { lagMs: 0, share: 1 },
+  load: { lagMs: 0, share: 1, refused: 0 },
   unansweredCount: 0,
   refusedConnections: 0,
   refusedCalls: 0,
