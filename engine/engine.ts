@@ -20,7 +20,8 @@ import { type Endpoint, type EndpointListener, startTestPhone } from './endpoint
 import { headersOf } from './call/user-agent/received-request.ts'
 import { simulate, type SimulationDeps } from './call/simulate.ts'
 import { OtherNodes } from './call/transfer/other-nodes.ts'
-import { MessageLog, traceOf } from './call/trace/trace.ts'
+import { MessageLog } from './call/trace/message-log.ts'
+import { traceOf } from './call/trace/trace.ts'
 import { UserAgent } from './call/user-agent/user-agent.ts'
 import { CallTotals, counted } from './call-totals.ts'
 import type {

@@ -14,7 +14,7 @@ import { Deadlines } from '../../engine/call/deadlines.ts'
 import { ALLOW } from '../../engine/call/sip-headers.ts'
 import { headersOf } from '../../engine/call/user-agent/received-request.ts'
 import { UserAgent } from '../../engine/call/user-agent/user-agent.ts'
-import { MessageLog } from '../../engine/call/trace/trace.ts'
+import { MessageLog } from '../../engine/call/trace/message-log.ts'
 import type {
   AuthorizationRequest,
   Extension,

@@ -14,7 +14,7 @@ import type {
   Forward,
   HolderRun,
   Note,
-  CallPlace,
+  CallLocation,
   ReinviteResult,
   SourcePhones,
   World,
@@ -254,8 +254,8 @@ export type Command =
   | {
       readonly type: 'count'
       readonly callUuid: string
-      readonly before: CallPlace
-      readonly place: CallPlace
+      readonly before: CallLocation
+      readonly place: CallLocation
     }
   /** The callee has left: the call does not count any more where it went. */
   | { readonly type: 'calleeLeft'; readonly callUuid: string }

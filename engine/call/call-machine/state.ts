@@ -20,7 +20,7 @@ export type Direction = CallRecord['direction']
 export type Side = 'caller' | 'callee'
 
 /** The node, carrier or agent at which a call counts. */
-export interface CallPlace {
+export interface CallLocation {
   readonly setId: number | null
   readonly nodeId: number | null
   /** The node's destination, such as `sip:10.0.0.5:5060;transport=udp`. */
@@ -30,7 +30,7 @@ export interface CallPlace {
   readonly agentId: number | null
 }
 
-export const nowhere: CallPlace = {
+export const nowhere: CallLocation = {
   setId: null,
   nodeId: null,
   node: null,
@@ -250,7 +250,7 @@ export interface Call {
   transfersBefore: number
   /** How many transfers of its parties have failed. */
   failedTransfers: number
-  place: CallPlace
+  place: CallLocation
   attempts: AttemptRecord[]
   /** Call-IDs, the caller's first. */
   callIds: string[]
@@ -358,8 +358,8 @@ export interface Leg {
    * The first answer to the offer of its INVITE, which counts for the caller (RFC 3261 §13.2.1),
    * and whose it is.
    */
-  told?: { readonly by: string | undefined; readonly sdp: string } | undefined
-  /** The called side is not who was told, or has moved: a re-INVITE follows the ACK. */
+  shownAnswer?: { readonly by: string | undefined; readonly sdp: string } | undefined
+  /** The called side is not the one that was shown, or has moved: a re-INVITE follows the ACK. */
   owesMove?: boolean | undefined
   callId: string
   localTag: string
