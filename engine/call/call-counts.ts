@@ -1,7 +1,7 @@
 /** How many live calls each node, carrier and agent has. */
 import type { CallLocation, LiveCall } from './call-machine/state.ts'
 
-/** By uuid: a `Set` of calls would keep ended ones for a while (`ReleasingMap`). */
+/** Uuids of calls: a `Set` of calls would keep ended ones for a while (`ReleasingMap`). */
 type Index = Map<number, Set<string>>
 
 export class CallCounts {

@@ -26,7 +26,7 @@ export class CallsByLeg {
     if (!uuids.includes(callUuid)) this.#live.set(callId, [...uuids, callUuid])
   }
 
-  /** Of live legs. */
+  /** Uuids of the calls that have a live leg with this Call-ID. */
   uuidsOf(callId: string): readonly string[] {
     return this.#live.get(callId) ?? none
   }

@@ -20,7 +20,7 @@ const endOf = ({ record, stampOffsetMs }: EndedCall): number => record.endedAt -
 export class RecentCalls {
   readonly #now: () => number
   readonly #maxCalls: number
-  /** By uuid. */
+  /** The calls by uuid. */
   readonly #calls = new Map<string, EndedCall>()
   /**
    * In the order in which they ended, a ring. To find its first entry a `Map` passes over all that

@@ -8,7 +8,7 @@ const MAX_REFUSED = 1_000
 const unserved: ReadonlySet<string> = new Set<Unserved>(['storage_unavailable', 'node_fenced'])
 
 export class UnstoredCalls {
-  /** By uuid: a `Set` of calls would keep ended ones for a while (`ReleasingMap`). */
+  /** Uuids: a `Set` of calls would keep ended ones for a while (`ReleasingMap`). */
   readonly #ended = new Set<string>()
   readonly #refused = new Set<string>()
   #withoutRecord = 0

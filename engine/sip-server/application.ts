@@ -1,6 +1,6 @@
 /**
- * What passes between a SIP server and its applications. Call control of this process has a
- * `SipPort`; an application elsewhere sends commands and gets events, which `wire/` writes as text.
+ * The door for applications of a SIP server. Call control of this process has a `SipPort`; an
+ * application elsewhere sends commands and gets events, which `wire/` writes as text.
  */
 import type { Flow } from './flow.ts'
 import type { SipMessage } from './message/message.ts'

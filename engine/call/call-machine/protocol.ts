@@ -95,7 +95,7 @@ export type MachineEvent =
   | { readonly type: 'ask'; readonly callUuid: string }
   | { readonly type: 'extended'; readonly callUuid: string; readonly grantedSeconds: number }
   | { readonly type: 'notExtended'; readonly callUuid: string; readonly code: string }
-  /** For its trace. */
+  /** A decision for the trace of the call. */
   | { readonly type: 'noted'; readonly callUuid: string; readonly note: Note }
   /** The media of an answered call has stopped: no RTP has come since `lastPacketAt`. */
   | { readonly type: 'mediaLost'; readonly callUuid: string; readonly lastPacketAt: number }

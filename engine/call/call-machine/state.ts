@@ -58,7 +58,7 @@ export type Note = {
   | { readonly what: 'reported'; readonly by: Side; readonly stream: StreamQuality }
 )
 
-/** Who calls, until the answer. */
+/** The party that calls, until the answer. */
 export type Calling =
   /**
    * An INVITE that was received. `replacedBy`: the transfer by which another party replaces the
@@ -133,7 +133,7 @@ export interface Attempt {
   readonly holderRun?: number | undefined
   /** The phone of an extension that is called through it. */
   readonly phone?: { readonly domain: string; readonly extension: string } | undefined
-  /** For a phone of the source: the INVITE may be repeated with an offer. */
+  /** The INVITE to a phone of the source may be repeated with an offer. */
   readonly candidate?: Callee | undefined
   readonly isOffering?: boolean
 }
@@ -211,7 +211,7 @@ export interface Call {
   callerTag: string
   /** The offer of the caller; undefined: the INVITE had none. */
   offer?: string | undefined
-  /** Who pays; known after the authorization. */
+  /** The account that pays; known after the authorization. */
   account: Account | null
   /** A customer of another tenant may not be charged; null: any customer. */
   payerTenantId: number | null
@@ -242,7 +242,7 @@ export interface Call {
   transferIds: string[]
   /** Calls that end with this one. */
   supervisedBy: string[]
-  /** With several SIP servers: new legs go by the server of this leg. */
+  /** The leg whose server new legs go by, where there are several SIP servers. */
   near?: string | undefined
   /** The extension that has sent this call to the outside, as a SIP URI. */
   forwardedBy?: string | undefined
@@ -423,7 +423,7 @@ export interface Transfer {
   readonly destination: string
   /** The SDP that was offered to the called side. */
   readonly offered: string
-  /** By REFER: the transferor sends BYE itself when NOTIFY reports success. */
+  /** The REFER asked for it: the transferor sends BYE itself when NOTIFY reports success. */
   readonly isReferred: boolean
   /** The description of the new party for the transferee. */
   body?: string | undefined

@@ -34,7 +34,7 @@ const MAX_BYTES = 1_300
 /** The rate of one extension; a person types more slowly. */
 const RATE = { packetsPerSecond: 2, burst: 20, maxSources: 10_000 }
 
-/** On their way at the same time, each to as many phones as its extension has. */
+/** Messages on their way at the same time, each to as many phones as its extension has. */
 const MAX_UNDER_WAY = 1_000
 
 /** The sender gives up after 32 s (RFC 3261, timer F), and RFC 4320 forbids a late answer. */
@@ -106,7 +106,7 @@ export class Messages {
     if (unsupported !== '') return { status: 420, headers: { Unsupported: unsupported } }
     if (hopsLeftOf(headers) < 0) return { status: 483 }
     const bucket = this.#rates.of(String(extensionId), now())
-    // Not 503, by which a phone would take the whole server for dead.
+    // A 503 would make a phone take the whole server for dead.
     return takeFrom(bucket, RATE, now()) ? undefined : { status: 480, headers: later }
   }
 

@@ -12,7 +12,10 @@ export interface LoggedMessage {
   readonly payload: string
 }
 
-/** About 11 seconds of 200 calls/s, 18 minutes of two. Taken from the system as it fills. */
+/**
+ * Holds about 11 seconds of 200 calls/s, or 18 minutes of two. The system gives the memory as it
+ * fills.
+ */
 const BYTES = 32 * 1_048_576
 /** Few messages are shorter. */
 const BYTES_OF_A_MESSAGE = 512
@@ -23,12 +26,12 @@ const WIDEST = 3
 
 export class MessageLog {
   readonly #now: () => number
-  /** While it has dropped none for others; Infinity: one was larger than the memory. */
+  /** The log is complete since then if it has dropped none; Infinity: one exceeded the memory. */
   #completeSince: number
   readonly #bytes: Buffer
-  /** How many there may be, however short. */
+  /** The most messages that are stored, however short they are. */
   readonly #slots: number
-  /** By message number, modulo `#slots`. */
+  /** Start of each message in `#bytes`, by message number modulo `#slots`. */
   readonly #starts: Uint32Array
   readonly #lengths: Uint32Array
   readonly #times: Float64Array
@@ -37,7 +40,7 @@ export class MessageLog {
   #next = 0
   /** The position of the next message. */
   #position = 0
-  /** By peer, or by the listener that has sent. Only for UDP, which has one object for each. */
+  /** First lines by peer, or by the listener that has sent; only UDP has one object for each. */
   readonly #heads = new WeakMap<object, string>()
 
   /** `now` in milliseconds UTC. */
@@ -84,7 +87,7 @@ export class MessageLog {
     return this.#next - this.#oldest
   }
 
-  /** From then on it has every message. */
+  /** The log has every message from this time on. */
   get since(): number {
     if (this.#oldest === 0) return this.#completeSince
     return this.#times[this.#oldest % this.#slots] ?? 0

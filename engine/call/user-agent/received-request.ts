@@ -172,7 +172,7 @@ function keyOf(name: string): string {
   const isAsSent = name.startsWith('X-') || name === 'Diversion' || isPrivate(name)
   const key = isAsSent ? name : name.toLowerCase()
   const known = knownName(name)
-  // Not `name`, which may be a part of a whole message.
+  // The key is not `name`, which may be a part of a whole message.
   if (known === name) keys.set(known, key)
   return key
 }

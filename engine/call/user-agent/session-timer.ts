@@ -10,8 +10,8 @@ export interface SessionTimers {
   /** How long a leg may go without a sign of life; 0: for ever. */
   readonly seconds: number
   /**
-   * We refresh unless the peer insists. A real drachtio-server does not confirm refreshes of the
-   * peer, which would take it for a call without a timer.
+   * We refresh unless the peer insists: the server does not confirm refreshes of the peer, which
+   * would take it for a call without a timer.
    */
   readonly isOurPart: boolean
 }

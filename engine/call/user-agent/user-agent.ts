@@ -79,12 +79,12 @@ export interface UserAgentDeps {
 interface RequestToSend {
   readonly method: 'REGISTER' | 'MESSAGE'
   readonly uri: string
-  /** Undefined: by its Route, or else its Request-URI. */
+  /** The next hop. Undefined: its Route decides, or else its Request-URI. */
   readonly nextHop: string | undefined
   readonly headers: Headers
   readonly body?: string
   readonly credentials?: Credentials
-  /** As for `InviteNear`. */
+  /** See `InviteNear`. */
   readonly near?: string
 }
 
@@ -160,7 +160,10 @@ export class UserAgent implements DialogLink, RequestLink, ResponseLink {
     return this.#port.saved
   }
 
-  /** Before `connect`. Requests in a dialog go to the dialog, never here. `*`: all other methods. */
+  /**
+   * Sets the handler of a method, before `connect`; `*` is all other methods. Requests in a dialog go
+   * to the dialog, never here.
+   */
   handle(method: string, handler: RequestHandler): void {
     this.#handlers.set(method.toLowerCase(), handler)
   }
@@ -207,7 +210,7 @@ export class UserAgent implements DialogLink, RequestLink, ResponseLink {
       if (least === undefined || first?.sent === undefined) return handlers.onEnd(end)
       const again = nextAttempt(request.headers, first.sent)
       askForSession(again, timers, { least, challenges })
-      // By the server of the first INVITE: only this server knows the CSeq of the Call-ID.
+      // It goes by the server of the first INVITE, which alone knows the CSeq of the Call-ID.
       return sendInvite(this, server, request, again, handlers)
     }
     return sendInvite(this, server, request, headers, { ...handlers, onSent, onEnd })
@@ -236,13 +239,12 @@ export class UserAgent implements DialogLink, RequestLink, ResponseLink {
    */
   sendOptions(uri: string, done: (end: RequestEnd) => void, nextHop = uri): () => boolean {
     const headers = { To: `<${withoutUriParams(uri)}>` }
-    const server = this.#serverFor(nextHop, undefined)
-    const credentials = undefined
-    const parts = { method: 'OPTIONS', uri, headers, body: '', nextHop, dialogId: '', credentials }
-    return sendRequest(this, server, parts, done)
+    const parts = { method: 'OPTIONS', uri, headers, body: '', nextHop, dialogId: '' }
+    const server = this.#serverFor(nextHop)
+    return sendRequest(this, server, { ...parts, credentials: undefined }, done)
   }
 
-  /** As `sendOptions`, where the server has a cheaper way; see `SipPort.ping`. */
+  /** Does the same as `sendOptions` where the server has a cheaper way; see `SipPort.ping`. */
   ping(target: string, done: PingDone): boolean {
     return this.#port.ping(target, done)
   }

@@ -96,7 +96,7 @@ export class DrachtioConnection {
   #isReady = false
   #hostPorts: readonly string[] = []
   #isTollgate = false
-  /** Those who wait for a reply. */
+  /** Senders that wait for a reply. */
   readonly #waiting = new Set<SipSender>()
   /** Received requests that have no final response, by transaction. */
   readonly #received = new Map<string, SrfResponse>()
@@ -336,7 +336,7 @@ export class DrachtioConnection {
     if (!isGone(error)) this.#reply({ kind: 'refused', problem: messageOf(error) }, sender)
   }
 
-  /** Who has waited on a connection that was lost meanwhile gets no reply. */
+  /** A sender gets no reply when its connection was lost meanwhile. */
   #reply(reply: SentReply, sender: SipSender | undefined): void {
     const waits = sender !== undefined && this.#waiting.delete(sender)
     this.#user.onEvent(reply, waits ? sender : undefined)

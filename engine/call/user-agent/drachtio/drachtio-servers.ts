@@ -17,7 +17,7 @@ import { PhoneServers } from './phone-servers.ts'
 import { parseListener, SoleCheck } from './sole-check.ts'
 
 export interface DrachtioServersDeps {
-  /** At least one. */
+  /** Addresses of the servers, at least one. */
   readonly servers: readonly ServerAddress[]
   readonly schedule: Schedule
   /** Milliseconds. */

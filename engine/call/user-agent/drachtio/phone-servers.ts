@@ -1,13 +1,10 @@
-/** Which of several drachtio-servers a phone is reached by. */
+/** Remembers which of several drachtio-servers a phone is reached by. */
 import { hostPort } from '../../../sip-server/message/index.ts'
 
 /** The oldest are forgotten: calls to them go by any server, until they register again. */
 const MAX_PHONES = 100_000
 
-/**
- * With several servers: the one that has the connection of a phone, or the way back through its
- * NAT.
- */
+/** The server of a phone has its connection, or the way back through its NAT. */
 export class PhoneServers {
   /** Names of servers by `host:port`, as in the URI of a next hop. */
   readonly #servers = new Map<string, string>()

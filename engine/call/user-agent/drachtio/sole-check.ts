@@ -23,7 +23,7 @@ const USER = 'tollgate-alone-'
 /** Any sender may write such an INVITE. */
 const MAX_WARNINGS = 20
 
-/** What the check is done with, and where. */
+/** The server that is checked, and the tools of the check. */
 interface Target {
   readonly host: string
   readonly port: number

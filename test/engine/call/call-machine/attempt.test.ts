@@ -1,5 +1,6 @@
 /**
- * What an attempt that comes to nothing says about the node of the installation to which it goes.
+ * An attempt that comes to nothing says something about the node of the installation to which it
+ * goes.
  */
 import { expect, test } from 'vitest'
 import type { OtherNodeCandidate } from '../../../../engine/call/dialing/outgoing-invite.ts'
