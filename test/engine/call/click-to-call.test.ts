@@ -1,5 +1,5 @@
 /**
- * The media description of the phone of click-to-call is offered to the called side, if it can be.
+ * What the phone of click-to-call says of its media is offered to the called side, if it can be.
  */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { OriginateRequest } from '../../../schema/contracts/calls.ts'

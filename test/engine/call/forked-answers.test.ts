@@ -1,5 +1,5 @@
 /**
- * Media descriptions of the called side before its answer: several forks (RFC 3261 §12.1,
+ * What the called side says of its media before its answer: several forks (RFC 3261 §12.1,
  * §13.2.1), and UPDATE (RFC 3311). The caller has one dialog, in which the first answer counts; it
  * learns of another one by a re-INVITE after its ACK.
  */
@@ -20,7 +20,7 @@ const portIn = ({ body }: PeerMessage): string => /^m=audio (\d+)/m.exec(body)?.
 
 const versionIn = ({ body }: PeerMessage): string => /^o=(.*)\r$/m.exec(body)?.[1] ?? ''
 
-/** Requests that a peer has not read. */
+/** What a peer is asked and has not read. */
 const asked = ({ inbox }: SipPeer): readonly string[] =>
   inbox.flatMap(({ method }) => (method === '' ? [] : method))
 

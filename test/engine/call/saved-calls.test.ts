@@ -257,7 +257,7 @@ test.each<[string, (rig: CallRig, callee: SipPeer) => void]>([
   const isThere = (uri: string): boolean => uri.includes(place)
   const ways: CallRigOptions['ways'] = {
     routing: {
-      // Carriers that only take calls are not known by their address.
+      // Of those that only take calls nobody is known by address.
       recognize: () => ({ kind: 'unknown' }),
       gatewayBehind: (uri, sender) => (sender !== 3 && isThere(uri) ? 'north' : undefined),
       isGatewayOf: (carrierId, uri) => carrierId === 9 && isThere(uri),

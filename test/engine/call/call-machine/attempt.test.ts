@@ -1,6 +1,5 @@
 /**
- * An attempt that comes to nothing says something about the node of the installation to which it
- * goes.
+ * What an attempt that comes to nothing says about the node of the installation to which it goes.
  */
 import { expect, test } from 'vitest'
 import type { OtherNodeCandidate } from '../../../../engine/call/dialing/outgoing-invite.ts'

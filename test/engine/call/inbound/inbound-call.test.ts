@@ -107,7 +107,7 @@ const unavailable = '503 Service Unavailable'
 const noNode = '503 No Backend PBX Nodes Available'
 const later = { 'Retry-After': '5' }
 
-/** A case: its name, how it comes about, what the caller hears, and what the record says. */
+/** What it is, how it comes about, what the caller hears, and what the record says. */
 type Refusal = readonly [
   name: string,
   arrange: Partial<Answers>,

@@ -1,5 +1,5 @@
 /**
- * Events that cross a transfer: one record per call, no call left, nothing kept.
+ * What happens while a call is being transferred: one record per call, no call left, nothing kept.
  */
 import { expect, test } from 'vitest'
 import { sdp } from '../../../support/sip-peer.ts'
